@@ -1,0 +1,437 @@
+/** What is known about one failure. One row a code; a code never changes its meaning. */
+export interface ErrorSpec {
+  readonly status: number;
+  /** The same request may succeed later, unchanged. Drives retry loops. */
+  readonly retryable: boolean;
+  /** When it is given: the default message, which the thrower usually makes more exact. No secrets, no stack. */
+  readonly message: string;
+  /** What the reader does next. Null if nothing helps. */
+  readonly hint: string | null;
+}
+
+/** The one table (decisions §26): HTTP bodies, OpenAPI, the client and the CLI read it. */
+export const ERRORS = {
+  VALIDATION_ERROR: {
+    status: 400,
+    retryable: false,
+    message: "path, query, header or body fails its schema; unknown body key",
+    hint: "fix the fields named in context.issues",
+  },
+  MALFORMED_JSON: {
+    status: 400,
+    retryable: false,
+    message: "body is not JSON",
+    hint: "send valid JSON with content-type application/json",
+  },
+  INVALID_CURSOR: {
+    status: 400,
+    retryable: false,
+    message: "cursor was not issued for this list and these filters",
+    hint: "restart from the first page",
+  },
+  WORKSPACE_REQUIRED: {
+    status: 400,
+    retryable: false,
+    message: "user, session or OAuth request without workspace",
+    hint: "add ?workspace=<name>",
+  },
+  PROJECT_REQUIRED: {
+    status: 400,
+    retryable: false,
+    message: "project missing and not implied by the credential",
+    hint: "add ?project=<id or name>",
+  },
+  DUPLICATE_PATTERN: {
+    status: 400,
+    retryable: false,
+    message: "policy rules name one pattern twice",
+    hint: "keep one rule per pattern; context.patterns lists them",
+  },
+  UNKNOWN_PLUGIN: {
+    status: 400,
+    retryable: false,
+    message: "a body names plugins that do not exist or are not built in",
+    hint: "context.names lists them",
+  },
+  UNKNOWN_OPERATION: {
+    status: 400,
+    retryable: false,
+    message: "a plan, rule or schema names an operation that the project does not have",
+    hint: "context.names lists them",
+  },
+  INVALID_OPERATION_PARAMS: {
+    status: 400,
+    retryable: false,
+    message: "params fail the operation's JSON Schema",
+    hint: "context.issues gives JSON pointers",
+  },
+  PLUGIN_METADATA_INVALID: {
+    status: 400,
+    retryable: false,
+    message: "bundle or metadata missing, malformed, or not the named plugin",
+    hint: "see context.issues",
+  },
+  SETUP_CONFIG_INVALID: {
+    status: 400,
+    retryable: false,
+    message: "deploymentSetupConfig, setupItems or stackSettings contradict each other, the project or the policy",
+    hint: "context.issues",
+  },
+  SETUP_METHOD_NOT_ALLOWED: {
+    status: 400,
+    retryable: false,
+    message: "setup method does not fit the cloud or the token's policy",
+    hint: "context.allowed lists the methods",
+  },
+  INPUT_VALUES_INVALID: {
+    status: 400,
+    retryable: false,
+    message: "stack input value missing, of the wrong kind or outside its validation",
+    hint: "context.issues by input id",
+  },
+  MAX_DEPLOYMENTS_REACHED: {
+    status: 400,
+    retryable: false,
+    message: "group already holds maxDeployments live deployments",
+    hint: "raise maxDeployments or delete one",
+  },
+  DEPLOYMENT_GROUP_NOT_EMPTY: {
+    status: 400,
+    retryable: false,
+    message: "group still has deployments",
+    hint: "delete its deployments first",
+  },
+  PROJECT_NOT_EMPTY: {
+    status: 400,
+    retryable: false,
+    message: "project still has deployments",
+    hint: "delete its deployments first",
+  },
+  WORKSPACE_NOT_EMPTY: {
+    status: 400,
+    retryable: false,
+    message: "workspace still has projects",
+    hint: "delete its projects first",
+  },
+  LAST_ADMIN: {
+    status: 400,
+    retryable: false,
+    message: "change would leave a workspace without an admin",
+    hint: "promote another member first",
+  },
+  CHANNEL_RESERVED: {
+    status: 400,
+    retryable: false,
+    message: "production cannot be created again or deleted",
+    hint: null,
+  },
+  RELEASE_NOT_DEPLOYABLE: {
+    status: 400,
+    retryable: false,
+    message: "release has no stack for the platform, or belongs to another project",
+    hint: "choose a release with that platform",
+  },
+  DEPLOYMENT_HAS_NO_MANAGER: {
+    status: 400,
+    retryable: false,
+    message: "no manager is assigned",
+    hint: "check GET /v1/resolve",
+  },
+  MACHINES_DEPLOYMENT_UNAVAILABLE: {
+    status: 400,
+    retryable: false,
+    message: "not a provisioned machines deployment (§10.1)",
+    hint: "wait for provisioning, or use a machines deployment",
+  },
+  INCOMPATIBLE_DEPLOYMENT_PROTOCOL: {
+    status: 400,
+    retryable: false,
+    message: "state.protocolVersion is not 1",
+    hint: "upgrade the reporting side",
+  },
+  UNAUTHENTICATED: {
+    status: 401,
+    retryable: false,
+    message: "no credential, or not a Bearer/session one",
+    hint: "send Authorization: Bearer <key>",
+  },
+  API_KEY_INVALID: { status: 401, retryable: false, message: "key malformed or unknown", hint: null },
+  API_KEY_REVOKED: { status: 401, retryable: false, message: "key was revoked", hint: "mint a new key" },
+  API_KEY_DISABLED: { status: 401, retryable: false, message: "key is disabled", hint: "enable it or use another" },
+  API_KEY_EXPIRED: { status: 401, retryable: false, message: "expiresAt has passed", hint: "mint a new key" },
+  TOKEN_EXPIRED: {
+    status: 401,
+    retryable: true,
+    message: "OAuth access token or session expired",
+    hint: "refresh the token",
+  },
+  WRONG_TOKEN_KIND: {
+    status: 401,
+    retryable: false,
+    message: "portal endpoint called with a credential of another scope",
+    hint: "use the group or deployment token of the link",
+  },
+  JOIN_TOKEN_INVALID: {
+    status: 401,
+    retryable: false,
+    message: "join token malformed, unknown, wrong secret, or not of this manager's deployments",
+    hint: null,
+  },
+  JOIN_TOKEN_EXPIRED: { status: 401, retryable: false, message: "join token expired", hint: "create a join token" },
+  JOIN_TOKEN_REVOKED: {
+    status: 401,
+    retryable: false,
+    message: "join token revoked or rotated away",
+    hint: "create a join token",
+  },
+  TICKET_INVALID: {
+    status: 401,
+    retryable: false,
+    message: "relay ticket unknown, used, expired or of another session",
+    hint: "ask for a new ticket",
+  },
+  FORBIDDEN: {
+    status: 403,
+    retryable: false,
+    message: "the role may never call this route, or the member may not do this to that member",
+    hint: "context.requiredRoles lists the roles",
+  },
+  WORKSPACE_MISMATCH: {
+    status: 403,
+    retryable: false,
+    message: "workspace differs from the key's workspace",
+    hint: "drop the parameter",
+  },
+  PRIVILEGE_ESCALATION: {
+    status: 403,
+    retryable: false,
+    message: "asked-for role is wider than the caller may grant (§1.2)",
+    hint: null,
+  },
+  INVITATION_EMAIL_MISMATCH: {
+    status: 403,
+    retryable: false,
+    message: "email invitation opened by a user with another verified address",
+    hint: "sign in with the invited address",
+  },
+  RESERVED_TARGET: {
+    status: 403,
+    retryable: false,
+    message: "command target operator named by anyone but the platform",
+    hint: "use POST /v1/operations/invoke",
+  },
+  RELEASE_PINNING_NOT_ALLOWED: {
+    status: 403,
+    retryable: false,
+    message: "group token's policy forbids pinning",
+    hint: null,
+  },
+  CSRF_REJECTED: {
+    status: 403,
+    retryable: false,
+    message: "cookie-authenticated unsafe request with a foreign or missing Origin",
+    hint: null,
+  },
+  NOT_FOUND: {
+    status: 404,
+    retryable: false,
+    message: "object absent, in another workspace, or outside the key's scope; context.resource names the kind",
+    hint: null,
+  },
+  WORKSPACE_NOT_FOUND: {
+    status: 404,
+    retryable: false,
+    message: "user is not a member of the named workspace, or it does not exist",
+    hint: null,
+  },
+  MANAGER_NOT_AVAILABLE: {
+    status: 404,
+    retryable: false,
+    message: "no manager serves this platform for this project",
+    hint: "create a manager",
+  },
+  ROUTE_NOT_FOUND: { status: 404, retryable: false, message: "no such path", hint: null },
+  METHOD_NOT_ALLOWED: {
+    status: 405,
+    retryable: false,
+    message: "path exists, method does not; Allow header set",
+    hint: null,
+  },
+  CONFLICT: { status: 409, retryable: true, message: "concurrent write lost the race", hint: "read again and retry" },
+  INVALID_STATE_TRANSITION: {
+    status: 409,
+    retryable: false,
+    message: "the move is not in the object's state table; context {from, to, allowed[]}",
+    hint: null,
+  },
+  NAME_TAKEN: { status: 409, retryable: false, message: "name already used by a sibling", hint: "choose another name" },
+  EXTERNAL_ID_TAKEN: { status: 409, retryable: false, message: "externalId already used in the project", hint: null },
+  CHANNEL_EXISTS: { status: 409, retryable: false, message: "channel of that name exists", hint: null },
+  CHANNEL_CHANGED: {
+    status: 409,
+    retryable: true,
+    message: "expectedReleaseId is not the channel's current release; context.currentReleaseId",
+    hint: "read the channel, decide again",
+  },
+  CHANNEL_IN_USE: {
+    status: 409,
+    retryable: false,
+    message: "deployments still follow the channel",
+    hint: "move them first",
+  },
+  INVITATION_EXISTS: {
+    status: 409,
+    retryable: false,
+    message: "a pending invitation for that address exists",
+    hint: "resend it",
+  },
+  ALREADY_MEMBER: { status: 409, retryable: false, message: "address is already a member", hint: null },
+  INVITATION_UNAVAILABLE: {
+    status: 409,
+    retryable: false,
+    message: "invitation accepted, revoked or expired; context.state",
+    hint: "ask for a new one",
+  },
+  PLUGIN_DISABLED: {
+    status: 409,
+    retryable: false,
+    message: "plugin is not enabled for the project",
+    hint: "enable it",
+  },
+  BUNDLE_NOT_UPLOADED: {
+    status: 409,
+    retryable: false,
+    message: "register called and no archive lies at the upload location",
+    hint: "upload first",
+  },
+  MANAGER_EXISTS: {
+    status: 409,
+    retryable: false,
+    message: "private manager for that cloud and region exists",
+    hint: null,
+  },
+  MANAGER_IN_USE: {
+    status: 409,
+    retryable: false,
+    message: "manager still has assigned deployments or is a project default",
+    hint: "reassign or delete them",
+  },
+  DELETE_CONFLICT: {
+    status: 409,
+    retryable: false,
+    message: "a delete with another action is in progress",
+    hint: null,
+  },
+  DEPLOYMENT_LOCKED: {
+    status: 409,
+    retryable: true,
+    message: "another session holds the lease",
+    hint: "retry after its expiry",
+  },
+  LEASE_LOST: {
+    status: 409,
+    retryable: false,
+    message: "the caller no longer holds the lease it works under",
+    hint: "stop; acquire again",
+  },
+  ACCESS_REQUEST_REQUIRED: {
+    status: 409,
+    retryable: false,
+    message: "workspace asks for approval before debug",
+    hint: "create an access request with debug true",
+  },
+  PLAN_HASH_MISMATCH: {
+    status: 409,
+    retryable: false,
+    message: "reported planHash is not the request's (item-level only)",
+    hint: "refuse the plan",
+  },
+  JOIN_TOKEN_EXHAUSTED: {
+    status: 409,
+    retryable: false,
+    message: "joinCount has reached maxJoins",
+    hint: "create a join token",
+  },
+  MACHINE_NOT_DRAINED: {
+    status: 409,
+    retryable: false,
+    message: "machine may not be removed yet (§10.4)",
+    hint: "drain it",
+  },
+  MACHINE_ID_TAKEN: {
+    status: 409,
+    retryable: false,
+    message: "live machine of that id joined with another public key",
+    hint: "use a fresh machine id",
+  },
+  COMMAND_TARGET_AMBIGUOUS: {
+    status: 409,
+    retryable: false,
+    message: "several command-capable resources and no target",
+    hint: "name the target",
+  },
+  IDEMPOTENCY_KEY_REUSED: {
+    status: 409,
+    retryable: false,
+    message: "same Idempotency-Key, other request; or replay of a response that carried a secret",
+    hint: "use a new key",
+  },
+  COMMAND_EXPIRED: { status: 410, retryable: false, message: "deadline passed before the write", hint: null },
+  PAYLOAD_TOO_LARGE: { status: 413, retryable: false, message: "JSON body over 1 MiB", hint: "split the request" },
+  PARAMS_TOO_LARGE: {
+    status: 413,
+    retryable: false,
+    message: "command params or result over 150 000 B, operation params over §2.4",
+    hint: null,
+  },
+  UNSUPPORTED_MEDIA_TYPE: { status: 415, retryable: false, message: "body is not application/json", hint: null },
+  NO_COMMAND_TARGETS: {
+    status: 422,
+    retryable: false,
+    message: "deployment has no command-capable resource",
+    hint: null,
+  },
+  UPGRADE_REQUIRED: {
+    status: 426,
+    retryable: false,
+    message: "relay path called without a WebSocket upgrade",
+    hint: null,
+  },
+  RATE_LIMITED: { status: 429, retryable: true, message: "rate limit (§0.9)", hint: "wait for Retry-After seconds" },
+  INTERNAL_ERROR: {
+    status: 500,
+    retryable: true,
+    message: "unexpected failure; message is generic, internal true",
+    hint: "quote requestId to support",
+  },
+  MANAGER_NOT_READY: {
+    status: 503,
+    retryable: true,
+    message: "manager has not reported a URL",
+    hint: "retry after Retry-After",
+  },
+  MANAGER_UNAVAILABLE: { status: 503, retryable: true, message: "assigned manager is unknown", hint: "retry" },
+  BUNDLE_STORAGE_UNAVAILABLE: {
+    status: 503,
+    retryable: false,
+    message: "object storage is not configured",
+    hint: "configure object storage",
+  },
+  SERVICE_UNAVAILABLE: {
+    status: 503,
+    retryable: true,
+    message: "starting, draining or database unreachable",
+    hint: "retry after Retry-After",
+  },
+  TIMEOUT: {
+    status: 504,
+    retryable: true,
+    message: "request exceeded 30 s server time (long-polls and relays excepted)",
+    hint: "retry",
+  },
+} as const satisfies Readonly<Record<string, ErrorSpec>>;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+/** Codes that only stored errors carry (`httpStatusCode` null). Reporters may send others of the same form. */
+export const STORED_ERROR_CODE = "^[A-Z][A-Z0-9_]{0,127}$";

@@ -1,0 +1,65 @@
+import type { Static, TObject, TSchema } from "typebox";
+import type { ErrorCode } from "./errors.ts";
+import type { Audience } from "./roles.ts";
+
+export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+
+/** How a repeat of the same call behaves; the last column of routes.tsv in five words. */
+export type Repeat =
+  /** Reads only: retry at will. */
+  | "safe"
+  /** The same call twice leaves what one call leaves. */
+  | "natural"
+  /** A repeat is refused by the object's state (409). */
+  | "state"
+  /** `Idempotency-Key` is honoured (§0.7). */
+  | "key"
+  /** Each call does something new. */
+  | "none";
+
+/** One endpoint. Everything is made from it: Fastify's registration, validation, the client, OpenAPI, the tests. */
+export interface Route {
+  readonly method: Method;
+  /** As in routes.tsv, with `{name}` segments. */
+  readonly path: string;
+  /** One sentence for the OpenAPI document and the CLI's help. */
+  readonly summary: string;
+  readonly roles: Audience;
+  readonly params?: TObject;
+  /** Without `workspace`, which the server reads by itself before (§0.3). Unknown parameters are ignored. */
+  readonly query?: TObject;
+  readonly body?: TSchema;
+  /** The body may be left out altogether. Routes without `body` accept none or `{}`. */
+  readonly bodyOptional?: true;
+  readonly success: 200 | 201 | 202 | 204;
+  /** Another success status the handler may choose, such as 200 for "was there already". */
+  readonly alternative?: 200 | 201;
+  /** Absent for 204. */
+  readonly response?: TSchema;
+  /** Codes beyond the common ones (§0.4). */
+  readonly errors: readonly ErrorCode[];
+  readonly paginated?: true;
+  readonly repeat: Repeat;
+  /** The response carries a secret: never stored for replay, never logged. */
+  readonly secret?: true;
+  /** A user need not name a workspace (§0.5). */
+  readonly workspace?: "exempt";
+  /** Answers after up to `query.wait` seconds; runs outside a transaction. */
+  readonly longPoll?: true;
+}
+
+export type RouteTable = Readonly<Record<string, Route>>;
+
+/** Keeps each route's exact types, so that the handler's and the client's types can be read off it. */
+export function routes<const T extends RouteTable>(table: T): T {
+  return table;
+}
+
+type StaticOr<S, Otherwise> = S extends TSchema ? Static<S> : Otherwise;
+
+export type ParamsOf<R extends Route> = StaticOr<R["params"], Record<never, never>>;
+export type QueryOf<R extends Route> = StaticOr<R["query"], Record<never, never>>;
+export type BodyOf<R extends Route> = R extends { readonly bodyOptional: true }
+  ? StaticOr<R["body"], undefined> | undefined
+  : StaticOr<R["body"], undefined>;
+export type ResponseOf<R extends Route> = StaticOr<R["response"], undefined>;

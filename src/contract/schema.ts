@@ -1,0 +1,82 @@
+import Type, { type TObject, type TProperties, type TSchema, type TUnsafe } from "typebox";
+
+/** Bodies and records refuse unknown keys at every depth: a misspelt field is an error, not a silence (§0.1). */
+export function Strict<const P extends TProperties>(properties: P): TObject<P> {
+  return Type.Object(properties, { additionalProperties: false });
+}
+
+/** A field that is always present, null when unset: `x?` of the tables. */
+export function Nullable<const S extends TSchema>(schema: S): Type.TUnion<[S, Type.TNull]> {
+  return Type.Union([schema, Type.Null()]);
+}
+
+/** One of a closed list of words. */
+export function Words<const W extends readonly string[]>(words: W): TUnsafe<W[number]> {
+  return Type.Unsafe<W[number]>({ type: "string", enum: [...words] });
+}
+
+/** A free-form map (`params`, `metadata`, `context`…): the only places where unknown keys pass. */
+export const FreeMap: Type.TRecord<"^.*$", Type.TUnknown> = Type.Record(Type.String(), Type.Unknown());
+
+/**
+ * Text that a person reads, on one line. Refuses what can make it read other than it is stored: control, format,
+ * private-use, line and paragraph separators, and the four blank letters (§0.1; the custom resources have the same rule).
+ */
+export const HUMAN_LINE = String.raw`^[^\p{Cc}\p{Cf}\p{Co}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]*$`;
+/** The same, with line breaks and tabs. */
+export const HUMAN_TEXT = String.raw`^([^\p{Cc}\p{Cf}\p{Co}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]|[\n\t])*$`;
+
+export function HumanLine(minLength: number, maxLength: number): Type.TString {
+  return Type.String({ minLength, maxLength, pattern: HUMAN_LINE });
+}
+
+export function HumanText(minLength: number, maxLength: number): Type.TString {
+  return Type.String({ minLength, maxLength, pattern: HUMAN_TEXT });
+}
+
+/** RFC 3339. Output is always UTC with milliseconds and `Z`; input may have any offset. */
+export const Timestamp: Type.TString = Type.String({ format: "date-time" });
+
+const id = (prefix: string, characters: string, length: number): Type.TString =>
+  Type.String({ pattern: `^${prefix}_${characters}{${length}}$` });
+const LOWER = "[0-9a-z]";
+const MIXED = "[0-9a-zA-Z]";
+
+/** Identifier formats of the brief and §0.1. */
+export const WorkspaceId: Type.TString = id("ws", MIXED, 24);
+export const ApiKeyId: Type.TString = id("apikey", LOWER, 28);
+export const ProjectId: Type.TString = id("prj", LOWER, 28);
+export const DeploymentGroupId: Type.TString = id("dg", LOWER, 28);
+export const DeploymentId: Type.TString = id("dep", LOWER, 28);
+export const ManagerId: Type.TString = id("mgr", LOWER, 28);
+export const ReleaseId: Type.TString = id("rel", MIXED, 28);
+export const AccessRequestId: Type.TString = id("ar", LOWER, 28);
+export const CommandId: Type.TString = id("cmd", MIXED, 28);
+export const EventId: Type.TString = id("event", MIXED, 28);
+export const DebugSessionId: Type.TString = id("dbg", MIXED, 28);
+
+export const WORKSPACE_NAME = "^(?!ws[-_])[a-z0-9](-?[a-z0-9])*$";
+export const ProjectRef: Type.TString = Type.String({
+  minLength: 1,
+  maxLength: 100,
+  description: "A project's id or name.",
+});
+
+export const PLATFORMS = ["aws", "gcp", "azure", "kubernetes", "machines", "local", "test"] as const;
+export const Platform: TUnsafe<(typeof PLATFORMS)[number]> = Words(PLATFORMS);
+
+/** Query of every paginated list (§0.6). */
+export const pageQuery: {
+  limit: Type.TOptional<Type.TInteger>;
+  cursor: Type.TOptional<Type.TString>;
+} = {
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 20 })),
+  cursor: Type.Optional(Type.String({ minLength: 1, maxLength: 2048 })),
+};
+
+/** `{items, nextCursor}`: null on the last page. */
+export function Page<const S extends TSchema>(
+  item: S,
+): TObject<{ items: Type.TArray<S>; nextCursor: Type.TUnion<[Type.TString, Type.TNull]> }> {
+  return Strict({ items: Type.Array(item), nextCursor: Nullable(Type.String()) });
+}

@@ -1,0 +1,34 @@
+import { defineConfig } from "vitest/config";
+
+// Three projects, because they need different worlds: `unit` nothing but Node, `integration` a real
+// API server and real SQL, `faults` the same and minutes of killing things.
+export default defineConfig({
+  test: {
+    // Two cores is what CI has: more workers only make the API servers of the tests slower.
+    maxWorkers: 2,
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: "unit",
+          include: ["src/**/*.test.ts", "scripts/**/*.test.ts", "test/cluster/**/*.test.ts"],
+          testTimeout: 30_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "integration",
+          include: ["test/integration/**/*.test.ts"],
+          testTimeout: 120_000,
+          hookTimeout: 180_000,
+        },
+      },
+      {
+        extends: true,
+        test: { name: "faults", include: ["test/faults/**/*.test.ts"], testTimeout: 1_200_000, hookTimeout: 180_000 },
+      },
+    ],
+  },
+});
