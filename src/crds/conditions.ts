@@ -1,0 +1,50 @@
+/**
+ * Condition types of each kind and the closed set of reasons of each. Alerts, `kubectl wait` scripts and metrics match on
+ * these words. Source: the access grant contract; Authorized has the refusals of the customer's policy besides.
+ */
+export const GRANT_CONDITIONS = {
+  Approved: [
+    "AwaitingDecision",
+    "ApprovedByCustomer",
+    "DeniedByCustomer",
+    "DecisionTooLate",
+    "Superseded",
+    "PlanHashMismatch",
+    "RiskUnderstated",
+  ],
+  Active: ["AwaitingDecision", "WindowOpen", "WindowClosed", "Revoked", "Deleted"],
+  Succeeded: ["NothingYet", "AllSucceeded", "SomeFailed", "OutcomeUnknown", "NothingRan"],
+  IdentityVerified: ["AwaitingDecision", "StampedByAdmission", "ClaimCheckedByPolicy", "NotEnforced", "NoName"],
+  Reported: ["AwaitingReport", "Acknowledged", "Retrying", "Refused"],
+} as const;
+
+export const INVOCATION_CONDITIONS = {
+  Authorized: [
+    "GrantMatched",
+    "PolicyAuto",
+    "PolicyDenied",
+    "NoGrant",
+    "GrantClosed",
+    "PlanHashMismatch",
+    "RiskUnderstated",
+    "ParamsMismatch",
+    "LineUsed",
+    "DeadlinePassed",
+    "UnknownOperation",
+    "InvalidParams",
+    "TierMismatch",
+    "DeploymentNotServed",
+    "NamespaceNotOpen",
+  ],
+  Completed: ["Running", "Succeeded", "Failed", "OutcomeUnknown", "NotStarted"],
+} as const;
+
+export const MANAGED_DEPLOYMENT_CONDITIONS = {
+  Reported: ["Acknowledged", "Retrying", "Refused"],
+} as const;
+
+export type GrantConditionType = keyof typeof GRANT_CONDITIONS;
+export type GrantReason<Type extends GrantConditionType = GrantConditionType> = (typeof GRANT_CONDITIONS)[Type][number];
+export type InvocationConditionType = keyof typeof INVOCATION_CONDITIONS;
+export type InvocationReason<Type extends InvocationConditionType = InvocationConditionType> =
+  (typeof INVOCATION_CONDITIONS)[Type][number];

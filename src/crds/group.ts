@@ -1,0 +1,46 @@
+/** The API group of every kind here. */
+export const GROUP = "sallyport.dev";
+export const VERSION = "v1alpha1";
+
+/**
+ * What an installation may name differently. Everything in `manifests/` is made from these, so that the chart, the
+ * tests and `npm start` cannot drift apart.
+ */
+export interface InstallationNames {
+  /** Where agent and operator run. Not where grants live: the operator must not be able to mint its own token. */
+  readonly systemNamespace: string;
+  /** Where grants, invocations, policies and per-grant accounts live. */
+  readonly grantsNamespace: string;
+  readonly agentAccount: string;
+  readonly operatorAccount: string;
+}
+
+export const DEFAULT_NAMES: InstallationNames = {
+  systemNamespace: "sallyport-system",
+  grantsNamespace: "sallyport-grants",
+  agentAccount: "sallyport-agent",
+  operatorAccount: "sallyport-operator",
+};
+
+/** On everything made for one grant (or one automatic invocation); the value is its uid. The sweep finds them by it. */
+export const GRANT_UID_LABEL = "sallyport.dev/grant-uid";
+/** On a RoleBinding of the operator: when it must be gone. RFC 3339 UTC, whole seconds; an admission policy wants it. */
+export const EXPIRES_AT_ANNOTATION = "sallyport.dev/expires-at";
+/** On a shipped ClusterRole: the tier of the operation that it is for. */
+export const TIER_LABEL = "sallyport.dev/tier";
+/** Shipped ClusterRoles, one an operation: `sallyport-op-<plugin>-<operation>`. Deleting one disables the operation. */
+export const OPERATION_ROLE_PREFIX = "sallyport-op-";
+
+export function operationRole(plugin: string, operation: string): string {
+  return `${OPERATION_ROLE_PREFIX}${plugin}-${operation}`;
+}
+
+/** Name of the ServiceAccount that runs what one grant (or automatic invocation) allows. */
+export function grantAccount(uid: string): string {
+  return `grant-${uid.replaceAll("-", "").slice(0, 12)}`;
+}
+
+/** A platform id as an object name: lower case, `_` and `.` become `-`. The CRDs refuse any other name. */
+export function objectName(id: string): string {
+  return id.toLowerCase().replaceAll(/[_.]/g, "-");
+}

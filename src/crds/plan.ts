@@ -1,0 +1,65 @@
+import { createHash } from "node:crypto";
+import canonicalize from "canonicalize";
+
+/** How much an operation can do, least first. */
+export const TIERS = ["read-only", "mutating", "destructive"] as const;
+export type Tier = (typeof TIERS)[number];
+
+/** The highest tier of a plan's lines is the plan's risk. */
+export function maxTier(tiers: readonly Tier[]): Tier {
+  return TIERS[Math.max(0, ...tiers.map((tier) => TIERS.indexOf(tier)))] ?? "destructive";
+}
+
+export interface PlanLine {
+  /** `plugin/operation`. */
+  readonly command: string;
+  readonly params?: Readonly<Record<string, unknown>>;
+}
+
+export interface Plan {
+  readonly requestId: string;
+  readonly deploymentId: string;
+  readonly risk: string;
+  readonly commands: readonly PlanLine[];
+}
+
+export const PLAN_HASH_VERSION = "v1";
+
+/**
+ * What an approver approves, in 64 hex digits: `sha256:` over the RFC 8785 form of the plan. Absent params count as `{}`.
+ *
+ * The platform has its own copy of these lines on purpose: cluster and platform share a written contract and its test
+ * vector, not code, so that neither has to believe the other.
+ */
+export function planHash({ requestId, deploymentId, risk, commands }: Plan): string {
+  const lines = commands.map(({ command, params = {} }) => ({ command, params }));
+  const text = canonical({ version: 1, requestId, deploymentId, risk, commands: lines });
+  return `sha256:${createHash("sha256").update(text).digest("hex")}`;
+}
+
+/** Whether two params are the same value, whatever the order of their keys; absent counts as `{}`. */
+export function sameParams(a: PlanLine["params"], b: PlanLine["params"]): boolean {
+  return canonical(a ?? {}) === canonical(b ?? {});
+}
+
+/**
+ * Where `value` holds a number that JSON readers disagree on (beyond 2^53 - 1), as a path such as `params.a.0`.
+ * Such a number is stored by the API server as it is and rounded by everybody else, so hashes would differ.
+ */
+export function unsafeNumber(value: unknown, path: string): string | undefined {
+  if (typeof value === "number") {
+    return Number.isInteger(value) && !Number.isSafeInteger(value) ? path : undefined;
+  }
+  if (typeof value !== "object" || value === null) return undefined;
+  for (const [key, entry] of Object.entries(value)) {
+    const found = unsafeNumber(entry, `${path}.${key}`);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function canonical(value: unknown): string {
+  const text = canonicalize(value);
+  if (text === undefined) throw new Error("a plan must be JSON");
+  return text;
+}
