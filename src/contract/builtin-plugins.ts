@@ -1,0 +1,144 @@
+import type { Tier } from "./operations.ts";
+
+/** A JSON Schema (2020-12) as plain data. */
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+export interface PluginOperation {
+  readonly name: string;
+  readonly tier: Tier;
+  /** One sentence for the person who asks or approves. */
+  readonly description: string;
+  /** Of the params object. Absent: any object within the limits. */
+  readonly paramsSchema?: JsonSchema;
+}
+
+export interface PluginDefinition {
+  readonly name: string;
+  readonly version: string;
+  readonly tier: Tier;
+  readonly operations: readonly PluginOperation[];
+}
+
+const dnsLabel = { type: "string", pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", maxLength: 63 } as const;
+const dnsName = {
+  type: "string",
+  pattern: String.raw`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`,
+  maxLength: 253,
+} as const;
+const namespace = { ...dnsLabel, description: "Namespace of the objects." } as const;
+const pod = { ...dnsName, description: "Name of the pod." } as const;
+const name = { ...dnsName, description: "Name of the object." } as const;
+const limit = { type: "integer", minimum: 1, maximum: 500, description: "Most objects to return." } as const;
+const workload = { enum: ["deployment", "statefulset", "daemonset"] } as const;
+
+/** A strict object: a key that no one declared is a mistake or an attempt. */
+function params(required: Readonly<Record<string, unknown>>, optional: Readonly<Record<string, unknown>> = {}) {
+  return {
+    type: "object",
+    properties: { ...required, ...optional },
+    required: Object.keys(required),
+    additionalProperties: false,
+  } as const;
+}
+
+/** Runs in the customer's operator, which declares the same operations and checks params again (src/operator). */
+const KUBERNETES: PluginDefinition = {
+  name: "kubernetes",
+  version: "1.0.0",
+  tier: "destructive",
+  operations: [
+    {
+      name: "get-pods",
+      tier: "read-only",
+      description: "List the pods of a namespace with their phase, readiness and restarts.",
+      paramsSchema: params({ namespace }, { labelSelector: { type: "string", maxLength: 1024 }, limit }),
+    },
+    {
+      name: "describe",
+      tier: "read-only",
+      description: "Show one pod or workload with its conditions and recent events.",
+      paramsSchema: params({ namespace, kind: { enum: ["pod", ...workload.enum] }, name }),
+    },
+    {
+      name: "logs",
+      tier: "read-only",
+      description: "Read the last lines that a container of a pod logged.",
+      paramsSchema: params(
+        { namespace, pod },
+        {
+          container: dnsLabel,
+          tailLines: { type: "integer", minimum: 1, maximum: 2000, default: 200 },
+          sinceSeconds: { type: "integer", minimum: 1, maximum: 86_400 },
+          previous: { type: "boolean", default: false, description: "Of the container's run before this one." },
+        },
+      ),
+    },
+    {
+      name: "events",
+      tier: "read-only",
+      description: "List recent events of a namespace or of one object in it.",
+      paramsSchema: params({ namespace }, { name, kind: { type: "string", pattern: "^[A-Za-z]{1,63}$" }, limit }),
+    },
+    {
+      name: "rollout-status",
+      tier: "read-only",
+      description: "Show how far the rollout of a workload has come.",
+      paramsSchema: params({ namespace, kind: workload, name }),
+    },
+    {
+      name: "restart-pod",
+      tier: "mutating",
+      description: "Delete one pod that a controller replaces, and wait for its replacement.",
+      paramsSchema: params({ namespace, pod }),
+    },
+    {
+      name: "rollout-restart",
+      tier: "mutating",
+      description: "Replace all pods of a workload, a few at a time.",
+      paramsSchema: params({ namespace, kind: workload, name }),
+    },
+    {
+      name: "scale",
+      tier: "mutating",
+      description: "Set the number of replicas of a workload.",
+      paramsSchema: params({
+        namespace,
+        kind: { enum: ["deployment", "statefulset"] },
+        name,
+        replicas: { type: "integer", minimum: 0, maximum: 1000 },
+      }),
+    },
+    {
+      name: "delete-pod",
+      tier: "destructive",
+      description: "Delete any pod, also one that nothing replaces.",
+      paramsSchema: params({ namespace, pod }, { gracePeriodSeconds: { type: "integer", minimum: 0, maximum: 3600 } }),
+    },
+  ],
+};
+
+/** Never invocable and always enabled: it names what an access request for a debug session asks for (§2.1). */
+const DEBUG: PluginDefinition = {
+  name: "debug",
+  version: "1.0.0",
+  tier: "destructive",
+  operations: [
+    debugOperation("read", "read-only", "Read objects of a namespace for the length of a debug session."),
+    debugOperation("logs", "read-only", "Read logs of a namespace for the length of a debug session."),
+    debugOperation("port-forward", "mutating", "Open connections to ports of pods in a namespace."),
+    debugOperation("exec", "destructive", "Run commands inside containers of a namespace."),
+  ],
+};
+
+export const DEBUG_PLUGIN = DEBUG.name;
+
+/** In the order in which they are listed. */
+export const BUILTIN_PLUGINS: readonly PluginDefinition[] = [DEBUG, KUBERNETES];
+
+/** Enabled in a new project; `debug` needs no enabling. */
+export const DEFAULT_ENABLED_BUILTINS: readonly string[] = [KUBERNETES.name];
+
+function debugOperation(mode: string, tier: Tier, description: string): PluginOperation {
+  // `mode` repeats the operation's name, so that the params alone say what is asked for.
+  return { name: mode, tier, description, paramsSchema: params({ namespace, mode: { const: mode } }) };
+}
