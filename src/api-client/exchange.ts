@@ -1,0 +1,150 @@
+import { type Dispatcher, request } from "undici";
+import { type ApiError, readErrorObject, transportError } from "./api-error.ts";
+import type { Clock } from "./clock.ts";
+
+/** One HTTP request, ready to be sent. */
+export interface Outgoing {
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  readonly url: URL;
+  readonly headers: Readonly<Record<string, string>>;
+  /** JSON text. */
+  readonly body: string | undefined;
+  /** From the first byte sent to the last byte read. */
+  readonly timeoutMs: number;
+  readonly maxResponseBytes: number;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly body: unknown;
+  readonly bytes: number;
+}
+
+/** Longest `Retry-After` that is believed: beyond it a wrong header would park a caller for good. */
+const MAX_RETRY_AFTER_MS = 15 * 60_000;
+
+/**
+ * Sends once and reads the whole answer.
+ *
+ * @throws ApiError whatever came back or did not; `signal.reason` on abort, as it is.
+ */
+export async function exchange(
+  outgoing: Outgoing,
+  dispatcher: Dispatcher,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<Answer> {
+  signal.throwIfAborted();
+  const limit = new AbortController();
+  const cancelTimer = clock.after(outgoing.timeoutMs, () => limit.abort());
+  try {
+    return await sendAndRead(outgoing, dispatcher, clock, AbortSignal.any([signal, limit.signal]));
+  } catch (error) {
+    signal.throwIfAborted();
+    if (limit.signal.aborted) throw transportError("CLIENT_TIMEOUT", `${outgoing.timeoutMs} ms`, sentAs(outgoing));
+    throw error;
+  } finally {
+    cancelTimer();
+  }
+}
+
+async function sendAndRead(
+  outgoing: Outgoing,
+  dispatcher: Dispatcher,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const { method, url, headers, body } = outgoing;
+  // Our own timer rules from first to last byte: undici's two would cut a long-poll, or let a slow drip live.
+  const limits = { headersTimeout: 0, bodyTimeout: 0 };
+  const response = await request(url, { method, headers, body: body ?? null, dispatcher, signal, ...limits }).catch(
+    (cause: unknown) => {
+      throw transportError("NETWORK_ERROR", codeOf(cause), { cause, ...sentAs(outgoing) });
+    },
+  );
+  const header = (name: string): string | undefined => [response.headers[name]].flat()[0];
+  const requestId = header("x-request-id") ?? headers["x-request-id"];
+  const retryAfterMs = readRetryAfter(header("retry-after"), clock);
+  const facts = {
+    status: response.statusCode,
+    ...(requestId === undefined ? {} : { requestId }),
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+  };
+  const text = await readText(response.body, outgoing.maxResponseBytes, facts);
+  const isJson = /^application\/json\b/i.test(header("content-type") ?? "");
+  if (response.statusCode >= 300) throw refusal(text, isJson, headers.authorization, facts);
+  return { status: response.statusCode, body: parse(text, isJson, facts), bytes: Buffer.byteLength(text) };
+}
+
+type Facts = { readonly status: number; readonly requestId?: string; readonly retryAfterMs?: number };
+
+async function readText(body: Dispatcher.ResponseData["body"], maxBytes: number, facts: Facts): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      if (bytes > maxBytes) break; // Leaving the loop destroys the socket: the rest is not even received.
+      chunks.push(chunk);
+    }
+  } catch (cause) {
+    throw transportError("TRUNCATED_RESPONSE", codeOf(cause), { cause, ...facts });
+  }
+  if (bytes > maxBytes) throw transportError("RESPONSE_TOO_LARGE", `more than ${maxBytes} bytes`, facts);
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+function parse(text: string, isJson: boolean, facts: Facts): unknown {
+  if (text === "" && facts.status === 204) return undefined;
+  const what = isJson ? "broken JSON" : "no application/json";
+  const value = isJson ? parseQuietly(text) : undefined;
+  // The parser's own message would quote the text, which may hold a secret.
+  if (value === undefined) throw transportError("MALFORMED_RESPONSE", `status ${facts.status} with ${what}`, facts);
+  return value;
+}
+
+function refusal(text: string, isJson: boolean, authorization: string | undefined, facts: Facts): ApiError {
+  if (isJson) {
+    const error = readErrorObject(parseQuietly(withoutSecret(text, authorization)), facts.status, facts);
+    if (error !== undefined) return error;
+  }
+  if (facts.status < 400) return transportError("UNEXPECTED_REDIRECT", `status ${facts.status}`, facts);
+  const retryable = facts.status >= 500 || facts.status === 429 || facts.status === 408;
+  return transportError("UNEXPECTED_RESPONSE", `status ${facts.status} without an error object`, {
+    ...facts,
+    retryable,
+  });
+}
+
+/** A proxy that answers with an echo of the request must not put the credential into our error. */
+function withoutSecret(text: string, authorization: string | undefined): string {
+  const secret = authorization?.replace(/^Bearer /, "");
+  return secret === undefined || secret === "" ? text : text.replaceAll(secret, "[redacted]");
+}
+
+function parseQuietly(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Seconds or an HTTP date (RFC 9110 §10.2.3); undefined when it is neither. */
+function readRetryAfter(value: string | undefined, clock: Clock): number | undefined {
+  if (value === undefined) return undefined;
+  const ms = /^\d+$/.test(value.trim()) ? Number(value) * 1_000 : Date.parse(value) - clock.wallNow().getTime();
+  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), MAX_RETRY_AFTER_MS);
+}
+
+function sentAs(outgoing: Outgoing): { readonly requestId?: string } {
+  const requestId = outgoing.headers["x-request-id"];
+  return requestId === undefined ? {} : { requestId };
+}
+
+/** `ECONNREFUSED`, `UND_ERR_SOCKET`, …: says enough and quotes nothing. */
+function codeOf(error: unknown): string {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  if (typeof code === "string") return code;
+  return error instanceof Error && error.cause !== undefined ? codeOf(error.cause) : "no error code";
+}

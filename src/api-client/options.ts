@@ -1,0 +1,108 @@
+import { Agent, type Dispatcher, EnvHttpProxyAgent } from "undici";
+import { type Clock, systemClock } from "./clock.ts";
+
+/** A credential that can change while the process runs. */
+export interface Credential {
+  /** The key to use for the next attempt. Called once an attempt. */
+  current(): string;
+  /** `key` got a 401. True: `current()` is another one now, try again at once. */
+  refused(key: string): boolean | Promise<boolean>;
+}
+
+export interface ClientOptions {
+  /** https, or http to loopback; may have a path. */
+  readonly baseUrl: string;
+  /** A function is asked before each attempt. */
+  readonly credential?: string | (() => string) | Credential;
+  /** Used when a call names none. */
+  readonly workspace?: string;
+  readonly userAgent?: string;
+  readonly clock?: Clock;
+  /** Default: a pool of its own that honours HTTP_PROXY, HTTPS_PROXY and NO_PROXY. A given one is not closed here. */
+  readonly dispatcher?: Dispatcher;
+  /** One attempt, first byte to last. Default 35_000: the platform gives up at 30 s. Long-polls add their `wait`. */
+  readonly timeoutMs?: number;
+  /** Attempts after the first, of routes whose repeat is harmless. Default 4; 0 for a caller with a loop of its own. */
+  readonly retries?: number;
+  /** No new attempt after this much time. A longer `Retry-After` fails at once. Default 60_000, at most 15 min is waited. */
+  readonly maxRetryTimeMs?: number;
+  /** First pause between attempts, doubled each time, up to 10 s. Default 250. */
+  readonly firstRetryMs?: number;
+  /** Default 16 MiB: a full page of deployments with their stack states stays below. */
+  readonly maxResponseBytes?: number;
+  /** Told after each attempt, for metrics. */
+  readonly observe?: (attempt: Attempt) => void;
+}
+
+export interface Attempt {
+  readonly area: string;
+  readonly route: string;
+  /** 0: no answer. */
+  readonly status: number;
+  /** Undefined: it went well. */
+  readonly code: string | undefined;
+  readonly durationMs: number;
+  readonly sentBytes: number;
+  readonly receivedBytes: number;
+}
+
+/** The options with every default filled in: nobody else writes `??`. */
+export interface Settings extends Omit<Required<ClientOptions>, "baseUrl" | "credential" | "workspace"> {
+  readonly base: URL;
+  readonly credential: Credential | undefined;
+  readonly workspace: string | undefined;
+  /** Closes the dispatcher if it is ours. */
+  readonly close: () => Promise<void>;
+}
+
+/** @throws Error when the base URL is unusable, in words for whoever configured it. */
+export function compile(options: ClientOptions): Settings {
+  const base = baseOf(options.baseUrl);
+  const dispatcher = options.dispatcher ?? pool(base);
+  return {
+    base,
+    credential: credentialOf(options.credential),
+    workspace: options.workspace,
+    userAgent: options.userAgent ?? "sallyport-client",
+    clock: options.clock ?? systemClock,
+    dispatcher,
+    timeoutMs: options.timeoutMs ?? 35_000,
+    retries: options.retries ?? 4,
+    maxRetryTimeMs: options.maxRetryTimeMs ?? 60_000,
+    firstRetryMs: options.firstRetryMs ?? 250,
+    maxResponseBytes: options.maxResponseBytes ?? 16 * 1_048_576,
+    observe: options.observe ?? (() => undefined),
+    // `destroy`, not `close`: a long-poll that waits half a minute must not hold up a shutdown.
+    close: async () => void (options.dispatcher === undefined && (await dispatcher.destroy())),
+  };
+}
+
+function credentialOf(given: ClientOptions["credential"]): Credential | undefined {
+  if (given === undefined) return undefined;
+  if (typeof given === "object") return given;
+  return { current: typeof given === "string" ? () => given : given, refused: () => false };
+}
+
+/** @throws Error in words for whoever configured it. */
+function baseOf(text: string): URL {
+  const url = URL.parse(text);
+  if (url === null || (url.protocol !== "https:" && url.protocol !== "http:")) {
+    throw new Error("the platform's base URL must be an http or https URL");
+  }
+  if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "") {
+    throw new Error("the platform's base URL must not hold a user, a password, a query or a fragment");
+  }
+  if (url.protocol === "http:" && !isLoopback(url)) {
+    throw new Error("the platform's base URL must be https unless it is loopback: the credential travels on it");
+  }
+  return url;
+}
+
+function isLoopback(url: URL): boolean {
+  return /^(localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname);
+}
+
+/** No proxy can reach our own loopback, even when the variables do not say so. */
+function pool(base: URL): Dispatcher {
+  return isLoopback(base) ? new Agent({ allowH2: false }) : new EnvHttpProxyAgent({ allowH2: false });
+}

@@ -1,0 +1,139 @@
+import { randomUUID } from "node:crypto";
+import pRetry from "p-retry";
+import type { Route, RouteTable } from "../contract/route.ts";
+import { address, type QueryValues, type Scalar } from "./address.ts";
+import { ApiError } from "./api-error.ts";
+import type { CallsOf } from "./calls.ts";
+import { sleep } from "./clock.ts";
+import { type Answer, exchange, type Outgoing } from "./exchange.ts";
+import { type ClientOptions, compile, type Settings } from "./options.ts";
+
+/** The untyped form in which all calls run; `CallsOf` gives each its types. */
+interface AnyArguments {
+  readonly params?: Readonly<Record<string, Scalar>>;
+  readonly query?: QueryValues;
+  readonly body?: unknown;
+  readonly workspace?: string;
+  readonly idempotencyKey?: string;
+}
+
+/** Margin over `wait` of a long-poll, for the network and a platform that answers a little late. */
+const LONG_POLL_MARGIN_MS = 10_000;
+/** Old key, new key, and the new one read again: more 401s than that mean that no key is good. */
+const MAX_KEYS = 3;
+
+export type TableClient<T extends Readonly<Record<string, RouteTable>>> = CallsOf<T> & {
+  /** Ends the connections that this client opened itself; calls under way fail. */
+  close(): Promise<void>;
+};
+
+/** Calls of every route of a table, made from the table alone: there is no code for a single route. */
+export function clientOf<const T extends Readonly<Record<string, RouteTable>>>(
+  table: T,
+  options: ClientOptions,
+): TableClient<T> {
+  const settings = compile(options);
+  const calls: Record<string, unknown> = { close: settings.close };
+  for (const [area, areaRoutes] of Object.entries(table)) {
+    const names = Object.entries(areaRoutes);
+    calls[area] = Object.fromEntries(
+      names.map(([name, route]) => [
+        name,
+        (args: AnyArguments, signal: AbortSignal) => call(settings, { area, name, route }, args, signal),
+      ]),
+    );
+  }
+  return calls as TableClient<T>;
+}
+
+interface NamedRoute {
+  readonly area: string;
+  readonly name: string;
+  readonly route: Route;
+}
+
+async function call(settings: Settings, named: NamedRoute, args: AnyArguments, signal: AbortSignal): Promise<unknown> {
+  const { route } = named;
+  // One key a call, not an attempt: that is what makes a retry the same call.
+  const idempotencyKey = route.repeat === "key" ? (args.idempotencyKey ?? randomUUID()) : args.idempotencyKey;
+  const repeatable = route.repeat === "safe" || route.repeat === "natural" || idempotencyKey !== undefined;
+  const startMs = settings.clock.monotonicMs();
+  const attempt = (): Promise<unknown> =>
+    withCredential(settings, named, { ...args, ...(idempotencyKey && { idempotencyKey }) }, signal);
+  return await pRetry(attempt, {
+    signal,
+    retries: repeatable ? settings.retries : 0,
+    minTimeout: settings.firstRetryMs,
+    maxTimeout: 10_000,
+    randomize: true,
+    maxRetryTime: settings.maxRetryTimeMs,
+    async shouldRetry({ error, retryDelay }) {
+      if (!(error instanceof ApiError && error.retryable)) return false;
+      const extraMs = (error.retryAfterMs ?? 0) - retryDelay;
+      if (extraMs <= 0) return true;
+      if (settings.clock.monotonicMs() - startMs + extraMs > settings.maxRetryTimeMs) return false;
+      await sleep(settings.clock, extraMs, signal);
+      return true;
+    },
+  });
+}
+
+/** A 401 means that nothing was done, so any route may be tried again with another key. */
+async function withCredential(
+  settings: Settings,
+  named: NamedRoute,
+  args: AnyArguments,
+  signal: AbortSignal,
+): Promise<unknown> {
+  const { credential } = settings;
+  for (let keys = 1; ; keys += 1) {
+    const key = named.route.roles === "public" ? undefined : credential?.current();
+    try {
+      return await observed(settings, named, prepare(settings, named.route, args, key), signal);
+    } catch (error) {
+      const refused = error instanceof ApiError && error.status === 401 && key !== undefined;
+      if (!refused || keys >= MAX_KEYS || !(await credential?.refused(key))) throw error;
+      signal.throwIfAborted();
+    }
+  }
+}
+
+function prepare(settings: Settings, route: Route, args: AnyArguments, key: string | undefined): Outgoing {
+  const workspace = args.workspace ?? settings.workspace;
+  const url = address(settings.base, route.path, args.params ?? {}, { ...args.query, workspace });
+  const body = args.body === undefined ? undefined : JSON.stringify(args.body);
+  const waitMs = route.longPoll === true ? Number(args.query?.wait ?? 0) * 1_000 + LONG_POLL_MARGIN_MS : 0;
+  const headers: Record<string, string> = {
+    accept: "application/json",
+    "user-agent": settings.userAgent,
+    "x-request-id": randomUUID(),
+  };
+  if (key !== undefined) headers.authorization = `Bearer ${key}`;
+  if (body !== undefined) headers["content-type"] = "application/json";
+  if (args.idempotencyKey !== undefined) headers["idempotency-key"] = args.idempotencyKey;
+  const timeoutMs = Math.max(settings.timeoutMs, waitMs);
+  return { method: route.method, url, headers, body, timeoutMs, maxResponseBytes: settings.maxResponseBytes };
+}
+
+async function observed(
+  settings: Settings,
+  named: NamedRoute,
+  outgoing: Outgoing,
+  signal: AbortSignal,
+): Promise<unknown> {
+  const startMs = settings.clock.monotonicMs();
+  const sentBytes = outgoing.body === undefined ? 0 : Buffer.byteLength(outgoing.body);
+  const tell = (status: number, code: string | undefined, receivedBytes: number): void => {
+    const durationMs = settings.clock.monotonicMs() - startMs;
+    settings.observe({ area: named.area, route: named.name, status, code, durationMs, sentBytes, receivedBytes });
+  };
+  let answer: Answer;
+  try {
+    answer = await exchange(outgoing, settings.dispatcher, settings.clock, signal);
+  } catch (error) {
+    if (error instanceof ApiError) tell(error.status, error.code, 0); // An abort is not an attempt that failed.
+    throw error;
+  }
+  tell(answer.status, undefined, answer.bytes);
+  return answer.body;
+}
