@@ -10,6 +10,11 @@ export function Nullable<const S extends TSchema>(schema: S): Type.TUnion<[S, Ty
   return Type.Union([schema, Type.Null()]);
 }
 
+/** A field of a request or report that may be left out or be null, which mean the same. */
+export function Maybe<const S extends TSchema>(schema: S): Type.TOptional<Type.TUnion<[S, Type.TNull]>> {
+  return Type.Optional(Nullable(schema));
+}
+
 /** One of a closed list of words. */
 export function Words<const W extends readonly string[]>(words: W): TUnsafe<W[number]> {
   return Type.Unsafe<W[number]>({ type: "string", enum: [...words] });

@@ -1,0 +1,240 @@
+import Type, { type Static } from "typebox";
+import {
+  Capability,
+  DEPLOYMENT_STATUSES,
+  DeploymentModel,
+  DeploymentState,
+  EnvironmentVariables,
+  ReleaseInfo,
+} from "./deployment-state.ts";
+import { deploymentFields, SETUP_METHODS } from "./deployments.ts";
+import { ObservedInventoryBatch, ResourceHeartbeat } from "./resource-heartbeat.ts";
+import { MANAGER } from "./roles.ts";
+import { routes } from "./route.ts";
+import {
+  DeploymentGroupId,
+  DeploymentId,
+  FreeMap,
+  ManagerId,
+  Maybe,
+  Nullable,
+  Platform,
+  ProjectId,
+  Strict,
+  Timestamp,
+  Words,
+} from "./schema.ts";
+import { StackSettings } from "./stack-settings.ts";
+import { StoredError } from "./stored-error.ts";
+
+/** Lease length before and after the first renew (§15.2). */
+export const PROVISIONAL_LEASE_MS = 60_000;
+export const CONFIRMED_LEASE_MS = 300_000;
+/** How often a runner renews, and how long after its last success it gives the work up by itself. */
+export const LEASE_RENEW_MS = 60_000;
+export const LEASE_GIVE_UP_MS = 210_000;
+
+export const ACQUIRE_MODES = ["runtime", "setup-run", "setup-teardown"] as const;
+export type AcquireMode = (typeof ACQUIRE_MODES)[number];
+
+const session = Type.String({ minLength: 1, maxLength: 128 });
+const managerId = Type.Optional(ManagerId);
+const statuses = Type.Optional(Type.Array(Words(DEPLOYMENT_STATUSES)));
+const platforms = Type.Optional(Type.Array(Platform));
+
+/** A deployment as its manager sees it: secrets in clear. */
+export const SyncDeployment = Strict({
+  ...deploymentFields,
+  userEnvironmentVariables: Nullable(EnvironmentVariables),
+  managementConfig: Nullable(FreeMap),
+  deploymentToken: Nullable(Type.String()),
+  lockedBy: Nullable(Type.String()),
+  lockedAt: Nullable(Timestamp),
+});
+export type SyncDeployment = Static<typeof SyncDeployment>;
+
+/** Everything a runner needs beside the state (§15.3). */
+export const DeploymentConfig = Strict({
+  deploymentName: Type.String(),
+  environmentVariables: EnvironmentVariables,
+  inputValues: FreeMap,
+  stackSettings: StackSettings,
+  externalBindings: FreeMap,
+  managementConfig: Nullable(FreeMap),
+  managerUrl: Nullable(Type.String()),
+  deploymentToken: Nullable(Type.String()),
+  basePlatform: Nullable(Type.String()),
+  labelDomain: Nullable(Type.String()),
+  publicEndpoints: Nullable(FreeMap),
+  domainMetadata: Nullable(FreeMap),
+  monitoring: Nullable(
+    Strict({
+      logsEndpoint: Type.String(),
+      logsAuthHeader: Type.String(),
+      metricsEndpoint: Nullable(Type.String()),
+      metricsAuthHeader: Nullable(Type.String()),
+      resourceAttributes: FreeMap,
+    }),
+  ),
+  computeBackend: Nullable(FreeMap),
+  allowFrozenChanges: Type.Boolean(),
+  observeAllNamespaces: Type.Boolean(),
+  observeLabelSelector: Nullable(Type.String()),
+});
+export type DeploymentConfig = Static<typeof DeploymentConfig>;
+
+export const AcquireItem = Strict({
+  deploymentId: DeploymentId,
+  projectId: ProjectId,
+  deploymentGroupId: DeploymentGroupId,
+  setupMethod: Nullable(Words(SETUP_METHODS)),
+  current: DeploymentState,
+  config: DeploymentConfig,
+});
+export type AcquireItem = Static<typeof AcquireItem>;
+
+/** The progress that a manager can tell of while it works (§13.2). Each type's own data are free. */
+export const PROGRESS_EVENT_TYPES = [
+  "AssumingRole",
+  "SettingUpPlatformContext",
+  "PreparingEnvironment",
+  "DeployingStack",
+  "DeployingCloudFormationStack",
+  "ImportingStackStateFromCloudFormation",
+  "DeletingCloudFormationStack",
+  "EmptyingBuckets",
+  "CleaningUpStack",
+  "CleaningUpEnvironment",
+  "RunningTestWorker",
+] as const;
+
+const ProgressEvent = Strict({
+  type: Words(PROGRESS_EVENT_TYPES),
+  state: Type.Union([Words(["started", "success"]), Strict({ failed: Strict({ error: StoredError }) })]),
+  at: Timestamp,
+  data: Type.Optional(FreeMap),
+});
+export type ProgressEvent = Static<typeof ProgressEvent>;
+
+export const syncRoutes = routes({
+  list: {
+    method: "POST",
+    path: "/v1/sync/list",
+    summary: "Lists the manager's deployments by id; deleted ones never.",
+    roles: MANAGER,
+    body: Strict({
+      deploymentIds: Type.Optional(Type.Array(DeploymentId, { maxItems: 500 })),
+      statuses,
+      platforms,
+      deploymentGroupId: Type.Optional(DeploymentGroupId),
+      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500 })),
+      managerId,
+    }),
+    bodyOptional: true,
+    success: 200,
+    response: Strict({ deployments: Type.Array(SyncDeployment) }),
+    errors: ["NOT_FOUND"],
+    repeat: "safe",
+  },
+  context: {
+    method: "POST",
+    path: "/v1/sync/context",
+    summary: "Shows the work of one deployment without leasing it.",
+    roles: MANAGER,
+    body: Strict({ deploymentId: DeploymentId, managerId }),
+    success: 200,
+    response: AcquireItem,
+    errors: ["NOT_FOUND"],
+    repeat: "safe",
+  },
+  acquire: {
+    method: "POST",
+    path: "/v1/sync/acquire",
+    summary: "Leases deployments that have work to do; no two sessions get the same one.",
+    roles: MANAGER,
+    body: Strict({
+      session,
+      requestId: Type.String({ minLength: 1, maxLength: 128 }),
+      deploymentModel: DeploymentModel,
+      acquireMode: Type.Optional(Words(ACQUIRE_MODES)),
+      deploymentIds: Type.Optional(Type.Array(DeploymentId, { maxItems: 500 })),
+      statuses,
+      platforms,
+      setupMethod: Type.Optional(Words(SETUP_METHODS)),
+      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
+      managerId,
+    }),
+    success: 200,
+    response: Strict({
+      deployments: Type.Array(AcquireItem),
+      failures: Type.Array(Strict({ deploymentId: DeploymentId, projectId: ProjectId, error: StoredError })),
+      leaseExpiresAt: Nullable(Timestamp),
+    }),
+    errors: ["NOT_FOUND"],
+    repeat: "natural",
+  },
+  renew: {
+    method: "POST",
+    path: "/v1/sync/renew",
+    summary: "Confirms and extends leases by five minutes.",
+    roles: MANAGER,
+    body: Strict({
+      session,
+      deploymentIds: Type.Array(DeploymentId, { minItems: 1, maxItems: 100 }),
+      managerId,
+    }),
+    success: 200,
+    response: Strict({
+      success: Type.Boolean({ description: "All of them were renewed." }),
+      leases: Type.Array(
+        Strict({ deploymentId: DeploymentId, renewed: Type.Boolean(), leaseExpiresAt: Nullable(Timestamp) }),
+      ),
+    }),
+    errors: ["NOT_FOUND", "LEASE_LOST"],
+    repeat: "natural",
+  },
+  reconcile: {
+    method: "POST",
+    path: "/v1/sync/reconcile",
+    summary: "Reports a deployment's state, health and inventory, and answers what it should become.",
+    roles: MANAGER,
+    body: Strict({
+      deploymentId: DeploymentId,
+      session: Maybe(session),
+      state: DeploymentState,
+      updateHeartbeat: Type.Optional(Type.Boolean({ default: true })),
+      suggestedDelayMs: Maybe(Type.Integer({ minimum: 0, maximum: 31_536_000_000 })),
+      resourceHeartbeats: Type.Optional(Type.Array(ResourceHeartbeat, { maxItems: 100 })),
+      observedInventoryBatches: Type.Optional(Type.Array(ObservedInventoryBatch, { maxItems: 20 })),
+      capabilities: Type.Optional(Type.Array(Capability, { maxItems: 50 })),
+      operatorVersion: Maybe(Type.String({ minLength: 1, maxLength: 128 })),
+      progressEvents: Type.Optional(Type.Array(ProgressEvent, { maxItems: 50 })),
+      managerId,
+    }),
+    success: 200,
+    response: Strict({
+      success: Type.Literal(true),
+      current: DeploymentState,
+      target: Nullable(Strict({ releaseInfo: ReleaseInfo, config: DeploymentConfig })),
+    }),
+    errors: [
+      "NOT_FOUND",
+      "LEASE_LOST",
+      "DEPLOYMENT_LOCKED",
+      "INVALID_STATE_TRANSITION",
+      "INCOMPATIBLE_DEPLOYMENT_PROTOCOL",
+    ],
+    repeat: "natural",
+  },
+  release: {
+    method: "POST",
+    path: "/v1/sync/release",
+    summary: "Gives a lease back.",
+    roles: MANAGER,
+    body: Strict({ deploymentId: DeploymentId, session, managerId }),
+    success: 200,
+    response: Strict({ success: Type.Literal(true) }),
+    errors: ["NOT_FOUND"],
+    repeat: "natural",
+  },
+});
