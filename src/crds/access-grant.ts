@@ -156,7 +156,7 @@ const CommandLine = Type.Object(
         "a line that is starting, running or finished carries the commandId that claimed it, and no other line does",
     },
     {
-      rule: `!has(oldSelf.commandId) || has(self.commandId) && ${unchanged("commandId")}`,
+      rule: `!has(oldSelf.commandId) || ${unchanged("commandId")}`,
       message: "a command line is claimed once",
     },
     {

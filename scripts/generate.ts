@@ -1,0 +1,57 @@
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { parseArgs } from "node:util";
+import { stringify } from "yaml";
+import { installation } from "../src/crds/manifests/installation.ts";
+import type { Manifest } from "../src/crds/manifests/manifest.ts";
+
+/**
+ * Writes the files that are made from the code: `crds/*.yaml` and `deploy/manifests/*.yaml`.
+ * With `--check` it writes nothing and fails when one of them is not what the code says.
+ */
+const root = join(import.meta.dirname, "..");
+const { values } = parseArgs({ options: { check: { type: "boolean", default: false } } });
+
+function text(manifests: readonly Manifest[]): string {
+  const head = "# Made by `npm run generate` from src/crds. Do not edit.\n";
+  const documents = manifests.map((manifest) => stringify(manifest, { lineWidth: 120, aliasDuplicateObjects: false }));
+  return head + documents.map((document) => `---\n${document}`).join("");
+}
+
+const { crds, rbac, policies } = installation();
+const files = new Map<string, string>([
+  ...crds.map((crd): [string, string] => [`crds/${crd.metadata.name}.yaml`, text([crd])]),
+  ["deploy/manifests/rbac.yaml", text(rbac)],
+  ["deploy/manifests/policies.yaml", text(policies)],
+]);
+
+function current(path: string): string | undefined {
+  try {
+    return readFileSync(join(root, path), "utf8");
+  } catch {
+    return undefined; // not there yet: stale like any other difference
+  }
+}
+
+function surplus(): string[] {
+  return ["crds", "deploy/manifests"]
+    .flatMap((folder) =>
+      readdirSync(join(root, folder), { withFileTypes: true }).map(({ name }) => `${folder}/${name}`),
+    )
+    .filter((path) => path.endsWith(".yaml") && !files.has(path));
+}
+
+if (values.check) {
+  const stale = [
+    ...[...files].filter(([path, wanted]) => current(path) !== wanted).map(([path]) => path),
+    ...surplus(),
+  ];
+  for (const path of stale) console.error(`${path} is not what src/crds says: run npm run generate`);
+  process.exitCode = stale.length > 0 ? 1 : 0;
+} else {
+  for (const [path, wanted] of files) {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), wanted);
+  }
+  for (const path of surplus()) rmSync(join(root, path));
+}

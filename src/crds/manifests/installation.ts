@@ -1,0 +1,46 @@
+import { ACCESS_GRANT } from "../access-grant.ts";
+import { DEFAULT_NAMES, type InstallationNames } from "../group.ts";
+import { customResourceDefinition, type Kind } from "../kind.ts";
+import { MANAGED_DEPLOYMENT } from "../managed-deployment.ts";
+import { OPERATION_INVOCATION } from "../operation-invocation.ts";
+import { OPERATION_POLICY } from "../operation-policy.ts";
+import { admissionPolicies } from "./admission.ts";
+import type { Manifest } from "./manifest.ts";
+import { rbac } from "./rbac.ts";
+
+export const KINDS: readonly Kind[] = [ACCESS_GRANT, OPERATION_INVOCATION, OPERATION_POLICY, MANAGED_DEPLOYMENT];
+
+export interface Installation {
+  readonly crds: readonly Manifest[];
+  /** Namespaces, accounts and roles. */
+  readonly rbac: readonly Manifest[];
+  /** Apply them once the CRDs are established; until they are loaded (0.5 to 3 s) decisions answer 503. */
+  readonly policies: readonly Manifest[];
+}
+
+/** Everything that a cluster needs before agent and operator start, in the order in which to apply it. */
+export function installation(names: InstallationNames = DEFAULT_NAMES): Installation {
+  return {
+    crds: KINDS.map((kind) => customResourceDefinition(kind) as Manifest),
+    rbac: rbac(names),
+    policies: admissionPolicies(names),
+  };
+}
+
+/**
+ * What the customer adds to open `namespace`: the operator may bind shipped roles there, the agent may report its
+ * workloads. Deleting the two RoleBindings closes it again.
+ */
+export function openNamespace(namespace: string, names: InstallationNames = DEFAULT_NAMES): readonly Manifest[] {
+  const binding = (name: string, account: string): Manifest => ({
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind: "RoleBinding",
+    metadata: { name, namespace },
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name },
+    subjects: [{ kind: "ServiceAccount", name: account, namespace: names.systemNamespace }],
+  });
+  return [
+    binding("sallyport-operator-target", names.operatorAccount),
+    binding("sallyport-agent-observe", names.agentAccount),
+  ];
+}
