@@ -1,0 +1,168 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type CertificateAuthority, signingKeyPair } from "./certificates.ts";
+import { freePort } from "./ports.ts";
+import { Program } from "./program.ts";
+import type { Programs } from "./programs.ts";
+import type { Watchdog } from "./watchdog.ts";
+
+export interface ClusterUser {
+  readonly user: string;
+  readonly groups?: readonly string[];
+}
+
+/** The processes of one cluster, each killable by itself. */
+export interface ClusterPrograms {
+  readonly etcd: Program;
+  readonly apiserver: Program;
+  readonly controllerManager?: Program;
+  readonly scheduler?: Program;
+  readonly kwok?: Program;
+}
+
+export interface Ports {
+  readonly etcd: number;
+  readonly etcdPeer: number;
+  readonly api: number;
+}
+
+export async function freePorts(): Promise<Ports> {
+  const [etcd, etcdPeer, api] = [await freePort(), await freePort(), await freePort()];
+  return etcd === etcdPeer || etcd === api || etcdPeer === api ? freePorts() : { etcd, etcdPeer, api };
+}
+
+export interface Layout {
+  readonly dir: string;
+  readonly found: Programs;
+  readonly ports: Ports;
+  readonly authority: CertificateAuthority;
+  readonly caFile: string;
+  readonly adminKubeconfig: string;
+  readonly tokenUsers: readonly ClusterUser[];
+  readonly apiserverArgs: readonly string[];
+  readonly watchdog: Watchdog;
+  readonly isApiReady: (signal: AbortSignal) => Promise<boolean>;
+}
+
+/** Writes keys and certificates and says how each program is called. Starts nothing. */
+export function layOut(layout: Layout): ClusterPrograms {
+  const { dir, found } = layout;
+  mkdirSync(join(dir, "logs"), { recursive: true });
+  const write = (name: string, text: string) => {
+    const file = join(dir, name);
+    writeFileSync(file, text, { mode: 0o600 });
+    return file;
+  };
+  const signing = signingKeyPair();
+  const files = {
+    signingKey: write("service-accounts.key", signing.privateKey),
+    signingPublicKey: write("service-accounts.pub", signing.publicKey),
+    authorityKey: write("ca.key", layout.authority.key),
+  };
+  const controllerManager = found["kube-controller-manager"];
+  const scheduler = found["kube-scheduler"];
+  const program = (
+    name: string,
+    path: string,
+    args: readonly string[],
+    extra: Partial<ConstructorParameters<typeof Program>[0]> = {},
+  ) =>
+    new Program({ name, path, args, logFile: join(dir, "logs", `${name}.log`), watchdog: layout.watchdog, ...extra });
+  return {
+    etcd: program("etcd", found.etcd, etcdArgs(layout)),
+    apiserver: program("kube-apiserver", found["kube-apiserver"], apiserverArgs(layout, files, write), {
+      isReady: layout.isApiReady,
+    }),
+    ...(controllerManager !== undefined && {
+      controllerManager: program("kube-controller-manager", controllerManager, controllerManagerArgs(layout, files)),
+    }),
+    ...(scheduler !== undefined && {
+      scheduler: program("kube-scheduler", scheduler, [
+        `--kubeconfig=${layout.adminKubeconfig}`,
+        "--leader-elect=false",
+        "--secure-port=0",
+        "-v=0",
+      ]),
+    }),
+    ...(found.kwok !== undefined && { kwok: program("kwok", found.kwok.path, kwokArgs(layout, found.kwok.stages)) }),
+  };
+}
+
+interface Files {
+  readonly signingKey: string;
+  readonly signingPublicKey: string;
+  readonly authorityKey: string;
+}
+
+function etcdArgs({ dir, ports }: Layout): readonly string[] {
+  const client = `http://127.0.0.1:${ports.etcd}`;
+  const peer = `http://127.0.0.1:${ports.etcdPeer}`;
+  return [
+    `--data-dir=${join(dir, "etcd")}`,
+    `--listen-client-urls=${client}`,
+    `--advertise-client-urls=${client}`,
+    `--listen-peer-urls=${peer}`,
+    `--initial-advertise-peer-urls=${peer}`,
+    `--initial-cluster=default=${peer}`,
+    // The data is thrown away, so nobody needs to wait for the disk. A killed etcd still recovers: the kernel has its writes.
+    "--unsafe-no-fsync",
+    "--log-level=warn",
+  ];
+}
+
+function apiserverArgs(layout: Layout, files: Files, write: (name: string, text: string) => string): readonly string[] {
+  const { authority, ports } = layout;
+  const serving = authority.issue({
+    commonName: "kube-apiserver",
+    hosts: ["127.0.0.1", "localhost", "kubernetes.default.svc", "10.0.0.1"],
+  });
+  const tokens = layout.tokenUsers.map(
+    ({ user, groups = [] }) => `token-of-${user},${user},${user},"${groups.join(",")}"`,
+  );
+  return [
+    `--etcd-servers=http://127.0.0.1:${ports.etcd}`,
+    "--bind-address=127.0.0.1",
+    "--advertise-address=127.0.0.1",
+    // The endpoints of the kubernetes Service want a routable address; nothing here goes through that Service.
+    "--endpoint-reconciler-type=none",
+    `--secure-port=${ports.api}`,
+    `--tls-cert-file=${write("apiserver.crt", serving.certificate)}`,
+    `--tls-private-key-file=${write("apiserver.key", serving.key)}`,
+    `--client-ca-file=${layout.caFile}`,
+    ...(tokens.length === 0 ? [] : [`--token-auth-file=${write("tokens.csv", `${tokens.join("\n")}\n`)}`]),
+    "--authorization-mode=RBAC",
+    "--service-account-issuer=https://kubernetes.default.svc",
+    `--service-account-key-file=${files.signingPublicKey}`,
+    `--service-account-signing-key-file=${files.signingKey}`,
+    "--service-cluster-ip-range=10.0.0.0/16",
+    "--allow-privileged=true",
+    // Long watches are cut only by what a test does.
+    "--min-request-timeout=1800",
+    "-v=0",
+    ...layout.apiserverArgs,
+  ];
+}
+
+function controllerManagerArgs(layout: Layout, files: Files): readonly string[] {
+  return [
+    `--kubeconfig=${layout.adminKubeconfig}`,
+    `--service-account-private-key-file=${files.signingKey}`,
+    "--use-service-account-credentials",
+    "--leader-elect=false",
+    `--root-ca-file=${layout.caFile}`,
+    `--cluster-signing-cert-file=${layout.caFile}`,
+    `--cluster-signing-key-file=${files.authorityKey}`,
+    "--secure-port=0",
+    "-v=0",
+  ];
+}
+
+function kwokArgs(layout: Layout, stages: readonly string[]): readonly string[] {
+  return [
+    `--kubeconfig=${layout.adminKubeconfig}`,
+    "--manage-all-nodes=true",
+    "--node-lease-duration-seconds=40",
+    "--node-ip=127.0.0.1",
+    ...stages.map((stage) => `--config=${stage}`),
+  ];
+}

@@ -1,0 +1,251 @@
+import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { cp, readFile, statfs, symlink } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { createInterface } from "node:readline";
+import { findOnPath } from "./path-search.ts";
+
+/** What the project is tested with. kwok's stages are part of its module, so its version fixes them too. */
+export const KUBERNETES_VERSION = "v1.36.3";
+export const KWOK_VERSION = "v0.8.0";
+
+/** Names that one binary answers to, see programs/main.go. */
+export const CONTROL_PLANE_NAMES = [
+  "etcd",
+  "kube-apiserver",
+  "kube-controller-manager",
+  "kube-scheduler",
+  "kubectl",
+] as const;
+
+/** Stage files without which kwok exits ("no stages found"): nodes and pods that are ready at once, leases kept alive. */
+const KWOK_STAGES = [
+  "node/fast/node-initialize.yaml",
+  "node/heartbeat-with-lease/node-heartbeat-with-lease.yaml",
+  "pod/fast/pod-ready.yaml",
+  "pod/fast/pod-complete.yaml",
+  "pod/fast/pod-delete.yaml",
+];
+
+const SOURCE = join(import.meta.dirname, "programs");
+
+/** Without the version flags the API server says 0.0.0 and clients misjudge what it can do. */
+const LINKER_FLAGS = [
+  "-s -w",
+  `-X k8s.io/component-base/version.gitVersion=${KUBERNETES_VERSION}`,
+  `-X k8s.io/client-go/pkg/version.gitVersion=${KUBERNETES_VERSION}`,
+].join(" ");
+
+/** Module sources, Go's own build cache and the result, measured with empty caches: 3.2 GB. */
+const NEEDED_DISK_BYTES = 4 * 1024 ** 3;
+
+/** Seconds are never shown more precisely than this apart. */
+const REPORT_EVERY_MS = 5_000;
+
+/** One thing the cache can hold. */
+export interface Recipe {
+  /** Folder name in the cache: it changes with everything the result depends on. */
+  readonly folderName: string;
+  /** For messages: "the Kubernetes programs". */
+  readonly title: string;
+  /** How long it takes with empty caches on two cores, measured. */
+  readonly expectation: string;
+  build(into: string, say: (line: string) => void, signal: AbortSignal): Promise<void>;
+}
+
+/** A build that cannot work, said so that a person knows what to do. */
+export class ProgramsError extends Error {
+  override readonly name = "ProgramsError";
+}
+
+export async function controlPlaneRecipe(): Promise<Recipe> {
+  const sources = await Promise.all(["go.mod", "go.sum", "main.go"].map((name) => readFile(join(SOURCE, name))));
+  const hash = createHash("sha256");
+  for (const part of [...sources, LINKER_FLAGS, process.platform, process.arch]) hash.update(part).update("\0");
+  return {
+    folderName: `programs-${hash.digest("hex").slice(0, 12)}`,
+    title: `the Kubernetes programs (etcd, API server, controller manager, scheduler, kubectl; ${KUBERNETES_VERSION})`,
+    expectation: "about 5 minutes on 2 cores, once",
+    async build(into, say, signal) {
+      await checkMachine(into, signal);
+      const packages = await go(["list", "-deps", "."], { cwd: SOURCE, step: "fetching modules", say }, signal);
+      const total = packages.trim().split("\n").length;
+      await go(
+        [
+          "build",
+          "-v",
+          "-mod=readonly",
+          "-buildvcs=false",
+          "-ldflags",
+          LINKER_FLAGS,
+          "-o",
+          join(into, "programs"),
+          ".",
+        ],
+        { cwd: SOURCE, step: "compiling", total, say },
+        signal,
+      );
+      for (const name of CONTROL_PLANE_NAMES) await symlink("programs", join(into, name));
+    },
+  };
+}
+
+export function kwokRecipe(): Recipe {
+  const hash = createHash("sha256").update([KWOK_VERSION, ...KWOK_STAGES, process.platform, process.arch].join("\0"));
+  const module = `sigs.k8s.io/kwok@${KWOK_VERSION}`;
+  return {
+    folderName: `kwok-${KWOK_VERSION}-${hash.digest("hex").slice(0, 12)}`,
+    title: `kwok ${KWOK_VERSION} (simulates nodes and running pods)`,
+    expectation: "about 2 minutes on 2 cores, once",
+    async build(into, say, signal) {
+      await checkMachine(into, signal);
+      const described: unknown = JSON.parse(
+        await go(["mod", "download", "-json", module], { cwd: into, step: "fetching modules", say }, signal),
+      );
+      await go(
+        ["install", "-v", "-buildvcs=false", "-ldflags", "-s -w", `sigs.k8s.io/kwok/cmd/kwok@${KWOK_VERSION}`],
+        { cwd: into, step: "compiling", say, gobin: into },
+        signal,
+      );
+      await copyStages(moduleFolder(described), into);
+    },
+  };
+}
+
+/** Absolute paths of the stage files in a cache folder made by {@link kwokRecipe}. */
+export function stageFiles(folder: string): readonly string[] {
+  return KWOK_STAGES.map((stage) => join(folder, "stages", stage.replaceAll("/", "-")));
+}
+
+/** @param moduleFolder where Go unpacked kwok's module */
+export async function copyStages(moduleFolder: string, into: string): Promise<void> {
+  const targets = stageFiles(into);
+  for (const [index, stage] of KWOK_STAGES.entries()) {
+    const target = targets[index];
+    if (target !== undefined) await cp(join(moduleFolder, "kustomize/stage", stage), target);
+  }
+}
+
+function moduleFolder(described: unknown): string {
+  if (typeof described === "object" && described !== null && "Dir" in described && typeof described.Dir === "string") {
+    return described.Dir;
+  }
+  throw new ProgramsError("`go mod download` did not say where it put kwok's module.");
+}
+
+async function checkMachine(into: string, signal: AbortSignal): Promise<void> {
+  if ((await findOnPath("go")) === undefined) {
+    throw new ProgramsError(
+      "Go is needed to build the Kubernetes programs and is not on the PATH. Install it (https://go.dev/dl/, 1.21 or newer; it fetches " +
+        "the version it needs by itself), or set KUBEBUILDER_ASSETS to a folder with etcd, kube-apiserver and kubectl.",
+    );
+  }
+  const version = /go(\d+)\.(\d+)/.exec(
+    await go(["env", "GOVERSION"], { cwd: into, step: "asking Go", say: () => undefined }, signal),
+  );
+  if (version !== null && Number(version[1]) === 1 && Number(version[2]) < 21) {
+    throw new ProgramsError(`Go ${version[0].slice(2)} is too old: 1.21 or newer is needed.`);
+  }
+  const disk = await statfs(dirname(into));
+  const free = disk.bavail * disk.bsize;
+  if (free < NEEDED_DISK_BYTES) {
+    throw new ProgramsError(
+      `Building the Kubernetes programs needs about ${gigabytes(NEEDED_DISK_BYTES)} of disk; ${dirname(into)} has ${gigabytes(free)} left.`,
+    );
+  }
+}
+
+interface GoRun {
+  readonly cwd: string;
+  /** What the person sees while it runs. */
+  readonly step: string;
+  /** Packages expected, when known. */
+  readonly total?: number;
+  readonly say: (line: string) => void;
+  readonly gobin?: string;
+}
+
+/** Runs `go`, counting the lines it prints as progress. Returns its stdout; a failure carries the end of its stderr. */
+async function go(args: readonly string[], run: GoRun, signal: AbortSignal): Promise<string> {
+  signal.throwIfAborted();
+  const environment = { ...process.env, CGO_ENABLED: "0", ...(run.gobin === undefined ? {} : { GOBIN: run.gobin }) };
+  // Its own process group: `go` starts compilers, and a stop must reach them all; the terminal's Ctrl-C must not kill it first.
+  const child = spawn("go", args, {
+    cwd: run.cwd,
+    env: environment,
+    detached: true,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const stop = () => killGroup(child.pid);
+  signal.addEventListener("abort", stop, { once: true });
+  process.once("exit", stop);
+  const startedAt = performance.now();
+  const seen = { downloads: 0, packages: 0 };
+  const tail: string[] = [];
+  createInterface({ input: child.stderr }).on("line", (line) => {
+    if (line.startsWith("go: downloading ")) seen.downloads += 1;
+    else if (/^[\w.\-/~]+$/.test(line)) seen.packages += 1;
+    else if (tail.push(line) > 20) tail.shift();
+  });
+  const timer = setInterval(() => run.say(progressLine(run, seen, performance.now() - startedAt)), REPORT_EVERY_MS);
+  let stdout = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    stdout += text;
+  });
+  try {
+    const code = await new Promise<number | null>((resolve, reject) => {
+      child.once("error", reject);
+      child.once("close", resolve);
+    });
+    signal.throwIfAborted();
+    if (code !== 0) throw new ProgramsError(explainFailure(args, tail));
+    return stdout;
+  } finally {
+    clearInterval(timer);
+    signal.removeEventListener("abort", stop);
+    process.removeListener("exit", stop);
+  }
+}
+
+function progressLine(
+  run: GoRun,
+  seen: { readonly downloads: number; readonly packages: number },
+  elapsedMs: number,
+): string {
+  const parts = [`${run.step}, ${duration(elapsedMs)}`];
+  if (seen.downloads > 0) parts.push(`${seen.downloads} modules fetched`);
+  if (seen.packages > 0)
+    parts.push(run.total === undefined ? `${seen.packages} packages` : `${seen.packages} of ${run.total} packages`);
+  return parts.join(", ");
+}
+
+/** Go has no error codes: its words decide only which hint stands above them. */
+function explainFailure(args: readonly string[], tail: readonly string[]): string {
+  const text = tail.join("\n");
+  const hint = /no space left on device/.test(text)
+    ? "The disk is full."
+    : /dial tcp|no such host|i\/o timeout|connection refused|proxyconnect|TLS handshake/.test(text)
+      ? "Go could not reach its module proxy. Check the network, GOPROXY and HTTPS_PROXY; what was fetched so far is kept."
+      : /requires go >=/.test(text)
+        ? "This Go is too old and may not fetch a newer one by itself (GOTOOLCHAIN)."
+        : "Go could not build it.";
+  return `${hint}\n  go ${args.slice(0, 2).join(" ")} said:\n${tail.map((line) => `    ${line}`).join("\n")}`;
+}
+
+function killGroup(pid: number | undefined): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch {
+    // It ended by itself in the meantime.
+  }
+}
+
+function duration(ms: number): string {
+  const seconds = Math.round(ms / 1000);
+  return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+}
+
+function gigabytes(bytes: number): string {
+  return `${(bytes / 1024 ** 3).toFixed(1)} GB`;
+}

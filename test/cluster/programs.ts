@@ -1,0 +1,156 @@
+import { execFile } from "node:child_process";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { ensureCacheEntry } from "./cache-entry.ts";
+import { controlPlaneRecipe, KUBERNETES_VERSION, kwokRecipe, type Recipe, stageFiles } from "./go-build.ts";
+import { findOnPath, isExecutable } from "./path-search.ts";
+
+export type KubernetesProgram = "etcd" | "kube-apiserver" | "kube-controller-manager" | "kube-scheduler" | "kubectl";
+
+/** Absolute paths. `kwok` is there only when it was asked for. */
+export interface Programs {
+  readonly etcd: string;
+  readonly "kube-apiserver": string;
+  readonly "kube-controller-manager"?: string;
+  readonly "kube-scheduler"?: string;
+  readonly kubectl: string;
+  readonly kwok?: { readonly path: string; readonly stages: readonly string[] };
+}
+
+export interface FindOptions {
+  /** kube-controller-manager and kube-scheduler too; default false. */
+  readonly controllers?: boolean;
+  /** kwok and its stages too; default false. */
+  readonly kwok?: boolean;
+  /** What is being done, a line about every 5 s when it takes long. */
+  readonly say?: (line: string) => void;
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** Replaces the builds; for tests. */
+  readonly build?: (recipe: Recipe, folder: string, signal: AbortSignal) => Promise<void>;
+}
+
+/**
+ * The Kubernetes programs, each from the first of: `KUBEBUILDER_ASSETS`, the PATH, our cache (built with Go, once).
+ *
+ * What `KUBEBUILDER_ASSETS` names is taken as it is: somebody chose it. What happens to lie on the PATH is taken only
+ * when it fits the server (see {@link fitsServer}); a kubectl that is four minors older, as distributions ship it,
+ * talks to our server by luck only.
+ * kwok always comes from the cache, because its stage files exist only in its module.
+ *
+ * @throws ProgramsError when something must be built and cannot be; its message is for a person.
+ */
+export async function findPrograms(options: FindOptions, signal: AbortSignal): Promise<Programs> {
+  const env = options.env ?? process.env;
+  const say = options.say ?? (() => undefined);
+  const inCache = cached(options, env, say, signal);
+  const find = async (name: KubernetesProgram, serverMinor: number) =>
+    (await fromAssets(name, env)) ?? (await fromPath(name, serverMinor, env)) ?? (await inCache.program(name));
+
+  const apiserver = await find("kube-apiserver", minorOf(KUBERNETES_VERSION) ?? 0);
+  const serverMinor = (await versionOf("kube-apiserver", apiserver)) ?? 0;
+  return {
+    "kube-apiserver": apiserver,
+    etcd: await find("etcd", serverMinor),
+    kubectl: await find("kubectl", serverMinor),
+    ...(options.controllers === true && {
+      "kube-controller-manager": await find("kube-controller-manager", serverMinor),
+      "kube-scheduler": await find("kube-scheduler", serverMinor),
+    }),
+    ...(options.kwok === true && { kwok: await inCache.kwok() }),
+  };
+}
+
+/** `${XDG_CACHE_HOME:-~/.cache}/sallyport` */
+export function cacheRoot(env: Readonly<Record<string, string | undefined>>): string {
+  // The XDG base directory specification: a relative value is to be ignored.
+  const base = env.XDG_CACHE_HOME?.startsWith("/") ? env.XDG_CACHE_HOME : join(homedir(), ".cache");
+  return join(base, "sallyport");
+}
+
+/**
+ * Kubernetes' version skew policy: kubectl may be one minor older or newer than the API server, the controller
+ * manager and the scheduler one minor older and never newer. etcd has its own numbers: any 3.5 or newer serves.
+ */
+export function fitsServer(name: KubernetesProgram, minor: number | undefined, serverMinor: number): boolean {
+  if (minor === undefined) return false;
+  switch (name) {
+    case "etcd":
+      return minor >= 5;
+    case "kubectl":
+    case "kube-apiserver":
+      return Math.abs(minor - serverMinor) <= 1;
+    case "kube-controller-manager":
+    case "kube-scheduler":
+      return minor === serverMinor || minor === serverMinor - 1;
+  }
+}
+
+async function fromAssets(name: string, env: FindOptions["env"]): Promise<string | undefined> {
+  const folder = env?.KUBEBUILDER_ASSETS;
+  if (folder === undefined || folder === "") return undefined;
+  const file = join(folder, name);
+  return (await isExecutable(file)) ? file : undefined;
+}
+
+async function fromPath(
+  name: KubernetesProgram,
+  serverMinor: number,
+  env: FindOptions["env"],
+): Promise<string | undefined> {
+  const file = await findOnPath(name, env?.PATH);
+  return file !== undefined && fitsServer(name, await versionOf(name, file), serverMinor) ? file : undefined;
+}
+
+const run = promisify(execFile);
+
+/** The minor version a program says it has; undefined when it does not run or says something else. */
+async function versionOf(name: KubernetesProgram, file: string): Promise<number | undefined> {
+  const args = name === "kubectl" ? ["version", "--client"] : ["--version"];
+  try {
+    return minorOf((await run(file, args, { timeout: 10_000 })).stdout);
+  } catch {
+    return undefined;
+  }
+}
+
+/** "Kubernetes v1.36.3", "Client Version: v1.36.3", "etcd Version: 3.6.8" → 36, 36, 6 */
+export function minorOf(text: string): number | undefined {
+  const found = /v?\d+\.(\d+)\.\d+/.exec(text)?.[1];
+  return found === undefined ? undefined : Number(found);
+}
+
+function cached(
+  options: FindOptions,
+  env: Readonly<Record<string, string | undefined>>,
+  say: (line: string) => void,
+  signal: AbortSignal,
+) {
+  const ensure = async (recipe: Recipe): Promise<string> => {
+    const folder = join(cacheRoot(env), recipe.folderName);
+    let announced = false;
+    await ensureCacheEntry(
+      {
+        folder,
+        build: async (into, buildSignal) => {
+          say(`building ${recipe.title}: ${recipe.expectation}`);
+          announced = true;
+          if (options.build === undefined) await recipe.build(into, (line) => say(`  ${line}`), buildSignal);
+          else await options.build(recipe, into, buildSignal);
+        },
+        onWaiting: (elapsedMs) =>
+          say(`another process builds ${recipe.title}: waiting for ${Math.round(elapsedMs / 1000)} s`),
+      },
+      signal,
+    );
+    if (announced) say(`built, kept in ${folder}`);
+    return folder;
+  };
+  return {
+    program: async (name: KubernetesProgram) => join(await ensure(await controlPlaneRecipe()), name),
+    kwok: async () => {
+      const folder = await ensure(kwokRecipe());
+      return { path: join(folder, "kwok"), stages: stageFiles(folder) };
+    },
+  };
+}

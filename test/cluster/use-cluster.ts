@@ -1,0 +1,21 @@
+import { afterAll, beforeAll } from "vitest";
+import { type Cluster, type ClusterOptions, startCluster } from "./cluster.ts";
+
+/**
+ * One cluster for the test file that calls it, stopped after its last test. Returns a function, because the cluster
+ * exists only once the tests run.
+ */
+export function useCluster(options: ClusterOptions = {}): () => Cluster {
+  let cluster: Cluster | undefined;
+  beforeAll(async () => {
+    cluster = await startCluster(options);
+    // Ten minutes: the first run on a machine builds the programs.
+  }, 600_000);
+  afterAll(async () => {
+    await cluster?.stop();
+  }, 60_000);
+  return () => {
+    if (cluster === undefined) throw new Error("the cluster starts in beforeAll: use it inside of tests");
+    return cluster;
+  };
+}
