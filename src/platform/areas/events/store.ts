@@ -1,0 +1,79 @@
+import type { ColumnType, Selectable } from "kysely";
+import type { Event } from "../../../contract/events.ts";
+import type { Db } from "../../database.ts";
+import { type PageRequest, paged } from "../../kernel/page.ts";
+import type { Principal } from "../../kernel/principal.ts";
+import { visible } from "../../kernel/scope.ts";
+
+export interface EventTables {
+  events: EventRow;
+}
+
+export interface EventRow {
+  id: string;
+  workspace_id: string;
+  project_id: string;
+  deployment_id: string | null;
+  deployment_group_id: string | null;
+  release_id: string | null;
+  debug_session_id: string | null;
+  type: string;
+  data: ColumnType<Event["data"], unknown>;
+  state: ColumnType<Event["state"], unknown>;
+  created_at: Date;
+}
+
+const SCOPE = {
+  workspace: "e.workspace_id",
+  project: "e.project_id",
+  deployment: "e.deployment_id",
+  deploymentGroup: "e.deployment_group_id",
+} as const;
+
+export interface EventFilter {
+  readonly projectId: string | undefined;
+  readonly deploymentId: string | undefined;
+  readonly releaseId: string | undefined;
+}
+
+export function listEvents(
+  db: Db,
+  principal: Principal,
+  { projectId, deploymentId, releaseId }: EventFilter,
+  page: PageRequest,
+): Promise<Selectable<EventRow>[]> {
+  return db
+    .selectFrom("events as e")
+    .selectAll("e")
+    .where(visible(principal, SCOPE))
+    .$if(projectId !== undefined, (query) => query.where("e.project_id", "=", projectId ?? ""))
+    .$if(deploymentId !== undefined, (query) => query.where("e.deployment_id", "=", deploymentId ?? ""))
+    .$if(releaseId !== undefined, (query) => query.where("e.release_id", "=", releaseId ?? ""))
+    .$call(paged(page, "e.created_at", "e.id"))
+    .execute();
+}
+
+export function findEvent(db: Db, principal: Principal, id: string): Promise<Selectable<EventRow> | undefined> {
+  return db
+    .selectFrom("events as e")
+    .selectAll("e")
+    .where(visible(principal, SCOPE))
+    .where("e.id", "=", id)
+    .executeTakeFirst();
+}
+
+/** `releaseCreatedAt` is null until the release is known here. */
+export function toEvent(row: Selectable<EventRow>, withRelease: boolean): Event {
+  return {
+    id: row.id,
+    workspaceId: row.workspace_id,
+    projectId: row.project_id,
+    deploymentId: row.deployment_id,
+    releaseId: row.release_id,
+    debugSessionId: row.debug_session_id,
+    data: row.data,
+    state: row.state,
+    createdAt: row.created_at.toISOString(),
+    ...(withRelease && { releaseCreatedAt: null }),
+  };
+}

@@ -1,0 +1,82 @@
+import { PLATFORMS } from "../contract/schema.ts";
+import { mintKey, type NewKey } from "./areas/api-keys/mint.ts";
+import type { Clock } from "./clock.ts";
+import type { Db } from "./database.ts";
+import { newId } from "./ids.ts";
+
+type Platform = (typeof PLATFORMS)[number];
+
+/**
+ * What must exist before the API can be called: the first workspace, its first key, system managers.
+ * For the server's own commands, `npm start` and tests; everything else goes through the API.
+ */
+export interface Bootstrap {
+  workspace(name: string): Promise<{ readonly id: string; readonly name: string }>;
+  /** `key` is the secret: this is the only place where it is seen. */
+  key(key: NewKey): Promise<{ readonly id: string; readonly key: string }>;
+  /** A private manager that needs no setup, with its runtime key. */
+  manager(manager: {
+    readonly workspaceId: string;
+    readonly name: string;
+    readonly targets?: readonly Platform[];
+  }): Promise<{ readonly id: string; readonly keyId: string; readonly key: string }>;
+  /** A manager that every workspace may use. */
+  systemManager(manager: {
+    readonly name: string;
+    readonly targets?: readonly Platform[];
+  }): Promise<{ readonly id: string; readonly keyId: string; readonly key: string }>;
+}
+
+const SYSTEM_WORKSPACE = "sallyport-system";
+const DEFAULT_TARGETS: readonly Platform[] = ["kubernetes", "machines"];
+
+export function createBootstrap(db: Db, clock: Clock): Bootstrap {
+  const workspace = async (name: string, is_system = false): Promise<{ id: string; name: string }> => {
+    const id = newId("ws");
+    await db.insertInto("workspaces").values({ id, name, is_system, created_at: clock.wallNow() }).execute();
+    return { id, name };
+  };
+  const systemWorkspace = async (): Promise<string> => {
+    const found = await db.selectFrom("workspaces").select("id").where("is_system", "=", true).executeTakeFirst();
+    return found?.id ?? (await workspace(SYSTEM_WORKSPACE, true)).id;
+  };
+  const manager = async (
+    workspaceId: string,
+    name: string,
+    targets: readonly Platform[],
+    isSystem: boolean,
+  ): Promise<{ id: string; keyId: string; key: string }> => {
+    const id = newId("mgr");
+    const now = clock.wallNow();
+    await db
+      .insertInto("managers")
+      .values({
+        id,
+        workspace_id: workspaceId,
+        name,
+        is_system: isSystem,
+        targets: [...targets],
+        setup_status: isSystem ? null : "provisioning",
+        setup_changed_at: now,
+        management_configs: "{}",
+        created_at: now,
+      })
+      .execute();
+    const description = `runtime key of ${name}`.slice(0, 128);
+    const minted = await mintKey(
+      db,
+      { workspaceId, role: "manager.runtime", scope: { type: "manager", managerId: id }, description },
+      now,
+    );
+    return { id, keyId: minted.row.id, key: minted.secret };
+  };
+  return {
+    workspace: (name) => workspace(name),
+    async key(key) {
+      const minted = await mintKey(db, key, clock.wallNow());
+      return { id: minted.row.id, key: minted.secret };
+    },
+    manager: ({ workspaceId, name, targets = DEFAULT_TARGETS }) => manager(workspaceId, name, targets, false),
+    systemManager: async ({ name, targets = DEFAULT_TARGETS }) => manager(await systemWorkspace(), name, targets, true),
+  };
+}

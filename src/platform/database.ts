@@ -1,0 +1,113 @@
+import { PGlite } from "@electric-sql/pglite";
+import { type Dialect, type Driver, Kysely, PGliteDialect, PostgresDialect } from "kysely";
+import { type Migration, Migrator } from "kysely/migration";
+import pg from "pg";
+import type { ApiKeyTables } from "./areas/api-keys/store.ts";
+import type { DeploymentGroupTables } from "./areas/deployment-groups/store.ts";
+import type { DeploymentTables } from "./areas/deployments/store.ts";
+import type { EventTables } from "./areas/events/store.ts";
+import type { ManagerTables } from "./areas/managers/store.ts";
+import type { ProjectTables } from "./areas/projects/store.ts";
+import type { WorkFeedTables } from "./areas/work-feed/store.ts";
+import type { KernelTables } from "./kernel/tables.ts";
+import { migrations } from "./migrations/all.ts";
+
+/** Every table, composed of the areas' own. Columns are the SQL names. An area adds its line. */
+export interface Database
+  extends KernelTables,
+    ApiKeyTables,
+    ManagerTables,
+    EventTables,
+    WorkFeedTables,
+    ProjectTables,
+    DeploymentGroupTables,
+    DeploymentTables {}
+
+/** The pool or a transaction: store functions cannot tell and need not. */
+export type Db = Kysely<Database>;
+
+/** Where the data lies: embedded, in memory or in one folder that one process may open; or a PostgreSQL server. */
+export type DatabaseLocation =
+  | { readonly pglite: string | "memory" }
+  | { readonly postgres: string; readonly maxConnections?: number };
+
+export interface OpenDatabase {
+  readonly db: Db;
+  readonly kind: "pglite" | "postgres";
+  close(): Promise<void>;
+}
+
+/** Opens and migrates. Migrations only go forward, under a lock, so several replicas may start at once. */
+export async function openDatabase(location: DatabaseLocation): Promise<OpenDatabase> {
+  const kind = "pglite" in location ? "pglite" : "postgres";
+  const db = new Kysely<Database>({ dialect: "pglite" in location ? embedded(location.pglite) : server(location) });
+  try {
+    await migrate(db, migrations);
+  } catch (error) {
+    await db.destroy();
+    throw error;
+  }
+  return { db, kind, close: () => db.destroy() };
+}
+
+async function migrate(db: Db, all: Readonly<Record<string, Migration>>): Promise<void> {
+  const provider = { getMigrations: async () => ({ ...all }) };
+  const { error } = await new Migrator({ db, provider }).migrateToLatest();
+  if (error !== undefined) throw new Error("a migration failed", { cause: error });
+}
+
+function server(location: { readonly postgres: string; readonly maxConnections?: number }): Dialect {
+  const parsers = { getTypeParser: pg.types.getTypeParser };
+  return new PostgresDialect({
+    pool: new pg.Pool({
+      connectionString: location.postgres,
+      max: location.maxConnections ?? 10,
+      // A full pool answers 503 rather than holding the caller until its own limit.
+      connectionTimeoutMillis: 5_000,
+      // The request's own limit is 30 s; what runs longer has nobody to answer to.
+      statement_timeout: 30_000,
+      types: { getTypeParser: (oid: number, format) => (oid === INT8 ? Number : parsers.getTypeParser(oid, format)) },
+    }),
+  });
+}
+
+/** `bigint`: pg gives text, PGlite a number; counts and sequences stay far under 2^53. */
+const INT8 = 20;
+
+/**
+ * Kysely's PGlite dialect hands the one connection to everybody at once, so a query would run inside another's
+ * transaction. Here a connection is lent to one borrower at a time, in order.
+ */
+function embedded(folder: string): Dialect {
+  const inner = new PGliteDialect({ pglite: () => PGlite.create(folder === "memory" ? {} : { dataDir: folder }) });
+  return {
+    createAdapter: () => inner.createAdapter(),
+    createIntrospector: (db) => inner.createIntrospector(db),
+    createQueryCompiler: () => inner.createQueryCompiler(),
+    createDriver: () => lendOnce(inner.createDriver()),
+  };
+}
+
+/** A driver whose connection is held by one borrower at a time; the others wait in order. */
+function lendOnce(driver: Driver): Driver {
+  let free: Promise<void> = Promise.resolve();
+  let giveBack = (): void => undefined;
+  return {
+    init: (options) => driver.init(options),
+    async acquireConnection(options) {
+      const mine = Promise.withResolvers<void>();
+      const before = free;
+      free = mine.promise;
+      await before;
+      giveBack = mine.resolve;
+      return driver.acquireConnection(options);
+    },
+    beginTransaction: (connection, settings) => driver.beginTransaction(connection, settings),
+    commitTransaction: (connection) => driver.commitTransaction(connection),
+    rollbackTransaction: (connection) => driver.rollbackTransaction(connection),
+    async releaseConnection() {
+      giveBack();
+    },
+    destroy: (options) => driver.destroy(options),
+  };
+}

@@ -1,0 +1,54 @@
+import { randomBytes } from "node:crypto";
+
+const LOWER = "0123456789abcdefghijklmnopqrstuvwxyz";
+const MIXED = `${LOWER}ABCDEFGHIJKLMNOPQRSTUVWXYZ`;
+
+/** Length and alphabet of each kind of id (decisions §0.1). */
+const FORMATS = {
+  ws: [24, MIXED],
+  apikey: [28, LOWER],
+  prj: [28, LOWER],
+  dg: [28, LOWER],
+  dep: [28, LOWER],
+  mgr: [28, LOWER],
+  rel: [28, MIXED],
+  ar: [28, LOWER],
+  cmd: [28, MIXED],
+  event: [28, MIXED],
+  dbg: [28, MIXED],
+  usr: [28, LOWER],
+  duop: [28, LOWER],
+} as const satisfies Readonly<Record<string, readonly [number, string]>>;
+
+export type IdPrefix = keyof typeof FORMATS;
+
+/** A random id such as `dep_4k…`: never sequential, never reused. */
+export function newId(prefix: IdPrefix): string {
+  const [length, alphabet] = FORMATS[prefix];
+  return `${prefix}_${randomText(length, alphabet)}`;
+}
+
+/** `length` characters, each equally likely: bytes past the last whole multiple of the alphabet are thrown away. */
+export function randomText(length: number, alphabet: string): string {
+  const limit = 256 - (256 % alphabet.length);
+  let text = "";
+  while (text.length < length) {
+    for (const byte of randomBytes(length)) {
+      if (byte < limit && text.length < length) text += alphabet[byte % alphabet.length];
+    }
+  }
+  return text;
+}
+
+export const LOWER_ALPHANUMERIC = LOWER;
+export const ALPHANUMERIC = MIXED;
+
+/** RFC 9562 version 7: sorts by time, which keeps request logs readable. */
+export function uuidv7(nowMs: number): string {
+  const bytes = randomBytes(16);
+  bytes.writeUIntBE(nowMs, 0, 6);
+  bytes[6] = 0x70 | ((bytes[6] ?? 0) & 0x0f);
+  bytes[8] = 0x80 | ((bytes[8] ?? 0) & 0x3f);
+  const hex = bytes.toString("hex");
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}

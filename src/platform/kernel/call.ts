@@ -1,0 +1,64 @@
+import type { BodyOf, ParamsOf, QueryOf, ResponseOf, Route, RouteTable } from "../../contract/route.ts";
+import type { PlatformConfig } from "../config.ts";
+import type { Db } from "../database.ts";
+import type { NewEvent, Topic } from "./outbox.ts";
+import type { PageRequest } from "./page.ts";
+import type { Principal } from "./principal.ts";
+import type { Waker } from "./waker.ts";
+
+/** One request, checked: everything a handler may know. Handlers hold no state and read no clock. */
+export interface Call<R extends Route = Route> {
+  readonly route: R;
+  readonly params: ParamsOf<R>;
+  readonly query: QueryOf<R>;
+  readonly body: BodyOf<R>;
+  readonly principal: Principal;
+  readonly workspaceId: string;
+  /**
+   * The request's transaction: serialisable, and read-only for GET (so: expiry is computed on read, not written).
+   * It may run again from the start after a lost race, so a handler does nothing outside it.
+   * Long-polls have no transaction: here it is the plain connection.
+   */
+  readonly db: Db;
+  /** One instant for the whole request. */
+  readonly now: Date;
+  readonly requestId: string;
+  /** Aborts at the 30 s limit, when the client hangs up, and when the server drains (long-polls). */
+  readonly signal: AbortSignal;
+  readonly config: PlatformConfig;
+  /** Position and binding of a paginated list; see `paged` and `toPage`. */
+  readonly page: PageRequest;
+  /** Long-polls only: sleep until something is raised for a manager. */
+  readonly waker: Waker;
+  /** Writes an event in the same transaction (§13). */
+  emit(event: NewEvent): Promise<void>;
+  /**
+   * Tells the deployment's manager that `topic` has changed: a work-feed row in the same transaction, a wake-up after
+   * the commit. `managerId` only when it is not the current one, as for the old manager of a reassigned deployment.
+   */
+  raise(topic: Topic, deploymentId: string, managerId?: string): Promise<void>;
+  /** Long-polls only: false once the credential has been revoked, disabled or expired. */
+  credentialLives(): Promise<boolean>;
+}
+
+/** Picks the route's alternative success status, or adds headers. */
+export class Reply<T> {
+  readonly status: number;
+  readonly body: T;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(status: number, body: T, headers: Readonly<Record<string, string>> = {}) {
+    this.status = status;
+    this.body = body;
+    this.headers = headers;
+  }
+}
+
+export function reply<T>(status: number, body: T, headers?: Readonly<Record<string, string>>): Reply<T> {
+  return new Reply(status, body, headers);
+}
+
+export type Handler<R extends Route> = (call: Call<R>) => Promise<ResponseOf<R> | Reply<ResponseOf<R>>>;
+
+/** One handler a route of the area, checked by the compiler: none missing, none too many. */
+export type Handlers<T extends RouteTable> = { readonly [K in keyof T]: Handler<T[K]> };

@@ -1,0 +1,82 @@
+import { createHash } from "node:crypto";
+import { type SelectQueryBuilder, sql } from "kysely";
+import { PlatformError } from "./errors.ts";
+
+/** Where a page starts: the last row of the page before, in the order `createdAt` then `id`, both descending (§0.6). */
+export interface Position {
+  readonly at: Date;
+  readonly id: string;
+}
+
+export interface PageRequest {
+  readonly limit: number;
+  readonly after: Position | undefined;
+  /** Hash of route, filters and workspace: a cursor of another list is refused. */
+  readonly binding: string;
+}
+
+/** What a cursor belongs to. `filters` is the query without `limit` and `cursor`. */
+export function bindingOf(route: string, workspaceId: string, filters: Readonly<Record<string, unknown>>): string {
+  const sorted = Object.entries(filters)
+    .filter(([name, value]) => name !== "limit" && name !== "cursor" && value !== undefined)
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+  const text = JSON.stringify([route, workspaceId, sorted]);
+  return createHash("sha256").update(text).digest("base64url").slice(0, 16);
+}
+
+export function pageRequest(limit: number, cursor: string | undefined, binding: string): PageRequest {
+  return { limit, binding, after: cursor === undefined ? undefined : readCursor(cursor, binding) };
+}
+
+function readCursor(cursor: string, binding: string): Position {
+  try {
+    const parsed: unknown = JSON.parse(Buffer.from(cursor, "base64url").toString());
+    if (Array.isArray(parsed) && parsed.length === 3) {
+      const [owner, atMs, id]: unknown[] = parsed;
+      const at = typeof atMs === "number" ? new Date(atMs) : undefined;
+      const sound = at !== undefined && !Number.isNaN(at.getTime()) && typeof id === "string" && id.length <= 64;
+      if (sound && owner === binding && !id.includes("\0")) return { at, id };
+    }
+  } catch (error) {
+    throw new PlatformError("INVALID_CURSOR", { cause: error });
+  }
+  throw new PlatformError("INVALID_CURSOR");
+}
+
+function writeCursor(binding: string, { at, id }: Position): string {
+  return Buffer.from(JSON.stringify([binding, at.getTime(), id])).toString("base64url");
+}
+
+/**
+ * Narrows a query to one page and orders it; one row more than asked for tells whether another page exists.
+ * @example db.selectFrom("api_keys as k").selectAll().$call(paged(call.page, "k.created_at", "k.id")).execute()
+ */
+export function paged(
+  page: PageRequest,
+  atColumn: string,
+  idColumn: string,
+): <DB, TB extends keyof DB, O>(query: SelectQueryBuilder<DB, TB, O>) => SelectQueryBuilder<DB, TB, O> {
+  const at = sql.ref(atColumn);
+  const id = sql.ref(idColumn);
+  return (query) => {
+    const from = page.after;
+    const rest = from === undefined ? query : query.where(sql<boolean>`(${at}, ${id}) < (${from.at}, ${from.id})`);
+    return rest
+      .orderBy(at, "desc")
+      .orderBy(id, "desc")
+      .limit(page.limit + 1);
+  };
+}
+
+/** Turns the rows of a `paged` query into the answer. */
+export function toPage<Row, Item>(
+  page: PageRequest,
+  rows: readonly Row[],
+  positionOf: (row: Row) => Position,
+  toItem: (row: Row) => Item,
+): { items: Item[]; nextCursor: string | null } {
+  const shown = rows.slice(0, page.limit);
+  const last = shown.at(-1);
+  const more = rows.length > page.limit && last !== undefined;
+  return { items: shown.map(toItem), nextCursor: more ? writeCursor(page.binding, positionOf(last)) : null };
+}

@@ -1,0 +1,59 @@
+import type { Role } from "../../contract/roles.ts";
+
+/** What a key may reach. Every id is the owner's: a deployment key carries its project and group too. */
+export type Scope =
+  | { readonly type: "workspace" }
+  | { readonly type: "project"; readonly projectId: string }
+  | { readonly type: "deployment-group"; readonly deploymentGroupId: string; readonly projectId: string }
+  | { readonly type: "deployment"; readonly deploymentId: string; readonly projectId: string }
+  | { readonly type: "manager"; readonly managerId: string };
+
+interface Identity {
+  /** The workspace the call acts in. For a system manager's key: the system workspace. */
+  readonly workspaceId: string;
+  readonly workspaceName: string;
+  readonly role: Role;
+}
+
+export interface ServiceAccount extends Identity {
+  readonly kind: "serviceAccount";
+  /** The API key's id. */
+  readonly id: string;
+  readonly scope: Scope;
+  readonly expiresAt: Date | null;
+  /** A system manager's key reaches its assigned deployments of every workspace. */
+  readonly system: boolean;
+  /** The manager that this setup token may bootstrap. */
+  readonly setupFor: string | null;
+}
+
+export interface User extends Identity {
+  readonly kind: "user";
+  readonly id: string;
+  readonly email: string;
+}
+
+/** Who calls, after the credential and the workspace rules. */
+export type Principal = ServiceAccount | User;
+
+/** A user's reach is its workspace. */
+export function scopeOfPrincipal(principal: Principal): Scope {
+  return principal.kind === "user" ? { type: "workspace" } : principal.scope;
+}
+
+/** The project that the credential implies (§0.3), if any. */
+export function impliedProject(principal: Principal): string | undefined {
+  const scope = scopeOfPrincipal(principal);
+  return "projectId" in scope ? scope.projectId : undefined;
+}
+
+/** How records name the caller: `queuedBy`, `createdBy`, event `actor`. */
+export interface Actor {
+  readonly kind: "user" | "serviceAccount";
+  readonly id: string;
+  readonly email: string | null;
+}
+
+export function actorOf(principal: Principal): Actor {
+  return { kind: principal.kind, id: principal.id, email: principal.kind === "user" ? principal.email : null };
+}

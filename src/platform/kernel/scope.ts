@@ -1,0 +1,42 @@
+import { type Expression, type SqlBool, sql } from "kysely";
+import { type Principal, scopeOfPrincipal } from "./principal.ts";
+
+/** Where a query finds the ids that bound it: `table.column` names. Name those that the route's roles can need. */
+export interface ScopeColumns {
+  readonly workspace: string;
+  readonly project?: string;
+  readonly deploymentGroup?: string;
+  readonly deployment?: string;
+  readonly manager?: string;
+}
+
+/**
+ * The tenancy of every query: true for rows of the caller's workspace and inside its key's scope.
+ * A system manager's key is bound by its manager id alone.
+ *
+ * @example db.selectFrom("deployments as d").where(visible(call.principal, { workspace: "d.workspace_id", … }))
+ * @throws Error when the scope has no column here: fails closed, and the test matrix shows it as a 500.
+ */
+export function visible(principal: Principal, columns: ScopeColumns): Expression<SqlBool> {
+  const scope = scopeOfPrincipal(principal);
+  const inWorkspace = sql<SqlBool>`${sql.ref(columns.workspace)} = ${principal.workspaceId}`;
+  const within = (column: string | undefined, id: string): Expression<SqlBool> => {
+    if (column === undefined) throw new Error(`no column bounds a ${scope.type} key here`);
+    return sql<SqlBool>`${inWorkspace} and ${sql.ref(column)} = ${id}`;
+  };
+  switch (scope.type) {
+    case "workspace":
+      return inWorkspace;
+    case "project":
+      return within(columns.project, scope.projectId);
+    case "deployment-group":
+      return within(columns.deploymentGroup, scope.deploymentGroupId);
+    case "deployment":
+      return within(columns.deployment, scope.deploymentId);
+    case "manager": {
+      const bounded = within(columns.manager, scope.managerId);
+      const system = principal.kind === "serviceAccount" && principal.system;
+      return system ? sql<SqlBool>`${sql.ref(columns.manager ?? "")} = ${scope.managerId}` : bounded;
+    }
+  }
+}

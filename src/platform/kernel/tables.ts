@@ -1,0 +1,25 @@
+/** Tables that belong to no area. */
+export interface KernelTables {
+  workspaces: WorkspaceRow;
+  idempotency: IdempotencyRow;
+}
+
+export interface WorkspaceRow {
+  id: string;
+  name: string;
+  /** The one workspace of the server itself, where system managers and their keys live. */
+  is_system: boolean;
+  created_at: Date;
+}
+
+/** What a POST with `Idempotency-Key` answered, for 24 h (§0.7). */
+export interface IdempotencyRow {
+  principal_id: string;
+  route: string;
+  key: string;
+  body_hash: string;
+  status: number;
+  /** Null when the answer carried a secret: it cannot be replayed. */
+  body: unknown;
+  created_at: Date;
+}
