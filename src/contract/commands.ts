@@ -39,7 +39,7 @@ export type CommandTarget = Static<typeof CommandTarget>;
 export const Actor = Strict({
   kind: Words(["user", "serviceAccount"]),
   id: Type.String(),
-  email: Type.Optional(Type.String()),
+  email: Nullable(Type.String()),
 });
 export type Actor = Static<typeof Actor>;
 

@@ -7,6 +7,8 @@ export interface PlatformConfig {
   readonly port: number;
   /** Without a trailing slash. Links in answers and token issuers start with it. */
   readonly baseUrl: string;
+  /** 32 bytes: seals the values that must be read again (§0.1). Another key makes them unreadable. */
+  readonly dataKey: Uint8Array;
   readonly rateLimits: boolean;
   /** `/metrics` is served on its own port, so that the API's port can be public. */
   readonly metricsPort: number | undefined;

@@ -3,11 +3,13 @@ import { type Dialect, type Driver, Kysely, PGliteDialect, PostgresDialect } fro
 import { type Migration, Migrator } from "kysely/migration";
 import pg from "pg";
 import type { ApiKeyTables } from "./areas/api-keys/store.ts";
+import type { CommandTables } from "./areas/commands/store.ts";
 import type { DeploymentGroupTables } from "./areas/deployment-groups/store.ts";
 import type { DeploymentTables } from "./areas/deployments/store.ts";
 import type { EventTables } from "./areas/events/store.ts";
 import type { ManagerTables } from "./areas/managers/store.ts";
 import type { ProjectTables } from "./areas/projects/store.ts";
+import type { SyncTables } from "./areas/sync/store.ts";
 import type { WorkFeedTables } from "./areas/work-feed/store.ts";
 import type { KernelTables } from "./kernel/tables.ts";
 import { migrations } from "./migrations/all.ts";
@@ -21,7 +23,9 @@ export interface Database
     WorkFeedTables,
     ProjectTables,
     DeploymentGroupTables,
-    DeploymentTables {}
+    DeploymentTables,
+    SyncTables,
+    CommandTables {}
 
 /** The pool or a transaction: store functions cannot tell and need not. */
 export type Db = Kysely<Database>;

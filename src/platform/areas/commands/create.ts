@@ -1,0 +1,65 @@
+import type { Actor, CommandTarget } from "../../../contract/commands.ts";
+import { newId } from "../../ids.ts";
+import type { Call } from "../../kernel/call.ts";
+import { json } from "../../kernel/json.ts";
+import type { DeploymentRow } from "../deployments/store.ts";
+import type { CommandRow } from "./store.ts";
+
+/** The target of operations; only the platform itself names it (§2.3, §2.6). */
+export const OPERATOR_TARGET: CommandTarget = { resourceId: "operator", resourceType: "daemon" };
+
+export interface NewCommand {
+  readonly deployment: Pick<DeploymentRow, "id" | "workspace_id" | "project_id" | "deployment_model">;
+  /** For operations `plugin/operation`. */
+  readonly name: string;
+  /** Any JSON value; undefined when there are none. Size is the caller's to check. */
+  readonly params: unknown;
+  readonly target: CommandTarget | null;
+  readonly deadline: Date;
+  readonly invokedBy: Actor | null;
+  /** A plan's line: with the index unique, so a second call for the same line fails as a lost race. */
+  readonly accessRequestId?: string;
+  readonly planIndex?: number;
+  readonly state?: "PENDING" | "PENDING_UPLOAD";
+  readonly requestSizeBytes?: number;
+  readonly idempotencyKey?: string;
+}
+
+/** Stores a command in the caller's transaction and tells the deployment's manager. Checks nothing. */
+export async function createCommand(
+  call: Pick<Call, "db" | "now" | "raise">,
+  command: NewCommand,
+): Promise<CommandRow> {
+  const { deployment } = command;
+  const params = command.params === undefined ? null : JSON.stringify(command.params);
+  const row = await call.db
+    .insertInto("commands")
+    .values({
+      id: newId("cmd"),
+      workspace_id: deployment.workspace_id,
+      project_id: deployment.project_id,
+      deployment_id: deployment.id,
+      name: command.name,
+      state: command.state ?? "PENDING",
+      deployment_model: deployment.deployment_model,
+      target: command.target === null ? null : json(command.target),
+      attempt: null,
+      deadline: command.deadline,
+      request_size_bytes: command.requestSizeBytes ?? (params === null ? null : Buffer.byteLength(params)),
+      response_size_bytes: null,
+      created_at: call.now,
+      dispatched_at: null,
+      completed_at: null,
+      error: null,
+      access_request_id: command.accessRequestId ?? null,
+      plan_index: command.planIndex ?? null,
+      invoked_by: command.invokedBy === null ? null : json(command.invokedBy),
+      params,
+      result: null,
+      idempotency_key: command.idempotencyKey ?? null,
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  await call.raise("commands", deployment.id);
+  return row;
+}

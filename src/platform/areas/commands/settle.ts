@@ -1,0 +1,55 @@
+import type { TerminalCommandState } from "../../../contract/commands.ts";
+import type { StoredError } from "../../../contract/stored-error.ts";
+import { json } from "../../kernel/json.ts";
+import { commandSettled, type SettledCall } from "./settled.ts";
+import { expiryOf, hasExpired } from "./states.ts";
+import { type CommandRow, moveCommand } from "./store.ts";
+
+export interface Settlement {
+  readonly state: TerminalCommandState;
+  readonly completedAt: Date;
+  readonly error?: StoredError | null;
+  readonly responseSizeBytes?: number | null;
+  /** JSON text. */
+  readonly result?: string | null;
+}
+
+/** Ends a command and lets its followers go on; undefined when somebody else was first. */
+export async function settle(call: SettledCall, row: CommandRow, end: Settlement): Promise<CommandRow | undefined> {
+  const moved = await moveCommand(call.db, row.id, [row.state], {
+    state: end.state,
+    completed_at: end.completedAt,
+    ...(end.error === undefined ? {} : { error: end.error === null ? null : json(end.error) }),
+    ...(end.responseSizeBytes === undefined ? {} : { response_size_bytes: end.responseSizeBytes }),
+    ...(end.result === undefined ? {} : { result: end.result }),
+  });
+  if (moved !== undefined) await commandSettled(call, moved);
+  return moved;
+}
+
+/** Writes down that a command has expired, if it has: every write on a command starts with this. */
+export async function settleIfExpired(call: SettledCall, row: CommandRow): Promise<CommandRow> {
+  if (!hasExpired(row, call.now)) return row;
+  return (await settle(call, row, { state: "EXPIRED", completedAt: expiryOf(row) ?? call.now })) ?? row;
+}
+
+/**
+ * Ends commands that nobody will run any more, of a deployment or of an access request: those not handed out become
+ * EXPIRED, dispatched ones keep their own end (§2.5, §24.4).
+ */
+export async function expirePending(
+  call: SettledCall,
+  of: { readonly deploymentId: string } | { readonly accessRequestId: string },
+): Promise<readonly CommandRow[]> {
+  const open = call.db.selectFrom("commands").selectAll().where("state", "in", ["PENDING", "PENDING_UPLOAD"]);
+  const rows = await ("deploymentId" in of
+    ? open.where("deployment_id", "=", of.deploymentId)
+    : open.where("access_request_id", "=", of.accessRequestId)
+  ).execute();
+  const ended: CommandRow[] = [];
+  for (const row of rows) {
+    const moved = await settle(call, row, { state: "EXPIRED", completedAt: call.now });
+    if (moved !== undefined) ended.push(moved);
+  }
+  return ended;
+}

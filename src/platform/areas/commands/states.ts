@@ -1,0 +1,39 @@
+import { type CommandState, TERMINAL_COMMAND_STATES, type TerminalCommandState } from "../../../contract/commands.ts";
+
+/** A result in flight at the deadline still counts for this long (§16.3). */
+export const RESULT_GRACE_MS = 60_000;
+
+/** Where each state may go; what is not here is refused. Terminal states go nowhere: the first one wins. */
+const MOVES: Readonly<Record<CommandState, readonly CommandState[]>> = {
+  PENDING_UPLOAD: ["PENDING", "FAILED", "EXPIRED"],
+  PENDING: ["DISPATCHED", "FAILED", "EXPIRED"],
+  DISPATCHED: ["PENDING", "SUCCEEDED", "FAILED", "EXPIRED"],
+  SUCCEEDED: [],
+  FAILED: [],
+  EXPIRED: [],
+};
+
+export function allowedMoves(from: CommandState): readonly CommandState[] {
+  return MOVES[from];
+}
+
+export function isTerminal(state: CommandState): state is TerminalCommandState {
+  return (TERMINAL_COMMAND_STATES as readonly CommandState[]).includes(state);
+}
+
+export interface Deadlined {
+  readonly state: CommandState;
+  readonly deadline: Date | null;
+}
+
+/** The instant at which a command expires by itself; undefined when it never does. */
+export function expiryOf({ state, deadline }: Deadlined): Date | undefined {
+  if (deadline === null || isTerminal(state)) return undefined;
+  return state === "DISPATCHED" ? new Date(deadline.getTime() + RESULT_GRACE_MS) : deadline;
+}
+
+/** Judged on every read and before every write (§16.3): at the instant itself it has expired. */
+export function hasExpired(command: Deadlined, now: Date): boolean {
+  const expiry = expiryOf(command);
+  return expiry !== undefined && now >= expiry;
+}

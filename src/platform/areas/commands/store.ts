@@ -1,0 +1,91 @@
+import { type Expression, type SqlBool, sql, type UpdateObject } from "kysely";
+import type { Actor, CommandState, CommandTarget } from "../../../contract/commands.ts";
+import type { DeploymentModel } from "../../../contract/deployment-state.ts";
+import type { StoredError } from "../../../contract/stored-error.ts";
+import type { Database, Db } from "../../database.ts";
+import { expiryOf, hasExpired, RESULT_GRACE_MS } from "./states.ts";
+
+export interface CommandTables {
+  commands: CommandRow;
+}
+
+export interface CommandRow {
+  id: string;
+  workspace_id: string;
+  project_id: string;
+  deployment_id: string;
+  name: string;
+  /** As stored. Whether it has expired since is judged by `asOf`. */
+  state: CommandState;
+  deployment_model: DeploymentModel;
+  target: CommandTarget | null;
+  attempt: number | null;
+  deadline: Date | null;
+  request_size_bytes: number | null;
+  response_size_bytes: number | null;
+  created_at: Date;
+  dispatched_at: Date | null;
+  completed_at: Date | null;
+  error: StoredError | null;
+  /** With `plan_index` unique: a plan's line has one command, ever. */
+  access_request_id: string | null;
+  plan_index: number | null;
+  invoked_by: Actor | null;
+  /** JSON text and not jsonb, which cannot hold every JSON string. Null when there are none. */
+  params: string | null;
+  result: string | null;
+  idempotency_key: string | null;
+}
+
+/** The command as it is at `now`: a row whose deadline has passed reads EXPIRED before anybody has written that. */
+export function asOf(row: CommandRow, now: Date): CommandRow {
+  if (!hasExpired(row, now)) return row;
+  return { ...row, state: "EXPIRED", completed_at: expiryOf(row) ?? now };
+}
+
+/** The same judgement in SQL, for filters. */
+export function stateAsOf(now: Date, table = "commands"): Expression<CommandState> {
+  const column = (name: string) => sql.ref(`${table}.${name}`);
+  const graceEnd = new Date(now.getTime() - RESULT_GRACE_MS);
+  return sql<CommandState>`case
+    when ${column("state")} in ('PENDING', 'PENDING_UPLOAD') and ${column("deadline")} <= ${now} then 'EXPIRED'
+    when ${column("state")} = 'DISPATCHED' and ${column("deadline")} <= ${graceEnd} then 'EXPIRED'
+    else ${column("state")} end`;
+}
+
+/** Undefined unless it exists and `within` holds; `within` is the caller's tenancy over `commands` and `deployments`. */
+export function findCommand(db: Db, id: string, within: Expression<SqlBool>): Promise<CommandRow | undefined> {
+  return db
+    .selectFrom("commands")
+    .innerJoin("deployments", "deployments.id", "commands.deployment_id")
+    .selectAll("commands")
+    .where("commands.id", "=", id)
+    .where(within)
+    .executeTakeFirst();
+}
+
+/** All commands of an access request, by plan index. */
+export function commandsOfRequest(db: Db, accessRequestId: string): Promise<CommandRow[]> {
+  return db
+    .selectFrom("commands")
+    .selectAll()
+    .where("access_request_id", "=", accessRequestId)
+    .orderBy("plan_index")
+    .execute();
+}
+
+/** Undefined unless the stored state was one of `from`: of two racing calls one wins. */
+export function moveCommand(
+  db: Db,
+  id: string,
+  from: readonly CommandState[],
+  set: UpdateObject<Database, "commands">,
+): Promise<CommandRow | undefined> {
+  return db
+    .updateTable("commands")
+    .where("id", "=", id)
+    .where("state", "in", from)
+    .set(set)
+    .returningAll()
+    .executeTakeFirst();
+}

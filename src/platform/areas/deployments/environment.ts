@@ -1,0 +1,57 @@
+import { createHash } from "node:crypto";
+import canonicalize from "canonicalize";
+import type { EnvironmentVariable, EnvironmentVariables } from "../../../contract/deployment-state.ts";
+import { open, seal } from "../../kernel/sealed.ts";
+
+/** A set of variables as it lies in the database: secret values sealed, all else in clear. */
+export interface SealedVariables {
+  readonly variables: readonly EnvironmentVariable[];
+  readonly hash: string;
+  readonly createdAt: string;
+}
+
+/** The whole set's SHA-256 over RFC 8785, sorted by name; secrets included, so that a changed secret is seen. */
+function hashOf(variables: readonly EnvironmentVariable[]): string {
+  return createHash("sha256")
+    .update(canonicalize(variables) ?? "")
+    .digest("hex");
+}
+
+export function sealVariables(
+  variables: readonly EnvironmentVariable[],
+  key: Uint8Array,
+  createdAt: Date,
+): SealedVariables {
+  const sorted = [...variables].sort((a, b) => (a.name < b.name ? -1 : 1));
+  return {
+    variables: sorted.map((each) => (each.type === "secret" ? { ...each, value: seal(key, each.value) } : each)),
+    hash: hashOf(sorted),
+    createdAt: createdAt.toISOString(),
+  };
+}
+
+/** For managers only. */
+export function openVariables(sealed: SealedVariables, key: Uint8Array): EnvironmentVariables {
+  const variables = sealed.variables.map((each) =>
+    each.type === "secret" ? { ...each, value: open(key, each.value) } : each,
+  );
+  return { ...sealed, variables };
+}
+
+/** For everyone else: secret values are empty. */
+export function redactVariables(sealed: SealedVariables): EnvironmentVariables {
+  const variables = sealed.variables.map((each) => (each.type === "secret" ? { ...each, value: "" } : each));
+  return { ...sealed, variables };
+}
+
+/** Names that were added, removed or given another value, type or target. */
+export function changedNames(
+  before: readonly EnvironmentVariable[],
+  after: readonly EnvironmentVariable[],
+): readonly string[] {
+  const print = (all: readonly EnvironmentVariable[]): Map<string, string> =>
+    new Map(all.map((each) => [each.name, JSON.stringify([each.type, each.value, each.targetResources ?? null])]));
+  const [was, is] = [print(before), print(after)];
+  const names = new Set([...was.keys(), ...is.keys()]);
+  return [...names].filter((name) => was.get(name) !== is.get(name)).sort();
+}
