@@ -1,0 +1,18 @@
+// Has the Kubernetes programs ready before something needs them: `npm run programs`. Instant when they are.
+
+import { ProgramsError } from "../test/cluster/go-build.ts";
+import { findPrograms } from "../test/cluster/programs.ts";
+
+const stop = new AbortController();
+for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => stop.abort(name));
+
+try {
+  await findPrograms(
+    { controllers: true, kwok: true, say: (line) => process.stderr.write(`sallyport: ${line}\n`) },
+    stop.signal,
+  );
+} catch (error) {
+  if (!stop.signal.aborted)
+    process.stderr.write(`sallyport: ${error instanceof ProgramsError ? error.message : String(error)}\n`);
+  process.exitCode = stop.signal.aborted ? 130 : 1;
+}

@@ -1,0 +1,88 @@
+// `npm test`: check, then unit, integration and (shortened) fault tests. Goes on after a failure, so that one run shows
+// all of them, and ends in one line with the totals. A part that crashes counts as one failure: silence is not success.
+
+import { spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { constants, tmpdir } from "node:os";
+import { join } from "node:path";
+
+const reports = mkdtempSync(join(tmpdir(), "sallyport-test-"));
+let running;
+let interrupted;
+for (const name of ["SIGINT", "SIGTERM"]) {
+  process.on(name, () => {
+    interrupted ??= name;
+    // After a terminal's Ctrl-C the part has the signal already; one by hand reaches only us.
+    running?.kill(name);
+  });
+}
+
+const PARTS = [
+  { title: "check", command: ["npm", "run", "--silent", "check"] },
+  { title: "programs", command: ["npm", "run", "--silent", "programs"] },
+  vitest("unit"),
+  vitest("integration"),
+  // 200 points of failure take a quarter of an hour: `npm run test:faults` has them.
+  vitest("faults", { SALLYPORT_FAULT_POINTS: process.env.SALLYPORT_FAULT_POINTS ?? "10" }),
+];
+
+let passed = 0;
+let failed = 0;
+const broken = [];
+for (const part of PARTS) {
+  if (interrupted !== undefined) break;
+  process.stdout.write(`\n── ${part.title} ──\n`);
+  const startedAt = Date.now();
+  const code = await run(part);
+  const seconds = ((Date.now() - startedAt) / 1000).toFixed(1);
+  const totals = part.report === undefined ? { passed: 0, failed: 0 } : totalsOf(part.report);
+  passed += totals.passed;
+  failed += totals.failed;
+  if (code !== 0) {
+    broken.push(part.title);
+    if (totals.failed === 0) failed += 1;
+  }
+  process.stdout.write(`── ${part.title}: ${code === 0 ? "ok" : "FAILED"}, ${seconds} s ──\n`);
+}
+rmSync(reports, { recursive: true, force: true });
+
+if (interrupted !== undefined) process.stdout.write(`\nstopped by ${interrupted}\n`);
+else if (broken.length > 0) process.stdout.write(`\nfailed: ${broken.join(", ")}\n`);
+process.stdout.write(`${passed} passed, ${failed} failed\n`);
+process.exitCode = interrupted !== undefined ? 128 + constants.signals[interrupted] : failed > 0 ? 1 : 0;
+
+function vitest(project, env = {}) {
+  const report = join(reports, `${project}.json`);
+  const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
+  return {
+    title: project,
+    command: ["vitest", "run", "--project", project, "--passWithNoTests", ...reporters],
+    env,
+    report,
+  };
+}
+
+function run({ command: [program, ...args], env }) {
+  return new Promise((resolve) => {
+    running = spawn(program, args, { stdio: "inherit", env: { ...process.env, ...env } });
+    running.once("error", (error) => {
+      process.stdout.write(`${program} did not start: ${error.message}\n`);
+      resolve(1);
+    });
+    running.once("close", (code) => resolve(code ?? 1));
+  });
+}
+
+/** A file that does not even load has no tests to count: it is one failure. */
+function totalsOf(file) {
+  try {
+    const { numPassedTests, numFailedTests, testResults } = JSON.parse(readFileSync(file, "utf8"));
+    const unloaded = testResults.filter(
+      ({ status, assertionResults }) =>
+        status === "failed" && !assertionResults.some((test) => test.status === "failed"),
+    );
+    return { passed: numPassedTests, failed: numFailedTests + unloaded.length };
+  } catch {
+    return { passed: 0, failed: 0 };
+  }
+}
