@@ -1,0 +1,51 @@
+import { describe, expect, test } from "vitest";
+import { loadAgentConfig } from "./config.ts";
+
+const minimal = { SALLYPORT_PLATFORM_URL: "https://api.example.com" };
+
+test("only the platform's address must be set", () => {
+  expect(loadAgentConfig(minimal)).toMatchObject({
+    platformUrl: "https://api.example.com/",
+    heartbeatIntervalMs: 60_000,
+    namespaces: [],
+    grantsNamespace: "sallyport-grants",
+    leaseName: "sallyport-agent",
+  });
+});
+
+test("namespaces are trimmed, sorted and told once", () => {
+  expect(loadAgentConfig({ ...minimal, SALLYPORT_NAMESPACES: "shop, billing ,shop," }).namespaces).toEqual([
+    "billing",
+    "shop",
+  ]);
+});
+
+test("every bad setting is told at once", () => {
+  const load = (): unknown =>
+    loadAgentConfig({
+      SALLYPORT_PLATFORM_URL: "http://api.example.com",
+      SALLYPORT_NAMESPACES: "Shop",
+      SALLYPORT_HEARTBEAT_INTERVAL: "60",
+      SALLYPORT_HEALTH_PORT: "65536",
+    });
+  expect(load).toThrow(
+    /PLATFORM_URL must be an https URL[\s\S]*NAMESPACES must[\s\S]*HEARTBEAT_INTERVAL must[\s\S]*HEALTH_PORT must/,
+  );
+});
+
+describe("the platform's address", () => {
+  test.each(["http://127.0.0.1:8080", "http://localhost:1", "http://[::1]:2", "https://x.example/path"])(
+    "may be %s",
+    (url) => {
+      expect(loadAgentConfig({ SALLYPORT_PLATFORM_URL: url }).platformUrl).toContain(url);
+    },
+  );
+  test.each(["", "http://10.0.0.1", "ftp://x", "https://user:secret@x", "http://127.0.0.1.evil.example"])(
+    "may not be %s",
+    (url) => {
+      const load = (): unknown => loadAgentConfig({ SALLYPORT_PLATFORM_URL: url });
+      expect(load).toThrow(/SALLYPORT_PLATFORM_URL must be/);
+      expect(load).not.toThrow(/secret/);
+    },
+  );
+});

@@ -1,0 +1,189 @@
+/** Read once by the command line, validated, frozen, passed down. Nothing else reads the environment. */
+export interface AgentConfig {
+  readonly platformUrl: string;
+  readonly runtimeKeyFile: string;
+  readonly runtimeKeyOverlapMs: number;
+  readonly managerUrl: string;
+  readonly namespaces: readonly string[];
+  readonly systemNamespace: string;
+  readonly grantsNamespace: string;
+  readonly heartbeatIntervalMs: number;
+  readonly resyncIntervalMs: number;
+  readonly pollIntervalMs: number;
+  readonly healthHost: string;
+  readonly healthPort: number;
+  readonly leaseName: string;
+  readonly identity: string;
+  readonly kubeconfig: string;
+}
+
+export interface Setting<T> {
+  readonly env: string;
+  /** As an operator would write it, and parsed like theirs. `undefined`: must be set. */
+  readonly default: string | undefined;
+  /** Meaning, and what changes when it is raised or lowered. */
+  readonly doc: string;
+  /** Throws an Error whose message completes "ENV must be …". */
+  readonly parse: (text: string) => T;
+}
+
+/** The one table: `--help`, the chart's values reference and the docs page are printed from it. */
+export const AGENT_SETTINGS: { readonly [Name in keyof AgentConfig]: Setting<AgentConfig[Name]> } = {
+  platformUrl: {
+    env: "SALLYPORT_PLATFORM_URL",
+    default: undefined,
+    doc: "The vendor's platform. https, or http to loopback only: the runtime key travels on it.",
+    parse: httpsUrl,
+  },
+  runtimeKeyFile: {
+    env: "SALLYPORT_RUNTIME_KEY_FILE",
+    default: "/var/run/sallyport/runtime-key/key",
+    doc: "File with the runtime key, in a mounted directory. Re-read when it changes, so that rotation needs no restart.",
+    parse: nonEmpty,
+  },
+  runtimeKeyOverlapMs: {
+    env: "SALLYPORT_RUNTIME_KEY_OVERLAP",
+    default: "15m",
+    doc: "How long the key before the last change is still tried when the new one is refused.",
+    parse: duration(0, 86_400_000),
+  },
+  managerUrl: {
+    env: "SALLYPORT_MANAGER_URL",
+    default: "https://sallyport-agent.sallyport-system.svc",
+    doc: "Address reported in heartbeats. The platform never calls it; people see it.",
+    parse: httpsUrl,
+  },
+  namespaces: {
+    env: "SALLYPORT_NAMESPACES",
+    default: "",
+    doc: "Namespaces the customer opened to the vendor, comma-separated. Nothing outside them is reported or operated on.",
+    parse: namespaceList,
+  },
+  systemNamespace: {
+    env: "SALLYPORT_SYSTEM_NAMESPACE",
+    default: "sallyport-system",
+    doc: "Where the agent runs and its leader lease lies.",
+    parse: namespace,
+  },
+  grantsNamespace: {
+    env: "SALLYPORT_GRANTS_NAMESPACE",
+    default: "sallyport-grants",
+    doc: "Where grants, invocations and managed deployments lie.",
+    parse: namespace,
+  },
+  heartbeatIntervalMs: {
+    env: "SALLYPORT_HEARTBEAT_INTERVAL",
+    default: "60s",
+    doc: "Pause between heartbeats, ±10 %. The platform shows the manager as unknown after 180 s without one.",
+    parse: duration(1_000, 90_000),
+  },
+  resyncIntervalMs: {
+    env: "SALLYPORT_RESYNC_INTERVAL",
+    default: "5m",
+    doc: "Everything is read again this often, ±10 %: the longest a lost hint can cost.",
+    parse: duration(1_000, 3_600_000),
+  },
+  pollIntervalMs: {
+    env: "SALLYPORT_POLL_INTERVAL",
+    default: "15s",
+    doc: "Pause between reads, ±10 %, when the platform has no work feed.",
+    parse: duration(500, 600_000),
+  },
+  healthHost: {
+    env: "SALLYPORT_HEALTH_HOST",
+    default: "0.0.0.0",
+    doc: "Address that /livez, /readyz and /metrics listen on.",
+    parse: nonEmpty,
+  },
+  healthPort: {
+    env: "SALLYPORT_HEALTH_PORT",
+    default: "8080",
+    doc: "Their port; 0 takes a free one.",
+    parse: integer(0, 65_535),
+  },
+  leaseName: {
+    env: "SALLYPORT_LEASE_NAME",
+    default: "sallyport-agent",
+    doc: "Lease that the replicas elect a leader with. Of all that share it, one acts.",
+    parse: nonEmpty,
+  },
+  identity: {
+    env: "SALLYPORT_IDENTITY",
+    default: "",
+    doc: "This replica's name in the lease, normally the pod's. Empty: host name and a random part.",
+    parse: (text) => text,
+  },
+  kubeconfig: {
+    env: "SALLYPORT_KUBECONFIG",
+    default: "",
+    doc: "File to reach the API server with. Empty: the pod's own service account.",
+    parse: (text) => text,
+  },
+};
+
+/** Call it with the environment. Throws one Error that lists every bad setting, not the first. */
+export function loadAgentConfig(env: Readonly<Record<string, string | undefined>>): AgentConfig {
+  const problems: string[] = [];
+  const entries = Object.entries<Setting<unknown>>(AGENT_SETTINGS).map(([name, setting]) => {
+    try {
+      const text = env[setting.env]?.trim() || setting.default; // Helm renders an unset value as "".
+      if (text === undefined) throw new Error("set");
+      return [name, setting.parse(text)] as const;
+    } catch (error) {
+      problems.push(`${setting.env} must be ${error instanceof Error ? error.message : String(error)}`);
+      return [name, undefined] as const;
+    }
+  });
+  if (problems.length > 0) throw new Error(`bad configuration:\n  ${problems.join("\n  ")}`);
+  // Each entry was parsed by the setting of that name, which the table's type ties to the field's.
+  return Object.freeze(Object.fromEntries(entries)) as unknown as AgentConfig;
+}
+
+function httpsUrl(text: string): string {
+  const url = URL.parse(text);
+  const isLoopback = url !== null && /^(localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname);
+  if (url === null || (url.protocol !== "https:" && !(url.protocol === "http:" && isLoopback))) {
+    throw new Error("an https URL (http only to loopback)");
+  }
+  if (url.username !== "" || url.password !== "") throw new Error("a URL without user and password");
+  return url.href;
+}
+
+const DNS_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+
+function namespace(text: string): string {
+  if (!DNS_LABEL.test(text)) throw new Error("the name of a namespace");
+  return text;
+}
+
+/** At most 64: as many as a ManagedDeployment can name. */
+function namespaceList(text: string): readonly string[] {
+  const names = [...new Set(text.split(",").map((name) => name.trim()))].filter((name) => name !== "");
+  if (names.length > 64 || !names.every((name) => DNS_LABEL.test(name))) {
+    throw new Error("up to 64 names of namespaces, comma-separated");
+  }
+  return Object.freeze(names.sort());
+}
+
+function nonEmpty(text: string): string {
+  if (text === "") throw new Error("set");
+  return text;
+}
+
+/** `250ms`, `30s`, `5m`. A bare number is refused: its unit would be a guess. */
+function duration(minMs: number, maxMs: number): (text: string) => number {
+  return (text) => {
+    const [, amount, unit] = /^(\d+)(ms|s|m|h)$/.exec(text) ?? [];
+    const ms = Number(amount) * { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }[(unit ?? "s") as "ms" | "s" | "m" | "h"];
+    if (ms >= minMs && ms <= maxMs) return ms;
+    throw new Error(`a duration such as 30s, from ${minMs} to ${maxMs} ms`);
+  };
+}
+
+function integer(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (/^\d+$/.test(text) && value >= min && value <= max) return value;
+    throw new Error(`a whole number from ${min} to ${max}`);
+  };
+}
