@@ -1,3 +1,8 @@
+import { sql } from "kysely";
+import type { Project } from "../../../contract/projects.ts";
+import type { PLATFORMS } from "../../../contract/schema.ts";
+import type { Db } from "../../database.ts";
+
 export interface ProjectTables {
   projects: ProjectRow;
 }
@@ -6,12 +11,68 @@ export interface ProjectRow {
   id: string;
   workspace_id: string;
   name: string;
-  git_repository: unknown;
+  git_repository: Project["gitRepository"];
   root_directory: string | null;
-  deployment_portal_appearance: unknown;
-  packages_config: unknown;
-  /** Platform to manager id or null. */
-  default_managers: unknown;
-  enabled_capabilities: string[];
+  deployment_portal_appearance: Project["deploymentPortalAppearance"];
+  packages_config: Project["packagesConfig"];
+  default_managers: Partial<Record<(typeof PLATFORMS)[number], string | null>> | null;
+  enabled_capabilities: Project["enabledCapabilities"];
   created_at: Date;
+}
+
+/** Deployments that are not `deleted`, by project. Projects without any are absent. */
+export async function deploymentCounts(db: Db, projectIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
+  if (projectIds.length === 0) return new Map();
+  const rows = await db
+    .selectFrom("deployments")
+    .select(["project_id", (eb) => eb.fn.countAll<number>().as("count")])
+    .where("project_id", "in", projectIds)
+    .where("status", "<>", "deleted")
+    .groupBy("project_id")
+    .execute();
+  return new Map(rows.map(({ project_id, count }) => [project_id, Number(count)]));
+}
+
+export type LatestRelease = NonNullable<Project["latestRelease"]>;
+
+/** The newest release of each project that has one. */
+export async function latestReleases(
+  db: Db,
+  projectIds: readonly string[],
+): Promise<ReadonlyMap<string, LatestRelease>> {
+  if (projectIds.length === 0) return new Map();
+  const rows = await db
+    .selectFrom("releases")
+    .distinctOn("project_id")
+    .select(["project_id", "id", "git_metadata", "created_at"])
+    .where("project_id", "in", projectIds)
+    .orderBy("project_id")
+    .orderBy("created_at", "desc")
+    .orderBy("id", "desc")
+    .execute();
+  return new Map(
+    rows.map((row) => [
+      row.project_id,
+      { id: row.id, gitMetadata: row.git_metadata, createdAt: row.created_at.toISOString() },
+    ]),
+  );
+}
+
+/** Of the named managers, those that are live, visible to the workspace, and serve the platform asked of them. */
+export async function servingManagers(
+  db: Db,
+  workspaceId: string,
+  wanted: ReadonlyMap<string, string>,
+): Promise<ReadonlySet<string>> {
+  const rows = await db
+    .selectFrom("managers")
+    .select(["id", "targets"])
+    .where("id", "in", [...new Set(wanted.values())])
+    .where((eb) => eb.or([eb("workspace_id", "=", workspaceId), eb("is_system", "=", true)]))
+    .where(sql<boolean>`coalesce(setup_status, 'active') not in ('deleting', 'deleted')`)
+    .execute();
+  const targets = new Map(rows.map((row) => [row.id, row.targets]));
+  return new Set(
+    [...wanted].filter(([platform, id]) => targets.get(id)?.includes(platform)).map(([platform]) => platform),
+  );
 }
