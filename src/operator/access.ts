@@ -1,0 +1,140 @@
+import { EXPIRES_AT_ANNOTATION, GRANT_UID_LABEL, GROUP, grantAccount, operationRole, VERSION } from "../crds/group.ts";
+import { ApiError } from "../kube/api-error.ts";
+import type { Client } from "../kube/client.ts";
+import { timestamp } from "../kube/conditions.ts";
+import { type KubeObject, resources } from "../kube/resource.ts";
+
+const RBAC = "rbac.authorization.k8s.io";
+
+/** Whose account it is: a grant, or an invocation that the customer's policy lets run by itself. */
+export interface AccessOwner {
+  readonly kind: "AccessGrant" | "OperationInvocation";
+  readonly name: string;
+  readonly uid: string;
+}
+
+export interface AccessRequest {
+  readonly owner: AccessOwner;
+  /** Tells this binding from those of the owner's other commands. */
+  readonly invocationUid: string;
+  readonly plugin: string;
+  readonly operation: string;
+  readonly namespace: string;
+  /** When the binding must be gone, whatever happens to us. */
+  readonly expiresAt: Date;
+  /** Lifetime of the token; the API server accepts 600 to 3600 s. */
+  readonly tokenSeconds: number;
+}
+
+/** The verbs that access needs; the operator's own client has them in `sallyport-grants` and in opened namespaces. */
+export type AccessClient = Pick<Client, "create" | "get" | "list" | "delete" | "createToken">;
+
+/**
+ * Per-grant accounts and what they may do, for a while. The operator itself holds no right on any workload: it lends a
+ * shipped ClusterRole to an account that lives and dies with the grant.
+ *
+ * Everything is idempotent and named after uids, so that a crash leaves nothing that the sweep cannot find.
+ */
+export class Access {
+  readonly #client: AccessClient;
+  readonly #grantsNamespace: string;
+
+  constructor(client: AccessClient, grantsNamespace: string) {
+    this.#client = client;
+    this.#grantsNamespace = grantsNamespace;
+  }
+
+  /** Account, binding and a bound token. @throws ApiError 403 when the customer has not opened the namespace to us. */
+  async open(request: AccessRequest, signal: AbortSignal): Promise<string> {
+    // Both at once: a binding may name an account that is a millisecond younger.
+    await Promise.all([this.#ensureAccount(request.owner, signal), this.#ensureBinding(request, signal)]);
+    const key = { namespace: this.#grantsNamespace, name: grantAccount(request.owner.uid) };
+    const { token } = await this.#client.createToken(key, { expirationSeconds: request.tokenSeconds }, signal);
+    return token;
+  }
+
+  /** Takes back one command's binding; an automatic invocation's account goes with it. */
+  async close(request: AccessRequest, signal: AbortSignal): Promise<void> {
+    const { owner, namespace } = request;
+    await this.#client.delete(resources.roleBindings, { namespace, name: bindingName(request) }, {}, signal);
+    if (owner.kind === "OperationInvocation") await this.#deleteAccount(owner.uid, signal);
+  }
+
+  /** Everything of one owner. RoleBindings first: a deleted account's token works on for 10 s (the server's cache). */
+  async closeAll(ownerUid: string, namespaces: readonly string[], signal: AbortSignal): Promise<void> {
+    const labelSelector = `${GRANT_UID_LABEL}=${ownerUid}`;
+    for (const namespace of namespaces) {
+      for (const { metadata } of await this.bindings(namespace, labelSelector, signal)) {
+        await this.#client.delete(resources.roleBindings, { namespace, name: metadata.name }, {}, signal);
+      }
+    }
+    await this.#deleteAccount(ownerUid, signal);
+  }
+
+  /** RoleBindings of ours in `namespace`. None where we may not look: there we could not have made any. */
+  async bindings(namespace: string, labelSelector: string, signal: AbortSignal): Promise<readonly KubeObject[]> {
+    try {
+      return await Array.fromAsync(this.#client.list(resources.roleBindings, { namespace, labelSelector }, signal));
+    } catch (error) {
+      if (error instanceof ApiError && (error.isForbidden || error.isNotFound)) return [];
+      throw error;
+    }
+  }
+
+  /** Accounts of all grants and automatic invocations. */
+  accounts(signal: AbortSignal): Promise<readonly KubeObject[]> {
+    const options = { namespace: this.#grantsNamespace, labelSelector: GRANT_UID_LABEL };
+    return Array.fromAsync(this.#client.list(resources.serviceAccounts, options, signal));
+  }
+
+  async #ensureAccount({ kind, name, uid }: AccessOwner, signal: AbortSignal): Promise<void> {
+    const account = {
+      apiVersion: "v1",
+      kind: "ServiceAccount",
+      metadata: {
+        name: grantAccount(uid),
+        namespace: this.#grantsNamespace,
+        labels: { [GRANT_UID_LABEL]: uid },
+        // Deleting the grant deletes its account even while the operator is dead.
+        ownerReferences: [{ apiVersion: `${GROUP}/${VERSION}`, kind, name, uid, blockOwnerDeletion: false }],
+      },
+      automountServiceAccountToken: false,
+    };
+    await tolerateExisting(this.#client.create(resources.serviceAccounts, account, signal));
+  }
+
+  async #ensureBinding(request: AccessRequest, signal: AbortSignal): Promise<void> {
+    const { owner, namespace, plugin, operation, expiresAt } = request;
+    const binding = {
+      apiVersion: `${RBAC}/v1`,
+      kind: "RoleBinding",
+      metadata: {
+        name: bindingName(request),
+        namespace,
+        labels: { [GRANT_UID_LABEL]: owner.uid },
+        annotations: { [EXPIRES_AT_ANNOTATION]: timestamp(expiresAt) },
+      },
+      roleRef: { apiGroup: RBAC, kind: "ClusterRole", name: operationRole(plugin, operation) },
+      subjects: [{ kind: "ServiceAccount", name: grantAccount(owner.uid), namespace: this.#grantsNamespace }],
+    };
+    await tolerateExisting(this.#client.create(resources.roleBindings, binding, signal));
+  }
+
+  async #deleteAccount(uid: string, signal: AbortSignal): Promise<void> {
+    const key = { namespace: this.#grantsNamespace, name: grantAccount(uid) };
+    await this.#client.delete(resources.serviceAccounts, key, {}, signal);
+  }
+}
+
+/** One binding an invocation: its end never takes another command's rights away. */
+function bindingName({ owner, invocationUid }: AccessRequest): string {
+  return `${grantAccount(owner.uid)}-${invocationUid.replaceAll("-", "").slice(0, 12)}`;
+}
+
+async function tolerateExisting(created: Promise<unknown>): Promise<void> {
+  try {
+    await created;
+  } catch (error) {
+    if (!(error instanceof ApiError && error.isAlreadyExists)) throw error;
+  }
+}

@@ -1,0 +1,149 @@
+import type { AccessGrant, AccessGrantStatus, GrantLine, GrantState } from "../crds/access-grant.ts";
+import { FINAL_GRANT_STATES } from "../crds/access-grant.ts";
+import type { GrantConditionType, GrantReason } from "../crds/conditions.ts";
+import { type Condition, withCondition } from "../kube/conditions.ts";
+import type { Enforcement } from "./enforcement.ts";
+import type { PlanFault } from "./plan-check.ts";
+import { printableLine } from "./text.ts";
+
+/** What was true of the decision when it was taken stays on record, whatever becomes of policies and operators later. */
+const HISTORY: ReadonlySet<string> = new Set<GrantConditionType>(["Approved", "IdentityVerified"]);
+
+interface Said<T extends GrantConditionType> {
+  readonly status: Condition["status"];
+  readonly reason: GrantReason<T>;
+  readonly message: string;
+}
+
+export interface Outlook {
+  readonly grant: AccessGrant;
+  readonly state: GrantState;
+  readonly fault: PlanFault | undefined;
+  readonly lines: readonly GrantLine[];
+  readonly enforcement: Enforcement;
+  /** Who the customer's policy wants told of a waiting request. */
+  readonly notify: readonly string[];
+}
+
+/** All five conditions, from the first visit on. A final grant keeps what was said about its decision and its names. */
+export function grantConditions(outlook: Outlook, now: Date): NonNullable<AccessGrantStatus["conditions"]> {
+  const said: { readonly [T in GrantConditionType]: Said<T> } = {
+    Approved: approved(outlook),
+    Active: active(outlook),
+    Succeeded: succeeded(outlook),
+    IdentityVerified: identityVerified(outlook),
+    // The agent reports and cannot write here; the operator does not know whether it did, and does not pretend to.
+    Reported: {
+      status: "Unknown",
+      reason: "AwaitingReport",
+      message: "the agent reports to the platform and cannot write here; its own metrics and log say how far it is",
+    },
+  };
+  let conditions: readonly Condition[] = known(outlook.grant);
+  const observedGeneration = outlook.grant.metadata.generation ?? 0;
+  const wasFinal = FINAL_GRANT_STATES.some((final) => final === outlook.grant.status?.state);
+  for (const [type, { status, reason, message }] of Object.entries(said)) {
+    if (wasFinal && HISTORY.has(type) && conditions.some((condition) => condition.type === type)) continue;
+    const next = { type, status, reason, message: printableLine(message, 1_024), observedGeneration };
+    conditions = withCondition(conditions, next, now);
+  }
+  return conditions.map((condition) => ({ ...condition }));
+}
+
+function known({ metadata, status }: AccessGrant): readonly Condition[] {
+  const observedGeneration = metadata.generation ?? 0;
+  return (status?.conditions ?? []).map((condition) => ({ observedGeneration, ...condition }));
+}
+
+function approved({ grant, state, fault, notify }: Outlook): Said<"Approved"> {
+  const { spec } = grant;
+  if (spec.deniedReason !== undefined)
+    return no("DeniedByCustomer", `denied${by(spec.decidedBy)}: ${spec.deniedReason}`);
+  if (state === "Superseded") return no("Superseded", "another plan has taken this request's place");
+  if (fault !== undefined) return no(fault.reason, `${fault.message}; nothing of it runs`);
+  if (state === "Lapsed") return no("DecisionTooLate", `no decision was seen by ${spec.decideBefore}`);
+  if (spec.approvedForMinutes !== undefined) {
+    return yes("ApprovedByCustomer", `approved${by(spec.decidedBy)} for ${spec.approvedForMinutes} minutes`);
+  }
+  const told = notify.length > 0 ? `; to be told: ${notify.join(", ")}` : "";
+  return {
+    status: "Unknown",
+    reason: "AwaitingDecision",
+    message: `waits for a decision until ${spec.decideBefore}${told}`,
+  };
+}
+
+function active({ grant, state }: Outlook): Said<"Active"> {
+  if (grant.metadata.deletionTimestamp !== undefined) return no("Deleted", `the grant is being deleted; ${UNSENT}`);
+  switch (state) {
+    case "Pending":
+      return no("AwaitingDecision", "no window before a decision");
+    case "Approved":
+      return yes("WindowOpen", "the lines of the plan may run until status.approvedUntil");
+    case "Revoked":
+      return no("Revoked", `revoked${by(grant.spec.revokedBy)}: ${grant.spec.revokedReason ?? ""}; ${UNSENT}`);
+    case "Expired":
+      return no("WindowClosed", `the window is over; ${UNSENT}`);
+    case "Completed":
+      return no("WindowClosed", "every line of the plan was used");
+    case "Denied":
+    case "Lapsed":
+    case "Superseded":
+      return no("WindowClosed", "no window was opened");
+  }
+}
+
+const UNSENT = "nothing more starts; what had already been sent to the cluster cannot be unsent";
+
+function succeeded({ state, lines }: Outlook): Said<"Succeeded"> {
+  const count = (wanted: GrantLine["state"]): number => lines.filter((line) => line.state === wanted).length;
+  const [done, failed, unknown] = [count("Succeeded"), count("Failed"), count("Unknown")];
+  const going = count("Starting") + count("Running");
+  const tally = `${done} succeeded, ${failed} failed, ${unknown} of unknown outcome, ${count("Skipped")} skipped`;
+  const open = state === "Pending" || state === "Approved";
+  if (open || going > 0) {
+    return {
+      status: "Unknown",
+      reason: "NothingYet",
+      message: open ? "the plan is not over" : "the last line is still running",
+    };
+  }
+  if (unknown > 0) return { status: "Unknown", reason: "OutcomeUnknown", message: tally };
+  if (done + failed === 0) return no("NothingRan", "no line of the plan ran");
+  return done === lines.length ? yes("AllSucceeded", tally) : no("SomeFailed", tally);
+}
+
+/**
+ * Whether the name on the decision can be believed: the admission policies must have been in force since before the
+ * decision. That instant is not on record (managed-fields times can be forged), so the last moment at which we saw the
+ * grant undecided stands for it, or its creation.
+ */
+function identityVerified({ grant, enforcement }: Outlook): Said<"IdentityVerified"> {
+  const { spec, metadata, status } = grant;
+  const decided = spec.approvedForMinutes !== undefined || spec.deniedReason !== undefined;
+  if (enforcement.kind === "none") {
+    return no("NotEnforced", `admission policies are missing: ${enforcement.missing.join(", ")}`);
+  }
+  if (!decided) return { status: "Unknown", reason: "AwaitingDecision", message: "nobody has decided yet" };
+  const before = status?.conditions?.find(({ type }) => type === "IdentityVerified");
+  const trusted = before !== undefined && before.status !== "False";
+  const undecidedAt = trusted ? before.lastTransitionTime : metadata.creationTimestamp;
+  if (!(enforcement.since.getTime() <= Date.parse(undecidedAt))) {
+    return no("NotEnforced", "an admission policy is younger than the decision may be");
+  }
+  if (spec.decidedBy === undefined) return no("NoName", "the decision carries no name");
+  if (enforcement.kind === "stamped") return yes("StampedByAdmission", `the API server vouches for ${spec.decidedBy}`);
+  return yes("ClaimCheckedByPolicy", `${spec.decidedBy} typed their own name, and a policy compared it with the user`);
+}
+
+function by(name: string | undefined): string {
+  return name === undefined ? "" : ` by ${name}`;
+}
+
+function yes<Reason>(reason: Reason, message: string): { status: "True"; reason: Reason; message: string } {
+  return { status: "True", reason, message };
+}
+
+function no<Reason>(reason: Reason, message: string): { status: "False"; reason: Reason; message: string } {
+  return { status: "False", reason, message };
+}

@@ -1,0 +1,35 @@
+import type { Tier } from "../../crds/plan.ts";
+import { describe } from "./describe.ts";
+import { events } from "./events.ts";
+import { getPods } from "./get-pods.ts";
+import { logs } from "./logs.ts";
+import type { Operation } from "./operation.ts";
+import { deletePod, restartPod } from "./pod-deletion.ts";
+import { rolloutRestart } from "./rollout-restart.ts";
+import { rolloutStatus } from "./rollout-status.ts";
+import { scale } from "./scale.ts";
+
+/** Everything this operator can do, and the only list of it. */
+export const OPERATIONS: readonly Operation[] = [
+  getPods,
+  describe,
+  logs,
+  events,
+  rolloutStatus,
+  restartPod,
+  rolloutRestart,
+  scale,
+  deletePod,
+];
+
+const BY_COMMAND: ReadonlyMap<string, Operation> = new Map(OPERATIONS.map((known) => [known.command, known]));
+
+/** By `plugin/operation`. */
+export function findOperation(command: string): Operation | undefined {
+  return BY_COMMAND.get(command);
+}
+
+/** What this operator knows of a command's danger, whatever anybody claims. Unknown counts as the worst. */
+export function tierOf(command: string): Tier {
+  return BY_COMMAND.get(command)?.tier ?? "destructive";
+}

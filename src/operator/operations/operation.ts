@@ -1,0 +1,122 @@
+import type { Tier } from "../../crds/plan.ts";
+import { ApiError } from "../../kube/api-error.ts";
+import type { Client } from "../../kube/client.ts";
+import type { Clock } from "../../kube/clock.ts";
+import type { ParamsOf, ParamsSpec, Parsed } from "./params.ts";
+import { parseParams } from "./params.ts";
+
+/** The verbs an operation may use, always as the grant's own account. */
+export type OperationClient = Pick<Client, "get" | "list" | "patch" | "delete" | "getScale" | "podLogs">;
+
+export interface PolicyRule {
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+  readonly verbs: readonly string[];
+}
+
+/** A small object for people and programs. Bounded and redacted again on its way out. */
+export type OperationResult = Readonly<Record<string, unknown>>;
+
+export interface OperationCall<P> {
+  readonly client: OperationClient;
+  readonly params: P;
+  /** Every request that changes something goes through here; see {@link Effect}. */
+  readonly effect: Effect;
+  readonly clock: Clock;
+  /** When the invocation was claimed: the same instant in every try of it. */
+  readonly startedAt: Date;
+  /** Foreign text without what looks like a secret, counted. */
+  readonly redact: (text: string) => string;
+}
+
+interface Declaration<S extends ParamsSpec> {
+  readonly plugin: "kubernetes";
+  readonly name: string;
+  readonly tier: Tier;
+  readonly summary: string;
+  readonly params: S;
+  /** What the shipped ClusterRole `sallyport-op-<plugin>-<name>` holds; a test compares the two. */
+  readonly rules: readonly PolicyRule[];
+  /** For the whole run, verification included. */
+  readonly timeLimitMs: number;
+  /** May be called again from the start as long as `effect` has sent nothing that was not refused. */
+  readonly run: (call: OperationCall<ParamsOf<S>>, signal: AbortSignal) => Promise<OperationResult>;
+  /** After the act: reads back and throws an OperationError when the cluster does not show what was asked. */
+  readonly verify?: (
+    call: OperationCall<ParamsOf<S>>,
+    done: OperationResult,
+    signal: AbortSignal,
+  ) => Promise<OperationResult>;
+}
+
+/** Params that have passed the operation's own check, bound to it. */
+export interface BoundOperation {
+  readonly namespace: string;
+  run(call: Unbound, signal: AbortSignal): Promise<OperationResult>;
+  verify(call: Unbound, done: OperationResult, signal: AbortSignal): Promise<OperationResult>;
+}
+type Unbound = Omit<OperationCall<never>, "params">;
+
+export interface Operation extends Omit<Declaration<ParamsSpec>, "params" | "run" | "verify"> {
+  /** `plugin/operation`, as plans and policies write it. */
+  readonly command: string;
+  /** Names of its parameters, for documentation and tests. */
+  readonly paramNames: readonly string[];
+  bind(params: Readonly<Record<string, unknown>>): Parsed<BoundOperation>;
+}
+
+/** Every operation works in one namespace, named by its params: the customer opens namespaces, one by one. */
+export function operation<S extends ParamsSpec & { readonly namespace: ParamsSpec[string] }>(
+  declaration: Declaration<S>,
+): Operation {
+  const { params: spec, run, verify, ...rest } = declaration;
+  return Object.freeze({
+    ...rest,
+    command: `${declaration.plugin}/${declaration.name}`,
+    paramNames: Object.keys(spec),
+    bind(input: Readonly<Record<string, unknown>>): Parsed<BoundOperation> {
+      const parsed = parseParams(spec, input);
+      if (!parsed.ok) return parsed;
+      const { params } = parsed;
+      return {
+        ok: true,
+        params: {
+          namespace: String(input.namespace),
+          run: (call, signal) => run({ ...call, params }, signal),
+          verify: async (call, done, signal) => (verify ? verify({ ...call, params }, done, signal) : done),
+        },
+      };
+    },
+  });
+}
+
+/** The operation looked and said no, or did not find what was asked afterwards. The message is for the engineer. */
+export class OperationError extends Error {
+  override readonly name = "OperationError";
+}
+
+/**
+ * Whether this run may have changed the cluster. It decides between Failed (certainly not) and Unknown (perhaps), and
+ * whether a run may start again.
+ */
+export class Effect {
+  #state: "none" | "sent" | "applied" = "none";
+
+  get state(): "none" | "sent" | "applied" {
+    return this.#state;
+  }
+
+  /** Sends a changing request. A 4xx is the server's word that nothing changed; no answer at all proves nothing. */
+  async send<T>(request: () => Promise<T>): Promise<T> {
+    const before = this.#state;
+    this.#state = "sent";
+    try {
+      const answer = await request();
+      this.#state = "applied";
+      return answer;
+    } catch (error) {
+      if (error instanceof ApiError && error.status >= 400 && error.status < 500) this.#state = before;
+      throw error;
+    }
+  }
+}
