@@ -1,43 +1,9 @@
 import type { Registry } from "prom-client";
 import { clientMetrics } from "./client-metrics.ts";
-import { type Clock, systemClock } from "./clock.ts";
 import { controllerMetrics, queueMetrics, type RECONCILE_RESULTS } from "./controller-metrics.ts";
 import { type EVENT_RESULTS, electionMetrics, eventMetrics } from "./election-metrics.ts";
-import { type WATCH_EVENT_TYPES, type WATCH_RESTART_REASONS, watchMetrics } from "./watch-metrics.ts";
-
-export type HttpMethod = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
-
-/** One HTTP exchange, or the failure to have one. A retried call is several of them. */
-export interface RequestOutcome {
-  readonly method: HttpMethod;
-  /** `host:port` of the API server: one value a connection, never a path. */
-  readonly host: string;
-  /** HTTP status; undefined when no answer came, written as `<error>`. */
-  readonly code: number | undefined;
-  /** Until the answer's headers for a watch, until its end otherwise. */
-  readonly seconds: number;
-  readonly requestBytes?: number;
-  readonly responseBytes?: number;
-}
-
-export interface ClientMetrics {
-  requestEnded(outcome: RequestOutcome): void;
-  /** The exchange that ended with `code` is about to be tried again. */
-  requestRetried(retry: Pick<RequestOutcome, "method" | "host" | "code">): void;
-}
-
-export type WatchEventType = (typeof WATCH_EVENT_TYPES)[number];
-
-/** Why a watch ended and another one begins. `closed` is the server's normal end, the rest are accidents. */
-export type WatchRestartReason = (typeof WATCH_RESTART_REASONS)[number];
-
-/** Of one kind. */
-export interface WatchMetrics {
-  received(type: WatchEventType): void;
-  restarted(reason: WatchRestartReason): void;
-  cached(objects: number): void;
-  synced(synced: boolean): void;
-}
+import { watchMetrics } from "./watch-metrics.ts";
+import type { ClientMetrics, WatchMetrics } from "./wire-metrics.ts";
 
 /** What a work queue is asked at each scrape; cheaper and fresher than client-go's refresh every 500 ms. */
 export interface QueueState {
@@ -88,7 +54,7 @@ export interface EventMetrics {
 /** Each function may be called once a name; calling it again returns the same series. */
 export interface KubeMetrics {
   readonly client: ClientMetrics;
-  watch(kind: string): WatchMetrics;
+  readonly watch: WatchMetrics;
   queue(name: string): QueueMetrics;
   controller(name: string, concurrency: number): ControllerMetrics;
   election(name: string): ElectionMetrics;
@@ -99,13 +65,11 @@ export interface KubeMetrics {
  * Registers the series of this room in `registry`, under client-go's and controller-runtime's own names, labels and
  * buckets, so that dashboards made for them light up. A registry takes them once. Labels hold names from code (kinds,
  * controllers, leases), never names of objects.
- *
- * @param clock for `watch_last_event_age_seconds`.
  */
-export function kubeMetrics(registry: Registry, clock: Clock = systemClock): KubeMetrics {
+export function kubeMetrics(registry: Registry): KubeMetrics {
   return {
     client: clientMetrics(registry),
-    watch: watchMetrics(registry, clock),
+    watch: watchMetrics(registry),
     queue: queueMetrics(registry),
     controller: controllerMetrics(registry),
     election: electionMetrics(registry),

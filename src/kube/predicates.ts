@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Change, HasMeta } from "./sources.ts";
+import type { Change } from "./informer.ts";
+import type { HasMeta } from "./sources.ts";
 
 /** Whether a change is worth a reconcile. Adds and deletes pass all of these; they judge updates. */
 export type Predicate<T> = (change: Change<T>) => boolean;

@@ -1,6 +1,7 @@
 import { type Clock, type Random, sleep, systemRandom } from "./clock.ts";
+import type { Change } from "./informer.ts";
 import { everything, type Predicate } from "./predicates.ts";
-import { keyOf, type ObjectMeta, type Resource } from "./resource.ts";
+import { keyOf, type Resource } from "./resource.ts";
 
 /** Puts a key in line, now or `afterMs` from now. */
 export type Enqueue = (key: string, afterMs?: number) => void;
@@ -15,17 +16,25 @@ export interface Source {
   whenSynced(signal: AbortSignal): Promise<void>;
 }
 
+/** What sources and predicates read of an object. A field that the projection leaves out never changes. */
 export interface HasMeta {
-  readonly metadata: WatchedMeta;
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string | undefined;
+    readonly resourceVersion: string;
+    readonly generation?: number | undefined;
+    readonly labels?: object | undefined;
+    readonly annotations?: object | undefined;
+    readonly ownerReferences?: readonly Owner[] | undefined;
+  };
 }
 
-/** What sources and predicates read of an object's metadata; a projection may leave the optional fields out. */
-export type WatchedMeta = Pick<ObjectMeta, "name" | "resourceVersion"> & Partial<ObjectMeta>;
-
-export type Change<T> =
-  | { readonly type: "added"; readonly object: T; readonly initial: boolean }
-  | { readonly type: "updated"; readonly object: T; readonly previous: T }
-  | { readonly type: "deleted"; readonly object: T };
+interface Owner {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly controller?: boolean | undefined;
+}
 
 /** The part of an informer that a source uses. */
 export interface Watched<T> {

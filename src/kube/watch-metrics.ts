@@ -1,12 +1,21 @@
 import { Counter, Gauge, type Registry } from "prom-client";
-import type { Clock } from "./clock.ts";
-import type { KubeMetrics, WatchMetrics } from "./metrics.ts";
+import type { WatchMetrics, WatchRestartReason } from "./wire-metrics.ts";
 
-export const WATCH_EVENT_TYPES = ["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"] as const;
-export const WATCH_RESTART_REASONS = ["closed", "idle", "gone", "bad_data", "network", "server_error"] as const;
+const EVENT_TYPES = ["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"] as const;
+/** A record, so that the compiler asks for a reason that is missing here. */
+const RESTART_REASONS: Readonly<Record<WatchRestartReason, true>> = {
+  closed: true,
+  expired: true,
+  gone: true,
+  idle: true,
+  decode: true,
+  throttled: true,
+  error: true,
+  short: true,
+};
 
-/** Our own names: client-go has none that are still written. */
-export function watchMetrics(registry: Registry, clock: Clock): KubeMetrics["watch"] {
+/** Our own names: client-go has none that are still written. A kind's series are zeroed when it is first named. */
+export function watchMetrics(registry: Registry): WatchMetrics {
   const registers = [registry];
   const events = new Counter({
     name: "watch_events_total",
@@ -16,46 +25,33 @@ export function watchMetrics(registry: Registry, clock: Clock): KubeMetrics["wat
   });
   const restarts = new Counter({
     name: "watch_restarts_total",
-    help: "Watches that ended and were begun again, by reason: is the API server, or something before it, cutting us?",
+    help: "Watches begun again, by reason: is the API server, or something before it, cutting us?",
     labelNames: ["kind", "reason"],
     registers,
   });
-  const objects = new Gauge({
-    name: "cache_objects",
-    help: "Objects in the cache.",
-    labelNames: ["kind"],
-    registers,
-  });
-  const synced = new Gauge({
-    name: "cache_synced",
-    help: "1 once the cache has held the full set.",
-    labelNames: ["kind"],
-    registers,
-  });
-  const lastEventMs = new Map<string, number>();
-  new Gauge({
-    name: "watch_last_event_age_seconds",
-    help: "Time since the last event, bookmarks included, or since the start. Above two minutes: the cache is stale.",
-    labelNames: ["kind"],
-    registers,
-    collect() {
-      for (const [kind, atMs] of lastEventMs) this.set({ kind }, (clock.monotonicMs() - atMs) / 1000);
-    },
-  });
-  return (kind): WatchMetrics => {
-    for (const type of WATCH_EVENT_TYPES) events.inc({ kind, type }, 0);
-    for (const reason of WATCH_RESTART_REASONS) restarts.inc({ kind, reason }, 0);
-    objects.set({ kind }, 0);
-    synced.set({ kind }, 0);
-    lastEventMs.set(kind, clock.monotonicMs());
-    return {
-      received(type) {
-        events.inc({ kind, type });
-        lastEventMs.set(kind, clock.monotonicMs());
-      },
-      restarted: (reason) => restarts.inc({ kind, reason }),
-      cached: (count) => objects.set({ kind }, count),
-      synced: (isSynced) => synced.set({ kind }, isSynced ? 1 : 0),
-    };
+  const gauge = (name: string, help: string): Gauge<"kind"> =>
+    new Gauge({ name, help, labelNames: ["kind"], registers });
+  const cached = gauge("cache_objects", "Objects in the cache.");
+  const synced = gauge("cache_synced", "1 once the cache has held the full set.");
+  const lastEvent = gauge(
+    "watch_last_event_timestamp_seconds",
+    "When anything last arrived, bookmarks included; 0 before. Older than two minutes: the cache is stale.",
+  );
+
+  const known = new Set<string>();
+  const zeroed = (kind: string): string => {
+    if (known.has(kind)) return kind;
+    known.add(kind);
+    for (const type of EVENT_TYPES) events.inc({ kind, type }, 0);
+    for (const reason of Object.keys(RESTART_REASONS)) restarts.inc({ kind, reason }, 0);
+    for (const each of [cached, synced, lastEvent]) each.set({ kind }, 0);
+    return kind;
+  };
+  return {
+    event: (kind, type) => events.inc({ kind: zeroed(kind), type }),
+    restart: (kind, reason) => restarts.inc({ kind: zeroed(kind), reason }),
+    lastEvent: (kind, timestampSeconds) => lastEvent.set({ kind: zeroed(kind) }, timestampSeconds),
+    objects: (kind, count) => cached.set({ kind: zeroed(kind) }, count),
+    synced: (kind, isSynced) => synced.set({ kind: zeroed(kind) }, isSynced ? 1 : 0),
   };
 }
