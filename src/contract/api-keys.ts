@@ -48,7 +48,9 @@ export type ApiKeyWithCreator = Static<typeof ApiKeyWithCreator>;
 export const MintedKey = Strict({ apiKey: Type.String(), keyInfo: ApiKey });
 
 const rolesOf = <const P extends string>(prefix: P) =>
-  Words(ROLES.filter((role): role is Extract<(typeof ROLES)[number], `${P}.${string}`> => role.startsWith(`${prefix}.`)));
+  Words(
+    ROLES.filter((role): role is Extract<(typeof ROLES)[number], `${P}.${string}`> => role.startsWith(`${prefix}.`)),
+  );
 
 /** What a key may reach, and as what. The role belongs to the scope's type. */
 export const KeyScope = Type.Union([

@@ -1,4 +1,4 @@
-import { PLATFORMS } from "../contract/schema.ts";
+import type { PLATFORMS } from "../contract/schema.ts";
 import { mintKey, type NewKey } from "./areas/api-keys/mint.ts";
 import type { Clock } from "./clock.ts";
 import type { Db } from "./database.ts";

@@ -1,15 +1,111 @@
 import type { DatabaseLocation } from "./database.ts";
 
-/** What handlers may know of the process's configuration. */
+/** The process's configuration, checked at its start. */
 export interface PlatformConfig {
   readonly database: DatabaseLocation;
   readonly host: string;
+  /** 0: any free port. */
   readonly port: number;
-  /** Without a trailing slash. Links in answers and token issuers start with it. */
-  readonly baseUrl: string;
-  /** 32 bytes: seals the values that must be read again (§0.1). Another key makes them unreadable. */
-  readonly dataKey: Uint8Array;
+  /** Without a trailing slash. Links in answers and token issuers start with it. Undefined: the address listened on. */
+  readonly baseUrl: string | undefined;
   readonly rateLimits: boolean;
-  /** `/metrics` is served on its own port, so that the API's port can be public. */
+  /** `/metrics` is served on its own port, so that the API's port can be public. Undefined: not at all. */
   readonly metricsPort: number | undefined;
+  /** 32 bytes: seals values that must be read again, such as secret environment variables. Undefined: made and kept in the data folder. */
+  readonly sealingKey: Uint8Array | undefined;
+}
+
+/** The part that handlers may know. */
+export interface CallConfig {
+  /** Without a trailing slash. */
+  readonly baseUrl: string;
+  readonly sealingKey: Uint8Array;
+}
+
+/** One setting: how it is written, what it means when absent. `describe` is the documented table. */
+interface Setting {
+  readonly variable: string;
+  readonly fallback: string;
+  readonly help: string;
+  readonly secret?: true;
+}
+
+/** The one table of the platform's settings; the CLI's help and the docs are made from it. */
+export const PLATFORM_SETTINGS = {
+  data: {
+    variable: "SALLYPORT_PLATFORM_DATA",
+    fallback: "./data",
+    help: "Folder of the embedded database; `memory` keeps nothing. One process may open it at a time.",
+  },
+  databaseUrl: {
+    variable: "SALLYPORT_PLATFORM_DATABASE_URL",
+    fallback: "",
+    help: "PostgreSQL URL; takes the place of the embedded database. Several replicas may share it.",
+    secret: true,
+  },
+  host: { variable: "SALLYPORT_PLATFORM_HOST", fallback: "127.0.0.1", help: "Address to listen on." },
+  port: { variable: "SALLYPORT_PLATFORM_PORT", fallback: "8080", help: "Port to listen on; 0 takes a free one." },
+  baseUrl: {
+    variable: "SALLYPORT_PLATFORM_BASE_URL",
+    fallback: "",
+    help: "Address that callers use, when it is not the one listened on (behind a proxy).",
+  },
+  rateLimits: {
+    variable: "SALLYPORT_PLATFORM_RATE_LIMITS",
+    fallback: "on",
+    help: "on or off. Off only for benchmarks and tests.",
+  },
+  metricsPort: {
+    variable: "SALLYPORT_PLATFORM_METRICS_PORT",
+    fallback: "",
+    help: "Port of /metrics; empty: none.",
+  },
+  sealingKey: {
+    variable: "SALLYPORT_PLATFORM_SEALING_KEY",
+    fallback: "",
+    help: "64 hex digits: encrypts secret values at rest. Must stay the same, and must be set with PostgreSQL.",
+    secret: true,
+  },
+} as const satisfies Readonly<Record<string, Setting>>;
+
+/** Every problem at once, so that a start does not fail once a setting. */
+export class ConfigError extends Error {
+  override readonly name = "ConfigError";
+}
+
+/**
+ * @param environment such as `process.env`.
+ * @throws ConfigError naming every setting that is wrong. Values of secrets are not quoted.
+ */
+export function readPlatformConfig(environment: Readonly<Record<string, string | undefined>>): PlatformConfig {
+  const problems: string[] = [];
+  const text = (setting: Setting): string => environment[setting.variable] || setting.fallback;
+  const fail = (setting: Setting, expected: string): void => {
+    problems.push(`${setting.variable} must be ${expected}`);
+  };
+  const port = (setting: Setting): number => {
+    const value = Number(text(setting));
+    if (!Number.isInteger(value) || value < 0 || value > 65_535) fail(setting, "a port, 0 to 65535");
+    return value;
+  };
+  const settings = PLATFORM_SETTINGS;
+  const url = text(settings.databaseUrl);
+  if (url !== "" && !/^postgres(ql)?:\/\//.test(url)) fail(settings.databaseUrl, "a postgres:// URL");
+  const baseUrl = text(settings.baseUrl).replace(/\/+$/, "");
+  if (baseUrl !== "" && !(URL.canParse(baseUrl) && /^https?:/.test(baseUrl))) fail(settings.baseUrl, "an http(s) URL");
+  const rateLimits = text(settings.rateLimits);
+  if (rateLimits !== "on" && rateLimits !== "off") fail(settings.rateLimits, "on or off");
+  const key = text(settings.sealingKey);
+  if (key === "" ? url !== "" : !/^[0-9a-f]{64}$/i.test(key)) fail(settings.sealingKey, "64 hex digits");
+  const config: PlatformConfig = {
+    database: url === "" ? { pglite: text(settings.data) } : { postgres: url },
+    host: text(settings.host),
+    port: port(settings.port),
+    baseUrl: baseUrl === "" ? undefined : baseUrl,
+    rateLimits: rateLimits === "on",
+    metricsPort: text(settings.metricsPort) === "" ? undefined : port(settings.metricsPort),
+    sealingKey: key === "" ? undefined : Buffer.from(key, "hex"),
+  };
+  if (problems.length > 0) throw new ConfigError(problems.join("; "));
+  return config;
 }

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { PGlite } from "@electric-sql/pglite";
 import { type Dialect, type Driver, Kysely, PGliteDialect, PostgresDialect } from "kysely";
 import { type Migration, Migrator } from "kysely/migration";
@@ -32,7 +33,7 @@ export type Db = Kysely<Database>;
 
 /** Where the data lies: embedded, in memory or in one folder that one process may open; or a PostgreSQL server. */
 export type DatabaseLocation =
-  | { readonly pglite: string | "memory" }
+  | { readonly pglite: "memory" | (string & {}) }
   | { readonly postgres: string; readonly maxConnections?: number };
 
 export interface OpenDatabase {
@@ -83,7 +84,8 @@ const INT8 = 20;
  * transaction. Here a connection is lent to one borrower at a time, in order.
  */
 function embedded(folder: string): Dialect {
-  const inner = new PGliteDialect({ pglite: () => PGlite.create(folder === "memory" ? {} : { dataDir: folder }) });
+  const open = (): Promise<PGlite> => PGlite.create(folder === "memory" ? {} : { dataDir: join(folder, "database") });
+  const inner = new PGliteDialect({ pglite: open });
   return {
     createAdapter: () => inner.createAdapter(),
     createIntrospector: (db) => inner.createIntrospector(db),

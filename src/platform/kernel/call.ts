@@ -1,5 +1,5 @@
 import type { BodyOf, ParamsOf, QueryOf, ResponseOf, Route, RouteTable } from "../../contract/route.ts";
-import type { PlatformConfig } from "../config.ts";
+import type { CallConfig } from "../config.ts";
 import type { Db } from "../database.ts";
 import type { NewEvent, Topic } from "./outbox.ts";
 import type { PageRequest } from "./page.ts";
@@ -25,7 +25,7 @@ export interface Call<R extends Route = Route> {
   readonly requestId: string;
   /** Aborts at the 30 s limit, when the client hangs up, and when the server drains (long-polls). */
   readonly signal: AbortSignal;
-  readonly config: PlatformConfig;
+  readonly config: CallConfig;
   /** Position and binding of a paginated list; see `paged` and `toPage`. */
   readonly page: PageRequest;
   /** Long-polls only: sleep until something is raised for a manager. */

@@ -1,6 +1,6 @@
 import type { Db } from "../database.ts";
-import { PlatformError, notFound } from "./errors.ts";
-import { type Principal, impliedProject } from "./principal.ts";
+import { notFound, PlatformError } from "./errors.ts";
+import { impliedProject, type Principal } from "./principal.ts";
 
 interface ProjectRef {
   readonly id: string;

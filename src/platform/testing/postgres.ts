@@ -18,7 +18,7 @@ export interface TestPostgres {
  */
 export function findPostgres(): (() => Promise<TestPostgres>) | undefined {
   // biome-ignore lint/style/noProcessEnv: the one setting of the tests.
-  const named = process.env["SALLYPORT_TEST_POSTGRES"];
+  const named = process.env.SALLYPORT_TEST_POSTGRES;
   if (named !== undefined && named !== "") return () => onNamedServer(named);
   const programs = debianPrograms();
   return programs === undefined ? undefined : () => startOwn(programs);

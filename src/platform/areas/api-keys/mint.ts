@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { Selectable } from "kysely";
 import type { Role, ScopeType } from "../../../contract/roles.ts";
 import type { Db } from "../../database.ts";
 import { ALPHANUMERIC, LOWER_ALPHANUMERIC, newId, randomText } from "../../ids.ts";
@@ -36,7 +37,7 @@ export function hashOfKey(key: string): string {
 }
 
 /** Stores the hash and returns the secret, which nobody can read again. */
-export async function mintKey(db: Db, key: NewKey, now: Date): Promise<{ row: ApiKeyRow; secret: string }> {
+export async function mintKey(db: Db, key: NewKey, now: Date): Promise<{ row: Selectable<ApiKeyRow>; secret: string }> {
   const keyId = randomText(12, LOWER_ALPHANUMERIC);
   const secret = `sp_${LETTERS[key.scope.type]}_${keyId}_${randomText(40, ALPHANUMERIC)}`;
   const ids = { projectId: null, deploymentId: null, deploymentGroupId: null, managerId: null, ...key.scope };

@@ -23,6 +23,8 @@ export interface EventRow {
   created_at: Date;
 }
 
+type ReadEvent = Selectable<EventRow> & { readonly release_created_at: Date | null };
+
 const SCOPE = {
   workspace: "e.workspace_id",
   project: "e.project_id",
@@ -41,10 +43,12 @@ export function listEvents(
   principal: Principal,
   { projectId, deploymentId, releaseId }: EventFilter,
   page: PageRequest,
-): Promise<Selectable<EventRow>[]> {
+): Promise<ReadEvent[]> {
   return db
     .selectFrom("events as e")
+    .leftJoin("releases as r", "r.id", "e.release_id")
     .selectAll("e")
+    .select("r.created_at as release_created_at")
     .where(visible(principal, SCOPE))
     .$if(projectId !== undefined, (query) => query.where("e.project_id", "=", projectId ?? ""))
     .$if(deploymentId !== undefined, (query) => query.where("e.deployment_id", "=", deploymentId ?? ""))
@@ -53,17 +57,18 @@ export function listEvents(
     .execute();
 }
 
-export function findEvent(db: Db, principal: Principal, id: string): Promise<Selectable<EventRow> | undefined> {
+export function findEvent(db: Db, principal: Principal, id: string): Promise<ReadEvent | undefined> {
   return db
     .selectFrom("events as e")
+    .leftJoin("releases as r", "r.id", "e.release_id")
     .selectAll("e")
+    .select("r.created_at as release_created_at")
     .where(visible(principal, SCOPE))
     .where("e.id", "=", id)
     .executeTakeFirst();
 }
 
-/** `releaseCreatedAt` is null until the release is known here. */
-export function toEvent(row: Selectable<EventRow>, withRelease: boolean): Event {
+export function toEvent(row: ReadEvent, withRelease: boolean): Event {
   return {
     id: row.id,
     workspaceId: row.workspace_id,
@@ -74,6 +79,6 @@ export function toEvent(row: Selectable<EventRow>, withRelease: boolean): Event 
     data: row.data,
     state: row.state,
     createdAt: row.created_at.toISOString(),
-    ...(withRelease && { releaseCreatedAt: null }),
+    ...(withRelease && { releaseCreatedAt: row.release_created_at?.toISOString() ?? null }),
   };
 }

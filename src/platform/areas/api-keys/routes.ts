@@ -1,0 +1,44 @@
+import type { apiKeyRoutes } from "../../../contract/api-keys.ts";
+import type { Handlers } from "../../kernel/call.ts";
+import { paged, toPage } from "../../kernel/page.ts";
+import { optionalProject } from "../../kernel/project-ref.ts";
+import { keyRights } from "./rights.ts";
+import { changeKey, createKey, findKey, revoke } from "./service.ts";
+import { keysOf, removeKeys, toApiKey, toApiKeyWithCreator } from "./store.ts";
+
+export const handlers: Handlers<typeof apiKeyRoutes> = {
+  async list({ db, principal, page, query }) {
+    const project = query.project === undefined ? undefined : await optionalProject(db, principal, query.project);
+    const rows = await keysOf(db, principal, keyRights(principal))
+      .$if(project !== undefined, (keys) => keys.where("k.project_id", "=", project?.id ?? ""))
+      .$call(paged(page, "k.created_at", "k.id"))
+      .execute();
+    return toPage(page, rows, (row) => ({ at: row.created_at, id: row.id }), toApiKey);
+  },
+
+  async create({ db, principal, body, now }) {
+    const { description, scope, expiresAt } = body;
+    const request = { description, scope, expiresAt: expiresAt == null ? null : new Date(expiresAt) };
+    const { row, secret } = await createKey(db, principal, request, now);
+    return { apiKey: secret, keyInfo: toApiKey(row) };
+  },
+
+  async get({ db, principal, params }) {
+    return toApiKeyWithCreator(await findKey(db, principal, params.id));
+  },
+
+  async update({ db, principal, params, body, now }) {
+    const { enabled, description, expiresAt, deploymentSetupConfig: setupConfig } = body;
+    const until = typeof expiresAt === "string" ? new Date(expiresAt) : expiresAt;
+    const change = { enabled, description, expiresAt: until, setupConfig };
+    return toApiKeyWithCreator(await changeKey(db, principal, params.id, change, now));
+  },
+
+  async revoke({ db, principal, params, now }) {
+    await revoke(db, principal, params.id, now);
+  },
+
+  async batchDelete({ db, workspaceId, body }) {
+    return { deletedCount: await removeKeys(db, workspaceId, body.ids) };
+  },
+};

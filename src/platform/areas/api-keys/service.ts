@@ -1,0 +1,122 @@
+import type { Selectable } from "kysely";
+import type { KeyScope } from "../../../contract/api-keys.ts";
+import type { Db } from "../../database.ts";
+import { invalid, invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";
+import { json } from "../../kernel/json.ts";
+import type { Principal, Scope } from "../../kernel/principal.ts";
+import { mintKey } from "./mint.ts";
+import { keyRights } from "./rights.ts";
+import { type ApiKeyRow, countLiveKeys, keysOf, revokeKey, updateKey } from "./store.ts";
+
+/** Live keys a workspace may hold (§0.9). */
+const MAX_LIVE_KEYS = 1000;
+
+export interface KeyRequest {
+  readonly description: string | null;
+  readonly scope: KeyScope;
+  readonly expiresAt: Date | null;
+}
+
+/** Mints a key for what the caller itself may do, and no longer than the caller's own key lives (§1.2). */
+export async function createKey(db: Db, principal: Principal, request: KeyRequest, now: Date) {
+  const { role, ...scope } = request.scope;
+  const rights = keyRights(principal);
+  const projectId = "projectId" in scope ? scope.projectId : undefined;
+  const foreign = rights.projectId !== undefined && rights.projectId !== projectId;
+  if (!rights.roles.includes(role) || foreign) throw escalation(`may not mint a ${role} key`);
+  checkExpiry(principal, request.expiresAt, now);
+  await requireScope(db, principal.workspaceId, scope);
+  if ((await countLiveKeys(db, principal.workspaceId, now)) >= MAX_LIVE_KEYS) {
+    throw invalid({ path: "body", message: `a workspace holds at most ${MAX_LIVE_KEYS} live keys` });
+  }
+  const createdByUser =
+    principal.kind === "user" ? { id: principal.id, email: principal.email, image: null } : undefined;
+  const { description, expiresAt } = request;
+  const { workspaceId } = principal;
+  return mintKey(db, { workspaceId, role, scope, description, expiresAt, createdByUser: createdByUser ?? null }, now);
+}
+
+function escalation(message: string): PlatformError {
+  return new PlatformError("PRIVILEGE_ESCALATION", { message });
+}
+
+function checkExpiry(principal: Principal, expiresAt: Date | null, now: Date): void {
+  if (expiresAt !== null && expiresAt <= now)
+    throw invalid({ path: "body.expiresAt", message: "must be in the future" });
+  const own = principal.kind === "serviceAccount" ? principal.expiresAt : null;
+  if (own !== null && (expiresAt === null || expiresAt > own)) {
+    throw escalation("a key may not outlive the key that mints or changes it");
+  }
+}
+
+/** @throws NOT_FOUND unless the object is the workspace's; VALIDATION_ERROR unless the project owns it. */
+async function requireScope(db: Db, workspaceId: string, scope: Scope): Promise<void> {
+  const owned = (table: "projects" | "managers", id: string) =>
+    db.selectFrom(table).select("id").where("workspace_id", "=", workspaceId).where("id", "=", id).executeTakeFirst();
+  const ofProject = async (table: "deployments" | "deployment_groups", id: string, kind: string, project: string) => {
+    const found = await db
+      .selectFrom(table)
+      .select("project_id")
+      .where("workspace_id", "=", workspaceId)
+      .where("id", "=", id)
+      .executeTakeFirst();
+    if (found === undefined) throw notFound(kind);
+    if (found.project_id !== project) {
+      throw invalid({ path: "body.scope.projectId", message: `is not the project of the ${kind}` });
+    }
+  };
+  switch (scope.type) {
+    case "workspace":
+      return;
+    case "project":
+      if ((await owned("projects", scope.projectId)) === undefined) throw notFound("project");
+      return;
+    case "manager":
+      if ((await owned("managers", scope.managerId)) === undefined) throw notFound("manager");
+      return;
+    case "deployment":
+      return ofProject("deployments", scope.deploymentId, "deployment", scope.projectId);
+    case "deployment-group":
+      return ofProject("deployment_groups", scope.deploymentGroupId, "deployment group", scope.projectId);
+  }
+}
+
+export async function findKey(db: Db, principal: Principal, id: string): Promise<Selectable<ApiKeyRow>> {
+  const row = await keysOf(db, principal, keyRights(principal)).where("k.id", "=", id).executeTakeFirst();
+  if (row === undefined) throw notFound("api key");
+  return row;
+}
+
+export interface KeyChange {
+  readonly enabled?: boolean | undefined;
+  readonly description?: string | null | undefined;
+  readonly expiresAt?: Date | null | undefined;
+  readonly setupConfig?: { readonly policy: object; readonly metadata?: object | undefined } | undefined;
+}
+
+export async function changeKey(db: Db, principal: Principal, id: string, change: KeyChange, now: Date) {
+  const row = await findKey(db, principal, id);
+  if (row.revoked_at !== null) {
+    const to = change.enabled === undefined ? "changed" : change.enabled ? "enabled" : "disabled";
+    throw invalidTransition("revoked", to, []);
+  }
+  if (change.expiresAt !== undefined) checkExpiry(principal, change.expiresAt, now);
+  if (change.setupConfig !== undefined && row.type !== "deployment-group") {
+    const issues = [{ path: "body.deploymentSetupConfig", message: "belongs to deployment-group keys only" }];
+    throw new PlatformError("SETUP_CONFIG_INVALID", { context: { issues } });
+  }
+  const set = {
+    ...(change.enabled !== undefined && { enabled: change.enabled }),
+    ...(change.description !== undefined && { description: change.description }),
+    ...(change.expiresAt !== undefined && { expires_at: change.expiresAt }),
+    ...(change.setupConfig !== undefined && {
+      deployment_setup_config: json({ ...row.deployment_setup_config, ...change.setupConfig }),
+    }),
+  };
+  return Object.keys(set).length === 0 ? row : updateKey(db, id, set);
+}
+
+export async function revoke(db: Db, principal: Principal, id: string, now: Date): Promise<void> {
+  const { id: found } = await findKey(db, principal, id);
+  await revokeKey(db, found, now);
+}

@@ -1,0 +1,52 @@
+import type { IncomingHttpHeaders } from "node:http";
+import type { Route } from "../../contract/route.ts";
+import { WORKSPACE_NAME } from "../../contract/schema.ts";
+import type { Authenticator, Credential } from "./credential.ts";
+import { invalid, PlatformError } from "./errors.ts";
+import type { Principal } from "./principal.ts";
+
+/** Step 2: the first authenticator that knows the credential decides. @throws a 401. */
+export async function authenticate(
+  authenticators: readonly Authenticator[],
+  headers: IncomingHttpHeaders,
+  now: Date,
+): Promise<Credential> {
+  for (const authenticator of authenticators) {
+    const credential = await authenticator(headers, now);
+    if (credential !== undefined) return credential;
+  }
+  throw new PlatformError("UNAUTHENTICATED");
+}
+
+const NAME = new RegExp(WORKSPACE_NAME);
+
+/** Step 4's parameter. @throws VALIDATION_ERROR when it cannot be a workspace's name. */
+export function workspaceOf(search: URLSearchParams): string | undefined {
+  const given = search.getAll("workspace");
+  const [name] = given;
+  if (name === undefined) return undefined;
+  if (given.length === 1 && name.length >= 4 && name.length <= 100 && NAME.test(name)) return name;
+  throw invalid({ path: "query.workspace", message: "is not a workspace name" });
+}
+
+/** Step 5: the role is in the route's list; nothing else decides. @throws FORBIDDEN. */
+export function admit(route: Route, principal: Principal): void {
+  if (mayCall(route.roles, principal)) return;
+  const requiredRoles = typeof route.roles === "string" ? [route.roles] : route.roles;
+  throw new PlatformError("FORBIDDEN", { context: { requiredRoles } });
+}
+
+function mayCall(audience: Route["roles"], principal: Principal): boolean {
+  switch (audience) {
+    case "any":
+    case "public":
+      return true;
+    case "setup-token":
+      return principal.kind === "serviceAccount" && principal.setupFor !== null;
+    // Relay tickets are no principal: their routes check them on the upgrade.
+    case "ticket":
+      return false;
+    default:
+      return audience.includes(principal.role) || (principal.kind === "user" && audience.includes("user"));
+  }
+}

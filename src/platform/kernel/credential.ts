@@ -1,0 +1,132 @@
+import { timingSafeEqual } from "node:crypto";
+import type { IncomingHttpHeaders } from "node:http";
+import type { Selectable } from "kysely";
+import { hashOfKey, KEY_FORMAT } from "../areas/api-keys/mint.ts";
+import type { ApiKeyRow } from "../areas/api-keys/store.ts";
+import type { Db } from "../database.ts";
+import { PlatformError } from "./errors.ts";
+import type { Principal, Scope, ServiceAccount } from "./principal.ts";
+import type { RATES } from "./rate-limit.ts";
+
+/** A credential that holds: whose it is, before the workspace rules. */
+export interface Credential {
+  /** Whose token bucket pays. */
+  readonly caller: string;
+  readonly rate: keyof typeof RATES;
+  /**
+   * The principal in the workspace that the request names.
+   * @param workspace the `workspace` parameter, if given.
+   * @param exempt the route needs none from a user (§0.5).
+   * @throws WORKSPACE_REQUIRED, WORKSPACE_MISMATCH, WORKSPACE_NOT_FOUND.
+   */
+  inWorkspace(workspace: string | undefined, exempt: boolean): Promise<Principal>;
+  /** False once it has been revoked, disabled or has expired: long-polls ask again and again. */
+  lives(now: Date): Promise<boolean>;
+}
+
+/**
+ * One way to prove who calls; undefined when the request does not use it.
+ * Keys today; sessions and OAuth tokens are two more entries of the server's list.
+ * @throws a 401 when the request uses it and it does not hold.
+ */
+export type Authenticator = (headers: IncomingHttpHeaders, now: Date) => Promise<Credential | undefined>;
+
+type KeyRow = Selectable<ApiKeyRow> & { readonly workspace_name: string; readonly is_system: boolean };
+
+/** `Authorization: Bearer sp_…`. */
+export function apiKeys(db: Db): Authenticator {
+  return async ({ authorization }, now) => {
+    if (authorization === undefined) return undefined;
+    const bearer = /^Bearer +(\S+)$/i.exec(authorization)?.[1];
+    if (bearer === undefined) return undefined;
+    const row = await findKey(db, bearer);
+    refuseDead(row, now);
+    await markUsed(db, row, now);
+    return credentialOf(db, row);
+  };
+}
+
+/** Compared with when there is no such key, so that an unknown id costs what a known one does. */
+const NO_HASH = "0".repeat(64);
+
+async function findKey(db: Db, bearer: string): Promise<KeyRow> {
+  const keyId = KEY_FORMAT.exec(bearer)?.[1];
+  const row = await db
+    .selectFrom("api_keys as k")
+    .innerJoin("workspaces as w", "w.id", "k.workspace_id")
+    .selectAll("k")
+    .select(["w.name as workspace_name", "w.is_system"])
+    .where("k.key_id", "=", keyId ?? "")
+    .executeTakeFirst();
+  const matches = timingSafeEqual(Buffer.from(hashOfKey(bearer)), Buffer.from(row?.secret_hash ?? NO_HASH));
+  if (row === undefined || !matches) throw new PlatformError("API_KEY_INVALID");
+  return row;
+}
+
+function refuseDead(row: KeyRow, now: Date): void {
+  if (row.revoked_at !== null) throw new PlatformError("API_KEY_REVOKED");
+  if (!row.enabled) throw new PlatformError("API_KEY_DISABLED");
+  if (row.expires_at !== null && row.expires_at <= now) throw new PlatformError("API_KEY_EXPIRED");
+}
+
+/** At most once a minute a key (§1.1): reads must not turn into writes. */
+const USED_EVERY_MS = 60_000;
+
+async function markUsed(db: Db, row: KeyRow, now: Date): Promise<void> {
+  const last = row.last_used_at;
+  if (last !== null && now.getTime() - last.getTime() < USED_EVERY_MS) return;
+  await db.updateTable("api_keys").set({ last_used_at: now }).where("id", "=", row.id).execute();
+}
+
+function credentialOf(db: Db, row: KeyRow): Credential {
+  return {
+    caller: row.id,
+    rate: row.role === "manager.runtime" ? "manager" : "standard",
+    async inWorkspace(workspace) {
+      if (workspace !== undefined && workspace !== row.workspace_name) throw new PlatformError("WORKSPACE_MISMATCH");
+      return serviceAccount(row);
+    },
+    async lives(now) {
+      const current = await db
+        .selectFrom("api_keys")
+        .select("id")
+        .where("id", "=", row.id)
+        .where("revoked_at", "is", null)
+        .where("enabled", "=", true)
+        .where((eb) => eb.or([eb("expires_at", "is", null), eb("expires_at", ">", now)]))
+        .executeTakeFirst();
+      return current !== undefined;
+    },
+  };
+}
+
+function serviceAccount(row: KeyRow): ServiceAccount {
+  return {
+    kind: "serviceAccount",
+    id: row.id,
+    workspaceId: row.workspace_id,
+    workspaceName: row.workspace_name,
+    role: row.role,
+    scope: scopeOfRow(row),
+    expiresAt: row.expires_at,
+    system: row.is_system,
+    setupFor: row.setup_manager_id,
+  };
+}
+
+/** The scope that a key's columns state. @throws Error for a row that the mint cannot have written. */
+export function scopeOfRow(row: Selectable<ApiKeyRow>): Scope {
+  const projectId = row.project_id;
+  if (row.type === "workspace") return { type: "workspace" };
+  if (row.type === "manager" && row.manager_id !== null) return { type: "manager", managerId: row.manager_id };
+  if (projectId !== null) {
+    if (row.type === "project") return { type: "project", projectId };
+    if (row.type === "deployment" && row.deployment_id !== null) {
+      return { type: "deployment", deploymentId: row.deployment_id, projectId };
+    }
+    if (row.type === "deployment-group" && row.deployment_group_id !== null) {
+      return { type: "deployment-group", deploymentGroupId: row.deployment_group_id, projectId };
+    }
+  }
+  throw new Error(`api key ${row.id} has no object for its ${row.type} scope`);
+}

@@ -1,0 +1,146 @@
+import type { ResponseOf, Route } from "../../contract/route.ts";
+import type { Clock } from "../clock.ts";
+import type { CallConfig } from "../config.ts";
+import type { Db } from "../database.ts";
+import { type Call, Reply } from "./call.ts";
+import type { Credential } from "./credential.ts";
+import { answerProblem, type Endpoint, type ParsedRequest } from "./endpoint.ts";
+import { PlatformError, toBody } from "./errors.ts";
+import { claim, remember, type Slot, slotOf, stillRunning } from "./idempotency.ts";
+import type { PlatformMetrics } from "./metrics.ts";
+import { insertEvent, insertFeedTopic } from "./outbox.ts";
+import { bindingOf, pageRequest } from "./page.ts";
+import type { Principal } from "./principal.ts";
+import { inTransaction } from "./transaction.ts";
+import type { Waker } from "./waker.ts";
+
+/** What every request needs and no request changes. */
+export interface Engine {
+  readonly db: Db;
+  readonly clock: Clock;
+  readonly config: CallConfig;
+  readonly waker: Waker;
+  readonly metrics: PlatformMetrics;
+  /** Tells other replicas after the commit; part of the transaction. */
+  announce(db: Db, managerId: string): Promise<void>;
+  /** Idempotent calls that run in this process now. */
+  readonly runningSlots: Set<string>;
+}
+
+export interface CheckedRequest {
+  readonly endpoint: Endpoint;
+  readonly parsed: ParsedRequest;
+  readonly principal: Principal;
+  readonly credential: Credential;
+  readonly requestId: string;
+  readonly idempotencyKey: string | undefined;
+  readonly now: Date;
+  readonly signal: AbortSignal;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly body: unknown;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Steps 7 and 8: the handler with its transaction, its events and its feed topics; all of it or nothing. */
+export async function execute(engine: Engine, request: CheckedRequest): Promise<Answer> {
+  const { endpoint } = request;
+  if (endpoint.route.longPoll === true) return (await attempt(engine, request, engine.db)).answer;
+  const { repeat } = endpoint.route;
+  if (repeat !== "key" || request.idempotencyKey === undefined) return transact(engine, request, undefined);
+  const { params, query, body } = request.parsed;
+  const slot = slotOf(request.principal.id, endpoint.name, request.idempotencyKey, [params, query, body]);
+  return once(engine, request, slot);
+}
+
+async function once(engine: Engine, request: CheckedRequest, slot: Slot): Promise<Answer> {
+  const name = JSON.stringify([slot.principalId, slot.route, slot.key]);
+  if (engine.runningSlots.has(name)) throw stillRunning();
+  engine.runningSlots.add(name);
+  try {
+    return await transact(engine, request, slot);
+  } catch (error) {
+    const refused = error instanceof PlatformError && error.spec.status < 500 && !error.spec.retryable;
+    // A refusal is the call's answer too; its transaction is gone, so it is kept by itself.
+    if (refused && error.code !== "IDEMPOTENCY_KEY_REUSED") {
+      await remember(engine.db, slot, error.spec.status, toBody(error, request.requestId), request.now);
+    }
+    throw error;
+  } finally {
+    engine.runningSlots.delete(name);
+  }
+}
+
+async function transact(engine: Engine, request: CheckedRequest, slot: Slot | undefined): Promise<Answer> {
+  const { endpoint, now, signal } = request;
+  const options = {
+    readOnly: endpoint.route.method === "GET",
+    signal,
+    onRetry: () => engine.metrics.transactionRetried(),
+  };
+  const { answer, wakes } = await inTransaction(engine.db, options, async (db) => {
+    const stored = slot && (await claim(db, slot, now));
+    if (stored !== undefined) return { answer: replayed(stored, request.requestId), wakes: [] };
+    const outcome = await attempt(engine, request, db);
+    if (slot !== undefined) {
+      const body = endpoint.route.secret === true ? undefined : (outcome.answer.body ?? {});
+      await remember(db, slot, outcome.answer.status, body, now);
+    }
+    for (const managerId of outcome.wakes) await engine.announce(db, managerId);
+    return outcome;
+  });
+  for (const managerId of wakes) engine.waker.wake(managerId);
+  return answer;
+}
+
+function replayed({ status, body }: { status: number; body: unknown }, requestId: string): Answer {
+  const isError = status >= 400 && typeof body === "object" && body !== null;
+  const headers = { "idempotency-replayed": "true" };
+  if (status === 204) return { status, body: undefined, headers };
+  return { status, body: isError ? { ...body, requestId } : body, headers };
+}
+
+/** One run of the handler. It may run again in a new transaction, so all it leaves behind is in `db` and `wakes`. */
+async function attempt(engine: Engine, request: CheckedRequest, db: Db): Promise<{ answer: Answer; wakes: string[] }> {
+  const { endpoint, principal, now, parsed } = request;
+  const wakes = new Set<string>();
+  const { limit, cursor } = parsed.query as { limit?: number; cursor?: string };
+  const call: Call<Route> = {
+    route: endpoint.route,
+    params: parsed.params as Call<Route>["params"],
+    query: parsed.query as Call<Route>["query"],
+    body: parsed.body as Call<Route>["body"],
+    principal,
+    workspaceId: principal.workspaceId,
+    db,
+    now,
+    requestId: request.requestId,
+    signal: request.signal,
+    config: engine.config,
+    page: endpoint.route.paginated
+      ? pageRequest(limit ?? 20, cursor, bindingOf(endpoint.name, principal.workspaceId, parsed.query))
+      : { limit: 0, after: undefined, binding: "" },
+    waker: engine.waker,
+    async emit(event) {
+      await insertEvent(db, event, now);
+    },
+    async raise(topic, deploymentId, managerId) {
+      const woken = await insertFeedTopic(db, topic, deploymentId, managerId);
+      if (woken !== undefined) wakes.add(woken);
+    },
+    credentialLives: () => request.credential.lives(engine.clock.wallNow()),
+  };
+  const answer = toAnswer(endpoint, await endpoint.handler(call));
+  return { answer, wakes: [...wakes] };
+}
+
+/** @throws Error when the handler answers outside the contract: before the commit, so nothing of it stays. */
+function toAnswer(endpoint: Endpoint, result: ResponseOf<Route> | Reply<unknown>): Answer {
+  const { status, body, headers } =
+    result instanceof Reply ? result : new Reply<unknown>(endpoint.route.success, result, {});
+  const problem = answerProblem(endpoint, status, body);
+  if (problem !== undefined) throw new Error(`${endpoint.name} answered outside its contract: ${problem}`);
+  return { status, body, headers };
+}

@@ -1,0 +1,133 @@
+import type { TObject, TSchema } from "typebox";
+import { Compile, type Validator } from "typebox/compile";
+import Format from "typebox/format";
+import { Settings } from "typebox/system";
+import { type Issue, MAX_ISSUES } from "./errors.ts";
+
+// typebox stops at 8 errors and allows what RFC 3339 does not; both registries are the process's.
+Settings.Set({ maxErrors: 200 });
+Format.Set("date-time", isInstant);
+
+const RFC_3339 =
+  /^\d{4}-(0\d|1[0-2])-[0-3]\dT([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/i;
+const EARLIEST_MS = Date.parse("0001-01-01T00:00:00Z");
+const LATEST_MS = Date.parse("9999-12-31T23:59:59.999Z");
+
+/** A date that exists, and whose UTC form SQL and RFC 3339 can both write. */
+function isInstant(text: string): boolean {
+  if (!RFC_3339.test(text)) return false;
+  const atMs = Date.parse(text);
+  const day = Number(text.slice(8, 10));
+  const monthEnds = new Date(Date.UTC(Number(text.slice(0, 4)), Number(text.slice(5, 7)), 0)).getUTCDate();
+  return day >= 1 && day <= monthEnds && atMs >= EARLIEST_MS && atMs <= LATEST_MS;
+}
+
+/** A compiled schema that says what is wrong by the caller's own names. */
+export class Checker {
+  readonly #where: string;
+  readonly #validator: Validator;
+
+  /** @param where first word of every path: `body`, `query`, `path`, `response`. */
+  constructor(where: string, schema: TSchema) {
+    this.#where = where;
+    this.#validator = Compile(schema);
+  }
+
+  issues(value: unknown): readonly Issue[] {
+    const unfit = unfitForStorage(this.#where, value);
+    if (unfit !== undefined) return [unfit];
+    if (this.#validator.Check(value)) return [];
+    const found = new Map<string, Issue>();
+    for (const error of this.#validator.Errors(value)) {
+      for (const issue of toIssues(this.#where, error)) {
+        if (found.size < MAX_ISSUES) found.set(`${issue.path} ${issue.message}`, issue);
+      }
+    }
+    return found.size > 0 ? [...found.values()] : [{ path: this.#where, message: "does not fit its schema" }];
+  }
+}
+
+type ValidationError = ReturnType<Validator["Errors"]>[number];
+
+function toIssues(where: string, error: ValidationError): Issue[] {
+  const path = [where, ...error.instancePath.split("/").slice(1).map(unescapePointer)].join(".");
+  switch (error.keyword) {
+    case "required":
+      return error.params.requiredProperties.map((name) => ({ path: `${path}.${name}`, message: "is required" }));
+    case "additionalProperties":
+      return error.params.additionalProperties.map((name) => ({
+        path: `${path}.${name.slice(0, 128)}`,
+        message: "is not a known key",
+      }));
+    // Said better by the errors beside them.
+    case "boolean":
+    case "anyOf":
+      return [];
+    default:
+      return [{ path, message: error.message }];
+  }
+}
+
+function unescapePointer(segment: string): string {
+  return segment.replaceAll("~1", "/").replaceAll("~0", "~").slice(0, 128);
+}
+
+/** JSON text may nest until a recursive reader's stack ends; no record here is deeper than 20. */
+const MAX_DEPTH = 64;
+
+/** Strings that SQL cannot hold, and nesting that recursion cannot. Without recursion itself. */
+function unfitForStorage(where: string, root: unknown): Issue | undefined {
+  const open: { readonly path: string; readonly value: unknown; readonly depth: number }[] = [
+    { path: where, value: root, depth: 0 },
+  ];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const { path, value, depth } = next;
+    if (depth > MAX_DEPTH) return { path: where, message: `is nested deeper than ${MAX_DEPTH}` };
+    if (typeof value === "string" && !isStorable(value)) return { path, message: "contains NUL or a lone surrogate" };
+    if (typeof value === "object" && value !== null) {
+      for (const [name, child] of Object.entries(value)) {
+        if (!isStorable(name)) return { path, message: "has a key with NUL or a lone surrogate" };
+        open.push({ path: `${path}.${name.slice(0, 128)}`, value: child, depth: depth + 1 });
+      }
+    }
+  }
+  return undefined;
+}
+
+function isStorable(text: string): boolean {
+  return !text.includes("\0") && text.isWellFormed();
+}
+
+/**
+ * Query strings become what the schema says: arrays from repeats or commas, integers, numbers, booleans; defaults are
+ * filled in; unknown parameters are dropped (§0.1). What does not convert stays text, for the checker to name.
+ */
+export function convertQuery(schema: TObject, search: URLSearchParams): Record<string, unknown> {
+  const query: Record<string, unknown> = {};
+  for (const [name, property] of Object.entries(schema.properties)) {
+    const form = property as QueryForm;
+    const given = search.getAll(name);
+    if (given.length === 0) {
+      if (form.default !== undefined) query[name] = form.default;
+    } else if (form.type === "array") {
+      query[name] = given.flatMap((text) => text.split(",")).map((text) => convert(form.items?.type, text));
+    } else {
+      query[name] = given.length === 1 ? convert(form.type, given[0] ?? "") : given;
+    }
+  }
+  return query;
+}
+
+/** The JSON Schema keywords that a query parameter uses. */
+interface QueryForm {
+  readonly type?: string;
+  readonly default?: unknown;
+  readonly items?: { readonly type?: string };
+}
+
+function convert(type: string | undefined, text: string): unknown {
+  if (type === "integer" && /^-?\d{1,15}$/.test(text)) return Number(text);
+  if (type === "number" && /^-?\d{1,15}(\.\d{1,15})?$/.test(text)) return Number(text);
+  if (type === "boolean" && (text === "true" || text === "false")) return text === "true";
+  return text;
+}
