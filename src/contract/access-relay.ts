@@ -76,7 +76,7 @@ export const accessRelayRoutes = routes({
     path: "/v1/access-requests/pending",
     summary: "Every request of a deployment that waits for the customer, and those that need no decision any more.",
     roles: MANAGER,
-    query: Strict({ deploymentId: DeploymentId }),
+    query: Type.Object({ deploymentId: DeploymentId }),
     success: 200,
     response: Strict({ requests: Type.Array(PendingRequest), closed: Type.Array(ClosedRequest) }),
     errors: ["NOT_FOUND"],

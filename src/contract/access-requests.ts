@@ -1,4 +1,5 @@
 import Type, { type Static } from "typebox";
+import { Actor, COMMAND_STATES } from "./commands.ts";
 import { OperationParams, OperationRef, TierWord } from "./operations.ts";
 import { READERS, WRITERS } from "./roles.ts";
 import { routes } from "./route.ts";
@@ -39,16 +40,7 @@ export const IDENTITIES = ["verified", "claimed", "unknown"] as const;
 export type Identity = (typeof IDENTITIES)[number];
 
 /** Of a plan's line: not reached yet, never to be reached, or the state of its command. */
-export const LINE_STATES = [
-  "WAITING",
-  "SKIPPED",
-  "PENDING_UPLOAD",
-  "PENDING",
-  "DISPATCHED",
-  "SUCCEEDED",
-  "FAILED",
-  "EXPIRED",
-] as const;
+export const LINE_STATES = ["WAITING", "SKIPPED", ...COMMAND_STATES] as const;
 export type LineState = (typeof LINE_STATES)[number];
 
 /** What a plan's line may hold: plan lines must fit the custom resources (§2.4). */
@@ -58,13 +50,6 @@ export const PlanLine = Strict({
   params: Type.Optional(OperationParams),
 });
 export type PlanLine = Static<typeof PlanLine>;
-
-const Actor = Strict({
-  kind: Words(["user", "serviceAccount"]),
-  id: Type.String(),
-  email: Nullable(Type.String()),
-});
-export type Actor = Static<typeof Actor>;
 
 export const Decision = Strict({
   outcome: Words(DECISION_OUTCOMES),
@@ -189,7 +174,7 @@ export const accessRequestRoutes = routes({
     path: "/v1/access-requests",
     summary: "Access requests, newest first.",
     roles: READERS,
-    query: Strict({
+    query: Type.Object({
       project: Type.Optional(ProjectRef),
       deploymentId: Type.Optional(DeploymentId),
       status: Type.Optional(Type.Array(AccessRequestStatusWord)),

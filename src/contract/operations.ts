@@ -68,7 +68,7 @@ const Invocation = Strict({
 });
 export type Invocation = Static<typeof Invocation>;
 
-const projectQuery = Strict({ project: Type.Optional(ProjectRef) });
+const projectQuery = Type.Object({ project: Type.Optional(ProjectRef) });
 const projectErrors = ["PROJECT_REQUIRED", "NOT_FOUND"] as const;
 
 export const operationRoutes = routes({

@@ -3,12 +3,14 @@ import { PGlite } from "@electric-sql/pglite";
 import { type Dialect, type Driver, Kysely, PGliteDialect, PostgresDialect } from "kysely";
 import { type Migration, Migrator } from "kysely/migration";
 import pg from "pg";
+import type { AccessRequestTables } from "./areas/access-requests/store.ts";
 import type { ApiKeyTables } from "./areas/api-keys/store.ts";
 import type { CommandTables } from "./areas/commands/store.ts";
 import type { DeploymentGroupTables } from "./areas/deployment-groups/store.ts";
 import type { DeploymentTables } from "./areas/deployments/store.ts";
 import type { EventTables } from "./areas/events/store.ts";
 import type { ManagerTables } from "./areas/managers/store.ts";
+import type { OperationTables } from "./areas/operations/store.ts";
 import type { ProjectTables } from "./areas/projects/store.ts";
 import type { SyncTables } from "./areas/sync/store.ts";
 import type { WorkFeedTables } from "./areas/work-feed/store.ts";
@@ -26,7 +28,9 @@ export interface Database
     DeploymentGroupTables,
     DeploymentTables,
     SyncTables,
-    CommandTables {}
+    CommandTables,
+    OperationTables,
+    AccessRequestTables {}
 
 /** The pool or a transaction: store functions cannot tell and need not. */
 export type Db = Kysely<Database>;

@@ -1,14 +1,19 @@
 import type { Routes } from "../../contract/table.ts";
 import type { Handlers } from "../kernel/call.ts";
+import { relayHandlers as accessRelay, handlers as accessRequests } from "./access-requests/routes.ts";
 import { handlers as apiKeys } from "./api-keys/routes.ts";
 import { handlers as events } from "./events/routes.ts";
+import { handlers as operations } from "./operations/routes.ts";
 import { handlers as whoami } from "./whoami/routes.ts";
 
 type AllHandlers = { readonly [Area in keyof Routes]: Handlers<Routes[Area]> };
 
 /** One handler a route, an area a line: what the table has and this has not does not compile. */
 export const HANDLERS = {
+  accessRelay,
+  accessRequests,
   apiKeys,
   events,
+  operations,
   whoami,
 } satisfies AllHandlers;

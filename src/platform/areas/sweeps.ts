@@ -1,4 +1,7 @@
 import type { Sweep } from "../kernel/sweep.ts";
+import { sweepLapsed } from "./access-requests/lapse.ts";
 
 /** What each area does once a minute, by its name in the log. */
-export const SWEEPS: Readonly<Record<string, Sweep>> = {};
+export const SWEEPS: Readonly<Record<string, Sweep>> = {
+  "access-requests": sweepLapsed,
+};

@@ -2,10 +2,12 @@ import type { Migration } from "kysely/migration";
 import { tenancy } from "./0001-tenancy.ts";
 import { deployments } from "./0002-deployments.ts";
 import { reportsAndCommands } from "./0003-reports-and-commands.ts";
+import { operations } from "./0004-operations.ts";
 
 /** In order of name. A migration that has been released never changes; the next one repairs it. */
 export const migrations: Readonly<Record<string, Migration>> = {
   "0001-tenancy": tenancy,
   "0002-deployments": deployments,
   "0003-reports-and-commands": reportsAndCommands,
+  "0004-operations": operations,
 };

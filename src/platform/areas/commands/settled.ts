@@ -1,4 +1,5 @@
 import type { Call } from "../../kernel/call.ts";
+import { continuePlan } from "../access-requests/execution.ts";
 import type { CommandRow } from "./store.ts";
 
 /** What a hook may use: everything in the transaction of the call that ended the command. */
@@ -11,7 +12,7 @@ export type SettledHook = (call: SettledCall, command: CommandRow) => Promise<vo
  * Who goes on when a command has ended: each area adds its line. A hook may import `create.ts` and `store.ts` of this
  * folder, and nothing that ends commands.
  */
-const HOOKS: readonly SettledHook[] = [];
+const HOOKS: readonly SettledHook[] = [continuePlan];
 
 export async function commandSettled(call: SettledCall, command: CommandRow): Promise<void> {
   for (const hook of HOOKS) await hook(call, command);

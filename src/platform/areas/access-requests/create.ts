@@ -1,0 +1,92 @@
+import type { AccessRequest, accessRequestRoutes, PlanLine } from "../../../contract/access-requests.ts";
+import { DEBUG_PLUGIN } from "../../../contract/builtin-plugins.ts";
+import { planHash } from "../../../contract/plan-hash.ts";
+import { newId } from "../../ids.ts";
+import type { Call } from "../../kernel/call.ts";
+import { invalid, notFound, PlatformError } from "../../kernel/errors.ts";
+import { actorOf } from "../../kernel/principal.ts";
+import {
+  type Catalogue,
+  type CatalogueOperation,
+  catalogueOf,
+  findOperation,
+  highestTier,
+} from "../operations/catalogue.ts";
+import { checkParams, checkSizes } from "../operations/params.ts";
+import { isLive, requireTarget } from "../operations/target.ts";
+import { toRecord } from "./record.ts";
+import { type AccessRequestRow, insertRequest } from "./store.ts";
+
+const DEFAULT_MAX_MINUTES = 480;
+const DEFAULT_DECIDE_WITHIN_MINUTES = 1440;
+const MINUTE_MS = 60_000;
+
+/** Stores a plan. Nothing of it ever changes: a changed plan is a new request (decisions §2.4). */
+export async function create(call: Call<typeof accessRequestRoutes.create>): Promise<AccessRequest> {
+  const { db, principal, now, body } = call;
+  const lines = body.commands.map(({ params = {} }, index) => ({ path: `/commands/${index}/params`, params }));
+  checkSizes(lines);
+  const debug = body.debug ?? false;
+  refuseMixed(body.commands, debug);
+  const target = await requireTarget(db, principal, body.deploymentId);
+  if (!isLive(target)) throw notFound("deployment");
+  const operations = resolve(await catalogueOf(db, target.project_id), body.commands);
+  checkParams(lines.map((line, index) => ({ ...line, schema: operations[index]?.operation.paramsSchema })));
+  const disabled = operations.filter(({ plugin }) => !plugin.enabled).map(({ plugin }) => plugin.name);
+  if (disabled.length > 0) throw new PlatformError("PLUGIN_DISABLED", { context: { names: [...new Set(disabled)] } });
+
+  const id = newId("ar");
+  const risk = highestTier(operations.map(({ operation }) => operation.tier));
+  const plan = { requestId: id, deploymentId: target.id, risk, commands: body.commands };
+  const decideWithinMinutes = body.decideWithinMinutes ?? DEFAULT_DECIDE_WITHIN_MINUTES;
+  const row: AccessRequestRow = {
+    id,
+    workspace_id: target.workspace_id,
+    project_id: target.project_id,
+    deployment_id: target.id,
+    remediation_plan_id: body.remediationPlanId,
+    title: body.title,
+    reason: body.reason ?? null,
+    commands: body.commands,
+    risk,
+    plan_hash: planHash(plan),
+    max_minutes: body.maxMinutes ?? DEFAULT_MAX_MINUTES,
+    debug,
+    decide_before: new Date(now.getTime() + decideWithinMinutes * MINUTE_MS),
+    status: "pending-approval",
+    execution: "idle",
+    approved_until: null,
+    decisions: [],
+    materialized: null,
+    queued_by: null,
+    queued_at: null,
+    closed_at: null,
+    created_by: actorOf(principal),
+    created_at: now,
+    updated_at: now,
+  };
+  await insertRequest(db, row);
+  return toRecord(row, [], now);
+}
+
+/** A debug session is asked for by itself: its lines grant access and run nothing. */
+function refuseMixed(lines: readonly PlanLine[], debug: boolean): void {
+  const issues = lines.flatMap(({ command }, index) =>
+    command.startsWith(`${DEBUG_PLUGIN}/`) === debug
+      ? []
+      : [{ path: `body.commands.${index}.command`, message: `must ${debug ? "" : "not "}be of ${DEBUG_PLUGIN}/*` }],
+  );
+  if (issues.length > 0) throw invalid(...issues);
+}
+
+function resolve(catalogue: Catalogue, lines: readonly PlanLine[]): readonly CatalogueOperation[] {
+  const unknown: string[] = [];
+  const found = lines.flatMap(({ command }) => {
+    const [plugin = "", operation = ""] = command.split("/");
+    const resolved = findOperation(catalogue, plugin, operation);
+    if (resolved === undefined) unknown.push(command);
+    return resolved ?? [];
+  });
+  if (unknown.length > 0) throw new PlatformError("UNKNOWN_OPERATION", { context: { names: [...new Set(unknown)] } });
+  return found;
+}

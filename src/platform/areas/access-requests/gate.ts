@@ -1,0 +1,62 @@
+import type { AccessRequest, Decision } from "../../../contract/access-requests.ts";
+import type { Call } from "../../kernel/call.ts";
+import { notFound } from "../../kernel/errors.ts";
+import { type Actor, actorOf } from "../../kernel/principal.ts";
+import { toRecord } from "./record.ts";
+import { settled, stateOf, withState } from "./settle.ts";
+import { moved } from "./state.ts";
+import { type AccessRequestRow, commandsOf, findRequest, updateRequest } from "./store.ts";
+
+/** The engineer's two moves. A refused one leaves the row as it was: what time did to it is written by the sweep. */
+type GateCall = Pick<Call, "db" | "now" | "principal" | "raise">;
+
+/** Settled, or NOT_FOUND. */
+export async function requireRequest(
+  { db, principal, now }: Pick<Call, "db" | "now" | "principal">,
+  id: string,
+): Promise<AccessRequestRow> {
+  const row = await findRequest(db, principal, id);
+  if (row === undefined) throw notFound("access request");
+  return settled(row, now);
+}
+
+export async function recordOf({ db, now }: Pick<Call, "db" | "now">, row: AccessRequestRow): Promise<AccessRequest> {
+  const commands = await commandsOf(db, [row.id]);
+  return toRecord(row, commands.get(row.id) ?? [], now);
+}
+
+/** The first door: hands the request to the customer's cluster. @throws INVALID_STATE_TRANSITION */
+export async function queue(call: GateCall, id: string): Promise<AccessRequestRow> {
+  const row = await requireRequest(call, id);
+  const next = moved(stateOf(row), "queue", call.now);
+  const queued = {
+    ...withState(row, next, undefined, call.now),
+    queued_by: actorOf(call.principal),
+    queued_at: call.now,
+  };
+  await updateRequest(call.db, queued);
+  await call.raise("access-requests", row.deployment_id);
+  return queued;
+}
+
+/** The engineer's own no, before the customer has decided. @throws INVALID_STATE_TRANSITION */
+export async function reject(call: GateCall, id: string, reason: string | undefined): Promise<AccessRequestRow> {
+  const row = await requireRequest(call, id);
+  const next = moved(stateOf(row), "reject", call.now);
+  const decision: Decision = {
+    outcome: "denied",
+    by: nameOf(actorOf(call.principal)),
+    reason: reason ?? null,
+    at: call.now.toISOString(),
+    approvedUntil: null,
+    identity: "verified",
+  };
+  const rejected = withState(row, next, decision, call.now);
+  await updateRequest(call.db, rejected);
+  await call.raise("access-requests", row.deployment_id);
+  return rejected;
+}
+
+function nameOf({ email, id }: Actor): string {
+  return email ?? id;
+}

@@ -1,0 +1,31 @@
+import type { AccessRequestStatus } from "../../../contract/access-requests.ts";
+import type { Tier } from "../../../contract/operations.ts";
+
+/** What the suggested command asks for; the person may type another number up to the request's own limit. */
+const SUGGESTED_MINUTES = 60;
+
+/** The name of the request's grant in the cluster, which admission enforces there. */
+export function grantName(requestId: string): string {
+  return requestId.toLowerCase().replaceAll("_", "-");
+}
+
+export interface Approvable {
+  readonly status: AccessRequestStatus;
+  readonly risk: Tier;
+  readonly planHash: string;
+  readonly maxMinutes: number;
+  readonly materialized: { readonly namespace: string; readonly resourcePlural: string; readonly name: string } | null;
+}
+
+/**
+ * The words with which the customer approves, or null when there is nothing to approve. Words for a human: the
+ * platform holds nothing with which it could carry them out. A destructive plan must be cited by its hash.
+ */
+export function kubectlApprove({ status, risk, planHash, maxMinutes, materialized }: Approvable): string | null {
+  if (status !== "queued" || materialized === null) return null;
+  const approvedForMinutes = Math.min(SUGGESTED_MINUTES, maxMinutes);
+  const cited = risk === "destructive" ? { approvedPlanHash: planHash } : {};
+  const patch = JSON.stringify({ spec: { approvedForMinutes, ...cited } });
+  const { namespace, resourcePlural, name } = materialized;
+  return `kubectl patch ${resourcePlural} ${name} -n ${namespace} --type=merge -p '${patch}'`;
+}

@@ -1,0 +1,44 @@
+import type { Call } from "../../kernel/call.ts";
+import { insertEvent, insertFeedTopic } from "../../kernel/outbox.ts";
+import type { Sweep } from "../../kernel/sweep.ts";
+import { inTransaction } from "../../kernel/transaction.ts";
+import { expirePending } from "../commands/settle.ts";
+import { settled } from "./settle.ts";
+import { type AccessRequestRow, listLapsed, updateRequest } from "./store.ts";
+
+type LapseCall = Pick<Call, "db" | "now" | "raise" | "emit">;
+
+/** Time's move, written down: nothing is handed out any more, and the manager hears of it. */
+export async function writeLapse(call: LapseCall, row: AccessRequestRow): Promise<void> {
+  await updateRequest(call.db, row);
+  await expirePending(call, { accessRequestId: row.id });
+  await call.raise("access-requests", row.deployment_id);
+}
+
+/** Rows a transaction: small enough to win its races against requests. */
+const BATCH = 50;
+
+/**
+ * Writes down what time has ended, so that managers are told of it. Every read and write judges by itself: without
+ * this, only the hint is late.
+ */
+export const sweepLapsed: Sweep = async (db, now) => {
+  const options = { readOnly: false, signal: new AbortController().signal, onRetry: () => undefined };
+  for (let written = BATCH; written === BATCH; ) {
+    written = await inTransaction(db, options, async (transaction) => {
+      const call: LapseCall = {
+        db: transaction,
+        now,
+        async emit(event) {
+          await insertEvent(transaction, event, now);
+        },
+        async raise(topic, deploymentId, managerId) {
+          await insertFeedTopic(transaction, topic, deploymentId, managerId);
+        },
+      };
+      const rows = await listLapsed(transaction, now, BATCH);
+      for (const row of rows) await writeLapse(call, settled(row, now));
+      return rows.length;
+    });
+  }
+};

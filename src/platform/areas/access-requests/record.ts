@@ -1,0 +1,84 @@
+import type { PendingRequest } from "../../../contract/access-relay.ts";
+import type {
+  AccessRequest,
+  AccessRequestWithApproval,
+  Execution,
+  LineState,
+} from "../../../contract/access-requests.ts";
+import type { Actor } from "../../../contract/commands.ts";
+import { HUMAN_LINE } from "../../../contract/schema.ts";
+import { asOf, type CommandRow } from "../commands/store.ts";
+import { kubectlApprove } from "./kubectl.ts";
+import type { AccessRequestRow } from "./store.ts";
+
+// Rows here are settled.
+
+/** @param commands those of this request, in any order. */
+export function toRecord(row: AccessRequestRow, commands: readonly CommandRow[], now: Date): AccessRequest {
+  return {
+    id: row.id,
+    deploymentId: row.deployment_id,
+    remediationPlanId: row.remediation_plan_id,
+    title: row.title,
+    reason: row.reason,
+    commands: row.commands,
+    status: row.status,
+    risk: row.risk,
+    planHash: row.plan_hash,
+    maxMinutes: row.max_minutes,
+    debug: row.debug,
+    decideBefore: row.decide_before.toISOString(),
+    approvedUntil: row.approved_until?.toISOString() ?? null,
+    decision: row.decisions.at(-1) ?? null,
+    materialized: row.materialized,
+    queuedBy: row.queued_by,
+    queuedAt: row.queued_at?.toISOString() ?? null,
+    createdBy: row.created_by,
+    createdAt: row.created_at.toISOString(),
+    updatedAt: row.updated_at.toISOString(),
+    execution: executionOf(row, commands, now),
+  };
+}
+
+export function withApproval(record: AccessRequest): AccessRequestWithApproval {
+  return { ...record, kubectlApprove: kubectlApprove(record) };
+}
+
+/** A line's state is its command's; a line without one waits, or will never have one. */
+function executionOf(row: AccessRequestRow, commands: readonly CommandRow[], now: Date): Execution {
+  const over = row.status === "rejected" || row.status === "expired" || row.execution === "failed";
+  const absent: LineState = over ? "SKIPPED" : "WAITING";
+  const lines = row.commands.map(({ command }, index): Execution["commands"][number] => {
+    const stored = commands.find(({ plan_index }) => plan_index === index);
+    if (stored === undefined) return { index, command, commandId: null, state: absent, completedAt: null, error: null };
+    const { id, state, completed_at, error } = asOf(stored, now);
+    return { index, command, commandId: id, state, completedAt: completed_at?.toISOString() ?? null, error };
+  });
+  return { state: row.execution, commands: lines };
+}
+
+/** What the manager lays into the cluster. */
+export function toPending(row: AccessRequestRow): PendingRequest {
+  return {
+    id: row.id,
+    title: row.title,
+    reason: row.reason,
+    commands: row.commands,
+    risk: row.risk,
+    planHash: row.plan_hash,
+    maxMinutes: row.max_minutes,
+    decideBefore: row.decide_before.toISOString(),
+    debug: row.debug,
+    requestedBy: displayName(row.created_by),
+    createdAt: row.created_at.toISOString(),
+  };
+}
+
+const READABLE = new RegExp(HUMAN_LINE, "u");
+/** What the custom resource takes. */
+const MAX_NAME = 256;
+
+/** A person's address; a key by its id, which cannot be mistaken for a person. */
+function displayName({ id, email }: Actor): string {
+  return email !== null && email.length <= MAX_NAME && READABLE.test(email) ? email : id;
+}

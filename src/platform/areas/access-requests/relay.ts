@@ -1,0 +1,146 @@
+import type { ApprovalReport, DecisionReport, ReportResult } from "../../../contract/access-relay.ts";
+import type { Call } from "../../kernel/call.ts";
+import { expirePending } from "../commands/settle.ts";
+import { requireTarget } from "../operations/target.ts";
+import { dispatchLine } from "./execution.ts";
+import { grantName } from "./kubectl.ts";
+import { writeLapse } from "./lapse.ts";
+import { judgeApproval, judgeDecision, type ReportCode } from "./reports.ts";
+import { settled, stateOf, withState } from "./settle.ts";
+import { type AccessRequestRow, findOfDeployment, listForManager, updateRequest } from "./store.ts";
+
+// What a manager says of one deployment. Items are judged in order, so the second of two equal ones is a duplicate.
+
+type RelayCall = Pick<Call, "db" | "now" | "principal" | "raise" | "emit">;
+interface Answer {
+  recorded: number;
+  results: ReportResult[];
+}
+
+const DAY_MS = 24 * 60 * 60_000;
+
+export interface ManagerView {
+  /** Wait for the customer, oldest first. */
+  readonly queued: readonly AccessRequestRow[];
+  /** In the cluster, and ended within the last day. */
+  readonly closed: readonly AccessRequestRow[];
+}
+
+export async function pending(call: RelayCall, deploymentId: string): Promise<ManagerView> {
+  const target = await requireTarget(call.db, call.principal, deploymentId);
+  const since = new Date(call.now.getTime() - DAY_MS);
+  const rows = (await listForManager(call.db, target.id, since)).map((row) => settled(row, call.now));
+  return {
+    queued: rows.filter(({ status }) => status === "queued"),
+    closed: rows.filter(
+      ({ materialized, closed_at }) => materialized !== null && closed_at !== null && closed_at > since,
+    ),
+  };
+}
+
+/** Where the grants lie. Only for queued requests; the latest report wins. */
+export function materialized(
+  call: RelayCall,
+  body: { deploymentId: string; requestIds: readonly string[]; namespace: string; resourcePlural: string },
+): Promise<Answer> {
+  const { namespace, resourcePlural } = body;
+  return eachReport(
+    call,
+    body.deploymentId,
+    body.requestIds,
+    (id) => id,
+    async (row) => {
+      if (row.status !== "queued") return ignored("INVALID_STATE_TRANSITION");
+      const same = row.materialized?.namespace === namespace && row.materialized.resourcePlural === resourcePlural;
+      if (same) return { outcome: "duplicate" };
+      const at = call.now.toISOString();
+      const place = { namespace, resourcePlural, name: grantName(row.id), at };
+      await updateRequest(call.db, { ...row, materialized: place, updated_at: call.now });
+      return { outcome: "recorded" };
+    },
+  );
+}
+
+/** The second door, as the manager saw it open. The plan's first line is created with the record of it. */
+export function approvals(
+  call: RelayCall,
+  body: { deploymentId: string; approvals: readonly ApprovalReport[] },
+): Promise<Answer> {
+  const { deploymentId } = body;
+  return eachReport(
+    call,
+    deploymentId,
+    body.approvals,
+    ({ requestId }) => requestId,
+    async (row, report) => {
+      const verdict = judgeApproval(stateOf(row), report, call.now);
+      if (verdict.outcome !== "recorded") return verdict;
+      const approved = withState(row, verdict.next, verdict.decision, call.now);
+      if (row.debug) {
+        await updateRequest(call.db, approved);
+      } else {
+        const running: AccessRequestRow = { ...approved, execution: "running" };
+        await updateRequest(call.db, running);
+        await dispatchLine(call, running, 0);
+      }
+      return { outcome: "recorded" };
+    },
+  );
+}
+
+/** Denied, revoked, or over. What was handed out keeps its own end; what was not never will be. */
+export function decisions(
+  call: RelayCall,
+  body: { deploymentId: string; decisions: readonly DecisionReport[] },
+): Promise<Answer> {
+  const { deploymentId } = body;
+  return eachReport(
+    call,
+    deploymentId,
+    body.decisions,
+    ({ requestId }) => requestId,
+    async (row, report) => {
+      const verdict = judgeDecision(stateOf(row), report, call.now);
+      if (verdict.outcome !== "recorded") return verdict;
+      const ended = withState(row, verdict.next, verdict.decision, call.now);
+      // The row first: the end of a command must find its plan stopped.
+      await updateRequest(call.db, ended);
+      await expirePending(call, { accessRequestId: row.id });
+      if (ended.status === "expired") await call.raise("access-requests", deploymentId);
+      return { outcome: "recorded" };
+    },
+  );
+}
+
+type Outcome =
+  | { readonly outcome: "recorded" | "duplicate" }
+  | { readonly outcome: "ignored"; readonly code: ReportCode };
+const ignored = (code: ReportCode): Outcome => ({ outcome: "ignored", code });
+
+/** Judges each item against its request as it is now; an unknown or foreign one fails alone. */
+async function eachReport<Item>(
+  call: RelayCall,
+  deploymentId: string,
+  items: readonly Item[],
+  idOf: (item: Item) => string,
+  judge: (row: AccessRequestRow, item: Item) => Promise<Outcome>,
+): Promise<Answer> {
+  const target = await requireTarget(call.db, call.principal, deploymentId);
+  const results: ReportResult[] = [];
+  for (const item of items) {
+    const requestId = idOf(item);
+    const row = await settledRow(call, target.id, requestId);
+    const outcome = row === undefined ? ignored("NOT_FOUND") : await judge(row, item);
+    results.push({ requestId, ...outcome });
+  }
+  return { recorded: results.filter(({ outcome }) => outcome === "recorded").length, results };
+}
+
+/** Before every write, time's own move is written. */
+async function settledRow(call: RelayCall, deploymentId: string, id: string): Promise<AccessRequestRow | undefined> {
+  const stored = await findOfDeployment(call.db, deploymentId, id);
+  if (stored === undefined) return undefined;
+  const row = settled(stored, call.now);
+  if (row !== stored) await writeLapse(call, row);
+  return row;
+}

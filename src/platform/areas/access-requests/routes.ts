@@ -1,0 +1,64 @@
+import type { accessRelayRoutes } from "../../../contract/access-relay.ts";
+import type { accessRequestRoutes } from "../../../contract/access-requests.ts";
+import type { Handlers } from "../../kernel/call.ts";
+import { toPage } from "../../kernel/page.ts";
+import { optionalProject } from "../../kernel/project-ref.ts";
+import { create } from "./create.ts";
+import { queue, recordOf, reject, requireRequest } from "./gate.ts";
+import { kubectlApprove } from "./kubectl.ts";
+import { toPending, toRecord, withApproval } from "./record.ts";
+import { approvals, decisions, materialized, pending } from "./relay.ts";
+import { settled } from "./settle.ts";
+import { commandsOf, listRequests } from "./store.ts";
+
+export const handlers: Handlers<typeof accessRequestRoutes> = {
+  create,
+
+  async queue(call) {
+    return withApproval(await recordOf(call, await queue(call, call.params.id)));
+  },
+
+  async reject(call) {
+    return recordOf(call, await reject(call, call.params.id, call.body?.reason));
+  },
+
+  async coordinates(call) {
+    const record = await recordOf(call, await requireRequest(call, call.params.id));
+    return { status: record.status, kubectlApprove: kubectlApprove(record) };
+  },
+
+  async get(call) {
+    return withApproval(await recordOf(call, await requireRequest(call, call.params.id)));
+  },
+
+  async list({ db, principal, query, page, now }) {
+    const project = await optionalProject(db, principal, query.project);
+    const { deploymentId, status: statuses, remediationPlanId } = query;
+    const filter = { projectId: project?.id, deploymentId, statuses, remediationPlanId };
+    const rows = await listRequests(db, principal, filter, page, now);
+    const commands = await commandsOf(
+      db,
+      rows.map(({ id }) => id),
+    );
+    const positionOf = (row: (typeof rows)[number]) => ({ at: row.created_at, id: row.id });
+    return toPage(page, rows, positionOf, (row) => toRecord(settled(row, now), commands.get(row.id) ?? [], now));
+  },
+};
+
+export const relayHandlers: Handlers<typeof accessRelayRoutes> = {
+  async pending(call) {
+    const { queued, closed } = await pending(call, call.query.deploymentId);
+    return {
+      requests: queued.map(toPending),
+      closed: closed.map(({ id, status, closed_at, updated_at }) => ({
+        requestId: id,
+        status,
+        at: (closed_at ?? updated_at).toISOString(),
+      })),
+    };
+  },
+
+  materialized: (call) => materialized(call, call.body),
+  approvals: (call) => approvals(call, call.body),
+  decisions: (call) => decisions(call, call.body),
+};

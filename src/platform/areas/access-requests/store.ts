@@ -1,0 +1,167 @@
+import { type Expression, type SqlBool, sql } from "kysely";
+import type { AccessRequestStatus, Decision, ExecutionState, PlanLine } from "../../../contract/access-requests.ts";
+import type { Actor } from "../../../contract/commands.ts";
+import type { Tier } from "../../../contract/operations.ts";
+import type { Db } from "../../database.ts";
+import { json } from "../../kernel/json.ts";
+import { type PageRequest, paged } from "../../kernel/page.ts";
+import type { Principal } from "../../kernel/principal.ts";
+import { visible } from "../../kernel/scope.ts";
+import type { CommandRow } from "../commands/store.ts";
+import { REPORT_GRACE_MS } from "./state.ts";
+
+export interface AccessRequestTables {
+  access_requests: AccessRequestRow;
+}
+
+export interface AccessRequestRow {
+  id: string;
+  workspace_id: string;
+  project_id: string;
+  deployment_id: string;
+  remediation_plan_id: string;
+  title: string;
+  reason: string | null;
+  commands: PlanLine[];
+  risk: Tier;
+  plan_hash: string;
+  max_minutes: number;
+  debug: boolean;
+  decide_before: Date;
+  /** As last written. What time has done since is in `settled` (settle.ts). */
+  status: AccessRequestStatus;
+  execution: ExecutionState;
+  approved_until: Date | null;
+  /** All of them, oldest first; the record shows the last. Who approved stays on file when the end is another's. */
+  decisions: Decision[];
+  materialized: Materialized | null;
+  queued_by: Actor | null;
+  queued_at: Date | null;
+  /** When it became rejected or expired. */
+  closed_at: Date | null;
+  created_by: Actor;
+  created_at: Date;
+  updated_at: Date;
+}
+
+export interface Materialized {
+  readonly namespace: string;
+  readonly resourcePlural: string;
+  readonly name: string;
+  readonly at: string;
+}
+
+const SCOPE = { workspace: "access_requests.workspace_id", project: "access_requests.project_id" } as const;
+
+export async function insertRequest(db: Db, row: AccessRequestRow): Promise<void> {
+  await db
+    .insertInto("access_requests")
+    .values({ ...row, ...written(row), commands: json(row.commands), created_by: json(row.created_by) })
+    .execute();
+}
+
+/** Within what the caller may see. */
+export function findRequest(db: Db, principal: Principal, id: string): Promise<AccessRequestRow | undefined> {
+  const query = db.selectFrom("access_requests").selectAll().where("id", "=", id);
+  return query.where(visible(principal, SCOPE)).executeTakeFirst();
+}
+
+/** Of a deployment that the caller has found in its own tenancy. */
+export function findOfDeployment(db: Db, deploymentId: string, id: string): Promise<AccessRequestRow | undefined> {
+  const query = db.selectFrom("access_requests").selectAll().where("id", "=", id);
+  return query.where("deployment_id", "=", deploymentId).executeTakeFirst();
+}
+
+/** By a command that carries its id: the platform's own reference, so there is no tenancy to check. */
+export function findOwnerOf(db: Db, { access_request_id }: CommandRow): Promise<AccessRequestRow | undefined> {
+  return db.selectFrom("access_requests").selectAll().where("id", "=", access_request_id).executeTakeFirst();
+}
+
+/** Everything that can change after creation. */
+export async function updateRequest(db: Db, row: AccessRequestRow): Promise<void> {
+  await db.updateTable("access_requests").set(written(row)).where("id", "=", row.id).execute();
+}
+
+function written({ status, execution, approved_until, queued_at, closed_at, updated_at, ...row }: AccessRequestRow) {
+  return {
+    ...{ status, execution, approved_until, queued_at, closed_at, updated_at },
+    decisions: json(row.decisions),
+    materialized: row.materialized === null ? null : json(row.materialized),
+    queued_by: row.queued_by === null ? null : json(row.queued_by),
+  };
+}
+
+export interface RequestFilter {
+  readonly projectId: string | undefined;
+  readonly deploymentId: string | undefined;
+  readonly statuses: readonly AccessRequestStatus[] | undefined;
+  readonly remediationPlanId: string | undefined;
+}
+
+export function listRequests(
+  db: Db,
+  principal: Principal,
+  { projectId, deploymentId, statuses, remediationPlanId }: RequestFilter,
+  page: PageRequest,
+  now: Date,
+): Promise<AccessRequestRow[]> {
+  return db
+    .selectFrom("access_requests")
+    .selectAll()
+    .where(visible(principal, SCOPE))
+    .$if(projectId !== undefined, (query) => query.where("project_id", "=", projectId ?? ""))
+    .$if(deploymentId !== undefined, (query) => query.where("deployment_id", "=", deploymentId ?? ""))
+    .$if(remediationPlanId !== undefined, (query) => query.where("remediation_plan_id", "=", remediationPlanId ?? ""))
+    .$if(statuses !== undefined, (query) => query.where(statusAsOf(now), "in", statuses ?? []))
+    .$call(paged(page, "created_at", "id"))
+    .execute();
+}
+
+/** `hasLapsed` of state.ts in SQL. */
+function lapsed(now: Date): Expression<SqlBool> {
+  const graceStart = new Date(now.getTime() - REPORT_GRACE_MS);
+  return sql<SqlBool>`(
+    (status in ('pending-approval', 'queued') and decide_before <= ${graceStart})
+    or (status = 'customer-approved' and execution in ('idle', 'running') and approved_until <= ${now}))`;
+}
+
+function statusAsOf(now: Date): Expression<AccessRequestStatus> {
+  return sql<AccessRequestStatus>`case when ${lapsed(now)} then 'expired' else status end`;
+}
+
+/** Those that time has ended and nobody has written down yet, oldest first. */
+export function listLapsed(db: Db, now: Date, limit: number): Promise<AccessRequestRow[]> {
+  const open = ["pending-approval", "queued", "customer-approved"] as const;
+  const query = db.selectFrom("access_requests").selectAll().where("status", "in", open).where(lapsed(now));
+  return query.orderBy("decide_before").limit(limit).execute();
+}
+
+/** What a manager may have to act on: queued ones, and those in the cluster that may have ended after `closedSince`. */
+export function listForManager(db: Db, deploymentId: string, closedSince: Date): Promise<AccessRequestRow[]> {
+  return db
+    .selectFrom("access_requests")
+    .selectAll()
+    .where("deployment_id", "=", deploymentId)
+    .where((eb) =>
+      eb.or([
+        eb("status", "=", "queued"),
+        eb.and([
+          eb("materialized", "is not", null),
+          eb.or([
+            eb("closed_at", ">", closedSince),
+            eb.and([eb("status", "=", "customer-approved"), eb("execution", "in", ["idle", "running"])]),
+          ]),
+        ]),
+      ]),
+    )
+    .orderBy("created_at")
+    .orderBy("id")
+    .execute();
+}
+
+/** The commands of each of these requests. */
+export async function commandsOf(db: Db, requestIds: readonly string[]): Promise<ReadonlyMap<string, CommandRow[]>> {
+  if (requestIds.length === 0) return new Map();
+  const rows = await db.selectFrom("commands").selectAll().where("access_request_id", "in", requestIds).execute();
+  return Map.groupBy(rows, ({ access_request_id }) => access_request_id ?? "");
+}

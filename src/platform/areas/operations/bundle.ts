@@ -1,0 +1,109 @@
+import Type, { type Static } from "typebox";
+import { Check, Errors } from "typebox/schema";
+import type { JsonSchema, PluginOperation } from "../../../contract/builtin-plugins.ts";
+import { PluginName, PluginVersion, type Tier, TierWord } from "../../../contract/operations.ts";
+import { FreeMap, HumanText } from "../../../contract/schema.ts";
+import { type Issue, MAX_ISSUES, PlatformError } from "../../kernel/errors.ts";
+
+/** Where custom plugins' archives lie. */
+export interface BundleStorage {
+  /** A presigned URL that takes one PUT. @throws BUNDLE_STORAGE_UNAVAILABLE */
+  uploadUrl(projectId: string, name: string): Promise<string>;
+  /** `metadata.json` of the archive that was uploaded last, parsed; undefined when there is none. */
+  metadata(projectId: string, name: string): Promise<unknown>;
+}
+
+/** The server without object storage: nothing can be uploaded, so nothing has been. */
+export const noBundleStorage: BundleStorage = {
+  uploadUrl: async () => {
+    throw new PlatformError("BUNDLE_STORAGE_UNAVAILABLE");
+  },
+  metadata: async () => undefined,
+};
+
+export const BUNDLE_CONTENT_TYPE = "application/zip";
+
+/** `metadata.json` of a bundle (decisions §2.1). Keys that are not named here are the bundle's own. */
+const Metadata = Type.Object({
+  name: PluginName,
+  version: PluginVersion,
+  tier: Type.Optional(TierWord),
+  binaries: Type.Optional(Type.Record(Type.String(), Type.String())),
+  operations: Type.Array(
+    Type.Object({
+      name: PluginName,
+      tier: Type.Optional(TierWord),
+      description: Type.Optional(HumanText(0, 1024)),
+      paramsSchema: Type.Optional(FreeMap),
+    }),
+    { minItems: 1 },
+  ),
+});
+type Metadata = Static<typeof Metadata>;
+
+export interface Registration {
+  readonly name: string;
+  readonly version: string;
+  readonly tier: Tier;
+}
+
+/**
+ * The operations that a bundle declares, each with its effective tier: its own, else the plugin's.
+ * @throws PLUGIN_METADATA_INVALID with the issues, when it is malformed or another plugin's.
+ */
+export function readMetadata(metadata: unknown, { name, version, tier }: Registration): PluginOperation[] {
+  const issues = isMetadata(metadata) ? contentIssues(metadata, { name, version }) : shapeIssues(metadata);
+  if (issues.length > 0 || !isMetadata(metadata)) {
+    throw new PlatformError("PLUGIN_METADATA_INVALID", { context: { issues: issues.slice(0, MAX_ISSUES) } });
+  }
+  return metadata.operations.map((operation) => ({
+    name: operation.name,
+    tier: operation.tier ?? tier,
+    description: operation.description ?? "",
+    ...(operation.paramsSchema && { paramsSchema: operation.paramsSchema }),
+  }));
+}
+
+function isMetadata(value: unknown): value is Metadata {
+  return Check(Metadata, value);
+}
+
+function shapeIssues(value: unknown): readonly Issue[] {
+  const [, errors] = Errors(Metadata, value);
+  return errors.map(({ instancePath, message }) => ({ path: `metadata${instancePath}`, message }));
+}
+
+function contentIssues(metadata: Metadata, expected: { name: string; version: string }): readonly Issue[] {
+  const names = metadata.operations.map(({ name }) => name);
+  return [
+    ...(metadata.name === expected.name ? [] : [{ path: "metadata/name", message: "is another plugin's" }]),
+    ...(metadata.version === expected.version ? [] : [{ path: "metadata/version", message: "is another version" }]),
+    ...metadata.operations.flatMap(({ name, paramsSchema }, index) => {
+      const path = `metadata/operations/${index}`;
+      const twice = names.indexOf(name) === index ? [] : [{ path: `${path}/name`, message: "is declared twice" }];
+      const fault = paramsSchema === undefined ? undefined : schemaFault(paramsSchema);
+      return fault === undefined ? twice : [...twice, { path: `${path}/paramsSchema`, message: fault }];
+    }),
+  ];
+}
+
+const MAX_SCHEMA_BYTES = 64 * 1024;
+
+/** Why a params schema cannot be used, or undefined. It is a stranger's: it is never fetched for and never compiled. */
+function schemaFault(schema: JsonSchema): string | undefined {
+  let text: string;
+  try {
+    text = JSON.stringify(schema, (key, value: unknown) => {
+      const remote = /^\$(dynamic|recursive)?[rR]ef$/.test(key) && typeof value === "string" && !value.startsWith("#");
+      if (remote) throw new Error("refers to another document");
+      return value;
+    });
+    // Patterns that are none and references that go round in circles show on the first use.
+    Check(schema, {});
+    Errors(schema, {});
+  } catch (error) {
+    return error instanceof RangeError ? "nests or refers without end" : String(error).slice(0, 128);
+  }
+  if (Buffer.byteLength(text) > MAX_SCHEMA_BYTES) return `is larger than ${MAX_SCHEMA_BYTES} bytes`;
+  return schema.type === "object" ? undefined : "must have type object";
+}

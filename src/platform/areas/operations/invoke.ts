@@ -1,0 +1,42 @@
+import { DEBUG_PLUGIN } from "../../../contract/builtin-plugins.ts";
+import type { Invocation, operationRoutes } from "../../../contract/operations.ts";
+import type { Call } from "../../kernel/call.ts";
+import { invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";
+import { actorOf } from "../../kernel/principal.ts";
+import { createCommand, OPERATOR_TARGET } from "../commands/create.ts";
+import { catalogueOf, findOperation } from "./catalogue.ts";
+import { checkParams, checkSizes } from "./params.ts";
+import { decide } from "./policy.ts";
+import { policyRules } from "./store.ts";
+import { isLive, requireOperationsProject, requireTarget } from "./target.ts";
+
+/** How long the manager may take to fetch an operation that runs without approval. */
+const DEADLINE_MS = 60 * 60_000;
+
+/** Runs an operation if the project's policy lets it run by itself; otherwise says so and creates nothing (§2.3). */
+export async function invoke(call: Call<typeof operationRoutes.invoke>): Promise<Invocation> {
+  const { db, principal, now, body } = call;
+  const { plugin, operation, params = {} } = body;
+  checkSizes([{ path: "/params", params }]);
+  const project = await requireOperationsProject(db, principal, call.query.project);
+  const target = await requireTarget(db, principal, body.deploymentId);
+  if (target.project_id !== project.id) throw notFound("deployment");
+  const found = findOperation(await catalogueOf(db, project.id), plugin, operation);
+  if (found === undefined || plugin === DEBUG_PLUGIN) throw notFound("operation");
+  checkParams([{ path: "/params", params, schema: found.operation.paramsSchema }]);
+  if (target.manager_id === null) throw new PlatformError("DEPLOYMENT_HAS_NO_MANAGER");
+  if (!found.plugin.enabled) throw new PlatformError("PLUGIN_DISABLED", { context: { names: [plugin] } });
+  if (!isLive(target)) throw invalidTransition(target.status, "operation", []);
+  const decision = decide(await policyRules(db, project.id), plugin, operation);
+  const answer = { plugin, operation, tier: found.operation.tier, decision };
+  if (decision === "manual") return { ...answer, status: "pending-approval" };
+  const command = await createCommand(call, {
+    deployment: target,
+    name: `${plugin}/${operation}`,
+    params,
+    target: OPERATOR_TARGET,
+    deadline: new Date(now.getTime() + DEADLINE_MS),
+    invokedBy: actorOf(principal),
+  });
+  return { ...answer, status: "dispatched", commandId: command.id };
+}

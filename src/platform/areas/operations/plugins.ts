@@ -1,0 +1,78 @@
+import { BUILTIN_PLUGINS } from "../../../contract/builtin-plugins.ts";
+import type { Db } from "../../database.ts";
+import { notFound, PlatformError } from "../../kernel/errors.ts";
+import { BUNDLE_CONTENT_TYPE, type BundleStorage, type Registration, readMetadata } from "./bundle.ts";
+import { isBuiltin, isSwitchableBuiltin } from "./catalogue.ts";
+import { customPlugins, putCustom, switchBuiltins, switchCustom } from "./store.ts";
+
+/** Per project (decisions §0.9). */
+const MAX_CUSTOM_PLUGINS = 64;
+
+/**
+ * Registers the custom plugin whose archive lies at the upload location, or replaces the one of that name.
+ * @throws PLUGIN_METADATA_INVALID, NAME_TAKEN for a built-in's name, BUNDLE_NOT_UPLOADED, VALIDATION_ERROR
+ */
+export async function registerPlugin(
+  db: Db,
+  storage: BundleStorage,
+  projectId: string,
+  { metadata, ...plugin }: Registration & { readonly metadata?: Readonly<Record<string, unknown>> | undefined },
+  now: Date,
+): Promise<{ readonly enabled: boolean }> {
+  // Said of the body alone first; the archive may not even be there.
+  if (metadata !== undefined) readMetadata(metadata, plugin);
+  refuseBuiltin(plugin.name);
+  const uploaded = await storage.metadata(projectId, plugin.name);
+  if (uploaded === undefined) throw new PlatformError("BUNDLE_NOT_UPLOADED");
+  const verbatim = metadata ?? uploaded;
+  const operations = readMetadata(verbatim, plugin);
+  await refuseOneTooMany(db, projectId, plugin.name);
+  const row = { ...plugin, project_id: projectId, operations, metadata: verbatim, registered_at: now };
+  return putCustom(db, row);
+}
+
+export async function uploadUrl(
+  storage: BundleStorage,
+  projectId: string,
+  name: string,
+): Promise<{ uploadUrl: string; contentType: string }> {
+  refuseBuiltin(name);
+  return { uploadUrl: await storage.uploadUrl(projectId, name), contentType: BUNDLE_CONTENT_TYPE };
+}
+
+function refuseBuiltin(name: string): void {
+  if (isBuiltin(name)) throw new PlatformError("NAME_TAKEN", { message: `${name} is the name of a built-in plugin` });
+}
+
+async function refuseOneTooMany(db: Db, projectId: string, name: string): Promise<void> {
+  const others = (await customPlugins(db, projectId)).filter((plugin) => plugin.name !== name);
+  if (others.length < MAX_CUSTOM_PLUGINS) return;
+  const message = `a project has at most ${MAX_CUSTOM_PLUGINS} custom plugins`;
+  throw new PlatformError("VALIDATION_ERROR", { message, context: { issues: [{ path: "body.name", message }] } });
+}
+
+/** Enables exactly these. @throws UNKNOWN_PLUGIN for names that are not built in, and for `debug`. */
+export async function enableExactly(db: Db, projectId: string, names: readonly string[]): Promise<string[]> {
+  const unknown = names.filter((name) => !isSwitchableBuiltin(name));
+  if (unknown.length > 0) throw new PlatformError("UNKNOWN_PLUGIN", { context: { names: unknown } });
+  const switchable = BUILTIN_PLUGINS.map(({ name }) => name).filter(isSwitchableBuiltin);
+  await switchBuiltins(
+    db,
+    switchable.map((name) => ({ project_id: projectId, name, enabled: names.includes(name) })),
+  );
+  return [...names].sort();
+}
+
+/** @throws NOT_FOUND also for `debug`, which is always there and cannot be switched. */
+export async function enablePlugin(
+  db: Db,
+  projectId: string,
+  name: string,
+  enabled: boolean,
+): Promise<{ name: string; builtin: boolean; enabled: boolean }> {
+  const row = { project_id: projectId, name, enabled };
+  const builtin = isSwitchableBuiltin(name);
+  if (builtin) await switchBuiltins(db, [row]);
+  else if (!(await switchCustom(db, row))) throw notFound("plugin");
+  return { name, builtin, enabled };
+}

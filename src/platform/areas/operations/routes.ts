@@ -1,0 +1,53 @@
+import type { operationRoutes } from "../../../contract/operations.ts";
+import type { Handlers } from "../../kernel/call.ts";
+import { PlatformError } from "../../kernel/errors.ts";
+import { noBundleStorage } from "./bundle.ts";
+import { catalogueOf, toPlugin } from "./catalogue.ts";
+import { invoke } from "./invoke.ts";
+import { enableExactly, enablePlugin, registerPlugin, uploadUrl } from "./plugins.ts";
+import { DEFAULT_DECISION, duplicatePatterns } from "./policy.ts";
+import { policyRules, putPolicyRules } from "./store.ts";
+import { requireOperationsProject } from "./target.ts";
+
+export const handlers: Handlers<typeof operationRoutes> = {
+  async listPlugins({ db, principal, query }) {
+    const project = await requireOperationsProject(db, principal, query.project);
+    return { plugins: (await catalogueOf(db, project.id)).map(toPlugin) };
+  },
+
+  async registerPlugin({ db, principal, query, body, now }) {
+    const project = await requireOperationsProject(db, principal, query.project);
+    const { enabled } = await registerPlugin(db, noBundleStorage, project.id, body, now);
+    return { name: body.name, version: body.version, tier: body.tier, enabled };
+  },
+
+  async enableBuiltins({ db, principal, query, body }) {
+    const project = await requireOperationsProject(db, principal, query.project);
+    return { names: await enableExactly(db, project.id, body.names) };
+  },
+
+  async uploadUrl({ db, principal, query, body }) {
+    const project = await requireOperationsProject(db, principal, query.project);
+    return uploadUrl(noBundleStorage, project.id, body.name);
+  },
+
+  async enablePlugin({ db, principal, query, params, body }) {
+    const project = await requireOperationsProject(db, principal, query.project);
+    return enablePlugin(db, project.id, params.name, body.enabled);
+  },
+
+  async getPolicy({ db, principal, query }) {
+    const project = await requireOperationsProject(db, principal, query.project);
+    return { rules: await policyRules(db, project.id), default: DEFAULT_DECISION };
+  },
+
+  async putPolicy({ db, principal, query, body, now }) {
+    const project = await requireOperationsProject(db, principal, query.project);
+    const patterns = duplicatePatterns(body.rules);
+    if (patterns.length > 0) throw new PlatformError("DUPLICATE_PATTERN", { context: { patterns } });
+    await putPolicyRules(db, project.id, body.rules, now);
+    return { rules: body.rules, default: DEFAULT_DECISION };
+  },
+
+  invoke,
+};

@@ -1,0 +1,91 @@
+import type { PluginOperation } from "../../../contract/builtin-plugins.ts";
+import type { PolicyRule, Tier } from "../../../contract/operations.ts";
+import type { Db } from "../../database.ts";
+import { json } from "../../kernel/json.ts";
+
+export interface OperationTables {
+  builtin_plugins: BuiltinPluginRow;
+  custom_plugins: CustomPluginRow;
+  operation_policies: { project_id: string; rules: PolicyRule[]; updated_at: Date };
+}
+
+/** A built-in plugin that a project has switched; without a row it is as in a new project. */
+export interface BuiltinPluginRow {
+  project_id: string;
+  name: string;
+  enabled: boolean;
+}
+
+export interface CustomPluginRow {
+  project_id: string;
+  name: string;
+  version: string;
+  tier: Tier;
+  /** With effective tiers. */
+  operations: PluginOperation[];
+  /** The bundle's own, verbatim: what builds the operator image reads it. */
+  metadata: unknown;
+  enabled: boolean;
+  registered_at: Date;
+}
+
+// Every function takes a project that the caller has found in its tenancy (`projectOf`).
+
+export function builtinSwitches(db: Db, projectId: string): Promise<BuiltinPluginRow[]> {
+  return db.selectFrom("builtin_plugins").selectAll().where("project_id", "=", projectId).execute();
+}
+
+export function customPlugins(db: Db, projectId: string): Promise<CustomPluginRow[]> {
+  return db.selectFrom("custom_plugins").selectAll().where("project_id", "=", projectId).orderBy("name").execute();
+}
+
+export async function switchBuiltins(db: Db, rows: readonly BuiltinPluginRow[]): Promise<void> {
+  await db
+    .insertInto("builtin_plugins")
+    .values([...rows])
+    .onConflict((oc) =>
+      oc.columns(["project_id", "name"]).doUpdateSet((eb) => ({ enabled: eb.ref("excluded.enabled") })),
+    )
+    .execute();
+}
+
+/** False when the project has no such custom plugin. */
+export async function switchCustom(db: Db, { project_id, name, enabled }: BuiltinPluginRow): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable("custom_plugins")
+    .set({ enabled })
+    .where("project_id", "=", project_id)
+    .where("name", "=", name)
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
+}
+
+/** Replaces the plugin of that name, which stays as enabled as it was; a new one is enabled. */
+export async function putCustom(db: Db, plugin: Omit<CustomPluginRow, "enabled">): Promise<{ enabled: boolean }> {
+  const columns = { ...plugin, operations: json(plugin.operations), metadata: json(plugin.metadata) };
+  const { project_id: _, name: __, ...replaced } = columns;
+  return db
+    .insertInto("custom_plugins")
+    .values({ ...columns, enabled: true })
+    .onConflict((oc) => oc.columns(["project_id", "name"]).doUpdateSet(replaced))
+    .returning("enabled")
+    .executeTakeFirstOrThrow();
+}
+
+export async function policyRules(db: Db, projectId: string): Promise<PolicyRule[]> {
+  const found = await db
+    .selectFrom("operation_policies")
+    .select("rules")
+    .where("project_id", "=", projectId)
+    .executeTakeFirst();
+  return found?.rules ?? [];
+}
+
+export async function putPolicyRules(db: Db, projectId: string, rules: PolicyRule[], now: Date): Promise<void> {
+  const columns = { rules: json(rules), updated_at: now };
+  await db
+    .insertInto("operation_policies")
+    .values({ project_id: projectId, ...columns })
+    .onConflict((oc) => oc.column("project_id").doUpdateSet(columns))
+    .execute();
+}

@@ -1,0 +1,74 @@
+import type { DeploymentStatus } from "../../../contract/deployment-state.ts";
+import type { Db } from "../../database.ts";
+import { notFound, PlatformError } from "../../kernel/errors.ts";
+import { type Principal, scopeOfPrincipal } from "../../kernel/principal.ts";
+import { requireProject } from "../../kernel/project-ref.ts";
+import { visible } from "../../kernel/scope.ts";
+import type { DeploymentRow } from "../deployments/store.ts";
+
+/** What operations need to know of a deployment. */
+export type Target = Pick<
+  DeploymentRow,
+  "id" | "workspace_id" | "project_id" | "manager_id" | "status" | "deployment_model"
+>;
+
+const SCOPE = {
+  workspace: "deployments.workspace_id",
+  project: "deployments.project_id",
+  manager: "deployments.manager_id",
+} as const;
+
+/** @throws NOT_FOUND unless the caller may see it; of a manager's key, unless it is assigned to that manager. */
+export async function requireTarget(db: Db, principal: Principal, id: string): Promise<Target> {
+  const target = await db
+    .selectFrom("deployments")
+    .select(["id", "workspace_id", "project_id", "manager_id", "status", "deployment_model"])
+    .where("id", "=", id)
+    .where(visible(principal, SCOPE))
+    .executeTakeFirst();
+  if (target === undefined) throw notFound("deployment");
+  return target;
+}
+
+const LEAVING: readonly DeploymentStatus[] = [
+  "delete-pending",
+  "deleting",
+  "deleted",
+  "teardown-required",
+  "teardown-failed",
+];
+
+/** Something may still be asked of it. A failed delete is: its objects are there. */
+export function isLive({ status }: Target): boolean {
+  return !LEAVING.includes(status);
+}
+
+/**
+ * The project that an operations route means. A manager's key sees the projects of its deployments, for a system
+ * manager in any workspace, and so by id only.
+ *
+ * @throws PROJECT_REQUIRED, NOT_FOUND
+ */
+export async function requireOperationsProject(
+  db: Db,
+  principal: Principal,
+  ref: string | undefined,
+): Promise<{ readonly id: string }> {
+  if (scopeOfPrincipal(principal).type !== "manager") return requireProject(db, principal, ref);
+  if (ref === undefined) throw new PlatformError("PROJECT_REQUIRED");
+  const served = await db
+    .selectFrom("deployments")
+    .innerJoin("projects", "projects.id", "deployments.project_id")
+    .select("projects.id")
+    .where(visible(principal, SCOPE))
+    .where("deployments.status", "!=", "deleted")
+    .where((eb) =>
+      eb.or([
+        eb("projects.id", "=", ref),
+        eb.and([eb("projects.name", "=", ref), eb("projects.workspace_id", "=", principal.workspaceId)]),
+      ]),
+    )
+    .executeTakeFirst();
+  if (served === undefined) throw notFound("project");
+  return served;
+}
