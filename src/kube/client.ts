@@ -1,6 +1,7 @@
 import * as reviews from "./access-reviews.ts";
 import { ApiError } from "./api-error.ts";
-import { type Clock, systemClock } from "./clock.ts";
+import type { ApplyOptions, ClientOptions, DeleteOptions, ListOptions, Patch, PatchOptions } from "./client-options.ts";
+import { systemClock } from "./clock.ts";
 import type { Connection } from "./connection.ts";
 import { Exchange } from "./exchange.ts";
 import { collectionPath, objectPath } from "./paths.ts";
@@ -14,54 +15,6 @@ import {
   type Resource,
 } from "./resource.ts";
 import * as subresources from "./subresources.ts";
-import type { ClientMetrics } from "./wire-metrics.ts";
-
-export interface ClientOptions {
-  readonly metrics?: ClientMetrics;
-  readonly clock?: Clock;
-  /** Who owns the fields that we write; one constant a program. Default `sallyport`. */
-  readonly fieldManager?: string;
-  /** For one try of one request. Default 60_000, the API server's own limit. */
-  readonly timeoutMs?: number;
-}
-
-export interface ListOptions {
-  /** Absent: all namespaces. */
-  readonly namespace?: string;
-  readonly labelSelector?: string;
-  readonly fieldSelector?: string;
-  /** Stop after so many objects. */
-  readonly limit?: number;
-}
-
-export interface ApplyOptions {
-  readonly fieldManager?: string;
-  /** Take over fields that another manager owns, instead of a 409. Default true: we own what we apply. */
-  readonly force?: boolean;
-  readonly subresource?: "status";
-}
-
-export interface JsonPatchOperation {
-  readonly op: "add" | "remove" | "replace" | "test" | "move" | "copy";
-  readonly path: string;
-  readonly from?: string;
-  readonly value?: unknown;
-}
-
-export type Patch =
-  | { readonly type: "merge"; readonly body: object }
-  | { readonly type: "json"; readonly body: readonly JsonPatchOperation[] };
-
-export interface PatchOptions {
-  readonly subresource?: string;
-  readonly fieldManager?: string;
-}
-
-export interface DeleteOptions {
-  readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
-  readonly propagationPolicy?: "Background" | "Foreground" | "Orphan";
-  readonly gracePeriodSeconds?: number;
-}
 
 /** Objects a page. Source: client-go tools/pager, 500. */
 const PAGE_SIZE = 500;
@@ -271,7 +224,7 @@ export class Client {
 
   /** The text at `path`, e.g. `/readyz?verbose` or `/version`. */
   async rawGet(path: string, signal: AbortSignal): Promise<string> {
-    const body = await this.exchange.bytes({ method: "GET", path, accept: "application/json, */*" }, signal);
+    const { body } = await this.exchange.bytes({ method: "GET", path, accept: "application/json, */*" }, signal);
     return body.toString("utf8");
   }
 }

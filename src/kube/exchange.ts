@@ -29,6 +29,11 @@ export interface ExchangeRequest {
   readonly retry?: boolean;
 }
 
+export interface Answer {
+  readonly body: Buffer;
+  readonly contentType: string | string[] | undefined;
+}
+
 export interface ExchangeOptions {
   readonly connection: Connection;
   readonly clock: Clock;
@@ -48,13 +53,13 @@ export class Exchange {
   }
 
   /**
-   * The body of a 2xx answer.
+   * A whole 2xx answer.
    *
    * 429 and 5xx that come with `Retry-After` are waited out and tried again, ten times at most; a GET whose socket died
    * is tried once more. Everything else is the caller's decision.
    * @throws ApiError for any other status, the network, or a try over its deadline; `signal.reason` on abort.
    */
-  async bytes(request: ExchangeRequest, signal: AbortSignal): Promise<Buffer> {
+  async bytes(request: ExchangeRequest, signal: AbortSignal): Promise<Answer> {
     for (let retries = 0; ; retries += 1) {
       try {
         return await this.#once(request, signal);
@@ -71,7 +76,7 @@ export class Exchange {
 
   /** As {@link bytes}, parsed. The server's answers are trusted to be what their kind says. */
   async json<T>(request: ExchangeRequest, signal: AbortSignal): Promise<T> {
-    const body = await this.bytes(request, signal);
+    const { body } = await this.bytes(request, signal);
     try {
       return JSON.parse(body.toString("utf8")) as T;
     } catch (cause) {
@@ -92,12 +97,12 @@ export class Exchange {
     });
   }
 
-  #once(request: ExchangeRequest, signal: AbortSignal): Promise<Buffer> {
+  #once(request: ExchangeRequest, signal: AbortSignal): Promise<Answer> {
     return this.#attempt(request, signal, async (deadline, answered) => {
       const answer = await this.options.connection.request(wire(request), deadline);
       answered(answer.status);
       if (!isSuccess(answer)) throw await this.#refusal(request, answer);
-      return readAll(answer);
+      return { body: await readAll(answer), contentType: answer.headers["content-type"] };
     });
   }
 

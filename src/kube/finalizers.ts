@@ -1,4 +1,4 @@
-import type { JsonPatchOperation } from "./client.ts";
+import type { JsonPatchOperation } from "./client-options.ts";
 import type { KubeObject } from "./resource.ts";
 
 /**

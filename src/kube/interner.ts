@@ -7,6 +7,8 @@
 export class Interner {
   readonly #table: (string | undefined)[];
   readonly #mask: number;
+  /** Times of conditions repeat as names do, and formatting one costs more than ten look-ups. */
+  readonly #times = new Map<number, string>();
 
   /** @param sizeLog2 table size as a power of two; default 13 (8,192 strings, 64 KiB of table). */
   constructor(sizeLog2 = 13) {
@@ -44,7 +46,20 @@ export class Interner {
     this.#table[slot] = value;
     return value;
   }
+
+  /** RFC 3339 of whole Unix seconds. */
+  time(seconds: number): string {
+    const kept = this.#times.get(seconds);
+    if (kept !== undefined) return kept;
+    const fresh = `${new Date(seconds * 1000).toISOString().slice(0, -5)}Z`;
+    if (this.#times.size >= MAX_TIMES) this.#times.clear();
+    this.#times.set(seconds, fresh);
+    return fresh;
+  }
 }
+
+/** Kept times before all are forgotten at once. */
+const MAX_TIMES = 4096;
 
 /** Above this a string is a message or a hash, not a name. Names are at most 253 characters, label values 63. */
 const MAX_LENGTH = 128;

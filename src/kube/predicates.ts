@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Change } from "./informer.ts";
+import type { Change } from "./cache.ts";
 import type { HasMeta } from "./sources.ts";
 
 /** Whether a change is worth a reconcile. Adds and deletes pass all of these; they judge updates. */

@@ -26,7 +26,7 @@ export interface ReadonlyStore<T> {
 /** Objects of one kind by key, with indexes kept in step. */
 export class Store<T extends Cached> implements ReadonlyStore<T> {
   #objects = new Map<string, T>();
-  readonly #indexes: ReadonlyMap<string, Index<T>>;
+  #indexes: ReadonlyMap<string, Index<T>>;
 
   constructor(indexes: Readonly<Record<string, IndexFunction<T>>> = {}) {
     this.#indexes = new Map(Object.entries(indexes).map(([name, of]) => [name, { of, keys: new Map() }]));
@@ -80,14 +80,11 @@ export class Store<T extends Cached> implements ReadonlyStore<T> {
     return previous;
   }
 
-  /** `objects` become the whole content in one step: no reader ever sees half a list. Returns the old content. */
-  replace(objects: Map<string, T>): ReadonlyMap<string, T> {
+  /** Takes over the content and indexes of `other`, in one step: no reader ever sees half a list. Returns the old content. */
+  adopt(other: Store<T>): ReadonlyMap<string, T> {
     const previous = this.#objects;
-    this.#objects = objects;
-    for (const index of this.#indexes.values()) {
-      index.keys.clear();
-      for (const [key, object] of objects) addTo(index, key, object);
-    }
+    this.#objects = other.#objects;
+    this.#indexes = other.#indexes;
     return previous;
   }
 }

@@ -1,4 +1,5 @@
-import type { Exchange } from "./exchange.ts";
+import type { DeleteOptions } from "./client-options.ts";
+import type { Answer, Exchange } from "./exchange.ts";
 import { objectPath } from "./paths.ts";
 import { type KubeObject, type ObjectKey, type Resource, resources } from "./resource.ts";
 
@@ -38,12 +39,6 @@ export interface PodLogOptions {
   readonly timestamps?: boolean;
 }
 
-export interface EvictOptions {
-  readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
-  readonly propagationPolicy?: "Background" | "Foreground" | "Orphan";
-  readonly gracePeriodSeconds?: number;
-}
-
 export function getScale(exchange: Exchange, resource: Resource, key: ObjectKey, signal: AbortSignal): Promise<Scale> {
   return exchange.json({ method: "GET", path: objectPath(resource, key, "scale") }, signal);
 }
@@ -68,7 +63,12 @@ export function patchScale(
   );
 }
 
-export function evict(exchange: Exchange, key: ObjectKey, options: EvictOptions, signal: AbortSignal): Promise<Buffer> {
+export function evict(
+  exchange: Exchange,
+  key: ObjectKey,
+  options: DeleteOptions,
+  signal: AbortSignal,
+): Promise<Answer> {
   return exchange.bytes(
     {
       method: "POST",
@@ -115,7 +115,7 @@ export async function podLogs(
   signal: AbortSignal,
 ): Promise<string> {
   const { container, tailLines, sinceSeconds, limitBytes, previous, timestamps } = options;
-  const body = await exchange.bytes(
+  const { body } = await exchange.bytes(
     {
       method: "GET",
       path: objectPath(resources.pods, key, "log"),

@@ -48,7 +48,7 @@ export function watchMetrics(registry: Registry): WatchMetrics {
     return kind;
   };
   return {
-    event: (kind, type) => events.inc({ kind: zeroed(kind), type }),
+    event: (kind, type, count) => events.inc({ kind: zeroed(kind), type }, count),
     restart: (kind, reason) => restarts.inc({ kind: zeroed(kind), reason }),
     lastEvent: (kind, timestampSeconds) => lastEvent.set({ kind: zeroed(kind) }, timestampSeconds),
     objects: (kind, count) => cached.set({ kind: zeroed(kind) }, count),

@@ -16,7 +16,8 @@ export type WatchRestartReason = "closed" | "expired" | "gone" | "idle" | "decod
 
 /** What an informer tells. `kind` is the resource's plural: as many values as informers. */
 export interface WatchMetrics {
-  event(kind: string, type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ERROR"): void;
+  /** `count` events: told a chunk at a time, because 50,000 at once arrive with the first list. */
+  event(kind: string, type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ERROR", count: number): void;
   restart(kind: string, reason: WatchRestartReason): void;
   /** Anything at all arrived, bookmarks included: how fresh the cache is. Unix seconds. */
   lastEvent(kind: string, timestampSeconds: number): void;
