@@ -93,12 +93,8 @@ const MAX_SCHEMA_BYTES = 64 * 1024;
 function schemaFault(schema: JsonSchema): string | undefined {
   let text: string;
   try {
-    text = JSON.stringify(schema, (key, value: unknown) => {
-      const remote = /^\$(dynamic|recursive)?[rR]ef$/.test(key) && typeof value === "string" && !value.startsWith("#");
-      if (remote) throw new Error("refers to another document");
-      return value;
-    });
-    // Patterns that are none and references that go round in circles show on the first use.
+    text = JSON.stringify(schema, refuseUnsound);
+    // References that go round in circles show on the first use.
     Check(schema, {});
     Errors(schema, {});
   } catch (error) {
@@ -106,4 +102,14 @@ function schemaFault(schema: JsonSchema): string | undefined {
   }
   if (Buffer.byteLength(text) > MAX_SCHEMA_BYTES) return `is larger than ${MAX_SCHEMA_BYTES} bytes`;
   return schema.type === "object" ? undefined : "must have type object";
+}
+
+/** A replacer for `JSON.stringify`, which visits every keyword. @throws Error that says what is wrong. */
+function refuseUnsound(key: string, value: unknown): unknown {
+  const isReference = key === "$ref" || key === "$dynamicRef" || key === "$recursiveRef";
+  if (isReference && typeof value === "string" && !value.startsWith("#")) throw new Error("refers to another document");
+  if (key === "pattern" && typeof value === "string") RegExp(value, "u");
+  if (key === "patternProperties" && typeof value === "object")
+    Object.keys(value ?? {}).map((each) => RegExp(each, "u"));
+  return value;
 }

@@ -112,6 +112,12 @@ describe("values that do not survive the way", () => {
     expect(verdict([{ value: JSON.parse(text) }, undefined])).toBe(expected);
   });
 
+  it("a schema that never ends refuses", () => {
+    const schema = { type: "object", properties: { a: { $ref: "#/properties/a" } } };
+    expect(verdict([{}, schema])).toBe("ok");
+    expect(verdict([{ a: 1 }, schema])).toBe(BAD);
+  });
+
   it("points to the place", () => {
     const params = { "a/b": [{ c: 2 ** 53 }] };
     expect(() => checkParams([{ path: "/params", params, schema: undefined }])).toThrowError(

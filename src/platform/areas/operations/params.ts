@@ -89,9 +89,15 @@ function valueIssues(path: string, value: unknown): readonly Issue[] {
  * a few hundred bytes and runs once a call.
  */
 function schemaIssues(path: string, params: Params, schema: JsonSchema | undefined): readonly Issue[] {
-  if (schema === undefined || Check(schema, params)) return [];
-  const [, errors] = Errors(schema, params);
-  return errors.map(({ instancePath, message }) => ({ path: `${path}${instancePath}`, message }));
+  try {
+    if (schema === undefined || Check(schema, params)) return [];
+    const [, errors] = Errors(schema, params);
+    return errors.map(({ instancePath, message }) => ({ path: `${path}${instancePath}`, message }));
+  } catch (error) {
+    // A custom schema that refers to itself without end does so only for some params.
+    if (error instanceof RangeError) return [{ path, message: "cannot be judged: the schema refers without end" }];
+    throw error;
+  }
 }
 
 /** RFC 6901. */
