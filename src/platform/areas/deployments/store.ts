@@ -1,3 +1,4 @@
+import { sql, type UpdateObject } from "kysely";
 import type {
   Capability,
   DeploymentModel,
@@ -10,6 +11,9 @@ import type { DeleteAction, PURPOSES, SETUP_METHODS } from "../../../contract/de
 import type { PLATFORMS } from "../../../contract/schema.ts";
 import type { StackSettings } from "../../../contract/stack-settings.ts";
 import type { StoredError } from "../../../contract/stored-error.ts";
+import type { Database, Db } from "../../database.ts";
+import type { Principal } from "../../kernel/principal.ts";
+import { visible } from "../../kernel/scope.ts";
 import type { SealedVariables } from "./environment.ts";
 
 export interface DeploymentTables {
@@ -103,4 +107,77 @@ export interface ReleaseChannelRow {
   current_release_id: string | null;
   created_at: Date;
   updated_at: Date;
+}
+
+/** The deployments that the caller may see, `deleted` ones too, with the names beside them. */
+export function deploymentsOf(db: Db, principal: Principal) {
+  return db
+    .selectFrom("deployments as d")
+    .innerJoin("deployment_groups as g", "g.id", "d.deployment_group_id")
+    .innerJoin("projects as p", "p.id", "d.project_id")
+    .selectAll("d")
+    .select(["g.name as group_name", "g.external_id as group_external_id", "p.name as project_name"])
+    .where(
+      visible(principal, {
+        workspace: "d.workspace_id",
+        project: "d.project_id",
+        deploymentGroup: "d.deployment_group_id",
+        deployment: "d.id",
+        manager: "d.manager_id",
+      }),
+    );
+}
+
+export type VisibleDeployment = Awaited<ReturnType<ReturnType<typeof deploymentsOf>["executeTakeFirstOrThrow"]>>;
+
+export function findDeployment(db: Db, principal: Principal, id: string): Promise<VisibleDeployment | undefined> {
+  return deploymentsOf(db, principal).where("d.id", "=", id).executeTakeFirst();
+}
+
+/** By id alone: the caller has found it under its own tenancy in the same transaction. */
+export function updateDeployment(
+  db: Db,
+  id: string,
+  set: UpdateObject<Database, "deployments">,
+): Promise<DeploymentRow> {
+  return db.updateTable("deployments").set(set).where("id", "=", id).returningAll().executeTakeFirstOrThrow();
+}
+
+export function findRelease(db: Db, workspaceId: string, id: string): Promise<ReleaseRow | undefined> {
+  const own = db.selectFrom("releases").selectAll().where("workspace_id", "=", workspaceId);
+  return own.where("id", "=", id).executeTakeFirst();
+}
+
+/** Undefined when the project has no such channel; `release` is undefined while the channel is empty. */
+export async function findChannel(
+  db: Db,
+  projectId: string,
+  name: string,
+): Promise<{ readonly release: ReleaseRow | undefined } | undefined> {
+  const channel = await db
+    .selectFrom("release_channels")
+    .select(["workspace_id", "current_release_id"])
+    .where("project_id", "=", projectId)
+    .where("name", "=", name)
+    .executeTakeFirst();
+  if (channel === undefined) return undefined;
+  const id = channel.current_release_id;
+  return { release: id === null ? undefined : await findRelease(db, channel.workspace_id, id) };
+}
+
+/** The manager if it is live, visible to the workspace and serves the platform. */
+export function findServingManager(
+  db: Db,
+  workspaceId: string,
+  id: string,
+  platform: string,
+): Promise<{ readonly id: string } | undefined> {
+  return db
+    .selectFrom("managers")
+    .select("id")
+    .where("id", "=", id)
+    .where((eb) => eb.or([eb("workspace_id", "=", workspaceId), eb("is_system", "=", true)]))
+    .where(sql<boolean>`coalesce(setup_status, 'active') not in ('deleting', 'deleted')`)
+    .where(sql<boolean>`${platform} = any(targets)`)
+    .executeTakeFirst();
 }

@@ -1,0 +1,97 @@
+import type { EnvironmentVariable, UpdateOperation } from "../../../contract/deployment-state.ts";
+import type { Input, InputValues } from "../../../contract/deployments.ts";
+import type { Call } from "../../kernel/call.ts";
+import { invalid, invalidTransition, PlatformError } from "../../kernel/errors.ts";
+import { json } from "../../kernel/json.ts";
+import { changeByRequest, targetColumns } from "./change.ts";
+import { changedNames, openVariables, sealVariables } from "./environment.ts";
+import { checkInputValues, inputsOf, openInputs, plainInputs, sealInputs } from "./inputs.ts";
+import { getDeployment, wish } from "./service.ts";
+import { type DeploymentRow, findRelease } from "./store.ts";
+import { retarget } from "./target.ts";
+
+type Context = Pick<Call, "db" | "now" | "principal" | "emit" | "raise" | "config">;
+
+export interface InputsView {
+  readonly inputs: Input[];
+  readonly values: Record<string, unknown>;
+  readonly providedInputIds: string[];
+}
+
+/** The inputs are those of the release that is wanted, or runs. */
+async function currentInputs({ db }: Pick<Call, "db">, row: DeploymentRow): Promise<readonly Input[]> {
+  const id = row.desired_release_id ?? row.current_release_id;
+  return inputsOf(id === null ? undefined : await findRelease(db, row.workspace_id, id), row.platform);
+}
+
+export async function readInputs(call: Context, id: string): Promise<InputsView> {
+  const row = await getDeployment(call, id);
+  return viewOf(await currentInputs(call, row), row.input_values);
+}
+
+function viewOf(inputs: readonly Input[], stored: Readonly<Record<string, unknown>>): InputsView {
+  return { inputs: [...inputs], values: plainInputs(stored), providedInputIds: Object.keys(stored).sort() };
+}
+
+export async function patchInputs(
+  call: Context,
+  id: string,
+  body: { readonly inputValues?: InputValues; readonly clearInputIds?: readonly string[] },
+): Promise<InputsView & { operation: UpdateOperation | null; changed: boolean }> {
+  const row = await getDeployment(call, id);
+  const inputs = await currentInputs(call, row);
+  const values = body.inputValues ?? {};
+  const issues = checkInputValues(inputs, values);
+  if (issues.length > 0) throw new PlatformError("INPUT_VALUES_INVALID", { context: { issues } });
+  const { sealingKey } = call.config;
+  const before = openInputs(row.input_values, sealingKey);
+  const cleared = new Set(body.clearInputIds ?? []);
+  const changedKeys = [
+    ...Object.keys(values).filter((key) => JSON.stringify(before[key]) !== JSON.stringify(values[key])),
+    ...[...cleared].filter((key) => key in before && !(key in values)),
+  ].sort();
+  const kept = Object.fromEntries(Object.entries(row.input_values).filter(([key]) => !cleared.has(key)));
+  const stored = { ...kept, ...sealInputs(inputs, values, sealingKey) };
+  const operation = await configure(call, row, changedKeys, { input_values: json(stored) });
+  return { ...viewOf(inputs, stored), operation, changed: changedKeys.length > 0 };
+}
+
+/** Full replacement. @throws VALIDATION_ERROR when a name comes twice. */
+export async function setEnvironmentVariables(
+  call: Context,
+  id: string,
+  variables: readonly EnvironmentVariable[],
+): Promise<void> {
+  const row = await getDeployment(call, id);
+  refuseRepeats(variables, "body.variables");
+  const { sealingKey } = call.config;
+  const before = row.environment_variables;
+  const was = before === null ? [] : openVariables(before, sealingKey).variables;
+  const sealed = sealVariables(variables, sealingKey, call.now);
+  await configure(call, row, changedNames(was, variables), { environment_variables: json(sealed) });
+}
+
+export function refuseRepeats(variables: readonly EnvironmentVariable[], path: string): void {
+  const seen = new Set<string>();
+  const issues = variables.flatMap(({ name }, index) => {
+    const again = seen.has(name);
+    seen.add(name);
+    return again ? [{ path: `${path}.${index}.name`, message: "is given twice" }] : [];
+  });
+  if (issues.length > 0) throw invalid(...issues);
+}
+
+/** Stores a new configuration and asks for it to be applied. Nothing happens when nothing changed. */
+async function configure(
+  call: Context,
+  row: DeploymentRow,
+  changedKeys: readonly string[],
+  set: Parameters<typeof changeByRequest>[2],
+): Promise<UpdateOperation | null> {
+  const next = retarget(row, wish(call, { reason: "configuration", changedKeys }));
+  if (next === undefined) throw invalidTransition(row.status, "update-pending", []);
+  if (changedKeys.length === 0) return null;
+  const fact = { type: "DeploymentEnvironmentUpdated" as const, data: { changedKeys }, withActor: true as const };
+  await changeByRequest(call, row, { ...targetColumns(next), ...set }, fact);
+  return next.operation;
+}

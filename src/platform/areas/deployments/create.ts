@@ -1,0 +1,216 @@
+import type { Static } from "typebox";
+import type { DeploymentModel, EnvironmentInfo } from "../../../contract/deployment-state.ts";
+import type { deploymentRoutes } from "../../../contract/deployments.ts";
+import { newId } from "../../ids.ts";
+import type { Call } from "../../kernel/call.ts";
+import { invalid, notFound, PlatformError } from "../../kernel/errors.ts";
+import { json } from "../../kernel/json.ts";
+import { requireProject } from "../../kernel/project-ref.ts";
+import { mintKey } from "../api-keys/mint.ts";
+import { getGroup } from "../deployment-groups/service.ts";
+import { countDeployments, type DeploymentGroupRow } from "../deployment-groups/store.ts";
+import { refuseRepeats } from "./configure.ts";
+import { sealVariables } from "./environment.ts";
+import { checkInputValues, inputsOf, sealInputs } from "./inputs.ts";
+import { managerFor } from "./manager.ts";
+import { checkPolicy, type SetupPolicy } from "./policy.ts";
+import { followedRelease, requireDeployable } from "./releases.ts";
+import { type DeploymentRow, findRelease, findServingManager } from "./store.ts";
+
+export type CreateBody = Static<(typeof deploymentRoutes)["create"]["body"]>;
+type Context = Pick<Call, "db" | "now" | "principal" | "workspaceId" | "emit" | "raise" | "config">;
+
+const PURPOSE_OF = {
+  deployment: "application",
+  models: "ai",
+  keys: "encryption",
+  bucket: "storage",
+  registry: "container-registry",
+  sandbox: "application",
+} as const;
+
+/** Kubernetes, machines and local environments call out by themselves; clouds are reached from the manager (§24.3). */
+const PULL_PLATFORMS: readonly string[] = ["kubernetes", "machines", "local"];
+
+export interface Created {
+  readonly row: DeploymentRow;
+  readonly isNew: boolean;
+  /** For group-token callers only. */
+  readonly token: string | undefined;
+}
+
+/** §24.3. A group token that repeats a name gets the deployment that is there, and a token of its own. */
+export async function createDeployment(call: Context, body: CreateBody): Promise<Created> {
+  const group = await groupFor(call, body);
+  const byGroupToken = isGroupToken(call);
+  if (byGroupToken) checkPolicy(await policyOf(call), wantedOf(body));
+  const existing = await findByName(call, group.id, body.name);
+  if (existing !== undefined && !byGroupToken) throw new PlatformError("NAME_TAKEN");
+  const row = existing ?? (await insert(call, group, body));
+  const token = byGroupToken ? await mintDeploymentToken(call, row) : undefined;
+  return { row, isNew: existing === undefined, token };
+}
+
+function isGroupToken({ principal }: Context): boolean {
+  return principal.kind === "serviceAccount" && principal.scope.type === "deployment-group";
+}
+
+async function groupFor(call: Context, body: CreateBody): Promise<DeploymentGroupRow> {
+  const { principal } = call;
+  const own = principal.kind === "serviceAccount" && principal.scope.type === "deployment-group";
+  const id = own ? (body.deploymentGroupId ?? principal.scope.deploymentGroupId) : body.deploymentGroupId;
+  const issues = [
+    ...(id === undefined ? [{ path: "body.deploymentGroupId", message: "is required" }] : []),
+    ...(body.project === undefined && !own ? [{ path: "body.project", message: "is required" }] : []),
+  ];
+  if (id === undefined || issues.length > 0) throw invalid(...issues);
+  const project = await requireProject(call.db, principal, body.project);
+  const group = await getGroup(call, id);
+  if (group.project_id !== project.id) throw notFound("deployment group");
+  return group;
+}
+
+/** The policy is the token's, captured when it was minted. */
+async function policyOf({ db, principal }: Context): Promise<SetupPolicy> {
+  const key = await db
+    .selectFrom("api_keys")
+    .select("deployment_setup_config")
+    .where("id", "=", principal.id)
+    .executeTakeFirst();
+  const config = key?.deployment_setup_config as { policy?: SetupPolicy } | null | undefined;
+  // A group key without a policy is as free as the role that minted it.
+  return config?.policy ?? { allowReleasePinning: true };
+}
+
+function wantedOf(body: CreateBody) {
+  return {
+    platform: body.platform,
+    setupMethod: body.setupMethod,
+    pinned: body.pinnedReleaseId != null,
+    stackSettings: body.stackSettings ?? {},
+  };
+}
+
+function findByName({ db }: Context, groupId: string, name: string): Promise<DeploymentRow | undefined> {
+  return db
+    .selectFrom("deployments")
+    .selectAll()
+    .where("deployment_group_id", "=", groupId)
+    .where("name", "=", name)
+    .where("status", "<>", "deleted")
+    .executeTakeFirst();
+}
+
+async function insert(call: Context, group: DeploymentGroupRow, body: CreateBody): Promise<DeploymentRow> {
+  const { db, now } = call;
+  refuseRepeats(body.environmentVariables ?? [], "body.environmentVariables");
+  if (body.environmentInfo != null && body.environmentInfo.platform !== body.platform) {
+    throw invalid({ path: "body.environmentInfo.platform", message: `must be ${body.platform}` });
+  }
+  if ((await countDeployments(db, group.id)) >= group.max_deployments)
+    throw new PlatformError("MAX_DEPLOYMENTS_REACHED");
+  const owner = { workspace_id: group.workspace_id, project_id: group.project_id, platform: body.platform };
+  const channel = body.releaseChannel ?? "production";
+  const followed = await followedRelease(call, owner, channel);
+  const pinned = body.pinnedReleaseId == null ? null : (await requireDeployable(call, owner, body.pinnedReleaseId)).id;
+  const desired = pinned ?? (body.initialDesiredRelease === "none" ? null : followed);
+  const inputs = inputsOf(
+    desired === null ? undefined : await findRelease(db, owner.workspace_id, desired),
+    body.platform,
+  );
+  const issues = checkInputValues(inputs, body.inputValues ?? {});
+  if (issues.length > 0) throw new PlatformError("INPUT_VALUES_INVALID", { context: { issues } });
+  const row = await db
+    .insertInto("deployments")
+    .values({
+      ...columnsOf(body),
+      ...owner,
+      id: newId("dep"),
+      deployment_group_id: group.id,
+      manager_id: await managerOf(call, owner, body.managerId),
+      release_channel: channel,
+      pinned_release_id: pinned,
+      desired_release_id: desired,
+      environment_variables:
+        body.environmentVariables === undefined
+          ? null
+          : json(sealVariables(body.environmentVariables, call.config.sealingKey, now)),
+      input_values: json(sealInputs(inputs, body.inputValues ?? {}, call.config.sealingKey)),
+      created_at: now,
+      updated_at: now,
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  const data = { deploymentGroupId: group.id, deploymentId: row.id, releaseId: desired };
+  await call.emit({ type: "DeploymentCreated", projectId: row.project_id, deploymentId: row.id, data });
+  await call.raise("deployments", row.id);
+  return row;
+}
+
+async function managerOf(
+  call: Context,
+  owner: Pick<DeploymentRow, "workspace_id" | "project_id" | "platform">,
+  id: string | undefined,
+): Promise<string> {
+  if (id === undefined) return managerFor(call, owner);
+  const manager = await findServingManager(call.db, owner.workspace_id, id, owner.platform);
+  if (manager === undefined) throw new PlatformError("MANAGER_NOT_AVAILABLE");
+  return manager.id;
+}
+
+/** The columns that the body says by itself. */
+function columnsOf(body: CreateBody) {
+  const settings = body.stackSettings ?? {};
+  const fallback: DeploymentModel = PULL_PLATFORMS.includes(body.platform) ? "pull" : "push";
+  const metadata = body.setupItem === "sandbox" ? { ...body.setupMetadata, sandbox: true } : body.setupMetadata;
+  return {
+    name: body.name,
+    region: regionOf(body.environmentInfo ?? null) ?? settings.kubernetes?.cluster?.cloud?.region ?? null,
+    purpose: PURPOSE_OF[body.setupItem ?? "deployment"],
+    deployment_model: settings.deploymentModel ?? fallback,
+    status: "pending" as const,
+    retry_requested: false,
+    lease_confirmed: false,
+    environment_info: body.environmentInfo == null ? null : json(body.environmentInfo),
+    setup_method: body.setupMethod ?? null,
+    setup_metadata: metadata == null ? null : json(metadata),
+    stack_settings: json(settings),
+    resource_prefix: body.resourcePrefix ?? null,
+    public_subdomain: body.publicSubdomain ?? null,
+    operator_scope: body.operatorScope ?? null,
+    operator_permission: body.operatorPermission ?? null,
+  };
+}
+
+export function regionOf(info: EnvironmentInfo | null): string | null {
+  if (info === null) return null;
+  if (info.platform === "aws" || info.platform === "gcp") return info.region;
+  return info.platform === "azure" ? info.location : null;
+}
+
+export interface TokenTerms {
+  readonly description?: string | null;
+  readonly expiresAt?: Date | null;
+}
+
+/** A deployment-scoped key, role deployment.manager. Earlier ones stay valid. */
+export async function mintDeploymentToken(
+  call: Pick<Call, "db" | "now" | "principal">,
+  row: Pick<DeploymentRow, "id" | "workspace_id" | "project_id" | "name">,
+  terms: TokenTerms = {},
+): Promise<string> {
+  const { principal } = call;
+  const minted = await mintKey(
+    call.db,
+    {
+      workspaceId: row.workspace_id,
+      role: "deployment.manager",
+      scope: { type: "deployment", deploymentId: row.id, projectId: row.project_id },
+      description: terms.description ?? null,
+      expiresAt: terms.expiresAt ?? null,
+      createdByUser: principal.kind === "user" ? { id: principal.id, email: principal.email, image: null } : null,
+    },
+    call.now,
+  );
+  return minted.secret;
+}

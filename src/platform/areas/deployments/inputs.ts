@@ -1,0 +1,105 @@
+import type { Input, InputValues } from "../../../contract/deployments.ts";
+import type { Issue } from "../../kernel/errors.ts";
+import { open, seal } from "../../kernel/sealed.ts";
+import type { ReleaseRow } from "./store.ts";
+
+type Value = InputValues[string];
+
+/** The limits of `Input.validation` that are checked here; `format` is for forms. */
+interface Limits {
+  readonly min?: number | null;
+  readonly max?: number | null;
+  readonly minLength?: number | null;
+  readonly maxLength?: number | null;
+  readonly minItems?: number | null;
+  readonly maxItems?: number | null;
+  readonly pattern?: string | null;
+  readonly values?: readonly string[] | null;
+}
+
+/** The inputs that a release asks for on a platform; none without a release. */
+export function inputsOf(release: ReleaseRow | undefined, platform: string): readonly Input[] {
+  const inputs = release?.stack[platform]?.inputs;
+  return Array.isArray(inputs) ? (inputs as Input[]) : [];
+}
+
+/** Judges each given value against its input; an id that the release does not know is an issue too. */
+export function checkInputValues(inputs: readonly Input[], values: InputValues): readonly Issue[] {
+  const byId = new Map(inputs.map((input) => [input.id, input]));
+  return Object.entries(values).flatMap(([id, value]) => {
+    const input = byId.get(id);
+    const problem = input === undefined ? "is not an input of the release" : problemOf(input, value);
+    return problem === undefined ? [] : [{ path: `body.inputValues.${id}`, message: problem }];
+  });
+}
+
+function problemOf(input: Input, value: Value): string | undefined {
+  const limits = ((input as { validation?: Limits | null }).validation ?? {}) as Limits;
+  switch (input.kind) {
+    case "boolean":
+      return typeof value === "boolean" ? undefined : "must be a boolean";
+    case "number":
+    case "integer":
+      return numberProblem(value, limits, input.kind === "integer");
+    case "stringList":
+      return listProblem(value, limits);
+    case "enum":
+    case "string":
+    case "secret":
+      return textProblem(value, limits);
+  }
+}
+
+function numberProblem(value: Value, { min, max }: Limits, whole: boolean): string | undefined {
+  if (typeof value !== "number" || (whole && !Number.isInteger(value)))
+    return `must be ${whole ? "an integer" : "a number"}`;
+  if (min != null && value < min) return `must be at least ${min}`;
+  return max != null && value > max ? `must be at most ${max}` : undefined;
+}
+
+function textProblem(value: Value, { minLength, maxLength, pattern, values }: Limits): string | undefined {
+  if (typeof value !== "string") return "must be a string";
+  if (minLength != null && value.length < minLength) return `must have at least ${minLength} characters`;
+  if (maxLength != null && value.length > maxLength) return `must have at most ${maxLength} characters`;
+  if (values != null && !values.includes(value)) return `must be one of ${values.join(", ")}`;
+  return pattern != null && !new RegExp(pattern, "u").test(value) ? `must match ${pattern}` : undefined;
+}
+
+function listProblem(value: Value, limits: Limits): string | undefined {
+  if (!Array.isArray(value)) return "must be a list of strings";
+  const { minItems, maxItems } = limits;
+  if (minItems != null && value.length < minItems) return `must have at least ${minItems} items`;
+  if (maxItems != null && value.length > maxItems) return `must have at most ${maxItems} items`;
+  return value.map((item) => textProblem(item, limits)).find((problem) => problem !== undefined);
+}
+
+interface SealedValue {
+  readonly sealed: string;
+}
+
+/** Secret values are kept sealed; which inputs are secret is the release's word at the time of setting. */
+export function sealInputs(inputs: readonly Input[], values: InputValues, key: Uint8Array): Record<string, unknown> {
+  const secret = new Set(inputs.filter(({ kind }) => kind === "secret").map(({ id }) => id));
+  return Object.fromEntries(
+    Object.entries(values).map(([id, value]) => [
+      id,
+      secret.has(id) ? { sealed: seal(key, JSON.stringify(value)) } : value,
+    ]),
+  );
+}
+
+function isSealed(value: unknown): value is SealedValue {
+  return typeof value === "object" && value !== null && !Array.isArray(value) && "sealed" in value;
+}
+
+/** For managers only. */
+export function openInputs(stored: Readonly<Record<string, unknown>>, key: Uint8Array): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(stored).map(([id, value]) => [id, isSealed(value) ? JSON.parse(open(key, value.sealed)) : value]),
+  );
+}
+
+/** For everyone else: secret ones are left out. */
+export function plainInputs(stored: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(stored).filter(([, value]) => !isSealed(value)));
+}

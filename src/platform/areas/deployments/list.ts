@@ -1,0 +1,113 @@
+import type { Static } from "typebox";
+import type { DeploymentListItem, deploymentRoutes } from "../../../contract/deployments.ts";
+import type { Call } from "../../kernel/call.ts";
+import { contains } from "../../kernel/contains.ts";
+import { notFound } from "../../kernel/errors.ts";
+import { paged, toPage } from "../../kernel/page.ts";
+import { optionalProject } from "../../kernel/project-ref.ts";
+import { groupsOf } from "../deployment-groups/store.ts";
+import { toListItem } from "./record.ts";
+import { type DeploymentRow, deploymentsOf, type VisibleDeployment } from "./store.ts";
+
+type Filters = Static<(typeof deploymentRoutes)["stats"]["query"]>;
+type Include = NonNullable<Static<(typeof deploymentRoutes)["get"]["query"]>["include"]>;
+type Context = Pick<Call, "db" | "principal">;
+
+/** §24.2. @throws NOT_FOUND when the project or group is not visible. */
+async function matching(call: Context, filters: Filters) {
+  const { db, principal } = call;
+  const project = await optionalProject(db, principal, filters.project);
+  let found = deploymentsOf(db, principal);
+  if (project !== undefined) found = found.where("d.project_id", "=", project.id);
+  if (filters.deploymentGroup !== undefined) {
+    found = found.where("d.deployment_group_id", "in", await groupIds(call, filters.deploymentGroup, project?.id));
+  }
+  if (filters.name !== undefined) found = found.where("d.name", "=", filters.name);
+  if (filters.managerId !== undefined) found = found.where("d.manager_id", "=", filters.managerId);
+  if (filters.purpose !== undefined) found = found.where("d.purpose", "=", filters.purpose);
+  if (filters.environment !== undefined) found = found.where("d.platform", "in", filters.environment);
+  const { search, status } = filters;
+  if (search !== undefined) {
+    found = found.where((eb) =>
+      eb.or([contains("d.name", search), contains("g.name", search), eb("d.id", "=", search)]),
+    );
+  }
+  return status === undefined ? found.where("d.status", "<>", "deleted") : found.where("d.status", "in", status);
+}
+
+/** A group by its id or name; a name may be used in several projects. */
+async function groupIds({ db, principal }: Context, ref: string, projectId: string | undefined): Promise<string[]> {
+  let groups = groupsOf(db, principal).where((eb) => eb.or([eb("g.id", "=", ref), eb("g.name", "=", ref)]));
+  if (projectId !== undefined) groups = groups.where("g.project_id", "=", projectId);
+  const ids = (await groups.execute()).map(({ id }) => id);
+  if (ids.length === 0) throw notFound("deployment group");
+  return ids;
+}
+
+export async function listDeployments(
+  call: Call<(typeof deploymentRoutes)["list"]>,
+): Promise<{ items: DeploymentListItem[]; nextCursor: string | null }> {
+  const { page, query } = call;
+  const rows = await (await matching(call, query)).$call(paged(page, "d.created_at", "d.id")).execute();
+  const details = await detailsOf(call, rows, query.include ?? []);
+  return toPage(
+    page,
+    rows,
+    (row) => ({ at: row.created_at, id: row.id }),
+    (row) => ({ ...toListItem(row, call), ...details(row) }),
+  );
+}
+
+/** Counts what a list with the same filters shows. */
+export async function deploymentStats(call: Context, filters: Filters) {
+  const rows = await (await matching(call, filters)).execute();
+  const countBy = (keyOf: (row: DeploymentRow) => string | null): Record<string, number> => {
+    const counts = new Map<string, number>();
+    for (const key of rows.map(keyOf)) if (key !== null) counts.set(key, (counts.get(key) ?? 0) + 1);
+    return Object.fromEntries(counts);
+  };
+  const remoteOperator = rows.filter(isRemoteOperator).length;
+  return {
+    total: rows.length,
+    byStatus: countBy((row) => row.status),
+    byPlatform: countBy((row) => row.platform),
+    byCurrentRelease: countBy((row) => row.current_release_id),
+    byPinnedRelease: countBy((row) => row.pinned_release_id),
+    byOrigin: { framework: rows.length - remoteOperator, remoteOperator },
+  };
+}
+
+/** Only observed: an operator that reports what somebody else installed. */
+function isRemoteOperator(row: DeploymentRow): boolean {
+  return row.current_release_id === null && row.desired_release_id === null && row.operator_permission === "observe";
+}
+
+/** The fields that `include` adds. */
+export async function detailsOf({ db }: Context, rows: readonly VisibleDeployment[], include: Include) {
+  const releaseIds = include.includes("release") ? rows.flatMap((row) => row.current_release_id ?? []) : [];
+  const releases = new Map(
+    releaseIds.length === 0
+      ? []
+      : (await db.selectFrom("releases").selectAll().where("id", "in", releaseIds).execute()).map((r) => [r.id, r]),
+  );
+  return (row: VisibleDeployment) => {
+    const release = releases.get(row.current_release_id ?? "");
+    return {
+      ...(include.includes("release") && {
+        release:
+          release === undefined
+            ? null
+            : {
+                id: release.id,
+                version: release.version,
+                gitMetadata: release.git_metadata,
+                createdAt: release.created_at.toISOString(),
+              },
+      }),
+      ...(include.includes("deploymentGroup") && {
+        deploymentGroup: { id: row.deployment_group_id, name: row.group_name, externalId: row.group_external_id },
+      }),
+      ...(include.includes("project") && { project: { id: row.project_id, name: row.project_name } }),
+    };
+  };
+}

@@ -1,0 +1,80 @@
+import type { Deployment, DeploymentListItem } from "../../../contract/deployments.ts";
+import { STALE_AFTER_MS } from "../../../contract/resource-heartbeat.ts";
+import type { CallConfig } from "../../config.ts";
+import type { Principal } from "../../kernel/principal.ts";
+import { shownError } from "../../kernel/stored-error.ts";
+import { openVariables, redactVariables, type SealedVariables } from "./environment.ts";
+import type { DeploymentRow } from "./store.ts";
+
+/** Who reads, when, and the key to what only managers may read in clear. */
+export interface Reader {
+  readonly principal: Principal;
+  readonly now: Date;
+  readonly config: Pick<CallConfig, "sealingKey">;
+}
+
+/** Freshness is judged on read (§11.1): at 180 s exactly a report is still fresh. */
+export function connectivityOf(lastHeartbeatAt: Date | null, now: Date): "online" | "stale" | "never" {
+  if (lastHeartbeatAt === null) return "never";
+  return now.getTime() > lastHeartbeatAt.getTime() + STALE_AFTER_MS ? "stale" : "online";
+}
+
+export function toListItem(row: DeploymentRow, { principal, now }: Reader): DeploymentListItem {
+  return {
+    id: row.id,
+    name: row.name,
+    projectId: row.project_id,
+    workspaceId: row.workspace_id,
+    deploymentGroupId: row.deployment_group_id,
+    managerId: row.manager_id,
+    publicSubdomain: row.public_subdomain,
+    createdAt: row.created_at.toISOString(),
+    updatedAt: row.updated_at.toISOString(),
+    platform: row.platform,
+    basePlatform: row.base_platform,
+    region: row.region,
+    purpose: row.purpose,
+    deploymentModel: row.deployment_model,
+    deploymentProtocolVersion: 1,
+    status: row.status,
+    error: shownError(row.error, principal),
+    retryRequested: row.retry_requested,
+    lastHeartbeatAt: row.last_heartbeat_at?.toISOString() ?? null,
+    connectivity: connectivityOf(row.last_heartbeat_at, now),
+    environmentInfo: row.environment_info,
+    updateState: row.update_state,
+    currentReleaseId: row.current_release_id,
+    desiredReleaseId: row.desired_release_id,
+    pinnedReleaseId: row.pinned_release_id,
+    releaseChannel: row.release_channel,
+    importSource: row.import_source,
+    setupMethod: row.setup_method,
+    setupMetadata: row.setup_metadata,
+    setupTarget: row.setup_target,
+    setupFingerprint: row.setup_fingerprint,
+    setupFingerprintVersion: row.setup_fingerprint_version,
+    operatorScope: row.operator_scope,
+    operatorPermission: row.operator_permission,
+    operatorVersion: row.operator_version,
+    capabilities: row.capabilities,
+  };
+}
+
+export function toDeployment(row: DeploymentRow, reader: Reader): Deployment {
+  const manager = reader.principal.role === "manager.runtime";
+  const shown = (set: SealedVariables | null) => {
+    if (set === null) return null;
+    return manager ? openVariables(set, reader.config.sealingKey) : redactVariables(set);
+  };
+  const { environment_variables: wanted, current_environment_variables: current } = row;
+  return {
+    ...toListItem(row, reader),
+    stackState: row.stack_state,
+    stackSettings: row.stack_settings,
+    ...(manager && { runtimeMetadata: row.runtime_metadata }),
+    environmentVariables: shown(wanted),
+    // Null once what runs was made with what is wanted.
+    targetEnvironmentVariables: wanted?.hash === current?.hash ? null : shown(wanted),
+    currentEnvironmentVariables: shown(current),
+  };
+}

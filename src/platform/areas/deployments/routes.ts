@@ -1,0 +1,97 @@
+import type { deploymentRoutes } from "../../../contract/deployments.ts";
+import { type Call, type Handlers, reply } from "../../kernel/call.ts";
+import { invalid, PlatformError } from "../../kernel/errors.ts";
+import { patchInputs, readInputs, setEnvironmentVariables } from "./configure.ts";
+import { createDeployment, mintDeploymentToken } from "./create.ts";
+import { deploymentStats, detailsOf, listDeployments } from "./list.ts";
+import { toDeployment } from "./record.ts";
+import {
+  deleteDeployment,
+  getDeployment,
+  patchDeployment,
+  pinRelease,
+  redeployDeployment,
+  retryDeployment,
+  setReleaseChannel,
+} from "./service.ts";
+
+type Routes = typeof deploymentRoutes;
+
+export const handlers: Handlers<Routes> = {
+  list: listDeployments,
+  create,
+  stats: (call) => deploymentStats(call, call.query),
+  async get(call) {
+    const row = await getDeployment(call, call.params.id);
+    const details = await detailsOf(call, [row], call.query.include ?? []);
+    return { ...toDeployment(row, call), ...details(row) };
+  },
+  patch: async (call) => toDeployment(await patchDeployment(call, call.params.id, call.body), call),
+  remove: (call) => deleteDeployment(call, call.params.id, "cleanup"),
+  delete: (call) => deleteDeployment(call, call.params.id, call.body.action),
+  info,
+  async redeploy(call) {
+    const operation = await redeployDeployment(call, call.params.id);
+    return { message: "The current release will be applied again.", operation };
+  },
+  async retry(call) {
+    await retryDeployment(call, call.params.id);
+    return { message: "Another attempt will be made." };
+  },
+  async pinRelease(call) {
+    await pinRelease(call, call.params.id, call.body.releaseId);
+    return { message: call.body.releaseId === null ? "The pin is removed." : "The release is pinned." };
+  },
+  setReleaseChannel: async (call) =>
+    toDeployment(await setReleaseChannel(call, call.params.id, call.body.channel), call),
+  getInputs: (call) => readInputs(call, call.params.id),
+  async patchInputs(call) {
+    const { changed, operation, ...view } = await patchInputs(call, call.params.id, call.body);
+    const outcome = changed ? ("accepted" as const) : ("unchanged" as const);
+    return { ...view, outcome, runtimeUpdateRequested: operation !== null, operation };
+  },
+  async setEnvironmentVariables(call) {
+    await setEnvironmentVariables(call, call.params.id, call.body.variables);
+    return { message: "The environment variables are replaced." };
+  },
+  createToken,
+};
+
+async function create(call: Call<Routes["create"]>) {
+  const { row, isNew, token } = await createDeployment(call, call.body);
+  const body = {
+    deployment: toDeployment(row, call),
+    deploymentModel: row.deployment_model,
+    ...(token !== undefined && { token }),
+  };
+  return reply(isNew ? 201 : 200, body);
+}
+
+async function info(call: Call<Routes["info"]>) {
+  const row = await getDeployment(call, call.params.id);
+  if (row.manager_id === null) throw new PlatformError("DEPLOYMENT_HAS_NO_MANAGER");
+  const manager = await call.db
+    .selectFrom("managers")
+    .select("url")
+    .where("id", "=", row.manager_id)
+    .executeTakeFirst();
+  const resources = Object.entries(row.stack_state?.resources ?? {}).map(([id, resource]) => [
+    id,
+    { type: resource.type, status: resource.status, outputs: "outputs" in resource ? resource.outputs : null },
+  ]);
+  return {
+    commands: { url: manager?.url ?? null, deploymentId: row.id },
+    resources: Object.fromEntries(resources),
+    status: row.status,
+    platform: row.platform,
+  };
+}
+
+async function createToken(call: Call<Routes["createToken"]>) {
+  const row = await getDeployment(call, call.params.id);
+  const { description, expiresAt } = call.body;
+  const until = expiresAt == null ? null : new Date(expiresAt);
+  if (until !== null && until <= call.now) throw invalid({ path: "body.expiresAt", message: "must be in the future" });
+  const token = await mintDeploymentToken(call, row, { description, expiresAt: until });
+  return { token, deploymentId: row.id };
+}

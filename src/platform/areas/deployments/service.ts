@@ -1,0 +1,162 @@
+import type { DeploymentStatus, UpdateOperation } from "../../../contract/deployment-state.ts";
+import type { DeleteAction } from "../../../contract/deployments.ts";
+import type { StackSettings } from "../../../contract/stack-settings.ts";
+import { newId } from "../../ids.ts";
+import type { Call } from "../../kernel/call.ts";
+import { invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";
+import { json } from "../../kernel/json.ts";
+import { holder } from "../sync/lease.ts";
+import { changeByRequest, targetColumns } from "./change.ts";
+import { followedRelease, requireDeployable } from "./releases.ts";
+import { canRetry, nextStatus } from "./status.ts";
+import {
+  type DeploymentRow,
+  findDeployment,
+  findServingManager,
+  updateDeployment,
+  type VisibleDeployment,
+} from "./store.ts";
+import { retarget, type Wish } from "./target.ts";
+
+type Context = Pick<Call, "db" | "now" | "principal" | "emit" | "raise">;
+
+/** @throws NOT_FOUND outside the caller's reach. */
+export async function getDeployment({ db, principal }: Pick<Call, "db" | "principal">, id: string) {
+  const row = await findDeployment(db, principal, id);
+  if (row === undefined) throw notFound("deployment");
+  return row;
+}
+
+export interface DeploymentPatch {
+  readonly name?: string;
+  readonly managerId?: string;
+  readonly stackSettings?: StackSettings;
+}
+
+export async function patchDeployment(call: Context, id: string, patch: DeploymentPatch): Promise<DeploymentRow> {
+  const row = await getDeployment(call, id);
+  if (row.status === "deleted") throw invalidTransition(row.status, row.status, []);
+  await checkPatch(call, row, patch);
+  const { name, managerId, stackSettings } = patch;
+  const stored = await updateDeployment(call.db, id, {
+    ...(name !== undefined && { name }),
+    ...(managerId !== undefined && { manager_id: managerId }),
+    ...(stackSettings !== undefined && {
+      stack_settings: json(stackSettings),
+      deployment_model: stackSettings.deploymentModel ?? row.deployment_model,
+    }),
+    updated_at: call.now,
+  });
+  if (row.manager_id !== null && stored.manager_id !== row.manager_id) {
+    await call.raise("deployments", id, row.manager_id);
+  }
+  await call.raise("deployments", id);
+  return stored;
+}
+
+async function checkPatch(call: Context, row: VisibleDeployment, patch: DeploymentPatch): Promise<void> {
+  if (patch.managerId !== undefined && patch.managerId !== row.manager_id) {
+    const manager = await findServingManager(call.db, row.workspace_id, patch.managerId, row.platform);
+    if (manager === undefined) throw notFound("manager");
+    if (holder(row, call.now) !== undefined) throw new PlatformError("DEPLOYMENT_LOCKED");
+  }
+  const early: readonly DeploymentStatus[] = ["pending", "preflights-failed"];
+  if (patch.stackSettings !== undefined && !early.includes(row.status)) {
+    throw invalidTransition(row.status, row.status, early);
+  }
+  if (patch.name === undefined || patch.name === row.name) return;
+  const taken = await call.db
+    .selectFrom("deployments")
+    .select("id")
+    .where("deployment_group_id", "=", row.deployment_group_id)
+    .where("name", "=", patch.name)
+    .where("status", "<>", "deleted")
+    .executeTakeFirst();
+  if (taken !== undefined) throw new PlatformError("NAME_TAKEN");
+}
+
+const DELETE_MESSAGES: Readonly<Record<DeleteAction, string>> = {
+  cleanup: "The deployment's resources will be removed.",
+  detach: "The deployment will no longer be managed; its resources stay.",
+  forget: "The deployment's record is gone; nothing in the environment was touched.",
+};
+
+/** §24.4: the same action again is accepted, another one is refused while it lasts; `forget` is always allowed. */
+export async function deleteDeployment(
+  call: Context,
+  id: string,
+  action: DeleteAction,
+): Promise<{ action: DeleteAction; message: string }> {
+  const row = await getDeployment(call, id);
+  const answer = { action, message: DELETE_MESSAGES[action] };
+  const status = nextStatus(row.status, { by: "delete", action });
+  if (status === undefined) {
+    if (row.delete_action === action) return answer;
+    if (row.status === "deleted") throw invalidTransition(row.status, "delete-pending", []);
+    throw new PlatformError("DELETE_CONFLICT");
+  }
+  const first = row.delete_action === null ? { type: "DeploymentDeletionRequested" as const, data: {} } : undefined;
+  const set = { status, delete_action: action, retry_requested: false, next_step_after: null };
+  await changeByRequest(call, row, set, first);
+  return answer;
+}
+
+/** Marks the wish; the status changes when the work is acquired or reported. */
+export async function retryDeployment(call: Context, id: string): Promise<void> {
+  const row = await getDeployment(call, id);
+  if (!canRetry(row.status)) throw invalidTransition(row.status, "retry", []);
+  const attemptedReleaseId = row.desired_release_id ?? row.current_release_id;
+  const set = { retry_requested: true, next_step_after: null };
+  const data = { attemptedReleaseId, previousError: row.error };
+  await changeByRequest(call, row, set, { type: "DeploymentRetryRequested", data, withActor: true });
+}
+
+export async function redeployDeployment(call: Context, id: string): Promise<UpdateOperation> {
+  const row = await getDeployment(call, id);
+  if (row.status !== "running") throw invalidTransition(row.status, "update-pending", []);
+  const next = retarget(row, wish(call, { reason: "redeploy" }));
+  if (next?.operation == null) throw new Error("a running deployment takes a new target");
+  const data = { releaseId: row.current_release_id };
+  await changeByRequest(call, row, targetColumns(next), { type: "DeploymentRedeployRequested", data });
+  return next.operation;
+}
+
+/** Null unpins: the deployment follows its channel again. */
+export async function pinRelease(call: Context, id: string, releaseId: string | null): Promise<void> {
+  const row = await getDeployment(call, id);
+  const previousPinnedReleaseId = row.pinned_release_id;
+  const release =
+    releaseId === null
+      ? await followedRelease(call, row, row.release_channel)
+      : (await requireDeployable(call, row, releaseId)).id;
+  const next = newRelease(call, row, release);
+  if (next === undefined) throw invalidTransition(row.status, "update-pending", []);
+  if (releaseId === previousPinnedReleaseId) return;
+  const fact =
+    releaseId === null
+      ? { type: "DeploymentReleaseUnpinned" as const, data: { previousPinnedReleaseId } }
+      : { type: "DeploymentReleasePinned" as const, data: { pinnedReleaseId: releaseId, previousPinnedReleaseId } };
+  await changeByRequest(call, row, { ...targetColumns(next), pinned_release_id: releaseId }, fact);
+}
+
+/** Follows at once; the target changes only when nothing is pinned, and only where a promotion would change it. */
+export async function setReleaseChannel(call: Context, id: string, channel: string): Promise<DeploymentRow> {
+  const row = await getDeployment(call, id);
+  const release = await followedRelease(call, row, channel);
+  if (channel === row.release_channel) return row;
+  const next = row.pinned_release_id === null ? newRelease(call, row, release) : undefined;
+  const set = { ...targetColumns(next ?? row), release_channel: channel };
+  const data = { channel, previousChannel: row.release_channel };
+  return changeByRequest(call, row, set, { type: "DeploymentReleaseChannelChanged", data, withActor: true });
+}
+
+/** Nothing to do when that release is what runs and nothing else is on its way. */
+function newRelease(call: Context, row: DeploymentRow, releaseId: string | null) {
+  const next = retarget(row, wish(call, { reason: "release", releaseId }));
+  const settled = row.desired_release_id === null && row.update_state?.next == null;
+  return next !== undefined && settled && releaseId === row.current_release_id ? row : next;
+}
+
+export function wish(call: Pick<Call, "now">, what: Omit<Wish, "operationId" | "at">): Wish {
+  return { operationId: newId("duop"), at: call.now, ...what };
+}
