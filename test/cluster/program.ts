@@ -7,7 +7,8 @@ export interface ProgramOptions {
   readonly name: string;
   readonly path: string;
   readonly args: readonly string[];
-  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** Its whole environment. @default ours */
+  readonly env?: Readonly<Record<string, string>>;
   readonly logFile: string;
   readonly watchdog: Watchdog;
   /** Asked again until it says true. A program without it counts as ready once it is started. */
@@ -44,7 +45,7 @@ export class Program {
     const { path, args, env, logFile, watchdog } = this.#options;
     const log = openSync(logFile, "a");
     // A process group of its own: the terminal's Ctrl-C must reach only us, we stop it in order.
-    const child = spawn(path, args, { detached: true, stdio: ["ignore", log, log], env: { ...process.env, ...env } });
+    const child = spawn(path, args, { detached: true, stdio: ["ignore", log, log], env: env ?? process.env });
     closeSync(log);
     const { pid } = child;
     if (pid !== undefined) watchdog.add(pid);
@@ -86,6 +87,13 @@ export class Program {
     this.#send(signal);
     if (signal !== "SIGKILL") this.#send("SIGCONT"); // A paused process takes other signals only when it goes on.
     await this.#exited;
+  }
+
+  /** Asks it to end (SIGTERM), and kills it when it has not after `graceMs`. */
+  async stop(graceMs: number): Promise<void> {
+    const overdue = setTimeout(() => this.#send("SIGKILL"), graceMs);
+    await this.kill("SIGTERM");
+    clearTimeout(overdue);
   }
 
   /** Freezes it: its sockets stay open and nobody answers, as with a machine that hangs. */

@@ -1,0 +1,26 @@
+#!/usr/bin/env node
+// The source is TypeScript that Node 24 runs as it is. When this is an older Node, the one that came with the packages does.
+
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { constants } from "node:os";
+import { fileURLToPath } from "node:url";
+
+const main = fileURLToPath(new URL("../src/cli/main.ts", import.meta.url));
+
+if (Number(process.versions.node.split(".")[0]) >= 24) {
+  await import(main);
+} else {
+  const bundled = fileURLToPath(new URL("../node_modules/node/bin/node", import.meta.url));
+  if (!existsSync(bundled)) {
+    process.stderr.write("sallyport needs Node 24 or newer. In a checkout, `npm install` brings one along.\n");
+    process.exit(1);
+  }
+  const child = spawn(bundled, [main, ...process.argv.slice(2)], { stdio: "inherit" });
+  // A terminal's Ctrl-C reaches the child by itself; a signal sent to this process would not.
+  for (const name of ["SIGTERM", "SIGHUP"]) process.on(name, () => child.kill(name));
+  process.on("SIGINT", () => undefined);
+  child.once("exit", (code, signal) => {
+    process.exitCode = signal === null ? (code ?? 1) : 128 + constants.signals[signal];
+  });
+}

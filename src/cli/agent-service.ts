@@ -1,0 +1,8 @@
+import { runAgent } from "../agent/agent.ts";
+import { AGENT_SETTINGS, loadAgentConfig } from "../agent/config.ts";
+import type { Service } from "./service-command.ts";
+
+export const agentService: Service = {
+  settings: AGENT_SETTINGS,
+  run: (env, tools, signal) => runAgent(loadAgentConfig(env), tools, signal),
+};

@@ -1,0 +1,20 @@
+/** One word after `sallyport`. */
+export interface Command {
+  readonly name: string;
+  /** One line for the list of commands. */
+  readonly summary: string;
+  /** The whole text of `--help`. */
+  help(): Promise<string>;
+  /** @returns the exit code. @throws UsageError when the arguments are wrong. */
+  run(args: readonly string[], signal: AbortSignal): Promise<number>;
+}
+
+/** The person typed something that cannot be meant: said in one line, exit code 2. */
+export class UsageError extends Error {
+  override readonly name = "UsageError";
+}
+
+/** Text for people; keep it from the stack trace that a programmer's mistake deserves. */
+export class FriendlyError extends Error {
+  override readonly name = "FriendlyError";
+}

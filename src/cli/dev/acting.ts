@@ -1,0 +1,197 @@
+import { readFile } from "node:fs/promises";
+import type { AccessRequest } from "../../contract/access-requests.ts";
+import { type AccessGrant, accessGrants } from "../../crds/access-grant.ts";
+import { GRANT_UID_LABEL, grantAccount } from "../../crds/group.ts";
+import { type OperationInvocation, operationInvocations } from "../../crds/operation-invocation.ts";
+import { resources } from "../../kube/resource.ts";
+import { short, time } from "./asking.ts";
+import { WORKLOAD } from "./customer.ts";
+import { StepFailed } from "./narrator.ts";
+import { GRANTS, type Scene } from "./scene.ts";
+import { until, verify } from "./until.ts";
+import { readyReplicas } from "./world.ts";
+
+/** The second half of the story: what happens once the customer has approved, checked on both sides. */
+
+export function operatorOpensWindow(scene: Scene, grant: AccessGrant, signal: AbortSignal): Promise<void> {
+  const { kube, clock, target } = scene.world;
+  return scene.narrator.step("operator", "opening the window", async () => {
+    const { spec, status } = await until(
+      clock,
+      { what: "open window" },
+      async () => {
+        const found = await kube.get<AccessGrant>(
+          accessGrants,
+          { name: grant.metadata.name, namespace: GRANTS },
+          signal,
+        );
+        return found?.status?.approvedUntil === undefined ? undefined : found;
+      },
+      signal,
+    );
+    const identity = status?.conditions?.find(({ type }) => type === "IdentityVerified");
+    verify(
+      "who decided",
+      [spec.decidedBy, identity?.status, identity?.reason],
+      [target.approver.user, "True", "StampedByAdmission"],
+    );
+    const text = `opens the window until ${time(status?.approvedUntil)}; the API server itself wrote down ${spec.decidedBy}`;
+    return { text, value: undefined };
+  });
+}
+
+export function operatorRuns(scene: Scene, grant: AccessGrant, signal: AbortSignal): Promise<OperationInvocation> {
+  const { kube, clock } = scene.world;
+  return scene.narrator.step("operator", "running the operation", async () => {
+    const value = await until(
+      clock,
+      { what: "finished operation", timeoutMs: 90_000 },
+      async () => {
+        for await (const found of kube.list<OperationInvocation>(operationInvocations, { namespace: GRANTS }, signal)) {
+          if (found.spec.grantName !== grant.metadata.name) continue;
+          const { state = "Pending", error } = found.status ?? {};
+          if (state === "Succeeded") return found;
+          if (state !== "Pending" && state !== "Running")
+            throw new StepFailed(`It ended ${state}: ${error?.message ?? "no reason given"}.`);
+        }
+        return undefined;
+      },
+      signal,
+    );
+    return {
+      text: `ran kubernetes/scale as ${grantAccount(grant.metadata.uid)}, an account made for this grant alone`,
+      value,
+    };
+  });
+}
+
+export function clusterShowsReplicas(scene: Scene, signal: AbortSignal): Promise<void> {
+  const { kube, clock, target } = scene.world;
+  return scene.narrator.step("cluster", "rolling out", async () => {
+    await until(
+      clock,
+      { what: `${WORKLOAD.scaledTo} ready replicas`, timeoutMs: 90_000 },
+      async () => ((await readyReplicas(kube, target, signal)) === WORKLOAD.scaledTo ? true : undefined),
+      signal,
+    );
+    return { text: `deployment ${WORKLOAD.name} has ${WORKLOAD.scaledTo} ready replicas`, value: undefined };
+  });
+}
+
+interface AuditEntry {
+  readonly verb: string;
+  readonly user: { readonly username: string };
+  readonly objectRef?: { readonly resource?: string; readonly subresource?: string; readonly name?: string };
+  readonly responseStatus?: { readonly code?: number };
+}
+
+/** The API server's own record: one change of the scale, by the grant's account. Only where the API server is ours. */
+export async function auditLogAgrees(scene: Scene, grant: AccessGrant, signal: AbortSignal): Promise<void> {
+  const { target, clock } = scene.world;
+  const { auditLog } = target;
+  if (auditLog === undefined) return;
+  await scene.narrator.step("cluster", "reading the audit log", async () => {
+    const scalings = await until(
+      clock,
+      { what: "change of the scale in the audit log" },
+      async () => {
+        const found = scalesIn(await readFile(auditLog, "utf8"));
+        return found.length > 0 ? found : undefined;
+      },
+      signal,
+    );
+    const expected = `system:serviceaccount:${GRANTS}:${grantAccount(grant.metadata.uid)}`;
+    verify("who changed the scale, each time", scalings, [expected]);
+    return { text: `its audit log has one change of the scale, by ${expected}`, value: undefined };
+  });
+}
+
+/** Users of the successful writes to our workload's scale, by whoever is not the cluster's own controllers. */
+export function scalesIn(auditLog: string): readonly string[] {
+  return auditLog
+    .split("\n")
+    .filter((line) => line.endsWith("}")) // The last line may be half written.
+    .map((line) => JSON.parse(line) as AuditEntry)
+    .filter(
+      ({ objectRef, responseStatus }) =>
+        objectRef?.subresource === "scale" && objectRef.name === WORKLOAD.name && (responseStatus?.code ?? 500) < 300,
+    )
+    .map(({ user }) => user.username);
+}
+
+export function platformShowsResult(
+  scene: Scene,
+  request: AccessRequest,
+  invocation: OperationInvocation,
+  signal: AbortSignal,
+): Promise<void> {
+  const { vendor, clock, target } = scene.world;
+  return scene.narrator.step("platform", "recording the result", async () => {
+    const found = await until(
+      clock,
+      { what: "result on the platform", timeoutMs: 60_000 },
+      async () => {
+        const { status, decision, execution, planHash } = await vendor.engineer.accessRequests.get(
+          { params: { id: request.id } },
+          signal,
+        );
+        return execution.state === "succeeded" && decision !== null ? { status, decision, planHash } : undefined;
+      },
+      signal,
+    );
+    const { decision } = found;
+    verify(
+      "the record of the decision",
+      [found.status, decision.outcome, decision.by, decision.identity, found.planHash],
+      ["customer-approved", "approved", target.approver.user, "verified", request.planHash],
+    );
+    const { commandId } = invocation.spec;
+    const { state, result, completedAt } = await vendor.engineer.commands.get(
+      { params: { id: commandId }, query: { include: ["payload"] } },
+      signal,
+    );
+    const { from, to } = result as { readonly from?: number; readonly to?: number };
+    verify("the command's end", [state, from, to], ["SUCCEEDED", WORKLOAD.replicas, WORKLOAD.scaledTo]);
+    const text =
+      `has it on record: approved by ${decision.by} (verified) at ${time(decision.at)}, plan ${short(found.planHash)}, ` +
+      `${from} → ${to} replicas, done at ${time(completedAt)}`;
+    return { text, value: undefined };
+  });
+}
+
+/** Nothing that could act is left: no account, no binding. */
+export function operatorClosesDoor(scene: Scene, grant: AccessGrant, signal: AbortSignal): Promise<void> {
+  const { kube, clock } = scene.world;
+  return scene.narrator.step("operator", "closing the window", async () => {
+    await until(
+      clock,
+      { what: "end of the grant" },
+      async () => {
+        const found = await kube.get<AccessGrant>(
+          accessGrants,
+          { name: grant.metadata.name, namespace: GRANTS },
+          signal,
+        );
+        return found?.status?.state === "Completed" ? true : undefined;
+      },
+      signal,
+    );
+    const labelSelector = `${GRANT_UID_LABEL}=${grant.metadata.uid}`;
+    await until(
+      clock,
+      { what: "teardown of the grant's account and bindings" },
+      async () => {
+        const account = await kube.get(
+          resources.serviceAccounts,
+          { name: grantAccount(grant.metadata.uid), namespace: GRANTS },
+          signal,
+        );
+        if (account !== undefined) return undefined;
+        for await (const _ of kube.list(resources.roleBindings, { labelSelector }, signal)) return undefined;
+        return true;
+      },
+      signal,
+    );
+    return { text: "closes it: the plan is used up, the grant's account and its bindings are gone", value: undefined };
+  });
+}

@@ -1,0 +1,60 @@
+import type { InstallationNames } from "../../crds/group.ts";
+import type { Manifest } from "../../crds/manifests/manifest.ts";
+import { MARK } from "./named-cluster.ts";
+import type { Target } from "./target.ts";
+
+/** What the story is about. */
+export const WORKLOAD = { name: "web", replicas: 3, scaledTo: 5 } as const;
+
+/** What the customer has of their own: a workload, and their word on who may do what with it. */
+export function customersManifests(
+  { workloadNamespace: namespace, approver }: Target,
+  names: InstallationNames,
+): readonly Manifest[] {
+  const labels = { app: WORKLOAD.name };
+  return [
+    { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } },
+    { apiVersion: "v1", kind: "ConfigMap", metadata: { ...MARK } },
+    {
+      apiVersion: "apps/v1",
+      kind: "Deployment",
+      metadata: { name: WORKLOAD.name, namespace },
+      spec: {
+        replicas: WORKLOAD.replicas,
+        selector: { matchLabels: labels },
+        // On simulated nodes no image is ever fetched.
+        template: { metadata: { labels }, spec: { containers: [{ name: "web", image: "nginx:stable-alpine" }] } },
+      },
+    },
+    // Opens this namespace, and no other, to the operator.
+    roleBinding("sallyport-operator-target", namespace, "sallyport-operator-target", {
+      kind: "ServiceAccount",
+      name: names.operatorAccount,
+      namespace: names.systemNamespace,
+    }),
+    roleBinding("approvers", names.grantsNamespace, "sallyport-approver", {
+      apiGroup: "rbac.authorization.k8s.io",
+      kind: "User",
+      name: approver.user,
+    }),
+    {
+      apiVersion: "sallyport.dev/v1alpha1",
+      kind: "OperationPolicy",
+      metadata: { name: "house-rules", namespace: names.grantsNamespace },
+      spec: {
+        defaults: { "read-only": "auto", mutating: "manual", destructive: "manual" },
+        maxWindowMinutes: 120,
+      },
+    },
+  ];
+}
+
+function roleBinding(name: string, namespace: string, clusterRole: string, subject: object): Manifest {
+  return {
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind: "RoleBinding",
+    metadata: { name, namespace },
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: clusterRole },
+    subjects: [subject],
+  };
+}

@@ -1,0 +1,83 @@
+import { type AccessGrant, accessGrants } from "../../crds/access-grant.ts";
+import { StepFailed } from "./narrator.ts";
+import { GRANTS, type Scene } from "./scene.ts";
+import { until } from "./until.ts";
+
+/** What a person may answer. */
+export type Answer = "approved" | "denied";
+
+/**
+ * The only shape of line that `--approve` runs, split into the arguments it has: what the platform says is a text for a
+ * person, and is never given to a shell.
+ */
+const LINE =
+  /^kubectl patch (accessgrants\.sallyport\.dev) ([a-z0-9-]+) -n ([a-z0-9-]+) --type=merge -p '(\{[^']*\})'$/;
+
+export function argumentsOf(command: string): readonly string[] {
+  const [, resource = "", name = "", namespace = "", patch = ""] = LINE.exec(command) ?? [];
+  if (patch === "") throw new StepFailed(`The platform's line is not the one that was expected: ${command}`);
+  return ["patch", resource, name, "-n", namespace, "--type=merge", "-p", patch];
+}
+
+/** Shows the line, and types it as the approver if that was asked for. */
+export async function customerDecides(
+  scene: Scene,
+  command: string,
+  grant: AccessGrant,
+  approveForThem: boolean,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const args = argumentsOf(command);
+  const { approver } = scene.world.target;
+  scene.narrator.blank();
+  scene.narrator.text(
+    approveForThem
+      ? `The customer decides. ${approver.user} types (--approve does it with their credentials):`
+      : `Now the customer decides. Type this in another terminal, as ${approver.user} (see above):`,
+  );
+  scene.narrator.command(command);
+  return approveForThem ? typeIt(scene, args, signal) : waitForIt(scene, grant, signal);
+}
+
+function typeIt({ world, narrator }: Scene, args: readonly string[], signal: AbortSignal): Promise<Answer> {
+  const { target, clock } = world;
+  return narrator.step("approver", "approving", async () => {
+    await until(
+      clock,
+      { what: "admission policy in force", everyMs: 250 },
+      async () => {
+        const { code, stderr } = await target.kubectl(args, { kubeconfig: target.approver.kubeconfig }, signal);
+        if (code === 0) return true;
+        // For up to 3 s after their installation the policies are not loaded, and the API server refuses all decisions.
+        if (stderr.includes("ServiceUnavailable") || stderr.includes("not yet synced")) return undefined;
+        throw new StepFailed(`kubectl says: ${stderr.trim()}`);
+      },
+      signal,
+    );
+    return { text: `${target.approver.user} approves: the customer's door is open`, value: "approved" };
+  });
+}
+
+function waitForIt({ world, narrator }: Scene, { metadata }: AccessGrant, signal: AbortSignal): Promise<Answer> {
+  const { kube, clock } = world;
+  return narrator.step("approver", "the customer is asked", async () => {
+    const { spec } = await until(
+      clock,
+      { what: "decision", timeoutMs: Number.POSITIVE_INFINITY, everyMs: 200 },
+      async () => {
+        const grant = await kube.get<AccessGrant>(accessGrants, { name: metadata.name, namespace: GRANTS }, signal);
+        if (grant === undefined) throw new StepFailed("The grant was deleted.");
+        const { approvedForMinutes, deniedReason } = grant.spec;
+        return approvedForMinutes === undefined && deniedReason === undefined ? undefined : grant;
+      },
+      signal,
+    );
+    const who = spec.decidedBy ?? "somebody";
+    return spec.deniedReason === undefined
+      ? {
+          text: `${who} approves for ${spec.approvedForMinutes} minutes: the customer's door is open`,
+          value: "approved",
+        }
+      : { text: `${who} denies: ${spec.deniedReason}`, value: "denied" };
+  });
+}

@@ -1,0 +1,90 @@
+import { isAlive } from "../../../test/cluster/cache-entry.ts";
+import { ProgramsError } from "../../../test/cluster/go-build.ts";
+import { systemClock } from "../../kube/clock.ts";
+import { type Command, FriendlyError } from "../command.ts";
+import { Stopped } from "../stop-signals.ts";
+import { Narrator, StepFailed } from "./narrator.ts";
+import { DEV_HELP, type DevOptions, parseDevOptions } from "./options.ts";
+import { approverExport, farewell, panel } from "./panel.ts";
+import { openRunFolder } from "./run-folder.ts";
+import { playStory } from "./story.ts";
+import { startWorld, type World } from "./world.ts";
+
+export const devCommand: Command = {
+  name: "dev",
+  summary: "Starts everything on this machine and plays the story: what `npm start` does.",
+  help: async () => DEV_HELP,
+  async run(args, signal) {
+    const options = parseDevOptions(args);
+    const clock = systemClock;
+    const narrator = new Narrator(
+      {
+        write: (text) => void process.stdout.write(text),
+        isTerminal: process.stdout.isTTY && process.env.NO_COLOR === undefined,
+      },
+      clock,
+    );
+    const releaseFolder = await openRunFolder(options.folder, isAlive);
+    const stack = new AsyncDisposableStack();
+    stack.defer(releaseFolder);
+    try {
+      return await perform(options, narrator, stack, signal);
+    } catch (error) {
+      if (error instanceof ProgramsError) throw new FriendlyError(error.message, { cause: error });
+      throw error;
+    } finally {
+      const startedAt = clock.monotonicMs();
+      narrator.blank();
+      narrator.text("stopping …");
+      await stack.disposeAsync();
+      narrator.text(`stopped in ${((clock.monotonicMs() - startedAt) / 1000).toFixed(1)} s; nothing is left running`);
+    }
+  },
+};
+
+async function perform(
+  options: DevOptions,
+  narrator: Narrator,
+  stack: AsyncDisposableStack,
+  signal: AbortSignal,
+): Promise<number> {
+  narrator.heading("Sallyport: a gate with two doors");
+  const world = await startWorld(options, narrator, systemClock, stack, signal);
+  narrator.blank();
+  narrator.text(panel(world, process.cwd()));
+  narrator.command(approverExport(world));
+  narrator.heading("The story");
+  const verified = await played(world, options, narrator, AbortSignal.any([signal, world.broken]));
+  narrator.blank();
+  if (verified) narrator.text("Every step was verified, on the API server and on the platform.");
+  for (const line of world.target.removal ?? []) narrator.text(`To remove what was installed: ${line}`);
+  if (options.exit) return verified ? 0 : 1;
+  narrator.text(farewell(world, process.cwd()));
+  await stopped(signal, world.broken);
+  return verified ? 0 : 1;
+}
+
+/** True when each step was verified. A step that failed is not the end: there is a world to look at. */
+async function played(world: World, options: DevOptions, narrator: Narrator, signal: AbortSignal): Promise<boolean> {
+  try {
+    if ((await playStory({ world, narrator }, options.approve, signal)) === "approved") return true;
+    narrator.blank();
+    narrator.text("The customer said no, so nothing ran. Start again for the other end of the story.");
+    return false;
+  } catch (error) {
+    if (!(error instanceof StepFailed)) throw error;
+    narrator.blank();
+    narrator.text(`The story did not go as it should. The logs are in ${options.folder}/logs.`);
+    return false;
+  }
+}
+
+/** Until Ctrl-C, which is an answer here and not an interruption. @throws when something ended by itself */
+function stopped(signal: AbortSignal, broken: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const either = AbortSignal.any([signal, broken]);
+    const settle = (): void => (either.reason instanceof Stopped ? resolve() : reject(either.reason));
+    if (either.aborted) settle();
+    else either.addEventListener("abort", settle, { once: true });
+  });
+}

@@ -1,0 +1,65 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { startCluster } from "../../../test/cluster/cluster.ts";
+import type { Programs } from "../../../test/cluster/programs.ts";
+import type { Target } from "./target.ts";
+
+const NODES = 2;
+const APPROVER = { user: "robin@customer.example", groups: ["platform-team"] } as const;
+
+/** A day: the accounts of agent and operator need no renewal while somebody looks at a demonstration. */
+const TOKEN_SECONDS = 86_400;
+
+/** The API server's own record of who changed the workload and who decided: what the story is verified against. */
+const AUDIT_POLICY = {
+  apiVersion: "audit.k8s.io/v1",
+  kind: "Policy",
+  omitStages: ["RequestReceived"],
+  rules: [
+    {
+      level: "Metadata",
+      verbs: ["create", "update", "patch", "delete"],
+      resources: [
+        { group: "apps", resources: ["deployments", "deployments/scale"] },
+        { group: "sallyport.dev", resources: ["accessgrants"] },
+      ],
+    },
+    { level: "None" },
+  ],
+} as const;
+
+/** A control plane of our own, with simulated nodes, in `folder`. Gone when it stops. */
+export async function startOwnCluster(folder: string, programs: Programs, signal: AbortSignal): Promise<Target> {
+  const dir = join(folder, "cluster");
+  await mkdir(dir, { recursive: true });
+  const policy = join(dir, "audit-policy.json");
+  const auditLog = join(folder, "logs", "audit.log");
+  await writeFile(policy, JSON.stringify(AUDIT_POLICY));
+  const cluster = await startCluster(
+    {
+      dir,
+      programs,
+      controllers: true,
+      kwok: { nodes: NODES },
+      apiserverArgs: [`--audit-policy-file=${policy}`, `--audit-log-path=${auditLog}`, "--audit-log-mode=blocking"],
+    },
+    signal,
+  );
+  const { body } = await cluster.request({ path: "/version" }, signal);
+  const version = typeof body === "object" && body !== null && "gitVersion" in body ? String(body.gitVersion) : "";
+  return {
+    description: `${cluster.server}, Kubernetes ${version}, ${NODES} simulated nodes`,
+    server: cluster.server,
+    adminKubeconfig: cluster.adminKubeconfig,
+    approver: { user: APPROVER.user, kubeconfig: cluster.kubeconfigFor(APPROVER) },
+    workloadNamespace: "shop",
+    kubectlPath: programs.kubectl,
+    kubectl: (args, options, kubectlSignal) => cluster.kubectl(args, { ...options, signal: kubectlSignal }),
+    apply: (manifests, applySignal) => cluster.apply(manifests as readonly Record<string, unknown>[], applySignal),
+    serviceAccountKubeconfig: (namespace, name, tokenSignal) =>
+      cluster.kubeconfigForServiceAccount(namespace, name, TOKEN_SECONDS, tokenSignal),
+    auditLog,
+    programs: Object.values(cluster.programs),
+    stop: () => cluster.stop(),
+  };
+}

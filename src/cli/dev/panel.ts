@@ -1,0 +1,42 @@
+import { relative } from "node:path";
+import { WORKLOAD } from "./customer.ts";
+import type { World } from "./world.ts";
+
+/** Addresses, who is who, and the first thing to type. Fits a screen. */
+export function panel({ vendor, target, folder }: Pick<World, "vendor" | "target" | "folder">, cwd: string): string {
+  const near = (file: string) => relative(cwd, file) || ".";
+  return `Platform   ${vendor.url}
+           key of an engineer ${near(vendor.keyFiles.engineer)}, of an admin ${near(vendor.keyFiles.admin)}
+Cluster    ${target.description}
+           kubeconfig of its admin ${near(target.adminKubeconfig)}
+Workload   deployment ${WORKLOAD.name} in namespace ${target.workloadNamespace}
+Logs       ${near(folder)}/logs
+
+Who acts as whom
+  engineer   a workspace.member key          asks, over the platform's HTTP API
+  agent      sallyport-agent (token)         carries requests in and results out; may change nothing
+  approver   ${target.approver.user.padEnd(30)}  decides, with kubectl
+  operator   sallyport-operator (token)      acts, through an account made for one grant
+
+To be the approver, in another terminal:`;
+}
+
+/** What to export there. */
+export function approverExport({ target, folder }: Pick<World, "target" | "folder">): string {
+  return `export KUBECONFIG=${target.approver.kubeconfig} PATH=${folder}/bin:$PATH`;
+}
+
+/** What can be tried once the story is over. */
+export function farewell({ vendor, target }: Pick<World, "vendor" | "target">, cwd: string): string {
+  const key = relative(cwd, vendor.keyFiles.engineer);
+  return `It stays up until Ctrl-C. To look around, with the approver's KUBECONFIG:
+
+    kubectl get ag,opi,md,opp -n sallyport-grants
+    kubectl describe ag -n sallyport-grants
+    kubectl get pods -n ${target.workloadNamespace}
+
+and as the engineer:
+
+    curl -H "Authorization: Bearer $(cat ${key})" ${vendor.url}/v1/access-requests
+    curl -H "Authorization: Bearer $(cat ${key})" ${vendor.url}/v1/commands`;
+}

@@ -1,0 +1,40 @@
+import {
+  auditLogAgrees,
+  clusterShowsReplicas,
+  operatorClosesDoor,
+  operatorOpensWindow,
+  operatorRuns,
+  platformShowsResult,
+} from "./acting.ts";
+import {
+  agentBringsGrant,
+  engineerInvokesScale,
+  engineerListsPods,
+  engineerQueuesRequest,
+  engineerRaisesRequest,
+} from "./asking.ts";
+import { type Answer, customerDecides } from "./deciding.ts";
+import type { Scene } from "./scene.ts";
+
+/**
+ * The story that Sallyport exists for. Every step checks what it tells, on the platform and on the API server.
+ *
+ * @returns what the customer answered; after `denied` nothing ran, and the story is over.
+ * @throws StepFailed, which has been told already.
+ */
+export async function playStory(scene: Scene, approveForThem: boolean, signal: AbortSignal): Promise<Answer> {
+  await engineerInvokesScale(scene, signal);
+  const request = await engineerRaisesRequest(scene, signal);
+  await engineerQueuesRequest(scene, request, signal);
+  const { grant, command } = await agentBringsGrant(scene, request, signal);
+  await engineerListsPods(scene, signal);
+  const answer = await customerDecides(scene, command, grant, approveForThem, signal);
+  if (answer === "denied") return answer;
+  await operatorOpensWindow(scene, grant, signal);
+  const invocation = await operatorRuns(scene, grant, signal);
+  await clusterShowsReplicas(scene, signal);
+  await auditLogAgrees(scene, grant, signal);
+  await platformShowsResult(scene, request, invocation, signal);
+  await operatorClosesDoor(scene, grant, signal);
+  return answer;
+}

@@ -1,0 +1,112 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type Client, createClient } from "../../api-client/client.ts";
+import type { Clock } from "../../kube/clock.ts";
+import type { Logger } from "../../kube/log.ts";
+import { startPlatform } from "../../platform/server.ts";
+
+/** The vendor's side: the platform, on PGlite in a folder, with everything that the story needs to be there. */
+export interface Vendor {
+  readonly url: string;
+  readonly workspace: string;
+  readonly project: string;
+  readonly deploymentId: string;
+  readonly managerId: string;
+  /** As an engineer of the vendor: workspace.member. */
+  readonly engineer: Client;
+  readonly keyFiles: { readonly engineer: string; readonly admin: string; readonly runtime: string };
+  stop(): Promise<void>;
+}
+
+const WORKSPACE = "acme";
+const PROJECT = "storefront";
+
+export async function startVendor(
+  folder: string,
+  port: number,
+  clock: Clock,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<Vendor> {
+  const platform = await startPlatform({
+    database: { pglite: join(folder, "platform") },
+    host: "127.0.0.1",
+    port,
+    clock,
+    log,
+  });
+  const clients: Client[] = [];
+  const stop = async (): Promise<void> => {
+    await Promise.all(clients.map((client) => client.close()));
+    await platform.close();
+  };
+  try {
+    const { bootstrap, url } = platform;
+    const { id: workspaceId } = await bootstrap.workspace(WORKSPACE);
+    const scope = { type: "workspace" } as const;
+    const keys = {
+      admin: await bootstrap.key({ workspaceId, role: "workspace.admin", scope, description: "admin" }),
+      engineer: await bootstrap.key({ workspaceId, role: "workspace.member", scope, description: "engineer" }),
+      runtime: await bootstrap.manager({ workspaceId, name: "customer-one", targets: ["kubernetes"] }),
+    };
+    const keyFiles = await writeKeys(folder, {
+      admin: keys.admin.key,
+      engineer: keys.engineer.key,
+      runtime: keys.runtime.key,
+    });
+    const [admin, engineer] = [keys.admin, keys.engineer].map(({ key: credential }) => {
+      const client = createClient({ baseUrl: url, credential, userAgent: "sallyport-dev" });
+      clients.push(client);
+      return client;
+    }) as [Client, Client];
+    const project = await admin.projects.create({ body: { name: PROJECT } }, signal);
+    const group = await admin.deploymentGroups.create({ body: { name: "customer-one", project: project.id } }, signal);
+    const { deployment } = await admin.deployments.create(
+      {
+        body: {
+          name: "customer-one",
+          platform: "kubernetes",
+          project: project.id,
+          deploymentGroupId: group.id,
+          managerId: keys.runtime.id,
+          operatorPermission: "manage",
+        },
+      },
+      signal,
+    );
+    // The vendor's own half of the policy: what the platform hands out without asking. The customer's half is in the cluster.
+    await admin.operations.putPolicy(
+      { query: { project: project.id }, body: { rules: [{ pattern: "kubernetes/get-pods", decision: "auto" }] } },
+      signal,
+    );
+    return {
+      url,
+      workspace: WORKSPACE,
+      project: project.id,
+      deploymentId: deployment.id,
+      managerId: keys.runtime.id,
+      engineer,
+      keyFiles,
+      stop,
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** Readable by this user only. The agent's key lies in a folder of its own, as a mounted Secret would. */
+async function writeKeys(
+  folder: string,
+  keys: { readonly admin: string; readonly engineer: string; readonly runtime: string },
+): Promise<Vendor["keyFiles"]> {
+  const files = {
+    admin: join(folder, "admin.key"),
+    engineer: join(folder, "engineer.key"),
+    runtime: join(folder, "runtime-key", "key"),
+  };
+  await mkdir(join(folder, "runtime-key"), { recursive: true, mode: 0o700 });
+  for (const name of ["admin", "engineer", "runtime"] as const)
+    await writeFile(files[name], keys[name], { mode: 0o600 });
+  return files;
+}

@@ -1,0 +1,231 @@
+import { mkdir, symlink } from "node:fs/promises";
+import { join } from "node:path";
+import pino from "pino";
+import { freePort } from "../../../test/cluster/ports.ts";
+import { Program } from "../../../test/cluster/program.ts";
+import { findPrograms, type Programs } from "../../../test/cluster/programs.ts";
+import { Watchdog } from "../../../test/cluster/watchdog.ts";
+import { DEFAULT_NAMES, objectName } from "../../crds/group.ts";
+import { managedDeployments } from "../../crds/managed-deployment.ts";
+import { installation } from "../../crds/manifests/installation.ts";
+import { Client as KubeClient } from "../../kube/client.ts";
+import type { Clock } from "../../kube/clock.ts";
+import { connect } from "../../kube/connection.ts";
+import { FriendlyError } from "../command.ts";
+import { customersManifests, WORKLOAD } from "./customer.ts";
+import { useNamedCluster } from "./named-cluster.ts";
+import type { Narrator } from "./narrator.ts";
+import type { DevOptions } from "./options.ts";
+import { startOwnCluster } from "./own-cluster.ts";
+import type { Target } from "./target.ts";
+import { until } from "./until.ts";
+import { startVendor, type Vendor } from "./vendor.ts";
+
+/** Everything that `npm start` runs, both sides of the gate. */
+export interface World {
+  readonly vendor: Vendor;
+  readonly target: Target;
+  /** Reads the customer's API server as its admin: the story's witness, not one of its actors. */
+  readonly kube: KubeClient;
+  readonly clock: Clock;
+  readonly folder: string;
+  /** Aborts, with the reason, when something that must run ends by itself. */
+  readonly broken: AbortSignal;
+}
+
+/** Agent and operator finish what they are doing; long before the 10 s after which everything is ended. */
+const CHILD_GRACE_MS = 5_000;
+
+const MAIN = join(import.meta.dirname, "..", "main.ts");
+
+/**
+ * Starts all of it, telling each part as it is there. Whatever was started is on `stack` at once, so that a stop in the
+ * middle leaves nothing.
+ */
+export async function startWorld(
+  options: DevOptions,
+  narrator: Narrator,
+  clock: Clock,
+  stack: AsyncDisposableStack,
+  signal: AbortSignal,
+): Promise<World> {
+  const { folder } = options;
+  const ownCluster = options.kubeconfig === undefined;
+  const programs = await findPrograms(
+    { controllers: ownCluster, kwok: ownCluster, say: (line) => narrator.progress(line) },
+    signal,
+  );
+  await linkKubectl(folder, programs);
+  const [vendor, target] = await bothOrNone(
+    narrator.step("platform", "starting on an embedded database", async () => {
+      const log = pino({ level: "info" }, pino.destination({ dest: join(folder, "logs", "platform.log"), sync: true }));
+      const value = await startVendor(folder, 0, clock, log, signal);
+      stack.defer(() => value.stop());
+      return { text: `serves ${value.url}, with a workspace, a project, a deployment and a manager`, value };
+    }),
+    narrator.step("cluster", "starting a control plane", async () => {
+      const value =
+        options.kubeconfig === undefined
+          ? await startOwnCluster(folder, programs, signal)
+          : await useNamedCluster(folder, options.kubeconfig, programs.kubectl, signal);
+      stack.defer(() => value.stop());
+      return { text: value.description, value };
+    }),
+  );
+  const connection = await connect({
+    kubeconfig: target.adminKubeconfig,
+    userAgent: "sallyport-dev",
+    // A proxy of this machine does not know our own cluster's loopback.
+    ...(ownCluster && { environment: {} }),
+  });
+  stack.defer(() => connection.close());
+  const kube = new KubeClient(connection, { clock });
+  await install(target, kube, narrator, clock, signal);
+  const broken = new AbortController();
+  const children = await startChildren(folder, vendor, target, stack);
+  for (const program of [...children, ...target.programs]) reportEnd(program, broken, stack);
+  const world: World = { vendor, target, kube, clock, folder, broken: broken.signal };
+  await connected(world, children, narrator, AbortSignal.any([signal, broken.signal]));
+  return world;
+}
+
+async function install(
+  target: Target,
+  kube: KubeClient,
+  narrator: Narrator,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<void> {
+  await narrator.step("cluster", "installing Sallyport and a workload", async () => {
+    const { crds, rbac, policies } = installation();
+    await target.apply([...crds, ...rbac], signal);
+    await target.apply(policies, signal);
+    await target.apply(customersManifests(target, DEFAULT_NAMES), signal);
+    await until(
+      clock,
+      { what: `ready workload of ${WORKLOAD.replicas} pods`, timeoutMs: 120_000 },
+      async () => ((await readyReplicas(kube, target, signal)) === WORKLOAD.replicas ? true : undefined),
+      signal,
+    );
+    const text =
+      `has ${crds.length} new kinds, ${policies.length / 2} admission policies, the roles, and deployment ` +
+      `${WORKLOAD.name} in ${target.workloadNamespace} with ${WORKLOAD.replicas} ready pods`;
+    return { text, value: undefined };
+  });
+}
+
+export async function readyReplicas(kube: KubeClient, target: Target, signal: AbortSignal): Promise<number> {
+  const path = `/apis/apps/v1/namespaces/${target.workloadNamespace}/deployments/${WORKLOAD.name}`;
+  const { status } = (await kube.rawGet(path, signal)) as { readonly status?: { readonly readyReplicas?: number } };
+  return status?.readyReplicas ?? 0;
+}
+
+/** Each a process of its own with an environment that holds its own credentials and no others. */
+async function startChildren(
+  folder: string,
+  vendor: Vendor,
+  target: Target,
+  stack: AsyncDisposableStack,
+): Promise<readonly Program[]> {
+  const watchdog = new Watchdog();
+  const { systemNamespace, agentAccount, operatorAccount } = DEFAULT_NAMES;
+  const never = new AbortController().signal;
+  const make = async (name: string, account: string, own: Readonly<Record<string, string>>): Promise<Program> => {
+    const port = await freePort();
+    return new Program({
+      name,
+      path: process.execPath,
+      args: [MAIN, name],
+      logFile: join(folder, "logs", `${name}.log`),
+      watchdog,
+      env: {
+        PATH: process.env.PATH ?? "",
+        SALLYPORT_KUBECONFIG: await target.serviceAccountKubeconfig(systemNamespace, account, never),
+        SALLYPORT_HEALTH_HOST: "127.0.0.1",
+        SALLYPORT_HEALTH_PORT: String(port),
+        SALLYPORT_LOG_FORMAT: "json",
+        ...own,
+      },
+      isReady: (signal) => isReady(port, signal),
+    });
+  };
+  const children = [
+    await make("agent", agentAccount, {
+      SALLYPORT_PLATFORM_URL: vendor.url,
+      SALLYPORT_RUNTIME_KEY_FILE: vendor.keyFiles.runtime,
+      SALLYPORT_NAMESPACES: target.workloadNamespace,
+    }),
+    await make("operator", operatorAccount, {}),
+  ];
+  stack.defer(async () => {
+    await Promise.all(children.map((child) => child.stop(CHILD_GRACE_MS)));
+    watchdog.done();
+  });
+  for (const child of children) child.spawn();
+  return children;
+}
+
+async function isReady(port: number, signal: AbortSignal): Promise<boolean> {
+  try {
+    const answer = await fetch(`http://127.0.0.1:${port}/readyz`, {
+      signal: AbortSignal.any([signal, AbortSignal.timeout(2_000)]),
+    });
+    return answer.ok;
+  } catch {
+    return false; // Not listening yet.
+  }
+}
+
+/** Waits until the two sides know of each other. */
+async function connected(
+  world: World,
+  [agent, operator]: readonly Program[],
+  narrator: Narrator,
+  signal: AbortSignal,
+): Promise<void> {
+  const { vendor, kube, clock } = world;
+  await Promise.all([
+    narrator.step("operator", "starting", async () => {
+      await operator?.whenReady(signal);
+      return { text: "watches for grants and invocations; knows nothing of a platform", value: undefined };
+    }),
+    narrator.step("agent", "starting and finding the platform", async () => {
+      await agent?.whenReady(signal);
+      const key = { name: objectName(vendor.deploymentId), namespace: DEFAULT_NAMES.grantsNamespace };
+      await until(
+        clock,
+        { what: "agent that serves the deployment", timeoutMs: 60_000 },
+        async () => {
+          const { status } = await vendor.engineer.managers.get({ params: { id: vendor.managerId } }, signal);
+          return status === "healthy" ? await kube.get(managedDeployments, key, signal) : undefined;
+        },
+        signal,
+      );
+      return {
+        text: `is connected to the platform and serves the deployment in ${world.target.workloadNamespace}`,
+        value: undefined,
+      };
+    }),
+  ]);
+}
+
+function reportEnd(program: Program, broken: AbortController, stack: AsyncDisposableStack): void {
+  void program.whenExited().then(() => {
+    if (stack.disposed) return;
+    broken.abort(
+      new FriendlyError(`${program.name} ended by itself; the end of ${program.logFile}:\n${program.logTail()}`),
+    );
+  });
+}
+
+/** For people without a kubectl that fits: the panel puts this folder on their PATH. */
+async function linkKubectl(folder: string, programs: Programs): Promise<void> {
+  await mkdir(join(folder, "bin"), { recursive: true });
+  await symlink(programs.kubectl, join(folder, "bin", "kubectl"));
+}
+
+/** Waits for both even if one fails, so that nothing is still starting when the clean-up begins. */
+async function bothOrNone<A, B>(a: Promise<A>, b: Promise<B>): Promise<[A, B]> {
+  await Promise.allSettled([a, b]);
+  return [await a, await b];
+}

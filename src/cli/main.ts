@@ -1,0 +1,42 @@
+import { devCommand } from "./dev/dev-command.ts";
+import { runCli } from "./run-cli.ts";
+import { serviceCommand } from "./service-command.ts";
+import { stopSignals } from "./stop-signals.ts";
+import { versionCommand } from "./version-command.ts";
+
+const COMMANDS = [
+  devCommand,
+  serviceCommand({
+    name: "platform",
+    summary: "Serves the Management API (the vendor's side).",
+    about: "Serves the Management API, on an embedded database in a folder or on PostgreSQL.",
+    load: async () => (await import("./platform-service.ts")).platformService,
+  }),
+  serviceCommand({
+    name: "agent",
+    summary: "Carries requests from the platform into a cluster, and results back.",
+    about:
+      "Runs in the customer's cluster. Opens connections to the platform, never accepts any; creates our custom resources, changes nothing else.",
+    load: async () => (await import("./agent-service.ts")).agentService,
+  }),
+  serviceCommand({
+    name: "operator",
+    summary: "Runs what the customer approved, in the customer's cluster.",
+    about:
+      "Runs in the customer's cluster and talks only to its API server. Executes what a grant allows, with an account made for that grant.",
+    load: async () => (await import("./operator-service.ts")).operatorService,
+  }),
+  versionCommand,
+];
+
+const say = (why: string) => void process.stderr.write(`sallyport: ${why}\n`);
+const stop = stopSignals(say);
+// A reader that went away (`| head`) is a request to stop, not a crash.
+process.stdout.on("error", () => process.kill(process.pid, "SIGTERM"));
+process.exitCode = await runCli(
+  COMMANDS,
+  process.argv.slice(2),
+  { out: (text) => void process.stdout.write(text), error: (text) => void process.stderr.write(text) },
+  stop.signal,
+);
+stop.release();

@@ -1,0 +1,62 @@
+import { type Command, FriendlyError, UsageError } from "./command.ts";
+import { Stopped } from "./stop-signals.ts";
+
+export interface Streams {
+  out(text: string): void;
+  error(text: string): void;
+}
+
+/** Finds the command, runs it, and turns what went wrong into words and an exit code: 1 failed, 2 wrongly called. */
+export async function runCli(
+  commands: readonly Command[],
+  argv: readonly string[],
+  streams: Streams,
+  signal: AbortSignal,
+): Promise<number> {
+  const [name, ...args] = argv;
+  if (name === undefined || name === "help" || name === "--help" || name === "-h") {
+    streams.out(overview(commands));
+    return name === undefined ? 2 : 0;
+  }
+  const command = commands.find((candidate) => candidate.name === (name === "--version" ? "version" : name));
+  if (command === undefined) {
+    streams.error(
+      `sallyport: there is no command ${name}; there are ${commands.map((known) => known.name).join(", ")}\n`,
+    );
+    return 2;
+  }
+  try {
+    if (args.includes("--help") || args.includes("-h")) {
+      streams.out(await command.help());
+      return 0;
+    }
+    return await command.run(args, signal);
+  } catch (error) {
+    if (error instanceof Stopped) return error.by === "SIGINT" ? 130 : 143;
+    if (error instanceof UsageError) {
+      streams.error(`sallyport ${name}: ${error.message}\n`);
+      return 2;
+    }
+    streams.error(`sallyport ${name}: ${error instanceof FriendlyError ? error.message : detail(error)}\n`);
+    return 1;
+  }
+}
+
+function overview(commands: readonly Command[]): string {
+  const width = Math.max(...commands.map(({ name }) => name.length));
+  return `usage: sallyport COMMAND [options]
+
+A gate with two doors: a vendor asks for an action in a customer's Kubernetes cluster, the customer decides with kubectl.
+
+${commands.map(({ name, summary }) => `  ${name.padEnd(width)}   ${summary}`).join("\n")}
+
+sallyport COMMAND --help says more.
+`;
+}
+
+/** A configuration error is for people and has no use for a stack; a bug has. Both keep what caused them. */
+function detail(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error.message.startsWith("bad configuration")) return error.message;
+  return error.stack ?? error.message;
+}

@@ -1,0 +1,51 @@
+/** How long an orderly stop may take before the process ends anyway. Kubernetes' default grace is 30 s. */
+export const STOP_LIMIT_MS = 10_000;
+
+export interface StopSignals {
+  /** Aborts at the first SIGINT, SIGTERM or SIGHUP; the reason is a {@link Stopped}. */
+  readonly signal: AbortSignal;
+  /** Stops listening. */
+  release(): void;
+}
+
+/** Why everything stops: somebody asked. */
+export class Stopped extends Error {
+  override readonly name = "Stopped";
+  readonly by: NodeJS.Signals;
+
+  constructor(by: NodeJS.Signals) {
+    super(`stopped by ${by}`);
+    this.by = by;
+  }
+}
+
+/**
+ * The first signal asks for an orderly stop, the second one ends the process at once, and so does time.
+ *
+ * @param onOverdue told which of the two happened, just before the exit
+ */
+export function stopSignals(onOverdue: (why: string) => void): StopSignals {
+  const controller = new AbortController();
+  let deadline: NodeJS.Timeout | undefined;
+  const stop = (name: NodeJS.Signals): void => {
+    if (controller.signal.aborted) {
+      onOverdue("asked twice: not waiting for the rest");
+      process.exit(130);
+    }
+    controller.abort(new Stopped(name));
+    deadline = setTimeout(() => {
+      onOverdue(`not stopped after ${STOP_LIMIT_MS / 1000} s: ending anyway`);
+      process.exit(1);
+    }, STOP_LIMIT_MS);
+    deadline.unref();
+  };
+  const names = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+  for (const name of names) process.on(name, stop);
+  return {
+    signal: controller.signal,
+    release() {
+      clearTimeout(deadline);
+      for (const name of names) process.removeListener(name, stop);
+    },
+  };
+}
