@@ -74,7 +74,7 @@ export class Access {
   /** RoleBindings of ours in `namespace`. None where we may not look: there we could not have made any. */
   async bindings(namespace: string, labelSelector: string, signal: AbortSignal): Promise<readonly KubeObject[]> {
     try {
-      return await Array.fromAsync(this.#client.list(resources.roleBindings, { namespace, labelSelector }, signal));
+      return await collected(this.#client.list(resources.roleBindings, { namespace, labelSelector }, signal));
     } catch (error) {
       if (error instanceof ApiError && (error.isForbidden || error.isNotFound)) return [];
       throw error;
@@ -84,7 +84,7 @@ export class Access {
   /** Accounts of all grants and automatic invocations. */
   accounts(signal: AbortSignal): Promise<readonly KubeObject[]> {
     const options = { namespace: this.#grantsNamespace, labelSelector: GRANT_UID_LABEL };
-    return Array.fromAsync(this.#client.list(resources.serviceAccounts, options, signal));
+    return collected(this.#client.list(resources.serviceAccounts, options, signal));
   }
 
   async #ensureAccount({ kind, name, uid }: AccessOwner, signal: AbortSignal): Promise<void> {
@@ -129,6 +129,12 @@ export class Access {
 /** One binding an invocation: its end never takes another command's rights away. */
 function bindingName({ owner, invocationUid }: AccessRequest): string {
   return `${grantAccount(owner.uid)}-${invocationUid.replaceAll("-", "").slice(0, 12)}`;
+}
+
+async function collected(objects: AsyncIterable<KubeObject>): Promise<readonly KubeObject[]> {
+  const all: KubeObject[] = [];
+  for await (const object of objects) all.push(object);
+  return all;
 }
 
 async function tolerateExisting(created: Promise<unknown>): Promise<void> {

@@ -47,15 +47,20 @@ export interface ClaimableLine {
   readonly claimed: boolean;
 }
 
+export interface GrantedLine extends ClaimableLine {
+  readonly grantUid: string;
+  /** The window's end: what runs is stopped then. */
+  readonly until: Date;
+}
+
 export type Verdict =
   | {
       readonly do: "run";
       readonly reason: "GrantMatched" | "PolicyAuto";
       readonly operation: Operation;
       readonly bound: BoundOperation;
-      readonly line?: ClaimableLine;
-      /** The window's end: what runs is stopped then. */
-      readonly until?: Date;
+      /** Absent when the policy alone lets it run. */
+      readonly granted?: GrantedLine;
     }
   | { readonly do: "wait"; readonly message: string; readonly againMs?: number }
   | { readonly do: "expire"; readonly message: string }
@@ -131,7 +136,8 @@ function withGrant(input: GateInput, command: string, fixed: Fixed): Verdict {
   if (now >= window.until) return refuse("GrantClosed", `the window ended at ${window.until.toISOString()}`);
   const line = lineFor(invocation, grant, command);
   if ("do" in line) return line;
-  return { do: "run", reason: "GrantMatched", line, until: window.until, ...fixed };
+  const granted = { ...line, grantUid: grant.metadata.uid, until: window.until };
+  return { do: "run", reason: "GrantMatched", granted, ...fixed };
 }
 
 /** From people's words first, then from a final state that we reported ourselves. */

@@ -1,0 +1,83 @@
+import { isDeepStrictEqual } from "node:util";
+import type { Client } from "../kube/client.ts";
+import { type Clock, sleep } from "../kube/clock.ts";
+import type { Logger } from "../kube/log.ts";
+import type { Enforcement } from "./enforcement.ts";
+import { readEnforcement } from "./enforcement.ts";
+import type { OperatorMetrics } from "./metrics.ts";
+
+export interface AdmissionWatchOptions {
+  readonly client: Pick<Client, "get" | "rawGet">;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Pick<OperatorMetrics, "policies">;
+  /** Between two looks. A policy that goes is noticed that late: the operator may only get policies, not watch them. */
+  readonly everyMs: number;
+}
+
+const RETRY_MS = 1_000;
+
+/** Keeps an eye on the admission policies, by name, from the start of the process to its end. */
+export class AdmissionWatch {
+  readonly name = "admission policies";
+  readonly #options: AdmissionWatchOptions;
+  readonly #first = Promise.withResolvers<void>();
+  readonly #listeners = new Set<() => void>();
+  #current: Enforcement | undefined;
+
+  constructor(options: AdmissionWatchOptions) {
+    this.#options = options;
+  }
+
+  /** Of the last look. @throws Error before the first: wait for {@link whenSynced}. */
+  get current(): Enforcement {
+    if (this.#current === undefined) throw new Error("the admission policies have not been looked at yet");
+    return this.#current;
+  }
+
+  onChange(listener: () => void): void {
+    this.#listeners.add(listener);
+  }
+
+  async whenSynced(signal: AbortSignal): Promise<void> {
+    const aborted = Promise.withResolvers<never>();
+    const onAbort = (): void => aborted.reject(signal.reason);
+    signal.addEventListener("abort", onAbort, { once: true });
+    if (signal.aborted) onAbort();
+    try {
+      await Promise.race([this.#first.promise, aborted.promise]);
+    } finally {
+      signal.removeEventListener("abort", onAbort);
+    }
+  }
+
+  /** Looks again and again until `signal` aborts; a look that fails leaves the last one standing. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, everyMs, log } = this.#options;
+    let failing = false;
+    while (!signal.aborted) {
+      try {
+        await this.look(signal);
+        failing = false;
+      } catch (error) {
+        if (signal.aborted) return;
+        log[failing ? "debug" : "warn"]({ err: error }, "admission policies not read");
+        failing = true;
+      }
+      await sleep(clock, failing ? RETRY_MS : everyMs, signal).catch(() => undefined);
+    }
+  }
+
+  async look(signal: AbortSignal): Promise<void> {
+    const { client, log, metrics } = this.#options;
+    const { enforcement, presence } = await readEnforcement(client, signal);
+    metrics.policies(presence);
+    const before = this.#current;
+    this.#current = enforcement;
+    this.#first.resolve();
+    if (isDeepStrictEqual(before, enforcement)) return;
+    if (enforcement.kind === "none") log.warn({ missing: enforcement.missing }, "admission policies are missing");
+    else log.info({ kind: enforcement.kind, since: enforcement.since }, "admission policies are in force");
+    for (const listener of this.#listeners) listener();
+  }
+}

@@ -1,0 +1,130 @@
+import { type AccessGrant, accessGrants } from "../crds/access-grant.ts";
+import { objectName } from "../crds/group.ts";
+import type { KindResource } from "../crds/kind.ts";
+import { type ManagedDeployment, managedDeployments } from "../crds/managed-deployment.ts";
+import { type OperationInvocation, operationInvocations } from "../crds/operation-invocation.ts";
+import { type OperationPolicy, operationPolicies } from "../crds/operation-policy.ts";
+import type { Client } from "../kube/client.ts";
+import type { Clock } from "../kube/clock.ts";
+import { Informer } from "../kube/informer.ts";
+import type { Logger } from "../kube/log.ts";
+import type { KubeMetrics } from "../kube/metrics.ts";
+import { jsonProjection } from "../kube/projection.ts";
+import { keyOf } from "../kube/resource.ts";
+import type { Cached } from "../kube/store.ts";
+import { namespacesOf } from "./grant-reconciler.ts";
+import type { GateWorld } from "./invocation-reconciler.ts";
+import { type CustomerPolicy, mergePolicies } from "./policy.ts";
+
+export interface CacheOptions {
+  readonly client: Client;
+  readonly namespace: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Pick<KubeMetrics, "watch">;
+}
+
+const BY_GRANT = "grant";
+
+/** What the operator knows: four kinds of one namespace, and the questions that the reconcilers ask of them. */
+export class Caches {
+  readonly grants: Informer<AccessGrant>;
+  readonly invocations: Informer<OperationInvocation>;
+  readonly policies: Informer<OperationPolicy>;
+  readonly deployments: Informer<ManagedDeployment>;
+  readonly #client: Client;
+  readonly #namespace: string;
+
+  constructor(options: CacheOptions) {
+    const { client, namespace, clock, log, metrics } = options;
+    const common = { client, namespace, clock, log, metrics: metrics.watch };
+    const informer = <T extends Cached>(resource: KindResource): Informer<T> =>
+      new Informer<T>({ ...common, resource, projection: jsonProjection<T>() });
+    this.#client = client;
+    this.#namespace = namespace;
+    this.grants = informer(accessGrants);
+    this.policies = informer(operationPolicies);
+    this.deployments = informer(managedDeployments);
+    this.invocations = new Informer<OperationInvocation>({
+      ...common,
+      resource: operationInvocations,
+      projection: jsonProjection(),
+      indexes: { [BY_GRANT]: ({ spec }) => (spec.grantName === undefined ? [] : [spec.grantName]) },
+    });
+  }
+
+  get policy(): CustomerPolicy {
+    return mergePolicies(this.policies.store.list());
+  }
+
+  grantNamed(name: string): AccessGrant | undefined {
+    return this.grants.store.get(this.#key(name));
+  }
+
+  invocationOf(commandId: string): OperationInvocation | undefined {
+    return this.invocations.store.get(this.#key(objectName(commandId)));
+  }
+
+  /** Keys of the invocations that name this grant: what waits for its window wakes up with it. */
+  invocationKeysUnder({ metadata }: AccessGrant): readonly string[] {
+    return this.invocations.store.byIndex(BY_GRANT, metadata.name).map(keyOf);
+  }
+
+  /** The grant whose line this invocation may have claimed. */
+  grantKeysOver({ spec }: OperationInvocation): readonly string[] {
+    return spec.grantName === undefined ? [] : [this.#key(spec.grantName)];
+  }
+
+  openGrantKeys(): readonly string[] {
+    const open = this.grants.store.list().filter(({ status }) => {
+      const state = status?.state ?? "Pending";
+      return state === "Pending" || state === "Approved";
+    });
+    return open.map(keyOf);
+  }
+
+  /** Whether this very grant is there, neither revoked nor being deleted. */
+  grantStands(name: string, uid: string): boolean {
+    const grant = this.grantNamed(name);
+    if (grant === undefined || grant.metadata.uid !== uid) return false;
+    return grant.spec.revokedReason === undefined && grant.metadata.deletionTimestamp === undefined;
+  }
+
+  world({ spec }: OperationInvocation): GateWorld {
+    return {
+      grant: spec.grantName === undefined ? undefined : this.grantNamed(spec.grantName),
+      policies: this.policies.store.list(),
+      deployments: this.deployments.store.list(),
+    };
+  }
+
+  /** The same, from the API server. */
+  async liveWorld({ spec }: OperationInvocation, signal: AbortSignal): Promise<GateWorld> {
+    const [grant, policies, deployments] = await Promise.all([
+      spec.grantName === undefined
+        ? undefined
+        : this.#client.get<AccessGrant>(accessGrants, { namespace: this.#namespace, name: spec.grantName }, signal),
+      this.#all<OperationPolicy>(operationPolicies, signal),
+      this.#all<ManagedDeployment>(managedDeployments, signal),
+    ]);
+    return { grant, policies, deployments };
+  }
+
+  /** Everywhere that access may have been given. */
+  namespaces(): readonly string[] {
+    const served = this.deployments.store.list().flatMap(({ spec }) => spec.namespaces);
+    const planned = this.grants.store.list().flatMap(namespacesOf);
+    return [...new Set([...served, ...planned])].sort();
+  }
+
+  async #all<T extends OperationPolicy | ManagedDeployment>(resource: KindResource, signal: AbortSignal): Promise<T[]> {
+    const found: T[] = [];
+    for await (const object of this.#client.list<T>(resource, { namespace: this.#namespace }, signal))
+      found.push(object);
+    return found;
+  }
+
+  #key(name: string): string {
+    return `${this.#namespace}/${name}`;
+  }
+}

@@ -1,0 +1,155 @@
+import { accessGrants } from "../crds/access-grant.ts";
+import { type OperationInvocation, operationInvocations } from "../crds/operation-invocation.ts";
+import type { Client } from "../kube/client.ts";
+import type { Clock } from "../kube/clock.ts";
+import { Controller } from "../kube/controller.ts";
+import type { Logger } from "../kube/log.ts";
+import type { Runnable } from "../kube/manager.ts";
+import type { KubeMetrics } from "../kube/metrics.ts";
+import { type Source, watches } from "../kube/sources.ts";
+import { Access } from "./access.ts";
+import type { AdmissionWatch } from "./admission-watch.ts";
+import type { Caches } from "./caches.ts";
+import type { OperatorConfig } from "./config.ts";
+import { type GrantPorts, reconcileGrant } from "./grant-reconciler.ts";
+import { type InvocationPorts, reconcileInvocation } from "./invocation-reconciler.ts";
+import type { OperatorMetrics } from "./metrics.ts";
+import type { News } from "./news.ts";
+import { OperationRunner, type RunnerPorts } from "./operation-runner.ts";
+import { redactText } from "./redact.ts";
+import { RunningOperations } from "./running-operations.ts";
+import { writeStatus } from "./status-writer.ts";
+import { Sweeper } from "./sweep.ts";
+
+/** What the parts of the operator share. */
+export interface OperatorParts {
+  readonly client: Client;
+  readonly caches: Caches;
+  readonly admission: AdmissionWatch;
+  readonly metrics: OperatorMetrics;
+  readonly kube: KubeMetrics;
+  readonly news: News;
+  readonly fence: () => void;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly config: OperatorConfig;
+}
+
+/** A conflict or a blip is retried soon, a broken API server not hotter than every half minute. */
+const BACKOFF = { baseMs: 10, maxMs: 30_000 };
+
+/** Everything that only the leader does. */
+export function operatorControllers(parts: OperatorParts): readonly Runnable[] {
+  const { client, caches, metrics, fence, clock, log, config } = parts;
+  const access = new Access(client, config.grantsNamespace);
+  const running = new RunningOperations();
+  const sweeper = new Sweeper(
+    {
+      client,
+      access,
+      fence,
+      clock,
+      log,
+      metrics,
+      grants: () => caches.grants.store.values(),
+      invocations: () => caches.invocations.store.values(),
+      namespaces: () => caches.namespaces(),
+    },
+    config.sweepIntervalMs,
+  );
+  // A grant that is gone has no reconcile that could find its uid: what runs under it is told here.
+  caches.grants.onChange((change) => {
+    const gone = change.type === "deleted" ? change.object : change.type === "updated" ? change.previous : undefined;
+    if (gone === undefined || (change.type === "updated" && change.object.metadata.uid === gone.metadata.uid)) return;
+    running.stop(gone.metadata.uid, "revoked");
+    sweeper.soon();
+  });
+  return [grantController(parts, access, running), invocationController(parts, access, running), sweeper];
+}
+
+function grantController(parts: OperatorParts, access: Access, running: RunningOperations): Controller {
+  const { client, caches, admission, metrics, news, fence, clock } = parts;
+  const ports: GrantPorts = {
+    clock,
+    fence,
+    grant: (key) => caches.grants.store.get(key),
+    invocation: (commandId) => caches.invocationOf(commandId),
+    policy: () => caches.policy,
+    enforcement: () => admission.current,
+    writeStatus: (grant, status, signal) => writeStatus(client, accessGrants, grant, status, signal),
+    access,
+    running,
+    metrics,
+    news,
+  };
+  return controller("accessgrant", parts, (key, context) => reconcileGrant(key, ports, context), [
+    watches(caches.grants),
+    watches(caches.invocations, (invocation) => caches.grantKeysOver(invocation)),
+    watches(caches.policies, () => caches.openGrantKeys()),
+    admissionSource(admission, () => caches.openGrantKeys()),
+  ]);
+}
+
+function invocationController(parts: OperatorParts, access: Access, running: RunningOperations): Controller {
+  const { client, caches, metrics, news, fence, clock, log, config } = parts;
+  const writeInvocation: InvocationPorts["writeInvocation"] = (invocation, status, signal) =>
+    writeStatus(client, operationInvocations, invocation, status, signal);
+  const liveInvocation: InvocationPorts["liveInvocation"] = ({ metadata }, signal) =>
+    client.get<OperationInvocation>(operationInvocations, metadata, signal);
+  const runnerPorts: RunnerPorts = {
+    access,
+    clientFor: (token) => client.withToken(token),
+    fence,
+    redact: (text) => redactText(text, metrics.redacted),
+    clock,
+    log,
+    writeInvocation,
+    liveInvocation,
+    grantStands: (name, uid) => caches.grantStands(name, uid),
+    runningOperations: running,
+    metrics,
+    news,
+    graceMs: config.shutdownGraceMs,
+  };
+  const ports: InvocationPorts = {
+    clock,
+    fence,
+    invocation: (key) => caches.invocations.store.get(key),
+    cachedWorld: (invocation) => caches.world(invocation),
+    liveWorld: (invocation, signal) => caches.liveWorld(invocation, signal),
+    liveInvocation,
+    writeInvocation,
+    writeGrant: (grant, status, signal) => writeStatus(client, accessGrants, grant, status, signal),
+    runner: new OperationRunner(runnerPorts),
+    metrics,
+    news,
+  };
+  return controller("operationinvocation", parts, (key, context) => reconcileInvocation(key, ports, context), [
+    watches(caches.invocations),
+    watches(caches.grants, (grant) => caches.invocationKeysUnder(grant)),
+  ]);
+}
+
+function controller(
+  name: string,
+  { clock, log, kube, config }: OperatorParts,
+  reconcile: ConstructorParameters<typeof Controller>[0]["reconcile"],
+  sources: readonly Source[],
+): Controller {
+  const concurrency = config.workers;
+  return new Controller({ name, reconcile, sources, clock, log, metrics: kube, concurrency, backoff: BACKOFF });
+}
+
+/** A policy that comes or goes changes what can be said about who decided. */
+function admissionSource(admission: AdmissionWatch, keys: () => readonly string[]): Source {
+  return {
+    name: admission.name,
+    start(enqueue, signal) {
+      admission.onChange(() => {
+        if (signal.aborted) return;
+        for (const key of keys()) enqueue(key);
+      });
+    },
+    whenSynced: (signal) => admission.whenSynced(signal),
+  };
+}

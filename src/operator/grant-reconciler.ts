@@ -1,0 +1,90 @@
+import type { AccessGrant, AccessGrantStatus } from "../crds/access-grant.ts";
+import type { OperationInvocation } from "../crds/operation-invocation.ts";
+import { ApiError } from "../kube/api-error.ts";
+import type { Clock } from "../kube/clock.ts";
+import type { ReconcileContext, Result } from "../kube/controller.ts";
+import type { Access } from "./access.ts";
+import type { Enforcement } from "./enforcement.ts";
+import { decideGrant } from "./grant-decision.ts";
+import type { OperatorMetrics } from "./metrics.ts";
+import type { News } from "./news.ts";
+import { tierOf } from "./operations/catalog.ts";
+import type { CustomerPolicy } from "./policy.ts";
+import type { RunningOperations } from "./running-operations.ts";
+
+/** All the I/O of this reconciler, as functions: a test passes ones that record or fail. */
+export interface GrantPorts {
+  readonly clock: Clock;
+  /** Throws when another process may be leading; right before each write. */
+  readonly fence: () => void;
+  /** From the caches. */
+  readonly grant: (key: string) => AccessGrant | undefined;
+  readonly invocation: (commandId: string) => OperationInvocation | undefined;
+  readonly policy: () => CustomerPolicy;
+  readonly enforcement: () => Enforcement;
+  /** With the resourceVersion that was read. */
+  readonly writeStatus: (grant: AccessGrant, status: AccessGrantStatus, signal: AbortSignal) => Promise<AccessGrant>;
+  readonly access: Pick<Access, "closeAll">;
+  readonly running: Pick<RunningOperations, "stop">;
+  readonly metrics: Pick<OperatorMetrics, "transition">;
+  readonly news: Pick<News, "grantBecame">;
+}
+
+/** Somebody wrote in between, most likely our own claim of a line; its event is on the way. */
+const AFTER_CONFLICT_MS = 20;
+
+/** The shell around {@link decideGrant}: carries out, decides nothing. */
+export async function reconcileGrant(key: string, ports: GrantPorts, context: ReconcileContext): Promise<Result> {
+  const grant = ports.grant(key);
+  if (grant === undefined) return undefined;
+  const world = {
+    grant,
+    policy: ports.policy(),
+    enforcement: ports.enforcement(),
+    tierOf,
+    invocationOf: ports.invocation,
+  };
+  let result: Result;
+  for (const action of decideGrant(world, ports.clock.wallNow())) {
+    context.signal.throwIfAborted(); // Leadership may end between two writes.
+    ports.fence();
+    if (action.do === "stopRunning") {
+      const stopped = ports.running.stop(grant.metadata.uid, action.because);
+      if (stopped > 0) context.log.info({ stopped, because: action.because }, "running operations told to stop");
+    } else if (action.do === "closeAccess") {
+      await ports.access.closeAll(grant.metadata.uid, namespacesOf(grant), context.signal);
+    } else if (action.do === "writeStatus") {
+      if (!(await written(grant, action.status, ports, context))) return { requeueAfterMs: AFTER_CONFLICT_MS };
+    } else result = { requeueAfterMs: action.afterMs };
+  }
+  return result;
+}
+
+async function written(
+  grant: AccessGrant,
+  status: AccessGrantStatus,
+  ports: GrantPorts,
+  { signal, log }: ReconcileContext,
+): Promise<boolean> {
+  try {
+    const stored = await ports.writeStatus(grant, status, signal);
+    const from = grant.status?.state ?? "none";
+    const to = status.state ?? "Pending";
+    if (from === to) return true;
+    ports.metrics.transition(from, to);
+    ports.news.grantBecame(stored, to);
+    log.info({ from, to, approvedUntil: status.approvedUntil }, "grant changed state");
+    return true;
+  } catch (error) {
+    if (error instanceof ApiError && error.isConflict) return false;
+    throw error;
+  }
+}
+
+/** Where this plan can have been given rights: its lines name their namespaces. */
+export function namespacesOf({ spec }: Pick<AccessGrant, "spec">): readonly string[] {
+  const named = spec.commands.map(({ params }) => params?.namespace);
+  return [
+    ...new Set(named.filter((name): name is string => typeof name === "string" && /^[a-z0-9-]{1,63}$/.test(name))),
+  ];
+}

@@ -1,0 +1,51 @@
+import type { AccessGrant, GrantState } from "../crds/access-grant.ts";
+import type { OperationInvocation } from "../crds/operation-invocation.ts";
+import { type EventReference, referenceTo } from "../kube/event.ts";
+import type { EventRecorder } from "../kube/event-recorder.ts";
+import { printableLine } from "./text.ts";
+
+/** Reasons of our Kubernetes events: closed, because people alert on them. */
+const GRANT_NEWS: Readonly<Record<GrantState, { readonly reason: string; readonly type: "Normal" | "Warning" }>> = {
+  Pending: { reason: "GrantProposed", type: "Normal" },
+  Approved: { reason: "GrantApproved", type: "Normal" },
+  Denied: { reason: "GrantDenied", type: "Normal" },
+  Lapsed: { reason: "GrantLapsed", type: "Warning" },
+  Revoked: { reason: "GrantRevoked", type: "Warning" },
+  Expired: { reason: "GrantExpired", type: "Normal" },
+  Superseded: { reason: "GrantSuperseded", type: "Warning" },
+  Completed: { reason: "GrantCompleted", type: "Normal" },
+};
+
+const INVOCATION_NEWS = {
+  Running: { reason: "OperationStarted", type: "Normal" },
+  Succeeded: { reason: "OperationSucceeded", type: "Normal" },
+  Failed: { reason: "OperationFailed", type: "Warning" },
+  Held: { reason: "OperationHeld", type: "Warning" },
+  Expired: { reason: "OperationExpired", type: "Warning" },
+  Unknown: { reason: "OutcomeUnknown", type: "Warning" },
+} as const;
+
+/** What people see in `kubectl describe`: one event a change, about the grant or the invocation. */
+export class News {
+  readonly #recorder: Pick<EventRecorder, "record">;
+
+  constructor(recorder: Pick<EventRecorder, "record">) {
+    this.#recorder = recorder;
+  }
+
+  grantBecame(grant: AccessGrant, state: GrantState): void {
+    const { reason, type } = GRANT_NEWS[state];
+    const said = grant.status?.conditions?.find((condition) => condition.type === "Approved");
+    this.#tell(referenceTo(grant), type, reason, "Decide", `${said?.reason ?? state}: ${said?.message ?? ""}`);
+  }
+
+  invocationBecame(invocation: OperationInvocation, state: keyof typeof INVOCATION_NEWS, message: string): void {
+    const { reason, type } = INVOCATION_NEWS[state];
+    const { plugin, operation } = invocation.spec;
+    this.#tell(referenceTo(invocation), type, reason, "RunOperation", `${plugin}/${operation}: ${message}`);
+  }
+
+  #tell(regarding: EventReference, type: "Normal" | "Warning", reason: string, action: string, note: string): void {
+    this.#recorder.record({ regarding, type, reason, action, note: printableLine(note, 512) });
+  }
+}

@@ -1,0 +1,75 @@
+import { randomBytes } from "node:crypto";
+import { hostname } from "node:os";
+import type { Registry } from "prom-client";
+import { Client } from "../kube/client.ts";
+import type { Clock } from "../kube/clock.ts";
+import { connect } from "../kube/connection.ts";
+import { EventRecorder } from "../kube/event-recorder.ts";
+import { HealthServer } from "../kube/health.ts";
+import { LeaderElector } from "../kube/leader-election.ts";
+import type { Logger } from "../kube/log.ts";
+import { Manager } from "../kube/manager.ts";
+import { kubeMetrics } from "../kube/metrics.ts";
+import { AdmissionWatch } from "./admission-watch.ts";
+import { Caches } from "./caches.ts";
+import type { OperatorConfig } from "./config.ts";
+import { operatorControllers } from "./controllers.ts";
+import { operatorMetrics } from "./metrics.ts";
+import { News } from "./news.ts";
+
+export interface OperatorTools {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly registry: Registry;
+  /** What `sallyport_operator_build_info` says. */
+  readonly version?: string;
+}
+
+/** The lease of this name is the one that the operator's role lets it write. */
+const NAME = "sallyport-operator";
+
+/**
+ * Runs the operator until `signal` aborts, then stops it in order: what runs gets to its end, results are stored, and
+ * only then is the lease given back. It talks to the API server and to nobody else.
+ */
+export async function runOperator(config: OperatorConfig, tools: OperatorTools, signal: AbortSignal): Promise<void> {
+  const { clock, log, registry } = tools;
+  const { kubeconfig, grantsNamespace, systemNamespace, healthHost, healthPort } = config;
+  const identity = config.identity || `${hostname()}-${randomBytes(4).toString("hex")}`;
+  const where = kubeconfig === "" ? ({ inCluster: true } as const) : { kubeconfig };
+  const connection = await connect({ ...where, userAgent: NAME }, clock);
+  try {
+    const kube = kubeMetrics(registry);
+    const client = new Client(connection, { clock, metrics: kube.client, fieldManager: NAME });
+    const elector = new LeaderElector({
+      client,
+      namespace: systemNamespace,
+      name: NAME,
+      identity,
+      clock,
+      log,
+      metrics: kube,
+      leaseDurationMs: config.leaseDurationMs,
+      renewDeadlineMs: config.renewDeadlineMs,
+      retryPeriodMs: config.retryPeriodMs,
+    });
+    const controller = "sallyport.dev/operator";
+    const events = new EventRecorder({ client, controller, instance: identity, clock, log, metrics: kube });
+    const caches = new Caches({ client, namespace: grantsNamespace, clock, log, metrics: kube });
+    const build = { version: tools.version ?? "unknown", revision: "unknown", nodeVersion: process.versions.node };
+    const metrics = operatorMetrics(registry, build, () => caches.grants.store.values());
+    const admission = new AdmissionWatch({ client, clock, log, metrics, everyMs: config.admissionCheckIntervalMs });
+    const health = new HealthServer({ port: healthPort, host: healthHost, registry });
+    const manager = new Manager({ clock, log, health, leaderElection: elector, events });
+    for (const informer of [caches.grants, caches.invocations, caches.policies, caches.deployments]) {
+      manager.addInformer(informer);
+    }
+    manager.addRunnable({ name: admission.name, needsLeader: false, run: (each) => admission.run(each) });
+    const fence = (): void => elector.fence();
+    const shared = { client, caches, admission, metrics, fence, clock, log, kube, news: new News(events), config };
+    for (const runnable of operatorControllers(shared)) manager.addRunnable(runnable);
+    await manager.run(signal);
+  } finally {
+    await connection.close();
+  }
+}

@@ -1,0 +1,38 @@
+import type { Clock } from "../kube/clock.ts";
+import { LeadershipLostError } from "../kube/leader-election.ts";
+import { OperationStopped, type StopReason } from "./running-operations.ts";
+
+export interface StopLimits {
+  readonly clock: Clock;
+  readonly timeLimitMs: number;
+  /** The window's end, if a grant allows this. */
+  readonly untilMs?: number | undefined;
+  /** How long a running operation may go on once the process is told to stop. */
+  readonly graceMs: number;
+}
+
+/**
+ * One controller for all reasons to stop an operation: its time limit, the window's end, shutdown (after a grace, so
+ * that what is nearly done gets done), lost leadership (at once). A revocation aborts it from outside.
+ *
+ * @param process the reconcile's own signal.
+ * @returns the controller, and what to call when the operation has ended.
+ */
+export function stopSignal(limits: StopLimits, process: AbortSignal): readonly [AbortController, () => void] {
+  const { clock, timeLimitMs, untilMs, graceMs } = limits;
+  const controller = new AbortController();
+  const stop = (because: StopReason): void => controller.abort(new OperationStopped(because));
+  const cancels = [clock.after(timeLimitMs, () => stop("time limit"))];
+  if (untilMs !== undefined) cancels.push(clock.after(untilMs, () => stop("window closed")));
+  const onProcessStop = (): void => {
+    if (process.reason instanceof LeadershipLostError) stop("leadership lost");
+    else cancels.push(clock.after(graceMs, () => stop("shutting down")));
+  };
+  if (process.aborted) onProcessStop();
+  else process.addEventListener("abort", onProcessStop, { once: true });
+  const release = (): void => {
+    for (const cancel of cancels) cancel();
+    process.removeEventListener("abort", onProcessStop);
+  };
+  return [controller, release];
+}

@@ -1,0 +1,120 @@
+import type { AccessGrant } from "../crds/access-grant.ts";
+import { EXPIRES_AT_ANNOTATION, GRANT_UID_LABEL } from "../crds/group.ts";
+import type { OperationInvocation } from "../crds/operation-invocation.ts";
+import type { Client } from "../kube/client.ts";
+import { type Clock, sleep } from "../kube/clock.ts";
+import type { Logger } from "../kube/log.ts";
+import { type KubeObject, resources } from "../kube/resource.ts";
+import type { Access } from "./access.ts";
+import { openedWindow } from "./grant-window.ts";
+import type { OperatorMetrics } from "./metrics.ts";
+
+export interface SweepPorts {
+  readonly client: Pick<Client, "delete">;
+  readonly access: Pick<Access, "bindings" | "accounts">;
+  readonly fence: () => void;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Pick<OperatorMetrics, "swept" | "removed">;
+  /** From the caches. */
+  readonly grants: () => Iterable<AccessGrant>;
+  readonly invocations: () => Iterable<OperationInvocation>;
+  /** Everywhere that access may have been given: namespaces of served deployments and of plans. */
+  readonly namespaces: () => readonly string[];
+}
+
+/** Owners whose access may still be needed at `now`. Everybody else's is left over. */
+export function livingOwners(
+  grants: Iterable<AccessGrant>,
+  invocations: Iterable<OperationInvocation>,
+  now: Date,
+): ReadonlySet<string> {
+  const living = new Set<string>();
+  for (const grant of grants) {
+    const { metadata, spec, status } = grant;
+    const stopped = metadata.deletionTimestamp ?? spec.revokedReason ?? spec.deniedReason;
+    const window = openedWindow(grant);
+    const open = window !== undefined && now < window.until && status?.state === "Approved";
+    if (stopped === undefined && open) living.add(metadata.uid);
+  }
+  for (const { metadata, spec, status } of invocations) {
+    const state = status?.state ?? "Pending";
+    // An automatic one is its own owner; one under a grant is not.
+    if (spec.grantName === undefined && (state === "Pending" || state === "Running")) living.add(metadata.uid);
+  }
+  return living;
+}
+
+/** The fourth hand on every expiry: removes access that a crash or a lost request has left behind. */
+export async function sweep(ports: SweepPorts, signal: AbortSignal): Promise<void> {
+  const now = ports.clock.wallNow();
+  const living = livingOwners(ports.grants(), ports.invocations(), now);
+  for (const namespace of ports.namespaces()) {
+    for (const binding of await ports.access.bindings(namespace, GRANT_UID_LABEL, signal)) {
+      const end = Date.parse(binding.metadata.annotations?.[EXPIRES_AT_ANNOTATION] ?? "");
+      // A binding whose end cannot be read has none that we would trust.
+      if (living.has(ownerOf(binding)) && now.getTime() < end) continue;
+      await remove(ports, "RoleBinding", binding, signal);
+    }
+  }
+  for (const account of await ports.access.accounts(signal)) {
+    if (!living.has(ownerOf(account))) await remove(ports, "ServiceAccount", account, signal);
+  }
+}
+
+async function remove(
+  { client, fence, log, metrics }: SweepPorts,
+  kind: "RoleBinding" | "ServiceAccount",
+  { metadata }: KubeObject,
+  signal: AbortSignal,
+): Promise<void> {
+  fence();
+  const { name, namespace, uid } = metadata;
+  const resource = kind === "RoleBinding" ? resources.roleBindings : resources.serviceAccounts;
+  if (!(await client.delete(resource, { name, namespace }, { preconditions: { uid } }, signal))) return;
+  metrics.removed(kind);
+  log.info({ kind, namespace, name }, "left-over access removed");
+}
+
+function ownerOf({ metadata }: KubeObject): string {
+  return metadata.labels?.[GRANT_UID_LABEL] ?? "";
+}
+
+/** Sweeps at the start, every `everyMs`, and when somebody calls `soon`. */
+export class Sweeper {
+  readonly name = "sweep";
+  readonly #ports: SweepPorts;
+  readonly #everyMs: number;
+  #wake: () => void = () => undefined;
+
+  constructor(ports: SweepPorts, everyMs: number) {
+    this.#ports = ports;
+    this.#everyMs = everyMs;
+  }
+
+  /** A grant is gone: its bindings in other namespaces have no owner that the garbage collector would follow. */
+  soon(): void {
+    this.#wake();
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, log, metrics } = this.#ports;
+    while (!signal.aborted) {
+      const woken = new AbortController();
+      const stop = (): void => woken.abort(signal.reason);
+      // Before the sweep: who calls `soon` in its middle is not forgotten.
+      this.#wake = () => woken.abort();
+      signal.addEventListener("abort", stop, { once: true });
+      try {
+        await sweep(this.#ports, signal);
+        metrics.swept("ok", clock.wallNow());
+      } catch (error) {
+        if (signal.aborted) return;
+        metrics.swept("failed", clock.wallNow());
+        log.warn({ err: error }, "sweep failed");
+      }
+      await sleep(clock, this.#everyMs, woken.signal).catch(() => undefined);
+      signal.removeEventListener("abort", stop);
+    }
+  }
+}
