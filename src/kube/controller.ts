@@ -3,7 +3,7 @@ import { Backoff, type BackoffOptions, DEFAULT_BACKOFF } from "./backoff.ts";
 import type { Clock } from "./clock.ts";
 import { DeadlineError, withDeadline } from "./deadline.ts";
 import type { Logger } from "./log.ts";
-import type { ControllerMetrics, KubeMetrics } from "./metrics.ts";
+import type { ControllerMetrics, KubeMetrics, QueueMetrics } from "./metrics.ts";
 import type { Source } from "./sources.ts";
 import { WorkQueue } from "./work-queue.ts";
 
@@ -75,6 +75,7 @@ export class Controller {
   readonly #options: ControllerOptions;
   readonly #concurrency: number;
   readonly #metrics: ControllerMetrics;
+  readonly #queueMetrics: QueueMetrics;
   #active = 0;
 
   constructor(options: ControllerOptions) {
@@ -84,6 +85,7 @@ export class Controller {
     this.#concurrency = options.concurrency ?? 1;
     // Here and not in `run`: the series of a controller that waits for leadership are there, at 0.
     this.#metrics = options.metrics.controller(options.name, this.#concurrency);
+    this.#queueMetrics = options.metrics.queue(options.name);
   }
 
   /**
@@ -93,12 +95,12 @@ export class Controller {
    */
   async run(signal: AbortSignal): Promise<void> {
     const stop = new AbortController();
-    const { clock, metrics, log } = this.#options;
+    const { clock, log } = this.#options;
     const forward = (): void => stop.abort(signal.reason);
     signal.addEventListener("abort", forward, { once: true });
     if (signal.aborted) forward();
     try {
-      const queue = new WorkQueue({ clock, signal: stop.signal, metrics: metrics.queue(this.name) });
+      const queue = new WorkQueue({ clock, signal: stop.signal, metrics: this.#queueMetrics });
       await this.#startSources(queue, stop.signal);
       log.info({ controller: this.name, workers: this.#concurrency }, "controller started");
       const backoff = new Backoff(this.#options.backoff ?? DEFAULT_BACKOFF);

@@ -1,5 +1,5 @@
-import { type Clock, type Random, sleep, systemRandom } from "./clock.ts";
 import type { Change } from "./cache.ts";
+import { type Clock, type Random, sleep, systemRandom } from "./clock.ts";
 import { everything, type Predicate } from "./predicates.ts";
 import { keyOf, type Resource } from "./resource.ts";
 
