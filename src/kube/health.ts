@@ -89,14 +89,15 @@ export class HealthServer {
       response.writeHead(405, { allow: "GET, HEAD" }).end();
       return;
     }
-    const { pathname, searchParams } = new URL(request.url ?? "/", "http://health");
+    // Not `new URL`: it throws on targets that Node lets through.
+    const [pathname = "", query = ""] = (request.url ?? "").split("?", 2);
     if (pathname === "/metrics") {
       const { registry } = this.#options;
       const text = await registry.metrics();
       response.writeHead(200, { "content-type": registry.contentType }).end(text);
       return;
     }
-    const { status, body } = this.#probe(pathname, searchParams);
+    const { status, body } = this.#probe(pathname, new URLSearchParams(query));
     response.writeHead(status, { "content-type": "text/plain; charset=utf-8" }).end(body);
   }
 

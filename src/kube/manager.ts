@@ -130,6 +130,8 @@ export class Manager {
     log.info({ caches: this.#informers.length }, "caches synced");
     for (const runnable of this.#otherRunnables) groups.others.start(runnable);
     const lead = (): void => {
+      // Leadership that arrives during a stop starts nobody.
+      if (signal.aborted) return;
       for (const runnable of this.#leaderRunnables) groups.leader.start(runnable);
     };
     if (!leaderElection) {
@@ -137,9 +139,14 @@ export class Manager {
       return;
     }
     const whileLeading = async (leadership: AbortSignal): Promise<void> => {
-      leadership.addEventListener("abort", () => groups.leader.abort(leadership.reason), { once: true });
+      const over = new Promise<void>((resolve) => {
+        leadership.addEventListener("abort", () => resolve(), { once: true });
+        if (leadership.aborted) resolve();
+      });
       lead();
-      // Ends in the stop, after its turn has come: until then the lease is kept.
+      // Over when the lease is lost, or when its turn has come in the stop: it is kept until then.
+      await over;
+      groups.leader.abort(leadership.reason);
       await groups.leader.whenStopped();
     };
     groups.election.start({ name: "leader election", run: (each) => leaderElection.run(whileLeading, each) });

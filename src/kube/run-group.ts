@@ -27,7 +27,7 @@ export class RunGroup {
     return [...this.#running].map((part) => part.name);
   }
 
-  /** Does nothing once the group was asked to stop: leadership that arrives during a shutdown starts nobody. */
+  /** Does nothing once the group was asked to stop. */
   start(part: Part): void {
     if (this.#abort.signal.aborted) return;
     this.#running.add(part);
