@@ -1,8 +1,13 @@
 import { runAgent } from "../agent/agent.ts";
 import { AGENT_SETTINGS, loadAgentConfig } from "../agent/config.ts";
-import type { Service } from "./service-command.ts";
+import { configured, type Service } from "./service-command.ts";
 
 export const agentService: Service = {
   settings: AGENT_SETTINGS,
-  run: (env, tools, signal) => runAgent(loadAgentConfig(env), tools, signal),
+  run: (env, tools, signal) =>
+    runAgent(
+      configured(() => loadAgentConfig(env)),
+      tools,
+      signal,
+    ),
 };

@@ -56,12 +56,6 @@ it.each<[string, Error, number, RegExp]>([
     1,
     /^sallyport gate: the disk is full\n$/,
   ],
-  [
-    "bad configuration in words only",
-    new Error("bad configuration:\n  X must be set"),
-    1,
-    /^sallyport gate: bad configuration:\n {2}X must be set\n$/,
-  ],
   ["a bug with its stack", new Error("undefined is not a function"), 1, /at .*run-cli\.test\.ts/],
   ["Ctrl-C as a shell would, silently", new Stopped("SIGINT"), 130, /^$/],
   ["SIGTERM as a shell would, silently", new Stopped("SIGTERM"), 143, /^$/],

@@ -1,3 +1,4 @@
+import { inspect } from "node:util";
 import { type Command, FriendlyError, UsageError } from "./command.ts";
 import { Stopped } from "./stop-signals.ts";
 
@@ -37,7 +38,7 @@ export async function runCli(
       streams.error(`sallyport ${name}: ${error.message}\n`);
       return 2;
     }
-    streams.error(`sallyport ${name}: ${error instanceof FriendlyError ? error.message : detail(error)}\n`);
+    streams.error(`sallyport ${name}: ${error instanceof FriendlyError ? error.message : inspect(error)}\n`);
     return 1;
   }
 }
@@ -52,11 +53,4 @@ ${commands.map(({ name, summary }) => `  ${name.padEnd(width)}   ${summary}`).jo
 
 sallyport COMMAND --help says more.
 `;
-}
-
-/** A configuration error is for people and has no use for a stack; a bug has. Both keep what caused them. */
-function detail(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  if (error.message.startsWith("bad configuration")) return error.message;
-  return error.stack ?? error.message;
 }

@@ -2,7 +2,7 @@ import { parseArgs } from "node:util";
 import { Registry } from "prom-client";
 import { type Clock, systemClock } from "../kube/clock.ts";
 import type { Logger } from "../kube/log.ts";
-import { type Command, UsageError } from "./command.ts";
+import { type Command, FriendlyError, UsageError } from "./command.ts";
 import { LOG_SETTINGS, processLogger } from "./process-logger.ts";
 import { describeSettings, type Environment, readSettings, type SettingTable } from "./settings.ts";
 import { version } from "./version-command.ts";
@@ -27,6 +27,15 @@ export interface ServiceWords {
   readonly about: string;
   /** Loaded when it runs, so that no process loads the code of another one. */
   readonly load: () => Promise<Service>;
+}
+
+/** What a room's loader says of bad settings is for whoever set them, and needs no stack trace. */
+export function configured<T>(load: () => T): T {
+  try {
+    return load();
+  } catch (error) {
+    throw new FriendlyError(error instanceof Error ? error.message : String(error), { cause: error });
+  }
 }
 
 export function serviceCommand({ name, summary, about, load }: ServiceWords): Command {

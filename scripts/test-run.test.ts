@@ -1,0 +1,98 @@
+import { spawn } from "node:child_process";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+
+// test.mjs as a process, with an `npm` and a `vitest` that only play their parts.
+
+let root = "";
+
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), "sallyport-test-"));
+  await mkdir(join(root, "bin"));
+});
+afterEach(() => rm(root, { recursive: true }));
+
+interface Part {
+  /** What vitest's JSON reporter writes; undefined: it dies before. */
+  readonly report?: object;
+  readonly code: number;
+}
+
+const passing = (numPassedTests: number): Part => ({
+  report: { numPassedTests, numFailedTests: 0, testResults: [] },
+  code: 0,
+});
+const ALL_WELL: Readonly<Record<string, Part>> = { unit: passing(10), integration: passing(5), faults: passing(1) };
+
+/** @param npm exit codes by script, 0 when not named */
+async function run(parts: Readonly<Record<string, Part>>, npm: Readonly<Record<string, number>> = {}) {
+  for (const [project, part] of Object.entries(parts)) {
+    if (part.report !== undefined) await writeFile(join(root, `${project}.json`), JSON.stringify(part.report));
+    await writeFile(join(root, `${project}.code`), String(part.code));
+  }
+  for (const [name, code] of Object.entries(npm)) await writeFile(join(root, `npm-${name}.code`), String(code));
+  await writeFile(
+    join(root, "bin/npm"),
+    `#!/bin/sh\necho "$3" >> ${root}/called\nexit $(cat ${root}/npm-"$3".code 2>/dev/null || echo 0)\n`,
+    { mode: 0o755 },
+  );
+  await writeFile(
+    join(root, "bin/vitest"),
+    `#!/bin/sh\necho "$3 $SALLYPORT_FAULT_POINTS" >> ${root}/called
+for arg in "$@"; do case $arg in --outputFile.json=*) cp ${root}/"$3".json "\${arg#*=}" 2>/dev/null ;; esac; done
+exit $(cat ${root}/"$3".code)\n`,
+    { mode: 0o755 },
+  );
+  const child = spawn(process.execPath, [join(import.meta.dirname, "test.mjs")], {
+    env: { PATH: `${join(root, "bin")}:/usr/bin:/bin` },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let out = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    out += text;
+  });
+  const code = await new Promise<number | null>((resolve) => child.once("close", resolve));
+  const called = await readFile(join(root, "called"), "utf8");
+  return { code, last: out.trim().split("\n").at(-1), out, called: called.trim().split("\n") };
+}
+
+it("runs every part, the faults shortened, and ends in the totals of all of them", async () => {
+  const { code, last, called } = await run(ALL_WELL);
+  expect({ code, last }).toEqual({ code: 0, last: "16 passed, 0 failed" });
+  expect(called).toEqual(["check", "programs", "unit ", "integration ", "faults 10"]);
+});
+
+it("goes on after a failure, counts it once, and exits with 1", async () => {
+  const failing: Part = {
+    report: {
+      numPassedTests: 8,
+      numFailedTests: 2,
+      testResults: [{ status: "failed", assertionResults: [{ status: "failed" }] }],
+    },
+    code: 1,
+  };
+  const { code, last, out } = await run({ ...ALL_WELL, unit: failing });
+  expect({ code, last }).toEqual({ code: 1, last: "14 passed, 2 failed" });
+  expect(out).toContain("failed: unit");
+});
+
+it("counts a file that does not load as a failure", async () => {
+  const unloaded: Part = {
+    report: { numPassedTests: 8, numFailedTests: 0, testResults: [{ status: "failed", assertionResults: [] }] },
+    code: 1,
+  };
+  expect(await run({ ...ALL_WELL, unit: unloaded })).toMatchObject({ code: 1, last: "14 passed, 1 failed" });
+});
+
+it("counts a part that dies without a report as a failure", async () => {
+  expect(await run({ ...ALL_WELL, integration: { code: 137 } })).toMatchObject({
+    code: 1,
+    last: "11 passed, 1 failed",
+  });
+});
+
+it("counts a failed check as a failure, although it has no tests", async () => {
+  expect(await run(ALL_WELL, { check: 1 })).toMatchObject({ code: 1, last: "16 passed, 1 failed" });
+});

@@ -1,0 +1,13 @@
+import { loadOperatorConfig, OPERATOR_SETTINGS } from "../operator/config.ts";
+import { runOperator } from "../operator/operator.ts";
+import { configured, type Service } from "./service-command.ts";
+
+export const operatorService: Service = {
+  settings: OPERATOR_SETTINGS,
+  run: (env, tools, signal) =>
+    runOperator(
+      configured(() => loadOperatorConfig(env)),
+      tools,
+      signal,
+    ),
+};
