@@ -7,7 +7,7 @@ import { LOG_SETTINGS, processLogger } from "./process-logger.ts";
 import { describeSettings, type Environment, readSettings, type SettingTable } from "./settings.ts";
 import { version } from "./version-command.ts";
 
-export interface ServiceTools {
+interface ServiceTools {
   readonly clock: Clock;
   readonly log: Logger;
   readonly registry: Registry;

@@ -3,7 +3,7 @@ import { parse } from "yaml";
 import { FriendlyError } from "./command.ts";
 
 /** A row of a room's configuration table. Its parser stays in the room: here only words. */
-export interface SettingRow {
+interface SettingRow {
   readonly env: string;
   /** As a person would write it; undefined: must be set. */
   readonly default: string | undefined;

@@ -1,5 +1,5 @@
 /** How long an orderly stop may take before the process ends anyway. Kubernetes' default grace is 30 s. */
-export const STOP_LIMIT_MS = 10_000;
+const STOP_LIMIT_MS = 10_000;
 
 export interface StopSignals {
   /** Aborts at the first SIGINT, SIGTERM or SIGHUP; the reason is a {@link Stopped}. */

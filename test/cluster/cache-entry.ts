@@ -110,6 +110,6 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-export function hasErrno(error: unknown, code: string): boolean {
+function hasErrno(error: unknown, code: string): boolean {
   return error instanceof Error && "code" in error && error.code === code;
 }

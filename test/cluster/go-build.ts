@@ -7,7 +7,7 @@ import { findOnPath } from "./path-search.ts";
 
 /** What the project is tested with. kwok's stages are part of its module, so its version fixes them too. */
 export const KUBERNETES_VERSION = "v1.36.3";
-export const KWOK_VERSION = "v0.8.0";
+const KWOK_VERSION = "v0.8.0";
 
 /** Names that one binary answers to, see programs/main.go. */
 export const CONTROL_PLANE_NAMES = [
@@ -118,7 +118,7 @@ export function stageFiles(folder: string): readonly string[] {
 }
 
 /** @param moduleFolder where Go unpacked kwok's module */
-export async function copyStages(moduleFolder: string, into: string): Promise<void> {
+async function copyStages(moduleFolder: string, into: string): Promise<void> {
   const targets = stageFiles(into);
   for (const [index, stage] of KWOK_STAGES.entries()) {
     const target = targets[index];
