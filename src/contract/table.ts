@@ -1,8 +1,16 @@
 import { accessRelayRoutes } from "./access-relay.ts";
 import { accessRequestRoutes } from "./access-requests.ts";
 import { apiKeyRoutes } from "./api-keys.ts";
+import { commandRoutes } from "./commands.ts";
+import { deploymentGroupRoutes } from "./deployment-groups.ts";
+import { deploymentRoutes } from "./deployments.ts";
 import { eventRoutes } from "./events.ts";
+import { managerRuntimeRoutes } from "./manager-runtime.ts";
+import { managerRoutes } from "./managers.ts";
 import { operationRoutes } from "./operations.ts";
+import { projectRoutes } from "./projects.ts";
+import { resolveRoutes } from "./resolve.ts";
+import { syncRoutes } from "./sync.ts";
 import { whoamiRoutes } from "./whoami.ts";
 
 /** Every route of the API, an area a line. A route that is not here does not exist. */
@@ -10,8 +18,16 @@ export const ROUTES = {
   accessRelay: accessRelayRoutes,
   accessRequests: accessRequestRoutes,
   apiKeys: apiKeyRoutes,
+  commands: commandRoutes,
+  deploymentGroups: deploymentGroupRoutes,
+  deployments: deploymentRoutes,
   events: eventRoutes,
+  managers: managerRoutes,
+  managerRuntime: managerRuntimeRoutes,
   operations: operationRoutes,
+  projects: projectRoutes,
+  resolve: resolveRoutes,
+  sync: syncRoutes,
   whoami: whoamiRoutes,
 } as const;
 

@@ -2,8 +2,16 @@ import type { Routes } from "../../contract/table.ts";
 import type { Handlers } from "../kernel/call.ts";
 import { relayHandlers as accessRelay, handlers as accessRequests } from "./access-requests/routes.ts";
 import { handlers as apiKeys } from "./api-keys/routes.ts";
+import { handlers as commands } from "./commands/routes.ts";
+import { handlers as deploymentGroups } from "./deployment-groups/routes.ts";
+import { handlers as deployments } from "./deployments/routes.ts";
 import { handlers as events } from "./events/routes.ts";
+import { handlers as managers } from "./managers/routes.ts";
+import { handlers as managerRuntime } from "./managers/runtime-routes.ts";
 import { handlers as operations } from "./operations/routes.ts";
+import { handlers as projects } from "./projects/routes.ts";
+import { handlers as resolve } from "./resolve/routes.ts";
+import { handlers as sync } from "./sync/routes.ts";
 import { handlers as whoami } from "./whoami/routes.ts";
 
 type AllHandlers = { readonly [Area in keyof Routes]: Handlers<Routes[Area]> };
@@ -13,7 +21,15 @@ export const HANDLERS = {
   accessRelay,
   accessRequests,
   apiKeys,
+  commands,
+  deploymentGroups,
+  deployments,
   events,
+  managers,
+  managerRuntime,
   operations,
+  projects,
+  resolve,
+  sync,
   whoami,
 } satisfies AllHandlers;

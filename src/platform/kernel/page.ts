@@ -55,15 +55,18 @@ export function paged(
   page: PageRequest,
   atColumn: string,
   idColumn: string,
+  order: "desc" | "asc" = "desc",
 ): <DB, TB extends keyof DB, O>(query: SelectQueryBuilder<DB, TB, O>) => SelectQueryBuilder<DB, TB, O> {
   const at = sql.ref(atColumn);
   const id = sql.ref(idColumn);
   return (query) => {
     const from = page.after;
-    const rest = from === undefined ? query : query.where(sql<boolean>`(${at}, ${id}) < (${from.at}, ${from.id})`);
+    const past = order === "desc" ? sql.raw("<") : sql.raw(">");
+    const rest =
+      from === undefined ? query : query.where(sql<boolean>`(${at}, ${id}) ${past} (${from.at}, ${from.id})`);
     return rest
-      .orderBy(at, "desc")
-      .orderBy(id, "desc")
+      .orderBy(at, order)
+      .orderBy(id, order)
       .limit(page.limit + 1);
   };
 }

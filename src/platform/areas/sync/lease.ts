@@ -25,7 +25,12 @@ export function grant(session: string, now: Date): Lease {
 /** Undefined when the session does not hold it any more. */
 export function renewed(lease: Lease, session: string, now: Date): Lease | undefined {
   if (holder(lease, now) !== session) return undefined;
-  return { ...lease, lease_expires_at: new Date(now.getTime() + CONFIRMED_LEASE_MS), lease_confirmed: true };
+  return {
+    lease_session: session,
+    lease_since: lease.lease_since,
+    lease_expires_at: new Date(now.getTime() + CONFIRMED_LEASE_MS),
+    lease_confirmed: true,
+  };
 }
 
 /** Unchanged unless that session holds it. */

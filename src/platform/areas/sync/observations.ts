@@ -1,0 +1,140 @@
+import { sql } from "kysely";
+import { Compile } from "typebox/compile";
+import {
+  KUBERNETES_DATA,
+  type ObservedInventoryBatch,
+  type ResourceHeartbeat,
+} from "../../../contract/resource-heartbeat.ts";
+import type { Call } from "../../kernel/call.ts";
+import type { Issue } from "../../kernel/errors.ts";
+import { json } from "../../kernel/json.ts";
+
+type Context = Pick<Call, "db" | "now">;
+
+const DATA_CHECKS = new Map(Object.entries(KUBERNETES_DATA).map(([type, schema]) => [type, Compile(schema)]));
+
+/** What the schema of a heartbeat cannot say: its data's exact shape by type and backend, and whose it is. */
+export function heartbeatIssues(deploymentId: string, heartbeats: readonly ResourceHeartbeat[]): readonly Issue[] {
+  return heartbeats.flatMap((heartbeat, index) => {
+    const path = `body.resourceHeartbeats.${index}`;
+    const { resourceType, data } = heartbeat.data;
+    const issues: Issue[] = [];
+    if (heartbeat.deploymentId !== undefined && heartbeat.deploymentId !== deploymentId) {
+      issues.push({ path: `${path}.deploymentId`, message: "is another deployment's" });
+    }
+    if (resourceType !== heartbeat.resourceType) {
+      issues.push({ path: `${path}.data.resourceType`, message: "differs from the heartbeat's resourceType" });
+    }
+    const check = heartbeat.backend === "kubernetes" ? DATA_CHECKS.get(resourceType) : undefined;
+    const [error] = check?.Check(data) === false ? check.Errors(data) : [];
+    if (error !== undefined) {
+      const inner = error.instancePath.replaceAll("/", ".");
+      issues.push({ path: `${path}.data.data${inner}`, message: error.message });
+    }
+    return issues;
+  });
+}
+
+/** A clock that runs ahead must not make a report look fresh for longer (§11.1). */
+function capped(observedAt: string, now: Date): Date {
+  const at = new Date(observedAt);
+  return at > now ? now : at;
+}
+
+/** The latest report of a resource wins; an older one is ignored. */
+export async function storeHeartbeats(
+  { db, now }: Context,
+  deploymentId: string,
+  heartbeats: readonly ResourceHeartbeat[],
+): Promise<void> {
+  for (const heartbeat of heartbeats) {
+    const row = { observed_at: capped(heartbeat.observedAt, now), body: json(heartbeat) };
+    await db
+      .insertInto("resource_heartbeats")
+      .values({
+        deployment_id: deploymentId,
+        resource_type: heartbeat.resourceType,
+        resource_id: heartbeat.resourceId,
+        ...row,
+      })
+      .onConflict((conflict) =>
+        conflict
+          .columns(["deployment_id", "resource_type", "resource_id"])
+          .doUpdateSet(row)
+          .where("resource_heartbeats.observed_at", "<=", row.observed_at),
+      )
+      .execute();
+  }
+}
+
+/** §11.6: newer wins a scope; a complete list removes what it does not name, once all its parts have come. */
+export async function storeInventory(
+  call: Context,
+  deploymentId: string,
+  batches: readonly ObservedInventoryBatch[],
+): Promise<void> {
+  for (const batch of batches) await storeBatch(call, deploymentId, batch);
+}
+
+async function storeBatch({ db, now }: Context, deploymentId: string, batch: ObservedInventoryBatch): Promise<void> {
+  const at = capped(batch.observedAt, now);
+  const scope = {
+    deployment_id: deploymentId,
+    source_kind: batch.sourceKind,
+    inventory_scope: batch.inventoryScope,
+  };
+  const known = await db
+    .selectFrom("inventory_scopes")
+    .selectAll()
+    .where("deployment_id", "=", deploymentId)
+    .where("source_kind", "=", batch.sourceKind)
+    .where("inventory_scope", "=", batch.inventoryScope)
+    .executeTakeFirst();
+  if (known !== undefined && at < known.observed_at) return;
+  const sameList = known?.observed_at.getTime() === at.getTime();
+  const index = batch.part?.index ?? 0;
+  const parts = [...new Set([...(sameList ? known.parts : []), index])];
+  const complete = batch.complete && (!sameList || known.complete);
+  const { controllerPlatform: controller_platform, backend } = batch;
+  const state = { controller_platform, backend, observed_at: at, complete, parts };
+  await db
+    .insertInto("inventory_scopes")
+    .values({ ...scope, ...state })
+    .onConflict((conflict) => conflict.columns(["deployment_id", "source_kind", "inventory_scope"]).doUpdateSet(state))
+    .execute();
+  for (const resource of batch.resources) {
+    const row = { observed_at: at, body: json(resource), removed_at: null };
+    await db
+      .insertInto("inventory_rows")
+      .values({ ...scope, raw_identity: resource.rawIdentity, ...row })
+      .onConflict((conflict) =>
+        conflict.columns(["deployment_id", "source_kind", "inventory_scope", "raw_identity"]).doUpdateSet(row),
+      )
+      .execute();
+  }
+  if (!complete || parts.length < (batch.part?.count ?? 1)) return;
+  await db
+    .updateTable("inventory_rows")
+    .set({ removed_at: now })
+    .where("deployment_id", "=", deploymentId)
+    .where("source_kind", "=", batch.sourceKind)
+    .where("inventory_scope", "=", batch.inventoryScope)
+    .where("observed_at", "<", at)
+    .where("removed_at", "is", null)
+    .execute();
+}
+
+/** The one version that everything observed agrees on; undefined when nothing has one or several are seen (§11.6). */
+export async function observedVersion({ db }: Pick<Call, "db">, deploymentId: string): Promise<string | undefined> {
+  const version = sql<string | null>`body ->> 'version'`;
+  const rows = await db
+    .selectFrom("inventory_rows")
+    .select(version.as("version"))
+    .distinct()
+    .where("deployment_id", "=", deploymentId)
+    .where("removed_at", "is", null)
+    .where(version, "is not", null)
+    .limit(2)
+    .execute();
+  return rows.length === 1 ? (rows[0]?.version ?? undefined) : undefined;
+}

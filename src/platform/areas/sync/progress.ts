@@ -1,0 +1,33 @@
+import type { ProgressEvent } from "../../../contract/sync.ts";
+import type { Call } from "../../kernel/call.ts";
+import { json } from "../../kernel/json.ts";
+import type { DeploymentRow } from "../deployments/store.ts";
+
+/** A started event is one row; the end of the same type closes the newest open one, or stands by itself (§13.2). */
+export async function storeProgress(
+  call: Pick<Call, "db" | "now" | "emit">,
+  row: Pick<DeploymentRow, "id" | "project_id">,
+  events: readonly ProgressEvent[],
+): Promise<void> {
+  for (const { type, state, data = {} } of events) {
+    if (state !== "started") {
+      const open = await call.db
+        .selectFrom("events")
+        .select("id")
+        .where("deployment_id", "=", row.id)
+        .where("type", "=", type)
+        .where("state", "=", json("started"))
+        .orderBy("created_at", "desc")
+        .executeTakeFirst();
+      if (open !== undefined) {
+        await call.db
+          .updateTable("events")
+          .set({ state: json(state) })
+          .where("id", "=", open.id)
+          .execute();
+        continue;
+      }
+    }
+    await call.emit({ type, projectId: row.project_id, deploymentId: row.id, data, state });
+  }
+}

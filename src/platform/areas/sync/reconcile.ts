@@ -1,0 +1,123 @@
+import type { Static } from "typebox";
+import { DEPLOYMENT_PROTOCOL_VERSION, type EnvironmentInfo } from "../../../contract/deployment-state.ts";
+import type { syncRoutes } from "../../../contract/sync.ts";
+import { type Issue, invalid, invalidTransition, PlatformError } from "../../kernel/errors.ts";
+import { json } from "../../kernel/json.ts";
+import { statusChanged, targetColumns } from "../deployments/change.ts";
+import { regionOf } from "../deployments/create.ts";
+import { type DeploymentRow, findRelease, updateDeployment } from "../deployments/store.ts";
+import type { SyncCall } from "./acquire.ts";
+import { reportLock } from "./lease.ts";
+import { heartbeatIssues, observedVersion, storeHeartbeats, storeInventory } from "./observations.ts";
+import { storeProgress } from "./progress.ts";
+import { currentReleaseOf, judge } from "./report.ts";
+
+export type ReconcileBody = Static<(typeof syncRoutes)["reconcile"]["body"]>;
+
+/** §15.3. Stored as a whole or refused as a whole; returns the row as it is then. */
+export async function reconcile(call: SyncCall, row: DeploymentRow, body: ReconcileBody): Promise<DeploymentRow> {
+  await check(call, row, body);
+  const verdict = judge(row, body.state, call.now);
+  if (verdict.kind === "illegal") throw invalidTransition(verdict.from, body.state.status, verdict.allowed);
+  await storeHeartbeats(call, row.id, body.resourceHeartbeats ?? []);
+  await storeInventory(call, row.id, body.observedInventoryBatches ?? []);
+  await storeProgress(call, row, body.progressEvents ?? []);
+  const { suggestedDelayMs, capabilities, operatorVersion } = body;
+  const said = {
+    ...(body.updateHeartbeat !== false && { last_heartbeat_at: call.now }),
+    ...(suggestedDelayMs != null && { next_step_after: new Date(call.now.getTime() + suggestedDelayMs) }),
+    ...(capabilities !== undefined && { capabilities: json(capabilities) }),
+    ...(operatorVersion != null && { operator_version: operatorVersion }),
+  };
+  if (verdict.kind === "ignored") return store(call, row, said);
+  const { next, retryRequested } = verdict;
+  const changed = next.status !== row.status;
+  const stored = await store(call, row, {
+    ...(changed && { next_step_after: null }),
+    ...said,
+    ...stateColumns(body, await environmentOf(call, row, body)),
+    ...targetColumns(next),
+    retry_requested: retryRequested,
+    current_release_id: next.current_release_id,
+    ...(next.current_release_id !== row.current_release_id && { released_at: call.now }),
+    ...(changed && { updated_at: call.now }),
+    ...appliedConfiguration(row, next.status),
+  });
+  await tell(call, row, stored, body);
+  return stored;
+}
+
+async function check(call: SyncCall, row: DeploymentRow, body: ReconcileBody): Promise<void> {
+  const { state } = body;
+  if (state.protocolVersion !== DEPLOYMENT_PROTOCOL_VERSION)
+    throw new PlatformError("INCOMPATIBLE_DEPLOYMENT_PROTOCOL");
+  const issues: Issue[] = [...heartbeatIssues(row.id, body.resourceHeartbeats ?? [])];
+  const platforms = {
+    "body.state.platform": state.platform,
+    "body.state.environmentInfo.platform": state.environmentInfo?.platform,
+  };
+  for (const [path, platform] of Object.entries(platforms)) {
+    if (platform !== undefined && platform !== row.platform) issues.push({ path, message: `must be ${row.platform}` });
+  }
+  const releaseId = currentReleaseOf(row, state);
+  if (releaseId !== null && releaseId !== row.current_release_id) {
+    const release = await findRelease(call.db, row.workspace_id, releaseId);
+    if (release?.project_id !== row.project_id) {
+      issues.push({ path: "body.state.currentRelease.releaseId", message: "is no release of the project" });
+    }
+  }
+  const lock = reportLock(row, { session: body.session ?? null, model: row.deployment_model }, call.now);
+  if (lock === "session-required") issues.push({ path: "body.session", message: "is required for push deployments" });
+  if (issues.length > 0) throw invalid(...issues);
+  if (lock === "LEASE_LOST" || lock === "DEPLOYMENT_LOCKED") throw new PlatformError(lock);
+}
+
+/** What a manager leaves out stays; the error is absolute, so that a healed deployment shows none. */
+function stateColumns({ state }: ReconcileBody, environment: EnvironmentInfo | null | undefined) {
+  const { stackState, runtimeMetadata, error } = state;
+  return {
+    error: error == null ? null : json(error),
+    ...(stackState !== undefined && { stack_state: stackState === null ? null : json(stackState) }),
+    ...(runtimeMetadata !== undefined && { runtime_metadata: runtimeMetadata === null ? null : json(runtimeMetadata) }),
+    ...(environment !== undefined && {
+      environment_info: environment === null ? null : json(environment),
+      ...(regionOf(environment) !== null && { region: regionOf(environment) }),
+    }),
+  };
+}
+
+/** A deployment that is only observed has no release; the version that is seen stands in for it (§11.6). */
+async function environmentOf(call: SyncCall, row: DeploymentRow, body: ReconcileBody) {
+  const reported = body.state.environmentInfo;
+  if (row.platform !== "kubernetes" || row.operator_permission !== "observe") return reported;
+  if (reported === undefined && body.observedInventoryBatches === undefined) return undefined;
+  const info = reported ?? row.environment_info ?? { platform: "kubernetes" as const };
+  if (info.platform !== "kubernetes") return reported;
+  return { ...info, observedVersion: (await observedVersion(call, row.id)) ?? null };
+}
+
+/** Reaching `running` out of a setup or an update means that the wanted variables are in use. */
+function appliedConfiguration(row: DeploymentRow, to: DeploymentRow["status"]) {
+  if (to !== "running" || row.status === "running" || row.status === "refresh-failed") return {};
+  const { environment_variables: applied } = row;
+  return { current_environment_variables: applied === null ? null : json(applied) };
+}
+
+function store(call: SyncCall, row: DeploymentRow, set: Parameters<typeof updateDeployment>[2]) {
+  return Object.keys(set).length === 0 ? Promise.resolve(row) : updateDeployment(call.db, row.id, set);
+}
+
+async function tell(call: SyncCall, before: DeploymentRow, after: DeploymentRow, body: ReconcileBody): Promise<void> {
+  const { id: deploymentId, project_id: projectId, current_release_id: releaseId } = after;
+  if (releaseId !== null && releaseId !== before.current_release_id) {
+    const data = { deploymentId, previousReleaseId: before.current_release_id, releaseId };
+    await call.emit({ type: "DeploymentReleased", projectId, deploymentId, releaseId, data });
+  }
+  const { stackState } = body.state;
+  const stepped = stackState !== undefined && JSON.stringify(stackState) !== JSON.stringify(before.stack_state);
+  if (after.deployment_model === "push" && stepped) {
+    const data = { nextState: body.state.status, suggestedDelayMs: body.suggestedDelayMs ?? null };
+    await call.emit({ type: "StackStep", projectId, deploymentId, data });
+  }
+  await statusChanged(call, before.status, after);
+}

@@ -1,0 +1,41 @@
+import type { DeploymentState, DeploymentStatus } from "../../../contract/deployment-state.ts";
+import { isDeletePhase, nextStatus, reportable } from "../deployments/status.ts";
+import type { DeploymentRow } from "../deployments/store.ts";
+import { advance, type Targeted } from "../deployments/target.ts";
+
+/** What a reported state means for the stored one. */
+export type Verdict =
+  /** The deployment is ending and the report tells of something else: old news (§15.3). */
+  | { readonly kind: "ignored" }
+  | { readonly kind: "illegal"; readonly from: DeploymentStatus; readonly allowed: readonly DeploymentStatus[] }
+  | { readonly kind: "applied"; readonly next: Targeted; readonly retryRequested: boolean };
+
+type Judged = Targeted & Pick<DeploymentRow, "deployment_model" | "retry_requested">;
+
+/** Pure: the transition rules of §24.4 as a manager meets them. */
+export function judge(row: Judged, state: DeploymentState, at: Date): Verdict {
+  if (isDeletePhase(row.status) && !isDeletePhase(state.status)) return { kind: "ignored" };
+  const report = { by: "report", to: state.status, model: row.deployment_model } as const;
+  // A retry that nobody has acquired yet may be reported straight away.
+  const retried = row.retry_requested ? nextStatus(row.status, { by: "retry" }) : undefined;
+  const legal = nextStatus(row.status, report) ?? (retried === undefined ? undefined : nextStatus(retried, report));
+  if (legal === undefined) {
+    const allowed = [
+      ...reportable(row.status, row.deployment_model),
+      ...(retried === undefined ? [] : [retried, ...reportable(retried, row.deployment_model)]),
+    ];
+    return { kind: "illegal", from: row.status, allowed: [...new Set(allowed)] };
+  }
+  const current = currentReleaseOf(row, state);
+  const desired = row.desired_release_id === current ? null : row.desired_release_id;
+  const reported: Targeted = { ...row, current_release_id: current, desired_release_id: desired };
+  const next = legal === row.status ? reported : advance(reported, legal, at);
+  return { kind: "applied", next, retryRequested: row.retry_requested && next.status === row.status };
+}
+
+/** Absent: not said, so unchanged. */
+export function currentReleaseOf(row: Pick<Targeted, "current_release_id">, state: DeploymentState): string | null {
+  const { currentRelease } = state;
+  if (currentRelease === null) return null;
+  return currentRelease?.releaseId === undefined ? row.current_release_id : currentRelease.releaseId;
+}

@@ -1,0 +1,102 @@
+import type { Static } from "typebox";
+import type { SyncDeployment, syncRoutes } from "../../../contract/sync.ts";
+import type { Call, Handlers } from "../../kernel/call.ts";
+import { notFound, PlatformError } from "../../kernel/errors.ts";
+import type { Principal } from "../../kernel/principal.ts";
+import { toDeployment } from "../deployments/record.ts";
+import { type DeploymentRow, deploymentsOf, findDeployment, updateDeployment } from "../deployments/store.ts";
+import { acquire } from "./acquire.ts";
+import { holder, released, renewed } from "./lease.ts";
+import { reconcile } from "./reconcile.ts";
+import { managementConfigOf, surroundingsOf, toItem, toState, toTarget } from "./work.ts";
+
+type Routes = typeof syncRoutes;
+
+export const handlers: Handlers<Routes> = {
+  async list(call) {
+    ownManager(call.principal, call.body?.managerId);
+    return { deployments: await list(call, call.body ?? {}) };
+  },
+  async context(call) {
+    ownManager(call.principal, call.body.managerId);
+    const row = await assigned(call, call.body.deploymentId);
+    return toItem(row, await surroundingsOf(call.db, [row], call.config.sealingKey));
+  },
+  acquire: (call) => acquire(call, ownManager(call.principal, call.body.managerId), call.body),
+  renew,
+  async reconcile(call) {
+    ownManager(call.principal, call.body.managerId);
+    const found = await findDeployment(call.db, call.principal, call.body.deploymentId);
+    if (found === undefined) throw notFound("deployment");
+    const row = await reconcile(call, found, call.body);
+    const around = await surroundingsOf(call.db, [row], call.config.sealingKey);
+    return { success: true, current: toState(row, around), target: toTarget(row, around) };
+  },
+  async release(call) {
+    ownManager(call.principal, call.body.managerId);
+    const row = await assigned(call, call.body.deploymentId);
+    const lease = released(row, call.body.session, call.now);
+    if (lease !== row) await updateDeployment(call.db, row.id, lease);
+    return { success: true };
+  },
+};
+
+/** The caller's own manager; a body that names another one names nothing the caller can see (§15). */
+function ownManager(principal: Principal, named: string | undefined): string {
+  const scope = principal.kind === "serviceAccount" ? principal.scope : undefined;
+  if (scope?.type !== "manager") throw new Error("a sync route lets managers in only");
+  if (named !== undefined && named !== scope.managerId) throw notFound("manager");
+  return scope.managerId;
+}
+
+async function assigned(call: Pick<Call, "db" | "principal">, id: string): Promise<DeploymentRow> {
+  const row = await findDeployment(call.db, call.principal, id);
+  if (row === undefined || row.status === "deleted") throw notFound("deployment");
+  return row;
+}
+
+async function list(
+  call: Call<Routes["list"]>,
+  filters: NonNullable<Static<Routes["list"]["body"]>>,
+): Promise<SyncDeployment[]> {
+  const { deploymentIds, statuses, platforms, deploymentGroupId } = filters;
+  let found = deploymentsOf(call.db, call.principal).where("d.status", "<>", "deleted");
+  // An empty list names none; SQL has no empty `in ()`.
+  if (deploymentIds !== undefined) found = found.where("d.id", "in", [...deploymentIds, ""]);
+  if (statuses !== undefined) found = found.where("d.status", "in", [...statuses, "deleted"]);
+  if (platforms !== undefined) found = found.where("d.platform", "in", [...platforms, "" as never]);
+  if (deploymentGroupId !== undefined) found = found.where("d.deployment_group_id", "=", deploymentGroupId);
+  const rows = await found
+    .orderBy("d.id")
+    .limit(filters.limit ?? 100)
+    .execute();
+  const around = await surroundingsOf(call.db, rows, call.config.sealingKey);
+  return rows.map((row) => {
+    const deployment = toDeployment(row, call);
+    const lockedBy = holder(row, call.now) ?? null;
+    return {
+      ...deployment,
+      userEnvironmentVariables: deployment.environmentVariables,
+      managementConfig: managementConfigOf(row, around),
+      deploymentToken: null,
+      lockedBy,
+      lockedAt: lockedBy === null ? null : (row.lease_since?.toISOString() ?? null),
+    };
+  });
+}
+
+async function renew(call: Call<Routes["renew"]>) {
+  const { session, deploymentIds } = call.body;
+  ownManager(call.principal, call.body.managerId);
+  const leases: { deploymentId: string; renewed: boolean; leaseExpiresAt: string | null }[] = [];
+  for (const deploymentId of new Set(deploymentIds)) {
+    const row = await findDeployment(call.db, call.principal, deploymentId);
+    if (row === undefined) throw notFound("deployment");
+    const lease = renewed(row, session, call.now);
+    if (lease !== undefined) await updateDeployment(call.db, row.id, lease);
+    const leaseExpiresAt = lease?.lease_expires_at?.toISOString() ?? null;
+    leases.push({ deploymentId, renewed: lease !== undefined, leaseExpiresAt });
+  }
+  if (leases.every((each) => !each.renewed)) throw new PlatformError("LEASE_LOST");
+  return { success: leases.every((each) => each.renewed), leases };
+}

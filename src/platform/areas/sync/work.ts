@@ -1,0 +1,122 @@
+import type { Selectable } from "kysely";
+import type { DeploymentState, DeploymentStatus, ReleaseInfo } from "../../../contract/deployment-state.ts";
+import type { AcquireItem, DeploymentConfig } from "../../../contract/sync.ts";
+import type { Db } from "../../database.ts";
+import { openVariables, sealVariables } from "../deployments/environment.ts";
+import { openInputs } from "../deployments/inputs.ts";
+import { isDeletePhase } from "../deployments/status.ts";
+import type { DeploymentRow, ReleaseRow } from "../deployments/store.ts";
+import type { ManagerRow } from "../managers/store.ts";
+
+/** What is needed beside the rows to show them to a manager, read once for any number of them. */
+export interface Surroundings {
+  readonly releases: ReadonlyMap<string, ReleaseRow>;
+  readonly managers: ReadonlyMap<string, Selectable<ManagerRow>>;
+  readonly sealingKey: Uint8Array;
+}
+
+export async function surroundingsOf(
+  db: Db,
+  rows: readonly DeploymentRow[],
+  sealingKey: Uint8Array,
+): Promise<Surroundings> {
+  const releaseIds = rows.flatMap((row) => [row.current_release_id ?? [], row.desired_release_id ?? []].flat());
+  const managerIds = [...new Set(rows.flatMap((row) => row.manager_id ?? []))];
+  const releases =
+    releaseIds.length === 0 ? [] : await db.selectFrom("releases").selectAll().where("id", "in", releaseIds).execute();
+  const managers =
+    managerIds.length === 0 ? [] : await db.selectFrom("managers").selectAll().where("id", "in", managerIds).execute();
+  return {
+    releases: new Map(releases.map((release) => [release.id, release])),
+    managers: new Map(managers.map((manager) => [manager.id, manager])),
+    sealingKey,
+  };
+}
+
+/** What the platform's own stack reader calls its manager's configuration for the platform; null when none reported. */
+export function managementConfigOf(row: DeploymentRow, { managers }: Surroundings): Record<string, unknown> | null {
+  const configs = managers.get(row.manager_id ?? "")?.management_configs as
+    | Record<string, Record<string, unknown> | undefined>
+    | undefined;
+  return configs?.[row.platform] ?? null;
+}
+
+export function releaseInfo(row: DeploymentRow, id: string | null, { releases }: Surroundings): ReleaseInfo | null {
+  const release = releases.get(id ?? "");
+  if (release === undefined) return null;
+  const stack = release.stack[row.platform] ?? null;
+  return { releaseId: release.id, version: release.version, description: null, stack };
+}
+
+export function toState(row: DeploymentRow, around: Surroundings): DeploymentState {
+  return {
+    status: row.status,
+    platform: row.platform,
+    protocolVersion: 1,
+    currentRelease: releaseInfo(row, row.current_release_id, around),
+    targetRelease: releaseInfo(row, row.desired_release_id, around),
+    stackState: row.stack_state,
+    error: row.error,
+    environmentInfo: row.environment_info,
+    runtimeMetadata: row.runtime_metadata,
+    retryRequested: row.retry_requested,
+  };
+}
+
+/** Frozen resources change only while a deployment is set up or torn down. */
+const SETUP: readonly DeploymentStatus[] = ["pending", "initial-setup", "teardown-required"];
+
+/** @throws Error when a secret cannot be read, as after a change of the sealing key. */
+export function toConfig(row: DeploymentRow, around: Surroundings): DeploymentConfig {
+  const manager = around.managers.get(row.manager_id ?? "");
+  const { sealingKey } = around;
+  const otlp = manager?.otlp_config as { logsEndpoint: string; logsAuthHeader: string } | null | undefined;
+  const variables = row.environment_variables ?? sealVariables([], sealingKey, row.created_at);
+  return {
+    deploymentName: row.name,
+    environmentVariables: openVariables(variables, sealingKey),
+    inputValues: openInputs(row.input_values, sealingKey),
+    stackSettings: row.stack_settings,
+    externalBindings: row.stack_settings.externalBindings ?? {},
+    managementConfig: managementConfigOf(row, around),
+    managerUrl: manager?.url ?? null,
+    // Only its hash is stored: whoever set the deployment up holds it.
+    deploymentToken: null,
+    basePlatform: row.base_platform,
+    labelDomain: null,
+    publicEndpoints: row.stack_settings.publicEndpoints ?? null,
+    domainMetadata: null,
+    monitoring:
+      otlp == null || row.stack_settings.telemetry === "off"
+        ? null
+        : { ...otlp, metricsEndpoint: null, metricsAuthHeader: null, resourceAttributes: {} },
+    computeBackend: null,
+    allowFrozenChanges: SETUP.includes(row.status),
+    observeAllNamespaces: row.operator_scope === "*",
+    observeLabelSelector: null,
+  };
+}
+
+export function toItem(row: DeploymentRow, around: Surroundings): AcquireItem {
+  return {
+    deploymentId: row.id,
+    projectId: row.project_id,
+    deploymentGroupId: row.deployment_group_id,
+    setupMethod: row.setup_method,
+    current: toState(row, around),
+    config: toConfig(row, around),
+  };
+}
+
+const NO_RELEASE: ReleaseInfo = { releaseId: null, version: null, description: null, stack: null };
+
+/** What a report is answered with: null when the deployment is what it should be, or gone. */
+export function toTarget(
+  row: DeploymentRow,
+  around: Surroundings,
+): { releaseInfo: ReleaseInfo; config: DeploymentConfig } | null {
+  const wanted = row.desired_release_id !== null || row.status !== "running";
+  if (!wanted || row.status === "deleted") return null;
+  const id = isDeletePhase(row.status) ? row.current_release_id : (row.desired_release_id ?? row.current_release_id);
+  return { releaseInfo: releaseInfo(row, id, around) ?? NO_RELEASE, config: toConfig(row, around) };
+}
