@@ -1,7 +1,8 @@
+import type { Topic } from "../../contract/managers.ts";
 import type { BodyOf, ParamsOf, QueryOf, ResponseOf, Route, RouteTable } from "../../contract/route.ts";
 import type { CallConfig } from "../config.ts";
 import type { Db } from "../database.ts";
-import type { NewEvent, Topic } from "./outbox.ts";
+import type { NewEvent } from "./outbox.ts";
 import type { PageRequest } from "./page.ts";
 import type { Principal } from "./principal.ts";
 import type { Waker } from "./waker.ts";

@@ -25,6 +25,7 @@ export async function listen(
   signal: AbortSignal,
 ): Promise<void> {
   let failing = false;
+  waker.hearsAll = false;
   while (!signal.aborted) {
     try {
       await hear(url, waker, signal, () => {
@@ -51,9 +52,11 @@ async function hear(url: string, waker: Waker, signal: AbortSignal, onConnected:
     await client.connect();
     await client.query(`listen ${CHANNEL}`);
     onConnected();
+    waker.hearsAll = true;
     waker.wakeAll();
     if (!signal.aborted) await ended;
   } finally {
+    waker.hearsAll = false;
     signal.removeEventListener("abort", stop);
     client.off("end", stop);
     await client.end();

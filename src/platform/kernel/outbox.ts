@@ -1,12 +1,9 @@
 import { sql } from "kysely";
 import type { EventState, EventType } from "../../contract/events.ts";
+import type { Topic } from "../../contract/managers.ts";
 import type { Db } from "../database.ts";
 import { newId } from "../ids.ts";
 import { json } from "./json.ts";
-
-/** Kinds of work that a manager can be told about. Closed set (§14.4). */
-export const TOPICS = ["deployments", "commands", "access-requests", "debug-sessions", "machines"] as const;
-export type Topic = (typeof TOPICS)[number];
 
 export interface NewEvent {
   readonly type: EventType;

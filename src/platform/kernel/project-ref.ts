@@ -1,10 +1,11 @@
 import type { Db } from "../database.ts";
 import { notFound, PlatformError } from "./errors.ts";
-import { impliedProject, type Principal } from "./principal.ts";
+import { impliedProject, type Principal, scopeOfPrincipal } from "./principal.ts";
 
-interface ProjectRef {
+export interface ProjectRef {
   readonly id: string;
   readonly name: string;
+  readonly workspaceId: string;
 }
 
 /**
@@ -26,14 +27,31 @@ export async function optionalProject(
   const implied = impliedProject(principal);
   const named = ref ?? implied;
   if (named === undefined) return undefined;
-  // Project names may not start with `prj_`, so an id is never read as a name (§0.1).
-  const column = named.startsWith("prj_") ? "id" : "name";
-  const project = await db
-    .selectFrom("projects")
-    .select(["id", "name"])
-    .where("workspace_id", "=", principal.workspaceId)
-    .where(column, "=", named)
-    .executeTakeFirst();
+  const project = await find(db, principal, named);
   if (project === undefined || (implied !== undefined && project.id !== implied)) throw notFound("project");
   return project;
+}
+
+function find(db: Db, principal: Principal, named: string): Promise<ProjectRef | undefined> {
+  const scope = scopeOfPrincipal(principal);
+  const anywhere = principal.kind === "serviceAccount" && principal.system;
+  // Project names may not start with `prj_`, so an id is never read as a name (§0.1).
+  const query = db
+    .selectFrom("projects as p")
+    .select(["p.id", "p.name", "p.workspace_id as workspaceId"])
+    .where(named.startsWith("prj_") ? "p.id" : "p.name", "=", named)
+    .$if(!anywhere, (projects) => projects.where("p.workspace_id", "=", principal.workspaceId));
+  if (scope.type !== "manager") return query.executeTakeFirst();
+  // A manager's project is one that has a deployment assigned to it, for a system manager in any workspace.
+  return query
+    .where((eb) =>
+      eb.exists(
+        eb
+          .selectFrom("deployments as d")
+          .select("d.id")
+          .whereRef("d.project_id", "=", "p.id")
+          .where("d.manager_id", "=", scope.managerId),
+      ),
+    )
+    .executeTakeFirst();
 }

@@ -6,6 +6,7 @@ import type { Clock } from "../clock.ts";
  */
 export class Waker {
   readonly #clock: Clock;
+  #hearsAll = true;
   readonly #sleepers = new Map<string, Set<() => void>>();
 
   constructor(clock: Clock) {
@@ -19,6 +20,25 @@ export class Waker {
   /** Wakes everyone: after a reconnect of LISTEN, wakes may have been missed. */
   wakeAll(): void {
     for (const managerId of [...this.#sleepers.keys()]) this.wake(managerId);
+  }
+
+  /**
+   * How long a sleeper may trust in being woken, before it looks by itself. A feed promises one second (§14.4); when
+   * every wake is heard, looking is only for keys that were revoked, which end a poll within five (§1.1).
+   */
+  get pollMs(): number {
+    return this.#hearsAll ? 4_000 : 900;
+  }
+
+  /** False while other replicas write and LISTEN is down. */
+  set hearsAll(hears: boolean) {
+    this.#hearsAll = hears;
+  }
+
+  /** Milliseconds left of `waitMs`, from now on; may be negative. */
+  timer(waitMs: number): () => number {
+    const endsMs = this.#clock.monotonicMs() + waitMs;
+    return () => endsMs - this.#clock.monotonicMs();
   }
 
   get sleeping(): number {

@@ -79,11 +79,20 @@ async function managers(db: Kysely<unknown>): Promise<void> {
       otlp_config jsonb,
       network text,
       last_heartbeat_at timestamptz,
+      internal_project_id text,
+      internal_group_id text,
       internal_deployment_id text,
       bootstrap_key_id text,
       created_at timestamptz not null
     )`.execute(db);
   await sql`create index managers_of_workspace on managers (workspace_id)`.execute(db);
+  await sql`
+    create table signing_keys (
+      id text primary key,
+      public_jwk jsonb not null,
+      sealed_private_key text not null,
+      created_at timestamptz not null
+    )`.execute(db);
 }
 
 async function eventsAndFeed(db: Kysely<unknown>): Promise<void> {

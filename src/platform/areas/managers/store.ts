@@ -1,31 +1,154 @@
+import { type ColumnType, type Expression, type Generated, type Selectable, type SqlBool, sql } from "kysely";
+import type {
+  Cloud,
+  ManagementConfigs,
+  Manager,
+  ManagerMetrics,
+  ManagerSetupMethod,
+  SetupStatus,
+} from "../../../contract/managers.ts";
+import type { Db } from "../../database.ts";
+import { notFound } from "../../kernel/errors.ts";
+import { type Principal, scopeOfPrincipal } from "../../kernel/principal.ts";
+import { setupStatusOf, statusOf } from "./state.ts";
+
 export interface ManagerTables {
   managers: ManagerRow;
+  signing_keys: SigningKeyRow;
 }
 
 export interface ManagerRow {
   id: string;
   workspace_id: string;
   name: string;
-  is_system: boolean;
-  cloud: string | null;
+  is_system: Generated<boolean>;
+  cloud: Cloud | null;
   region: string | null;
-  targets: string[];
+  targets: Manager["targets"];
   /** Null for system managers. `failed` by time-out and `deleted` by silence are computed on read (§9). */
-  setup_status: string | null;
-  setup_method: string | null;
+  setup_status: SetupStatus | null;
+  setup_method: ManagerSetupMethod | null;
   setup_changed_at: Date;
   url: string | null;
   /** As last reported; null before the first heartbeat. */
-  status: string | null;
+  status: "healthy" | "degraded" | "unhealthy" | null;
   version: string | null;
-  metrics: unknown;
-  management_configs: unknown;
-  otlp_config: unknown;
+  metrics: ColumnType<ManagerMetrics | null, unknown>;
+  management_configs: ColumnType<ManagementConfigs, unknown>;
+  /** `{logsEndpoint, sealedAuthHeader}`. */
+  otlp_config: ColumnType<unknown, unknown>;
   network: string | null;
   last_heartbeat_at: Date | null;
-  /** The hidden deployment that the manager itself runs as; minted by bootstrap. */
+  /** Ids of things that are in no table, which is what hides them: the scope of setup tokens (§9). */
+  internal_project_id: string | null;
+  internal_group_id: string | null;
+  /** The deployment that the manager itself runs as; minted by bootstrap. */
   internal_deployment_id: string | null;
   /** The key that the last bootstrap returned; a repeat revokes it. */
   bootstrap_key_id: string | null;
   created_at: Date;
+}
+
+/** Ed25519 keys of the managers' access tokens; the newest signs. */
+export interface SigningKeyRow {
+  id: string;
+  public_jwk: ColumnType<Readonly<Record<string, string>>, unknown>;
+  /** PKCS #8 in PEM, sealed. */
+  sealed_private_key: string;
+  created_at: Date;
+}
+
+/** The workspace's own managers and the system's; for a manager's key, itself. */
+function reachable(principal: Principal): Expression<SqlBool> {
+  const scope = scopeOfPrincipal(principal);
+  if (scope.type === "manager") return sql<SqlBool>`m.id = ${scope.managerId}`;
+  return sql<SqlBool>`(m.workspace_id = ${principal.workspaceId} or m.is_system)`;
+}
+
+/** Guarded by `case`: a stored JSON null is no object to walk. */
+const isDefaultOf = sql<SqlBool>`exists (
+  select from jsonb_each_text(case when jsonb_typeof(p.default_managers) = 'object' then p.default_managers end) as e
+  where e.value = m.id
+)`;
+
+/** Managers with how much hangs on them, as far as the caller's workspace goes. */
+export function managersOf(db: Db, principal: Principal) {
+  const everywhere = principal.kind === "serviceAccount" && principal.system;
+  return db
+    .selectFrom("managers as m")
+    .selectAll("m")
+    .select((eb) => [
+      eb
+        .selectFrom("deployments as d")
+        .select((of) => of.fn.countAll<number>().as("count"))
+        .whereRef("d.manager_id", "=", "m.id")
+        .where("d.status", "<>", "deleted")
+        .$if(!everywhere, (own) => own.where("d.workspace_id", "=", principal.workspaceId))
+        .as("deployment_count"),
+      eb
+        .selectFrom("projects as p")
+        .select((of) => of.fn.countAll<number>().as("count"))
+        .where(isDefaultOf)
+        .$if(!everywhere, (own) => own.where("p.workspace_id", "=", principal.workspaceId))
+        .as("default_count"),
+    ])
+    .where(reachable(principal));
+}
+
+export type ReadManager = Awaited<ReturnType<ReturnType<typeof managersOf>["execute"]>>[number];
+
+/** @throws NOT_FOUND */
+export async function findManager(db: Db, principal: Principal, id: string): Promise<ReadManager> {
+  const row = await managersOf(db, principal).where("m.id", "=", id).executeTakeFirst();
+  if (row === undefined) throw notFound("manager");
+  return row;
+}
+
+/** Revokes runtime keys, setup tokens or both. */
+export async function revokeManagerKeys(
+  db: Db,
+  managerId: string,
+  which: "runtime" | "setup" | "both",
+  now: Date,
+): Promise<void> {
+  await db
+    .updateTable("api_keys")
+    .set({ revoked_at: now })
+    .where((eb) =>
+      eb.or([
+        ...(which === "setup" ? [] : [eb("manager_id", "=", managerId)]),
+        ...(which === "runtime" ? [] : [eb("setup_manager_id", "=", managerId)]),
+      ]),
+    )
+    .where("revoked_at", "is", null)
+    .execute();
+}
+
+export function toManager(row: ReadManager, now: Date): Manager {
+  return {
+    ...describe(row, now),
+    managedDeploymentCount: Number(row.deployment_count),
+    defaultProjectCount: Number(row.default_count),
+  };
+}
+
+function describe(row: Selectable<ManagerRow>, now: Date) {
+  return {
+    id: row.id,
+    name: row.name,
+    targets: row.targets,
+    cloud: row.cloud,
+    region: row.region,
+    setupStatus: setupStatusOf(row, now),
+    url: row.url,
+    managementConfigs: row.management_configs,
+    isSystem: row.is_system,
+    workspaceId: row.workspace_id,
+    status: statusOf(row, now),
+    version: row.version,
+    metrics: row.metrics,
+    lastHeartbeatAt: row.last_heartbeat_at?.toISOString() ?? null,
+    logsDatabaseId: null,
+    createdAt: row.created_at.toISOString(),
+  };
 }

@@ -1,4 +1,6 @@
-import type { ColumnType } from "kysely";
+import { type ColumnType, sql } from "kysely";
+import type { Topic } from "../../../contract/managers.ts";
+import type { Db } from "../../database.ts";
 
 export interface WorkFeedTables {
   work_feed: WorkFeedRow;
@@ -7,8 +9,102 @@ export interface WorkFeedTables {
 
 export interface WorkFeedRow {
   manager_id: string;
-  topic: string;
+  topic: Topic;
   deployment_id: string;
   /** Transaction that raised it last (`xid8`): compared with a cursor's snapshot, never with a clock. */
   xid: ColumnType<string, unknown, unknown>;
+}
+
+export interface Work {
+  readonly topic: Topic;
+  readonly deploymentId: string;
+}
+
+/** Where a walk through many rows stands: rows come in this order. */
+export type After = readonly [topic: string, deploymentId: string] | undefined;
+
+export interface Reading {
+  readonly epoch: string;
+  /** What this reading saw: `pg_snapshot` as text. */
+  readonly snapshot: string;
+  readonly work: readonly Work[];
+}
+
+/**
+ * What was raised and not yet visible in `since`, with the snapshot that saw it: one statement, so nothing is between.
+ *
+ * A sequence would not do: numbers are handed out before the commit, so a reader can pass a smaller one that commits
+ * later. Snapshots say exactly which transactions a reader has seen.
+ */
+export async function readChanges(
+  db: Db,
+  managerId: string,
+  since: string,
+  after: After,
+  limit: number,
+): Promise<Reading> {
+  const beyond = after === undefined ? sql`true` : sql`(f.topic, f.deployment_id) > (${after[0]}, ${after[1]})`;
+  const { rows } = await sql<{ epoch: string; snapshot: string; work: Work[] }>`
+    select
+      (select id from feed_epoch) as epoch,
+      pg_current_snapshot()::text as snapshot,
+      coalesce(
+        (
+          select jsonb_agg(jsonb_build_object('topic', n.topic, 'deploymentId', n.deployment_id))
+          from (
+            select f.topic, f.deployment_id
+            from work_feed f
+            where f.manager_id = ${managerId}
+              and not pg_visible_in_snapshot(f.xid, ${since}::pg_snapshot)
+              and ${beyond}
+            order by f.topic, f.deployment_id
+            limit ${limit}
+          ) n
+        ),
+        '[]'
+      ) as work`.execute(db);
+  return only(rows);
+}
+
+/**
+ * Every (topic, deployment) that has open work now: the level that the hints of the feed point at.
+ * Each topic's condition is that of the list which its reader calls.
+ */
+export async function readOpenWork(db: Db, managerId: string, after: After, limit: number): Promise<Reading> {
+  const beyond = after === undefined ? sql`true` : sql`(w.topic, w.deployment_id) > (${after[0]}, ${after[1]})`;
+  const { rows } = await sql<{ epoch: string; snapshot: string; work: Work[] }>`
+    select
+      (select id from feed_epoch) as epoch,
+      pg_current_snapshot()::text as snapshot,
+      coalesce(
+        (
+          select jsonb_agg(jsonb_build_object('topic', n.topic, 'deploymentId', n.deployment_id))
+          from (
+            select w.topic, w.deployment_id from (
+              select 'deployments' as topic, d.id as deployment_id
+              from deployments d
+              where d.manager_id = ${managerId} and d.status <> 'deleted'
+              union
+              select 'commands', c.deployment_id
+              from commands c join deployments d on d.id = c.deployment_id
+              where d.manager_id = ${managerId} and c.state = 'PENDING'
+              union
+              select 'access-requests', a.deployment_id
+              from access_requests a join deployments d on d.id = a.deployment_id
+              where d.manager_id = ${managerId} and a.status = 'queued'
+            ) w
+            where ${beyond}
+            order by w.topic, w.deployment_id
+            limit ${limit}
+          ) n
+        ),
+        '[]'
+      ) as work`.execute(db);
+  return only(rows);
+}
+
+function only(rows: readonly Reading[]): Reading {
+  const [row] = rows;
+  if (row === undefined) throw new Error("the feed has lost its epoch");
+  return row;
 }

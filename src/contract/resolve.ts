@@ -1,0 +1,30 @@
+import Type, { type Static } from "typebox";
+import { CLOUDS, ManagementConfig } from "./managers.ts";
+import { routes } from "./route.ts";
+import { ManagerId, Nullable, PLATFORMS, ProjectId, ProjectRef, Strict, Words } from "./schema.ts";
+
+/** Where deployments of a project on a platform are run from. */
+export const Resolved = Strict({
+  managerId: ManagerId,
+  managerName: Type.String(),
+  managerUrl: Type.String(),
+  managerIsSystem: Type.Boolean(),
+  managerCloud: Nullable(Words(CLOUDS)),
+  projectId: ProjectId,
+  installContext: Type.Optional(Strict({ platform: Words(PLATFORMS), managementConfig: ManagementConfig })),
+});
+export type Resolved = Static<typeof Resolved>;
+
+export const resolveRoutes = routes({
+  get: {
+    method: "GET",
+    path: "/v1/resolve",
+    summary: "Find the manager that serves a project on a platform.",
+    roles: "any",
+    query: Type.Object({ platform: Words(PLATFORMS), project: Type.Optional(ProjectRef) }),
+    success: 200,
+    response: Resolved,
+    errors: ["PROJECT_REQUIRED", "NOT_FOUND", "MANAGER_NOT_AVAILABLE", "MANAGER_NOT_READY"],
+    repeat: "safe",
+  },
+});

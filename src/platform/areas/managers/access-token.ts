@@ -1,0 +1,51 @@
+import { createPrivateKey, generateKeyPairSync, sign } from "node:crypto";
+import type { Db } from "../../database.ts";
+import { LOWER_ALPHANUMERIC, randomText, uuidv7 } from "../../ids.ts";
+import { json } from "../../kernel/json.ts";
+import { open, seal } from "../../kernel/sealed.ts";
+
+export const ACCESS_TOKEN_SECONDS = 900;
+
+export interface AccessClaims {
+  readonly iss: string;
+  /** The manager's id: the token is worth nothing at another. */
+  readonly aud: string;
+  readonly sub: string;
+  readonly ws: string;
+  readonly prj: string;
+  readonly role: string;
+}
+
+/** A JWT that a manager checks by itself with the public keys of `/.well-known/jwks.json` (§14.3). */
+export async function signAccessToken(
+  db: Db,
+  sealingKey: Uint8Array,
+  claims: AccessClaims,
+  now: Date,
+): Promise<string> {
+  const { id, pem } = await signingKey(db, sealingKey, now);
+  const iat = Math.floor(now.getTime() / 1000);
+  const payload = { ...claims, iat, exp: iat + ACCESS_TOKEN_SECONDS, jti: uuidv7(now.getTime()) };
+  const encode = (part: object): string => Buffer.from(JSON.stringify(part)).toString("base64url");
+  const head = `${encode({ alg: "EdDSA", typ: "JWT", kid: id })}.${encode(payload)}`;
+  return `${head}.${sign(null, Buffer.from(head), createPrivateKey(pem)).toString("base64url")}`;
+}
+
+/** The newest key, made when there is none: two replicas that make one at once race, and one tries again. */
+async function signingKey(db: Db, sealingKey: Uint8Array, now: Date): Promise<{ id: string; pem: string }> {
+  const newest = await db.selectFrom("signing_keys").selectAll().orderBy("created_at", "desc").executeTakeFirst();
+  if (newest !== undefined) return { id: newest.id, pem: open(sealingKey, newest.sealed_private_key) };
+  const id = randomText(16, LOWER_ALPHANUMERIC);
+  const { publicKey, privateKey } = generateKeyPairSync("ed25519");
+  const pem = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+  await db
+    .insertInto("signing_keys")
+    .values({
+      id,
+      public_jwk: json(publicKey.export({ format: "jwk" })),
+      sealed_private_key: seal(sealingKey, pem),
+      created_at: now,
+    })
+    .execute();
+  return { id, pem };
+}

@@ -1,0 +1,158 @@
+import { describe, expect, it } from "vitest";
+import { onEachDatabase } from "../../testing/harness.ts";
+
+onEachDatabase("managers", (world) => {
+  const beat = { status: "healthy", url: "https://manager.example.com", managementConfigs: {} };
+  const create = async (key: string, region = "eu-west-1") =>
+    world.call("POST", "/v1/managers", { key, body: { name: "our manager", cloud: "aws", region } });
+
+  async function bootstrapped() {
+    const workspace = await world.workspace();
+    const admin = await workspace.key("workspace.admin");
+    const setup = (await create(admin)).body;
+    const path = `/v1/managers/${setup.managerId}`;
+    const runtime = (await world.call("POST", `${path}/bootstrap`, { key: setup.setupToken })).body;
+    return { workspace, admin, setup, path, runtime };
+  }
+
+  it("a manager goes from pending to active by its setup token and its first heartbeat", async () => {
+    const { admin, path, runtime, setup } = await bootstrapped();
+    expect(runtime).toMatchObject({ managerId: setup.managerId, keyInfo: { role: "manager.runtime" } });
+    expect((await world.call("GET", path, { key: admin })).body).toMatchObject({
+      setupStatus: "provisioning",
+      status: "unknown",
+      url: null,
+      targets: ["aws", "kubernetes", "machines"],
+    });
+    const answer = await world.call("POST", `${path}/heartbeat`, { key: runtime.apiKey, body: beat });
+    expect(answer.body).toEqual({ acknowledged: true, timestamp: expect.any(String) });
+    expect((await world.call("GET", path, { key: admin })).body).toMatchObject({
+      setupStatus: "active",
+      status: "healthy",
+      url: "https://manager.example.com",
+    });
+    const spent = await world.call("POST", `${path}/bootstrap`, { key: setup.setupToken });
+    expect(spent.body.code).toBe("API_KEY_REVOKED");
+  });
+
+  it("a second bootstrap takes back the key of the first", async () => {
+    const { path, runtime, setup } = await bootstrapped();
+    const again = await world.call("POST", `${path}/bootstrap`, { key: setup.setupToken });
+    expect(again.status).toBe(201);
+    const whoami = (key: string) => world.call("GET", "/v1/whoami", { key });
+    expect((await whoami(runtime.apiKey)).body.code).toBe("API_KEY_REVOKED");
+    expect((await whoami(again.body.apiKey)).status).toBe(200);
+  });
+
+  it("a setup token opens no other manager", async () => {
+    const workspace = await world.workspace();
+    const admin = await workspace.key("workspace.admin");
+    const one = (await create(admin)).body;
+    const other = (await create(admin, "us-east-1")).body;
+    const answer = await world.call("POST", `/v1/managers/${other.managerId}/bootstrap`, { key: one.setupToken });
+    expect(answer.status).toBe(404);
+  });
+
+  it("there is one private manager a cloud and region", async () => {
+    const admin = await (await world.workspace()).key("workspace.admin");
+    await create(admin);
+    expect((await create(admin)).body.code).toBe("MANAGER_EXISTS");
+    expect((await create(admin, "us-east-1")).status).toBe(201);
+  });
+
+  it("a new setup token takes the place of the old one, and cancelling removes the record", async () => {
+    const admin = await (await world.workspace()).key("workspace.admin");
+    const first = (await create(admin)).body;
+    const path = `/v1/managers/${first.managerId}`;
+    const second = (await world.call("POST", `${path}/setup-token`, { key: admin })).body;
+    expect(second.setupToken).not.toBe(first.setupToken);
+    expect((await world.call("POST", `${path}/bootstrap`, { key: first.setupToken })).body.code).toBe(
+      "API_KEY_REVOKED",
+    );
+    expect((await world.call("POST", `${path}/retry`, { key: admin })).body).toMatchObject({ mode: "setup" });
+    expect((await world.call("POST", `${path}/cancel-setup`, { key: admin })).status).toBe(202);
+    expect((await world.call("GET", path, { key: admin })).status).toBe(404);
+  });
+
+  it("a manager that never speaks has failed after an hour, and can be tried again", async () => {
+    const { admin, path } = await bootstrapped();
+    world.clock.advance(61 * 60_000);
+    expect((await world.call("GET", path, { key: admin })).body.setupStatus).toBe("failed");
+    const retried = await world.call("POST", `${path}/retry`, { key: admin });
+    expect(retried.body).toMatchObject({ mode: "deployment", setupStatus: "provisioning" });
+    expect((await world.call("GET", path, { key: admin })).body.setupStatus).toBe("provisioning");
+  });
+
+  it("a deleting manager may still speak; its silence ends it and its keys", async () => {
+    const { admin, path, runtime } = await bootstrapped();
+    const speak = () => world.call("POST", `${path}/heartbeat`, { key: runtime.apiKey, body: beat });
+    await speak();
+    expect((await world.call("DELETE", path, { key: admin })).status).toBe(202);
+    expect((await speak()).status).toBe(200);
+    expect((await world.call("GET", path, { key: admin })).body.setupStatus).toBe("deleting");
+    world.clock.advance(181_000);
+    expect((await world.call("GET", path, { key: admin })).body.setupStatus).toBe("deleted");
+    expect((await world.call("GET", "/v1/managers", { key: admin })).body).toEqual([]);
+    await world.platform.sweep();
+    expect((await speak()).body.code).toBe("API_KEY_REVOKED");
+  });
+
+  it.each([
+    ["http://manager.example.com", 400],
+    ["http://127.0.0.1:9000", 200],
+    ["ftp://manager.example.com", 400],
+    ["https://", 400],
+  ])("a heartbeat from %s is answered %i", async (url, status) => {
+    const { path, runtime } = await bootstrapped();
+    const answer = await world.call("POST", `${path}/heartbeat`, { key: runtime.apiKey, body: { ...beat, url } });
+    expect(answer.status, JSON.stringify(answer.body)).toBe(status);
+  });
+
+  it("a setup method must fit the cloud", async () => {
+    const admin = await (await world.workspace()).key("workspace.admin");
+    const body = { name: "our manager", cloud: "azure", region: "westeurope", setupMethod: "cloudformation" };
+    const answer = await world.call("POST", "/v1/managers", { key: admin, body });
+    expect(answer.body).toMatchObject({ code: "SETUP_METHOD_NOT_ALLOWED", context: { allowed: ["terraform"] } });
+  });
+
+  it("system managers are seen by every workspace, after its own, and changed by none", async () => {
+    const system = await world.platform.bootstrap.systemManager({ name: `shared` });
+    const admin = await (await world.workspace()).key("workspace.admin");
+    await create(admin);
+    const list = (await world.call("GET", "/v1/managers", { key: admin })).body as { isSystem: boolean }[];
+    expect(list.map(({ isSystem }) => isSystem)).toEqual([false, ...list.slice(1).map(() => true)]);
+    const answer = await world.call("DELETE", `/v1/managers/${system.id}`, { key: admin });
+    expect(answer.body.code).toBe("INVALID_STATE_TRANSITION");
+    expect((await world.call("GET", "/v1/whoami", { key: system.key })).body.workspaceName).toBe("sallyport-system");
+  });
+
+  describe("the work feed", () => {
+    it("is empty with a usable cursor when nothing is there", async () => {
+      const { path, runtime } = await bootstrapped();
+      const first = await world.call("GET", `${path}/work`, { key: runtime.apiKey });
+      expect(first.body).toEqual({ cursor: expect.any(String), topics: [] });
+      const query = { cursor: first.body.cursor };
+      expect((await world.call("GET", `${path}/work`, { key: runtime.apiKey, query })).body.topics).toEqual([]);
+    });
+
+    it("takes any cursor that it did not write for none", async () => {
+      const { path, runtime } = await bootstrapped();
+      for (const cursor of ["x", "e30.e30", "..", "1:2:3"]) {
+        expect((await world.call("GET", `${path}/work`, { key: runtime.apiKey, query: { cursor } })).status).toBe(200);
+      }
+    });
+
+    it("ends a held poll when its key is revoked", async () => {
+      const { admin, path, runtime } = await bootstrapped();
+      const first = await world.call("GET", `${path}/work`, { key: runtime.apiKey });
+      const held = world.call("GET", `${path}/work`, {
+        key: runtime.apiKey,
+        query: { cursor: first.body.cursor, wait: 30 },
+      });
+      await world.call("DELETE", `/v1/api-keys/${runtime.keyInfo.id}`, { key: admin });
+      const startedMs = performance.now();
+      expect((await held).status).toBe(200);
+      expect(performance.now() - startedMs).toBeLessThan(5_500);
+    });
+  });
+});

@@ -1,0 +1,124 @@
+import type { Selectable } from "kysely";
+import type { ManagementConfig, ManagementConfigs, Manager, ManagerMetrics } from "../../../contract/managers.ts";
+import { newId } from "../../ids.ts";
+import { invalid, notFound, PlatformError } from "../../kernel/errors.ts";
+import { json } from "../../kernel/json.ts";
+import type { Principal } from "../../kernel/principal.ts";
+import { requireProject } from "../../kernel/project-ref.ts";
+import { mintKey } from "../api-keys/mint.ts";
+import { ACCESS_TOKEN_SECONDS, signAccessToken } from "./access-token.ts";
+import type { Act } from "./service.ts";
+import { requireMove, setupStatusOf } from "./state.ts";
+import { findManager, type ManagerRow, revokeManagerKeys } from "./store.ts";
+
+export interface Heartbeat {
+  readonly status: "healthy" | "degraded" | "unhealthy";
+  readonly url: string;
+  readonly managementConfigs: ManagementConfigs;
+  readonly version?: string | undefined;
+  readonly metrics?: ManagerMetrics | undefined;
+}
+
+/** Replaces what was reported before. The first one that is not unhealthy ends the setup (§9). */
+export async function takeHeartbeat({ db, principal, now }: Act, id: string, beat: Heartbeat): Promise<void> {
+  const manager = await findManager(db, principal, id);
+  requireSafeUrl(beat.url);
+  const starts = manager.setup_status === "provisioning" && beat.status !== "unhealthy";
+  if (starts) await revokeManagerKeys(db, id, "setup", now);
+  await db
+    .updateTable("managers")
+    .set({
+      status: beat.status,
+      url: beat.url,
+      management_configs: json(beat.managementConfigs),
+      version: beat.version ?? null,
+      metrics: beat.metrics === undefined ? null : json(beat.metrics),
+      last_heartbeat_at: now,
+      ...(starts && { setup_status: "active", setup_changed_at: now }),
+    })
+    .where("id", "=", id)
+    .execute();
+}
+
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
+
+function requireSafeUrl(text: string): void {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined) throw invalid({ path: "body.url", message: "is not a URL" });
+  if (url.protocol === "http:" && !LOOPBACK.test(url.hostname)) {
+    throw invalid({ path: "body.url", message: "must be https, or http on a loopback address" });
+  }
+}
+
+/** Reported, or for Kubernetes the only form there is. */
+export function managementConfigOf(
+  { management_configs: reported, targets }: Pick<Selectable<ManagerRow>, "management_configs" | "targets">,
+  platform: Manager["targets"][number],
+): ManagementConfig | undefined {
+  const known: Readonly<Record<string, ManagementConfig>> = reported;
+  if (platform === "kubernetes" && targets.includes("kubernetes")) return known.kubernetes ?? { platform };
+  return known[platform];
+}
+
+/** A token for the manager's own API, for one project that the caller reads and the manager serves (§14.3). */
+export async function accessToken(act: Act, id: string, projectRef: string) {
+  const { db, principal, config, now } = act;
+  const manager = await findManager(db, principal, id);
+  const project = await requireProject(db, principal, projectRef);
+  if (manager.url === null) throw new PlatformError("MANAGER_NOT_READY");
+  const claims = {
+    iss: config.baseUrl,
+    aud: manager.id,
+    sub: principal.id,
+    ws: project.workspaceId,
+    prj: project.id,
+    role: principal.role,
+  };
+  return {
+    accessToken: await signAccessToken(db, config.sealingKey, claims, now),
+    expiresIn: ACCESS_TOKEN_SECONDS,
+    tokenType: "Bearer" as const,
+    managerUrl: manager.url,
+    databaseId: null,
+    controlPlaneUrl: null,
+  };
+}
+
+/** pending → provisioning. A repeat takes back the key that the call before returned (§14.5). */
+export async function bootstrapManager({ db, principal, now }: Act, id: string) {
+  if (!isSetupTokenOf(principal, id)) throw notFound("manager");
+  const manager = await db.selectFrom("managers").selectAll().where("id", "=", id).executeTakeFirst();
+  if (manager === undefined) throw notFound("manager");
+  const repeats = setupStatusOf(manager, now) === "provisioning";
+  if (!repeats) requireMove(manager, ["pending"], "provisioning", now);
+  if (manager.bootstrap_key_id !== null) {
+    const earlier = db.updateTable("api_keys").set({ revoked_at: now }).where("id", "=", manager.bootstrap_key_id);
+    await earlier.where("revoked_at", "is", null).execute();
+  }
+  const key = await mintKey(
+    db,
+    {
+      workspaceId: manager.workspace_id,
+      role: "manager.runtime",
+      scope: { type: "manager", managerId: id },
+      description: `runtime key of manager ${manager.name}`.slice(0, 128),
+    },
+    now,
+  );
+  const deploymentId = manager.internal_deployment_id ?? newId("dep");
+  await db
+    .updateTable("managers")
+    .set({
+      internal_deployment_id: deploymentId,
+      bootstrap_key_id: key.row.id,
+      setup_status: "provisioning",
+      ...(!repeats && { setup_changed_at: now }),
+    })
+    .where("id", "=", id)
+    .execute();
+  return { key, deploymentId };
+}
+
+function isSetupTokenOf(principal: Principal, managerId: string): boolean {
+  return principal.kind === "serviceAccount" && principal.setupFor === managerId;
+}

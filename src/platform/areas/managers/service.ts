@@ -1,0 +1,175 @@
+import type { Selectable } from "kysely";
+import type { Cloud, ManagerSetupMethod, SetupResponse } from "../../../contract/managers.ts";
+import type { CallConfig } from "../../config.ts";
+import type { Db } from "../../database.ts";
+import { newId } from "../../ids.ts";
+import { PlatformError } from "../../kernel/errors.ts";
+import { json } from "../../kernel/json.ts";
+import type { Principal } from "../../kernel/principal.ts";
+import { seal } from "../../kernel/sealed.ts";
+import { issueSetup, setupMethod } from "./setup.ts";
+import { requireMove, setupStatusOf } from "./state.ts";
+import { findManager, managersOf, type ReadManager, revokeManagerKeys } from "./store.ts";
+
+/** Who does it, with what, and when: what every rule here needs. */
+export interface Act {
+  readonly db: Db;
+  readonly principal: Principal;
+  readonly config: CallConfig;
+  readonly now: Date;
+}
+
+export interface ManagerRequest {
+  readonly name: string;
+  readonly cloud: Cloud;
+  readonly region: string;
+  readonly setupMethod?: ManagerSetupMethod | undefined;
+  readonly network?: "create" | "default" | undefined;
+  readonly otlpConfig?: { readonly logsEndpoint: string; readonly logsAuthHeader: string } | undefined;
+}
+
+export async function listManagers({ db, principal, now }: Act, search: string, limit: number): Promise<ReadManager[]> {
+  const rows = await managersOf(db, principal)
+    .where("m.name", "ilike", `%${search.replace(/[\\%_]/g, "\\$&")}%`)
+    .orderBy("m.is_system")
+    .orderBy("m.name")
+    .orderBy("m.id")
+    .execute();
+  return rows.filter((row) => setupStatusOf(row, now) !== "deleted").slice(0, limit);
+}
+
+export async function createManager(act: Act, request: ManagerRequest): Promise<SetupResponse> {
+  const { db, principal, config, now } = act;
+  const { name, cloud, region, otlpConfig } = request;
+  const method = setupMethod(cloud, request.setupMethod);
+  const siblings = await managersOf(db, principal)
+    .where("m.is_system", "=", false)
+    .where("m.cloud", "=", cloud)
+    .where("m.region", "=", region)
+    .execute();
+  if (siblings.some((row) => setupStatusOf(row, now) !== "deleted")) throw new PlatformError("MANAGER_EXISTS");
+  const manager = await db
+    .insertInto("managers")
+    .values({
+      id: newId("mgr"),
+      workspace_id: principal.workspaceId,
+      name,
+      cloud,
+      region,
+      targets: [cloud, "kubernetes", "machines"],
+      setup_status: "pending",
+      setup_method: method,
+      setup_changed_at: now,
+      management_configs: json({}),
+      otlp_config: otlpConfig === undefined ? null : json(sealedOtlp(config, otlpConfig)),
+      network: request.network ?? null,
+      internal_project_id: newId("prj"),
+      internal_group_id: newId("dg"),
+      created_at: now,
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  return issueSetup(db, config, manager, minterOf(principal), now);
+}
+
+function sealedOtlp({ sealingKey }: CallConfig, otlp: { logsEndpoint: string; logsAuthHeader: string }) {
+  return { logsEndpoint: otlp.logsEndpoint, sealedAuthHeader: seal(sealingKey, otlp.logsAuthHeader) };
+}
+
+function minterOf(principal: Principal): object | null {
+  return principal.kind === "user" ? { id: principal.id, email: principal.email, image: null } : null;
+}
+
+/** pending, failed → pending, with a fresh token. */
+export async function renewSetup(act: Act, id: string): Promise<SetupResponse> {
+  const manager = await findManager(act.db, act.principal, id);
+  requireMove(manager, ["pending", "failed"], "pending", act.now);
+  return setUpAgain(act, manager);
+}
+
+async function setUpAgain({ db, principal, config, now }: Act, manager: ReadManager): Promise<SetupResponse> {
+  await db
+    .updateTable("managers")
+    .set({ setup_status: "pending", setup_changed_at: now })
+    .where("id", "=", manager.id)
+    .execute();
+  return issueSetup(db, config, manager, minterOf(principal), now);
+}
+
+/** Before the bootstrap a fresh setup; after it another attempt of the deployment that the manager runs as. */
+export async function retrySetup(act: Act, id: string) {
+  const manager = await findManager(act.db, act.principal, id);
+  const deploymentId = manager.internal_deployment_id;
+  if (deploymentId === null) {
+    requireMove(manager, ["pending", "failed"], "pending", act.now);
+    return { mode: "setup" as const, ...(await setUpAgain(act, manager)) };
+  }
+  requireMove(manager, ["failed"], "provisioning", act.now);
+  await act.db
+    .updateTable("managers")
+    .set({ setup_status: "provisioning", setup_changed_at: act.now })
+    .where("id", "=", id)
+    .execute();
+  return {
+    mode: "deployment" as const,
+    managerId: id,
+    setupStatus: "provisioning" as const,
+    deploymentId,
+    message: "the manager's deployment is tried again",
+  };
+}
+
+/** Removes what was never bootstrapped, keys and all. */
+export async function cancelSetup({ db, principal, now }: Act, id: string): Promise<void> {
+  const manager = await findManager(db, principal, id);
+  requireMove(manager, manager.internal_deployment_id === null ? ["pending", "failed"] : [], "removed", now);
+  await revokeManagerKeys(db, id, "both", now);
+  await db.deleteFrom("managers").where("id", "=", id).execute();
+}
+
+/** A deleting manager keeps its keys, so that it can take its own deployment down; silence ends it (§9). */
+export async function deleteManager({ db, principal, now }: Act, id: string): Promise<void> {
+  const manager = await findManager(db, principal, id);
+  const from = requireMove(manager, ["provisioning", "active", "failed", "deleting"], "deleting", now);
+  if (from === "deleting") return;
+  if (Number(manager.deployment_count) > 0 || Number(manager.default_count) > 0) {
+    throw new PlatformError("MANAGER_IN_USE", {
+      context: { deployments: Number(manager.deployment_count), defaultOfProjects: Number(manager.default_count) },
+    });
+  }
+  await revokeManagerKeys(db, id, "setup", now);
+  await db
+    .updateTable("managers")
+    .set({ setup_status: "deleting", setup_changed_at: now })
+    .where("id", "=", id)
+    .execute();
+}
+
+/** Ninety days after its end a deleted manager's record goes (§0.10). */
+const RECORD_KEPT_MS = 90 * 24 * 3600 * 1000;
+
+/** Settles what reads compute: managers that went silent while deleting lose their keys, old records go. */
+export async function sweepManagers(db: Db, now: Date): Promise<void> {
+  const deleting = await db.selectFrom("managers").selectAll().where("setup_status", "=", "deleting").execute();
+  for (const manager of deleting) await settleDeleted(db, manager, now);
+  await db
+    .deleteFrom("managers")
+    .where("setup_status", "=", "deleted")
+    .where("setup_changed_at", "<", new Date(now.getTime() - RECORD_KEPT_MS))
+    .execute();
+}
+
+async function settleDeleted(
+  db: Db,
+  manager: Selectable<Parameters<typeof setupStatusOf>[0] & { id: string }>,
+  now: Date,
+) {
+  if (setupStatusOf(manager, now) !== "deleted") return;
+  await revokeManagerKeys(db, manager.id, "both", now);
+  await db
+    .updateTable("managers")
+    .set({ setup_status: "deleted", setup_changed_at: now })
+    .where("id", "=", manager.id)
+    .where("setup_status", "=", "deleting")
+    .execute();
+}

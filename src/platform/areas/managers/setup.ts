@@ -1,0 +1,124 @@
+import type { Cloud, ManagerSetup, ManagerSetupMethod, SetupResponse } from "../../../contract/managers.ts";
+import type { CallConfig } from "../../config.ts";
+import type { Db } from "../../database.ts";
+import { PlatformError } from "../../kernel/errors.ts";
+import { mintKey } from "../api-keys/mint.ts";
+import { type ManagerRow, revokeManagerKeys } from "./store.ts";
+
+const METHODS: Readonly<Record<Cloud, readonly ManagerSetupMethod[]>> = {
+  aws: ["cloudformation", "terraform"],
+  gcp: ["google-oauth", "terraform"],
+  azure: ["terraform"],
+};
+
+/** The method asked for, or the cloud's usual one. @throws SETUP_METHOD_NOT_ALLOWED. */
+export function setupMethod(cloud: Cloud, asked: ManagerSetupMethod | undefined): ManagerSetupMethod {
+  const allowed = METHODS[cloud];
+  const method = asked ?? allowed[0];
+  if (method !== undefined && allowed.includes(method)) return method;
+  throw new PlatformError("SETUP_METHOD_NOT_ALLOWED", { context: { allowed } });
+}
+
+type SetUp = Pick<
+  ManagerRow,
+  "id" | "workspace_id" | "name" | "cloud" | "region" | "setup_method" | "internal_project_id" | "internal_group_id"
+>;
+
+const TOKEN_LIFE_MS = 24 * 3600 * 1000;
+
+/** A fresh setup token in place of all earlier ones, and what its holder needs to know. */
+export async function issueSetup(
+  db: Db,
+  config: CallConfig,
+  manager: SetUp,
+  user: object | null,
+  now: Date,
+): Promise<SetupResponse> {
+  const { internal_project_id: projectId, internal_group_id: deploymentGroupId, cloud, region } = manager;
+  if (projectId === null || deploymentGroupId === null || cloud === null || region === null) {
+    throw new Error(`manager ${manager.id} was not made to be set up`);
+  }
+  await revokeManagerKeys(db, manager.id, "setup", now);
+  const method = manager.setup_method ?? setupMethod(cloud, undefined);
+  const policy = { allowedPlatforms: [cloud], allowedSetupMethods: [method] };
+  const { row, secret } = await mintKey(
+    db,
+    {
+      workspaceId: manager.workspace_id,
+      role: "deployment-group.deployer",
+      scope: { type: "deployment-group", deploymentGroupId, projectId },
+      description: `setup of manager ${manager.name}`,
+      expiresAt: new Date(now.getTime() + TOKEN_LIFE_MS),
+      createdByUser: user,
+      deploymentSetupConfig: { metadata: {}, policy, environmentVariables: [], items: [] },
+      setupManagerId: manager.id,
+    },
+    now,
+  );
+  // A fragment, so that the token reaches no server's log (§4.2).
+  const deploymentLink = `${config.baseUrl}/deploy#token=${secret}`;
+  return {
+    managerId: manager.id,
+    setupStatus: "pending",
+    setupToken: secret,
+    setupTokenId: row.id,
+    deploymentLink,
+    setupConfig: {
+      metadata: {},
+      policy,
+      inputValues: {},
+      items: [],
+      publicSubdomain: null,
+      environmentVariables: [],
+    },
+    setup: setupOf(method, { id: manager.id, region, baseUrl: config.baseUrl, portal: `${config.baseUrl}/deploy` }),
+  };
+}
+
+interface SetupFacts {
+  readonly id: string;
+  readonly region: string;
+  readonly baseUrl: string;
+  readonly portal: string;
+}
+
+function setupOf(method: ManagerSetupMethod, { id, region, baseUrl, portal }: SetupFacts): ManagerSetup {
+  const common = { deploymentPortalUrl: portal, stackSettings: {} };
+  switch (method) {
+    case "cloudformation": {
+      const templateUrl = `${baseUrl}/setup/manager.cloudformation.yaml`;
+      const stackName = `sallyport-${id.slice(-12)}`;
+      const quickCreate = new URLSearchParams({ templateURL: templateUrl, stackName, param_ManagerId: id });
+      const console = `https://${region}.console.aws.amazon.com/cloudformation/home?region=${encodeURIComponent(region)}`;
+      const launchUrl = `${console}#/stacks/quickcreate?${quickCreate}`;
+      return { method, ...common, launchUrl, templateUrl, stackName, region };
+    }
+    case "google-oauth": {
+      const oauthStartUrl = `${baseUrl}/setup/google?manager=${id}`;
+      return { method, ...common, managerUrl: null, oauthStartUrl, region };
+    }
+    case "terraform":
+      return { method, ...common, managerUrl: null, ...terraform(id, region, baseUrl) };
+  }
+}
+
+function terraform(id: string, region: string, baseUrl: string) {
+  const moduleInputs = { manager_id: id, region, platform_url: baseUrl };
+  const moduleSource = `${new URL(baseUrl).host}/sallyport/manager/sallyport`;
+  const moduleVersion = "1.0.0";
+  const assign = (name: string): string => `  ${name} = var.${name}\n`;
+  const inputs = [...Object.keys(moduleInputs), "setup_token"];
+  const variables = inputs.map((name) => `variable "${name}" {}\n`).join("");
+  return {
+    providerSource: "sallyport/sallyport",
+    moduleSource,
+    moduleVersion,
+    moduleInputs,
+    mainTf: `${variables}module "manager" {\n  source  = "${moduleSource}"\n  version = "${moduleVersion}"\n${inputs.map(assign).join("")}}\n`,
+    // The token itself is left to the environment (TF_VAR_setup_token): files are kept, secrets should not be.
+    tfvars: Object.entries(moduleInputs)
+      .map(([name, value]) => `${name} = ${JSON.stringify(value)}\n`)
+      .join(""),
+    commands: ["export TF_VAR_setup_token=<SETUP_TOKEN>", "terraform init", "terraform apply"],
+  };
+}

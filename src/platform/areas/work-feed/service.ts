@@ -1,0 +1,82 @@
+import type { CallConfig } from "../../config.ts";
+import type { Db } from "../../database.ts";
+import type { Waker } from "../../kernel/waker.ts";
+import { type FeedCursor, readCursor, writeCursor } from "./cursor.ts";
+import { type Reading, readChanges, readOpenWork, type Work } from "./store.ts";
+
+/** Rows of one answer (§14.4). */
+const PAGE = 500;
+
+interface Feed {
+  readonly db: Db;
+  readonly config: CallConfig;
+  readonly waker: Waker;
+  readonly signal: AbortSignal;
+  credentialLives(): Promise<boolean>;
+}
+
+export interface FeedAnswer {
+  cursor: string;
+  topics: Work[];
+}
+
+/** What changed since the cursor; with `waitMs` held until something does. Ends early when the key dies or we drain. */
+export async function waitForWork(
+  feed: Feed,
+  managerId: string,
+  cursorText: string | undefined,
+  waitMs: number,
+): Promise<FeedAnswer> {
+  const { waker, signal, config } = feed;
+  const known = cursorText === undefined ? undefined : readCursor(config.sealingKey, cursorText, managerId);
+  const leftMs = waker.timer(waitMs);
+  for (;;) {
+    const done = new AbortController();
+    // Listening begins before reading, so that what commits in between wakes us.
+    const woken = waker.sleep(
+      managerId,
+      Math.min(Math.max(leftMs(), 0), waker.pollMs),
+      AbortSignal.any([signal, done.signal]),
+    );
+    try {
+      const { work, next } = await read(feed.db, managerId, known);
+      const over = work.length > 0 || leftMs() <= 0 || signal.aborted;
+      if (over || !(await feed.credentialLives())) {
+        return { cursor: writeCursor(config.sealingKey, next), topics: [...work] };
+      }
+      await woken;
+    } finally {
+      done.abort();
+    }
+  }
+}
+
+async function read(
+  db: Db,
+  managerId: string,
+  cursor: FeedCursor | undefined,
+): Promise<{ work: readonly Work[]; next: FeedCursor }> {
+  const after = cursor?.walk?.after;
+  const since = cursor?.since ?? null;
+  const reading =
+    since === null
+      ? await readOpenWork(db, managerId, after, PAGE)
+      : await readChanges(db, managerId, since, after, PAGE);
+  if (cursor !== undefined && cursor.epoch !== reading.epoch) return read(db, managerId, undefined);
+  return { work: reading.work, next: nextCursor(managerId, since, cursor?.walk?.until, reading) };
+}
+
+/** A full page may have more behind it: the walk goes on, and what is raised meanwhile is newer than its start. */
+function nextCursor(
+  managerId: string,
+  since: string | null,
+  walkedFrom: string | undefined,
+  reading: Reading,
+): FeedCursor {
+  const { epoch, snapshot, work } = reading;
+  const until = walkedFrom ?? snapshot;
+  const last = work.length === PAGE ? work.at(-1) : undefined;
+  return last === undefined
+    ? { epoch, managerId, since: until }
+    : { epoch, managerId, since, walk: { until, after: [last.topic, last.deploymentId] } };
+}

@@ -1,0 +1,52 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { uuidv7 } from "../ids.ts";
+import type { Logger } from "../log.ts";
+import type { Credential } from "./credential.ts";
+import type { Endpoint } from "./endpoint.ts";
+import type { Engine } from "./execute.ts";
+import type { Principal } from "./principal.ts";
+import type { Allowance } from "./rate-limit.ts";
+
+/** What is known of a request while it passes the checks. */
+export interface Trace {
+  readonly startedMs: number;
+  endpoint: Endpoint | undefined;
+  credential: Credential | undefined;
+  principal: Principal | undefined;
+  allowance: Allowance | undefined;
+  code: string | undefined;
+}
+
+const traces = new WeakMap<FastifyRequest, Trace>();
+
+export function trace(request: FastifyRequest, engine: Engine): Trace {
+  const known = traces.get(request);
+  if (known !== undefined) return known;
+  const fresh: Trace = {
+    startedMs: engine.clock.monotonicMs(),
+    endpoint: undefined,
+    credential: undefined,
+    principal: undefined,
+    allowance: undefined,
+    code: undefined,
+  };
+  traces.set(request, fresh);
+  return fresh;
+}
+
+/** The caller's own id when it is a sound one, so that its logs and ours meet (§0.4). */
+export function requestIdOf(given: string | string[] | undefined, now: Date): string {
+  return typeof given === "string" && /^[A-Za-z0-9._-]{8,128}$/.test(given) ? given : uuidv7(now.getTime());
+}
+
+/** One line and one metric a request. No body, no query, no credential. */
+export function logAccess(engine: Engine, log: Logger, request: FastifyRequest, reply: FastifyReply): void {
+  const { endpoint, principal, startedMs, code } = trace(request, engine);
+  const durationMs = engine.clock.monotonicMs() - startedMs;
+  const route = endpoint?.route.path ?? "none";
+  const method = endpoint?.route.method ?? "none";
+  engine.metrics.request(method, route, reply.statusCode, durationMs / 1000);
+  const fields = { requestId: request.id, method, route, status: reply.statusCode, durationMs: Math.round(durationMs) };
+  const who = principal && { principalId: principal.id, workspaceId: principal.workspaceId };
+  log.info({ ...fields, ...who, ...(code !== undefined && { code }) }, "request");
+}
