@@ -12,10 +12,10 @@ import { countDeployments, type DeploymentGroupRow } from "../deployment-groups/
 import { refuseRepeats } from "./configure.ts";
 import { sealVariables } from "./environment.ts";
 import { checkInputValues, inputsOf, sealInputs } from "./inputs.ts";
-import { managerFor } from "./manager.ts";
+import { managerFor, servingManager } from "./manager.ts";
 import { checkPolicy, type SetupPolicy } from "./policy.ts";
 import { followedRelease, requireDeployable } from "./releases.ts";
-import { type DeploymentRow, findRelease, findServingManager } from "./store.ts";
+import { type DeploymentRow, findRelease } from "./store.ts";
 
 export type CreateBody = Static<(typeof deploymentRoutes)["create"]["body"]>;
 type Context = Pick<Call, "db" | "now" | "principal" | "workspaceId" | "emit" | "raise" | "config">;
@@ -153,9 +153,9 @@ async function managerOf(
   id: string | undefined,
 ): Promise<string> {
   if (id === undefined) return managerFor(call, owner);
-  const manager = await findServingManager(call.db, owner.workspace_id, id, owner.platform);
+  const manager = await servingManager(call, owner, id);
   if (manager === undefined) throw new PlatformError("MANAGER_NOT_AVAILABLE");
-  return manager.id;
+  return manager;
 }
 
 /** The columns that the body says by itself. */

@@ -7,15 +7,10 @@ import { invalidTransition, notFound, PlatformError } from "../../kernel/errors.
 import { json } from "../../kernel/json.ts";
 import { holder } from "../sync/lease.ts";
 import { changeByRequest, targetColumns } from "./change.ts";
+import { servingManager } from "./manager.ts";
 import { followedRelease, requireDeployable } from "./releases.ts";
 import { canRetry, nextStatus } from "./status.ts";
-import {
-  type DeploymentRow,
-  findDeployment,
-  findServingManager,
-  updateDeployment,
-  type VisibleDeployment,
-} from "./store.ts";
+import { type DeploymentRow, findDeployment, updateDeployment, type VisibleDeployment } from "./store.ts";
 import { retarget, type Wish } from "./target.ts";
 
 type Context = Pick<Call, "db" | "now" | "principal" | "emit" | "raise">;
@@ -56,7 +51,7 @@ export async function patchDeployment(call: Context, id: string, patch: Deployme
 
 async function checkPatch(call: Context, row: VisibleDeployment, patch: DeploymentPatch): Promise<void> {
   if (patch.managerId !== undefined && patch.managerId !== row.manager_id) {
-    const manager = await findServingManager(call.db, row.workspace_id, patch.managerId, row.platform);
+    const manager = await servingManager(call, row, patch.managerId);
     if (manager === undefined) throw notFound("manager");
     if (holder(row, call.now) !== undefined) throw new PlatformError("DEPLOYMENT_LOCKED");
   }

@@ -1,4 +1,4 @@
-import { sql, type UpdateObject } from "kysely";
+import type { UpdateObject } from "kysely";
 import type {
   Capability,
   DeploymentModel,
@@ -163,21 +163,4 @@ export async function findChannel(
   if (channel === undefined) return undefined;
   const id = channel.current_release_id;
   return { release: id === null ? undefined : await findRelease(db, channel.workspace_id, id) };
-}
-
-/** The manager if it is live, visible to the workspace and serves the platform. */
-export function findServingManager(
-  db: Db,
-  workspaceId: string,
-  id: string,
-  platform: string,
-): Promise<{ readonly id: string } | undefined> {
-  return db
-    .selectFrom("managers")
-    .select("id")
-    .where("id", "=", id)
-    .where((eb) => eb.or([eb("workspace_id", "=", workspaceId), eb("is_system", "=", true)]))
-    .where(sql<boolean>`coalesce(setup_status, 'active') not in ('deleting', 'deleted')`)
-    .where(sql<boolean>`${platform} = any(targets)`)
-    .executeTakeFirst();
 }

@@ -6,7 +6,7 @@ import type { AcquireItem, AcquireMode, syncRoutes } from "../../../contract/syn
 import type { Call } from "../../kernel/call.ts";
 import { visible } from "../../kernel/scope.ts";
 import { statusChanged, targetColumns } from "../deployments/change.ts";
-import { isDeletePhase, nextStatus } from "../deployments/status.ts";
+import { nextStatus } from "../deployments/status.ts";
 import { type DeploymentRow, updateDeployment } from "../deployments/store.ts";
 import { advance } from "../deployments/target.ts";
 import { FREE, grant, holder } from "./lease.ts";
@@ -183,11 +183,4 @@ async function answer(call: SyncCall, rows: readonly DeploymentRow[]): Promise<A
     failures,
     leaseExpiresAt: ends.length === 0 ? null : new Date(Math.min(...ends)).toISOString(),
   };
-}
-
-/** For the feed: does this status mean work for a runner? */
-export function hasWork(status: DeploymentStatus): boolean {
-  return (
-    status !== "running" && status !== "deleted" && (ELIGIBLE.runtime.always.includes(status) || isDeletePhase(status))
-  );
 }

@@ -2,6 +2,7 @@ import type { Selectable } from "kysely";
 import type { DeploymentState, DeploymentStatus, ReleaseInfo } from "../../../contract/deployment-state.ts";
 import type { AcquireItem, DeploymentConfig } from "../../../contract/sync.ts";
 import type { Db } from "../../database.ts";
+import { open } from "../../kernel/sealed.ts";
 import { openVariables, sealVariables } from "../deployments/environment.ts";
 import { openInputs } from "../deployments/inputs.ts";
 import { isDeletePhase } from "../deployments/status.ts";
@@ -33,11 +34,11 @@ export async function surroundingsOf(
   };
 }
 
-/** What the platform's own stack reader calls its manager's configuration for the platform; null when none reported. */
+/** The manager's own configuration for the deployment's platform; null when it has reported none. */
 export function managementConfigOf(row: DeploymentRow, { managers }: Surroundings): Record<string, unknown> | null {
-  const configs = managers.get(row.manager_id ?? "")?.management_configs as
-    | Record<string, Record<string, unknown> | undefined>
-    | undefined;
+  const configs: Readonly<Record<string, Record<string, unknown> | undefined>> | undefined = managers.get(
+    row.manager_id ?? "",
+  )?.management_configs;
   return configs?.[row.platform] ?? null;
 }
 
@@ -70,7 +71,7 @@ const SETUP: readonly DeploymentStatus[] = ["pending", "initial-setup", "teardow
 export function toConfig(row: DeploymentRow, around: Surroundings): DeploymentConfig {
   const manager = around.managers.get(row.manager_id ?? "");
   const { sealingKey } = around;
-  const otlp = manager?.otlp_config as { logsEndpoint: string; logsAuthHeader: string } | null | undefined;
+  const otlp = manager?.otlp_config as { logsEndpoint: string; sealedAuthHeader: string } | null | undefined;
   const variables = row.environment_variables ?? sealVariables([], sealingKey, row.created_at);
   return {
     deploymentName: row.name,
@@ -89,7 +90,13 @@ export function toConfig(row: DeploymentRow, around: Surroundings): DeploymentCo
     monitoring:
       otlp == null || row.stack_settings.telemetry === "off"
         ? null
-        : { ...otlp, metricsEndpoint: null, metricsAuthHeader: null, resourceAttributes: {} },
+        : {
+            logsEndpoint: otlp.logsEndpoint,
+            logsAuthHeader: open(sealingKey, otlp.sealedAuthHeader),
+            metricsEndpoint: null,
+            metricsAuthHeader: null,
+            resourceAttributes: {},
+          },
     computeBackend: null,
     allowFrozenChanges: SETUP.includes(row.status),
     observeAllNamespaces: row.operator_scope === "*",
