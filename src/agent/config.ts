@@ -10,6 +10,7 @@ export interface AgentConfig {
   readonly heartbeatIntervalMs: number;
   readonly resyncIntervalMs: number;
   readonly pollIntervalMs: number;
+  readonly reconnectSpreadMs: number;
   readonly healthHost: string;
   readonly healthPort: number;
   readonly leaseName: string;
@@ -88,6 +89,12 @@ export const AGENT_SETTINGS: { readonly [Name in keyof AgentConfig]: Setting<Age
     default: "15s",
     doc: "Pause between reads, ±10 %, when the platform has no work feed.",
     parse: duration(500, 600_000),
+  },
+  reconnectSpreadMs: {
+    env: "SALLYPORT_RECONNECT_SPREAD",
+    default: "30s",
+    doc: "After the platform closed a connection, agents come back spread over this long. Shorter only for tests.",
+    parse: duration(0, 600_000),
   },
   healthHost: {
     env: "SALLYPORT_HEALTH_HOST",

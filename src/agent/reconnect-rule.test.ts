@@ -52,18 +52,22 @@ test("no history makes a delay that is negative, endless or above both caps", ()
     fc.record({ do: fc.constant("advance" as const), ms: fc.nat(200_000) }),
   );
   fc.assert(
-    fc.property(fc.array(step, { maxLength: 60, size: "max" }), fc.double({ min: 0, max: 1, noNaN: true }), (steps, random) => {
-      const clock = new FakeClock();
-      const rule = new ReconnectRule(clock, () => random);
-      for (const each of steps) {
-        if (each.do === "advance") clock.advance(each.ms);
-        else if (each.do === "connected") rule.connected();
-        else {
-          const ms = each.do === "failed" ? rule.failed(each.retryAfterMs) : rule.closed();
-          expect(ms).toBeGreaterThanOrEqual(0);
-          expect(ms).toBeLessThanOrEqual(Math.max(CAP_MS, RETRY_AFTER_CAP_MS));
+    fc.property(
+      fc.array(step, { maxLength: 60, size: "max" }),
+      fc.double({ min: 0, max: 1, noNaN: true }),
+      (steps, random) => {
+        const clock = new FakeClock();
+        const rule = new ReconnectRule(clock, () => random);
+        for (const each of steps) {
+          if (each.do === "advance") clock.advance(each.ms);
+          else if (each.do === "connected") rule.connected();
+          else {
+            const ms = each.do === "failed" ? rule.failed(each.retryAfterMs) : rule.closed();
+            expect(ms).toBeGreaterThanOrEqual(0);
+            expect(ms).toBeLessThanOrEqual(Math.max(CAP_MS, RETRY_AFTER_CAP_MS));
+          }
         }
-      }
-    }),
+      },
+    ),
   );
 });

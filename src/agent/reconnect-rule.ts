@@ -4,7 +4,7 @@ import type { Clock, Random } from "../kube/clock.ts";
 export const BASE_MS = 1_000;
 /** Highest ceiling: a platform that was away for an hour is found again within five minutes. */
 export const CAP_MS = 300_000;
-/** Spread after the server ended a connection: its replicas restart one by one, and all clients of one come at once. */
+/** Default spread after the server ended a connection: all that were connected to the replica that restarts come at once. */
 export const CLOSED_SPREAD_MS = 30_000;
 /** Longest `Retry-After` that is believed. */
 export const RETRY_AFTER_CAP_MS = 900_000;
@@ -18,12 +18,14 @@ export const STABLE_MS = 60_000;
 export class ReconnectRule {
   readonly #clock: Clock;
   readonly #random: Random;
+  readonly #closedSpreadMs: number;
   #failures = 0;
   #connectedAtMs: number | undefined;
 
-  constructor(clock: Clock, random: Random) {
+  constructor(clock: Clock, random: Random, closedSpreadMs = CLOSED_SPREAD_MS) {
     this.#clock = clock;
     this.#random = random;
+    this.#closedSpreadMs = closedSpreadMs;
   }
 
   /** A call went well. Only the first one after a failure matters. */
@@ -43,7 +45,7 @@ export class ReconnectRule {
   /** Milliseconds to wait after the server ended a connection that had worked. */
   closed(): number {
     this.#lost();
-    return this.#random() * CLOSED_SPREAD_MS;
+    return this.#random() * this.#closedSpreadMs;
   }
 
   #lost(): void {

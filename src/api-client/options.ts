@@ -41,6 +41,7 @@ export interface Attempt {
   readonly status: number;
   /** Undefined: it went well. */
   readonly code: string | undefined;
+  readonly retryAfterMs: number | undefined;
   readonly durationMs: number;
   readonly sentBytes: number;
   readonly receivedBytes: number;

@@ -6,7 +6,7 @@ import { ApiError } from "./api-error.ts";
 import type { CallsOf } from "./calls.ts";
 import { sleep } from "./clock.ts";
 import { type Answer, exchange, type Outgoing } from "./exchange.ts";
-import { type ClientOptions, compile, type Settings } from "./options.ts";
+import { type Attempt, type ClientOptions, compile, type Settings } from "./options.ts";
 
 /** The untyped form in which all calls run; `CallsOf` gives each its types. */
 interface AnyArguments {
@@ -123,17 +123,22 @@ async function observed(
 ): Promise<unknown> {
   const startMs = settings.clock.monotonicMs();
   const sentBytes = outgoing.body === undefined ? 0 : Buffer.byteLength(outgoing.body);
-  const tell = (status: number, code: string | undefined, receivedBytes: number): void => {
+  const tell = (outcome: Pick<Attempt, "status" | "code" | "retryAfterMs" | "receivedBytes">): void => {
     const durationMs = settings.clock.monotonicMs() - startMs;
-    settings.observe({ area: named.area, route: named.name, status, code, durationMs, sentBytes, receivedBytes });
+    settings.observe({ area: named.area, route: named.name, ...outcome, durationMs, sentBytes });
   };
   let answer: Answer;
   try {
     answer = await exchange(outgoing, settings.dispatcher, settings.clock, signal);
   } catch (error) {
-    if (error instanceof ApiError) tell(error.status, error.code, 0); // An abort is not an attempt that failed.
+    // An abort is not an attempt that failed.
+    if (error instanceof ApiError) tell({ ...errorFacts(error), receivedBytes: 0 });
     throw error;
   }
-  tell(answer.status, undefined, answer.bytes);
+  tell({ status: answer.status, code: undefined, retryAfterMs: undefined, receivedBytes: answer.bytes });
   return answer.body;
+}
+
+function errorFacts({ status, code, retryAfterMs }: ApiError): Pick<Attempt, "status" | "code" | "retryAfterMs"> {
+  return { status, code, retryAfterMs };
 }

@@ -1,0 +1,96 @@
+import { randomBytes } from "node:crypto";
+import { hostname } from "node:os";
+import type { Registry } from "prom-client";
+import { Client } from "../kube/client.ts";
+import { type Clock, systemRandom as random } from "../kube/clock.ts";
+import { connect } from "../kube/connection.ts";
+import { EventRecorder } from "../kube/event-recorder.ts";
+import { HealthServer } from "../kube/health.ts";
+import { LeaderElector } from "../kube/leader-election.ts";
+import type { Logger } from "../kube/log.ts";
+import { Manager } from "../kube/manager.ts";
+import { kubeMetrics } from "../kube/metrics.ts";
+import { Cluster } from "./cluster.ts";
+import type { AgentConfig } from "./config.ts";
+import { AgentControllers } from "./controllers.ts";
+import { Heartbeat } from "./heartbeat.ts";
+import { heartbeatBody } from "./heartbeat-body.ts";
+import { ManagerIdentity } from "./manager-identity.ts";
+import { agentMetrics } from "./metrics.ts";
+import { connectPlatform } from "./platform-connection.ts";
+import { ReconnectRule } from "./reconnect-rule.ts";
+import { WorkFeed } from "./work-feed.ts";
+import { Workloads } from "./workloads.ts";
+
+export interface AgentTools {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly registry: Registry;
+  /** Told to the platform. */
+  readonly version?: string;
+}
+
+const NAME = "sallyport-agent";
+
+/**
+ * Runs the agent until `signal` aborts, then stops it in order. It opens all connections itself: to the platform and to
+ * the API server. The platform being away ends nothing; results wait in the custom resources.
+ */
+export async function runAgent(config: AgentConfig, tools: AgentTools, signal: AbortSignal): Promise<void> {
+  const { clock, log, registry, version = "unknown" } = tools;
+  const identity = config.identity || `${hostname()}-${randomBytes(4).toString("hex")}`;
+  const where = config.kubeconfig === "" ? ({ inCluster: true } as const) : { kubeconfig: config.kubeconfig };
+  const connection = await connect({ ...where, userAgent: NAME }, clock);
+  const kube = kubeMetrics(registry);
+  const client = new Client(connection, { clock, metrics: kube.client, fieldManager: NAME });
+  const common = { client, clock, log, metrics: kube };
+  const elector = new LeaderElector({ ...common, namespace: config.systemNamespace, name: config.leaseName, identity });
+  const fence = (): void => elector.fence();
+  const cluster = new Cluster({ ...common, namespace: config.grantsNamespace, fence });
+  const metrics = agentMetrics(registry, () =>
+    cluster.grants.store.list().map(({ status }) => status?.state ?? "Pending"),
+  );
+  const { platform, link } = connectPlatform(config, { clock, log, metrics, userAgent: `${NAME}/${version}` });
+  try {
+    const events = new EventRecorder({ ...common, controller: "sallyport.dev/agent", instance: identity });
+    const changed = (): void => controllers.workloadsChanged();
+    const workloads = new Workloads({
+      ...common,
+      metrics,
+      watchMetrics: kube.watch,
+      namespaces: config.namespaces,
+      changed,
+    });
+    const shared = { platform, link, cluster, events, metrics, kube, fence, clock, random, log, config, version };
+    const controllers = new AgentControllers(shared, workloads);
+    link.onRecovered(controllers.recovered);
+    const rule = (): ReconnectRule => new ReconnectRule(clock, random, config.reconnectSpreadMs);
+    const voice = {
+      platform: platform.managerRuntime,
+      identity: new ManagerIdentity(platform.whoami),
+      clock,
+      random,
+      log,
+      metrics,
+    };
+    const { changed: hinted, lookAtAll } = controllers;
+    const feed = new WorkFeed({
+      ...voice,
+      rule: rule(),
+      pollIntervalMs: config.pollIntervalMs,
+      changed: hinted,
+      lookAtAll,
+    });
+    const body = heartbeatBody(config, version, controllers.boards.deployments);
+    const heartbeat = new Heartbeat({ ...voice, rule: rule(), intervalMs: config.heartbeatIntervalMs, body });
+    const health = new HealthServer({ port: config.healthPort, host: config.healthHost, registry });
+    const manager = new Manager({ clock, log, health, leaderElection: elector, events });
+    for (const informer of [cluster.grants, cluster.invocations, cluster.managed]) manager.addInformer(informer);
+    for (const runnable of [...workloads.runnables(), ...controllers.runnables()]) manager.addRunnable(runnable);
+    manager.addRunnable({ name: "work feed", run: (each) => feed.run(each) });
+    manager.addRunnable({ name: "heartbeat", run: (each) => heartbeat.run(each) });
+    await manager.run(signal);
+  } finally {
+    await Promise.all([platform.close(), connection.close()]);
+  }
+}

@@ -1,0 +1,53 @@
+/**
+ * What the platform said last, per scope (a deployment, or everything): a level, not a stream. Replacing a scope
+ * forgets what is not in it any more, so the platform bounds the size; `capacity` bounds a platform that lies.
+ */
+export class Board<T extends { readonly id: string }> {
+  readonly #capacity: number;
+  readonly #dropped: () => void;
+  readonly #items = new Map<string, { readonly scope: string; item: T }>();
+
+  /** @param dropped told of each item that found no room. */
+  constructor(capacity: number, dropped: () => void) {
+    this.#capacity = capacity;
+    this.#dropped = dropped;
+  }
+
+  get size(): number {
+    return this.#items.size;
+  }
+
+  get(id: string): T | undefined {
+    return this.#items.get(id)?.item;
+  }
+
+  values(): readonly T[] {
+    return [...this.#items.values()].map(({ item }) => item);
+  }
+
+  /** The whole new level of a scope. Returns the ids that are in it now or were before: all worth a look. */
+  replace(scope: string, items: readonly T[]): readonly string[] {
+    const touched = new Set<string>();
+    for (const [id, entry] of this.#items) {
+      if (entry.scope !== scope) continue;
+      touched.add(id);
+      this.#items.delete(id);
+    }
+    for (const item of items) {
+      touched.add(item.id);
+      if (this.#items.size < this.#capacity) this.#items.set(item.id, { scope, item });
+      else this.#dropped();
+    }
+    return [...touched];
+  }
+
+  /** A newer state of an item that is on the board; without effect when it is not. */
+  update(item: T): void {
+    const entry = this.#items.get(item.id);
+    if (entry !== undefined) entry.item = item;
+  }
+
+  remove(id: string): void {
+    this.#items.delete(id);
+  }
+}

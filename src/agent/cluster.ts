@@ -1,0 +1,110 @@
+import { type AccessGrant, accessGrants } from "../crds/access-grant.ts";
+import { GROUP, objectName, VERSION } from "../crds/group.ts";
+import type { KindResource } from "../crds/kind.ts";
+import {
+  MANAGED_DEPLOYMENT,
+  type ManagedDeployment,
+  type ManagedDeploymentSpec,
+  type ManagedDeploymentStatus,
+  managedDeployments,
+} from "../crds/managed-deployment.ts";
+import { type OperationInvocation, operationInvocations } from "../crds/operation-invocation.ts";
+import type { Client } from "../kube/client.ts";
+import type { Clock } from "../kube/clock.ts";
+import { Informer } from "../kube/informer.ts";
+import type { Logger } from "../kube/log.ts";
+import type { KubeMetrics } from "../kube/metrics.ts";
+import { jsonProjection } from "../kube/projection.ts";
+import type { Cached } from "../kube/store.ts";
+import type { NewGrant } from "./access-request.ts";
+import type { NewInvocation } from "./command.ts";
+
+export interface ClusterOptions {
+  readonly client: Client;
+  /** Of grants, invocations and managed deployments. */
+  readonly namespace: string;
+  /** Throws when another agent may lead by now; called right before each write. */
+  readonly fence: () => void;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Pick<KubeMetrics, "watch">;
+}
+
+/** The custom resources as the agent sees them: three caches, and the few writes it may do. It changes no grant. */
+export class Cluster {
+  readonly grants: Informer<AccessGrant>;
+  readonly invocations: Informer<OperationInvocation>;
+  readonly managed: Informer<ManagedDeployment>;
+  readonly #options: ClusterOptions;
+
+  constructor(options: ClusterOptions) {
+    const { client, namespace, clock, log, metrics } = options;
+    const informer = <T extends Cached>(resource: KindResource): Informer<T> =>
+      new Informer<T>({
+        client,
+        namespace,
+        clock,
+        log,
+        metrics: metrics.watch,
+        resource,
+        projection: jsonProjection<T>(),
+      });
+    this.#options = options;
+    this.grants = informer(accessGrants);
+    this.invocations = informer(operationInvocations);
+    this.managed = informer(managedDeployments);
+  }
+
+  grantOf(requestId: string): AccessGrant | undefined {
+    return this.grants.store.get(this.#key(objectName(requestId)));
+  }
+
+  invocationNamed(name: string): OperationInvocation | undefined {
+    return this.invocations.store.get(this.#key(name));
+  }
+
+  managedOf(deploymentId: string): ManagedDeployment | undefined {
+    return this.managed.store.get(this.#key(objectName(deploymentId)));
+  }
+
+  readInvocation(name: string, signal: AbortSignal): Promise<OperationInvocation | undefined> {
+    const { client, namespace } = this.#options;
+    return client.get<OperationInvocation>(operationInvocations, { namespace, name }, signal);
+  }
+
+  createGrant(grant: NewGrant, signal: AbortSignal): Promise<AccessGrant> {
+    this.#options.fence();
+    return this.#options.client.create<AccessGrant>(accessGrants, grant, signal);
+  }
+
+  createInvocation(invocation: NewInvocation, signal: AbortSignal): Promise<OperationInvocation> {
+    this.#options.fence();
+    return this.#options.client.create<OperationInvocation>(operationInvocations, invocation, signal);
+  }
+
+  applyManaged(spec: ManagedDeploymentSpec, signal: AbortSignal): Promise<unknown> {
+    const { client, fence } = this.#options;
+    fence();
+    const object = { ...this.#head(MANAGED_DEPLOYMENT.kind, objectName(spec.deploymentId)), spec };
+    return client.apply<ManagedDeployment>(managedDeployments, object, {}, signal);
+  }
+
+  applyManagedStatus(
+    { metadata }: ManagedDeployment,
+    status: ManagedDeploymentStatus,
+    signal: AbortSignal,
+  ): Promise<unknown> {
+    const { client, fence } = this.#options;
+    fence();
+    const object = { ...this.#head(MANAGED_DEPLOYMENT.kind, metadata.name), status };
+    return client.apply<ManagedDeployment>(managedDeployments, object, { subresource: "status" }, signal);
+  }
+
+  #head(kind: string, name: string) {
+    return { apiVersion: `${GROUP}/${VERSION}`, kind, metadata: { name, namespace: this.#options.namespace } };
+  }
+
+  #key(name: string): string {
+    return `${this.#options.namespace}/${name}`;
+  }
+}

@@ -1,0 +1,138 @@
+import type { Client } from "../api-client/client.ts";
+import { objectName } from "../crds/group.ts";
+import type { OperationInvocation } from "../crds/operation-invocation.ts";
+import { ApiError as KubeError } from "../kube/api-error.ts";
+import type { Clock } from "../kube/clock.ts";
+import type { ReconcileContext, Result } from "../kube/controller.ts";
+import type { Board } from "./board.ts";
+import { type CommandStep, type NewInvocation, nextStep } from "./command.ts";
+import { type CommandEnd, failed } from "./command-end.ts";
+import { type ListedCommand, readListedCommand } from "./listed-command.ts";
+import type { AgentMetrics } from "./metrics.ts";
+import { isGone } from "./platform-answer.ts";
+
+/** All the I/O of this reconciler, as functions. Each is idempotent. */
+export interface CommandPorts {
+  readonly platform: Pick<Client["commands"], "get" | "dispatch" | "complete">;
+  readonly cached: (name: string) => OperationInvocation | undefined;
+  /** From the API server itself. */
+  readonly read: (name: string, signal: AbortSignal) => Promise<OperationInvocation | undefined>;
+  readonly create: (invocation: NewInvocation, signal: AbortSignal) => Promise<OperationInvocation>;
+}
+
+export interface CommandsOptions {
+  readonly board: Board<ListedCommand>;
+  readonly ports: CommandPorts;
+  readonly grantsNamespace: string;
+  readonly clock: Clock;
+  readonly metrics: Pick<AgentMetrics, "commandEnded" | "commandDispatched">;
+}
+
+/** Dispatch, create, complete, and a margin: more steps in one run mean that two sides contradict each other. */
+const MAX_STEPS = 8;
+const CONTRADICTION_RETRY_MS = 30_000;
+
+/** Brings each command of the platform to its end: claimed there, invoked here, its result told there. */
+export class Commands {
+  readonly #options: CommandsOptions;
+  /** Ids whose invocation this process has seen: one that is gone again was deleted, and is not made anew. */
+  readonly #seen = new Set<string>();
+
+  constructor(options: CommandsOptions) {
+    this.#options = options;
+  }
+
+  /** @param id of the command. */
+  readonly reconcile = async (id: string, { signal, log }: ReconcileContext): Promise<Result> => {
+    const { board, clock, grantsNamespace } = this.#options;
+    for (let steps = 0; steps < MAX_STEPS; steps += 1) {
+      signal.throwIfAborted();
+      const command = board.get(id);
+      if (command === undefined) {
+        this.#seen.delete(id);
+        return undefined;
+      }
+      const invocation = await this.#invocationOf(command, signal);
+      const step = nextStep({ command, invocation, seen: this.#seen.has(id) }, grantsNamespace, clock.wallNow());
+      if (step.do === "wait") return undefined;
+      log.debug({ step: step.do, deploymentId: command.deploymentId }, "command step");
+      await this.#take(step, command, signal);
+    }
+    return { requeueAfterMs: CONTRADICTION_RETRY_MS };
+  };
+
+  async #invocationOf(command: ListedCommand, signal: AbortSignal): Promise<OperationInvocation | undefined> {
+    const { ports } = this.#options;
+    const name = objectName(command.id);
+    // The cache lags: its "not there" is not enough to create or to call it deleted. While PENDING nobody asks.
+    const invocation =
+      ports.cached(name) ?? (command.state === "DISPATCHED" ? await ports.read(name, signal) : undefined);
+    if (invocation !== undefined) this.#seen.add(command.id);
+    return invocation;
+  }
+
+  async #take(step: Exclude<CommandStep, { do: "wait" }>, command: ListedCommand, signal: AbortSignal): Promise<void> {
+    switch (step.do) {
+      case "dispatch":
+        return this.#dispatch(command, step.dispatchedAt, signal);
+      case "create":
+        return this.#create(command, step.invocation, signal);
+      case "complete":
+        return this.#complete(command, step.end, signal);
+      case "forget":
+        return this.#forget(command);
+    }
+  }
+
+  async #dispatch(command: ListedCommand, dispatchedAt: string, signal: AbortSignal): Promise<void> {
+    const { board, ports, metrics } = this.#options;
+    const params = { id: command.id };
+    try {
+      const { updated } = await ports.platform.dispatch({ params, body: { dispatchedAt } }, signal);
+      metrics.commandDispatched(updated === true ? "won" : "lost");
+      if (updated === true) return board.update({ ...command, state: "DISPATCHED" });
+      // Ours from before a crash, or over: the platform's own state says which.
+      const fresh = readListedCommand(await ports.platform.get({ params, query: { include: ["payload"] } }, signal));
+      // Still pending though it may not be dispatched: only its deadline can have passed, by the platform's clock.
+      if (fresh === undefined || fresh.state === "PENDING") return this.#forget(command);
+      board.update(fresh);
+    } catch (error) {
+      if (!isGone(error)) throw error;
+      this.#forget(command);
+    }
+  }
+
+  async #create(command: ListedCommand, invocation: NewInvocation, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#options.ports.create(invocation, signal);
+      this.#seen.add(command.id);
+    } catch (error) {
+      if (!(error instanceof KubeError)) throw error;
+      // Made by us before a crash: the next look finds it.
+      if (error.isAlreadyExists) return;
+      if (!error.isInvalid) throw error;
+      const { clock } = this.#options;
+      await this.#complete(
+        command,
+        failed("COMMAND_HELD", `refused by the API server: ${error.message}`, clock.wallNow()),
+        signal,
+      );
+    }
+  }
+
+  async #complete(command: ListedCommand, end: CommandEnd, signal: AbortSignal): Promise<void> {
+    const { ports, metrics } = this.#options;
+    try {
+      await ports.platform.complete({ params: { id: command.id }, body: end }, signal);
+      metrics.commandEnded(end.state, end.error?.code);
+    } catch (error) {
+      if (!isGone(error)) throw error;
+    }
+    this.#forget(command);
+  }
+
+  #forget({ id }: ListedCommand): void {
+    this.#options.board.remove(id);
+    this.#seen.delete(id);
+  }
+}

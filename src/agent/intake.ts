@@ -1,0 +1,118 @@
+import type { Client } from "../api-client/client.ts";
+import { pages } from "../api-client/pages.ts";
+import type { ReconcileContext, Result } from "../kube/controller.ts";
+import type { Board } from "./board.ts";
+import type { Hints } from "./hints.ts";
+import { type ListedCommand, readListedCommand } from "./listed-command.ts";
+import { type ListedDeployment, readListedDeployment } from "./listed-deployment.ts";
+import type { AgentMetrics } from "./metrics.ts";
+import { type ListedRequest, readListedRequest } from "./pending-request.ts";
+import { isGone } from "./platform-answer.ts";
+
+export interface Boards {
+  readonly deployments: Board<ListedDeployment>;
+  readonly requests: Board<ListedRequest>;
+  readonly commands: Board<ListedCommand>;
+}
+
+/** Where ids go when something about them may be new. */
+export interface IntakeHints {
+  readonly intake: Hints;
+  readonly deployments: Hints;
+  readonly requests: Hints;
+  readonly commands: Hints;
+}
+
+export interface IntakeOptions {
+  readonly platform: Pick<Client, "sync" | "accessRelay" | "commands">;
+  readonly boards: Boards;
+  readonly hints: IntakeHints;
+  readonly metrics: Pick<AgentMetrics, "buffered" | "requestRefused">;
+}
+
+/** The key under which all deployments are listed; the other keys are `commands/<deployment>`, `requests/<deployment>`. */
+export const ALL = "deployments";
+const MAX_DEPLOYMENTS = 500;
+/** Open commands of one deployment looked at in one go; the platform gives the oldest first, the rest comes after them. */
+const MAX_COMMANDS = 500;
+
+/** Reads the platform's levels onto the boards, and hints at each id that may have changed. */
+export class Intake {
+  readonly #options: IntakeOptions;
+
+  constructor(options: IntakeOptions) {
+    this.#options = options;
+  }
+
+  readonly reconcile = async (key: string, context: ReconcileContext): Promise<Result> => {
+    const [level, deploymentId] = key.split("/", 2);
+    if (level === ALL) await this.#deployments(context);
+    else if (level === "commands" && deploymentId !== undefined) await this.#commands(deploymentId, context);
+    else if (level === "requests" && deploymentId !== undefined) await this.#requests(deploymentId, context);
+    const { metrics, boards } = this.#options;
+    for (const name of ["deployments", "requests", "commands"] as const) metrics.buffered(name, boards[name].size);
+    return undefined;
+  };
+
+  async #deployments({ signal, log }: ReconcileContext): Promise<void> {
+    const { platform, boards, hints } = this.#options;
+    const { deployments } = await platform.sync.list({ body: { limit: MAX_DEPLOYMENTS } }, signal);
+    const listed: ListedDeployment[] = [];
+    for (const item of deployments) {
+      const deployment = readListedDeployment(item);
+      if ("problem" in deployment) this.#unreadable(deployment.problem, log);
+      else listed.push(deployment);
+    }
+    for (const id of boards.deployments.replace(ALL, listed)) {
+      hints.deployments.hint(id);
+      // Also for one that is gone: its open commands and requests are gone with it.
+      hints.intake.hint(`commands/${id}`);
+      hints.intake.hint(`requests/${id}`);
+    }
+  }
+
+  async #commands(deploymentId: string, { signal, log }: ReconcileContext): Promise<void> {
+    const { platform, boards, hints } = this.#options;
+    const query = {
+      deploymentId,
+      state: ["PENDING" as const, "DISPATCHED" as const],
+      include: ["payload" as const],
+      order: "asc" as const,
+      limit: 100,
+    };
+    const listed: ListedCommand[] = [];
+    try {
+      for await (const item of pages(platform.commands.list, { query }, signal)) {
+        const command = readListedCommand(item);
+        if (command?.deploymentId === deploymentId) listed.push(command);
+        else if (command !== undefined) this.#unreadable("a command of another deployment", log);
+        if (listed.length >= MAX_COMMANDS) break;
+      }
+    } catch (error) {
+      if (!isGone(error)) throw error;
+    }
+    for (const id of boards.commands.replace(deploymentId, listed)) hints.commands.hint(id);
+  }
+
+  async #requests(deploymentId: string, { signal, log }: ReconcileContext): Promise<void> {
+    const { platform, boards, hints } = this.#options;
+    const listed: ListedRequest[] = [];
+    try {
+      const { requests } = await platform.accessRelay.pending({ query: { deploymentId } }, signal);
+      for (const item of requests) {
+        const request = readListedRequest(item, deploymentId);
+        if (request === undefined) this.#unreadable("a request without a proper id", log);
+        else listed.push(request);
+      }
+    } catch (error) {
+      if (!isGone(error)) throw error;
+    }
+    for (const id of boards.requests.replace(deploymentId, listed)) hints.requests.hint(id);
+  }
+
+  /** There is not even an id to answer with. */
+  #unreadable(problem: string, log: ReconcileContext["log"]): void {
+    this.#options.metrics.requestRefused("unreadable");
+    log.warn({ reason: problem.slice(0, 200) }, "the platform listed something unreadable; skipped");
+  }
+}

@@ -1,0 +1,157 @@
+import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import { REPORT_OUTCOMES } from "../contract/access-relay.ts";
+import type { TerminalCommandState } from "../contract/commands.ts";
+import { HEALTHS } from "../contract/resource-heartbeat.ts";
+import { GRANT_STATES, type GrantState } from "../crds/access-grant.ts";
+import { type LinkMetrics, linkMetrics } from "./link-metrics.ts";
+import { RELOAD_RESULTS, type ReloadResult } from "./runtime-key.ts";
+
+// Every label is one of these lists, or of the contract's. Never a name, id, URL or error text: each value is a series.
+export const REFUSALS = ["unfit", "plan_mismatch", "unreadable"] as const;
+export const REPORT_KINDS = ["reportMaterialized", "reportApproval", "reportDecision"] as const;
+export const BUFFERS = ["requests", "commands", "deployments", "deletions"] as const;
+export const DISPATCHES = ["won", "lost"] as const;
+export const RESULTS = ["ok", "failed"] as const;
+export const WORKLOADS = ["Deployment", "StatefulSet", "DaemonSet"] as const;
+/** Ends of a command that an operator of alerts tells apart; all others are `other`. */
+export const END_CODES = [
+  "none",
+  "COMMAND_HELD",
+  "OUTCOME_UNKNOWN",
+  "HANDLER_ERROR",
+  "HANDLER_TIMEOUT",
+  "other",
+] as const;
+
+export type Buffer = (typeof BUFFERS)[number];
+export type Health = (typeof HEALTHS)[number];
+export type WorkloadKind = (typeof WORKLOADS)[number];
+
+/** What the rest of the agent may do to metrics: verbs with typed arguments, no label objects. */
+export interface AgentMetrics extends LinkMetrics {
+  keyReloaded(result: ReloadResult): void;
+  heartbeat(result: (typeof RESULTS)[number], seconds: number, at: Date): void;
+  buffered(buffer: Buffer, items: number): void;
+  dropped(buffer: Buffer): void;
+  requestRefused(reason: (typeof REFUSALS)[number]): void;
+  reported(kind: (typeof REPORT_KINDS)[number], outcome: (typeof REPORT_OUTCOMES)[number]): void;
+  commandDispatched(result: (typeof DISPATCHES)[number]): void;
+  commandEnded(state: TerminalCommandState, code: string | undefined): void;
+  leasesHeld(count: number): void;
+  resources(kind: WorkloadKind, countByHealth: Readonly<Partial<Record<Health, number>>>): void;
+  resourceReport(result: (typeof RESULTS)[number]): void;
+}
+
+/**
+ * Declares the agent's metrics on `registry` and sets each known series to 0, so that `rate()` sees the first event.
+ *
+ * @param grantStates of all grants in the cache, asked at each scrape.
+ */
+export function agentMetrics(registry: Registry, grantStates: () => Iterable<GrantState>): AgentMetrics {
+  const counter = <L extends string>(name: string, help: string, ...labels: L[]): Counter<L> =>
+    new Counter({ name, help, labelNames: labels, registers: [registry] });
+  const gauge = <L extends string>(name: string, help: string, ...labels: L[]): Gauge<L> =>
+    new Gauge({ name, help, labelNames: labels, registers: [registry] });
+
+  const reloads = counter(
+    "sallyport_runtime_key_reloads_total",
+    "Reads of a changed runtime key file by result.",
+    "result",
+  );
+  const beats = counter("sallyport_heartbeats_total", "Heartbeats sent by result.", "result");
+  const lastBeat = gauge(
+    "sallyport_heartbeat_last_success_timestamp_seconds",
+    "When a heartbeat last succeeded; 0 before the first.",
+  );
+  const beatSeconds = new Histogram({
+    name: "sallyport_heartbeat_duration_seconds",
+    help: "How long a heartbeat took.",
+    buckets: [0.025, 0.1, 0.25, 1, 5, 15, 35],
+    registers: [registry],
+  });
+  const bufferItems = gauge("sallyport_buffer_items", "Items in each bounded memory: what waits?", "queue");
+  const bufferDropped = counter(
+    "sallyport_buffer_dropped_total",
+    "Items that found no room: a platform or a customer beyond all bounds.",
+    "queue",
+    "reason",
+  );
+  const refused = counter(
+    "sallyport_requests_refused_total",
+    "Access requests that this cluster does not show to anybody.",
+    "reason",
+  );
+  const reports = counter(
+    "sallyport_grant_reports_total",
+    "Reports on grants that the platform answered.",
+    "kind",
+    "outcome",
+  );
+  const dispatches = counter(
+    "sallyport_command_dispatches_total",
+    "Claims of commands: won, or had by somebody already.",
+    "result",
+  );
+  const ends = counter(
+    "sallyport_commands_ended_total",
+    "Commands reported as ended, by state and error.",
+    "state",
+    "code",
+  );
+  new Gauge({
+    name: "sallyport_grants",
+    help: "Access grants in the cluster by state: who is waiting, what is open?",
+    labelNames: ["state"],
+    registers: [registry],
+    collect() {
+      for (const state of GRANT_STATES) this.set({ state }, 0);
+      for (const state of grantStates()) this.inc({ state });
+    },
+  });
+  const leases = gauge("sallyport_deployment_leases", "Deployments of the platform that this agent holds.");
+  const resourceCount = gauge("sallyport_resources", "Workloads in the opened namespaces by health.", "kind", "health");
+  const resourceReports = counter(
+    "sallyport_resource_reports_total",
+    "Health and inventory reports by result.",
+    "result",
+  );
+
+  for (const result of RELOAD_RESULTS) reloads.inc({ result }, 0);
+  for (const result of RESULTS) {
+    beats.inc({ result }, 0);
+    resourceReports.inc({ result }, 0);
+  }
+  for (const queue of BUFFERS) {
+    bufferItems.set({ queue }, 0);
+    bufferDropped.inc({ queue, reason: "full" }, 0);
+  }
+  for (const reason of REFUSALS) refused.inc({ reason }, 0);
+  for (const kind of REPORT_KINDS) for (const outcome of REPORT_OUTCOMES) reports.inc({ kind, outcome }, 0);
+  for (const result of DISPATCHES) dispatches.inc({ result }, 0);
+  ends.inc({ state: "SUCCEEDED", code: "none" }, 0);
+  ends.inc({ state: "EXPIRED", code: "none" }, 0);
+  for (const code of END_CODES) ends.inc({ state: "FAILED", code }, 0);
+  for (const kind of WORKLOADS) for (const health of HEALTHS) resourceCount.set({ kind, health }, 0);
+
+  return {
+    ...linkMetrics(registry),
+    keyReloaded: (result) => reloads.inc({ result }),
+    heartbeat(result, seconds, at) {
+      beats.inc({ result });
+      beatSeconds.observe(seconds);
+      if (result === "ok") lastBeat.set(at.getTime() / 1_000);
+    },
+    buffered: (queue, items) => bufferItems.set({ queue }, items),
+    dropped: (queue) => bufferDropped.inc({ queue, reason: "full" }),
+    requestRefused: (reason) => refused.inc({ reason }),
+    reported: (kind, outcome) => reports.inc({ kind, outcome }),
+    commandDispatched: (result) => dispatches.inc({ result }),
+    commandEnded: (state, code) =>
+      ends.inc({ state, code: END_CODES.find((each) => each === (code ?? "none")) ?? "other" }),
+    leasesHeld: (count) => leases.set(count),
+    resources(kind, countByHealth) {
+      for (const health of HEALTHS) resourceCount.set({ kind, health }, countByHealth[health] ?? 0);
+    },
+    resourceReport: (result) => resourceReports.inc({ result }),
+  };
+}
