@@ -144,10 +144,13 @@ export class FakeApiServer {
     const isWatch = url.searchParams.get("watch") === "true";
     const encoding = request.headers.accept?.includes("protobuf") ? protobufEncoding : jsonEncoding;
     const fault = this.#takeFault(isWatch ? "watch" : "list");
-    if (fault !== undefined && "status" in fault)
-      return this.#refuse(response, { code: fault.status }, fault.retryAfter);
-    if (isWatch) this.#watch(url.searchParams, encoding, response, fault);
-    else this.#list(url.searchParams, encoding, response);
+    if (fault !== undefined && "status" in fault) {
+      this.#refuse(response, { code: fault.status }, fault.retryAfter);
+    } else if (isWatch) {
+      this.#watch(url.searchParams, encoding, response, fault);
+    } else {
+      this.#list(url.searchParams, encoding, response);
+    }
   }
 
   #takeFault(of: "watch" | "list"): Fault | undefined {
