@@ -1,0 +1,124 @@
+import type { DecisionReport, ReportResult } from "../../../../contract/access-relay.ts";
+import type { AccessRequest } from "../../../../contract/access-requests.ts";
+import type { TerminalCommandState } from "../../../../contract/commands.ts";
+import type { Call } from "../../../kernel/call.ts";
+import { PlatformError } from "../../../kernel/errors.ts";
+import type { Principal } from "../../../kernel/principal.ts";
+import { inTransaction } from "../../../kernel/transaction.ts";
+import type { World } from "../../../testing/harness.ts";
+import { complete, dispatch } from "../../commands/service.ts";
+import type { Site } from "../../operations/testing/site.ts";
+import { create } from "../create.ts";
+import { queue, recordOf, reject, requireRequest } from "../gate.ts";
+import { sweepLapsed } from "../lapse.ts";
+import { approvals, decisions, materialized, pending } from "../relay.ts";
+
+type Model = { readonly nowMs: number };
+
+/** The real thing: services in transactions, with a clock of our own. */
+export class Real {
+  readonly topics: string[] = [];
+  readonly seen: Set<string>;
+  readonly #world: World;
+  readonly #deploymentId: string;
+  readonly #people: Principal;
+  readonly #manager: Principal;
+
+  constructor(world: World, seen: Set<string>, { deploymentId, workspace, managerId }: Site) {
+    const workspaceId = workspace.id;
+    this.seen = seen;
+    const key = {
+      kind: "serviceAccount",
+      workspaceId,
+      workspaceName: "w",
+      expiresAt: null,
+      system: false,
+      setupFor: null,
+    } as const;
+    this.#world = world;
+    this.#deploymentId = deploymentId;
+    this.#people = { ...key, id: "apikey_1", role: "workspace.member", scope: { type: "workspace" } };
+    this.#manager = { ...key, id: "apikey_2", role: "manager.runtime", scope: { type: "manager", managerId } };
+  }
+
+  #in<T>(model: Model, principal: Principal, work: (call: Call<never>) => Promise<T>): Promise<T> {
+    const options = { readOnly: false, signal: new AbortController().signal, onRetry: () => undefined };
+    return inTransaction(this.#world.platform.db, options, (db) =>
+      work({
+        db,
+        now: new Date(model.nowMs),
+        principal,
+        emit: async () => undefined,
+        raise: async (topic: string) => void this.topics.push(topic),
+      } as unknown as Call<never>),
+    );
+  }
+
+  create(model: Model, plan: { commands: string[]; debug: boolean; maxMinutes: number; decideWithinMinutes: number }) {
+    const { commands, ...rest } = plan;
+    const body = {
+      ...rest,
+      deploymentId: this.#deploymentId,
+      remediationPlanId: "plan",
+      title: "t",
+      commands: commands.map((command) => ({ command, summary: "s", params: paramsOf(command) })),
+    };
+    return this.#in(model, this.#people, (call) => create({ ...call, body }));
+  }
+
+  async move(model: Model, id: string, move: "queue" | "reject"): Promise<boolean> {
+    try {
+      await this.#in(model, this.#people, (call) => (move === "queue" ? queue(call, id) : reject(call, id, undefined)));
+      return true;
+    } catch (error) {
+      if (error instanceof PlatformError && error.code === "INVALID_STATE_TRANSITION") return false;
+      throw error;
+    }
+  }
+
+  read(model: Model, id: string): Promise<AccessRequest> {
+    return this.#in(model, this.#people, async (call) => recordOf(call, await requireRequest(call, id)));
+  }
+
+  pending(model: Model) {
+    return this.#in(model, this.#manager, (call) => pending(call, this.#deploymentId));
+  }
+
+  async approve(model: Model, id: string, untilMs: number, planHash: string | undefined): Promise<string> {
+    const report = { requestId: id, approvedUntil: new Date(untilMs).toISOString(), ...(planHash && { planHash }) };
+    const body = { deploymentId: this.#deploymentId, approvals: [report] };
+    return inShort(await this.#in(model, this.#manager, (call) => approvals(call, body)));
+  }
+
+  async decide(model: Model, id: string, outcome: DecisionReport["outcome"]): Promise<string> {
+    const body = { deploymentId: this.#deploymentId, decisions: [{ requestId: id, outcome }] };
+    return inShort(await this.#in(model, this.#manager, (call) => decisions(call, body)));
+  }
+
+  async materialize(model: Model, id: string, namespace: string): Promise<string> {
+    const place = { namespace, resourcePlural: "accessgrants.sallyport.dev" };
+    const body = { deploymentId: this.#deploymentId, requestIds: [id], ...place };
+    return inShort(await this.#in(model, this.#manager, (call) => materialized(call, body)));
+  }
+
+  dispatch(model: Model, commandId: string): Promise<boolean> {
+    return this.#in(model, this.#manager, (call) => dispatch(call, commandId, new Date(model.nowMs)));
+  }
+
+  complete(model: Model, commandId: string, state: TerminalCommandState): Promise<boolean> {
+    const completedAt = new Date(model.nowMs).toISOString();
+    return this.#in(model, this.#manager, (call) => complete(call, commandId, { state, completedAt }));
+  }
+
+  sweep(model: Model): Promise<void> {
+    return sweepLapsed(this.#world.platform.db, new Date(model.nowMs));
+  }
+}
+
+function inShort({ results: [result] }: { results: readonly ReportResult[] }): string {
+  return result?.code ?? result?.outcome ?? "nothing";
+}
+
+function paramsOf(command: string): Record<string, unknown> {
+  return command === "debug/exec" ? { namespace: "shop", mode: "exec" } : { namespace: "shop", pod: "api-0" };
+}
