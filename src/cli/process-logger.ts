@@ -18,21 +18,14 @@ export const LOG_SETTINGS = {
 
 /**
  * Fields that never leave the process, whoever logs them. A net under the rule that nobody logs them: names of fields,
- * up to two levels deep, not a search in texts.
+ * up to two levels deep, not a search in texts. Not `key`: that is a reconciler's word for the name of an object.
  */
-const SECRET_FIELDS = ["authorization", "token", "key", "secret", "password", "credential", "kubeconfig", "apiKey"];
+const SECRET_FIELDS = ["authorization", "token", "secret", "password", "credential", "kubeconfig", "apiKey"];
 
 /** @throws FriendlyError for a level or a format that does not exist. */
 export function processLogger(component: string, env: Environment): Logger {
-  const level = oneOf(LOG_SETTINGS.logLevel, LEVELS, env);
+  const options = loggerOptions(component, oneOf(LOG_SETTINGS.logLevel, LEVELS, env));
   const format = oneOf(LOG_SETTINGS.logFormat, FORMATS, env);
-  const options: pino.LoggerOptions = {
-    level,
-    base: { component },
-    timestamp: pino.stdTimeFunctions.isoTime,
-    formatters: { level: (label) => ({ level: label }) },
-    redact: { paths: SECRET_FIELDS.flatMap((field) => [field, `*.${field}`, `*.*.${field}`]), censor: "[redacted]" },
-  };
   if (format === "pretty" || (format === "auto" && process.stdout.isTTY)) {
     // In this process, not in a worker: the last lines before an exit must come out.
     return pino(
@@ -41,6 +34,21 @@ export function processLogger(component: string, env: Environment): Logger {
     );
   }
   return pino(options, pino.destination({ dest: 1, sync: true }));
+}
+
+/** JSON into a file: for a part that runs inside of another process. */
+export function fileLogger(component: string, file: string): Logger {
+  return pino(loggerOptions(component, "info"), pino.destination({ dest: file, sync: true }));
+}
+
+function loggerOptions(component: string, level: string): pino.LoggerOptions {
+  return {
+    level,
+    base: { component },
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label) => ({ level: label }) },
+    redact: { paths: SECRET_FIELDS.flatMap((field) => [field, `*.${field}`, `*.*.${field}`]), censor: "[redacted]" },
+  };
 }
 
 function oneOf<T extends string>(row: SettingTable[string], allowed: readonly T[], env: Environment): T {

@@ -35,7 +35,7 @@ const LOGS = `
   const { processLogger } = await import(${module("process-logger.ts")});
   const log = processLogger("agent", process.env);
   log.debug({}, "quiet");
-  log.info({ token: "canary-1", request: { authorization: "canary-2", inner: { key: "canary-3" } }, name: "web" }, "acted");`;
+  log.info({ token: "canary-1", request: { authorization: "canary-2", inner: { apiKey: "canary-3" } }, key: "shop/web" }, "acted");`;
 
 it("logs a line of JSON an event where there is no terminal, and none of the fields that hold secrets", async () => {
   const { out } = await script(LOGS).ended;
@@ -45,7 +45,7 @@ it("logs a line of JSON an event where there is no terminal, and none of the fie
     level: "info",
     component: "agent",
     msg: "acted",
-    name: "web",
+    key: "shop/web",
     token: "[redacted]",
   });
 });

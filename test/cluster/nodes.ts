@@ -1,4 +1,4 @@
-import { setTimeout as delay } from "node:timers/promises";
+import { sleep, systemClock } from "../../src/kube/clock.ts";
 import type { ApiAnswer, ApiCall } from "./api-request.ts";
 import type { Program } from "./program.ts";
 
@@ -34,7 +34,7 @@ export async function nodesReady(count: number, request: Request, kwok: Program,
     if (!kwok.isRunning) throw new Error(`kwok ended while it was starting:\n${kwok.logTail()}`);
     const { body } = await request({ path: "/api/v1/nodes" });
     if (readyCount(body) >= count) return;
-    await delay(100, undefined, { signal });
+    await sleep(systemClock, 100, signal);
   }
   throw new Error(`kwok's nodes were not ready after 60 s:\n${kwok.logTail()}`);
 }

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync, readFileSync } from "node:fs";
-import { setTimeout as delay } from "node:timers/promises";
+import { sleep, systemClock } from "../../src/kube/clock.ts";
 import type { Watchdog } from "./watchdog.ts";
 
 export interface ProgramOptions {
@@ -78,7 +78,7 @@ export class Program {
       if (performance.now() > deadline) {
         throw new Error(`${this.name} was not ready after ${readyTimeoutMs / 1000} s:\n${this.logTail()}`);
       }
-      await delay(50, undefined, { signal });
+      await sleep(systemClock, 50, signal);
     }
   }
 

@@ -35,7 +35,7 @@ export function operatorOpensWindow(scene: Scene, grant: AccessGrant, signal: Ab
       [spec.decidedBy, identity?.status, identity?.reason],
       [target.approver.user, "True", "StampedByAdmission"],
     );
-    const text = `opens the window until ${time(status?.approvedUntil)}; the API server itself wrote down ${spec.decidedBy}`;
+    const text = `opens the window until ${time(status?.approvedUntil)}; the API server vouches for the name`;
     return { text, value: undefined };
   });
 }
@@ -59,7 +59,7 @@ export function operatorRuns(scene: Scene, grant: AccessGrant, signal: AbortSign
       signal,
     );
     return {
-      text: `ran kubernetes/scale as ${grantAccount(grant.metadata.uid)}, an account made for this grant alone`,
+      text: `runs kubernetes/scale as ${grantAccount(grant.metadata.uid)}, an account made for this grant alone`,
       value,
     };
   });
@@ -74,7 +74,10 @@ export function clusterShowsReplicas(scene: Scene, signal: AbortSignal): Promise
       async () => ((await readyReplicas(kube, target, signal)) === WORKLOAD.scaledTo ? true : undefined),
       signal,
     );
-    return { text: `deployment ${WORKLOAD.name} has ${WORKLOAD.scaledTo} ready replicas`, value: undefined };
+    return {
+      text: `has ${WORKLOAD.scaledTo} ready replicas of deployment ${target.workloadNamespace}/${WORKLOAD.name}`,
+      value: undefined,
+    };
   });
 }
 
@@ -102,7 +105,10 @@ export async function auditLogAgrees(scene: Scene, grant: AccessGrant, signal: A
     );
     const expected = `system:serviceaccount:${GRANTS}:${grantAccount(grant.metadata.uid)}`;
     verify("who changed the scale, each time", scalings, [expected]);
-    return { text: `its audit log has one change of the scale, by ${expected}`, value: undefined };
+    return {
+      text: `has it in its audit log: the scale changed once, by ${grantAccount(grant.metadata.uid)}`,
+      value: undefined,
+    };
   });
 }
 
@@ -119,43 +125,74 @@ export function scalesIn(auditLog: string): readonly string[] {
     .map(({ user }) => user.username);
 }
 
-export function platformShowsResult(
-  scene: Scene,
-  request: AccessRequest,
-  invocation: OperationInvocation,
-  signal: AbortSignal,
-): Promise<void> {
+export function platformShowsDecision(scene: Scene, request: AccessRequest, signal: AbortSignal): Promise<void> {
   const { vendor, clock, target } = scene.world;
-  return scene.narrator.step("platform", "recording the result", async () => {
-    const found = await until(
+  return scene.narrator.step("platform", "recording the decision", async () => {
+    const { status, decision, planHash } = await until(
       clock,
-      { what: "result on the platform", timeoutMs: 60_000 },
+      { what: "decision on the platform", timeoutMs: 60_000 },
       async () => {
-        const { status, decision, execution, planHash } = await vendor.engineer.accessRequests.get(
-          { params: { id: request.id } },
-          signal,
-        );
-        return execution.state === "succeeded" && decision !== null ? { status, decision, planHash } : undefined;
+        const found = await vendor.engineer.accessRequests.get({ params: { id: request.id } }, signal);
+        return found.decision === null ? undefined : found;
       },
       signal,
     );
-    const { decision } = found;
     verify(
       "the record of the decision",
-      [found.status, decision.outcome, decision.by, decision.identity, found.planHash],
+      [status, decision?.outcome, decision?.by, decision?.identity, planHash],
       ["customer-approved", "approved", target.approver.user, "verified", request.planHash],
     );
-    const { commandId } = invocation.spec;
+    const text = `has the decision: ${decision?.by} (verified) at ${time(decision?.at)}, plan ${short(planHash)}`;
+    return { text, value: undefined };
+  });
+}
+
+export function platformShowsResult(
+  scene: Scene,
+  request: AccessRequest,
+  { spec }: OperationInvocation,
+  signal: AbortSignal,
+): Promise<void> {
+  const { vendor, clock } = scene.world;
+  return scene.narrator.step("platform", "recording the result", async () => {
+    await until(
+      clock,
+      { what: "end of the plan on the platform", timeoutMs: 60_000 },
+      async () => {
+        const { execution } = await vendor.engineer.accessRequests.get({ params: { id: request.id } }, signal);
+        if (execution.state === "failed" || execution.state === "stopped") {
+          throw new StepFailed(`The platform says ${execution.state}: ${JSON.stringify(execution.commands)}`);
+        }
+        return execution.state === "succeeded" ? true : undefined;
+      },
+      signal,
+    );
     const { state, result, completedAt } = await vendor.engineer.commands.get(
-      { params: { id: commandId }, query: { include: ["payload"] } },
+      { params: { id: spec.commandId }, query: { include: ["payload"] } },
       signal,
     );
     const { from, to } = result as { readonly from?: number; readonly to?: number };
     verify("the command's end", [state, from, to], ["SUCCEEDED", WORKLOAD.replicas, WORKLOAD.scaledTo]);
-    const text =
-      `has it on record: approved by ${decision.by} (verified) at ${time(decision.at)}, plan ${short(found.planHash)}, ` +
-      `${from} → ${to} replicas, done at ${time(completedAt)}`;
-    return { text, value: undefined };
+    return { text: `has the result: succeeded at ${time(completedAt)}, ${from} → ${to} replicas`, value: undefined };
+  });
+}
+
+/** After a denial: the platform knows, and no command was ever made of the plan. */
+export function platformShowsDenial(scene: Scene, request: AccessRequest, signal: AbortSignal): Promise<void> {
+  const { vendor, clock } = scene.world;
+  return scene.narrator.step("platform", "recording the denial", async () => {
+    const { decision, execution } = await until(
+      clock,
+      { what: "denial on the platform", timeoutMs: 60_000 },
+      async () => {
+        const found = await vendor.engineer.accessRequests.get({ params: { id: request.id } }, signal);
+        return found.status === "rejected" ? found : undefined;
+      },
+      signal,
+    );
+    const commands = execution.commands.map(({ commandId }) => commandId);
+    verify("the record of the denial", [decision?.outcome, commands], ["denied", [null]]);
+    return { text: `has the decision: denied by ${decision?.by}; no command was made, nothing ran`, value: undefined };
   });
 }
 

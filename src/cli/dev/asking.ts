@@ -33,7 +33,7 @@ export function engineerInvokesScale(scene: Scene, signal: AbortSignal): Promise
     )) {
       throw new StepFailed(`The cluster has ${invocation.metadata.name}, although nothing was approved.`);
     }
-    const text = `invokes kubernetes/scale on ${WORKLOAD.name} (${WORKLOAD.replicas} → ${WORKLOAD.scaledTo}): the policy says manual, nothing was sent`;
+    const text = `invokes kubernetes/scale, ${WORKLOAD.name} to ${WORKLOAD.scaledTo}: the policy says manual, nothing was sent`;
     return { text, value: undefined };
   });
 }
@@ -63,7 +63,10 @@ export function engineerRaisesRequest(scene: Scene, signal: AbortSignal): Promis
     );
     const own = planHash({ requestId: request.id, deploymentId: vendor.deploymentId, risk: "mutating", commands });
     verify("the request", [request.status, request.risk, request.planHash], ["pending-approval", "mutating", own]);
-    return { text: `raises access request ${request.id}; risk mutating, plan ${short(own)}`, value: request };
+    return {
+      text: `raises access request ${request.id.slice(0, 9)}…, risk mutating, plan ${short(own)}`,
+      value: request,
+    };
   });
 }
 
@@ -102,7 +105,7 @@ export function agentBringsGrant(
       signal,
     );
     return {
-      text: `brings it into the cluster: accessgrant ${name} waits for the customer`,
+      text: `brings it into the cluster as an access grant, which waits for the customer`,
       value: { grant, command },
     };
   });
@@ -141,7 +144,7 @@ export function engineerListsPods(scene: Scene, signal: AbortSignal): Promise<vo
     const { pods = [] } = command.result as { readonly pods?: readonly unknown[] };
     verify("the number of pods in the result", pods.length, WORKLOAD.replicas);
     return {
-      text: `runs kubernetes/get-pods meanwhile: ${pods.length} pods, no approval needed, the customer's policy says auto`,
+      text: `runs kubernetes/get-pods meanwhile: ${pods.length} pods; no approval needed, the policy says auto`,
       value: undefined,
     };
   });

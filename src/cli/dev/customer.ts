@@ -32,6 +32,12 @@ export function customersManifests(
       name: names.operatorAccount,
       namespace: names.systemNamespace,
     }),
+    // So that the approver can look at what a request is about.
+    roleBinding("onlookers", namespace, "view", {
+      apiGroup: "rbac.authorization.k8s.io",
+      kind: "User",
+      name: approver.user,
+    }),
     roleBinding("approvers", names.grantsNamespace, "sallyport-approver", {
       apiGroup: "rbac.authorization.k8s.io",
       kind: "User",

@@ -27,9 +27,13 @@ export const devCommand: Command = {
     const releaseFolder = await openRunFolder(options.folder, isAlive);
     const stack = new AsyncDisposableStack();
     stack.defer(releaseFolder);
+    const broken = new AbortController();
     try {
-      return await perform(options, narrator, stack, signal);
+      return await perform(options, narrator, stack, signal, broken);
     } catch (error) {
+      // What was under way ends with errors of all kinds then; why it ended is what counts.
+      signal.throwIfAborted();
+      broken.signal.throwIfAborted();
       if (error instanceof ProgramsError) throw new FriendlyError(error.message, { cause: error });
       throw error;
     } finally {
@@ -47,20 +51,21 @@ async function perform(
   narrator: Narrator,
   stack: AsyncDisposableStack,
   signal: AbortSignal,
+  broken: AbortController,
 ): Promise<number> {
   narrator.heading("Sallyport: a gate with two doors");
-  const world = await startWorld(options, narrator, systemClock, stack, signal);
+  const world = await startWorld({ options, narrator, clock: systemClock, stack, broken }, signal);
   narrator.blank();
   narrator.text(panel(world, process.cwd()));
   narrator.command(approverExport(world));
   narrator.heading("The story");
-  const verified = await played(world, options, narrator, AbortSignal.any([signal, world.broken]));
+  const verified = await played(world, options, narrator, AbortSignal.any([signal, broken.signal]));
   narrator.blank();
   if (verified) narrator.text("Every step was verified, on the API server and on the platform.");
   for (const line of world.target.removal ?? []) narrator.text(`To remove what was installed: ${line}`);
   if (options.exit) return verified ? 0 : 1;
   narrator.text(farewell(world, process.cwd()));
-  await stopped(signal, world.broken);
+  await stopped(signal, broken.signal);
   return verified ? 0 : 1;
 }
 

@@ -40,6 +40,7 @@ export class Narrator {
   readonly #output: Output;
   readonly #clock: Clock;
   #liveLine = false;
+  #afterBlank = false;
 
   constructor(output: Output, clock: Clock) {
     this.#output = output;
@@ -115,7 +116,10 @@ export class Narrator {
     this.#liveLine = this.#output.isTerminal;
   }
 
+  /** Never two empty ones in a row. */
   #line(text: string): void {
+    if (text === "" && this.#afterBlank) return;
+    this.#afterBlank = text === "";
     this.#output.write(`${this.#liveLine ? "\r\u001b[2K" : ""}${text}\n`);
     this.#liveLine = false;
   }

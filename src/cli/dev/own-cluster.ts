@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { startCluster } from "../../../test/cluster/cluster.ts";
 import type { Programs } from "../../../test/cluster/programs.ts";
@@ -45,13 +45,16 @@ export async function startOwnCluster(folder: string, programs: Programs, signal
     },
     signal,
   );
+  // A short path: it is typed and read by people.
+  const approverKubeconfig = join(folder, "approver.kubeconfig");
+  await copyFile(cluster.kubeconfigFor(APPROVER), approverKubeconfig);
   const { body } = await cluster.request({ path: "/version" }, signal);
   const version = typeof body === "object" && body !== null && "gitVersion" in body ? String(body.gitVersion) : "";
   return {
     description: `${cluster.server}, Kubernetes ${version}, ${NODES} simulated nodes`,
     server: cluster.server,
     adminKubeconfig: cluster.adminKubeconfig,
-    approver: { user: APPROVER.user, kubeconfig: cluster.kubeconfigFor(APPROVER) },
+    approver: { user: APPROVER.user, kubeconfig: approverKubeconfig },
     workloadNamespace: "shop",
     kubectlPath: programs.kubectl,
     kubectl: (args, options, kubectlSignal) => cluster.kubectl(args, { ...options, signal: kubectlSignal }),

@@ -4,6 +4,8 @@ import {
   operatorClosesDoor,
   operatorOpensWindow,
   operatorRuns,
+  platformShowsDecision,
+  platformShowsDenial,
   platformShowsResult,
 } from "./acting.ts";
 import {
@@ -29,11 +31,15 @@ export async function playStory(scene: Scene, approveForThem: boolean, signal: A
   const { grant, command } = await agentBringsGrant(scene, request, signal);
   await engineerListsPods(scene, signal);
   const answer = await customerDecides(scene, command, grant, approveForThem, signal);
-  if (answer === "denied") return answer;
+  if (answer === "denied") {
+    await platformShowsDenial(scene, request, signal);
+    return answer;
+  }
   await operatorOpensWindow(scene, grant, signal);
   const invocation = await operatorRuns(scene, grant, signal);
   await clusterShowsReplicas(scene, signal);
   await auditLogAgrees(scene, grant, signal);
+  await platformShowsDecision(scene, request, signal);
   await platformShowsResult(scene, request, invocation, signal);
   await operatorClosesDoor(scene, grant, signal);
   return answer;

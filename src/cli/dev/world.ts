@@ -1,6 +1,5 @@
 import { mkdir, symlink } from "node:fs/promises";
 import { join } from "node:path";
-import pino from "pino";
 import { freePort } from "../../../test/cluster/ports.ts";
 import { Program } from "../../../test/cluster/program.ts";
 import { findPrograms, type Programs } from "../../../test/cluster/programs.ts";
@@ -11,7 +10,9 @@ import { installation } from "../../crds/manifests/installation.ts";
 import { Client as KubeClient } from "../../kube/client.ts";
 import type { Clock } from "../../kube/clock.ts";
 import { connect } from "../../kube/connection.ts";
+import { type KubeObject, resources } from "../../kube/resource.ts";
 import { FriendlyError } from "../command.ts";
+import { fileLogger } from "../process-logger.ts";
 import { customersManifests, WORKLOAD } from "./customer.ts";
 import { useNamedCluster } from "./named-cluster.ts";
 import type { Narrator } from "./narrator.ts";
@@ -29,8 +30,16 @@ export interface World {
   readonly kube: KubeClient;
   readonly clock: Clock;
   readonly folder: string;
-  /** Aborts, with the reason, when something that must run ends by itself. */
-  readonly broken: AbortSignal;
+}
+
+interface Beginning {
+  readonly options: DevOptions;
+  readonly narrator: Narrator;
+  readonly clock: Clock;
+  /** Gets everything that must be stopped. */
+  readonly stack: AsyncDisposableStack;
+  /** Aborted, with the reason, when something that must run ends by itself. */
+  readonly broken: AbortController;
 }
 
 /** Agent and operator finish what they are doing; long before the 10 s after which everything is ended. */
@@ -43,10 +52,7 @@ const MAIN = join(import.meta.dirname, "..", "main.ts");
  * middle leaves nothing.
  */
 export async function startWorld(
-  options: DevOptions,
-  narrator: Narrator,
-  clock: Clock,
-  stack: AsyncDisposableStack,
+  { options, narrator, clock, stack, broken }: Beginning,
   signal: AbortSignal,
 ): Promise<World> {
   const { folder } = options;
@@ -58,7 +64,7 @@ export async function startWorld(
   await linkKubectl(folder, programs);
   const [vendor, target] = await bothOrNone(
     narrator.step("platform", "starting on an embedded database", async () => {
-      const log = pino({ level: "info" }, pino.destination({ dest: join(folder, "logs", "platform.log"), sync: true }));
+      const log = fileLogger("platform", join(folder, "logs", "platform.log"));
       const value = await startVendor(folder, 0, clock, log, signal);
       stack.defer(() => value.stop());
       return { text: `serves ${value.url}, with a workspace, a project, a deployment and a manager`, value };
@@ -81,10 +87,9 @@ export async function startWorld(
   stack.defer(() => connection.close());
   const kube = new KubeClient(connection, { clock });
   await install(target, kube, narrator, clock, signal);
-  const broken = new AbortController();
   const children = await startChildren(folder, vendor, target, stack);
   for (const program of [...children, ...target.programs]) reportEnd(program, broken, stack);
-  const world: World = { vendor, target, kube, clock, folder, broken: broken.signal };
+  const world: World = { vendor, target, kube, clock, folder };
   await connected(world, children, narrator, AbortSignal.any([signal, broken.signal]));
   return world;
 }
@@ -108,16 +113,26 @@ async function install(
       signal,
     );
     const text =
-      `has ${crds.length} new kinds, ${policies.length / 2} admission policies, the roles, and deployment ` +
-      `${WORKLOAD.name} in ${target.workloadNamespace} with ${WORKLOAD.replicas} ready pods`;
+      `has ${crds.length} new kinds, ${policies.length / 2} admission policies, and deployment ` +
+      `${target.workloadNamespace}/${WORKLOAD.name} with ${WORKLOAD.replicas} ready pods`;
     return { text, value: undefined };
   });
 }
 
-export async function readyReplicas(kube: KubeClient, target: Target, signal: AbortSignal): Promise<number> {
-  const path = `/apis/apps/v1/namespaces/${target.workloadNamespace}/deployments/${WORKLOAD.name}`;
-  const { status } = (await kube.rawGet(path, signal)) as { readonly status?: { readonly readyReplicas?: number } };
-  return status?.readyReplicas ?? 0;
+interface Deployment extends KubeObject {
+  readonly spec: { readonly replicas?: number };
+  readonly status?: { readonly readyReplicas?: number };
+}
+
+/** Ready pods of the workload, once the controllers have as many as are asked for; undefined until then. */
+export async function readyReplicas(
+  kube: KubeClient,
+  target: Target,
+  signal: AbortSignal,
+): Promise<number | undefined> {
+  const key = { name: WORKLOAD.name, namespace: target.workloadNamespace };
+  const found = await kube.get<Deployment>(resources.deployments, key, signal);
+  return found?.status?.readyReplicas === found?.spec.replicas ? found?.spec.replicas : undefined;
 }
 
 /** Each a process of its own with an environment that holds its own credentials and no others. */
@@ -202,7 +217,7 @@ async function connected(
         signal,
       );
       return {
-        text: `is connected to the platform and serves the deployment in ${world.target.workloadNamespace}`,
+        text: `is connected to the platform, and serves namespace ${world.target.workloadNamespace}`,
         value: undefined,
       };
     }),

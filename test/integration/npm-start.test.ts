@@ -1,0 +1,178 @@
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { useCluster } from "../cluster/use-cluster.ts";
+
+// What a person does with `npm start`, on the real thing. npm itself is left out: it only puts Node 24 on the PATH.
+
+const MAIN = join(import.meta.dirname, "../../src/cli/main.ts");
+
+let folder = "";
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "sallyport-start-"));
+});
+afterEach(async () => {
+  for (const pid of await processesOf(folder)) process.kill(pid, "SIGKILL");
+  await rm(folder, { recursive: true, force: true, maxRetries: 3 });
+});
+
+class Run {
+  readonly #child: ChildProcess;
+  readonly ended: Promise<number | null>;
+  out = "";
+
+  constructor(args: readonly string[]) {
+    this.#child = spawn(process.execPath, [MAIN, "dev", "--dir", join(folder, "run"), ...args], {
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    for (const stream of [this.#child.stdout, this.#child.stderr]) {
+      stream?.setEncoding("utf8").on("data", (text: string) => {
+        this.out += text;
+      });
+    }
+    this.ended = new Promise((resolve) => this.#child.once("close", resolve));
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
+  /** What the pattern found first; fails with everything that was said when the run ends before. */
+  async says(pattern: RegExp): Promise<RegExpExecArray> {
+    let over = false;
+    void this.ended.then(() => {
+      over = true;
+    });
+    return await expect
+      .poll(
+        () => {
+          const found = pattern.exec(this.out);
+          if (found === null && over) throw new Error(`it ended without saying ${pattern}:\n${this.out}`);
+          return found;
+        },
+        { timeout: 90_000, interval: 50 },
+      )
+      .not.toBeNull()
+      .then(() => pattern.exec(this.out) as RegExpExecArray);
+  }
+}
+
+const run = promisify(execFile);
+
+/** Processes whose command line names a file in `path`: everything that a run starts does. */
+async function processesOf(path: string): Promise<readonly number[]> {
+  const { stdout } = await run("ps", ["-A", "-ww", "-o", "pid=,args="], { maxBuffer: 64 * 1024 * 1024 });
+  return stdout
+    .split("\n")
+    .filter((line) => line.includes(path))
+    .map((line) => Number.parseInt(line, 10));
+}
+
+const VERIFIED = "Every step was verified, on the API server and on the platform.";
+
+it("--approve --exit plays the story, verifies each step, and leaves nothing running", async () => {
+  const start = new Run(["--approve", "--exit"]);
+  expect(await start.ended, start.out).toBe(0);
+  expect(start.out).toContain(VERIFIED);
+  for (const told of [
+    /engineer +invokes kubernetes\/scale, web to 5: the policy says manual/,
+    /engineer +runs kubernetes\/get-pods meanwhile: 3 pods; no approval needed/,
+    /approver +robin@customer\.example approves/,
+    /audit log: the scale changed once, by grant-[0-9a-f]{12}/,
+    /platform +has the decision: robin@customer\.example \(verified\)/,
+  ]) {
+    expect(start.out).toMatch(told);
+  }
+  expect(await processesOf(folder)).toEqual([]);
+});
+
+it("the lines it prints work in another terminal as they are, and Ctrl-C afterwards is a success", async () => {
+  const start = new Run([]);
+  const [, line = ""] = await start.says(/^ +(kubectl patch .*)$/m);
+  const [, exported = ""] = await start.says(/^ +(export KUBECONFIG=.*)$/m);
+  await run("sh", ["-c", `${exported}; ${line}`]);
+  await start.says(new RegExp(VERIFIED));
+  expect(start.out).toMatch(/approver +robin@customer\.example approves for 60 minutes/);
+  const stoppedAt = performance.now();
+  start.kill("SIGINT");
+  expect(await start.ended, start.out).toBe(0);
+  expect(performance.now() - stoppedAt).toBeLessThan(10_000);
+  expect(await processesOf(folder)).toEqual([]);
+});
+
+it("says so when the customer denies, and that nothing ran", async () => {
+  const start = new Run(["--exit"]);
+  const [, line = ""] = await start.says(/^ +(kubectl patch .*)$/m);
+  const [, exported = ""] = await start.says(/^ +(export KUBECONFIG=.*)$/m);
+  const denial = line.replace(/-p '.*'/, `-p '{"spec":{"deniedReason":"not today"}}'`);
+  await run("sh", ["-c", `${exported}; ${denial}`]);
+  expect(await start.ended, start.out).toBe(1);
+  expect(start.out).toMatch(/approver +robin@customer\.example denies: not today/);
+  expect(start.out).toMatch(/platform +has the decision: denied by robin@customer\.example; no command was made/);
+});
+
+it.each([
+  ["while it starts", /Sallyport: a gate with two doors/],
+  ["with the control plane up", /cluster +https:/],
+  ["in the middle of the story", /engineer +raises access request/],
+])("Ctrl-C %s leaves no process behind", async (_when, moment) => {
+  const start = new Run(["--approve", "--exit"]);
+  await start.says(moment);
+  const stoppedAt = performance.now();
+  start.kill("SIGINT");
+  expect(await start.ended, start.out).toBe(130);
+  expect(performance.now() - stoppedAt).toBeLessThan(10_000);
+  expect(await processesOf(folder)).toEqual([]);
+});
+
+it("leaves no process behind when it is killed, and starts again in the same folder", async () => {
+  const killed = new Run(["--approve"]);
+  await killed.says(/engineer +raises access request/);
+  killed.kill("SIGKILL");
+  await killed.ended;
+  await expect.poll(() => processesOf(folder), { timeout: 10_000 }).toEqual([]);
+  const again = new Run(["--approve", "--exit"]);
+  expect(await again.ended, again.out).toBe(0);
+});
+
+it("refuses a folder that another run uses", async () => {
+  const first = new Run([]);
+  await first.says(/cluster +https:/);
+  const second = new Run([]);
+  expect(await second.ended).toBe(1);
+  expect(second.out).toMatch(/another `npm start` \(process \d+\) uses run/);
+  first.kill("SIGINT");
+  await first.ended;
+});
+
+const named = useCluster({ controllers: true, kwok: { nodes: 1 } });
+
+it("--kubeconfig plays the story in the cluster that was named, and says how to remove what it installed", async () => {
+  const start = new Run([
+    "--approve",
+    "--exit",
+    "--kubeconfig",
+    named().kubeconfigFor({ user: "owner", groups: ["system:masters"] }),
+  ]);
+  expect(await start.ended, start.out).toBe(0);
+  expect(start.out).toContain(named().server);
+  expect(start.out).toContain("To remove what was installed: kubectl");
+});
+
+it("--kubeconfig touches no installation that it did not make", async () => {
+  await named().kubectl([
+    "delete",
+    "configmap",
+    "made-by-sallyport-dev",
+    "-n",
+    "sallyport-system",
+    "--ignore-not-found",
+  ]);
+  const start = new Run(["--approve", "--exit", "--kubeconfig", named().adminKubeconfig]);
+  expect(await start.ended).toBe(1);
+  expect(start.out).toContain("is not touched");
+});
