@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { expect, test } from "vitest";
 import { sleep, systemClock } from "./clock.ts";
 import { DeadlineError, withDeadline } from "./deadline.ts";
@@ -45,4 +46,14 @@ test("a task that throws before it waits leaves no timer", async () => {
   });
   await expect(thrown).rejects.toThrow("at once");
   expect(clock.pending).toBe(0);
+});
+
+test("a long-lived signal keeps no listener of sleeps and deadlines that are over", async () => {
+  const clock = new FakeClock();
+  const { signal } = new AbortController();
+  const asleep = sleep(clock, 100, signal);
+  const inTime = withDeadline(clock, 100, signal, async () => "done");
+  clock.advance(100);
+  await Promise.all([asleep, inTime]);
+  expect(getEventListeners(signal, "abort")).toHaveLength(0);
 });

@@ -258,13 +258,17 @@ test("a run over its limit is aborted, counted as a timeout and tried again", as
 test("a stop aborts what runs, waits for it, and counts it as nothing", async () => {
   let context: ReconcileContext | undefined;
   let finish: () => void = () => undefined;
-  const world = await run(async (_key, given) => {
-    context = given;
-    await new Promise<void>((resolve) => {
-      finish = resolve;
-    });
-    given.signal.throwIfAborted();
-  });
+  // A second worker, idle: its end must not be taken for everybody's.
+  const world = await run(
+    async (_key, given) => {
+      context = given;
+      await new Promise<void>((resolve) => {
+        finish = resolve;
+      });
+      given.signal.throwIfAborted();
+    },
+    { concurrency: 2 },
+  );
   world.add("ns/a");
   await settle();
   const stopped = world.stop("shutdown");

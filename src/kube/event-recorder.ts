@@ -152,7 +152,6 @@ export class EventRecorder {
       series.writtenMs = clock.monotonicMs();
       series.tries = 0;
       metrics.events.ended("written");
-      if (series.count > count && count === 1) this.#enqueue(key, series);
     } catch (error) {
       if (this.#abort.signal.aborted) return;
       series.tries += 1;

@@ -236,6 +236,10 @@ test("a stop aborts the leadership, renews until the work has ended, and then gi
   expect(isFenced(a)).toBe(true);
   await advance(2500);
   expect(b.elector.isLeader).toBe(true);
+  b.stop();
+  b.finish();
+  expect(await b.ended).toBe("returned");
+  expect(clock.pending).toBe(0);
 });
 
 test("work that throws keeps the lease, because its workers may still write", async () => {

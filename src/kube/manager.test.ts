@@ -235,6 +235,21 @@ test("a lost lease ends the run at once, without waiting for workers", async () 
   expect(since()).not.toContain("lease is given back");
 });
 
+test("a part that fails while the others stop is logged, because nobody is left to throw to", async () => {
+  const warnings: object[] = [];
+  const log = { ...silentLogger, warn: (fields: object) => void warnings.push(fields) };
+  const { parts, stop, ended } = await leading({ log });
+  parts.stubborn.add("other");
+  stop();
+  await settle();
+  const error = new Error("cache broke");
+  parts.fail("cache", error);
+  await settle();
+  expect(warnings).toEqual([{ err: error }]);
+  parts.end("other");
+  expect(await ended).toBe("returned");
+});
+
 test("a worker that does not stop costs the grace period and the lease is not given back", async () => {
   const { parts, stop, ended, since } = await leading();
   parts.stubborn.add("controller");

@@ -80,14 +80,20 @@ export class Manager {
    * Runs everything until `signal` aborts, then stops it in order and returns. Call once.
    *
    * @throws what a part threw, after stopping the others; LeadershipLostError at once, without waiting for anybody:
-   * another process may lead by now, and this one should end. Error when parts had not stopped after `shutdownGraceMs`;
-   * the lease is not given back then, because they may still be writing.
+   * another process may lead by now, and this one should end. Error when parts had not stopped after `shutdownGraceMs`:
+   * end the process. As long as it lives the lease is renewed, because those parts may still be writing.
    */
   async run(signal: AbortSignal): Promise<void> {
+    const stop = new AbortController();
     const failure = Promise.withResolvers<never>();
     // Nobody may be waiting when it comes.
     failure.promise.catch(() => undefined);
-    const group = (name: string): RunGroup => new RunGroup(name, this.#options.log, failure.reject);
+    const failed = (error: unknown): void => {
+      // Too late to be thrown, so it is logged.
+      if (stop.signal.aborted) this.#options.log.warn({ err: error }, "a part failed while the others were stopping");
+      failure.reject(error);
+    };
+    const group = (name: string): RunGroup => new RunGroup(name, this.#options.log, failed);
     const groups: Groups = {
       events: group("events"),
       caches: group("caches"),
@@ -95,7 +101,6 @@ export class Manager {
       leader: group("leader"),
       election: group("election"),
     };
-    const stop = new AbortController();
     const stopped = Promise.withResolvers<void>();
     const onAbort = (): void => {
       stop.abort(signal.reason);
@@ -171,7 +176,6 @@ export class Manager {
         group.abort(cause);
         if ((await Promise.race([group.whenStopped(), timeUp.promise])) !== "time up") continue;
         const running = inOrder.flatMap((each) => each.running);
-        groups.leader.giveUp(new Error("workers did not stop"));
         for (const each of inOrder) each.abort(cause);
         throw new Error(`not stopped within ${shutdownGraceMs / 1000} s: ${running.join(", ")}`, { cause });
       }

@@ -19,7 +19,6 @@ export class RunGroup {
     this.#name = name;
     this.#log = log;
     this.#failed = failed;
-    this.#stopped.promise.catch(() => undefined);
   }
 
   /** Names of the parts that have not returned. */
@@ -44,11 +43,6 @@ export class RunGroup {
   /** Resolves when the group was asked to stop and all parts have returned. */
   whenStopped(): Promise<void> {
     return this.#stopped.promise;
-  }
-
-  /** Makes `whenStopped` reject: the parts did not stop, and nobody will wait for them. */
-  giveUp(error: Error): void {
-    this.#stopped.reject(error);
   }
 
   async #run(part: Part): Promise<void> {

@@ -90,9 +90,9 @@ async function operator(identity: string, id: Cluster) {
     name: "shouter",
     identity,
     metrics,
-    leaseDurationMs: 3000,
-    renewDeadlineMs: 2000,
-    retryPeriodMs: 300,
+    leaseDurationMs: 6000,
+    renewDeadlineMs: 4000,
+    retryPeriodMs: 500,
     fenceMarginMs: 500,
   });
   let writes = 0;
