@@ -73,6 +73,8 @@ export async function servingManagers(
     .execute();
   const targets = new Map(rows.map((row) => [row.id, row.targets]));
   return new Set(
-    [...wanted].filter(([platform, id]) => (targets.get(id) as readonly string[] | undefined)?.includes(platform)).map(([platform]) => platform),
+    [...wanted]
+      .filter(([platform, id]) => (targets.get(id) as readonly string[] | undefined)?.includes(platform))
+      .map(([platform]) => platform),
   );
 }
