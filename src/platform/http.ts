@@ -130,7 +130,7 @@ async function respond(
     contentType: request.headers["content-type"],
   });
   const idempotencyKey = request.headers["idempotency-key"];
-  const waitMs = endpoint.route.longPoll === true ? Number(parsed.query["wait"] ?? 0) * 1000 : 0;
+  const waitMs = endpoint.route.longPoll === true ? Number(parsed.query.wait ?? 0) * 1000 : 0;
   const limit = deadline(deps, request, waitMs, endpoint.route.longPoll === true);
   try {
     const answer = await Promise.race([

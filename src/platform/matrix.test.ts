@@ -1,0 +1,266 @@
+import fc from "fast-check";
+import { beforeAll, describe, expect, it } from "vitest";
+import { ROLES, type Role, scopeOf } from "../contract/roles.ts";
+import type { Route } from "../contract/route.ts";
+import { ROUTES } from "../contract/table.ts";
+import { newSite, type Site } from "./areas/deployments/testing/site.ts";
+import type { Scope } from "./kernel/principal.ts";
+import { type Answer, onEachDatabase } from "./testing/harness.ts";
+import { sample, samplePath, sampleQuery } from "./testing/sample.ts";
+
+/** What holds for every route because the table says so, whoever wrote the handler. */
+const routes: (readonly [string, Route])[] = Object.values(ROUTES)
+  .flatMap((area): Route[] => Object.values(area))
+  .map((route) => [`${route.method} ${route.path}`, route]);
+const withBody = routes.filter(([, { body }]) => body !== undefined);
+const strictBody = withBody.filter(([, { body }]) => (body as { type?: string }).type === "object");
+
+onEachDatabase("every route", (world) => {
+  let site: Site;
+  let foreign: Readonly<Record<string, string>>;
+  let siblings: Readonly<Record<string, string>>;
+  const keys = new Map<Role, string>();
+
+  beforeAll(async () => {
+    site = await newSite(world);
+    const deploymentId = await site.deploy("sample");
+    const projectId = site.project.id;
+    const scopes: Readonly<Record<string, Scope>> = {
+      workspace: { type: "workspace" },
+      project: { type: "project", projectId },
+      deployment: { type: "deployment", deploymentId, projectId },
+      "deployment-group": { type: "deployment-group", deploymentGroupId: site.group.id, projectId },
+      manager: { type: "manager", managerId: site.manager.id },
+    };
+    for (const role of ROLES) keys.set(role, await site.workspace.key(role, scopes[scopeOf(role)]));
+    foreign = await objectsOf(await newSite(world));
+    siblings = await objectsOf(await besides(site));
+  }, 120_000);
+
+  const call = (route: Route, key: string | undefined, body: unknown, path = samplePath(route)): Promise<Answer> =>
+    world.call(route.method, path, {
+      query: { ...needed(route, site.project.id), ...sampleQuery(route.query) },
+      ...(key !== undefined && { key }),
+      ...(route.method !== "GET" && body !== undefined && { body }),
+    });
+  const keyFor = (route: Route): string | undefined => {
+    if (route.roles === "setup-token") return undefined;
+    return keys.get(typeof route.roles === "string" ? "workspace.admin" : firstRole(route.roles));
+  };
+
+  describe("asks for a credential", () => {
+    it.each(routes)("%s", async (_, route) => {
+      const answer = await call(route, undefined, {});
+      expect([answer.status, answer.body.code]).toEqual([401, "UNAUTHENTICATED"]);
+      expect(answer.headers.get("www-authenticate")).toBe("Bearer");
+      expect(Object.keys(answer.body)).toHaveLength(9);
+      expect(answer.body.requestId).toBe(answer.headers.get("x-request-id"));
+    });
+  });
+
+  describe("lets in the roles of its line and no other", () => {
+    it.each(routes)("%s", async (_, route) => {
+      for (const role of ROLES) {
+        const answer = await call(route, keys.get(role), undefined);
+        const listed = route.roles === "any" || (Array.isArray(route.roles) && route.roles.includes(role));
+        const about = `${role}: ${answer.status} ${JSON.stringify(answer.body)}`;
+        if (listed) expect(answer.body?.code, about).not.toBe("FORBIDDEN");
+        else expect([answer.status, answer.body.code], about).toEqual([403, "FORBIDDEN"]);
+        expect(answer.status, about).toBeLessThan(500);
+      }
+    });
+  });
+
+  describe("refuses an unknown key in its body by name", () => {
+    it.each(strictBody)("%s", async (_, route) => {
+      const answer = await call(route, keyFor(route), { ...(sample(route.body ?? {}) as object), zzUnknown: 1 });
+      expectIssue(answer, "body.zzUnknown");
+    });
+  });
+
+  describe("names each required field that is missing or of another type", () => {
+    it.each(strictBody)("%s", async (_, route) => {
+      const good = sample(route.body ?? {}) as Record<string, unknown>;
+      for (const name of (route.body as { required?: string[] }).required ?? []) {
+        const { [name]: _dropped, ...without } = good;
+        expectIssue(await call(route, keyFor(route), without), `body.${name}`);
+        expectIssue(await call(route, keyFor(route), { ...good, [name]: { "no\u0000pe": [] } }), `body.${name}`);
+      }
+    });
+  });
+
+  describe("refuses a body that is no object, no JSON, no JSON type, or too large", () => {
+    it.each(withBody)("%s", async (_, route) => {
+      for (const body of [[], "text", 5, null, "nul \u0000", "\ud800"]) {
+        expectIssue(await call(route, keyFor(route), JSON.stringify(body)));
+      }
+      const code = async (body: string, type = "application/json") => {
+        const headers = { "content-type": type, authorization: `Bearer ${keyFor(route)}` };
+        return (await world.call(route.method, samplePath(route), { body, headers })).body.code;
+      };
+      expect(await code("{")).toBe("MALFORMED_JSON");
+      expect(await code("{}", "text/plain")).toBe("UNSUPPORTED_MEDIA_TYPE");
+      expect(await code(`"${"x".repeat(1_048_577)}"`)).toBe("PAYLOAD_TOO_LARGE");
+      expect(await code("[".repeat(100_000) + "]".repeat(100_000))).toBe("VALIDATION_ERROR");
+    });
+  });
+
+  describe("does not know another workspace's objects", () => {
+    const named = routes.filter(([, { path, roles }]) => path.includes("{") && roles !== "setup-token");
+    it.each(named)("%s", async (_, route) => {
+      const id = foreign[ownerOf(route.path)];
+      expect(id, "the test has no such object").toBeDefined();
+      const path = samplePath(route, { id: id ?? "", idOrName: id ?? "" });
+      const body = route.body === undefined ? undefined : sample(route.body);
+      for (const role of route.roles === "any" ? ROLES : route.roles) {
+        const answer = await call(route, keys.get(role as Role), body, path);
+        expect([answer.status, answer.body?.code], `${role} ${JSON.stringify(answer.body)}`).toEqual([
+          404,
+          "NOT_FOUND",
+        ]);
+      }
+    });
+  });
+
+  describe("does not know its own workspace's objects outside the key's scope", () => {
+    const narrow = routes
+      .filter(([, { path }]) => /\{(id|idOrName)\}/.test(path))
+      .flatMap(([name, route]) =>
+        (Array.isArray(route.roles) ? (route.roles as Role[]) : [])
+          .filter((role) => scopeOf(role) !== "workspace")
+          // A manager serves the whole workspace: all of its readers may read it.
+          .filter((role) => ownerOf(route.path) !== "managers" || role === "manager.runtime")
+          .map((role) => [role, name, route] as const),
+      );
+    it.each(narrow)("%s %s", async (role, _, route) => {
+      const id = siblings[ownerOf(route.path)] ?? "";
+      const body = route.body === undefined ? undefined : sample(route.body);
+      const answer = await call(route, keys.get(role), body, samplePath(route, { id, idOrName: id }));
+      expect([answer.status, answer.body?.code], JSON.stringify(answer.body)).toEqual([404, "NOT_FOUND"]);
+    });
+  });
+
+  describe("answers whatever is sent with an answer of its line", () => {
+    it.each(routes)("%s", async (_, route) => {
+      const text = fc.oneof(
+        fc.string(),
+        fc.string({ unit: "binary" }),
+        fc.constantFrom("", "0", "-1", "true", "1e9", ","),
+      );
+      const names = [...Object.keys(route.query?.properties ?? {}), "workspace"].filter((name) => name !== "wait");
+      const request = fc.record({
+        body: fc.oneof(fc.jsonValue(), fc.constant({}), mutated(route)),
+        query: fc.dictionary(fc.constantFrom(...names), text, { maxKeys: 3 }),
+        segment: fc.option(fc.string({ minLength: 1, maxLength: 40 }).filter((each) => !/^\.{1,2}$/.test(each))),
+      });
+      await fc.assert(
+        fc.asyncProperty(request, async ({ body, query, segment }) => {
+          const given =
+            segment === null || !segment.isWellFormed() ? {} : { id: segment, idOrName: segment, name: segment };
+          const key = keyFor(route);
+          const answer = await world.call(route.method, samplePath(route, given), {
+            query: { ...sampleQuery(route.query), ...query },
+            ...(key !== undefined && { key }),
+            ...(route.method !== "GET" && { body: JSON.stringify(body) }),
+          });
+          expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(500);
+          if (answer.body?.code === "VALIDATION_ERROR") expect(answer.body.context.issues.length).toBeGreaterThan(0);
+        }),
+        { numRuns: 15 },
+      );
+    });
+  });
+
+  /** A second project, group and manager in the same workspace. */
+  async function besides(first: Site): Promise<Site> {
+    const project = (await first.call("POST", "/v1/projects", { body: { name: "project-besides" } })).body;
+    const group = (
+      await first.call("POST", "/v1/deployment-groups", { body: { name: "besides", project: project.id } })
+    ).body;
+    const manager = await first.workspace.manager();
+    const deploy = async (name: string): Promise<string> => {
+      const body = {
+        name,
+        platform: "kubernetes",
+        project: project.id,
+        deploymentGroupId: group.id,
+        managerId: manager.id,
+      };
+      return (await first.call("POST", "/v1/deployments", { body })).body.deployment.id;
+    };
+    return { ...first, project, group, manager, deploy };
+  }
+
+  /** One object of each kind that a path can name, in another workspace. */
+  async function objectsOf(other: Site): Promise<Readonly<Record<string, string>>> {
+    const deploymentId = await other.deploy("other");
+    const key = await world.call("POST", "/v1/api-keys", {
+      key: other.admin,
+      body: { description: null, scope: { type: "workspace", role: "workspace.viewer" } },
+    });
+    const [event] = (await other.call("GET", "/v1/events", { query: { deploymentId } })).body.items;
+    const asked = await other.call("POST", "/v1/access-requests", {
+      body: {
+        deploymentId,
+        remediationPlanId: "plan-1",
+        title: "Scale the web tier",
+        commands: [{ command: "kubernetes/get-pods", summary: "see what runs", params: { namespace: "web" } }],
+      },
+    });
+    expect(asked.status, JSON.stringify(asked.body)).toBe(201);
+    const query = { project: other.project.id };
+    await other.call("PUT", "/v1/operations/policy", { query, body: { rules: [{ pattern: "*", decision: "auto" }] } });
+    const read = { deploymentId, plugin: "kubernetes", operation: "get-pods", params: { namespace: "web" } };
+    const invoked = await other.call("POST", "/v1/operations/invoke", { query, body: read });
+    expect(invoked.status, JSON.stringify(invoked.body)).toBe(200);
+    return {
+      "api-keys": key.body.keyInfo.id,
+      events: event.id,
+      managers: other.manager.id,
+      projects: other.project.id,
+      "deployment-groups": other.group.id,
+      deployments: deploymentId,
+      "access-requests": asked.body.id,
+      commands: invoked.body.commandId,
+      operations: "kubernetes",
+    };
+  }
+});
+
+/** `/v1/managers/{id}/work` → `managers`. */
+function ownerOf(path: string): string {
+  return path.split("/")[2] ?? "";
+}
+
+/** The project that a caller must name where its key implies none. */
+function needed(route: Route, projectId: string): Record<string, string> {
+  return route.query !== undefined && "project" in route.query.properties ? { project: projectId } : {};
+}
+
+function firstRole(roles: readonly string[]): Role {
+  return (roles.find((role) => role === "workspace.admin") ?? roles[0]) as Role;
+}
+
+function expectIssue(answer: Answer, path?: string): void {
+  const about = JSON.stringify(answer.body);
+  expect([answer.status, answer.body?.code], about).toEqual([400, "VALIDATION_ERROR"]);
+  const paths: string[] = answer.body.context.issues.map((issue: { path: string }) => issue.path);
+  expect(paths.length, about).toBeGreaterThan(0);
+  expect(paths.length, about).toBeLessThanOrEqual(50);
+  if (path !== undefined)
+    expect(
+      paths.some((each) => each === path || each.startsWith(`${path}.`)),
+      about,
+    ).toBe(true);
+}
+
+/** A good body with one field replaced. */
+function mutated(route: Route): fc.Arbitrary<unknown> {
+  if (route.body === undefined) return fc.constant({});
+  const good = sample(route.body);
+  const names = Object.keys((route.body as { properties?: object }).properties ?? {});
+  if (names.length === 0 || typeof good !== "object") return fc.constant(good);
+  return fc
+    .tuple(fc.constantFrom(...names), fc.jsonValue())
+    .map(([name, value]) => ({ ...(good as object), [name]: value }));
+}
