@@ -2,9 +2,10 @@ import { readFileSync } from "node:fs";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { parseArgs } from "node:util";
 import { Registry } from "prom-client";
+import { parse } from "yaml";
 import { Client } from "../../src/kube/client.ts";
 import { systemClock } from "../../src/kube/clock.ts";
-import { connect } from "../../src/kube/connection.ts";
+import { connect, type ExplicitEndpoint } from "../../src/kube/connection.ts";
 import { Controller } from "../../src/kube/controller.ts";
 import { Informer } from "../../src/kube/informer.ts";
 import { silentLogger } from "../../src/kube/log.ts";
@@ -33,7 +34,7 @@ const stop = new AbortController();
 const startedAt = performance.now();
 const delay = monitorEventLoopDelay({ resolution: 1 });
 delay.enable();
-const connection = await connect({ kubeconfig: process.env.KUBECONFIG ?? "" });
+const connection = await connect({ explicit: endpoint(process.env.KUBECONFIG ?? "") });
 const metrics = kubeMetrics(new Registry());
 const client = new Client(connection, { metrics: metrics.client, fieldManager: "ours" });
 const shared = { client, clock: systemClock, log: silentLogger };
@@ -92,6 +93,29 @@ function configMapOf({ metadata: { name, namespace = "", uid }, spec }: Widget) 
     metadata: { name, namespace, ownerReferences: [owner] },
     data: { size: String(spec.size) },
   };
+}
+
+/** As in a pod: a server, a certificate authority and a credential, without the weight of a kubeconfig reader. */
+function endpoint(kubeconfig: string): ExplicitEndpoint {
+  const { clusters, users } = parse(readFileSync(kubeconfig, "utf8")) as Kubeconfig;
+  const [cluster, user] = [clusters[0]?.cluster, users[0]?.user];
+  if (cluster === undefined || user === undefined) throw new Error(`${kubeconfig} names no cluster or no user`);
+  const decoded = (base64: string): string => Buffer.from(base64, "base64").toString("utf8");
+  return {
+    server: cluster.server,
+    ca: decoded(cluster["certificate-authority-data"]),
+    clientCertificate: decoded(user["client-certificate-data"]),
+    clientKey: decoded(user["client-key-data"]),
+  };
+}
+
+interface Kubeconfig {
+  readonly clusters: readonly {
+    readonly cluster: { readonly server: string; readonly "certificate-authority-data": string };
+  }[];
+  readonly users: readonly {
+    readonly user: { readonly "client-certificate-data": string; readonly "client-key-data": string };
+  }[];
 }
 
 function report(figures: Readonly<Record<string, string | number>>): void {
