@@ -1,7 +1,7 @@
 import { HUMAN_TEXT } from "../contract/schema.ts";
 
 const READABLE = new RegExp(HUMAN_TEXT, "u");
-const UNREADABLE = /[^\P{C}\n\t]|[\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]/gu;
+const UNREADABLE = /(?![\n\t])[\p{Cc}\p{Cf}\p{Co}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]/gu;
 /** As deep as anybody writes by hand; recursion below must end whatever a platform sends. */
 const MAX_DEPTH = 16;
 /** Bytes of one line's params as JSON (§2.4); an admission policy of the cluster has a bound of its own. */
@@ -29,7 +29,7 @@ export function isReadable(text: string): boolean {
 
 /** `text` without what cannot be shown, cut to `maxLength`: for words of others inside words of ours. */
 export function printable(text: string, maxLength = 900): string {
-  return text.toWellFormed().replace(UNREADABLE, "?").slice(0, maxLength);
+  return text.slice(0, maxLength).toWellFormed().replace(UNREADABLE, "?");
 }
 
 function valueProblem(value: unknown, path: string, depth: number): string | undefined {
