@@ -1,0 +1,66 @@
+import { describe, expect, test } from "vitest";
+import { ApiError, errorFromResponse, networkError, parseRetryAfter } from "./api-error.ts";
+
+const now = new Date("2026-01-01T00:00:00Z");
+const predicates = [
+  "isNotFound",
+  "isConflict",
+  "isAlreadyExists",
+  "isGone",
+  "isForbidden",
+  "isInvalid",
+  "isUnauthorized",
+  "isTooManyRequests",
+  "isTransient",
+] as const;
+
+describe("an API error", () => {
+  const rows: readonly (readonly [number, string, readonly (typeof predicates)[number][]])[] = [
+    [0, "NetworkError", ["isTransient"]],
+    [400, "BadRequest", []],
+    [401, "Unauthorized", ["isUnauthorized"]],
+    [403, "Forbidden", ["isForbidden"]],
+    [404, "NotFound", ["isNotFound"]],
+    [409, "Conflict", ["isConflict"]],
+    [409, "AlreadyExists", ["isAlreadyExists"]],
+    [410, "Gone", ["isGone"]],
+    [410, "Expired", ["isGone"]],
+    [422, "Invalid", ["isInvalid"]],
+    [429, "TooManyRequests", ["isTooManyRequests", "isTransient"]],
+    [500, "InternalError", ["isTransient"]],
+    [503, "", ["isTransient"]],
+    [504, "Timeout", ["isTransient"]],
+  ];
+  test.each(rows)("of %i %s is what its predicates say, and nothing else", (status, reason, expected) => {
+    const error = new ApiError("x", { status, reason });
+    expect(predicates.filter((predicate) => error[predicate])).toEqual(expected);
+  });
+
+  test("carries the server's status and its wait", () => {
+    const body = { kind: "Status", message: "slow down", reason: "TooManyRequests", details: { retryAfterSeconds: 3 } };
+    const error = errorFromResponse("GET /x", 429, JSON.stringify(body), undefined, now);
+    expect([error.message, error.retryAfterMs, error.body]).toEqual(["GET /x: 429 slow down", 3000, body]);
+  });
+
+  test("of a foreign body keeps only its beginning", () => {
+    expect(errorFromResponse("GET /x", 502, "<".repeat(10_000), undefined, now).message.length).toBeLessThan(300);
+  });
+
+  test("of a refused connection says what happened, and keeps the cause", () => {
+    const cause = new AggregateError([new Error("connect ECONNREFUSED")]);
+    const error = networkError("GET /x", cause);
+    expect([error.message, error.cause]).toEqual(["GET /x: connect ECONNREFUSED", cause]);
+  });
+});
+
+test.each([
+  ["5", 5000],
+  [" 5 ", 5000],
+  ["Thu, 01 Jan 2026 00:00:10 GMT", 10_000],
+  ["Thu, 01 Jan 2026 00:00:00 GMT", 0],
+  ["Wed, 31 Dec 2025 00:00:00 GMT", 0],
+  ["soon", undefined],
+  [undefined, undefined],
+])("Retry-After %j is %j ms", (value, expected) => {
+  expect(parseRetryAfter(value, now)).toBe(expected);
+});
