@@ -2,59 +2,11 @@ import { describe, expect, it } from "vitest";
 import { planHash } from "../../../contract/plan-hash.ts";
 import { newId } from "../../ids.ts";
 import { type Answer, onEachDatabase } from "../../testing/harness.ts";
-import { insertDeployment, insertProject, newSite, type Site } from "../operations/testing/site.ts";
-
-const POD = { namespace: "shop", pod: "api-0" };
-const RESTART = { command: "kubernetes/restart-pod", summary: "Restart the stuck pod", params: POD };
-const LOOK = { command: "kubernetes/get-pods", summary: "See that it came back", params: { namespace: "shop" } };
-const DELETE = { command: "kubernetes/delete-pod", summary: "Remove it", params: POD };
-const EXEC = { command: "debug/exec", summary: "Look inside", params: { namespace: "shop", mode: "exec" } };
-const NOWHERE = `ar_${"0".repeat(28)}`;
-const HOUR_MS = 3_600_000;
+import { insertDeployment, insertProject, newSite } from "../operations/testing/site.ts";
+import { EXEC, HOUR_MS, LOOK, RESTART, requestsOf } from "./testing/requests.ts";
 
 onEachDatabase("access requests", (world) => {
-  const post = (key: string, path: string, body?: unknown): Promise<Answer> =>
-    world.call("POST", `/v1/access-requests${path}`, { key, body });
-  const get = (key: string, path: string, query = {}): Promise<Answer> =>
-    world.call("GET", `/v1/access-requests${path}`, { key, query });
-  const planOf = (site: Site, change: object = {}) => ({
-    deploymentId: site.deploymentId,
-    remediationPlanId: "incident-7",
-    title: "Restart the api",
-    commands: [RESTART, LOOK],
-    ...change,
-  });
-  const create = (site: Site, change: object = {}): Promise<Answer> => post(site.engineer, "", planOf(site, change));
-  const created = async (site: Site, change: object = {}): Promise<{ id: string; planHash: string }> => {
-    const { status, body } = await create(site, change);
-    expect(status).toBe(201);
-    return body;
-  };
-  const queued = async (site: Site, change: object = {}) => {
-    const request = await created(site, change);
-    expect((await post(site.engineer, `/${request.id}/queue`)).status).toBe(200);
-    return request;
-  };
-  const approvals = (site: Site, ...items: object[]): Promise<Answer> =>
-    post(site.manager, "/approvals", { deploymentId: site.deploymentId, approvals: items });
-  const until = (ms = HOUR_MS): string => new Date(world.clock.wallNow().getTime() + ms).toISOString();
-  const commandsOf = (id: string) =>
-    world.platform.db
-      .selectFrom("commands")
-      .selectAll()
-      .where("access_request_id", "=", id)
-      .orderBy("plan_index")
-      .execute();
-  const topicsOf = async (site: Site): Promise<string[]> => {
-    const rows = await world.platform.db
-      .selectFrom("work_feed")
-      .selectAll()
-      .where("manager_id", "=", site.managerId)
-      .execute();
-    return rows.map(({ topic }) => topic);
-  };
-  const clearTopics = (site: Site) =>
-    world.platform.db.deleteFrom("work_feed").where("manager_id", "=", site.managerId).execute();
+  const { post, get, planOf, create, created, queued, approvals, until, topicsOf, clearTopics } = requestsOf(world);
 
   describe("a plan", () => {
     it("is stored as it was given, with its risk and its hash", async () => {
@@ -157,108 +109,6 @@ onEachDatabase("access requests", (world) => {
     });
   });
 
-  describe("the way to a result", () => {
-    it("leads through both doors, line by line, once", async () => {
-      const site = await newSite(world);
-      const { id, planHash: hash } = await queued(site);
-      expect(await topicsOf(site)).toEqual(["access-requests"]);
-      const { body: waiting } = await get(site.manager, "/pending", { deploymentId: site.deploymentId });
-      expect(waiting.closed).toEqual([]);
-      expect(waiting.requests).toMatchObject([{ id, planHash: hash, risk: "mutating", commands: [RESTART, LOOK] }]);
-
-      const place = { namespace: "sallyport-grants", resourcePlural: "accessgrants.sallyport.dev" };
-      const report = { deploymentId: site.deploymentId, requestIds: [id], ...place };
-      const materialized = (): Promise<Answer> => post(site.manager, "/materialized", report);
-      expect((await materialized()).body).toEqual({ recorded: 1, results: [{ requestId: id, outcome: "recorded" }] });
-      expect((await materialized()).body).toEqual({ recorded: 0, results: [{ requestId: id, outcome: "duplicate" }] });
-      const name = id.replace("_", "-");
-      expect((await get(site.viewer, `/${id}/coordinates`)).body).toEqual({
-        status: "queued",
-        kubectlApprove: `kubectl patch accessgrants.sallyport.dev ${name} -n sallyport-grants --type=merge -p '{"spec":{"approvedForMinutes":60}}'`,
-      });
-
-      const approvedUntil = until();
-      const approval = { requestId: id, approvedUntil, decidedBy: "alice", planHash: hash, identity: "verified" };
-      expect((await approvals(site, approval, approval)).body).toEqual({
-        recorded: 1,
-        results: [
-          { requestId: id, outcome: "recorded" },
-          { requestId: id, outcome: "duplicate" },
-        ],
-      });
-      const [first, ...none] = await commandsOf(id);
-      expect(none).toEqual([]);
-      expect(first).toMatchObject({
-        name: RESTART.command,
-        state: "PENDING",
-        plan_index: 0,
-        target: { resourceId: "operator", resourceType: "daemon" },
-        deadline: new Date(approvedUntil),
-      });
-      expect(JSON.parse(first?.params ?? "")).toEqual(POD);
-      expect((await get(site.viewer, `/${id}`)).body).toMatchObject({
-        status: "customer-approved",
-        approvedUntil,
-        kubectlApprove: null,
-        decision: { outcome: "approved", by: "alice", identity: "verified", approvedUntil },
-        execution: { state: "running", commands: [{ state: "PENDING", commandId: first?.id }, { state: "WAITING" }] },
-      });
-    });
-
-    it("a request for debugging is approved and runs nothing", async () => {
-      const site = await newSite(world);
-      const { id, planHash: hash } = await queued(site, { commands: [EXEC], debug: true });
-      expect((await approvals(site, { requestId: id, approvedUntil: until(), planHash: hash })).body.recorded).toBe(1);
-      expect(await commandsOf(id)).toEqual([]);
-      expect((await get(site.viewer, `/${id}`)).body).toMatchObject({
-        status: "customer-approved",
-        execution: { state: "idle" },
-      });
-    });
-
-    it("a destructive plan is approved by its hash, and the customer is shown it", async () => {
-      const site = await newSite(world);
-      const { id, planHash: hash } = await queued(site, { commands: [DELETE], maxMinutes: 10 });
-      const place = { namespace: "g", resourcePlural: "accessgrants.sallyport.dev" };
-      await post(site.manager, "/materialized", { deploymentId: site.deploymentId, requestIds: [id], ...place });
-      const { body } = await get(site.viewer, `/${id}/coordinates`);
-      expect(body.kubectlApprove).toContain(`'{"spec":{"approvedForMinutes":10,"approvedPlanHash":"${hash}"}}'`);
-      const approval = { requestId: id, approvedUntil: until(60_000) };
-      expect((await approvals(site, approval)).body.results).toEqual([
-        { requestId: id, outcome: "ignored", code: "PLAN_HASH_MISMATCH" },
-      ]);
-      expect(await commandsOf(id)).toEqual([]);
-      expect((await approvals(site, { ...approval, planHash: hash })).body.recorded).toBe(1);
-    });
-
-    it("fifty reports of one approval at once make one command", async () => {
-      const site = await newSite(world);
-      const { id } = await queued(site);
-      const approval = { requestId: id, approvedUntil: until() };
-      const answers = await Promise.all(Array.from({ length: 50 }, () => approvals(site, approval)));
-      expect(await commandsOf(id)).toHaveLength(1);
-      const recorded = answers.filter(({ body }) => body.recorded === 1);
-      expect(recorded).toHaveLength(1);
-      for (const { status, body } of answers) {
-        // Who lost too many races is told to come again; nobody gets a 500.
-        if (status === 200) expect(["recorded", "duplicate"]).toContain(body.results[0].outcome);
-        else expect([status, body.code]).toEqual([409, "CONFLICT"]);
-      }
-    });
-
-    it("of a queue and a reject at once one wins, or they follow each other", async () => {
-      const site = await newSite(world);
-      const { id } = await created(site);
-      const [queue, reject] = await Promise.all([
-        post(site.engineer, `/${id}/queue`),
-        post(site.engineer, `/${id}/reject`),
-      ]);
-      expect(reject.status).toBe(200);
-      expect([200, 409]).toContain(queue.status);
-      expect((await get(site.viewer, `/${id}`)).body.status).toBe("rejected");
-    });
-  });
-
   describe("the engineer's gate", () => {
     it("queues once", async () => {
       const site = await newSite(world);
@@ -326,54 +176,6 @@ onEachDatabase("access requests", (world) => {
     });
   });
 
-  describe("a lying or confused manager", () => {
-    it("moves nothing of what is not its own, and a bad item spoils no good one", async () => {
-      const [site, other] = [await newSite(world), await newSite(world)];
-      const [mine, foreign, unqueued] = [await queued(site), await queued(other), await created(site)];
-      const approvedUntil = until();
-      const items = [foreign.id, NOWHERE, "ar_?", unqueued.id, mine.id].map((requestId) => ({
-        requestId,
-        approvedUntil,
-      }));
-      const hidden = { requestId: mine.id, approvedUntil, decidedBy: "a\u202eb" };
-      expect((await approvals(site, hidden, ...items)).body).toEqual({
-        recorded: 1,
-        results: [
-          { requestId: mine.id, outcome: "ignored", code: "VALIDATION_ERROR" },
-          { requestId: foreign.id, outcome: "ignored", code: "NOT_FOUND" },
-          { requestId: NOWHERE, outcome: "ignored", code: "NOT_FOUND" },
-          { requestId: "ar_?", outcome: "ignored", code: "NOT_FOUND" },
-          { requestId: unqueued.id, outcome: "ignored", code: "INVALID_STATE_TRANSITION" },
-          { requestId: mine.id, outcome: "recorded" },
-        ],
-      });
-      expect((await get(other.viewer, `/${foreign.id}`)).body.status).toBe("queued");
-    });
-
-    it.each<[string, string, object]>([
-      ["GET", "pending", {}],
-      ["POST", "materialized", { requestIds: ["x"], namespace: "g", resourcePlural: "a.b" }],
-      ["POST", "approvals", { approvals: [{ requestId: "x", approvedUntil: "2030-01-01T00:00:00Z" }] }],
-      ["POST", "decisions", { decisions: [{ requestId: "x", outcome: "denied" }] }],
-    ])("%s %s of another manager's deployment is a 404, of the same workspace too", async (method, path, body) => {
-      const [site, other] = [await newSite(world), await newSite(world)];
-      const sibling = await site.workspace.manager();
-      const unmanaged = await insertDeployment(world.platform.db, {
-        ...site,
-        workspaceId: site.workspace.id,
-        managerId: null,
-      });
-      for (const [key, deploymentId] of [
-        [site.manager, other.deploymentId],
-        [sibling.key, site.deploymentId],
-        [site.manager, unmanaged],
-      ] as const) {
-        const sent = method === "GET" ? { query: { deploymentId } } : { body: { ...body, deploymentId } };
-        expect((await world.call(method, `/v1/access-requests/${path}`, { key, ...sent })).status).toBe(404);
-      }
-    });
-  });
-
   describe("tenancy", () => {
     it("other workspaces and other projects see nothing", async () => {
       const [site, other] = [await newSite(world), await newSite(world)];
@@ -418,69 +220,5 @@ onEachDatabase("access requests", (world) => {
     expect((await get(site.viewer, "", { limit: 3, status: "queued", cursor: first.body.nextCursor })).body.code).toBe(
       "INVALID_CURSOR",
     );
-  });
-
-  describe("bad input", () => {
-    const line = RESTART;
-    it.each<[string, object, string]>([
-      ["title that reads backwards", { title: "a\u202eb" }, "body.title"],
-      ["title of two lines", { title: "a\nb" }, "body.title"],
-      ["no title", { title: "" }, "body.title"],
-      ["reason too long", { reason: "x".repeat(2049) }, "body.reason"],
-      ["no commands", { commands: [] }, "body.commands"],
-      ["51 commands", { commands: Array.from({ length: 51 }, () => line) }, "body.commands"],
-      ["command without a slash", { commands: [{ ...line, command: "kubernetes" }] }, "body.commands.0.command"],
-      ["no summary", { commands: [{ command: line.command }] }, "body.commands.0.summary"],
-      ["params of a list", { commands: [{ ...line, params: [] }] }, "body.commands.0.params"],
-      ["unknown key in a line", { commands: [{ ...line, tier: "read-only" }] }, "body.commands.0.tier"],
-      ["unknown key", { status: "customer-approved" }, "body.status"],
-      ["window of no time", { maxMinutes: 0 }, "body.maxMinutes"],
-      ["window of a month and a minute", { maxMinutes: 43_201 }, "body.maxMinutes"],
-      ["window of half a minute", { maxMinutes: 0.5 }, "body.maxMinutes"],
-      ["four minutes to decide", { decideWithinMinutes: 4 }, "body.decideWithinMinutes"],
-      ["eight days to decide", { decideWithinMinutes: 10_081 }, "body.decideWithinMinutes"],
-      ["debug as a word", { debug: "yes" }, "body.debug"],
-      ["plan id with a space", { remediationPlanId: "a b" }, "body.remediationPlanId"],
-      ["deployment by name", { deploymentId: "shop" }, "body.deploymentId"],
-    ])("create: %s", async (_, change, where) => {
-      const { status, body } = await create(await newSite(world), change);
-      expect([status, body.code]).toEqual([400, "VALIDATION_ERROR"]);
-      expect(body.context.issues.map((issue: { path: string }) => issue.path)).toContain(where);
-    });
-
-    const items = (n: number, item: object) => Array.from({ length: n }, () => item);
-    const approval = { requestId: NOWHERE, approvedUntil: "2030-01-01T00:00:00Z" };
-    const decision = { requestId: NOWHERE, outcome: "denied" };
-    const place = { requestIds: [NOWHERE], namespace: "g", resourcePlural: "a.b" };
-    it.each<[string, object, string]>([
-      ["approvals", { approvals: [] }, "body.approvals"],
-      ["approvals", { approvals: items(101, approval) }, "body.approvals"],
-      ["approvals", { approvals: [{ ...approval, approvedUntil: "tomorrow" }] }, "body.approvals.0.approvedUntil"],
-      ["approvals", { approvals: [{ ...approval, identity: "sure" }] }, "body.approvals.0.identity"],
-      ["approvals", { approvals: [{ ...approval, decidedBy: "x".repeat(513) }] }, "body.approvals.0.decidedBy"],
-      ["approvals", { approvals: [{ ...approval, forMinutes: 5 }] }, "body.approvals.0.forMinutes"],
-      ["decisions", { decisions: [{ ...decision, outcome: "approved" }] }, "body.decisions.0.outcome"],
-      ["decisions", { decisions: [{ ...decision, reason: "x".repeat(1025) }] }, "body.decisions.0.reason"],
-      ["decisions", {}, "body.decisions"],
-      ["materialized", { ...place, namespace: "Not_A_Label" }, "body.namespace"],
-      ["materialized", { ...place, resourcePlural: "x'; rm -rf /" }, "body.resourcePlural"],
-      ["materialized", { ...place, requestIds: [] }, "body.requestIds"],
-    ])("%s: %j names %s", async (path, change, where) => {
-      const site = await newSite(world);
-      const { status, body } = await post(site.manager, `/${path}`, { deploymentId: site.deploymentId, ...change });
-      expect([status, body.code]).toEqual([400, "VALIDATION_ERROR"]);
-      expect(body.context.issues.map((issue: { path: string }) => issue.path)).toContain(where);
-    });
-
-    it("ids, queries and bodies of the other routes", async () => {
-      const site = await newSite(world);
-      const issue = async (answer: Promise<Answer>): Promise<string> => (await answer).body.context.issues[0].path;
-      expect(await issue(get(site.viewer, "/ar_short"))).toBe("path.id");
-      expect(await issue(get(site.viewer, "", { status: "approved" }))).toBe("query.status.0");
-      expect(await issue(get(site.viewer, "", { limit: 101 }))).toBe("query.limit");
-      expect(await issue(get(site.manager, "/pending"))).toBe("query.deploymentId");
-      expect(await issue(post(site.engineer, `/${NOWHERE}/queue`, { force: true }))).toBe("body.force");
-      expect(await issue(post(site.engineer, `/${NOWHERE}/reject`, { reason: "" }))).toBe("body.reason");
-    });
   });
 });
