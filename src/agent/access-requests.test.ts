@@ -24,6 +24,7 @@ class World {
   readonly creations = new Map<string, number>();
   readonly events: string[] = [];
   readonly refused: string[] = [];
+  reports = 0;
   away = false;
   refuseCreate: string | undefined;
   #cache = new Map<string, AccessGrant>();
@@ -118,6 +119,7 @@ class World {
     requestId: string,
     move: (from: Status) => Status | "duplicate" | undefined,
   ): { recorded: number; results: ReportResult[] } {
+    this.reports += 1;
     if (this.away) throw new ApiError("NETWORK_ERROR", "away", { status: 0, retryable: true });
     const entry = this.requests.get(requestId);
     const next = entry === undefined ? undefined : move(entry.status);
@@ -250,6 +252,27 @@ describe("access requests", () => {
     expect(world.creations.get(objectName(first))).toBe(1);
   });
 
+  test("a deleted grant is not made again from a list that was read before its end was told", async () => {
+    const world = new World();
+    await settle(world);
+    world.grants.clear();
+    world.sync();
+    await world.reconcile(first);
+    await world.reconcile(first);
+    expect(world.grants.size).toBe(0);
+    expect(world.requests.get(first)?.status).toBe("rejected");
+  });
+
+  test("what the platform has answered is not said again", async () => {
+    const world = new World();
+    await settle(world);
+    world.decide(first, "approve");
+    await settle(world);
+    const { reports } = world;
+    await settle(world);
+    expect(world.reports).toBe(reports);
+  });
+
   test("what the API server refuses is denied with its words, made readable", async () => {
     const world = new World();
     world.refuseCreate = "spec.title: \u202eInvalid value";
@@ -268,14 +291,5 @@ describe("access requests", () => {
     expect(world.events).toEqual(["PlanMismatch"]);
     expect(world.refused).toEqual(["plan_mismatch"]);
     expect(world.grants.get(objectName(first))?.spec.commands).toEqual(pendingRequest().commands);
-  });
-
-  test("a grant of a deployment that is not ours is told of once and then left alone", async () => {
-    const world = new World();
-    await settle(world);
-    world.requests.clear();
-    world.decide(first, "deny");
-    await settle(world);
-    expect(world.events).toEqual([]);
   });
 });

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ApiError } from "../api-client/api-error.ts";
 import type { Command } from "../contract/commands.ts";
+import { objectName } from "../crds/group.ts";
 import type { OperationInvocation } from "../crds/operation-invocation.ts";
 import { FakeClock } from "../kube/testing/fake-clock.ts";
 import { Board } from "./board.ts";
@@ -123,7 +124,13 @@ class World {
         complete: async ({ params: { id }, body }) =>
           this.#effect(() => {
             const updated = ["PENDING", "DISPATCHED"].includes(record(id).state);
-            if (updated) this.records.set(id, { ...record(id), state: body.state, result: body.result });
+            if (updated)
+              this.records.set(id, {
+                ...record(id),
+                state: body.state,
+                result: body.result,
+                error: body.error ?? null,
+              });
             return { updated };
           }),
       },
@@ -149,6 +156,14 @@ const event = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant("restart" as const) }) },
 );
 
+/** What the platform must say for each end that the operator wrote. */
+const ENDS = {
+  Succeeded: ["SUCCEEDED", undefined],
+  Failed: ["FAILED", "HANDLER_ERROR"],
+  Held: ["FAILED", "COMMAND_HELD"],
+  Unknown: ["FAILED", "OUTCOME_UNKNOWN"],
+} as const;
+
 describe("commands", () => {
   test("are claimed once, made once and ended, wherever the agent dies and however stale its cache is", async () => {
     await fc.assert(
@@ -169,7 +184,9 @@ describe("commands", () => {
           world.syncCache();
         }
         for (const each of IDS) {
-          expect(["SUCCEEDED", "FAILED"]).toContain(world.records.get(each)?.state);
+          const ended = world.invocations.get(objectName(each))?.status?.state as keyof typeof ENDS;
+          const { state, error } = world.records.get(each) ?? {};
+          expect([state, error?.code]).toEqual(ENDS[ended]);
           expect(world.won.get(each)).toBe(1);
           if (world.records.get(each)?.state === "SUCCEEDED")
             expect(world.records.get(each)?.result).toEqual({ ran: each });
