@@ -1,9 +1,15 @@
 import type { Sweep } from "../kernel/sweep.ts";
 import { sweepLapsed } from "./access-requests/lapse.ts";
+import { sweepCommands } from "./commands/sweep.ts";
+import { sweepDeployments } from "./deployments/sweep.ts";
 import { sweepManagers } from "./managers/service.ts";
+import { sweepReports } from "./sync/sweep.ts";
 
 /** What each area does once a minute, by its name in the log. */
 export const SWEEPS: Readonly<Record<string, Sweep>> = {
   "access-requests": sweepLapsed,
+  commands: sweepCommands,
+  deployments: sweepDeployments,
   managers: sweepManagers,
+  sync: sweepReports,
 };

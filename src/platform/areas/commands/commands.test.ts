@@ -164,6 +164,26 @@ onEachDatabase("commands", (world) => {
     expect((await topics(created.cursor)).topics).toEqual([{ topic: "commands", deploymentId }]);
   });
 
+  it("the sweep writes expiries down once, and forgets commands after ninety days", async () => {
+    const { site, deploymentId } = await withDeployment("api");
+    const { id } = (await create(site, deploymentId, { deadline: inMinutes(5) })).body;
+    const stored = () =>
+      world.platform.db
+        .selectFrom("commands")
+        .select(["state", "completed_at", "deadline"])
+        .where("id", "=", id)
+        .execute();
+    await world.platform.sweep();
+    expect(await stored()).toMatchObject([{ state: "PENDING" }]);
+    world.clock.advance(5 * 60_000);
+    await world.platform.sweep();
+    const [row] = await stored();
+    expect(row).toMatchObject({ state: "EXPIRED", completed_at: row?.deadline });
+    world.clock.advance(90 * 86_400_000);
+    await world.platform.sweep();
+    expect(await stored()).toEqual([]);
+  });
+
   it("whatever runners and time do, states move by the table, and a refused move changes nothing", async () => {
     const { site, deploymentId } = await withDeployment("api");
     const state = fc.constantFrom<CommandState>(...COMMAND_STATES);

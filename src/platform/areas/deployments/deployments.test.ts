@@ -161,6 +161,29 @@ onEachDatabase("deployments", (world) => {
     );
   });
 
+  it("a deleted deployment's queued request is rejected as expired, and its record stays readable", async () => {
+    const site = await newSite(world);
+    const id = await site.deploy("shop");
+    const plan = {
+      deploymentId: id,
+      remediationPlanId: "incident-7",
+      title: "Look",
+      commands: [{ command: "kubernetes/get-pods", summary: "See", params: { namespace: "shop" } }],
+    };
+    const request = await site.call("POST", "/v1/access-requests", { body: plan });
+    expect(request.status, JSON.stringify(request.body)).toBe(201);
+    await site.call("POST", `/v1/access-requests/${request.body.id}/queue`);
+    await site.call("POST", `/v1/deployments/${id}/delete`, { body: { action: "forget" } });
+    const read = await site.call("GET", `/v1/access-requests/${request.body.id}`);
+    expect(read.body).toMatchObject({ status: "rejected", decision: { outcome: "expired" } });
+    world.clock.advance(91 * 86_400_000);
+    await world.platform.sweep();
+    expect((await site.call("GET", `/v1/deployments/${id}`)).body.status).toBe("deleted");
+    world.clock.advance(310 * 86_400_000);
+    await world.platform.sweep();
+    expect((await site.call("GET", `/v1/deployments/${id}`)).status).toBe(404);
+  });
+
   it("the same delete again is accepted, another one is refused, and forget always works", async () => {
     const site = await newSite(world);
     const id = await site.deploy("shop");

@@ -1,9 +1,10 @@
+import { abandonRequests } from "../access-requests/abandon.ts";
 import { expirePending } from "../commands/settle.ts";
 import type { SettledCall } from "../commands/settled.ts";
 import { type DeploymentRow, updateDeployment } from "./store.ts";
 
 /** What else ends with a deployment, beside its tokens, lease and commands: each area adds its line. */
-const HOOKS: readonly ((call: SettledCall, deployment: DeploymentRow) => Promise<void>)[] = [];
+const HOOKS: readonly ((call: SettledCall, deployment: DeploymentRow) => Promise<void>)[] = [abandonRequests];
 
 /** A deleted deployment leaves nothing open (§24.4): tokens revoked, lease gone, waiting commands EXPIRED. */
 export async function deploymentEnded(call: SettledCall, row: DeploymentRow): Promise<void> {

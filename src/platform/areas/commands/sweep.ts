@@ -1,0 +1,43 @@
+import type { Db } from "../../database.ts";
+import type { Sweep } from "../../kernel/sweep.ts";
+import { inTransaction } from "../../kernel/transaction.ts";
+import { unrequested } from "../../kernel/unrequested.ts";
+import { settleIfExpired } from "./settle.ts";
+import { stateAsOf } from "./store.ts";
+
+/** Rows a transaction: small enough to win its races against requests. */
+const BATCH = 50;
+/** §0.10: commands of access requests are kept as long as these. */
+const KEEP_MS = 90 * 86_400_000;
+const KEEP_PLANNED_MS = 400 * 86_400_000;
+
+/**
+ * Writes down expiries, so that whoever waits for a command goes on, and forgets old commands. Every read and write
+ * judges a deadline by itself: without this only followers would wait.
+ */
+export const sweepCommands: Sweep = async (db, now) => {
+  const options = { readOnly: false, signal: new AbortController().signal, onRetry: () => undefined };
+  for (let written = BATCH; written === BATCH; ) {
+    written = await inTransaction(db, options, (transaction) => settleBatch(transaction, now));
+  }
+  const old = (keepMs: number) => new Date(now.getTime() - keepMs);
+  await db
+    .deleteFrom("commands")
+    .where("access_request_id", "is", null)
+    .where("created_at", "<", old(KEEP_MS))
+    .execute();
+  await db.deleteFrom("commands").where("created_at", "<", old(KEEP_PLANNED_MS)).execute();
+};
+
+async function settleBatch(db: Db, now: Date): Promise<number> {
+  const call = unrequested(db, now);
+  const rows = await db
+    .selectFrom("commands")
+    .selectAll()
+    .where("state", "in", ["PENDING_UPLOAD", "PENDING", "DISPATCHED"])
+    .where(stateAsOf(now), "=", "EXPIRED")
+    .limit(BATCH)
+    .execute();
+  for (const row of rows) await settleIfExpired(call, row);
+  return rows.length;
+}

@@ -1,0 +1,12 @@
+import type { Sweep } from "../../kernel/sweep.ts";
+
+/** §0.10 and §11.6. */
+const KEEP_ACQUIRES_MS = 3_600_000;
+const KEEP_REMOVED_MS = 7 * 86_400_000;
+
+/** Forgets what acquires gave after an hour, and removed inventory after a week. */
+export const sweepReports: Sweep = async (db, now) => {
+  const before = (keepMs: number) => new Date(now.getTime() - keepMs);
+  await db.deleteFrom("acquires").where("created_at", "<", before(KEEP_ACQUIRES_MS)).execute();
+  await db.deleteFrom("inventory_rows").where("removed_at", "<", before(KEEP_REMOVED_MS)).execute();
+};
