@@ -34,7 +34,9 @@ function fitted(value: unknown, budget: Budget, redact: (text: string) => string
   if (isObject(value)) return fittedObject(value, budget, redact);
   // `%f` of a double has six decimals; of anything else less than this.
   budget.left -= 24;
-  return typeof value === "number" || typeof value === "boolean" ? value : null;
+  if (typeof value === "boolean") return value;
+  // As JSON will have it: no -0, no NaN.
+  return typeof value === "number" && Number.isFinite(value) ? value + 0 : null;
 }
 
 function fittedText(value: string, budget: Budget, redact: (text: string) => string): string {

@@ -105,11 +105,11 @@ export class OperatorWorld {
     };
   }
 
-  start(identity = "operator-under-test"): RunningOperator {
+  start(identity = "operator-under-test", more: Partial<OperatorConfig> = {}): RunningOperator {
     const registry = new Registry();
     const clock = new ShiftedClock();
     const stop = new AbortController();
-    const config = { ...this.config, identity };
+    const config = { ...this.config, identity, ...more };
     const done = runOperator(config, { clock, log: silentLogger, registry }, stop.signal);
     done.catch(() => undefined);
     return {

@@ -1,0 +1,190 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import type { AccessGrant } from "../../../src/crds/access-grant.ts";
+import { sleep, systemClock } from "../../../src/kube/clock.ts";
+import { type DynamicObject, type KubeObject, resources } from "../../../src/kube/resource.ts";
+import type { OperatorConfig } from "../../../src/operator/config.ts";
+import { useCluster } from "../../cluster/use-cluster.ts";
+import {
+  condition,
+  eventually,
+  metric,
+  OperatorWorld,
+  type RunningOperator,
+  SHOP,
+  scaleTo,
+  signal,
+} from "./operator-world.ts";
+
+const cluster = useCluster({ controllers: true });
+const children = new Set<ChildProcess>();
+const operators = new Set<RunningOperator>();
+let world: OperatorWorld;
+
+beforeAll(async () => {
+  world = await OperatorWorld.create(cluster());
+}, 180_000);
+
+afterEach(async () => {
+  for (const child of children) await killed(child);
+  for (const operator of operators) await operator.stop();
+  operators.clear();
+});
+
+afterAll(() => world.close());
+
+function started(identity: string, config: Partial<OperatorConfig> = {}): RunningOperator {
+  const operator = world.start(identity, config);
+  operators.add(operator);
+  return operator;
+}
+
+function spawned(identity: string): ChildProcess {
+  const child = spawn(process.execPath, [join(import.meta.dirname, "operator-process.ts")], {
+    env: { PATH: process.env.PATH, ...world.env, SALLYPORT_IDENTITY: identity },
+    stdio: "ignore",
+  });
+  children.add(child);
+  return child;
+}
+
+async function killed(child: ChildProcess): Promise<void> {
+  children.delete(child);
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exit = once(child, "exit");
+  child.kill("SIGKILL");
+  await exit;
+}
+
+const granted = (grant: AccessGrant): { grantName: string } => ({ grantName: grant.metadata.name });
+const restart = { namespace: SHOP, kind: "deployment", name: "web" };
+
+/** Takes the operation's rights away, so that a claimed operation stands before the API server for two seconds. */
+async function withoutRights<T>(operation: string, during: () => Promise<T>): Promise<T> {
+  const key = { name: `sallyport-op-kubernetes-${operation}` };
+  const role = await world.admin.get<DynamicObject>(resources.clusterRoles, key, signal());
+  const set = (rules: unknown): Promise<unknown> =>
+    world.admin.patch(resources.clusterRoles, key, { type: "merge", body: { rules } }, {}, signal());
+  await set([]);
+  try {
+    return await during();
+  } finally {
+    await set(role?.rules);
+  }
+}
+
+test("of two operators one acts, and the other takes over", async () => {
+  const first = started("one");
+  const grant = await world.approved([scaleTo(2), scaleTo(3), scaleTo(4)]);
+  const second = started("two");
+  const run = async (replicas: number): Promise<string | undefined> =>
+    (await world.ended(await world.invoke("kubernetes/scale", scaleTo(replicas).params, granted(grant)))).status?.state;
+  const done = 'sallyport_operations_total{plugin="kubernetes",operation="scale",result="success"}';
+  expect([await run(2), await run(3)]).toEqual(["Succeeded", "Succeeded"]);
+  expect([await metric(first.registry, done), await metric(second.registry, done)]).toEqual([2, 0]);
+  operators.delete(first);
+  await first.stop();
+  expect(await run(4)).toBe("Succeeded");
+  expect([await metric(first.registry, done), await metric(second.registry, done)]).toEqual([2, 1]);
+});
+
+test("an operator killed between claim and result leaves Unknown, and nothing is run again", async () => {
+  const before = await world.replicas();
+  const first = spawned("to-be-killed");
+  const grant = await world.approved([scaleTo(before + 5)]);
+  const invocation = await withoutRights("scale", async () => {
+    const claimed = await world.invoke("kubernetes/scale", scaleTo(before + 5).params, granted(grant));
+    await world.invocation(claimed, ({ status }) => status?.state === "Running");
+    await killed(first);
+    return claimed;
+  });
+  const second = started("successor");
+  const ended = await world.ended(invocation);
+  expect(ended.status).toMatchObject({ state: "Unknown", error: { code: "OUTCOME_UNKNOWN" } });
+  expect(await world.replicas()).toBe(before);
+  const over = await world.grant(grant, ({ status }) => status?.state === "Completed");
+  expect(over.status?.commands).toMatchObject([{ state: "Unknown", commandId: invocation.spec.commandId }]);
+  expect(condition(over, "Succeeded")).toBe("Unknown/OutcomeUnknown");
+  const unknown = 'sallyport_operations_total{plugin="kubernetes",operation="scale",result="unknown"}';
+  expect(await metric(second.registry, unknown)).toBe(1);
+});
+
+test("killed at any moment, an operation has run exactly once, or is Unknown and has run at most once", async () => {
+  const generation = async (): Promise<number> => {
+    const key = { namespace: SHOP, name: "web" };
+    return (await world.admin.get<KubeObject>(resources.deployments, key, signal()))?.metadata.generation ?? 0;
+  };
+  const seen: string[] = [];
+  for (const delayMs of [3, 10, 17, 30]) {
+    const child = spawned(`victim-${delayMs}`);
+    const grant = await world.approved([{ command: "kubernetes/rollout-restart", params: restart }]);
+    const before = await generation();
+    const invocation = await world.invoke("kubernetes/rollout-restart", restart, granted(grant));
+    await sleep(systemClock, delayMs, signal());
+    await killed(child);
+    const rescuer = started(`rescuer-${delayMs}`);
+    const { status } = await world.ended(invocation);
+    await world.grant(grant, ({ status: over }) => over?.state === "Completed");
+    operators.delete(rescuer);
+    await rescuer.stop();
+    const times = (await generation()) - before;
+    seen.push(`${delayMs} ms: ${status?.state}, ${times} times`);
+    if (status?.state === "Succeeded") expect(times, seen.join("; ")).toBe(1);
+    else {
+      expect(status?.state).toBe("Unknown");
+      expect(times, seen.join("; ")).toBeLessThanOrEqual(1);
+    }
+  }
+});
+
+test("a revocation stops what is running, and says that nothing was changed", async () => {
+  started("revoked-under");
+  const before = await world.replicas();
+  const grant = await world.approved([scaleTo(before + 1)]);
+  await withoutRights("scale", async () => {
+    const invocation = await world.invoke("kubernetes/scale", scaleTo(before + 1).params, granted(grant));
+    await world.invocation(invocation, ({ status }) => status?.state === "Running");
+    await world.decide(grant, { revokedReason: "stop it" });
+    const ended = await world.ended(invocation);
+    expect(ended.status).toMatchObject({
+      state: "Failed",
+      error: { message: "stopped before anything was changed: revoked" },
+    });
+  });
+  const over = await world.grant(grant, ({ status }) => status?.commands?.[0]?.state === "Failed");
+  expect(over.status?.state).toBe("Revoked");
+});
+
+test("an operator that is told to stop finishes what it runs, then gives the lease back", async () => {
+  const operator = started("polite");
+  const before = await world.replicas();
+  const grant = await world.approved([scaleTo(before + 1)]);
+  const invocation = await withoutRights("scale", async () => {
+    const claimed = await world.invoke("kubernetes/scale", scaleTo(before + 1).params, granted(grant));
+    await world.invocation(claimed, ({ status }) => status?.state === "Running");
+    return claimed;
+  });
+  operators.delete(operator);
+  await operator.stop();
+  expect((await world.ended(invocation)).status?.state).toBe("Succeeded");
+  const key = { namespace: "sallyport-system", name: "sallyport-operator" };
+  const lease = await world.admin.get<DynamicObject>(resources.leases, key, signal());
+  expect(lease?.spec).not.toHaveProperty("holderIdentity", "polite");
+});
+
+test("the API server restarts while an operation waits for it: the operation still runs, once", async () => {
+  // The usual lease: a leader that cannot renew for as long as the test's short one lasts ends itself, and rightly so.
+  started("patient", { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 500 });
+  const before = await world.replicas();
+  const grant = await world.approved([scaleTo(before + 1)]);
+  await world.cluster.programs.apiserver.kill();
+  await world.cluster.programs.apiserver.start(signal());
+  const invocation = await eventually(
+    () => world.invoke("kubernetes/scale", scaleTo(before + 1).params, granted(grant)).catch(() => undefined),
+    () => true,
+  );
+  expect((await world.ended(invocation)).status?.state).toBe("Succeeded");
+  expect(await world.replicas()).toBe(before + 1);
+});
