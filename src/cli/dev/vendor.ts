@@ -23,7 +23,7 @@ const PROJECT = "storefront";
 
 export async function startVendor(
   folder: string,
-  port: number,
+  { port, rateLimits }: { readonly port: number; readonly rateLimits: boolean },
   clock: Clock,
   log: Logger,
   signal: AbortSignal,
@@ -32,6 +32,7 @@ export async function startVendor(
     database: { pglite: join(folder, "platform") },
     host: "127.0.0.1",
     port,
+    rateLimits,
     clock,
     log,
   });

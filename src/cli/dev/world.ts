@@ -1,9 +1,7 @@
 import { mkdir, symlink } from "node:fs/promises";
 import { join } from "node:path";
-import { freePort } from "../../../test/cluster/ports.ts";
-import { Program } from "../../../test/cluster/program.ts";
+import type { Program } from "../../../test/cluster/program.ts";
 import { findPrograms, type Programs } from "../../../test/cluster/programs.ts";
-import { Watchdog } from "../../../test/cluster/watchdog.ts";
 import { DEFAULT_NAMES, objectName } from "../../crds/group.ts";
 import { managedDeployments } from "../../crds/managed-deployment.ts";
 import { installation } from "../../crds/manifests/installation.ts";
@@ -11,8 +9,8 @@ import { Client as KubeClient } from "../../kube/client.ts";
 import type { Clock } from "../../kube/clock.ts";
 import { connect } from "../../kube/connection.ts";
 import { type KubeObject, resources } from "../../kube/resource.ts";
-import { FriendlyError } from "../command.ts";
 import { fileLogger } from "../process-logger.ts";
+import { reportEnd, startChildren } from "./children.ts";
 import { customersManifests, WORKLOAD } from "./customer.ts";
 import { useNamedCluster } from "./named-cluster.ts";
 import type { Narrator } from "./narrator.ts";
@@ -40,19 +38,16 @@ interface Beginning {
   readonly stack: AsyncDisposableStack;
   /** Aborted, with the reason, when something that must run ends by itself. */
   readonly broken: AbortController;
+  /** Off only for benchmarks, which ask the platform more often than a person may. @default true */
+  readonly rateLimits?: boolean;
 }
-
-/** Agent and operator finish what they are doing; long before the 10 s after which everything is ended. */
-const CHILD_GRACE_MS = 5_000;
-
-const MAIN = join(import.meta.dirname, "..", "main.ts");
 
 /**
  * Starts all of it, telling each part as it is there. Whatever was started is on `stack` at once, so that a stop in the
  * middle leaves nothing.
  */
 export async function startWorld(
-  { options, narrator, clock, stack, broken }: Beginning,
+  { options, narrator, clock, stack, broken, rateLimits = true }: Beginning,
   signal: AbortSignal,
 ): Promise<World> {
   const { folder } = options;
@@ -65,7 +60,8 @@ export async function startWorld(
   const [vendor, target] = await bothOrNone(
     narrator.step("platform", "starting on an embedded database", async () => {
       const log = fileLogger("platform", join(folder, "logs", "platform.log"));
-      const value = await startVendor(folder, 0, clock, log, signal);
+      const starting = startVendor(folder, { port: 0, rateLimits }, clock, log, signal);
+      const value = await unlessStopped(starting, (late) => late.stop(), signal);
       stack.defer(() => value.stop());
       return { text: `serves ${value.url}, with a workspace, a project, a deployment and a manager`, value };
     }),
@@ -135,62 +131,6 @@ export async function readyReplicas(
   return found?.status?.readyReplicas === found?.spec.replicas ? found?.spec.replicas : undefined;
 }
 
-/** Each a process of its own with an environment that holds its own credentials and no others. */
-async function startChildren(
-  folder: string,
-  vendor: Vendor,
-  target: Target,
-  stack: AsyncDisposableStack,
-): Promise<readonly Program[]> {
-  const watchdog = new Watchdog();
-  const { systemNamespace, agentAccount, operatorAccount } = DEFAULT_NAMES;
-  const never = new AbortController().signal;
-  const make = async (name: string, account: string, own: Readonly<Record<string, string>>): Promise<Program> => {
-    const port = await freePort();
-    return new Program({
-      name,
-      path: process.execPath,
-      args: [MAIN, name],
-      logFile: join(folder, "logs", `${name}.log`),
-      watchdog,
-      env: {
-        PATH: process.env.PATH ?? "",
-        SALLYPORT_KUBECONFIG: await target.serviceAccountKubeconfig(systemNamespace, account, never),
-        SALLYPORT_HEALTH_HOST: "127.0.0.1",
-        SALLYPORT_HEALTH_PORT: String(port),
-        SALLYPORT_LOG_FORMAT: "json",
-        ...own,
-      },
-      isReady: (signal) => isReady(port, signal),
-    });
-  };
-  const children = [
-    await make("agent", agentAccount, {
-      SALLYPORT_PLATFORM_URL: vendor.url,
-      SALLYPORT_RUNTIME_KEY_FILE: vendor.keyFiles.runtime,
-      SALLYPORT_NAMESPACES: target.workloadNamespace,
-    }),
-    await make("operator", operatorAccount, {}),
-  ];
-  stack.defer(async () => {
-    await Promise.all(children.map((child) => child.stop(CHILD_GRACE_MS)));
-    watchdog.done();
-  });
-  for (const child of children) child.spawn();
-  return children;
-}
-
-async function isReady(port: number, signal: AbortSignal): Promise<boolean> {
-  try {
-    const answer = await fetch(`http://127.0.0.1:${port}/readyz`, {
-      signal: AbortSignal.any([signal, AbortSignal.timeout(2_000)]),
-    });
-    return answer.ok;
-  } catch {
-    return false; // Not listening yet.
-  }
-}
-
 /** Waits until the two sides know of each other. */
 async function connected(
   world: World,
@@ -224,15 +164,6 @@ async function connected(
   ]);
 }
 
-function reportEnd(program: Program, broken: AbortController, stack: AsyncDisposableStack): void {
-  void program.whenExited().then(() => {
-    if (stack.disposed) return;
-    broken.abort(
-      new FriendlyError(`${program.name} ended by itself; the end of ${program.logFile}:\n${program.logTail()}`),
-    );
-  });
-}
-
 /** For people without a kubectl that fits: the panel puts this folder on their PATH. */
 async function linkKubectl(folder: string, programs: Programs): Promise<void> {
   await mkdir(join(folder, "bin"), { recursive: true });
@@ -243,4 +174,21 @@ async function linkKubectl(folder: string, programs: Programs): Promise<void> {
 async function bothOrNone<A, B>(a: Promise<A>, b: Promise<B>): Promise<[A, B]> {
   await Promise.allSettled([a, b]);
   return [await a, await b];
+}
+
+/**
+ * For what cannot be interrupted: setting up the embedded database takes 10 s on a busy machine, and who wants to stop
+ * does not wait for it. It lives in this process and ends with it.
+ */
+function _unlessStopped<T>(starting: Promise<T>, stop: (late: T) => Promise<void>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abandon = (): void => {
+      reject(signal.reason);
+      // Failing or stopping late interests nobody any more.
+      starting.then(stop).catch(() => undefined);
+    };
+    if (signal.aborted) return abandon();
+    signal.addEventListener("abort", abandon, { once: true });
+    void starting.then(resolve, reject).finally(() => signal.removeEventListener("abort", abandon));
+  });
 }

@@ -1,0 +1,153 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Narrator } from "../../src/cli/dev/narrator.ts";
+import { openRunFolder } from "../../src/cli/dev/run-folder.ts";
+import { startWorld, type World } from "../../src/cli/dev/world.ts";
+import { type AccessGrant, accessGrants } from "../../src/crds/access-grant.ts";
+import { objectName } from "../../src/crds/group.ts";
+import { type OperationInvocation, operationInvocations } from "../../src/crds/operation-invocation.ts";
+import { Client } from "../../src/kube/client.ts";
+import { sleep, systemClock } from "../../src/kube/clock.ts";
+import { connect } from "../../src/kube/connection.ts";
+import { Informer } from "../../src/kube/informer.ts";
+import { silentLogger } from "../../src/kube/log.ts";
+import { jsonProjection } from "../../src/kube/projection.ts";
+import { isAlive } from "../cluster/cache-entry.ts";
+import { type Row, spread } from "./table.ts";
+
+const GRANTS = "sallyport-grants";
+/** Short beside what is measured, so that the looking costs little and blurs little. */
+const POLL_MS = 5;
+
+/** The whole path with real processes: what a person waits for. */
+export async function benchStory(rounds: number, say: (line: string) => void, signal: AbortSignal): Promise<Row[]> {
+  await using stack = new AsyncDisposableStack();
+  const folder = await mkdtemp(join(tmpdir(), "sallyport-bench-"));
+  stack.defer(() => rm(folder, { recursive: true, force: true }));
+  stack.defer(await openRunFolder(folder, isAlive));
+  const options = { approve: true, exit: true, kubeconfig: undefined, folder };
+  const narrator = new Narrator({ write: () => undefined, isTerminal: false }, systemClock);
+  const broken = new AbortController();
+  const either = AbortSignal.any([signal, broken.signal]);
+  say("starting platform, cluster, agent and operator");
+  const world = await startWorld({ options, narrator, clock: systemClock, stack, broken, rateLimits: false }, either);
+  say(`${rounds} automatic operations, one after the other`);
+  const automatic = await automaticOperations(world, rounds, either);
+  say(`${rounds} approvals, one after the other`);
+  const approvals = await approvedOperations(world, rounds, stack, either);
+  return [
+    {
+      what: "invoke on the platform → result on the platform (auto)",
+      measured: `median ${automatic.median.toFixed(0)} ms, p99 ${automatic.p99.toFixed(0)} ms`,
+      goal: "p99 1000 ms",
+      reached: automatic.p99 <= 1000,
+      figures: { ...automatic },
+    },
+    {
+      what: "approval stored → operation started",
+      measured: `median ${approvals.median.toFixed(0)} ms, p99 ${approvals.p99.toFixed(0)} ms`,
+      goal: "median 50 ms, p99 250 ms",
+      reached: approvals.median <= 50 && approvals.p99 <= 250,
+      figures: { ...approvals },
+    },
+  ];
+}
+
+async function automaticOperations({ vendor, target }: World, rounds: number, signal: AbortSignal) {
+  const times: number[] = [];
+  for (let round = -3; round < rounds; round++) {
+    const startedAt = performance.now();
+    const body = {
+      deploymentId: vendor.deploymentId,
+      plugin: "kubernetes",
+      operation: "get-pods",
+      params: { namespace: target.workloadNamespace },
+    };
+    const { commandId = "" } = await vendor.engineer.operations.invoke(
+      { query: { project: vendor.project }, body },
+      signal,
+    );
+    for (;;) {
+      const { state } = await vendor.engineer.commands.get({ params: { id: commandId } }, signal);
+      if (state === "SUCCEEDED") break;
+      if (state === "FAILED" || state === "EXPIRED") throw new Error(`command ${commandId} ended ${state}`);
+      await sleep(systemClock, POLL_MS, signal);
+    }
+    // The first rounds warm three processes up.
+    if (round >= 0) times.push(performance.now() - startedAt);
+  }
+  return spread(times);
+}
+
+/** From the answer to the approver's patch until the API server tells of the claim that precedes every act. */
+async function approvedOperations(
+  { vendor, target, kube }: World,
+  rounds: number,
+  stack: AsyncDisposableStack,
+  signal: AbortSignal,
+) {
+  const connection = await connect({ kubeconfig: target.approver.kubeconfig, environment: {} });
+  stack.defer(() => connection.close());
+  const approver = new Client(connection);
+  const shared = { client: kube, namespace: GRANTS, clock: systemClock, log: silentLogger };
+  const grants = new Informer({ ...shared, resource: accessGrants, projection: jsonProjection<AccessGrant>() });
+  const invocations = new Informer({
+    ...shared,
+    resource: operationInvocations,
+    projection: jsonProjection<OperationInvocation>(),
+  });
+  const stop = new AbortController();
+  const running = [grants.run(stop.signal), invocations.run(stop.signal)];
+  stack.defer(async () => {
+    stop.abort();
+    await Promise.all(running);
+  });
+  await Promise.all([grants.whenSynced(signal), invocations.whenSynced(signal)]);
+  const times: number[] = [];
+  for (let round = -3; round < rounds; round++) {
+    const name = await waitingGrant({ vendor, target }, round, grants, signal);
+    const started = new Promise<number>((resolve) => {
+      const remove = invocations.onChange(({ object }) => {
+        if (object.spec.grantName !== name || object.status?.startedAt === undefined) return;
+        remove();
+        resolve(performance.now());
+      });
+    });
+    const body = { spec: { approvedForMinutes: 5 } };
+    await approver.patch(accessGrants, { name, namespace: GRANTS }, { type: "merge", body }, {}, signal);
+    const approvedAt = performance.now();
+    const startedAt = await started;
+    if (round >= 0) times.push(Math.max(0, startedAt - approvedAt));
+    await until(() => grants.store.get(`${GRANTS}/${name}`)?.status?.state === "Completed", signal);
+  }
+  return spread(times);
+}
+
+async function waitingGrant(
+  { vendor, target }: Pick<World, "vendor" | "target">,
+  round: number,
+  grants: Informer<AccessGrant>,
+  signal: AbortSignal,
+): Promise<string> {
+  const params = { namespace: target.workloadNamespace, kind: "deployment", name: "web", replicas: 3 + (round & 1) };
+  const { id } = await vendor.engineer.accessRequests.create(
+    {
+      body: {
+        deploymentId: vendor.deploymentId,
+        remediationPlanId: "bench",
+        title: "Scale web",
+        commands: [{ command: "kubernetes/scale", summary: "Scale web", params }],
+      },
+    },
+    signal,
+  );
+  await vendor.engineer.accessRequests.queue({ params: { id } }, signal);
+  const name = objectName(id);
+  await until(() => grants.store.get(`${GRANTS}/${name}`)?.status?.state === "Pending", signal);
+  return name;
+}
+
+async function until(condition: () => boolean, signal: AbortSignal): Promise<void> {
+  while (!condition()) await sleep(systemClock, POLL_MS, signal);
+}
