@@ -68,7 +68,10 @@ export interface Connection {
   request(request: WireRequest, signal: AbortSignal): Promise<WireResponse>;
   /** As {@link request}, on a socket of its own that no request waits behind: for watches and log streams. */
   open(request: WireRequest, signal: AbortSignal): Promise<WireResponse>;
-  /** The same server and sockets as another user: how an account with fewer rights acts. Closing it closes nothing. */
+  /**
+   * The same server as another user: how an account with fewer rights acts. Shares sockets, but never one that carries
+   * a client certificate. Closing it closes nothing.
+   */
   withToken(token: string): Connection;
   close(): Promise<void>;
 }
@@ -87,10 +90,29 @@ export async function connect(options: ConnectionOptions, clock: Clock = systemC
     namespace: endpoint.namespace,
     userAgent: options.userAgent ?? "sallyport-kube",
     credentials: endpoint.credentials,
-    requests: dispatcher(endpoint.tls, proxyUrl, REQUEST_SOCKETS),
-    streams: dispatcher(endpoint.tls, proxyUrl, null),
+    ...socketsOf(endpoint.tls, proxyUrl),
     ownsSockets: true,
   });
+}
+
+interface Sockets {
+  readonly requests: Dispatcher;
+  readonly streams: Dispatcher;
+}
+
+/**
+ * Our own sockets, and those for other users' tokens. A client certificate belongs to the socket and wins over any
+ * token sent on it: with one set of sockets, whoever acts by token would act with our rights.
+ */
+function socketsOf(tls: TlsOptions, proxyUrl: string | undefined): { readonly own: Sockets; readonly shared: Sockets } {
+  const pools = (options: TlsOptions): Sockets => ({
+    requests: dispatcher(options, proxyUrl, REQUEST_SOCKETS),
+    streams: dispatcher(options, proxyUrl, null),
+  });
+  const own = pools(tls);
+  if (tls.cert === undefined) return { own, shared: own };
+  const { cert: _cert, key: _key, ...anonymous } = tls;
+  return { own, shared: pools(anonymous) };
 }
 
 interface Endpoint {
@@ -152,8 +174,9 @@ interface ConnectionParts {
   readonly namespace: string | undefined;
   readonly userAgent: string;
   readonly credentials: Credentials;
-  readonly requests: Dispatcher;
-  readonly streams: Dispatcher;
+  readonly own: Sockets;
+  /** Carry no client certificate. */
+  readonly shared: Sockets;
   readonly ownsSockets: boolean;
 }
 
@@ -169,21 +192,24 @@ class PooledConnection implements Connection {
   }
 
   request(request: WireRequest, signal: AbortSignal): Promise<WireResponse> {
-    return this.#send(this.#parts.requests, request, signal);
+    return this.#send(this.#parts.own.requests, request, signal);
   }
 
   open(request: WireRequest, signal: AbortSignal): Promise<WireResponse> {
-    return this.#send(this.#parts.streams, request, signal);
+    return this.#send(this.#parts.own.streams, request, signal);
   }
 
   withToken(token: string): Connection {
-    return new PooledConnection({ ...this.#parts, credentials: fixedToken(token), ownsSockets: false });
+    const { shared } = this.#parts;
+    return new PooledConnection({ ...this.#parts, own: shared, credentials: fixedToken(token), ownsSockets: false });
   }
 
   async close(): Promise<void> {
-    if (!this.#parts.ownsSockets) return;
+    const { own, shared, ownsSockets } = this.#parts;
+    if (!ownsSockets) return;
     // destroy, not close: whoever closes has stopped its work, and a half-open watch would hold a graceful close forever.
-    await Promise.all([this.#parts.requests.destroy(), this.#parts.streams.destroy()]);
+    const pools = new Set([own.requests, own.streams, shared.requests, shared.streams]);
+    await Promise.all([...pools].map((pool) => pool.destroy()));
   }
 
   /** A 401 may mean that the token was rotated since it was read: read it again and, if it differs, try once more. */
