@@ -1,0 +1,79 @@
+import { join } from "node:path";
+import { freePort } from "../../../test/cluster/ports.ts";
+import { Program } from "../../../test/cluster/program.ts";
+import { Watchdog } from "../../../test/cluster/watchdog.ts";
+import { DEFAULT_NAMES } from "../../crds/group.ts";
+import { FriendlyError } from "../command.ts";
+import type { Target } from "./target.ts";
+import type { Vendor } from "./vendor.ts";
+
+/** Agent and operator finish what they are doing; long before the 10 s after which everything is ended. */
+const CHILD_GRACE_MS = 5_000;
+
+const MAIN = join(import.meta.dirname, "..", "main.ts");
+
+/** Each a process of its own with an environment that holds its own credentials and no others. */
+export async function startChildren(
+  folder: string,
+  vendor: Vendor,
+  target: Target,
+  stack: AsyncDisposableStack,
+): Promise<readonly Program[]> {
+  const watchdog = new Watchdog();
+  const { systemNamespace, agentAccount, operatorAccount } = DEFAULT_NAMES;
+  const never = new AbortController().signal;
+  const make = async (name: string, account: string, own: Readonly<Record<string, string>>): Promise<Program> => {
+    const port = await freePort();
+    return new Program({
+      name,
+      path: process.execPath,
+      args: [MAIN, name],
+      logFile: join(folder, "logs", `${name}.log`),
+      watchdog,
+      env: {
+        PATH: process.env.PATH ?? "",
+        SALLYPORT_KUBECONFIG: await target.serviceAccountKubeconfig(systemNamespace, account, never),
+        SALLYPORT_HEALTH_HOST: "127.0.0.1",
+        SALLYPORT_HEALTH_PORT: String(port),
+        SALLYPORT_LOG_FORMAT: "json",
+        ...own,
+      },
+      isReady: (signal) => isReady(port, signal),
+    });
+  };
+  const children = [
+    await make("agent", agentAccount, {
+      SALLYPORT_PLATFORM_URL: vendor.url,
+      SALLYPORT_RUNTIME_KEY_FILE: vendor.keyFiles.runtime,
+      SALLYPORT_NAMESPACES: target.workloadNamespace,
+    }),
+    await make("operator", operatorAccount, {}),
+  ];
+  stack.defer(async () => {
+    await Promise.all(children.map((child) => child.stop(CHILD_GRACE_MS)));
+    watchdog.done();
+  });
+  for (const child of children) child.spawn();
+  return children;
+}
+
+async function isReady(port: number, signal: AbortSignal): Promise<boolean> {
+  try {
+    const answer = await fetch(`http://127.0.0.1:${port}/readyz`, {
+      signal: AbortSignal.any([signal, AbortSignal.timeout(2_000)]),
+    });
+    return answer.ok;
+  } catch {
+    return false; // Not listening yet.
+  }
+}
+
+/** Ends the run, with the reason, when one of its programs ends by itself. */
+export function reportEnd(program: Program, broken: AbortController, stack: AsyncDisposableStack): void {
+  void program.whenExited().then(() => {
+    if (stack.disposed) return;
+    broken.abort(
+      new FriendlyError(`${program.name} ended by itself; the end of ${program.logFile}:\n${program.logTail()}`),
+    );
+  });
+}
