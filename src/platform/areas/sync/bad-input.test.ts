@@ -74,6 +74,47 @@ onEachDatabase("bad input", (world) => {
     }
   });
 
+  it("a good body with one value swapped is taken or refused, never a 500", async () => {
+    const site = await newSite(world);
+    const id = await site.deploy("shop", { operatorPermission: "observe" });
+    const bodies = goodBodies(site, id);
+    const odd = fc.oneof(
+      fc.jsonValue({ maxDepth: 2 }),
+      fc.constantFrom(
+        null,
+        "",
+        "x".repeat(400),
+        "\u0000",
+        "\ud800",
+        -1,
+        2 ** 53,
+        0.5,
+        [],
+        {},
+        "9999-12-31T23:59:59.999Z",
+      ),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom(...bodies), fc.nat(), odd, async ({ method, path, key, body }, where, value) => {
+        const leaves = pathsOf(body);
+        const swapped = swap(body, leaves[where % leaves.length] ?? [], value);
+        const answer = await world.call(method, path, { key, body: swapped });
+        expect([path, answer.status, answer.body?.code]).toEqual([
+          path,
+          Math.min(answer.status, 499),
+          answer.body?.code,
+        ]);
+      }),
+      { numRuns: 300 },
+    );
+    for (const { method, path, key, body } of bodies) {
+      expect([path, (await world.call(method, path, { key, body })).status]).toEqual([
+        path,
+        expect.toBeOneOf([200, 201, 202]),
+      ]);
+    }
+  });
+
   it("no body and no query makes a 500", async () => {
     const site = await newSite(world);
     const id = await site.deploy("shop");
@@ -123,3 +164,78 @@ onEachDatabase("bad input", (world) => {
     );
   });
 });
+
+/** One call a route with much to say, each good as it is. */
+function goodBodies(site: Site, deploymentId: string) {
+  const observedAt = "2026-01-01T00:00:00Z";
+  const status = { health: "healthy", lifecycle: "running", partial: false, stale: false, collectionIssues: [] };
+  const replicas = { desired: 1, ready: 1 };
+  const workload = { namespace: "shop", name: "api", replicas, pods: [], events: [] };
+  const data = { status, backend: "kubernetes", workloadKind: "deployment", ...workload };
+  const observed = { health: "healthy", lifecycle: "running", partial: false, providerStale: false };
+  const resources = { api: { type: "container", status: "running", config: { image: "shop:1" } } };
+  const source = { controllerPlatform: "kubernetes", backend: "kubernetes", observedAt };
+  const reconcile = {
+    deploymentId,
+    session: null,
+    state: {
+      status: "running",
+      platform: "kubernetes",
+      protocolVersion: 1,
+      currentRelease: null,
+      stackState: { platform: "kubernetes", resourcePrefix: "shop", resources },
+      error: null,
+      environmentInfo: { platform: "kubernetes", clusterName: "c" },
+      runtimeMetadata: { notes: [1] },
+    },
+    updateHeartbeat: true,
+    suggestedDelayMs: 0,
+    resourceHeartbeats: [
+      { ...source, resourceId: "api", resourceType: "container", data: { resourceType: "container", data }, raw: [] },
+    ],
+    observedInventoryBatches: [
+      {
+        ...source,
+        sourceKind: "operator",
+        inventoryScope: "shop",
+        complete: true,
+        part: { index: 0, count: 1 },
+        resources: [{ ...observed, rawIdentity: "a", providerKind: "Deployment", displayName: "a", version: "1" }],
+      },
+    ],
+    capabilities: [{ key: "operations", state: "granted", detail: null }],
+    operatorVersion: "1.0.0",
+    progressEvents: [{ type: "DeployingStack", state: "started", at: observedAt, data: { stackName: "s" } }],
+  };
+  const variables = [{ name: "A", value: "1", type: "plain", targetResources: ["api*"] }];
+  const acquire = { session: "s", requestId: "r", deploymentModel: "pull", statuses: ["pending"], limit: 5 };
+  const call = (method: string, path: string, body: object, key = site.member) => ({ method, path, key, body });
+  return [
+    call("POST", "/v1/sync/reconcile", reconcile, site.manager.key),
+    call("POST", "/v1/sync/acquire", acquire, site.manager.key),
+    call("POST", "/v1/sync/list", { statuses: [], platforms: [], deploymentIds: [] }, site.manager.key),
+    call("PATCH", `/v1/deployments/${deploymentId}/environment-variables`, { variables }),
+    call("PATCH", `/v1/projects/${site.project.id}`, {
+      gitRepository: { type: "git-host", repo: "a/b" },
+      deploymentPortalAppearance: { preset: "clean", title: "T" },
+      packagesConfig: { helm: { enabled: true, chartName: "c", description: "" } },
+      defaultManagers: { kubernetes: null },
+      enabledCapabilities: ["deployments"],
+    }),
+  ];
+}
+
+type Path = readonly (string | number)[];
+
+/** Every place in a JSON value, the root aside. */
+function pathsOf(value: unknown, at: Path = []): readonly Path[] {
+  const children = typeof value === "object" && value !== null ? Object.entries(value) : [];
+  return [...(at.length === 0 ? [] : [at]), ...children.flatMap(([name, child]) => pathsOf(child, [...at, name]))];
+}
+
+function swap(value: unknown, [name, ...rest]: Path, by: unknown): unknown {
+  if (name === undefined) return by;
+  const children = value as Record<string | number, unknown>;
+  const changed = swap(children[name], rest, by);
+  return Array.isArray(value) ? value.with(Number(name), changed) : { ...children, [name]: changed };
+}
