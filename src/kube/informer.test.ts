@@ -11,6 +11,7 @@ import { keyOf, resources } from "./resource.ts";
 import { podShape } from "./shapes.ts";
 import { FakeApiServer } from "./testing/fake-api-server.ts";
 import { scaledClock } from "./testing/scaled-clock.ts";
+import type { WatchRestartReason } from "./wire-metrics.ts";
 
 interface SmallPod {
   readonly metadata: { readonly name: string; readonly namespace?: string; readonly resourceVersion: string };
@@ -31,6 +32,8 @@ class World {
   /** What a listener that only knows the changes believes. */
   readonly mirror = new Map<string, SmallPod>();
   readonly changes: Change<SmallPod>[] = [];
+  readonly restarts: WatchRestartReason[] = [];
+  objects = 0;
   readonly #connection: Connection;
   readonly #stop = new AbortController();
   readonly #running: Promise<void>;
@@ -45,6 +48,15 @@ class World {
       indexes: { phase: (pod) => [pod.status.phase] },
       clock,
       log: silentLogger,
+      metrics: {
+        event: () => undefined,
+        restart: (_, reason) => this.restarts.push(reason),
+        lastEvent: () => undefined,
+        objects: (_, count) => {
+          this.objects = count;
+        },
+        synced: () => undefined,
+      },
       freeze: true,
     });
     this.informer.onChange((change) => {
@@ -268,6 +280,41 @@ describe("an informer", () => {
     world.server.put("a", "Running");
     await world.agrees();
     expect(world.server.requests.filter((request) => request.includes("sendInitialEvents"))).toHaveLength(1);
+  });
+
+  const reasons: readonly (readonly [WatchRestartReason, (server: FakeApiServer) => void])[] = [
+    ["closed", (server) => server.disconnect("close")],
+    ["closed", (server) => server.disconnect("cut")],
+    ["gone", (server) => server.fail({ code: 410 })],
+    ["throttled", (server) => server.fail({ code: 429 })],
+    ["error", (server) => server.fail({ code: 500 })],
+    [
+      "decode",
+      (server) => {
+        server.faults.push({ of: "watch", garbage: Buffer.from([0, 0, 0, 1, 0xff]) });
+        server.disconnect("close");
+      },
+    ],
+    [
+      "idle",
+      (server) => {
+        server.faults.push({ of: "watch", silent: true });
+        server.disconnect("close");
+      },
+    ],
+  ];
+  test.each(reasons)("counts a restart as %s", async (reason, act) => {
+    await begin((server) => server.put("a", "Running"));
+    await world.synced();
+    await vi.waitFor(() => expect(world.server.openWatches).toBe(1));
+    // A change first, or the watch is one that ended at once with nothing, which is another reason.
+    world.server.put("b", "Running");
+    await world.agrees();
+    act(world.server);
+    await vi.waitFor(() => expect(world.restarts).toContain(reason), { timeout: 10_000 });
+    world.server.put("c", "Running");
+    await world.agrees();
+    expect(world.objects).toBe(3);
   });
 
   test("goes on when a listener throws", async () => {
