@@ -1,0 +1,235 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Registry } from "prom-client";
+import { runAgent } from "../../../src/agent/agent.ts";
+import { loadAgentConfig } from "../../../src/agent/config.ts";
+import { type Client as Api, createClient } from "../../../src/api-client/client.ts";
+import type { AccessRequest } from "../../../src/contract/access-requests.ts";
+import type { Command } from "../../../src/contract/commands.ts";
+import { type AccessGrant, type AccessGrantSpec, accessGrants } from "../../../src/crds/access-grant.ts";
+import { objectName } from "../../../src/crds/group.ts";
+import { installation, openNamespace } from "../../../src/crds/manifests/installation.ts";
+import { Client } from "../../../src/kube/client.ts";
+import { systemClock } from "../../../src/kube/clock.ts";
+import { connect } from "../../../src/kube/connection.ts";
+import type { Logger } from "../../../src/kube/log.ts";
+import { loadOperatorConfig } from "../../../src/operator/config.ts";
+import { runOperator } from "../../../src/operator/operator.ts";
+import { type RunningPlatform, startPlatform } from "../../../src/platform/server.ts";
+import type { Cluster } from "../../cluster/cluster.ts";
+import { PlatformGate } from "./platform-gate.ts";
+import { eventually, signal } from "./wait.ts";
+
+export const GRANTS = "sallyport-grants";
+export const SHOP = "shop";
+const SYSTEM = "sallyport-system";
+const APPROVER = "alice";
+
+export interface Running {
+  readonly registry: Registry;
+  stop(): Promise<void>;
+}
+
+/** Both sides for real: a platform with its SQL, an API server with our installation, agent and operator with their own accounts. */
+export interface AgentWorld {
+  readonly cluster: Cluster;
+  readonly platform: RunningPlatform;
+  readonly gate: PlatformGate;
+  readonly admin: Client;
+  readonly engineer: Api;
+  readonly vendorAdmin: Api;
+  readonly managerId: string;
+  readonly projectId: string;
+  readonly deploymentId: string;
+  readonly runtimeKey: string;
+  readonly keyFile: string;
+  /** Every line that any agent logged, as JSON. */
+  readonly logged: string[];
+  startAgent(identity: string, env?: Readonly<Record<string, string>>): Running;
+  startOperator(): Running;
+  /** As the customer's approver, with words in the spec. */
+  decide(requestId: string, words: Partial<AccessGrantSpec>): Promise<AccessGrant>;
+  grant(requestId: string, until: (grant: AccessGrant) => boolean): Promise<AccessGrant>;
+  /** As the engineer: a queued request to scale the shop. */
+  ask(replicas: number): Promise<AccessRequest>;
+  request(id: string, until: (request: AccessRequest) => boolean): Promise<AccessRequest>;
+  command(id: string, until: (command: Command) => boolean): Promise<Command>;
+  close(): Promise<void>;
+}
+
+export async function createAgentWorld(cluster: Cluster): Promise<AgentWorld> {
+  const folder = await mkdtemp(join(tmpdir(), "sallyport-agent-test-"));
+  const platform = await startPlatform({ database: { pglite: "memory" }, rateLimits: false });
+  const gate = await PlatformGate.open(platform.url);
+  const vendor = await seed(platform);
+  const customer = await install(cluster);
+  const keyFile = join(folder, "key");
+  await writeFile(keyFile, `${vendor.runtimeKey}\n`);
+  const logged: string[] = [];
+  const base = { SALLYPORT_HEALTH_HOST: "127.0.0.1", SALLYPORT_HEALTH_PORT: "0" };
+  const agentEnv = {
+    ...base,
+    SALLYPORT_PLATFORM_URL: gate.url,
+    SALLYPORT_RUNTIME_KEY_FILE: keyFile,
+    SALLYPORT_NAMESPACES: SHOP,
+    SALLYPORT_KUBECONFIG: customer.agentKubeconfig,
+    SALLYPORT_RECONNECT_SPREAD: "500ms",
+    SALLYPORT_HEARTBEAT_INTERVAL: "2s",
+  };
+  const operatorEnv = { ...base, SALLYPORT_KUBECONFIG: customer.operatorKubeconfig };
+  const key = (requestId: string) => ({ namespace: GRANTS, name: objectName(requestId) });
+  return {
+    ...vendor,
+    ...customer,
+    cluster,
+    platform,
+    gate,
+    keyFile,
+    logged,
+    startAgent: (identity, env = {}) =>
+      running((tools, stop) => {
+        const config = loadAgentConfig({ ...agentEnv, SALLYPORT_IDENTITY: identity, ...env });
+        return runAgent(config, { ...tools, log: recorder(logged, { identity }), version: "test" }, stop);
+      }),
+    startOperator: () =>
+      running((tools, stop) => runOperator(loadOperatorConfig(operatorEnv), { ...tools, log: recorder([], {}) }, stop)),
+    decide: (requestId, words) =>
+      customer.approver.patch<AccessGrant>(
+        accessGrants,
+        key(requestId),
+        { type: "merge", body: { spec: words } },
+        {},
+        signal(),
+      ),
+    grant: (requestId, until) =>
+      eventually(() => customer.admin.get<AccessGrant>(accessGrants, key(requestId), signal()), until),
+    async ask(replicas) {
+      const command = "kubernetes/scale";
+      const params = { namespace: SHOP, kind: "deployment", name: "web", replicas };
+      const plan = { title: "Scale the shop", commands: [{ command, summary: `to ${replicas}`, params }] };
+      const body = { deploymentId: vendor.deploymentId, remediationPlanId: "plan-1", ...plan };
+      const { id } = await vendor.engineer.accessRequests.create({ body }, signal());
+      return vendor.engineer.accessRequests.queue({ params: { id } }, signal());
+    },
+    request: (id, until) => eventually(() => vendor.engineer.accessRequests.get({ params: { id } }, signal()), until),
+    command: (id, until) =>
+      eventually(
+        () => vendor.engineer.commands.get({ params: { id }, query: { include: ["payload"] } }, signal()),
+        until,
+      ),
+    async close() {
+      await Promise.all([
+        vendor.engineer.close(),
+        vendor.vendorAdmin.close(),
+        ...customer.connections.map((each) => each.close()),
+      ]);
+      await gate.close();
+      await platform.close();
+      await rm(folder, { recursive: true });
+    },
+  };
+}
+
+async function seed(platform: RunningPlatform) {
+  const { bootstrap, url: baseUrl } = platform;
+  const { id: workspaceId } = await bootstrap.workspace("acme");
+  const scope = { type: "workspace" } as const;
+  const api = async (role: "workspace.admin" | "workspace.member"): Promise<Api> =>
+    createClient({ baseUrl, credential: (await bootstrap.key({ workspaceId, role, scope })).key });
+  const vendorAdmin = await api("workspace.admin");
+  const engineer = await api("workspace.member");
+  const manager = await bootstrap.manager({ workspaceId, name: "customer-one" });
+  const { id: projectId } = await vendorAdmin.projects.create({ body: { name: "storefront" } }, signal());
+  const group = await vendorAdmin.deploymentGroups.create(
+    { body: { name: "customer-one", project: projectId } },
+    signal(),
+  );
+  const rules = [{ pattern: "kubernetes/get-pods", decision: "auto" as const }];
+  await vendorAdmin.operations.putPolicy({ query: { project: projectId }, body: { rules } }, signal());
+  const where = { deploymentGroupId: group.id, managerId: manager.id, operatorPermission: "manage" as const };
+  const body = { name: "customer-one", platform: "kubernetes" as const, project: projectId, ...where };
+  const { deployment } = await vendorAdmin.deployments.create({ body }, signal());
+  return {
+    engineer,
+    vendorAdmin,
+    managerId: manager.id,
+    projectId,
+    deploymentId: deployment.id,
+    runtimeKey: manager.key,
+  };
+}
+
+async function install(cluster: Cluster) {
+  const { crds, rbac, policies } = installation();
+  await cluster.apply([...crds, ...rbac, ...policies]);
+  await cluster.apply([
+    { apiVersion: "v1", kind: "Namespace", metadata: { name: SHOP } },
+    ...openNamespace(SHOP),
+    workload("web"),
+    {
+      apiVersion: "rbac.authorization.k8s.io/v1",
+      kind: "RoleBinding",
+      metadata: { name: "approvers", namespace: GRANTS },
+      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "sallyport-approver" },
+      subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: APPROVER }],
+    },
+  ]);
+  const agentKubeconfig = await cluster.kubeconfigForServiceAccount(SYSTEM, "sallyport-agent");
+  const operatorKubeconfig = await cluster.kubeconfigForServiceAccount(SYSTEM, "sallyport-operator");
+  const admin = await connect({ kubeconfig: cluster.adminKubeconfig });
+  const approver = await connect({ kubeconfig: cluster.kubeconfigFor({ user: APPROVER }) });
+  const connections = [admin, approver];
+  return { agentKubeconfig, operatorKubeconfig, connections, admin: new Client(admin), approver: new Client(approver) };
+}
+
+function running(
+  run: (
+    tools: { readonly clock: typeof systemClock; readonly registry: Registry },
+    signal: AbortSignal,
+  ) => Promise<void>,
+): Running {
+  const registry = new Registry();
+  const stop = new AbortController();
+  const done = run({ clock: systemClock, registry }, stop.signal);
+  done.catch(() => undefined);
+  return {
+    registry,
+    async stop() {
+      stop.abort(new Error("test over"));
+      await done;
+    },
+  };
+}
+
+/** Everything that is logged, with causes and contexts of errors: what must not be in it is searched for. */
+function recorder(lines: string[], bindings: object): Logger {
+  const write =
+    (level: string) =>
+    (fields: object, message: string): void =>
+      void lines.push(
+        JSON.stringify({ level, ...bindings, ...fields, message }, (_, value) =>
+          value instanceof Error ? { ...value, message: value.message, cause: value.cause, stack: value.stack } : value,
+        ),
+      );
+  return {
+    debug: write("debug"),
+    info: write("info"),
+    warn: write("warn"),
+    error: write("error"),
+    child: (more) => recorder(lines, { ...bindings, ...more }),
+  };
+}
+
+function workload(name: string): Readonly<Record<string, unknown>> {
+  const labels = { app: name };
+  const containers = [
+    { name: "web", image: "example.com/web:1", env: [{ name: "DB_PASSWORD", value: "canary-7c1f" }] },
+  ];
+  return {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name, namespace: SHOP, labels },
+    spec: { replicas: 1, selector: { matchLabels: labels }, template: { metadata: { labels }, spec: { containers } } },
+  };
+}

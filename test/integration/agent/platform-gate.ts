@@ -1,0 +1,88 @@
+import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+
+/** What stands between the agent and the platform. */
+export type Passage =
+  | "open"
+  /** Connections are cut without a word. */
+  | "down"
+  /** As an older platform: the work feed does not exist. */
+  | "no-feed";
+
+/** A proxy in front of the platform, so that it can go away and come back at the same address. */
+export class PlatformGate {
+  passage: Passage = "open";
+  /** `METHOD /path` of everything that passed. */
+  readonly passed: string[] = [];
+  /** A lie in place of the platform's answer to a request, by path. */
+  readonly lies = new Map<string, (answer: unknown) => unknown>();
+  readonly #server: Server;
+  readonly #target: URL;
+
+  private constructor(target: string) {
+    this.#target = new URL(target);
+    this.#server = createServer((incoming, outgoing) => this.#pass(incoming, outgoing));
+    // Nobody waits a long-poll out to stop a test.
+    this.#server.keepAliveTimeout = 1_000;
+  }
+
+  static async open(target: string): Promise<PlatformGate> {
+    const gate = new PlatformGate(target);
+    await new Promise<void>((resolve) => gate.#server.listen(0, "127.0.0.1", resolve));
+    return gate;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** Also cuts what is under way. */
+  set(passage: Passage): void {
+    this.passage = passage;
+    this.#server.closeAllConnections();
+  }
+
+  close(): Promise<void> {
+    this.#server.closeAllConnections();
+    return new Promise((resolve) => this.#server.close(() => resolve()));
+  }
+
+  #pass(incoming: IncomingMessage, outgoing: ServerResponse): void {
+    const path = (incoming.url ?? "").split("?")[0] ?? "";
+    if (this.passage === "down") {
+      incoming.socket.destroy();
+      return;
+    }
+    if (this.passage === "no-feed" && path.endsWith("/work")) {
+      outgoing.writeHead(404, { "content-type": "application/json" });
+      outgoing.end(
+        JSON.stringify({ code: "ROUTE_NOT_FOUND", message: "no such path", retryable: false, internal: false }),
+      );
+      return;
+    }
+    this.passed.push(`${incoming.method} ${path}`);
+    const { hostname, port } = this.#target;
+    const options = { hostname, port, method: incoming.method, path: incoming.url, headers: incoming.headers };
+    const onward = request(options, (answer) => this.#answer(path, answer, outgoing));
+    onward.on("error", () => outgoing.destroy());
+    outgoing.on("close", () => onward.destroy());
+    incoming.pipe(onward);
+  }
+
+  #answer(path: string, answer: IncomingMessage, outgoing: ServerResponse): void {
+    const lie = this.lies.get(path);
+    const { "content-length": _, ...headers } = answer.headers;
+    answer.on("error", () => outgoing.destroy());
+    if (lie === undefined || answer.statusCode !== 200) {
+      outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(outgoing);
+      return;
+    }
+    const chunks: Buffer[] = [];
+    answer.on("data", (chunk: Buffer) => chunks.push(chunk));
+    answer.on("end", () => {
+      outgoing.writeHead(200, headers);
+      outgoing.end(JSON.stringify(lie(JSON.parse(Buffer.concat(chunks).toString()))));
+    });
+  }
+}

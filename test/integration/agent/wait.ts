@@ -1,0 +1,21 @@
+import { sleep, systemClock } from "../../../src/kube/clock.ts";
+
+/** Polls: the subject is another process's view of a real server. */
+export async function eventually<T>(
+  read: () => Promise<T | undefined>,
+  until: (value: T) => boolean,
+  limitMs = 30_000,
+): Promise<T> {
+  const deadline = Date.now() + limitMs;
+  let last: T | undefined;
+  while (Date.now() < deadline) {
+    last = await read();
+    if (last !== undefined && until(last)) return last;
+    await sleep(systemClock, 25, signal());
+  }
+  throw new Error(`it did not come to pass within ${limitMs} ms; last seen: ${JSON.stringify(last, null, 1)}`);
+}
+
+export function signal(): AbortSignal {
+  return AbortSignal.timeout(60_000);
+}
