@@ -102,6 +102,11 @@ describe("the window", () => {
     expect(settled(open, at("10:05:00"), { policy }).status?.approvedUntil).toBe("2026-01-01T11:00:00Z");
   });
 
+  test("is counted from the instant on record, should somebody have written one", () => {
+    const forged = { ...asked, status: { ...asked.status, approvedAt: "2026-01-01T09:50:00Z" } };
+    expect(settled(forged, at("10:00:00")).status?.approvedUntil).toBe("2026-01-01T10:50:00Z");
+  });
+
   test("is never opened after decideBefore, whenever the approval was typed", () => {
     const late = settled(edited(fresh, { approvedForMinutes: 60 }), at("12:00:01"));
     expect(late.status).not.toHaveProperty("approvedAt");
