@@ -36,6 +36,8 @@ export function buildHttp(deps: HttpDeps): FastifyInstance {
     // We refuse by ourselves while draining, with the nine fields.
     return503OnClosing: false,
     forceCloseConnections: "idle",
+    // A body that trickles in holds a connection no longer than a request may take.
+    requestTimeout: REQUEST_LIMIT_MS,
     routerOptions: { maxParamLength: 1000 },
     genReqId: ({ headers }) => requestIdOf(headers["x-request-id"], engine.clock.wallNow()),
     frameworkErrors: (error, request, reply) => {

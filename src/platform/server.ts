@@ -14,6 +14,7 @@ import { buildHttp } from "./http.ts";
 import { apiKeys } from "./kernel/credential.ts";
 import { endpointsOf } from "./kernel/endpoint.ts";
 import type { Engine } from "./kernel/execute.ts";
+import { Lane } from "./kernel/lane.ts";
 import { announce, listen } from "./kernel/listen.ts";
 import { platformMetrics } from "./kernel/metrics.ts";
 import { RateLimiter } from "./kernel/rate-limit.ts";
@@ -39,6 +40,9 @@ export interface RunningPlatform {
   close(): Promise<void>;
 }
 
+/** Requests that run when the end begins may finish; a supervisor gives up on a process after 10 s or more. */
+const CLOSE_GRACE_MS = 5_000;
+
 /** Opens the database, migrates it, and serves the table. */
 export async function startPlatform(options: StartOptions): Promise<RunningPlatform> {
   const { host = "127.0.0.1", port = 0, clock = systemClock, log = silentLogger } = options;
@@ -59,6 +63,7 @@ export async function startPlatform(options: StartOptions): Promise<RunningPlatf
     waker,
     metrics: platformMetrics(options.registry ?? new Registry()),
     announce: database.kind === "postgres" ? announce : async () => undefined,
+    retries: new Lane(),
     runningSlots: new Set(),
   };
   const app = buildHttp({
@@ -90,7 +95,10 @@ export async function startPlatform(options: StartOptions): Promise<RunningPlatf
     sweep: () => sweeper.now(),
     async close() {
       draining.abort();
+      // Whoever has not finished by then is cut off; its transaction rolls back.
+      const cancel = clock.after(CLOSE_GRACE_MS, () => app.server.closeAllConnections());
       await closeAll(app.close(), listening, sweeper.ended, database);
+      cancel();
       log.info({}, "platform stopped");
     },
   };

@@ -7,6 +7,7 @@ import type { Credential } from "./credential.ts";
 import { answerProblem, type Endpoint, type ParsedRequest } from "./endpoint.ts";
 import { PlatformError, toBody } from "./errors.ts";
 import { claim, remember, type Slot, slotOf, stillRunning } from "./idempotency.ts";
+import type { Lane } from "./lane.ts";
 import type { PlatformMetrics } from "./metrics.ts";
 import { insertEvent, insertFeedTopic } from "./outbox.ts";
 import { bindingOf, pageRequest } from "./page.ts";
@@ -23,6 +24,8 @@ export interface Engine {
   readonly metrics: PlatformMetrics;
   /** Tells other replicas after the commit; part of the transaction. */
   announce(db: Db, managerId: string): Promise<void>;
+  /** Where transactions that lost a race queue up, a workspace each. */
+  readonly retries: Lane;
   /** Idempotent calls that run in this process now. */
   readonly runningSlots: Set<string>;
 }
@@ -78,6 +81,8 @@ async function transact(engine: Engine, request: CheckedRequest, slot: Slot | un
   const options = {
     readOnly: endpoint.route.method === "GET",
     signal,
+    retries: engine.retries,
+    contended: request.principal.workspaceId,
     onRetry: () => engine.metrics.transactionRetried(),
   };
   const { answer, wakes } = await inTransaction(engine.db, options, async (db) => {

@@ -1,48 +1,79 @@
+import { randomInt } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { sql } from "kysely";
 import type { Db } from "../database.ts";
 import { PlatformError } from "./errors.ts";
+import type { Lane } from "./lane.ts";
 
 export interface TransactionOptions {
   readonly readOnly: boolean;
   readonly signal: AbortSignal;
+  /** Where those that lost a race queue up, so that they do not lose it to each other again. */
+  readonly retries: Lane;
+  /** What races are about: a workspace. */
+  readonly contended: string;
   readonly onRetry: () => void;
 }
 
-/** Enough for a handful of racing writers; past it the caller is told to come again (409, retryable). */
-const MAX_ATTEMPTS = 5;
+/** About a second of trying in all; past it the caller is told to come again (409, retryable). */
+const MAX_ATTEMPTS = 10;
+const MAX_PAUSE_MS = 250;
 
 /**
  * Runs `work` in one serialisable transaction and repeats it from its start when it lost a race.
  * A read-only one is a snapshot, which never loses; a write in it fails on every dialect.
  *
- * @throws CONFLICT after five lost races; `signal.reason` when the request ended before the commit, rolled back.
+ * @throws CONFLICT after ten lost races; `signal.reason` when the request ended before the commit, rolled back.
  */
 export async function inTransaction<T>(
   db: Db,
-  { readOnly, signal, onRetry }: TransactionOptions,
+  options: TransactionOptions,
   work: (transaction: Db) => Promise<T>,
 ): Promise<T> {
-  for (let attempt = 1; ; attempt += 1) {
+  try {
+    return await attempt(db, options, work);
+  } catch (error) {
+    if (!isLostRace(error)) throw error;
+    return options.retries.run(options.contended, () => retry(db, options, work, error));
+  }
+}
+
+async function retry<T>(
+  db: Db,
+  options: TransactionOptions,
+  work: (transaction: Db) => Promise<T>,
+  first: unknown,
+): Promise<T> {
+  let lost = first;
+  for (let count = 1; count < MAX_ATTEMPTS && !options.signal.aborted; count += 1) {
+    options.onRetry();
     try {
-      return await db
-        .transaction()
-        .setIsolationLevel(readOnly ? "repeatable read" : "serializable")
-        .execute(async (transaction) => {
-          // Said in SQL, because the embedded dialect ignores the builder's access mode.
-          if (readOnly) await sql`set transaction read only`.execute(transaction);
-          const result = await work(transaction);
-          signal.throwIfAborted();
-          return result;
-        });
+      return await attempt(db, options, work);
     } catch (error) {
       if (!isLostRace(error)) throw error;
-      if (attempt === MAX_ATTEMPTS || signal.aborted) throw new PlatformError("CONFLICT", { cause: error });
-      onRetry();
-      // Apart from each other, or the same two lose again. Not the injected clock: this is the database's time.
-      await delay(attempt * attempt * 2);
+      lost = error;
     }
+    // At random, or two replicas meet again. Not the injected clock: this is the database's time.
+    await delay(randomInt(Math.min(MAX_PAUSE_MS, 4 * 2 ** count)));
   }
+  throw new PlatformError("CONFLICT", { cause: lost });
+}
+
+function attempt<T>(
+  db: Db,
+  { readOnly, signal }: TransactionOptions,
+  work: (transaction: Db) => Promise<T>,
+): Promise<T> {
+  return db
+    .transaction()
+    .setIsolationLevel(readOnly ? "repeatable read" : "serializable")
+    .execute(async (transaction) => {
+      // Said in SQL, because the embedded dialect ignores the builder's access mode.
+      if (readOnly) await sql`set transaction read only`.execute(transaction);
+      const result = await work(transaction);
+      signal.throwIfAborted();
+      return result;
+    });
 }
 
 /**
