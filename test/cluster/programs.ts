@@ -45,10 +45,10 @@ export async function findPrograms(options: FindOptions, signal: AbortSignal): P
   const say = options.say ?? (() => undefined);
   const inCache = cached(options, env, say, signal);
   const find = async (name: KubernetesProgram, serverMinor: number) =>
-    (await fromAssets(name, env)) ?? (await fromPath(name, serverMinor, env)) ?? (await inCache.program(name));
+    (await fromAssets(name, env)) ?? (await fromPath(name, serverMinor, env, signal)) ?? (await inCache.program(name));
 
   const apiserver = await find("kube-apiserver", minorOf(KUBERNETES_VERSION) ?? 0);
-  const serverMinor = (await versionOf("kube-apiserver", apiserver)) ?? 0;
+  const serverMinor = (await versionOf("kube-apiserver", apiserver, signal)) ?? 0;
   return {
     "kube-apiserver": apiserver,
     etcd: await find("etcd", serverMinor),
@@ -97,19 +97,21 @@ async function fromPath(
   name: KubernetesProgram,
   serverMinor: number,
   env: FindOptions["env"],
+  signal: AbortSignal,
 ): Promise<string | undefined> {
   const file = await findOnPath(name, env?.PATH);
-  return file !== undefined && fitsServer(name, await versionOf(name, file), serverMinor) ? file : undefined;
+  return file !== undefined && fitsServer(name, await versionOf(name, file, signal), serverMinor) ? file : undefined;
 }
 
 const run = promisify(execFile);
 
 /** The minor version a program says it has; undefined when it does not run or says something else. */
-async function versionOf(name: KubernetesProgram, file: string): Promise<number | undefined> {
+async function versionOf(name: KubernetesProgram, file: string, signal: AbortSignal): Promise<number | undefined> {
   const args = name === "kubectl" ? ["version", "--client"] : ["--version"];
   try {
-    return minorOf((await run(file, args, { timeout: 10_000 })).stdout);
+    return minorOf((await run(file, args, { timeout: 10_000, signal })).stdout);
   } catch {
+    signal.throwIfAborted();
     return undefined;
   }
 }

@@ -180,7 +180,7 @@ async function bothOrNone<A, B>(a: Promise<A>, b: Promise<B>): Promise<[A, B]> {
  * For what cannot be interrupted: setting up the embedded database takes 10 s on a busy machine, and who wants to stop
  * does not wait for it. It lives in this process and ends with it.
  */
-function _unlessStopped<T>(starting: Promise<T>, stop: (late: T) => Promise<void>, signal: AbortSignal): Promise<T> {
+function unlessStopped<T>(starting: Promise<T>, stop: (late: T) => Promise<void>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abandon = (): void => {
       reject(signal.reason);
