@@ -164,6 +164,28 @@ onEachDatabase("commands", (world) => {
     expect((await topics(created.cursor)).topics).toEqual([{ topic: "commands", deploymentId }]);
   });
 
+  it("a dispatched command may end for a minute after its deadline, but is not given back then", async () => {
+    const { site, deploymentId } = await withDeployment("api");
+    const dispatched = async () => {
+      const { id } = (await create(site, deploymentId, { deadline: inMinutes(5) })).body;
+      await asManager(site, "POST", `${id}/dispatch`, { dispatchedAt: inMinutes(0) });
+      return id;
+    };
+    const [inTime, late] = [await dispatched(), await dispatched()];
+    const expired = async () =>
+      (await site.call("GET", "/v1/commands", { query: { deploymentId, state: "EXPIRED" } })).body.items.length;
+    world.clock.advance(5 * 60_000 + 30_000);
+    expect((await asManager(site, "PATCH", inTime, { state: "PENDING" })).body.code).toBe("COMMAND_EXPIRED");
+    expect(await expired()).toBe(0);
+    const end = { state: "SUCCEEDED", completedAt: inMinutes(0) };
+    expect((await asManager(site, "POST", `${inTime}/complete`, end)).body).toEqual({ updated: true });
+    world.clock.advance(30_000);
+    expect(await expired()).toBe(1);
+    expect((await asManager(site, "POST", `${late}/complete`, end)).body).toEqual({ updated: false });
+    expect((await asManager(site, "PATCH", late, { state: "SUCCEEDED" })).body.code).toBe("COMMAND_EXPIRED");
+    expect((await asManager(site, "GET", late)).body.state).toBe("EXPIRED");
+  });
+
   it("the sweep writes expiries down once, and forgets commands after ninety days", async () => {
     const { site, deploymentId } = await withDeployment("api");
     const { id } = (await create(site, deploymentId, { deadline: inMinutes(5) })).body;
