@@ -51,7 +51,7 @@ async function install(why) {
   const startedAt = Date.now();
   const seconds = () => Math.round((Date.now() - startedAt) / 1000);
   const progress = setInterval(() => say(`  still installing, ${seconds()} s`), 5_000);
-  const { code, output } = await npmCi();
+  const { code, output } = await npmInstall();
   clearInterval(progress);
   if (code === 0 && existsSync(join(MODULES, "node", "bin", "node"))) {
     say(`installed in ${seconds()} s`);
@@ -61,20 +61,28 @@ async function install(why) {
   say(
     code === 0
       ? "Node 24 did not come with the packages: the package `node` fetches it in its install script, which was not run (npm's ignore-scripts?)."
-      : "`npm ci` failed; its words are above. Mostly it is the network: try again, what was fetched is kept in npm's cache.",
+      : "`npm install` failed; its words are above. Mostly it is the network: try again, what was fetched is kept in npm's cache.",
   );
   return code || 1;
 }
 
-function npmCi() {
+/**
+ * `npm install --no-save` and not `npm ci`: it takes the locked versions all the same and writes nothing, but puts up
+ * with a lock file that lacks optional packages of other systems, as one does that was made behind a registry without them.
+ */
+function npmInstall() {
   // Not the Node of a half-replaced node_modules, which npm puts first on the PATH.
   const path = (process.env.PATH ?? "").split(delimiter).filter((folder) => !folder.startsWith(MODULES));
   return new Promise((resolve) => {
-    const child = spawn("npm", ["ci", "--include=dev", "--no-audit", "--no-fund", "--loglevel=error"], {
-      cwd: ROOT,
-      stdio: ["ignore", "pipe", "pipe"],
-      env: { ...process.env, PATH: path.join(delimiter) },
-    });
+    const child = spawn(
+      "npm",
+      ["install", "--no-save", "--include=dev", "--no-audit", "--no-fund", "--loglevel=error"],
+      {
+        cwd: ROOT,
+        stdio: ["ignore", "pipe", "pipe"],
+        env: { ...process.env, PATH: path.join(delimiter) },
+      },
+    );
     let output = "";
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding("utf8").on("data", (text) => {

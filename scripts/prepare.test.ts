@@ -79,7 +79,10 @@ it.each<[string, string, () => Promise<void>]>([
 ])("installs exactly what the lock names when %s, and says why", async (_name, why, arrange) => {
   await arrange();
   const { code, said, called } = await prepare(INSTALLS);
-  expect({ code, called }).toEqual({ code: 0, called: "ci --include=dev --no-audit --no-fund --loglevel=error\n" });
+  expect({ code, called }).toEqual({
+    code: 0,
+    called: "install --no-save --include=dev --no-audit --no-fund --loglevel=error\n",
+  });
   expect(said).toContain(why);
   expect(said).toContain("installed in");
 });
