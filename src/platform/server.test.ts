@@ -1,24 +1,128 @@
-import { expect, it } from "vitest";
-import { onEachDatabase } from "./testing/harness.ts";
+import { mkdtemp, readdir, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { sql } from "kysely";
+import { pino } from "pino";
+import { Registry } from "prom-client";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ConfigError, readPlatformConfig } from "./config.ts";
+import { startPlatform } from "./server.ts";
+import { call, onEachDatabase } from "./testing/harness.ts";
 
-onEachDatabase("the platform", (world) => {
-  it("tells a key who it is", async () => {
-    const { id, name, key } = await world.workspace();
-    const answer = await world.call("GET", "/v1/whoami", { key: await key("workspace.viewer") });
-    expect(answer.status, JSON.stringify(answer.body)).toBe(200);
-    expect(answer.body).toMatchObject({ kind: "serviceAccount", workspaceId: id, workspaceName: name });
+describe("one folder", () => {
+  let folder = "";
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), "sallyport-platform-"));
+  });
+  afterEach(() => rm(folder, { recursive: true, force: true }));
+
+  it("keeps what was written when the platform is started again", async () => {
+    const first = await startPlatform({ database: { pglite: folder } });
+    const { id: workspaceId } = await first.bootstrap.workspace("kept");
+    const { key } = await first.bootstrap.key({ workspaceId, role: "workspace.viewer", scope: { type: "workspace" } });
+    await first.close();
+    const second = await startPlatform({ database: { pglite: folder } });
+    expect((await call(second.url, "GET", "/v1/whoami", { key })).body.workspaceName).toBe("kept");
+    await second.close();
+    expect((await readdir(folder)).sort()).toEqual(["database", "sealing-key"]);
+    expect((await stat(join(folder, "sealing-key"))).mode & 0o777).toBe(0o600);
   });
 
-  it("mints a key that works until it is revoked", async () => {
-    const { key } = await world.workspace();
+  it("is closed again when the port is taken", async () => {
+    const first = await startPlatform({ database: { pglite: "memory" } });
+    await expect(startPlatform({ database: { pglite: folder }, port: first.port })).rejects.toThrow(/EADDRINUSE/);
+    const second = await startPlatform({ database: { pglite: folder } });
+    await second.close();
+    await first.close();
+  });
+});
+
+onEachDatabase("what the platform tells of itself", (world) => {
+  it("neither logs nor metrics nor errors hold a key, a body or a query", async () => {
+    const lines: string[] = [];
+    const registry = new Registry();
+    const log = pino({ level: "debug" }, { write: (line) => lines.push(line) });
+    const platform = await startPlatform({ database: { pglite: "memory" }, log, registry });
+    const { id: workspaceId } = await platform.bootstrap.workspace("quiet");
+    const { key } = await platform.bootstrap.key({
+      workspaceId,
+      role: "workspace.admin",
+      scope: { type: "workspace" },
+    });
+    const body = { description: "canary-body", scope: { type: "workspace", role: "workspace.viewer" } };
+    const minted = await call(platform.url, "POST", "/v1/api-keys", { key, body, query: { zz: "canary-query" } });
+    const refused = await call(platform.url, "POST", "/v1/api-keys", { key, body: { ...body, scope: "canary-scope" } });
+    const unknown = await call(platform.url, "GET", "/v1/whoami", { key: `${key.slice(0, -1)}!` });
+    await platform.close();
+    expect(minted.status).toBe(201);
+    const told = [...lines, await registry.metrics(), JSON.stringify([refused.body, unknown.body])].join("\n");
+    expect(told).toContain('"route":"/v1/api-keys"');
+    for (const secret of [key, key.slice(20), minted.body.apiKey, "canary-body", "canary-query", "canary-scope"]) {
+      expect(told).not.toContain(secret);
+    }
+  });
+
+  it("an answer outside the contract is a 500 that says nothing, and leaves nothing behind", async () => {
+    const { id, key } = await world.workspace();
     const admin = await key("workspace.admin");
-    const body = { description: "for CI", scope: { type: "workspace", role: "workspace.viewer" } };
-    const minted = await world.call("POST", "/v1/api-keys", { key: admin, body });
-    expect(minted.status, JSON.stringify(minted.body)).toBe(201);
-    const { apiKey, keyInfo } = minted.body;
-    expect((await world.call("GET", "/v1/whoami", { key: apiKey })).status).toBe(200);
-    expect((await world.call("DELETE", `/v1/api-keys/${keyInfo.id}`, { key: admin })).status).toBe(204);
-    const refused = await world.call("GET", "/v1/whoami", { key: apiKey });
-    expect([refused.status, refused.body.code]).toEqual([401, "API_KEY_REVOKED"]);
+    // A row that no release of ours writes.
+    await world.platform.db.updateTable("api_keys").set({ key_prefix: "x" }).where("workspace_id", "=", id).execute();
+    const [row] = (await world.call("GET", "/v1/api-keys", { key: admin })).body.items;
+    const broken = sql<never>`'7'::jsonb`;
+    await world.platform.db
+      .updateTable("api_keys")
+      .set({ deployment_setup_config: broken })
+      .where("id", "=", row.id)
+      .execute();
+    const answer = await world.call("PATCH", `/v1/api-keys/${row.id}`, {
+      key: admin,
+      body: { description: "changed" },
+    });
+    expect(answer.body).toMatchObject({
+      code: "INTERNAL_ERROR",
+      message: "Internal error",
+      internal: true,
+      context: null,
+    });
+    const stored = await world.platform.db
+      .selectFrom("api_keys")
+      .select("description")
+      .where("id", "=", row.id)
+      .execute();
+    expect(stored).toEqual([{ description: null }]);
+  });
+});
+
+describe("metrics", () => {
+  it("are served on a port of their own", async () => {
+    const registry = new Registry();
+    const probe = await startPlatform({ database: { pglite: "memory" } });
+    const metricsPort = probe.port;
+    await probe.close();
+    const platform = await startPlatform({ database: { pglite: "memory" }, registry, metricsPort });
+    await call(platform.url, "GET", "/v1/whoami");
+    const text = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
+    expect(text).toContain('sallyport_http_requests_total{method="GET",route="/v1/whoami",status="401"} 1');
+    expect((await call(platform.url, "GET", "/metrics")).status).toBe(404);
+    await platform.close();
+  });
+});
+
+describe("configuration", () => {
+  it("names every wrong setting at once and quotes no secret", () => {
+    const wrong = {
+      SALLYPORT_PLATFORM_PORT: "http",
+      SALLYPORT_PLATFORM_RATE_LIMITS: "maybe",
+      SALLYPORT_PLATFORM_DATABASE_URL: "mysql://canary",
+      SALLYPORT_PLATFORM_SEALING_KEY: "canary",
+    };
+    const read = (): unknown => readPlatformConfig(wrong);
+    expect(read).toThrow(ConfigError);
+    for (const name of Object.keys(wrong)) expect(read).toThrow(name);
+    expect(read).not.toThrow(/canary/);
+  });
+
+  it("has a default for everything", () => {
+    expect(readPlatformConfig({})).toMatchObject({ database: { pglite: "./data" }, port: 8080, rateLimits: true });
   });
 });

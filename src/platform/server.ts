@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import type { FastifyInstance } from "fastify";
 import { sql } from "kysely";
 import { Registry } from "prom-client";
 import { ROUTES } from "../contract/table.ts";
@@ -9,7 +10,7 @@ import { HANDLERS } from "./areas/handlers.ts";
 import { type Bootstrap, createBootstrap } from "./bootstrap.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import type { PlatformConfig } from "./config.ts";
-import { type DatabaseLocation, type Db, type OpenDatabase, openDatabase } from "./database.ts";
+import { type DatabaseLocation, type Db, openDatabase } from "./database.ts";
 import { buildHttp } from "./http.ts";
 import { apiKeys } from "./kernel/credential.ts";
 import { endpointsOf } from "./kernel/endpoint.ts";
@@ -17,6 +18,7 @@ import type { Engine } from "./kernel/execute.ts";
 import { Lane } from "./kernel/lane.ts";
 import { announce, listen } from "./kernel/listen.ts";
 import { platformMetrics } from "./kernel/metrics.ts";
+import { closeServer, serveMetrics } from "./kernel/metrics-server.ts";
 import { RateLimiter } from "./kernel/rate-limit.ts";
 import { sweepEvery } from "./kernel/sweep.ts";
 import { Waker } from "./kernel/waker.ts";
@@ -43,16 +45,39 @@ export interface RunningPlatform {
 /** Requests that run when the end begins may finish; a supervisor gives up on a process after 10 s or more. */
 const CLOSE_GRACE_MS = 5_000;
 
-/** Opens the database, migrates it, and serves the table. */
+/** Opens the database, migrates it, and serves the table. What was begun is undone when a later step fails. */
 export async function startPlatform(options: StartOptions): Promise<RunningPlatform> {
-  const { host = "127.0.0.1", port = 0, clock = systemClock, log = silentLogger } = options;
+  const parts = new AsyncDisposableStack();
+  try {
+    return await start(options, parts);
+  } catch (error) {
+    await parts.disposeAsync();
+    throw error;
+  }
+}
+
+/** Parts end in the opposite order: polls and requests before the listener and the sweeps, the database last. */
+async function start(options: StartOptions, parts: AsyncDisposableStack): Promise<RunningPlatform> {
+  const { host = "127.0.0.1", port = 0, clock = systemClock, log = silentLogger, registry = new Registry() } = options;
   const sealingKey = options.sealingKey ?? (await ownSealingKey(options.database));
   const database = await openDatabase(options.database);
+  parts.defer(() => database.close());
+  const { db } = database;
   const draining = new AbortController();
   const waker = new Waker(clock);
+  if ("postgres" in options.database) {
+    const listening = listen(options.database.postgres, waker, log, draining.signal);
+    parts.defer(() => listening);
+  }
+  const sweeper = sweepEvery(db, clock, log, draining.signal);
+  parts.defer(() => sweeper.ended);
+  if (options.metricsPort !== undefined) {
+    const metrics = await serveMetrics(registry, host, options.metricsPort);
+    parts.defer(() => closeServer(metrics));
+  }
   const address = { url: "" };
   const engine: Engine = {
-    db: database.db,
+    db,
     clock,
     config: {
       get baseUrl() {
@@ -61,7 +86,7 @@ export async function startPlatform(options: StartOptions): Promise<RunningPlatf
       sealingKey,
     },
     waker,
-    metrics: platformMetrics(options.registry ?? new Registry()),
+    metrics: platformMetrics(registry),
     announce: database.kind === "postgres" ? announce : async () => undefined,
     retries: new Lane(),
     runningSlots: new Set(),
@@ -69,51 +94,36 @@ export async function startPlatform(options: StartOptions): Promise<RunningPlatf
   const app = buildHttp({
     engine,
     endpoints: endpointsOf(ROUTES, HANDLERS),
-    authenticators: [apiKeys(database.db)],
+    authenticators: [apiKeys(db)],
     limiter: options.rateLimits === false ? undefined : new RateLimiter(clock),
     log,
     draining: draining.signal,
-    ready: () => reachable(database.db),
+    ready: () => reachable(db),
   });
-  const listening = "postgres" in options.database && listen(options.database.postgres, waker, log, draining.signal);
-  const sweeper = sweepEvery(database.db, clock, log, draining.signal);
-  try {
-    await app.listen({ host, port });
-  } catch (error) {
-    draining.abort();
-    await closeAll(app.close(), listening, sweeper.ended, database);
-    throw error;
-  }
+  parts.defer(() => closeHttp(app, clock, draining));
+  await app.listen({ host, port });
   const bound = app.server.address() as AddressInfo;
   address.url = `http://${host.includes(":") ? `[${host}]` : host}:${bound.port}`;
   log.info({ url: address.url, database: database.kind }, "platform listening");
   return {
     url: address.url,
     port: bound.port,
-    db: database.db,
-    bootstrap: createBootstrap(database.db, clock),
+    db,
+    bootstrap: createBootstrap(db, clock),
     sweep: () => sweeper.now(),
     async close() {
-      draining.abort();
-      // Whoever has not finished by then is cut off; its transaction rolls back.
-      const cancel = clock.after(CLOSE_GRACE_MS, () => app.server.closeAllConnections());
-      await closeAll(app.close(), listening, sweeper.ended, database);
-      cancel();
+      await parts.disposeAsync();
       log.info({}, "platform stopped");
     },
   };
 }
 
-async function closeAll(
-  http: Promise<unknown>,
-  listening: Promise<void> | false,
-  sweeper: Promise<void>,
-  database: OpenDatabase,
-): Promise<void> {
-  await http;
-  await listening;
-  await sweeper;
-  await database.close();
+/** Held polls end at once; whoever has not finished by the end of the grace is cut off, and its transaction rolls back. */
+async function closeHttp(app: FastifyInstance, clock: Clock, draining: AbortController): Promise<void> {
+  draining.abort();
+  const cancel = clock.after(CLOSE_GRACE_MS, () => app.server.closeAllConnections());
+  await app.close();
+  cancel();
 }
 
 async function reachable(db: Db): Promise<boolean> {

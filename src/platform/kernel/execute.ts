@@ -81,8 +81,7 @@ async function transact(engine: Engine, request: CheckedRequest, slot: Slot | un
   const options = {
     readOnly: endpoint.route.method === "GET",
     signal,
-    retries: engine.retries,
-    contended: request.principal.workspaceId,
+    line: { lane: engine.retries, key: request.principal.workspaceId },
     onRetry: () => engine.metrics.transactionRetried(),
   };
   const { answer, wakes } = await inTransaction(engine.db, options, async (db) => {

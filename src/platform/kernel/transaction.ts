@@ -8,10 +8,8 @@ import type { Lane } from "./lane.ts";
 export interface TransactionOptions {
   readonly readOnly: boolean;
   readonly signal: AbortSignal;
-  /** Where those that lost a race queue up, so that they do not lose it to each other again. */
-  readonly retries: Lane;
-  /** What races are about: a workspace. */
-  readonly contended: string;
+  /** Where those that lost a race queue up, so that they do not lose it to each other again: a line a workspace. */
+  readonly line?: { readonly lane: Lane; readonly key: string };
   readonly onRetry: () => void;
 }
 
@@ -34,7 +32,8 @@ export async function inTransaction<T>(
     return await attempt(db, options, work);
   } catch (error) {
     if (!isLostRace(error)) throw error;
-    return options.retries.run(options.contended, () => retry(db, options, work, error));
+    const again = (): Promise<T> => retry(db, options, work, error);
+    return options.line === undefined ? again() : options.line.lane.run(options.line.key, again);
   }
 }
 
