@@ -1,19 +1,18 @@
-import Type, { type Static } from "typebox";
+import Type from "typebox";
+import { Deployment, DeploymentListItem, InputValues } from "./deployment.ts";
 import {
-  Capability,
-  DEPLOYMENT_STATUSES,
-  DeploymentModel,
-  EnvironmentInfo,
-  EnvironmentVariable,
-  EnvironmentVariables,
-  StackState,
-  UpdateOperation,
-  UpdateState,
-} from "./deployment-state.ts";
+  CreateDeployment,
+  channel,
+  environmentVariables,
+  filters,
+  Inputs,
+  name,
+  status,
+} from "./deployment-requests.ts";
+import { DeploymentModel, UpdateOperation } from "./deployment-state.ts";
 import { READERS, WRITERS } from "./roles.ts";
 import { routes } from "./route.ts";
 import {
-  DeploymentGroupId,
   DeploymentId,
   FreeMap,
   HumanLine,
@@ -22,153 +21,23 @@ import {
   Nullable,
   Page,
   Platform,
-  ProjectId,
-  ProjectRef,
   pageQuery,
   ReleaseId,
   Strict,
   Timestamp,
   Words,
-  WorkspaceId,
 } from "./schema.ts";
 import { StackSettings } from "./stack-settings.ts";
-import { StoredError } from "./stored-error.ts";
 
-export const DEPLOYMENT_NAME = "^(?!ag[-_])[a-z0-9](-?[a-z0-9])*$";
-export const PURPOSES = ["application", "encryption", "ai", "storage", "container-registry"] as const;
-export const SETUP_METHODS = ["cloudformation", "google-oauth", "terraform", "helm", "cli", "manual"] as const;
-export const SETUP_ITEMS = ["deployment", "models", "keys", "bucket", "registry", "sandbox"] as const;
 export const DELETE_ACTIONS = ["cleanup", "detach", "forget"] as const;
 export type DeleteAction = (typeof DELETE_ACTIONS)[number];
-
-const name = Type.String({ minLength: 2, maxLength: 100, pattern: DEPLOYMENT_NAME });
-const channel = Type.String({ minLength: 1, maxLength: 63, pattern: "^[a-z][a-z0-9-]*$" });
-const operatorScope = Type.String({ minLength: 1, maxLength: 512 });
-const status = Words(DEPLOYMENT_STATUSES);
-const purpose = Words(PURPOSES);
-
-const Base = {
-  id: DeploymentId,
-  name: Type.String(),
-  projectId: ProjectId,
-  workspaceId: WorkspaceId,
-  deploymentGroupId: DeploymentGroupId,
-  managerId: Nullable(ManagerId),
-  publicSubdomain: Nullable(Type.String()),
-  createdAt: Timestamp,
-  updatedAt: Timestamp,
-  platform: Platform,
-  basePlatform: Nullable(Words(["aws", "gcp", "azure", "on-prem"])),
-  region: Nullable(Type.String()),
-  purpose,
-  deploymentModel: DeploymentModel,
-  deploymentProtocolVersion: Type.Literal(1),
-  status,
-  error: Nullable(StoredError),
-  retryRequested: Type.Boolean(),
-  lastHeartbeatAt: Nullable(Timestamp),
-  connectivity: Words(["online", "stale", "never"]),
-  environmentInfo: Nullable(EnvironmentInfo),
-  updateState: Nullable(UpdateState),
-  currentReleaseId: Nullable(ReleaseId),
-  desiredReleaseId: Nullable(ReleaseId),
-  pinnedReleaseId: Nullable(ReleaseId),
-  releaseChannel: Type.String(),
-  importSource: Nullable(Words(["cloudformation", "terraform", "helm"])),
-  setupMethod: Nullable(Words(SETUP_METHODS)),
-  setupMetadata: Nullable(FreeMap),
-  setupTarget: Nullable(Type.String()),
-  setupFingerprint: Nullable(Type.String()),
-  setupFingerprintVersion: Nullable(Type.Integer()),
-  operatorScope: Nullable(Type.String()),
-  operatorPermission: Nullable(Type.String()),
-  operatorVersion: Nullable(Type.String()),
-  capabilities: Nullable(Type.Array(Capability)),
-  release: Type.Optional(
-    Nullable(Strict({ id: ReleaseId, version: Type.String(), gitMetadata: Nullable(FreeMap), createdAt: Timestamp })),
-  ),
-  deploymentGroup: Type.Optional(
-    Strict({ id: DeploymentGroupId, name: Type.String(), externalId: Nullable(Type.String()) }),
-  ),
-  project: Type.Optional(Strict({ id: ProjectId, name: Type.String() })),
-};
-
-/** What a list shows of each deployment. */
-export const DeploymentListItem = Strict(Base);
-export type DeploymentListItem = Static<typeof DeploymentListItem>;
-
-/** The whole record, shared with the managers' view of it in sync. */
-export const deploymentFields = {
-  ...Base,
-  stackState: Nullable(StackState),
-  stackSettings: StackSettings,
-  runtimeMetadata: Type.Optional(Nullable(FreeMap)),
-  environmentVariables: Nullable(EnvironmentVariables),
-  targetEnvironmentVariables: Nullable(EnvironmentVariables),
-  currentEnvironmentVariables: Nullable(EnvironmentVariables),
-};
-export const Deployment = Strict(deploymentFields);
-export type Deployment = Static<typeof Deployment>;
-
-/** One question that a release asks before it can run. Opaque but for what the platform reads. */
-export const Input = Type.Object({
-  id: Type.String(),
-  kind: Words(["string", "secret", "number", "integer", "boolean", "enum", "stringList"]),
-  label: Type.String(),
-  required: Type.Boolean(),
-});
-export type Input = Static<typeof Input>;
-
-const InputValue = Type.Union([
-  Type.String({ maxLength: 10_000 }),
-  Type.Number(),
-  Type.Boolean(),
-  Type.Array(Type.String({ maxLength: 10_000 }), { maxItems: 200 }),
-]);
-export const InputValues = Type.Record(Type.String({ minLength: 1, maxLength: 128 }), InputValue);
-export type InputValues = Static<typeof InputValues>;
 
 const READ = [...READERS, "deployment-group.deployer", "deployment.viewer", "deployment.manager"] as const;
 const INPUT_WRITERS = [...WRITERS, "deployment-group.deployer", "deployment.manager"] as const;
 const Ref = Strict({ id: DeploymentId });
 const Message = Strict({ message: Type.String() });
 const include = Type.Optional(Type.Array(Words(["release", "deploymentGroup", "project"])));
-const environmentVariables = Type.Array(EnvironmentVariable, { maxItems: 200 });
 
-const filters = {
-  project: Type.Optional(ProjectRef),
-  deploymentGroup: Type.Optional(Type.String({ minLength: 1, maxLength: 100, description: "Id or name." })),
-  name: Type.Optional(Type.String({ maxLength: 100 })),
-  managerId: Type.Optional(ManagerId),
-  purpose: Type.Optional(purpose),
-  search: Type.Optional(Type.String({ maxLength: 256, description: "Id, or part of the name or of the group's." })),
-  status: Type.Optional(Type.Array(status)),
-  environment: Type.Optional(Type.Array(Platform, { description: "Platforms." })),
-};
-
-const CreateDeployment = Strict({
-  name,
-  platform: Platform,
-  project: Type.Optional(ProjectRef),
-  deploymentGroupId: Type.Optional(DeploymentGroupId),
-  managerId: Type.Optional(ManagerId),
-  setupItem: Type.Optional(Words(SETUP_ITEMS)),
-  setupMethod: Type.Optional(Words(SETUP_METHODS)),
-  stackSettings: Type.Optional(StackSettings),
-  pinnedReleaseId: Maybe(ReleaseId),
-  releaseChannel: Type.Optional(channel),
-  initialDesiredRelease: Type.Optional(Words(["active", "none"])),
-  environmentVariables: Type.Optional(environmentVariables),
-  environmentInfo: Maybe(EnvironmentInfo),
-  resourcePrefix: Type.Optional(Type.String({ pattern: "^[a-z](?:[a-z0-9]|-(?=[a-z0-9])){1,38}[a-z0-9]$" })),
-  publicSubdomain: Maybe(Type.String({ minLength: 1, maxLength: 63 })),
-  setupMetadata: Maybe(FreeMap),
-  inputValues: Type.Optional(InputValues),
-  operatorScope: Maybe(operatorScope),
-  operatorPermission: Maybe(Words(["observe", "manage"])),
-});
-
-const Inputs = { inputs: Type.Array(Input), values: FreeMap, providedInputIds: Type.Array(Type.String()) };
 const CountBy = Type.Record(Type.String(), Type.Integer({ minimum: 0 }));
 const DELETE_ERRORS = ["NOT_FOUND", "INVALID_STATE_TRANSITION", "DELETE_CONFLICT"] as const;
 const DeleteAccepted = Strict({ action: Words(DELETE_ACTIONS), message: Type.String() });

@@ -1,4 +1,5 @@
 import Type, { type Static } from "typebox";
+import { deploymentFields, SETUP_METHODS } from "./deployment.ts";
 import {
   Capability,
   DEPLOYMENT_STATUSES,
@@ -7,7 +8,6 @@ import {
   EnvironmentVariables,
   ReleaseInfo,
 } from "./deployment-state.ts";
-import { deploymentFields, SETUP_METHODS } from "./deployments.ts";
 import { ObservedInventoryBatch, ResourceHeartbeat } from "./resource-heartbeat.ts";
 import { MANAGER } from "./roles.ts";
 import { routes } from "./route.ts";

@@ -64,16 +64,6 @@ export function findCommand(db: Db, id: string, within: Expression<SqlBool>): Pr
     .executeTakeFirst();
 }
 
-/** All commands of an access request, by plan index. */
-export function commandsOfRequest(db: Db, accessRequestId: string): Promise<CommandRow[]> {
-  return db
-    .selectFrom("commands")
-    .selectAll()
-    .where("access_request_id", "=", accessRequestId)
-    .orderBy("plan_index")
-    .execute();
-}
-
 /** Undefined unless the stored state was one of `from`: of two racing calls one wins. */
 export function moveCommand(
   db: Db,

@@ -1,5 +1,5 @@
+import type { Input, InputValues } from "../../../contract/deployment.ts";
 import type { EnvironmentVariable, UpdateOperation } from "../../../contract/deployment-state.ts";
-import type { Input, InputValues } from "../../../contract/deployments.ts";
 import type { Call } from "../../kernel/call.ts";
 import { invalid, invalidTransition, PlatformError } from "../../kernel/errors.ts";
 import { json } from "../../kernel/json.ts";

@@ -1,4 +1,4 @@
-import type { Input, InputValues } from "../../../contract/deployments.ts";
+import type { Input, InputValues } from "../../../contract/deployment.ts";
 import type { Issue } from "../../kernel/errors.ts";
 import { open, seal } from "../../kernel/sealed.ts";
 import type { ReleaseRow } from "./store.ts";

@@ -1,5 +1,6 @@
 import type { Static } from "typebox";
-import type { DeploymentListItem, deploymentRoutes } from "../../../contract/deployments.ts";
+import type { DeploymentListItem } from "../../../contract/deployment.ts";
+import type { deploymentRoutes } from "../../../contract/deployments.ts";
 import type { Call } from "../../kernel/call.ts";
 import { contains } from "../../kernel/contains.ts";
 import { notFound } from "../../kernel/errors.ts";

@@ -1,4 +1,4 @@
-import type { Deployment, DeploymentListItem } from "../../../contract/deployments.ts";
+import type { Deployment, DeploymentListItem } from "../../../contract/deployment.ts";
 import { STALE_AFTER_MS } from "../../../contract/resource-heartbeat.ts";
 import type { CallConfig } from "../../config.ts";
 import type { Principal } from "../../kernel/principal.ts";

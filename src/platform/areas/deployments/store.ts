@@ -1,4 +1,5 @@
 import type { UpdateObject } from "kysely";
+import type { PURPOSES, SETUP_METHODS } from "../../../contract/deployment.ts";
 import type {
   Capability,
   DeploymentModel,
@@ -7,7 +8,7 @@ import type {
   StackState,
   UpdateState,
 } from "../../../contract/deployment-state.ts";
-import type { DeleteAction, PURPOSES, SETUP_METHODS } from "../../../contract/deployments.ts";
+import type { DeleteAction } from "../../../contract/deployments.ts";
 import type { PLATFORMS } from "../../../contract/schema.ts";
 import type { StackSettings } from "../../../contract/stack-settings.ts";
 import type { StoredError } from "../../../contract/stored-error.ts";
