@@ -242,6 +242,24 @@ test("a stop aborts the leadership, renews until the work has ended, and then gi
   expect(clock.pending).toBe(0);
 });
 
+test("a renewal under way when the work ends does not keep the lease from being given back", async () => {
+  const { clock, leases, advance } = world();
+  let slow = false;
+  const a = candidate(leases, clock, "a", { fate: () => (slow ? { ...QUICK, backMs: 500 } : QUICK) });
+  await settle();
+  slow = true;
+  await advance(2000);
+  expect(leases.requests.at(-1)).toBe("replace");
+  slow = false;
+  // The server has the renewal, we do not have its answer.
+  a.stop();
+  a.finish();
+  expect(await a.ended).toBe("returned");
+  expect(leases.lease?.spec?.holderIdentity).toBe("");
+  await advance(500);
+  expect(clock.pending).toBe(0);
+});
+
 test("work that throws keeps the lease, because its workers may still write", async () => {
   const { clock, leases } = world();
   const a = candidate(leases, clock, "a");

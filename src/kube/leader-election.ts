@@ -263,13 +263,23 @@ export class LeaderElector {
   }
 
   async #release(): Promise<void> {
-    const { client, clock, log, name } = this.#options;
+    const { client, clock, log, namespace, name, identity } = this.#options;
     if (this.#standing.is !== "leading") return;
     const { lease } = this.#standing;
     // First, so that the fence is shut before anybody can see the lease free.
     this.#end({ is: "standby" });
-    const replace = (signal: AbortSignal): Promise<Lease> =>
-      client.replace<Lease>(resources.leases, { ...lease, spec: released(lease.spec, clock.wallNow()) }, {}, signal);
+    const write = (latest: Lease, signal: AbortSignal): Promise<Lease> =>
+      client.replace<Lease>(resources.leases, { ...latest, spec: released(latest.spec, clock.wallNow()) }, {}, signal);
+    const replace = async (signal: AbortSignal): Promise<void> => {
+      try {
+        await write(lease, signal);
+      } catch (error) {
+        if (!(error instanceof ApiError && error.isConflict)) throw error;
+        // A renewal that was under way when the work ended has arrived after all: the lease is still ours.
+        const latest = await client.get<Lease>(resources.leases, { namespace, name }, signal);
+        if (latest?.spec?.holderIdentity === identity) await write(latest, signal);
+      }
+    };
     try {
       // A signal of its own: the shutdown that brings us here has aborted the others.
       await withDeadline(clock, this.#requestTimeoutMs, new AbortController().signal, replace);
