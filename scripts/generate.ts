@@ -2,11 +2,15 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "nod
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { stringify } from "yaml";
+import { agentService } from "../src/cli/agent-service.ts";
+import { operatorService } from "../src/cli/operator-service.ts";
+import { platformService } from "../src/cli/platform-service.ts";
+import type { SettingTable } from "../src/cli/settings.ts";
 import { installation } from "../src/crds/manifests/installation.ts";
 import type { Manifest } from "../src/crds/manifests/manifest.ts";
 
 /**
- * Writes the files that are made from the code: `crds/*.yaml` and `deploy/manifests/*.yaml`.
+ * Writes the files that are made from the code: `crds/*.yaml`, `deploy/manifests/*.yaml` and the settings' page.
  * With `--check` it writes nothing and fails when one of them is not what the code says.
  */
 const root = join(import.meta.dirname, "..");
@@ -18,11 +22,34 @@ function text(manifests: readonly Manifest[]): string {
   return head + documents.map((document) => `---\n${document}`).join("");
 }
 
+function settingsPage(): string {
+  const services = { agent: agentService, operator: operatorService, platform: platformService };
+  const sections = Object.entries(services).map(
+    ([name, { settings }]) => `## sallyport ${name}\n\n${settingsTable(settings)}`,
+  );
+  return `${[
+    "<!-- Made by `npm run generate` from the tables that the processes read. Do not edit. -->",
+    "# Configuration",
+    "By environment variable, or in a YAML file with the same names as keys (`--config FILE`); the environment wins. A\nname that is not in the table is refused, and all problems are told at once.",
+    ...sections,
+  ].join("\n\n")}\n`;
+}
+
+function settingsTable(settings: SettingTable): string {
+  const cell = (value: string | undefined): string =>
+    value === undefined ? "must be set" : value === "" ? "none" : `\`${value}\``;
+  const rows = Object.values(settings).map(
+    ({ env, default: value, doc }) => `| \`${env}\` | ${cell(value)} | ${doc} |`,
+  );
+  return ["| Setting | Default | Meaning |", "|---|---|---|", ...rows].join("\n");
+}
+
 const { crds, rbac, policies } = installation();
 const files = new Map<string, string>([
   ...crds.map((crd): [string, string] => [`crds/${crd.metadata.name}.yaml`, text([crd])]),
   ["deploy/manifests/rbac.yaml", text(rbac)],
   ["deploy/manifests/policies.yaml", text(policies)],
+  ["docs/configuration.md", settingsPage()],
 ]);
 
 function current(path: string): string | undefined {
