@@ -1,0 +1,83 @@
+import fc from "fast-check";
+import Type from "typebox";
+import { describe, expect, it } from "vitest";
+import { Nullable, Strict, Timestamp } from "../../contract/schema.ts";
+import { Checker, convertQuery } from "./syntax.ts";
+
+describe("instants", () => {
+  const checker = new Checker("body", Timestamp);
+  it.each([
+    ["2026-01-01T00:00:00Z", true],
+    ["2026-01-01T00:00:00.123456789+14:00", true],
+    ["2024-02-29T23:59:59.999-00:30", true],
+    ["2023-02-29T00:00:00Z", false],
+    ["2026-01-01T24:00:00Z", false],
+    ["2026-01-01T00:00:60Z", false],
+    ["2026-01-01 00:00:00Z", false],
+    ["2026-01-01T00:00:00", false],
+    ["2026-01-01", false],
+    ["0000-06-01T00:00:00Z", false],
+    ["0001-01-01T00:00:00+01:00", false],
+    ["9999-12-31T23:59:59-01:00", false],
+    ["2026-01-01T00:00:00Z[Europe/Berlin]", false],
+  ])("%s: %s", (text, sound) => {
+    expect(checker.issues(text).length === 0).toBe(sound);
+  });
+
+  it("every date that it takes is one that SQL and JSON can write", () => {
+    const part = (max: number, width = 2) => fc.integer({ min: 0, max }).map((n) => String(n).padStart(width, "0"));
+    const text = fc
+      .tuple(part(9999, 4), part(13), part(32), part(24), part(60), part(60))
+      .map(([y, mo, d, h, mi, s]) => `${y}-${mo}-${d}T${h}:${mi}:${s}Z`);
+    fc.assert(
+      fc.property(text, (each) => {
+        if (checker.issues(each).length === 0) expect(new Date(each).toISOString()).toMatch(/^\d{4}-/);
+      }),
+    );
+  });
+});
+
+describe("issues", () => {
+  const schema = Strict({
+    a: Type.Array(Strict({ b: Type.Integer({ maximum: 9 }) })),
+    n: Type.Optional(Nullable(Type.String({ maxLength: 3 }))),
+  });
+  const paths = (value: unknown) => new Checker("body", schema).issues(value).map(({ path }) => path);
+
+  it.each([
+    [{ a: [{ b: 10 }] }, ["body.a.0.b"]],
+    [{ a: [{ b: 1 }, {}] }, ["body.a.1.b"]],
+    [{ a: [{ b: 1, c: 2 }] }, ["body.a.0.c"]],
+    [{}, ["body.a"]],
+    [{ a: [], "x/y~z": 1 }, ["body.x/y~z"]],
+    [{ a: [{ b: "\u0000" }] }, ["body.a.0.b"]],
+  ])("%j names %j", (value, expected) => {
+    expect(paths(value)).toEqual(expected);
+  });
+
+  it("are never more than fifty", () => {
+    expect(paths({ a: Array.from({ length: 500 }, () => ({ b: "no" })) }).length).toBeLessThanOrEqual(50);
+  });
+
+  it("a value nested deeper than any record is refused without recursion", () => {
+    const free = new Checker("body", Type.Unknown());
+    let deep: unknown = 1;
+    for (let i = 0; i < 50_000; i += 1) deep = [deep];
+    expect(free.issues(deep)).toHaveLength(1);
+  });
+});
+
+it("a query becomes what its schema says", () => {
+  const schema = Type.Object({
+    limit: Type.Optional(Type.Integer({ default: 20 })),
+    live: Type.Optional(Type.Boolean()),
+    state: Type.Optional(Type.Array(Type.String())),
+    sizes: Type.Optional(Type.Array(Type.Integer())),
+    name: Type.Optional(Type.String()),
+  });
+  const read = (query: string) => convertQuery(schema, new URLSearchParams(query));
+  expect(read("")).toEqual({ limit: 20 });
+  expect(read("limit=5&live=true&name=7&other=1")).toEqual({ limit: 5, live: true, name: "7" });
+  expect(read("state=a,b&state=c&sizes=1,2")).toEqual({ limit: 20, state: ["a", "b", "c"], sizes: [1, 2] });
+  expect(read("limit=1e3&live=yes")).toEqual({ limit: "1e3", live: "yes" });
+});
