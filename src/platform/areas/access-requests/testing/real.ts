@@ -1,5 +1,5 @@
 import type { DecisionReport, ReportResult } from "../../../../contract/access-relay.ts";
-import type { AccessRequest } from "../../../../contract/access-requests.ts";
+import type { AccessRequest, AccessRequestStatus } from "../../../../contract/access-requests.ts";
 import type { TerminalCommandState } from "../../../../contract/commands.ts";
 import type { Call } from "../../../kernel/call.ts";
 import { PlatformError } from "../../../kernel/errors.ts";
@@ -12,6 +12,7 @@ import { create } from "../create.ts";
 import { queue, recordOf, reject, requireRequest } from "../gate.ts";
 import { sweepLapsed } from "../lapse.ts";
 import { approvals, decisions, materialized, pending } from "../relay.ts";
+import { listRequests } from "../store.ts";
 
 type Model = { readonly nowMs: number };
 
@@ -78,6 +79,21 @@ export class Real {
 
   read(model: Model, id: string): Promise<AccessRequest> {
     return this.#in(model, this.#people, async (call) => recordOf(call, await requireRequest(call, id)));
+  }
+
+  /** Ids that the list shows under a status: the same rules, said in SQL. */
+  async withStatus(model: Model, status: AccessRequestStatus): Promise<readonly string[]> {
+    const filter = {
+      projectId: undefined,
+      deploymentId: this.#deploymentId,
+      statuses: [status],
+      remediationPlanId: undefined,
+    };
+    const page = { limit: 100, after: undefined, binding: "" };
+    const rows = await this.#in(model, this.#people, (call) =>
+      listRequests(call.db, this.#people, filter, page, call.now),
+    );
+    return rows.map(({ id }) => id);
   }
 
   pending(model: Model) {

@@ -38,6 +38,7 @@ export async function agree(model: Model, real: Real): Promise<void> {
       outcome: twin.outcome,
       until: twin.untilMs,
     });
+    expect(await real.withStatus(model, twin.status)).toContain(twin.id);
   }
   const queued = (await real.pending(model)).queued.map(({ id }) => id);
   const expected = model.twins.filter(({ status }) => status === "queued").map(({ id }) => id);
