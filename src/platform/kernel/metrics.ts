@@ -8,13 +8,6 @@ export interface PlatformMetrics {
   transactionRetried(): void;
 }
 
-export const silentMetrics: PlatformMetrics = {
-  request: () => undefined,
-  inFlight: () => undefined,
-  rateLimited: () => undefined,
-  transactionRetried: () => undefined,
-};
-
 export function platformMetrics(registry: Registry): PlatformMetrics {
   const registers = [registry];
   const requests = new Counter({

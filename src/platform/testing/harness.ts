@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe } from "vitest";
-import { ROLES, type Role, scopeOf } from "../../contract/roles.ts";
+import { type Role, scopeOf } from "../../contract/roles.ts";
 import type { DatabaseLocation } from "../database.ts";
 import type { Scope } from "../kernel/principal.ts";
 import { type RunningPlatform, startPlatform } from "../server.ts";
@@ -34,6 +34,7 @@ export interface TestWorkspace {
 
 /** One running platform on one database, shared by a file's tests. Data is not shared: each test makes a workspace. */
 export interface World {
+  readonly database: "PGlite" | "PostgreSQL";
   readonly platform: RunningPlatform;
   readonly clock: TestClock;
   workspace(): Promise<TestWorkspace>;
@@ -43,7 +44,8 @@ export interface World {
 /** Runs the tests on PGlite and, where one is found, on PostgreSQL. */
 export function onEachDatabase(subject: string, tests: (world: World) => void): void {
   const postgres = findPostgres();
-  const databases = [{ database: "PGlite" }, ...(postgres === undefined ? [] : [{ database: "PostgreSQL" }])];
+  const databases: { database: World["database"] }[] = [{ database: "PGlite" }];
+  if (postgres !== undefined) databases.push({ database: "PostgreSQL" });
   describe.each(databases)(`${subject} on $database`, ({ database }) => {
     let platform: RunningPlatform | undefined;
     let stopDatabase = async (): Promise<void> => undefined;
@@ -69,6 +71,7 @@ export function onEachDatabase(subject: string, tests: (world: World) => void): 
     }, 60_000);
 
     tests({
+      database,
       get platform() {
         return running();
       },
@@ -120,6 +123,3 @@ export async function call(
   const text = await response.text();
   return { status: response.status, headers: response.headers, body: text === "" ? undefined : JSON.parse(text) };
 }
-
-/** Every role, for tables that run over all of them. */
-export const EVERY_ROLE: readonly Role[] = ROLES;
