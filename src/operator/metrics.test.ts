@@ -11,13 +11,14 @@ async function scrape(registry: Registry): Promise<readonly string[]> {
 
 test("every known series is there, at 0, before anything happened", async () => {
   const registry = new Registry();
-  operatorMetrics(registry, BUILD, () => []);
+  operatorMetrics(registry, BUILD, { grants: () => [], isLeader: () => false });
   const lines = await scrape(registry);
   expect(lines).toContain('sallyport_operator_build_info{version="1.2.3",revision="abc",node_version="24"} 1');
   for (const result of OPERATION_RESULTS) {
     expect(lines).toContain(`sallyport_operations_total{plugin="kubernetes",operation="scale",result="${result}"} 0`);
   }
   for (const line of [
+    "sallyport_operator_leader 0",
     'sallyport_grants{state="Approved"} 0',
     'sallyport_grant_transitions_total{from="Pending",to="Approved"} 0',
     'sallyport_refused_total{reason="ParamsMismatch"} 0',
@@ -33,7 +34,10 @@ test("every known series is there, at 0, before anything happened", async () => 
 
 test("work adds to values, never to the number of series, whatever names come in", async () => {
   const registry = new Registry();
-  const metrics = operatorMetrics(registry, BUILD, () => [grant(), approvedGrant(), approvedGrant()]);
+  const metrics = operatorMetrics(registry, BUILD, {
+    grants: () => [grant(), approvedGrant(), approvedGrant()],
+    isLeader: () => true,
+  });
   const before = (await scrape(registry)).length;
   for (const command of ["kubernetes/scale", "evil/name", "kubernetes/scale\n"]) {
     metrics.operationStarted(command);
@@ -51,6 +55,7 @@ test("work adds to values, never to the number of series, whatever names come in
   const lines = await scrape(registry);
   expect(lines).toHaveLength(before);
   for (const line of [
+    "sallyport_operator_leader 1",
     'sallyport_grants{state="Approved"} 2',
     'sallyport_operations_total{plugin="other",operation="other",result="held"} 2',
     'sallyport_operation_duration_seconds_count{plugin="kubernetes",operation="scale"} 1',

@@ -44,15 +44,16 @@ export interface OperatorMetrics {
  * The operator's own series, each at 0 from the start. Reconciles, queues and the client have client-go's names and
  * belong to the Kubernetes runtime.
  *
- * @param grants the cache; counted at each scrape.
+ * @param read asked at each scrape: the grants in the cache, and whether this replica leads.
  */
 export function operatorMetrics(
   registry: Registry,
   build: { readonly version: string; readonly revision: string; readonly nodeVersion: string },
-  grants: () => Iterable<Pick<AccessGrant, "status">>,
+  read: { readonly grants: () => Iterable<Pick<AccessGrant, "status">>; readonly isLeader: () => boolean },
 ): OperatorMetrics {
   buildInfo(registry, build);
-  grantGauge(registry, grants);
+  leaderGauge(registry, read.isLeader);
+  grantGauge(registry, read.grants);
   return {
     ...operationSeries(registry),
     ...grantSeries(registry),
@@ -78,6 +79,17 @@ function buildInfo(registry: Registry, build: { version: string; revision: strin
     labelNames: Object.keys(labels),
     registers: [registry],
   }).set(labels, 1);
+}
+
+function leaderGauge(registry: Registry, isLeader: () => boolean): void {
+  new Gauge({
+    name: "sallyport_operator_leader",
+    help: "Does this replica act? 1 on exactly one of them.",
+    registers: [registry],
+    collect() {
+      this.set(isLeader() ? 1 : 0);
+    },
+  });
 }
 
 function grantGauge(registry: Registry, grants: () => Iterable<Pick<AccessGrant, "status">>): void {

@@ -57,7 +57,10 @@ export async function runOperator(config: OperatorConfig, tools: OperatorTools, 
     const events = new EventRecorder({ client, controller, instance: identity, clock, log, metrics: kube });
     const caches = new Caches({ client, namespace: grantsNamespace, clock, log, metrics: kube });
     const build = { version: tools.version ?? "unknown", revision: "unknown", nodeVersion: process.versions.node };
-    const metrics = operatorMetrics(registry, build, () => caches.grants.store.values());
+    const metrics = operatorMetrics(registry, build, {
+      grants: () => caches.grants.store.values(),
+      isLeader: () => elector.isLeader,
+    });
     const admission = new AdmissionWatch({ client, clock, log, metrics, everyMs: config.admissionCheckIntervalMs });
     const health = new HealthServer({ port: healthPort, host: healthHost, registry });
     const manager = new Manager({ clock, log, health, leaderElection: elector, events });

@@ -106,6 +106,26 @@ test("a pod is restarted when a controller replaces it", async () => {
   expect(ended.status).toMatchObject({ state: "Succeeded", result: { pod: params.pod } });
 });
 
+test("lines of one plan that are asked for at once run once each, and no two commands share one", async () => {
+  const lines = [7, 7, 8, 9, 10].map((replicas) => scaleTo(replicas));
+  const grant = await world.approved(lines);
+  const asked = [...lines, scaleTo(7), scaleTo(8)];
+  const invocations = await Promise.all(
+    asked.map(({ params }) => world.invoke("kubernetes/scale", params, granted(grant))),
+  );
+  const ended = await Promise.all(invocations.map((each) => world.ended(each)));
+  const count = (state: string): number => ended.filter(({ status }) => status?.state === state).length;
+  expect([count("Succeeded") + count("Failed"), count("Held")]).toEqual([5, 2]);
+  const over = await world.grant(grant, ({ status }) => status?.state === "Completed");
+  expect(new Set(over.status?.commands?.map(({ commandId }) => commandId)).size).toBe(5);
+  expect(await world.ended(await setTo(3))).toMatchObject({ status: { state: "Succeeded" } });
+});
+
+async function setTo(replicas: number): Promise<OperationInvocation> {
+  const grant = await world.approved([scaleTo(replicas)]);
+  return world.invoke("kubernetes/scale", scaleTo(replicas).params, granted(grant));
+}
+
 test("a mutating operation without a grant is refused", async () => {
   const before = await refusals("NoGrant");
   await refused(await world.invoke("kubernetes/scale", scaleTo(8).params), "NoGrant", before);
