@@ -48,7 +48,7 @@ const MAX_RETRY_MS = 1_000;
  * @param signal aborts with {@link OperationStopped}: at the time limit, on revocation, at the window's end, on shutdown.
  */
 export async function execute(execution: Execution, ports: ExecutionPorts, signal: AbortSignal): Promise<Outcome> {
-  const effect = new Effect();
+  const effect = new Effect(ports.fence);
   try {
     const result = await untilAnswered(effect, ports.clock, signal, async () => {
       const token = await ports.access.open(execution.access, signal);
@@ -61,7 +61,6 @@ export async function execute(execution: Execution, ports: ExecutionPorts, signa
       };
       return withForbiddenRetried(effect, ports.clock, signal, async () => {
         signal.throwIfAborted();
-        ports.fence();
         const done = await execution.bound.run(call, signal);
         return execution.bound.verify(call, done, signal);
       });

@@ -445,6 +445,17 @@ test("a shutdown lets an operation go on for its grace, then stops it; lost lead
   expect([stateOf(lost), replicasOf(lost)]).toEqual(["Running", 2]);
 });
 
+test("a process that was asleep while another took over sends nothing when it wakes", async () => {
+  const life = scene();
+  hanging(life, "get", () => {
+    life.fence = () => {
+      throw new LeadershipLostError("gone");
+    };
+  });
+  await expect(life.invocation()).rejects.toThrow("gone");
+  expect([stateOf(life), replicasOf(life)]).toEqual(["Running", 2]);
+});
+
 test("a result that the API server finds too long is stored without its text", async () => {
   const life = scene();
   let writes = 0;

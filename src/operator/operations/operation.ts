@@ -101,6 +101,12 @@ export class OperationError extends Error {
  */
 export class Effect {
   #state: "none" | "sent" | "applied" = "none";
+  readonly #fence: () => void;
+
+  /** @param fence throws when another process may be leading; checked in the same turn in which a request is sent. */
+  constructor(fence: () => void = () => undefined) {
+    this.#fence = fence;
+  }
 
   get state(): "none" | "sent" | "applied" {
     return this.#state;
@@ -108,6 +114,7 @@ export class Effect {
 
   /** Sends a changing request. A 4xx is the server's word that nothing changed; no answer at all proves nothing. */
   async send<T>(request: () => Promise<T>): Promise<T> {
+    this.#fence();
     const before = this.#state;
     this.#state = "sent";
     try {

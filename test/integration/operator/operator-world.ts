@@ -1,3 +1,4 @@
+import { inspect } from "node:util";
 import { Registry } from "prom-client";
 import { type AccessGrant, type AccessGrantSpec, accessGrants } from "../../../src/crds/access-grant.ts";
 import { objectName } from "../../../src/crds/group.ts";
@@ -12,7 +13,7 @@ import { planHash, type Tier } from "../../../src/crds/plan.ts";
 import { Client } from "../../../src/kube/client.ts";
 import { type Clock, sleep, systemClock } from "../../../src/kube/clock.ts";
 import { type Connection, connect } from "../../../src/kube/connection.ts";
-import { silentLogger } from "../../../src/kube/log.ts";
+import type { Logger } from "../../../src/kube/log.ts";
 import { type DynamicObject, resources } from "../../../src/kube/resource.ts";
 import { loadOperatorConfig, type OperatorConfig } from "../../../src/operator/config.ts";
 import { runOperator } from "../../../src/operator/operator.ts";
@@ -39,6 +40,8 @@ export class ShiftedClock implements Clock {
 
 export interface RunningOperator {
   readonly registry: Registry;
+  /** Every log line, fields and all. */
+  readonly lines: readonly string[];
   readonly clock: ShiftedClock;
   stop(): Promise<void>;
 }
@@ -108,13 +111,15 @@ export class OperatorWorld {
   start(identity = "operator-under-test", more: Partial<OperatorConfig> = {}): RunningOperator {
     const registry = new Registry();
     const clock = new ShiftedClock();
+    const lines: string[] = [];
     const stop = new AbortController();
     const config = { ...this.config, identity, ...more };
-    const done = runOperator(config, { clock, log: silentLogger, registry }, stop.signal);
+    const done = runOperator(config, { clock, log: recordingLogger(lines), registry }, stop.signal);
     done.catch(() => undefined);
     return {
       registry,
       clock,
+      lines,
       async stop() {
         stop.abort(new Error("test over"));
         await done;
@@ -234,6 +239,12 @@ export class OperatorWorld {
       (decidedBy) => decidedBy === APPROVER,
     );
   }
+}
+
+function recordingLogger(lines: string[]): Logger {
+  const write = (fields: object, message: string): void =>
+    void lines.push(`${message} ${inspect(fields, { depth: 8 })}`);
+  return { debug: write, info: write, warn: write, error: write, child: () => recordingLogger(lines) };
 }
 
 export function scaleTo(

@@ -336,3 +336,15 @@ test("access that a crash has left behind is swept away", async () => {
     (found) => found === "gone",
   );
 });
+
+test("no token, and no secret of the workload, is in any log line, metric, status or event", async () => {
+  const written = [...operator.lines, await operator.registry.metrics()];
+  for (const resource of [accessGrants, operationInvocations, resources.events]) {
+    for await (const each of world.admin.list(resource, { namespace: GRANTS }, signal()))
+      written.push(JSON.stringify(each));
+  }
+  expect(operator.lines.length).toBeGreaterThan(50);
+  expect(written.length).toBeGreaterThan(100);
+  // Bound tokens are JWTs; the canary is the workload's password.
+  expect(written.filter((text) => /eyJ[\w-]{10}|canary-7c1f/.test(text))).toEqual([]);
+});
