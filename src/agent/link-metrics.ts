@@ -1,7 +1,8 @@
-import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import { Histogram, type Registry } from "prom-client";
 import { TRANSPORT_ERRORS } from "../api-client/api-error.ts";
 import type { Attempt } from "../api-client/client.ts";
 import { ERRORS } from "../contract/errors.ts";
+import { closedCounter, closedGauge } from "./closed-series.ts";
 
 /** `sync`: ordinary calls; `work`: the long-poll. */
 export const CHANNELS = ["sync", "work"] as const;
@@ -40,76 +41,8 @@ export interface LinkMetrics {
 }
 
 export function linkMetrics(registry: Registry): LinkMetrics {
-  const registers = [registry];
-  const connected = new Gauge({
-    name: "sallyport_controlplane_connected",
-    help: "1 while the platform answers on this channel.",
-    labelNames: ["channel"],
-    registers,
-  });
-  const connectedAt = new Gauge({
-    name: "sallyport_controlplane_connection_start_timestamp_seconds",
-    help: "Since when it answers; 0 before the first time.",
-    labelNames: ["channel"],
-    registers,
-  });
-  const connections = new Counter({
-    name: "sallyport_controlplane_connections_total",
-    help: "Connections found and lost: does it flap?",
-    labelNames: ["channel", "result"],
-    registers,
-  });
-  const requests = new Counter({
-    name: "sallyport_controlplane_requests_total",
-    help: "Requests to the platform by route, status class and the API's error code (empty when it went well).",
-    labelNames: ["route", "code_class", "code"],
-    registers,
-  });
-  const seconds = new Histogram({
-    name: "sallyport_controlplane_request_duration_seconds",
-    help: "How long requests to the platform took; long-polls with their wait.",
-    labelNames: ["route"],
-    buckets: [0.01, 0.05, 0.1, 0.5, 1, 5, 15, 40],
-    registers,
-  });
-  const bytes = new Counter({
-    name: "sallyport_controlplane_request_bytes_total",
-    help: "Bytes of bodies exchanged with the platform: what does the egress cost?",
-    labelNames: ["route", "direction"],
-    registers,
-  });
-  const backoff = new Gauge({
-    name: "sallyport_controlplane_backoff_seconds",
-    help: "How long the agent waits before it tries again; 0 while connected.",
-    labelNames: ["channel"],
-    registers,
-  });
-  const authFailures = new Counter({
-    name: "sallyport_controlplane_auth_failures_total",
-    help: "Runtime keys that the platform refused.",
-    labelNames: ["reason"],
-    registers,
-  });
-  const skew = new Gauge({
-    name: "sallyport_controlplane_clock_skew_seconds",
-    help: "The platform's clock minus ours, from the last heartbeat.",
-    registers,
-  });
-
-  for (const channel of CHANNELS) {
-    connected.set({ channel }, 0);
-    connectedAt.set({ channel }, 0);
-    backoff.set({ channel }, 0);
-    for (const result of CONNECTION_RESULTS) connections.inc({ channel, result }, 0);
-  }
-  for (const reason of AUTH_FAILURES) authFailures.inc({ reason }, 0);
-  for (const route of LINK_ROUTES) {
-    requests.inc({ route, code_class: "2xx", code: "" }, 0);
-    for (const code_class of CODE_CLASSES.slice(1)) requests.inc({ route, code_class, code: "other" }, 0);
-    seconds.zero({ route });
-    for (const direction of ["sent", "received"]) bytes.inc({ route, direction }, 0);
-  }
-
+  const { connected, connectedAt, connections, requests, seconds, bytes, backoff, authFailures, skew } =
+    declare(registry);
   return {
     attempted({ area, route: name, status, code, durationMs, sentBytes, receivedBytes }) {
       const route = LINK_ROUTES.find((each) => each === `${area}.${name}`) ?? "other";
@@ -126,6 +59,47 @@ export function linkMetrics(registry: Registry): LinkMetrics {
     },
     backingOff: (channel, value) => backoff.set({ channel }, value),
     clockSkew: (value) => skew.set(value),
+  };
+}
+
+function declare(registry: Registry) {
+  const counter = <L extends string>(name: string, help: string, labels: Readonly<Record<L, readonly string[]>>) =>
+    closedCounter(registry, `sallyport_controlplane_${name}`, help, labels);
+  const gauge = <L extends string>(name: string, help: string, labels: Readonly<Record<L, readonly string[]>>) =>
+    closedGauge(registry, `sallyport_controlplane_${name}`, help, labels);
+  const channel = CHANNELS;
+  const route = LINK_ROUTES;
+  const seconds = new Histogram({
+    name: "sallyport_controlplane_request_duration_seconds",
+    help: "How long requests to the platform took; long-polls with their wait.",
+    labelNames: ["route"],
+    buckets: [0.01, 0.05, 0.1, 0.5, 1, 5, 15, 40],
+    registers: [registry],
+  });
+  for (const each of route) seconds.zero({ route: each });
+  const about = "Requests to the platform by route, status class and the API's error code (empty when it went well).";
+  const requests = counter("requests_total", about, { route, code_class: CODE_CLASSES, code: ["other"] });
+  for (const each of route) requests.inc({ route: each, code_class: "2xx", code: "" }, 0);
+  return {
+    seconds,
+    requests,
+    connected: gauge("connected", "1 while the platform answers on this channel.", { channel }),
+    connectedAt: gauge("connection_start_timestamp_seconds", "Since when it answers; 0 before the first time.", {
+      channel,
+    }),
+    connections: counter("connections_total", "Connections found and lost: does it flap?", {
+      channel,
+      result: CONNECTION_RESULTS,
+    }),
+    bytes: counter("request_bytes_total", "Bytes of bodies: what does the egress cost?", {
+      route,
+      direction: ["sent", "received"],
+    }),
+    backoff: gauge("backoff_seconds", "How long the agent waits before it tries again; 0 while connected.", {
+      channel,
+    }),
+    authFailures: counter("auth_failures_total", "Runtime keys that the platform refused.", { reason: AUTH_FAILURES }),
+    skew: gauge("clock_skew_seconds", "The platform's clock minus ours, from the last heartbeat.", {}),
   };
 }
 

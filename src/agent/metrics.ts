@@ -1,8 +1,9 @@
-import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import { Gauge, Histogram, type Registry } from "prom-client";
 import { REPORT_OUTCOMES } from "../contract/access-relay.ts";
-import type { TerminalCommandState } from "../contract/commands.ts";
+import { TERMINAL_COMMAND_STATES, type TerminalCommandState } from "../contract/commands.ts";
 import { HEALTHS } from "../contract/resource-heartbeat.ts";
 import { GRANT_STATES, type GrantState } from "../crds/access-grant.ts";
+import { closedCounter, closedGauge } from "./closed-series.ts";
 import { type LinkMetrics, linkMetrics } from "./link-metrics.ts";
 import { RELOAD_RESULTS, type ReloadResult } from "./runtime-key.ts";
 
@@ -43,61 +44,16 @@ export interface AgentMetrics extends LinkMetrics {
 }
 
 /**
- * Declares the agent's metrics on `registry` and sets each known series to 0, so that `rate()` sees the first event.
+ * Declares the agent's metrics on `registry`, every series at 0.
  *
  * @param grantStates of all grants in the cache, asked at each scrape.
  */
 export function agentMetrics(registry: Registry, grantStates: () => Iterable<GrantState>): AgentMetrics {
-  const counter = <L extends string>(name: string, help: string, ...labels: L[]): Counter<L> =>
-    new Counter({ name, help, labelNames: labels, registers: [registry] });
-  const gauge = <L extends string>(name: string, help: string, ...labels: L[]): Gauge<L> =>
-    new Gauge({ name, help, labelNames: labels, registers: [registry] });
+  countGrants(registry, grantStates);
+  return { ...linkMetrics(registry), ...selfMetrics(registry), ...workMetrics(registry) };
+}
 
-  const reloads = counter(
-    "sallyport_runtime_key_reloads_total",
-    "Reads of a changed runtime key file by result.",
-    "result",
-  );
-  const beats = counter("sallyport_heartbeats_total", "Heartbeats sent by result.", "result");
-  const lastBeat = gauge(
-    "sallyport_heartbeat_last_success_timestamp_seconds",
-    "When a heartbeat last succeeded; 0 before the first.",
-  );
-  const beatSeconds = new Histogram({
-    name: "sallyport_heartbeat_duration_seconds",
-    help: "How long a heartbeat took.",
-    buckets: [0.025, 0.1, 0.25, 1, 5, 15, 35],
-    registers: [registry],
-  });
-  const bufferItems = gauge("sallyport_buffer_items", "Items in each bounded memory: what waits?", "queue");
-  const bufferDropped = counter(
-    "sallyport_buffer_dropped_total",
-    "Items that found no room: a platform or a customer beyond all bounds.",
-    "queue",
-    "reason",
-  );
-  const refused = counter(
-    "sallyport_requests_refused_total",
-    "Access requests that this cluster does not show to anybody.",
-    "reason",
-  );
-  const reports = counter(
-    "sallyport_grant_reports_total",
-    "Reports on grants that the platform answered.",
-    "kind",
-    "outcome",
-  );
-  const dispatches = counter(
-    "sallyport_command_dispatches_total",
-    "Claims of commands: won, or had by somebody already.",
-    "result",
-  );
-  const ends = counter(
-    "sallyport_commands_ended_total",
-    "Commands reported as ended, by state and error.",
-    "state",
-    "code",
-  );
+function countGrants(registry: Registry, grantStates: () => Iterable<GrantState>): void {
   new Gauge({
     name: "sallyport_grants",
     help: "Access grants in the cluster by state: who is waiting, what is open?",
@@ -108,49 +64,114 @@ export function agentMetrics(registry: Registry, grantStates: () => Iterable<Gra
       for (const state of grantStates()) this.inc({ state });
     },
   });
-  const leases = gauge("sallyport_deployment_leases", "Deployments of the platform that this agent holds.");
-  const resourceCount = gauge("sallyport_resources", "Workloads in the opened namespaces by health.", "kind", "health");
-  const resourceReports = counter(
-    "sallyport_resource_reports_total",
-    "Health and inventory reports by result.",
-    "result",
+}
+
+type SelfMetrics = Pick<AgentMetrics, "keyReloaded" | "heartbeat" | "buffered" | "dropped">;
+
+function selfMetrics(registry: Registry): SelfMetrics {
+  const reloads = closedCounter(
+    registry,
+    "sallyport_runtime_key_reloads_total",
+    "Reads of a changed runtime key file by result.",
+    { result: RELOAD_RESULTS },
   );
-
-  for (const result of RELOAD_RESULTS) reloads.inc({ result }, 0);
-  for (const result of RESULTS) {
-    beats.inc({ result }, 0);
-    resourceReports.inc({ result }, 0);
-  }
-  for (const queue of BUFFERS) {
-    bufferItems.set({ queue }, 0);
-    bufferDropped.inc({ queue, reason: "full" }, 0);
-  }
-  for (const reason of REFUSALS) refused.inc({ reason }, 0);
-  for (const kind of REPORT_KINDS) for (const outcome of REPORT_OUTCOMES) reports.inc({ kind, outcome }, 0);
-  for (const result of DISPATCHES) dispatches.inc({ result }, 0);
-  ends.inc({ state: "SUCCEEDED", code: "none" }, 0);
-  ends.inc({ state: "EXPIRED", code: "none" }, 0);
-  for (const code of END_CODES) ends.inc({ state: "FAILED", code }, 0);
-  for (const kind of WORKLOADS) for (const health of HEALTHS) resourceCount.set({ kind, health }, 0);
-
+  const beats = closedCounter(registry, "sallyport_heartbeats_total", "Heartbeats sent by result.", {
+    result: RESULTS,
+  });
+  const lastBeat = closedGauge(
+    registry,
+    "sallyport_heartbeat_last_success_timestamp_seconds",
+    "When a heartbeat last succeeded; 0 before the first.",
+    {},
+  );
+  const beatSeconds = new Histogram({
+    name: "sallyport_heartbeat_duration_seconds",
+    help: "How long a heartbeat took.",
+    buckets: [0.025, 0.1, 0.25, 1, 5, 15, 35],
+    registers: [registry],
+  });
+  const items = closedGauge(registry, "sallyport_buffer_items", "Items in each bounded memory: what waits?", {
+    queue: BUFFERS,
+  });
+  const dropped = closedCounter(
+    registry,
+    "sallyport_buffer_dropped_total",
+    "Items that found no room: a platform or a customer beyond all bounds.",
+    {
+      queue: BUFFERS,
+      reason: ["full"],
+    },
+  );
   return {
-    ...linkMetrics(registry),
     keyReloaded: (result) => reloads.inc({ result }),
     heartbeat(result, seconds, at) {
       beats.inc({ result });
       beatSeconds.observe(seconds);
       if (result === "ok") lastBeat.set(at.getTime() / 1_000);
     },
-    buffered: (queue, items) => bufferItems.set({ queue }, items),
-    dropped: (queue) => bufferDropped.inc({ queue, reason: "full" }),
+    buffered: (queue, count) => items.set({ queue }, count),
+    dropped: (queue) => dropped.inc({ queue, reason: "full" }),
+  };
+}
+
+type WorkMetrics = Omit<AgentMetrics, keyof LinkMetrics | keyof SelfMetrics>;
+
+function workMetrics(registry: Registry): WorkMetrics {
+  const refused = closedCounter(
+    registry,
+    "sallyport_requests_refused_total",
+    "Access requests that this cluster does not show to anybody.",
+    { reason: REFUSALS },
+  );
+  const reports = closedCounter(
+    registry,
+    "sallyport_grant_reports_total",
+    "Reports on grants that the platform answered.",
+    {
+      kind: REPORT_KINDS,
+      outcome: REPORT_OUTCOMES,
+    },
+  );
+  const dispatches = closedCounter(
+    registry,
+    "sallyport_command_dispatches_total",
+    "Claims of commands: won, or had by somebody already.",
+    { result: DISPATCHES },
+  );
+  const ends = closedCounter(
+    registry,
+    "sallyport_commands_ended_total",
+    "Commands reported as ended, by state and error.",
+    {
+      state: TERMINAL_COMMAND_STATES,
+      code: END_CODES,
+    },
+  );
+  const leases = closedGauge(
+    registry,
+    "sallyport_deployment_leases",
+    "Deployments of the platform that this agent holds.",
+    {},
+  );
+  const resources = closedGauge(registry, "sallyport_resources", "Workloads in the opened namespaces by health.", {
+    kind: WORKLOADS,
+    health: HEALTHS,
+  });
+  const resourceReports = closedCounter(
+    registry,
+    "sallyport_resource_reports_total",
+    "Health and inventory reports by result.",
+    { result: RESULTS },
+  );
+  return {
     requestRefused: (reason) => refused.inc({ reason }),
     reported: (kind, outcome) => reports.inc({ kind, outcome }),
     commandDispatched: (result) => dispatches.inc({ result }),
-    commandEnded: (state, code) =>
-      ends.inc({ state, code: END_CODES.find((each) => each === (code ?? "none")) ?? "other" }),
+    commandEnded: (state, code = "none") =>
+      ends.inc({ state, code: END_CODES.find((each) => each === code) ?? "other" }),
     leasesHeld: (count) => leases.set(count),
     resources(kind, countByHealth) {
-      for (const health of HEALTHS) resourceCount.set({ kind, health }, countByHealth[health] ?? 0);
+      for (const health of HEALTHS) resources.set({ kind, health }, countByHealth[health] ?? 0);
     },
     resourceReport: (result) => resourceReports.inc({ result }),
   };
