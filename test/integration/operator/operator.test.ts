@@ -106,6 +106,27 @@ test("a pod is restarted when a controller replaces it", async () => {
   expect(ended.status).toMatchObject({ state: "Succeeded", result: { pod: params.pod } });
 });
 
+test("a destructive line runs when its approver has cited the plan's hash", async () => {
+  const listed = await world.ended(
+    await world.invoke("kubernetes/get-pods", { namespace: SHOP }, { tier: "read-only" }),
+  );
+  const pods = listed.status?.result?.pods as readonly { name: string }[];
+  const line = {
+    command: "kubernetes/delete-pod",
+    params: { namespace: SHOP, pod: pods[0]?.name, gracePeriodSeconds: 0 },
+  };
+  const grant = await world.ask([line], "destructive");
+  await world.grant(grant, ({ status }) => status?.state === "Pending");
+  await expect(world.decide(grant, { approvedForMinutes: 5 })).rejects.toThrow("approvedPlanHash");
+  await world.decide(grant, { approvedForMinutes: 5, approvedPlanHash: grant.spec.planHash });
+  await world.grant(grant, ({ status }) => status?.state === "Approved");
+  const tier = { ...granted(grant), tier: "destructive" } as const;
+  const ended = await world.ended(await world.invoke(line.command, line.params, tier));
+  expect(ended.status).toMatchObject({ state: "Succeeded", result: { pod: line.params.pod } });
+  const key = { namespace: SHOP, name: line.params.pod ?? "" };
+  expect(await world.admin.get(resources.pods, key, signal())).toBeUndefined();
+});
+
 test("lines of one plan that are asked for at once run once each, and no two commands share one", async () => {
   const lines = [7, 7, 8, 9, 10].map((replicas) => scaleTo(replicas));
   const grant = await world.approved(lines);
