@@ -279,6 +279,7 @@ describe("access requests", () => {
     await settle(world);
     expect(world.requests.get(first)?.status).toBe("rejected");
     expect(world.refused).toEqual(["unfit"]);
+    expect(world.events).toEqual(["RequestRefused"]);
   });
 
   test("another plan under the same id is an event, told once", async () => {

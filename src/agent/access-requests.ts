@@ -2,7 +2,8 @@ import type { Client } from "../api-client/client.ts";
 import type { ReportResult } from "../contract/access-relay.ts";
 import type { AccessGrant } from "../crds/access-grant.ts";
 import { accessGrants } from "../crds/access-grant.ts";
-import { GROUP } from "../crds/group.ts";
+import { GROUP, objectName, VERSION } from "../crds/group.ts";
+import { MANAGED_DEPLOYMENT } from "../crds/managed-deployment.ts";
 import { ApiError as KubeError } from "../kube/api-error.ts";
 import type { Clock } from "../kube/clock.ts";
 import type { ReconcileContext, Result } from "../kube/controller.ts";
@@ -133,11 +134,31 @@ export class AccessRequests {
     if (result.outcome === "ignored") {
       context.log.warn({ code: result.code, deploymentId: action.deploymentId }, "the platform ignored a report");
     }
-    if (action.do === "reportDecision" && action.report.decidedBy === REFUSED_BY) {
-      metrics.requestRefused("unfit");
-      context.log.warn({ reason: action.report.reason, deploymentId: action.deploymentId }, "access request refused");
-    }
+    if (action.do === "reportDecision" && action.report.decidedBy === REFUSED_BY) this.#tellRefusal(action, context);
     this.#answer(requestId, action.key);
+  }
+
+  /** There is no grant to say it on: the customer finds it on the deployment. */
+  #tellRefusal(
+    { deploymentId, report }: Extract<RequestAction, { readonly do: "reportDecision" }>,
+    { log }: ReconcileContext,
+  ): void {
+    const { ports, metrics, grantsNamespace } = this.#options;
+    const { reason = "" } = report;
+    metrics.requestRefused("unfit");
+    log.warn({ reason, deploymentId }, "access request refused");
+    ports.events.record({
+      regarding: {
+        apiVersion: `${GROUP}/${VERSION}`,
+        kind: MANAGED_DEPLOYMENT.kind,
+        name: objectName(deploymentId),
+        namespace: grantsNamespace,
+      },
+      type: "Warning",
+      reason: "RequestRefused",
+      action: "Materialize",
+      note: `${report.requestId}: ${reason}`,
+    });
   }
 
   #send(

@@ -44,7 +44,9 @@ export async function runAgent(config: AgentConfig, tools: AgentTools, signal: A
   const kube = kubeMetrics(registry);
   const client = new Client(connection, { clock, metrics: kube.client, fieldManager: NAME });
   const common = { client, clock, log, metrics: kube };
-  const elector = new LeaderElector({ ...common, namespace: config.systemNamespace, name: config.leaseName, identity });
+  const { systemNamespace: namespace, leaseName: name, leaseDurationMs, renewDeadlineMs, retryPeriodMs } = config;
+  const lease = { namespace, name, identity, leaseDurationMs, renewDeadlineMs, retryPeriodMs };
+  const elector = new LeaderElector({ ...common, ...lease });
   const fence = (): void => elector.fence();
   const cluster = new Cluster({ ...common, namespace: config.grantsNamespace, fence });
   const metrics = agentMetrics(registry, () =>

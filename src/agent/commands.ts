@@ -9,7 +9,8 @@ import { type CommandStep, type NewInvocation, nextStep } from "./command.ts";
 import { type CommandEnd, failed } from "./command-end.ts";
 import { type ListedCommand, readListedCommand } from "./listed-command.ts";
 import type { AgentMetrics } from "./metrics.ts";
-import { isGone } from "./platform-answer.ts";
+import { printable } from "./params-problem.ts";
+import { isGone, isUnacceptable } from "./platform-answer.ts";
 
 /** All the I/O of this reconciler, as functions. Each is idempotent. */
 export interface CommandPorts {
@@ -114,7 +115,7 @@ export class Commands {
       const { clock } = this.#options;
       await this.#complete(
         command,
-        failed("COMMAND_HELD", `refused by the API server: ${error.message}`, clock.wallNow()),
+        failed("COMMAND_HELD", `refused by the API server: ${printable(error.message)}`, clock.wallNow()),
         signal,
       );
     }
@@ -126,6 +127,11 @@ export class Commands {
       await ports.platform.complete({ params: { id: command.id }, body: end }, signal);
       metrics.commandEnded(end.state, end.error?.code);
     } catch (error) {
+      // The end counts more than the result: what the platform cannot take is left out rather than tried for ever.
+      if (isUnacceptable(error) && end.result !== undefined) {
+        const { result: _, responseSizeBytes: __, ...without } = end;
+        return await this.#complete(command, without, signal);
+      }
       if (!isGone(error)) throw error;
     }
     this.#forget(command);

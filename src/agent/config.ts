@@ -14,6 +14,9 @@ export interface AgentConfig {
   readonly healthHost: string;
   readonly healthPort: number;
   readonly leaseName: string;
+  readonly leaseDurationMs: number;
+  readonly renewDeadlineMs: number;
+  readonly retryPeriodMs: number;
   readonly identity: string;
   readonly kubeconfig: string;
 }
@@ -113,6 +116,24 @@ export const AGENT_SETTINGS: { readonly [Name in keyof AgentConfig]: Setting<Age
     default: "sallyport-agent",
     doc: "Lease that the replicas elect a leader with. Of all that share it, one acts.",
     parse: nonEmpty,
+  },
+  leaseDurationMs: {
+    env: "SALLYPORT_LEASE_DURATION",
+    default: "15s",
+    doc: "Silence after which another replica may lead: the longest fail-over. Source: client-go.",
+    parse: duration(2_000, 120_000),
+  },
+  renewDeadlineMs: {
+    env: "SALLYPORT_RENEW_DEADLINE",
+    default: "10s",
+    doc: "The leader steps down when it could not renew for this long. At least 2 s below the lease's duration.",
+    parse: duration(1_000, 110_000),
+  },
+  retryPeriodMs: {
+    env: "SALLYPORT_RETRY_PERIOD",
+    default: "2s",
+    doc: "Between two tries to renew.",
+    parse: duration(100, 30_000),
   },
   identity: {
     env: "SALLYPORT_IDENTITY",

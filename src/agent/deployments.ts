@@ -167,9 +167,9 @@ export class Deployments {
     };
     const { current } = await ports.platform.reconcile({ body }, signal);
     board.update({ ...listed, status: current.status });
-    // More steps of a setup that may not be skipped follow at once.
-    if (current.status === status && listed.status !== status && listed.model === "push")
-      this.#memoryOf(id).reportAtMs = 0;
+    // More steps that may not be skipped follow at once.
+    const moves = current.status !== listed.status && current.status !== "running";
+    if (moves && listed.model === "push") this.#memoryOf(id).reportAtMs = 0;
   }
 
   /** Some refusals are news, not failures: they say what is true instead. */

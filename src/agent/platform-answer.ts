@@ -9,3 +9,8 @@ export function isGone(error: unknown): boolean {
 export function isUnknownRoute(error: unknown): boolean {
   return error instanceof ApiError && (error.code === "ROUTE_NOT_FOUND" || (error.status === 404 && error.isTransport));
 }
+
+/** The platform refuses the body itself: the same body again is refused again. */
+export function isUnacceptable(error: unknown): boolean {
+  return error instanceof ApiError && (error.status === 400 || error.status === 413);
+}

@@ -76,6 +76,9 @@ export async function createAgentWorld(cluster: Cluster): Promise<AgentWorld> {
     SALLYPORT_KUBECONFIG: customer.agentKubeconfig,
     SALLYPORT_RECONNECT_SPREAD: "500ms",
     SALLYPORT_HEARTBEAT_INTERVAL: "2s",
+    SALLYPORT_LEASE_DURATION: "4s",
+    SALLYPORT_RENEW_DEADLINE: "2s",
+    SALLYPORT_RETRY_PERIOD: "200ms",
   };
   const operatorEnv = { ...base, SALLYPORT_KUBECONFIG: customer.operatorKubeconfig };
   const key = (requestId: string) => ({ namespace: GRANTS, name: objectName(requestId) });

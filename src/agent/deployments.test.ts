@@ -1,0 +1,197 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { ApiError } from "../api-client/api-error.ts";
+import type { DeploymentStatus } from "../contract/deployment-state.ts";
+import type { ManagedDeployment, ManagedDeploymentStatus } from "../crds/managed-deployment.ts";
+import { FakeClock } from "../kube/testing/fake-clock.ts";
+import { Board } from "./board.ts";
+import { type DeploymentPorts, Deployments } from "./deployments.ts";
+import { Leases, type LeasesOptions } from "./leases.ts";
+import type { ListedDeployment } from "./listed-deployment.ts";
+import { context, DEPLOYMENT } from "./testing/sample.ts";
+
+const listed: ListedDeployment = {
+  id: DEPLOYMENT,
+  name: "one",
+  projectId: "prj_1",
+  status: "pending",
+  platform: "kubernetes",
+  model: "pull",
+  stackResources: 0,
+};
+
+class World {
+  readonly clock = new FakeClock("2026-01-01T00:00:00Z");
+  readonly done: string[] = [];
+  readonly board = new Board<ListedDeployment>(10, () => undefined);
+  managed: ManagedDeployment | undefined;
+  refuseWith: ApiError | undefined;
+  renewed = true;
+  readonly deployments: Deployments;
+
+  constructor(changes: Partial<ListedDeployment> = {}) {
+    this.board.replace("all", [{ ...listed, ...changes }]);
+    const { clock, board } = this;
+    const routes = {
+      acquire: async () => {
+        this.done.push("acquire");
+        return { deployments: [{ deploymentId: DEPLOYMENT }] };
+      },
+      renew: async () => {
+        this.done.push("renew");
+        return { leases: [{ deploymentId: DEPLOYMENT, renewed: this.renewed }] };
+      },
+      release: async () => this.done.push("release"),
+    };
+    const leases = new Leases({
+      platform: routes as unknown as LeasesOptions["platform"],
+      clock,
+      changed: () => undefined,
+    });
+    this.deployments = new Deployments({
+      board,
+      leases,
+      ports: this.#ports(),
+      namespaces: ["shop"],
+      version: "1",
+      clock,
+      random: () => 0.5,
+      metrics: { resourceReport: () => undefined },
+    });
+  }
+
+  run() {
+    return this.deployments.reconcile(DEPLOYMENT, context);
+  }
+
+  condition(): string {
+    const [condition] = this.managed?.status?.conditions ?? [];
+    return `${this.managed?.status?.state} ${condition?.type}=${condition?.status}/${condition?.reason}`;
+  }
+
+  #ports(): DeploymentPorts {
+    return {
+      managed: () => this.managed,
+      applySpec: async (spec) => {
+        this.done.push("write");
+        const metadata = {
+          name: "d",
+          uid: "u",
+          resourceVersion: "1",
+          generation: 1,
+          creationTimestamp: "2026-01-01T00:00:00Z",
+        };
+        this.managed = { apiVersion: "sallyport.dev/v1alpha1", kind: "ManagedDeployment", metadata, spec };
+      },
+      applyStatus: async (managed, status: ManagedDeploymentStatus) => {
+        this.managed = { ...managed, status };
+      },
+      resources: () => [{ resourceHeartbeats: [], observedInventoryBatches: [] }],
+      relist: () => void this.done.push("relist"),
+      platform: {
+        reconcile: async ({ body }) => {
+          if (this.refuseWith !== undefined) throw this.refuseWith;
+          this.done.push(`report ${body.state.status}${body.session === undefined ? "" : " under lease"}`);
+          return {
+            success: true,
+            current: { ...body.state, status: body.state.status as DeploymentStatus },
+            target: null,
+          };
+        },
+      },
+    };
+  }
+}
+
+let world: World;
+beforeEach(() => {
+  world = new World();
+});
+const refusal = (code: string, status = 409): ApiError => new ApiError(code, code, { status, retryable: false });
+
+describe("a deployment", () => {
+  test("is shown, leased, confirmed and reported in this order", async () => {
+    await world.run();
+    expect(await world.run()).toEqual({ requeueAfterMs: 60_000 });
+    expect(world.done).toEqual(["write", "acquire", "renew", "report running under lease"]);
+    expect(world.board.get(DEPLOYMENT)?.status).toBe("running");
+    expect(world.condition()).toBe("Serving Reported=True/Acknowledged");
+  });
+
+  test("that pushes takes its setup step by step", async () => {
+    world = new World({ model: "push" });
+    await world.run();
+    await world.run();
+    expect(world.done.slice(3)).toEqual([
+      "report initial-setup under lease",
+      "report provisioning under lease",
+      "report running under lease",
+    ]);
+  });
+
+  test("is renewed and reported every minute", async () => {
+    await world.run();
+    await world.run();
+    world.done.length = 0;
+    world.clock.advance(60_000);
+    await world.run();
+    expect(world.done).toEqual(["renew", "report running under lease"]);
+  });
+
+  test("is reported soon after its workloads changed, and not for each change", async () => {
+    await world.run();
+    await world.run();
+    world.done.length = 0;
+    expect(world.deployments.workloadsChanged()).toEqual([DEPLOYMENT]);
+    expect(await world.run()).toEqual({ requeueAfterMs: 5_000 });
+    world.clock.advance(5_000);
+    world.deployments.workloadsChanged();
+    await world.run();
+    expect(world.done).toEqual(["report running under lease"]);
+  });
+
+  test("whose lease went to another session is reported without one, and asked for again a minute later", async () => {
+    await world.run();
+    await world.run();
+    world.done.length = 0;
+    world.clock.advance(60_000);
+    world.renewed = false;
+    await world.run();
+    expect(world.done).toEqual(["renew", "report running"]);
+    world.renewed = true;
+    world.clock.advance(60_000);
+    await world.run();
+    expect(world.done.slice(2)).toEqual(["acquire", "renew", "report running under lease"]);
+  });
+
+  test.each([
+    ["LEASE_LOST", []],
+    ["DEPLOYMENT_LOCKED", []],
+    ["INVALID_STATE_TRANSITION", ["relist"]],
+  ])("whose report is refused with %s goes on", async (code, more) => {
+    await world.run();
+    world.refuseWith = refusal(code);
+    await world.run();
+    expect(world.done).toEqual(["write", "acquire", "renew", ...more]);
+    expect(world.condition()).toBe("Serving Reported=False/Refused");
+  });
+
+  test("whose report is lost on the way is reported again at once", async () => {
+    await world.run();
+    world.refuseWith = new ApiError("NETWORK_ERROR", "away", { status: 0, retryable: true });
+    await expect(world.run()).rejects.toThrow("away");
+    world.refuseWith = undefined;
+    await world.run();
+    expect(world.done.at(-1)).toBe("report running under lease");
+  });
+
+  test("that the platform lists no more is released and detached", async () => {
+    await world.run();
+    await world.run();
+    world.board.replace("all", []);
+    world.done.length = 0;
+    await world.run();
+    expect(world.done).toEqual(["release"]);
+    expect(world.condition()).toBe("Detached Reported=True/Acknowledged");
+    expect(await world.run()).toBeUndefined();
+  });
+});
