@@ -13,6 +13,8 @@ export interface InstallationNames {
   readonly grantsNamespace: string;
   readonly agentAccount: string;
   readonly operatorAccount: string;
+  /** What the operation roles are: ClusterRoles (default), or a Role each in every opened namespace. */
+  readonly roleKind?: string;
 }
 
 export const DEFAULT_NAMES: InstallationNames = {

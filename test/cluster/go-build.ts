@@ -155,6 +155,28 @@ async function checkMachine(into: string, signal: AbortSignal): Promise<void> {
   }
 }
 
+/** A program of a module, built by `go install` as it was released. */
+export function installRecipe(
+  program: { readonly name: string; readonly module: string; readonly version: string; readonly command: string },
+  expectation: string,
+): Recipe {
+  const { name, module, version, command } = program;
+  const hash = createHash("sha256").update([module, version, command, process.platform, process.arch].join("\0"));
+  return {
+    folderName: `${name}-${version}-${hash.digest("hex").slice(0, 12)}`,
+    title: `${name} ${version}`,
+    expectation,
+    async build(into, say, signal) {
+      await checkMachine(into, signal);
+      await go(
+        ["install", "-v", "-buildvcs=false", "-ldflags", "-s -w", `${module}/${command}@${version}`],
+        { cwd: into, step: "compiling", say, gobin: into },
+        signal,
+      );
+    },
+  };
+}
+
 interface GoRun {
   readonly cwd: string;
   /** What the person sees while it runs. */

@@ -6,7 +6,7 @@ import { OPERATION_INVOCATION } from "../operation-invocation.ts";
 import { OPERATION_POLICY } from "../operation-policy.ts";
 import { admissionPolicies } from "./admission.ts";
 import type { Manifest } from "./manifest.ts";
-import { rbac } from "./rbac.ts";
+import { rbac, targetBinding } from "./rbac.ts";
 
 export const KINDS: readonly Kind[] = [ACCESS_GRANT, OPERATION_INVOCATION, OPERATION_POLICY, MANAGED_DEPLOYMENT];
 
@@ -32,15 +32,8 @@ export function installation(names: InstallationNames = DEFAULT_NAMES): Installa
  * workloads. Deleting the two RoleBindings closes it again.
  */
 export function openNamespace(namespace: string, names: InstallationNames = DEFAULT_NAMES): readonly Manifest[] {
-  const binding = (name: string, account: string): Manifest => ({
-    apiVersion: "rbac.authorization.k8s.io/v1",
-    kind: "RoleBinding",
-    metadata: { name, namespace },
-    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name },
-    subjects: [{ kind: "ServiceAccount", name: account, namespace: names.systemNamespace }],
-  });
   return [
-    binding("sallyport-operator-target", names.operatorAccount),
-    binding("sallyport-agent-observe", names.agentAccount),
+    targetBinding("sallyport-operator-target", names.operatorAccount, namespace, names),
+    targetBinding("sallyport-agent-observe", names.agentAccount, namespace, names),
   ];
 }

@@ -11,6 +11,8 @@ export interface OperationRole {
   readonly plugin: string;
   readonly operation: string;
   readonly tier: Tier;
+  /** One sentence, for people who read what an installation may do. */
+  readonly about: string;
   readonly rules: readonly PolicyRule[];
 }
 
@@ -24,24 +26,68 @@ const events: PolicyRule = { apiGroups: ["events.k8s.io"], resources: ["events"]
 
 /** What a grant's account may do while it runs one operation; a ClusterRole each. The operator's operations declare the same. */
 export const OPERATION_ROLES: readonly OperationRole[] = [
-  { plugin: "kubernetes", operation: "get-pods", tier: "read-only", rules: [pods("get", "list")] },
-  { plugin: "kubernetes", operation: "describe", tier: "read-only", rules: [pods("get"), workloads("get"), events] },
+  {
+    plugin: "kubernetes",
+    operation: "get-pods",
+    tier: "read-only",
+    about: "Lists the pods of a namespace.",
+    rules: [pods("get", "list")],
+  },
+  {
+    plugin: "kubernetes",
+    operation: "describe",
+    tier: "read-only",
+    about: "Shows one pod or workload with its recent events.",
+    rules: [pods("get"), workloads("get"), events],
+  },
   {
     plugin: "kubernetes",
     operation: "logs",
     tier: "read-only",
+    about: "Reads the log of a pod.",
     rules: [pods("get", "list"), { apiGroups: [""], resources: ["pods/log"], verbs: ["get"] }],
   },
-  { plugin: "kubernetes", operation: "events", tier: "read-only", rules: [events] },
-  { plugin: "kubernetes", operation: "rollout-status", tier: "read-only", rules: [workloads("get")] },
-  { plugin: "kubernetes", operation: "restart-pod", tier: "mutating", rules: [pods("get", "delete")] },
+  {
+    plugin: "kubernetes",
+    operation: "events",
+    tier: "read-only",
+    about: "Lists the events of a namespace.",
+    rules: [events],
+  },
+  {
+    plugin: "kubernetes",
+    operation: "rollout-status",
+    tier: "read-only",
+    about: "Tells how far a rollout is.",
+    rules: [workloads("get")],
+  },
+  {
+    plugin: "kubernetes",
+    operation: "restart-pod",
+    tier: "mutating",
+    about: "Deletes one pod that a controller replaces.",
+    rules: [pods("get", "delete")],
+  },
   // `patch` on a workload could change its image: the policy sallyport-rollout-restart narrows it to one annotation.
-  { plugin: "kubernetes", operation: "rollout-restart", tier: "mutating", rules: [workloads("get", "patch")] },
+  {
+    plugin: "kubernetes",
+    operation: "rollout-restart",
+    tier: "mutating",
+    about: "Restarts a workload's pods one after the other.",
+    rules: [workloads("get", "patch")],
+  },
   {
     plugin: "kubernetes",
     operation: "scale",
     tier: "mutating",
+    about: "Sets a workload's replicas.",
     rules: [{ apiGroups: ["apps"], resources: ["deployments/scale", "statefulsets/scale"], verbs: ["get", "patch"] }],
   },
-  { plugin: "kubernetes", operation: "delete-pod", tier: "destructive", rules: [pods("get", "delete")] },
+  {
+    plugin: "kubernetes",
+    operation: "delete-pod",
+    tier: "destructive",
+    about: "Deletes one pod, also one that nothing replaces.",
+    rules: [pods("get", "delete")],
+  },
 ];

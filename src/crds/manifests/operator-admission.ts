@@ -14,6 +14,7 @@ function operatorOnly({ systemNamespace, operatorAccount }: InstallationNames): 
 export function operatorBindings(names: InstallationNames): readonly Manifest[] {
   const system = ["kube-system", "kube-public", "kube-node-lease", names.systemNamespace, names.grantsNamespace];
   const removing = "request.operation == 'DELETE'";
+  const { roleKind = "ClusterRole" } = names;
   return validatingPolicy(
     "sallyport-operator-bindings",
     {
@@ -47,8 +48,8 @@ export function operatorBindings(names: InstallationNames): readonly Manifest[] 
           `a RoleBinding of the operator must carry annotation ${EXPIRES_AT_ANNOTATION} (UTC, seconds)`,
         ),
         forbid(
-          `${removing} || (object.roleRef.kind == 'ClusterRole' && object.roleRef.name.startsWith('${OPERATION_ROLE_PREFIX}'))`,
-          `the operator may only bind ClusterRoles named ${OPERATION_ROLE_PREFIX}*`,
+          `${removing} || (object.roleRef.kind == '${roleKind}' && object.roleRef.name.startsWith('${OPERATION_ROLE_PREFIX}'))`,
+          `the operator may only bind ${roleKind}s named ${OPERATION_ROLE_PREFIX}*`,
         ),
         forbid(
           `${removing} || (has(object.subjects) && object.subjects.size() == 1 && object.subjects.all(s, ` +
