@@ -132,7 +132,9 @@ export class AccessRequests {
     if (result === undefined) throw new Error("the platform answered without a result for the request");
     metrics.reported(action.do, result.outcome);
     if (result.outcome === "ignored") {
-      context.log.warn({ code: result.code, deploymentId: action.deploymentId }, "the platform ignored a report");
+      // After a restart every old decision is told again, and most come too late to move anything.
+      const level = result.code === "INVALID_STATE_TRANSITION" ? "debug" : "warn";
+      context.log[level]({ code: result.code, deploymentId: action.deploymentId }, "the platform ignored a report");
     }
     if (action.do === "reportDecision" && action.report.decidedBy === REFUSED_BY) this.#tellRefusal(action, context);
     this.#answer(requestId, action.key);

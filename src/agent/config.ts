@@ -114,7 +114,7 @@ export const AGENT_SETTINGS: { readonly [Name in keyof AgentConfig]: Setting<Age
   leaseName: {
     env: "SALLYPORT_LEASE_NAME",
     default: "sallyport-agent",
-    doc: "Lease that the replicas elect a leader with. Of all that share it, one acts.",
+    doc: "Lease that the replicas elect a leader with; of all that share it, one acts. The shipped role names this one.",
     parse: nonEmpty,
   },
   leaseDurationMs: {

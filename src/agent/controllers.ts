@@ -58,6 +58,7 @@ export class AgentControllers {
   readonly #leases: Leases;
   readonly #deployments: Deployments;
   readonly #requests: AccessRequests;
+  readonly #commands: Commands;
 
   constructor(parts: ControllerParts, workloads: Pick<Workloads, "lists" | "podsOf">) {
     const { platform, cluster, events, metrics, fence, clock, config } = parts;
@@ -110,8 +111,6 @@ export class AgentControllers {
       },
     });
   }
-
-  readonly #commands: Commands;
 
   /** Nothing is known: everything is read again. The list of deployments leads to all other lists. */
   readonly lookAtAll = (): void => {
