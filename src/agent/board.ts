@@ -5,12 +5,18 @@
 export class Board<T extends { readonly id: string }> {
   readonly #capacity: number;
   readonly #dropped: () => void;
+  #isRead = false;
   readonly #items = new Map<string, { readonly scope: string; item: T }>();
 
   /** @param dropped told of each item that found no room. */
   constructor(capacity: number, dropped: () => void) {
     this.#capacity = capacity;
     this.#dropped = dropped;
+  }
+
+  /** Something was read onto it. Before that an item's absence means nothing. */
+  get isRead(): boolean {
+    return this.#isRead;
   }
 
   get size(): number {
@@ -28,6 +34,7 @@ export class Board<T extends { readonly id: string }> {
   /** The whole new level of a scope. Returns the ids that are in it now or were before: all worth a look. */
   replace(scope: string, items: readonly T[]): readonly string[] {
     const touched = new Set<string>();
+    this.#isRead = true;
     for (const [id, entry] of this.#items) {
       if (entry.scope !== scope) continue;
       touched.add(id);

@@ -28,8 +28,8 @@ class World {
   renewed = true;
   readonly deployments: Deployments;
 
-  constructor(changes: Partial<ListedDeployment> = {}) {
-    this.board.replace("all", [{ ...listed, ...changes }]);
+  constructor(changes: Partial<ListedDeployment> = {}, list: "read" | "unread" = "read") {
+    if (list === "read") this.board.replace("all", [{ ...listed, ...changes }]);
     const { clock, board } = this;
     const routes = {
       acquire: async () => {
@@ -182,6 +182,19 @@ describe("a deployment", () => {
     world.refuseWith = undefined;
     await world.run();
     expect(world.done.at(-1)).toBe("report running under lease");
+  });
+
+  test("that was served before a restart is left as it is until the platform has been asked", async () => {
+    await world.run();
+    await world.run();
+    const { managed } = world;
+    const restarted = new World({}, "unread");
+    restarted.managed = managed;
+    expect(await restarted.run()).toEqual({ requeueAfterMs: 5_000 });
+    expect([restarted.done, restarted.managed]).toEqual([[], managed]);
+    restarted.board.replace("all", []);
+    await restarted.run();
+    expect(restarted.condition()).toBe("Detached Reported=True/Acknowledged");
   });
 
   test("that the platform lists no more is released and detached", async () => {

@@ -49,6 +49,8 @@ const REPORT_AFTER_CHANGE_MS = 5_000;
 /** Apply, acquire, renew, report in up to three setup steps, and a margin. */
 const MAX_STEPS = 10;
 const CONTRADICTION_RETRY_MS = 30_000;
+/** A deployment that is gone from the platform since the last run is on no list, so nothing else brings us back to it. */
+const UNREAD_RETRY_MS = 5_000;
 
 const CAPABILITIES: readonly Capability[] = [
   { key: "k8s-workloads", state: "granted" },
@@ -85,6 +87,9 @@ export class Deployments {
   /** @param id of the deployment. */
   readonly reconcile = async (id: string, context: ReconcileContext): Promise<Result> => {
     const { board, ports, leases, namespaces, clock } = this.#options;
+    // After a start, with the platform away: what it does not list it may not have been asked for yet. Taking that for
+    // a detachment would have the operator refuse what was granted.
+    if (!board.isRead) return { requeueAfterMs: UNREAD_RETRY_MS };
     for (let steps = 0; steps < MAX_STEPS; steps += 1) {
       context.signal.throwIfAborted();
       const [listed, managed] = [board.get(id), ports.managed(id)];
