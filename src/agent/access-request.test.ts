@@ -188,6 +188,25 @@ describe("what is reported of a grant", () => {
     expect(decide({ grant: each }, now).map((action) => ("key" in action ? action.key : action.do))).toEqual(keys);
   });
 
+  const revoked = (status: object): AccessGrant =>
+    grant({ state: "Revoked", ...status }, { approvedForMinutes: 60, revokedReason: "over", revokedBy: "bob" });
+  const ends = (world: Partial<RequestWorld>, now = NOW): readonly unknown[] =>
+    decide(world, now).flatMap((action) => (action.do === "reportDecision" ? [action.report.outcome] : []));
+
+  test("a grant revoked before its window opened is denied: the platform knows no approval that could be revoked", () => {
+    expect(decide({ grant: revoked({}) })).toMatchObject([
+      { report: { outcome: "denied", reason: "over", decidedBy: "bob" } },
+    ]);
+    expect(ends({ deleted: grant({}, { approvedForMinutes: 60 }) })).toEqual(["denied"]);
+  });
+
+  test("a grant revoked while the platform was away for its whole window is denied, if the platform still waits for an answer", () => {
+    expect(ends({ grant: revoked(window), listed }, after)).toEqual(["denied"]);
+    expect(ends({ grant: revoked(window) }, after)).toEqual(["revoked"]);
+    // In its window the approval goes first, and then there is something to revoke.
+    expect(ends({ grant: revoked(window), listed })).toEqual(["revoked"]);
+  });
+
   test("an approved grant that was deleted is revoked", () => {
     const keys = decide({ deleted: approved }).map((action) => ("key" in action ? action.key : action.do));
     expect(keys).toEqual([`approval/${window.approvedUntil}`, "revoked"]);

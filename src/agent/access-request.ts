@@ -60,7 +60,7 @@ export function decideRequest(world: RequestWorld, grantsNamespace: string, now:
   const actions: RequestAction[] = [];
   if (listed !== undefined && subject === undefined) actions.push(...raise(listed, grantsNamespace, now));
   if (listed !== undefined && grant !== undefined) actions.push(...compare(listed, grant));
-  if (subject !== undefined) actions.push(...tell(subject, grant === undefined, now));
+  if (subject !== undefined) actions.push(...tell(subject, grant === undefined, listed !== undefined, now));
   return actions.filter((action) => action.do === "createGrant" || !answered.has(action.key));
 }
 
@@ -99,9 +99,9 @@ function compare(listed: ListedRequest, grant: AccessGrant): readonly RequestAct
   return [{ do: "reportMaterialized", key: "materialized", deploymentId, requestId }];
 }
 
-function tell(grant: AccessGrant, gone: boolean, now: Date): readonly RequestAction[] {
+function tell(grant: AccessGrant, gone: boolean, awaited: boolean, now: Date): readonly RequestAction[] {
   const { deploymentId } = grant.spec;
-  return reportsOf(grant, gone, now).map((each): RequestAction => {
+  return reportsOf(grant, gone, awaited, now).map((each): RequestAction => {
     const { key } = each;
     if (each.kind === "approval") return { do: "reportApproval", key, deploymentId, report: each.report };
     return { do: "reportDecision", key, deploymentId, report: each.report };

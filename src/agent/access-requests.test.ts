@@ -99,6 +99,12 @@ class World {
       );
     if (state === undefined && decision === "deny")
       this.grants.set(name, stored(grant, { state: "Denied" }, { deniedReason: "no", decidedBy: "alice" }));
+    // Approved and revoked before the operator looked: no window was ever opened.
+    if (state === undefined && decision === "revoke")
+      this.grants.set(
+        name,
+        stored(grant, { state: "Revoked" }, { approvedForMinutes: 60, revokedReason: "over", revokedBy: "bob" }),
+      );
     if (state === "Approved" && decision === "revoke")
       this.grants.set(
         name,

@@ -12,10 +12,14 @@ export type GrantReport =
  * that never heard of the approval. Read from the operator's status and the people's words in spec, never guessed.
  *
  * @param gone the object was deleted: the last state seen, and deletion is an end of its own (§17.4).
+ * @param awaited the platform still lists the request: by its last word it has not heard of any decision.
  */
-export function reportsOf(grant: AccessGrant, gone: boolean, now: Date): readonly GrantReport[] {
-  const end = endOf(grant, gone, now);
-  return [...approvalOf(grant, now), ...(end === undefined ? [] : [end])];
+export function reportsOf(grant: AccessGrant, gone: boolean, awaited: boolean, now: Date): readonly GrantReport[] {
+  const approval = approvalOf(grant, now);
+  // What it never heard approved it cannot take as revoked (§17.4): to it the customer says no.
+  const isHeard = approval.length > 0 || (grant.status?.approvedUntil !== undefined && !awaited);
+  const end = endOf(grant, gone, isHeard, now);
+  return [...approval, ...(end === undefined ? [] : [end])];
 }
 
 function approvalOf(grant: AccessGrant, now: Date): readonly GrantReport[] {
@@ -34,13 +38,13 @@ function approvalOf(grant: AccessGrant, now: Date): readonly GrantReport[] {
   return [{ kind: "approval", key: `approval/${status.approvedUntil}`, report }];
 }
 
-function endOf(grant: AccessGrant, gone: boolean, now: Date): GrantReport | undefined {
+function endOf(grant: AccessGrant, gone: boolean, isHeard: boolean, now: Date): GrantReport | undefined {
   const { spec, status } = grant;
   switch (status?.state) {
     case "Denied":
       return decision(grant, "denied", spec.deniedReason, spec.decidedBy, now);
     case "Revoked":
-      return decision(grant, "revoked", spec.revokedReason, spec.revokedBy, now);
+      return decision(grant, isHeard ? "revoked" : "denied", spec.revokedReason, spec.revokedBy, now);
     case "Lapsed":
       return decision(grant, "expired", "nobody decided in time", undefined, now);
     case "Superseded":
@@ -51,7 +55,7 @@ function endOf(grant: AccessGrant, gone: boolean, now: Date): GrantReport | unde
       return undefined;
     default: {
       if (!gone && grant.metadata.deletionTimestamp === undefined) return undefined;
-      const outcome = spec.approvedForMinutes === undefined ? "denied" : "revoked";
+      const outcome = spec.approvedForMinutes === undefined || !isHeard ? "denied" : "revoked";
       return decision(grant, outcome, "the grant was deleted in the cluster", undefined, now);
     }
   }
