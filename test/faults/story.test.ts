@@ -1,0 +1,229 @@
+import { randomUUID } from "node:crypto";
+import { appendFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { sleep, systemClock } from "../../src/kube/clock.ts";
+import { persist, unexpected } from "./persist.ts";
+import { Chance } from "./random.ts";
+import { type Hit, storm } from "./storm.ts";
+import { Story } from "./story.ts";
+import { accessLeft, judge } from "./verdict.ts";
+import { Witness } from "./witness.ts";
+import { SHOP, startWorld, type World } from "./world.ts";
+
+// SALLYPORT_FAULT_SEED repeats the draws of a run; SALLYPORT_FAULT_POINTS is how many processes are hit;
+// SALLYPORT_FAULT_KEEP keeps the logs of a run that went well.
+const SEED = Number(process.env.SALLYPORT_FAULT_SEED ?? Date.now() % 1_000_000);
+const POINTS = Number(process.env.SALLYPORT_FAULT_POINTS ?? 200);
+/** Stories under way at any time. */
+const AT_ONCE = 5;
+/** A full run lets windows run out by themselves; a short one has no time for it. */
+const MAX_MINUTES = POINTS >= 100 ? 2 : 1;
+/** Everything must be over by then: a lease to run out, a window, the platform's minute of grace, back-offs. */
+const SETTLE_LIMIT_MS = 300_000;
+
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+
+test(`hit ${POINTS} times anywhere, every story ends on both sides and nothing runs twice (seed ${SEED})`, async () => {
+  await using stack = new AsyncDisposableStack();
+  const folder = await mkdtemp(join(tmpdir(), "sallyport-faults-"));
+  say(`seed ${SEED}, ${POINTS} points, logs in ${folder}/logs`);
+  const stop = new AbortController();
+  const { signal } = stop;
+  const world = await startWorld({ folder, env: ENVIRONMENT }, stack, signal);
+  stack.defer(() => stop.abort(new Error("the test is over")));
+  const witness = new Witness(world);
+  void witness
+    .run(signal)
+    .catch((error: unknown) => void (signal.aborted || unexpected.push(`witness: ${String(error)}`)));
+  await witness.whenSynced(signal);
+  for (const victim of Object.values(world.victims)) victim.start(signal);
+  await Promise.all(Object.values(world.victims).map((victim) => victim.kept(signal)));
+
+  const plays = new Plays(world, witness, new Chance(SEED));
+  plays.open(signal);
+  const startedAt = systemClock.monotonicMs();
+  const diary = new Diary(folder, startedAt);
+  const hits = await storm(
+    world,
+    witness,
+    { points: POINTS, chance: new Chance(SEED + 1), inFlight: () => plays.inFlight, told: diary.hit },
+    signal,
+  );
+  const stormSeconds = (systemClock.monotonicMs() - startedAt) / 1_000;
+  const settleFrom = systemClock.monotonicMs();
+  const unfinished = await plays.close(SETTLE_LIMIT_MS);
+  const settleSeconds = (systemClock.monotonicMs() - settleFrom) / 1_000;
+  expect(unfinished, "stories without an end").toEqual([]);
+
+  const verdict = await judge(world, witness, plays.stories, plays.automatic, signal);
+  const left = await nothingLeft(world, signal);
+  say(report({ hits, plays, stormSeconds, settleSeconds, world }));
+  say(`lines ${JSON.stringify(verdict.lines)}, automatic ${JSON.stringify(verdict.automatic)}, late ${verdict.late}`);
+  expect(verdict.broken).toEqual([]);
+  expect(left, "access that outlives its grant").toEqual([]);
+  expect(unexpected, "answers that no outage explains").toEqual([]);
+  expect(world.victims.platform.endedByItself, "the platform ended by itself").toBe(0);
+  expect(world.victims.apiserver.endedByItself, "the API server ended by itself").toBe(0);
+  if (process.env.SALLYPORT_FAULT_KEEP === undefined) stack.defer(() => rm(folder, { recursive: true, force: true }));
+}, 3_600_000);
+
+/** Times that fit a storm with a hit every few seconds; what they are for is the same as with the usual ones. */
+const ENVIRONMENT = {
+  agent: {
+    // Its successor is the same pod: it goes on with the lease, and need not wait for it to run out.
+    SALLYPORT_IDENTITY: "sallyport-agent-0",
+    SALLYPORT_RECONNECT_SPREAD: "500ms",
+    SALLYPORT_RESYNC_INTERVAL: "3s",
+    SALLYPORT_HEARTBEAT_INTERVAL: "5s",
+  },
+  operator: {
+    // No identity: each start waits for the lease of the one before, as two replicas do.
+    SALLYPORT_LEASE_DURATION: "5s",
+    SALLYPORT_RENEW_DEADLINE: "3s",
+    SALLYPORT_RETRY_PERIOD: "300ms",
+    SALLYPORT_SWEEP_INTERVAL: "2s",
+  },
+} as const;
+
+/** Keeps stories and automatic operations coming. */
+class Plays {
+  readonly stories: Story[] = [];
+  /** Command ids. */
+  readonly automatic: string[] = [];
+  readonly #world: World;
+  readonly #witness: Witness;
+  readonly #chance: Chance;
+  readonly #running = new Map<Story, Promise<void>>();
+  readonly #broken: string[] = [];
+  #isOpen = true;
+  #automaticEnds: Promise<void> = Promise.resolve();
+
+  constructor(world: World, witness: Witness, chance: Chance) {
+    this.#world = world;
+    this.#witness = witness;
+    this.#chance = chance;
+  }
+
+  get inFlight(): number {
+    return this.#running.size;
+  }
+
+  open(signal: AbortSignal): void {
+    this.#signal = signal;
+    for (let count = 0; count < AT_ONCE; count += 1) this.#begin();
+    this.#automaticEnds = this.#keepInvoking(signal).catch((error: unknown) => {
+      if (!signal.aborted) this.#broken.push(`automatic operations: ${String(error)}`);
+    });
+  }
+
+  #signal: AbortSignal = new AbortController().signal;
+
+  /** No new ones; waits for those under way. @returns what has not ended in time, or not as it should. */
+  async close(limitMs: number): Promise<readonly string[]> {
+    this.#isOpen = false;
+    const all = Promise.all([...this.#running.values(), this.#automaticEnds, this.#automaticOver()]);
+    const limit = new AbortController();
+    await Promise.race([all, sleep(systemClock, limitMs, limit.signal).catch(() => undefined)]);
+    limit.abort();
+    return [...this.#broken, ...[...this.#running.keys()].map((story) => this.#whereIs(story))];
+  }
+
+  #begin(): void {
+    const story = new Story(this.stories.length + 1, this.#chance, MAX_MINUTES);
+    this.stories.push(story);
+    const play = story.play(this.#world, this.#witness, this.#signal).then(
+      () => void this.#running.delete(story),
+      (error: unknown) => {
+        this.#running.delete(story);
+        if (!this.#signal.aborted) this.#broken.push(`${story.workload} (${story.requestId}): ${String(error)}`);
+      },
+    );
+    this.#running.set(story, play);
+    void play.then(() => {
+      if (this.#isOpen) this.#begin();
+    });
+  }
+
+  async #keepInvoking(signal: AbortSignal): Promise<void> {
+    const { engineer, project, deploymentId } = this.#world;
+    while (this.#isOpen) {
+      await sleep(systemClock, this.#chance.between(300, 2_500), signal);
+      const call = {
+        query: { project },
+        body: { deploymentId, plugin: "kubernetes", operation: "get-pods", params: { namespace: SHOP } },
+        idempotencyKey: randomUUID(),
+      };
+      const { commandId } = await persist((each) => engineer.operations.invoke(call, each), signal);
+      if (commandId !== undefined) this.automatic.push(commandId);
+    }
+  }
+
+  async #automaticOver(): Promise<void> {
+    await this.#automaticEnds;
+    for (const id of this.automatic) {
+      for (;;) {
+        const read = (each: AbortSignal) => this.#world.engineer.commands.get({ params: { id } }, each);
+        const { state } = await persist(read, this.#signal);
+        if (state !== "PENDING" && state !== "DISPATCHED") break;
+        await sleep(systemClock, 300, this.#signal);
+      }
+    }
+  }
+
+  #whereIs(story: Story): string {
+    const { status } = this.#witness.grant(story.name) ?? {};
+    return `${story.workload} (${story.requestId}), ${story.answer}: grant ${status?.state} ${JSON.stringify(status?.commands)}`;
+  }
+}
+
+/** The sweep comes every two seconds, after whoever was killed while closing. */
+async function nothingLeft(world: World, signal: AbortSignal): Promise<readonly string[]> {
+  for (let tries = 0; ; tries += 1) {
+    const left = await persist((each) => accessLeft(world, each), signal);
+    if (left.length === 0 || tries === 60) return left;
+    await sleep(systemClock, 500, signal);
+  }
+}
+
+/** Every hit into a file beside the logs, every tenth to the terminal. */
+class Diary {
+  readonly #file: string;
+  readonly #startedAt: number;
+
+  constructor(folder: string, startedAt: number) {
+    this.#file = join(folder, "logs", "storm.log");
+    this.#startedAt = startedAt;
+  }
+
+  readonly hit = ({ victim, how, when, inFlight }: Hit, number: number): void => {
+    const seconds = ((systemClock.monotonicMs() - this.#startedAt) / 1_000).toFixed(1);
+    const line = `${number} after ${seconds} s: ${victim} ${how} at ${when}, ${inFlight} stories under way`;
+    appendFileSync(this.#file, `${new Date().toISOString()} ${line}\n`);
+    if (number % 10 === 0) say(`  ${line}`);
+  };
+}
+
+function report(run: {
+  readonly hits: readonly Hit[];
+  readonly plays: Plays;
+  readonly stormSeconds: number;
+  readonly settleSeconds: number;
+  readonly world: World;
+}): string {
+  const { hits, plays, stormSeconds, settleSeconds, world } = run;
+  const count = (words: readonly string[]): string =>
+    Object.entries(Object.groupBy(words, (word) => word))
+      .map(([word, all]) => `${word} ${all?.length ?? 0}`)
+      .join(", ");
+  const ends = Object.values(world.victims).map((victim) => `${victim.name} ${victim.endedByItself}`);
+  return [
+    `${hits.length} hits in ${stormSeconds.toFixed(0)} s, all over ${settleSeconds.toFixed(0)} s later; seed ${SEED}`,
+    `${plays.stories.length} stories: ${count(plays.stories.map(({ answer }) => answer))}; ${plays.automatic.length} automatic operations`,
+    `hit: ${count(hits.map(({ victim, how }) => `${victim} ${how}`))}`,
+    `when: ${count(hits.map(({ when }) => when))}`,
+    `ended by themselves and started again: ${ends.join(", ")}`,
+  ].join("\n");
+}

@@ -1,0 +1,193 @@
+import type { AccessRequest } from "../../src/contract/access-requests.ts";
+import type { Command } from "../../src/contract/commands.ts";
+import { GRANT_UID_LABEL, grantAccount, objectName } from "../../src/crds/group.ts";
+import type { OperationInvocation } from "../../src/crds/operation-invocation.ts";
+import { type KubeObject, resources } from "../../src/kube/resource.ts";
+import { type Change, changesIn } from "./audit.ts";
+import { persist } from "./persist.ts";
+import type { PlanLine, Story } from "./story.ts";
+import type { Witness } from "./witness.ts";
+import { GRANTS, SHOP, type World } from "./world.ts";
+
+/** How often each end was seen, in the words of the invocation, or of what there was instead. */
+export type Tally = Record<string, number>;
+
+export interface Verdict {
+  readonly lines: Tally;
+  readonly automatic: Tally;
+  /** Sentences that ought not to be true. */
+  readonly broken: readonly string[];
+  /** Results that came after the platform had stopped waiting for them; the contract says that the platform's word stays. */
+  readonly late: number;
+}
+
+/** What the platform says of a command whose invocation ended so. */
+const PLATFORM_WORD: Readonly<Record<string, string>> = {
+  Succeeded: "SUCCEEDED",
+  Failed: "FAILED",
+  Held: "FAILED COMMAND_HELD",
+  Unknown: "FAILED OUTCOME_UNKNOWN",
+  Expired: "EXPIRED",
+};
+
+/** Compares both sides with each other and with what the API server wrote down. Everything must be over. */
+export async function judge(
+  world: World,
+  witness: Witness,
+  stories: readonly Story[],
+  automatic: readonly string[],
+  signal: AbortSignal,
+): Promise<Verdict> {
+  const court = new Court(world, witness, await changesIn(world.auditLog));
+  for (const story of stories) await court.hear(story, signal);
+  for (const commandId of automatic) await court.hearAutomatic(commandId, signal);
+  court.close(stories);
+  return court;
+}
+
+class Court implements Verdict {
+  readonly lines: Tally = {};
+  readonly automatic: Tally = {};
+  readonly broken: string[] = [];
+  late = 0;
+  readonly #world: World;
+  readonly #witness: Witness;
+  readonly #changes: Map<string, readonly Change[]>;
+  readonly #explained = new Set<string>();
+
+  constructor(world: World, witness: Witness, changes: readonly Change[]) {
+    this.#world = world;
+    this.#witness = witness;
+    this.#changes = Map.groupBy(changes, ({ what }) => what);
+  }
+
+  async hear(story: Story, signal: AbortSignal): Promise<void> {
+    const request = await story.request(this.#world, signal);
+    const grant = this.#witness.grant(story.name);
+    if (grant === undefined) return void this.broken.push(`${story.workload}: no grant`);
+    let [least, most] = [0, 0];
+    for (const [index, line] of story.lines.entries()) {
+      const on = request.execution.commands[index];
+      const invocation = on?.commandId ? this.#witness.invocation(objectName(on.commandId)) : undefined;
+      const label = `${story.workload}[${index}] ${line.command}`;
+      const end = await this.#heardLine(label, request, index, invocation, signal);
+      const times = this.#changesOf(line, label, grantAccount(grant.metadata.uid));
+      const inGrant = grant.status?.commands?.find((each) => each.index === index)?.state;
+      // Nobody closed the gate: being held was somebody's mistake.
+      if (end === "Held" && !story.revoked)
+        this.broken.push(`${label}: held, ${JSON.stringify(invocation?.status?.conditions?.[0])}`);
+      if (end === "Failed") this.broken.push(`${label}: failed, ${JSON.stringify(invocation?.status?.error)}`);
+      const claimed = inGrant !== undefined && !["Planned", "Skipped", "Held"].includes(inGrant);
+      if (end === "Succeeded" && times !== 1) this.broken.push(`${label}: Succeeded, and changed ${times} times`);
+      if (times > 1) this.broken.push(`${label}: ${end}, and changed ${times} times`);
+      if (times > 0 && !["Succeeded", "Failed", "Unknown"].includes(end))
+        this.broken.push(`${label}: ${end}, and changed ${times} times`);
+      if (claimed && inGrant !== end) this.broken.push(`${label}: the grant says ${inGrant}, the invocation ${end}`);
+      if (!claimed && ["Succeeded", "Failed", "Unknown"].includes(end))
+        this.broken.push(`${label}: ended ${end} on a line that the grant has as ${inGrant}`);
+      const isPod = line.command.endsWith("delete-pod");
+      if (isPod) await this.#checkPod(line, end, label, signal);
+      else if (end === "Succeeded") [least, most] = [least + 1, most + 1];
+      else if (end === "Unknown" || end === "Failed") [least, most] = [least + times, most + 1];
+    }
+    await this.#checkGeneration(story, least, most, signal);
+    if (story.denied && grant.status?.state !== "Denied")
+      this.broken.push(`${story.workload}: denied, and ${grant.status?.state}`);
+  }
+
+  async hearAutomatic(commandId: string, signal: AbortSignal): Promise<void> {
+    const command = await this.#command(commandId, signal);
+    const invocation = this.#witness.invocation(objectName(commandId));
+    const end = invocation?.status?.state ?? "no invocation";
+    this.automatic[end] = (this.automatic[end] ?? 0) + 1;
+    this.#agree(`automatic ${commandId}`, command, end);
+    if (end === "Held" || end === "Failed")
+      this.broken.push(`automatic ${commandId}: ${end}, ${JSON.stringify(invocation?.status)}`);
+  }
+
+  close(stories: readonly Story[]): void {
+    for (const [what, changes] of this.#changes) {
+      if (!this.#explained.has(what)) this.broken.push(`nobody asked for: ${what} by ${changes[0]?.user}`);
+    }
+    const asked = new Set(stories.map(({ name }) => name));
+    for (const { metadata } of this.#witness.grants.store.list()) {
+      if (!asked.has(metadata.name)) this.broken.push(`a grant that nobody asked for: ${metadata.name}`);
+    }
+  }
+
+  async #heardLine(
+    label: string,
+    { execution }: AccessRequest,
+    index: number,
+    invocation: OperationInvocation | undefined,
+    signal: AbortSignal,
+  ): Promise<string> {
+    const on = execution.commands[index];
+    const end = invocation?.status?.state ?? (on?.commandId ? "no invocation" : "never sent");
+    this.lines[end] = (this.lines[end] ?? 0) + 1;
+    if (on?.commandId) this.#agree(label, await this.#command(on.commandId, signal), end);
+    return end;
+  }
+
+  #agree(label: string, command: Command, end: string): void {
+    const { state, error } = command;
+    const code = error?.code ?? "";
+    const word = end === "Failed" ? state : [state, code].join(" ").trim();
+    if (word === PLATFORM_WORD[end]) return;
+    // Nothing was ever made of it in the cluster: any end but success is true.
+    if (end === "no invocation" && state !== "SUCCEEDED") return;
+    if (state === "EXPIRED" && command.deadline !== null) this.late += 1;
+    else this.broken.push(`${label}: ${end} in the cluster, ${word} on the platform`);
+  }
+
+  /** How often the audit log has it; each time by the grant's own account. */
+  #changesOf({ command, params }: PlanLine, label: string, account: string): number {
+    const what = command.endsWith("scale")
+      ? `scale ${params.name} ${params.replicas}`
+      : command.endsWith("delete-pod")
+        ? `delete ${params.pod}`
+        : `restart ${params.name}`;
+    this.#explained.add(what);
+    const changes = this.#changes.get(what) ?? [];
+    for (const { user } of changes) {
+      if (user !== `system:serviceaccount:${GRANTS}:${account}`) this.broken.push(`${label}: ${what} by ${user}`);
+    }
+    return changes.length;
+  }
+
+  /**
+   * The object's own count of changes. It also has what an API server did in the instant before it was killed, when it
+   * wrote to etcd but not to its log.
+   */
+  async #checkGeneration({ workload }: Story, least: number, most: number, signal: AbortSignal): Promise<void> {
+    const found = await this.#get(resources.deployments, workload, signal);
+    const changes = (found?.metadata.generation ?? 0) - 1;
+    if (changes < least || changes > most)
+      this.broken.push(`${workload}: changed ${changes} times, and its lines explain ${least} to ${most}`);
+  }
+
+  async #checkPod({ params }: PlanLine, end: string, label: string, signal: AbortSignal): Promise<void> {
+    const isThere = (await this.#get(resources.pods, String(params.pod), signal)) !== undefined;
+    if (isThere && end === "Succeeded") this.broken.push(`${label}: Succeeded, and the pod is there`);
+    if (!isThere && !["Succeeded", "Unknown", "Failed"].includes(end))
+      this.broken.push(`${label}: ${end}, and the pod is gone`);
+  }
+
+  #get(resource: (typeof resources)["pods" | "deployments"], name: string, signal: AbortSignal) {
+    return persist((each) => this.#world.admin.get<KubeObject>(resource, { namespace: SHOP, name }, each), signal);
+  }
+
+  #command(id: string, signal: AbortSignal): Promise<Command> {
+    return persist((each) => this.#world.engineer.commands.get({ params: { id } }, each), signal);
+  }
+}
+
+/** Per-grant accounts and bindings that exist now. */
+export async function accessLeft({ admin }: World, signal: AbortSignal): Promise<readonly string[]> {
+  const left: string[] = [];
+  for (const resource of [resources.serviceAccounts, resources.roleBindings]) {
+    for await (const { kind, metadata } of admin.list<KubeObject>(resource, { labelSelector: GRANT_UID_LABEL }, signal))
+      left.push(`${kind ?? resource.kind} ${metadata.namespace}/${metadata.name}`);
+  }
+  return left;
+}

@@ -1,0 +1,63 @@
+import { sleep, systemClock } from "../../src/kube/clock.ts";
+import type { Program } from "../cluster/program.ts";
+
+/** A kubelet's first back-off is 10 s; here a test waits for it. */
+const RESTART_AFTER_MS = 300;
+
+/**
+ * A process that the storm kills. When it ends by itself it is started again, as its pod would be: ending is right for
+ * an agent or operator that could not renew its lease.
+ */
+export class Victim {
+  readonly name: string;
+  readonly program: Program;
+  endedByItself = 0;
+  /** Grows with each start and each kill, so that a supervisor of an earlier life knows that it is over. */
+  #life = 0;
+  #ready: Promise<void> = Promise.resolve();
+  #isReady = false;
+
+  constructor(name: string, program: Program) {
+    this.name = name;
+    this.program = program;
+  }
+
+  get isReady(): boolean {
+    return this.#isReady;
+  }
+
+  /** Starts it, unless it runs. */
+  start(signal: AbortSignal): void {
+    this.#life += 1;
+    const life = this.#life;
+    if (!this.program.isRunning) this.program.spawn();
+    this.#ready = this.#becomeReady(life, signal);
+    this.#ready.catch(() => undefined);
+    void this.#supervise(life, signal);
+  }
+
+  /** As a node failure would: nothing is told, nothing is finished. */
+  async kill(): Promise<void> {
+    this.#life += 1;
+    this.#isReady = false;
+    await this.program.kill();
+  }
+
+  async kept(signal: AbortSignal): Promise<void> {
+    while (!this.#isReady) await sleep(systemClock, 50, signal);
+  }
+
+  async #becomeReady(life: number, signal: AbortSignal): Promise<void> {
+    await this.program.whenReady(signal);
+    if (life === this.#life) this.#isReady = true;
+  }
+
+  async #supervise(life: number, signal: AbortSignal): Promise<void> {
+    await this.program.whenExited();
+    if (life !== this.#life || signal.aborted) return;
+    this.endedByItself += 1;
+    this.#isReady = false;
+    await sleep(systemClock, RESTART_AFTER_MS, signal).catch(() => undefined);
+    if (life === this.#life && !signal.aborted) this.start(signal);
+  }
+}

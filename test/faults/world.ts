@@ -1,0 +1,202 @@
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type Client as Api, createClient } from "../../src/api-client/client.ts";
+import { startVendor } from "../../src/cli/dev/vendor.ts";
+import { DEFAULT_NAMES } from "../../src/crds/group.ts";
+import { installation, openNamespace } from "../../src/crds/manifests/installation.ts";
+import { Client } from "../../src/kube/client.ts";
+import { systemClock } from "../../src/kube/clock.ts";
+import { connect } from "../../src/kube/connection.ts";
+import { silentLogger } from "../../src/kube/log.ts";
+import { type Cluster, startCluster } from "../cluster/cluster.ts";
+import { freePort } from "../cluster/ports.ts";
+import { Program } from "../cluster/program.ts";
+import { Watchdog } from "../cluster/watchdog.ts";
+import { Victim } from "./victim.ts";
+
+export const GRANTS = DEFAULT_NAMES.grantsNamespace;
+export const SYSTEM = DEFAULT_NAMES.systemNamespace;
+export const SHOP = "shop";
+export const APPROVER = "robin@customer.example";
+
+const MAIN = join(import.meta.dirname, "..", "..", "src", "cli", "main.ts");
+
+/** What the API server itself writes down of changes to workloads, with what was asked for. */
+const AUDIT_POLICY = {
+  apiVersion: "audit.k8s.io/v1",
+  kind: "Policy",
+  omitStages: ["RequestReceived"],
+  rules: [
+    {
+      level: "Request",
+      verbs: ["create", "update", "patch", "delete", "deletecollection"],
+      namespaces: [SHOP],
+      resources: [
+        { group: "apps", resources: ["deployments", "deployments/scale"] },
+        { group: "", resources: ["pods"] },
+      ],
+    },
+    { level: "None" },
+  ],
+} as const;
+
+/** Everything real and each part a process of its own, so that any of them can be killed at any time. */
+export interface World {
+  readonly folder: string;
+  readonly cluster: Cluster;
+  readonly platformUrl: string;
+  readonly deploymentId: string;
+  readonly project: string;
+  readonly auditLog: string;
+  /** As the engineer, without retries of its own: whoever calls has a loop. */
+  readonly engineer: Api;
+  /** The customer's admin: the witness, and who has workloads. */
+  readonly admin: Client;
+  readonly approver: Client;
+  readonly victims: Readonly<Record<VictimName, Victim>>;
+  /** Another process of the same kind, with an environment of its own on top. Not started, and stopped with the world. */
+  another(kind: "agent" | "operator", name: string, env?: Environment): Promise<Victim>;
+}
+
+export type VictimName = "agent" | "operator" | "platform" | "apiserver";
+export type Environment = Readonly<Record<string, string>>;
+
+export interface WorldOptions {
+  readonly folder: string;
+  /** Put before everything else into the environment of each kind of process. */
+  readonly env?: Readonly<Partial<Record<"agent" | "operator" | "platform", Environment>>>;
+}
+
+/** Whatever is started lands on `stack` at once. */
+export async function startWorld(
+  { folder, env = {} }: WorldOptions,
+  stack: AsyncDisposableStack,
+  signal: AbortSignal,
+): Promise<World> {
+  await mkdir(join(folder, "logs"), { recursive: true });
+  const watchdog = new Watchdog();
+  stack.defer(() => watchdog.done());
+  const [cluster, vendor] = await Promise.all([startCustomer(folder, stack, signal), seedVendor(folder, signal)]);
+  const credentials = {
+    agent: await cluster.kubeconfigForServiceAccount(SYSTEM, DEFAULT_NAMES.agentAccount, 86_400, signal),
+    operator: await cluster.kubeconfigForServiceAccount(SYSTEM, DEFAULT_NAMES.operatorAccount, 86_400, signal),
+  };
+  const own: Readonly<Record<"agent" | "operator" | "platform", Environment>> = {
+    platform: {
+      SALLYPORT_PLATFORM_DATA: join(folder, "platform"),
+      SALLYPORT_PLATFORM_PORT: String(vendor.port),
+      SALLYPORT_PLATFORM_RATE_LIMITS: "off",
+      ...env.platform,
+    },
+    agent: {
+      SALLYPORT_KUBECONFIG: credentials.agent,
+      SALLYPORT_PLATFORM_URL: vendor.url,
+      SALLYPORT_RUNTIME_KEY_FILE: vendor.keyFiles.runtime,
+      SALLYPORT_NAMESPACES: SHOP,
+      ...env.agent,
+    },
+    operator: { SALLYPORT_KUBECONFIG: credentials.operator, ...env.operator },
+  };
+  const make = async (kind: keyof typeof own, name: string = kind, more: Environment = {}): Promise<Victim> => {
+    const port = kind === "platform" ? vendor.port : await freePort();
+    const program = new Program({
+      name,
+      path: process.execPath,
+      args: [MAIN, kind],
+      logFile: join(folder, "logs", `${name}.log`),
+      watchdog,
+      // Nothing but its own credentials.
+      env: {
+        PATH: process.env.PATH ?? "",
+        SALLYPORT_LOG_FORMAT: "json",
+        SALLYPORT_HEALTH_HOST: "127.0.0.1",
+        SALLYPORT_HEALTH_PORT: String(port),
+        ...own[kind],
+        ...more,
+      },
+      isReady: (each) => isReady(port, each),
+    });
+    stack.defer(() => program.kill());
+    return new Victim(name, program);
+  };
+  const engineerKey = await readFile(vendor.keyFiles.engineer, "utf8");
+  const engineer = createClient({ baseUrl: vendor.url, credential: engineerKey, userAgent: "engineer", retries: 0 });
+  stack.defer(() => engineer.close());
+  const clientFor = async (kubeconfig: string): Promise<Client> => {
+    // A proxy of this machine does not know our own loopback.
+    const connection = await connect({ kubeconfig, environment: {} });
+    stack.defer(() => connection.close());
+    return new Client(connection);
+  };
+  return {
+    folder,
+    cluster,
+    platformUrl: vendor.url,
+    deploymentId: vendor.deploymentId,
+    project: vendor.project,
+    auditLog: join(folder, "logs", "audit.log"),
+    engineer,
+    admin: await clientFor(cluster.adminKubeconfig),
+    approver: await clientFor(cluster.kubeconfigFor({ user: APPROVER })),
+    victims: {
+      platform: await make("platform"),
+      agent: await make("agent"),
+      operator: await make("operator"),
+      apiserver: new Victim("apiserver", cluster.programs.apiserver),
+    },
+    another: make,
+  };
+}
+
+async function startCustomer(folder: string, stack: AsyncDisposableStack, signal: AbortSignal): Promise<Cluster> {
+  const policy = join(folder, "audit-policy.json");
+  await writeFile(policy, JSON.stringify(AUDIT_POLICY));
+  const cluster = await startCluster(
+    {
+      dir: join(folder, "cluster"),
+      // Blocking: an answer that somebody got is in the log.
+      apiserverArgs: [
+        `--audit-policy-file=${policy}`,
+        `--audit-log-path=${join(folder, "logs", "audit.log")}`,
+        "--audit-log-mode=blocking",
+      ],
+    },
+    signal,
+  );
+  stack.defer(() => cluster.stop());
+  const { crds, rbac, policies } = installation();
+  await cluster.apply([...crds, ...rbac], signal);
+  await cluster.apply([...policies, namespace(SHOP), ...openNamespace(SHOP), approvers()], signal);
+  return cluster;
+}
+
+/** The vendor's keys, project and deployment, made in this process; then the folder is free for the platform's own. */
+async function seedVendor(folder: string, signal: AbortSignal) {
+  const port = await freePort();
+  const vendor = await startVendor(folder, { port, rateLimits: false }, systemClock, silentLogger, signal);
+  await vendor.stop();
+  return { ...vendor, port };
+}
+
+async function isReady(port: number, signal: AbortSignal): Promise<boolean> {
+  try {
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(2_000)]);
+    return (await fetch(`http://127.0.0.1:${port}/readyz`, { signal: limit })).ok;
+  } catch {
+    return false; // Not listening yet.
+  }
+}
+
+function namespace(name: string) {
+  return { apiVersion: "v1", kind: "Namespace", metadata: { name } };
+}
+
+function approvers() {
+  return {
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind: "RoleBinding",
+    metadata: { name: "approvers", namespace: GRANTS },
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "sallyport-approver" },
+    subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: APPROVER }],
+  };
+}
