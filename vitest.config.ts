@@ -12,6 +12,7 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["src/**/*.test.ts", "scripts/**/*.test.ts", "test/cluster/**/*.test.ts"],
+          globalSetup: ["src/platform/testing/shared-postgres.ts"],
           testTimeout: 30_000,
           hookTimeout: 60_000,
         },

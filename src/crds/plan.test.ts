@@ -71,6 +71,7 @@ test.each([
   [{ a: [1, { b: Number("9007199254740993") }] }, "params.a.1.b"],
   [{ a: 9_007_199_254_740_991, b: 0.1, c: -0, d: "9007199254740993" }, undefined],
   [{ huge: 1e300 }, "params.huge"],
+  [JSON.parse('{"over": 1e999}'), "params.over"],
 ])("finds the number that JSON readers round: %j", (params, path) => {
   expect(unsafeNumber(params, "params")).toBe(path);
 });

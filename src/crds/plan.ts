@@ -43,12 +43,13 @@ export function sameParams(a: PlanLine["params"], b: PlanLine["params"]): boolea
 }
 
 /**
- * Where `value` holds a number that JSON readers disagree on (beyond 2^53 - 1), as a path such as `params.a.0`.
+ * Where `value` holds a number that JSON readers disagree on (beyond 2^53 - 1, or `1e999`), as a path such as `params.a.0`.
  * Such a number is stored by the API server as it is and rounded by everybody else, so hashes would differ.
  */
 export function unsafeNumber(value: unknown, path: string): string | undefined {
   if (typeof value === "number") {
-    return Number.isInteger(value) && !Number.isSafeInteger(value) ? path : undefined;
+    const isExact = Number.isInteger(value) ? Number.isSafeInteger(value) : Number.isFinite(value);
+    return isExact ? undefined : path;
   }
   if (typeof value !== "object" || value === null) return undefined;
   for (const [key, entry] of Object.entries(value)) {

@@ -1,0 +1,19 @@
+import type { TestProject } from "vitest/node";
+import { findPostgres } from "./postgres.ts";
+
+/**
+ * vitest's global set-up: one PostgreSQL for all files of a run, where each makes databases of its own. Starting one
+ * takes `initdb` a second or more, and forty files would each pay it.
+ */
+export async function setup(_project: TestProject): Promise<(() => Promise<void>) | undefined> {
+  // biome-ignore-start lint/style/noProcessEnv: how the workers, which inherit it, learn of the server.
+  if (process.env.SALLYPORT_TEST_POSTGRES !== undefined) return undefined;
+  const server = await findPostgres()?.();
+  if (server === undefined) return undefined;
+  process.env.SALLYPORT_TEST_POSTGRES = server.url;
+  return async () => {
+    delete process.env.SALLYPORT_TEST_POSTGRES;
+    await server.stop();
+  };
+  // biome-ignore-end lint/style/noProcessEnv: see above.
+}
