@@ -38,10 +38,13 @@ export type AccessClient = Pick<Client, "create" | "get" | "list" | "delete" | "
 export class Access {
   readonly #client: AccessClient;
   readonly #grantsNamespace: string;
+  readonly #roleKind: string;
 
-  constructor(client: AccessClient, grantsNamespace: string) {
+  /** @param roleKind what the shipped operation roles are in this installation */
+  constructor(client: AccessClient, grantsNamespace: string, roleKind: "ClusterRole" | "Role" = "ClusterRole") {
     this.#client = client;
     this.#grantsNamespace = grantsNamespace;
+    this.#roleKind = roleKind;
   }
 
   /** Account, binding and a bound token. @throws ApiError 403 when the customer has not opened the namespace to us. */
@@ -114,7 +117,7 @@ export class Access {
         labels: { [GRANT_UID_LABEL]: owner.uid },
         annotations: { [EXPIRES_AT_ANNOTATION]: timestamp(expiresAt) },
       },
-      roleRef: { apiGroup: RBAC, kind: "ClusterRole", name: operationRole(plugin, operation) },
+      roleRef: { apiGroup: RBAC, kind: this.#roleKind, name: operationRole(plugin, operation) },
       subjects: [{ kind: "ServiceAccount", name: grantAccount(owner.uid), namespace: this.#grantsNamespace }],
     };
     await tolerateExisting(this.#client.create(resources.roleBindings, binding, signal));

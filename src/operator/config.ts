@@ -17,6 +17,9 @@ export interface OperatorConfig {
   readonly leaseDurationMs: number;
   readonly renewDeadlineMs: number;
   readonly retryPeriodMs: number;
+  readonly leaseName: string;
+  /** What the shipped operation roles are in this installation. */
+  readonly roleKind: "ClusterRole" | "Role";
 }
 
 export interface Setting<T> {
@@ -109,6 +112,18 @@ export const OPERATOR_SETTINGS: { readonly [Name in keyof OperatorConfig]: Setti
     doc: "Between two tries to get or renew the lease. Source: client-go.",
     parse: duration(100, 60_000),
   },
+  leaseName: {
+    env: "SALLYPORT_LEASE_NAME",
+    default: DEFAULT_NAMES.operatorAccount,
+    doc: "Lease that the replicas elect a leader with. The operator's Role lets it write the one of its account's name.",
+    parse: objectName,
+  },
+  roleKind: {
+    env: "SALLYPORT_ROLE_KIND",
+    default: "ClusterRole",
+    doc: "What the roles of the operations are: ClusterRole, or Role where each opened namespace has its own.",
+    parse: roleKind,
+  },
 };
 
 /** Call it with `process.env`. Throws one Error that lists every bad setting, not the first. */
@@ -150,6 +165,16 @@ function contradictions({ systemNamespace, grantsNamespace, ...config }: Operato
 function namespace(text: string): string {
   if (/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(text)) return text;
   throw new Error("the name of a namespace");
+}
+
+function objectName(text: string): string {
+  if (/^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/.test(text)) return text;
+  throw new Error("the name of an object");
+}
+
+function roleKind(text: string): "ClusterRole" | "Role" {
+  if (text === "ClusterRole" || text === "Role") return text;
+  throw new Error("ClusterRole or Role");
 }
 
 /** `250ms`, `30s`, `5m`. A bare number is refused: its unit would be a guess. */

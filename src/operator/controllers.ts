@@ -41,7 +41,7 @@ const BACKOFF = { baseMs: 10, maxMs: 30_000 };
 /** Everything that only the leader does. */
 export function operatorControllers(parts: OperatorParts): readonly Runnable[] {
   const { client, caches, metrics, fence, clock, log, config } = parts;
-  const access = new Access(client, config.grantsNamespace);
+  const access = new Access(client, config.grantsNamespace, config.roleKind);
   const running = new RunningOperations();
   const sweeper = new Sweeper(
     {

@@ -25,7 +25,7 @@ export interface OperatorTools {
   readonly version?: string;
 }
 
-/** The lease of this name is the one that the operator's role lets it write. */
+/** As what it shows in the API server's audit log and in managed fields. */
 const NAME = "sallyport-operator";
 
 /**
@@ -44,7 +44,7 @@ export async function runOperator(config: OperatorConfig, tools: OperatorTools, 
     const elector = new LeaderElector({
       client,
       namespace: systemNamespace,
-      name: NAME,
+      name: config.leaseName,
       identity,
       clock,
       log,

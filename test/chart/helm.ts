@@ -14,7 +14,7 @@ export interface HelmResult {
 
 /** Path of helm, built with Go at the first call on a machine. */
 export async function helmProgram(say: (line: string) => void, signal: AbortSignal): Promise<string> {
-  const recipe = installRecipe(HELM, "about 2 minutes on 2 cores, once");
+  const recipe = installRecipe(HELM, "about 3 minutes on 2 cores, once");
   const folder = join(cacheRoot(process.env), recipe.folderName);
   await ensureCacheEntry(
     {
