@@ -11,13 +11,16 @@ const RESTART_AFTER_MS = 300;
 export class Victim {
   readonly name: string;
   readonly program: Program;
+  /** Of /readyz and /metrics; undefined where this is not ours to ask. */
+  readonly healthUrl: string | undefined;
   endedByItself = 0;
   /** Grows with each start and each kill, so that a supervisor of an earlier life knows that it is over. */
   #life = 0;
   #ready: Promise<void> = Promise.resolve();
   #isReady = false;
 
-  constructor(name: string, program: Program) {
+  constructor(name: string, program: Program, healthUrl?: string) {
+    this.healthUrl = healthUrl;
     this.name = name;
     this.program = program;
   }
@@ -45,6 +48,11 @@ export class Victim {
 
   async kept(signal: AbortSignal): Promise<void> {
     while (!this.#isReady) await sleep(systemClock, 50, signal);
+  }
+
+  /** All that /metrics says. */
+  async metrics(): Promise<string> {
+    return (await fetch(`${this.healthUrl}/metrics`)).text();
   }
 
   async #becomeReady(life: number, signal: AbortSignal): Promise<void> {

@@ -117,7 +117,7 @@ export async function startWorld(
       isReady: (each) => isReady(port, each),
     });
     stack.defer(() => program.kill());
-    return new Victim(name, program);
+    return new Victim(name, program, `http://127.0.0.1:${port}`);
   };
   const engineerKey = await readFile(vendor.keyFiles.engineer, "utf8");
   const engineer = createClient({ baseUrl: vendor.url, credential: engineerKey, userAgent: "engineer", retries: 0 });

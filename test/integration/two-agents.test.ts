@@ -1,0 +1,159 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type AccessGrant, accessGrants } from "../../src/crds/access-grant.ts";
+import { objectName } from "../../src/crds/group.ts";
+import { type OperationInvocation, operationInvocations } from "../../src/crds/operation-invocation.ts";
+import { sleep, systemClock } from "../../src/kube/clock.ts";
+import { type DynamicObject, type KubeObject, resources } from "../../src/kube/resource.ts";
+import { changesIn } from "../faults/audit.ts";
+import type { Victim } from "../faults/victim.ts";
+import { GRANTS, SHOP, SYSTEM, startWorld, type World } from "../faults/world.ts";
+
+const WORKLOAD = "web";
+const stack = new AsyncDisposableStack();
+const stop = new AbortController();
+let world: World;
+let agents: readonly Victim[];
+let operators: readonly Victim[];
+
+// As pods of one Deployment each: same credentials, same lease, other names.
+beforeAll(async () => {
+  const folder = await mkdtemp(join(tmpdir(), "sallyport-two-"));
+  stack.defer(() => rm(folder, { recursive: true, force: true }));
+  world = await startWorld({ folder }, stack, stop.signal);
+  stack.defer(() => stop.abort(new Error("the test is over")));
+  const pair = (kind: "agent" | "operator"): Promise<Victim[]> =>
+    Promise.all(["a", "b"].map((each) => world.another(kind, `${kind}-${each}`, { SALLYPORT_IDENTITY: each })));
+  [agents, operators] = await Promise.all([pair("agent"), pair("operator")]);
+  await world.admin.create(resources.deployments, deployment(), signal());
+  const all = [world.victims.platform, ...agents, ...operators];
+  for (const victim of all) victim.start(stop.signal);
+  await Promise.all(all.map((victim) => victim.kept(signal())));
+}, 180_000);
+
+afterAll(() => stack.disposeAsync(), 60_000);
+
+test("of two agents and two operators one each acts, and the others take over when it is killed", async () => {
+  for (const replicas of [2, 3, 4]) await approvedScale(replicas);
+  const [agent, operator] = [await leader("agent", agents), await leader("operator", operators)];
+  const before = await figures();
+  expect(before).toEqual({
+    "dispatched by agent-a": agent.name === "agent-a" ? 3 : 0,
+    "dispatched by agent-b": agent.name === "agent-b" ? 3 : 0,
+    "lost dispatches": 0,
+    "duplicate reports": 0,
+    "run by operator-a": operator.name === "operator-a" ? 3 : 0,
+    "run by operator-b": operator.name === "operator-b" ? 3 : 0,
+  });
+
+  await Promise.all([agent.kill(), operator.kill()]);
+  await approvedScale(5);
+  const [nextAgent, nextOperator] = [other(agents, agent), other(operators, operator)];
+  expect(await count(nextAgent, 'sallyport_command_dispatches_total{result="won"}')).toBe(1);
+  expect(await count(nextOperator, SUCCESS)).toBe(1);
+
+  // Those that were killed come back behind the new leaders, and change nothing.
+  for (const victim of [agent, operator]) victim.start(stop.signal);
+  await Promise.all([agent.kept(signal()), operator.kept(signal())]);
+  await approvedScale(6);
+  expect(await count(nextOperator, SUCCESS)).toBe(2);
+  expect(await count(operator, SUCCESS)).toBe(0);
+
+  const commands = await world.engineer.commands.list({ query: { limit: 100 } }, signal());
+  const invocations: string[] = [];
+  for await (const each of world.admin.list<OperationInvocation>(operationInvocations, { namespace: GRANTS }, signal()))
+    invocations.push(each.spec.commandId);
+  expect(invocations.toSorted()).toEqual(commands.items.map(({ id }) => id).toSorted());
+  const changes = (await changesIn(world.auditLog)).map(({ what }) => what);
+  expect(changes).toEqual([2, 3, 4, 5, 6].map((replicas) => `scale ${WORKLOAD} ${replicas}`));
+  const scaled = await world.admin.get<KubeObject>(
+    resources.deployments,
+    { namespace: SHOP, name: WORKLOAD },
+    signal(),
+  );
+  expect(scaled?.metadata.generation).toBe(6);
+}, 240_000);
+
+const SUCCESS = 'sallyport_operations_total{plugin="kubernetes",operation="scale",result="success"}';
+
+async function figures(): Promise<Readonly<Record<string, number>>> {
+  const total = async (line: string): Promise<number> =>
+    (await Promise.all(agents.map((agent) => count(agent, line)))).reduce((sum, each) => sum + each, 0);
+  const [agentA, agentB, operatorA, operatorB] = [...agents, ...operators];
+  return {
+    "dispatched by agent-a": await count(agentA, 'sallyport_command_dispatches_total{result="won"}'),
+    "dispatched by agent-b": await count(agentB, 'sallyport_command_dispatches_total{result="won"}'),
+    "lost dispatches": await total('sallyport_command_dispatches_total{result="lost"}'),
+    "duplicate reports":
+      (await total('sallyport_grant_reports_total{kind="reportApproval",outcome="duplicate"}')) +
+      (await total('sallyport_grant_reports_total{kind="reportMaterialized",outcome="duplicate"}')),
+    "run by operator-a": await count(operatorA, SUCCESS),
+    "run by operator-b": await count(operatorB, SUCCESS),
+  };
+}
+
+async function count(victim: Victim | undefined, line: string): Promise<number> {
+  const found = (await victim?.metrics())?.split("\n").find((each) => each.startsWith(`${line} `));
+  if (found === undefined) throw new Error(`${victim?.name} has no metric ${line}`);
+  return Number(found.slice(line.length + 1));
+}
+
+/** Who holds the lease, by the name in it. */
+async function leader(kind: "agent" | "operator", pair: readonly Victim[]): Promise<Victim> {
+  const key = { namespace: SYSTEM, name: `sallyport-${kind}` };
+  const lease = await world.admin.get<DynamicObject>(resources.leases, key, signal());
+  const holder = (lease?.spec as { holderIdentity?: string } | undefined)?.holderIdentity;
+  const found = pair.find(({ name }) => name === `${kind}-${holder}`);
+  if (found === undefined) throw new Error(`nobody of ours holds the lease: ${holder}`);
+  return found;
+}
+
+function other(pair: readonly Victim[], one: Victim): Victim {
+  const found = pair.find((each) => each !== one);
+  if (found === undefined) throw new Error("a pair has two");
+  return found;
+}
+
+/** A whole story: asked, queued, approved, run, recorded. */
+async function approvedScale(replicas: number): Promise<void> {
+  const { engineer, deploymentId, approver } = world;
+  const params = { namespace: SHOP, kind: "deployment", name: WORKLOAD, replicas };
+  const commands = [{ command: "kubernetes/scale", summary: `to ${replicas}`, params }];
+  const body = { deploymentId, remediationPlanId: `to-${replicas}`, title: "Scale", commands, maxMinutes: 60 };
+  const { id } = await engineer.accessRequests.create({ body }, signal());
+  await engineer.accessRequests.queue({ params: { id } }, signal());
+  const key = { namespace: GRANTS, name: objectName(id) };
+  await until(async () => (await world.admin.get<AccessGrant>(accessGrants, key, signal())) !== undefined);
+  await approver.patch(accessGrants, key, { type: "merge", body: { spec: { approvedForMinutes: 5 } } }, {}, signal());
+  await until(async () => {
+    const { execution } = await engineer.accessRequests.get({ params: { id } }, signal());
+    expect(["idle", "running", "succeeded"]).toContain(execution.state);
+    return execution.state === "succeeded";
+  });
+  await until(
+    async () => (await world.admin.get<AccessGrant>(accessGrants, key, signal()))?.status?.state === "Completed",
+  );
+}
+
+/** Polls: the subject is other processes. A lease of 15 s has to run out in it. */
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  const limit = AbortSignal.timeout(90_000);
+  while (!(await isSo())) await sleep(systemClock, 50, limit);
+}
+
+function signal(): AbortSignal {
+  return AbortSignal.timeout(90_000);
+}
+
+function deployment() {
+  const labels = { app: WORKLOAD };
+  const template = { metadata: { labels }, spec: { containers: [{ name: "app", image: "registry.example/app:1" }] } };
+  return {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name: WORKLOAD, namespace: SHOP },
+    spec: { replicas: 1, selector: { matchLabels: labels }, template },
+  };
+}
