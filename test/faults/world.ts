@@ -54,6 +54,8 @@ export interface World {
   readonly admin: Client;
   readonly approver: Client;
   readonly victims: Readonly<Record<VictimName, Victim>>;
+  /** With what each kind of process is started; for tests that run one of them in their own process. */
+  readonly environments: Readonly<Record<"agent" | "operator" | "platform", Environment>>;
   /** Another process of the same kind, with an environment of its own on top. Not started, and stopped with the world. */
   another(kind: "agent" | "operator", name: string, env?: Environment): Promise<Victim>;
 }
@@ -144,6 +146,7 @@ export async function startWorld(
       operator: await make("operator"),
       apiserver: new Victim("apiserver", cluster.programs.apiserver),
     },
+    environments: own,
     another: make,
   };
 }

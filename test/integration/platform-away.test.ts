@@ -1,0 +1,246 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Registry } from "prom-client";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { runAgent } from "../../src/agent/agent.ts";
+import { loadAgentConfig } from "../../src/agent/config.ts";
+import type { AccessRequest } from "../../src/contract/access-requests.ts";
+import { type AccessGrant, type AccessGrantSpec, accessGrants } from "../../src/crds/access-grant.ts";
+import { objectName } from "../../src/crds/group.ts";
+import { type OperationInvocation, operationInvocations } from "../../src/crds/operation-invocation.ts";
+import { sleep, systemClock } from "../../src/kube/clock.ts";
+import { silentLogger } from "../../src/kube/log.ts";
+import { type DynamicObject, resources } from "../../src/kube/resource.ts";
+import { loadOperatorConfig } from "../../src/operator/config.ts";
+import { runOperator } from "../../src/operator/operator.ts";
+import { readPlatformConfig } from "../../src/platform/config.ts";
+import { startPlatform } from "../../src/platform/server.ts";
+import { GRANTS, SHOP, SYSTEM, startWorld, type World } from "../faults/world.ts";
+import { PushedClock } from "./platform-away-clock.ts";
+
+const HOUR_MS = 3_600_000;
+/** Below the 10 s in which a leader must renew its lease, with room for the renewal itself. */
+const STEP_MS = 4_000;
+
+const stack = new AsyncDisposableStack();
+const over = new AbortController();
+const clock = new PushedClock();
+const running = new Map<"agent" | "operator", Running>();
+let world: World;
+
+interface Running {
+  readonly registry: Registry;
+  readonly done: Promise<void>;
+  readonly stop: AbortController;
+}
+
+beforeAll(async () => {
+  const folder = await mkdtemp(join(tmpdir(), "sallyport-away-"));
+  stack.defer(() => rm(folder, { recursive: true, force: true }));
+  world = await startWorld({ folder }, stack, over.signal);
+  await world.admin.create(resources.deployments, deployment(), signal());
+}, 180_000);
+
+afterAll(async () => {
+  for (const name of running.keys()) await stop(name);
+  over.abort(new Error("the test is over"));
+  await stack.disposeAsync();
+}, 60_000);
+
+test("while the platform is away for an hour, what was granted is approved and run, and all of it is told afterwards", async () => {
+  let platform = await serve();
+  start("agent");
+  start("operator");
+  const [granted, undecided, refused] = [await ask("web", 2), await ask("web", 3), await ask("web", 4)];
+  await eventually(async () => (await grant(undecided)) && (await grant(refused)));
+
+  // A command that the cluster has been given and has not run yet: the agent sees the approval, the operator is away.
+  await stop("agent");
+  await decide(granted, { approvedForMinutes: 300 });
+  await eventually(async () => (await grant(granted))?.status?.state === "Approved");
+  await stop("operator");
+  start("agent");
+  const command = await eventually(async () => (await request(granted)).execution.commands[0]?.commandId ?? undefined);
+  await eventually(() => invocation(command));
+
+  const leftAt = clock.wallNow();
+  await platform.close();
+  start("operator");
+  await decide(undecided, { approvedForMinutes: 300 });
+  await decide(refused, { deniedReason: "not today" });
+  await hours(1);
+
+  // The customer's side went on by itself.
+  const ran = await invocation(command);
+  expect(ran?.status?.state).toBe("Succeeded");
+  expect(minutesAfter(leftAt, ran?.status?.finishedAt)).toBeLessThan(2);
+  expect((await grant(undecided))?.status?.state).toBe("Approved");
+  expect((await grant(refused))?.status?.state).toBe("Denied");
+  const scale = await world.admin.getScale(resources.deployments, { namespace: SHOP, name: "web" }, signal());
+  expect(scale?.spec.replicas).toBe(2);
+  expect(await metric("agent", 'sallyport_controlplane_connected{channel="sync"}')).toBe(0);
+
+  platform = await serve();
+  stack.defer(() => platform.close());
+  const backAt = clock.wallNow();
+  await pass(6 * 60_000, async () => (await request(undecided)).execution.state === "succeeded");
+  // Five minutes are the longest back-off.
+  expect(minutesAfter(backAt, clock.wallNow())).toBeLessThan(6);
+  const [first, second, third] = [await request(granted), await request(undecided), await request(refused)];
+  expect([first.execution.state, second.status, third.status]).toEqual(["succeeded", "customer-approved", "rejected"]);
+  // As it was, not as it was heard.
+  expect(minutesAfter(leftAt, first.execution.commands[0]?.completedAt)).toBeLessThan(2);
+  expect(minutesAfter(leftAt, second.decision?.at)).toBeLessThan(2);
+  expect(minutesAfter(leftAt, third.decision?.at)).toBeLessThan(2);
+  expect(third.decision).toMatchObject({ outcome: "denied", reason: "not today" });
+  expect(minutesAfter(backAt, second.execution.commands[0]?.completedAt)).toBeGreaterThanOrEqual(0);
+  const commands = await world.engineer.commands.list({ query: {} }, signal());
+  expect(commands.items.map(({ state }) => state)).toEqual(["SUCCEEDED", "SUCCEEDED"]);
+}, 300_000);
+
+test("an agent that starts while the platform is away takes nothing for gone", async () => {
+  const managed = async (): Promise<unknown> => {
+    const key = { namespace: GRANTS, name: objectName(world.deploymentId) };
+    const found = await world.admin.get<DynamicObject>({ ...MANAGED }, key, signal());
+    return (found?.status as { state?: string } | undefined)?.state;
+  };
+  await eventually(async () => (await managed()) === "Serving");
+  await stop("agent");
+  start("agent", { SALLYPORT_PLATFORM_URL: "http://127.0.0.1:9/" });
+  await eventually(
+    async () => (await metric("agent", 'sallyport_controlplane_connections_total{channel="sync",result="failed"}')) > 0,
+  );
+  await pass(120_000, async () => false);
+  expect(await managed()).toBe("Serving");
+}, 120_000);
+
+const MANAGED = {
+  group: "sallyport.dev",
+  version: "v1alpha1",
+  kind: "ManagedDeployment",
+  plural: "manageddeployments",
+  namespaced: true,
+} as const;
+
+function serve() {
+  return startPlatform({ ...readPlatformConfig(world.environments.platform), clock });
+}
+
+function start(name: "agent" | "operator", more: Readonly<Record<string, string>> = {}): void {
+  const registry = new Registry();
+  const ownStop = new AbortController();
+  const tools = { clock, log: silentLogger, registry };
+  const env = {
+    ...world.environments[name],
+    SALLYPORT_HEALTH_HOST: "127.0.0.1",
+    SALLYPORT_HEALTH_PORT: "0",
+    SALLYPORT_IDENTITY: `${name}-0`,
+    ...more,
+  };
+  const done =
+    name === "agent"
+      ? runAgent(loadAgentConfig(env), tools, ownStop.signal)
+      : runOperator(loadOperatorConfig(env), tools, ownStop.signal);
+  done.catch(() => undefined);
+  running.set(name, { registry, done, stop: ownStop });
+}
+
+async function stop(name: "agent" | "operator"): Promise<void> {
+  const each = running.get(name);
+  running.delete(name);
+  each?.stop.abort(new Error("stopped by the test"));
+  await each?.done;
+}
+
+async function hours(count: number): Promise<void> {
+  await pass(count * HOUR_MS, async () => false);
+}
+
+/** Lets `ms` go by, or less when `isEnough`. Leases are renewed all the while, as they would be. */
+async function pass(ms: number, isEnough: () => Promise<boolean>): Promise<void> {
+  for (let passed = 0; passed < ms; passed += STEP_MS) {
+    if (await isEnough()) return;
+    clock.push(STEP_MS);
+    for (const name of running.keys()) await renewed(name);
+  }
+}
+
+/** Also fails the test when one of them gave up: away is no reason to end. */
+async function renewed(name: "agent" | "operator"): Promise<void> {
+  const since = clock.wallNow().getTime() - STEP_MS / 2;
+  const ended = running.get(name)?.done.then(() => Promise.reject(new Error(`the ${name} ended`)));
+  const looked = eventually(async () => {
+    const key = { namespace: SYSTEM, name: `sallyport-${name}` };
+    const lease = await world.admin.get<DynamicObject>(resources.leases, key, signal());
+    return Date.parse((lease?.spec as { renewTime?: string } | undefined)?.renewTime ?? "") >= since;
+  }, 5);
+  await Promise.race([looked, ended]);
+}
+
+async function ask(name: string, replicas: number): Promise<string> {
+  const { engineer, deploymentId } = world;
+  const params = { namespace: SHOP, kind: "deployment", name, replicas };
+  const commands = [{ command: "kubernetes/scale", summary: `to ${replicas}`, params }];
+  const body = { deploymentId, remediationPlanId: `to-${replicas}`, title: "Scale", commands };
+  const { id } = await engineer.accessRequests.create({ body }, signal());
+  await engineer.accessRequests.queue({ params: { id } }, signal());
+  return id;
+}
+
+/** Until the admission policies are loaded, up to 3 s after their installation, decisions are answered with 503. */
+async function decide(requestId: string, spec: Partial<AccessGrantSpec>): Promise<void> {
+  const key = { namespace: GRANTS, name: objectName(requestId) };
+  await eventually(() => world.approver.patch(accessGrants, key, { type: "merge", body: { spec } }, {}, signal()));
+}
+
+function request(id: string): Promise<AccessRequest> {
+  return world.engineer.accessRequests.get({ params: { id } }, signal());
+}
+
+function grant(requestId: string): Promise<AccessGrant | undefined> {
+  return world.admin.get<AccessGrant>(accessGrants, { namespace: GRANTS, name: objectName(requestId) }, signal());
+}
+
+function invocation(commandId: string): Promise<OperationInvocation | undefined> {
+  const key = { namespace: GRANTS, name: objectName(commandId) };
+  return world.admin.get<OperationInvocation>(operationInvocations, key, signal());
+}
+
+async function metric(name: "agent" | "operator", line: string): Promise<number> {
+  const text = (await running.get(name)?.registry.metrics()) ?? "";
+  const found = text.split("\n").find((each) => each.startsWith(`${line} `));
+  return Number(found?.slice(line.length + 1));
+}
+
+function minutesAfter(from: Date, to: Date | string | null | undefined): number {
+  return (new Date(to ?? Number.NaN).getTime() - from.getTime()) / 60_000;
+}
+
+/** Polls in real time: the subject is what other processes say. */
+async function eventually<T>(
+  read: () => Promise<T>,
+  everyMs = 25,
+): Promise<NonNullable<T> & (T extends false ? never : T)> {
+  const limit = AbortSignal.timeout(60_000);
+  for (;;) {
+    const found = await read().catch(() => undefined);
+    if (found) return found as NonNullable<T> & (T extends false ? never : T);
+    await sleep(systemClock, everyMs, limit);
+  }
+}
+
+function signal(): AbortSignal {
+  return AbortSignal.timeout(60_000);
+}
+
+function deployment() {
+  const labels = { app: "web" };
+  const template = { metadata: { labels }, spec: { containers: [{ name: "app", image: "registry.example/app:1" }] } };
+  return {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name: "web", namespace: SHOP },
+    spec: { replicas: 1, selector: { matchLabels: labels }, template },
+  };
+}
