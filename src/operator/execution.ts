@@ -39,6 +39,11 @@ export interface Execution {
 
 /** A new binding is not known to every API server at once (0.1 s on one); longer than this, a refusal is meant. */
 const FORBIDDEN_FOR_MS = 2_000;
+/**
+ * An API server that has just started refuses everybody until it has read its roles: seconds, on a busy machine. For
+ * this long our own account's being refused is not believed.
+ */
+export const ROLES_READ_MS = 10_000;
 const FIRST_RETRY_MS = 10;
 const MAX_RETRY_MS = 1_000;
 
@@ -51,7 +56,8 @@ export async function execute(execution: Execution, ports: ExecutionPorts, signa
   const effect = new Effect(ports.fence);
   try {
     const result = await untilAnswered(effect, ports.clock, signal, async () => {
-      const token = await ports.access.open(execution.access, signal);
+      const open = (): Promise<string> => ports.access.open(execution.access, signal);
+      const token = await withForbiddenRetried(effect, ROLES_READ_MS, ports.clock, signal, open);
       const call = {
         client: ports.clientFor(token),
         effect,
@@ -59,7 +65,7 @@ export async function execute(execution: Execution, ports: ExecutionPorts, signa
         startedAt: execution.startedAt,
         redact: ports.redact,
       };
-      return withForbiddenRetried(effect, ports.clock, signal, async () => {
+      return withForbiddenRetried(effect, FORBIDDEN_FOR_MS, ports.clock, signal, async () => {
         signal.throwIfAborted();
         const done = await execution.bound.run(call, signal);
         return execution.bound.verify(call, done, signal);
@@ -87,6 +93,7 @@ async function untilAnswered<T>(effect: Effect, clock: Clock, signal: AbortSigna
 /** 401: the server has not seen the new account yet. 403: nor its binding. Both say that nothing was done. */
 async function withForbiddenRetried<T>(
   effect: Effect,
+  forMs: number,
   clock: Clock,
   signal: AbortSignal,
   run: () => Promise<T>,
@@ -96,7 +103,7 @@ async function withForbiddenRetried<T>(
     try {
       return await run();
     } catch (error) {
-      const early = clock.monotonicMs() + delayMs - startedMs <= FORBIDDEN_FOR_MS;
+      const early = clock.monotonicMs() + delayMs - startedMs <= forMs;
       const refused = error instanceof ApiError && (error.isForbidden || error.isUnauthorized);
       if (!refused || !early || effect.state !== "none") throw error;
     }

@@ -369,6 +369,34 @@ describe("what the request's fate makes of the outcome", () => {
     expect(never.clock.monotonicMs()).toBeLessThanOrEqual(2_100);
   });
 
+  test.each([401, 403])(
+    "an API server that has just started and answers everybody %i: waited for, and told the result",
+    async (status) => {
+      const life = scene();
+      let left = 4;
+      life.cluster.fault = ({ verb, resource, as }, when) => {
+        const isOurs = resource === "serviceaccounts" || (resource.endsWith("/status") && stateOf(life) === "Running");
+        if (as !== "operator" || verb === "delete" || !isOurs || when !== "before" || left <= 0) return;
+        left -= 1;
+        // Two for the account, two for the result.
+        if (left !== 1) throw refusal(status, "Forbidden");
+      };
+      await life.invocation();
+      expect([stateOf(life), replicasOf(life), left]).toEqual(["Succeeded", 5, 0]);
+      expect(statusOf(life)?.result).toMatchObject({ from: 2, to: 5 });
+    },
+  );
+
+  test("an account that may never be made: Failed, after ten seconds", async () => {
+    const life = scene();
+    life.cluster.fault = ({ verb, resource }) => {
+      if (verb === "create" && resource === "serviceaccounts") throw refusal(403, "Forbidden");
+    };
+    await life.invocation();
+    expect(statusOf(life)).toMatchObject({ state: "Failed", error: { code: "HANDLER_ERROR" } });
+    expect(life.clock.monotonicMs()).toBeLessThanOrEqual(10_100);
+  });
+
   test("an API server that is away before anything was sent: waited for", async () => {
     const life = scene();
     let left = 3;

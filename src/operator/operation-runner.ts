@@ -6,7 +6,7 @@ import { withDeadline } from "../kube/deadline.ts";
 import { LeadershipLostError } from "../kube/leader-election.ts";
 import type { Logger } from "../kube/log.ts";
 import type { Access, AccessRequest } from "./access.ts";
-import { type ExecutionPorts, execute, type Outcome } from "./execution.ts";
+import { type ExecutionPorts, execute, type Outcome, ROLES_READ_MS } from "./execution.ts";
 import type { Verdict } from "./gate.ts";
 import { ended } from "./invocation-status.ts";
 import type { OperationOutcome, OperatorMetrics } from "./metrics.ts";
@@ -136,6 +136,7 @@ export class OperationRunner {
     const { signal, release } = this.#storeSignal(context.signal);
     let current = invocation;
     let toStore = outcome;
+    const startedMs = clock.monotonicMs();
     try {
       for (let delayMs = 20; ; delayMs = Math.min(delayMs * 2, 2_000)) {
         fence();
@@ -148,7 +149,8 @@ export class OperationRunner {
           return;
         } catch (error) {
           if (!(error instanceof ApiError) || error.isNotFound) throw error;
-          if (error.isInvalid || error.isForbidden) toStore = withoutResult(toStore, error);
+          const isMeant = error.isForbidden && clock.monotonicMs() - startedMs > ROLES_READ_MS;
+          if (error.isInvalid || isMeant) toStore = withoutResult(toStore, error);
           else await sleep(clock, error.retryAfterMs ?? delayMs, signal);
           const latest = await this.#latest(current, signal);
           if (latest === undefined) return;
@@ -168,7 +170,8 @@ export class OperationRunner {
       const open = latest?.metadata.uid === invocation.metadata.uid && (state === "Running" || state === "Unknown");
       return open ? latest : undefined;
     } catch (error) {
-      if (error instanceof ApiError && error.isTransient) return invocation;
+      const isStarting = error instanceof ApiError && (error.isForbidden || error.isUnauthorized);
+      if (isStarting || (error instanceof ApiError && error.isTransient)) return invocation;
       throw error;
     }
   }
