@@ -8,9 +8,11 @@ import { platformService } from "../src/cli/platform-service.ts";
 import type { SettingTable } from "../src/cli/settings.ts";
 import { installation } from "../src/crds/manifests/installation.ts";
 import type { Manifest } from "../src/crds/manifests/manifest.ts";
+import { chartFiles } from "./generate/chart.ts";
+import { permissionsPage } from "./generate/permissions.ts";
 
 /**
- * Writes the files that are made from the code: `crds/*.yaml`, `deploy/manifests/*.yaml` and the settings' page.
+ * Writes the files that are made from the code: `crds/*.yaml`, `deploy/manifests/*.yaml`, the chart's generated files and two pages.
  * With `--check` it writes nothing and fails when one of them is not what the code says.
  */
 const root = join(import.meta.dirname, "..");
@@ -50,6 +52,8 @@ const files = new Map<string, string>([
   ["deploy/manifests/rbac.yaml", text(rbac)],
   ["deploy/manifests/policies.yaml", text(policies)],
   ["docs/configuration.md", settingsPage()],
+  ["docs/permissions.md", permissionsPage()],
+  ...chartFiles(root),
 ]);
 
 function current(path: string): string | undefined {
@@ -73,7 +77,7 @@ if (values.check) {
     ...[...files].filter(([path, wanted]) => current(path) !== wanted).map(([path]) => path),
     ...surplus(),
   ];
-  for (const path of stale) console.error(`${path} is not what src/crds says: run npm run generate`);
+  for (const path of stale) console.error(`${path} is not what the code says: run npm run generate`);
   process.exitCode = stale.length > 0 ? 1 : 0;
 } else {
   for (const [path, wanted] of files) {

@@ -1,0 +1,58 @@
+{{/* Combinations that cannot work or are dangerous, each refused with a sentence that says what to do. */}}
+{{- define "sallyport.guards" -}}
+{{- $values := .Values -}}
+{{- $system := list "kube-system" "kube-public" "kube-node-lease" -}}
+{{- if has .Release.Namespace $system -}}
+{{- fail (printf "Sallyport does not belong into %s: install it into a namespace of its own, for instance with -n sallyport-system." .Release.Namespace) -}}
+{{- end -}}
+{{- if eq .Release.Namespace $values.grantsNamespace -}}
+{{- fail (printf "grantsNamespace and the release's namespace are both %s: they must differ, or the operator could mint its own token." .Release.Namespace) -}}
+{{- end -}}
+{{- range $values.namespaces -}}
+{{- if has . (concat $system (list $values.grantsNamespace $.Release.Namespace)) -}}
+{{- fail (printf "namespaces holds %s, which cannot be opened to the vendor: it is a system namespace." .) -}}
+{{- end -}}
+{{- end -}}
+{{- if not $values.platform.url -}}
+{{- fail "platform.url is not set: add --set platform.url=https://… with the vendor's address." -}}
+{{- end -}}
+{{- if not (hasPrefix "https://" $values.platform.url) -}}
+{{- fail (printf "platform.url is %s: it must begin with https://, as the runtime key travels on it." $values.platform.url) -}}
+{{- end -}}
+{{- if and $values.runtimeKey.existingSecret $values.runtimeKey.value -}}
+{{- fail "runtimeKey.existingSecret and runtimeKey.value are both set: keep existingSecret and remove value." -}}
+{{- end -}}
+{{- if not (or $values.runtimeKey.existingSecret $values.runtimeKey.value) -}}
+{{- fail (printf "runtimeKey.existingSecret is not set. Make the Secret with `kubectl -n %s create secret generic sallyport-runtime-key --from-file=key=runtime.key`, then add --set runtimeKey.existingSecret=sallyport-runtime-key." .Release.Namespace) -}}
+{{- end -}}
+{{- if and (eq $values.admission.mode "validating-and-mutating") (semverCompare "<1.36.0-0" .Capabilities.KubeVersion.Version) -}}
+{{- fail (printf "admission.mode is validating-and-mutating, which needs Kubernetes 1.36, and this is %s. Choose --set admission.mode=validating-only: approvers then type their own name, and it is checked. (Rendering without a cluster: say --kube-version.)" .Capabilities.KubeVersion.Version) -}}
+{{- end -}}
+{{- if and (eq $values.rbac.scope "namespaces") (not $values.namespaces) -}}
+{{- fail "rbac.scope is namespaces and namespaces is empty: name at least one, as roles are made only there." -}}
+{{- end -}}
+{{- if eq (include "sallyport.account" (dict "root" . "component" "agent")) (include "sallyport.account" (dict "root" . "component" "operator")) -}}
+{{- fail "agent and operator have the same ServiceAccount: they need two, or a stolen agent could do what the operator may." -}}
+{{- end -}}
+{{- range $component := list "agent" "operator" -}}
+{{- $account := (index $values $component).serviceAccount -}}
+{{- if and (not $account.create) (not $account.name) -}}
+{{- fail (printf "%s.serviceAccount.create is false and its name is empty: name the account that is there." $component) -}}
+{{- end -}}
+{{- end -}}
+{{- if and $values.proxy.existingSecret (or $values.proxy.http $values.proxy.https) -}}
+{{- fail "proxy.existingSecret and proxy.http or proxy.https are both set: keep one of the two." -}}
+{{- end -}}
+{{- if and $values.trustedCA.configMap $values.trustedCA.secret -}}
+{{- fail "trustedCA.configMap and trustedCA.secret are both set: keep one of the two." -}}
+{{- end -}}
+{{- if and $values.networkPolicy.enabled $values.proxy.existingSecret (not $values.networkPolicy.proxy.ports) -}}
+{{- fail "networkPolicy.proxy.ports is empty, and the proxy's port is not known from a Secret: name it." -}}
+{{- end -}}
+{{- if and $values.metrics.serviceMonitor.enabled $values.metrics.podMonitor.enabled -}}
+{{- fail "metrics.serviceMonitor and metrics.podMonitor are both enabled: every pod would be scraped twice; keep one." -}}
+{{- end -}}
+{{- if and (eq $values.image.tag "latest") (not $values.image.digest) -}}
+{{- fail "image.tag is latest: name a version or a digest, so that a restart cannot change what runs." -}}
+{{- end -}}
+{{- end -}}

@@ -1,0 +1,121 @@
+{{/* Names leave room for "-operator-self-check" within 63 characters. */}}
+{{- define "sallyport.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 43 | trimSuffix "-" -}}
+{{- else -}}
+{{- $name := default .Chart.Name .Values.nameOverride -}}
+{{- if contains $name .Release.Name -}}
+{{- .Release.Name | trunc 43 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name $name | trunc 43 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* (dict "root" $ "component" "agent") */}}
+{{- define "sallyport.componentName" -}}
+{{- printf "%s-%s" (include "sallyport.fullname" .root) .component -}}
+{{- end -}}
+
+{{- define "sallyport.account" -}}
+{{- $account := (index .root.Values .component).serviceAccount -}}
+{{- default (include "sallyport.componentName" .) $account.name -}}
+{{- end -}}
+
+{{/* What a Deployment selects by: never changes, holds no version. */}}
+{{- define "sallyport.selector" -}}
+app.kubernetes.io/name: {{ default .root.Chart.Name .root.Values.nameOverride | trunc 63 | trimSuffix "-" }}
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .component }}
+{{- end -}}
+
+{{/* All labels as YAML; ours win over "labels" and commonLabels. */}}
+{{- define "sallyport.labels" -}}
+{{- $ours := include "sallyport.selector" . | fromYaml -}}
+{{- $_ := set $ours "app.kubernetes.io/version" (.root.Chart.AppVersion | toString) -}}
+{{- $_ := set $ours "app.kubernetes.io/part-of" "sallyport" -}}
+{{- $_ := set $ours "app.kubernetes.io/managed-by" .root.Release.Service -}}
+{{- $_ := set $ours "helm.sh/chart" (printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-") -}}
+{{- $labels := merge $ours (default dict .labels) .root.Values.commonLabels -}}
+{{- range $key := keys $labels | sortAlpha }}
+{{ $key }}: {{ get $labels $key | toString | quote }}
+{{- end }}
+{{- end -}}
+
+{{- define "sallyport.annotations" -}}
+{{- $annotations := merge dict (default dict .annotations) .root.Values.commonAnnotations -}}
+{{- range $key := keys $annotations | sortAlpha }}
+{{ $key }}: {{ get $annotations $key | toString | quote }}
+{{- end }}
+{{- end -}}
+
+{{/* Labels and annotations of any object. (dict "root" $ "component" "agent" "labels" dict "annotations" dict) */}}
+{{- define "sallyport.meta" -}}
+labels:
+{{- include "sallyport.labels" . | nindent 2 | replace "\n  \n" "\n" }}
+{{- with include "sallyport.annotations" . | trim }}
+annotations:
+{{- . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{/* registry/repository(:tag|@digest); a global registry and a digest win. */}}
+{{- define "sallyport.image" -}}
+{{- $image := .Values.image -}}
+{{- $registry := default $image.registry (default dict .Values.global).imageRegistry -}}
+{{- $name := $registry | empty | ternary $image.repository (printf "%s/%s" (trimSuffix "/" (default "" $registry)) $image.repository) -}}
+{{- if $image.digest -}}
+{{- printf "%s@%s" $name $image.digest -}}
+{{- else -}}
+{{- printf "%s:%s" $name (default .Chart.AppVersion $image.tag | toString) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The chart's own pull secrets and the parent's. */}}
+{{- define "sallyport.imagePullSecrets" -}}
+{{- $all := concat .Values.imagePullSecrets (default list (default dict .Values.global).imagePullSecrets) -}}
+{{- range $all }}
+- name: {{ kindIs "map" . | ternary (get (kindIs "map" . | ternary . dict) "name") . }}
+{{- end }}
+{{- end -}}
+
+{{/* Where roles that are lent in opened namespaces lie: [""] is "a ClusterRole". */}}
+{{- define "sallyport.openedPlaces" -}}
+{{- eq .Values.rbac.scope "cluster" | ternary (list "") .Values.namespaces | toJson -}}
+{{- end -}}
+
+{{- define "sallyport.peoplePlaces" -}}
+{{- eq .Values.rbac.scope "cluster" | ternary (list "") (list .Values.grantsNamespace) | toJson -}}
+{{- end -}}
+
+{{- define "sallyport.roleKind" -}}
+{{- eq .Values.rbac.scope "cluster" | ternary "ClusterRole" "Role" -}}
+{{- end -}}
+
+{{/* Not empty when at least one operation may be granted. */}}
+{{- define "sallyport.anyOperation" -}}
+{{- range $plugin, $operations := .Values.operations -}}
+{{- range $operation, $settings := $operations -}}
+{{- if $settings.enabled -}}x{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "sallyport.runtimeKeySecret" -}}
+{{- default (printf "%s-runtime-key" (include "sallyport.fullname" .)) .Values.runtimeKey.existingSecret -}}
+{{- end -}}
+
+{{- define "sallyport.hasProxy" -}}
+{{- if or .Values.proxy.http .Values.proxy.https .Values.proxy.existingSecret -}}x{{- end -}}
+{{- end -}}
+
+{{- define "sallyport.hasTrustedCA" -}}
+{{- if or .Values.trustedCA.configMap .Values.trustedCA.secret -}}x{{- end -}}
+{{- end -}}
+
+{{/* Port of a URL: written in it, or its scheme's. (dict "url" "https://…") */}}
+{{- define "sallyport.portOf" -}}
+{{- $parts := urlParse .url -}}
+{{- $port := regexFind ":[0-9]+$" $parts.host | trimPrefix ":" -}}
+{{- default (eq $parts.scheme "http" | ternary "80" "443") $port -}}
+{{- end -}}

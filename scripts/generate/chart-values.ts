@@ -1,0 +1,319 @@
+/** A value that an installer may set: what it is without them, what it may be, and what it means. */
+interface Leaf {
+  readonly kind: "leaf";
+  readonly fallback: unknown;
+  readonly schema: object;
+  readonly doc: string;
+}
+
+interface Branch {
+  readonly kind: "branch";
+  readonly doc: string;
+  readonly fields: Readonly<Record<string, ValueNode>>;
+}
+
+export type ValueNode = Leaf | Branch;
+
+const leaf = (fallback: unknown, schema: object, doc: string): Leaf => ({ kind: "leaf", fallback, schema, doc });
+const branch = (doc: string, fields: Branch["fields"]): Branch => ({ kind: "branch", doc, fields });
+
+const text = (fallback: string, doc: string, more: object = {}): Leaf =>
+  leaf(fallback, { type: "string", ...more }, doc);
+const flag = (fallback: boolean, doc: string): Leaf => leaf(fallback, { type: "boolean" }, doc);
+const count = (fallback: number, minimum: number, doc: string, maximum?: number): Leaf =>
+  leaf(fallback, { type: "integer", minimum, ...(maximum === undefined ? {} : { maximum }) }, doc);
+const words = (fallback: string, allowed: readonly string[], doc: string): Leaf =>
+  leaf(fallback, { type: "string", enum: allowed }, doc);
+const map = (doc: string, fallback: object = {}): Leaf => leaf(fallback, { type: "object" }, doc);
+const strings = (doc: string): Leaf =>
+  leaf({}, { type: "object", additionalProperties: { type: ["string", "number", "boolean"] } }, doc);
+const list = (doc: string, fallback: readonly unknown[] = [], items: object = { type: "object" }): Leaf =>
+  leaf(fallback, { type: "array", items }, doc);
+
+const NAMESPACE = { type: "string", maxLength: 63, pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" };
+const DURATION = { pattern: "^[0-9]+(ms|s|m|h)$" };
+const CIDRS = { type: "string", pattern: "^[0-9a-fA-F.:]+/[0-9]+$" };
+const PORT = { type: "integer", minimum: 1, maximum: 65_535 };
+const MEMORY = { type: "string", pattern: "^[0-9]+(Mi|Gi)$" };
+
+interface ComponentDefaults {
+  readonly title: string;
+  readonly replicas: number;
+  readonly replicasDoc: string;
+  readonly memory: readonly [request: string, limit: string];
+}
+
+function component({ title, replicas, replicasDoc, memory: [request, limit] }: ComponentDefaults): Branch {
+  return branch(`The ${title}'s Deployment.`, {
+    replicas: count(replicas, 1, replicasDoc),
+    serviceAccount: branch(`The ${title}'s identity; never shared with the other one.`, {
+      create: flag(true, "Make the account. Off: it must be there, under `name`."),
+      name: text("", "Its name; empty: made from the release's."),
+      annotations: strings("For its metadata."),
+      labels: strings("For its metadata."),
+    }),
+    resources: branch("No CPU limit by default: throttling a renewal of the lease costs more than it saves.", {
+      requests: map("What the scheduler sets aside.", { cpu: "20m", memory: request }),
+      limits: leaf(
+        { memory: limit },
+        { type: "object", required: ["memory"], properties: { memory: MEMORY } },
+        "Memory in Mi or Gi; Node's heap is set to three quarters of it.",
+      ),
+    }),
+    healthPort: leaf(8080, PORT, "Port of /livez, /readyz and /metrics; nothing else listens."),
+    startupProbe: map("Fields over the defaults.", { periodSeconds: 2, failureThreshold: 60 }),
+    livenessProbe: map(
+      "Fields over the defaults. Asks the process about itself, never the platform or the API server.",
+      {
+        periodSeconds: 10,
+        timeoutSeconds: 5,
+        failureThreshold: 6,
+      },
+    ),
+    readinessProbe: map("Fields over the defaults.", { periodSeconds: 5, timeoutSeconds: 3 }),
+    terminationGracePeriodSeconds: count(
+      30,
+      15,
+      "Time for an orderly stop: results are stored, the lease is given back.",
+    ),
+    podDisruptionBudget: branch(
+      "Rendered only with more than one replica: on a single one it would block every drain.",
+      {
+        enabled: flag(true, "Allow one pod at a time to be evicted."),
+      },
+    ),
+    labels: strings("Of the Deployment."),
+    annotations: strings("Of the Deployment."),
+    podLabels: strings("Of the pods."),
+    podAnnotations: strings("Of the pods."),
+    serviceAnnotations: strings("Of the headless Service in front of /metrics."),
+    nodeSelector: strings("Nodes to run on."),
+    tolerations: list("Taints to stand."),
+    affinity: map("Scheduling affinity."),
+    topologySpreadConstraints: list("Empty, with more than one replica: spread over nodes where possible."),
+    priorityClassName: text("", "Priority class of the pods."),
+    runtimeClassName: text("", "Runtime class of the pods."),
+    extraEnv: list("More environment, for instance SALLYPORT_* settings of docs/configuration.md."),
+    extraEnvFrom: list("More environment, from ConfigMaps or Secrets."),
+    extraVolumes: list("More volumes."),
+    extraVolumeMounts: list("More mounts in the main container."),
+    extraContainers: list("Containers beside the main one."),
+    extraInitContainers: list("Containers before the main one."),
+  });
+}
+
+const monitor = (kind: string): Branch =>
+  branch(`A ${kind} for the Prometheus operator.`, {
+    enabled: flag(false, "Render it; the cluster must know the kind."),
+    namespace: text("", "Where to put it; empty: the release's namespace."),
+    labels: strings("What your Prometheus selects by, often `release: …`."),
+    annotations: strings("For its metadata."),
+    interval: text("30s", "Pause between scrapes.", DURATION),
+    scrapeTimeout: text("10s", "Longest a scrape may take.", DURATION),
+    relabelings: list("Before the scrape."),
+    metricRelabelings: list("After the scrape."),
+  });
+
+/** Every value of the chart, in the order of values.yaml. Operations are those that are shipped. */
+export function chartValues(
+  operations: readonly { readonly plugin: string; readonly operation: string; readonly about: string }[],
+): Branch {
+  return branch("", {
+    global: leaf(
+      { imageRegistry: "", imagePullSecrets: [] },
+      { type: "object" },
+      "Shared with a parent chart: `imageRegistry` wins over `image.registry`, `imagePullSecrets` are added.",
+    ),
+    nameOverride: text("", "In place of the chart's name."),
+    fullnameOverride: text("", "In place of release and chart name, in the names of objects."),
+    commonLabels: strings("On every object."),
+    commonAnnotations: strings("On every object."),
+    platform: branch("The vendor's side.", {
+      url: text("", "Must be set. The vendor's platform, https."),
+    }),
+    runtimeKey: branch("The agent's credential at the platform.", {
+      existingSecret: text(
+        "",
+        "Secret of the release's namespace that holds it. Its content may change at any time; nothing needs a restart.",
+      ),
+      existingSecretKey: text("key", "Key in that Secret.", { minLength: 1 }),
+      value: text(
+        "",
+        "The credential itself, for trials: it ends up in Helm's release. Not together with `existingSecret`.",
+      ),
+      overlap: text(
+        "15m",
+        "How long the key before the last change is still tried when the new one is refused.",
+        DURATION,
+      ),
+    }),
+    namespaces: leaf(
+      [],
+      { type: "array", items: NAMESPACE, maxItems: 64, uniqueItems: true },
+      "Namespaces opened to the vendor: their workloads' health is reported, granted operations run in them. Nothing outside of them. They must exist.",
+    ),
+    grantsNamespace: leaf(
+      "sallyport-grants",
+      NAMESPACE,
+      "Where requests, runs, policies and the accounts of grants live. Never the release's own namespace.",
+    ),
+    createGrantsNamespace: flag(true, "Make that namespace; it stays when the chart goes, with the records in it."),
+    image: branch("One image for agent, operator and the test.", {
+      registry: text("", "Host of the registry; empty: the container runtime's default."),
+      repository: text("sallyport/sallyport", "Path in the registry.", { minLength: 1 }),
+      tag: text("", "Empty: the chart's appVersion. `latest` is refused."),
+      digest: text("", "Wins over the tag.", { pattern: "^(sha256:[0-9a-f]{64})?$" }),
+      pullPolicy: words("IfNotPresent", ["Always", "IfNotPresent", "Never"], "When to pull."),
+    }),
+    imagePullSecrets: list("Secrets of the release's namespace to pull with, by name or as `{name: …}`.", [], {
+      type: ["string", "object"],
+    }),
+    crds: branch("The custom resource definitions.", {
+      enabled: flag(true, "Install and upgrade them with the chart. Off: apply crds/*.yaml yourself, before."),
+      keep: flag(true, "Leave them, and every record, when the chart is uninstalled."),
+    }),
+    admission: branch("Who may decide, and what the operator may hand out, enforced by the API server.", {
+      mode: words(
+        "validating-and-mutating",
+        ["validating-and-mutating", "validating-only", "external"],
+        "`validating-and-mutating` needs Kubernetes 1.36 and stamps the approver's name; `validating-only` checks a name that the approver types; `external`: you apply deploy/manifests/policies.yaml yourself. Never chosen by what the server has.",
+      ),
+    }),
+    rbac: branch("What the two accounts may do; each rule with its reason in docs/permissions.md.", {
+      create: flag(true, "Render roles and bindings. Off: apply them yourself."),
+      scope: words(
+        "cluster",
+        ["cluster", "namespaces"],
+        "`cluster`: roles are ClusterRoles, bound only in `namespaces`. `namespaces`: a Role each in the namespaces instead; one ClusterRole remains, to look whether the admission policies are there.",
+      ),
+      selfCheck: flag(
+        true,
+        "That ClusterRole. Without it the operator cannot see the admission policies and calls no decision's name verified.",
+      ),
+    }),
+    people: branch(
+      "Roles for you to bind in the grants namespace: viewer, approver, approver for read-only, on-call, policy admin.",
+      {
+        create: flag(true, "Render them."),
+        aggregateToView: flag(true, "Add the viewer's rights to the built-in roles view, edit and admin."),
+      },
+    ),
+    operations: branch(
+      "Off: the operation's role is not there, and the operator may not lend it.",
+      Object.fromEntries(
+        [...new Set(operations.map(({ plugin }) => plugin))].map((plugin) => [
+          plugin,
+          branch(
+            `Operations of the plugin ${plugin}.`,
+            Object.fromEntries(
+              operations
+                .filter((each) => each.plugin === plugin)
+                .map(({ operation, about }) => [operation, branch(about, { enabled: flag(true, "May be granted.") })]),
+            ),
+          ),
+        ]),
+      ),
+    ),
+    proxy: branch("Between agent and platform.", {
+      http: text("", "HTTP_PROXY."),
+      https: text("", "HTTPS_PROXY; the one that counts, as the platform is https."),
+      noProxy: text("", "Added to what is always direct: loopback, the API server, .svc and the cluster's domain."),
+      clusterDomain: text("cluster.local", "The cluster's DNS domain."),
+      existingSecret: text("", "Secret with keys `http` and `https`, for proxies with a password. Read at start only."),
+    }),
+    trustedCA: branch(
+      "Certificate authorities added to the well-known ones, for the platform and the proxy. Read at start only.",
+      {
+        configMap: text("", "ConfigMap of the release's namespace with PEM certificates."),
+        secret: text("", "Or a Secret."),
+        key: text("ca.crt", "Key in it.", { minLength: 1 }),
+      },
+    ),
+    networkPolicy: branch("Off by default; on, it is real.", {
+      enabled: flag(false, "Limit the pods' traffic to what they need."),
+      ingressFrom: list("Peers that may reach the health port; empty: any. The kubelet always may."),
+      dns: branch("Where the agent asks for names. The operator needs none.", {
+        to: list("Peers.", [
+          {
+            namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "kube-system" } },
+            podSelector: { matchLabels: { "k8s-app": "kube-dns" } },
+          },
+        ]),
+        port: leaf(53, PORT, "UDP and TCP."),
+      }),
+      apiServer: branch("A policy cannot name the API server; give its addresses where you know them.", {
+        cidrs: list("Empty: any address, on these ports.", [], CIDRS),
+        ports: list("Of the Service and of the server behind it.", [443, 6443], PORT),
+      }),
+      platform: branch("With a proxy, only when addresses are given.", {
+        cidrs: list("Empty: any address, on the port of platform.url.", [], CIDRS),
+      }),
+      proxy: branch("Used when a proxy is set.", {
+        cidrs: list("Empty: any address, on these ports.", [], CIDRS),
+        ports: list("Empty: the port of proxy.https or proxy.http.", [], PORT),
+      }),
+      extraEgress: list("More rules, for both."),
+    }),
+    metrics: branch("Each object explicitly on, never because the cluster happens to know its kind.", {
+      serviceMonitor: monitor("ServiceMonitor"),
+      podMonitor: monitor("PodMonitor"),
+      rules: branch("A PrometheusRule with recording rules and alerts.", {
+        enabled: flag(false, "Render it; the cluster must know the kind."),
+        namespace: text("", "Where to put it; empty: the release's namespace."),
+        labels: strings("What your Prometheus selects by."),
+        annotations: strings("For its metadata."),
+        disabled: list("Names of alerts to leave out.", [], { type: "string" }),
+        severity: strings("Severity by alert's name, in place of the shipped one."),
+        for: strings("Waiting time by alert's name, in place of the shipped one."),
+        extraLabels: strings("On every alert."),
+        runbookBaseUrl: text("", "In place of the shipped runbooks' address; the alert's file name follows."),
+      }),
+      dashboards: branch("A ConfigMap a Grafana dashboard.", {
+        enabled: flag(false, "Render them."),
+        namespace: text("", "Where to put them; empty: the release's namespace."),
+        labels: leaf(
+          { grafana_dashboard: "1" },
+          { type: "object", additionalProperties: { type: "string" } },
+          "What Grafana's sidecar selects by.",
+        ),
+        annotations: strings("For their metadata, for instance a folder."),
+      }),
+    }),
+    log: branch("Of both processes.", {
+      level: words("info", ["debug", "info", "warn", "error"], "Least severe line to print."),
+      format: words("json", ["json", "pretty"], "For collectors, or for people."),
+    }),
+    podSecurityContext: map(
+      "Restricted, and without a UID: the image's own is numeric and not root, and OpenShift gives one itself.",
+      { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } },
+    ),
+    securityContext: map("Of every container.", {
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      runAsNonRoot: true,
+      capabilities: { drop: ["ALL"] },
+      seccompProfile: { type: "RuntimeDefault" },
+    }),
+    agent: component({
+      title: "agent",
+      replicas: 1,
+      replicasDoc: "One leads, others wait.",
+      memory: ["128Mi", "384Mi"],
+    }),
+    operator: component({
+      title: "operator",
+      replicas: 2,
+      replicasDoc: "One leads, others wait; two survive a node's drain.",
+      memory: ["96Mi", "256Mi"],
+    }),
+    test: branch(
+      "`helm test`: is everything ready, is the platform there and does it accept the key, is the API server there.",
+      {
+        enabled: flag(true, "Render its pod; it runs only when asked."),
+      },
+    ),
+    extraObjects: list("More objects, each as an object or as text; templates in them are filled in.", [], {
+      type: ["object", "string"],
+    }),
+  });
+}

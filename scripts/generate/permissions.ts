@@ -1,0 +1,61 @@
+import { DEFAULT_NAMES } from "../../src/crds/group.ts";
+import type { ExplainedRule, ShippedRole } from "../../src/crds/manifests/shipped-role.ts";
+import { shippedRoles } from "../../src/crds/manifests/shipped-roles.ts";
+
+const REACHES: Readonly<Record<ShippedRole["reach"], string>> = {
+  system: "in its own namespace",
+  grants: "in the grants namespace",
+  opened: "in each opened namespace",
+  cluster: "in the whole cluster (the resource has no namespace)",
+  people: "where you bind it; meant for the grants namespace",
+};
+
+const HOLDERS = [
+  [
+    "agent",
+    "The agent",
+    "It talks to the vendor's platform. It holds no right to change a workload, to read a Secret, or to decide.",
+  ],
+  [
+    "operator",
+    "The operator",
+    "It talks to the API server only. It holds no right on any workload either: it lends, for the length of a window, one of the operation roles to an account made for one grant.",
+  ],
+  [
+    "grant account",
+    "The account of a grant",
+    "Made for one grant, with a token of at most an hour. It gets exactly the role of the operation that runs, in the one namespace that the plan names. Switch an operation off with `operations.<plugin>.<operation>.enabled=false`.",
+  ],
+  [
+    "person",
+    "People",
+    "Nobody has these until you bind them, but for the viewer, whose rights are part of the built-in roles view, edit and admin.",
+  ],
+] as const;
+
+/** docs/permissions.md: every rule of every role, with its reason. */
+export function permissionsPage(): string {
+  const roles = shippedRoles(DEFAULT_NAMES);
+  return `${[
+    "<!-- Made by `npm run generate` from src/crds/manifests. Do not edit. -->",
+    "# Permissions",
+    "Every right that an installation has, and why. No rule has a wildcard; none reaches Secrets, pod exec, escalate or\nimpersonate. With `rbac.scope: namespaces` the same rules are Roles in the opened namespaces instead of ClusterRoles; the\none that stays is the look at the admission policies, which `rbac.selfCheck=false` removes.",
+    "What RBAC cannot say is said by admission policies: a decision needs a person with the right `approve`, the operator may\nbind only its operation roles to grant accounts and never in a system namespace, tokens are for grant accounts only, and a\nrestart changes nothing but the restart annotation.",
+    ...HOLDERS.flatMap(([holder, title, about]) => [
+      `## ${title}`,
+      about,
+      ...roles.filter((role) => role.holder === holder).flatMap(section),
+    ]),
+  ].join("\n\n")}\n`;
+}
+
+function section({ name, reach, about, rules }: ShippedRole): readonly string[] {
+  const rows = rules.map((rule) => `| ${resourcesOf(rule)} | ${rule.verbs.join(", ")} | ${rule.why} |`);
+  return [`### \`${name}\`, ${REACHES[reach]}`, about, ["| On | May | Because |", "|---|---|---|", ...rows].join("\n")];
+}
+
+function resourcesOf({ apiGroups, resources, resourceNames }: ExplainedRule): string {
+  const [group = ""] = apiGroups;
+  const named = resourceNames === undefined ? "" : ` named ${resourceNames.map((name) => `\`${name}\``).join(", ")}`;
+  return `${resources.map((resource) => `\`${resource}\``).join(", ")}${group === "" ? "" : ` (${group})`}${named}`;
+}
