@@ -10,6 +10,7 @@ import { managerRoutes } from "./managers.ts";
 import { operationRoutes } from "./operations.ts";
 import { projectRoutes } from "./projects.ts";
 import { resolveRoutes } from "./resolve.ts";
+import { resourceRoutes } from "./resources.ts";
 import { syncRoutes } from "./sync.ts";
 import { whoamiRoutes } from "./whoami.ts";
 
@@ -27,6 +28,7 @@ export const ROUTES = {
   operations: operationRoutes,
   projects: projectRoutes,
   resolve: resolveRoutes,
+  resources: resourceRoutes,
   sync: syncRoutes,
   whoami: whoamiRoutes,
 } as const;

@@ -106,11 +106,11 @@ onEachDatabase("every route", (world) => {
   });
 
   describe("does not know another workspace's objects", () => {
-    const named = routes.filter(([, { path, roles }]) => path.includes("{") && roles !== "setup-token");
+    const named = routes.filter(([, { path, roles }]) => namesObject(path) && roles !== "setup-token");
     it.each(named)("%s", async (_, route) => {
       const id = foreign[ownerOf(route.path)];
       expect(id, "the test has no such object").toBeDefined();
-      const path = samplePath(route, { id: id ?? "", idOrName: id ?? "" });
+      const path = samplePath(route, { id: id ?? "", idOrName: id ?? "", deploymentId: id ?? "" });
       const body = route.body === undefined ? undefined : sample(route.body);
       for (const role of route.roles === "any" ? ROLES : route.roles) {
         const answer = await call(route, keys.get(role as Role), body, path);
@@ -124,7 +124,7 @@ onEachDatabase("every route", (world) => {
 
   describe("does not know its own workspace's objects outside the key's scope", () => {
     const narrow = routes
-      .filter(([, { path }]) => /\{(id|idOrName)\}/.test(path))
+      .filter(([, { path }]) => /\{(id|idOrName|deploymentId)\}/.test(path))
       .flatMap(([name, route]) =>
         (Array.isArray(route.roles) ? (route.roles as Role[]) : [])
           .filter((role) => scopeOf(role) !== "workspace")
@@ -135,7 +135,7 @@ onEachDatabase("every route", (world) => {
     it.each(narrow)("%s %s", async (role, _, route) => {
       const id = siblings[ownerOf(route.path)] ?? "";
       const body = route.body === undefined ? undefined : sample(route.body);
-      const answer = await call(route, keys.get(role), body, samplePath(route, { id, idOrName: id }));
+      const answer = await call(route, keys.get(role), body, samplePath(route, { id, idOrName: id, deploymentId: id }));
       expect([answer.status, answer.body?.code], JSON.stringify(answer.body)).toEqual([404, "NOT_FOUND"]);
     });
   });
@@ -223,6 +223,7 @@ onEachDatabase("every route", (world) => {
       "access-requests": asked.body.id,
       commands: invoked.body.commandId,
       operations: "kubernetes",
+      resources: deploymentId,
     };
   }
 });
@@ -230,6 +231,11 @@ onEachDatabase("every route", (world) => {
 /** `/v1/managers/{id}/work` → `managers`. */
 function ownerOf(path: string): string {
   return path.split("/")[2] ?? "";
+}
+
+/** Some paths name a kind of thing only, which is nobody's. */
+function namesObject(path: string): boolean {
+  return path.startsWith("/v1/resources/") ? path.includes("{deploymentId}") : path.includes("{");
 }
 
 /** The project that a caller must name where its key implies none. */

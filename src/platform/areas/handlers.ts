@@ -11,6 +11,7 @@ import { handlers as managerRuntime } from "./managers/runtime-routes.ts";
 import { handlers as operations } from "./operations/routes.ts";
 import { handlers as projects } from "./projects/routes.ts";
 import { handlers as resolve } from "./resolve/routes.ts";
+import { handlers as resources } from "./resources/routes.ts";
 import { handlers as sync } from "./sync/routes.ts";
 import { handlers as whoami } from "./whoami/routes.ts";
 
@@ -30,6 +31,7 @@ export const HANDLERS = {
   operations,
   projects,
   resolve,
+  resources,
   sync,
   whoami,
 } satisfies AllHandlers;

@@ -1,0 +1,55 @@
+import { type Expression, type SqlBool, sql } from "kysely";
+import type { Call } from "../../kernel/call.ts";
+import { notFound } from "../../kernel/errors.ts";
+import type { Principal } from "../../kernel/principal.ts";
+import { requireProject } from "../../kernel/project-ref.ts";
+import { visible } from "../../kernel/scope.ts";
+import { groupsOf } from "../deployment-groups/store.ts";
+import { getDeployment } from "../deployments/service.ts";
+import type { Reach } from "./store.ts";
+
+type Context = Pick<Call, "db" | "principal" | "now">;
+
+interface Filters {
+  readonly project?: string;
+  readonly deploymentGroupId?: string;
+  readonly deploymentId?: string;
+}
+
+/** Whose resources a list shows. @throws NOT_FOUND for a filter outside the caller's reach; PROJECT_REQUIRED. */
+export async function reachOf(call: Context, filters: Filters, type: string | undefined): Promise<Reach> {
+  const { db, principal } = call;
+  const project = await requireProject(db, principal, filters.project);
+  const resourceType = readableType(principal, type);
+  const within = [deploymentsWithin(principal), sql<SqlBool>`d.project_id = ${project.id}`];
+  const { deploymentGroupId, deploymentId } = filters;
+  if (deploymentGroupId !== undefined) {
+    if (principal.kind === "serviceAccount" && principal.scope.type === "deployment")
+      throw notFound("deployment group");
+    const group = await groupsOf(db, principal).where("g.id", "=", deploymentGroupId).executeTakeFirst();
+    if (group?.project_id !== project.id) throw notFound("deployment group");
+    within.push(sql<SqlBool>`d.deployment_group_id = ${deploymentGroupId}`);
+  }
+  if (deploymentId !== undefined) {
+    const deployment = await getDeployment(call, deploymentId);
+    if (deployment.project_id !== project.id) throw notFound("deployment");
+    within.push(sql<SqlBool>`d.id = ${deploymentId}`);
+  }
+  return { within: sql<SqlBool>`${sql.join(within, sql` and `)}`, resourceType, now: call.now };
+}
+
+/** An AI gateway's key knows AI resources only (§11.2). @throws NOT_FOUND for another type. */
+export function readableType({ role }: Principal, type: string | undefined): string | undefined {
+  if (role !== "project.ai-gateway") return type;
+  if (type !== undefined && type !== "ai") throw notFound("resource");
+  return "ai";
+}
+
+function deploymentsWithin(principal: Principal): Expression<SqlBool> {
+  return visible(principal, {
+    workspace: "d.workspace_id",
+    project: "d.project_id",
+    deploymentGroup: "d.deployment_group_id",
+    deployment: "d.id",
+  });
+}

@@ -1,0 +1,213 @@
+import { expect, it } from "vitest";
+import type { Answer } from "../../testing/harness.ts";
+import { onEachDatabase } from "../../testing/harness.ts";
+import { newSite, type Site } from "../deployments/testing/site.ts";
+
+interface Told {
+  readonly health?: string;
+  readonly lifecycle?: string;
+  readonly ready?: number | null;
+  readonly at?: Date;
+  readonly type?: string;
+}
+
+onEachDatabase("resources", (world) => {
+  const now = (): Date => world.clock.wallNow();
+
+  const heartbeat = (resourceId: string, told: Told = {}) => {
+    const { type = "container", health = "healthy", lifecycle = "running", ready = 2 } = told;
+    const status = { health, lifecycle, message: `${resourceId} says`, partial: false, stale: false };
+    const replicas = { desired: 2, current: 2, ready };
+    const data = {
+      status: { ...status, collectionIssues: [] },
+      backend: "external",
+      name: `name of ${resourceId}`,
+      replicas,
+    };
+    return {
+      ...{ resourceId, resourceType: type, controllerPlatform: "kubernetes", backend: "external" },
+      observedAt: (told.at ?? now()).toISOString(),
+      data: { resourceType: type, data },
+      raw: [],
+    };
+  };
+  const inventory = (...resources: object[]) => ({
+    ...{ sourceKind: "operator", inventoryScope: "kubernetes:apps/v1:Deployment:shop", backend: "kubernetes" },
+    ...{ controllerPlatform: "kubernetes", observedAt: now().toISOString(), complete: true },
+    resources: resources.map((more, index) => ({
+      ...{ rawIdentity: `apps/v1:Deployment:shop:o${index}`, providerKind: "Deployment", displayName: `o${index}` },
+      ...{ health: "healthy", lifecycle: "running", partial: false, providerStale: false },
+      ...more,
+    })),
+  });
+  const read = async (site: Site, path: string, query: object = {}, key = site.member): Promise<Answer> =>
+    world.call("GET", `/v1/resources${path}`, { key, query: { project: site.project.id, ...query } });
+  const report = async (site: Site, id: string, more: object): Promise<void> => {
+    const answer = await site.report(id, "running", more);
+    expect(answer.status, JSON.stringify(answer.body)).toBe(200);
+  };
+
+  it("one row a deployment and resource, those that need attention first", async () => {
+    const site = await newSite(world);
+    const [shop, bank] = [await site.deploy("shop"), await site.deploy("bank")];
+    await report(site, shop, { resourceHeartbeats: [heartbeat("api"), heartbeat("web", { health: "degraded" })] });
+    await report(site, bank, { resourceHeartbeats: [heartbeat("api", { type: "queue" })] });
+    const { resources } = (await read(site, "")).body;
+    expect(
+      resources.map((row: { resourceId: string; deploymentName: string }) => [row.resourceId, row.deploymentName]),
+    ).toEqual([
+      ["web", "shop"],
+      ["api", "shop"],
+      ["api", "bank"],
+    ]);
+    expect(resources[0]).toMatchObject({
+      ...{ source: "managed", deploymentId: shop, name: "name of web", health: "degraded", attentionCount: 1 },
+      ...{ desiredCount: 2, currentCount: 2, readyCount: 2, platformStale: false, message: "web says" },
+    });
+    expect((await read(site, "", { deploymentId: bank })).body.resources).toHaveLength(1);
+    expect((await read(site, "", { deploymentGroupId: site.group.id })).body.resources).toHaveLength(3);
+  });
+
+  it("an observed resource is shown until a heartbeat stands for it, and no longer once it is gone", async () => {
+    const site = await newSite(world);
+    const id = await site.deploy("shop");
+    const batch = () =>
+      inventory({ resourceTypeHint: "container", managedResourceId: "api" }, { counts: { ready: 1 } });
+    await report(site, id, { observedInventoryBatches: [batch()] });
+    const first = (await read(site, "")).body.resources;
+    expect(first).toMatchObject([
+      { source: "observed", resourceType: "container", rawKind: "Deployment", managedResourceId: "api" },
+      { source: "observed", resourceType: "unknown", deploymentGroupId: site.group.id, readyCount: 1 },
+    ]);
+    await report(site, id, { resourceHeartbeats: [heartbeat("api")] });
+    const sources = (await read(site, "")).body.resources.map(({ source }: { source: string }) => source);
+    expect(sources).toEqual(["managed", "observed"]);
+    world.clock.advance(1000);
+    await report(site, id, { observedInventoryBatches: [inventory()] });
+    expect((await read(site, "")).body.resources).toHaveLength(1);
+  });
+
+  it("the worst fresh report speaks for a resource over its deployments", async () => {
+    const site = await newSite(world);
+    const ids = [await site.deploy("d1"), await site.deploy("d2"), await site.deploy("d3")];
+    const [d1 = "", d2 = "", d3 = ""] = ids;
+    await report(site, d1, { resourceHeartbeats: [heartbeat("api", { health: "unhealthy", ready: null })] });
+    world.clock.advance(170_000);
+    await report(site, d2, { resourceHeartbeats: [heartbeat("api")] });
+    await report(site, d3, { resourceHeartbeats: [heartbeat("api", { health: "degraded", lifecycle: "updating" })] });
+    const only = async () => (await read(site, "/container")).body.resources;
+    expect(await only()).toMatchObject([
+      {
+        ...{ resourceId: "api", health: "unhealthy", lifecycle: "running", platformStale: false },
+        ...{ deploymentCount: 3, attentionCount: 2, desiredCount: 6, readyCount: 4 },
+      },
+    ]);
+    // A stale report is no word on health, only a reason to look.
+    world.clock.advance(20_000);
+    expect(await only()).toMatchObject([
+      { health: "degraded", lifecycle: "updating", platformStale: true, attentionCount: 2 },
+    ]);
+    world.clock.advance(200_000);
+    expect(await only()).toMatchObject([{ health: "unknown", platformStale: true, attentionCount: 3 }]);
+  });
+
+  it("a report is stale one millisecond after its 180 s, not before", async () => {
+    const site = await newSite(world);
+    const id = await site.deploy("shop");
+    const at = new Date(now().getTime() - 179_000);
+    await report(site, id, { resourceHeartbeats: [heartbeat("api", { at })] });
+    const { staleAt, platformStale } = (await read(site, `/container/deployments/${id}/api`)).body.heartbeat;
+    expect(staleAt).toBe(new Date(at.getTime() + 180_000).toISOString());
+    expect(platformStale).toBe(false);
+    world.clock.advance(1001);
+    expect((await read(site, `/container/deployments/${id}/api`)).body.heartbeat.platformStale).toBe(true);
+  });
+
+  it("one resource in its deployments, by their names, and each with its last heartbeat", async () => {
+    const site = await newSite(world);
+    const [b, a] = [await site.deploy("bb"), await site.deploy("aa")];
+    for (const id of [b, a]) await report(site, id, { resourceHeartbeats: [heartbeat("api")] });
+    const answer = (await read(site, "/container/api/deployments")).body;
+    expect(answer).toMatchObject({ resourceType: "container", resourceId: "api" });
+    expect(answer.deployments.map(({ deploymentName }: { deploymentName: string }) => deploymentName)).toEqual([
+      "aa",
+      "bb",
+    ]);
+    const detail = (await read(site, `/container/deployments/${a}/api`)).body;
+    expect(detail.deployment).toMatchObject({ deploymentId: a, desiredImage: null, health: "healthy" });
+    expect(detail.heartbeat).toMatchObject({
+      status: "available",
+      heartbeat: { data: { data: { name: "name of api" } } },
+    });
+  });
+
+  it("an observed resource has its detail under its raw identity", async () => {
+    const site = await newSite(world);
+    const id = await site.deploy("shop");
+    await report(site, id, {
+      observedInventoryBatches: [inventory({ resourceTypeHint: "daemon", labels: { a: "b" } })],
+    });
+    const raw = encodeURIComponent("apps/v1:Deployment:shop:o0");
+    const detail = (await read(site, `/daemon/deployments/${id}/${raw}`)).body;
+    expect(detail.deployment).toMatchObject({ resourceId: "apps/v1:Deployment:shop:o0", backend: "kubernetes" });
+    expect(detail.heartbeat.heartbeat.data.data).toMatchObject({ labels: { a: "b" }, status: { stale: false } });
+  });
+
+  it("what only the stack knows is missing, and what nobody knows is not found", async () => {
+    const site = await newSite(world);
+    const id = await site.deploy("shop");
+    const resources = { api: { type: "container", status: "pending", config: {} } };
+    const stackState = { platform: "kubernetes", resourcePrefix: "p", resources };
+    expect((await site.report(id, "running", {}, { stackState })).status).toBe(200);
+    const detail = (await read(site, `/container/deployments/${id}/api`)).body;
+    expect(detail).toMatchObject({
+      deployment: { health: "unknown", observedAt: null, backend: "kubernetes" },
+      heartbeat: { status: "missing", deploymentId: id, resourceId: "api", resourceType: "container" },
+    });
+    expect((await read(site, `/worker/deployments/${id}/api`)).status).toBe(404);
+    expect((await read(site, `/container/deployments/${id}/nothing`)).status).toBe(404);
+  });
+
+  it("each key sees its own scope, an AI gateway's AI resources only, and other workspaces nothing", async () => {
+    const [site, other] = [await newSite(world), await newSite(world)];
+    const [mine, beside] = [await site.deploy("mine"), await site.deploy("beside")];
+    const all = [heartbeat("api"), heartbeat("chat", { type: "ai" })];
+    for (const id of [mine, beside]) await report(site, id, { resourceHeartbeats: all });
+    const projectId = site.project.id;
+    const deployment = await site.workspace.key("deployment.viewer", {
+      type: "deployment",
+      deploymentId: mine,
+      projectId,
+    });
+    const rows = (await world.call("GET", "/v1/resources", { key: deployment })).body.resources;
+    expect(rows.map(({ deploymentId }: { deploymentId: string }) => deploymentId)).toEqual([mine, mine]);
+    expect((await read(site, `/container/deployments/${beside}/api`, {}, deployment)).status).toBe(404);
+    const group = { type: "deployment-group", deploymentGroupId: site.group.id, projectId } as const;
+    const deployer = await site.workspace.key("deployment-group.deployer", group);
+    expect((await world.call("GET", "/v1/resources", { key: deployer })).body.resources).toHaveLength(4);
+    const gateway = await site.workspace.key("project.ai-gateway", { type: "project", projectId });
+    const seen = (await world.call("GET", "/v1/resources", { key: gateway })).body.resources;
+    expect(new Set(seen.map(({ resourceType }: { resourceType: string }) => resourceType))).toEqual(new Set(["ai"]));
+    expect((await read(site, "/container", {}, gateway)).body.code).toBe("NOT_FOUND");
+    expect((await read(site, "", {}, other.member)).body.code).toBe("NOT_FOUND");
+    expect((await world.call("GET", "/v1/resources", { key: site.member })).body.code).toBe("PROJECT_REQUIRED");
+    expect((await read(site, "/queue")).body.context.issues[0].path).toBe("path.resourceType");
+  });
+
+  it("a list that is too long is cut, and says so", { timeout: 60_000 }, async () => {
+    const site = await newSite(world);
+    const id = await site.deploy("shop");
+    const body = JSON.stringify(heartbeat("x"));
+    const { sql } = await import("kysely");
+    await sql`
+      insert into resource_heartbeats (deployment_id, resource_type, resource_id, observed_at, body)
+      select ${id}, 'container', 'r' || n, ${now()}, ${body}::jsonb from generate_series(1, 5001) n`.execute(
+      world.platform.db,
+    );
+    for (const path of ["", "/container"]) {
+      const { resources, truncated } = (await read(site, path)).body;
+      expect([resources.length, truncated]).toEqual([5000, true]);
+      expect(resources.at(-1).message).toBe("only the first 5000 rows are shown");
+    }
+  });
+});

@@ -1,0 +1,156 @@
+import { type Expression, type RawBuilder, type SqlBool, sql } from "kysely";
+import { STALE_AFTER_MS } from "../../../contract/resource-heartbeat.ts";
+import type { DeployedResource } from "../../../contract/resources.ts";
+import type { Db } from "../../database.ts";
+
+type Words = Pick<DeployedResource, "health" | "lifecycle" | "backend" | "controllerPlatform" | "source">;
+
+/** One resource of one deployment, as `reports` reads it out of heartbeats and inventory. */
+export interface Report extends Words {
+  readonly deployment_id: string;
+  readonly deployment_name: string;
+  readonly group_id: string;
+  readonly group_name: string;
+  readonly resource_type: string;
+  readonly resource_id: string;
+  readonly name: string;
+  readonly message: string | null;
+  readonly partial: boolean;
+  readonly provider_stale: boolean;
+  readonly platform_stale: boolean;
+  readonly attention: boolean;
+  readonly desired: number | null;
+  readonly current: number | null;
+  readonly ready: number | null;
+  readonly observed_at: Date;
+  readonly raw_kind: string | null;
+  readonly managed_resource_id: string | null;
+}
+
+/** One resource over deployments (§11.2). */
+export interface Aggregate extends Omit<Words, "source"> {
+  readonly resource_type: string;
+  readonly resource_id: string;
+  readonly name: string;
+  readonly message: string | null;
+  readonly partial: boolean;
+  readonly provider_stale: boolean;
+  readonly platform_stale: boolean;
+  readonly desired: number | null;
+  readonly current: number | null;
+  readonly ready: number | null;
+  readonly deployment_count: number;
+  readonly attention_count: number;
+  readonly last_observed_at: Date;
+}
+
+export interface Reach {
+  /** Over `d`, `deployments`: the caller's tenancy and its filters. */
+  readonly within: Expression<SqlBool>;
+  readonly resourceType?: string | undefined;
+  readonly resourceId?: string | undefined;
+  readonly now: Date;
+}
+
+/** Observed rows without a type hint: no stack type says what they are. */
+const UNTYPED = "unknown";
+
+/**
+ * Every report within reach, as one relation. Heartbeats are the runtime's own word; an inventory row that a heartbeat
+ * stands for is hidden. Raw documents stay in the table: they may be 160 kB a row.
+ */
+function reports({ within, resourceType, resourceId, now }: Reach): RawBuilder<Report> {
+  const freshSince = new Date(now.getTime() - STALE_AFTER_MS);
+  const ofType = resourceType === undefined ? sql`true` : sql`r.resource_type = ${resourceType}`;
+  const ofId = resourceId === undefined ? sql`true` : sql`r.resource_id = ${resourceId}`;
+  return sql`
+    select r.*, r.observed_at < ${freshSince} as platform_stale,
+      (r.health in ('degraded', 'unhealthy') or r.lifecycle = 'failed' or r.observed_at < ${freshSince}) as attention
+    from (
+      select d.id as deployment_id, d.name as deployment_name, g.id as group_id, g.name as group_name,
+        'managed' as source, h.resource_type, h.resource_id,
+        coalesce(h.body #>> '{data,data,name}', h.resource_id) as name,
+        h.body ->> 'backend' as backend, h.body ->> 'controllerPlatform' as "controllerPlatform",
+        h.body #>> '{data,data,status,health}' as health, h.body #>> '{data,data,status,lifecycle}' as lifecycle,
+        h.body #>> '{data,data,status,message}' as message,
+        (h.body #>> '{data,data,status,partial}')::boolean as partial,
+        (h.body #>> '{data,data,status,stale}')::boolean as provider_stale,
+        ${managedCount("desired")} as desired, ${managedCount("current")} as current,
+        ${managedCount("ready")} as ready, h.observed_at,
+        null::text as raw_kind, null::text as managed_resource_id
+      from resource_heartbeats h
+      join deployments d on d.id = h.deployment_id
+      join deployment_groups g on g.id = d.deployment_group_id
+      where d.status <> 'deleted' and ${within}
+      union all
+      select d.id, d.name, g.id, g.name, 'observed', coalesce(i.body ->> 'resourceTypeHint', ${UNTYPED}),
+        i.raw_identity, i.body ->> 'displayName', s.backend, s.controller_platform, i.body ->> 'health',
+        i.body ->> 'lifecycle', i.body ->> 'message', (i.body ->> 'partial')::boolean,
+        (i.body ->> 'providerStale')::boolean, (i.body #>> '{counts,desired}')::bigint,
+        (i.body #>> '{counts,current}')::bigint, (i.body #>> '{counts,ready}')::bigint, i.observed_at,
+        i.body ->> 'providerKind', i.body ->> 'managedResourceId'
+      from inventory_rows i
+      join inventory_scopes s using (deployment_id, source_kind, inventory_scope)
+      join deployments d on d.id = i.deployment_id
+      join deployment_groups g on g.id = d.deployment_group_id
+      where d.status <> 'deleted' and i.removed_at is null and ${within}
+        and not exists (
+          select from resource_heartbeats h
+          where h.deployment_id = i.deployment_id and h.resource_id = i.body ->> 'managedResourceId'
+        )
+    ) r
+    where ${ofType} and ${ofId}`;
+}
+
+/** Counts come from `replicas`, else `nodeCounts`, else `podCounts`. Types without a fixed form may hold anything there. */
+function managedCount(which: string): RawBuilder<number | null> {
+  const at = (group: string) => {
+    const value = sql`h.body #> ${sql.lit(`{data,data,${group},${which}}`)}`;
+    const text = sql`h.body #>> ${sql.lit(`{data,data,${group},${which}}`)}`;
+    return sql`case when jsonb_typeof(${value}) = 'number' and ${text} ~ '^[0-9]{1,15}$' then (${text})::bigint end`;
+  };
+  return sql`coalesce(${at("replicas")}, ${at("nodeCounts")}, ${at("podCounts")})`;
+}
+
+/** Those that need attention first. */
+export async function listReports(db: Db, reach: Reach, limit: number): Promise<readonly Report[]> {
+  const { rows } = await sql<Report>`
+    select * from (${reports(reach)}) a
+    order by attention desc, resource_type, name, deployment_id, resource_id limit ${limit}`.execute(db);
+  return rows;
+}
+
+/** One resource in its deployments. */
+export async function listByDeployment(db: Db, reach: Reach, limit: number): Promise<readonly Report[]> {
+  const { rows } = await sql<Report>`
+    select * from (${reports(reach)}) a order by deployment_name, deployment_id, source limit ${limit}`.execute(db);
+  return rows;
+}
+
+/**
+ * One row a resource id. The worst fresh report speaks for all, the latest of equals; when every report is stale
+ * nothing is known of the resource's health.
+ */
+export async function listAggregates(db: Db, reach: Reach, limit: number): Promise<readonly Aggregate[]> {
+  const { rows } = await sql<Aggregate>`
+    with ranked as (
+      select a.*, case when platform_stale then 0 else
+        case health when 'unhealthy' then 4 when 'degraded' then 3 when 'unknown' then 2 else 1 end end as rank
+      from (${reports(reach)}) a
+    ), worst as (
+      select distinct on (resource_type, resource_id) * from ranked
+      order by resource_type, resource_id, rank desc, observed_at desc, deployment_id
+    ), sums as (
+      select resource_type, resource_id, count(distinct deployment_id) as deployment_count,
+        count(distinct deployment_id) filter (where attention) as attention_count,
+        bool_or(partial) as partial, bool_or(provider_stale) as provider_stale, bool_or(platform_stale) as platform_stale,
+        sum(desired)::bigint as desired, sum(current)::bigint as current, sum(ready)::bigint as ready,
+        max(observed_at) as last_observed_at
+      from ranked group by resource_type, resource_id
+    )
+    select s.*, w.name, w.backend, w."controllerPlatform", w.lifecycle, w.message,
+      case when w.rank = 0 then 'unknown' else w.health end as health
+    from sums s join worst w using (resource_type, resource_id)
+    order by s.attention_count desc, s.resource_type, w.name, s.resource_id limit ${limit}`.execute(db);
+  return rows;
+}
