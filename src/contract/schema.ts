@@ -43,7 +43,10 @@ export function HumanText(minLength: number, maxLength: number): Type.TString {
 export const Timestamp: Type.TString = Type.String({ format: "date-time" });
 
 const id = (prefix: string, characters: string, length: number): Type.TString =>
-  Type.String({ pattern: `^${prefix}_${characters}{${length}}$` });
+  Type.String({
+    pattern: `^${prefix}_${characters}{${length}}$`,
+    examples: [`${prefix}_${"0123456789abcdefghijklmnopqrstuv".slice(0, length)}`],
+  });
 const LOWER = "[0-9a-z]";
 const MIXED = "[0-9a-zA-Z]";
 

@@ -1,4 +1,5 @@
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import { META_PATHS } from "../contract/openapi-components.ts";
 import { admit, authenticate, workspaceOf } from "./kernel/admission.ts";
 import { sendError, setHeaders } from "./kernel/answer.ts";
 import type { Authenticator, Credential } from "./kernel/credential.ts";
@@ -8,6 +9,7 @@ import { type Engine, execute } from "./kernel/execute.ts";
 import { type Allowance, RATES, type RateLimiter } from "./kernel/rate-limit.ts";
 import { logAccess, requestIdOf, type Trace, trace } from "./kernel/trace.ts";
 import type { Logger } from "./log.ts";
+import { registerReference } from "./reference.ts";
 
 export interface HttpDeps {
   readonly engine: Engine;
@@ -64,6 +66,7 @@ export function buildHttp(deps: HttpDeps): FastifyInstance {
 
   for (const endpoint of deps.endpoints) register(app, deps, endpoint);
   registerHealth(app, deps);
+  registerReference(app, deps);
   return app;
 }
 
@@ -196,7 +199,8 @@ function noSuchRoute(endpoints: readonly Endpoint[], request: FastifyRequest): P
       segments.every((each, i) => each === path[i] || (each[0] === "{" && path[i] !== ""))
     );
   };
-  const methods = [...new Set(endpoints.filter(fits).map(({ route }) => route.method))];
+  const beside = Object.hasOwn(META_PATHS, path.join("/")) ? (["GET"] as const) : [];
+  const methods = [...new Set([...endpoints.filter(fits).map(({ route }) => route.method), ...beside])];
   if (methods.length === 0) return new PlatformError("ROUTE_NOT_FOUND");
   return new PlatformError("METHOD_NOT_ALLOWED", { headers: { allow: methods.join(", ") } });
 }

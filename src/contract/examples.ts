@@ -1,0 +1,101 @@
+/** One call that works, for the reference. Tests hold both parts against the route's schemas. */
+export interface Example {
+  readonly body?: unknown;
+  readonly response?: unknown;
+}
+
+const ID = "0123456789abcdefghijklmnopqr";
+const workspaceId = "ws_0123456789abcdefghijklmn";
+const [projectId, groupId, deploymentId, commandId] = [`prj_${ID}`, `dg_${ID}`, `dep_${ID}`, `cmd_${ID}`];
+const at = (time: string) => `2026-11-20T${time}.000Z`;
+
+const command = {
+  command: "kubernetes/scale",
+  summary: "Scale the api from 3 to 5",
+  params: { namespace: "shop", kind: "deployment", name: "api", replicas: 5 },
+};
+const asked = {
+  deploymentId,
+  remediationPlanId: "incident-7",
+  title: "Scale the api to 5",
+  reason: "Queue grows since 09:40.",
+  commands: [command],
+};
+const rules = [{ pattern: "kubernetes/get-pods", decision: "auto" }];
+
+/** By `area.route`. Only where a reader would otherwise have to guess; the schemas say the rest. */
+export const EXAMPLES: Readonly<Record<string, Example>> = {
+  "accessRequests.create": {
+    body: { ...asked, maxMinutes: 120 },
+    response: {
+      id: `ar_${ID}`,
+      ...asked,
+      status: "pending-approval",
+      risk: "mutating",
+      planHash: `sha256:${"0".repeat(64)}`,
+      maxMinutes: 120,
+      debug: false,
+      decideBefore: at("09:50:00"),
+      approvedUntil: null,
+      decision: null,
+      materialized: null,
+      queuedBy: null,
+      queuedAt: null,
+      createdBy: { kind: "serviceAccount", id: `apikey_${ID}`, email: null },
+      createdAt: at("09:50:00"),
+      updatedAt: at("09:50:00"),
+      execution: {
+        state: "idle",
+        commands: [
+          { index: 0, command: command.command, commandId: null, state: "WAITING", completedAt: null, error: null },
+        ],
+      },
+    },
+  },
+  "accessRequests.coordinates": {
+    response: {
+      status: "queued",
+      kubectlApprove: `kubectl patch accessgrants.sallyport.dev ar-${ID} -n sallyport-grants --type=merge -p '{"spec":{"approvedForMinutes":60}}'`,
+    },
+  },
+  "accessRequests.reject": { body: { reason: "Solved another way." } },
+  "apiKeys.create": {
+    body: { description: "on-call laptop", scope: { type: "project", role: "project.developer", projectId } },
+  },
+  "deploymentGroups.create": {
+    body: { name: "acme-prod", project: "shop" },
+    response: {
+      id: groupId,
+      name: "acme-prod",
+      externalId: null,
+      projectId,
+      workspaceId,
+      maxDeployments: 100,
+      createdAt: at("09:00:00"),
+    },
+  },
+  "deployments.create": { body: { name: "acme-eu", deploymentGroupId: groupId, platform: "kubernetes" } },
+  "operations.invoke": {
+    body: { deploymentId, plugin: "kubernetes", operation: "get-pods", params: { namespace: "shop" } },
+    response: {
+      plugin: "kubernetes",
+      operation: "get-pods",
+      tier: "read-only",
+      decision: "auto",
+      status: "dispatched",
+      commandId,
+    },
+  },
+  "operations.putPolicy": { body: { rules }, response: { rules, default: "manual" } },
+  "projects.create": { body: { name: "shop", enabledCapabilities: ["deployments"] } },
+  "whoami.get": {
+    response: {
+      kind: "serviceAccount",
+      id: `apikey_${ID}`,
+      workspaceId,
+      workspaceName: "acme",
+      role: "project.developer",
+      scope: { type: "project", projectId },
+    },
+  },
+};
