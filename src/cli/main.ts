@@ -1,3 +1,4 @@
+import { checkCommand } from "./check-command.ts";
 import { devCommand } from "./dev/dev-command.ts";
 import { runCli } from "./run-cli.ts";
 import { serviceCommand } from "./service-command.ts";
@@ -26,6 +27,7 @@ const COMMANDS = [
       "Runs in the customer's cluster and talks only to its API server. Executes what a grant allows, with an account made for that grant.",
     load: async () => (await import("./operator-service.ts")).operatorService,
   }),
+  checkCommand,
   versionCommand,
 ];
 
