@@ -5,6 +5,7 @@ import { commandRoutes } from "./commands.ts";
 import { deploymentGroupRoutes } from "./deployment-groups.ts";
 import { deploymentRoutes } from "./deployments.ts";
 import { eventRoutes } from "./events.ts";
+import { gatewayRoutes } from "./gateways.ts";
 import { managerRuntimeRoutes } from "./manager-runtime.ts";
 import { managerRoutes } from "./managers.ts";
 import { operationRoutes } from "./operations.ts";
@@ -23,6 +24,7 @@ export const ROUTES = {
   deploymentGroups: deploymentGroupRoutes,
   deployments: deploymentRoutes,
   events: eventRoutes,
+  gateways: gatewayRoutes,
   managers: managerRoutes,
   managerRuntime: managerRuntimeRoutes,
   operations: operationRoutes,

@@ -15,6 +15,9 @@ const routes: (readonly [string, Route])[] = Object.values(ROUTES)
 const withBody = routes.filter(([, { body }]) => body !== undefined);
 const strictBody = withBody.filter(([, { body }]) => (body as { type?: string }).type === "object");
 
+/** A gateway's key may call the route for its own gateway, which the sample is not. */
+const ELSEWHERE = new Set(["project.encryption /v1/gateways/ai/overview"]);
+
 onEachDatabase("every route", (world) => {
   let site: Site;
   let foreign: Readonly<Record<string, string>>;
@@ -64,7 +67,7 @@ onEachDatabase("every route", (world) => {
         const answer = await call(route, keys.get(role), undefined);
         const listed = route.roles === "any" || (Array.isArray(route.roles) && route.roles.includes(role));
         const about = `${role}: ${answer.status} ${JSON.stringify(answer.body)}`;
-        if (listed) expect(answer.body?.code, about).not.toBe("FORBIDDEN");
+        if (listed && !ELSEWHERE.has(`${role} ${samplePath(route)}`)) expect(answer.body?.code, about).not.toBe("FORBIDDEN");
         else expect([answer.status, answer.body.code], about).toEqual([403, "FORBIDDEN"]);
         expect(answer.status, about).toBeLessThan(500);
       }
@@ -235,6 +238,7 @@ function ownerOf(path: string): string {
 
 /** Some paths name a kind of thing only, which is nobody's. */
 function namesObject(path: string): boolean {
+  if (path.startsWith("/v1/gateways/")) return false;
   return path.startsWith("/v1/resources/") ? path.includes("{deploymentId}") : path.includes("{");
 }
 

@@ -6,6 +6,7 @@ import { handlers as commands } from "./commands/routes.ts";
 import { handlers as deploymentGroups } from "./deployment-groups/routes.ts";
 import { handlers as deployments } from "./deployments/routes.ts";
 import { handlers as events } from "./events/routes.ts";
+import { handlers as gateways } from "./gateways/routes.ts";
 import { handlers as managers } from "./managers/routes.ts";
 import { handlers as managerRuntime } from "./managers/runtime-routes.ts";
 import { handlers as operations } from "./operations/routes.ts";
@@ -26,6 +27,7 @@ export const HANDLERS = {
   deploymentGroups,
   deployments,
   events,
+  gateways,
   managers,
   managerRuntime,
   operations,
