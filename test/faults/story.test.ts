@@ -18,7 +18,7 @@ import { SHOP, startWorld, type World } from "./world.ts";
 const SEED = Number(process.env.SALLYPORT_FAULT_SEED ?? Date.now() % 1_000_000);
 const POINTS = Number(process.env.SALLYPORT_FAULT_POINTS ?? 200);
 /** Stories under way at any time. */
-const AT_ONCE = 5;
+const AT_ONCE = 8;
 /** A full run lets windows run out by themselves; a short one has no time for it. */
 const MAX_MINUTES = POINTS >= 100 ? 2 : 1;
 /** Everything must be over by then: a lease to run out, a window, the platform's minute of grace, back-offs. */
