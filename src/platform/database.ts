@@ -12,6 +12,7 @@ import type { EventTables } from "./areas/events/store.ts";
 import type { ManagerTables } from "./areas/managers/store.ts";
 import type { OperationTables } from "./areas/operations/store.ts";
 import type { ProjectTables } from "./areas/projects/store.ts";
+import type { ReleaseTables } from "./areas/releases/store.ts";
 import type { SyncTables } from "./areas/sync/store.ts";
 import type { WorkFeedTables } from "./areas/work-feed/store.ts";
 import type { KernelTables } from "./kernel/tables.ts";
@@ -27,6 +28,7 @@ export interface Database
     ProjectTables,
     DeploymentGroupTables,
     DeploymentTables,
+    ReleaseTables,
     SyncTables,
     CommandTables,
     OperationTables,
@@ -46,10 +48,18 @@ export interface OpenDatabase {
   close(): Promise<void>;
 }
 
-/** Opens and migrates. Migrations only go forward, under a lock, so several replicas may start at once. */
-export async function openDatabase(location: DatabaseLocation): Promise<OpenDatabase> {
+/**
+ * Opens and migrates. Migrations only go forward, under a lock, so several replicas may start at once.
+ *
+ * @param onLost a connection of the pool was cut, as when the server restarts; the next query opens another.
+ */
+export async function openDatabase(
+  location: DatabaseLocation,
+  onLost: (error: Error) => void = () => undefined,
+): Promise<OpenDatabase> {
   const kind = "pglite" in location ? "pglite" : "postgres";
-  const db = new Kysely<Database>({ dialect: "pglite" in location ? embedded(location.pglite) : server(location) });
+  const dialect = "pglite" in location ? embedded(location.pglite) : server(location, onLost);
+  const db = new Kysely<Database>({ dialect });
   try {
     await migrate(db, migrations);
   } catch (error) {
@@ -65,19 +75,25 @@ async function migrate(db: Db, all: Readonly<Record<string, Migration>>): Promis
   if (error !== undefined) throw new Error("a migration failed", { cause: error });
 }
 
-function server(location: { readonly postgres: string; readonly maxConnections?: number }): Dialect {
+function server(
+  location: { readonly postgres: string; readonly maxConnections?: number },
+  onLost: (error: Error) => void,
+): Dialect {
   const parsers = { getTypeParser: pg.types.getTypeParser };
-  return new PostgresDialect({
-    pool: new pg.Pool({
-      connectionString: location.postgres,
-      max: location.maxConnections ?? 10,
-      // A full pool answers 503 rather than holding the caller until its own limit.
-      connectionTimeoutMillis: 5_000,
-      // The request's own limit is 30 s; what runs longer has nobody to answer to.
-      statement_timeout: 30_000,
-      types: { getTypeParser: (oid: number, format) => (oid === INT8 ? Number : parsers.getTypeParser(oid, format)) },
-    }),
+  const pool = new pg.Pool({
+    connectionString: location.postgres,
+    max: location.maxConnections ?? 10,
+    // A full pool answers 503 rather than holding the caller until its own limit.
+    connectionTimeoutMillis: 5_000,
+    // The request's own limit is 30 s; what runs longer has nobody to answer to.
+    statement_timeout: 30_000,
+    types: { getTypeParser: (oid: number, format) => (oid === INT8 ? Number : parsers.getTypeParser(oid, format)) },
   });
+  // Without a listener a cut connection ends the process. The pool listens to idle ones only; a lent one is told by
+  // its own event, and whoever borrowed it by the query that fails.
+  pool.on("error", onLost);
+  pool.on("connect", (client) => void client.on("error", () => undefined));
+  return new PostgresDialect({ pool });
 }
 
 /** `bigint`: pg gives text, PGlite a number; counts and sequences stay far under 2^53. */

@@ -1,4 +1,6 @@
+import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Logger } from "./log.ts";
 import { type RunningPlatform, startPlatform } from "./server.ts";
 import { call } from "./testing/harness.ts";
 import { findPostgres, type TestPostgres } from "./testing/postgres.ts";
@@ -59,5 +61,29 @@ describe.skipIf(postgres === undefined)("two replicas on one PostgreSQL", () => 
     const created = answers.filter(({ status }) => status === 201).map(({ body }) => body.id);
     expect(new Set(created).size).toBe(1);
     for (const { body } of answers) expect(body.code).not.toBe("NAME_TAKEN");
+  });
+
+  it("survive that every connection is cut, and say so", async () => {
+    const lost: unknown[] = [];
+    const ignore = (): void => undefined;
+    const warn = (_: object, text: string): void => void lost.push(text);
+    const log: Logger = { debug: ignore, info: ignore, error: ignore, warn, child: () => log };
+    const options = { database: { postgres: server?.url ?? "" }, sealingKey: new Uint8Array(32), log };
+    const [one] = replicas;
+    if (one === undefined) throw new Error("no replicas");
+    const platform = await startPlatform(options);
+    const { id: workspaceId } = await platform.bootstrap.workspace("cut");
+    const { key } = await platform.bootstrap.key({
+      workspaceId,
+      role: "workspace.admin",
+      scope: { type: "workspace" },
+    });
+    const others = "where pid <> pg_backend_pid() and datname = current_database()";
+    await sql.raw(`select pg_terminate_backend(pid) from pg_stat_activity ${others}`).execute(one.db);
+    await expect
+      .poll(async () => (await call(platform.url, "GET", "/v1/whoami", { key })).status, { timeout: 10_000 })
+      .toBe(200);
+    expect(lost).toContain("database connection lost");
+    await platform.close();
   });
 });

@@ -60,7 +60,7 @@ export async function startPlatform(options: StartOptions): Promise<RunningPlatf
 async function start(options: StartOptions, parts: AsyncDisposableStack): Promise<RunningPlatform> {
   const { host = "127.0.0.1", port = 0, clock = systemClock, log = silentLogger, registry = new Registry() } = options;
   const sealingKey = options.sealingKey ?? (await ownSealingKey(options.database));
-  const database = await openDatabase(options.database);
+  const database = await openDatabase(options.database, (err) => log.warn({ err }, "database connection lost"));
   parts.defer(() => database.close());
   const { db } = database;
   const draining = new AbortController();
