@@ -77,6 +77,7 @@ export class AdmissionWatch {
     this.#first.resolve();
     if (isDeepStrictEqual(before, enforcement)) return;
     if (enforcement.kind === "none") log.warn({ missing: enforcement.missing }, "admission policies are missing");
+    else if (enforcement.kind === "unseen") log.warn({}, "not allowed to look at the admission policies");
     else log.info({ kind: enforcement.kind, since: enforcement.since }, "admission policies are in force");
     for (const listener of this.#listeners) listener();
   }

@@ -89,6 +89,13 @@ test("presence is told of each policy, for the metric", async () => {
   expect(Object.entries(presence).filter(([, there]) => !there)).toEqual([["sallyport-stamp-decider", false]]);
 });
 
+test("without the right to look, nothing is vouched for and the operator goes on", async () => {
+  const forbidden = { ...server({}), get: async () => Promise.reject(refusal(403, "Forbidden")) };
+  const { enforcement, presence } = await readEnforcement(forbidden, signal);
+  expect(enforcement).toEqual({ kind: "unseen" });
+  expect(Object.values(presence)).toEqual(ALL.map(() => false));
+});
+
 test("it is looked at again and again; a look that fails leaves the last one standing", async () => {
   const clock = new FakeClock();
   let answer: World | "broken" = {};

@@ -1,4 +1,5 @@
 import { MUTATING_POLICIES, VALIDATING_POLICIES } from "../crds/manifests/admission.ts";
+import { ApiError } from "../kube/api-error.ts";
 import type { Client } from "../kube/client.ts";
 import type { KubeObject, Resource } from "../kube/resource.ts";
 import { resources } from "../kube/resource.ts";
@@ -9,7 +10,9 @@ export type Enforcement =
   | { readonly kind: "stamped"; readonly since: Date }
   /** The server cannot stamp (before 1.36), but checks a typed name against the user. */
   | { readonly kind: "checked"; readonly since: Date }
-  | { readonly kind: "none"; readonly missing: readonly string[] };
+  | { readonly kind: "none"; readonly missing: readonly string[] }
+  /** The right to look is not there: nothing can be said of the policies, so nothing is vouched for. */
+  | { readonly kind: "unseen" };
 
 export type PolicyPresence = Readonly<Record<string, boolean>>;
 
@@ -32,11 +35,23 @@ const mutatingBindings: Resource = {
 /** Left out together with the stampers on servers that cannot stamp: without a stamp it would refuse every decision. */
 const NEEDS_STAMPING = "sallyport-named-decisions";
 
+interface Reading {
+  readonly enforcement: Enforcement;
+  readonly presence: PolicyPresence;
+}
+
 /** One reading of all policies and bindings, each by its name: the operator may get them, and nothing else of the kind. */
-export async function readEnforcement(
-  client: Pick<Client, "get" | "rawGet">,
-  signal: AbortSignal,
-): Promise<{ readonly enforcement: Enforcement; readonly presence: PolicyPresence }> {
+export async function readEnforcement(client: Pick<Client, "get" | "rawGet">, signal: AbortSignal): Promise<Reading> {
+  try {
+    return await readPolicies(client, signal);
+  } catch (error) {
+    if (!(error instanceof ApiError && error.isForbidden)) throw error;
+    const all = [...VALIDATING_POLICIES, ...MUTATING_POLICIES];
+    return { enforcement: { kind: "unseen" }, presence: Object.fromEntries(all.map((name) => [name, false])) };
+  }
+}
+
+async function readPolicies(client: Pick<Client, "get" | "rawGet">, signal: AbortSignal): Promise<Reading> {
   const { validatingAdmissionPolicies: policies, validatingAdmissionPolicyBindings: bindings } = resources;
   const [validating, mutating] = await Promise.all([
     Promise.all(VALIDATING_POLICIES.map((name) => inForceSince(client, policies, bindings, name, signal))),

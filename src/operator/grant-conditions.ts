@@ -124,6 +124,12 @@ function identityVerified({ grant, enforcement }: Outlook): Said<"IdentityVerifi
   if (enforcement.kind === "none") {
     return no("NotEnforced", `admission policies are missing: ${enforcement.missing.join(", ")}`);
   }
+  if (enforcement.kind === "unseen") {
+    return no(
+      "NotEnforced",
+      "the operator may not look at the admission policies: it needs get on validatingadmissionpolicies, mutatingadmissionpolicies and their bindings",
+    );
+  }
   if (!decided) return { status: "Unknown", reason: "AwaitingDecision", message: "nobody has decided yet" };
   const before = status?.conditions?.find(({ type }) => type === "IdentityVerified");
   const trusted = before !== undefined && before.status !== "False";
