@@ -10,6 +10,8 @@ import { managerRuntimeRoutes } from "./manager-runtime.ts";
 import { managerRoutes } from "./managers.ts";
 import { operationRoutes } from "./operations.ts";
 import { projectRoutes } from "./projects.ts";
+import { releaseChannelRoutes } from "./release-channels.ts";
+import { releaseRoutes } from "./releases.ts";
 import { resolveRoutes } from "./resolve.ts";
 import { resourceRoutes } from "./resources.ts";
 import { syncRoutes } from "./sync.ts";
@@ -29,6 +31,8 @@ export const ROUTES = {
   managerRuntime: managerRuntimeRoutes,
   operations: operationRoutes,
   projects: projectRoutes,
+  releaseChannels: releaseChannelRoutes,
+  releases: releaseRoutes,
   resolve: resolveRoutes,
   resources: resourceRoutes,
   sync: syncRoutes,

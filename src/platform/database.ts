@@ -15,6 +15,7 @@ import type { ProjectTables } from "./areas/projects/store.ts";
 import type { ReleaseTables } from "./areas/releases/store.ts";
 import type { SyncTables } from "./areas/sync/store.ts";
 import type { WorkFeedTables } from "./areas/work-feed/store.ts";
+import { lockFolder } from "./folder-lock.ts";
 import type { KernelTables } from "./kernel/tables.ts";
 import { migrations } from "./migrations/all.ts";
 
@@ -64,9 +65,10 @@ export async function openDatabase(
     await migrate(db, migrations);
   } catch (error) {
     await db.destroy();
+    release();
     throw error;
   }
-  return { db, kind, close: () => db.destroy() };
+  return { db, kind, close: () => db.destroy().finally(release) };
 }
 
 async function migrate(db: Db, all: Readonly<Record<string, Migration>>): Promise<void> {

@@ -11,6 +11,7 @@ import { handlers as managers } from "./managers/routes.ts";
 import { handlers as managerRuntime } from "./managers/runtime-routes.ts";
 import { handlers as operations } from "./operations/routes.ts";
 import { handlers as projects } from "./projects/routes.ts";
+import { channelHandlers as releaseChannels, handlers as releases } from "./releases/routes.ts";
 import { handlers as resolve } from "./resolve/routes.ts";
 import { handlers as resources } from "./resources/routes.ts";
 import { handlers as sync } from "./sync/routes.ts";
@@ -32,6 +33,8 @@ export const HANDLERS = {
   managerRuntime,
   operations,
   projects,
+  releaseChannels,
+  releases,
   resolve,
   resources,
   sync,

@@ -2,9 +2,12 @@ import { createHash } from "node:crypto";
 import { type SelectQueryBuilder, sql } from "kysely";
 import { PlatformError } from "./errors.ts";
 
-/** Where a page starts: the last row of the page before, in the order `createdAt` then `id`, both descending (§0.6). */
+/**
+ * Where a page starts: the last row of the page before, in the order `createdAt` then `id`, both descending (§0.6);
+ * for the few lists that go by name, by the name then `id`, both ascending.
+ */
 export interface Position {
-  readonly at: Date;
+  readonly at: Date | string;
   readonly id: string;
 }
 
@@ -32,10 +35,10 @@ function readCursor(cursor: string, binding: string): Position {
   try {
     const parsed: unknown = JSON.parse(Buffer.from(cursor, "base64url").toString());
     if (Array.isArray(parsed) && parsed.length === 3) {
-      const [owner, atMs, id]: unknown[] = parsed;
-      const at = typeof atMs === "number" ? new Date(atMs) : undefined;
-      const sound = at !== undefined && !Number.isNaN(at.getTime()) && typeof id === "string" && id.length <= 64;
-      if (sound && owner === binding && !id.includes("\0")) return { at, id };
+      const [owner, from, id]: unknown[] = parsed;
+      const at = typeof from === "number" ? new Date(from) : isText(from, MAX_NAME) ? from : undefined;
+      const sound = typeof at === "string" || (at !== undefined && !Number.isNaN(at.getTime()));
+      if (sound && owner === binding && isText(id, MAX_ID)) return { at, id };
     }
   } catch (error) {
     throw new PlatformError("INVALID_CURSOR", { cause: error });
@@ -43,8 +46,16 @@ function readCursor(cursor: string, binding: string): Position {
   throw new PlatformError("INVALID_CURSOR");
 }
 
+/** Longer than any name or id of a row that is listed. */
+const MAX_NAME = 256;
+const MAX_ID = 64;
+
+function isText(value: unknown, maxLength: number): value is string {
+  return typeof value === "string" && value.length <= maxLength && value.isWellFormed() && !value.includes("\0");
+}
+
 function writeCursor(binding: string, { at, id }: Position): string {
-  return Buffer.from(JSON.stringify([binding, at.getTime(), id])).toString("base64url");
+  return Buffer.from(JSON.stringify([binding, typeof at === "string" ? at : at.getTime(), id])).toString("base64url");
 }
 
 /**
@@ -61,12 +72,33 @@ export function paged(
   const id = sql.ref(idColumn);
   return (query) => {
     const from = page.after;
+    if (typeof from?.at === "string") throw new PlatformError("INVALID_CURSOR");
     const past = order === "desc" ? sql.raw("<") : sql.raw(">");
     const rest =
       from === undefined ? query : query.where(sql<boolean>`(${at}, ${id}) ${past} (${from.at}, ${from.id})`);
     return rest
       .orderBy(at, order)
       .orderBy(id, order)
+      .limit(page.limit + 1);
+  };
+}
+
+/** The same for lists by name. Names compare by their bytes, whatever the database's language is. */
+export function pagedByName(
+  page: PageRequest,
+  nameColumn: string,
+  idColumn: string,
+): <DB, TB extends keyof DB, O>(query: SelectQueryBuilder<DB, TB, O>) => SelectQueryBuilder<DB, TB, O> {
+  const name = sql`${sql.ref(nameColumn)} collate "C"`;
+  const id = sql.ref(idColumn);
+  return (query) => {
+    const from = page.after;
+    if (from !== undefined && typeof from.at !== "string") throw new PlatformError("INVALID_CURSOR");
+    const rest =
+      from === undefined ? query : query.where(sql<boolean>`(${name}, ${id}) > (${from.at} collate "C", ${from.id})`);
+    return rest
+      .orderBy(name)
+      .orderBy(id)
       .limit(page.limit + 1);
   };
 }

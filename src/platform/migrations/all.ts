@@ -3,6 +3,7 @@ import { tenancy } from "./0001-tenancy.ts";
 import { deployments } from "./0002-deployments.ts";
 import { reportsAndCommands } from "./0003-reports-and-commands.ts";
 import { operations } from "./0004-operations.ts";
+import { releases } from "./0005-releases.ts";
 
 /** In order of name. A migration that has been released never changes; the next one repairs it. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -10,4 +11,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   "0002-deployments": deployments,
   "0003-reports-and-commands": reportsAndCommands,
   "0004-operations": operations,
+  "0005-releases": releases,
 };

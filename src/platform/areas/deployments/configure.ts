@@ -3,11 +3,12 @@ import type { EnvironmentVariable, UpdateOperation } from "../../../contract/dep
 import type { Call } from "../../kernel/call.ts";
 import { invalid, invalidTransition, PlatformError } from "../../kernel/errors.ts";
 import { json } from "../../kernel/json.ts";
+import { findRelease } from "../releases/store.ts";
 import { changeByRequest, targetColumns } from "./change.ts";
 import { changedNames, openVariables, sealVariables } from "./environment.ts";
 import { checkInputValues, inputsOf, openInputs, plainInputs, sealInputs } from "./inputs.ts";
 import { getDeployment, wish } from "./service.ts";
-import { type DeploymentRow, findRelease } from "./store.ts";
+import type { DeploymentRow } from "./store.ts";
 import { retarget } from "./target.ts";
 
 type Context = Pick<Call, "db" | "now" | "principal" | "emit" | "raise" | "config">;

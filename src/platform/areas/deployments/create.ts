@@ -9,13 +9,14 @@ import { requireProject } from "../../kernel/project-ref.ts";
 import { mintKey } from "../api-keys/mint.ts";
 import { getGroup } from "../deployment-groups/service.ts";
 import { countDeployments, type DeploymentGroupRow } from "../deployment-groups/store.ts";
+import { findRelease } from "../releases/store.ts";
 import { refuseRepeats } from "./configure.ts";
 import { sealVariables } from "./environment.ts";
 import { checkInputValues, inputsOf, sealInputs } from "./inputs.ts";
 import { managerFor, servingManager } from "./manager.ts";
 import { checkPolicy, type SetupPolicy } from "./policy.ts";
 import { followedRelease, requireDeployable } from "./releases.ts";
-import { type DeploymentRow, findRelease } from "./store.ts";
+import type { DeploymentRow } from "./store.ts";
 
 export type CreateBody = Static<(typeof deploymentRoutes)["create"]["body"]>;
 type Context = Pick<Call, "db" | "now" | "principal" | "workspaceId" | "emit" | "raise" | "config">;

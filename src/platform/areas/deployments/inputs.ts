@@ -1,7 +1,7 @@
 import type { Input, InputValues } from "../../../contract/deployment.ts";
 import type { Issue } from "../../kernel/errors.ts";
 import { open, seal } from "../../kernel/sealed.ts";
-import type { ReleaseRow } from "./store.ts";
+import type { ReleaseRow } from "../releases/store.ts";
 
 type Value = InputValues[string];
 

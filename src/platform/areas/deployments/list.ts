@@ -37,7 +37,11 @@ async function matching(call: Context, filters: Filters) {
 }
 
 /** A group by its id or name; a name may be used in several projects. */
-async function groupIds({ db, principal }: Context, ref: string, projectId: string | undefined): Promise<string[]> {
+export async function groupIds(
+  { db, principal }: Context,
+  ref: string,
+  projectId: string | undefined,
+): Promise<string[]> {
   let groups = groupsOf(db, principal).where((eb) => eb.or([eb("g.id", "=", ref), eb("g.name", "=", ref)]));
   if (projectId !== undefined) groups = groups.where("g.project_id", "=", projectId);
   const ids = (await groups.execute()).map(({ id }) => id);

@@ -1,6 +1,7 @@
 import type { Call } from "../../kernel/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
-import { type DeploymentRow, findChannel, findRelease, type ReleaseRow } from "./store.ts";
+import { findChannel, findRelease, type ReleaseRow } from "../releases/store.ts";
+import type { DeploymentRow } from "./store.ts";
 
 type Context = Pick<Call, "db">;
 type Owner = Pick<DeploymentRow, "workspace_id" | "project_id" | "platform">;

@@ -145,8 +145,11 @@ export async function setReleaseChannel(call: Context, id: string, channel: stri
   return changeByRequest(call, row, set, { type: "DeploymentReleaseChannelChanged", data, withActor: true });
 }
 
-/** Nothing to do when that release is what runs and nothing else is on its way. */
-function newRelease(call: Context, row: DeploymentRow, releaseId: string | null) {
+/**
+ * What a new target makes of a deployment: itself when that release is what runs and nothing else is on its way,
+ * undefined when it takes no target.
+ */
+export function newRelease(call: Pick<Call, "now">, row: DeploymentRow, releaseId: string | null) {
   const next = retarget(row, wish(call, { reason: "release", releaseId }));
   const settled = row.desired_release_id === null && row.update_state?.next == null;
   return next !== undefined && settled && releaseId === row.current_release_id ? row : next;

@@ -19,8 +19,6 @@ import type { SealedVariables } from "./environment.ts";
 
 export interface DeploymentTables {
   deployments: DeploymentRow;
-  releases: ReleaseRow;
-  release_channels: ReleaseChannelRow;
 }
 
 export interface DeploymentRow {
@@ -51,6 +49,8 @@ export interface DeploymentRow {
   current_release_id: string | null;
   /** When `current_release_id` last changed. */
   released_at: Date | null;
+  /** How long the update that brought it took, from its request on; null when no update did. */
+  release_duration_ms: number | null;
   /** Null when nothing else than the current release is wanted. */
   desired_release_id: string | null;
   pinned_release_id: string | null;
@@ -88,28 +88,6 @@ export interface DeploymentRow {
   deleted_at: Date | null;
 }
 
-/** What deployments read of a release. Releases are written by their own area. */
-export interface ReleaseRow {
-  id: string;
-  workspace_id: string;
-  project_id: string;
-  version: string;
-  git_metadata: Record<string, unknown> | null;
-  /** Platform to stack or null. */
-  stack: Record<string, Record<string, unknown> | null>;
-  created_at: Date;
-}
-
-/** A named pointer to one release of a project; `production` is there from the project's creation. */
-export interface ReleaseChannelRow {
-  workspace_id: string;
-  project_id: string;
-  name: string;
-  current_release_id: string | null;
-  created_at: Date;
-  updated_at: Date;
-}
-
 /** The deployments that the caller may see, `deleted` ones too, with the names beside them. */
 export function deploymentsOf(db: Db, principal: Principal) {
   return db
@@ -142,26 +120,4 @@ export function updateDeployment(
   set: UpdateObject<Database, "deployments">,
 ): Promise<DeploymentRow> {
   return db.updateTable("deployments").set(set).where("id", "=", id).returningAll().executeTakeFirstOrThrow();
-}
-
-export function findRelease(db: Db, workspaceId: string, id: string): Promise<ReleaseRow | undefined> {
-  const own = db.selectFrom("releases").selectAll().where("workspace_id", "=", workspaceId);
-  return own.where("id", "=", id).executeTakeFirst();
-}
-
-/** Undefined when the project has no such channel; `release` is undefined while the channel is empty. */
-export async function findChannel(
-  db: Db,
-  projectId: string,
-  name: string,
-): Promise<{ readonly release: ReleaseRow | undefined } | undefined> {
-  const channel = await db
-    .selectFrom("release_channels")
-    .select(["workspace_id", "current_release_id"])
-    .where("project_id", "=", projectId)
-    .where("name", "=", name)
-    .executeTakeFirst();
-  if (channel === undefined) return undefined;
-  const id = channel.current_release_id;
-  return { release: id === null ? undefined : await findRelease(db, channel.workspace_id, id) };
 }

@@ -5,7 +5,9 @@ import { type Issue, invalid, invalidTransition, PlatformError } from "../../ker
 import { json } from "../../kernel/json.ts";
 import { statusChanged, targetColumns } from "../deployments/change.ts";
 import { regionOf } from "../deployments/create.ts";
-import { type DeploymentRow, findRelease, updateDeployment } from "../deployments/store.ts";
+import { type DeploymentRow, updateDeployment } from "../deployments/store.ts";
+import type { Targeted } from "../deployments/target.ts";
+import { findRelease } from "../releases/store.ts";
 import type { SyncCall } from "./acquire.ts";
 import { reportLock } from "./lease.ts";
 import { heartbeatIssues, observedVersion, storeHeartbeats, storeInventory } from "./observations.ts";
@@ -39,7 +41,7 @@ export async function reconcile(call: SyncCall, row: DeploymentRow, body: Reconc
     ...targetColumns(next),
     retry_requested: retryRequested,
     current_release_id: next.current_release_id,
-    ...(next.current_release_id !== row.current_release_id && { released_at: call.now }),
+    ...releaseColumns(row, next, call.now),
     ...(changed && { updated_at: call.now }),
     ...appliedConfiguration(row, next.status),
   });
@@ -70,6 +72,22 @@ async function check(call: SyncCall, row: DeploymentRow, body: ReconcileBody): P
   if (lock === "session-required") issues.push({ path: "body.session", message: "is required for push deployments" });
   if (issues.length > 0) throw invalid(...issues);
   if (lock === "LEASE_LOST" || lock === "DEPLOYMENT_LOCKED") throw new PlatformError(lock);
+}
+
+/** Since when the current release runs, and how long the update took that brought it. */
+function releaseColumns(row: DeploymentRow, next: Targeted, now: Date) {
+  const changed = next.current_release_id !== row.current_release_id;
+  const ended = next.update_state?.latest;
+  const isNew = ended != null && ended.completedAt !== row.update_state?.latest?.completedAt;
+  const brought = isNew && ended.status === "succeeded" && ended.reasons.includes("release");
+  const durationMs =
+    brought && ended.targetReleaseId === next.current_release_id
+      ? Date.parse(ended.completedAt ?? ended.requestedAt) - Date.parse(ended.requestedAt)
+      : undefined;
+  return {
+    ...(changed && { released_at: now, release_duration_ms: null }),
+    ...(durationMs !== undefined && { release_duration_ms: durationMs }),
+  };
 }
 
 /** What a manager leaves out stays; the error is absolute, so that a healed deployment shows none. */

@@ -6,8 +6,9 @@ import { open } from "../../kernel/sealed.ts";
 import { openVariables, sealVariables } from "../deployments/environment.ts";
 import { openInputs } from "../deployments/inputs.ts";
 import { isDeletePhase } from "../deployments/status.ts";
-import type { DeploymentRow, ReleaseRow } from "../deployments/store.ts";
+import type { DeploymentRow } from "../deployments/store.ts";
 import type { ManagerRow } from "../managers/store.ts";
+import type { ReleaseRow } from "../releases/store.ts";
 
 /** What is needed beside the rows to show them to a manager, read once for any number of them. */
 export interface Surroundings {

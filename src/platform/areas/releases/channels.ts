@@ -1,0 +1,131 @@
+import { PRODUCTION, type ReleaseChannel } from "../../../contract/release-channels.ts";
+import type { Call } from "../../kernel/call.ts";
+import { invalid, notFound, PlatformError } from "../../kernel/errors.ts";
+import { requireProject } from "../../kernel/project-ref.ts";
+import { pointChannel } from "./promote.ts";
+import { findChannelRow, findRelease, type ReleaseChannelRow, type ReleaseRow } from "./store.ts";
+
+type Context = Pick<Call, "db" | "now" | "principal" | "emit" | "raise">;
+
+/** Channels in one project (§0.9). */
+const MAX_CHANNELS = 100;
+
+export async function listChannels(call: Context, ref: string | undefined): Promise<ReleaseChannel[]> {
+  const project = await requireProject(call.db, call.principal, ref);
+  const rows = await call.db.selectFrom("release_channels").selectAll().where("project_id", "=", project.id).execute();
+  const counts = await followerCounts(call, project.id);
+  const rank = ({ name }: ReleaseChannelRow): string => (name === PRODUCTION ? "" : name);
+  rows.sort((a, b) => (rank(a) < rank(b) ? -1 : 1));
+  return rows.map((row) => toChannel(row, counts));
+}
+
+export async function createChannel(
+  call: Context,
+  ref: string | undefined,
+  { name, releaseId }: { readonly name: string; readonly releaseId?: string },
+): Promise<ReleaseChannel> {
+  const { db, now } = call;
+  const project = await requireProject(db, call.principal, ref);
+  if (name === PRODUCTION) throw new PlatformError("CHANNEL_RESERVED");
+  if ((await findChannelRow(db, project.id, name)) !== undefined) throw new PlatformError("CHANNEL_EXISTS");
+  const release = releaseId === undefined ? undefined : await findRelease(db, project.workspaceId, releaseId);
+  if (releaseId !== undefined && release === undefined) throw notFound("release");
+  if (release !== undefined && release.project_id !== project.id) throw new PlatformError("RELEASE_NOT_DEPLOYABLE");
+  const { count } = await db
+    .selectFrom("release_channels")
+    .select((eb) => eb.fn.countAll<number>().as("count"))
+    .where("project_id", "=", project.id)
+    .executeTakeFirstOrThrow();
+  if (Number(count) >= MAX_CHANNELS) {
+    throw invalid({ path: "body", message: `a project has at most ${MAX_CHANNELS} channels` });
+  }
+  const row = await db
+    .insertInto("release_channels")
+    .values({
+      workspace_id: project.workspaceId,
+      project_id: project.id,
+      name,
+      current_release_id: null,
+      created_at: now,
+      updated_at: now,
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  return toChannel(release === undefined ? row : await pointChannel(call, row, release), new Map());
+}
+
+/** @throws CHANNEL_IN_USE while deployments that are not `deleted` follow it. */
+export async function deleteChannel(call: Context, ref: string | undefined, name: string): Promise<void> {
+  const channel = await getChannel(call, ref, name);
+  if (name === PRODUCTION) throw new PlatformError("CHANNEL_RESERVED");
+  const counts = await followerCounts(call, channel.project_id);
+  if ((counts.get(name) ?? 0) > 0) throw new PlatformError("CHANNEL_IN_USE");
+  const { db } = call;
+  await db
+    .deleteFrom("release_channels")
+    .where("project_id", "=", channel.project_id)
+    .where("name", "=", name)
+    .execute();
+  await db
+    .deleteFrom("channel_promotions")
+    .where("project_id", "=", channel.project_id)
+    .where("channel", "=", name)
+    .execute();
+}
+
+/**
+ * Compare-and-set when `expected` is given: null says "empty now".
+ * @throws CHANNEL_CHANGED with the release that the channel points at.
+ */
+export async function promote(
+  call: Context,
+  ref: string | undefined,
+  name: string,
+  { releaseId, expected }: { readonly releaseId: string; readonly expected: string | null | undefined },
+): Promise<ReleaseChannel> {
+  const channel = await getChannel(call, ref, name);
+  const release = await releaseOfProject(call, channel, releaseId);
+  const current = channel.current_release_id;
+  if (expected !== undefined && expected !== current) {
+    throw new PlatformError("CHANNEL_CHANGED", { context: { currentReleaseId: current } });
+  }
+  const stored = await pointChannel(call, channel, release);
+  return toChannel(stored, await followerCounts(call, channel.project_id));
+}
+
+async function releaseOfProject(call: Context, channel: ReleaseChannelRow, id: string): Promise<ReleaseRow> {
+  const release = await findRelease(call.db, channel.workspace_id, id);
+  if (release === undefined || release.project_id !== channel.project_id) throw notFound("release");
+  return release;
+}
+
+async function getChannel(call: Context, ref: string | undefined, name: string): Promise<ReleaseChannelRow> {
+  const project = await requireProject(call.db, call.principal, ref);
+  const channel = await findChannelRow(call.db, project.id, name);
+  if (channel === undefined) throw notFound("release channel");
+  return channel;
+}
+
+/** Deployments that are not `deleted`, by the channel that they follow. */
+async function followerCounts({ db }: Context, projectId: string): Promise<ReadonlyMap<string, number>> {
+  const rows = await db
+    .selectFrom("deployments")
+    .select(["release_channel", (eb) => eb.fn.countAll<number>().as("count")])
+    .where("project_id", "=", projectId)
+    .where("status", "<>", "deleted")
+    .groupBy("release_channel")
+    .execute();
+  return new Map(rows.map((row) => [row.release_channel, Number(row.count)]));
+}
+
+function toChannel(row: ReleaseChannelRow, counts: ReadonlyMap<string, number>): ReleaseChannel {
+  return {
+    workspaceId: row.workspace_id,
+    projectId: row.project_id,
+    name: row.name,
+    currentReleaseId: row.current_release_id,
+    deploymentCount: counts.get(row.name) ?? 0,
+    createdAt: row.created_at.toISOString(),
+    updatedAt: row.updated_at.toISOString(),
+  };
+}

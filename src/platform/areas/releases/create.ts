@@ -1,0 +1,157 @@
+import type { Static } from "typebox";
+import { PRODUCTION } from "../../../contract/release-channels.ts";
+import type { NewRelease, releaseRoutes } from "../../../contract/releases.ts";
+import { PLATFORMS } from "../../../contract/schema.ts";
+import type { Stack, Stacks } from "../../../contract/stack.ts";
+import { newId } from "../../ids.ts";
+import type { Call } from "../../kernel/call.ts";
+import { type Issue, invalid, notFound, PlatformError } from "../../kernel/errors.ts";
+import { json } from "../../kernel/json.ts";
+import { requireProject } from "../../kernel/project-ref.ts";
+import { fingerprintOf } from "./fingerprint.ts";
+import { branchOf, toGitMetadata } from "./git.ts";
+import { pointChannel } from "./promote.ts";
+import { findChannelRow, type ReleaseRow } from "./store.ts";
+
+type Body = Static<(typeof releaseRoutes)["create"]["body"]>;
+type Context = Pick<Call, "db" | "now" | "principal" | "workspaceId" | "emit" | "raise">;
+
+/** One platform's stack as JSON (§5.1). */
+const MAX_STACK_BYTES = 512 * 1024;
+
+/** §5.1. The first release of a project goes to production by itself. */
+export async function createRelease(call: Context, body: Body): Promise<ReleaseRow> {
+  const issues = stackIssues(body.stack);
+  if (issues.length > 0) throw invalid(...issues);
+  const project = await requireProject(call.db, call.principal, body.project);
+  const { count } = await call.db
+    .selectFrom("releases")
+    .select((eb) => eb.fn.countAll<number>().as("count"))
+    .where("project_id", "=", project.id)
+    .executeTakeFirstOrThrow();
+  const isFirst = Number(count) === 0;
+  const version = body.version ?? (await freeVersion(call, project.id, Number(count) + 1));
+  if (body.version !== undefined && (await isTaken(call, project.id, version))) throw new PlatformError("NAME_TAKEN");
+  const row = await insert(call, { id: project.id, workspaceId: project.workspaceId }, version, body);
+  await call.emit({
+    type: "CreatingRelease",
+    projectId: project.id,
+    releaseId: row.id,
+    data: { project: project.name },
+    state: "success",
+  });
+  const channels = [...(body.channel === undefined ? [] : [body.channel]), ...(isFirst ? [PRODUCTION] : [])];
+  for (const name of new Set(channels)) {
+    const channel = await findChannelRow(call.db, project.id, name);
+    if (channel === undefined) throw notFound("release channel");
+    await pointChannel(call, channel, row);
+  }
+  return row;
+}
+
+/** What the schema cannot say of stacks. */
+function stackIssues(stacks: Body["stack"]): readonly Issue[] {
+  if (stacks === undefined) return [];
+  const given = PLATFORMS.flatMap((platform) => {
+    const stack = stacks[platform];
+    return stack == null ? [] : [{ platform, stack }];
+  });
+  if (given.length === 0) return [{ path: "body.stack", message: "needs a stack for at least one platform" }];
+  return given.flatMap(({ platform, stack }) => {
+    const path = `body.stack.${platform}`;
+    const size = Buffer.byteLength(JSON.stringify(stack));
+    const large = size > MAX_STACK_BYTES ? [{ path, message: `is larger than ${MAX_STACK_BYTES} bytes` }] : [];
+    return [...large, ...inputIssues(`${path}.inputs`, stack)];
+  });
+}
+
+/** Two inputs of one id, or a pattern that does not compile, would fail only when a customer fills the form. */
+function inputIssues(path: string, { inputs = [] }: Stack): readonly Issue[] {
+  const seen = new Set<string>();
+  return inputs.flatMap(({ id, validation }, index) => {
+    const twice = seen.has(id) ? [{ path: `${path}.${index}.id`, message: "is given twice" }] : [];
+    seen.add(id);
+    const pattern = validation?.pattern;
+    const broken = pattern == null || compiles(pattern) ? [] : [index];
+    return [
+      ...twice,
+      ...broken.map((at) => ({ path: `${path}.${at}.validation.pattern`, message: "does not compile" })),
+    ];
+  });
+}
+
+function compiles(pattern: string): boolean {
+  try {
+    return new RegExp(pattern, "u") !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+async function isTaken({ db }: Context, projectId: string, version: string): Promise<boolean> {
+  const found = await db
+    .selectFrom("releases")
+    .select("id")
+    .where("project_id", "=", projectId)
+    .where("version", "=", version)
+    .executeTakeFirst();
+  return found !== undefined;
+}
+
+/** `0.0.<n>` with n counting releases; the next one that nobody has given by hand. */
+async function freeVersion(call: Context, projectId: string, count: number): Promise<string> {
+  for (let n = count; ; n += 1) {
+    const version = `0.0.${n}`;
+    if (!(await isTaken(call, projectId, version))) return version;
+  }
+}
+
+function insert(
+  { db, now, principal }: Context,
+  project: { readonly id: string; readonly workspaceId: string },
+  version: string,
+  body: Body,
+): Promise<ReleaseRow> {
+  const git = body.gitMetadata == null ? null : toGitMetadata(body.gitMetadata);
+  const stacks: Stacks = { ...NO_STACKS, ...body.stack };
+  const fingerprints = PLATFORMS.flatMap((platform) => {
+    const stack = body.stack?.[platform];
+    return stack == null ? [] : [[platform, fingerprintOf(platform, stack)] as const];
+  });
+  return db
+    .insertInto("releases")
+    .values({
+      id: newId("rel"),
+      workspace_id: project.workspaceId,
+      project_id: project.id,
+      version,
+      git_metadata: git === null ? null : json(git),
+      stack: json(stacks),
+      setup_fingerprints: json(Object.fromEntries(fingerprints)),
+      root_directory: body.rootDirectory ?? null,
+      branch: git?.commitRef == null ? null : branchOf(git.commitRef),
+      created_by:
+        principal.kind === "user" ? json({ id: principal.id, name: null, email: principal.email, image: null }) : null,
+      created_at: now,
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+}
+
+/** All seven platforms are there in a record, whatever was given. */
+export const NO_STACKS = Object.fromEntries(PLATFORMS.map((platform) => [platform, null])) as Stacks;
+
+export function toNewRelease(row: ReleaseRow): NewRelease {
+  return {
+    id: row.id,
+    projectId: row.project_id,
+    workspaceId: row.workspace_id,
+    version: row.version,
+    gitMetadata: row.git_metadata,
+    stack: { ...NO_STACKS, ...row.stack },
+    setupFingerprints: row.setup_fingerprints,
+    rootDirectory: row.root_directory,
+    createdByUserId: row.created_by?.id ?? null,
+    createdAt: row.created_at.toISOString(),
+  };
+}

@@ -1,0 +1,48 @@
+import type { GitMetadata, NewGitMetadata } from "../../../contract/git-metadata.ts";
+
+/** Every field there, sha in lower case, instants in UTC, and no credential in the remote's address. */
+export function toGitMetadata(given: NewGitMetadata): GitMetadata {
+  return {
+    commitSha: given.commitSha?.toLowerCase() ?? null,
+    commitMessage: given.commitMessage ?? null,
+    commitRef: given.commitRef ?? null,
+    commitDate: given.commitDate == null ? null : new Date(given.commitDate).toISOString(),
+    dirty: given.dirty ?? null,
+    remoteUrl: given.remoteUrl == null ? null : withoutCredentials(given.remoteUrl),
+    commitAuthorName: given.commitAuthorName ?? null,
+    commitAuthorEmail: given.commitAuthorEmail ?? null,
+    commitAuthorLogin: given.commitAuthorLogin ?? null,
+    commitAuthorAvatarUrl: given.commitAuthorAvatarUrl ?? null,
+    provider: given.provider ?? null,
+  };
+}
+
+/** `refs/heads/main` and `main` are one branch. */
+export function branchOf(ref: string): string {
+  return ref.replace(/^refs\/heads\//, "");
+}
+
+/** Build machines clone with a token in the address; it must not end up in a record that many may read (§0.1). */
+function withoutCredentials(remoteUrl: string): string {
+  return remoteUrl.replace(/^([a-z][a-z0-9+.-]*:\/\/)([^/?#]*)@/i, (all, scheme: string, user: string) =>
+    /^ssh:/i.test(scheme) && !user.includes(":") ? all : scheme,
+  );
+}
+
+/**
+ * Where a browser shows the commit: the remote as https, without `.git` and credentials, and `/commit/<sha>`.
+ * Null without remote or sha, and for what is no address (a path on the builder's disk).
+ */
+export function commitUrlOf(git: GitMetadata | null): string | null {
+  if (git === null || git.remoteUrl === null || git.commitSha === null) return null;
+  // The short ssh form, `git@host:org/repo.git`, is no URL.
+  const short = /^(?:[\w.-]+@)?([\w.-]+):(?!\/\/)(.+)$/.exec(git.remoteUrl);
+  const text = short === null ? git.remoteUrl : `ssh://${short[1]}/${short[2]}`;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || url.hostname === "" || !/^(https?|ssh|git|git\+ssh):$/.test(url.protocol)) return null;
+  // A port of ssh or git is not the web server's.
+  const host = url.protocol.startsWith("http") ? url.host : url.hostname;
+  const path = url.pathname.replace(/\/+$/, "").replace(/\.git$/, "");
+  const address = `https://${host}${path}/commit/${git.commitSha}`;
+  return path !== "" && URL.canParse(address) ? new URL(address).href : null;
+}

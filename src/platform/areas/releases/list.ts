@@ -1,0 +1,141 @@
+import { type SqlBool, sql } from "kysely";
+import { PRODUCTION } from "../../../contract/release-channels.ts";
+import type { Release, releaseRoutes } from "../../../contract/releases.ts";
+import type { Call } from "../../kernel/call.ts";
+import { contains } from "../../kernel/contains.ts";
+import { paged, toPage } from "../../kernel/page.ts";
+import { optionalProject } from "../../kernel/project-ref.ts";
+import { toNewRelease } from "./create.ts";
+import { branchOf, commitUrlOf } from "./git.ts";
+import { rollouts } from "./rollout.ts";
+import { channelsAt, releasesOf, type VisibleRelease } from "./store.ts";
+
+type ListCall = Call<(typeof releaseRoutes)["list"]>;
+type Include = NonNullable<ListCall["query"]["include"]>;
+
+const git = (field: string) => sql<string | null>`(r.git_metadata ->> ${sql.lit(field)})`;
+
+export async function listReleases(call: ListCall): Promise<{ items: Release[]; nextCursor: string | null }> {
+  const { page, query } = call;
+  const rows = await (await matching(call)).$call(paged(page, "r.created_at", "r.id")).execute();
+  const toRelease = await readerOf(call, rows.slice(0, page.limit), query.include ?? []);
+  return toPage(page, rows, (row) => ({ at: row.created_at, id: row.id }), toRelease);
+}
+
+/** §5.2. @throws NOT_FOUND when the project is not visible. */
+async function matching(call: ListCall) {
+  const { db, principal, query } = call;
+  const project = await optionalProject(db, principal, query.project);
+  let found = releasesOf(db, principal);
+  if (project !== undefined) found = found.where("r.project_id", "=", project.id);
+  if (query.allChannels !== true) {
+    found = found.where((eb) =>
+      eb.exists(
+        eb
+          .selectFrom("channel_promotions as cp")
+          .select("cp.release_id")
+          .whereRef("cp.release_id", "=", "r.id")
+          .where("cp.channel", "=", query.channel ?? PRODUCTION),
+      ),
+    );
+  }
+  if (query.branch !== undefined) found = found.where("r.branch", "=", branchOf(query.branch));
+  if (query.author !== undefined) {
+    const author = query.author.toLowerCase();
+    found = found.where(
+      sql<SqlBool>`${author} in (lower(${git("commitAuthorLogin")}), lower(${git("commitAuthorName")}))`,
+    );
+  }
+  if (query.createdAfter !== undefined) found = found.where("r.created_at", ">=", new Date(query.createdAfter));
+  if (query.createdBefore !== undefined) found = found.where("r.created_at", "<", new Date(query.createdBefore));
+  return query.search === undefined ? found : found.where(mentions(query.search));
+}
+
+/** Part of message, branch or version, in any case; the beginning of the sha, from four digits on, or of the id. */
+function mentions(text: string) {
+  const sha = /^[0-9a-f]{4,64}$/i.test(text)
+    ? sql`starts_with(${git("commitSha")}, ${text.toLowerCase()})`
+    : sql`false`;
+  // Every id begins alike: less than the prefix and a letter would find everything.
+  const id = /^rel_./.test(text) ? sql`starts_with(r.id, ${text})` : sql`false`;
+  return sql<SqlBool>`(
+    position(lower(${text}) in lower(coalesce(${git("commitMessage")}, ''))) > 0
+    or position(lower(${text}) in lower(coalesce(${git("commitRef")}, ''))) > 0
+    or ${contains("r.version", text)} or ${sha} or ${id}
+  )`;
+}
+
+/** Turns rows into what reads show; asks once for all of them. */
+export async function readerOf(
+  { db }: Pick<Call, "db">,
+  rows: readonly VisibleRelease[],
+  include: Include,
+): Promise<(row: VisibleRelease) => Release> {
+  const ids = rows.map((row) => row.id);
+  const channels = await channelsAt(db, ids);
+  const progress = include.includes("rollout") ? await rollouts(db, ids) : undefined;
+  return (row) => ({
+    ...toNewRelease(row),
+    currentChannels: channels.get(row.id) ?? [],
+    commitUrl: commitUrlOf(row.git_metadata),
+    ...(include.includes("project") && { project: { id: row.project_id, name: row.project_name } }),
+    ...(progress !== undefined && { rollout: progress.get(row.id) ?? NO_ROLLOUT }),
+    ...(row.created_by !== null && { createdBy: row.created_by }),
+  });
+}
+
+const NO_ROLLOUT = { updatedCount: 0, pendingCount: 0, avgDurationMs: null };
+
+type WordsCall = Pick<Call<(typeof releaseRoutes)["branches"]>, "db" | "principal" | "query">;
+
+async function releasesNamed({ db, principal, query }: WordsCall) {
+  const project = await optionalProject(db, principal, query.project);
+  const all = releasesOf(db, principal);
+  return project === undefined ? all : all.where("r.project_id", "=", project.id);
+}
+
+/** By their latest release, newest first. */
+export async function listBranches(call: WordsCall): Promise<string[]> {
+  const { search, limit = 50 } = call.query;
+  let found = (await releasesNamed(call)).where("r.branch", "is not", null);
+  if (search !== undefined) found = found.where(contains("r.branch", search));
+  const rows = await found
+    .clearSelect()
+    .select("r.branch")
+    .groupBy("r.branch")
+    .orderBy((eb) => eb.fn.max("r.created_at"), "desc")
+    .orderBy("r.branch")
+    .limit(limit)
+    .execute();
+  return rows.flatMap(({ branch }) => branch ?? []);
+}
+
+export interface Author {
+  readonly login: string | null;
+  readonly name: string | null;
+  readonly avatarUrl: string | null;
+}
+
+/** Distinct by login, else by name, each as its latest release has it. */
+export async function listAuthors(call: WordsCall): Promise<Author[]> {
+  const { search, limit = 50 } = call.query;
+  // The two kinds of key must not meet: a login may be spelt like somebody's name.
+  const key = sql<string>`coalesce('login ' || ${git("commitAuthorLogin")}, 'name ' || ${git("commitAuthorName")})`;
+  const authors = (await releasesNamed(call))
+    .where(sql<SqlBool>`${key} is not null`)
+    .clearSelect()
+    .distinctOn(key)
+    .select([
+      git("commitAuthorLogin").as("login"),
+      git("commitAuthorName").as("name"),
+      git("commitAuthorAvatarUrl").as("avatarUrl"),
+      "r.created_at as at",
+    ])
+    .orderBy(key)
+    .orderBy("r.created_at", "desc")
+    .orderBy("r.id", "desc");
+  let found = call.db.selectFrom(authors.as("a")).select(["a.login", "a.name", "a.avatarUrl"]);
+  if (search !== undefined)
+    found = found.where((eb) => eb.or([contains("a.login", search), contains("a.name", search)]));
+  return found.orderBy("a.at", "desc").limit(limit).execute();
+}

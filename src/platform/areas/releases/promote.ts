@@ -1,0 +1,48 @@
+import type { Call } from "../../kernel/call.ts";
+import { actorOf } from "../../kernel/principal.ts";
+import { retargetFollowers } from "../deployments/follow.ts";
+import type { ReleaseChannelRow, ReleaseRow } from "./store.ts";
+
+type Context = Pick<Call, "db" | "now" | "principal" | "emit" | "raise">;
+
+/** What else a promotion does, beside moving the pointer and telling the followers: each area adds its line. */
+const HOOKS: readonly ((call: Context, channel: ReleaseChannelRow, release: ReleaseRow) => Promise<void>)[] = [];
+
+/**
+ * Moves a channel's pointer, with all that follows from it, in the caller's transaction (§5.4). Pointing it where it
+ * points already changes nothing and tells nobody.
+ */
+export async function pointChannel(
+  call: Context,
+  channel: ReleaseChannelRow,
+  release: ReleaseRow,
+): Promise<ReleaseChannelRow> {
+  const previousReleaseId = channel.current_release_id;
+  if (previousReleaseId === release.id) return channel;
+  const stored = await call.db
+    .updateTable("release_channels")
+    .set({ current_release_id: release.id, updated_at: call.now })
+    .where("project_id", "=", channel.project_id)
+    .where("name", "=", channel.name)
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  await call.db
+    .insertInto("channel_promotions")
+    .values({
+      project_id: channel.project_id,
+      channel: channel.name,
+      release_id: release.id,
+      promoted_at: call.now,
+    })
+    .onConflict((conflict) => conflict.columns(["release_id", "channel"]).doUpdateSet({ promoted_at: call.now }))
+    .execute();
+  await call.emit({
+    type: "ReleaseChannelUpdated",
+    projectId: channel.project_id,
+    releaseId: release.id,
+    data: { actor: actorOf(call.principal), channel: channel.name, previousReleaseId, releaseId: release.id },
+  });
+  await retargetFollowers(call, channel.name, release);
+  for (const hook of HOOKS) await hook(call, stored, release);
+  return stored;
+}

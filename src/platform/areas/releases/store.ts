@@ -1,0 +1,125 @@
+import { type Expression, type SqlBool, sql } from "kysely";
+import type { GitMetadata } from "../../../contract/git-metadata.ts";
+import type { SetupFingerprints } from "../../../contract/stack.ts";
+import type { Db } from "../../database.ts";
+import { type Principal, scopeOfPrincipal } from "../../kernel/principal.ts";
+import { visible } from "../../kernel/scope.ts";
+
+export interface ReleaseTables {
+  releases: ReleaseRow;
+  release_channels: ReleaseChannelRow;
+  channel_promotions: ChannelPromotionRow;
+}
+
+/** Never changes once it is there. */
+export interface ReleaseRow {
+  id: string;
+  workspace_id: string;
+  project_id: string;
+  /** Unique in the project. */
+  version: string;
+  git_metadata: GitMetadata | null;
+  /** Platform to stack or null. */
+  stack: Record<string, Record<string, unknown> | null>;
+  setup_fingerprints: SetupFingerprints;
+  root_directory: string | null;
+  /** `commitRef` without `refs/heads/`: what lists are filtered by. */
+  branch: string | null;
+  /** The user who made it; null when a key did. */
+  created_by: {
+    readonly id: string;
+    readonly name: string | null;
+    readonly email: string;
+    image: string | null;
+  } | null;
+  created_at: Date;
+}
+
+/** A named pointer to one release of a project; `production` is there from the project's creation. */
+export interface ReleaseChannelRow {
+  workspace_id: string;
+  project_id: string;
+  name: string;
+  current_release_id: string | null;
+  created_at: Date;
+  updated_at: Date;
+}
+
+/** That a channel points or has pointed at a release. */
+export interface ChannelPromotionRow {
+  project_id: string;
+  channel: string;
+  release_id: string;
+  promoted_at: Date;
+}
+
+export function findRelease(db: Db, workspaceId: string, id: string): Promise<ReleaseRow | undefined> {
+  const own = db.selectFrom("releases").selectAll().where("workspace_id", "=", workspaceId);
+  return own.where("id", "=", id).executeTakeFirst();
+}
+
+export function findChannelRow(db: Db, projectId: string, name: string): Promise<ReleaseChannelRow | undefined> {
+  return db
+    .selectFrom("release_channels")
+    .selectAll()
+    .where("project_id", "=", projectId)
+    .where("name", "=", name)
+    .executeTakeFirst();
+}
+
+/** Undefined when the project has no such channel; `release` is undefined while the channel is empty. */
+export async function findChannel(
+  db: Db,
+  projectId: string,
+  name: string,
+): Promise<{ readonly release: ReleaseRow | undefined } | undefined> {
+  const channel = await findChannelRow(db, projectId, name);
+  if (channel === undefined) return undefined;
+  const id = channel.current_release_id;
+  return { release: id === null ? undefined : await findRelease(db, channel.workspace_id, id) };
+}
+
+/** The releases that the caller may see, with their project's name. */
+export function releasesOf(db: Db, principal: Principal) {
+  return db
+    .selectFrom("releases as r")
+    .innerJoin("projects as p", "p.id", "r.project_id")
+    .selectAll("r")
+    .select("p.name as project_name")
+    .where(inReach(principal));
+}
+
+export type VisibleRelease = Awaited<ReturnType<ReturnType<typeof releasesOf>["executeTakeFirstOrThrow"]>>;
+
+/**
+ * A group token sees its project's releases, as the portal does. Deployment and manager keys see those that concern
+ * their deployments: what runs, what is wanted or pinned, and what the followed channel points at.
+ */
+function inReach(principal: Principal): Expression<SqlBool> {
+  const scope = scopeOfPrincipal(principal);
+  const bounds = { workspace: "r.workspace_id", project: "r.project_id" };
+  if (scope.type === "workspace" || scope.type === "project") return visible(principal, bounds);
+  if (scope.type === "deployment-group") {
+    return sql<SqlBool>`r.workspace_id = ${principal.workspaceId} and r.project_id = ${scope.projectId}`;
+  }
+  const concerned = visible(principal, { workspace: "d.workspace_id", deployment: "d.id", manager: "d.manager_id" });
+  return sql<SqlBool>`exists (
+    select 1 from deployments d
+    left join release_channels c on c.project_id = d.project_id and c.name = d.release_channel
+    where ${concerned} and d.project_id = r.project_id and d.status <> 'deleted'
+      and r.id in (d.current_release_id, d.desired_release_id, d.pinned_release_id, c.current_release_id)
+  )`;
+}
+
+/** Channel names by the release that they point at, sorted. */
+export async function channelsAt(db: Db, releaseIds: readonly string[]): Promise<ReadonlyMap<string, string[]>> {
+  if (releaseIds.length === 0) return new Map();
+  const rows = await db
+    .selectFrom("release_channels")
+    .select(["name", "current_release_id"])
+    .where("current_release_id", "in", releaseIds)
+    .orderBy("name")
+    .execute();
+  const byRelease = Map.groupBy(rows, (row) => row.current_release_id ?? "");
+  return new Map([...byRelease].map(([id, channels]) => [id, channels.map(({ name }) => name)]));
+}
