@@ -15,7 +15,6 @@ import type { ProjectTables } from "./areas/projects/store.ts";
 import type { ReleaseTables } from "./areas/releases/store.ts";
 import type { SyncTables } from "./areas/sync/store.ts";
 import type { WorkFeedTables } from "./areas/work-feed/store.ts";
-import { lockFolder } from "./folder-lock.ts";
 import type { KernelTables } from "./kernel/tables.ts";
 import { migrations } from "./migrations/all.ts";
 
