@@ -2,6 +2,7 @@ import { ApiError } from "../api-client/api-error.ts";
 import type { Client } from "../api-client/client.ts";
 import type { Capability, DeploymentState, DeploymentStatus } from "../contract/deployment-state.ts";
 import { DEPLOYMENT_PROTOCOL_VERSION } from "../contract/deployment-state.ts";
+import type { ManagedDeploymentReason } from "../crds/conditions.ts";
 import type { ManagedDeployment, ManagedDeploymentSpec, ManagedDeploymentStatus } from "../crds/managed-deployment.ts";
 import type { Clock, Random } from "../kube/clock.ts";
 import { withCondition } from "../kube/conditions.ts";
@@ -203,10 +204,8 @@ export class Deployments {
     if (managed === undefined) return;
     const now = clock.wallNow();
     const observedGeneration = managed.metadata.generation ?? 0;
-    const reported =
-      refusedWith === undefined
-        ? { status: "True" as const, reason: "Acknowledged" }
-        : { status: "False" as const, reason: "Refused" };
+    const reported: { readonly status: "True" | "False"; readonly reason: ManagedDeploymentReason } =
+      refusedWith === undefined ? { status: "True", reason: "Acknowledged" } : { status: "False", reason: "Refused" };
     const before = (managed.status?.conditions ?? []).map((each) => ({
       ...each,
       observedGeneration: each.observedGeneration ?? 0,

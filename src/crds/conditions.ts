@@ -40,7 +40,7 @@ export const INVOCATION_CONDITIONS = {
 } as const;
 
 export const MANAGED_DEPLOYMENT_CONDITIONS = {
-  Reported: ["Acknowledged", "Retrying", "Refused"],
+  Reported: ["Acknowledged", "Refused"],
 } as const;
 
 export type GrantConditionType = keyof typeof GRANT_CONDITIONS;
@@ -48,3 +48,4 @@ export type GrantReason<Type extends GrantConditionType = GrantConditionType> = 
 export type InvocationConditionType = keyof typeof INVOCATION_CONDITIONS;
 export type InvocationReason<Type extends InvocationConditionType = InvocationConditionType> =
   (typeof INVOCATION_CONDITIONS)[Type][number];
+export type ManagedDeploymentReason = (typeof MANAGED_DEPLOYMENT_CONDITIONS)["Reported"][number];
