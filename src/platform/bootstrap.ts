@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import type { PLATFORMS } from "../contract/schema.ts";
 import { mintKey, type NewKey } from "./areas/api-keys/mint.ts";
 import type { Clock } from "./clock.ts";
@@ -20,6 +21,10 @@ export interface Bootstrap {
     readonly name: string;
     readonly targets?: readonly Platform[];
   }): Promise<{ readonly id: string; readonly keyId: string; readonly key: string }>;
+  /** On a database without a workspace: the first one and its admin's key; else undefined. Once, also with replicas. */
+  first(
+    name: string,
+  ): Promise<{ readonly workspaceId: string; readonly keyId: string; readonly key: string } | undefined>;
   /** A manager that every workspace may use. */
   systemManager(manager: {
     readonly name: string;
@@ -27,6 +32,8 @@ export interface Bootstrap {
   }): Promise<{ readonly id: string; readonly keyId: string; readonly key: string }>;
 }
 
+/** Any number that no other lock of this database has. */
+const FIRST_LOCK = 7_400_001;
 const SYSTEM_WORKSPACE = "sallyport-system";
 const DEFAULT_TARGETS: readonly Platform[] = ["kubernetes", "machines"];
 
@@ -70,7 +77,24 @@ export function createBootstrap(db: Db, clock: Clock): Bootstrap {
     );
     return { id, keyId: minted.row.id, key: minted.secret };
   };
+  const first: Bootstrap["first"] = (name) =>
+    db.transaction().execute(async (transaction) => {
+      // Replicas that start on an empty database at once wait here for the first one's commit.
+      await sql`select pg_advisory_xact_lock(${FIRST_LOCK})`.execute(transaction);
+      const some = await transaction
+        .selectFrom("workspaces")
+        .select("id")
+        .where("is_system", "=", false)
+        .executeTakeFirst();
+      if (some !== undefined) return undefined;
+      const inside = createBootstrap(transaction, clock);
+      const { id: workspaceId } = await inside.workspace(name);
+      const scope = { type: "workspace" } as const;
+      const minted = await inside.key({ workspaceId, role: "workspace.admin", scope, description: "first admin" });
+      return { workspaceId, keyId: minted.id, key: minted.key };
+    });
   return {
+    first,
     workspace: (name) => workspace(name),
     async key(key) {
       const minted = await mintKey(db, key, clock.wallNow());

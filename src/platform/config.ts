@@ -1,3 +1,4 @@
+import { WORKSPACE_NAME } from "../contract/schema.ts";
 import type { DatabaseLocation } from "./database.ts";
 
 /** The process's configuration, checked at its start. */
@@ -11,6 +12,8 @@ export interface PlatformConfig {
   readonly rateLimits: boolean;
   /** `/metrics` is served on its own port, so that the API's port can be public. Undefined: not at all. */
   readonly metricsPort: number | undefined;
+  /** What the first start on an empty database calls its first workspace. */
+  readonly firstWorkspace: string;
   /** 32 bytes: seals values that must be read again, such as secret environment variables. Undefined: made and kept in the data folder. */
   readonly sealingKey: Uint8Array | undefined;
 }
@@ -60,6 +63,11 @@ export const PLATFORM_SETTINGS = {
     fallback: "",
     help: "Port of /metrics; empty: none.",
   },
+  firstWorkspace: {
+    variable: "SALLYPORT_PLATFORM_FIRST_WORKSPACE",
+    fallback: "default",
+    help: "Name of the workspace that the first start on an empty database makes, with a key for its first admin.",
+  },
   sealingKey: {
     variable: "SALLYPORT_PLATFORM_SEALING_KEY",
     fallback: "",
@@ -71,6 +79,21 @@ export const PLATFORM_SETTINGS = {
 /** Every problem at once, so that a start does not fail once a setting. */
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
+}
+
+const NAME = new RegExp(WORKSPACE_NAME);
+
+/** A name that the API can address. */
+export function isWorkspaceName(name: string): boolean {
+  return name.length >= 4 && name.length <= 100 && NAME.test(name);
+}
+
+/** The part that the server's own commands need: they seal nothing and listen nowhere. @throws ConfigError */
+export function readDatabaseLocation(environment: Readonly<Record<string, string | undefined>>): DatabaseLocation {
+  const { databaseUrl, data, sealingKey } = PLATFORM_SETTINGS;
+  const anyKey = environment[sealingKey.variable] || "0".repeat(64);
+  const only = [databaseUrl, data].map(({ variable }) => [variable, environment[variable]]);
+  return readPlatformConfig({ ...Object.fromEntries(only), [sealingKey.variable]: anyKey }).database;
 }
 
 /**
@@ -97,6 +120,8 @@ export function readPlatformConfig(environment: Readonly<Record<string, string |
   if (rateLimits !== "on" && rateLimits !== "off") fail(settings.rateLimits, "on or off");
   const key = text(settings.sealingKey);
   if (key === "" ? url !== "" : !/^[0-9a-f]{64}$/i.test(key)) fail(settings.sealingKey, "64 hex digits");
+  const firstWorkspace = text(settings.firstWorkspace);
+  if (!isWorkspaceName(firstWorkspace)) fail(settings.firstWorkspace, "4 to 100 of a-z, 0-9 and single dashes");
   const config: PlatformConfig = {
     database: url === "" ? { pglite: text(settings.data) } : { postgres: url },
     host: text(settings.host),
@@ -104,6 +129,7 @@ export function readPlatformConfig(environment: Readonly<Record<string, string |
     baseUrl: baseUrl === "" ? undefined : baseUrl,
     rateLimits: rateLimits === "on",
     metricsPort: text(settings.metricsPort) === "" ? undefined : port(settings.metricsPort),
+    firstWorkspace,
     sealingKey: key === "" ? undefined : Buffer.from(key, "hex"),
   };
   if (problems.length > 0) throw new ConfigError(problems.join("; "));

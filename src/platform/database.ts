@@ -15,6 +15,7 @@ import type { ProjectTables } from "./areas/projects/store.ts";
 import type { ReleaseTables } from "./areas/releases/store.ts";
 import type { SyncTables } from "./areas/sync/store.ts";
 import type { WorkFeedTables } from "./areas/work-feed/store.ts";
+import { lockFolder } from "./folder-lock.ts";
 import type { KernelTables } from "./kernel/tables.ts";
 import { migrations } from "./migrations/all.ts";
 
@@ -52,6 +53,7 @@ export interface OpenDatabase {
  * Opens and migrates. Migrations only go forward, under a lock, so several replicas may start at once.
  *
  * @param onLost a connection of the pool was cut, as when the server restarts; the next query opens another.
+ * @throws FolderInUseError while another process has the folder open.
  */
 export async function openDatabase(
   location: DatabaseLocation,
@@ -59,6 +61,8 @@ export async function openDatabase(
 ): Promise<OpenDatabase> {
   const kind = "pglite" in location ? "pglite" : "postgres";
   const dialect = "pglite" in location ? embedded(location.pglite) : server(location, onLost);
+  const inFolder = "pglite" in location && location.pglite !== "memory";
+  const release = inFolder ? await lockFolder(location.pglite) : () => undefined;
   const db = new Kysely<Database>({ dialect });
   try {
     await migrate(db, migrations);

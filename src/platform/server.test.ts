@@ -24,8 +24,16 @@ describe("one folder", () => {
     const second = await startPlatform({ database: { pglite: folder } });
     expect((await call(second.url, "GET", "/v1/whoami", { key })).body.workspaceName).toBe("kept");
     await second.close();
-    expect((await readdir(folder)).sort()).toEqual(["database", "sealing-key"]);
+    expect((await readdir(folder)).sort()).toEqual(["database", "lock", "sealing-key"]);
     expect((await stat(join(folder, "sealing-key"))).mode & 0o777).toBe(0o600);
+  });
+
+  it("belongs to one platform at a time", async () => {
+    const first = await startPlatform({ database: { pglite: folder } });
+    await expect(startPlatform({ database: { pglite: folder } })).rejects.toThrow(/is in use by another process/);
+    await first.close();
+    const second = await startPlatform({ database: { pglite: folder } });
+    await second.close();
   });
 
   it("is closed again when the port is taken", async () => {
