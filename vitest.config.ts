@@ -1,6 +1,6 @@
 import { defineConfig } from "vitest/config";
 
-// Three projects, because they need different worlds: `unit` nothing but Node, `integration` a real
+// Projects, because they need different worlds: `unit` nothing but Node, `chart` helm, `integration` a real
 // API server and real SQL, `faults` the same and minutes of killing things.
 export default defineConfig({
   test: {
@@ -16,6 +16,11 @@ export default defineConfig({
           testTimeout: 30_000,
           hookTimeout: 60_000,
         },
+      },
+      {
+        extends: true,
+        // The first run on a machine builds helm, and the API server for the one test that installs.
+        test: { name: "chart", include: ["test/chart/**/*.test.ts"], testTimeout: 120_000, hookTimeout: 900_000 },
       },
       {
         extends: true,

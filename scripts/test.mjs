@@ -1,5 +1,6 @@
-// `npm test`: check, then unit, integration and (shortened) fault tests. Goes on after a failure, so that one run shows
-// all of them, and ends in one line with the totals. A part that crashes counts as one failure: silence is not success.
+// `npm test`: check, then unit, chart, integration and (shortened) fault tests. Goes on after a failure, so that one run
+// shows all of them, and ends in one line with the totals. A part that crashes counts as one failure: silence is not
+// success.
 
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -21,6 +22,7 @@ const PARTS = [
   { title: "check", command: ["npm", "run", "--silent", "check"] },
   { title: "programs", command: ["npm", "run", "--silent", "programs"] },
   vitest("unit"),
+  vitest("chart"),
   vitest("integration"),
   // 200 points of failure take a quarter of an hour: `npm run test:faults` has them.
   vitest("faults", { SALLYPORT_FAULT_POINTS: process.env.SALLYPORT_FAULT_POINTS ?? "10" }),

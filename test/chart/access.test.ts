@@ -1,0 +1,188 @@
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { stringify } from "yaml";
+import { DEFAULT_NAMES, type InstallationNames, operationRole } from "../../src/crds/group.ts";
+import { MUTATING_POLICIES, VALIDATING_POLICIES } from "../../src/crds/manifests/admission.ts";
+import { installation, openNamespace } from "../../src/crds/manifests/installation.ts";
+import { OPERATION_ROLES } from "../../src/crds/manifests/operation-roles.ts";
+import { CHART, ofKind, one, REQUIRED, type Rendered, type RenderOptions, useHelm } from "./use-helm.ts";
+
+const helm = useHelm();
+const RBAC = ["Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"];
+const POLICIES = ["Validating", "Mutating"].flatMap((each) => [
+  `${each}AdmissionPolicy`,
+  `${each}AdmissionPolicyBinding`,
+]);
+
+/** Without what only Helm needs: its labels and annotations. */
+function bare({ metadata, ...object }: Rendered): Rendered {
+  const labels = Object.entries(metadata.labels ?? {}).filter(
+    ([key]) => !/^(app\.kubernetes\.io|helm\.sh)\//.test(key),
+  );
+  const { labels: _labels, annotations: _annotations, ...rest } = metadata;
+  return { ...object, metadata: { ...rest, ...(labels.length > 0 && { labels: Object.fromEntries(labels) }) } };
+}
+
+const keyOf = ({ kind, metadata }: Rendered): string => `${kind} ${metadata.namespace ?? ""}/${metadata.name}`;
+const sorted = (objects: readonly Rendered[]): readonly Rendered[] =>
+  objects.map(bare).sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
+
+describe.each<readonly [string, InstallationNames, object, RenderOptions]>([
+  ["the default names", DEFAULT_NAMES, {}, {}],
+  [
+    "other names",
+    {
+      systemNamespace: "gate-system",
+      grantsNamespace: "gate-grants",
+      agentAccount: "acme-sallyport-agent",
+      operatorAccount: "hand",
+    },
+    { grantsNamespace: "gate-grants", operator: { serviceAccount: { name: "hand" } } },
+    { release: "acme", namespace: "gate-system" },
+  ],
+])("with %s, the chart installs what src/crds says", (_case, names, values, options) => {
+  const rendered = (): Promise<readonly Rendered[]> =>
+    helm.render({ ...REQUIRED, namespaces: ["shop"], ...values }, options);
+  const wanted = installation(names);
+
+  test("of custom resources", async () => {
+    const crds = ofKind(await rendered(), "CustomResourceDefinition");
+    expect(sorted(crds)).toEqual(sorted(wanted.crds));
+  });
+
+  test("of admission policies", async () => {
+    expect(sorted(ofKind(await rendered(), ...POLICIES))).toEqual(sorted(wanted.policies));
+  });
+
+  test("of roles and bindings, the opened namespace's too", async () => {
+    const roles = [...ofKind(wanted.rbac, ...RBAC), ...openNamespace("shop", names)];
+    expect(sorted(ofKind(await rendered(), ...RBAC))).toEqual(sorted(roles));
+  });
+
+  test("and the processes are told these names", async () => {
+    for (const { metadata, spec } of ofKind(await rendered(), "Deployment")) {
+      const [container] = spec.template.spec.containers;
+      const env = Object.fromEntries(container.env.map((each: Rendered) => [each.name, each.value]));
+      const account = metadata.name.endsWith("-agent") ? names.agentAccount : names.operatorAccount;
+      expect(env).toMatchObject({
+        SALLYPORT_SYSTEM_NAMESPACE: names.systemNamespace,
+        SALLYPORT_GRANTS_NAMESPACE: names.grantsNamespace,
+        SALLYPORT_LEASE_NAME: account,
+      });
+      expect(spec.template.spec.serviceAccountName).toBe(account);
+    }
+  });
+});
+
+describe.each(["default", "namespaces", "hardened", "older-server"])("the rights of ci/%s", (name) => {
+  const file = join(CHART, "ci", `${name}-values.yaml`);
+
+  test("are those of its golden file", async () => {
+    const text = sorted(ofKind(await helm.render(file), ...RBAC))
+      .map((object) => stringify(object))
+      .join("---\n");
+    await expect(text).toMatchFileSnapshot(`golden/rbac-${name}.yaml`);
+  });
+
+  test("hold no wildcard, no Secrets, no exec, no escalate and no impersonate", async () => {
+    const rules = ofKind(await helm.render(file), "Role", "ClusterRole").flatMap(({ rules: each }) => each);
+    const words = new Set(rules.flatMap((rule: Rendered) => [...rule.verbs, ...rule.resources, ...rule.apiGroups]));
+    expect(words.size).toBeGreaterThan(20);
+    for (const word of ["*", "secrets", "pods/exec", "pods/attach", "escalate", "impersonate", "nodes"]) {
+      expect(words).not.toContain(word);
+    }
+  });
+});
+
+describe("an operation that is off", () => {
+  const off = (...operations: readonly string[]): object => ({
+    ...REQUIRED,
+    operations: { kubernetes: Object.fromEntries(operations.map((each) => [each, { enabled: false }])) },
+  });
+  const bindable = (objects: readonly Rendered[]): unknown =>
+    one(objects, "ClusterRole", "sallyport-operator-target").rules.find((rule: Rendered) => rule.verbs.includes("bind"))
+      ?.resourceNames;
+
+  test.each(OPERATION_ROLES.map(({ operation }) => operation))(
+    "%s has no role, and cannot be lent",
+    async (operation) => {
+      const objects = await helm.render(off(operation));
+      const role = operationRole("kubernetes", operation);
+      expect(ofKind(objects, "ClusterRole").map(({ metadata }) => metadata.name)).not.toContain(role);
+      expect(bindable(objects)).toEqual(
+        OPERATION_ROLES.map((each) => operationRole(each.plugin, each.operation)).filter((each) => each !== role),
+      );
+    },
+  );
+
+  test("together with all the others leaves no rule to lend at all: one without names would lend every role", async () => {
+    const objects = await helm.render(off(...OPERATION_ROLES.map(({ operation }) => operation)));
+    const { rules } = one(objects, "ClusterRole", "sallyport-operator-target");
+    expect(rules.map((rule: Rendered) => rule.verbs)).toEqual([["create", "get", "list", "delete"]]);
+  });
+});
+
+describe("admission.mode", () => {
+  const policies = async (mode: string): Promise<readonly string[]> =>
+    ofKind(
+      await helm.render({ ...REQUIRED, admission: { mode } }),
+      "ValidatingAdmissionPolicy",
+      "MutatingAdmissionPolicy",
+    ).map(({ metadata }) => metadata.name);
+
+  test("validating-and-mutating has all of them", async () => {
+    expect(await policies("validating-and-mutating")).toEqual(
+      expect.arrayContaining([...VALIDATING_POLICIES, ...MUTATING_POLICIES]),
+    );
+  });
+
+  test("validating-only leaves out the stampers, and the policy that insists on a stamp", async () => {
+    const kept = VALIDATING_POLICIES.filter((name) => name !== "sallyport-named-decisions");
+    expect([...(await policies("validating-only"))].sort()).toEqual([...kept].sort());
+  });
+
+  test("external has none", async () => {
+    expect(await policies("external")).toEqual([]);
+  });
+});
+
+describe("custom resources", () => {
+  const kept = (objects: readonly Rendered[]): readonly unknown[] =>
+    ofKind(objects, "CustomResourceDefinition").map(
+      ({ metadata }) => metadata.annotations?.["helm.sh/resource-policy"],
+    );
+
+  test("stay when the chart goes, unless told otherwise; so does the namespace with the records", async () => {
+    const objects = await helm.render(REQUIRED);
+    expect(kept(objects)).toEqual(["keep", "keep", "keep", "keep"]);
+    expect(one(objects, "Namespace", "sallyport-grants").metadata.annotations["helm.sh/resource-policy"]).toBe("keep");
+    expect(kept(await helm.render({ ...REQUIRED, crds: { keep: false } }))).toEqual([
+      undefined,
+      undefined,
+      undefined,
+      undefined,
+    ]);
+  });
+
+  test("can be left to somebody else", async () => {
+    expect(kept(await helm.render({ ...REQUIRED, crds: { enabled: false } }))).toEqual([]);
+  });
+});
+
+test("rbac.create and people.create leave roles to somebody else", async () => {
+  const objects = await helm.render({ ...REQUIRED, rbac: { create: false }, people: { create: false } });
+  expect(ofKind(objects, ...RBAC)).toEqual([]);
+});
+
+test("rbac.scope namespaces asks for nothing cluster-wide but the look at the policies", async () => {
+  const values = { ...REQUIRED, namespaces: ["shop"], rbac: { scope: "namespaces" } };
+  const clusterWide = ofKind(await helm.render(values), "ClusterRole", "ClusterRoleBinding");
+  expect(clusterWide.map(({ metadata }) => metadata.name)).toEqual([
+    "sallyport-operator-self-check",
+    "sallyport-operator-self-check",
+  ]);
+  const objects = await helm.render({ ...values, rbac: { scope: "namespaces", selfCheck: false } });
+  expect(ofKind(objects, "ClusterRole", "ClusterRoleBinding")).toEqual([]);
+  const policy = one(objects, "ValidatingAdmissionPolicy", "sallyport-operator-bindings");
+  expect(JSON.stringify(policy)).toContain("object.roleRef.kind == 'Role'");
+});

@@ -1,0 +1,159 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { CHART, objectsOf, REQUIRED, useHelm } from "./use-helm.ts";
+
+const helm = useHelm();
+const EXAMPLES = readdirSync(join(CHART, "ci"));
+
+describe("the schema", () => {
+  test.each([
+    [{ agent: { replica: 2 } }, "replica"],
+    [{ platfrom: { url: "https://x" } }, "platfrom"],
+    [{ runtimeKey: { exisingSecret: "x" } }, "exisingSecret"],
+    [{ image: { registery: "x" } }, "registery"],
+    [{ crds: { enable: true } }, "enable"],
+    [{ operations: { kubernetes: { "scale-up": { enabled: true } } } }, "scale-up"],
+    [{ operator: { serviceAccount: { nmae: "x" } } }, "nmae"],
+    [{ networkPolicy: { apiServer: { cidr: [] } } }, "cidr"],
+    [{ metrics: { serviceMonitor: { enabledd: true } } }, "enabledd"],
+    [{ metrics: { alerts: { enabled: true } } }, "alerts"],
+    [{ rbac: { scope: "namespace" } }, "scope"],
+    [{ admission: { mode: "auto" } }, "mode"],
+    [{ namespaces: ["Shop"] }, "namespaces"],
+    [{ operator: { replicas: 0 } }, "replicas"],
+    [{ agent: { resources: { limits: { memory: "300M" } } } }, "memory"],
+    [{ image: { digest: "sha256:short" } }, "digest"],
+  ])("refuses %j and names %s", async (values, word) => {
+    const { code, stderr } = await helm.template({ ...REQUIRED, ...values });
+    expect(code).not.toBe(0);
+    expect(stderr).toContain(word);
+  });
+
+  test("lets through what a parent chart and other charts put beside", async () => {
+    const values = { ...REQUIRED, global: { anything: { at: "all" } }, enabled: true, tags: { a: true }, "x-mine": 1 };
+    expect((await helm.template(values)).stderr).toBe("");
+  });
+});
+
+describe("a combination that cannot work is refused with what to do", () => {
+  test.each<readonly [string, object, object, string]>([
+    ["no platform", { platform: { url: "" } }, {}, "--set platform.url=https://"],
+    ["a platform without TLS", { platform: { url: "http://x.example.com" } }, {}, "must begin with https://"],
+    ["no key", { runtimeKey: {} }, {}, "kubectl -n sallyport-system create secret generic sallyport-runtime-key"],
+    ["two keys", { runtimeKey: { existingSecret: "a", value: "b" } }, {}, "keep existingSecret and remove value"],
+    ["kube-system", {}, { namespace: "kube-system" }, "a namespace of its own"],
+    ["one namespace for both", { grantsNamespace: "sallyport-system" }, {}, "mint its own token"],
+    ["opening the grants namespace", { namespaces: ["sallyport-grants"] }, {}, "cannot be opened"],
+    ["opening kube-system", { namespaces: ["kube-system"] }, {}, "cannot be opened"],
+    ["stamping on an older server", {}, { kubeVersion: "1.35.9" }, "admission.mode=validating-only"],
+    ["roles in no namespace", { rbac: { scope: "namespaces" } }, {}, "name at least one"],
+    [
+      "one account for both",
+      { agent: { serviceAccount: { name: "same" } }, operator: { serviceAccount: { name: "same" } } },
+      {},
+      "they need two",
+    ],
+    ["an account that is not there", { agent: { serviceAccount: { create: false } } }, {}, "name the account"],
+    ["a proxy twice", { proxy: { existingSecret: "a", https: "http://b:1" } }, {}, "keep one of the two"],
+    ["two CA sources", { trustedCA: { configMap: "a", secret: "b" } }, {}, "keep one of the two"],
+    [
+      "an unknown proxy port",
+      { proxy: { existingSecret: "a" }, networkPolicy: { enabled: true } },
+      {},
+      "networkPolicy.proxy.ports",
+    ],
+    [
+      "two monitors",
+      { metrics: { serviceMonitor: { enabled: true }, podMonitor: { enabled: true } } },
+      {},
+      "scraped twice",
+    ],
+    ["latest", { image: { tag: "latest" } }, {}, "a restart cannot change what runs"],
+  ])("%s", async (_case, values, options, words) => {
+    const { code, stderr } = await helm.template({ ...REQUIRED, ...values }, options);
+    expect(code).not.toBe(0);
+    expect(stderr).toContain(words);
+  });
+
+  test("a server before 1.30 is refused by kubeVersion", async () => {
+    const { stderr } = await helm.template({ ...REQUIRED, admission: { mode: "external" } }, { kubeVersion: "1.29.0" });
+    expect(stderr).toContain("incompatible with Kubernetes");
+  });
+});
+
+describe.each(EXAMPLES)("ci/%s", (name) => {
+  const file = join(CHART, "ci", name);
+
+  test("lints strictly", async () => {
+    const { code, stdout, stderr } = await helm.run(["lint", "--strict", CHART, "-f", file, "-n", "sallyport-system"]);
+    expect(code, stdout + stderr).toBe(0);
+  });
+
+  test("renders the same bytes twice, with no object twice", async () => {
+    const [first, second] = [await helm.template(file), await helm.template(file)];
+    expect(first.code, first.stderr).toBe(0);
+    expect(second.stdout).toBe(first.stdout);
+    const names = objectsOf(first.stdout).map(
+      ({ apiVersion, kind, metadata }) => `${apiVersion} ${kind} ${metadata.namespace ?? ""}/${metadata.name}`,
+    );
+    expect(names.length).toBeGreaterThan(30);
+    expect(new Set(names).size).toBe(names.length);
+  });
+});
+
+test("no template asks the cluster, the clock or chance", () => {
+  const folder = join(CHART, "templates");
+  for (const name of readdirSync(folder)) {
+    const text = readFileSync(join(folder, name), "utf8");
+    expect(text, name).not.toMatch(
+      /\b(lookup|rand\w+|genCA\w*|genSelfSigned\w*|genSigned\w*|uuidv4|now|htpasswd|derivePassword|env|getHostByName)\s+[("$.]/,
+    );
+    expect(text, name).not.toMatch(/Capabilities\.APIVersions/);
+  }
+});
+
+test("no kind of object appears because the server happens to know it", async () => {
+  const apiVersions = ["monitoring.coreos.com/v1", "security.openshift.io/v1", "admissionregistration.k8s.io/v1beta1"];
+  const plain = await helm.template(REQUIRED);
+  expect((await helm.template(REQUIRED, { apiVersions })).stdout).toBe(plain.stdout);
+});
+
+describe("NOTES", () => {
+  const notes = async (values: object): Promise<string> => {
+    const set = Object.entries(values).flatMap(([key, value]) => ["--set", `${key}=${String(value)}`]);
+    const where = ["-n", "sallyport-system"];
+    const args = [
+      "install",
+      "sallyport",
+      CHART,
+      ...where,
+      "--dry-run=client",
+      "--set",
+      "platform.url=https://p.example.com",
+      ...set,
+    ];
+    const { code, stdout, stderr } = await helm.run(args);
+    expect(code, stderr).toBe(0);
+    return stdout.slice(stdout.indexOf("NOTES:"));
+  };
+
+  test("say how to see that it works and how somebody may approve", async () => {
+    const text = await notes({ "runtimeKey.existingSecret": "k" });
+    expect(text).toContain("helm test sallyport -n sallyport-system");
+    expect(text).toContain("--clusterrole=sallyport-approver");
+    expect(text).not.toContain("Helm's release");
+  });
+
+  test.each([
+    [{ "runtimeKey.value": "k" }, "The runtime key is in Helm's release"],
+    [{ "runtimeKey.existingSecret": "k", "admission.mode": "external" }, "any holder of patch may approve"],
+    [{ "runtimeKey.existingSecret": "k", "admission.mode": "validating-only" }, "stays anonymous"],
+    [{ "runtimeKey.existingSecret": "k" }, "No NetworkPolicy"],
+    [{ "runtimeKey.existingSecret": "k", "networkPolicy.enabled": true }, "not all addresses"],
+    [{ "runtimeKey.existingSecret": "k", "rbac.selfCheck": false }, "cannot see whether"],
+    [{ "runtimeKey.existingSecret": "k" }, "set image.digest"],
+  ])("with %j, warn of what is not secure", async (values, words) => {
+    expect(await notes(values)).toContain(words);
+  });
+});
