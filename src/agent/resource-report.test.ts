@@ -27,7 +27,8 @@ function deployment(name: string, ready = 1): Workload {
       type: "Available",
       status: "True",
       reason: "MinimumReplicasAvailable",
-      message: "ok",
+      // As a webhook's refusal quotes what it refused.
+      message: 'pods "web" is forbidden: DB_PASSWORD=canary is not allowed',
       lastTransitionTime: "2026-01-01T00:00:00Z",
     },
   ];

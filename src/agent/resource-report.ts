@@ -4,6 +4,7 @@ import type {
   ResourceHeartbeat,
   ResourceStatus,
 } from "../contract/resource-heartbeat.ts";
+import { redactText } from "../crds/redact.ts";
 import type { Pod } from "../kube/shapes.ts";
 import type { Workload, WorkloadCondition } from "./workload.ts";
 import { type Health, healthOf } from "./workload-health.ts";
@@ -179,7 +180,8 @@ function conditionOf({ type, status, reason, message, lastTransitionTime }: Work
     type,
     status,
     reason: line(reason),
-    message: message?.slice(0, 4_096) ?? null,
+    // Controllers quote webhooks, and those may quote what they refused. Taken out before the cut, which could halve it.
+    message: message === undefined ? null : redactText(message.slice(0, 8_192), () => undefined).slice(0, 4_096),
     lastTransitionTime: lastTransitionTime || null,
   };
 }

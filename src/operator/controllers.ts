@@ -1,5 +1,6 @@
 import { accessGrants } from "../crds/access-grant.ts";
 import { type OperationInvocation, operationInvocations } from "../crds/operation-invocation.ts";
+import { redactText } from "../crds/redact.ts";
 import type { Client } from "../kube/client.ts";
 import type { Clock } from "../kube/clock.ts";
 import { Controller } from "../kube/controller.ts";
@@ -16,7 +17,6 @@ import { type InvocationPorts, reconcileInvocation } from "./invocation-reconcil
 import type { OperatorMetrics } from "./metrics.ts";
 import type { News } from "./news.ts";
 import { OperationRunner, type RunnerPorts } from "./operation-runner.ts";
-import { redactText } from "./redact.ts";
 import { RunningOperations } from "./running-operations.ts";
 import { writeStatus } from "./status-writer.ts";
 import { Sweeper } from "./sweep.ts";

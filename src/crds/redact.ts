@@ -1,4 +1,4 @@
-/** What looks like a secret. Closed: the metric's label is this list. */
+/** What looks like a secret, in text that is to leave the cluster. Closed: the operator's metric has it as a label. */
 export const REDACTION_RULES = [
   "private-key",
   "jwt",
