@@ -73,10 +73,12 @@ class Court implements Verdict {
       const end = await this.#heardLine(label, request, index, invocation, signal);
       const times = this.#changesOf(line, label, grantAccount(grant.metadata.uid));
       const inGrant = grant.status?.commands?.find((each) => each.index === index)?.state;
-      // Nobody closed the gate: being held was somebody's mistake.
-      if (end === "Held" && !story.revoked)
+      // If nobody closed the gate, being held or stopped before anything was done was somebody's mistake.
+      const isClosed = story.revoked || grant.status?.state === "Expired";
+      if (end === "Held" && !isClosed)
         this.broken.push(`${label}: held, ${JSON.stringify(invocation?.status?.conditions?.[0])}`);
-      if (end === "Failed") this.broken.push(`${label}: failed, ${JSON.stringify(invocation?.status?.error)}`);
+      if (end === "Failed" && !isClosed)
+        this.broken.push(`${label}: failed, ${JSON.stringify(invocation?.status?.error)}`);
       const claimed = inGrant !== undefined && !["Planned", "Skipped", "Held"].includes(inGrant);
       if (end === "Succeeded" && times !== 1) this.broken.push(`${label}: Succeeded, and changed ${times} times`);
       if (times > 1) this.broken.push(`${label}: ${end}, and changed ${times} times`);
