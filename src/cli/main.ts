@@ -1,12 +1,16 @@
 import { checkCommand } from "./check-command.ts";
-import { devCommand } from "./dev/dev-command.ts";
+import { lazyCommand } from "./lazy-command.ts";
 import { runCli } from "./run-cli.ts";
 import { serviceCommand } from "./service-command.ts";
 import { stopSignals } from "./stop-signals.ts";
 import { versionCommand } from "./version-command.ts";
 
 const COMMANDS = [
-  devCommand,
+  lazyCommand(
+    "dev",
+    "Starts everything on this machine and plays the story: what `npm start` does.",
+    async () => (await import("./dev/dev-command.ts")).devCommand,
+  ),
   serviceCommand({
     name: "platform",
     summary: "Serves the Management API (the vendor's side).",
