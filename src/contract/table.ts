@@ -6,6 +6,7 @@ import { deploymentGroupRoutes } from "./deployment-groups.ts";
 import { deploymentRoutes } from "./deployments.ts";
 import { eventRoutes } from "./events.ts";
 import { gatewayRoutes } from "./gateways.ts";
+import { machineRoutes, machineRuntimeRoutes } from "./machines.ts";
 import { managerRuntimeRoutes } from "./manager-runtime.ts";
 import { managerRoutes } from "./managers.ts";
 import { operationRoutes } from "./operations.ts";
@@ -27,6 +28,8 @@ export const ROUTES = {
   deployments: deploymentRoutes,
   events: eventRoutes,
   gateways: gatewayRoutes,
+  machineRuntime: machineRuntimeRoutes,
+  machines: machineRoutes,
   managers: managerRoutes,
   managerRuntime: managerRuntimeRoutes,
   operations: operationRoutes,

@@ -9,6 +9,7 @@ import type { CommandTables } from "./areas/commands/store.ts";
 import type { DeploymentGroupTables } from "./areas/deployment-groups/store.ts";
 import type { DeploymentTables } from "./areas/deployments/store.ts";
 import type { EventTables } from "./areas/events/store.ts";
+import type { MachineTables } from "./areas/machines/store.ts";
 import type { ManagerTables } from "./areas/managers/store.ts";
 import type { OperationTables } from "./areas/operations/store.ts";
 import type { ProjectTables } from "./areas/projects/store.ts";
@@ -23,6 +24,7 @@ import { migrations } from "./migrations/all.ts";
 export interface Database
   extends KernelTables,
     ApiKeyTables,
+    MachineTables,
     ManagerTables,
     EventTables,
     WorkFeedTables,

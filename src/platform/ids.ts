@@ -18,6 +18,7 @@ const FORMATS = {
   dbg: [28, MIXED],
   usr: [28, LOWER],
   duop: [28, LOWER],
+  cluster: [28, LOWER],
 } as const satisfies Readonly<Record<string, readonly [number, string]>>;
 
 export type IdPrefix = keyof typeof FORMATS;

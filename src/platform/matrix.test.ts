@@ -232,6 +232,7 @@ onEachDatabase("every route", (world) => {
       releases: release.body.id,
       "release-channels": "no-such-channel",
       resources: deploymentId,
+      machines: deploymentId,
     };
   }
 });

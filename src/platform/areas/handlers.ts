@@ -7,6 +7,7 @@ import { handlers as deploymentGroups } from "./deployment-groups/routes.ts";
 import { handlers as deployments } from "./deployments/routes.ts";
 import { handlers as events } from "./events/routes.ts";
 import { handlers as gateways } from "./gateways/routes.ts";
+import { handlers as machines, runtimeHandlers as machineRuntime } from "./machines/routes.ts";
 import { handlers as managers } from "./managers/routes.ts";
 import { handlers as managerRuntime } from "./managers/runtime-routes.ts";
 import { handlers as operations } from "./operations/routes.ts";
@@ -29,6 +30,8 @@ export const HANDLERS = {
   deployments,
   events,
   gateways,
+  machineRuntime,
+  machines,
   managers,
   managerRuntime,
   operations,

@@ -4,6 +4,7 @@ import { deployments } from "./0002-deployments.ts";
 import { reportsAndCommands } from "./0003-reports-and-commands.ts";
 import { operations } from "./0004-operations.ts";
 import { releases } from "./0005-releases.ts";
+import { machines } from "./0006-machines.ts";
 
 /** In order of name. A migration that has been released never changes; the next one repairs it. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -12,4 +13,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   "0003-reports-and-commands": reportsAndCommands,
   "0004-operations": operations,
   "0005-releases": releases,
+  "0006-machines": machines,
 };

@@ -1,10 +1,14 @@
 import { abandonRequests } from "../access-requests/abandon.ts";
 import { expirePending } from "../commands/settle.ts";
 import type { SettledCall } from "../commands/settled.ts";
+import { closeToMachines } from "../machines/revoke.ts";
 import { type DeploymentRow, updateDeployment } from "./store.ts";
 
 /** What else ends with a deployment, beside its tokens, lease and commands: each area adds its line. */
-const HOOKS: readonly ((call: SettledCall, deployment: DeploymentRow) => Promise<void>)[] = [abandonRequests];
+const HOOKS: readonly ((call: SettledCall, deployment: DeploymentRow) => Promise<void>)[] = [
+  abandonRequests,
+  closeToMachines,
+];
 
 /** A deleted deployment leaves nothing open (§24.4): tokens revoked, lease gone, waiting commands EXPIRED. */
 export async function deploymentEnded(call: SettledCall, row: DeploymentRow): Promise<void> {

@@ -65,7 +65,7 @@ function statusOf({ status, last_heartbeat_at, unhealthy }: GatewayRow, now: Dat
 type Counts = Omit<GatewayProject, "id" | "name" | "state">;
 
 /** §12.1, first match. */
-export function stateOf(counts: Counts, enabled: boolean): GatewayState {
+function stateOf(counts: Counts, enabled: boolean): GatewayState {
   if (counts.needsAttentionCustomers > 0) return "needs-attention";
   if (counts.connectedCustomers > 0) return "active";
   return counts.settingUpCustomers > 0 || enabled ? "setup-in-progress" : "not-set-up";

@@ -51,7 +51,7 @@ function saying<Row extends { message: string | null }>(shown: Row[], all: reado
   return [...shown.slice(0, -1), { ...last, message: `only the first ${MAX_RESOURCE_ROWS} rows are shown` }];
 }
 
-export function conditionOf(row: Report | Aggregate) {
+function conditionOf(row: Report | Aggregate) {
   return {
     backend: row.backend,
     controllerPlatform: row.controllerPlatform,

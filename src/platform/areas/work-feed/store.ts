@@ -92,6 +92,13 @@ export async function readOpenWork(db: Db, managerId: string, after: After, limi
               select 'access-requests', a.deployment_id
               from access_requests a join deployments d on d.id = a.deployment_id
               where d.manager_id = ${managerId} and a.status = 'queued'
+              union
+              select 'machines', m.deployment_id
+              from machines m join deployments d on d.id = m.deployment_id
+              where d.manager_id = ${managerId} and d.status <> 'deleted' and m.status <> 'removed' and (
+                (m.drain_requested_at is not null and m.drained_at is null)
+                or (m.drain_cancelled_at is not null and m.reported in ('draining', 'drained'))
+                or m.removal_requested_at is not null)
             ) w
             where ${beyond}
             order by w.topic, w.deployment_id

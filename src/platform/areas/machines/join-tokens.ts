@@ -1,0 +1,134 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import type { JoinToken, NewJoinToken } from "../../../contract/machines.ts";
+import { ALPHANUMERIC, LOWER_ALPHANUMERIC, randomText } from "../../ids.ts";
+import type { Call } from "../../kernel/call.ts";
+import { invalid, notFound, PlatformError } from "../../kernel/errors.ts";
+import type { DeploymentRow } from "../deployments/store.ts";
+import { requireFleet } from "./fleet.ts";
+import { revokeJoinTokens } from "./revoke.ts";
+import { clusterOf, type JoinTokenRow, toToken } from "./store.ts";
+
+type Context = Pick<Call, "db" | "principal" | "now" | "raise">;
+
+/** `spj_<id 16>.<secret 32>` (§10.2). */
+const FORMAT = /^spj_([0-9a-z]{16})\.[0-9A-Za-z]{32}$/;
+/** Tokens a deployment may have alive at once. */
+const MAX_LIVE = 50;
+const DEFAULT_SECONDS = 3600;
+const DEFAULT_JOINS = 10;
+
+export interface TokenOptions {
+  readonly expiresInSeconds?: number;
+  readonly maxJoins?: number;
+}
+
+export async function listTokens(call: Context, id: string): Promise<JoinToken[]> {
+  const { id: deploymentId } = await requireFleet(call, id);
+  const rows = await tokensOf(call, deploymentId).orderBy("created_at", "desc").orderBy("id", "desc").execute();
+  return rows.map(toToken);
+}
+
+function tokensOf({ db }: Pick<Call, "db">, deploymentId: string) {
+  return db.selectFrom("join_tokens").selectAll().where("deployment_id", "=", deploymentId);
+}
+
+export async function createToken(call: Context, id: string, options: TokenOptions): Promise<NewJoinToken> {
+  const deployment = await requireFleet(call, id);
+  const all = await tokensOf(call, id).execute();
+  if (all.filter((token) => refusal(token, call.now) === undefined).length >= MAX_LIVE) {
+    throw invalid({ path: "path.id", message: `has ${MAX_LIVE} live join tokens, which is the most` });
+  }
+  return mint(call, deployment, options);
+}
+
+/** Revokes all and mints one; with a grace the old ones work until its end, and never longer than before. */
+export async function rotateTokens(
+  call: Context,
+  id: string,
+  options: TokenOptions & { readonly graceSeconds?: number },
+): Promise<NewJoinToken> {
+  const deployment = await requireFleet(call, id);
+  await revokeJoinTokens(call.db, id, new Date(call.now.getTime() + (options.graceSeconds ?? 0) * 1000));
+  await call.raise("machines", id);
+  return mint(call, deployment, options);
+}
+
+export async function revokeToken(call: Context, id: string, tokenId: string): Promise<void> {
+  const { id: deploymentId } = await requireFleet(call, id);
+  const row = await tokensOf(call, deploymentId).where("id", "=", tokenId).executeTakeFirst();
+  if (row === undefined) throw notFound("join token");
+  if (row.revoked_at !== null && row.revoked_at <= call.now) return;
+  await call.db.updateTable("join_tokens").set({ revoked_at: call.now }).where("id", "=", row.id).execute();
+  await call.raise("machines", deploymentId);
+}
+
+async function mint(call: Context, deployment: DeploymentRow, options: TokenOptions): Promise<NewJoinToken> {
+  const { db, now, principal } = call;
+  const controlPlaneUrl = await managerUrl(call, deployment.manager_id);
+  const { cluster_id: clusterId } = await clusterOf(db, deployment.id);
+  const id = randomText(16, LOWER_ALPHANUMERIC);
+  const joinToken = `spj_${id}.${randomText(32, ALPHANUMERIC)}`;
+  const row: JoinTokenRow = {
+    id,
+    deployment_id: deployment.id,
+    secret_hash: hashOf(joinToken),
+    created_by: principal.id,
+    created_at: now,
+    expires_at: new Date(now.getTime() + (options.expiresInSeconds ?? DEFAULT_SECONDS) * 1000),
+    max_joins: options.maxJoins ?? DEFAULT_JOINS,
+    join_count: 0,
+    last_used_at: null,
+    revoked_at: null,
+  };
+  await db.insertInto("join_tokens").values(row).execute();
+  return {
+    joinToken,
+    controlPlaneUrl,
+    clusterId,
+    token: toToken(row),
+    cliInstallScriptUrl: null,
+    cliCommandName: null,
+  };
+}
+
+async function managerUrl({ db }: Context, managerId: string | null): Promise<string> {
+  const manager = await db
+    .selectFrom("managers")
+    .select("url")
+    .where("id", "=", managerId ?? "")
+    .executeTakeFirst();
+  if (manager?.url == null) throw new PlatformError("MANAGER_NOT_READY");
+  return manager.url;
+}
+
+function hashOf(token: string): string {
+  return createHash("sha256").update(token).digest("hex");
+}
+
+/** Compared with when there is no such token, so that an unknown id costs what a known one does. */
+const NO_HASH = "0".repeat(64);
+
+/** The token that a machine presents, whatever its state; undefined unless it is exactly one that was minted. */
+export async function presentedToken({ db }: Pick<Call, "db">, text: string): Promise<JoinTokenRow | undefined> {
+  const id = FORMAT.exec(text)?.[1];
+  const row = await db
+    .selectFrom("join_tokens")
+    .selectAll()
+    .where("id", "=", id ?? "")
+    .executeTakeFirst();
+  const matches = timingSafeEqual(Buffer.from(hashOf(text)), Buffer.from(row?.secret_hash ?? NO_HASH));
+  return matches ? row : undefined;
+}
+
+export type Refusal = "JOIN_TOKEN_REVOKED" | "JOIN_TOKEN_EXPIRED" | "JOIN_TOKEN_EXHAUSTED";
+
+/** Pure: why a token lets nobody in at `now`, in the order of §18.1; undefined while it lives. */
+export function refusal(
+  token: Pick<JoinTokenRow, "revoked_at" | "expires_at" | "max_joins" | "join_count">,
+  now: Date,
+): Refusal | undefined {
+  if (token.revoked_at !== null && now >= token.revoked_at) return "JOIN_TOKEN_REVOKED";
+  if (token.expires_at !== null && now >= token.expires_at) return "JOIN_TOKEN_EXPIRED";
+  if (token.max_joins !== null && token.join_count >= token.max_joins) return "JOIN_TOKEN_EXHAUSTED";
+  return undefined;
+}

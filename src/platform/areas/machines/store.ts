@@ -1,0 +1,215 @@
+import type { Static } from "typebox";
+import type { Machine, MachineReport, MachineStatus } from "../../../contract/machine.ts";
+import type { JoinToken } from "../../../contract/machines.ts";
+import type { Db } from "../../database.ts";
+import { LOWER_ALPHANUMERIC, newId, randomText } from "../../ids.ts";
+import { json } from "../../kernel/json.ts";
+import { asOf, isStale, type MachineState } from "./state.ts";
+
+export interface MachineTables {
+  machine_clusters: ClusterRow;
+  join_tokens: JoinTokenRow;
+  machines: MachineRow;
+}
+
+/** The fleet of one deployment. */
+export interface ClusterRow {
+  deployment_id: string;
+  cluster_id: string;
+  /** Of the newest inventory taken; never later than its receipt. */
+  inventory_observed_at: Date | null;
+}
+
+export interface JoinTokenRow {
+  id: string;
+  deployment_id: string;
+  /** SHA-256 of the whole token. */
+  secret_hash: string;
+  created_by: string;
+  created_at: Date;
+  expires_at: Date | null;
+  max_joins: number | null;
+  join_count: number;
+  last_used_at: Date | null;
+  /** May lie ahead: a rotated token's grace. */
+  revoked_at: Date | null;
+}
+
+/** The part of a report that nothing is decided by. */
+export type MachineDetails = Omit<
+  Static<typeof MachineReport>,
+  "machineId" | "status" | "lastHeartbeat" | "drainRequestedAt" | "drainDeadlineAt" | "drainForce" | "drainedAt"
+>;
+
+export interface MachineRow {
+  id: string;
+  deployment_id: string;
+  machine_id: string;
+  /** As stored; silence is judged on read. */
+  status: MachineStatus;
+  status_since: Date;
+  last_heartbeat: Date;
+  reported: MachineStatus | null;
+  drain_requested_at: Date | null;
+  drain_deadline_at: Date | null;
+  drain_force: boolean;
+  drained_at: Date | null;
+  drain_cancelled_at: Date | null;
+  removal_requested_at: Date | null;
+  revision: number;
+  details: MachineDetails;
+  /** The token that it joined with; null for a node that never joined. */
+  token_id: string | null;
+  public_key: string | null;
+  created_at: Date;
+}
+
+/** The deployment's cluster, made at its first use. */
+export async function clusterOf(db: Db, deploymentId: string): Promise<ClusterRow> {
+  await db
+    .insertInto("machine_clusters")
+    .values({ deployment_id: deploymentId, cluster_id: newId("cluster"), inventory_observed_at: null })
+    .onConflict((conflict) => conflict.column("deployment_id").doNothing())
+    .execute();
+  return db
+    .selectFrom("machine_clusters")
+    .selectAll()
+    .where("deployment_id", "=", deploymentId)
+    .executeTakeFirstOrThrow();
+}
+
+export function liveMachines(db: Db, deploymentId: string): Promise<MachineRow[]> {
+  return db
+    .selectFrom("machines")
+    .selectAll()
+    .where("deployment_id", "=", deploymentId)
+    .where("status", "<>", "removed")
+    .orderBy("machine_id")
+    .execute();
+}
+
+/** The live one, or the last that was removed. */
+export function findMachine(db: Db, deploymentId: string, machineId: string): Promise<MachineRow | undefined> {
+  return db
+    .selectFrom("machines")
+    .selectAll()
+    .where("deployment_id", "=", deploymentId)
+    .where("machine_id", "=", machineId)
+    .orderBy("created_at", "desc")
+    .orderBy("id")
+    .limit(1)
+    .executeTakeFirst();
+}
+
+export function stateOf(row: MachineRow): MachineState {
+  return {
+    status: row.status,
+    statusSince: row.status_since,
+    lastHeartbeat: row.last_heartbeat,
+    reported: row.reported,
+    drainRequestedAt: row.drain_requested_at,
+    drainDeadlineAt: row.drain_deadline_at,
+    drainForce: row.drain_force,
+    drainedAt: row.drained_at,
+    drainCancelledAt: row.drain_cancelled_at,
+    removalRequestedAt: row.removal_requested_at,
+    revision: row.revision,
+  };
+}
+
+function columnsOf(state: MachineState) {
+  return {
+    status: state.status,
+    status_since: state.statusSince,
+    last_heartbeat: state.lastHeartbeat,
+    reported: state.reported,
+    drain_requested_at: state.drainRequestedAt,
+    drain_deadline_at: state.drainDeadlineAt,
+    drain_force: state.drainForce,
+    drained_at: state.drainedAt,
+    drain_cancelled_at: state.drainCancelledAt,
+    removal_requested_at: state.removalRequestedAt,
+    revision: state.revision,
+  };
+}
+
+/** By its record's id, which the caller has found under its own tenancy. */
+export async function updateMachine(db: Db, id: string, state: MachineState, details?: MachineDetails): Promise<void> {
+  const set = { ...columnsOf(state), ...(details !== undefined && { details: json(details) }) };
+  await db.updateTable("machines").set(set).where("id", "=", id).execute();
+}
+
+export interface NewMachine {
+  readonly deploymentId: string;
+  readonly machineId: string;
+  readonly tokenId: string | null;
+  readonly publicKey: string | null;
+  readonly createdAt: Date;
+}
+
+export async function insertMachine(
+  db: Db,
+  machine: NewMachine,
+  state: MachineState,
+  details: MachineDetails,
+): Promise<void> {
+  await db
+    .insertInto("machines")
+    .values({
+      id: randomText(24, LOWER_ALPHANUMERIC),
+      deployment_id: machine.deploymentId,
+      machine_id: machine.machineId,
+      ...columnsOf(state),
+      details: json(details),
+      token_id: machine.tokenId,
+      public_key: machine.publicKey,
+      created_at: machine.createdAt,
+    })
+    .execute();
+}
+
+const iso = (at: Date | null): string | null => at?.toISOString() ?? null;
+
+export function toToken(row: JoinTokenRow): JoinToken {
+  return {
+    id: row.id,
+    createdAt: row.created_at.toISOString(),
+    createdBy: row.created_by,
+    expiresAt: iso(row.expires_at),
+    maxJoins: row.max_joins,
+    joinCount: row.join_count,
+    lastUsedAt: iso(row.last_used_at),
+    revokedAt: iso(row.revoked_at),
+  };
+}
+
+export function toMachine(row: MachineRow, now: Date): Machine {
+  const state = asOf(stateOf(row), now);
+  const { details } = row;
+  return {
+    machineId: row.machine_id,
+    status: state.status,
+    statusSince: state.statusSince.toISOString(),
+    stale: isStale(state, now),
+    lastHeartbeat: state.lastHeartbeat.toISOString(),
+    capacityGroup: details.capacityGroup,
+    zone: details.zone,
+    cpu: details.cpu,
+    memory: details.memory,
+    storage: details.storage ?? null,
+    drainBlockers: details.drainBlockers,
+    drainRequestedAt: iso(state.drainRequestedAt),
+    drainDeadlineAt: iso(state.drainDeadlineAt),
+    drainForce: state.drainForce,
+    drainedAt: iso(state.drainedAt),
+    publicIp: details.publicIp ?? null,
+    overlayIp: details.overlayIp ?? null,
+    runtimeDaemonVersion: details.runtimeDaemonVersion ?? null,
+    networkHealth: details.networkHealth ?? "unknown",
+    wireguardMesh: details.wireguardMesh ?? null,
+    wireguardMeshObservedAt: details.wireguardMeshObservedAt ?? null,
+    localOverrides: details.localOverrides,
+    localOverridesObservedAt: details.localOverridesObservedAt ?? null,
+    replicaCount: details.replicaCount,
+  };
+}
