@@ -3,8 +3,8 @@ export interface Command {
   readonly name: string;
   /** One line for the list of commands. */
   readonly summary: string;
-  /** The whole text of `--help`. */
-  help(): Promise<string>;
+  /** The whole text of `--help`; `args` are the words before it, for commands that have commands. */
+  help(args: readonly string[]): Promise<string>;
   /** @returns the exit code. @throws UsageError when the arguments are wrong. */
   run(args: readonly string[], signal: AbortSignal): Promise<number>;
 }

@@ -11,12 +11,11 @@ const COMMANDS = [
     "Starts everything on this machine and plays the story: what `npm start` does.",
     async () => (await import("./dev/dev-command.ts")).devCommand,
   ),
-  serviceCommand({
-    name: "platform",
-    summary: "Serves the Management API (the vendor's side).",
-    about: "Serves the Management API, on an embedded database in a folder or on PostgreSQL.",
-    load: async () => (await import("./platform-service.ts")).platformService,
-  }),
+  lazyCommand(
+    "platform",
+    "Serves the Management API (the vendor's side), and administers it.",
+    async () => (await import("./platform/platform-command.ts")).platformCommand,
+  ),
   serviceCommand({
     name: "agent",
     summary: "Carries requests from the platform into a cluster, and results back.",

@@ -1,20 +1,22 @@
-import { PLATFORM_SETTINGS, readPlatformConfig } from "../platform/config.ts";
+import { readPlatformConfig } from "../platform/config.ts";
 import { startPlatform } from "../platform/server.ts";
+import { welcomeFirstAdmin } from "./platform/first-admin.ts";
+import { inWords, PLATFORM_TABLE } from "./platform/platform-flags.ts";
 import { configured, type Service } from "./service-command.ts";
-import type { SettingTable } from "./settings.ts";
-
-const SETTINGS: SettingTable = Object.fromEntries(
-  Object.entries(PLATFORM_SETTINGS).map(([name, { variable, fallback, help }]) => [
-    name,
-    { env: variable, default: fallback, doc: help },
-  ]),
-);
 
 export const platformService: Service = {
-  settings: SETTINGS,
+  settings: PLATFORM_TABLE,
   async run(env, tools, signal) {
-    const platform = await startPlatform({ ...configured(() => readPlatformConfig(env)), ...tools });
-    if (!signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
-    await platform.close();
+    const config = configured(() => readPlatformConfig(env));
+    const platform = await inWords(() => startPlatform({ ...config, ...tools }));
+    try {
+      const { bootstrap, url } = platform;
+      const first = { bootstrap, database: config.database, workspace: config.firstWorkspace, url };
+      const write = (text: string): void => void process.stderr.write(text);
+      await welcomeFirstAdmin(first, { isTTY: process.stderr.isTTY === true, write });
+      if (!signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+    } finally {
+      await platform.close();
+    }
   },
 };

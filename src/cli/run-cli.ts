@@ -28,7 +28,7 @@ export async function runCli(
   }
   try {
     if (args.includes("--help") || args.includes("-h")) {
-      streams.out(await command.help());
+      streams.out(await command.help(args.filter((word) => !word.startsWith("-"))));
       return 0;
     }
     return await command.run(args, signal);

@@ -21,10 +21,19 @@ export interface Service {
   run(env: Environment, tools: ServiceTools, signal: AbortSignal): Promise<void>;
 }
 
+export interface SettingFlag {
+  readonly flag: string;
+  /** What stands for the value in the help. */
+  readonly value: string;
+  readonly env: string;
+}
+
 export interface ServiceWords {
   readonly name: string;
   readonly summary: string;
   readonly about: string;
+  /** Flags beside the settings, `--data DIR`: each is another way to write one, and wins. */
+  readonly flags?: readonly SettingFlag[];
   /** Loaded when it runs, so that no process loads the code of another one. */
   readonly load: () => Promise<Service>;
 }
@@ -38,18 +47,18 @@ export function configured<T>(load: () => T): T {
   }
 }
 
-export function serviceCommand({ name, summary, about, load }: ServiceWords): Command {
+export function serviceCommand({ name, summary, about, flags = [], load }: ServiceWords): Command {
   return {
     name,
     summary,
     async help() {
       const { settings } = await load();
-      return `usage: sallyport ${name} [--config FILE]
+      return `usage: sallyport ${name} [options]
 
 ${about}
 
-  --config FILE   settings from a YAML file with the names below as keys; the environment wins
-  --help          this text
+${describeFlags(flags)}
+  --help              this text
 
 Settings:
 ${describeSettings([settings, LOG_SETTINGS])}
@@ -57,7 +66,7 @@ ${describeSettings([settings, LOG_SETTINGS])}
     },
     async run(args, signal) {
       const service = await load();
-      const env = await readSettings(configFile(name, args), process.env, [service.settings, LOG_SETTINGS]);
+      const env = await settingsOf(name, args, flags, [service.settings, LOG_SETTINGS]);
       const log = processLogger(name, env);
       log.info({ version: await version(), node: process.versions.node }, "starting");
       await service.run(env, { clock: systemClock, log, registry: new Registry() }, signal);
@@ -67,13 +76,37 @@ ${describeSettings([settings, LOG_SETTINGS])}
   };
 }
 
-function configFile(name: string, args: readonly string[]): string | undefined {
+/** The lines of `--config` and of the flags in a help. */
+export function describeFlags(flags: readonly SettingFlag[]): string {
+  const config = [
+    "--config FILE",
+    "settings from a YAML file with the same names as keys; the environment wins",
+  ] as const;
+  const rows = [config, ...flags.map(({ flag, value, env }) => [`--${flag} ${value}`, `the same as ${env}, and wins`])];
+  return rows.map(([left = "", right]) => `  ${left.padEnd(18)}  ${right}`).join("\n");
+}
+
+/** Flags over environment over file. @throws UsageError for a flag that does not exist. */
+async function settingsOf(
+  name: string,
+  args: readonly string[],
+  flags: readonly SettingFlag[],
+  tables: readonly SettingTable[],
+): Promise<Environment> {
+  const options = Object.fromEntries(["config", ...flags.map(({ flag }) => flag)].map((flag) => [flag, STRING]));
+  const values = parsed(name, () => parseArgs({ args: [...args], options, allowPositionals: false }).values);
+  const given = flags.flatMap(({ flag, env }) => (values[flag] === undefined ? [] : [[env, values[flag]]]));
+  return readSettings(values.config, { ...process.env, ...Object.fromEntries(given) }, tables);
+}
+
+const STRING = { type: "string" } as const;
+
+/** @throws UsageError in place of what `parseArgs` throws. */
+export function parsed<T>(name: string, parse: () => T): T {
   try {
-    return parseArgs({ args: [...args], options: { config: { type: "string" } }, allowPositionals: false }).values
-      .config;
+    return parse();
   } catch (error) {
-    throw new UsageError(`${error instanceof Error ? error.message : String(error)}. See sallyport ${name} --help`, {
-      cause: error,
-    });
+    const words = error instanceof Error ? error.message : String(error);
+    throw new UsageError(`${words.replace(/\. To specify.*$/s, "")}. See sallyport ${name} --help`, { cause: error });
   }
 }

@@ -1,0 +1,45 @@
+import { describe, expect, it } from "vitest";
+import { UsageError } from "./command.ts";
+import { formatOf, render } from "./output.ts";
+
+describe("a table", () => {
+  it("has a line a row, the telling columns first, and none that is empty everywhere", () => {
+    const rows = [
+      { createdAt: "2026-11-21T10:00:00.000Z", url: null, region: "eu", name: "one", id: "a" },
+      { createdAt: "2026-11-21T10:00:01.000Z", url: null, region: null, name: "three", id: "b", more: { x: 1 } },
+    ];
+    expect(render(rows, "table")).toBe(
+      [
+        "ID  NAME   REGION  CREATED-AT",
+        "a   one    eu      2026-11-21T10:00:00Z",
+        "b   three  -       2026-11-21T10:00:01Z",
+        "",
+      ].join("\n"),
+    );
+  });
+
+  it("shows one record as a line a field", () => {
+    expect(render({ id: "a", list: ["x", "y"], deep: { a: 1 }, none: null }, "table")).toBe(
+      'id    a\nlist  x,y\ndeep  {"a":1}\nnone  -\n',
+    );
+  });
+
+  it("says so when there is nothing", () => {
+    expect(render([], "table")).toBe("(none)\n");
+  });
+});
+
+it.each(["table", "json", "yaml"] as const)("what came from elsewhere cannot steer the terminal as %s", (format) => {
+  const text = render({ log: "\u001b[2Jgone\u202egnp\u009b", name: "é ü 漢" }, format);
+  expect(text.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+  expect(text).toContain("é ü 漢");
+});
+
+it("json stays json", () => {
+  const value = { a: "\u001b\u202e\n\u{e0001}", b: [1, null] };
+  expect(JSON.parse(render(value, "json"))).toEqual(value);
+});
+
+it("refuses a format that does not exist", () => {
+  expect(() => formatOf("xml")).toThrow(UsageError);
+});

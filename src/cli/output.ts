@@ -1,0 +1,93 @@
+import { stringify } from "yaml";
+import { UsageError } from "./command.ts";
+
+export const FORMATS = ["table", "json", "yaml"] as const;
+export type Format = (typeof FORMATS)[number];
+
+export function formatOf(text: string | undefined): Format {
+  const found = FORMATS.find((format) => format === (text ?? "table"));
+  if (found === undefined) throw new UsageError(`-o is one of ${FORMATS.join(", ")}, not ${text}`);
+  return found;
+}
+
+/**
+ * A value as text, with a line break at its end. What came from elsewhere cannot steer the terminal: control, format and
+ * private-use characters are shown as their code.
+ */
+export function render(value: unknown, format: Format): string {
+  switch (format) {
+    case "json":
+      return `${escaped(JSON.stringify(value, undefined, 2), "\n")}\n`;
+    case "yaml":
+      return escaped(stringify(value, { lineWidth: 0, aliasDuplicateObjects: false }), "\n");
+    case "table":
+      return Array.isArray(value) ? rowsTable(value) : pairsTable(value);
+  }
+}
+
+function escaped(text: string, allowed: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\p{Co}\p{Zl}\p{Zp}]/gu, (character) =>
+    // By UTF-16 units, which is how JSON writes what lies beyond U+FFFF.
+    allowed.includes(character) ? character : character.split("").map(unit).join(""),
+  );
+}
+
+function unit(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}
+
+/** Fields that say most come first; the others in the order in which they came. */
+const FIRST = ["id", "name", "workspace", "title", "status", "state", "role", "type", "platform", "risk", "enabled"];
+const LAST = ["createdAt"];
+/** More columns than this do not fit a terminal; `-o json` has them all. */
+const MAX_COLUMNS = 7;
+
+function rowsTable(rows: readonly unknown[]): string {
+  if (rows.length === 0) return "(none)\n";
+  const records = rows.map((row) => (isRecord(row) ? row : { value: row }));
+  const names = columnsOf(records);
+  const cells = records.map((record) => names.map((name) => cell(record[name])));
+  return aligned([names.map((name) => name.replace(/[A-Z]/g, (letter) => `-${letter}`).toUpperCase()), ...cells]);
+}
+
+function columnsOf(records: readonly Readonly<Record<string, unknown>>[]): readonly string[] {
+  const names = [...new Set(records.flatMap((record) => Object.keys(record)))];
+  // The same everywhere, or nowhere there, says nothing in a list.
+  const telling = names.filter((name) => records.some((record) => record[name] != null && isScalar(record[name])));
+  const rank = (name: string): number => (FIRST.includes(name) ? FIRST.indexOf(name) : LAST.includes(name) ? 99 : 50);
+  const sorted = telling.sort((a, b) => rank(a) - rank(b));
+  const kept = sorted.filter((name) => !LAST.includes(name)).slice(0, MAX_COLUMNS - 1);
+  return [...kept, ...sorted.filter((name) => LAST.includes(name))];
+}
+
+function pairsTable(value: unknown): string {
+  if (!isRecord(value)) return `${cell(value)}\n`;
+  return aligned(Object.entries(value).map(([name, field]) => [name, cell(field)]));
+}
+
+/** What stays of a structure in a cell; the whole is in `-o json`. */
+function cell(value: unknown): string {
+  if (value === null || value === undefined) return "-";
+  if (typeof value === "string") return escaped(value.replace(/\.\d{3}Z$/, "Z"), "");
+  if (Array.isArray(value) && value.every(isScalar)) return value.map(cell).join(",");
+  return escaped(JSON.stringify(value), "");
+}
+
+function aligned(lines: readonly (readonly string[])[]): string {
+  const widths = (lines[0] ?? []).map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
+  const text = lines.map((line) =>
+    line
+      .map((part, column) => part.padEnd(widths[column] ?? 0))
+      .join("  ")
+      .trimEnd(),
+  );
+  return `${text.join("\n")}\n`;
+}
+
+function isScalar(value: unknown): boolean {
+  return value === null || typeof value !== "object";
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

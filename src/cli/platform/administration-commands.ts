@@ -1,0 +1,164 @@
+import { type Administration, administer } from "../../platform/administration.ts";
+import { type Command, UsageError } from "../command.ts";
+import { parsedDuration } from "../duration.ts";
+import { formatOf, render } from "../output.ts";
+import { describeFlags } from "../service-command.ts";
+import { DATABASE_FLAGS, databaseArguments, inWords } from "./platform-flags.ts";
+
+interface Verb {
+  /** After `sallyport platform`: `keys create`. */
+  readonly words: string;
+  readonly usage: string;
+  readonly about: string;
+  readonly flags: readonly { readonly flag: string; readonly value: string; readonly about: string }[];
+  /** How many words may follow. */
+  readonly positionals: 0 | 1;
+  run(admin: Administration, call: Call): Promise<unknown>;
+}
+
+interface Call {
+  readonly word: string;
+  readonly values: Readonly<Record<string, string | undefined>>;
+  /** For people, beside the answer: not in what a script reads. */
+  say(text: string): void;
+}
+
+/** A secret alone on standard output, so that a script can take it; what belongs to it beside. */
+class Secret {
+  readonly text: string;
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+const WORKSPACE = { flag: "workspace", value: "NAME", about: "the workspace" };
+const SCOPES = [
+  { flag: "project", value: "NAME|ID", about: "for project.* roles: the project" },
+  { flag: "deployment", value: "ID", about: "for deployment.* roles: the deployment" },
+  { flag: "deployment-group", value: "ID", about: "for deployment-group.* roles: the group" },
+  { flag: "manager", value: "ID", about: "for manager.runtime: the manager" },
+];
+
+const VERBS: readonly Verb[] = [
+  {
+    words: "workspaces create",
+    usage: "NAME",
+    about: "Makes a workspace.",
+    flags: [],
+    positionals: 1,
+    run: (admin, { word }) => admin.createWorkspace(word),
+  },
+  {
+    words: "workspaces list",
+    usage: "",
+    about: "Lists the workspaces.",
+    flags: [],
+    positionals: 0,
+    run: (admin) => admin.workspaces(),
+  },
+  {
+    words: "keys create",
+    usage: "--workspace NAME --role ROLE",
+    about: "Makes a key and prints it: the only time that it is shown.",
+    flags: [
+      WORKSPACE,
+      { flag: "role", value: "ROLE", about: "such as workspace.admin or project.developer" },
+      ...SCOPES,
+      { flag: "description", value: "TEXT", about: "what it is for" },
+      { flag: "expires-in", value: "TIME", about: "such as 90d or 12h; default: never" },
+    ],
+    positionals: 0,
+    async run(admin, { values, say }) {
+      const ms = values["expires-in"] === undefined ? undefined : parsedDuration("--expires-in", values["expires-in"]);
+      const { id, key } = await admin.createKey({
+        workspace: need(values, "workspace"),
+        role: need(values, "role"),
+        project: values.project,
+        deployment: values.deployment,
+        deploymentGroup: values["deployment-group"],
+        manager: values.manager,
+        description: values.description,
+        expiresAt: ms === undefined ? undefined : new Date(Date.now() + ms),
+      });
+      say(`key ${id}, shown now and never again:`);
+      return new Secret(key);
+    },
+  },
+  {
+    words: "keys list",
+    usage: "[--workspace NAME]",
+    about: "Lists keys, newest first. The keys themselves are not stored, only their hashes.",
+    flags: [WORKSPACE],
+    positionals: 0,
+    run: (admin, { values }) => admin.keys(values.workspace),
+  },
+  {
+    words: "keys revoke",
+    usage: "ID",
+    about: "Revokes a key for good. A running platform refuses it from the next request on.",
+    flags: [],
+    positionals: 1,
+    async run(admin, { word, say }) {
+      say((await admin.revokeKey(word)) ? `revoked ${word}` : `${word} was revoked before`);
+      return undefined;
+    },
+  },
+  {
+    words: "managers create",
+    usage: "NAME [--workspace NAME]",
+    about: "Makes a manager's record and prints its runtime key, which its agent signs in with.",
+    flags: [
+      { ...WORKSPACE, about: "whose private manager it is; without: a system manager, which every workspace may use" },
+      { flag: "targets", value: "LIST", about: "platforms that it serves; default: kubernetes,machines" },
+    ],
+    positionals: 1,
+    async run(admin, { word, values, say }) {
+      const targets = values.targets?.split(",");
+      const { id, keyId, key } = await admin.createManager({ name: word, workspace: values.workspace, targets });
+      say(`manager ${id}, key ${keyId}; its runtime key, shown now and never again:`);
+      return new Secret(key);
+    },
+  },
+];
+
+export const administrationCommands: readonly Command[] = VERBS.map(commandOf);
+
+function commandOf(verb: Verb): Command {
+  const name = `platform ${verb.words}`;
+  return {
+    name: verb.words,
+    summary: verb.about,
+    help: async () => helpOf(verb),
+    async run(args) {
+      const own = verb.flags.map(({ flag }) => flag);
+      const { location, positionals, values } = await databaseArguments(name, args, own);
+      if (positionals.length !== verb.positionals) throw new UsageError(`usage: sallyport ${name} ${verb.usage}`);
+      const format = formatOf(values.output);
+      const say = (text: string): void => void process.stderr.write(`${text}\n`);
+      const call = { word: positionals[0] ?? "", values, say };
+      const answer = await inWords(() => administer(location, (admin) => verb.run(admin, call)));
+      if (answer instanceof Secret) process.stdout.write(`${answer.text}\n`);
+      else if (answer !== undefined) process.stdout.write(render(answer, format));
+      return 0;
+    },
+  };
+}
+
+function helpOf({ words, usage, about, flags }: Verb): string {
+  const own = flags.map(({ flag, value, about: text }) => `  ${`--${flag} ${value}`.padEnd(24)}  ${text}`);
+  return `usage: sallyport platform ${words} ${usage} [options]
+
+${about} Works on the database itself: no key is needed, the right to open the database is. A folder must not be open in a
+running platform; PostgreSQL may.
+
+${[...own, "  -o table|json|yaml        form of the answer"].join("\n")}
+
+${describeFlags(DATABASE_FLAGS)}
+`;
+}
+
+function need(values: Call["values"], flag: string): string {
+  const value = values[flag];
+  if (value === undefined) throw new UsageError(`--${flag} is missing`);
+  return value;
+}

@@ -1,0 +1,59 @@
+import { parseArgs } from "node:util";
+import { openApi } from "../../contract/openapi.ts";
+import { ROUTES } from "../../contract/table.ts";
+import { type Command, UsageError } from "../command.ts";
+import { render } from "../output.ts";
+import { parsed, serviceCommand } from "../service-command.ts";
+import { administrationCommands } from "./administration-commands.ts";
+import { SERVER_FLAGS } from "./platform-flags.ts";
+
+const serve = serviceCommand({
+  name: "platform",
+  summary: "Serves the Management API (the vendor's side), and administers it.",
+  about: "Serves the Management API, on an embedded database in a folder or on PostgreSQL. Needs nothing else.",
+  flags: SERVER_FLAGS,
+  load: async () => (await import("../platform-service.ts")).platformService,
+});
+
+const openapi: Command = {
+  name: "openapi",
+  summary: "Prints the API's OpenAPI 3.1 document.",
+  help: async () => "usage: sallyport platform openapi [-o json|yaml]\n\nPrints the API's OpenAPI 3.1 document.\n",
+  async run(args) {
+    const options = { output: { type: "string", short: "o", default: "json" } } as const;
+    const { output } = parsed("platform openapi", () => parseArgs({ args: [...args], options }).values);
+    if (output !== "json" && output !== "yaml") throw new UsageError("-o is json or yaml");
+    process.stdout.write(render(openApi(ROUTES), output));
+    return 0;
+  },
+};
+
+const COMMANDS = [...administrationCommands, openapi];
+
+/** `sallyport platform` serves; with a word behind it, it does that and ends. */
+export const platformCommand: Command = {
+  name: serve.name,
+  summary: serve.summary,
+  async help(args) {
+    const found = find(args);
+    if (found !== undefined) return found.command.help(found.rest);
+    const lines = COMMANDS.map(({ name, summary }) => `  sallyport platform ${name.padEnd(17)}  ${summary}`);
+    return `${await serve.help([])}\nCommands:\n${lines.join("\n")}\n`;
+  },
+  async run(args, signal) {
+    const [first] = args;
+    if (first === undefined || first.startsWith("-")) return serve.run(args, signal);
+    const found = find(args);
+    if (found !== undefined) return found.command.run(found.rest, signal);
+    const known = COMMANDS.map(({ name }) => name).join(", ");
+    throw new UsageError(`there is no command ${args.slice(0, 2).join(" ")}; there are ${known}`);
+  },
+};
+
+function find(args: readonly string[]): { readonly command: Command; readonly rest: readonly string[] } | undefined {
+  for (const words of [2, 1]) {
+    const command = COMMANDS.find(({ name }) => name === args.slice(0, words).join(" "));
+    if (command !== undefined) return { command, rest: args.slice(words) };
+  }
+  return undefined;
+}

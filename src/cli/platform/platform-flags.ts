@@ -1,0 +1,67 @@
+import { type ParseArgsConfig, parseArgs } from "node:util";
+import { RefusedError } from "../../platform/administration.ts";
+import { ConfigError, PLATFORM_SETTINGS, readDatabaseLocation } from "../../platform/config.ts";
+import type { DatabaseLocation } from "../../platform/database.ts";
+import { FolderInUseError } from "../../platform/folder-lock.ts";
+import { FriendlyError } from "../command.ts";
+import { LOG_SETTINGS } from "../process-logger.ts";
+import { parsed, type SettingFlag } from "../service-command.ts";
+import { readSettings, type SettingTable } from "../settings.ts";
+
+const { databaseUrl, data, host, port } = PLATFORM_SETTINGS;
+
+/** Which database: for the server and for its own commands alike. */
+export const DATABASE_FLAGS: readonly SettingFlag[] = [
+  { flag: "data", value: "DIR", env: data.variable },
+  { flag: "database", value: "URL", env: databaseUrl.variable },
+];
+
+export const SERVER_FLAGS: readonly SettingFlag[] = [
+  ...DATABASE_FLAGS,
+  { flag: "host", value: "ADDRESS", env: host.variable },
+  { flag: "port", value: "N", env: port.variable },
+];
+
+export const PLATFORM_TABLE: SettingTable = Object.fromEntries(
+  Object.entries(PLATFORM_SETTINGS).map(([name, { variable, fallback, help }]) => [
+    name,
+    { env: variable, default: fallback, doc: help },
+  ]),
+);
+
+type Options = NonNullable<ParseArgsConfig["options"]>;
+
+export interface DatabaseArguments {
+  readonly location: DatabaseLocation;
+  readonly positionals: readonly string[];
+  /** Flags of the command itself; all are text, or a list of text where `multiple`. */
+  readonly values: Readonly<Record<string, string | undefined>>;
+}
+
+/** Parses a command that works on the database. @throws UsageError, FriendlyError */
+export async function databaseArguments(
+  name: string,
+  args: readonly string[],
+  own: readonly string[],
+): Promise<DatabaseArguments> {
+  const flags = ["config", ...DATABASE_FLAGS.map(({ flag }) => flag), ...own];
+  const options: Options = Object.fromEntries(flags.map((flag) => [flag, { type: "string" }]));
+  options.output = { type: "string", short: "o" };
+  const { values, positionals } = parsed(name, () => parseArgs({ args: [...args], options, allowPositionals: true }));
+  const texts = values as Readonly<Record<string, string | undefined>>;
+  const given = DATABASE_FLAGS.flatMap(({ flag, env }) => (texts[flag] === undefined ? [] : [[env, texts[flag]]]));
+  const env = { ...process.env, ...Object.fromEntries(given) };
+  const settings = await readSettings(texts.config, env, [PLATFORM_TABLE, LOG_SETTINGS]);
+  return { location: await inWords(async () => readDatabaseLocation(settings)), positionals, values: texts };
+}
+
+/** What the platform refuses is for whoever typed it, and needs no stack trace. */
+export async function inWords<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const known = [RefusedError, FolderInUseError, ConfigError].some((kind) => error instanceof kind);
+    if (known && error instanceof Error) throw new FriendlyError(error.message, { cause: error });
+    throw error;
+  }
+}
