@@ -1,0 +1,47 @@
+import { cpSync, existsSync, mkdirSync, readFileSync } from "node:fs";
+import { basename, dirname, join, relative } from "node:path";
+
+/**
+ * Puts what runs, and nothing else, into a folder: the source without its tests, the packages without types, maps and
+ * words. The image is made from it; where no image can be built, `node FOLDER/src/cli/main.ts` runs from it.
+ */
+export function assemble(root: string, out: string): void {
+  cpSync(join(root, "src"), join(out, "src"), { recursive: true, filter: (path) => isSource(relative(root, path)) });
+  cpSync(join(root, "package.json"), join(out, "package.json"));
+  for (const path of productionPackages(root)) {
+    const target = join(out, path);
+    mkdirSync(dirname(target), { recursive: true });
+    const isWanted = (from: string): boolean => isRuntimeFile(relative(join(root, path), from));
+    cpSync(join(root, path), target, { recursive: true, filter: isWanted });
+  }
+}
+
+/** `sallyport dev` needs the test cluster, and starts what the image has one process a pod for. */
+function isSource(path: string): boolean {
+  return !path.endsWith(".test.ts") && basename(path) !== "testing" && path !== join("src", "cli", "dev");
+}
+
+/** Node runs no TypeScript of packages, so that of theirs is for compilers. Packages inside of one are copied by themselves. */
+const SURPLUS = /\.([cm]?ts|map|md|markdown|flow|test\.js)$|^node_modules(\/|$)/;
+
+function isRuntimeFile(path: string): boolean {
+  return !SURPLUS.test(path);
+}
+
+/** Of the lock file: what is not only for development, and is installed on this system. */
+function productionPackages(root: string): readonly string[] {
+  const lock: unknown = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8"));
+  if (typeof lock !== "object" || lock === null || !("packages" in lock))
+    throw new Error("package-lock.json has no packages");
+  return Object.entries(
+    lock.packages as Readonly<Record<string, { readonly dev?: boolean; readonly devOptional?: boolean }>>,
+  )
+    .filter(([path, { dev, devOptional }]) => path !== "" && !dev && !devOptional && existsSync(join(root, path)))
+    .map(([path]) => path);
+}
+
+if (import.meta.main) {
+  const [out] = process.argv.slice(2);
+  if (out === undefined || existsSync(out)) throw new Error("usage: node deploy/image/assemble.ts NEW-FOLDER");
+  assemble(join(import.meta.dirname, "../.."), out);
+}

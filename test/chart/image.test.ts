@@ -1,0 +1,125 @@
+import { execFile } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { assemble } from "../../deploy/image/assemble.ts";
+import { provenance } from "../../deploy/image/provenance.ts";
+
+const root = join(import.meta.dirname, "../..");
+const run = promisify(execFile);
+const parent = mkdtempSync(join(tmpdir(), "sallyport-image-"));
+const app = join(parent, "app");
+
+beforeAll(() => assemble(root, app), 120_000);
+afterAll(() => rmSync(parent, { recursive: true, force: true }));
+
+/** As in the image: nothing of the checkout, and a root that nobody writes to. */
+async function sallyport(...args: readonly string[]): Promise<{ readonly stdout: string; readonly ms: number }> {
+  const startedAt = performance.now();
+  const { stdout } = await run(process.execPath, [join(app, "src/cli/main.ts"), ...args], { cwd: "/", env: {} });
+  return { stdout, ms: performance.now() - startedAt };
+}
+
+describe("what goes into the image", () => {
+  test("starts in under a second", async () => {
+    const runs = [await sallyport("version"), await sallyport("version"), await sallyport("version")];
+    expect(runs[0]?.stdout).toMatch(/^sallyport \d+\.\d+\.\d+ \(Node 24\./);
+    // The best of three: the machine has other things to do.
+    expect(Math.min(...runs.map(({ ms }) => ms))).toBeLessThan(1_000);
+  });
+
+  test.each(["agent", "operator", "platform", "check"])("has all that %s loads", async (command) => {
+    expect((await sallyport(command, "--help")).stdout).toContain("SALLYPORT_");
+  });
+
+  test("says what it does not have", async () => {
+    await expect(sallyport("dev")).rejects.toThrow("not part of this image");
+  });
+
+  test("holds no test, no type, no map and no package for development", () => {
+    const files = readdirSync(app, { recursive: true, encoding: "utf8" });
+    const isSurplus = (file: string): boolean =>
+      /\.test\.ts$|\.map$|\.d\.[cm]?ts$/.test(file) || /^src\/.*testing\//.test(file);
+    expect(files.filter(isSurplus)).toEqual([]);
+    for (const name of ["vitest", "typescript", "@biomejs", "fast-check", "node"]) {
+      expect(existsSync(join(app, "node_modules", name)), name).toBe(false);
+    }
+  });
+
+  test("is small", () => {
+    const files = readdirSync(app, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+    const bytes = files.reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0);
+    expect(bytes / 1024 ** 2).toBeLessThan(100);
+  });
+
+  test("the agent and the operator run without the platform's packages", async () => {
+    for (const name of ["@electric-sql", "fastify", "kysely", "pg"])
+      rmSync(join(app, "node_modules", name), { recursive: true });
+    for (const command of ["agent", "operator", "check"]) {
+      expect((await sallyport(command, "--help")).stdout).toContain("SALLYPORT_");
+    }
+  });
+});
+
+describe("the Dockerfile", () => {
+  const lines = readFileSync(join(root, "deploy/image/Dockerfile"), "utf8").split("\n");
+  const instructions = (word: string): readonly string[] => lines.filter((line) => line.startsWith(`${word} `));
+
+  test("names its bases by digest, each replaceable by an argument", () => {
+    expect(instructions("FROM").every((line) => /^FROM \$\{\w+_IMAGE\}/.test(line))).toBe(true);
+    const bases = instructions("ARG").filter((line) => line.includes("_IMAGE="));
+    expect(bases).toHaveLength(2);
+    for (const line of bases) expect(line).toMatch(/@sha256:[0-9a-f]{64}$/);
+  });
+
+  test("runs as a number that is not root, without a shell", () => {
+    expect(instructions("USER")).toEqual(["USER 65532:65532"]);
+    expect(instructions("ENTRYPOINT")).toEqual(['ENTRYPOINT ["/app/node", "/app/src/cli/main.ts"]']);
+    const last = lines.findLastIndex((line) => line.startsWith("FROM "));
+    expect(lines.slice(last).filter((line) => line.startsWith("RUN "))).toEqual([]);
+  });
+
+  test("copies only what the context lets through", () => {
+    const allowed = readFileSync(join(root, ".dockerignore"), "utf8")
+      .split("\n")
+      .filter((line) => line.startsWith("!"))
+      .map((line) => line.slice(1));
+    const copied = instructions("COPY")
+      .filter((line) => !line.includes("--from"))
+      .flatMap((line) => line.split(" ").slice(1, -1));
+    expect([...copied].sort()).toEqual([...allowed].sort());
+  });
+});
+
+test("provenance names the image, the revision, the lock file and both bases", () => {
+  const at = new Date("2026-01-01T00:00:00Z");
+  const statement = provenance({
+    name: "sallyport:1",
+    imageId: "sha256:aa",
+    revision: "bb",
+    dirty: false,
+    repository: "git+file:.",
+    platform: "linux/amd64",
+    arguments: { VERSION: "1" },
+    bases: ["base:1@sha256:cc", "local:dev"],
+    lockSha256: "dd",
+    startedAt: at,
+    finishedAt: at,
+  });
+  expect(statement).toMatchObject({
+    subject: [{ name: "sallyport:1", digest: { sha256: "aa" } }],
+    predicateType: "https://slsa.dev/provenance/v1",
+    predicate: {
+      buildDefinition: {
+        resolvedDependencies: [
+          { digest: { gitCommit: "bb" } },
+          { digest: { sha256: "dd" } },
+          { uri: "base:1", digest: { sha256: "cc" } },
+          { uri: "local:dev" },
+        ],
+      },
+    },
+  });
+});
