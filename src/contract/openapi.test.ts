@@ -18,6 +18,14 @@ const routes: readonly (readonly [string, Route])[] = Object.entries(ROUTES).fla
 // biome-ignore lint/suspicious/noExplicitAny: a test names the fields it means; a wrong one fails there.
 const operationOf = (route: Route): any => document.paths[route.path]?.[route.method.toLowerCase()];
 
+/** What a reference names. */
+// biome-ignore lint/suspicious/noExplicitAny: as above.
+const resolve = (ref: string): any =>
+  ref
+    .slice(2)
+    .split("/")
+    .reduce<unknown>((at, key) => (at as Record<string, unknown>)?.[key], document);
+
 describe("the OpenAPI document", () => {
   it("is OpenAPI 3.1, by the specification's own schemas", async () => {
     const { valid, errors } = await new Validator().validate(JSON.parse(text));
@@ -33,13 +41,10 @@ describe("the OpenAPI document", () => {
     const ids = [...text.matchAll(/"operationId":"([^"]+)"/g)].map(([, id]) => id);
     expect(new Set(ids).size).toBe(ids.length);
     expect(ids).toHaveLength(routes.length + 3);
-    const refs = new Set([...text.matchAll(/"\$ref":"#\/([^"]+)"/g)].map(([, path]) => path ?? ""));
-    for (const ref of refs) {
-      const found = ref.split("/").reduce<unknown>((at, key) => (at as Record<string, unknown>)?.[key], document);
-      expect(found, ref).toBeDefined();
-    }
-    expect(refs).toContain("components/schemas/AccessRequest");
-    expect(refs).toContain("components/schemas/DeploymentListItem");
+    const refs = new Set([...text.matchAll(/"\$ref":"([^"]+)"/g)].map(([, ref]) => ref ?? ""));
+    for (const ref of refs) expect(resolve(ref), ref).toBeDefined();
+    expect(refs).toContain("#/components/schemas/AccessRequest");
+    expect(refs).toContain("#/components/schemas/DeploymentListItem");
   });
 
   it.each(routes)("%s has its parameters, body, answers, errors and roles", (id, route) => {
@@ -54,7 +59,7 @@ describe("the OpenAPI document", () => {
     expect(found.requestBody === undefined).toBe(route.body === undefined);
     expect(found.responses[route.success]?.content === undefined).toBe(route.response === undefined);
     for (const code of route.errors) {
-      const { description, content } = found.responses[ERRORS[code].status];
+      const { description, content } = resolve(found.responses[ERRORS[code].status].$ref);
       expect(description).toContain(`\`${code}\`: ${ERRORS[code].message}`);
       expect(Object.keys(content["application/json"].examples)).toContain(code);
     }

@@ -20,12 +20,13 @@ type Table = Readonly<Record<string, RouteTable>>;
 /** @param baseUrl where the API is served; default: where the document came from. */
 export function openApi(table: Table, baseUrl = "/"): OpenApiDocument {
   const names = recordNames(table);
+  const failures = new Failures();
   const paths: Record<string, Record<string, Json>> = {};
   for (const [area, routes] of Object.entries(table)) {
     for (const [name, route] of Object.entries(routes)) {
       paths[route.path] = {
         ...paths[route.path],
-        [route.method.toLowerCase()]: operation(area, name, route, names),
+        [route.method.toLowerCase()]: operation(area, name, route, names, failures),
       };
     }
   }
@@ -42,7 +43,7 @@ export function openApi(table: Table, baseUrl = "/"): OpenApiDocument {
     servers: [{ url: baseUrl }],
     tags: [...Object.keys(table).map(kebab), "meta"].map((name) => ({ name })),
     paths,
-    components: { ...COMPONENTS, schemas: { ...Object.fromEntries(records), ...SCHEMAS } },
+    components: { ...COMPONENTS, responses: failures.all, schemas: { ...Object.fromEntries(records), ...SCHEMAS } },
   };
 }
 
@@ -84,7 +85,13 @@ function plain(schema: unknown, names: ReadonlyMap<TSchema, string>, self?: TSch
   return replace(schema) as Json;
 }
 
-function operation(area: string, name: string, route: Route, names: ReadonlyMap<TSchema, string>): Json {
+function operation(
+  area: string,
+  name: string,
+  route: Route,
+  names: ReadonlyMap<TSchema, string>,
+  failures: Failures,
+): Json {
   const example = EXAMPLES[`${area}.${name}`] ?? {};
   return {
     operationId: `${area}.${name}`,
@@ -94,7 +101,7 @@ function operation(area: string, name: string, route: Route, names: ReadonlyMap<
     security: securityOf(route),
     parameters: parametersOf(route, names),
     ...(route.body !== undefined && { requestBody: bodyOf(route, example, names) }),
-    responses: { ...successesOf(route, example, names), ...failuresOf(route) },
+    responses: { ...successesOf(route, example, names), ...failures.of(route) },
     "x-roles": route.roles,
     "x-repeat": route.repeat,
     ...(route.paginated && { "x-paginated": true }),
@@ -197,9 +204,26 @@ function successesOf(route: Route, { response }: Example, names: ReadonlyMap<TSc
   };
 }
 
-function failuresOf(route: Route): Json {
-  const byStatus = Map.groupBy(errorsOf(route), (code) => ERRORS[code].status);
-  return Object.fromEntries([...byStatus].map(([status, codes]) => [status, failure(status, codes)]));
+/** Routes fail alike: each set of codes is written once, as `E404.1`, or the document would be twice as long. */
+class Failures {
+  readonly #byCodes = new Map<string, { readonly name: string; readonly response: Json }>();
+
+  get all(): Json {
+    return Object.fromEntries([...this.#byCodes.values()].map(({ name, response }) => [name, response]));
+  }
+
+  of(route: Route): Json {
+    const byStatus = Map.groupBy(errorsOf(route), (code) => ERRORS[code].status);
+    return Object.fromEntries([...byStatus].map(([status, codes]) => [status, { $ref: this.#ref(status, codes) }]));
+  }
+
+  #ref(status: number, codes: readonly ErrorCode[]): string {
+    const key = codes.join();
+    const same = [...this.#byCodes.values()].filter(({ name }) => name.startsWith(`E${status}.`)).length;
+    const known = this.#byCodes.get(key) ?? { name: `E${status}.${same + 1}`, response: failure(status, codes) };
+    this.#byCodes.set(key, known);
+    return `#/components/responses/${known.name}`;
+  }
 }
 
 function failure(status: number, codes: readonly ErrorCode[]): Json {
