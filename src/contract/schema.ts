@@ -58,6 +58,7 @@ export const DeploymentGroupId: Type.TString = id("dg", LOWER, 28);
 export const DeploymentId: Type.TString = id("dep", LOWER, 28);
 export const ManagerId: Type.TString = id("mgr", LOWER, 28);
 export const ReleaseId: Type.TString = id("rel", MIXED, 28);
+export const PackageId: Type.TString = id("pkg", LOWER, 28);
 export const AccessRequestId: Type.TString = id("ar", LOWER, 28);
 export const CommandId: Type.TString = id("cmd", MIXED, 28);
 export const EventId: Type.TString = id("event", MIXED, 28);

@@ -10,6 +10,8 @@ import { machineRoutes, machineRuntimeRoutes } from "./machines.ts";
 import { managerRuntimeRoutes } from "./manager-runtime.ts";
 import { managerRoutes } from "./managers.ts";
 import { operationRoutes } from "./operations.ts";
+import { packageBuilderRoutes } from "./package-builder.ts";
+import { packageRoutes } from "./packages.ts";
 import { projectRoutes } from "./projects.ts";
 import { releaseChannelRoutes } from "./release-channels.ts";
 import { releaseRoutes } from "./releases.ts";
@@ -33,6 +35,8 @@ export const ROUTES = {
   managers: managerRoutes,
   managerRuntime: managerRuntimeRoutes,
   operations: operationRoutes,
+  packageBuilder: packageBuilderRoutes,
+  packages: packageRoutes,
   projects: projectRoutes,
   releaseChannels: releaseChannelRoutes,
   releases: releaseRoutes,

@@ -12,6 +12,7 @@ import type { EventTables } from "./areas/events/store.ts";
 import type { MachineTables } from "./areas/machines/store.ts";
 import type { ManagerTables } from "./areas/managers/store.ts";
 import type { OperationTables } from "./areas/operations/store.ts";
+import type { PackageTables } from "./areas/packages/store.ts";
 import type { ProjectTables } from "./areas/projects/store.ts";
 import type { ReleaseTables } from "./areas/releases/store.ts";
 import type { SyncTables } from "./areas/sync/store.ts";
@@ -32,6 +33,7 @@ export interface Database
     DeploymentGroupTables,
     DeploymentTables,
     ReleaseTables,
+    PackageTables,
     SyncTables,
     CommandTables,
     OperationTables,

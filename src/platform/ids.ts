@@ -12,6 +12,7 @@ const FORMATS = {
   dep: [28, LOWER],
   mgr: [28, LOWER],
   rel: [28, MIXED],
+  pkg: [28, LOWER],
   ar: [28, LOWER],
   cmd: [28, MIXED],
   event: [28, MIXED],

@@ -219,6 +219,10 @@ onEachDatabase("every route", (world) => {
     expect(invoked.status, JSON.stringify(invoked.body)).toBe(200);
     const release = await other.call("POST", "/v1/releases", { body: { project: other.project.id } });
     expect(release.status, JSON.stringify(release.body)).toBe(201);
+    const packagesConfig = { helm: { enabled: true, chartName: "shop", description: "" } };
+    await other.call("PATCH", `/v1/projects/${other.project.id}`, { body: { packagesConfig } });
+    await other.call("POST", "/v1/packages/rebuild", { body: { project: other.project.id } });
+    const [built] = (await other.call("GET", "/v1/packages", { query: { project: other.project.id } })).body.items;
     return {
       "api-keys": key.body.keyInfo.id,
       events: event.id,
@@ -230,6 +234,7 @@ onEachDatabase("every route", (world) => {
       commands: invoked.body.commandId,
       operations: "kubernetes",
       releases: release.body.id,
+      packages: built.id,
       "release-channels": "no-such-channel",
       resources: deploymentId,
       machines: deploymentId,

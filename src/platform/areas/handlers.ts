@@ -11,6 +11,7 @@ import { handlers as machines, runtimeHandlers as machineRuntime } from "./machi
 import { handlers as managers } from "./managers/routes.ts";
 import { handlers as managerRuntime } from "./managers/runtime-routes.ts";
 import { handlers as operations } from "./operations/routes.ts";
+import { builderHandlers as packageBuilder, handlers as packages } from "./packages/routes.ts";
 import { handlers as projects } from "./projects/routes.ts";
 import { channelHandlers as releaseChannels, handlers as releases } from "./releases/routes.ts";
 import { handlers as resolve } from "./resolve/routes.ts";
@@ -35,6 +36,8 @@ export const HANDLERS = {
   managers,
   managerRuntime,
   operations,
+  packageBuilder,
+  packages,
   projects,
   releaseChannels,
   releases,

@@ -3,6 +3,7 @@ import { sweepLapsed } from "./access-requests/lapse.ts";
 import { sweepCommands } from "./commands/sweep.ts";
 import { sweepDeployments } from "./deployments/sweep.ts";
 import { sweepManagers } from "./managers/service.ts";
+import { sweepPackages } from "./packages/build.ts";
 import { sweepReports } from "./sync/sweep.ts";
 
 /** What each area does once a minute, by its name in the log. */
@@ -11,5 +12,6 @@ export const SWEEPS: Readonly<Record<string, Sweep>> = {
   commands: sweepCommands,
   deployments: sweepDeployments,
   managers: sweepManagers,
+  packages: sweepPackages,
   sync: sweepReports,
 };

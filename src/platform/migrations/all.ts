@@ -5,6 +5,7 @@ import { reportsAndCommands } from "./0003-reports-and-commands.ts";
 import { operations } from "./0004-operations.ts";
 import { releases } from "./0005-releases.ts";
 import { machines } from "./0006-machines.ts";
+import { packages } from "./0007-packages.ts";
 
 /** In order of name. A migration that has been released never changes; the next one repairs it. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -14,4 +15,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   "0004-operations": operations,
   "0005-releases": releases,
   "0006-machines": machines,
+  "0007-packages": packages,
 };

@@ -16,7 +16,7 @@ const TEXTS: readonly string[] = [
   "kubernetes/scale",
   "accessgrants.sallyport.dev",
   `ws_${"0".repeat(24)}`,
-  ...["apikey", "prj", "dg", "dep", "mgr", "rel", "ar", "cmd", "event", "dbg", "duop", "usr"].map(
+  ...["apikey", "prj", "dg", "dep", "mgr", "rel", "pkg", "ar", "cmd", "event", "dbg", "duop", "usr"].map(
     (prefix) => `${prefix}_${"0".repeat(28)}`,
   ),
 ];

@@ -1,12 +1,15 @@
 import type { Call } from "../../kernel/call.ts";
 import { actorOf } from "../../kernel/principal.ts";
 import { retargetFollowers } from "../deployments/follow.ts";
+import { packageProduction } from "../packages/enqueue.ts";
 import type { ReleaseChannelRow, ReleaseRow } from "./store.ts";
 
 type Context = Pick<Call, "db" | "now" | "principal" | "emit" | "raise">;
 
 /** What else a promotion does, beside moving the pointer and telling the followers: each area adds its line. */
-const HOOKS: readonly ((call: Context, channel: ReleaseChannelRow, release: ReleaseRow) => Promise<void>)[] = [];
+const HOOKS: readonly ((call: Context, channel: ReleaseChannelRow, release: ReleaseRow) => Promise<void>)[] = [
+  packageProduction,
+];
 
 /**
  * Moves a channel's pointer, with all that follows from it, in the caller's transaction (§5.4). Pointing it where it

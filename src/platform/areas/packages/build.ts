@@ -1,0 +1,154 @@
+import type { Static } from "typebox";
+import { BUILD_LEASE_MS, type packageBuilderRoutes } from "../../../contract/package-builder.ts";
+import { PACKAGE_TYPES, type PackageOutputs } from "../../../contract/package-types.ts";
+import type { StoredError } from "../../../contract/stored-error.ts";
+import type { Db } from "../../database.ts";
+import type { Call } from "../../kernel/call.ts";
+import { invalid, notFound, PlatformError } from "../../kernel/errors.ts";
+import { json } from "../../kernel/json.ts";
+import type { Sweep } from "../../kernel/sweep.ts";
+import { outputsFor } from "./outputs.ts";
+import { endProgress, tellFinished, tellProgress } from "./progress.ts";
+import { holds } from "./state.ts";
+import { ABANDONED, abandoned, buildable, type PackageRow, updatePackage } from "./store.ts";
+
+type Context = Pick<Call, "db" | "now" | "principal">;
+type Body<K extends keyof typeof packageBuilderRoutes> = Static<(typeof packageBuilderRoutes)[K]["body"]>;
+
+/** The step that a silent builder was at ends so; the package itself goes on with the next one. */
+const SILENT: StoredError = { ...ABANDONED, message: "The builder fell silent.", retryable: true };
+
+/** Waiting ones first, the oldest first; then those whose builder fell silent. Two callers never get the same. */
+export async function lease(call: Context, { builderId, types = [...PACKAGE_TYPES], limit = 1 }: Body<"lease">) {
+  refusePeople(call);
+  await abandonLapsed(call.db, call.now);
+  if (types.length === 0) return [];
+  const free = await call.db
+    .selectFrom("packages as k")
+    .selectAll("k")
+    .where(buildable(call.principal))
+    .where("k.type", "in", types)
+    .where((eb) =>
+      eb.or([
+        eb("k.status", "=", "pending"),
+        eb.and([eb("k.status", "=", "building"), eb("k.lease_expires_at", "<=", call.now)]),
+      ]),
+    )
+    .orderBy((eb) => eb("k.status", "=", "building"))
+    .orderBy("k.created_at")
+    .orderBy("k.id")
+    .limit(limit)
+    .forUpdate()
+    .skipLocked()
+    .execute();
+  const taken: PackageRow[] = [];
+  for (const row of free) taken.push(await take(call, row, builderId));
+  return taken;
+}
+
+async function take(call: Context, row: PackageRow, builderId: string): Promise<PackageRow> {
+  const again = row.status === "building";
+  if (again) await endProgress(call, row, { failed: { error: SILENT } });
+  const fresh = { ...row, event_id: null };
+  const event_id = await tellProgress(call, fresh, { type: "LoadingConfiguration" });
+  return updatePackage(call.db, row.id, {
+    status: "building",
+    retries: again ? row.retries + 1 : row.retries,
+    locked_by: builderId,
+    locked_at: call.now,
+    lease_expires_at: leaseEnd(call.now),
+    build_phase: null,
+    last_progress_at: null,
+    event_id,
+    updated_at: call.now,
+  });
+}
+
+/** @throws LEASE_LOST when another builder has it, or nobody builds it any more. */
+export async function progress(call: Context, id: string, body: Body<"progress">): Promise<PackageRow> {
+  const row = await find(call, id);
+  if (!holds(row, body.builderId, call.now)) throw new PlatformError("LEASE_LOST");
+  const event_id = body.event === undefined ? row.event_id : await tellProgress(call, row, body.event);
+  return updatePackage(call.db, id, {
+    lease_expires_at: leaseEnd(call.now),
+    build_phase: body.buildPhase,
+    last_progress_at: call.now,
+    event_id,
+    updated_at: call.now,
+  });
+}
+
+/** Said twice by its builder, the same end is accepted twice. */
+export async function complete(call: Context, id: string, body: Body<"complete">): Promise<PackageRow> {
+  const row = await find(call, id);
+  const result = resultOf(row, body);
+  if (!holds(row, body.builderId, call.now)) {
+    if (row.status === body.status && row.locked_by === body.builderId) return row;
+    throw new PlatformError("LEASE_LOST");
+  }
+  if (result.error === null) await tellFinished(call, row);
+  else await endProgress(call, row, { failed: { error: result.error } });
+  return updatePackage(call.db, id, {
+    ...ended(call.now),
+    status: body.status,
+    outputs: result.outputs === null ? null : json(result.outputs),
+    error: result.error === null ? null : json(result.error),
+    source_binary_sha256: body.sourceBinarySha256?.toLowerCase() ?? null,
+  });
+}
+
+type Result =
+  | { readonly outputs: PackageOutputs; readonly error: null }
+  | { readonly outputs: null; readonly error: StoredError };
+
+/** What the schema cannot say: which of the two belongs to which end, and that outputs are of the package's type. */
+function resultOf(row: PackageRow, { status, outputs, error }: Body<"complete">): Result {
+  if (status === "ready") {
+    if (outputs === undefined) throw invalid({ path: "body.outputs", message: "is required" });
+    return { outputs: outputsFor(row.type, outputs), error: null };
+  }
+  if (error === undefined) throw invalid({ path: "body.error", message: "is required" });
+  return { outputs: null, error };
+}
+
+/** The columns of a build that is over, however. Its last builder stays on record. */
+export function ended(now: Date) {
+  return { lease_expires_at: null, build_phase: null, event_id: null, updated_at: now, completed_at: now };
+}
+
+async function find({ db, principal }: Context, id: string): Promise<PackageRow> {
+  refusePeople({ principal });
+  const row = await db
+    .selectFrom("packages as k")
+    .selectAll("k")
+    .where(buildable(principal))
+    .where("k.id", "=", id)
+    .executeTakeFirst();
+  if (row === undefined) throw notFound("package");
+  return row;
+}
+
+/** A builder is a program: an admin builds by a key only (§20). */
+function refusePeople({ principal }: Pick<Call, "principal">): void {
+  if (principal.kind === "user") throw new PlatformError("FORBIDDEN", { message: "builders sign in by an API key" });
+}
+
+function leaseEnd(now: Date): Date {
+  return new Date(now.getTime() + BUILD_LEASE_MS);
+}
+
+/** Writes down what every reader sees already, and ends the step that the last builder was at. */
+export async function abandonLapsed(db: Db, now: Date): Promise<void> {
+  const lost = await db.selectFrom("packages as k").selectAll("k").where(abandoned(now)).execute();
+  for (const row of lost) {
+    await endProgress({ db, now }, row, { failed: { error: ABANDONED } });
+    await updatePackage(db, row.id, {
+      ...ended(now),
+      status: "failed",
+      error: json(ABANDONED),
+      completed_at: row.lease_expires_at ?? now,
+    });
+  }
+}
+
+export const sweepPackages: Sweep = (db, now) => db.transaction().execute((trx) => abandonLapsed(trx, now));

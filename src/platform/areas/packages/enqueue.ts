@@ -1,0 +1,105 @@
+import type { PackageConfig } from "../../../contract/package-types.ts";
+import { PRODUCTION } from "../../../contract/release-channels.ts";
+import { newId } from "../../ids.ts";
+import type { Call } from "../../kernel/call.ts";
+import { json } from "../../kernel/json.ts";
+import { sha256OfJson } from "../releases/fingerprint.ts";
+import { findChannel, type ReleaseChannelRow, type ReleaseRow } from "../releases/store.ts";
+import { enabledConfigs } from "./config.ts";
+import { abandoned, type PackageRow } from "./store.ts";
+
+type Context = Pick<Call, "db" | "now">;
+type Owner = Pick<PackageRow, "workspace_id" | "project_id">;
+
+/** Waiting packages are canceled, and one of each enabled type is queued. @returns how many are new. */
+export async function rebuild(call: Context, owner: Owner): Promise<number> {
+  await call.db
+    .updateTable("packages")
+    .set({ status: "canceled", updated_at: call.now, completed_at: call.now })
+    .where("project_id", "=", owner.project_id)
+    .where("status", "=", "pending")
+    .execute();
+  const release = (await findChannel(call.db, owner.project_id, PRODUCTION))?.release;
+  const wanted = (await configsOf(call, owner)).filter((config) => isBuildable(config, release));
+  for (const config of wanted) await insert(call, owner, config, release);
+  return wanted.length;
+}
+
+/** A release that reaches production is packaged, unless the same is waiting, being built or built already. */
+export async function packageProduction(call: Context, channel: ReleaseChannelRow, release: ReleaseRow): Promise<void> {
+  if (channel.name !== PRODUCTION) return;
+  for (const config of await configsOf(call, channel)) {
+    const newest = await newestLive(call, channel.project_id, config.type);
+    if (newest?.build_input_hash !== inputHash(config, release)) await insert(call, channel, config, release);
+  }
+}
+
+async function configsOf({ db }: Context, { project_id }: Owner): Promise<readonly PackageConfig[]> {
+  const project = await db
+    .selectFrom("projects")
+    .select("packages_config")
+    .where("id", "=", project_id)
+    .executeTakeFirstOrThrow();
+  return enabledConfigs(project.packages_config);
+}
+
+/** The operator image needs no release: a cluster may be observed before anything is installed. */
+function isBuildable({ type }: PackageConfig, release: ReleaseRow | undefined): boolean {
+  return release !== undefined || type === "operator-image";
+}
+
+/** Everything that a build's result depends on (§7). */
+function inputHash(config: PackageConfig, release: ReleaseRow | undefined): string {
+  const sourceReleaseId = release?.id ?? null;
+  return sha256OfJson({
+    type: config.type,
+    config,
+    sourceReleaseId,
+    setupFingerprints: release?.setup_fingerprints ?? {},
+  });
+}
+
+function newestLive({ db, now }: Context, projectId: string, type: PackageConfig["type"]) {
+  return db
+    .selectFrom("packages as k")
+    .select("k.build_input_hash")
+    .where("k.project_id", "=", projectId)
+    .where("k.type", "=", type)
+    .where("k.status", "in", ["pending", "building", "ready"])
+    .where((eb) => eb.not(abandoned(now)))
+    .orderBy("k.number", "desc")
+    .executeTakeFirst();
+}
+
+async function insert(
+  { db, now }: Context,
+  owner: Owner,
+  config: PackageConfig,
+  release: ReleaseRow | undefined,
+): Promise<void> {
+  const last = await db
+    .selectFrom("packages")
+    .select("number")
+    .where("project_id", "=", owner.project_id)
+    .where("type", "=", config.type)
+    .orderBy("number", "desc")
+    .executeTakeFirst();
+  await db
+    .insertInto("packages")
+    .values({
+      id: newId("pkg"),
+      workspace_id: owner.workspace_id,
+      project_id: owner.project_id,
+      type: config.type,
+      number: last === undefined ? 0 : last.number + 1,
+      status: "pending",
+      source_release_id: release?.id ?? null,
+      setup_fingerprints: json(release?.setup_fingerprints ?? {}),
+      build_input_hash: inputHash(config, release),
+      config: json(config),
+      retries: 0,
+      created_at: now,
+      updated_at: now,
+    })
+    .execute();
+}

@@ -1,0 +1,18 @@
+import {
+  PACKAGE_OUTPUTS,
+  PACKAGE_TYPES,
+  type PackageOutputs,
+  type PackageType,
+} from "../../../contract/package-types.ts";
+import { invalid } from "../../kernel/errors.ts";
+import { Checker } from "../../kernel/syntax.ts";
+
+/** Each type's own schema, so that an issue names the field and not "none of six shapes". */
+const CHECKERS = new Map(PACKAGE_TYPES.map((type) => [type, new Checker("body.outputs", PACKAGE_OUTPUTS[type])]));
+
+/** The outputs of a build as those of a package of that type. @throws VALIDATION_ERROR naming what does not fit. */
+export function outputsFor(type: PackageType, outputs: unknown): PackageOutputs {
+  const issues = CHECKERS.get(type)?.issues(outputs) ?? [];
+  if (issues.length > 0) throw invalid(...issues);
+  return outputs as PackageOutputs;
+}

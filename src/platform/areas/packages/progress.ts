@@ -1,0 +1,39 @@
+import type { EventState } from "../../../contract/events.ts";
+import type { BuildEvent } from "../../../contract/package-builder.ts";
+import type { Db } from "../../database.ts";
+import { json } from "../../kernel/json.ts";
+import { insertEvent } from "../../kernel/outbox.ts";
+import type { PackageRow } from "./store.ts";
+
+type Context = { readonly db: Db; readonly now: Date };
+
+/** What the builder was at is done, and the next begins (§13.2). @returns the new event's id. */
+export async function tellProgress(call: Context, row: PackageRow, event: BuildEvent): Promise<string> {
+  await endProgress(call, row, "success");
+  const { type, ...data } = event;
+  return insertEvent(call.db, { ...aboutPackage(row, data), type, state: "started" }, call.now);
+}
+
+/** A ready package closes with `Finished`. */
+export async function tellFinished(call: Context, row: PackageRow): Promise<void> {
+  await endProgress(call, row, "success");
+  await insertEvent(call.db, { ...aboutPackage(row, {}), type: "Finished", state: "success" }, call.now);
+}
+
+/** One row a step, whose state changes in place. */
+export async function endProgress({ db }: Context, row: PackageRow, state: EventState): Promise<void> {
+  if (row.event_id === null) return;
+  await db
+    .updateTable("events")
+    .set({ state: json(state) })
+    .where("id", "=", row.event_id)
+    .execute();
+}
+
+function aboutPackage(row: PackageRow, data: object) {
+  return {
+    projectId: row.project_id,
+    ...(row.source_release_id !== null && { releaseId: row.source_release_id }),
+    data: { packageId: row.id, packageType: row.type, ...data },
+  };
+}

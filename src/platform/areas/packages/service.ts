@@ -1,0 +1,61 @@
+import { type SqlBool, sql } from "kysely";
+import type { Package, packageRoutes } from "../../../contract/packages.ts";
+import type { StoredError } from "../../../contract/stored-error.ts";
+import type { Call } from "../../kernel/call.ts";
+import { contains } from "../../kernel/contains.ts";
+import { invalidTransition, notFound } from "../../kernel/errors.ts";
+import { paged, toPage } from "../../kernel/page.ts";
+import { optionalProject, requireProject } from "../../kernel/project-ref.ts";
+import { ended } from "./build.ts";
+import { rebuild } from "./enqueue.ts";
+import { endProgress } from "./progress.ts";
+import { CANCELABLE, statusAt } from "./state.ts";
+import { type PackageRow, packagesOf, statusNow, toPackage, updatePackage } from "./store.ts";
+
+type Context = Pick<Call, "db" | "now" | "principal">;
+
+const CANCELED: StoredError = { code: "PACKAGE_BUILD_FAILED", message: "The build was canceled.", internal: false };
+
+export async function listPackages(
+  call: Call<(typeof packageRoutes)["list"]>,
+): Promise<{ items: Package[]; nextCursor: string | null }> {
+  const { db, principal, query, page, now } = call;
+  const project = await optionalProject(db, principal, query.project);
+  let found = packagesOf(db, principal);
+  if (project !== undefined) found = found.where("k.project_id", "=", project.id);
+  if (query.type !== undefined) found = found.where("k.type", "=", query.type);
+  if (query.status !== undefined) found = found.where(statusNow(now), "=", query.status);
+  const { search } = query;
+  if (search !== undefined) {
+    const inVersion = sql<SqlBool>`position(lower(${search}) in '1.0.' || k.number) > 0`;
+    found = found.where((eb) => eb.or([contains("k.type", search), inVersion]));
+  }
+  const rows = await found.$call(paged(page, "k.created_at", "k.id")).execute();
+  return toPage(
+    page,
+    rows,
+    (row) => ({ at: row.created_at, id: row.id }),
+    (row) => toPackage(row, principal, now),
+  );
+}
+
+/** @throws NOT_FOUND outside the caller's reach. */
+export async function getPackage({ db, principal }: Pick<Call, "db" | "principal">, id: string): Promise<PackageRow> {
+  const row = await packagesOf(db, principal).where("k.id", "=", id).executeTakeFirst();
+  if (row === undefined) throw notFound("package");
+  return row;
+}
+
+export async function rebuildProject(call: Context, ref: string): Promise<number> {
+  const project = await requireProject(call.db, call.principal, ref);
+  return rebuild(call, { workspace_id: project.workspaceId, project_id: project.id });
+}
+
+/** @throws INVALID_STATE_TRANSITION once the build is over. */
+export async function cancelPackage(call: Context, id: string): Promise<PackageRow> {
+  const row = await getPackage(call, id);
+  const status = statusAt(row, call.now);
+  if (!CANCELABLE.includes(status)) throw invalidTransition(status, "canceled", []);
+  await endProgress(call, row, { failed: { error: CANCELED } });
+  return updatePackage(call.db, id, { ...ended(call.now), status: "canceled" });
+}

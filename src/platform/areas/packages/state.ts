@@ -1,0 +1,31 @@
+import { MAX_BUILD_RETRIES } from "../../../contract/package-builder.ts";
+import type { PackageStatus } from "../../../contract/packages.ts";
+
+/** The part of a package that its state machine reads (§7). */
+export interface Build {
+  readonly status: PackageStatus;
+  readonly retries: number;
+  readonly locked_by: string | null;
+  readonly lease_expires_at: Date | null;
+}
+
+/** At its end exactly a lease has lapsed. */
+export function isLapsed({ lease_expires_at: end }: Build, now: Date): boolean {
+  return end !== null && end <= now;
+}
+
+/** Taken again as often as it may be, and silent once more: nobody writes it, so every reader judges it. */
+export function isAbandoned(build: Build, now: Date): boolean {
+  return build.status === "building" && build.retries >= MAX_BUILD_RETRIES && isLapsed(build, now);
+}
+
+export function statusAt(build: Build, now: Date): PackageStatus {
+  return isAbandoned(build, now) ? "failed" : build.status;
+}
+
+export const CANCELABLE: readonly PackageStatus[] = ["pending", "building"];
+
+/** A lease that lapsed and that nobody has taken since is still its builder's. */
+export function holds(build: Build, builderId: string, now: Date): boolean {
+  return statusAt(build, now) === "building" && build.locked_by === builderId;
+}

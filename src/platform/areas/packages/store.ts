@@ -1,0 +1,118 @@
+import { type Expression, type RawBuilder, type Selectable, type SqlBool, sql, type UpdateObject } from "kysely";
+import { MAX_BUILD_RETRIES } from "../../../contract/package-builder.ts";
+import type { PackageConfig, PackageOutputs, PackageType } from "../../../contract/package-types.ts";
+import type { BUILD_PHASES, Package, PackageStatus } from "../../../contract/packages.ts";
+import type { SetupFingerprints } from "../../../contract/stack.ts";
+import type { StoredError } from "../../../contract/stored-error.ts";
+import type { Database, Db } from "../../database.ts";
+import { type Principal, scopeOfPrincipal } from "../../kernel/principal.ts";
+import { visible } from "../../kernel/scope.ts";
+import { shownError } from "../../kernel/stored-error.ts";
+import { isAbandoned } from "./state.ts";
+
+export interface PackageTables {
+  packages: PackageRow;
+}
+
+export interface PackageRow {
+  id: string;
+  workspace_id: string;
+  project_id: string;
+  type: PackageType;
+  /** The last part of the version; counted a project and type. */
+  number: number;
+  /** As stored: a lease that lapsed for the last time is `failed` to every reader before anybody writes it. */
+  status: PackageStatus;
+  source_release_id: string | null;
+  setup_fingerprints: SetupFingerprints;
+  build_input_hash: string;
+  config: PackageConfig;
+  outputs: PackageOutputs | null;
+  error: StoredError | null;
+  source_binary_sha256: string | null;
+  retries: number;
+  locked_at: Date | null;
+  /** Kept when the build ends, so that its builder may say so twice. */
+  locked_by: string | null;
+  lease_expires_at: Date | null;
+  build_phase: (typeof BUILD_PHASES)[number] | null;
+  last_progress_at: Date | null;
+  /** The started event of what the builder is at. */
+  event_id: string | null;
+  created_at: Date;
+  updated_at: Date;
+  completed_at: Date | null;
+}
+
+/** The packages that the caller may see; a group token those of its project, as the portal does. */
+export function packagesOf(db: Db, principal: Principal) {
+  return db.selectFrom("packages as k").selectAll("k").where(inReach(principal));
+}
+
+function inReach(principal: Principal): Expression<SqlBool> {
+  const scope = scopeOfPrincipal(principal);
+  if (scope.type === "deployment-group") {
+    return sql<SqlBool>`k.workspace_id = ${principal.workspaceId} and k.project_id = ${scope.projectId}`;
+  }
+  return visible(principal, { workspace: "k.workspace_id", project: "k.project_id" });
+}
+
+/** The packages that the caller may build: a system manager any, a workspace key its own, another manager none. */
+export function buildable(principal: Principal): Expression<SqlBool> {
+  if (principal.role === "workspace.admin") return sql<SqlBool>`k.workspace_id = ${principal.workspaceId}`;
+  const system = principal.kind === "serviceAccount" && principal.system;
+  return system ? sql<SqlBool>`true` : sql<SqlBool>`false`;
+}
+
+/** `isAbandoned` in SQL. */
+export function abandoned(now: Date): Expression<SqlBool> {
+  return sql<SqlBool>`(k.status = 'building' and k.retries >= ${MAX_BUILD_RETRIES} and k.lease_expires_at <= ${now})`;
+}
+
+/** The status as readers see it. */
+export function statusNow(now: Date): RawBuilder<PackageStatus> {
+  return sql<PackageStatus>`case when ${abandoned(now)} then 'failed' else k.status end`;
+}
+
+export function updatePackage(db: Db, id: string, set: UpdateObject<Database, "packages">): Promise<PackageRow> {
+  return db.updateTable("packages").set(set).where("id", "=", id).returningAll().executeTakeFirstOrThrow();
+}
+
+export const ABANDONED: StoredError = {
+  code: "PACKAGE_BUILD_ABANDONED",
+  message: "Every builder that took the package fell silent.",
+  internal: false,
+  retryable: false,
+};
+
+export function versionOf({ number }: Pick<PackageRow, "number">): string {
+  return `1.0.${number}`;
+}
+
+export function toPackage(row: Selectable<PackageRow>, principal: Principal, now: Date): Package {
+  const lost = isAbandoned(row, now);
+  return {
+    id: row.id,
+    projectId: row.project_id,
+    workspaceId: row.workspace_id,
+    type: row.type,
+    status: lost ? "failed" : row.status,
+    version: versionOf(row),
+    sourceReleaseId: row.source_release_id,
+    setupFingerprints: row.setup_fingerprints,
+    packageBuildInputHash: row.build_input_hash,
+    config: row.config,
+    outputs: row.status === "ready" ? row.outputs : null,
+    error: shownError(lost ? ABANDONED : row.error, principal),
+    sourceBinarySha256: row.source_binary_sha256,
+    retries: row.retries,
+    lockedAt: row.locked_at?.toISOString() ?? null,
+    lockedBy: row.locked_by,
+    leaseExpiresAt: lost ? null : (row.lease_expires_at?.toISOString() ?? null),
+    buildPhase: lost ? null : row.build_phase,
+    lastProgressAt: row.last_progress_at?.toISOString() ?? null,
+    createdAt: row.created_at.toISOString(),
+    updatedAt: row.updated_at.toISOString(),
+    completedAt: (lost ? row.lease_expires_at : row.completed_at)?.toISOString() ?? null,
+  };
+}
