@@ -2,6 +2,7 @@ import { accessRelayRoutes } from "./access-relay.ts";
 import { accessRequestRoutes } from "./access-requests.ts";
 import { apiKeyRoutes } from "./api-keys.ts";
 import { commandRoutes } from "./commands.ts";
+import { debugSessionRoutes } from "./debug-sessions.ts";
 import { deploymentGroupRoutes } from "./deployment-groups.ts";
 import { deploymentRoutes } from "./deployments.ts";
 import { eventRoutes } from "./events.ts";
@@ -26,6 +27,7 @@ export const ROUTES = {
   accessRequests: accessRequestRoutes,
   apiKeys: apiKeyRoutes,
   commands: commandRoutes,
+  debugSessions: debugSessionRoutes,
   deploymentGroups: deploymentGroupRoutes,
   deployments: deploymentRoutes,
   events: eventRoutes,

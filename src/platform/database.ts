@@ -6,6 +6,7 @@ import pg from "pg";
 import type { AccessRequestTables } from "./areas/access-requests/store.ts";
 import type { ApiKeyTables } from "./areas/api-keys/store.ts";
 import type { CommandTables } from "./areas/commands/store.ts";
+import type { DebugSessionTables } from "./areas/debug-sessions/store.ts";
 import type { DeploymentGroupTables } from "./areas/deployment-groups/store.ts";
 import type { DeploymentTables } from "./areas/deployments/store.ts";
 import type { EventTables } from "./areas/events/store.ts";
@@ -30,6 +31,7 @@ export interface Database
     EventTables,
     WorkFeedTables,
     ProjectTables,
+    DebugSessionTables,
     DeploymentGroupTables,
     DeploymentTables,
     ReleaseTables,

@@ -223,6 +223,11 @@ onEachDatabase("every route", (world) => {
     await other.call("PATCH", `/v1/projects/${other.project.id}`, { body: { packagesConfig } });
     await other.call("POST", "/v1/packages/rebuild", { body: { project: other.project.id } });
     const [built] = (await other.call("GET", "/v1/packages", { query: { project: other.project.id } })).body.items;
+    const opened = await world.call("POST", "/v1/debug-sessions", {
+      key: other.manager.key,
+      body: { deploymentId, expiresAt: new Date(world.clock.wallNow().getTime() + 3_600_000).toISOString() },
+    });
+    expect(opened.status, JSON.stringify(opened.body)).toBe(201);
     return {
       "api-keys": key.body.keyInfo.id,
       events: event.id,
@@ -238,6 +243,7 @@ onEachDatabase("every route", (world) => {
       "release-channels": "no-such-channel",
       resources: deploymentId,
       machines: deploymentId,
+      "debug-sessions": opened.body.id,
     };
   }
 });

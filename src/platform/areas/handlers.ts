@@ -3,6 +3,7 @@ import type { Handlers } from "../kernel/call.ts";
 import { relayHandlers as accessRelay, handlers as accessRequests } from "./access-requests/routes.ts";
 import { handlers as apiKeys } from "./api-keys/routes.ts";
 import { handlers as commands } from "./commands/routes.ts";
+import { handlers as debugSessions } from "./debug-sessions/routes.ts";
 import { handlers as deploymentGroups } from "./deployment-groups/routes.ts";
 import { handlers as deployments } from "./deployments/routes.ts";
 import { handlers as events } from "./events/routes.ts";
@@ -27,6 +28,7 @@ export const HANDLERS = {
   accessRequests,
   apiKeys,
   commands,
+  debugSessions,
   deploymentGroups,
   deployments,
   events,

@@ -1,6 +1,7 @@
 import type { Sweep } from "../kernel/sweep.ts";
 import { sweepLapsed } from "./access-requests/lapse.ts";
 import { sweepCommands } from "./commands/sweep.ts";
+import { sweepDebugSessions } from "./debug-sessions/sweep.ts";
 import { sweepDeployments } from "./deployments/sweep.ts";
 import { sweepManagers } from "./managers/service.ts";
 import { sweepPackages } from "./packages/build.ts";
@@ -10,6 +11,7 @@ import { sweepReports } from "./sync/sweep.ts";
 export const SWEEPS: Readonly<Record<string, Sweep>> = {
   "access-requests": sweepLapsed,
   commands: sweepCommands,
+  "debug-sessions": sweepDebugSessions,
   deployments: sweepDeployments,
   managers: sweepManagers,
   packages: sweepPackages,

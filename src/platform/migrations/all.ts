@@ -6,6 +6,7 @@ import { operations } from "./0004-operations.ts";
 import { releases } from "./0005-releases.ts";
 import { machines } from "./0006-machines.ts";
 import { packages } from "./0007-packages.ts";
+import { debugSessions } from "./0008-debug-sessions.ts";
 
 /** In order of name. A migration that has been released never changes; the next one repairs it. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -16,4 +17,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   "0005-releases": releases,
   "0006-machines": machines,
   "0007-packages": packages,
+  "0008-debug-sessions": debugSessions,
 };

@@ -93,6 +93,10 @@ export async function readOpenWork(db: Db, managerId: string, after: After, limi
               from access_requests a join deployments d on d.id = a.deployment_id
               where d.manager_id = ${managerId} and a.status = 'queued'
               union
+              select 'debug-sessions', s.deployment_id
+              from debug_sessions s join deployments d on d.id = s.deployment_id
+              where d.manager_id = ${managerId} and d.status <> 'deleted' and s.state in ('pending', 'stopping')
+              union
               select 'machines', m.deployment_id
               from machines m join deployments d on d.id = m.deployment_id
               where d.manager_id = ${managerId} and d.status <> 'deleted' and m.status <> 'removed' and (

@@ -1,0 +1,48 @@
+import type { EventState } from "../../../contract/events.ts";
+import type { Call } from "../../kernel/call.ts";
+import { json } from "../../kernel/json.ts";
+import { isOver, type SessionState } from "./state.ts";
+import { type DebugSessionRow, stateOf, updateSession } from "./store.ts";
+
+export type ChangeCall = Pick<Call, "db" | "now" | "emit" | "raise">;
+
+/** Stores what became of a session and tells of it in the same transaction (§13.2, §14.4). */
+export async function storeChange(
+  call: ChangeCall,
+  row: DebugSessionRow,
+  next: SessionState,
+): Promise<DebugSessionRow> {
+  const before = stateOf(row);
+  const { state, error, closeReason, expiresAt } = next;
+  await updateSession(call.db, row.id, next);
+  if (before.state !== state) {
+    if (state === "running") await tellStarted(call, row);
+    if (isOver(state)) await tellEnded(call, row, next);
+    if (state === "stopping") await call.raise("debug-sessions", row.deployment_id);
+  }
+  return { ...row, state, error, close_reason: closeReason, expires_at: expiresAt };
+}
+
+export async function tellStarted(call: Pick<Call, "emit">, row: DebugSessionRow): Promise<void> {
+  await call.emit({
+    type: "DebuggingAgent",
+    projectId: row.project_id,
+    deploymentId: row.deployment_id,
+    debugSessionId: row.id,
+    data: { agentId: row.deployment_id, debugSessionId: row.id },
+    state: "started",
+  });
+}
+
+/** The started event is one row whose state changes in place; a session that never ran has none. */
+async function tellEnded({ db }: ChangeCall, row: DebugSessionRow, { state, error }: SessionState): Promise<void> {
+  const unexplained = { code: "DEBUG_SESSION_FAILED", message: "no error was reported", internal: false };
+  const end: EventState = state === "failed" ? { failed: { error: error ?? unexplained } } : "success";
+  await db
+    .updateTable("events")
+    .set({ state: json(end) })
+    .where("deployment_id", "=", row.deployment_id)
+    .where("debug_session_id", "=", row.id)
+    .where("state", "=", json("started"))
+    .execute();
+}

@@ -1,0 +1,39 @@
+import type { Static } from "typebox";
+import type { debugSessionRoutes } from "../../../contract/debug-sessions.ts";
+import { type Call, type Handlers, reply } from "../../kernel/call.ts";
+import { paged, toPage } from "../../kernel/page.ts";
+import { optionalProject } from "../../kernel/project-ref.ts";
+import { getDeployment } from "../deployments/service.ts";
+import { getSession, patchSession, recordSession } from "./service.ts";
+import { sessionsOf, stateAsOf, toSession } from "./store.ts";
+
+type Routes = typeof debugSessionRoutes;
+
+export const handlers: Handlers<Routes> = {
+  list,
+  async create(call) {
+    const { row, isNew } = await recordSession(call, call.body);
+    return reply(isNew ? 201 : 200, toSession(row, call.principal, call.now));
+  },
+  get: async (call) => toSession(await getSession(call, call.params.id), call.principal, call.now),
+  patch: async (call) => toSession(await patchSession(call, call.params.id, call.body), call.principal, call.now),
+};
+
+async function list(call: Call<Routes["list"]>): Promise<Static<Routes["list"]["response"]>> {
+  const { db, principal, query, page, now } = call;
+  const project = await optionalProject(db, principal, query.project);
+  if (query.deploymentId !== undefined) await getDeployment(call, query.deploymentId);
+  let found = sessionsOf(db, principal);
+  if (project !== undefined) found = found.where("s.project_id", "=", project.id);
+  if (query.deploymentId !== undefined) found = found.where("s.deployment_id", "=", query.deploymentId);
+  if (query.state !== undefined) found = found.where(stateAsOf(now), "in", query.state);
+  if (query.mode !== undefined) found = found.where("s.mode", "=", query.mode);
+  if (query.provider !== undefined) found = found.where("s.provider", "=", query.provider);
+  const rows = await found.$call(paged(page, "s.created_at", "s.id")).execute();
+  return toPage(
+    page,
+    rows,
+    (row) => ({ at: row.created_at, id: row.id }),
+    (row) => toSession(row, principal, now),
+  );
+}

@@ -1,0 +1,119 @@
+import {
+  DEBUG_SESSION_MAX_MS,
+  type DebugSessionState,
+  type debugSessionRoutes,
+} from "../../../contract/debug-sessions.ts";
+import type { BodyOf } from "../../../contract/route.ts";
+import { StoredError } from "../../../contract/stored-error.ts";
+import { newId } from "../../ids.ts";
+import type { Call } from "../../kernel/call.ts";
+import { invalid, invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";
+import { Checker } from "../../kernel/syntax.ts";
+import { getDeployment } from "../deployments/service.ts";
+import { type ChangeCall, storeChange, tellStarted } from "./change.ts";
+import { allowedMoves, asOf, isOver, moved, type SessionState } from "./state.ts";
+import { type DebugSessionRow, insertSession, sessionsOf, stateOf } from "./store.ts";
+
+type Routes = typeof debugSessionRoutes;
+type Context = ChangeCall & Pick<Call, "principal">;
+
+/** As stored. @throws NOT_FOUND outside the caller's reach. */
+export async function getSession({ db, principal }: Pick<Call, "db" | "principal">, id: string) {
+  const row = await sessionsOf(db, principal).where("s.id", "=", id).executeTakeFirst();
+  if (row === undefined) throw notFound("debug session");
+  return row;
+}
+
+/** A manager's own record of a tunnel. */
+export async function recordSession(
+  call: Context,
+  body: BodyOf<Routes["create"]>,
+): Promise<{ readonly row: DebugSessionRow; readonly isNew: boolean }> {
+  const deployment = await getDeployment(call, body.deploymentId);
+  if (deployment.status === "deleted") throw notFound("deployment");
+  if (body.id !== undefined) {
+    const known = await call.db.selectFrom("debug_sessions").selectAll().where("id", "=", body.id).executeTakeFirst();
+    if (known?.deployment_id === deployment.id) return { row: known, isNew: false };
+    if (known !== undefined) throw new PlatformError("CONFLICT", { message: "that id names another session" });
+  }
+  const expiresAt = new Date(body.expiresAt);
+  checkEnd(expiresAt, call.now, call.now);
+  const row: DebugSessionRow = {
+    id: body.id ?? newId("dbg"),
+    workspace_id: deployment.workspace_id,
+    project_id: deployment.project_id,
+    deployment_id: deployment.id,
+    owner: body.owner ?? null,
+    owner_id: null,
+    state: body.state ?? "pending",
+    mode: deployment.deployment_model,
+    provider: deployment.platform,
+    error: null,
+    access: null,
+    access_request_id: null,
+    close_reason: null,
+    created_at: call.now,
+    expires_at: expiresAt,
+  };
+  await insertSession(call.db, row);
+  if (row.state === "running") await tellStarted(call, row);
+  return { row, isNew: true };
+}
+
+function checkEnd(expiresAt: Date, createdAt: Date, now: Date): void {
+  if (expiresAt <= now) throw invalid({ path: "body.expiresAt", message: "must be in the future" });
+  if (expiresAt.getTime() > createdAt.getTime() + DEBUG_SESSION_MAX_MS) {
+    throw invalid({ path: "body.expiresAt", message: "must be within 8 hours of the session's beginning" });
+  }
+}
+
+/** People stop a session; the manager moves it. @throws INVALID_STATE_TRANSITION for what the table does not have. */
+export async function patchSession(call: Context, id: string, body: BodyOf<Routes["patch"]>): Promise<DebugSessionRow> {
+  const row = await getSession(call, id);
+  const manager = call.principal.role === "manager.runtime";
+  if (!manager && (body.state !== "stopping" || body.error !== undefined || body.expiresAt !== undefined)) {
+    throw invalid({ path: "body.state", message: "must be stopping, and alone, for anybody but a manager" });
+  }
+  const before = asOf(stateOf(row), call.now);
+  const next = withEnd(patched(before, body, manager), body.expiresAt, row);
+  return next === before ? row : storeChange(call, row, next);
+}
+
+function patched(before: SessionState, body: BodyOf<Routes["patch"]>, manager: boolean): SessionState {
+  const error = body.error == null ? undefined : toStoredError(body.error);
+  // An error without a state tells that the session has failed; on one that is over it only explains.
+  const explains = body.state === undefined && error !== undefined;
+  if (explains && isOver(before.state)) {
+    if (before.error !== null) throw invalidTransition(before.state, before.state, []);
+    return { ...before, error };
+  }
+  const to: DebugSessionState = explains ? "failed" : (body.state ?? before.state);
+  const closeReason = manager ? "agent" : "killed";
+  const failure = to === "failed" ? (error ?? UNEXPLAINED) : error;
+  const next = moved(before, to, { closeReason, ...(failure !== undefined && { error: failure }) });
+  if (next === undefined) throw invalidTransition(before.state, to, allowedMoves(before.state));
+  return next;
+}
+
+/** The end may only come nearer. */
+function withEnd(next: SessionState, text: string | undefined, row: DebugSessionRow): SessionState {
+  if (text === undefined) return next;
+  if (isOver(next.state)) throw invalidTransition(next.state, next.state, []);
+  const expiresAt = new Date(text);
+  if (expiresAt > row.expires_at) throw invalid({ path: "body.expiresAt", message: "may only come nearer" });
+  return expiresAt.getTime() === row.expires_at.getTime() ? next : { ...next, expiresAt };
+}
+
+const UNEXPLAINED = { code: "DEBUG_SESSION_FAILED", message: "no error was reported", internal: false };
+const storedError = new Checker("body", StoredError);
+
+/** Any map is taken; one that is not an error object is kept as an error's context. */
+function toStoredError(map: Readonly<Record<string, unknown>>): StoredError {
+  if (isStoredError(map)) return map;
+  const message = typeof map.message === "string" ? map.message.slice(0, 1024) : "the debug session failed";
+  return { code: "DEBUG_SESSION_FAILED", message, internal: false, context: { ...map } };
+}
+
+function isStoredError(map: unknown): map is StoredError {
+  return storedError.issues(map).length === 0;
+}

@@ -1,0 +1,50 @@
+import type { CloseReason, DebugSessionState } from "../../../contract/debug-sessions.ts";
+import type { StoredError } from "../../../contract/stored-error.ts";
+
+/** What decides about a session. */
+export interface SessionState {
+  readonly state: DebugSessionState;
+  readonly error: StoredError | null;
+  readonly closeReason: CloseReason | null;
+  readonly expiresAt: Date;
+}
+
+/** Where each state may go on request. Only time makes `expired`; it is judged on every read. */
+const MOVES: Readonly<Record<DebugSessionState, readonly DebugSessionState[]>> = {
+  pending: ["running", "stopping", "failed"],
+  running: ["stopping", "failed"],
+  stopping: ["stopped", "failed"],
+  stopped: [],
+  expired: [],
+  failed: [],
+};
+
+export function allowedMoves(from: DebugSessionState): readonly DebugSessionState[] {
+  return MOVES[from];
+}
+
+export function isOver(state: DebugSessionState): boolean {
+  return MOVES[state].length === 0;
+}
+
+/** The session as it is at `now`: at the instant of its end it has expired. */
+export function asOf<S extends SessionState>(session: S, now: Date): S {
+  if (isOver(session.state) || now < session.expiresAt) return session;
+  return { ...session, state: "expired", closeReason: session.closeReason ?? "expired" };
+}
+
+/** Undefined: the table has no such move. The same state again is no move. `session` as of now. */
+export function moved<S extends SessionState>(
+  session: S,
+  to: DebugSessionState,
+  why: { readonly closeReason?: CloseReason; readonly error?: StoredError } = {},
+): S | undefined {
+  if (to === session.state) return session;
+  if (!MOVES[session.state].includes(to)) return undefined;
+  return {
+    ...session,
+    state: to,
+    closeReason: session.closeReason ?? why.closeReason ?? null,
+    error: session.error ?? why.error ?? null,
+  };
+}

@@ -1,0 +1,114 @@
+import { type Expression, sql } from "kysely";
+import type { CloseReason, DebugAccess, DebugSession, DebugSessionState } from "../../../contract/debug-sessions.ts";
+import type { StoredError } from "../../../contract/stored-error.ts";
+import type { Db } from "../../database.ts";
+import { json } from "../../kernel/json.ts";
+import type { Principal } from "../../kernel/principal.ts";
+import { visible } from "../../kernel/scope.ts";
+import { shownError } from "../../kernel/stored-error.ts";
+import { asOf, type SessionState } from "./state.ts";
+
+export interface DebugSessionTables {
+  debug_sessions: DebugSessionRow;
+  relay_tickets: RelayTicketRow;
+}
+
+export type RelaySide = "attach" | "tunnel";
+
+export interface DebugSessionRow {
+  id: string;
+  workspace_id: string;
+  project_id: string;
+  deployment_id: string;
+  /** How the record names its owner. */
+  owner: string | null;
+  /** Who may attach: the principal that asked; null when a manager opened it by itself. */
+  owner_id: string | null;
+  /** As stored; whether it has expired is judged on read. */
+  state: DebugSessionState;
+  mode: DebugSession["mode"];
+  provider: DebugSession["provider"];
+  error: StoredError | null;
+  access: DebugAccess | null;
+  access_request_id: string | null;
+  close_reason: CloseReason | null;
+  created_at: Date;
+  expires_at: Date;
+}
+
+export interface RelayTicketRow {
+  session_id: string;
+  side: RelaySide;
+  secret_hash: string;
+  /** The key that asked for it: when it dies, the side goes. Null for a user. */
+  api_key_id: string | null;
+  expires_at: Date;
+}
+
+/** Sessions that the caller may see. */
+export function sessionsOf(db: Db, principal: Principal) {
+  return db
+    .selectFrom("debug_sessions as s")
+    .innerJoin("deployments as d", "d.id", "s.deployment_id")
+    .selectAll("s")
+    .where(
+      visible(principal, {
+        workspace: "s.workspace_id",
+        project: "s.project_id",
+        deployment: "s.deployment_id",
+        manager: "d.manager_id",
+      }),
+    );
+}
+
+export function stateOf(row: DebugSessionRow): SessionState {
+  return { state: row.state, error: row.error, closeReason: row.close_reason, expiresAt: row.expires_at };
+}
+
+/** The same judgement as `asOf` in SQL, for filters; over `s`. */
+export function stateAsOf(now: Date): Expression<DebugSessionState> {
+  return sql<DebugSessionState>`case
+    when s.state in ('pending', 'running', 'stopping') and s.expires_at <= ${now} then 'expired' else s.state end`;
+}
+
+export async function insertSession(db: Db, row: DebugSessionRow): Promise<void> {
+  const { error, access } = row;
+  await db
+    .insertInto("debug_sessions")
+    .values({
+      ...row,
+      error: error === null ? null : json(error),
+      access: access === null ? null : json(access),
+    })
+    .execute();
+}
+
+export async function updateSession(db: Db, id: string, session: SessionState): Promise<void> {
+  const { state, error, closeReason, expiresAt } = session;
+  await db
+    .updateTable("debug_sessions")
+    .set({ state, error: error === null ? null : json(error), close_reason: closeReason, expires_at: expiresAt })
+    .where("id", "=", id)
+    .execute();
+}
+
+export function toSession(row: DebugSessionRow, principal: Principal, now: Date): DebugSession {
+  const { state, error, closeReason, expiresAt } = asOf(stateOf(row), now);
+  return {
+    id: row.id,
+    workspaceId: row.workspace_id,
+    projectId: row.project_id,
+    deploymentId: row.deployment_id,
+    owner: row.owner,
+    state,
+    mode: row.mode,
+    provider: row.provider,
+    // Nothing is recorded outside the cluster as long as no object store is configured.
+    presignedUrls: {},
+    error: shownError(error, principal),
+    createdAt: row.created_at.toISOString(),
+    expiresAt: expiresAt.toISOString(),
+    access: row.access,
+    closeReason,
+  };
+}

@@ -1,0 +1,35 @@
+import type { Db } from "../../database.ts";
+import type { Sweep } from "../../kernel/sweep.ts";
+import { inTransaction } from "../../kernel/transaction.ts";
+import { unrequested } from "../../kernel/unrequested.ts";
+import { storeChange } from "./change.ts";
+import { asOf } from "./state.ts";
+import { stateOf } from "./store.ts";
+
+/** Rows a transaction: small enough to win its races against requests. */
+const BATCH = 50;
+/** §0.10. */
+const KEEP_MS = 400 * 86_400_000;
+
+/** Writes down expiries, so that events end; every read judges by itself. Forgets old sessions and dead tickets. */
+export const sweepDebugSessions: Sweep = async (db, now) => {
+  const options = { readOnly: false, signal: new AbortController().signal, onRetry: () => undefined };
+  for (let written = BATCH; written === BATCH; ) {
+    written = await inTransaction(db, options, (transaction) => expireBatch(transaction, now));
+  }
+  await db.deleteFrom("relay_tickets").where("expires_at", "<=", now).execute();
+  const old = new Date(now.getTime() - KEEP_MS);
+  await db.deleteFrom("debug_sessions").where("created_at", "<", old).execute();
+};
+
+async function expireBatch(db: Db, now: Date): Promise<number> {
+  const rows = await db
+    .selectFrom("debug_sessions")
+    .selectAll()
+    .where("state", "in", ["pending", "running", "stopping"])
+    .where("expires_at", "<=", now)
+    .limit(BATCH)
+    .execute();
+  for (const row of rows) await storeChange(unrequested(db, now), row, asOf(stateOf(row), now));
+  return rows.length;
+}
