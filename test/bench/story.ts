@@ -46,10 +46,10 @@ export async function benchStory(rounds: number, say: (line: string) => void, si
     },
     {
       what: "approval stored → operation started",
-      measured: `median ${approvals.median.toFixed(0)} ms, p99 ${approvals.p99.toFixed(0)} ms`,
+      measured: `median ${approvals.started.median.toFixed(0)} ms, p99 ${approvals.started.p99.toFixed(0)} ms`,
       goal: "median 50 ms, p99 250 ms",
-      reached: approvals.median <= 50 && approvals.p99 <= 250,
-      figures: { ...approvals },
+      reached: approvals.started.median <= 50 && approvals.started.p99 <= 250,
+      figures: approvals,
     },
   ];
 }
@@ -80,7 +80,7 @@ async function automaticOperations({ vendor, target }: World, rounds: number, si
   return spread(times);
 }
 
-/** From the answer to the approver's patch until the API server tells of the claim that precedes every act. */
+/** From the answer to the approver's patch until the API server tells of the claim that precedes every act, in stages. */
 async function approvedOperations(
   { vendor, target, kube }: World,
   rounds: number,
@@ -104,24 +104,57 @@ async function approvedOperations(
     await Promise.all(running);
   });
   await Promise.all([grants.whenSynced(signal), invocations.whenSynced(signal)]);
-  const times: number[] = [];
+  const stages: Record<Stage, number[]> = {
+    "window opened": [],
+    "invocation created": [],
+    "line claimed": [],
+    started: [],
+  };
   for (let round = -3; round < rounds; round++) {
     const name = await waitingGrant({ vendor, target }, round, grants, signal);
-    const started = new Promise<number>((resolve) => {
-      const remove = invocations.onChange(({ object }) => {
-        if (object.spec.grantName !== name || object.status?.startedAt === undefined) return;
-        remove();
-        resolve(performance.now());
-      });
-    });
+    const seen = observed(name, grants, invocations);
     const body = { spec: { approvedForMinutes: 5 } };
     await approver.patch(accessGrants, { name, namespace: GRANTS }, { type: "merge", body }, {}, signal);
     const approvedAt = performance.now();
-    const startedAt = await started;
-    if (round >= 0) times.push(Math.max(0, startedAt - approvedAt));
+    for (const [stage, at] of Object.entries(await seen) as [Stage, number][]) {
+      if (round >= 0) stages[stage].push(Math.max(0, at - approvedAt));
+    }
     await until(() => grants.store.get(`${GRANTS}/${name}`)?.status?.state === "Completed", signal);
   }
-  return spread(times);
+  const spreads = Object.entries(stages).map(([stage, times]) => [stage, spread(times)] as const);
+  return { started: spread(stages.started), stages: Object.fromEntries(spreads) };
+}
+
+/** What the API server tells of, in this order, between an approval and the act. */
+type Stage = "window opened" | "invocation created" | "line claimed" | "started";
+
+function observed(
+  name: string,
+  grants: Informer<AccessGrant>,
+  invocations: Informer<OperationInvocation>,
+): Promise<Record<Stage, number>> {
+  return new Promise((resolve) => {
+    const at: Partial<Record<Stage, number>> = {};
+    const mark = (stage: Stage): void => {
+      at[stage] ??= performance.now();
+    };
+    const removeFirst = grants.onChange(({ object }) => {
+      if (object.metadata.name !== name) return;
+      if (object.status?.state === "Approved") mark("window opened");
+      if (object.status?.commands?.some(({ commandId }) => commandId !== undefined)) mark("line claimed");
+    });
+    const removeSecond = invocations.onChange(({ object }) => {
+      if (object.spec.grantName !== name) return;
+      mark("invocation created");
+      if (object.status?.startedAt === undefined) return;
+      mark("started");
+      removeFirst();
+      removeSecond();
+      // The two watches are two sockets: the later stage may be told first.
+      const { started = Number.NaN } = at;
+      resolve({ "window opened": started, "invocation created": started, "line claimed": started, ...at, started });
+    });
+  });
 }
 
 async function waitingGrant(
