@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { appendFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -6,19 +5,17 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { sleep, systemClock } from "../../src/kube/clock.ts";
 import { persist, unexpected } from "./persist.ts";
+import { Plays } from "./plays.ts";
 import { Chance } from "./random.ts";
 import { type Hit, storm } from "./storm.ts";
-import { Story } from "./story.ts";
 import { accessLeft, judge } from "./verdict.ts";
 import { Witness } from "./witness.ts";
-import { SHOP, startWorld, type World } from "./world.ts";
+import { startWorld, type World } from "./world.ts";
 
 // SALLYPORT_FAULT_SEED repeats the draws of a run; SALLYPORT_FAULT_POINTS is how many processes are hit;
 // SALLYPORT_FAULT_KEEP keeps the logs of a run that went well.
 const SEED = Number(process.env.SALLYPORT_FAULT_SEED ?? Date.now() % 1_000_000);
 const POINTS = Number(process.env.SALLYPORT_FAULT_POINTS ?? 200);
-/** Stories under way at any time. */
-const AT_ONCE = 8;
 /** A full run lets windows run out by themselves; a short one has no time for it. */
 const MAX_MINUTES = POINTS >= 100 ? 2 : 1;
 /** Everything must be over by then: a lease to run out, a window, the platform's minute of grace, back-offs. */
@@ -42,8 +39,8 @@ test(`hit ${POINTS} times anywhere, every story ends on both sides and nothing r
   for (const victim of Object.values(world.victims)) victim.start(signal);
   await Promise.all(Object.values(world.victims).map((victim) => victim.kept(signal)));
 
-  const plays = new Plays(world, witness, new Chance(SEED));
-  plays.open(signal);
+  const plays = new Plays(world, witness, SEED, MAX_MINUTES, signal);
+  plays.open();
   const startedAt = systemClock.monotonicMs();
   const diary = new Diary(folder, startedAt);
   const hits = await storm(
@@ -87,97 +84,6 @@ const ENVIRONMENT = {
     SALLYPORT_SWEEP_INTERVAL: "2s",
   },
 } as const;
-
-/** Keeps stories and automatic operations coming. */
-class Plays {
-  readonly stories: Story[] = [];
-  /** Command ids. */
-  readonly automatic: string[] = [];
-  readonly #world: World;
-  readonly #witness: Witness;
-  readonly #chance: Chance;
-  readonly #running = new Map<Story, Promise<void>>();
-  readonly #broken: string[] = [];
-  #isOpen = true;
-  #automaticEnds: Promise<void> = Promise.resolve();
-
-  constructor(world: World, witness: Witness, chance: Chance) {
-    this.#world = world;
-    this.#witness = witness;
-    this.#chance = chance;
-  }
-
-  get inFlight(): number {
-    return this.#running.size;
-  }
-
-  open(signal: AbortSignal): void {
-    this.#signal = signal;
-    for (let count = 0; count < AT_ONCE; count += 1) this.#begin();
-    this.#automaticEnds = this.#keepInvoking(signal).catch((error: unknown) => {
-      if (!signal.aborted) this.#broken.push(`automatic operations: ${String(error)}`);
-    });
-  }
-
-  #signal: AbortSignal = new AbortController().signal;
-
-  /** No new ones; waits for those under way. @returns what has not ended in time, or not as it should. */
-  async close(limitMs: number): Promise<readonly string[]> {
-    this.#isOpen = false;
-    const all = Promise.all([...this.#running.values(), this.#automaticEnds, this.#automaticOver()]);
-    const limit = new AbortController();
-    await Promise.race([all, sleep(systemClock, limitMs, limit.signal).catch(() => undefined)]);
-    limit.abort();
-    return [...this.#broken, ...[...this.#running.keys()].map((story) => this.#whereIs(story))];
-  }
-
-  #begin(): void {
-    const story = new Story(this.stories.length + 1, this.#chance, MAX_MINUTES);
-    this.stories.push(story);
-    const play = story.play(this.#world, this.#witness, this.#signal).then(
-      () => void this.#running.delete(story),
-      (error: unknown) => {
-        this.#running.delete(story);
-        if (!this.#signal.aborted) this.#broken.push(`${story.workload} (${story.requestId}): ${String(error)}`);
-      },
-    );
-    this.#running.set(story, play);
-    void play.then(() => {
-      if (this.#isOpen) this.#begin();
-    });
-  }
-
-  async #keepInvoking(signal: AbortSignal): Promise<void> {
-    const { engineer, project, deploymentId } = this.#world;
-    while (this.#isOpen) {
-      await sleep(systemClock, this.#chance.between(300, 2_500), signal);
-      const call = {
-        query: { project },
-        body: { deploymentId, plugin: "kubernetes", operation: "get-pods", params: { namespace: SHOP } },
-        idempotencyKey: randomUUID(),
-      };
-      const { commandId } = await persist((each) => engineer.operations.invoke(call, each), signal);
-      if (commandId !== undefined) this.automatic.push(commandId);
-    }
-  }
-
-  async #automaticOver(): Promise<void> {
-    await this.#automaticEnds;
-    for (const id of this.automatic) {
-      for (;;) {
-        const read = (each: AbortSignal) => this.#world.engineer.commands.get({ params: { id } }, each);
-        const { state } = await persist(read, this.#signal);
-        if (state !== "PENDING" && state !== "DISPATCHED") break;
-        await sleep(systemClock, 300, this.#signal);
-      }
-    }
-  }
-
-  #whereIs(story: Story): string {
-    const { status } = this.#witness.grant(story.name) ?? {};
-    return `${story.workload} (${story.requestId}), ${story.answer}: grant ${status?.state} ${JSON.stringify(status?.commands)}`;
-  }
-}
 
 /** The sweep comes every two seconds, after whoever was killed while closing. */
 async function nothingLeft(world: World, signal: AbortSignal): Promise<readonly string[]> {

@@ -13,6 +13,7 @@ import { type KubeObject, resources } from "../../src/kube/resource.ts";
 import { freePort } from "../cluster/ports.ts";
 import { GRANTS, SHOP, SYSTEM, startWorld, type World } from "../faults/world.ts";
 import { Canaries, ChattyKubelet } from "./secrets-canaries.ts";
+import { chatter, leakyObjects } from "./secrets-workload.ts";
 
 const stack = new AsyncDisposableStack();
 const stop = new AbortController();
@@ -25,7 +26,7 @@ let platformMetrics = "";
 beforeAll(async () => {
   const folder = await mkdtemp(join(tmpdir(), "sallyport-secrets-"));
   stack.defer(() => rm(folder, { recursive: true, force: true }));
-  const kubelet = await ChattyKubelet.listen(chatter());
+  const kubelet = await ChattyKubelet.listen(chatter(canaries));
   stack.defer(() => kubelet.close());
   const [metricsPort, debug] = [await freePort(), { SALLYPORT_LOG_LEVEL: "debug" }];
   platformMetrics = `http://127.0.0.1:${metricsPort}/metrics`;
@@ -40,7 +41,7 @@ beforeAll(async () => {
     contentType: "application/merge-patch+json",
     body: { status: kubelet.node.status },
   });
-  await world.cluster.apply([secret(), pod(), deployment(), event()]);
+  await world.cluster.apply(leakyObjects(canaries));
   await guardCredentials();
   const all = [world.victims.platform, world.victims.agent, world.victims.operator, world.victims.apiserver];
   for (const victim of all) victim.start(stop.signal);
@@ -111,78 +112,6 @@ test("the search finds what is there, also in disguise", async () => {
   const log = await world.admin.podLogs({ namespace: SHOP, name: "leaky" }, {}, signal());
   expect(canaries.foundIn(new Map([["the pod's log", log]])).length).toBeGreaterThan(5);
 });
-
-/** What applications write when nobody looks. */
-function chatter(): string {
-  const plant = (place: string): string => canaries.plant(`pod log: ${place}`);
-  const claims = Buffer.from(JSON.stringify({ sub: plant("JWT") })).toString("base64url");
-  return [
-    "listening on port 8080",
-    `Authorization: Bearer ${plant("bearer token")}`,
-    `password=${plant("password")}`,
-    `{"level":"info","apiKey":"${plant("JSON field")}"}`,
-    `connecting to postgres://shop:${plant("URL")}@db.shop.svc/shop`,
-    `token eyJhbGciOiJIUzI1NiJ9.${claims}.c2lnbmF0dXJlc2lnbmF0dXJl`,
-    `export AWS_SECRET_ACCESS_KEY=${plant("variable")}`,
-    `ghp_${plant("known prefix")}`,
-    `-----BEGIN PRIVATE KEY-----\n${plant("PEM")}\n-----END PRIVATE KEY-----`,
-    "ready",
-  ].join("\n");
-}
-
-function secret() {
-  const stringData = { password: canaries.plant("Secret") };
-  return { apiVersion: "v1", kind: "Secret", metadata: { name: "db", namespace: SHOP }, stringData };
-}
-
-function podTemplate(owner: string) {
-  const env = [{ name: "DB_PASSWORD", value: canaries.plant(`environment of a ${owner}`) }];
-  const args = ["--api-token", canaries.plant(`arguments of a ${owner}`)];
-  return {
-    metadata: {
-      labels: { app: "leaky" },
-      annotations: { "vendor.example/token": canaries.plant(`annotation of a ${owner}`) },
-    },
-    spec: { containers: [{ name: "app", image: "registry.example/app:1", env, args }] },
-  };
-}
-
-function pod() {
-  const { metadata, spec } = podTemplate("pod");
-  return {
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: { ...metadata, name: "leaky", namespace: SHOP },
-    spec: { ...spec, nodeName: "node-1" },
-  };
-}
-
-function deployment() {
-  const template = podTemplate("workload");
-  const annotations = { "kubectl.kubernetes.io/last-applied-configuration": JSON.stringify(template) };
-  return {
-    apiVersion: "apps/v1",
-    kind: "Deployment",
-    metadata: { name: "leaky", namespace: SHOP, annotations },
-    spec: { replicas: 1, selector: { matchLabels: template.metadata.labels }, template },
-  };
-}
-
-function event() {
-  return {
-    apiVersion: "events.k8s.io/v1",
-    kind: "Event",
-    metadata: { name: "leaky.1", namespace: SHOP },
-    eventTime: new Date().toISOString().replace("Z", "000Z"),
-    reportingController: "example.com/app",
-    reportingInstance: "app-1",
-    action: "Start",
-    reason: "Failed",
-    type: "Warning",
-    note: `exit 1: DB_PASSWORD=${canaries.plant("event")} was refused`,
-    regarding: { apiVersion: "v1", kind: "Pod", name: "leaky", namespace: SHOP },
-  };
-}
 
 /** The keys and tokens that the world itself runs on. */
 async function guardCredentials(): Promise<void> {
