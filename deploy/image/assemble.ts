@@ -28,16 +28,32 @@ function isRuntimeFile(path: string): boolean {
   return !SURPLUS.test(path);
 }
 
-/** Of the lock file: what is not only for development, and is installed on this system. */
+interface LockedPackage {
+  readonly version?: string;
+  readonly integrity?: string;
+  readonly dev?: boolean;
+  readonly devOptional?: boolean;
+}
+
+/** @throws Error when something else is installed than the lock file says */
 function productionPackages(root: string): readonly string[] {
-  const lock: unknown = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8"));
-  if (typeof lock !== "object" || lock === null || !("packages" in lock))
-    throw new Error("package-lock.json has no packages");
-  return Object.entries(
-    lock.packages as Readonly<Record<string, { readonly dev?: boolean; readonly devOptional?: boolean }>>,
-  )
+  const locked = packagesOf(join(root, "package-lock.json"));
+  const installed = packagesOf(join(root, "node_modules/.package-lock.json"));
+  return Object.entries(locked)
     .filter(([path, { dev, devOptional }]) => path !== "" && !dev && !devOptional && existsSync(join(root, path)))
-    .map(([path]) => path);
+    .map(([path, { version, integrity }]) => {
+      const found = installed[path];
+      if (found?.version === version && found?.integrity === integrity) return path;
+      throw new Error(`${path} is not what package-lock.json says: npm install`);
+    });
+}
+
+function packagesOf(file: string): Readonly<Record<string, LockedPackage>> {
+  const lock: unknown = JSON.parse(readFileSync(file, "utf8"));
+  if (typeof lock === "object" && lock !== null && "packages" in lock) {
+    return lock.packages as Readonly<Record<string, LockedPackage>>;
+  }
+  throw new Error(`${file} has no packages`);
 }
 
 if (import.meta.main) {

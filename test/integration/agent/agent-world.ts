@@ -8,7 +8,7 @@ import { type Client as Api, createClient } from "../../../src/api-client/client
 import type { AccessRequest } from "../../../src/contract/access-requests.ts";
 import type { Command } from "../../../src/contract/commands.ts";
 import { type AccessGrant, type AccessGrantSpec, accessGrants } from "../../../src/crds/access-grant.ts";
-import { objectName } from "../../../src/crds/group.ts";
+import { DEFAULT_NAMES, type InstallationNames, objectName } from "../../../src/crds/group.ts";
 import { installation, openNamespace } from "../../../src/crds/manifests/installation.ts";
 import { Client } from "../../../src/kube/client.ts";
 import { systemClock } from "../../../src/kube/clock.ts";
@@ -21,9 +21,8 @@ import type { Cluster } from "../../cluster/cluster.ts";
 import { PlatformGate } from "./platform-gate.ts";
 import { eventually, signal } from "./wait.ts";
 
-export const GRANTS = "sallyport-grants";
+export const GRANTS = DEFAULT_NAMES.grantsNamespace;
 export const SHOP = "shop";
-const SYSTEM = "sallyport-system";
 const APPROVER = "alice";
 
 export interface Running {
@@ -47,7 +46,7 @@ export interface AgentWorld {
   /** Every line that any agent logged, as JSON. */
   readonly logged: string[];
   startAgent(identity: string, env?: Readonly<Record<string, string>>): Running;
-  startOperator(): Running;
+  startOperator(env?: Readonly<Record<string, string>>): Running;
   /** As the customer's approver, with words in the spec. */
   decide(requestId: string, words: Partial<AccessGrantSpec>): Promise<AccessGrant>;
   grant(requestId: string, until: (grant: AccessGrant) => boolean): Promise<AccessGrant>;
@@ -58,12 +57,20 @@ export interface AgentWorld {
   close(): Promise<void>;
 }
 
-export async function createAgentWorld(cluster: Cluster): Promise<AgentWorld> {
+export interface WorldOptions {
+  /** @default the names of src/crds */
+  readonly names?: InstallationNames;
+  /** Puts Sallyport into the cluster, open to the shop; the shop's namespace is there. @default from src/crds */
+  readonly install?: () => Promise<void>;
+}
+
+export async function createAgentWorld(cluster: Cluster, options: WorldOptions = {}): Promise<AgentWorld> {
+  const { names = DEFAULT_NAMES } = options;
   const folder = await mkdtemp(join(tmpdir(), "sallyport-agent-test-"));
   const platform = await startPlatform({ database: { pglite: "memory" }, rateLimits: false });
   const gate = await PlatformGate.open(platform.url);
   const vendor = await seed(platform);
-  const customer = await install(cluster);
+  const customer = await install(cluster, names, options.install ?? (() => installFromSource(cluster, names)));
   const keyFile = join(folder, "key");
   await writeFile(keyFile, `${vendor.runtimeKey}\n`);
   const logged: string[] = [];
@@ -81,7 +88,7 @@ export async function createAgentWorld(cluster: Cluster): Promise<AgentWorld> {
     SALLYPORT_RETRY_PERIOD: "200ms",
   };
   const operatorEnv = { ...base, SALLYPORT_KUBECONFIG: customer.operatorKubeconfig };
-  const key = (requestId: string) => ({ namespace: GRANTS, name: objectName(requestId) });
+  const key = (requestId: string) => ({ namespace: names.grantsNamespace, name: objectName(requestId) });
   return {
     ...vendor,
     ...customer,
@@ -95,8 +102,10 @@ export async function createAgentWorld(cluster: Cluster): Promise<AgentWorld> {
         const config = loadAgentConfig({ ...agentEnv, SALLYPORT_IDENTITY: identity, ...env });
         return runAgent(config, { ...tools, log: recorder(logged, { identity }), version: "test" }, stop);
       }),
-    startOperator: () =>
-      running((tools, stop) => runOperator(loadOperatorConfig(operatorEnv), { ...tools, log: recorder([], {}) }, stop)),
+    startOperator: (env = {}) =>
+      running((tools, stop) =>
+        runOperator(loadOperatorConfig({ ...operatorEnv, ...env }), { ...tools, log: recorder([], {}) }, stop),
+      ),
     decide: (requestId, words) =>
       customer.approver.patch<AccessGrant>(
         accessGrants,
@@ -163,23 +172,27 @@ async function seed(platform: RunningPlatform) {
   };
 }
 
-async function install(cluster: Cluster) {
-  const { crds, rbac, policies } = installation();
-  await cluster.apply([...crds, ...rbac, ...policies]);
+async function installFromSource(cluster: Cluster, names: InstallationNames): Promise<void> {
+  const { crds, rbac, policies } = installation(names);
+  await cluster.apply([...crds, ...rbac, ...policies, ...openNamespace(SHOP, names)]);
+}
+
+async function install(cluster: Cluster, names: InstallationNames, sallyport: () => Promise<void>) {
+  const { systemNamespace, grantsNamespace, agentAccount, operatorAccount, roleKind = "ClusterRole" } = names;
+  await cluster.apply([{ apiVersion: "v1", kind: "Namespace", metadata: { name: SHOP } }]);
+  await sallyport();
   await cluster.apply([
-    { apiVersion: "v1", kind: "Namespace", metadata: { name: SHOP } },
-    ...openNamespace(SHOP),
     workload("web"),
     {
       apiVersion: "rbac.authorization.k8s.io/v1",
       kind: "RoleBinding",
-      metadata: { name: "approvers", namespace: GRANTS },
-      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "sallyport-approver" },
+      metadata: { name: "approvers", namespace: grantsNamespace },
+      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: roleKind, name: "sallyport-approver" },
       subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: APPROVER }],
     },
   ]);
-  const agentKubeconfig = await cluster.kubeconfigForServiceAccount(SYSTEM, "sallyport-agent");
-  const operatorKubeconfig = await cluster.kubeconfigForServiceAccount(SYSTEM, "sallyport-operator");
+  const agentKubeconfig = await cluster.kubeconfigForServiceAccount(systemNamespace, agentAccount);
+  const operatorKubeconfig = await cluster.kubeconfigForServiceAccount(systemNamespace, operatorAccount);
   const admin = await connect({ kubeconfig: cluster.adminKubeconfig });
   const approver = await connect({ kubeconfig: cluster.kubeconfigFor({ user: APPROVER }) });
   const connections = [admin, approver];

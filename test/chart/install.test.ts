@@ -1,0 +1,161 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { DEFAULT_NAMES, type InstallationNames } from "../../src/crds/group.ts";
+import { resources } from "../../src/kube/resource.ts";
+import type { Cluster } from "../cluster/cluster.ts";
+import { useCluster } from "../cluster/use-cluster.ts";
+import { expand, Replay, type Suite } from "../integration/access-grants/replay.ts";
+import { type AgentWorld, createAgentWorld, type Running, SHOP } from "../integration/agent/agent-world.ts";
+import { eventually, signal } from "../integration/agent/wait.ts";
+import { envOf, type Helm, podOf, REQUIRED, type Rendered, type RenderOptions, useHelm } from "./use-helm.ts";
+
+interface Installation {
+  readonly names: InstallationNames;
+  readonly values: object;
+  readonly options: RenderOptions;
+}
+
+const DEFAULT: Installation = { names: DEFAULT_NAMES, values: {}, options: {} };
+const RENAMED: Installation = {
+  names: {
+    systemNamespace: "gate-system",
+    grantsNamespace: "gate-grants",
+    agentAccount: "acme-sallyport-agent",
+    operatorAccount: "hand",
+  },
+  values: { grantsNamespace: "gate-grants", operator: { serviceAccount: { name: "hand" } } },
+  options: { release: "acme", namespace: "gate-system" },
+};
+const NAMESPACES: Installation = {
+  names: { ...DEFAULT_NAMES, roleKind: "Role" },
+  values: { rbac: { scope: "namespaces", selfCheck: false } },
+  options: {},
+};
+
+/** The chart's objects into a namespace that enforces PodSecurity restricted. */
+async function install(
+  cluster: Cluster,
+  helm: Helm,
+  { names, values, options }: Installation,
+): Promise<readonly Rendered[]> {
+  const labels = { "pod-security.kubernetes.io/enforce": "restricted" };
+  await cluster.apply([{ apiVersion: "v1", kind: "Namespace", metadata: { name: names.systemNamespace, labels } }]);
+  const rendered = await helm.render({ ...REQUIRED, namespaces: [SHOP], ...values }, options);
+  await cluster.apply(rendered);
+  return rendered;
+}
+
+/** What the chart gives a process, but for what lies elsewhere in a test. */
+function given(rendered: readonly Rendered[], deployment: string): Readonly<Record<string, string>> {
+  const elsewhere = /PLATFORM_URL|RUNTIME_KEY_FILE|HEALTH_PORT|IDENTITY/;
+  const env = Object.entries(envOf(podOf(rendered, deployment))).filter(
+    (entry): entry is [string, string] =>
+      entry[0].startsWith("SALLYPORT_") && entry[1] !== undefined && !elsewhere.test(entry[0]),
+  );
+  return Object.fromEntries(env);
+}
+
+describe.each<readonly [string, Installation]>([
+  ["with default values", DEFAULT],
+  ["under other names", RENAMED],
+  ["with Roles in namespaces only", NAMESPACES],
+])("the chart, installed %s", (title, installed) => {
+  const helm = useHelm();
+  const cluster = useCluster({ controllers: true });
+  const { names } = installed;
+  let rendered: readonly Rendered[] = [];
+  let world: AgentWorld;
+  let processes: readonly Running[] = [];
+
+  beforeAll(async () => {
+    const sallyport = async (): Promise<void> => {
+      rendered = await install(cluster(), helm, installed);
+    };
+    world = await createAgentWorld(cluster(), { names, install: sallyport });
+    const [agent, operator] = rendered.filter(({ kind }) => kind === "Deployment").map(({ metadata }) => metadata.name);
+    processes = [world.startOperator(given(rendered, operator)), world.startAgent("agent-1", given(rendered, agent))];
+  }, 300_000);
+
+  afterAll(async () => {
+    await Promise.all(processes.map((process) => process.stop()));
+    await world.close();
+  });
+
+  test("has pods that PodSecurity restricted lets in", async () => {
+    const read = async (): Promise<readonly string[]> => {
+      const found: string[] = [];
+      const options = { namespace: names.systemNamespace };
+      for await (const { metadata } of world.admin.list(resources.pods, options, signal())) found.push(metadata.name);
+      return found;
+    };
+    // An agent, two operators, and the pod of `helm test`.
+    expect(await eventually(read, (pods) => pods.length >= 4)).toHaveLength(4);
+  });
+
+  test.runIf(installed === DEFAULT).each(["agent", "operator"] as const)(
+    "gives the %s the rights of its golden file",
+    async (process) => {
+      const rights = async (account: string, namespace: string): Promise<readonly string[]> => {
+        const kubeconfig = await cluster().kubeconfigForServiceAccount(names.systemNamespace, account);
+        const { stdout } = await cluster().kubectl(["auth", "can-i", "--list", "-n", namespace], { kubeconfig });
+        return stdout.trimEnd().split("\n").slice(1);
+      };
+      const sections: string[] = [];
+      for (const namespace of [names.systemNamespace, names.grantsNamespace, SHOP, "default"]) {
+        // Every account may ask for the server's version and for its own rights.
+        const everybodys = new Set(await rights("default", namespace));
+        const own = (await rights(process === "agent" ? names.agentAccount : names.operatorAccount, namespace))
+          .filter((row) => !everybodys.has(row))
+          .map((row) => row.trimEnd().replaceAll(/ {2,}/g, "  "));
+        sections.push(`# in namespace ${namespace}\n${[...own].sort().join("\n")}\n`);
+      }
+      await expect(sections.join("\n")).toMatchFileSnapshot(`golden/can-i-${process}.txt`);
+    },
+  );
+
+  test("plays a request through: asked, approved, run, told", async () => {
+    const asked = await world.ask(5);
+    await world.grant(asked.id, ({ status }) => status?.state === "Pending");
+    // A policy is in force a moment after it is there; until then a decision answers 503, or carries no name.
+    await eventually(
+      () => world.decide(asked.id, { approvedForMinutes: 30 }).catch(() => undefined),
+      (grant) => grant.spec.decidedBy === "alice",
+    );
+    const grant = await world.grant(asked.id, ({ status }) => status?.state === "Completed");
+    const scale = await world.admin.getScale(resources.deployments, { namespace: SHOP, name: "web" }, signal());
+    expect(scale?.spec.replicas).toBe(5);
+    const identity = grant.status?.conditions?.find(({ type }) => type === "IdentityVerified");
+    expect(identity).toMatchObject(
+      title.includes("namespaces only")
+        ? { status: "False", message: expect.stringContaining("it needs get on validatingadmissionpolicies") }
+        : { status: "True", reason: "StampedByAdmission" },
+    );
+  });
+
+  test.runIf(installed === RENAMED)("keeps what an admission policy keeps by name", async () => {
+    const suite = renamed(
+      readFileSync(join(import.meta.dirname, "../integration/access-grants/cases.json"), "utf8"),
+      names,
+    );
+    await cluster().apply(expand(suite.fixtures, suite.namespaces) as Record<string, unknown>[]);
+    const replay = new Replay(cluster(), suite);
+    const named = ["R05", "R15", "R17", "R23"];
+    const cases = suite.cases.filter(({ id }) => named.includes(id));
+    expect(cases).toHaveLength(4);
+    for (const each of cases) expect(await replay.run(each), each.id).toBeUndefined();
+  });
+});
+
+/** The contract's cases, told of other namespaces and accounts. */
+function renamed(
+  text: string,
+  { systemNamespace: system, grantsNamespace: grants, agentAccount, operatorAccount }: InstallationNames,
+): Suite {
+  const other = text
+    .replaceAll(/"as": ?"agent"/g, `"as": "sa:${system}/${agentAccount}"`)
+    .replaceAll(/"as": ?"operator"/g, `"as": "sa:${system}/${operatorAccount}"`)
+    .replaceAll(/sallyport-operator(?!-)/g, operatorAccount);
+  const suite = JSON.parse(other) as Suite;
+  return { ...suite, namespaces: { ...suite.namespaces, system, grants } };
+}
