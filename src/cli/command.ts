@@ -17,4 +17,11 @@ export class UsageError extends Error {
 /** Text for people; keep it from the stack trace that a programmer's mistake deserves. */
 export class FriendlyError extends Error {
   override readonly name = "FriendlyError";
+  readonly exitCode: number;
+
+  /** @param options.exitCode default 1, failed */
+  constructor(message: string, options: ErrorOptions & { readonly exitCode?: number } = {}) {
+    super(message, options);
+    this.exitCode = options.exitCode ?? 1;
+  }
 }

@@ -1,4 +1,5 @@
 import { checkCommand } from "./check-command.ts";
+import type { Command } from "./command.ts";
 import { lazyCommand } from "./lazy-command.ts";
 import { runCli } from "./run-cli.ts";
 import { serviceCommand } from "./service-command.ts";
@@ -38,10 +39,23 @@ const say = (why: string) => void process.stderr.write(`sallyport: ${why}\n`);
 const stop = stopSignals(say);
 // A reader that went away (`| head`) is a request to stop, not a crash.
 process.stdout.on("error", () => process.kill(process.pid, "SIGTERM"));
+const argv = process.argv.slice(2);
 process.exitCode = await runCli(
-  COMMANDS,
-  process.argv.slice(2),
+  await commandsFor(argv[0]),
+  argv,
   { out: (text) => void process.stdout.write(text), error: (text) => void process.stderr.write(text) },
   stop.signal,
 );
 stop.release();
+
+/** The processes; and the engineer's commands, whose code is loaded only when one of them, or the overview, is asked for. */
+async function commandsFor(name: string | undefined): Promise<readonly Command[]> {
+  const processes = COMMANDS.map((command) => command.name);
+  if (name !== undefined && (processes.includes(name) || name === "--version")) return COMMANDS;
+  const { engineerCommands } = await import("./engineer/engineer-commands.ts");
+  const { processSurroundings } = await import("./engineer/surroundings.ts");
+  const { find, listed } = engineerCommands(processSurroundings, processes);
+  const named = name === undefined ? undefined : find(name);
+  // Under the word that was typed, which may be a short one.
+  return named === undefined || name === undefined ? [...COMMANDS, ...listed] : [{ ...named, name }];
+}

@@ -25,7 +25,8 @@ export function render(value: unknown, format: Format): string {
   }
 }
 
-function escaped(text: string, allowed: string): string {
+/** @param allowed characters that may stay, such as a line break */
+export function escaped(text: string, allowed: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Co}\p{Zl}\p{Zp}]/gu, (character) =>
     // By UTF-16 units, which is how JSON writes what lies beyond U+FFFF.
     allowed.includes(character) ? character : character.split("").map(unit).join(""),
@@ -52,8 +53,10 @@ function rowsTable(rows: readonly unknown[]): string {
 
 function columnsOf(records: readonly Readonly<Record<string, unknown>>[]): readonly string[] {
   const names = [...new Set(records.flatMap((record) => Object.keys(record)))];
-  // The same everywhere, or nowhere there, says nothing in a list.
-  const telling = names.filter((name) => records.some((record) => record[name] != null && isScalar(record[name])));
+  // Nowhere there, or the same everywhere, says nothing in a list.
+  const telling = names.filter(
+    (name) => name !== "workspaceId" && records.some((record) => record[name] != null && isScalar(record[name])),
+  );
   const rank = (name: string): number => (FIRST.includes(name) ? FIRST.indexOf(name) : LAST.includes(name) ? 99 : 50);
   const sorted = telling.sort((a, b) => rank(a) - rank(b));
   const kept = sorted.filter((name) => !LAST.includes(name)).slice(0, MAX_COLUMNS - 1);

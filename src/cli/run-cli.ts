@@ -39,7 +39,7 @@ export async function runCli(
       return 2;
     }
     streams.error(`sallyport ${name}: ${error instanceof FriendlyError ? error.message : inspect(error)}\n`);
-    return 1;
+    return error instanceof FriendlyError ? error.exitCode : 1;
   }
 }
 

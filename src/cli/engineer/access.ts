@@ -1,0 +1,166 @@
+import { randomUUID } from "node:crypto";
+import type { AccessRequestWithApproval } from "../../contract/access-requests.ts";
+import { type Clock, sleep } from "../../kube/clock.ts";
+import { type Command, FriendlyError, UsageError } from "../command.ts";
+import { parsedDuration } from "../duration.ts";
+import { escaped, render } from "../output.ts";
+import { findVerb, type VerbArguments, verbArguments } from "./area-command.ts";
+import { describeFlag } from "./area-help.ts";
+import { type CallRoute, type Surroundings, signedIn } from "./calling.ts";
+import { EXIT_CODES } from "./exit-codes.ts";
+import { type CallValues, callValues } from "./values.ts";
+import type { Area, Flag, Verb } from "./verbs.ts";
+
+const text = (name: string, description: string): Flag => ({
+  name,
+  property: name,
+  places: ["body"],
+  schema: { type: "string", description },
+  required: false,
+});
+const TIMEOUT = text("timeout", "stop following after this time, such as 30m; exit code 9");
+const FOLLOW: readonly Flag[] = [
+  { ...text("wait", "follow it until it is decided and run"), schema: { type: "boolean" } },
+  TIMEOUT,
+];
+/** A plan of one line without a file. */
+const ONE_LINE: readonly Flag[] = [
+  text("command", "a plan of one line: its operation, such as kubernetes/scale"),
+  text("summary", "what that line does, for the customer; default: the title"),
+  { ...text("params", "its params"), schema: { type: "object", description: "its params" } },
+];
+const OWN = [...FOLLOW, ...ONE_LINE].map(({ name }) => name);
+
+/** `access-requests` with the two verbs that are more than one call: `request` and `wait`. */
+export function accessCommand(area: Area, plain: Command, surroundings: Surroundings): Command {
+  const create = findVerb(area, ["create"])?.verb;
+  if (create === undefined) return plain;
+  const verb = requestVerb(create);
+  return {
+    ...plain,
+    summary: `${plain.summary.replace(/\.$/, "")}, request, wait.`,
+    async help(args) {
+      if (args[0] === "request") return requestHelp(verb);
+      if (args[0] === "wait")
+        return "usage: sallyport access wait ID [--timeout 30m]\n\nFollows a request until it is decided and run.\n";
+      return `${await plain.help(args)}\nsallyport access request and sallyport access wait follow a request: see their --help.\n`;
+    },
+    async run(args, signal) {
+      const [word, ...rest] = args;
+      if (word === "request") return request(verb, rest, surroundings, signal);
+      if (word === "wait") return waitFor(rest, surroundings, signal);
+      return plain.run(args, signal);
+    },
+  };
+}
+
+/** `create` with defaults for what a person would have to make up, and a short way to write a plan of one line. */
+function requestVerb(create: Verb): Verb {
+  const optional = ["commands", "remediationPlanId"];
+  const flags = create.flags.map((flag) => (optional.includes(flag.property) ? { ...flag, required: false } : flag));
+  return { ...create, flags: [...flags, ...ONE_LINE, ...FOLLOW] };
+}
+
+function requestHelp({ flags }: Verb): string {
+  return `usage: sallyport access request --deployment ID --title TEXT --command PLUGIN/OPERATION [--params KEY=VALUE]… [--wait]
+       sallyport access request --deployment ID --title TEXT --file PLAN.yaml [--wait]
+
+Proposes a plan and queues it: from then on the customer can decide. PLAN.yaml holds the fields of the request, such as
+commands: [{command, summary, params}].
+
+${flags.map(describeFlag).join("\n")}
+
+With --wait it exits with 0 when all of the plan has run, with ${EXIT_CODES.notRun.code} when it was rejected, has expired or failed.
+`;
+}
+
+async function request(
+  verb: Verb,
+  args: readonly string[],
+  surroundings: Surroundings,
+  signal: AbortSignal,
+): Promise<number> {
+  const given = verbArguments("access request", verb.flags, args);
+  const values = await callValues(verb, given, () => surroundings.readInput());
+  const body = planOf(values.body as Readonly<Record<string, unknown>>);
+  return signedIn(surroundings, given, async (call) => {
+    const { id } = (await call(verb.area, "create", { ...values, body }, signal)) as AccessRequestWithApproval;
+    const queued = await call(verb.area, "queue", byId(id), signal);
+    if (given.texts.wait?.[0] !== "true") {
+      surroundings.out(render(queued, given.format));
+      return EXIT_CODES.done.code;
+    }
+    return followed(id, call, given, surroundings, signal);
+  });
+}
+
+/** The request's fields as the API has them. @throws UsageError without a plan */
+function planOf(fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const { command, summary, params, ...typed } = fields;
+  const body = Object.fromEntries(Object.entries(typed).filter(([name]) => !OWN.includes(name)));
+  const line = { command, summary: summary ?? body.title, ...(params !== undefined && { params }) };
+  const commands = command === undefined ? body.commands : [line];
+  if (commands === undefined) throw new UsageError("what to run: --command PLUGIN/OPERATION, or commands in --file");
+  return { remediationPlanId: `cli-${randomUUID()}`, ...body, commands };
+}
+
+async function waitFor(args: readonly string[], surroundings: Surroundings, signal: AbortSignal): Promise<number> {
+  const given = verbArguments("access wait", [TIMEOUT], args);
+  const [id, ...more] = given.positionals;
+  if (id === undefined || more.length > 0) throw new UsageError("usage: sallyport access wait ID [--timeout 30m]");
+  return signedIn(surroundings, given, (call) => followed(id, call, given, surroundings, signal));
+}
+
+const POLL_MS = 2_000;
+
+/** Tells each change on standard error; the request as it ended is the answer. */
+async function followed(
+  id: string,
+  call: CallRoute,
+  given: VerbArguments,
+  { clock, out, error }: Surroundings,
+  signal: AbortSignal,
+): Promise<number> {
+  const endsMs = deadlineOf(given, clock);
+  let told = "";
+  for (;;) {
+    const now = (await call("accessRequests", "get", byId(id), signal)) as AccessRequestWithApproval;
+    const words = progress(now);
+    if (words !== told) error(`${escaped(words, "\n")}\n`);
+    told = words;
+    const ended = endOf(now);
+    if (ended !== undefined) {
+      out(render(now, given.format));
+      return ended;
+    }
+    if (clock.monotonicMs() + POLL_MS > endsMs) {
+      throw new FriendlyError(`${id} is still ${now.status}: sallyport access wait ${id} goes on`, {
+        exitCode: EXIT_CODES.timeout.code,
+      });
+    }
+    await sleep(clock, POLL_MS, signal);
+  }
+}
+
+function deadlineOf({ texts }: VerbArguments, clock: Clock): number {
+  const timeout = texts.timeout?.[0];
+  return timeout === undefined ? Number.POSITIVE_INFINITY : clock.monotonicMs() + parsedDuration("--timeout", timeout);
+}
+
+/** Undefined: it goes on. */
+function endOf({ status, execution }: AccessRequestWithApproval): number | undefined {
+  if (status === "rejected" || status === "expired") return EXIT_CODES.notRun.code;
+  if (execution.state === "succeeded") return EXIT_CODES.done.code;
+  return execution.state === "failed" || execution.state === "stopped" ? EXIT_CODES.notRun.code : undefined;
+}
+
+function progress({ id, status, kubectlApprove, decision, execution }: AccessRequestWithApproval): string {
+  const by = decision === null ? "" : `, ${decision.outcome} by ${decision.by ?? "unknown"} (${decision.identity})`;
+  const lines = execution.commands.map(({ index, command, state }) => `  ${index + 1}. ${command} ${state}`);
+  const approve = kubectlApprove === null ? [] : [`  the customer approves with: ${kubectlApprove}`];
+  return [`${id}: ${status}${by}`, ...(status === "customer-approved" ? lines : approve)].join("\n");
+}
+
+function byId(id: string): CallValues {
+  return { params: { id }, query: {}, body: undefined };
+}

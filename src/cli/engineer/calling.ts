@@ -1,0 +1,67 @@
+import { type ClientOptions, createClient } from "../../api-client/client.ts";
+import type { Clock } from "../../kube/clock.ts";
+import { FriendlyError } from "../command.ts";
+import type { Environment } from "../settings.ts";
+import { friendly } from "./exit-codes.ts";
+import type { Profile } from "./profiles.ts";
+import { type SessionFlags, session } from "./session.ts";
+import type { CallValues } from "./values.ts";
+
+/** What the engineer's commands reach the world through, so that tests can stand in for it. */
+export interface Surroundings {
+  readonly env: Environment;
+  readonly clock: Clock;
+  out(text: string): void;
+  error(text: string): void;
+  /** Standard output is a terminal: what is watched may be drawn anew. */
+  readonly isTTY: boolean;
+  /** All of standard input. */
+  readInput(): Promise<string>;
+  /** Asks on the terminal without showing what is typed. Undefined: there is no terminal. */
+  readonly askSecret: ((question: string, signal: AbortSignal) => Promise<string>) | undefined;
+}
+
+/** One call by the names of the table. @throws FriendlyError with the API's code and hint. */
+export type CallRoute = (area: string, name: string, values: CallValues, signal: AbortSignal) => Promise<unknown>;
+
+type AnyCall = (args: object, signal: AbortSignal) => Promise<unknown>;
+
+/** Calls with the credential of the environment or the profile, for as long as `work` runs. */
+export async function signedIn<T>(
+  surroundings: Pick<Surroundings, "env">,
+  flags: SessionFlags,
+  work: (call: CallRoute, profile: Profile) => Promise<T>,
+): Promise<T> {
+  return calling(await session(surroundings.env, flags), work);
+}
+
+export async function calling<T>(
+  profile: Profile,
+  work: (call: CallRoute, profile: Profile) => Promise<T>,
+): Promise<T> {
+  const { url: baseUrl, key: credential, workspace } = profile;
+  const client = usable({ baseUrl, credential, userAgent: "sallyport-cli", ...(workspace && { workspace }) });
+  const areas: Readonly<Record<string, unknown>> = client;
+  try {
+    return await work(async (area, name, { params, query, body }, signal) => {
+      const call = (areas[area] as Readonly<Record<string, AnyCall>>)[name];
+      if (call === undefined) throw new Error(`there is no route ${area}.${name}`);
+      try {
+        return await call({ params, query, ...(body !== undefined && { body }) }, signal);
+      } catch (error) {
+        throw friendly(error);
+      }
+    }, profile);
+  } finally {
+    await client.close();
+  }
+}
+
+/** An address that cannot be called is for whoever typed it. */
+function usable(options: ClientOptions): ReturnType<typeof createClient> {
+  try {
+    return createClient(options);
+  } catch (error) {
+    throw new FriendlyError(error instanceof Error ? error.message : String(error), { cause: error });
+  }
+}

@@ -1,0 +1,44 @@
+import { ROUTES } from "../../contract/table.ts";
+import type { Command } from "../command.ts";
+import { accessCommand } from "./access.ts";
+import { areaCommand } from "./area-command.ts";
+import type { Surroundings } from "./calling.ts";
+import { completionCommand, completions } from "./completion.ts";
+import { loginCommand, profilesCommand } from "./login-command.ts";
+import { areasOf } from "./verbs.ts";
+
+export interface EngineerCommands {
+  /** By name and by each alias. */
+  find(name: string): Command | undefined;
+  /** For the overview: each once. */
+  readonly listed: readonly Command[];
+}
+
+/** All that an engineer at the vendor types: the areas of the API's table, and what signs in. */
+export function engineerCommands(surroundings: Surroundings, otherCommands: readonly string[]): EngineerCommands {
+  const areas = areasOf(ROUTES);
+  const byName = new Map<string, Command>();
+  const listed: Command[] = [loginCommand(surroundings), profilesCommand(surroundings), completionCommand];
+  for (const command of listed) byName.set(command.name, command);
+  for (const area of areas) {
+    const plain = areaCommand(area, surroundings);
+    const command = area.name === "access-requests" ? accessCommand(area, plain, surroundings) : plain;
+    listed.push(command);
+    for (const name of [area.name, ...area.aliases]) byName.set(name, command);
+  }
+  const words = [...otherCommands, ...listed.map(({ name }) => name)];
+  byName.set("__complete", {
+    name: "__complete",
+    summary: "For the completion scripts.",
+    help: async () => "For the completion scripts.\n",
+    async run(args) {
+      surroundings.out(
+        completions(areas, words, args)
+          .map((word) => `${word}\n`)
+          .join(""),
+      );
+      return 0;
+    },
+  });
+  return { find: (name) => byName.get(name), listed };
+}

@@ -1,0 +1,52 @@
+import { ApiError } from "../../api-client/client.ts";
+import { FriendlyError } from "../command.ts";
+import { escaped } from "../output.ts";
+
+/** What a script can tell apart. Never changes its meaning. */
+export const EXIT_CODES = {
+  done: { code: 0, about: "done" },
+  failed: { code: 1, about: "failed here: a file, a profile, a bug" },
+  usage: { code: 2, about: "called wrongly" },
+  refused: { code: 3, about: "the platform refused the request as it is (400 and other 4xx)" },
+  credential: { code: 4, about: "not signed in, or not allowed (401, 403)" },
+  notFound: { code: 5, about: "no such object, or not visible (404)" },
+  conflict: { code: 6, about: "its state does not allow it, or somebody was faster (409)" },
+  unavailable: { code: 7, about: "the platform could not be reached or cannot answer now (429, 5xx): try again" },
+  notRun: { code: 8, about: "access: the request was rejected, expired, or a command of it failed" },
+  timeout: { code: 9, about: "access: --timeout ended before it was decided and run" },
+} as const;
+
+export function describeExitCodes(): string {
+  return Object.values(EXIT_CODES)
+    .map(({ code, about }) => `  ${code}  ${about}`)
+    .join("\n");
+}
+
+/** The API's refusal in words: code, message, hint, what is wrong where, and what to quote to support. */
+export function friendly(error: unknown): unknown {
+  if (!(error instanceof ApiError)) return error;
+  const { code, message, hint, context, requestId } = error;
+  const { issues: given, ...rest } = context;
+  const issues = issuesOf(given);
+  // The message says the issues too, all in one line.
+  const lines = issues.length === 0 ? [`${code}: ${message}`] : [code, ...issues.map((issue) => `  ${issue}`)];
+  if (Object.keys(rest).length > 0) lines.push(`  ${JSON.stringify(rest)}`);
+  if (hint !== undefined) lines.push(`  hint: ${hint}`);
+  if (requestId !== undefined) lines.push(`  request id: ${requestId}`);
+  return new FriendlyError(escaped(lines.join("\n"), "\n"), { cause: error, exitCode: exitCodeOf(error) });
+}
+
+function issuesOf(issues: unknown): readonly string[] {
+  if (!Array.isArray(issues)) return [];
+  return issues.map(
+    (issue: { readonly path?: unknown; readonly message?: unknown }) => `${issue.path} ${issue.message}`,
+  );
+}
+
+function exitCodeOf({ status, retryable }: ApiError): number {
+  if (status === 401 || status === 403) return EXIT_CODES.credential.code;
+  if (status === 404) return EXIT_CODES.notFound.code;
+  if (status === 409) return EXIT_CODES.conflict.code;
+  if (retryable || status === 0 || status === 429 || status >= 500) return EXIT_CODES.unavailable.code;
+  return EXIT_CODES.refused.code;
+}

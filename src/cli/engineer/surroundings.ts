@@ -1,0 +1,30 @@
+import { createInterface } from "node:readline/promises";
+import { Writable } from "node:stream";
+import { text } from "node:stream/consumers";
+import { systemClock } from "../../kube/clock.ts";
+import type { Surroundings } from "./calling.ts";
+
+export const processSurroundings: Surroundings = {
+  env: process.env,
+  clock: systemClock,
+  out: (words) => void process.stdout.write(words),
+  error: (words) => void process.stderr.write(words),
+  isTTY: process.stdout.isTTY === true,
+  readInput: () => text(process.stdin),
+  askSecret: process.stdin.isTTY === true ? askSecret : undefined,
+};
+
+/** What is typed goes nowhere: readline echoes into a stream that drops it. */
+async function askSecret(question: string, signal: AbortSignal): Promise<string> {
+  process.stderr.write(question);
+  const output = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const lines = createInterface({ input: process.stdin, output, terminal: true });
+  try {
+    // In raw mode Ctrl-C is a character: give it its meaning back.
+    lines.on("SIGINT", () => process.kill(process.pid, "SIGINT"));
+    return await lines.question("", { signal });
+  } finally {
+    lines.close();
+    process.stderr.write("\n");
+  }
+}

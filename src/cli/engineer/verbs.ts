@@ -1,0 +1,112 @@
+import type { Route, RouteTable } from "../../contract/route.ts";
+
+/** The parts of JSON Schema that decide how a value is written on a command line. */
+export interface ValueSchema {
+  readonly type?: string;
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly enum?: readonly unknown[];
+  readonly const?: unknown;
+  readonly items?: ValueSchema;
+  readonly anyOf?: readonly ValueSchema[];
+  readonly properties?: Readonly<Record<string, ValueSchema>>;
+  readonly required?: readonly string[];
+}
+
+/** One value that a call takes, and where it goes. */
+export interface Flag {
+  /** `deployment-id`; ids may also be written without their `-id`. */
+  readonly name: string;
+  readonly property: string;
+  readonly places: readonly ("query" | "body")[];
+  readonly schema: ValueSchema;
+  readonly required: boolean;
+}
+
+/** One call of the API as words: `operations policy get`. */
+export interface Verb {
+  readonly area: string;
+  readonly route: Route;
+  /** The route's own name in the table. */
+  readonly name: string;
+  /** `get-policy`; `policy get` and, for `put`, `policy set` mean the same. */
+  readonly words: string;
+  readonly aliases: readonly string[];
+  /** Path parameters, in the order of the path. */
+  readonly positionals: readonly string[];
+  readonly flags: readonly Flag[];
+}
+
+export interface Area {
+  /** As in the paths of the API: `access-requests`. */
+  readonly name: string;
+  readonly aliases: readonly string[];
+  readonly verbs: readonly Verb[];
+}
+
+/** Shorter words for what is typed often. */
+const SHORT: Readonly<Record<string, readonly string[]>> = {
+  "access-requests": ["access"],
+  "api-keys": ["keys"],
+  "debug-sessions": ["debug"],
+  "deployment-groups": ["groups"],
+  "release-channels": ["channels"],
+  "workspace-members": ["members"],
+};
+
+/** Everything that a person may call, from the table: an area that is added has its commands by that. */
+export function areasOf(table: Readonly<Record<string, RouteTable>>): readonly Area[] {
+  return Object.entries(table).flatMap(([area, routes]) => {
+    const name = kebab(area);
+    const verbs = Object.entries(routes)
+      .filter(([, route]) => isForPeople(route))
+      .map(([routeName, route]) => verbOf(area, routeName, route));
+    return verbs.length === 0 ? [] : [{ name, aliases: SHORT[name] ?? [], verbs }];
+  });
+}
+
+/** What only a manager's, a setup or a relay's credential opens is no command; nor is a held poll. */
+function isForPeople({ roles, longPoll }: Route): boolean {
+  if (longPoll === true || roles === "ticket" || roles === "setup-token") return false;
+  return typeof roles === "string" || roles.some((role) => role !== "manager.runtime");
+}
+
+/** Routes named `getPolicy` are also `policy get`; one named `uploadUrl` is no verb and a noun. */
+const VERBS = new Set(["list", "get", "create", "put", "set", "patch", "enable", "register", "delete", "remove"]);
+
+function verbOf(area: string, name: string, route: Route): Verb {
+  const [verb = "", ...noun] = kebab(name).split("-");
+  const about = noun.join("-");
+  const aliases =
+    about === "" || !VERBS.has(verb) ? [] : [`${about} ${verb}`, ...(verb === "put" ? [`${about} set`] : [])];
+  const positionals = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, parameter]) => parameter ?? "");
+  return { area, route, name, words: kebab(name), aliases, positionals, flags: flagsOf(route) };
+}
+
+function flagsOf(route: Route): readonly Flag[] {
+  const flags = new Map<string, Flag>();
+  const add = (place: "query" | "body", schema: ValueSchema | undefined): void => {
+    for (const [property, value] of Object.entries(schema?.properties ?? {})) {
+      const before = flags.get(property);
+      const required = (before?.required ?? false) || (schema?.required ?? []).includes(property);
+      const places = [...(before?.places ?? []), place];
+      flags.set(property, { name: kebab(property), property, places, schema: plainest(value), required });
+    }
+  };
+  add("query", route.query as ValueSchema | undefined);
+  add("body", route.body as ValueSchema | undefined);
+  return [...flags.values()];
+}
+
+/** `X | null` is written as X; null is the word `null`. */
+function plainest(schema: ValueSchema): ValueSchema {
+  const others = schema.anyOf?.filter(({ type }) => type !== "null") ?? [];
+  const [only] = others;
+  if (only === undefined || others.length !== 1) return schema;
+  const { description } = schema;
+  return { ...plainest(only), ...(description !== undefined && { description }) };
+}
+
+export function kebab(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}
