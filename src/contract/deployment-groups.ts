@@ -1,8 +1,11 @@
 import Type, { type Static } from "typebox";
+import { InputValues } from "./deployment.ts";
 import { READERS, WRITERS } from "./roles.ts";
 import { routes } from "./route.ts";
 import {
   DeploymentGroupId,
+  HumanText,
+  Maybe,
   Nullable,
   Page,
   ProjectId,
@@ -13,6 +16,7 @@ import {
   Words,
   WorkspaceId,
 } from "./schema.ts";
+import { NewSetupConfig, WantedSetupItem } from "./setup-config.ts";
 
 export const DEPLOYMENT_GROUP_NAME = "^(?!dg[-_])[a-z0-9](-?[a-z0-9])*$";
 export const DEFAULT_MAX_DEPLOYMENTS = 100;
@@ -152,5 +156,36 @@ export const deploymentGroupRoutes = routes({
     response: DeploymentGroup,
     errors: ["NOT_FOUND", "EXTERNAL_ID_TAKEN"],
     repeat: "natural",
+  },
+  createToken: {
+    method: "POST",
+    path: "/v1/deployment-groups/{id}/tokens",
+    summary: "Mints a token by which a customer sets up deployments of the group in the portal.",
+    roles: WRITERS,
+    params: Ref,
+    body: Strict({
+      deploymentSetupConfig: NewSetupConfig,
+      description: Type.Optional(HumanText(1, 128)),
+      expiresAt: Maybe(Timestamp),
+      setupItems: Type.Optional(Type.Array(WantedSetupItem, { maxItems: 8 })),
+      inputValues: Type.Optional(InputValues),
+    }),
+    success: 200,
+    response: Strict({ token: Type.String(), deploymentLink: Type.String({ format: "uri" }) }),
+    errors: ["NOT_FOUND", "SETUP_CONFIG_INVALID", "INPUT_VALUES_INVALID", "PRIVILEGE_ESCALATION"],
+    repeat: "none",
+    secret: true,
+  },
+  firstPartySession: {
+    method: "POST",
+    path: "/v1/deployment-groups/{id}/first-party-session",
+    summary: "Mints a token of one hour for the caller's own use of the portal; earlier ones of the caller end.",
+    roles: WRITERS,
+    params: Ref,
+    success: 200,
+    response: Strict({ token: Type.String(), expiresAt: Timestamp }),
+    errors: ["NOT_FOUND"],
+    repeat: "none",
+    secret: true,
   },
 });

@@ -7,6 +7,7 @@ import { releases } from "./0005-releases.ts";
 import { machines } from "./0006-machines.ts";
 import { packages } from "./0007-packages.ts";
 import { debugSessions } from "./0008-debug-sessions.ts";
+import { groupTokens } from "./0009-group-tokens.ts";
 
 /** In order of name. A migration that has been released never changes; the next one repairs it. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -18,4 +19,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   "0006-machines": machines,
   "0007-packages": packages,
   "0008-debug-sessions": debugSessions,
+  "0009-group-tokens": groupTokens,
 };

@@ -26,9 +26,7 @@ export async function createKey(db: Db, principal: Principal, request: KeyReques
   if (!rights.roles.includes(role) || foreign) throw escalation(`may not mint a ${role} key`);
   checkExpiry(principal, request.expiresAt, now);
   await requireScope(db, principal.workspaceId, scope);
-  if ((await countLiveKeys(db, principal.workspaceId, now)) >= MAX_LIVE_KEYS) {
-    throw invalid({ path: "body", message: `a workspace holds at most ${MAX_LIVE_KEYS} live keys` });
-  }
+  await refuseTooMany(db, principal.workspaceId, now);
   const createdByUser =
     principal.kind === "user" ? { id: principal.id, email: principal.email, image: null } : undefined;
   const { description, expiresAt } = request;
@@ -36,11 +34,19 @@ export async function createKey(db: Db, principal: Principal, request: KeyReques
   return mintKey(db, { workspaceId, role, scope, description, expiresAt, createdByUser: createdByUser ?? null }, now);
 }
 
+/** @throws VALIDATION_ERROR when the workspace holds as many live keys as it may. */
+export async function refuseTooMany(db: Db, workspaceId: string, now: Date): Promise<void> {
+  if ((await countLiveKeys(db, workspaceId, now)) >= MAX_LIVE_KEYS) {
+    throw invalid({ path: "body", message: `a workspace holds at most ${MAX_LIVE_KEYS} live keys` });
+  }
+}
+
 function escalation(message: string): PlatformError {
   return new PlatformError("PRIVILEGE_ESCALATION", { message });
 }
 
-function checkExpiry(principal: Principal, expiresAt: Date | null, now: Date): void {
+/** @throws PRIVILEGE_ESCALATION when it would outlive the caller's own key; VALIDATION_ERROR in the past. */
+export function checkExpiry(principal: Principal, expiresAt: Date | null, now: Date): void {
   if (expiresAt !== null && expiresAt <= now)
     throw invalid({ path: "body.expiresAt", message: "must be in the future" });
   const own = principal.kind === "serviceAccount" ? principal.expiresAt : null;

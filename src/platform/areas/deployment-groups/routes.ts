@@ -15,6 +15,7 @@ import {
   toDeploymentGroup,
 } from "./service.ts";
 import { countDeployments, groupsOf } from "./store.ts";
+import { createToken, firstPartySession } from "./tokens.ts";
 
 export const handlers: Handlers<typeof deploymentGroupRoutes> = {
   list,
@@ -26,6 +27,8 @@ export const handlers: Handlers<typeof deploymentGroupRoutes> = {
   putByExternalId: async (call) => toDeploymentGroup(await putGroupByExternalId(call, call.body)),
   patch: async (call) => toDeploymentGroup(await patchGroup(call, call.params.id, call.body)),
   delete: async (call) => deleteGroup(call, call.params.id).then(() => undefined),
+  createToken: (call) => createToken(call, call.params.id, call.body),
+  firstPartySession: (call) => firstPartySession(call, call.params.id),
   putExternalId: async (call) => toDeploymentGroup(await setExternalId(call, call.params.id, call.body.externalId)),
 };
 

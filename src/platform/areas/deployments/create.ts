@@ -1,4 +1,5 @@
 import type { Static } from "typebox";
+import type { InputValues } from "../../../contract/deployment.ts";
 import type { DeploymentModel, EnvironmentInfo } from "../../../contract/deployment-state.ts";
 import type { deploymentRoutes } from "../../../contract/deployments.ts";
 import { newId } from "../../ids.ts";
@@ -12,9 +13,10 @@ import { countDeployments, type DeploymentGroupRow } from "../deployment-groups/
 import { findRelease } from "../releases/store.ts";
 import { refuseRepeats } from "./configure.ts";
 import { sealVariables } from "./environment.ts";
+import { setupOfToken, withSetup } from "./group-setup.ts";
 import { checkInputValues, inputsOf, sealInputs } from "./inputs.ts";
 import { managerFor, servingManager } from "./manager.ts";
-import { checkPolicy, type SetupPolicy } from "./policy.ts";
+import { checkPolicy } from "./policy.ts";
 import { followedRelease, requireDeployable } from "./releases.ts";
 import type { DeploymentRow } from "./store.ts";
 
@@ -41,13 +43,15 @@ export interface Created {
 }
 
 /** §24.3. A group token that repeats a name gets the deployment that is there, and a token of its own. */
-export async function createDeployment(call: Context, body: CreateBody): Promise<Created> {
-  const group = await groupFor(call, body);
+export async function createDeployment(call: Context, given: CreateBody): Promise<Created> {
+  const group = await groupFor(call, given);
   const byGroupToken = isGroupToken(call);
-  if (byGroupToken) checkPolicy(await policyOf(call), wantedOf(body));
+  const setup = byGroupToken ? await setupOfToken(call) : undefined;
+  const body = setup === undefined ? given : withSetup(setup, given);
+  if (setup !== undefined) checkPolicy(setup.policy, wantedOf(body));
   const existing = await findByName(call, group.id, body.name);
   if (existing !== undefined && !byGroupToken) throw new PlatformError("NAME_TAKEN");
-  const row = existing ?? (await insert(call, group, body));
+  const row = existing ?? (await insert(call, group, body, setup?.inputValues ?? {}));
   const token = byGroupToken ? await mintDeploymentToken(call, row) : undefined;
   return { row, isNew: existing === undefined, token };
 }
@@ -71,18 +75,6 @@ async function groupFor(call: Context, body: CreateBody): Promise<DeploymentGrou
   return group;
 }
 
-/** The policy is the token's, captured when it was minted. */
-async function policyOf({ db, principal }: Context): Promise<SetupPolicy> {
-  const key = await db
-    .selectFrom("api_keys")
-    .select("deployment_setup_config")
-    .where("id", "=", principal.id)
-    .executeTakeFirst();
-  const config = key?.deployment_setup_config as { policy?: SetupPolicy } | null | undefined;
-  // A group key without a policy is as free as the role that minted it.
-  return config?.policy ?? { allowReleasePinning: true };
-}
-
 function wantedOf(body: CreateBody) {
   return {
     platform: body.platform,
@@ -102,7 +94,12 @@ function findByName({ db }: Context, groupId: string, name: string): Promise<Dep
     .executeTakeFirst();
 }
 
-async function insert(call: Context, group: DeploymentGroupRow, body: CreateBody): Promise<DeploymentRow> {
+async function insert(
+  call: Context,
+  group: DeploymentGroupRow,
+  body: CreateBody,
+  preset: InputValues,
+): Promise<DeploymentRow> {
   const { db, now } = call;
   refuseRepeats(body.environmentVariables ?? [], "body.environmentVariables");
   if (body.environmentInfo != null && body.environmentInfo.platform !== body.platform) {
@@ -119,7 +116,11 @@ async function insert(call: Context, group: DeploymentGroupRow, body: CreateBody
     desired === null ? undefined : await findRelease(db, owner.workspace_id, desired),
     body.platform,
   );
-  const issues = checkInputValues(inputs, body.inputValues ?? {});
+  // A token's values are for all the platforms that it allows.
+  const ids = new Set(inputs.map(({ id }) => id));
+  const presetHere = Object.fromEntries(Object.entries(preset).filter(([id]) => ids.has(id)));
+  const inputValues = { ...presetHere, ...body.inputValues };
+  const issues = checkInputValues(inputs, inputValues);
   if (issues.length > 0) throw new PlatformError("INPUT_VALUES_INVALID", { context: { issues } });
   const row = await db
     .insertInto("deployments")
@@ -136,7 +137,7 @@ async function insert(call: Context, group: DeploymentGroupRow, body: CreateBody
         body.environmentVariables === undefined
           ? null
           : json(sealVariables(body.environmentVariables, call.config.sealingKey, now)),
-      input_values: json(sealInputs(inputs, body.inputValues ?? {}, call.config.sealingKey)),
+      input_values: json(sealInputs(inputs, inputValues, call.config.sealingKey)),
       created_at: now,
       updated_at: now,
     })

@@ -1,5 +1,5 @@
 import type { StackSettings } from "../../../contract/stack-settings.ts";
-import { PlatformError } from "../../kernel/errors.ts";
+import { type Issue, PlatformError } from "../../kernel/errors.ts";
 
 /** What a group token allows whoever holds it (§4.2). Absent lists allow everything. */
 export interface SetupPolicy {
@@ -30,8 +30,8 @@ function networkMode(type: string): string {
   return type === "create" ? "create" : "byo";
 }
 
-/** @throws SETUP_CONFIG_INVALID, SETUP_METHOD_NOT_ALLOWED or RELEASE_PINNING_NOT_ALLOWED. */
-export function checkPolicy(policy: SetupPolicy, wanted: Wanted): void {
+/** What of the platform and the settings the policy does not allow; paths begin at the object that has both. */
+export function settingIssues(policy: SetupPolicy, wanted: Pick<Wanted, "platform" | "stackSettings">): Issue[] {
   const { stackSettings: settings } = wanted;
   const limits = policy.stackSettings ?? {};
   const bounded: readonly (readonly [
@@ -48,10 +48,16 @@ export function checkPolicy(policy: SetupPolicy, wanted: Wanted): void {
   ];
   const issues = bounded
     .filter(([, value, allowed]) => value !== undefined && allowed !== undefined && !allowed.includes(value))
-    .map(([path, , allowed]) => ({ path: `body.${path}`, message: `must be one of ${allowed?.join(", ")}` }));
+    .map(([path, , allowed]) => ({ path, message: `must be one of ${allowed?.join(", ")}` }));
   if (limits.allowExternalBindings === false && Object.keys(settings.externalBindings ?? {}).length > 0) {
-    issues.push({ path: "body.stackSettings.externalBindings", message: "are not allowed" });
+    issues.push({ path: "stackSettings.externalBindings", message: "are not allowed" });
   }
+  return issues;
+}
+
+/** @throws SETUP_CONFIG_INVALID, SETUP_METHOD_NOT_ALLOWED or RELEASE_PINNING_NOT_ALLOWED. */
+export function checkPolicy(policy: SetupPolicy, wanted: Wanted): void {
+  const issues = settingIssues(policy, wanted).map(({ path, message }) => ({ path: `body.${path}`, message }));
   if (issues.length > 0) throw new PlatformError("SETUP_CONFIG_INVALID", { context: { issues } });
   const { setupMethod } = wanted;
   const allowed = policy.allowedSetupMethods;

@@ -1,0 +1,92 @@
+import type { CAPABILITIES } from "../../../contract/projects.ts";
+import { PRODUCTION } from "../../../contract/release-channels.ts";
+import { MODEL_PROVIDERS, type SetupItem, type WantedSetupItem } from "../../../contract/setup-config.ts";
+import type { Db } from "../../database.ts";
+import type { Issue } from "../../kernel/errors.ts";
+import { findChannel, type ReleaseRow } from "../releases/store.ts";
+
+type Item = WantedSetupItem["item"];
+
+/** What a project must have switched on for an item. */
+const CAPABILITY_OF: Readonly<Record<Item, (typeof CAPABILITIES)[number]>> = {
+  deployment: "deployments",
+  models: "models",
+  keys: "keys",
+  bucket: "buckets",
+  registry: "registry",
+  sandbox: "sandbox",
+};
+
+/** Items that the platform itself knows how to set up; the others are what the project's release says. */
+const BUILT_IN = {
+  models: "customer-ai",
+  keys: "customer-key",
+  bucket: "customer-storage",
+  registry: "customer-registry",
+} as const;
+const BUILT_IN_VERSION = "1";
+
+export interface ResolvedItems {
+  readonly items: readonly SetupItem[];
+  readonly issues: readonly Issue[];
+  /** The release that the group's own deployments are captured at, for the inputs. */
+  readonly release: ReleaseRow | undefined;
+}
+
+/** Captures each item's release as it is now (§4.2). */
+export async function resolveItems(
+  db: Db,
+  project: { readonly id: string; readonly capabilities: readonly string[] },
+  wanted: readonly WantedSetupItem[],
+): Promise<ResolvedItems> {
+  const items: SetupItem[] = [];
+  const issues: Issue[] = [];
+  let release = (await findChannel(db, project.id, PRODUCTION))?.release;
+  for (const [index, each] of wanted.entries()) {
+    const path = `body.setupItems.${index}`;
+    const channel = each.releaseChannel ?? PRODUCTION;
+    const captured = (await findChannel(db, project.id, channel))?.release;
+    if (wanted.findIndex(({ item }) => item === each.item) !== index) {
+      issues.push({ path: `${path}.item`, message: "is given twice" });
+    }
+    if (!project.capabilities.includes(CAPABILITY_OF[each.item])) {
+      issues.push({ path: `${path}.item`, message: "is not enabled for the project" });
+    }
+    if (each.providerAllowlist !== undefined && each.item !== "models") {
+      issues.push({ path: `${path}.providerAllowlist`, message: "belongs to models only" });
+    }
+    if (captured === undefined) {
+      issues.push({ path: `${path}.releaseChannel`, message: `${channel} has no release` });
+      continue;
+    }
+    if (each.item === "deployment") release = captured;
+    items.push(toItem(each, channel, captured));
+  }
+  return { items, issues, release };
+}
+
+function toItem(
+  { item, required, providerAllowlist }: WantedSetupItem,
+  channel: string,
+  release: ReleaseRow,
+): SetupItem {
+  const allowed = item === "models" ? [...(providerAllowlist ?? MODEL_PROVIDERS)] : [];
+  return {
+    item,
+    required,
+    source:
+      item === "deployment" || item === "sandbox"
+        ? { type: "project-release", releaseChannel: channel, releaseId: release.id }
+        : {
+            type: "built-in",
+            definitionId: BUILT_IN[item],
+            version: BUILT_IN_VERSION,
+            sourceReleaseId: release.id,
+          },
+    configuration: {
+      allowedProviders: allowed,
+      providerAllowlist: [...(providerAllowlist ?? [])],
+      modelRequirements: [],
+    },
+  };
+}

@@ -1,0 +1,178 @@
+import type { Static } from "typebox";
+import { type Input, SETUP_METHODS } from "../../../contract/deployment.ts";
+import type { deploymentGroupRoutes } from "../../../contract/deployment-groups.ts";
+import { PRODUCTION } from "../../../contract/release-channels.ts";
+import { PLATFORMS } from "../../../contract/schema.ts";
+import type { SetupConfig, SetupPolicy } from "../../../contract/setup-config.ts";
+import type { Call } from "../../kernel/call.ts";
+import { type Issue, PlatformError } from "../../kernel/errors.ts";
+import { json } from "../../kernel/json.ts";
+import { mintKey } from "../api-keys/mint.ts";
+import { checkExpiry, refuseTooMany } from "../api-keys/service.ts";
+import { sealVariables } from "../deployments/environment.ts";
+import { checkInputValues, inputsOf, sealInputs } from "../deployments/inputs.ts";
+import { settingIssues } from "../deployments/policy.ts";
+import { fits } from "../deployments/setup-methods.ts";
+import { findChannel, type ReleaseRow } from "../releases/store.ts";
+import { getGroup } from "./service.ts";
+import { resolveItems } from "./setup-items.ts";
+import type { DeploymentGroupRow, GroupTokenSetupRow } from "./store.ts";
+
+type Body = Static<(typeof deploymentGroupRoutes)["createToken"]["body"]>;
+type Context = Pick<Call, "db" | "now" | "principal" | "workspaceId" | "config">;
+
+const SESSION_MS = 60 * 60_000;
+
+/** §4.2. @throws SETUP_CONFIG_INVALID, INPUT_VALUES_INVALID. */
+export async function createToken(call: Context, groupId: string, body: Body) {
+  const { db, now, config } = call;
+  const group = await getGroup(call, groupId);
+  const expiresAt = body.expiresAt == null ? null : new Date(body.expiresAt);
+  checkExpiry(call.principal, expiresAt, now);
+  const { policy, metadata, environmentVariables: variables, publicSubdomain } = body.deploymentSetupConfig;
+  const { enabled_capabilities: capabilities } = await db
+    .selectFrom("projects")
+    .select("enabled_capabilities")
+    .where("id", "=", group.project_id)
+    .executeTakeFirstOrThrow();
+  const project = { id: group.project_id, capabilities };
+  const { items, issues, release } = await resolveItems(db, project, body.setupItems ?? []);
+  const all = [...policyIssues(policy), ...repeatIssues(variables), ...issues];
+  if (all.length > 0) throw new PlatformError("SETUP_CONFIG_INVALID", { context: { issues: all } });
+  const inputs = inputsOn(release, policy.allowedPlatforms);
+  const values = body.inputValues ?? {};
+  const wrong = checkInputValues(inputs, values);
+  if (wrong.length > 0) throw new PlatformError("INPUT_VALUES_INVALID", { context: { issues: wrong } });
+  const setup: SetupConfig = {
+    metadata,
+    policy,
+    environmentVariables: variables.map(({ value: _, ...open }) => open),
+    items,
+    ...(publicSubdomain !== undefined && { publicSubdomain }),
+  };
+  const token = await mint(
+    call,
+    group,
+    { setup, expiresAt, description: body.description ?? null },
+    {
+      environment_variables: variables.length === 0 ? null : json(sealVariables(variables, config.sealingKey, now)),
+      input_values: json(sealInputs(inputs, values, config.sealingKey)),
+      session_of: null,
+    },
+  );
+  // In the fragment, which browsers keep to themselves: no server's log shows it.
+  return { token, deploymentLink: `${config.baseUrl}/deploy#token=${token}` };
+}
+
+/** The caller's own way into the portal: everything allowed, for one hour, one at a time. */
+export async function firstPartySession(call: Context, groupId: string) {
+  const { db, now, principal } = call;
+  const group = await getGroup(call, groupId);
+  await db
+    .updateTable("api_keys")
+    .set({ revoked_at: now })
+    .where("deployment_group_id", "=", group.id)
+    .where("revoked_at", "is", null)
+    .where((eb) =>
+      eb("id", "in", eb.selectFrom("group_token_setups").select("api_key_id").where("session_of", "=", principal.id)),
+    )
+    .execute();
+  const release = (await findChannel(db, group.project_id, PRODUCTION))?.release;
+  const served = PLATFORMS.filter((platform) => release?.stack[platform] != null);
+  const setup: SetupConfig = {
+    metadata: { firstParty: true },
+    policy: {
+      allowedPlatforms: served.length === 0 ? [...PLATFORMS] : served,
+      allowedSetupMethods: [...SETUP_METHODS],
+      allowReleasePinning: true,
+    },
+    environmentVariables: [],
+    items: [],
+  };
+  // No key outlives the key that mints it.
+  const own = principal.kind === "serviceAccount" ? principal.expiresAt : null;
+  const expiresAt = new Date(Math.min(now.getTime() + SESSION_MS, own?.getTime() ?? Number.POSITIVE_INFINITY));
+  const token = await mint(
+    call,
+    group,
+    { setup, expiresAt, description: "first-party session" },
+    {
+      environment_variables: null,
+      input_values: json({}),
+      session_of: principal.id,
+    },
+  );
+  return { token, expiresAt: expiresAt.toISOString() };
+}
+
+interface Terms {
+  readonly setup: SetupConfig;
+  readonly expiresAt: Date | null;
+  readonly description: string | null;
+}
+
+async function mint(
+  { db, now, principal }: Context,
+  group: DeploymentGroupRow,
+  { setup, expiresAt, description }: Terms,
+  kept: {
+    readonly environment_variables: ReturnType<typeof json<GroupTokenSetupRow["environment_variables"]>> | null;
+    readonly input_values: ReturnType<typeof json<GroupTokenSetupRow["input_values"]>>;
+    readonly session_of: string | null;
+  },
+): Promise<string> {
+  await refuseTooMany(db, group.workspace_id, now);
+  const { row, secret } = await mintKey(
+    db,
+    {
+      workspaceId: group.workspace_id,
+      role: "deployment-group.deployer",
+      scope: { type: "deployment-group", deploymentGroupId: group.id, projectId: group.project_id },
+      description,
+      expiresAt,
+      createdByUser: principal.kind === "user" ? { id: principal.id, email: principal.email, image: null } : null,
+      deploymentSetupConfig: setup,
+    },
+    now,
+  );
+  await db
+    .insertInto("group_token_setups")
+    .values({ api_key_id: row.id, ...kept })
+    .execute();
+  return secret;
+}
+
+/** Where a policy contradicts itself: defaults that it forbids, methods that fit none of its platforms. */
+function policyIssues(policy: SetupPolicy): readonly Issue[] {
+  const path = "body.deploymentSetupConfig.policy";
+  const { allowedPlatforms, allowedSetupMethods } = policy;
+  const defaults = settingIssues(policy, {
+    platform: allowedPlatforms[0] ?? "test",
+    stackSettings: policy.stackSettings?.defaults ?? {},
+  });
+  return [
+    ...defaults.map((issue) => ({
+      path: `${path}.${issue.path.replace("stackSettings", "stackSettings.defaults")}`,
+      message: issue.message,
+    })),
+    ...allowedSetupMethods.flatMap((method, index) =>
+      allowedPlatforms.some((platform) => fits(method, platform))
+        ? []
+        : [{ path: `${path}.allowedSetupMethods.${index}`, message: "fits none of the allowed platforms" }],
+    ),
+  ];
+}
+
+function repeatIssues(variables: readonly { readonly name: string }[]): readonly Issue[] {
+  return variables.flatMap(({ name }, index) =>
+    variables.findIndex((each) => each.name === name) === index
+      ? []
+      : [{ path: `body.deploymentSetupConfig.environmentVariables.${index}.name`, message: "is given twice" }],
+  );
+}
+
+/** The inputs of all platforms that the token allows; one that several ask for is asked for once. */
+function inputsOn(release: ReleaseRow | undefined, platforms: readonly string[]): readonly Input[] {
+  const all = platforms.flatMap((platform) => inputsOf(release, platform));
+  return [...new Map(all.map((input) => [input.id, input])).values()];
+}

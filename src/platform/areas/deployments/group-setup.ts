@@ -1,0 +1,58 @@
+import type { InputValues } from "../../../contract/deployment.ts";
+import type { EnvironmentVariable } from "../../../contract/deployment-state.ts";
+import type { SetupConfig } from "../../../contract/setup-config.ts";
+import type { Call } from "../../kernel/call.ts";
+import type { CreateBody } from "./create.ts";
+import { openVariables } from "./environment.ts";
+import { openInputs } from "./inputs.ts";
+import type { SetupPolicy } from "./policy.ts";
+
+type Context = Pick<Call, "db" | "principal" | "config">;
+
+/** What the vendor has settled beforehand for whoever holds a group token. */
+export interface GroupSetup {
+  readonly policy: SetupPolicy;
+  readonly environmentVariables: readonly EnvironmentVariable[];
+  readonly inputValues: InputValues;
+  readonly publicSubdomain: string | undefined;
+  /** Channel by setup item. */
+  readonly channels: ReadonlyMap<string, string>;
+}
+
+/** All of it is the token's, captured when it was minted. */
+export async function setupOfToken({ db, principal, config }: Context): Promise<GroupSetup> {
+  const key = await db
+    .selectFrom("api_keys as k")
+    .leftJoin("group_token_setups as s", "s.api_key_id", "k.id")
+    .select(["k.deployment_setup_config as open", "s.environment_variables as sealed", "s.input_values as inputs"])
+    .where("k.id", "=", principal.id)
+    .executeTakeFirst();
+  const open = key?.open as Partial<SetupConfig> | null | undefined;
+  const sources = (open?.items ?? []).flatMap(({ item, source }) =>
+    source.type === "project-release" ? [[item, source.releaseChannel] as const] : [],
+  );
+  return {
+    // A group key without a policy is as free as the role that minted it.
+    policy: open?.policy ?? { allowReleasePinning: true },
+    environmentVariables: key?.sealed == null ? [] : openVariables(key.sealed, config.sealingKey).variables,
+    inputValues: openInputs(key?.inputs ?? {}, config.sealingKey) as InputValues,
+    publicSubdomain: open?.publicSubdomain,
+    channels: new Map(sources),
+  };
+}
+
+/** What the token settles stands wherever the body says nothing else. */
+export function withSetup(setup: GroupSetup, body: CreateBody): CreateBody {
+  const { environmentVariables: own = [], stackSettings } = body;
+  const names = new Set(own.map(({ name }) => name));
+  const variables = [...setup.environmentVariables.filter(({ name }) => !names.has(name)), ...own];
+  const channel = body.releaseChannel ?? setup.channels.get(body.setupItem ?? "deployment");
+  const subdomain = body.publicSubdomain ?? setup.publicSubdomain;
+  return {
+    ...body,
+    ...(variables.length > 0 && { environmentVariables: variables }),
+    stackSettings: { ...setup.policy.stackSettings?.defaults, ...stackSettings },
+    ...(channel !== undefined && { releaseChannel: channel }),
+    ...(subdomain !== undefined && { publicSubdomain: subdomain }),
+  };
+}
