@@ -99,15 +99,16 @@ describe.each<readonly [string, Installation]>([
       const rights = async (account: string, namespace: string): Promise<readonly string[]> => {
         const kubeconfig = await cluster().kubeconfigForServiceAccount(names.systemNamespace, account);
         const { stdout } = await cluster().kubectl(["auth", "can-i", "--list", "-n", namespace], { kubeconfig });
-        return stdout.trimEnd().split("\n").slice(1);
+        const rows = stdout.trimEnd().split("\n").slice(1);
+        return rows.map((row) => row.trim().replaceAll(/ {2,}/g, "  "));
       };
       const sections: string[] = [];
       for (const namespace of [names.systemNamespace, names.grantsNamespace, SHOP, "default"]) {
         // Every account may ask for the server's version and for its own rights.
         const everybodys = new Set(await rights("default", namespace));
-        const own = (await rights(process === "agent" ? names.agentAccount : names.operatorAccount, namespace))
-          .filter((row) => !everybodys.has(row))
-          .map((row) => row.trimEnd().replaceAll(/ {2,}/g, "  "));
+        const own = (await rights(process === "agent" ? names.agentAccount : names.operatorAccount, namespace)).filter(
+          (row) => !everybodys.has(row),
+        );
         sections.push(`# in namespace ${namespace}\n${[...own].sort().join("\n")}\n`);
       }
       await expect(sections.join("\n")).toMatchFileSnapshot(`golden/can-i-${process}.txt`);
