@@ -1,0 +1,282 @@
+import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ROUTES } from "../../contract/table.ts";
+import { newSite, type Site } from "../../platform/areas/operations/testing/site.ts";
+import { onEachDatabase, type World } from "../../platform/testing/harness.ts";
+import { runCli } from "../run-cli.ts";
+import type { Environment } from "../settings.ts";
+import { Stopped } from "../stop-signals.ts";
+import type { Surroundings } from "./calling.ts";
+import { completions } from "./completion.ts";
+import { engineerCommands } from "./engineer-commands.ts";
+import { areasOf } from "./verbs.ts";
+
+let folder = "";
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "sallyport-cli-"));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+/** Time passes as fast as the machine can: each wait is one turn of the event loop. */
+function fastClock(): Surroundings["clock"] {
+  let nowMs = 0;
+  return {
+    monotonicMs: () => nowMs,
+    wallNow: () => new Date(),
+    after(delayMs, task) {
+      nowMs += delayMs;
+      const turn = setImmediate(task);
+      return () => clearImmediate(turn);
+    },
+  };
+}
+
+interface Typed {
+  readonly env?: Environment;
+  readonly input?: string;
+  readonly signal?: AbortSignal;
+  readonly onError?: (text: string) => void;
+  readonly onOut?: (text: string) => void;
+}
+
+async function type(words: readonly string[], { env = {}, input = "", signal, onError, onOut }: Typed = {}) {
+  const said = { out: "", error: "" };
+  const out = (text: string): void => {
+    said.out += text;
+    onOut?.(text);
+  };
+  const error = (text: string): void => {
+    said.error += text;
+    onError?.(text);
+  };
+  const surroundings: Surroundings = {
+    env: { XDG_CONFIG_HOME: folder, ...env },
+    clock: fastClock(),
+    out,
+    error,
+    isTTY: false,
+    readInput: async () => input,
+    askSecret: undefined,
+  };
+  const { find, listed } = engineerCommands(surroundings, ["platform"]);
+  const named = words[0] === undefined ? undefined : find(words[0]);
+  const commands = named === undefined ? listed : [{ ...named, name: words[0] ?? "" }];
+  const code = await runCli(commands, words, { out, error }, signal ?? new AbortController().signal);
+  return { code, ...said };
+}
+
+const as = (world: World, key: string): Environment => ({ SALLYPORT_URL: world.platform.url, SALLYPORT_KEY: key });
+
+onEachDatabase("the engineer's commands", (world) => {
+  it("sign in once, and then need no key", async () => {
+    const { name, key } = await world.workspace();
+    const secret = await key("workspace.admin");
+    const login = ["login", "--url", `${world.platform.url}/`, "--profile", "work"];
+    const signedIn = await type(login, { input: `${secret}\n` });
+    expect(signedIn).toMatchObject({ code: 0, error: "" });
+    expect(signedIn.out).toContain(`as workspace.admin of workspace ${name}`);
+    const file = join(folder, "sallyport", "profiles.json");
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect((await stat(join(folder, "sallyport"))).mode & 0o777).toBe(0o700);
+    expect(await readFile(file, "utf8")).toContain(secret);
+    expect(JSON.parse((await type(["whoami", "-o", "json"])).out)).toMatchObject({ workspaceName: name });
+    const listed = (await type(["profiles"])).out;
+    expect(listed).toContain(`* work  ${world.platform.url}\n`);
+    expect(listed).not.toContain(secret);
+    const strayed = await type(["whoami"], { env: { SALLYPORT_URL: "https://elsewhere.example.com" } });
+    expect(strayed).toMatchObject({ code: 1, error: expect.stringContaining("is not the profile's address") });
+    const refused = await type([...login.slice(0, 3), "--profile", "bad"], { input: "sp_w_wrong\n" });
+    expect(refused).toMatchObject({ code: 4, error: expect.stringContaining("API_KEY_INVALID") });
+    expect(await readFile(file, "utf8")).not.toContain("sp_w_wrong");
+    expect((await type(["profiles", "remove", "work"])).code).toBe(0);
+    expect((await type(["whoami"])).error).toContain("not signed in");
+  });
+
+  it("create, read, change and delete, and page", async () => {
+    const { key } = await world.workspace();
+    const env = as(world, await key("workspace.admin"));
+    for (const name of ["shop-one", "shop-two", "shop-three"]) {
+      expect((await type(["projects", "create", "--name", name], { env })).code).toBe(0);
+    }
+    const page = await type(["projects", "list", "--limit", "2", "-o", "json"], { env });
+    expect(JSON.parse(page.out).map((one: { name: string }) => one.name)).toEqual(["shop-three", "shop-two"]);
+    expect(page.error).toMatch(/^there are more: --all, or --cursor \S+\n$/);
+    const all = await type(["projects", "list", "--limit", "2", "--all"], { env });
+    expect(all.out.split("\n")).toHaveLength(5);
+    expect(all.error).toBe("");
+    const plan = join(folder, "project.yaml");
+    await writeFile(plan, "rootDirectory: charts/shop\nenabledCapabilities: [deployments]\n");
+    const patched = await type(["projects", "patch", "shop-one", "-f", plan, "--root-directory", "x", "-o", "yaml"], {
+      env,
+    });
+    expect(patched.out).toMatch(/rootDirectory: x\n[\s\S]*- deployments/);
+    expect(await type(["projects", "delete", "shop-one"], { env })).toEqual({ code: 0, out: "", error: "" });
+    expect(await type(["projects", "get", "shop-one"], { env })).toMatchObject({
+      code: 5,
+      error: expect.stringMatching(/^sallyport projects: NOT_FOUND: no such project.*\n[\s\S]*request id: \S+\n$/),
+    });
+  });
+
+  it("say the API's code and hint, and end with the code that a script tells apart", async () => {
+    const { key } = await world.workspace();
+    const env = as(world, await key("workspace.viewer"));
+    const admin = as(world, await key("workspace.admin"));
+    expect(await type(["keys", "list"], { env })).toMatchObject({
+      code: 4,
+      error: expect.stringMatching(/FORBIDDEN[\s\S]*requiredRoles[\s\S]*hint: /),
+    });
+    const invalid = await type(["projects", "create", "--name", "A!"], { env: admin });
+    expect(invalid).toMatchObject({ code: 3, error: expect.stringMatching(/VALIDATION_ERROR\n {2}body\.name /) });
+    await type(["projects", "create", "--name", "twice"], { env: admin });
+    expect(await type(["projects", "create", "--name", "twice"], { env: admin })).toMatchObject({
+      code: 6,
+      error: expect.stringContaining("hint: choose another name"),
+    });
+  });
+
+  it("watch what changes, until they are stopped", async () => {
+    const { key } = await world.workspace();
+    const env = as(world, await key("workspace.admin"));
+    const stop = new AbortController();
+    const shown: string[] = [];
+    const onOut = (text: string): void => {
+      shown.push(text);
+      if (shown.length === 1) void type(["projects", "create", "--name", "fresh"], { env });
+      else stop.abort(new Stopped("SIGINT"));
+    };
+    const watched = await type(["projects", "list", "--watch"], { env, signal: stop.signal, onOut });
+    expect(watched.code).toBe(130);
+    expect(shown).toEqual(["(none)\n", expect.stringContaining("fresh")]);
+  });
+
+  const asked = (site: Site): string[] => [
+    ...["access", "request", "--deployment", site.deploymentId, "--title", "Look at the pods"],
+    ...["--command", "kubernetes/get-pods", "--params", "namespace=shop", "--wait", "-o", "json"],
+  ];
+
+  it("ask for access and follow it until it has run", async () => {
+    const site = await newSite(world);
+    const { deploymentId, manager } = site;
+    const env = as(world, site.engineer);
+    const post = (path: string, body: object) => world.call("POST", path, { key: manager, body });
+    const at = world.clock.wallNow().toISOString();
+    const customer = async (words: string): Promise<void> => {
+      const [requestId = ""] = /ar_\w+/.exec(words) ?? [];
+      const own = { deploymentId, namespace: "sallyport-grants", resourcePlural: "accessgrants" };
+      if (/: queued$/m.test(words)) await post("/v1/access-requests/materialized", { ...own, requestIds: [requestId] });
+      if (words.includes("approves with: kubectl patch")) {
+        const request = (await world.call("GET", `/v1/access-requests/${requestId}`, { key: site.engineer })).body;
+        const approvedUntil = new Date(world.clock.wallNow().getTime() + 60_000).toISOString();
+        const approval = { requestId, planHash: request.planHash, approvedAt: at, approvedUntil, decidedBy: "alice" };
+        await post("/v1/access-requests/approvals", {
+          deploymentId,
+          approvals: [{ ...approval, identity: "verified" }],
+        });
+      }
+      if (words.includes("get-pods PENDING")) {
+        const path = `/v1/access-requests/${requestId}`;
+        const [line] = (await world.call("GET", path, { key: site.engineer })).body.execution.commands;
+        await post(`/v1/commands/${line.commandId}/dispatch`, { dispatchedAt: at });
+        await post(`/v1/commands/${line.commandId}/complete`, {
+          state: "SUCCEEDED",
+          completedAt: at,
+          result: { pods: [] },
+        });
+      }
+    };
+    const followed = await type(asked(site), { env, onError: (words) => void customer(words) });
+    expect(followed.error).toMatch(
+      /queued[\s\S]*approved by alice \(verified\)\n {2}1\. kubernetes\/get-pods SUCCEEDED\n$/,
+    );
+    expect(followed.code).toBe(0);
+    expect(JSON.parse(followed.out)).toMatchObject({
+      status: "customer-approved",
+      execution: { state: "succeeded" },
+      commands: [{ command: "kubernetes/get-pods", summary: "Look at the pods", params: { namespace: "shop" } }],
+    });
+  });
+
+  it("end with 8 when a request is not run, and with 9 when nobody decides in time", async () => {
+    const site = await newSite(world);
+    const env = as(world, site.engineer);
+    const withdraw = (words: string): void => {
+      const [id = ""] = /ar_\w+/.exec(words) ?? [];
+      if (words.includes(": queued")) void type(["access", "reject", id, "--reason", "solved"], { env });
+    };
+    expect(await type(asked(site), { env, onError: withdraw })).toMatchObject({
+      code: 8,
+      out: expect.stringContaining('"status": "rejected"'),
+    });
+    const late = await type([...asked(site), "--timeout", "1m"], { env });
+    expect(late).toMatchObject({
+      code: 9,
+      error: expect.stringMatching(/is still queued: sallyport access wait ar_\w+/),
+    });
+  });
+});
+
+describe("without a platform", () => {
+  it.each<[string[], RegExp]>([
+    [["projects", "crate"], /there is no projects crate; there are list, create, get, patch, delete/],
+    [["projects", "get"], /IDORNAME must be given/],
+    [["projects", "get", "a", "b"], /too many words: b/],
+    [["projects", "create"], /--name missing/],
+    [["projects", "create", "--nam", "x"], /Unknown option '--nam'/],
+    [["projects", "create", "--name", "x", "--name", "y"], /--name is given twice/],
+    [["projects", "list", "--limit", "many"], /--limit is a number, not many/],
+    [["projects", "list", "-o", "xml"], /-o is one of table, json, yaml/],
+    [["projects", "create", "--name", "x", "--watch"], /--watch is for what only reads/],
+    [["access", "list", "--status", "done"], /--status is one of pending-approval, queued/],
+    [["access", "request", "--deployment", "d", "--title", "t"], /--command PLUGIN\/OPERATION, or commands in --file/],
+    [["login"], /--url must be given/],
+  ])("%j is refused in one line, with 2", async (words, told) => {
+    const { code, error } = await type(words);
+    expect([code, error.trim().split("\n").length]).toEqual([2, 1]);
+    expect(error).toMatch(told);
+  });
+
+  it("tells an unreachable platform from a refusal", async () => {
+    const env = { SALLYPORT_URL: "http://192.0.2.1", SALLYPORT_KEY: "sp_w_x" };
+    expect(await type(["whoami"], { env })).toMatchObject({ code: 1, error: expect.stringContaining("must be https") });
+  });
+
+  it("every verb has a help, and none is for managers alone", async () => {
+    for (const area of areasOf(ROUTES)) {
+      expect((await type([area.name, "--help"])).out).toContain("Exit codes:");
+      for (const verb of area.verbs) {
+        expect((await type([area.name, ...verb.words.split(" "), "--help"])).out).toContain(verb.route.summary);
+        expect(verb.route.roles).not.toEqual(["manager.runtime"]);
+      }
+      const words = area.verbs.flatMap((verb) => [verb.words, ...verb.aliases]);
+      expect(new Set(words).size, `${area.name}: ${words.join()}`).toBe(words.length);
+    }
+  });
+});
+
+describe("completion", () => {
+  const complete = (...words: string[]) => completions(areasOf(ROUTES), ["platform", "projects"], words);
+  it.each<[string[], string[]]>([
+    [["proj"], ["projects"]],
+    [["access-requests", "que"], ["queue"]],
+    [["access", "w"], ["wait"]],
+    [
+      ["operations", "policy", ""],
+      ["get", "put", "set"],
+    ],
+    [["projects", "list", "--se"], ["--search"]],
+    [["access", "list", "--status", "q"], ["queued"]],
+    [
+      ["projects", "list", "-o", ""],
+      ["json", "table", "yaml"],
+    ],
+    [
+      ["completion", ""],
+      ["bash", "zsh"],
+    ],
+    [["nothing", ""], []],
+  ])("of %j is %j", (words, found) => {
+    expect(complete(...words)).toEqual(found);
+  });
+});
