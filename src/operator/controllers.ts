@@ -53,6 +53,7 @@ export function operatorControllers(parts: OperatorParts): readonly Runnable[] {
       metrics,
       grants: () => caches.grants.store.values(),
       invocations: () => caches.invocations.store.values(),
+      isRunning: (ownerUid) => running.has(ownerUid),
       namespaces: () => caches.namespaces(),
     },
     config.sweepIntervalMs,

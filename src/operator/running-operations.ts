@@ -33,6 +33,10 @@ export class RunningOperations {
     return running.length;
   }
 
+  has(grantUid: string): boolean {
+    return this.#byGrant.has(grantUid);
+  }
+
   get size(): number {
     return [...this.#byGrant.values()].reduce((sum, running) => sum + running.size, 0);
   }

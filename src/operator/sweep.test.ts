@@ -42,6 +42,7 @@ function scene(more: Partial<SweepPorts> = {}): {
     metrics: { swept: (result) => void told.push(result), removed: (kind) => void told.push(kind) },
     grants: () => [approvedGrant()],
     invocations: () => [],
+    isRunning: () => false,
     namespaces: () => ["shop"],
     ...more,
   };
@@ -88,6 +89,23 @@ test("what belongs to nobody, or is past its end, is removed; what is in use sta
   const left = [...cluster.all(resources.roleBindings), ...cluster.all(resources.serviceAccounts)];
   expect(left.map(({ metadata }) => metadata.name)).toEqual(["in-use", "elsewhere", grantAccount(GRANT_UID)]);
   expect(told.sort()).toEqual(["RoleBinding", "RoleBinding", "RoleBinding", "ServiceAccount"]);
+});
+
+test("access that is opened while a sweep is under way stays", async () => {
+  const invocations: ReturnType<typeof automatic>[] = [];
+  const { cluster, ports } = scene({ invocations: () => invocations, isRunning: (uid) => uid === "read-live" });
+  const later = "2026-01-01T10:31:00Z";
+  cluster.fault = ({ verb, resource }, when) => {
+    if (verb !== "list" || when !== "before") return;
+    if (invocations.length === 0) invocations.push(automatic());
+    for (const uid of [INVOCATION_UID, "read-live"]) {
+      if (resource === "rolebindings")
+        cluster.put(resources.roleBindings, made("RoleBinding", `of-${uid}`, "shop", uid, later));
+      else cluster.put(resources.serviceAccounts, made("ServiceAccount", grantAccount(uid), NAMESPACE, uid));
+    }
+  };
+  await sweep(ports, signal);
+  expect([cluster.all(resources.roleBindings).length, cluster.all(resources.serviceAccounts).length]).toEqual([2, 2]);
 });
 
 test("a namespace that was closed to us does not keep the others from being swept", async () => {

@@ -19,6 +19,8 @@ export interface SweepPorts {
   /** From the caches. */
   readonly grants: () => Iterable<AccessGrant>;
   readonly invocations: () => Iterable<OperationInvocation>;
+  /** An operation of this owner runs in this process. */
+  readonly isRunning: (ownerUid: string) => boolean;
   /** Everywhere that access may have been given: namespaces of served deployments and of plans. */
   readonly namespaces: () => readonly string[];
 }
@@ -47,19 +49,31 @@ export function livingOwners(
 
 /** The fourth hand on every expiry: removes access that a crash or a lost request has left behind. */
 export async function sweep(ports: SweepPorts, signal: AbortSignal): Promise<void> {
-  const now = ports.clock.wallNow();
-  const living = livingOwners(ports.grants(), ports.invocations(), now);
   for (const namespace of ports.namespaces()) {
-    for (const binding of await ports.access.bindings(namespace, GRANT_UID_LABEL, signal)) {
+    const bindings = await ports.access.bindings(namespace, GRANT_UID_LABEL, signal);
+    const now = ports.clock.wallNow();
+    const isNeeded = neededAfterListing(ports, now);
+    for (const binding of bindings) {
       const end = Date.parse(binding.metadata.annotations?.[EXPIRES_AT_ANNOTATION] ?? "");
       // A binding whose end cannot be read has none that we would trust.
-      if (living.has(ownerOf(binding)) && now.getTime() < end) continue;
+      if (isNeeded(ownerOf(binding)) && now.getTime() < end) continue;
       await remove(ports, "RoleBinding", binding, signal);
     }
   }
-  for (const account of await ports.access.accounts(signal)) {
-    if (!living.has(ownerOf(account))) await remove(ports, "ServiceAccount", account, signal);
+  const accounts = await ports.access.accounts(signal);
+  const isNeeded = neededAfterListing(ports, ports.clock.wallNow());
+  for (const account of accounts) {
+    if (!isNeeded(ownerOf(account))) await remove(ports, "ServiceAccount", account, signal);
   }
+}
+
+/**
+ * Whose access stays. To be asked for after the list it judges: whoever opens access is registered as running by then,
+ * though an owner may be younger than our last look, or, read live, younger than the cache.
+ */
+function neededAfterListing({ grants, invocations, isRunning }: SweepPorts, now: Date): (uid: string) => boolean {
+  const living = livingOwners(grants(), invocations(), now);
+  return (uid) => living.has(uid) || isRunning(uid);
 }
 
 async function remove(
