@@ -8,7 +8,7 @@ const WEIGHTS: Readonly<Record<VictimName, number>> = { operator: 38, agent: 32,
 /** Right after a step, where a promise could be half kept; else at any time. */
 const AIMED = 0.6;
 /** A step that does not come within this is not waited for. */
-const AIM_LIMIT_MS = 8_000;
+const AIM_LIMIT_MS = 4_000;
 const FROZEN = 0.08;
 /** The others may still be coming back from earlier hits. */
 const AMID_STARTS = 0.15;

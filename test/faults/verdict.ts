@@ -73,15 +73,11 @@ class Court implements Verdict {
       const end = await this.#heardLine(label, request, index, invocation, signal);
       const times = this.#changesOf(line, label, grantAccount(grant.metadata.uid));
       const inGrant = grant.status?.commands?.find((each) => each.index === index)?.state;
-      // If nobody closed the gate, being held or stopped before anything was done was somebody's mistake.
       const isClosed = story.revoked || grant.status?.state === "Expired";
-      if (end === "Held" && !isClosed)
-        this.broken.push(`${label}: held, ${JSON.stringify(invocation?.status?.conditions?.[0])}`);
-      if (end === "Failed" && !isClosed)
-        this.broken.push(`${label}: failed, ${JSON.stringify(invocation?.status?.error)}`);
+      if (!isClosed || !wasStoppedByTheGate(invocation)) this.#mustNotBeStopped(label, end, invocation);
       const claimed = inGrant !== undefined && !["Planned", "Skipped", "Held"].includes(inGrant);
-      if (end === "Succeeded" && times !== 1) this.broken.push(`${label}: Succeeded, and changed ${times} times`);
-      if (times > 1) this.broken.push(`${label}: ${end}, and changed ${times} times`);
+      if (times > 1 || (end === "Succeeded" && times === 0))
+        this.broken.push(`${label}: ${end}, and changed ${times} times`);
       if (times > 0 && !["Succeeded", "Failed", "Unknown"].includes(end))
         this.broken.push(`${label}: ${end}, and changed ${times} times`);
       if (claimed && inGrant !== end) this.broken.push(`${label}: the grant says ${inGrant}, the invocation ${end}`);
@@ -103,8 +99,7 @@ class Court implements Verdict {
     const end = invocation?.status?.state ?? "no invocation";
     this.automatic[end] = (this.automatic[end] ?? 0) + 1;
     this.#agree(`automatic ${commandId}`, command, end);
-    if (end === "Held" || end === "Failed")
-      this.broken.push(`automatic ${commandId}: ${end}, ${JSON.stringify(invocation?.status)}`);
+    this.#mustNotBeStopped(`automatic ${commandId}`, end, invocation);
   }
 
   close(stories: readonly Story[]): void {
@@ -115,6 +110,11 @@ class Court implements Verdict {
     for (const { metadata } of this.#witness.grants.store.list()) {
       if (!asked.has(metadata.name)) this.broken.push(`a grant that nobody asked for: ${metadata.name}`);
     }
+  }
+
+  /** Being held or stopped before anything was done is somebody's mistake when nobody closed the gate. */
+  #mustNotBeStopped(label: string, end: string, invocation: OperationInvocation | undefined): void {
+    if (end === "Held" || end === "Failed") this.broken.push(`${label}: ${end}, ${JSON.stringify(invocation?.status)}`);
   }
 
   async #heardLine(
@@ -182,6 +182,16 @@ class Court implements Verdict {
   #command(id: string, signal: AbortSignal): Promise<Command> {
     return persist((each) => this.#world.engineer.commands.get({ params: { id } }, each), signal);
   }
+}
+
+/** Held because its grant was over, or stopped before it had done anything when the grant ended. */
+function wasStoppedByTheGate(invocation: OperationInvocation | undefined): boolean {
+  const authorized = invocation?.status?.conditions?.find(({ type }) => type === "Authorized");
+  const message = invocation?.status?.error?.message ?? "";
+  return (
+    authorized?.reason === "GrantClosed" ||
+    /^stopped before anything was changed: (revoked|window closed)$/.test(message)
+  );
 }
 
 /** Per-grant accounts and bindings that exist now. */
