@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { installationChecks } from "../../src/cli/installation-check.ts";
 import { DEFAULT_NAMES, type InstallationNames } from "../../src/crds/group.ts";
 import { resources } from "../../src/kube/resource.ts";
 import type { Cluster } from "../cluster/cluster.ts";
@@ -132,6 +134,30 @@ describe.each<readonly [string, Installation]>([
         ? { status: "False", message: expect.stringContaining("it needs get on validatingadmissionpolicies") }
         : { status: "True", reason: "StampedByAdmission" },
     );
+  });
+
+  test("is found to work by its own check, and a wrong key is told", async () => {
+    const env = {
+      ...given(rendered, rendered.find(({ kind }) => kind === "Deployment").metadata.name),
+      SALLYPORT_PLATFORM_URL: world.gate.url,
+      SALLYPORT_RUNTIME_KEY_FILE: world.keyFile,
+      SALLYPORT_KUBECONFIG: await cluster().kubeconfigForServiceAccount(names.systemNamespace, names.agentAccount),
+    };
+    const look = async (more: object): Promise<readonly { readonly ok: boolean; readonly words: string }[]> => {
+      const checks = await installationChecks({ ...env, ...more }, []);
+      return Promise.all(checks.map((check) => check.look(signal())));
+    };
+    expect(await look({})).toMatchObject([
+      { ok: true, words: expect.stringContaining(`may create requests in ${names.grantsNamespace}`) },
+      { ok: true, words: expect.stringContaining(world.managerId) },
+    ]);
+    const wrongKey = join(cluster().dir, "wrong-key");
+    await writeFile(wrongKey, "sk_not-a-key-of-this-platform");
+    const elsewhere = { SALLYPORT_RUNTIME_KEY_FILE: wrongKey, SALLYPORT_GRANTS_NAMESPACE: "elsewhere" };
+    expect(await look(elsewhere)).toMatchObject([
+      { ok: false, words: expect.stringContaining("may not create requests in elsewhere") },
+      { ok: false, words: expect.stringContaining("refuses the runtime key") },
+    ]);
   });
 
   test.runIf(installed === RENAMED)("keeps what an admission policy keeps by name", async () => {
