@@ -9,10 +9,19 @@ import { RATES, type RateLimiter } from "./kernel/rate-limit.ts";
 import { trace } from "./kernel/trace.ts";
 
 /** The viewer's own files, by the name under which we serve them. Nothing else of that folder is reachable. */
-const FILES: Readonly<Record<string, string>> = {
-  "swagger-ui.css": "text/css; charset=utf-8",
-  "swagger-ui-bundle.js": "text/javascript; charset=utf-8",
-  "favicon-32x32.png": "image/png",
+const FILES: Readonly<Record<string, { readonly type: string; readonly url: string }>> = {
+  "swagger-ui.css": {
+    type: "text/css; charset=utf-8",
+    url: import.meta.resolve("@fastify/swagger-ui/static/swagger-ui.css"),
+  },
+  "swagger-ui-bundle.js": {
+    type: "text/javascript; charset=utf-8",
+    url: import.meta.resolve("@fastify/swagger-ui/static/swagger-ui-bundle.js"),
+  },
+  "favicon-32x32.png": {
+    type: "image/png",
+    url: import.meta.resolve("@fastify/swagger-ui/static/favicon-32x32.png"),
+  },
 };
 
 const PAGE = `<!doctype html>
@@ -91,11 +100,11 @@ export function registerReference(app: FastifyInstance, { engine, limiter }: Ref
   };
   app.get("/docs", (request, reply) => send(request, reply, "text/html; charset=utf-8", PAGE));
   app.get("/docs/start.js", (request, reply) => send(request, reply, "text/javascript; charset=utf-8", START));
-  for (const [name, type] of Object.entries(FILES)) {
+  for (const [name, { type, url }] of Object.entries(FILES)) {
     // Read when first asked for: most platforms are never looked at with a browser.
     let content: Promise<Buffer> | undefined;
     app.get(`/docs/${name}`, async (request, reply) => {
-      content ??= readFile(new URL(import.meta.resolve(`@fastify/swagger-ui/static/${name}`)));
+      content ??= readFile(new URL(url));
       return send(request, reply, type, await content);
     });
   }
