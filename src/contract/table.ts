@@ -4,6 +4,7 @@ import { apiKeyRoutes } from "./api-keys.ts";
 import { commandRoutes } from "./commands.ts";
 import { debugSessionRoutes } from "./debug-sessions.ts";
 import { deploymentGroupRoutes } from "./deployment-groups.ts";
+import { deploymentPortalRoutes } from "./deployment-portal.ts";
 import { deploymentRoutes } from "./deployments.ts";
 import { eventRoutes } from "./events.ts";
 import { gatewayRoutes } from "./gateways.ts";
@@ -29,6 +30,7 @@ export const ROUTES = {
   commands: commandRoutes,
   debugSessions: debugSessionRoutes,
   deploymentGroups: deploymentGroupRoutes,
+  deploymentPortal: deploymentPortalRoutes,
   deployments: deploymentRoutes,
   events: eventRoutes,
   gateways: gatewayRoutes,

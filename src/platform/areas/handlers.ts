@@ -5,6 +5,7 @@ import { handlers as apiKeys } from "./api-keys/routes.ts";
 import { handlers as commands } from "./commands/routes.ts";
 import { handlers as debugSessions } from "./debug-sessions/routes.ts";
 import { handlers as deploymentGroups } from "./deployment-groups/routes.ts";
+import { handlers as deploymentPortal } from "./deployment-portal/routes.ts";
 import { handlers as deployments } from "./deployments/routes.ts";
 import { handlers as events } from "./events/routes.ts";
 import { handlers as gateways } from "./gateways/routes.ts";
@@ -30,6 +31,7 @@ export const HANDLERS = {
   commands,
   debugSessions,
   deploymentGroups,
+  deploymentPortal,
   deployments,
   events,
   gateways,

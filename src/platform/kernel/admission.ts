@@ -29,9 +29,13 @@ export function workspaceOf(search: URLSearchParams): string | undefined {
   throw invalid({ path: "query.workspace", message: "is not a workspace name" });
 }
 
-/** Step 5: the role is in the route's list; nothing else decides. @throws FORBIDDEN. */
+/**
+ * Step 5: the role is in the route's list; nothing else decides. @throws FORBIDDEN; WRONG_TOKEN_KIND on routes that a
+ * link's token opens, where another credential is no lesser right but the wrong thing.
+ */
 export function admit(route: Route, principal: Principal): void {
   if (mayCall(route.roles, principal)) return;
+  if (route.errors.includes("WRONG_TOKEN_KIND")) throw new PlatformError("WRONG_TOKEN_KIND");
   const requiredRoles = typeof route.roles === "string" ? [route.roles] : route.roles;
   throw new PlatformError("FORBIDDEN", { context: { requiredRoles } });
 }

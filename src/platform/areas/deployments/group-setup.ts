@@ -17,6 +17,8 @@ export interface GroupSetup {
   readonly publicSubdomain: string | undefined;
   /** Channel by setup item. */
   readonly channels: ReadonlyMap<string, string>;
+  /** The release that was current when the token was minted, by setup item. */
+  readonly captured: ReadonlyMap<string, string>;
 }
 
 /** All of it is the token's, captured when it was minted. */
@@ -38,6 +40,12 @@ export async function setupOfToken({ db, principal, config }: Context): Promise<
     inputValues: openInputs(key?.inputs ?? {}, config.sealingKey) as InputValues,
     publicSubdomain: open?.publicSubdomain,
     channels: new Map(sources),
+    captured: new Map(
+      (open?.items ?? []).map(({ item, source }) => [
+        item,
+        source.type === "built-in" ? source.sourceReleaseId : source.releaseId,
+      ]),
+    ),
   };
 }
 

@@ -1,4 +1,4 @@
-import type { SETUP_METHODS } from "../../../contract/deployment.ts";
+import { SETUP_METHODS } from "../../../contract/deployment.ts";
 import { PLATFORMS } from "../../../contract/schema.ts";
 
 type Method = (typeof SETUP_METHODS)[number];
@@ -13,6 +13,10 @@ const PLATFORMS_OF: Readonly<Record<Method, readonly Platform[]>> = {
   cli: PLATFORMS,
   manual: PLATFORMS,
 };
+
+export function methodsFor(platform: Platform): readonly Method[] {
+  return SETUP_METHODS.filter((method) => fits(method, platform));
+}
 
 export function fits(method: Method, platform: Platform): boolean {
   return PLATFORMS_OF[method].includes(platform);

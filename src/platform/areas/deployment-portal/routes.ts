@@ -1,0 +1,62 @@
+import type { Static } from "typebox";
+import type { deploymentPortalRoutes } from "../../../contract/deployment-portal.ts";
+import { PRODUCTION } from "../../../contract/release-channels.ts";
+import type { Stack } from "../../../contract/stack.ts";
+import type { Call, Handlers } from "../../kernel/call.ts";
+import { notFound, PlatformError } from "../../kernel/errors.ts";
+import { impliedProject } from "../../kernel/principal.ts";
+import { setupOfToken } from "../deployments/group-setup.ts";
+import { checkPolicy } from "../deployments/policy.ts";
+import { fits, methodsFor } from "../deployments/setup-methods.ts";
+import { fingerprintOf, sha256OfJson } from "../releases/fingerprint.ts";
+import { findChannel, findRelease, type ReleaseRow } from "../releases/store.ts";
+import { computePlan } from "./compute-plan.ts";
+import { MACHINES } from "./machines.ts";
+
+type Body = Static<(typeof deploymentPortalRoutes)["computePlan"]["body"]>;
+type Context = Pick<Call, "db" | "principal" | "config" | "workspaceId"> & { readonly body: Body };
+
+export const handlers: Handlers<typeof deploymentPortalRoutes> = {
+  async computePlan(call) {
+    const { stack, settings } = await prepare(call);
+    return { pools: computePlan(stack, settings, MACHINES[call.body.platform]) };
+  },
+
+  async prepareStack(call) {
+    const { stack, settings } = await prepare(call);
+    const { platform } = call.body;
+    const setup = fingerprintOf(platform, stack);
+    // Settings are part of what a setup makes; without any the release's own fingerprint stands.
+    const fingerprint =
+      Object.keys(settings).length === 0 ? setup.fingerprint : sha256OfJson([setup.fingerprint, settings]);
+    return { platform, stack, setup: { ...setup, fingerprint } };
+  },
+};
+
+/** The stack that the token would set up, and the settings with the vendor's defaults under the customer's choice. */
+async function prepare(call: Context): Promise<{ stack: Stack; settings: Body["stackSettings"] }> {
+  const { platform, setupMethod, stackSettings } = call.body;
+  const { policy, captured } = await setupOfToken(call);
+  const settings = { ...policy.stackSettings?.defaults, ...stackSettings };
+  checkPolicy(policy, { platform, setupMethod, pinned: false, stackSettings: settings });
+  if (!fits(setupMethod, platform)) {
+    throw new PlatformError("SETUP_METHOD_NOT_ALLOWED", { context: { allowed: methodsFor(platform) } });
+  }
+  const release = await releaseOf(call, captured);
+  const stack = release.stack[platform];
+  if (stack == null) throw notFound("stack for the platform");
+  // Checked when the release was made.
+  return { stack: stack as unknown as Stack, settings };
+}
+
+/** The named item's captured release, else the one that production points at now. */
+async function releaseOf(call: Context, captured: ReadonlyMap<string, string>): Promise<ReleaseRow> {
+  const id = call.body.setupItem === undefined ? undefined : captured.get(call.body.setupItem);
+  if (call.body.setupItem !== undefined && id === undefined) throw notFound("setup item");
+  const release =
+    id === undefined
+      ? (await findChannel(call.db, impliedProject(call.principal) ?? "", PRODUCTION))?.release
+      : await findRelease(call.db, call.workspaceId, id);
+  if (release === undefined) throw notFound("release");
+  return release;
+}

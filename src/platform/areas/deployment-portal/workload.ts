@@ -1,0 +1,71 @@
+import type { Stack } from "../../../contract/stack.ts";
+
+/** What one copy of a compute resource needs, and how many copies there are. */
+export interface Workload {
+  readonly id: string;
+  readonly pool: string;
+  readonly replicas: number;
+  readonly cpu: number;
+  readonly memoryBytes: number;
+  readonly diskBytes: number;
+  readonly architecture: "arm64" | "x86_64" | undefined;
+  readonly gpu: { readonly type: string; readonly count: number } | undefined;
+}
+
+const COMPUTE_TYPES: readonly unknown[] = ["container", "worker", "daemon"];
+export const DEFAULT_POOL = "default";
+
+/** The enabled compute resources of a stack. What a resource does not say, it does not need. */
+export function workloadsOf(stack: Stack): readonly Workload[] {
+  return Object.entries(stack.resources)
+    .filter(([, resource]) => COMPUTE_TYPES.includes(resource.config.type))
+    .filter(([, resource]) => (resource as { enabledWhen?: unknown }).enabledWhen !== false)
+    .map(([id, { config }]) => toWorkload(id, config as Readonly<Record<string, unknown>>))
+    .sort((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+function toWorkload(id: string, config: Readonly<Record<string, unknown>>): Workload {
+  const { pool, architecture, gpu } = config;
+  return {
+    id,
+    pool: typeof pool === "string" && pool !== "" ? pool : DEFAULT_POOL,
+    replicas: wholeNumber(config.replicas) ?? 1,
+    cpu: quantity(config.cpu) ?? 0,
+    memoryBytes: quantity(config.memoryBytes ?? config.memory) ?? 0,
+    diskBytes: quantity(config.ephemeralStorageBytes ?? config.ephemeralStorage) ?? 0,
+    architecture: architecture === "arm64" || architecture === "x86_64" ? architecture : undefined,
+    gpu: isGpu(gpu) ? gpu : undefined,
+  };
+}
+
+function wholeNumber(value: unknown): number | undefined {
+  return Number.isSafeInteger(value) && Number(value) >= 0 ? Number(value) : undefined;
+}
+
+const UNITS: Readonly<Record<string, number>> = {
+  "": 1,
+  m: 1e-3,
+  k: 1e3,
+  M: 1e6,
+  G: 1e9,
+  T: 1e12,
+  Ki: 1024,
+  Mi: 1024 ** 2,
+  Gi: 1024 ** 3,
+  Ti: 1024 ** 4,
+};
+
+/** A number, or Kubernetes' way to write one: `500m`, `1.5`, `512Mi`. Undefined for anything else. */
+export function quantity(value: unknown): number | undefined {
+  if (typeof value === "number") return Number.isFinite(value) && value >= 0 ? value : undefined;
+  if (typeof value !== "string") return undefined;
+  const [, digits, unit = ""] = /^(\d{1,15}(?:\.\d{1,9})?)([a-zA-Z]{0,2})$/.exec(value) ?? [];
+  const factor = UNITS[unit];
+  return digits === undefined || factor === undefined ? undefined : Number(digits) * factor;
+}
+
+function isGpu(value: unknown): value is { type: string; count: number } {
+  if (typeof value !== "object" || value === null) return false;
+  const { type, count } = value as Readonly<Record<string, unknown>>;
+  return typeof type === "string" && Number.isSafeInteger(count) && Number(count) > 0;
+}
