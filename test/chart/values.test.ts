@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { parse } from "yaml";
 import { CHART, objectsOf, REQUIRED, useHelm } from "./use-helm.ts";
 
 const helm = useHelm();
@@ -100,6 +101,34 @@ describe.each(EXAMPLES)("ci/%s", (name) => {
     expect(names.length).toBeGreaterThan(30);
     expect(new Set(names).size).toBe(names.length);
   });
+});
+
+test("every value that the pages and the command line speak of exists", () => {
+  const values: unknown = parse(readFileSync(join(CHART, "values.yaml"), "utf8"));
+  const tops = Object.keys(values as object).join("|");
+  const root = join(import.meta.dirname, "../..");
+  const pages = [
+    "docs/install.md",
+    "docs/upgrade.md",
+    "docs/air-gap.md",
+    "docs/permissions.md",
+    "src/cli/installation-check.ts",
+  ];
+  const named = pages.flatMap((page) => {
+    const text = readFileSync(join(root, page), "utf8");
+    return [
+      ...text
+        .replaceAll(/\S+\.k8s\.io/g, "")
+        .matchAll(new RegExp(`(?<![\\w./-])(?:${tops})(?:\\.[a-zA-Z][\\w-]*)+(?![\\w(.-])`, "g")),
+    ].map(([path]) => path);
+  });
+  expect(new Set(named).size).toBeGreaterThan(15);
+  const missing = named.filter((path) => {
+    let at: unknown = values;
+    for (const key of path.split(".")) at = (at as Record<string, unknown> | undefined)?.[key];
+    return at === undefined;
+  });
+  expect(missing).toEqual([]);
 });
 
 test("no template asks the cluster, the clock or chance", () => {
