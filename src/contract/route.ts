@@ -31,10 +31,11 @@ export interface Route {
   readonly body?: TSchema;
   /** The body may be left out altogether. Routes without `body` accept none or `{}`. */
   readonly bodyOptional?: true;
-  readonly success: 200 | 201 | 202 | 204;
+  /** 101: a WebSocket upgrade, which is served beside the table. */
+  readonly success: 101 | 200 | 201 | 202 | 204;
   /** Another success status the handler may choose, such as 200 for "was there already". */
   readonly alternative?: 200 | 201;
-  /** Absent for 204. */
+  /** Absent for 101 and 204. */
   readonly response?: TSchema;
   /** Codes beyond the common ones (§0.4). */
   readonly errors: readonly ErrorCode[];

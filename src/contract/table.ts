@@ -2,6 +2,7 @@ import { accessRelayRoutes } from "./access-relay.ts";
 import { accessRequestRoutes } from "./access-requests.ts";
 import { apiKeyRoutes } from "./api-keys.ts";
 import { commandRoutes } from "./commands.ts";
+import { debugRelayRoutes } from "./debug-relay.ts";
 import { debugSessionRoutes } from "./debug-sessions.ts";
 import { deploymentGroupRoutes } from "./deployment-groups.ts";
 import { deploymentPortalRoutes } from "./deployment-portal.ts";
@@ -28,6 +29,7 @@ export const ROUTES = {
   accessRequests: accessRequestRoutes,
   apiKeys: apiKeyRoutes,
   commands: commandRoutes,
+  debugRelay: debugRelayRoutes,
   debugSessions: debugSessionRoutes,
   deploymentGroups: deploymentGroupRoutes,
   deploymentPortal: deploymentPortalRoutes,

@@ -4,12 +4,13 @@ import { admit, authenticate, workspaceOf } from "./kernel/admission.ts";
 import { sendError, setHeaders } from "./kernel/answer.ts";
 import type { Authenticator, Credential } from "./kernel/credential.ts";
 import { type Endpoint, parseRequest } from "./kernel/endpoint.ts";
-import { PlatformError } from "./kernel/errors.ts";
+import { PlatformError, upgradeRequired } from "./kernel/errors.ts";
 import { type Engine, execute } from "./kernel/execute.ts";
 import { type Allowance, RATES, type RateLimiter } from "./kernel/rate-limit.ts";
 import { logAccess, requestIdOf, type Trace, trace } from "./kernel/trace.ts";
 import type { Logger } from "./log.ts";
 import { registerReference } from "./reference.ts";
+import { isRelayUpgrade } from "./relay/upgrade.ts";
 
 export interface HttpDeps {
   readonly engine: Engine;
@@ -41,6 +42,8 @@ export function buildHttp(deps: HttpDeps): FastifyInstance {
     // A body that trickles in holds a connection no longer than a request may take.
     requestTimeout: REQUEST_LIMIT_MS,
     routerOptions: { maxParamLength: 1000 },
+    // Clients offer other upgrades (h2c) on plain requests, which stay plain.
+    http: { shouldUpgradeCallback: isRelayUpgrade },
     genReqId: ({ headers }) => requestIdOf(headers["x-request-id"], engine.clock.wallNow()),
     frameworkErrors: (error, request, reply) => {
       trace(request, engine);
@@ -80,6 +83,8 @@ function register(app: FastifyInstance, deps: HttpDeps, endpoint: Endpoint): voi
       const seen = trace(request, engine);
       seen.endpoint = endpoint;
       if (deps.draining.aborted) throw new PlatformError("SERVICE_UNAVAILABLE", { headers: { connection: "close" } });
+      // Relay tickets are checked on the upgrade (relay/upgrade.ts); without one there is nothing to check.
+      if (endpoint.route.roles === "ticket") throw upgradeRequired();
       const now = engine.clock.wallNow();
       seen.credential = await limited(deps, request, seen, () =>
         authenticate(deps.authenticators, request.headers, now),

@@ -23,6 +23,9 @@ import { RateLimiter } from "./kernel/rate-limit.ts";
 import { sweepEvery } from "./kernel/sweep.ts";
 import { Waker } from "./kernel/waker.ts";
 import { type Logger, silentLogger } from "./log.ts";
+import { Relay } from "./relay/relay.ts";
+import { SessionLog } from "./relay/session-log.ts";
+import { relayUpgrades } from "./relay/upgrade.ts";
 
 export interface StartOptions extends Partial<Omit<PlatformConfig, "database">> {
   readonly database: DatabaseLocation;
@@ -91,16 +94,20 @@ async function start(options: StartOptions, parts: AsyncDisposableStack): Promis
     retries: new Lane(),
     runningSlots: new Set(),
   };
+  const limiter = options.rateLimits === false ? undefined : new RateLimiter(clock);
   const app = buildHttp({
     engine,
     endpoints: endpointsOf(ROUTES, HANDLERS),
     authenticators: [apiKeys(db)],
-    limiter: options.rateLimits === false ? undefined : new RateLimiter(clock),
+    limiter,
     log,
     draining: draining.signal,
     ready: () => reachable(db),
   });
+  const relay = new Relay(new SessionLog(db, clock, () => engine.metrics.transactionRetried()), clock, log);
+  app.server.on("upgrade", relayUpgrades({ engine, relay, limiter, log }));
   parts.defer(() => closeHttp(app, clock, draining));
+  parts.defer(() => relay.close());
   await app.listen({ host, port });
   const bound = app.server.address() as AddressInfo;
   address.url = `http://${host.includes(":") ? `[${host}]` : host}:${bound.port}`;

@@ -3,13 +3,14 @@ import type { Handlers } from "../kernel/call.ts";
 import { relayHandlers as accessRelay, handlers as accessRequests } from "./access-requests/routes.ts";
 import { handlers as apiKeys } from "./api-keys/routes.ts";
 import { handlers as commands } from "./commands/routes.ts";
+import { relayHandlers as debugRelay } from "./debug-sessions/relay-routes.ts";
 import { handlers as debugSessions } from "./debug-sessions/routes.ts";
 import { handlers as deploymentGroups } from "./deployment-groups/routes.ts";
 import { handlers as deploymentPortal } from "./deployment-portal/routes.ts";
 import { handlers as deployments } from "./deployments/routes.ts";
 import { handlers as events } from "./events/routes.ts";
 import { handlers as gateways } from "./gateways/routes.ts";
-import { handlers as machines, runtimeHandlers as machineRuntime } from "./machines/routes.ts";
+import { runtimeHandlers as machineRuntime, handlers as machines } from "./machines/routes.ts";
 import { handlers as managers } from "./managers/routes.ts";
 import { handlers as managerRuntime } from "./managers/runtime-routes.ts";
 import { handlers as operations } from "./operations/routes.ts";
@@ -29,6 +30,7 @@ export const HANDLERS = {
   accessRequests,
   apiKeys,
   commands,
+  debugRelay,
   debugSessions,
   deploymentGroups,
   deploymentPortal,

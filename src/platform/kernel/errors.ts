@@ -44,6 +44,11 @@ export function invalidTransition(from: string, to: string, allowed: readonly st
   });
 }
 
+/** A path that only speaks WebSocket was called without asking for it. */
+export function upgradeRequired(): PlatformError {
+  return new PlatformError("UPGRADE_REQUIRED", { headers: { upgrade: "websocket", connection: "Upgrade" } });
+}
+
 export interface Issue {
   /** `body.a.0.b`, `query.limit`, `path.id`, `header.idempotency-key`. */
   readonly path: string;

@@ -1,6 +1,7 @@
 import { abandonRequests } from "../access-requests/abandon.ts";
 import { expirePending } from "../commands/settle.ts";
 import type { SettledCall } from "../commands/settled.ts";
+import { stopSessions } from "../debug-sessions/ended.ts";
 import { closeToMachines } from "../machines/revoke.ts";
 import { type DeploymentRow, updateDeployment } from "./store.ts";
 
@@ -8,6 +9,7 @@ import { type DeploymentRow, updateDeployment } from "./store.ts";
 const HOOKS: readonly ((call: SettledCall, deployment: DeploymentRow) => Promise<void>)[] = [
   abandonRequests,
   closeToMachines,
+  stopSessions,
 ];
 
 /** A deleted deployment leaves nothing open (§24.4): tokens revoked, lease gone, waiting commands EXPIRED. */

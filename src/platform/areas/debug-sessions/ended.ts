@@ -1,0 +1,18 @@
+import type { SettledCall } from "../commands/settled.ts";
+import { storeChange } from "./change.ts";
+import { asOf, moved } from "./state.ts";
+import { stateOf } from "./store.ts";
+
+/** A deleted deployment has no sessions: the relay closes those that it finds stopping. */
+export async function stopSessions(call: SettledCall, { id }: { readonly id: string }): Promise<void> {
+  const rows = await call.db
+    .selectFrom("debug_sessions")
+    .selectAll()
+    .where("deployment_id", "=", id)
+    .where("state", "in", ["pending", "running"])
+    .execute();
+  for (const row of rows) {
+    const next = moved(asOf(stateOf(row), call.now), "stopping", { closeReason: "revoked" });
+    if (next !== undefined) await storeChange(call, row, next);
+  }
+}

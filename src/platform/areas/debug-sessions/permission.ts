@@ -1,0 +1,32 @@
+import type { DebugMode } from "../../../contract/debug-sessions.ts";
+import type { AccessRequestRow } from "../access-requests/store.ts";
+
+/** A workspace's wish (§22): `ask` needs the customer's yes to every session. */
+export interface DebugSettings {
+  readonly enabled: boolean;
+  readonly debugPermissionMode: "auto" | "ask";
+}
+
+/** Those of a workspace that has never changed them. */
+export const DEFAULT_SETTINGS: DebugSettings = { enabled: true, debugPermissionMode: "auto" };
+
+export interface Asked {
+  readonly mode: DebugMode;
+  readonly namespace: string | undefined;
+}
+
+/** Pure: the customer has said yes to exactly this, and the window is open. `request` is settled. */
+export function covers(request: AccessRequestRow, { mode, namespace }: Asked, now: Date): boolean {
+  const open =
+    request.debug &&
+    request.status === "customer-approved" &&
+    request.approved_until !== null &&
+    now < request.approved_until;
+  return (
+    open &&
+    request.commands.some(({ command, params = {} }) => {
+      const inMode = command === `debug/${mode}` && (params.mode === undefined || params.mode === mode);
+      return inMode && (params.namespace === undefined || params.namespace === namespace);
+    })
+  );
+}

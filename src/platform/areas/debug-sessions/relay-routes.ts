@@ -1,0 +1,18 @@
+import type { debugRelayRoutes } from "../../../contract/debug-relay.ts";
+import type { Handlers } from "../../kernel/call.ts";
+import { upgradeRequired } from "../../kernel/errors.ts";
+import { requestDebug } from "./request.ts";
+import { toSession } from "./store.ts";
+import { freshTicket } from "./tickets.ts";
+
+/** The upgrades themselves are served beside HTTP (relay/upgrade.ts): who comes here has asked for none. */
+export const relayHandlers: Handlers<typeof debugRelayRoutes> = {
+  async request(call) {
+    const { row, ticket: made } = await requestDebug(call, call.params.id, call.body);
+    const { url, ticket, ticketExpiresAt } = made;
+    return { session: toSession(row, call.principal, call.now), attachUrl: url, ticket, ticketExpiresAt };
+  },
+  ticket: (call) => freshTicket(call, call.params.id),
+  attach: () => Promise.reject(upgradeRequired()),
+  tunnel: () => Promise.reject(upgradeRequired()),
+};

@@ -1,0 +1,91 @@
+import type { debugRelayRoutes } from "../../../contract/debug-relay.ts";
+import { DEBUG_SESSION_MAX_MS } from "../../../contract/debug-sessions.ts";
+import type { BodyOf } from "../../../contract/route.ts";
+import { newId } from "../../ids.ts";
+import type { Call } from "../../kernel/call.ts";
+import { notFound, PlatformError } from "../../kernel/errors.ts";
+import { settled } from "../access-requests/settle.ts";
+import { type AccessRequestRow, findOfDeployment } from "../access-requests/store.ts";
+import { getDeployment } from "../deployments/service.ts";
+import { isSilent } from "../managers/state.ts";
+import { covers, DEFAULT_SETTINGS, type DebugSettings } from "./permission.ts";
+import { type DebugSessionRow, insertSession } from "./store.ts";
+import { mintTicket, type Ticket } from "./tickets.ts";
+
+type Context = Pick<Call, "db" | "principal" | "now" | "config" | "raise">;
+type Body = BodyOf<(typeof debugRelayRoutes)["request"]>;
+
+const DEFAULT_MINUTES = 60;
+
+/** §19.1: a pending session, told to the manager; the customer's cluster may still refuse it. */
+export async function requestDebug(
+  call: Context,
+  deploymentId: string,
+  body: Body,
+  settings: DebugSettings = DEFAULT_SETTINGS,
+): Promise<{ readonly row: DebugSessionRow; readonly ticket: Ticket }> {
+  const { principal, now } = call;
+  const deployment = await getDeployment(call, deploymentId);
+  if (deployment.status === "deleted") throw notFound("deployment");
+  if (!settings.enabled && principal.kind === "serviceAccount") throw new PlatformError("FORBIDDEN");
+  await requireHeard(call, deployment.manager_id);
+  const request = await requireYes(call, deploymentId, body, settings);
+  const minutes = body.minutes ?? DEFAULT_MINUTES;
+  const ends = [minutes * 60_000, DEBUG_SESSION_MAX_MS].map((ms) => now.getTime() + ms);
+  const until = request?.approved_until?.getTime() ?? Number.POSITIVE_INFINITY;
+  const row: DebugSessionRow = {
+    id: newId("dbg"),
+    workspace_id: deployment.workspace_id,
+    project_id: deployment.project_id,
+    deployment_id: deployment.id,
+    owner: (principal.kind === "user" ? principal.email : principal.id).slice(0, 128),
+    owner_id: principal.id,
+    state: "pending",
+    mode: deployment.deployment_model,
+    provider: deployment.platform,
+    error: null,
+    access: {
+      mode: body.mode,
+      namespace: body.namespace ?? null,
+      minutes,
+      reason: body.reason,
+      accessRequestId: request?.id ?? null,
+    },
+    access_request_id: request?.id ?? null,
+    close_reason: null,
+    created_at: now,
+    expires_at: new Date(Math.min(...ends, until)),
+  };
+  await insertSession(call.db, row);
+  await call.raise("debug-sessions", deployment.id);
+  return { row, ticket: await mintTicket(call, row.id, "attach") };
+}
+
+async function requireHeard({ db, now }: Context, managerId: string | null): Promise<void> {
+  if (managerId === null) throw new PlatformError("DEPLOYMENT_HAS_NO_MANAGER");
+  const manager = await db
+    .selectFrom("managers")
+    .select(["setup_status", "setup_changed_at", "status", "last_heartbeat_at"])
+    .where("id", "=", managerId)
+    .executeTakeFirst();
+  if (manager === undefined || isSilent(manager, now)) throw new PlatformError("MANAGER_UNAVAILABLE");
+}
+
+/** The customer's yes, where the workspace asks for one or the caller names it. @throws ACCESS_REQUEST_REQUIRED */
+async function requireYes(
+  { db, now }: Context,
+  deploymentId: string,
+  { accessRequestId, mode, namespace }: Body,
+  { debugPermissionMode }: DebugSettings,
+): Promise<AccessRequestRow | undefined> {
+  if (accessRequestId === undefined) {
+    if (debugPermissionMode === "auto") return undefined;
+    throw new PlatformError("ACCESS_REQUEST_REQUIRED");
+  }
+  const stored = await findOfDeployment(db, deploymentId, accessRequestId);
+  const request = stored && settled(stored, now);
+  if (request === undefined || !covers(request, { mode, namespace }, now)) {
+    throw new PlatformError("ACCESS_REQUEST_REQUIRED");
+  }
+  return request;
+}

@@ -1,0 +1,85 @@
+import { createHash, randomBytes } from "node:crypto";
+import { RELAY_TICKET_MS } from "../../../contract/debug-relay.ts";
+import type { Db } from "../../database.ts";
+import type { Call } from "../../kernel/call.ts";
+import { invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";
+import { getSession } from "./service.ts";
+import { allowedMoves, asOf } from "./state.ts";
+import { type DebugSessionRow, type RelaySide, stateOf } from "./store.ts";
+
+type Context = Pick<Call, "db" | "principal" | "now" | "config">;
+
+export interface Ticket {
+  readonly url: string;
+  readonly ticket: string;
+  readonly ticketExpiresAt: string;
+}
+
+function hashOf(ticket: string): string {
+  return createHash("sha256").update(ticket).digest("hex");
+}
+
+/** 32 random bytes as 43 characters; a new ticket of a side takes the place of its earlier one (§19.2). */
+export async function mintTicket(call: Context, sessionId: string, side: RelaySide): Promise<Ticket> {
+  const ticket = randomBytes(32).toString("base64url");
+  const expiresAt = new Date(call.now.getTime() + RELAY_TICKET_MS);
+  const { principal } = call;
+  const row = {
+    secret_hash: hashOf(ticket),
+    api_key_id: principal.kind === "serviceAccount" ? principal.id : null,
+    expires_at: expiresAt,
+  };
+  await call.db
+    .insertInto("relay_tickets")
+    .values({ session_id: sessionId, side, ...row })
+    .onConflict((conflict) => conflict.columns(["session_id", "side"]).doUpdateSet(row))
+    .execute();
+  const url = `${call.config.baseUrl.replace(/^http/, "ws")}/v1/debug-sessions/${sessionId}/${side}`;
+  return { url, ticket, ticketExpiresAt: expiresAt.toISOString() };
+}
+
+/** The manager's is the tunnel's side; the client's side is for the owner and for admins. */
+export async function freshTicket(call: Context, id: string): Promise<Ticket> {
+  const row = await getSession(call, id);
+  const { role, id: principalId } = call.principal;
+  const manager = role === "manager.runtime";
+  if (!manager && role !== "workspace.admin" && row.owner_id !== principalId) throw notFound("debug session");
+  requireOpen(row, call.now);
+  return mintTicket(call, id, manager ? "tunnel" : "attach");
+}
+
+/** @throws INVALID_STATE_TRANSITION unless both sides may still come. */
+function requireOpen(row: DebugSessionRow, now: Date): void {
+  const { state } = asOf(stateOf(row), now);
+  if (state !== "pending" && state !== "running") throw invalidTransition(state, "running", allowedMoves(state));
+}
+
+export interface Admission {
+  readonly session: DebugSessionRow;
+  readonly side: RelaySide;
+  readonly apiKeyId: string | null;
+}
+
+/** Uses a ticket up. @throws TICKET_INVALID when it is unknown, used, expired or another session's or side's. */
+export async function redeemTicket(
+  db: Db,
+  now: Date,
+  { sessionId, side, ticket }: { readonly sessionId: string; readonly side: RelaySide; readonly ticket: string },
+): Promise<Admission> {
+  const used = await db
+    .deleteFrom("relay_tickets")
+    .where("secret_hash", "=", hashOf(ticket))
+    .where("session_id", "=", sessionId)
+    .where("side", "=", side)
+    .where("expires_at", ">", now)
+    .returningAll()
+    .executeTakeFirst();
+  if (used === undefined) throw new PlatformError("TICKET_INVALID");
+  const session = await db
+    .selectFrom("debug_sessions")
+    .selectAll()
+    .where("id", "=", sessionId)
+    .executeTakeFirstOrThrow();
+  requireOpen(session, now);
+  return { session, side, apiKeyId: used.api_key_id };
+}

@@ -1,0 +1,81 @@
+import type { CloseReason, DebugSessionState } from "../../contract/debug-sessions.ts";
+import type { StoredError } from "../../contract/stored-error.ts";
+import { storeChange } from "../areas/debug-sessions/change.ts";
+import { asOf, moved } from "../areas/debug-sessions/state.ts";
+import { stateOf } from "../areas/debug-sessions/store.ts";
+import type { Clock } from "../clock.ts";
+import type { Db } from "../database.ts";
+import { inTransaction } from "../kernel/transaction.ts";
+import { unrequested } from "../kernel/unrequested.ts";
+
+/** What the relay writes of its sessions, and what it has to know of them once a second. */
+export class SessionLog {
+  readonly #db: Db;
+  readonly #clock: Clock;
+  readonly #onRetry: () => void;
+
+  constructor(db: Db, clock: Clock, onRetry: () => void) {
+    this.#db = db;
+    this.#clock = clock;
+    this.#onRetry = onRetry;
+  }
+
+  transact<T>(work: (db: Db, now: Date) => Promise<T>): Promise<T> {
+    const options = { readOnly: false, signal: new AbortController().signal, onRetry: this.#onRetry };
+    return inTransaction(this.#db, options, (db) => work(db, this.#clock.wallNow()));
+  }
+
+  /** A move that the table does not have is somebody else's earlier end, and stays that. */
+  async move(
+    id: string,
+    to: DebugSessionState,
+    why: { readonly closeReason?: CloseReason; readonly error?: StoredError } = {},
+  ): Promise<void> {
+    await this.transact(async (db, now) => {
+      const row = await db.selectFrom("debug_sessions").selectAll().where("id", "=", id).executeTakeFirst();
+      if (row === undefined) return;
+      const stored = stateOf(row);
+      const before = asOf(stored, now);
+      const next = moved(before, to, why) ?? before;
+      if (next !== stored) await storeChange(unrequested(db, now), row, next);
+    });
+  }
+
+  /** The sessions among `ids` that may go on, with their ends. */
+  async open(ids: readonly string[]): Promise<ReadonlyMap<string, Date>> {
+    const now = this.#clock.wallNow();
+    const rows = await this.#db
+      .selectFrom("debug_sessions as s")
+      .leftJoin("access_requests as a", "a.id", "s.access_request_id")
+      .select(["s.id", "s.expires_at"])
+      .where("s.id", "in", ids)
+      .where("s.state", "in", ["pending", "running"])
+      .where((eb) =>
+        eb.or([
+          eb("s.access_request_id", "is", null),
+          eb.and([eb("a.status", "=", "customer-approved"), eb("a.approved_until", ">", now)]),
+        ]),
+      )
+      .execute();
+    return new Map(rows.map(({ id, expires_at }) => [id, expires_at]));
+  }
+
+  async stateOf(id: string): Promise<DebugSessionState | undefined> {
+    const found = this.#db.selectFrom("debug_sessions").select("state").where("id", "=", id);
+    return (await found.executeTakeFirst())?.state;
+  }
+
+  async liveKeys(ids: readonly string[]): Promise<ReadonlySet<string>> {
+    if (ids.length === 0) return new Set();
+    const now = this.#clock.wallNow();
+    const rows = await this.#db
+      .selectFrom("api_keys")
+      .select("id")
+      .where("id", "in", ids)
+      .where("revoked_at", "is", null)
+      .where("enabled", "=", true)
+      .where((eb) => eb.or([eb("expires_at", "is", null), eb("expires_at", ">", now)]))
+      .execute();
+    return new Set(rows.map(({ id }) => id));
+  }
+}

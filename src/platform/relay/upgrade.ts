@@ -1,0 +1,106 @@
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+import { WebSocketServer } from "ws";
+import {
+  debugRelayRoutes,
+  RELAY_FRAME_MAX_BYTES,
+  RELAY_PROTOCOL,
+  RELAY_TICKET_PREFIX,
+} from "../../contract/debug-relay.ts";
+import type { RelaySide } from "../areas/debug-sessions/store.ts";
+import { toPlatformError } from "../kernel/answer.ts";
+import { PlatformError, toBody } from "../kernel/errors.ts";
+import type { Engine } from "../kernel/execute.ts";
+import { RATES, type RateLimiter } from "../kernel/rate-limit.ts";
+import { requestIdOf } from "../kernel/trace.ts";
+import type { Logger } from "../log.ts";
+import type { Relay } from "./relay.ts";
+
+const PATH = /^\/v1\/debug-sessions\/(dbg_[0-9a-zA-Z]{28})\/(attach|tunnel)(?:\?|$)/;
+
+/** True for what is served here; everything else stays plain HTTP, whatever upgrade it proposes. */
+export function isRelayUpgrade({ url, headers }: IncomingMessage): boolean {
+  return PATH.test(url ?? "") && headers.upgrade?.toLowerCase() === "websocket";
+}
+
+export interface UpgradeDeps {
+  readonly engine: Engine;
+  readonly relay: Relay;
+  readonly limiter: RateLimiter | undefined;
+  readonly log: Logger;
+}
+
+/** Checks the ticket before the handshake, so that a refusal is an HTTP answer with the nine fields. */
+export function relayUpgrades(deps: UpgradeDeps): (request: IncomingMessage, socket: Duplex, head: Buffer) => void {
+  const { engine, relay, log } = deps;
+  const sockets = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    maxPayload: RELAY_FRAME_MAX_BYTES,
+    handleProtocols: (protocols) => (protocols.has(RELAY_PROTOCOL) ? RELAY_PROTOCOL : false),
+  });
+  return (request, socket, head) => {
+    const startedMs = engine.clock.monotonicMs();
+    const requestId = requestIdOf(request.headers["x-request-id"], engine.clock.wallNow());
+    const [, sessionId = "", side = ""] = PATH.exec(request.url ?? "") ?? [];
+    const { path } = side === "tunnel" ? debugRelayRoutes.tunnel : debugRelayRoutes.attach;
+    const told = (status: number, code?: string): void => {
+      const durationMs = engine.clock.monotonicMs() - startedMs;
+      engine.metrics.request("GET", path, status, durationMs / 1000);
+      log.info(
+        { requestId, method: "GET", route: path, status, debugSessionId: sessionId, ...(code && { code }) },
+        "request",
+      );
+    };
+    // Until the handshake nobody else listens: an early reset must not end the process.
+    const onError = (): void => void socket.destroy();
+    socket.on("error", onError);
+    const admit = async (): Promise<void> => {
+      const admission = await relay.admit(sessionId, side as RelaySide, ticketOf(request));
+      if (socket.destroyed) return;
+      socket.off("error", onError);
+      sockets.handleUpgrade(request, socket, head, (webSocket) => {
+        told(101);
+        relay.join(admission, webSocket);
+      });
+    };
+    admit().catch((thrown: unknown) => {
+      const error = limited(deps, request, toPlatformError(thrown));
+      if (error.code === "INTERNAL_ERROR") log.error({ err: thrown, requestId, route: path }, "request failed");
+      told(error.spec.status, error.code);
+      refuse(socket, error, requestId);
+    });
+  };
+}
+
+/** Sent as a subprotocol, because browsers can send nothing else and URLs are logged. */
+function ticketOf({ headers }: IncomingMessage): string {
+  const offered = (headers["sec-websocket-protocol"] ?? "").split(",").map((each) => each.trim());
+  const ticket = offered.find((each) => each.startsWith(RELAY_TICKET_PREFIX))?.slice(RELAY_TICKET_PREFIX.length);
+  if (ticket === undefined || !offered.includes(RELAY_PROTOCOL)) throw new PlatformError("TICKET_INVALID");
+  return ticket;
+}
+
+/** Who guesses tickets pays from its address's bucket, as with other credentials. */
+function limited({ limiter }: UpgradeDeps, { socket }: IncomingMessage, error: PlatformError): PlatformError {
+  if (error.spec.status !== 401) return error;
+  const allowance = limiter?.take(socket.remoteAddress ?? "", RATES.unauthenticated);
+  if (allowance === undefined || allowance.allowed) return error;
+  return new PlatformError("RATE_LIMITED", { retryAfterSeconds: allowance.retryAfterSeconds });
+}
+
+function refuse(socket: Duplex, error: PlatformError, requestId: string): void {
+  const { status } = error.spec;
+  const body = JSON.stringify(toBody(error, requestId));
+  const head = [
+    `HTTP/1.1 ${status} Refused`,
+    "content-type: application/json; charset=utf-8",
+    `content-length: ${Buffer.byteLength(body)}`,
+    `x-request-id: ${requestId}`,
+    "cache-control: no-store",
+    "connection: close",
+    ...(status === 401 ? ["www-authenticate: Bearer"] : []),
+    ...(status === 429 || status === 503 ? [`retry-after: ${error.detail.retryAfterSeconds ?? 5}`] : []),
+  ];
+  socket.end(`${head.join("\r\n")}\r\n\r\n${body}`);
+}
