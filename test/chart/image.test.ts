@@ -1,5 +1,14 @@
 import { execFile } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -91,6 +100,30 @@ describe("the Dockerfile", () => {
       .flatMap((line) => line.split(" ").slice(1, -1));
     expect([...copied].sort()).toEqual([...allowed].sort());
   });
+});
+
+test("the build script leaves an SBOM and a provenance beside the image, whatever the arguments", async () => {
+  const bin = join(parent, "bin");
+  const out = join(parent, "papers");
+  mkdirSync(bin);
+  // A docker that writes down how it is called, and has built an image.
+  const docker = `#!/bin/sh\necho "$@" >> ${join(parent, "calls")}\n[ "$1" = image ] && echo sha256:abc linux/arm64 85000000\nexit 0\n`;
+  writeFileSync(join(bin, "docker"), docker, { mode: 0o755 });
+  const base = `mirror.example.com/base@sha256:${"b".repeat(64)}`;
+  const args = ["--tag", "r.example.com/s:1", "--arch", "arm64", "--base", base, "--out", out];
+  const env = { ...process.env, PATH: `${bin}:${process.env.PATH}` };
+  await run(process.execPath, [join(root, "deploy/image/build.ts"), ...args], { env });
+  const [build] = readFileSync(join(parent, "calls"), "utf8").split("\n");
+  for (const part of ["--tag r.example.com/s:1", "--platform linux/arm64", `--build-arg BASE_IMAGE=${base}`]) {
+    expect(build).toContain(part);
+  }
+  const read = (name: string) => JSON.parse(readFileSync(join(out, name), "utf8"));
+  const names = read("sbom.cdx.json").components.map((component: { name: string }) => component.name);
+  expect(names).toContain("undici");
+  expect(names).not.toContain("vitest");
+  const { subject, predicate } = read("provenance.json");
+  expect(subject).toEqual([{ name: "r.example.com/s:1", digest: { sha256: "abc" } }]);
+  expect(JSON.stringify(predicate)).toContain("b".repeat(64));
 });
 
 test("provenance names the image, the revision, the lock file and both bases", () => {
