@@ -1,5 +1,5 @@
 import type { Static } from "typebox";
-import type { PackageConfig, PackageType } from "../../../contract/package-types.ts";
+import type { PackageConfig } from "../../../contract/package-types.ts";
 import type { PackagesConfig } from "../../../contract/projects.ts";
 
 type Settings = Static<typeof PackagesConfig>;
@@ -26,10 +26,6 @@ export function enabledConfigs(settings: Settings | null): readonly PackageConfi
     ...(sandboxBundle?.enabled ? [{ ...without(sandboxBundle), type: "sandbox-bundle" as const }] : []),
     ...(terraform?.enabled ? [{ ...cloud(terraform), type: "terraform" as const }] : []),
   ];
-}
-
-export function enabledTypes(settings: Settings | null): ReadonlySet<PackageType> {
-  return new Set(enabledConfigs(settings).map(({ type }) => type));
 }
 
 function without<T extends { readonly enabled: boolean }>({ enabled: _, ...config }: T): Omit<T, "enabled"> {

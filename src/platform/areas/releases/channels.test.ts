@@ -200,6 +200,14 @@ onEachDatabase("release channels", (world) => {
       ["failed", "superseded"],
       ["pinned", "updated"],
     ]);
+    const unpromoted = await release(site);
+    expect(await statesOf(unpromoted)).toEqual([
+      ["asked", "on-other"],
+      ["busy", "on-other"],
+      ["done", "on-other"],
+      ["failed", "on-other"],
+      ["pinned", "pinned-other"],
+    ]);
     const all = (await towards(two)).body;
     expect(all.stateCounts).toEqual({
       failed: 1,
