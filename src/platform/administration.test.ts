@@ -1,8 +1,9 @@
 import { expect, it } from "vitest";
-import { type Administration, administer, RefusedError } from "./administration.ts";
+import { type Administration, administer } from "./administration.ts";
 import { createBootstrap } from "./bootstrap.ts";
 import { systemClock } from "./clock.ts";
 import { openDatabase } from "./database.ts";
+import { RefusedError } from "./refused-error.ts";
 import { onEachDatabase } from "./testing/harness.ts";
 
 const inMemory = <T>(work: (administration: Administration) => Promise<T>) => administer({ pglite: "memory" }, work);

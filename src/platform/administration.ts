@@ -7,11 +7,7 @@ import { type Clock, systemClock } from "./clock.ts";
 import { isWorkspaceName } from "./config.ts";
 import { type DatabaseLocation, type Db, openDatabase } from "./database.ts";
 import type { Scope } from "./kernel/principal.ts";
-
-/** What was asked for cannot be done, in words for whoever typed it. */
-export class RefusedError extends Error {
-  override readonly name = "RefusedError";
-}
+import { RefusedError } from "./refused-error.ts";
 
 export interface KeyOrder {
   readonly workspace: string;

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { WORKSPACE_NAME } from "../contract/schema.ts";
 import type { DatabaseLocation } from "./database.ts";
 
@@ -16,6 +17,11 @@ export interface PlatformConfig {
   readonly firstWorkspace: string;
   /** 32 bytes: seals values that must be read again, such as secret environment variables. Undefined: made and kept in the data folder. */
   readonly sealingKey: Uint8Array | undefined;
+}
+
+/** Where the embedded database keeps the key that it brings along. */
+export function sealingKeyFile(folder: string): string {
+  return join(folder, "sealing-key");
 }
 
 /** The part that handlers may know. */

@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
-import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
 import { sql } from "kysely";
 import { Registry } from "prom-client";
@@ -9,7 +8,7 @@ import { ROUTES } from "../contract/table.ts";
 import { HANDLERS } from "./areas/handlers.ts";
 import { type Bootstrap, createBootstrap } from "./bootstrap.ts";
 import { type Clock, systemClock } from "./clock.ts";
-import type { PlatformConfig } from "./config.ts";
+import { type PlatformConfig, sealingKeyFile } from "./config.ts";
 import { type DatabaseLocation, type Db, openDatabase } from "./database.ts";
 import { buildHttp } from "./http.ts";
 import { apiKeys } from "./kernel/credential.ts";
@@ -147,7 +146,7 @@ async function reachable(db: Db): Promise<boolean> {
 async function ownSealingKey(location: DatabaseLocation): Promise<Uint8Array> {
   const fresh = randomBytes(32);
   if (!("pglite" in location) || location.pglite === "memory") return fresh;
-  const file = join(location.pglite, "sealing-key");
+  const file = sealingKeyFile(location.pglite);
   await mkdir(location.pglite, { recursive: true, mode: 0o700 });
   try {
     await writeFile(file, fresh.toString("hex"), { mode: 0o600, flag: "wx" });

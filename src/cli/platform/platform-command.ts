@@ -5,7 +5,7 @@ import { type Command, UsageError } from "../command.ts";
 import { render } from "../output.ts";
 import { parsed, serviceCommand } from "../service-command.ts";
 import { administrationCommands } from "./administration-commands.ts";
-import { SERVER_FLAGS } from "./platform-flags.ts";
+import { databaseArguments, inWords, SERVER_FLAGS } from "./platform-flags.ts";
 
 const serve = serviceCommand({
   name: "platform",
@@ -28,7 +28,39 @@ const openapi: Command = {
   },
 };
 
-const COMMANDS = [...administrationCommands, openapi];
+const EXPORT_HELP = `usage: sallyport platform export FILE [--data DIR]
+       sallyport platform import FILE [--data DIR]
+
+The whole embedded database as one file, and back into an empty folder. No platform may run on the folder meanwhile. The file
+holds everything, also the key to sealed values: keep it as you keep the folder. For PostgreSQL use pg_dump.
+`;
+
+function dumpCommand(name: "export" | "import", summary: string): Command {
+  return {
+    name,
+    summary,
+    help: async () => EXPORT_HELP,
+    async run(args) {
+      const { location, positionals } = await databaseArguments(`platform ${name}`, args, []);
+      const [file, ...more] = positionals;
+      if (file === undefined || more.length > 0) throw new UsageError(`usage: sallyport platform ${name} FILE`);
+      if (!("pglite" in location) || location.pglite === "memory") {
+        throw new UsageError(`${name} is for the embedded database in a folder; for PostgreSQL use pg_dump`);
+      }
+      const { exportFolder, importFolder } = await import("../../platform/dump.ts");
+      const work = name === "export" ? exportFolder : importFolder;
+      await inWords(() => work(location.pglite, file));
+      return 0;
+    },
+  };
+}
+
+const COMMANDS = [
+  ...administrationCommands,
+  dumpCommand("export", "Writes the embedded database into one file."),
+  dumpCommand("import", "Fills an empty data folder from such a file."),
+  openapi,
+];
 
 /** `sallyport platform` serves; with a word behind it, it does that and ends. */
 export const platformCommand: Command = {

@@ -1,8 +1,8 @@
 import { type ParseArgsConfig, parseArgs } from "node:util";
-import { RefusedError } from "../../platform/administration.ts";
 import { ConfigError, PLATFORM_SETTINGS, readDatabaseLocation } from "../../platform/config.ts";
 import type { DatabaseLocation } from "../../platform/database.ts";
 import { FolderInUseError } from "../../platform/folder-lock.ts";
+import { RefusedError } from "../../platform/refused-error.ts";
 import { FriendlyError } from "../command.ts";
 import { LOG_SETTINGS } from "../process-logger.ts";
 import { parsed, type SettingFlag } from "../service-command.ts";
