@@ -194,6 +194,33 @@ onEachDatabase("the debug relay", (world) => {
     expect(await gone.client.closed).toBe(4411);
   });
 
+  it("lives in the customer's window, and ends when the customer takes the yes back", async () => {
+    const site = await newSite(world);
+    const deployment = await site.deploy("shop");
+    const plan = {
+      ...{ deploymentId: deployment, remediationPlanId: "incident-7", title: "Look inside", debug: true },
+      commands: [{ command: "debug/exec", summary: "look", params: { namespace: "web", mode: "exec" } }],
+    };
+    const yes = (await site.call("POST", "/v1/access-requests", { body: plan })).body;
+    await site.call("POST", `/v1/access-requests/${yes.id}/queue`);
+    const access = { accessRequestId: yes.id, namespace: "web" };
+    expect((await ask(site, deployment, access)).body.code).toBe("ACCESS_REQUEST_REQUIRED");
+    const approvedUntil = new Date(world.clock.wallNow().getTime() + 600_000).toISOString();
+    const tell = (kind: string, item: object): Promise<Answer> => {
+      const body = { deploymentId: deployment, [kind]: [{ requestId: yes.id, planHash: yes.planHash, ...item }] };
+      return world.call("POST", `/v1/access-requests/${kind}`, { key: site.manager.key, body });
+    };
+    expect((await tell("approvals", { approvedUntil })).body.recorded).toBe(1);
+    expect((await ask(site, deployment, { ...access, mode: "logs" })).body.code).toBe("ACCESS_REQUEST_REQUIRED");
+    const { session, attachUrl, ticket } = (await ask(site, deployment, access)).body;
+    expect([session.expiresAt, session.access.accessRequestId]).toEqual([approvedUntil, yes.id]);
+    const client = await new Peer(attachUrl, ticket).opened();
+    expect((await tell("decisions", { outcome: "revoked" })).body.recorded).toBe(1);
+    expect(await client.closed).toBe(4411);
+    await until(world, site, session.id, "stopping");
+    expect((await read(world, site, session.id)).closeReason).toBe("revoked");
+  });
+
   it("ends at the instant of its end, and after 15 min without a byte of the client's", async () => {
     const short = await start({ minutes: 1 });
     world.clock.advance(60_000);

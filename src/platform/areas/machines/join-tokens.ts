@@ -81,14 +81,9 @@ async function mint(call: Context, deployment: DeploymentRow, options: TokenOpti
     revoked_at: null,
   };
   await db.insertInto("join_tokens").values(row).execute();
-  return {
-    joinToken,
-    controlPlaneUrl,
-    clusterId,
-    token: toToken(row),
-    cliInstallScriptUrl: null,
-    cliCommandName: null,
-  };
+  const cliCommandName = await commandName(call, deployment.project_id);
+  // No package says where an installer of it would lie.
+  return { joinToken, controlPlaneUrl, clusterId, token: toToken(row), cliInstallScriptUrl: null, cliCommandName };
 }
 
 async function managerUrl({ db }: Context, managerId: string | null): Promise<string> {
@@ -99,6 +94,20 @@ async function managerUrl({ db }: Context, managerId: string | null): Promise<st
     .executeTakeFirst();
   if (manager?.url == null) throw new PlatformError("MANAGER_NOT_READY");
   return manager.url;
+}
+
+/** As the newest ready command-line package of the project is called. */
+async function commandName({ db }: Context, projectId: string): Promise<string | null> {
+  const found = await db
+    .selectFrom("packages")
+    .select("config")
+    .where("project_id", "=", projectId)
+    .where("type", "=", "cli")
+    .where("status", "=", "ready")
+    .orderBy("number", "desc")
+    .limit(1)
+    .executeTakeFirst();
+  return found?.config.type === "cli" ? found.config.name : null;
 }
 
 function hashOf(token: string): string {

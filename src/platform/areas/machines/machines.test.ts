@@ -83,6 +83,33 @@ onEachDatabase("machines", (world) => {
     expect(await statuses(site, path)).toEqual(["m1 joining", "m2 joining"]);
   });
 
+  it("a new token names the newest ready command-line package", async () => {
+    const { site, path } = await fleet();
+    expect((await token(site, path)).body).toMatchObject({ cliCommandName: null, cliInstallScriptUrl: null });
+    const at = world.clock.wallNow();
+    const built = (number: number, status: "ready" | "failed", name: string) => ({
+      ...{
+        id: `pkg_${String(number).padStart(28, "0")}`,
+        workspace_id: site.workspace.id,
+        project_id: site.project.id,
+      },
+      ...{ type: "cli", number, status, source_release_id: null, build_input_hash: "0", outputs: null, error: null },
+      ...{ source_binary_sha256: null, retries: 0, locked_at: null, locked_by: null, lease_expires_at: null },
+      ...{ build_phase: null, last_progress_at: null, event_id: null, created_at: at, updated_at: at },
+      ...{
+        completed_at: at,
+        setup_fingerprints: {},
+        config: { type: "cli", name, displayName: name, binaryTargets: [] },
+      },
+    });
+    const rows = [built(1, "ready", "old"), built(2, "ready", "shopctl"), built(3, "failed", "broken")];
+    await world.platform.db
+      .insertInto("packages")
+      .values(rows as never)
+      .execute();
+    expect((await token(site, path)).body.cliCommandName).toBe("shopctl");
+  });
+
   it("of fifty machines at once no more than maxJoins come in", { timeout: 60_000 }, async () => {
     const { site, path } = await fleet();
     const { joinToken } = (await token(site, path, { maxJoins: 7 })).body;
