@@ -330,7 +330,8 @@ describe("limits and the end", () => {
       expect(first.headers.get("ratelimit-limit")).toBe("100");
       expect(first.headers.get("ratelimit-remaining")).toBe("99");
       let last = first;
-      for (let i = 0; i < 150 && last.status === 200; i += 1) last = await ask(key);
+      // Ten a second are given back meanwhile, so a slow machine needs more than the burst to be over it.
+      for (let i = 0; i < 2_000 && last.status === 200; i += 1) last = await ask(key);
       expect(last.body.code).toBe("RATE_LIMITED");
       expect(last.headers.get("retry-after")).toBe("1");
       expect((await ask(other)).status).toBe(200);
@@ -339,7 +340,7 @@ describe("limits and the end", () => {
 
       let unknown = await ask("nonsense");
       expect([unknown.status, unknown.headers.get("ratelimit-limit")]).toEqual([401, "20"]);
-      for (let i = 0; i < 30 && unknown.status === 401; i += 1) unknown = await ask("nonsense");
+      for (let i = 0; i < 2_000 && unknown.status === 401; i += 1) unknown = await ask("nonsense");
       expect(unknown.status).toBe(429);
     } finally {
       await platform.close();
