@@ -33,7 +33,7 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: "faults", include: ["test/faults/**/*.test.ts"], testTimeout: 1_200_000, hookTimeout: 180_000 },
+        test: { name: "faults", include: ["test/faults/**/*.test.ts"], testTimeout: 3_600_000, hookTimeout: 180_000 },
       },
     ],
   },
