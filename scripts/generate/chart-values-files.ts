@@ -1,5 +1,5 @@
 import { stringify } from "yaml";
-import type { ValueNode } from "./chart-values.ts";
+import type { ValueNode } from "./chart-value.ts";
 
 const WIDTH = 110;
 

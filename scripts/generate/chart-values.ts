@@ -1,40 +1,20 @@
-/** A value that an installer may set: what it is without them, what it may be, and what it means. */
-interface Leaf {
-  readonly kind: "leaf";
-  readonly fallback: unknown;
-  readonly schema: object;
-  readonly doc: string;
-}
-
-interface Branch {
-  readonly kind: "branch";
-  readonly doc: string;
-  readonly fields: Readonly<Record<string, ValueNode>>;
-}
-
-export type ValueNode = Leaf | Branch;
-
-const leaf = (fallback: unknown, schema: object, doc: string): Leaf => ({ kind: "leaf", fallback, schema, doc });
-const branch = (doc: string, fields: Branch["fields"]): Branch => ({ kind: "branch", doc, fields });
-
-const text = (fallback: string, doc: string, more: object = {}): Leaf =>
-  leaf(fallback, { type: "string", ...more }, doc);
-const flag = (fallback: boolean, doc: string): Leaf => leaf(fallback, { type: "boolean" }, doc);
-const count = (fallback: number, minimum: number, doc: string, maximum?: number): Leaf =>
-  leaf(fallback, { type: "integer", minimum, ...(maximum === undefined ? {} : { maximum }) }, doc);
-const words = (fallback: string, allowed: readonly string[], doc: string): Leaf =>
-  leaf(fallback, { type: "string", enum: allowed }, doc);
-const map = (doc: string, fallback: object = {}): Leaf => leaf(fallback, { type: "object" }, doc);
-const strings = (doc: string): Leaf =>
-  leaf({}, { type: "object", additionalProperties: { type: ["string", "number", "boolean"] } }, doc);
-const list = (doc: string, fallback: readonly unknown[] = [], items: object = { type: "object" }): Leaf =>
-  leaf(fallback, { type: "array", items }, doc);
-
-const NAMESPACE = { type: "string", maxLength: 63, pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" };
-const DURATION = { pattern: "^[0-9]+(ms|s|m|h)$" };
-const CIDRS = { type: "string", pattern: "^[0-9a-fA-F.:]+/[0-9]+$" };
-const PORT = { type: "integer", minimum: 1, maximum: 65_535 };
-const MEMORY = { type: "string", pattern: "^[0-9]+(Mi|Gi)$" };
+import {
+  type Branch,
+  branch,
+  CIDRS,
+  count,
+  DURATION,
+  flag,
+  leaf,
+  list,
+  MEMORY,
+  map,
+  NAMESPACE,
+  PORT,
+  strings,
+  text,
+  words,
+} from "./chart-value.ts";
 
 interface ComponentDefaults {
   readonly title: string;
