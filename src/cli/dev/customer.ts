@@ -1,4 +1,5 @@
 import type { InstallationNames } from "../../crds/group.ts";
+import { openNamespace } from "../../crds/manifests/installation.ts";
 import type { Manifest } from "../../crds/manifests/manifest.ts";
 import { MARK } from "./named-cluster.ts";
 import type { Target } from "./target.ts";
@@ -26,12 +27,8 @@ export function customersManifests(
         template: { metadata: { labels }, spec: { containers: [{ name: "web", image: "nginx:stable-alpine" }] } },
       },
     },
-    // Opens this namespace, and no other, to the operator.
-    roleBinding("sallyport-operator-target", namespace, "sallyport-operator-target", {
-      kind: "ServiceAccount",
-      name: names.operatorAccount,
-      namespace: names.systemNamespace,
-    }),
+    // Opens this namespace, and no other: to the operator's accounts, and to the agent's look at workloads.
+    ...openNamespace(namespace, names),
     // So that the approver can look at what a request is about.
     roleBinding("onlookers", namespace, "view", {
       apiGroup: "rbac.authorization.k8s.io",
