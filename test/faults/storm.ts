@@ -96,5 +96,8 @@ export async function storm(
     await sleep(systemClock, pauseMs, signal);
     if (how === "frozen") victims[name].program.resume();
     else victims[name].start(signal);
+    if (name !== "apiserver") return;
+    await victims[name].kept(signal);
+    await witness.look(signal);
   }
 }

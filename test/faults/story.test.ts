@@ -32,10 +32,7 @@ test(`hit ${POINTS} times anywhere, every story ends on both sides and nothing r
   const world = await startWorld({ folder, env: ENVIRONMENT }, stack, signal);
   stack.defer(() => stop.abort(new Error("the test is over")));
   const witness = new Witness(world);
-  void witness
-    .run(signal)
-    .catch((error: unknown) => void (signal.aborted || unexpected.push(`witness: ${String(error)}`)));
-  await witness.whenSynced(signal);
+  await witness.look(signal);
   for (const victim of Object.values(world.victims)) victim.start(signal);
   await Promise.all(Object.values(world.victims).map((victim) => victim.kept(signal)));
 

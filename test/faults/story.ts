@@ -69,11 +69,9 @@ export class Story {
     const state = witness.grant(this.name)?.status;
     const isFinal = FINAL_GRANT_STATES.some((final) => final === state?.state);
     const going = state?.commands?.some((line) => line.state === "Starting" || line.state === "Running") ?? false;
-    const open = witness.invocations.store
-      .list()
-      .some(
-        ({ spec, status }) => spec.grantName === this.name && ["Pending", "Running", undefined].includes(status?.state),
-      );
+    const open = witness.invocations.some(
+      ({ spec, status }) => spec.grantName === this.name && ["Pending", "Running", undefined].includes(status?.state),
+    );
     return isFinal && !going && !open;
   }
 

@@ -107,7 +107,7 @@ class Court implements Verdict {
       if (!this.#explained.has(what)) this.broken.push(`nobody asked for: ${what} by ${changes[0]?.user}`);
     }
     const asked = new Set(stories.map(({ name }) => name));
-    for (const { metadata } of this.#witness.grants.store.list()) {
+    for (const { metadata } of this.#witness.grants) {
       if (!asked.has(metadata.name)) this.broken.push(`a grant that nobody asked for: ${metadata.name}`);
     }
   }

@@ -2,9 +2,13 @@ import { join } from "node:path";
 import { fileLogger } from "../../src/cli/process-logger.ts";
 import { type AccessGrant, accessGrants } from "../../src/crds/access-grant.ts";
 import { type OperationInvocation, operationInvocations } from "../../src/crds/operation-invocation.ts";
+import type { Change } from "../../src/kube/cache.ts";
+import type { Client } from "../../src/kube/client.ts";
 import { systemClock } from "../../src/kube/clock.ts";
 import { Informer } from "../../src/kube/informer.ts";
+import type { Logger } from "../../src/kube/log.ts";
 import { jsonProjection } from "../../src/kube/projection.ts";
+import type { KubeObject } from "../../src/kube/resource.ts";
 import { GRANTS, type World } from "./world.ts";
 
 /** Steps of the protocol between agent and operator, as anybody with a watch sees them. */
@@ -20,50 +24,52 @@ export const MOMENTS = [
 ] as const;
 export type Moment = (typeof MOMENTS)[number];
 
-/** Follows grants and invocations, and tells of each step the instant that the watch brings it. */
-export class Witness {
+interface Watches {
   readonly grants: Informer<AccessGrant>;
   readonly invocations: Informer<OperationInvocation>;
+  readonly stop: AbortController;
+}
+
+/** Follows grants and invocations, and tells of each step the instant that the watch brings it. */
+export class Witness {
+  readonly #client: Client;
+  readonly #log: Logger;
   readonly #waiting = new Map<Moment, Set<() => void>>();
+  #watches: Watches | undefined;
 
-  constructor({ admin: client, folder }: Pick<World, "admin" | "folder">) {
-    const log = fileLogger("witness", join(folder, "logs", "witness.log"));
-    const shared = { client, namespace: GRANTS, clock: systemClock, log };
-    this.grants = new Informer({ ...shared, resource: accessGrants, projection: jsonProjection<AccessGrant>() });
-    this.invocations = new Informer({
-      ...shared,
-      resource: operationInvocations,
-      projection: jsonProjection<OperationInvocation>(),
-    });
-    this.grants.onChange((change) => {
-      if (change.type !== "deleted")
-        this.#sawGrant(change.object, change.type === "updated" ? change.previous : undefined);
-    });
-    this.invocations.onChange((change) => {
-      if (change.type === "deleted") return;
-      const before = change.type === "updated" ? change.previous.status?.state : undefined;
-      const after = change.object.status?.state;
-      if (change.type === "added") this.#tell("invocation created");
-      if (before === after) return;
-      if (after === "Running") this.#tell("invocation running");
-      else if (after !== undefined && after !== "Pending") this.#tell("invocation ended");
-    });
+  constructor({ admin, folder }: Pick<World, "admin" | "folder">) {
+    this.#client = admin;
+    this.#log = fileLogger("witness", join(folder, "logs", "witness.log"));
   }
 
-  async run(signal: AbortSignal): Promise<void> {
-    await Promise.all([this.grants.run(signal), this.invocations.run(signal)]);
+  /**
+   * Looks, and goes on looking until `signal` aborts. To be called again after each return of the API server: watches
+   * that break often wait half a minute before they come back, and stories wait for what they see here.
+   */
+  async look(signal: AbortSignal): Promise<void> {
+    const watches = this.#open();
+    const either = AbortSignal.any([signal, watches.stop.signal]);
+    // Ends by the abort alone: an informer gives up for no failure.
+    for (const informer of [watches.grants, watches.invocations]) void informer.run(either);
+    await Promise.all([watches.grants.whenSynced(either), watches.invocations.whenSynced(either)]);
+    this.#watches?.stop.abort();
+    this.#watches = watches;
   }
 
-  async whenSynced(signal: AbortSignal): Promise<void> {
-    await Promise.all([this.grants.whenSynced(signal), this.invocations.whenSynced(signal)]);
+  get grants(): readonly AccessGrant[] {
+    return this.#watches?.grants.store.list() ?? [];
+  }
+
+  get invocations(): readonly OperationInvocation[] {
+    return this.#watches?.invocations.store.list() ?? [];
   }
 
   grant(name: string): AccessGrant | undefined {
-    return this.grants.store.get(`${GRANTS}/${name}`);
+    return this.#watches?.grants.store.get(`${GRANTS}/${name}`);
   }
 
   invocation(name: string): OperationInvocation | undefined {
-    return this.invocations.store.get(`${GRANTS}/${name}`);
+    return this.#watches?.invocations.store.get(`${GRANTS}/${name}`);
   }
 
   /** True when it came; false when it did not within `limitMs`. */
@@ -82,6 +88,30 @@ export class Witness {
     });
   }
 
+  #open(): Watches {
+    const shared = { client: this.#client, namespace: GRANTS, clock: systemClock, log: this.#log };
+    const grants = new Informer({ ...shared, resource: accessGrants, projection: jsonProjection<AccessGrant>() });
+    const invocations = new Informer({
+      ...shared,
+      resource: operationInvocations,
+      projection: jsonProjection<OperationInvocation>(),
+    });
+    grants.onChange((change) => {
+      if (change.type === "deleted" || isOld(change)) return;
+      this.#sawGrant(change.object, change.type === "updated" ? change.previous : undefined);
+    });
+    invocations.onChange((change) => {
+      if (change.type === "deleted" || isOld(change)) return;
+      const before = change.type === "updated" ? change.previous.status?.state : undefined;
+      const after = change.object.status?.state;
+      if (change.type === "added") this.#tell("invocation created");
+      if (before === after) return;
+      if (after === "Running") this.#tell("invocation running");
+      else if (after !== undefined && after !== "Pending") this.#tell("invocation ended");
+    });
+    return { grants, invocations, stop: new AbortController() };
+  }
+
   #sawGrant({ status }: AccessGrant, before: AccessGrant | undefined): void {
     if (before === undefined) this.#tell("grant created");
     const was = before?.status?.state ?? "Pending";
@@ -98,4 +128,9 @@ export class Witness {
   #tell(moment: Moment): void {
     for (const come of [...(this.#waiting.get(moment) ?? [])]) come();
   }
+}
+
+/** There before we looked. */
+function isOld(change: Change<KubeObject>): boolean {
+  return change.type === "added" && change.initial;
 }
