@@ -24,7 +24,12 @@ const passing = (numPassedTests: number): Part => ({
   report: { numPassedTests, numFailedTests: 0, testResults: [] },
   code: 0,
 });
-const ALL_WELL: Readonly<Record<string, Part>> = { unit: passing(10), integration: passing(5), faults: passing(1) };
+const ALL_WELL: Readonly<Record<string, Part>> = {
+  unit: passing(8),
+  chart: passing(2),
+  integration: passing(5),
+  faults: passing(1),
+};
 
 /** @param npm exit codes by script, 0 when not named */
 async function run(parts: Readonly<Record<string, Part>>, npm: Readonly<Record<string, number>> = {}) {
@@ -61,7 +66,7 @@ exit $(cat ${root}/"$3".code)\n`,
 it("runs every part, the faults shortened, and ends in the totals of all of them", async () => {
   const { code, last, called } = await run(ALL_WELL);
   expect({ code, last }).toEqual({ code: 0, last: "16 passed, 0 failed" });
-  expect(called).toEqual(["check", "programs", "unit ", "integration ", "faults 10"]);
+  expect(called).toEqual(["check", "programs", "unit ", "chart ", "integration ", "faults 15"]);
 });
 
 it("goes on after a failure, counts it once, and exits with 1", async () => {
@@ -74,7 +79,7 @@ it("goes on after a failure, counts it once, and exits with 1", async () => {
     code: 1,
   };
   const { code, last, out } = await run({ ...ALL_WELL, unit: failing });
-  expect({ code, last }).toEqual({ code: 1, last: "14 passed, 2 failed" });
+  expect({ code, last }).toEqual({ code: 1, last: "16 passed, 2 failed" });
   expect(out).toContain("failed: unit");
 });
 
@@ -83,7 +88,7 @@ it("counts a file that does not load as a failure", async () => {
     report: { numPassedTests: 8, numFailedTests: 0, testResults: [{ status: "failed", assertionResults: [] }] },
     code: 1,
   };
-  expect(await run({ ...ALL_WELL, unit: unloaded })).toMatchObject({ code: 1, last: "14 passed, 1 failed" });
+  expect(await run({ ...ALL_WELL, unit: unloaded })).toMatchObject({ code: 1, last: "16 passed, 1 failed" });
 });
 
 it("counts a part that dies without a report as a failure", async () => {
