@@ -9,7 +9,7 @@ import type { Cluster } from "../cluster/cluster.ts";
 import { useCluster } from "../cluster/use-cluster.ts";
 import { expand, Replay, type Suite } from "../integration/access-grants/replay.ts";
 import { type AgentWorld, createAgentWorld, type Running, SHOP } from "../integration/agent/agent-world.ts";
-import { eventually, signal } from "../integration/agent/wait.ts";
+import { eventually, signal } from "../integration/wait.ts";
 import { envOf, type Helm, podOf, REQUIRED, type Rendered, type RenderOptions, useHelm } from "./use-helm.ts";
 
 interface Installation {

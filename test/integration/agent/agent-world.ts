@@ -18,8 +18,8 @@ import { loadOperatorConfig } from "../../../src/operator/config.ts";
 import { runOperator } from "../../../src/operator/operator.ts";
 import { type RunningPlatform, startPlatform } from "../../../src/platform/server.ts";
 import type { Cluster } from "../../cluster/cluster.ts";
+import { eventually, signal } from "../wait.ts";
 import { PlatformGate } from "./platform-gate.ts";
-import { eventually, signal } from "./wait.ts";
 
 export const GRANTS = DEFAULT_NAMES.grantsNamespace;
 export const SHOP = "shop";

@@ -6,8 +6,8 @@ import { type ManagedDeployment, managedDeployments } from "../../../src/crds/ma
 import { type OperationInvocation, operationInvocations } from "../../../src/crds/operation-invocation.ts";
 import { type DynamicObject, resources } from "../../../src/kube/resource.ts";
 import { useCluster } from "../../cluster/use-cluster.ts";
+import { eventually, signal } from "../wait.ts";
 import { type AgentWorld, createAgentWorld, GRANTS, type Running, SHOP } from "./agent-world.ts";
-import { eventually, signal } from "./wait.ts";
 
 const cluster = useCluster();
 let world: AgentWorld;

@@ -7,16 +7,8 @@ import { sleep, systemClock } from "../../../src/kube/clock.ts";
 import { type DynamicObject, type KubeObject, resources } from "../../../src/kube/resource.ts";
 import type { OperatorConfig } from "../../../src/operator/config.ts";
 import { useCluster } from "../../cluster/use-cluster.ts";
-import {
-  condition,
-  eventually,
-  metric,
-  OperatorWorld,
-  type RunningOperator,
-  SHOP,
-  scaleTo,
-  signal,
-} from "./operator-world.ts";
+import { eventually, signal } from "../wait.ts";
+import { condition, metric, OperatorWorld, type RunningOperator, SHOP, scaleTo } from "./operator-world.ts";
 
 const cluster = useCluster({ controllers: true });
 const children = new Set<ChildProcess>();

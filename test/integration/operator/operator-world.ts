@@ -11,13 +11,14 @@ import {
 } from "../../../src/crds/operation-invocation.ts";
 import { planHash, type Tier } from "../../../src/crds/plan.ts";
 import { Client } from "../../../src/kube/client.ts";
-import { type Clock, sleep, systemClock } from "../../../src/kube/clock.ts";
+import { type Clock, systemClock } from "../../../src/kube/clock.ts";
 import { type Connection, connect } from "../../../src/kube/connection.ts";
 import type { Logger } from "../../../src/kube/log.ts";
 import { type DynamicObject, resources } from "../../../src/kube/resource.ts";
 import { loadOperatorConfig, type OperatorConfig } from "../../../src/operator/config.ts";
 import { runOperator } from "../../../src/operator/operator.ts";
 import type { Cluster } from "../../cluster/cluster.ts";
+import { eventually, signal } from "../wait.ts";
 
 export const GRANTS = "sallyport-grants";
 export const SHOP = "shop";
@@ -270,26 +271,6 @@ export async function metric(registry: Registry, line: string): Promise<number> 
   const text = await registry.metrics();
   const found = text.split("\n").find((each) => each.startsWith(`${line} `));
   return Number(found?.slice(line.length + 1));
-}
-
-/** Polls: the subject is another process's view of a real server. */
-export async function eventually<T>(
-  read: () => Promise<T | undefined>,
-  until: (value: T) => boolean,
-  limitMs = 30_000,
-): Promise<T> {
-  const deadline = Date.now() + limitMs;
-  let last: T | undefined;
-  while (Date.now() < deadline) {
-    last = await read();
-    if (last !== undefined && until(last)) return last;
-    await sleep(systemClock, 25, signal());
-  }
-  throw new Error(`it did not come to pass within ${limitMs} ms; last seen: ${JSON.stringify(last, null, 1)}`);
-}
-
-export function signal(): AbortSignal {
-  return AbortSignal.timeout(60_000);
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: test data, checked by the API server.

@@ -5,17 +5,8 @@ import { type OperationInvocation, operationInvocations } from "../../../src/crd
 import { operationPolicies } from "../../../src/crds/operation-policy.ts";
 import { resources } from "../../../src/kube/resource.ts";
 import { useCluster } from "../../cluster/use-cluster.ts";
-import {
-  condition,
-  eventually,
-  GRANTS,
-  metric,
-  OperatorWorld,
-  type RunningOperator,
-  SHOP,
-  scaleTo,
-  signal,
-} from "./operator-world.ts";
+import { eventually, signal } from "../wait.ts";
+import { condition, GRANTS, metric, OperatorWorld, type RunningOperator, SHOP, scaleTo } from "./operator-world.ts";
 
 const cluster = useCluster({ controllers: true });
 let world: OperatorWorld;
