@@ -123,7 +123,7 @@ function descriptionOf(route: Route): string {
   if (route.paginated) lines.push("Paginated: pass `nextCursor` as `cursor` until it is null; filters stay the same.");
   if (route.longPoll) lines.push("Long-poll: the answer may take `wait` seconds.");
   if (route.secret) lines.push("The answer carries a secret that is shown only here.");
-  if (route.workspace === "exempt") lines.push("Users need not name a workspace.");
+  if (route.workspace !== undefined) lines.push("Users need not name a workspace.");
   return lines.join("\n\n");
 }
 

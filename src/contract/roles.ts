@@ -17,6 +17,13 @@ export const ROLES = [
 
 export type Role = (typeof ROLES)[number];
 
+/** What a member of a workspace can be. */
+export const WORKSPACE_ROLES = [
+  "workspace.viewer",
+  "workspace.member",
+  "workspace.admin",
+] as const satisfies readonly Role[];
+
 export const SCOPE_TYPES = ["workspace", "project", "deployment", "deployment-group", "manager"] as const;
 export type ScopeType = (typeof SCOPE_TYPES)[number];
 

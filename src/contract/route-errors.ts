@@ -24,7 +24,7 @@ export function errorsOf(route: Route): readonly ErrorCode[] {
   add(true, "RATE_LIMITED", "INTERNAL_ERROR", "SERVICE_UNAVAILABLE", "TIMEOUT");
   add(route.roles !== "public", ...CREDENTIAL);
   add(namesWorkspace, "VALIDATION_ERROR", "FORBIDDEN", "WORKSPACE_MISMATCH", "WORKSPACE_NOT_FOUND");
-  add(namesWorkspace && route.workspace !== "exempt", "WORKSPACE_REQUIRED");
+  add(namesWorkspace && route.workspace === undefined, "WORKSPACE_REQUIRED");
   add(route.params !== undefined || route.query !== undefined, "VALIDATION_ERROR");
   // Also routes without a body read one, to refuse it (§0.1).
   add(writes, "VALIDATION_ERROR", "MALFORMED_JSON", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE", "CONFLICT");

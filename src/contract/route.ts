@@ -43,8 +43,11 @@ export interface Route {
   readonly repeat: Repeat;
   /** The response carries a secret: never stored for replay, never logged. */
   readonly secret?: true;
-  /** A user need not name a workspace (§0.5). */
-  readonly workspace?: "exempt";
+  /**
+   * A user need not name a workspace (§0.5): none is needed, or `path.id` names it by its id, and a `workspace` that is
+   * given too must be the same one.
+   */
+  readonly workspace?: "exempt" | "path";
   /** Answers after up to `query.wait` seconds; runs outside a transaction. */
   readonly longPoll?: true;
 }

@@ -19,6 +19,7 @@ import type { ReleaseTables } from "./areas/releases/store.ts";
 import type { SyncTables } from "./areas/sync/store.ts";
 import type { WorkFeedTables } from "./areas/work-feed/store.ts";
 import { lockFolder } from "./folder-lock.ts";
+import type { IdentityTables } from "./identity/tables.ts";
 import type { KernelTables } from "./kernel/tables.ts";
 import { migrations } from "./migrations/all.ts";
 
@@ -39,7 +40,8 @@ export interface Database
     SyncTables,
     CommandTables,
     OperationTables,
-    AccessRequestTables {}
+    AccessRequestTables,
+    IdentityTables {}
 
 /** The pool or a transaction: store functions cannot tell and need not. */
 export type Db = Kysely<Database>;

@@ -86,11 +86,13 @@ function register(app: FastifyInstance, deps: HttpDeps, endpoint: Endpoint): voi
       // Relay tickets are checked on the upgrade (relay/upgrade.ts); without one there is nothing to check.
       if (endpoint.route.roles === "ticket") throw upgradeRequired();
       const now = engine.clock.wallNow();
-      seen.credential = await limited(deps, request, seen, () =>
-        authenticate(deps.authenticators, request.headers, now),
-      );
-      const workspace = workspaceOf(searchOf(request));
-      seen.principal = await seen.credential.inWorkspace(workspace, endpoint.route.workspace === "exempt");
+      seen.credential = await limited(deps, request, seen, () => authenticate(deps.authenticators, request, now));
+      const { workspace: rule } = endpoint.route;
+      seen.principal = await seen.credential.inWorkspace({
+        name: workspaceOf(searchOf(request)),
+        id: rule === "path" ? String((request.params as { id?: unknown }).id) : undefined,
+        exempt: rule !== undefined,
+      });
       admit(endpoint.route, seen.principal);
     },
     handler: (request, reply) => respond(deps, endpoint, request, reply),

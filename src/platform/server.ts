@@ -11,6 +11,8 @@ import { type Clock, systemClock } from "./clock.ts";
 import { type PlatformConfig, sealingKeyFile } from "./config.ts";
 import { type DatabaseLocation, type Db, openDatabase } from "./database.ts";
 import { buildHttp } from "./http.ts";
+import { accessTokens } from "./identity/access-token.ts";
+import { sessions } from "./identity/session.ts";
 import { apiKeys } from "./kernel/credential.ts";
 import { endpointsOf } from "./kernel/endpoint.ts";
 import type { Engine } from "./kernel/execute.ts";
@@ -97,7 +99,7 @@ async function start(options: StartOptions, parts: AsyncDisposableStack): Promis
   const app = buildHttp({
     engine,
     endpoints: endpointsOf(ROUTES, HANDLERS),
-    authenticators: [apiKeys(db)],
+    authenticators: [accessTokens(db), apiKeys(db), sessions(db, () => [originOf(engine.config.baseUrl)])],
     limiter,
     log,
     draining: draining.signal,
@@ -130,6 +132,10 @@ async function closeHttp(app: FastifyInstance, clock: Clock, draining: AbortCont
   const cancel = clock.after(CLOSE_GRACE_MS, () => app.server.closeAllConnections());
   await app.close();
   cancel();
+}
+
+function originOf(url: string): string {
+  return new URL(url).origin;
 }
 
 async function reachable(db: Db): Promise<boolean> {

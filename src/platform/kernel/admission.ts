@@ -1,18 +1,17 @@
-import type { IncomingHttpHeaders } from "node:http";
 import type { Route } from "../../contract/route.ts";
 import { WORKSPACE_NAME } from "../../contract/schema.ts";
-import type { Authenticator, Credential } from "./credential.ts";
+import type { Authenticator, Credential, Presented } from "./credential.ts";
 import { invalid, PlatformError } from "./errors.ts";
-import type { Principal } from "./principal.ts";
+import type { Caller } from "./principal.ts";
 
 /** Step 2: the first authenticator that knows the credential decides. @throws a 401. */
 export async function authenticate(
   authenticators: readonly Authenticator[],
-  headers: IncomingHttpHeaders,
+  request: Presented,
   now: Date,
 ): Promise<Credential> {
   for (const authenticator of authenticators) {
-    const credential = await authenticator(headers, now);
+    const credential = await authenticator(request, now);
     if (credential !== undefined) return credential;
   }
   throw new PlatformError("UNAUTHENTICATED");
@@ -33,14 +32,14 @@ export function workspaceOf(search: URLSearchParams): string | undefined {
  * Step 5: the role is in the route's list; nothing else decides. @throws FORBIDDEN; WRONG_TOKEN_KIND on routes that a
  * link's token opens, where another credential is no lesser right but the wrong thing.
  */
-export function admit(route: Route, principal: Principal): void {
+export function admit(route: Route, principal: Caller): void {
   if (mayCall(route.roles, principal)) return;
   if (route.errors.includes("WRONG_TOKEN_KIND")) throw new PlatformError("WRONG_TOKEN_KIND");
   const requiredRoles = typeof route.roles === "string" ? [route.roles] : route.roles;
   throw new PlatformError("FORBIDDEN", { context: { requiredRoles } });
 }
 
-function mayCall(audience: Route["roles"], principal: Principal): boolean {
+function mayCall(audience: Route["roles"], principal: Caller): boolean {
   switch (audience) {
     case "any":
     case "public":
@@ -51,6 +50,7 @@ function mayCall(audience: Route["roles"], principal: Principal): boolean {
     case "ticket":
       return false;
     default:
-      return audience.includes(principal.role) || (principal.kind === "user" && audience.includes("user"));
+      if (principal.kind !== "serviceAccount" && audience.includes("user")) return true;
+      return principal.kind !== "person" && audience.includes(principal.role);
   }
 }

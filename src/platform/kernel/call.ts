@@ -4,7 +4,7 @@ import type { CallConfig } from "../config.ts";
 import type { Db } from "../database.ts";
 import type { NewEvent } from "./outbox.ts";
 import type { PageRequest } from "./page.ts";
-import type { Principal } from "./principal.ts";
+import type { Caller, Principal } from "./principal.ts";
 import type { Waker } from "./waker.ts";
 
 /** One request, checked: everything a handler may know. Handlers hold no state and read no clock. */
@@ -13,8 +13,8 @@ export interface Call<R extends Route = Route> {
   readonly params: ParamsOf<R>;
   readonly query: QueryOf<R>;
   readonly body: BodyOf<R>;
-  readonly principal: Principal;
-  readonly workspaceId: string;
+  readonly principal: NeedsNoWorkspace<R> extends true ? Caller : Principal;
+  readonly workspaceId: NeedsNoWorkspace<R> extends true ? string | undefined : string;
   /**
    * The request's transaction: serialisable, and read-only for GET (so: expiry is computed on read, not written).
    * It may run again from the start after a lost race, so a handler does nothing outside it.
@@ -41,6 +41,13 @@ export interface Call<R extends Route = Route> {
   /** Long-polls only: false once the credential has been revoked, disabled or expired. */
   credentialLives(): Promise<boolean>;
 }
+
+/** On these routes a signed-in user may come without a workspace (§0.5). */
+type NeedsNoWorkspace<R extends Route> = [R["workspace"]] extends ["exempt"]
+  ? [R] extends [never]
+    ? false
+    : true
+  : false;
 
 /** Picks the route's alternative success status, or adds headers. */
 export class Reply<T> {

@@ -4,8 +4,8 @@ import type { Selectable } from "kysely";
 import { hashOfKey, KEY_FORMAT } from "../areas/api-keys/mint.ts";
 import type { ApiKeyRow } from "../areas/api-keys/store.ts";
 import type { Db } from "../database.ts";
-import { PlatformError } from "./errors.ts";
-import type { Principal, Scope, ServiceAccount } from "./principal.ts";
+import { notFound, PlatformError } from "./errors.ts";
+import type { Caller, Scope, ServiceAccount } from "./principal.ts";
 import type { RATES } from "./rate-limit.ts";
 
 /** A credential that holds: whose it is, before the workspace rules. */
@@ -14,30 +14,48 @@ export interface Credential {
   readonly caller: string;
   readonly rate: keyof typeof RATES;
   /**
-   * The principal in the workspace that the request names.
-   * @param workspace the `workspace` parameter, if given.
-   * @param exempt the route needs none from a user (§0.5).
-   * @throws WORKSPACE_REQUIRED, WORKSPACE_MISMATCH, WORKSPACE_NOT_FOUND.
+   * The principal in the workspace that the request names; a `person` only where the route needs none.
+   * @throws WORKSPACE_REQUIRED, WORKSPACE_MISMATCH, WORKSPACE_NOT_FOUND, NOT_FOUND.
    */
-  inWorkspace(workspace: string | undefined, exempt: boolean): Promise<Principal>;
+  inWorkspace(named: NamedWorkspace): Promise<Caller>;
   /** False once it has been revoked, disabled or has expired: long-polls ask again and again. */
   lives(now: Date): Promise<boolean>;
 }
 
+/** How a request names its workspace (§0.5). */
+export interface NamedWorkspace {
+  /** The `workspace` parameter, if given. */
+  readonly name: string | undefined;
+  /** `path.id` of the routes whose path names the workspace. */
+  readonly id: string | undefined;
+  /** A user may leave it out. */
+  readonly exempt: boolean;
+}
+
+/** What an authenticator may look at. */
+export interface Presented {
+  readonly method: string;
+  readonly headers: IncomingHttpHeaders;
+}
+
 /**
- * One way to prove who calls; undefined when the request does not use it.
- * Keys today; sessions and OAuth tokens are two more entries of the server's list.
- * @throws a 401 when the request uses it and it does not hold.
+ * One way to prove who calls; undefined when the request does not use it. The server's list has an entry for keys, one
+ * for OAuth tokens and one for browser sessions.
+ * @throws a 401 when the request uses it and it does not hold; CSRF_REJECTED.
  */
-export type Authenticator = (headers: IncomingHttpHeaders, now: Date) => Promise<Credential | undefined>;
+export type Authenticator = (request: Presented, now: Date) => Promise<Credential | undefined>;
+
+/** The token of `Authorization: Bearer …`. */
+export function bearerOf({ authorization }: IncomingHttpHeaders): string | undefined {
+  return authorization === undefined ? undefined : /^Bearer +(\S+)$/i.exec(authorization)?.[1];
+}
 
 type KeyRow = Selectable<ApiKeyRow> & { readonly workspace_name: string; readonly is_system: boolean };
 
 /** `Authorization: Bearer sp_…`. */
 export function apiKeys(db: Db): Authenticator {
-  return async ({ authorization }, now) => {
-    if (authorization === undefined) return undefined;
-    const bearer = /^Bearer +(\S+)$/i.exec(authorization)?.[1];
+  return async ({ headers }, now) => {
+    const bearer = bearerOf(headers);
     if (bearer === undefined) return undefined;
     const row = await findKey(db, bearer);
     refuseDead(row, now);
@@ -82,8 +100,9 @@ function credentialOf(db: Db, row: KeyRow): Credential {
   return {
     caller: row.id,
     rate: row.role === "manager.runtime" ? "manager" : "standard",
-    async inWorkspace(workspace) {
-      if (workspace !== undefined && workspace !== row.workspace_name) throw new PlatformError("WORKSPACE_MISMATCH");
+    async inWorkspace({ name, id }) {
+      if (name !== undefined && name !== row.workspace_name) throw new PlatformError("WORKSPACE_MISMATCH");
+      if (id !== undefined && id !== row.workspace_id) throw notFound("workspace");
       return serviceAccount(row);
     },
     async lives(now) {

@@ -11,7 +11,7 @@ import type { Lane } from "./lane.ts";
 import type { PlatformMetrics } from "./metrics.ts";
 import { insertEvent, insertFeedTopic } from "./outbox.ts";
 import { bindingOf, pageRequest } from "./page.ts";
-import type { Principal } from "./principal.ts";
+import { type Caller, type Principal, seatOf } from "./principal.ts";
 import { inTransaction } from "./transaction.ts";
 import type { Waker } from "./waker.ts";
 
@@ -33,7 +33,7 @@ export interface Engine {
 export interface CheckedRequest {
   readonly endpoint: Endpoint;
   readonly parsed: ParsedRequest;
-  readonly principal: Principal;
+  readonly principal: Caller;
   readonly credential: Credential;
   readonly requestId: string;
   readonly idempotencyKey: string | undefined;
@@ -54,7 +54,7 @@ export async function execute(engine: Engine, request: CheckedRequest): Promise<
   const { repeat } = endpoint.route;
   if (repeat !== "key" || request.idempotencyKey === undefined) return transact(engine, request, undefined);
   const { params, query, body } = request.parsed;
-  const slot = slotOf(request.principal.id, endpoint.name, request.idempotencyKey, [params, query, body]);
+  const slot = slotOf(seatOf(request.principal), endpoint.name, request.idempotencyKey, [params, query, body]);
   return once(engine, request, slot);
 }
 
@@ -77,11 +77,11 @@ async function once(engine: Engine, request: CheckedRequest, slot: Slot): Promis
 }
 
 async function transact(engine: Engine, request: CheckedRequest, slot: Slot | undefined): Promise<Answer> {
-  const { endpoint, now, signal } = request;
+  const { endpoint, principal, now, signal } = request;
   const options = {
     readOnly: endpoint.route.method === "GET",
     signal,
-    line: { lane: engine.retries, key: request.principal.workspaceId },
+    line: { lane: engine.retries, key: principal.kind === "person" ? principal.id : principal.workspaceId },
     onRetry: () => engine.metrics.transactionRetried(),
   };
   const { answer, wakes } = await inTransaction(engine.db, options, async (db) => {
@@ -111,20 +111,22 @@ async function attempt(engine: Engine, request: CheckedRequest, db: Db): Promise
   const { endpoint, principal, now, parsed } = request;
   const wakes = new Set<string>();
   const { limit, cursor } = parsed.query as { limit?: number; cursor?: string };
+  const workspaceId = principal.kind === "person" ? undefined : principal.workspaceId;
   const call: Call<Route> = {
     route: endpoint.route,
     params: parsed.params as Call<Route>["params"],
     query: parsed.query as Call<Route>["query"],
     body: parsed.body as Call<Route>["body"],
-    principal,
-    workspaceId: principal.workspaceId,
+    // A person comes only where the route needs no workspace, and that route's handler is typed for it.
+    principal: principal as Principal,
+    workspaceId: workspaceId as string,
     db,
     now,
     requestId: request.requestId,
     signal: request.signal,
     config: engine.config,
     page: endpoint.route.paginated
-      ? pageRequest(limit ?? 20, cursor, bindingOf(endpoint.name, principal.workspaceId, parsed.query))
+      ? pageRequest(limit ?? 20, cursor, bindingOf(endpoint.name, workspaceId ?? principal.id, parsed.query))
       : { limit: 0, after: undefined, binding: "" },
     waker: engine.waker,
     async emit(event) {

@@ -27,14 +27,25 @@ export interface ServiceAccount extends Identity {
   readonly setupFor: string | null;
 }
 
+/** A signed-in user in a workspace, with the role that its membership gives at this request. */
 export interface User extends Identity {
   readonly kind: "user";
   readonly id: string;
   readonly email: string;
+  readonly name: string;
+  readonly image: string | null;
 }
 
-/** Who calls, after the credential and the workspace rules. */
+/** A signed-in user where no workspace is named: on the routes of §0.5 that need none. */
+export interface Person extends Omit<User, keyof Identity | "kind"> {
+  readonly kind: "person";
+}
+
+/** Who calls within a workspace, after the credential and the workspace rules. */
 export type Principal = ServiceAccount | User;
+
+/** Who calls at all. */
+export type Caller = Principal | Person;
 
 /** A user's reach is its workspace. */
 export function scopeOfPrincipal(principal: Principal): Scope {
@@ -45,6 +56,11 @@ export function scopeOfPrincipal(principal: Principal): Scope {
 export function impliedProject(principal: Principal): string | undefined {
   const scope = scopeOfPrincipal(principal);
   return "projectId" in scope ? scope.projectId : undefined;
+}
+
+/** Where the caller acts: distinct for each user in each workspace. What is kept for a caller is kept under this. */
+export function seatOf(caller: Caller): string {
+  return caller.kind === "user" ? `${caller.id} ${caller.workspaceId}` : caller.id;
 }
 
 /** How records name the caller: `queuedBy`, `createdBy`, event `actor`. */

@@ -4,7 +4,7 @@ import type { Logger } from "../log.ts";
 import type { Credential } from "./credential.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { Engine } from "./execute.ts";
-import type { Principal } from "./principal.ts";
+import type { Caller } from "./principal.ts";
 import type { Allowance } from "./rate-limit.ts";
 
 /** What is known of a request while it passes the checks. */
@@ -12,7 +12,7 @@ export interface Trace {
   readonly startedMs: number;
   endpoint: Endpoint | undefined;
   credential: Credential | undefined;
-  principal: Principal | undefined;
+  principal: Caller | undefined;
   allowance: Allowance | undefined;
   code: string | undefined;
 }
@@ -47,6 +47,9 @@ export function logAccess(engine: Engine, log: Logger, request: FastifyRequest, 
   const method = endpoint?.route.method ?? "none";
   engine.metrics.request(method, route, reply.statusCode, durationMs / 1000);
   const fields = { requestId: request.id, method, route, status: reply.statusCode, durationMs: Math.round(durationMs) };
-  const who = principal && { principalId: principal.id, workspaceId: principal.workspaceId };
+  const who = principal && {
+    principalId: principal.id,
+    ...(principal.kind !== "person" && { workspaceId: principal.workspaceId }),
+  };
   log.info({ ...fields, ...who, ...(code !== undefined && { code }) }, "request");
 }

@@ -8,6 +8,7 @@ import { machines } from "./0006-machines.ts";
 import { packages } from "./0007-packages.ts";
 import { debugSessions } from "./0008-debug-sessions.ts";
 import { groupTokens } from "./0009-group-tokens.ts";
+import { identity } from "./0010-identity.ts";
 
 /** In order of name. A migration that has been released never changes; the next one repairs it. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -20,4 +21,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   "0007-packages": packages,
   "0008-debug-sessions": debugSessions,
   "0009-group-tokens": groupTokens,
+  "0010-identity": identity,
 };

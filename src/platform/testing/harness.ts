@@ -1,6 +1,12 @@
 import { afterAll, beforeAll, describe } from "vitest";
 import { type Role, scopeOf } from "../../contract/roles.ts";
 import type { DatabaseLocation } from "../database.ts";
+import { ACCESS_TOKEN_KIND, ACCESS_TOKEN_PREFIX } from "../identity/access-token.ts";
+import { SESSION_COOKIE } from "../identity/session.ts";
+import { createSession, findOrCreateUser, hashOf, putMember } from "../identity/store.ts";
+import type { WorkspaceRole } from "../identity/tables.ts";
+import { ALPHANUMERIC, randomText } from "../ids.ts";
+import { json } from "../kernel/json.ts";
 import type { Scope } from "../kernel/principal.ts";
 import { type RunningPlatform, startPlatform } from "../server.ts";
 import { findPostgres } from "./postgres.ts";
@@ -30,6 +36,21 @@ export interface TestWorkspace {
   key(role: Role, scope?: Scope): Promise<string>;
   /** A private manager and its runtime key. */
   manager(): Promise<{ readonly id: string; readonly key: string }>;
+  /** Makes the user a member, or gives it another role. */
+  member(user: TestUser, role: WorkspaceRole): Promise<void>;
+}
+
+/** Somebody who has signed in. `call` with `key: user.token`, or as a browser with `headers: user.headers`. */
+export interface TestUser {
+  readonly id: string;
+  readonly email: string;
+  readonly name: string;
+  /** An OAuth access token. */
+  readonly token: string;
+  /** `sp_session=…` */
+  readonly cookie: string;
+  /** The cookie, and the origin that a page of ours has. */
+  readonly headers: Readonly<Record<string, string>>;
 }
 
 /** One running platform on one database, shared by a file's tests. Data is not shared: each test makes a workspace. */
@@ -38,6 +59,8 @@ export interface World {
   readonly platform: RunningPlatform;
   readonly clock: TestClock;
   workspace(): Promise<TestWorkspace>;
+  /** A user with a session and a token; member of nothing. Without an address: a fresh one. */
+  user(user?: { readonly email?: string; readonly name?: string }): Promise<TestUser>;
   call(method: string, path: string, options?: CallOptions): Promise<Answer>;
 }
 
@@ -76,7 +99,8 @@ export function onEachDatabase(subject: string, tests: (world: World) => void): 
         return running();
       },
       clock,
-      workspace: () => newWorkspace(running()),
+      workspace: () => newWorkspace(running(), clock),
+      user: (user) => newUser(running(), clock, user),
       call: (method, path, options) => call(running().url, method, path, options),
     });
   });
@@ -84,7 +108,7 @@ export function onEachDatabase(subject: string, tests: (world: World) => void): 
 
 let made = 0;
 
-async function newWorkspace(platform: RunningPlatform): Promise<TestWorkspace> {
+async function newWorkspace(platform: RunningPlatform, clock: TestClock): Promise<TestWorkspace> {
   made += 1;
   const { bootstrap } = platform;
   const { id, name } = await bootstrap.workspace(`test-${made}`);
@@ -96,7 +120,29 @@ async function newWorkspace(platform: RunningPlatform): Promise<TestWorkspace> {
       return (await bootstrap.key({ workspaceId: id, role, scope: scope ?? { type: "workspace" } })).key;
     },
     manager: () => bootstrap.manager({ workspaceId: id, name: "a-manager" }),
+    member: (user, role) => putMember(platform.db, id, user.id, role, clock.wallNow()),
   };
+}
+
+const TOKEN_LIFE_MS = 15 * 60_000;
+
+async function newUser(
+  { db, url }: RunningPlatform,
+  clock: TestClock,
+  { email, name = "A User" }: { readonly email?: string; readonly name?: string } = {},
+): Promise<TestUser> {
+  made += 1;
+  const now = clock.wallNow();
+  const user = await findOrCreateUser(db, { email: email ?? `user-${made}@example.com`, name }, now);
+  const token = `${ACCESS_TOKEN_PREFIX}${randomText(43, ALPHANUMERIC)}`;
+  const expires_at = new Date(now.getTime() + TOKEN_LIFE_MS);
+  await db
+    .insertInto("oauth_records")
+    .values({ kind: ACCESS_TOKEN_KIND, id_hash: hashOf(token), user_id: user.id, payload: json({}), expires_at })
+    .execute();
+  const cookie = `${SESSION_COOKIE}=${await createSession(db, user.id, now)}`;
+  const { origin } = new URL(url);
+  return { id: user.id, email: user.email, name: user.name, token, cookie, headers: { cookie, origin } };
 }
 
 export async function call(

@@ -1,0 +1,33 @@
+import type { Db } from "../database.ts";
+import { type Authenticator, bearerOf } from "../kernel/credential.ts";
+import { PlatformError } from "../kernel/errors.ts";
+import { hashOf } from "./store.ts";
+import { userCredential } from "./user-credential.ts";
+
+/** How access tokens begin: keys begin otherwise, so a bearer shows what it is. */
+export const ACCESS_TOKEN_PREFIX = "sp_at_";
+
+/** The kind under which the OAuth server keeps them. */
+export const ACCESS_TOKEN_KIND = "AccessToken";
+
+/** `Authorization: Bearer sp_at_…`. Unknown, revoked and expired are one answer: all that helps is a new token. */
+export function accessTokens(db: Db): Authenticator {
+  return async ({ headers }, now) => {
+    const bearer = bearerOf(headers);
+    if (bearer?.startsWith(ACCESS_TOKEN_PREFIX) !== true) return undefined;
+    const user = await userOfToken(db, bearer, now);
+    if (user === undefined) throw new PlatformError("TOKEN_EXPIRED");
+    return userCredential(db, user, async (later) => (await userOfToken(db, bearer, later)) !== undefined);
+  };
+}
+
+function userOfToken(db: Db, bearer: string, now: Date) {
+  return db
+    .selectFrom("oauth_records as t")
+    .innerJoin("users as u", "u.id", "t.user_id")
+    .select(["u.id", "u.email", "u.name", "u.image"])
+    .where("t.kind", "=", ACCESS_TOKEN_KIND)
+    .where("t.id_hash", "=", hashOf(bearer))
+    .where("t.expires_at", ">", now)
+    .executeTakeFirst();
+}

@@ -1,0 +1,84 @@
+import { createHash } from "node:crypto";
+import type { Selectable } from "kysely";
+import type { Db } from "../database.ts";
+import { ALPHANUMERIC, newId, randomText } from "../ids.ts";
+import type { UserRow, WorkspaceRole } from "./tables.ts";
+
+/** The form in which addresses are stored and compared. */
+export function normalEmail(email: string): string {
+  return email.trim().toLowerCase();
+}
+
+/** Secrets that are shown once are kept as this. */
+export function hashOf(secret: string): string {
+  return createHash("sha256").update(secret).digest("hex");
+}
+
+export function findUser(db: Db, id: string): Promise<Selectable<UserRow> | undefined> {
+  return db.selectFrom("users").selectAll().where("id", "=", id).executeTakeFirst();
+}
+
+export function findUserByEmail(db: Db, email: string): Promise<Selectable<UserRow> | undefined> {
+  return db.selectFrom("users").selectAll().where("email", "=", normalEmail(email)).executeTakeFirst();
+}
+
+/** The user of that address, made when there is none. Two sign-ins at once make one user. */
+export async function findOrCreateUser(
+  db: Db,
+  { email, name, image = null }: { readonly email: string; readonly name?: string; readonly image?: string | null },
+  now: Date,
+): Promise<Selectable<UserRow>> {
+  const address = normalEmail(email);
+  await db
+    .insertInto("users")
+    .values({
+      id: newId("usr"),
+      email: address,
+      name: name ?? address.split("@", 1)[0] ?? address,
+      image,
+      created_at: now,
+    })
+    .onConflict((conflict) => conflict.column("email").doNothing())
+    .execute();
+  return db.selectFrom("users").selectAll().where("email", "=", address).executeTakeFirstOrThrow();
+}
+
+/** The user's role there; undefined when it is no member. */
+export async function findRole(db: Db, workspaceId: string, userId: string): Promise<WorkspaceRole | undefined> {
+  const row = await db
+    .selectFrom("workspace_members")
+    .select("role")
+    .where("workspace_id", "=", workspaceId)
+    .where("user_id", "=", userId)
+    .executeTakeFirst();
+  return row?.role;
+}
+
+/** Makes the user a member, or gives the member that role. */
+export async function putMember(
+  db: Db,
+  workspaceId: string,
+  userId: string,
+  role: WorkspaceRole,
+  now: Date,
+): Promise<void> {
+  await db
+    .insertInto("workspace_members")
+    .values({ workspace_id: workspaceId, user_id: userId, role, created_at: now })
+    .onConflict((conflict) => conflict.columns(["workspace_id", "user_id"]).doUpdateSet({ role }))
+    .execute();
+}
+
+/** @returns the cookie's value: the only place where it is seen. */
+export async function createSession(db: Db, userId: string, now: Date): Promise<string> {
+  const secret = randomText(43, ALPHANUMERIC);
+  await db
+    .insertInto("sessions")
+    .values({ id_hash: hashOf(secret), user_id: userId, created_at: now, last_used_at: now })
+    .execute();
+  return secret;
+}
+
+export async function endSession(db: Db, secret: string): Promise<void> {
+  await db.deleteFrom("sessions").where("id_hash", "=", hashOf(secret)).execute();
+}

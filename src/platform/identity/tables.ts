@@ -1,0 +1,68 @@
+import type { ColumnType, Generated } from "kysely";
+import type { WORKSPACE_ROLES } from "../../contract/roles.ts";
+
+export type WorkspaceRole = (typeof WORKSPACE_ROLES)[number];
+
+export interface IdentityTables {
+  users: UserRow;
+  user_identities: UserIdentityRow;
+  workspace_members: WorkspaceMemberRow;
+  sessions: SessionRow;
+  oauth_records: OAuthRecordRow;
+}
+
+export interface UserRow {
+  id: string;
+  /** Verified, lower case. */
+  email: string;
+  name: string;
+  image: string | null;
+  git_host_username: string | null;
+  /** Latched by the first request of the command line (§21). */
+  cli_connected: Generated<boolean>;
+  company: string | null;
+  acquisition_source: string | null;
+  acquisition_source_detail: string | null;
+  use_cases: string | null;
+  profile_setup_completed_at: Date | null;
+  profile_setup_version: number | null;
+  created_at: Date;
+}
+
+/** A user as an outside OpenID provider knows it. */
+export interface UserIdentityRow {
+  issuer: string;
+  subject: string;
+  user_id: string;
+  created_at: Date;
+}
+
+export interface WorkspaceMemberRow {
+  workspace_id: string;
+  user_id: string;
+  role: WorkspaceRole;
+  created_at: Date;
+}
+
+/** A browser's session. The cookie holds the secret, this only its hash. */
+export interface SessionRow {
+  /** SHA-256 of the cookie's value, hex. */
+  id_hash: string;
+  user_id: string;
+  created_at: Date;
+  /** Written at most once a minute. */
+  last_used_at: Date;
+}
+
+/** Whatever the OAuth server must remember: codes, tokens, grants, interactions. */
+export interface OAuthRecordRow {
+  kind: string;
+  /** SHA-256 of the code, token or id, hex. */
+  id_hash: string;
+  user_id: string | null;
+  /** All that was made from one consent: what a reused code or refresh token ends at once. */
+  grant_id: string | null;
+  payload: ColumnType<Readonly<Record<string, unknown>>, unknown, unknown>;
+  consumed_at: Date | null;
+  expires_at: Date | null;
+}

@@ -1,0 +1,33 @@
+import type { Selectable } from "kysely";
+import type { Db } from "../database.ts";
+import type { Credential, NamedWorkspace } from "../kernel/credential.ts";
+import { notFound, PlatformError } from "../kernel/errors.ts";
+import type { Caller } from "../kernel/principal.ts";
+import type { UserRow } from "./tables.ts";
+
+type Whose = Pick<Selectable<UserRow>, "id" | "email" | "name" | "image">;
+
+/** A user's credential, by whatever means it was proven. The role is read at each request: a change applies to the next. */
+export function userCredential(db: Db, user: Whose, lives: Credential["lives"]): Credential {
+  return { caller: user.id, rate: "standard", lives, inWorkspace: (named) => inWorkspace(db, user, named) };
+}
+
+async function inWorkspace(db: Db, user: Whose, named: NamedWorkspace): Promise<Caller> {
+  const { id, email, name, image } = user;
+  if (named.name === undefined && named.id === undefined) {
+    if (!named.exempt) throw new PlatformError("WORKSPACE_REQUIRED");
+    return { kind: "person", id, email, name, image };
+  }
+  const membership = await db
+    .selectFrom("workspace_members as m")
+    .innerJoin("workspaces as w", "w.id", "m.workspace_id")
+    .select(["w.id", "w.name", "m.role"])
+    .where("m.user_id", "=", id)
+    .$if(named.name !== undefined, (query) => query.where("w.name", "=", named.name ?? ""))
+    .$if(named.id !== undefined, (query) => query.where("w.id", "=", named.id ?? ""))
+    .executeTakeFirst();
+  if (membership === undefined)
+    throw named.id === undefined ? new PlatformError("WORKSPACE_NOT_FOUND") : notFound("workspace");
+  const { id: workspaceId, name: workspaceName, role } = membership;
+  return { kind: "user", id, email, name, image, workspaceId, workspaceName, role };
+}
