@@ -42,10 +42,13 @@ export function HumanText(minLength: number, maxLength: number): Type.TString {
 /** RFC 3339. Output is always UTC with milliseconds and `Z`; input may have any offset. */
 export const Timestamp: Type.TString = Type.String({ format: "date-time" });
 
+/** An address, in any case; compared and stored in lower case. */
+export const Email: Type.TString = Type.String({ format: "email", maxLength: 254 });
+
 const id = (prefix: string, characters: string, length: number): Type.TString =>
   Type.String({
     pattern: `^${prefix}_${characters}{${length}}$`,
-    examples: [`${prefix}_${"0123456789abcdefghijklmnopqrstuv".slice(0, length)}`],
+    examples: [`${prefix}_${"0123456789abcdefghijklmnopqrstuvwxyz0123".slice(0, length)}`],
   });
 const LOWER = "[0-9a-z]";
 const MIXED = "[0-9a-zA-Z]";
@@ -63,6 +66,9 @@ export const AccessRequestId: Type.TString = id("ar", LOWER, 28);
 export const CommandId: Type.TString = id("cmd", MIXED, 28);
 export const EventId: Type.TString = id("event", MIXED, 28);
 export const DebugSessionId: Type.TString = id("dbg", MIXED, 28);
+export const UserId: Type.TString = id("usr", LOWER, 28);
+export const InvitationId: Type.TString = id("winv", MIXED, 32);
+export const InviteLinkId: Type.TString = id("wil", MIXED, 40);
 
 export const WORKSPACE_NAME = "^(?!ws[-_])[a-z0-9](-?[a-z0-9])*$";
 export const ProjectRef: Type.TString = Type.String({

@@ -18,6 +18,8 @@ const FORMATS = {
   event: [28, MIXED],
   dbg: [28, MIXED],
   usr: [28, LOWER],
+  winv: [32, MIXED],
+  wil: [40, MIXED],
   duop: [28, LOWER],
   cluster: [28, LOWER],
 } as const satisfies Readonly<Record<string, readonly [number, string]>>;
