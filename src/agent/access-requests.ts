@@ -1,4 +1,3 @@
-import type { Client } from "../api-client/client.ts";
 import type { ReportResult } from "../contract/access-relay.ts";
 import type { AccessGrant } from "../crds/access-grant.ts";
 import { accessGrants } from "../crds/access-grant.ts";
@@ -15,9 +14,10 @@ import type { AgentMetrics } from "./metrics.ts";
 import { printable } from "./params-problem.ts";
 import type { ListedRequest } from "./pending-request.ts";
 import { isGone } from "./platform-answer.ts";
+import type { Platform } from "./routes.ts";
 
 export interface RequestPorts {
-  readonly platform: Pick<Client["accessRelay"], "materialized" | "approvals" | "decisions">;
+  readonly platform: Pick<Platform["accessRelay"], "materialized" | "approvals" | "decisions">;
   /** By request id, from the cache. */
   readonly grant: (requestId: string) => AccessGrant | undefined;
   readonly createGrant: (grant: NewGrant, signal: AbortSignal) => Promise<unknown>;

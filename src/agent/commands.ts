@@ -1,4 +1,3 @@
-import type { Client } from "../api-client/client.ts";
 import { objectName } from "../crds/group.ts";
 import type { OperationInvocation } from "../crds/operation-invocation.ts";
 import { ApiError as KubeError } from "../kube/api-error.ts";
@@ -11,10 +10,11 @@ import { type ListedCommand, readListedCommand } from "./listed-command.ts";
 import type { AgentMetrics } from "./metrics.ts";
 import { printable } from "./params-problem.ts";
 import { isGone, isUnacceptable } from "./platform-answer.ts";
+import type { Platform } from "./routes.ts";
 
 /** All the I/O of this reconciler, as functions. Each is idempotent. */
 export interface CommandPorts {
-  readonly platform: Pick<Client["commands"], "get" | "dispatch" | "complete">;
+  readonly platform: Pick<Platform["commands"], "get" | "dispatch" | "complete">;
   readonly cached: (name: string) => OperationInvocation | undefined;
   /** From the API server itself. */
   readonly read: (name: string, signal: AbortSignal) => Promise<OperationInvocation | undefined>;

@@ -1,4 +1,3 @@
-import type { Client as PlatformClient } from "../api-client/client.ts";
 import type { AccessGrant } from "../crds/access-grant.ts";
 import type { Clock, Random } from "../kube/clock.ts";
 import { Controller, type Reconcile } from "../kube/controller.ts";
@@ -20,10 +19,11 @@ import { Leases } from "./leases.ts";
 import type { AgentMetrics, Buffer } from "./metrics.ts";
 import type { PlatformLink } from "./platform-link.ts";
 import { resourceReport } from "./resource-report.ts";
+import type { Platform } from "./routes.ts";
 import type { Workloads } from "./workloads.ts";
 
 export interface ControllerParts {
-  readonly platform: PlatformClient;
+  readonly platform: Platform;
   readonly link: PlatformLink;
   readonly cluster: Cluster;
   readonly events: Pick<EventRecorder, "record">;

@@ -1,5 +1,4 @@
 import { ApiError } from "../api-client/api-error.ts";
-import type { Client } from "../api-client/client.ts";
 import type { Capability, DeploymentState, DeploymentStatus } from "../contract/deployment-state.ts";
 import { DEPLOYMENT_PROTOCOL_VERSION } from "../contract/deployment-state.ts";
 import type { ManagedDeploymentReason } from "../crds/conditions.ts";
@@ -14,10 +13,11 @@ import type { ListedDeployment } from "./listed-deployment.ts";
 import type { AgentMetrics } from "./metrics.ts";
 import { isGone } from "./platform-answer.ts";
 import type { ReportPart } from "./resource-report.ts";
+import type { Platform } from "./routes.ts";
 
 /** All the I/O of this reconciler, as functions. */
 export interface DeploymentPorts {
-  readonly platform: Pick<Client["sync"], "reconcile">;
+  readonly platform: Pick<Platform["sync"], "reconcile">;
   /** By deployment id, from the cache. */
   readonly managed: (deploymentId: string) => ManagedDeployment | undefined;
   readonly applySpec: (spec: ManagedDeploymentSpec, signal: AbortSignal) => Promise<unknown>;

@@ -1,5 +1,4 @@
 import { ApiError } from "../api-client/api-error.ts";
-import type { Client } from "../api-client/client.ts";
 import type { BodyOf } from "../contract/route.ts";
 import type { ROUTES } from "../contract/table.ts";
 import { type Clock, type Random, sleep } from "../kube/clock.ts";
@@ -7,11 +6,12 @@ import type { Logger } from "../kube/log.ts";
 import type { ManagerIdentity } from "./manager-identity.ts";
 import type { AgentMetrics } from "./metrics.ts";
 import type { ReconnectRule } from "./reconnect-rule.ts";
+import type { Platform } from "./routes.ts";
 
 export type HeartbeatBody = BodyOf<(typeof ROUTES)["managerRuntime"]["heartbeat"]>;
 
 export interface HeartbeatOptions {
-  readonly platform: Pick<Client["managerRuntime"], "heartbeat">;
+  readonly platform: Pick<Platform["managerRuntime"], "heartbeat">;
   readonly identity: Pick<ManagerIdentity, "resolve">;
   readonly clock: Clock;
   readonly random: Random;

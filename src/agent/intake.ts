@@ -1,4 +1,3 @@
-import type { Client } from "../api-client/client.ts";
 import { pages } from "../api-client/pages.ts";
 import type { ReconcileContext, Result } from "../kube/controller.ts";
 import type { Board } from "./board.ts";
@@ -8,6 +7,7 @@ import { type ListedDeployment, readListedDeployment } from "./listed-deployment
 import type { AgentMetrics } from "./metrics.ts";
 import { type ListedRequest, readListedRequest } from "./pending-request.ts";
 import { isGone } from "./platform-answer.ts";
+import type { Platform } from "./routes.ts";
 
 export interface Boards {
   readonly deployments: Board<ListedDeployment>;
@@ -24,7 +24,7 @@ export interface IntakeHints {
 }
 
 export interface IntakeOptions {
-  readonly platform: Pick<Client, "sync" | "accessRelay" | "commands">;
+  readonly platform: Pick<Platform, "sync" | "accessRelay" | "commands">;
   readonly boards: Boards;
   readonly hints: IntakeHints;
   readonly metrics: Pick<AgentMetrics, "buffered" | "requestRefused">;

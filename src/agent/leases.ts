@@ -1,13 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { ApiError } from "../api-client/api-error.ts";
-import type { Client } from "../api-client/client.ts";
 import type { DeploymentModel } from "../contract/deployment-state.ts";
 import type { Clock } from "../kube/clock.ts";
 import { type HeldLease, leaseAfter } from "./deployment.ts";
 import { isGone } from "./platform-answer.ts";
+import type { Platform } from "./routes.ts";
 
 export interface LeasesOptions {
-  readonly platform: Pick<Client["sync"], "acquire" | "renew" | "release">;
+  readonly platform: Pick<Platform["sync"], "acquire" | "renew" | "release">;
   readonly clock: Clock;
   /** How many are held, after each change. */
   readonly changed: (held: number) => void;

@@ -1,4 +1,4 @@
-import type { Client } from "../api-client/client.ts";
+import type { Platform } from "./routes.ts";
 
 const ID = /^mgr_[0-9a-z]{28}$/;
 
@@ -9,10 +9,10 @@ export class WrongKeyError extends Error {
 
 /** Which manager this agent is: what its key says, asked once. */
 export class ManagerIdentity {
-  readonly #whoami: Pick<Client["whoami"], "get">;
+  readonly #whoami: Pick<Platform["whoami"], "get">;
   #id: string | undefined;
 
-  constructor(whoami: Pick<Client["whoami"], "get">) {
+  constructor(whoami: Pick<Platform["whoami"], "get">) {
     this.#whoami = whoami;
   }
 

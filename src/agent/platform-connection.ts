@@ -1,13 +1,14 @@
-import { type Client, createClient } from "../api-client/client.ts";
+import { clientOf } from "../api-client/table-client.ts";
 import type { Clock } from "../kube/clock.ts";
 import type { Logger } from "../kube/log.ts";
 import type { AgentConfig } from "./config.ts";
 import type { AgentMetrics } from "./metrics.ts";
 import { PlatformLink } from "./platform-link.ts";
+import { AGENT_ROUTES, type Platform } from "./routes.ts";
 import { RuntimeKey } from "./runtime-key.ts";
 
 export interface PlatformConnection {
-  readonly platform: Client;
+  readonly platform: Platform;
   readonly link: PlatformLink;
 }
 
@@ -29,5 +30,5 @@ export function connectPlatform(
   });
   // No retries here: every caller is a loop with a rule of its own.
   const options = { baseUrl: config.platformUrl, credential, userAgent, clock, retries: 0, observe: link.observe };
-  return { platform: createClient(options), link };
+  return { platform: clientOf(AGENT_ROUTES, options), link };
 }

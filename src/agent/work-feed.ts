@@ -1,14 +1,14 @@
 import { ApiError } from "../api-client/api-error.ts";
-import type { Client } from "../api-client/client.ts";
 import { type Clock, type Random, sleep } from "../kube/clock.ts";
 import type { Logger } from "../kube/log.ts";
 import type { LinkMetrics } from "./link-metrics.ts";
 import type { ManagerIdentity } from "./manager-identity.ts";
 import { isUnknownRoute } from "./platform-answer.ts";
 import type { ReconnectRule } from "./reconnect-rule.ts";
+import type { Platform } from "./routes.ts";
 
 export interface WorkFeedOptions {
-  readonly platform: Pick<Client["managerRuntime"], "work">;
+  readonly platform: Pick<Platform["managerRuntime"], "work">;
   readonly identity: Pick<ManagerIdentity, "resolve">;
   readonly clock: Clock;
   readonly random: Random;
