@@ -51,6 +51,7 @@ export const gitNamespaceRoutes = routes({
     response: namespaces,
     errors: ["SERVICE_UNAVAILABLE"],
     repeat: "natural",
+    callsOut: true,
     workspace: "exempt",
   },
   listRepositories: {
@@ -64,6 +65,7 @@ export const gitNamespaceRoutes = routes({
     response: Strict({ items: Type.Array(GitRepository) }),
     errors: ["NOT_FOUND", "SERVICE_UNAVAILABLE"],
     repeat: "safe",
+    callsOut: true,
     workspace: "exempt",
   },
 });

@@ -50,6 +50,8 @@ export interface Route {
   readonly workspace?: "exempt" | "path";
   /** Answers after up to `query.wait` seconds; runs outside a transaction. */
   readonly longPoll?: true;
+  /** Asks a service outside: runs outside a transaction, and opens its own for what it writes. */
+  readonly callsOut?: true;
 }
 
 export type RouteTable = Readonly<Record<string, Route>>;

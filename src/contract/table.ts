@@ -9,9 +9,12 @@ import { deploymentPortalRoutes } from "./deployment-portal.ts";
 import { deploymentRoutes } from "./deployments.ts";
 import { eventRoutes } from "./events.ts";
 import { gatewayRoutes } from "./gateways.ts";
+import { gitNamespaceRoutes } from "./git-namespaces.ts";
+import { invitationRoutes } from "./invitations.ts";
 import { machineRoutes, machineRuntimeRoutes } from "./machines.ts";
 import { managerRuntimeRoutes } from "./manager-runtime.ts";
 import { managerRoutes } from "./managers.ts";
+import { memberRoutes } from "./members.ts";
 import { operationRoutes } from "./operations.ts";
 import { packageBuilderRoutes } from "./package-builder.ts";
 import { packageRoutes } from "./packages.ts";
@@ -21,7 +24,9 @@ import { releaseRoutes } from "./releases.ts";
 import { resolveRoutes } from "./resolve.ts";
 import { resourceRoutes } from "./resources.ts";
 import { syncRoutes } from "./sync.ts";
+import { userRoutes } from "./user.ts";
 import { whoamiRoutes } from "./whoami.ts";
+import { workspaceRoutes } from "./workspaces.ts";
 
 /** Every route of the API, an area a line. A route that is not here does not exist. */
 export const ROUTES = {
@@ -36,10 +41,13 @@ export const ROUTES = {
   deployments: deploymentRoutes,
   events: eventRoutes,
   gateways: gatewayRoutes,
+  gitNamespaces: gitNamespaceRoutes,
+  invitations: invitationRoutes,
   machineRuntime: machineRuntimeRoutes,
   machines: machineRoutes,
   managers: managerRoutes,
   managerRuntime: managerRuntimeRoutes,
+  members: memberRoutes,
   operations: operationRoutes,
   packageBuilder: packageBuilderRoutes,
   packages: packageRoutes,
@@ -49,7 +57,9 @@ export const ROUTES = {
   resolve: resolveRoutes,
   resources: resourceRoutes,
   sync: syncRoutes,
+  user: userRoutes,
   whoami: whoamiRoutes,
+  workspaces: workspaceRoutes,
 } as const;
 
 export type Routes = typeof ROUTES;

@@ -1,6 +1,8 @@
 import { join } from "node:path";
 import { WORKSPACE_NAME } from "../contract/schema.ts";
+import type { GitHost } from "./areas/git-namespaces/git-host.ts";
 import type { DatabaseLocation } from "./database.ts";
+import type { SmtpSettings } from "./mail/smtp-mailer.ts";
 
 /** The process's configuration, checked at its start. */
 export interface PlatformConfig {
@@ -17,6 +19,10 @@ export interface PlatformConfig {
   readonly firstWorkspace: string;
   /** 32 bytes: seals values that must be read again, such as secret environment variables. Undefined: made and kept in the data folder. */
   readonly sealingKey: Uint8Array | undefined;
+  /** Where people open invitations, without a trailing slash. Undefined: the base URL. */
+  readonly portalUrl: string | undefined;
+  /** How mail leaves. Undefined: not at all. */
+  readonly mail: SmtpSettings | undefined;
 }
 
 /** Where the embedded database keeps the key that it brings along. */
@@ -28,7 +34,12 @@ export function sealingKeyFile(folder: string): string {
 export interface CallConfig {
   /** Without a trailing slash. */
   readonly baseUrl: string;
+  /** Without a trailing slash. */
+  readonly portalUrl: string;
   readonly sealingKey: Uint8Array;
+  /** A courier takes what is left to send. */
+  readonly sendsMail: boolean;
+  readonly gitHost: GitHost | undefined;
 }
 
 /** One setting: how it is written, what it means when absent. `describe` is the documented table. */
@@ -80,6 +91,22 @@ export const PLATFORM_SETTINGS = {
     help: "64 hex digits: encrypts secret values at rest. Must stay the same, and must be set with PostgreSQL.",
     secret: true,
   },
+  portalUrl: {
+    variable: "SALLYPORT_PLATFORM_PORTAL_URL",
+    fallback: "",
+    help: "Address of the pages that people open, such as those of invitations; default: the base URL.",
+  },
+  smtpUrl: {
+    variable: "SALLYPORT_PLATFORM_SMTP_URL",
+    fallback: "",
+    help: "smtp:// or smtps:// URL of the mail server, with user and password where it wants them. Empty: no mail is sent.",
+    secret: true,
+  },
+  mailFrom: {
+    variable: "SALLYPORT_PLATFORM_MAIL_FROM",
+    fallback: "",
+    help: "Address that mails come from, such as `Sallyport <sallyport@example.com>`; required with an SMTP URL.",
+  },
 } as const satisfies Readonly<Record<string, Setting>>;
 
 /** Every problem at once, so that a start does not fail once a setting. */
@@ -121,7 +148,12 @@ export function readPlatformConfig(environment: Readonly<Record<string, string |
   const url = text(settings.databaseUrl);
   if (url !== "" && !/^postgres(ql)?:\/\//.test(url)) fail(settings.databaseUrl, "a postgres:// URL");
   const baseUrl = text(settings.baseUrl).replace(/\/+$/, "");
-  if (baseUrl !== "" && !(URL.canParse(baseUrl) && /^https?:/.test(baseUrl))) fail(settings.baseUrl, "an http(s) URL");
+  if (baseUrl !== "" && !isHttpUrl(baseUrl)) fail(settings.baseUrl, "an http(s) URL");
+  const portalUrl = text(settings.portalUrl).replace(/\/+$/, "");
+  if (portalUrl !== "" && !isHttpUrl(portalUrl)) fail(settings.portalUrl, "an http(s) URL");
+  const [smtpUrl, mailFrom] = [text(settings.smtpUrl), text(settings.mailFrom)];
+  if (smtpUrl !== "" && !/^smtps?:\/\/[^/]/.test(smtpUrl)) fail(settings.smtpUrl, "an smtp:// or smtps:// URL");
+  if (smtpUrl !== "" && !mailFrom.includes("@")) fail(settings.mailFrom, "an address, when mail is sent");
   const rateLimits = text(settings.rateLimits);
   if (rateLimits !== "on" && rateLimits !== "off") fail(settings.rateLimits, "on or off");
   const key = text(settings.sealingKey);
@@ -137,7 +169,13 @@ export function readPlatformConfig(environment: Readonly<Record<string, string |
     metricsPort: text(settings.metricsPort) === "" ? undefined : port(settings.metricsPort),
     firstWorkspace,
     sealingKey: key === "" ? undefined : Buffer.from(key, "hex"),
+    portalUrl: portalUrl === "" ? undefined : portalUrl,
+    mail: smtpUrl === "" ? undefined : { url: smtpUrl, from: mailFrom },
   };
   if (problems.length > 0) throw new ConfigError(problems.join("; "));
   return config;
+}
+
+function isHttpUrl(text: string): boolean {
+  return URL.canParse(text) && /^https?:/.test(text);
 }

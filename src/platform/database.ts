@@ -10,6 +10,8 @@ import type { DebugSessionTables } from "./areas/debug-sessions/store.ts";
 import type { DeploymentGroupTables } from "./areas/deployment-groups/store.ts";
 import type { DeploymentTables } from "./areas/deployments/store.ts";
 import type { EventTables } from "./areas/events/store.ts";
+import type { GitNamespaceTables } from "./areas/git-namespaces/store.ts";
+import type { InvitationTables } from "./areas/invitations/store.ts";
 import type { MachineTables } from "./areas/machines/store.ts";
 import type { ManagerTables } from "./areas/managers/store.ts";
 import type { OperationTables } from "./areas/operations/store.ts";
@@ -18,6 +20,7 @@ import type { ProjectTables } from "./areas/projects/store.ts";
 import type { ReleaseTables } from "./areas/releases/store.ts";
 import type { SyncTables } from "./areas/sync/store.ts";
 import type { WorkFeedTables } from "./areas/work-feed/store.ts";
+import type { WorkspaceTables } from "./areas/workspaces/store.ts";
 import { lockFolder } from "./folder-lock.ts";
 import type { IdentityTables } from "./identity/tables.ts";
 import type { KernelTables } from "./kernel/tables.ts";
@@ -41,7 +44,10 @@ export interface Database
     CommandTables,
     OperationTables,
     AccessRequestTables,
-    IdentityTables {}
+    IdentityTables,
+    WorkspaceTables,
+    InvitationTables,
+    GitNamespaceTables {}
 
 /** The pool or a transaction: store functions cannot tell and need not. */
 export type Db = Kysely<Database>;

@@ -5,10 +5,12 @@ import type { FastifyInstance } from "fastify";
 import { sql } from "kysely";
 import { Registry } from "prom-client";
 import { ROUTES } from "../contract/table.ts";
+import type { GitHost } from "./areas/git-namespaces/git-host.ts";
 import { HANDLERS } from "./areas/handlers.ts";
+import { startCourier } from "./areas/invitations/courier.ts";
 import { type Bootstrap, createBootstrap } from "./bootstrap.ts";
 import { type Clock, systemClock } from "./clock.ts";
-import { type PlatformConfig, sealingKeyFile } from "./config.ts";
+import { type CallConfig, type PlatformConfig, sealingKeyFile } from "./config.ts";
 import { type DatabaseLocation, type Db, openDatabase } from "./database.ts";
 import { buildHttp } from "./http.ts";
 import { accessTokens } from "./identity/access-token.ts";
@@ -24,6 +26,8 @@ import { RateLimiter } from "./kernel/rate-limit.ts";
 import { sweepEvery } from "./kernel/sweep.ts";
 import { Waker } from "./kernel/waker.ts";
 import { type Logger, silentLogger } from "./log.ts";
+import type { Mailer } from "./mail/mailer.ts";
+import { smtpMailer } from "./mail/smtp-mailer.ts";
 import { Relay } from "./relay/relay.ts";
 import { SessionLog } from "./relay/session-log.ts";
 import { relayUpgrades } from "./relay/upgrade.ts";
@@ -33,6 +37,9 @@ export interface StartOptions extends Partial<Omit<PlatformConfig, "database">> 
   readonly clock?: Clock;
   readonly log?: Logger;
   readonly registry?: Registry;
+  /** In the place of the configured one. */
+  readonly mailer?: Mailer;
+  readonly gitHost?: GitHost;
 }
 
 export interface RunningPlatform {
@@ -79,16 +86,12 @@ async function start(options: StartOptions, parts: AsyncDisposableStack): Promis
     const metrics = await serveMetrics(registry, host, options.metricsPort);
     parts.defer(() => closeServer(metrics));
   }
+  const mailer = options.mailer ?? (options.mail && smtpMailer(options.mail));
   const address = { url: "" };
   const engine: Engine = {
     db,
     clock,
-    config: {
-      get baseUrl() {
-        return options.baseUrl ?? address.url;
-      },
-      sealingKey,
-    },
+    config: callConfig(options, address, sealingKey, mailer !== undefined),
     waker,
     metrics: platformMetrics(registry),
     announce: database.kind === "postgres" ? announce : async () => undefined,
@@ -112,6 +115,9 @@ async function start(options: StartOptions, parts: AsyncDisposableStack): Promis
   await app.listen({ host, port });
   const bound = app.server.address() as AddressInfo;
   address.url = `http://${host.includes(":") ? `[${host}]` : host}:${bound.port}`;
+  if (mailer !== undefined) {
+    parts.defer(startCourier({ db, clock, log, waker, mailer, config: engine.config }));
+  }
   log.info({ url: address.url, database: database.kind }, "platform listening");
   return {
     url: address.url,
@@ -123,6 +129,25 @@ async function start(options: StartOptions, parts: AsyncDisposableStack): Promis
       await parts.disposeAsync();
       log.info({}, "platform stopped");
     },
+  };
+}
+
+function callConfig(
+  { baseUrl, portalUrl, gitHost }: StartOptions,
+  listening: { readonly url: string },
+  sealingKey: Uint8Array,
+  sendsMail: boolean,
+): CallConfig {
+  return {
+    get baseUrl() {
+      return baseUrl ?? listening.url;
+    },
+    get portalUrl() {
+      return portalUrl ?? this.baseUrl;
+    },
+    sealingKey,
+    sendsMail,
+    gitHost,
   };
 }
 

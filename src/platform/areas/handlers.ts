@@ -10,9 +10,12 @@ import { handlers as deploymentPortal } from "./deployment-portal/routes.ts";
 import { handlers as deployments } from "./deployments/routes.ts";
 import { handlers as events } from "./events/routes.ts";
 import { handlers as gateways } from "./gateways/routes.ts";
+import { handlers as gitNamespaces } from "./git-namespaces/routes.ts";
+import { handlers as invitations } from "./invitations/routes.ts";
 import { runtimeHandlers as machineRuntime, handlers as machines } from "./machines/routes.ts";
 import { handlers as managers } from "./managers/routes.ts";
 import { handlers as managerRuntime } from "./managers/runtime-routes.ts";
+import { handlers as members } from "./members/routes.ts";
 import { handlers as operations } from "./operations/routes.ts";
 import { builderHandlers as packageBuilder, handlers as packages } from "./packages/routes.ts";
 import { handlers as projects } from "./projects/routes.ts";
@@ -20,7 +23,9 @@ import { channelHandlers as releaseChannels, handlers as releases } from "./rele
 import { handlers as resolve } from "./resolve/routes.ts";
 import { handlers as resources } from "./resources/routes.ts";
 import { handlers as sync } from "./sync/routes.ts";
+import { handlers as user } from "./user/routes.ts";
 import { handlers as whoami } from "./whoami/routes.ts";
+import { handlers as workspaces } from "./workspaces/routes.ts";
 
 type AllHandlers = { readonly [Area in keyof Routes]: Handlers<Routes[Area]> };
 
@@ -37,10 +42,13 @@ export const HANDLERS = {
   deployments,
   events,
   gateways,
+  gitNamespaces,
+  invitations,
   machineRuntime,
   machines,
   managers,
   managerRuntime,
+  members,
   operations,
   packageBuilder,
   packages,
@@ -50,5 +58,7 @@ export const HANDLERS = {
   resolve,
   resources,
   sync,
+  user,
   whoami,
+  workspaces,
 } satisfies AllHandlers;

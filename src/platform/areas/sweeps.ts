@@ -3,6 +3,7 @@ import { sweepLapsed } from "./access-requests/lapse.ts";
 import { sweepCommands } from "./commands/sweep.ts";
 import { sweepDebugSessions } from "./debug-sessions/sweep.ts";
 import { sweepDeployments } from "./deployments/sweep.ts";
+import { sweepInvitations } from "./invitations/sweep.ts";
 import { sweepManagers } from "./managers/service.ts";
 import { sweepPackages } from "./packages/build.ts";
 import { sweepReports } from "./sync/sweep.ts";
@@ -13,6 +14,7 @@ export const SWEEPS: Readonly<Record<string, Sweep>> = {
   commands: sweepCommands,
   "debug-sessions": sweepDebugSessions,
   deployments: sweepDeployments,
+  invitations: sweepInvitations,
   managers: sweepManagers,
   packages: sweepPackages,
   sync: sweepReports,

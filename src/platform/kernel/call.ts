@@ -38,6 +38,8 @@ export interface Call<R extends Route = Route> {
    * the commit. `managerId` only when it is not the current one, as for the old manager of a reassigned deployment.
    */
   raise(topic: Topic, deploymentId: string, managerId?: string): Promise<void>;
+  /** Wakes, after the commit, whoever sleeps under that name: work that a request leaves to the process. */
+  wake(sleeper: string): void;
   /** Long-polls only: false once the credential has been revoked, disabled or expired. */
   credentialLives(): Promise<boolean>;
 }

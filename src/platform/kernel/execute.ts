@@ -50,7 +50,8 @@ export interface Answer {
 /** Steps 7 and 8: the handler with its transaction, its events and its feed topics; all of it or nothing. */
 export async function execute(engine: Engine, request: CheckedRequest): Promise<Answer> {
   const { endpoint } = request;
-  if (endpoint.route.longPoll === true) return (await attempt(engine, request, engine.db)).answer;
+  if (endpoint.route.longPoll === true || endpoint.route.callsOut === true)
+    return (await attempt(engine, request, engine.db)).answer;
   const { repeat } = endpoint.route;
   if (repeat !== "key" || request.idempotencyKey === undefined) return transact(engine, request, undefined);
   const { params, query, body } = request.parsed;
@@ -136,6 +137,7 @@ async function attempt(engine: Engine, request: CheckedRequest, db: Db): Promise
       const woken = await insertFeedTopic(db, topic, deploymentId, managerId);
       if (woken !== undefined) wakes.add(woken);
     },
+    wake: (sleeper) => void wakes.add(sleeper),
     credentialLives: () => request.credential.lives(engine.clock.wallNow()),
   };
   const answer = toAnswer(endpoint, await endpoint.handler(call));

@@ -52,6 +52,12 @@ export function scopeOfPrincipal(principal: Principal): Scope {
   return principal.kind === "user" ? { type: "workspace" } : principal.scope;
 }
 
+/** The user who calls a route that only users may call. */
+export function userOf(caller: Caller): User | Person {
+  if (caller.kind === "serviceAccount") throw new Error("a key came to a route for users");
+  return caller;
+}
+
 /** The project that the credential implies (§0.3), if any. */
 export function impliedProject(principal: Principal): string | undefined {
   const scope = scopeOfPrincipal(principal);

@@ -1,3 +1,5 @@
+import type { Generated } from "kysely";
+
 /** Tables that belong to no area. */
 export interface KernelTables {
   workspaces: WorkspaceRow;
@@ -9,7 +11,10 @@ export interface WorkspaceRow {
   name: string;
   /** The one workspace of the server itself, where system managers and their keys live. */
   is_system: boolean;
+  logo_url: Generated<string | null>;
   created_at: Date;
+  /** Only the record is left, as long as the revoked keys and invitations that name it. */
+  deleted_at: Generated<Date | null>;
 }
 
 /** What a POST with `Idempotency-Key` answered, for 24 h (§0.7). */

@@ -9,6 +9,7 @@ import { packages } from "./0007-packages.ts";
 import { debugSessions } from "./0008-debug-sessions.ts";
 import { groupTokens } from "./0009-group-tokens.ts";
 import { identity } from "./0010-identity.ts";
+import { people } from "./0011-people.ts";
 
 /** In order of name. A migration that has been released never changes; the next one repairs it. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -22,4 +23,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   "0008-debug-sessions": debugSessions,
   "0009-group-tokens": groupTokens,
   "0010-identity": identity,
+  "0011-people": people,
 };

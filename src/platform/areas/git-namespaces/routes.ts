@@ -1,0 +1,16 @@
+import type { gitNamespaceRoutes } from "../../../contract/git-namespaces.ts";
+import type { Handlers } from "../../kernel/call.ts";
+import { userOf } from "../../kernel/principal.ts";
+import { repositoriesOf, syncNamespaces } from "./service.ts";
+import { namespacesOf, toNamespace } from "./store.ts";
+
+export const handlers: Handlers<typeof gitNamespaceRoutes> = {
+  async list({ db, principal }) {
+    return { items: (await namespacesOf(db, userOf(principal).id).execute()).map(toNamespace) };
+  },
+  sync: async (call) => ({ items: await syncNamespaces(call, userOf(call.principal)) }),
+  async listRepositories(call) {
+    const { params, query } = call;
+    return { items: await repositoriesOf(call, userOf(call.principal), Number(params.id), query.search) };
+  },
+};

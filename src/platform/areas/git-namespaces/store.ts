@@ -1,0 +1,41 @@
+import { type Selectable, sql } from "kysely";
+import type { GitNamespace } from "../../../contract/git-namespaces.ts";
+import type { Db } from "../../database.ts";
+
+export interface GitNamespaceTables {
+  git_namespaces: GitNamespaceRow;
+}
+
+export interface GitNamespaceRow {
+  user_id: string;
+  provider: GitNamespace["provider"];
+  slug: string;
+  /** The host's own number for it. */
+  host_id: number | null;
+  name: string;
+  installation_id: number | null;
+  type: GitNamespace["type"];
+  created_at: Date;
+}
+
+/** The personal one first. */
+export function namespacesOf(db: Db, userId: string) {
+  return db
+    .selectFrom("git_namespaces as g")
+    .selectAll()
+    .where("g.user_id", "=", userId)
+    .orderBy(sql`g.type = 'user'`, "desc")
+    .orderBy(sql`g.slug collate "C"`);
+}
+
+export function toNamespace(row: Selectable<GitNamespaceRow>): GitNamespace {
+  return {
+    id: row.host_id,
+    name: row.name,
+    slug: row.slug,
+    installationId: row.installation_id,
+    type: row.type,
+    provider: row.provider,
+    createdAt: row.created_at.toISOString(),
+  };
+}

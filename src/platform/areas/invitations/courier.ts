@@ -1,0 +1,124 @@
+import type { Clock } from "../../clock.ts";
+import type { Db } from "../../database.ts";
+import type { Waker } from "../../kernel/waker.ts";
+import type { Logger } from "../../log.ts";
+import type { Mail, Mailer } from "../../mail/mailer.ts";
+import { type Invitation, inviteUrlOf, type LinkConfig } from "./store.ts";
+
+/** What a request that leaves a mail to send wakes. */
+export const COURIER = "courier";
+
+/** A wake that was lost costs this much. */
+const LOOK_EVERY_MS = 30_000;
+/** A replica that ends while it sends leaves the mail to another after this time; it may then arrive twice. */
+const CLAIM_MS = 120_000;
+
+export interface CourierParts {
+  readonly db: Db;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly waker: Waker;
+  readonly mailer: Mailer;
+  readonly config: LinkConfig;
+}
+
+/** @returns what ends it: a mail that is being sent goes on, and is another's to send again if it was not. */
+export function startCourier(parts: CourierParts): () => Promise<void> {
+  const ending = new AbortController();
+  const carrying = carryMails(parts, ending.signal);
+  return async () => {
+    ending.abort();
+    await carrying;
+  };
+}
+
+/**
+ * Sends the mails of invitations, one at a time, until `signal`. Outside of the requests, whose transactions may run
+ * twice and must not wait for another server. What fails is not tried again: `resend` is for people to decide.
+ */
+async function carryMails(parts: CourierParts, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const slept = parts.waker.sleep(COURIER, LOOK_EVERY_MS, signal);
+    try {
+      for (let sent = true; sent && !signal.aborted; ) sent = await carryOne(parts, signal);
+    } catch (error) {
+      if (!signal.aborted) parts.log.error({ err: error }, "courier failed");
+    }
+    await slept;
+  }
+}
+
+/** False when there is nothing to send. */
+async function carryOne(parts: CourierParts, signal: AbortSignal): Promise<boolean> {
+  const { db, clock, log, mailer, config } = parts;
+  const claimed = await claimNext(db, clock.wallNow());
+  if (claimed === undefined) return false;
+  const { row, until } = claimed;
+  let delivered = true;
+  try {
+    await mailer.send(await mailOf(db, row, config), signal);
+  } catch (error) {
+    // On the way out: another replica, or the next start, takes it up.
+    if (signal.aborted) return false;
+    delivered = false;
+    log.warn({ err: error, workspaceId: row.workspace_id, invitationId: row.id }, "invitation not sent");
+  }
+  // A resend in between has taken the claim away: its mail is still to come.
+  await db
+    .updateTable("invitations")
+    .set({
+      delivery_status: delivered ? "sent" : "failed",
+      delivery_until: null,
+      ...(delivered && { last_sent_at: clock.wallNow() }),
+    })
+    .where("id", "=", row.id)
+    .where("delivery_until", "=", until)
+    .execute();
+  return true;
+}
+
+async function claimNext(db: Db, now: Date): Promise<{ readonly row: Invitation; readonly until: Date } | undefined> {
+  const until = new Date(now.getTime() + CLAIM_MS);
+  const row = await db
+    .updateTable("invitations")
+    .set({ delivery_until: until })
+    .where("id", "=", (eb) =>
+      eb
+        .selectFrom("invitations as i")
+        .select("i.id")
+        .where("i.delivery_status", "=", "pending")
+        .where("i.accepted_at", "is", null)
+        .where("i.revoked_at", "is", null)
+        .where((is) => is.or([is("i.delivery_until", "is", null), is("i.delivery_until", "<=", now)]))
+        .orderBy("i.created_at")
+        .limit(1)
+        .forUpdate()
+        .skipLocked(),
+    )
+    .returningAll()
+    .executeTakeFirst();
+  return row && { row, until };
+}
+
+async function mailOf(db: Db, row: Invitation, config: LinkConfig): Promise<Mail> {
+  const { workspace, inviter } = await db
+    .selectFrom("workspaces as w")
+    .leftJoin("users as u", (join) => join.on("u.id", "=", row.created_by))
+    .select(["w.name as workspace", "u.name as inviter"])
+    .where("w.id", "=", row.workspace_id)
+    .executeTakeFirstOrThrow();
+  const by = inviter === null ? "You are invited" : `${inviter} invites you`;
+  return {
+    to: row.email,
+    subject: `Invitation to ${workspace}`,
+    text: [
+      `${by} to join the workspace ${workspace} as ${row.role.replace("workspace.", "")}.`,
+      "",
+      inviteUrlOf(row, config),
+      "",
+      `Sign in as ${row.email} to accept. The invitation ends at ${row.expires_at.toISOString()}.`,
+      "If you do not know what this is about, ignore it: nothing happens.",
+      "",
+    ].join("\n"),
+  };
+}

@@ -1,0 +1,41 @@
+import { INVITE_LINK_MS } from "../../../contract/invitations.ts";
+import type { WorkspaceRole } from "../../identity/tables.ts";
+import { newId } from "../../ids.ts";
+import type { Call } from "../../kernel/call.ts";
+import { inviterOf, mintToken } from "./service.ts";
+import { findLiveLink, type InviteLink, type InviteLinkRow } from "./store.ts";
+
+type Context = Pick<Call, "db" | "now" | "workspaceId" | "principal" | "config">;
+
+/** The live link if it has that role; else a new one, and whoever holds the old one is out. */
+export async function putLink(call: Context, role: WorkspaceRole): Promise<InviteLink> {
+  const { db, now, workspaceId } = call;
+  const live = await findLiveLink(db, workspaceId, now);
+  if (live?.role === role) return live;
+  await revokeLink(call);
+  const row = {
+    id: newId("wil"),
+    workspace_id: workspaceId,
+    role,
+    ...mintToken(call.config),
+    created_by: inviterOf(call.principal),
+    created_at: now,
+    expires_at: new Date(now.getTime() + INVITE_LINK_MS),
+    revoked_at: null,
+    use_count: 0,
+    last_used_at: null,
+  } satisfies InviteLinkRow;
+  await db.insertInto("invite_links").values(row).execute();
+  return row;
+}
+
+/** Expired ones stay expired. */
+export async function revokeLink({ db, now, workspaceId }: Context): Promise<void> {
+  await db
+    .updateTable("invite_links")
+    .set({ revoked_at: now })
+    .where("workspace_id", "=", workspaceId)
+    .where("revoked_at", "is", null)
+    .where("expires_at", ">", now)
+    .execute();
+}

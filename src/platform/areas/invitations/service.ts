@@ -1,0 +1,101 @@
+import { randomBytes } from "node:crypto";
+import { INVITATION_MS } from "../../../contract/invitations.ts";
+import type { CallConfig } from "../../config.ts";
+import { hashOf, normalEmail } from "../../identity/store.ts";
+import type { WorkspaceRole } from "../../identity/tables.ts";
+import { newId } from "../../ids.ts";
+import type { Call } from "../../kernel/call.ts";
+import { invalid, invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";
+import type { Principal } from "../../kernel/principal.ts";
+import { seal } from "../../kernel/sealed.ts";
+import { membersOf } from "../members/store.ts";
+import { COURIER } from "./courier.ts";
+import { NEXT, statusOf } from "./state.ts";
+import { type Invitation, type InvitationRow, invitationsOf, pendingOf, updateInvitation } from "./store.ts";
+
+/** Invitations of one workspace that can be accepted (§0.9). */
+const MAX_PENDING = 100;
+/** Each resend is a mail to somebody who has not asked for it. */
+const RESEND_EVERY_MS = 60_000;
+
+type Context = Pick<Call, "db" | "now" | "workspaceId" | "principal" | "config" | "wake">;
+
+/** @throws ALREADY_MEMBER, INVITATION_EXISTS; VALIDATION_ERROR past the hundredth pending one. */
+export async function invite(call: Context, address: string, role: WorkspaceRole): Promise<Invitation> {
+  const { db, now, workspaceId } = call;
+  const email = normalEmail(address);
+  const member = await membersOf(db, workspaceId).where("u.email", "=", email).executeTakeFirst();
+  if (member !== undefined) throw new PlatformError("ALREADY_MEMBER");
+  const pending = await pendingOf(db, workspaceId, now).execute();
+  if (pending.some((row) => row.email === email)) throw new PlatformError("INVITATION_EXISTS");
+  if (pending.length >= MAX_PENDING) {
+    throw invalid({ path: "body", message: `a workspace holds at most ${MAX_PENDING} pending invitations` });
+  }
+  const row = {
+    id: newId("winv"),
+    workspace_id: workspaceId,
+    email,
+    role,
+    ...mintToken(call.config),
+    created_by: inviterOf(call.principal),
+    created_at: now,
+    expires_at: new Date(now.getTime() + INVITATION_MS),
+    accepted_at: null,
+    revoked_at: null,
+    ...toDeliver(call),
+    last_sent_at: null,
+    resent_at: null,
+  } satisfies InvitationRow;
+  await db.insertInto("invitations").values(row).execute();
+  return row;
+}
+
+/** The same token for seven days more. @throws INVALID_STATE_TRANSITION; RATE_LIMITED within a minute. */
+export async function resend(call: Context, id: string): Promise<Invitation> {
+  const { db, now } = call;
+  const row = await getInvitation(call, id);
+  refuseEnded(row, "pending", now);
+  const waitMs = row.resent_at === null ? 0 : row.resent_at.getTime() + RESEND_EVERY_MS - now.getTime();
+  if (waitMs > 0) {
+    const message = "an invitation is sent again at most once a minute";
+    throw new PlatformError("RATE_LIMITED", { message, retryAfterSeconds: Math.ceil(waitMs / 1000) });
+  }
+  const expires_at = new Date(now.getTime() + INVITATION_MS);
+  return updateInvitation(db, row.id, { expires_at, resent_at: now, ...toDeliver(call) });
+}
+
+/** Revoking again changes nothing. @throws INVALID_STATE_TRANSITION when it was accepted. */
+export async function revokeInvitation(call: Context, id: string): Promise<void> {
+  const row = await getInvitation(call, id);
+  if (row.revoked_at !== null) return;
+  refuseEnded(row, "revoked", call.now);
+  await updateInvitation(call.db, row.id, { revoked_at: call.now });
+}
+
+async function getInvitation({ db, workspaceId }: Context, id: string): Promise<Invitation> {
+  const row = await invitationsOf(db, workspaceId).where("i.id", "=", id).executeTakeFirst();
+  if (row === undefined) throw notFound("invitation");
+  return row;
+}
+
+function refuseEnded(row: Invitation, to: "pending" | "revoked", now: Date): void {
+  const from = statusOf(row, now);
+  if (!NEXT[from].includes(to)) throw invalidTransition(from, to, NEXT[from]);
+}
+
+/** The courier sends what is pending; where the platform cannot send mail, nobody shall wait for it. */
+function toDeliver({ config, wake }: Context): Pick<InvitationRow, "delivery_status" | "delivery_until"> {
+  if (!config.sendsMail) return { delivery_status: "failed", delivery_until: null };
+  wake(COURIER);
+  return { delivery_status: "pending", delivery_until: null };
+}
+
+/** 43 characters that open the door, kept as their hash and sealed. */
+export function mintToken({ sealingKey }: Pick<CallConfig, "sealingKey">) {
+  const token = randomBytes(32).toString("base64url");
+  return { token_hash: hashOf(token), sealed_token: seal(sealingKey, token) };
+}
+
+export function inviterOf(principal: Principal): string | null {
+  return principal.kind === "user" ? principal.id : null;
+}

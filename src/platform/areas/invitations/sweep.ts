@@ -1,0 +1,25 @@
+import type { Sweep } from "../../kernel/sweep.ts";
+
+/** §0.10. */
+const KEEP_MS = 400 * 86_400_000;
+/** Longer than any outage of a mail server that somebody would wait for. */
+const GIVE_UP_MS = 3_600_000;
+
+/** Gives up mails that nobody could send in an hour; forgets what ended long ago. */
+export const sweepInvitations: Sweep = async (db, now) => {
+  const since = (ageMs: number) => new Date(now.getTime() - ageMs);
+  await db
+    .updateTable("invitations")
+    .set({ delivery_status: "failed", delivery_until: null })
+    .where("delivery_status", "=", "pending")
+    .where((eb) => eb(eb.fn.coalesce("resent_at", "created_at"), "<", since(GIVE_UP_MS)))
+    .execute();
+  const old = since(KEEP_MS);
+  for (const table of ["invitations", "invite_links"] as const) {
+    await db
+      .deleteFrom(table)
+      .where((eb) => eb.or([eb("revoked_at", "<", old), eb("expires_at", "<", old)]))
+      .execute();
+  }
+  await db.deleteFrom("invitations").where("accepted_at", "<", old).execute();
+};

@@ -1,0 +1,17 @@
+import { sql } from "kysely";
+import type { userRoutes } from "../../../contract/user.ts";
+import type { Handlers } from "../../kernel/call.ts";
+import { userOf } from "../../kernel/principal.ts";
+import { toMembership, workspacesOfUser } from "../workspaces/store.ts";
+import { getProfile, patchProfile, setupProfile } from "./service.ts";
+
+export const handlers: Handlers<typeof userRoutes> = {
+  getProfile: ({ db, principal }) => getProfile(db, userOf(principal).id),
+  patchProfile: ({ db, principal, body }) => patchProfile(db, userOf(principal).id, body.name),
+  setupProfile: (call) => setupProfile(call, userOf(call.principal).id, call.body),
+  async listMemberships({ db, principal }) {
+    // By its bytes, whatever the database's language is.
+    const rows = await workspacesOfUser(db, userOf(principal).id).orderBy(sql`w.name collate "C"`).execute();
+    return { items: rows.map(toMembership) };
+  },
+};

@@ -1,0 +1,59 @@
+import type { ColumnType, Selectable } from "kysely";
+import type { AgentSettings, Membership, Workspace } from "../../../contract/workspaces.ts";
+import type { Db } from "../../database.ts";
+import type { WorkspaceRole } from "../../identity/tables.ts";
+import type { WorkspaceRow } from "../../kernel/tables.ts";
+
+export interface WorkspaceTables {
+  workspace_settings: WorkspaceSettingsRow;
+}
+
+/** Absent as long as nobody has changed them. */
+export interface WorkspaceSettingsRow {
+  workspace_id: string;
+  enabled: boolean;
+  debug_permission_mode: AgentSettings["debugPermissionMode"];
+  created_at: ColumnType<Date, Date, never>;
+  updated_at: Date;
+}
+
+export type Settings = Pick<AgentSettings, "enabled" | "debugPermissionMode">;
+
+/** Those of a workspace that has never changed them (§22). */
+export const DEFAULT_SETTINGS: Settings = { enabled: true, debugPermissionMode: "auto" };
+
+/** What the workspace lets keys and debug sessions do. */
+export async function settingsOf(db: Db, workspaceId: string): Promise<Settings> {
+  const row = await findSettings(db, workspaceId);
+  if (row === undefined) return DEFAULT_SETTINGS;
+  return { enabled: row.enabled, debugPermissionMode: row.debug_permission_mode };
+}
+
+export function findSettings(db: Db, workspaceId: string): Promise<Selectable<WorkspaceSettingsRow> | undefined> {
+  return db.selectFrom("workspace_settings").selectAll().where("workspace_id", "=", workspaceId).executeTakeFirst();
+}
+
+/** Not the deleted ones, nor the platform's own. */
+export function liveWorkspaces(db: Db) {
+  return db
+    .selectFrom("workspaces as w")
+    .selectAll("w")
+    .where("w.deleted_at", "is", null)
+    .where("w.is_system", "=", false);
+}
+
+/** The workspaces of a user, with its role in each. */
+export function workspacesOfUser(db: Db, userId: string) {
+  return liveWorkspaces(db)
+    .innerJoin("workspace_members as m", "m.workspace_id", "w.id")
+    .select("m.role")
+    .where("m.user_id", "=", userId);
+}
+
+export function toWorkspace(row: Selectable<WorkspaceRow>): Workspace {
+  return { id: row.id, name: row.name, logoUrl: row.logo_url, createdAt: row.created_at.toISOString() };
+}
+
+export function toMembership(row: Selectable<WorkspaceRow> & { readonly role: WorkspaceRole }): Membership {
+  return { ...toWorkspace(row), role: row.role };
+}
