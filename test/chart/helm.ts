@@ -1,8 +1,7 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
-import { ensureCacheEntry } from "../cluster/cache-entry.ts";
 import { installRecipe } from "../cluster/go-build.ts";
-import { cacheRoot } from "../cluster/programs.ts";
+import { ensureRecipe } from "../cluster/programs.ts";
 
 const HELM = { name: "helm", module: "helm.sh/helm/v4", version: "v4.3.1", command: "cmd/helm" } as const;
 
@@ -14,19 +13,7 @@ export interface HelmResult {
 
 /** Path of helm, built with Go at the first call on a machine. */
 export async function helmProgram(say: (line: string) => void, signal: AbortSignal): Promise<string> {
-  const recipe = installRecipe(HELM, "about 3 minutes on 2 cores, once");
-  const folder = join(cacheRoot(process.env), recipe.folderName);
-  await ensureCacheEntry(
-    {
-      folder,
-      async build(into, buildSignal) {
-        say(`building ${recipe.title}: ${recipe.expectation}`);
-        await recipe.build(into, (line) => say(`  ${line}`), buildSignal);
-      },
-      onWaiting: (elapsedMs) => say(`another process builds helm: waiting for ${Math.round(elapsedMs / 1000)} s`),
-    },
-    signal,
-  );
+  const folder = await ensureRecipe(installRecipe(HELM, "about 3 minutes on 2 cores, once"), { say }, signal);
   return join(folder, "helm");
 }
 

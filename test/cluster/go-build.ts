@@ -30,7 +30,7 @@ const KWOK_STAGES = [
 const SOURCE = join(import.meta.dirname, "programs");
 
 /** Without the version flags the API server says 0.0.0 and clients misjudge what it can do. */
-const LINKER_FLAGS = [
+export const LINKER_FLAGS = [
   "-s -w",
   `-X k8s.io/component-base/version.gitVersion=${KUBERNETES_VERSION}`,
   `-X k8s.io/client-go/pkg/version.gitVersion=${KUBERNETES_VERSION}`,
@@ -59,33 +59,51 @@ export class ProgramsError extends Error {
 }
 
 export async function controlPlaneRecipe(): Promise<Recipe> {
-  const sources = await Promise.all(["go.mod", "go.sum", "main.go"].map((name) => readFile(join(SOURCE, name))));
-  const hash = createHash("sha256");
-  for (const part of [...sources, LINKER_FLAGS, process.platform, process.arch]) hash.update(part).update("\0");
-  return {
-    folderName: `programs-${hash.digest("hex").slice(0, 12)}`,
+  const recipe = await sourceRecipe({
+    name: "programs",
+    source: SOURCE,
+    files: ["go.mod", "go.sum", "main.go"],
+    linkerFlags: LINKER_FLAGS,
     title: `the Kubernetes programs (etcd, API server, controller manager, scheduler, kubectl; ${KUBERNETES_VERSION})`,
     expectation: "about 5 minutes on 2 cores, once",
+  });
+  return {
+    ...recipe,
+    async build(into, say, signal) {
+      await recipe.build(into, say, signal);
+      for (const name of CONTROL_PLANE_NAMES) await symlink("programs", join(into, name));
+    },
+  };
+}
+
+/** A program of ours: the folder's main package, built under the recipe's name. */
+export async function sourceRecipe(program: {
+  readonly name: string;
+  readonly source: string;
+  /** All of the folder's, in any order that stays. */
+  readonly files: readonly string[];
+  readonly linkerFlags: string;
+  readonly title: string;
+  readonly expectation: string;
+}): Promise<Recipe> {
+  const { name, source, files, linkerFlags, title, expectation } = program;
+  const hash = createHash("sha256");
+  for (const file of files) hash.update(await readFile(join(source, file))).update("\0");
+  for (const part of [linkerFlags, process.platform, process.arch]) hash.update(part).update("\0");
+  return {
+    folderName: `${name}-${hash.digest("hex").slice(0, 12)}`,
+    title,
+    expectation,
     async build(into, say, signal) {
       await checkMachine(into, signal);
-      const packages = await go(["list", "-deps", "."], { cwd: SOURCE, step: "fetching modules", say }, signal);
+      const packages = await go(["list", "-deps", "."], { cwd: source, step: "fetching modules", say }, signal);
       const total = packages.trim().split("\n").length;
+      const output = ["-ldflags", linkerFlags, "-o", join(into, name)];
       await go(
-        [
-          "build",
-          "-v",
-          "-mod=readonly",
-          "-buildvcs=false",
-          "-ldflags",
-          LINKER_FLAGS,
-          "-o",
-          join(into, "programs"),
-          ".",
-        ],
-        { cwd: SOURCE, step: "compiling", total, say },
+        ["build", "-v", "-mod=readonly", "-buildvcs=false", ...output, "."],
+        { cwd: source, step: "compiling", total, say },
         signal,
       );
-      for (const name of CONTROL_PLANE_NAMES) await symlink("programs", join(into, name));
     },
   };
 }

@@ -128,26 +128,16 @@ function cached(
   say: (line: string) => void,
   signal: AbortSignal,
 ) {
-  const ensure = async (recipe: Recipe): Promise<string> => {
-    const folder = join(cacheRoot(env), recipe.folderName);
-    let announced = false;
-    await ensureCacheEntry(
+  const build = options.build;
+  const ensure = (recipe: Recipe): Promise<string> =>
+    ensureRecipe(
+      build === undefined ? recipe : { ...recipe, build: (into, _say, each) => build(recipe, into, each) },
       {
-        folder,
-        build: async (into, buildSignal) => {
-          say(`building ${recipe.title}: ${recipe.expectation}`);
-          announced = true;
-          if (options.build === undefined) await recipe.build(into, (line) => say(`  ${line}`), buildSignal);
-          else await options.build(recipe, into, buildSignal);
-        },
-        onWaiting: (elapsedMs) =>
-          say(`another process builds ${recipe.title}: waiting for ${Math.round(elapsedMs / 1000)} s`),
+        env,
+        say,
       },
       signal,
     );
-    if (announced) say(`built, kept in ${folder}`);
-    return folder;
-  };
   return {
     program: async (name: KubernetesProgram) => join(await ensure(await controlPlaneRecipe()), name),
     kwok: async () => {
@@ -155,4 +145,32 @@ function cached(
       return { path: join(folder, "kwok"), stages: stageFiles(folder) };
     },
   };
+}
+
+/** The cache's folder with what the recipe makes; made now when it is not there. */
+export async function ensureRecipe(
+  recipe: Recipe,
+  {
+    env = process.env,
+    say,
+  }: { readonly env?: Readonly<Record<string, string | undefined>>; readonly say: (line: string) => void },
+  signal: AbortSignal,
+): Promise<string> {
+  const folder = join(cacheRoot(env), recipe.folderName);
+  let announced = false;
+  await ensureCacheEntry(
+    {
+      folder,
+      build: async (into, buildSignal) => {
+        say(`building ${recipe.title}: ${recipe.expectation}`);
+        announced = true;
+        await recipe.build(into, (line) => say(`  ${line}`), buildSignal);
+      },
+      onWaiting: (elapsedMs) =>
+        say(`another process builds ${recipe.title}: waiting for ${Math.round(elapsedMs / 1000)} s`),
+    },
+    signal,
+  );
+  if (announced) say(`built, kept in ${folder}`);
+  return folder;
 }
