@@ -9,10 +9,11 @@ import type { SettingTable } from "../src/cli/settings.ts";
 import { installation } from "../src/crds/manifests/installation.ts";
 import type { Manifest } from "../src/crds/manifests/manifest.ts";
 import { chartFiles } from "./generate/chart.ts";
+import { egressPage } from "./generate/egress.ts";
 import { permissionsPage } from "./generate/permissions.ts";
 
 /**
- * Writes the files that are made from the code: `crds/*.yaml`, `deploy/manifests/*.yaml`, the chart's generated files and two pages.
+ * Writes the files that are made from the code: `crds/*.yaml`, `deploy/manifests/*.yaml`, the chart's generated files and three pages.
  * With `--check` it writes nothing and fails when one of them is not what the code says.
  */
 const root = join(import.meta.dirname, "..");
@@ -53,6 +54,7 @@ const files = new Map<string, string>([
   ["deploy/manifests/policies.yaml", text(policies)],
   ["docs/configuration.md", settingsPage()],
   ["docs/permissions.md", permissionsPage()],
+  ["docs/data-that-leaves.md", egressPage()],
   ...chartFiles(root),
 ]);
 

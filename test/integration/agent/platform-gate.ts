@@ -9,11 +9,22 @@ export type Passage =
   /** As an older platform: the work feed does not exist. */
   | "no-feed";
 
+/** One request of the agent, whole, as it would leave the cluster. */
+export interface HeardRequest {
+  readonly method: string;
+  /** With its query. */
+  readonly target: string;
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  readonly body: string;
+}
+
 /** A proxy in front of the platform, so that it can go away and come back at the same address. */
 export class PlatformGate {
   passage: Passage = "open";
   /** `METHOD /path` of everything that passed. */
   readonly passed: string[] = [];
+  /** Told of each request once its body has passed. */
+  onHeard: ((request: HeardRequest) => void) | undefined;
   /** A lie in place of the platform's answer to a request, by path. */
   readonly lies = new Map<string, (answer: unknown) => unknown>();
   readonly #server: Server;
@@ -61,12 +72,24 @@ export class PlatformGate {
       return;
     }
     this.passed.push(`${incoming.method} ${path}`);
+    this.#hear(incoming);
     const { hostname, port } = this.#target;
     const options = { hostname, port, method: incoming.method, path: incoming.url, headers: incoming.headers };
     const onward = request(options, (answer) => this.#answer(path, answer, outgoing));
     onward.on("error", () => outgoing.destroy());
     outgoing.on("close", () => onward.destroy());
     incoming.pipe(onward);
+  }
+
+  #hear(incoming: IncomingMessage): void {
+    const { onHeard } = this;
+    if (onHeard === undefined) return;
+    const chunks: Buffer[] = [];
+    incoming.on("data", (chunk: Buffer) => chunks.push(chunk));
+    incoming.on("end", () => {
+      const { method = "", url: target = "", headers } = incoming;
+      onHeard({ method, target, headers, body: Buffer.concat(chunks).toString() });
+    });
   }
 
   #answer(path: string, answer: IncomingMessage, outgoing: ServerResponse): void {

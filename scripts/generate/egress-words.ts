@@ -1,0 +1,124 @@
+import { REPORT_WORDS } from "./egress-report-words.ts";
+
+/** Where a value comes from in the cluster, and one that it could be. */
+export type Said = readonly [from: string, example: unknown];
+export type Words = Readonly<Record<string, Said>>;
+
+const DEPLOYMENT: Said = ["the platform's own id, from its list", "dep_0123456789abcdefghijklmnopqr"];
+const REQUEST: Said = ["`AccessGrant.spec.requestId`: the platform's own id", "ar_0123456789abcdefghijklmnopqr"];
+const COMMAND: Said = [
+  "`OperationInvocation.spec.commandId`: the platform's own id",
+  "cmd_0123456789abcdefghijklmnopqr",
+];
+const MANAGER: Said = ["the platform's own id, from its answer to whoami", "mgr_0123456789abcdefghijklmnopqr"];
+const SESSION: Said = ["random, new with each start of the agent", "agent-1c9f3a52-8a4e-4f7e-9d0b-2f6f0c0c9f11"];
+const PLAN_HASH: Said = [
+  "`AccessGrant.spec.planHash`: a hash of the plan that the platform sent",
+  `sha256:${"0".repeat(63)}1`,
+];
+const DECIDED_BY: Said = [
+  "`AccessGrant.spec.decidedBy` (or `revokedBy`): the user name that your API server gives the approver; `sallyport-agent` where the agent refuses by itself",
+  "alice@example.com",
+];
+const IDENTITY: Said = [
+  "condition `IdentityVerified` of the grant: whether your API server vouches for the name",
+  "verified",
+];
+
+/** Sent with every request. `from` as for fields; names in lower case, as HTTP compares them. */
+export const HEADER_WORDS: Words = {
+  host: ["host and port of `platform.url`", "platform.example.com"],
+  connection: ["the HTTP library", "keep-alive"],
+  authorization: ["the runtime key, which the platform issued; the Secret that you mount", "Bearer sp_m_…"],
+  accept: ["constant", "application/json"],
+  "user-agent": ["constant, with the agent's version", "sallyport-agent/0.1.0"],
+  "x-request-id": ["random, to find a request in the logs of both sides", "0a9e6a3c-7b0f-4c41-9c35-0e3d3a1c2b4d"],
+  "content-type": ["constant, where there is a body", "application/json"],
+  "content-length": ["the body's length", "412"],
+};
+
+/** By `area.route`, then by field. What is not named here is not sent. */
+export const FIELD_WORDS: Readonly<Record<string, Words>> = {
+  "whoami.get": {},
+  "managerRuntime.heartbeat": {
+    "path.id": MANAGER,
+    "body.status": ["constant", "healthy"],
+    "body.url": [
+      "setting `SALLYPORT_MANAGER_URL`; the platform never calls it",
+      "https://sallyport-agent.sallyport-system.svc",
+    ],
+    "body.managementConfigs.kubernetes.platform": ["constant", "kubernetes"],
+    "body.version": ["the agent's version", "0.1.0"],
+    "body.metrics.activeDeployments": ["how many of the platform's deployments are running here", 1],
+    "body.metrics.pendingDeployments": ["how many are not", 0],
+    "body.metrics.memoryUsageMb": ["the agent process's own memory", 96],
+  },
+  "managerRuntime.work": {
+    "path.id": MANAGER,
+    "query.cursor": ["the platform's own, from its answer before", "1.42"],
+    "query.wait": ["constant", 25],
+  },
+  "sync.list": { "body.limit": ["constant", 500] },
+  "sync.acquire": {
+    "body.session": SESSION,
+    "body.requestId": ["random", "3f0e0d9c-5f0c-4bb2-9a0f-8d6f2a7f1f0e"],
+    "body.deploymentModel": ["the platform's own word, from its list", "push"],
+    "body.deploymentIds[]": DEPLOYMENT,
+    "body.limit": ["constant", 1],
+  },
+  "sync.renew": { "body.session": SESSION, "body.deploymentIds[]": DEPLOYMENT },
+  "sync.release": { "body.deploymentId": DEPLOYMENT, "body.session": SESSION },
+  "sync.reconcile": { "body.deploymentId": DEPLOYMENT, "body.session": SESSION, ...REPORT_WORDS },
+  "accessRelay.pending": { "query.deploymentId": DEPLOYMENT },
+  "accessRelay.materialized": {
+    "body.deploymentId": DEPLOYMENT,
+    "body.requestIds[]": REQUEST,
+    "body.namespace": ["where grants lie", "sallyport-grants"],
+    "body.resourcePlural": ["constant", "accessgrants.sallyport.dev"],
+  },
+  "accessRelay.approvals": {
+    "body.deploymentId": DEPLOYMENT,
+    "body.approvals[].requestId": REQUEST,
+    "body.approvals[].approvedUntil": ["`AccessGrant.status.approvedUntil`", "2026-11-20T10:30:00.000Z"],
+    "body.approvals[].approvedAt": ["`AccessGrant.status.approvedAt`", "2026-11-20T10:00:00.000Z"],
+    "body.approvals[].decidedBy": DECIDED_BY,
+    "body.approvals[].planHash": PLAN_HASH,
+    "body.approvals[].identity": IDENTITY,
+  },
+  "accessRelay.decisions": {
+    "body.deploymentId": DEPLOYMENT,
+    "body.decisions[].requestId": REQUEST,
+    "body.decisions[].outcome": ["state of the grant", "denied"],
+    "body.decisions[].reason": [
+      "`AccessGrant.spec.deniedReason` or `revokedReason`: **the words that your approver typed**; or why the agent or the API server refused the request",
+      "not today",
+    ],
+    "body.decisions[].decidedBy": DECIDED_BY,
+    "body.decisions[].identity": IDENTITY,
+    "body.decisions[].at": ["when the operator saw the end", "2026-11-20T10:00:00.000Z"],
+    "body.decisions[].planHash": PLAN_HASH,
+  },
+  "commands.list": {
+    "query.deploymentId": DEPLOYMENT,
+    "query.state[]": ["constant", "PENDING"],
+    "query.include[]": ["constant", "payload"],
+    "query.order": ["constant", "asc"],
+    "query.limit": ["constant", 100],
+    "query.cursor": ["the platform's own, from the page before", "eyJ…"],
+  },
+  "commands.get": { "path.id": COMMAND, "query.include[]": ["constant", "payload"] },
+  "commands.dispatch": { "path.id": COMMAND, "body.dispatchedAt": ["the agent's clock", "2026-11-20T10:00:00.000Z"] },
+  "commands.complete": {
+    "path.id": COMMAND,
+    "body.state": ["`OperationInvocation.status.state`", "SUCCEEDED"],
+    "body.completedAt": ["`OperationInvocation.status.finishedAt`", "2026-11-20T10:00:02.000Z"],
+    "body.responseSizeBytes": ["size of `result`", 112],
+    "body.error.code": ["`OperationInvocation.status.error.code`, or the agent's own", "HANDLER_ERROR"],
+    "body.error.message": [
+      "`OperationInvocation.status.error.message`: words of the operator or the API server, which name objects of the namespace; redacted",
+      "there is no pod api-1 in shop",
+    ],
+    "body.error.internal": ["constant", false],
+    "body.result": ["`OperationInvocation.status.result`: see the next chapter", { namespace: "shop", pods: [] }],
+  },
+};

@@ -1,0 +1,63 @@
+import { AGENT_ROUTES } from "../../../src/agent/routes.ts";
+import type { Route } from "../../../src/contract/route.ts";
+import type { HeardRequest } from "../agent/platform-gate.ts";
+
+interface KnownRoute {
+  readonly name: string;
+  readonly method: string;
+  readonly pattern: RegExp;
+}
+
+const ROUTES: readonly KnownRoute[] = Object.entries(AGENT_ROUTES).flatMap(([area, routes]) =>
+  Object.entries<Route>(routes).map(([name, { method, path }]) => ({
+    name: `${area}.${name}`,
+    method,
+    pattern: new RegExp(`^${path.replace(/\{(\w+)\}/g, "(?<$1>[^/]+)")}$`),
+  })),
+);
+
+/** Which fields and headers a number of requests carried, by route. */
+export class CapturedFields {
+  /** By `area.route`: every leaf that had a value, `[]` for places in a list. */
+  readonly fields = new Map<string, Set<string>>();
+  readonly headers = new Set<string>();
+  /** Leaves of results, by id of the command. */
+  readonly results = new Map<string, Set<string>>();
+  /** Requests that no route of the agent's explains. */
+  readonly strangers: string[] = [];
+
+  readonly add = ({ method, target, headers, body }: HeardRequest): void => {
+    for (const name of Object.keys(headers)) this.headers.add(name);
+    const [path = "", query = ""] = target.split("?", 2);
+    const route = ROUTES.find((each) => each.method === method && each.pattern.test(path));
+    if (route === undefined) {
+      this.strangers.push(`${method} ${path}`);
+      return;
+    }
+    const seen = this.fields.get(route.name) ?? new Set<string>();
+    this.fields.set(route.name, seen);
+    const params = route.pattern.exec(path)?.groups ?? {};
+    for (const name of Object.keys(params)) seen.add(`path.${name}`);
+    for (const name of new URLSearchParams(query).keys()) seen.add(`query.${name}`);
+    if (body === "") return;
+    const json: unknown = JSON.parse(body);
+    for (const leaf of leavesOf(json, "body")) seen.add(leaf);
+    if (route.name !== "commands.complete" || params.id === undefined) return;
+    const { result } = json as { readonly result?: unknown };
+    if (result !== undefined) this.results.set(params.id, new Set(leavesOf(result, "")));
+  };
+}
+
+function leavesOf(value: unknown, path: string): readonly string[] {
+  if (Array.isArray(value)) return value.flatMap((each) => leavesOf(each, `${path}[]`));
+  if (typeof value !== "object" || value === null) return [path];
+  return Object.entries(value).flatMap(([name, each]) => leavesOf(each, path === "" ? name : `${path}.${name}`));
+}
+
+/** Whether the leaf `seen` is the documented `path`, or lies in it. `.*` stands for any key. */
+export function covers(path: string, seen: string, free: boolean): boolean {
+  const text = path.replaceAll(/[.[\]]/g, String.raw`\$&`).replaceAll(String.raw`\.*`, String.raw`\..+`);
+  // A parameter that may be given several times looks the same as one that may not.
+  const shape = path.startsWith("query.") ? text.replace(/\\\[\\\]$/, "") : text;
+  return new RegExp(`^${shape}${free ? "([.[].*)?" : ""}$`).test(seen);
+}

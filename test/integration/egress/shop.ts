@@ -1,0 +1,107 @@
+import type { Client } from "../../../src/kube/client.ts";
+import { resources } from "../../../src/kube/resource.ts";
+import type { Cluster } from "../../cluster/cluster.ts";
+import { SHOP } from "../agent/agent-world.ts";
+import { signal } from "../wait.ts";
+
+type Object_ = Readonly<Record<string, unknown>>;
+
+const labels = { app: "web", "app.kubernetes.io/version": "1.4.2" };
+const container = {
+  name: "app",
+  image: "registry.example/app:1",
+  env: [{ name: "DATABASE_URL", value: "not to be told" }],
+  ports: [{ containerPort: 8080 }],
+  resources: { requests: { cpu: "100m" }, limits: { memory: "256Mi" } },
+};
+const template = { metadata: { labels }, spec: { containers: [container] } };
+const now = new Date().toISOString().replace(/\.\d+Z$/, "Z");
+const condition = (type: string) => ({
+  type,
+  status: "True",
+  reason: "Fine",
+  message: "all is well",
+  lastTransitionTime: now,
+});
+
+/** A shop in which every field that the agent can tell of has a value: nobody else writes status here. */
+export async function furnish(cluster: Cluster, admin: Client, node: Object_): Promise<void> {
+  await cluster.apply([node]);
+  await cluster.request({
+    method: "PATCH",
+    path: "/api/v1/nodes/node-1/status",
+    contentType: "application/merge-patch+json",
+    body: { status: node.status },
+  });
+  await cluster.apply([workload("Deployment", "front", { replicas: 2 })]);
+  await cluster.apply([workload("StatefulSet", "store", { replicas: 1, serviceName: "store" })]);
+  await cluster.apply([workload("DaemonSet", "probe", {})]);
+  const owner = {
+    apiVersion: "apps/v1",
+    kind: "ReplicaSet",
+    name: "front-1",
+    uid: "0b1c5d6e-0000-4000-8000-000000000001",
+  };
+  for (const name of ["front-1-a", "front-1-b", "front-1-c"]) await cluster.apply([pod(name, owner)]);
+  await cluster.apply([event()]);
+  await status(admin, "front-1-a", {
+    phase: "Running",
+    podIP: "10.0.3.17",
+    reason: "Evicted",
+    conditions: [{ ...condition("Ready"), status: "False" }],
+    containerStatuses: [state({ waiting: { reason: "CrashLoopBackOff", message: "not to be told" } })],
+  });
+  await status(admin, "front-1-b", {
+    phase: "Running",
+    podIP: "10.0.3.18",
+    conditions: [condition("Ready")],
+    containerStatuses: [state({ terminated: { reason: "OOMKilled", exitCode: 137 } })],
+  });
+  const body = { status: { observedGeneration: 1, conditions: [condition("Progressing")] } };
+  const key = { namespace: SHOP, name: "front" };
+  await admin.patch(resources.deployments, key, { type: "merge", body }, { subresource: "status" }, signal());
+}
+
+async function status(admin: Client, name: string, value: Object_): Promise<void> {
+  const patch = { type: "merge", body: { status: value } } as const;
+  await admin.patch(resources.pods, { namespace: SHOP, name }, patch, { subresource: "status" }, signal());
+}
+
+function state(value: Object_): Object_ {
+  return { name: "app", image: container.image, imageID: "", ready: false, restartCount: 3, state: value };
+}
+
+function workload(kind: string, name: string, spec: Object_): Object_ {
+  return {
+    apiVersion: "apps/v1",
+    kind,
+    metadata: { name, namespace: SHOP, labels },
+    spec: { ...spec, selector: { matchLabels: { app: "web" } }, template },
+  };
+}
+
+function pod(name: string, owner: Object_): Object_ {
+  const ownerReferences = [{ ...owner, controller: true }];
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name, namespace: SHOP, labels, ownerReferences },
+    spec: { ...template.spec, nodeName: "node-1" },
+  };
+}
+
+function event(): Object_ {
+  return {
+    apiVersion: "events.k8s.io/v1",
+    kind: "Event",
+    metadata: { name: "front-1-a.1", namespace: SHOP },
+    eventTime: new Date().toISOString().replace("Z", "000Z"),
+    reportingController: "example.com/app",
+    reportingInstance: "app-1",
+    action: "Start",
+    reason: "Failed",
+    type: "Warning",
+    note: "back-off",
+    regarding: { apiVersion: "v1", kind: "Pod", name: "front-1-a", namespace: SHOP },
+  };
+}
