@@ -46,6 +46,7 @@ class World {
       requestRefused: (reason: string) => void this.refused.push(reason),
       reported: () => undefined,
       dropped: () => undefined,
+      buffered: () => undefined,
     };
     const { clock } = this;
     this.#shell = new AccessRequests({

@@ -10,7 +10,7 @@ import { referenceTo } from "../kube/event.ts";
 import type { EventRecorder } from "../kube/event-recorder.ts";
 import { decideRequest, type NewGrant, REFUSED_BY, type RequestAction, refuse } from "./access-request.ts";
 import type { Board } from "./board.ts";
-import type { AgentMetrics } from "./metrics.ts";
+import { type AgentMetrics, BUFFER_CAPACITY } from "./metrics.ts";
 import { printable } from "./params-problem.ts";
 import type { ListedRequest } from "./pending-request.ts";
 import { isGone } from "./platform-answer.ts";
@@ -29,11 +29,9 @@ export interface AccessRequestsOptions {
   readonly ports: RequestPorts;
   readonly grantsNamespace: string;
   readonly clock: Clock;
-  readonly metrics: Pick<AgentMetrics, "requestRefused" | "reported" | "dropped">;
+  readonly metrics: Pick<AgentMetrics, "requestRefused" | "reported" | "dropped" | "buffered">;
 }
 
-/** Deleted grants remembered until their end is told. A customer who deletes more at once is told about in the log. */
-const MAX_DELETED = 1_000;
 const RESOURCE_PLURAL = `${accessGrants.plural}.${GROUP}`;
 
 /** Brings each access request to the cluster once, and each decision back to the platform at least once. */
@@ -41,6 +39,7 @@ export class AccessRequests {
   readonly #options: AccessRequestsOptions;
   /** Request id → reports that the platform has answered. Bounded by what is listed and what is in the cluster. */
   readonly #answered = new Map<string, Set<string>>();
+  /** Remembered until their end is told. */
   readonly #deleted = new Map<string, AccessGrant>();
 
   constructor(options: AccessRequestsOptions) {
@@ -49,16 +48,17 @@ export class AccessRequests {
 
   /** A grant was deleted: an end of its own, which only we have seen. */
   deleted(grant: AccessGrant): void {
-    if (this.#deleted.size >= MAX_DELETED) {
+    if (this.#deleted.size >= BUFFER_CAPACITY.deletions) {
       this.#options.metrics.dropped("deletions");
       return;
     }
     this.#deleted.set(grant.spec.requestId, grant);
+    this.#options.metrics.buffered("deletions", this.#deleted.size);
   }
 
   /** @param id of the access request. */
   readonly reconcile = async (id: string, context: ReconcileContext): Promise<Result> => {
-    const { board, ports, grantsNamespace, clock } = this.#options;
+    const { board, ports, grantsNamespace, clock, metrics } = this.#options;
     const [listed, grant, deleted] = [board.get(id), ports.grant(id), this.#deleted.get(id)];
     const answered = this.#answered.get(id) ?? new Set<string>();
     for (const action of decideRequest({ listed, grant, deleted, answered }, grantsNamespace, clock.wallNow())) {
@@ -66,7 +66,7 @@ export class AccessRequests {
       await this.#carryOut(action, context);
     }
     // A deletion is kept while the platform still lists the request, or the request would become a grant again.
-    if (listed === undefined) this.#deleted.delete(id);
+    if (listed === undefined && this.#deleted.delete(id)) metrics.buffered("deletions", this.#deleted.size);
     if (listed === undefined && grant === undefined) this.#answered.delete(id);
     return undefined;
   };

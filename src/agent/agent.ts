@@ -49,9 +49,8 @@ export async function runAgent(config: AgentConfig, tools: AgentTools, signal: A
   const elector = new LeaderElector({ ...common, ...lease });
   const fence = (): void => elector.fence();
   const cluster = new Cluster({ ...common, namespace: config.grantsNamespace, fence });
-  const metrics = agentMetrics(registry, () =>
-    cluster.grants.store.list().map(({ status }) => status?.state ?? "Pending"),
-  );
+  const grantStates = () => cluster.grants.store.list().map(({ status }) => status?.state ?? "Pending");
+  const metrics = agentMetrics(registry, grantStates, config);
   const { platform, link } = connectPlatform(config, { clock, log, metrics, userAgent: `${NAME}/${version}` });
   try {
     const events = new EventRecorder({ ...common, controller: "sallyport.dev/agent", instance: identity });

@@ -16,7 +16,7 @@ import { Deployments } from "./deployments.ts";
 import { Hints } from "./hints.ts";
 import { ALL, type Boards, Intake, type IntakeHints } from "./intake.ts";
 import { Leases } from "./leases.ts";
-import type { AgentMetrics, Buffer } from "./metrics.ts";
+import { type AgentMetrics, BUFFER_CAPACITY, type Buffer } from "./metrics.ts";
 import type { PlatformLink } from "./platform-link.ts";
 import { resourceReport } from "./resource-report.ts";
 import type { Platform } from "./routes.ts";
@@ -37,8 +37,6 @@ export interface ControllerParts {
   readonly version: string;
 }
 
-/** Most items of each memory: far above what a platform of good will has, and small beside this process. */
-const CAPACITY = { deployments: 500, requests: 2_000, commands: 2_000 } as const;
 /** A remote service wants seconds; when it is found again, everything is looked at at once anyway. */
 const BACKOFF = { baseMs: 500, maxMs: 60_000 };
 /** One reconcile is a handful of calls, each with a limit of its own. */
@@ -62,8 +60,8 @@ export class AgentControllers {
 
   constructor(parts: ControllerParts, workloads: Pick<Workloads, "lists" | "podsOf">) {
     const { platform, cluster, events, metrics, fence, clock, config } = parts;
-    const board = <T extends { readonly id: string }>(name: keyof typeof CAPACITY & Buffer): Board<T> =>
-      new Board<T>(CAPACITY[name], () => metrics.dropped(name));
+    const board = <T extends { readonly id: string }>(name: keyof Boards & Buffer): Board<T> =>
+      new Board<T>(BUFFER_CAPACITY[name], () => metrics.dropped(name));
     this.#parts = parts;
     this.boards = { deployments: board("deployments"), requests: board("requests"), commands: board("commands") };
     this.#leases = new Leases({ platform: platform.sync, clock, changed: (held) => metrics.leasesHeld(held) });

@@ -17,7 +17,7 @@ export interface HeartbeatOptions {
   readonly random: Random;
   readonly rule: ReconnectRule;
   readonly log: Logger;
-  readonly metrics: Pick<AgentMetrics, "heartbeat" | "clockSkew" | "backingOff">;
+  readonly metrics: Pick<AgentMetrics, "heartbeat" | "backingOff">;
   readonly intervalMs: number;
   /** What to say now. */
   readonly body: () => HeartbeatBody;
@@ -58,12 +58,8 @@ export class Heartbeat {
   async #send(signal: AbortSignal): Promise<void> {
     const { platform, identity, clock, metrics, body } = this.#options;
     const id = await identity.resolve(signal);
-    const [startMs, sentAt] = [clock.monotonicMs(), clock.wallNow()];
-    const { timestamp } = await platform.heartbeat({ params: { id }, body: body() }, signal);
-    const durationMs = clock.monotonicMs() - startMs;
-    metrics.heartbeat("ok", durationMs / 1_000, clock.wallNow());
-    // Its clock stood at `timestamp` about half way through.
-    const skewMs = Date.parse(timestamp) - (sentAt.getTime() + durationMs / 2);
-    if (!Number.isNaN(skewMs)) metrics.clockSkew(skewMs / 1_000);
+    const startMs = clock.monotonicMs();
+    await platform.heartbeat({ params: { id }, body: body() }, signal);
+    metrics.heartbeat("ok", (clock.monotonicMs() - startMs) / 1_000, clock.wallNow());
   }
 }

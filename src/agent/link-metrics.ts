@@ -38,11 +38,19 @@ export interface LinkMetrics {
   backingOff(channel: Channel, seconds: number): void;
   /** The platform's clock minus ours. */
   clockSkew(seconds: number): void;
+  /** When the key in use ends; undefined: never. */
+  keyExpires(at: Date | undefined): void;
 }
 
 export function linkMetrics(registry: Registry): LinkMetrics {
   const { connected, connectedAt, connections, requests, seconds, bytes, backoff, authFailures, skew } =
     declare(registry);
+  const expiry = closedGauge(
+    registry,
+    "sallyport_runtime_key_expiry_timestamp_seconds",
+    "When the runtime key in use expires, as the platform says; 0 while it says nothing: the key does not expire.",
+    {},
+  );
   return {
     attempted({ area, route: name, status, code, durationMs, sentBytes, receivedBytes }) {
       const route = LINK_ROUTES.find((each) => each === `${area}.${name}`) ?? "other";
@@ -59,6 +67,7 @@ export function linkMetrics(registry: Registry): LinkMetrics {
     },
     backingOff: (channel, value) => backoff.set({ channel }, value),
     clockSkew: (value) => skew.set(value),
+    keyExpires: (at) => expiry.set((at?.getTime() ?? 0) / 1_000),
   };
 }
 
@@ -99,7 +108,7 @@ function declare(registry: Registry) {
       channel,
     }),
     authFailures: counter("auth_failures_total", "Runtime keys that the platform refused.", { reason: AUTH_FAILURES }),
-    skew: gauge("clock_skew_seconds", "The platform's clock minus ours, from the last heartbeat.", {}),
+    skew: gauge("clock_skew_seconds", "The platform's clock minus ours, from the Date header of its last answer.", {}),
   };
 }
 

@@ -2,6 +2,8 @@ import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 import { agentMetrics } from "./metrics.ts";
 
+const SETTINGS = { heartbeatIntervalMs: 60_000 };
+
 const attempt = {
   area: "sync",
   route: "list",
@@ -11,11 +13,12 @@ const attempt = {
   durationMs: 12,
   sentBytes: 3,
   receivedBytes: 4,
+  header: () => undefined,
 };
 
 test("every series is there from the start, and a hostile platform makes no more of them", async () => {
   const registry = new Registry();
-  const metrics = agentMetrics(registry, () => []);
+  const metrics = agentMetrics(registry, () => [], SETTINGS);
   const series = async (): Promise<number> =>
     (await registry.metrics()).split("\n").filter((line) => line !== "" && !line.startsWith("#")).length;
   const before = await series();
@@ -29,7 +32,7 @@ test("every series is there from the start, and a hostile platform makes no more
 test("grants are counted at each scrape", async () => {
   const registry = new Registry();
   const states: ("Pending" | "Approved")[] = ["Pending", "Approved", "Approved"];
-  agentMetrics(registry, () => states);
+  agentMetrics(registry, () => states, SETTINGS);
   expect(await registry.metrics()).toContain('sallyport_grants{state="Approved"} 2');
   states.pop();
   expect(await registry.metrics()).toContain('sallyport_grants{state="Approved"} 1');
@@ -38,7 +41,7 @@ test("grants are counted at each scrape", async () => {
 
 test("requests are told by route, class and code, refused keys by reason", async () => {
   const registry = new Registry();
-  const metrics = agentMetrics(registry, () => []);
+  const metrics = agentMetrics(registry, () => [], SETTINGS);
   metrics.attempted(attempt);
   metrics.attempted({ ...attempt, status: 0, code: "NETWORK_ERROR" });
   metrics.attempted({ ...attempt, status: 401, code: "API_KEY_REVOKED" });

@@ -24,6 +24,13 @@ export const END_CODES = [
   "other",
 ] as const;
 
+/** Most items of each: far above what a platform of good will has, and small beside this process. */
+export const BUFFER_CAPACITY = {
+  requests: 2_000,
+  commands: 2_000,
+  deployments: 500,
+  deletions: 1_000,
+} as const satisfies Readonly<Record<(typeof BUFFERS)[number], number>>;
 export type Buffer = (typeof BUFFERS)[number];
 export type Health = (typeof HEALTHS)[number];
 export type WorkloadKind = (typeof WORKLOADS)[number];
@@ -48,7 +55,14 @@ export interface AgentMetrics extends LinkMetrics {
  *
  * @param grantStates of all grants in the cache, asked at each scrape.
  */
-export function agentMetrics(registry: Registry, grantStates: () => Iterable<GrantState>): AgentMetrics {
+export function agentMetrics(
+  registry: Registry,
+  grantStates: () => Iterable<GrantState>,
+  settings: { readonly heartbeatIntervalMs: number },
+): AgentMetrics {
+  closedGauge(registry, "sallyport_heartbeat_interval_seconds", "Pause between heartbeats, as configured.", {}).set(
+    settings.heartbeatIntervalMs / 1_000,
+  );
   countGrants(registry, grantStates);
   return { ...linkMetrics(registry), ...selfMetrics(registry), ...workMetrics(registry) };
 }
@@ -93,6 +107,10 @@ function selfMetrics(registry: Registry): SelfMetrics {
   const items = closedGauge(registry, "sallyport_buffer_items", "Items in each bounded memory: what waits?", {
     queue: BUFFERS,
   });
+  const capacity = closedGauge(registry, "sallyport_buffer_capacity_items", "Most items that each memory takes.", {
+    queue: BUFFERS,
+  });
+  for (const queue of BUFFERS) capacity.set({ queue }, BUFFER_CAPACITY[queue]);
   const dropped = closedCounter(
     registry,
     "sallyport_buffer_dropped_total",

@@ -8,11 +8,14 @@ import { context } from "./testing/sample.ts";
 function link() {
   const clock = new FakeClock();
   const told: string[] = [];
+  const skews: number[] = [];
+  const expiries: (string | undefined)[] = [];
   const metrics = {
     attempted: () => undefined,
     connection: (channel: string, result: string) => void told.push(`${channel} ${result}`),
     backingOff: () => undefined,
-    clockSkew: () => undefined,
+    clockSkew: (seconds: number) => void skews.push(seconds),
+    keyExpires: (at: Date | undefined) => void expiries.push(at?.toISOString()),
   };
   const each = new PlatformLink({ clock, log: silentLogger, metrics });
   each.onRecovered(() => told.push("recovered"));
@@ -26,9 +29,10 @@ function link() {
       durationMs: 1,
       sentBytes: 0,
       receivedBytes: 0,
+      header: () => undefined,
       ...more,
     });
-  return { link: each, clock, told, attempt };
+  return { link: each, clock, told, skews, expiries, attempt };
 }
 
 test("a change of the connection is told once, and finding it again wakes everybody", () => {
@@ -64,4 +68,18 @@ test("an endless Retry-After is believed for 15 minutes", () => {
   const { link: each, attempt } = link();
   attempt(429, { retryAfterMs: 1e12 });
   expect(each.heldForMs()).toBe(900_000);
+});
+
+test("the clock is told by every answer, also by a refusal; the key's end only where the key was good", () => {
+  const { skews, expiries, clock, attempt } = link();
+  const now = clock.wallNow().getTime();
+  const headers = (date: number, expires?: string): Partial<Attempt> => ({
+    header: (name) => ({ date: new Date(date).toUTCString(), "sallyport-key-expires-at": expires })[name],
+  });
+  attempt(401, headers(now + 600_000));
+  attempt(200, headers(now, "2026-03-01T00:00:00.000Z"));
+  attempt(200, headers(now));
+  attempt(0);
+  expect(skews.map((skew) => Math.round(skew))).toEqual([601, 1, 1]);
+  expect(expiries).toEqual(["2026-03-01T00:00:00.000Z", undefined]);
 });

@@ -1,4 +1,5 @@
 import type { Attempt } from "../api-client/client.ts";
+import { KEY_EXPIRES_HEADER } from "../contract/api-keys.ts";
 import type { Clock } from "../kube/clock.ts";
 import type { Reconcile } from "../kube/controller.ts";
 import type { Logger } from "../kube/log.ts";
@@ -38,6 +39,7 @@ export class PlatformLink {
   readonly observe = (attempt: Attempt): void => {
     const { metrics, clock } = this.#options;
     metrics.attempted(attempt);
+    this.#readHeaders(attempt);
     const channel: Channel = attempt.route === "work" ? "work" : "sync";
     if (attempt.retryAfterMs !== undefined) {
       this.#heldUntilMs = clock.monotonicMs() + Math.min(attempt.retryAfterMs, RETRY_AFTER_CAP_MS);
@@ -61,6 +63,16 @@ export class PlatformLink {
       const heldMs = this.heldForMs();
       return heldMs > 0 ? { requeueAfterMs: heldMs } : await reconcile(key, context);
     };
+  }
+
+  #readHeaders({ status, header }: Attempt): void {
+    const { metrics, clock } = this.#options;
+    const date = Date.parse(header("date") ?? "");
+    // It is cut to the second, so half of one is missing on average.
+    if (!Number.isNaN(date)) metrics.clockSkew((date + 500 - clock.wallNow().getTime()) / 1_000);
+    if (status < 200 || status >= 300) return;
+    const expiresAt = new Date(header(KEY_EXPIRES_HEADER) ?? "");
+    metrics.keyExpires(Number.isNaN(expiresAt.getTime()) ? undefined : expiresAt);
   }
 
   #found(channel: Channel, again: boolean): void {

@@ -12,7 +12,11 @@ export interface Outgoing {
   /** From the first byte sent to the last byte read. */
   readonly timeoutMs: number;
   readonly maxResponseBytes: number;
+  /** Told of the headers as soon as they are there, also of an answer that then turns out to be an error. */
+  readonly heard: (header: HeaderReader) => void;
 }
+
+export type HeaderReader = (name: string) => string | undefined;
 
 export interface Answer {
   readonly status: number;
@@ -62,7 +66,8 @@ async function sendAndRead(
       throw transportError("NETWORK_ERROR", codeOf(cause), { cause, ...sentAs(outgoing) });
     },
   );
-  const header = (name: string): string | undefined => [response.headers[name]].flat()[0];
+  const header: HeaderReader = (name) => [response.headers[name]].flat()[0];
+  outgoing.heard(header);
   const requestId = header("x-request-id") ?? headers["x-request-id"];
   const retryAfterMs = readRetryAfter(header("retry-after"), clock);
   const facts = {

@@ -45,6 +45,8 @@ export interface Attempt {
   readonly durationMs: number;
   readonly sentBytes: number;
   readonly receivedBytes: number;
+  /** Of the answer, by lower-case name; undefined also when there was none. */
+  header(name: string): string | undefined;
 }
 
 /** The options with every default filled in: nobody else writes `??`. */

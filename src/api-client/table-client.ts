@@ -5,7 +5,7 @@ import { address, type QueryValues, type Scalar } from "./address.ts";
 import { ApiError } from "./api-error.ts";
 import type { CallsOf } from "./calls.ts";
 import { sleep } from "./clock.ts";
-import { type Answer, exchange, type Outgoing } from "./exchange.ts";
+import { type Answer, exchange, type HeaderReader, type Outgoing } from "./exchange.ts";
 import { type Attempt, type ClientOptions, compile, type Settings } from "./options.ts";
 
 /** The untyped form in which all calls run; `CallsOf` gives each its types. */
@@ -98,7 +98,12 @@ async function withCredential(
   }
 }
 
-function prepare(settings: Settings, route: Route, args: AnyArguments, key: string | undefined): Outgoing {
+function prepare(
+  settings: Settings,
+  route: Route,
+  args: AnyArguments,
+  key: string | undefined,
+): Omit<Outgoing, "heard"> {
   const workspace = args.workspace ?? settings.workspace;
   const url = address(settings.base, route.path, args.params ?? {}, { ...args.query, workspace });
   const body = args.body === undefined ? undefined : JSON.stringify(args.body);
@@ -118,18 +123,22 @@ function prepare(settings: Settings, route: Route, args: AnyArguments, key: stri
 async function observed(
   settings: Settings,
   named: NamedRoute,
-  outgoing: Outgoing,
+  outgoing: Omit<Outgoing, "heard">,
   signal: AbortSignal,
 ): Promise<unknown> {
   const startMs = settings.clock.monotonicMs();
   const sentBytes = outgoing.body === undefined ? 0 : Buffer.byteLength(outgoing.body);
+  let header: HeaderReader = () => undefined;
+  const heard = (read: HeaderReader): void => {
+    header = read;
+  };
   const tell = (outcome: Pick<Attempt, "status" | "code" | "retryAfterMs" | "receivedBytes">): void => {
     const durationMs = settings.clock.monotonicMs() - startMs;
-    settings.observe({ area: named.area, route: named.name, ...outcome, durationMs, sentBytes });
+    settings.observe({ area: named.area, route: named.name, ...outcome, durationMs, sentBytes, header });
   };
   let answer: Answer;
   try {
-    answer = await exchange(outgoing, settings.dispatcher, settings.clock, signal);
+    answer = await exchange({ ...outgoing, heard }, settings.dispatcher, settings.clock, signal);
   } catch (error) {
     // An abort is not an attempt that failed.
     if (error instanceof ApiError) tell({ ...errorFacts(error), receivedBytes: 0 });

@@ -1,16 +1,17 @@
 import { parseArgs } from "node:util";
-import { Registry } from "prom-client";
+import type { Registry } from "prom-client";
 import { type Clock, systemClock } from "../kube/clock.ts";
 import type { Logger } from "../kube/log.ts";
 import { type Command, FriendlyError, UsageError } from "./command.ts";
 import { LOG_SETTINGS, processLogger } from "./process-logger.ts";
+import { buildOf, processRegistry } from "./process-metrics.ts";
 import { describeSettings, type Environment, readSettings, type SettingTable } from "./settings.ts";
-import { version } from "./version-command.ts";
 
 interface ServiceTools {
   readonly clock: Clock;
   readonly log: Logger;
   readonly registry: Registry;
+  readonly version: string;
 }
 
 /** A process that runs until it is told to stop: platform, agent, operator. */
@@ -68,8 +69,10 @@ ${describeSettings([settings, LOG_SETTINGS])}
       const service = await load();
       const env = await settingsOf(name, args, flags, [service.settings, LOG_SETTINGS]);
       const log = processLogger(name, env);
-      log.info({ version: await version(), node: process.versions.node }, "starting");
-      await service.run(env, { clock: systemClock, log, registry: new Registry() }, signal);
+      const build = await buildOf();
+      log.info({ ...build, node: process.versions.node }, "starting");
+      const registry = processRegistry(name, build);
+      await service.run(env, { clock: systemClock, log, registry, version: build.version }, signal);
       log.info({}, "stopped");
       return 0;
     },

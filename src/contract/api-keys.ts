@@ -44,6 +44,9 @@ const CreatedByUser = Strict({ id: Type.String(), email: Type.String(), image: N
 export const ApiKeyWithCreator = Strict({ ...ApiKey.properties, createdByUser: Nullable(CreatedByUser) });
 export type ApiKeyWithCreator = Static<typeof ApiKeyWithCreator>;
 
+/** On every answer to a key that will expire: an ISO instant. How a key's holder learns when to rotate it. */
+export const KEY_EXPIRES_HEADER = "sallyport-key-expires-at";
+
 /** The secret and its record: the only answer that shows a key. */
 export const MintedKey = Strict({ apiKey: Type.String(), keyInfo: ApiKey });
 

@@ -23,6 +23,9 @@ const TRANSITIONS = GRANT_STATES.flatMap((to) =>
 const KNOWN = new Map(OPERATIONS.map(({ command, plugin, name }) => [command, { plugin, operation: name }]));
 const OTHER = { plugin: "other", operation: "other" };
 
+/** What is read of a grant to count it. */
+export type CountedGrant = Pick<AccessGrant, "metadata" | "spec" | "status">;
+
 /** What the rest of the operator may do to metrics: verbs with typed arguments, no label objects. */
 export interface OperatorMetrics {
   /** @param seconds from claim to result; undefined when it never started. */
@@ -44,16 +47,14 @@ export interface OperatorMetrics {
  * The operator's own series, each at 0 from the start. Reconciles, queues and the client have client-go's names and
  * belong to the Kubernetes runtime.
  *
- * @param read asked at each scrape: the grants in the cache, and whether this replica leads.
+ * @param read asked at each scrape: the grants in the cache, whether this replica leads, and the time.
  */
 export function operatorMetrics(
   registry: Registry,
-  build: { readonly version: string; readonly revision: string; readonly nodeVersion: string },
-  read: { readonly grants: () => Iterable<Pick<AccessGrant, "status">>; readonly isLeader: () => boolean },
+  read: { readonly grants: () => Iterable<CountedGrant>; readonly isLeader: () => boolean; readonly now: () => Date },
 ): OperatorMetrics {
-  buildInfo(registry, build);
   leaderGauge(registry, read.isLeader);
-  grantGauge(registry, read.grants);
+  grantGauges(registry, read);
   return {
     ...operationSeries(registry),
     ...grantSeries(registry),
@@ -71,16 +72,6 @@ function counter<L extends string>(
   return new Counter({ name, help, labelNames: [...labelNames], registers: [registry] });
 }
 
-function buildInfo(registry: Registry, build: { version: string; revision: string; nodeVersion: string }): void {
-  const labels = { version: build.version, revision: build.revision, node_version: build.nodeVersion };
-  new Gauge({
-    name: "sallyport_operator_build_info",
-    help: "Which build is this? Always 1.",
-    labelNames: Object.keys(labels),
-    registers: [registry],
-  }).set(labels, 1);
-}
-
 function leaderGauge(registry: Registry, isLeader: () => boolean): void {
   new Gauge({
     name: "sallyport_operator_leader",
@@ -92,7 +83,10 @@ function leaderGauge(registry: Registry, isLeader: () => boolean): void {
   });
 }
 
-function grantGauge(registry: Registry, grants: () => Iterable<Pick<AccessGrant, "status">>): void {
+function grantGauges(
+  registry: Registry,
+  { grants, now }: { readonly grants: () => Iterable<CountedGrant>; readonly now: () => Date },
+): void {
   new Gauge({
     name: "sallyport_grants",
     help: "Access grants by state: who is waiting, what is open?",
@@ -107,6 +101,19 @@ function grantGauge(registry: Registry, grants: () => Iterable<Pick<AccessGrant,
       for (const [state, count] of counts) this.set({ state }, count);
     },
   });
+  new Gauge({
+    name: "sallyport_grants_pending_late",
+    help: "Grants that wait for a decision with more than half of their time gone: does anybody look?",
+    registers: [registry],
+    collect() {
+      this.set([...grants()].filter((grant) => isLate(grant, now().getTime())).length);
+    },
+  });
+}
+
+function isLate({ metadata, spec, status }: CountedGrant, nowMs: number): boolean {
+  const askedMs = Date.parse(metadata.creationTimestamp);
+  return (status?.state ?? "Pending") === "Pending" && nowMs - askedMs > (Date.parse(spec.decideBefore) - askedMs) / 2;
 }
 
 type OperationMetrics = Pick<OperatorMetrics, "operationEnded" | "operationStarted" | "operationLeft">;

@@ -21,8 +21,6 @@ export interface OperatorTools {
   readonly clock: Clock;
   readonly log: Logger;
   readonly registry: Registry;
-  /** What `sallyport_operator_build_info` says. */
-  readonly version?: string;
 }
 
 /** As what it shows in the API server's audit log and in managed fields. */
@@ -56,10 +54,10 @@ export async function runOperator(config: OperatorConfig, tools: OperatorTools, 
     const controller = "sallyport.dev/operator";
     const events = new EventRecorder({ client, controller, instance: identity, clock, log, metrics: kube });
     const caches = new Caches({ client, namespace: grantsNamespace, clock, log, metrics: kube });
-    const build = { version: tools.version ?? "unknown", revision: "unknown", nodeVersion: process.versions.node };
-    const metrics = operatorMetrics(registry, build, {
+    const metrics = operatorMetrics(registry, {
       grants: () => caches.grants.store.values(),
       isLeader: () => elector.isLeader,
+      now: () => clock.wallNow(),
     });
     const admission = new AdmissionWatch({ client, clock, log, metrics, everyMs: config.admissionCheckIntervalMs });
     const health = new HealthServer({ port: healthPort, host: healthHost, registry });

@@ -21,6 +21,7 @@ import type { ReleaseTables } from "./areas/releases/store.ts";
 import type { SyncTables } from "./areas/sync/store.ts";
 import type { WorkFeedTables } from "./areas/work-feed/store.ts";
 import type { WorkspaceTables } from "./areas/workspaces/store.ts";
+import { type CountedDialect, counted } from "./connection-count.ts";
 import { lockFolder } from "./folder-lock.ts";
 import type { IdentityTables } from "./identity/tables.ts";
 import type { KernelTables } from "./kernel/tables.ts";
@@ -60,6 +61,7 @@ export type DatabaseLocation =
 export interface OpenDatabase {
   readonly db: Db;
   readonly kind: "pglite" | "postgres";
+  readonly connections: CountedDialect["connections"];
   close(): Promise<void>;
 }
 
@@ -74,7 +76,10 @@ export async function openDatabase(
   onLost: (error: Error) => void = () => undefined,
 ): Promise<OpenDatabase> {
   const kind = "pglite" in location ? "pglite" : "postgres";
-  const dialect = "pglite" in location ? embedded(location.pglite) : server(location, onLost);
+  const { dialect, connections } =
+    "pglite" in location
+      ? counted(embedded(location.pglite), 1)
+      : counted(server(location, onLost), location.maxConnections ?? MAX_CONNECTIONS);
   const inFolder = "pglite" in location && location.pglite !== "memory";
   const release = inFolder ? await lockFolder(location.pglite) : () => undefined;
   const db = new Kysely<Database>({ dialect });
@@ -85,7 +90,7 @@ export async function openDatabase(
     release();
     throw error;
   }
-  return { db, kind, close: () => db.destroy().finally(release) };
+  return { db, kind, connections, close: () => db.destroy().finally(release) };
 }
 
 async function migrate(db: Db, all: Readonly<Record<string, Migration>>): Promise<void> {
@@ -94,6 +99,9 @@ async function migrate(db: Db, all: Readonly<Record<string, Migration>>): Promis
   if (error !== undefined) throw new Error("a migration failed", { cause: error });
 }
 
+/** Of one process, when nothing else is configured. */
+const MAX_CONNECTIONS = 10;
+
 function server(
   location: { readonly postgres: string; readonly maxConnections?: number },
   onLost: (error: Error) => void,
@@ -101,7 +109,7 @@ function server(
   const parsers = { getTypeParser: pg.types.getTypeParser };
   const pool = new pg.Pool({
     connectionString: location.postgres,
-    max: location.maxConnections ?? 10,
+    max: location.maxConnections ?? MAX_CONNECTIONS,
     // A full pool answers 503 rather than holding the caller until its own limit.
     connectionTimeoutMillis: 5_000,
     // The request's own limit is 30 s; what runs longer has nobody to answer to.

@@ -144,6 +144,7 @@ async function respond(
   const idempotencyKey = request.headers["idempotency-key"];
   const waitMs = endpoint.route.longPoll === true ? Number(parsed.query.wait ?? 0) * 1000 : 0;
   const limit = deadline(deps, request, waitMs, endpoint.route.longPoll === true);
+  if (waitMs > 0) engine.metrics.polling(1);
   try {
     const answer = await Promise.race([
       execute(engine, {
@@ -163,6 +164,7 @@ async function respond(
     if (answer.body === undefined) return reply.send();
     return reply.type("application/json; charset=utf-8").send(JSON.stringify(answer.body));
   } finally {
+    if (waitMs > 0) engine.metrics.polling(-1);
     limit.clear();
   }
 }

@@ -110,7 +110,7 @@ describe("metrics", () => {
     const platform = await startPlatform({ database: { pglite: "memory" }, registry, metricsPort });
     await call(platform.url, "GET", "/v1/whoami");
     const text = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
-    expect(text).toContain('sallyport_http_requests_total{method="GET",route="/v1/whoami",status="401"} 1');
+    expect(text).toContain('sallyport_http_requests_total{method="GET",route="/v1/whoami",code_class="4xx"} 1');
     expect((await call(platform.url, "GET", "/metrics")).status).toBe(404);
     await platform.close();
   });

@@ -23,7 +23,7 @@ import { announce, listen } from "./kernel/listen.ts";
 import { platformMetrics } from "./kernel/metrics.ts";
 import { closeServer, serveMetrics } from "./kernel/metrics-server.ts";
 import { RateLimiter } from "./kernel/rate-limit.ts";
-import { sweepEvery } from "./kernel/sweep.ts";
+import { SWEEP_NAMES, sweepEvery } from "./kernel/sweep.ts";
 import { Waker } from "./kernel/waker.ts";
 import { type Logger, silentLogger } from "./log.ts";
 import type { Mailer } from "./mail/mailer.ts";
@@ -80,11 +80,14 @@ async function start(options: StartOptions, parts: AsyncDisposableStack): Promis
     const listening = listen(options.database.postgres, waker, log, draining.signal);
     parts.defer(() => listening);
   }
-  const sweeper = sweepEvery(db, clock, log, draining.signal);
+  const endpoints = endpointsOf(ROUTES, HANDLERS);
+  const { connections } = database;
+  const metrics = platformMetrics(registry, { endpoints, sweeps: SWEEP_NAMES, connections });
+  const sweeper = sweepEvery(db, { clock, log, metrics }, draining.signal);
   parts.defer(() => sweeper.ended);
   if (options.metricsPort !== undefined) {
-    const metrics = await serveMetrics(registry, host, options.metricsPort);
-    parts.defer(() => closeServer(metrics));
+    const scraped = await serveMetrics(registry, host, options.metricsPort);
+    parts.defer(() => closeServer(scraped));
   }
   const mailer = options.mailer ?? (options.mail && smtpMailer(options.mail));
   const address = { url: "" };
@@ -93,7 +96,7 @@ async function start(options: StartOptions, parts: AsyncDisposableStack): Promis
     clock,
     config: callConfig(options, address, sealingKey, mailer !== undefined),
     waker,
-    metrics: platformMetrics(registry),
+    metrics,
     announce: database.kind === "postgres" ? announce : async () => undefined,
     retries: new Lane(),
     runningSlots: new Set(),
@@ -101,7 +104,7 @@ async function start(options: StartOptions, parts: AsyncDisposableStack): Promis
   const limiter = options.rateLimits === false ? undefined : new RateLimiter(clock);
   const app = buildHttp({
     engine,
-    endpoints: endpointsOf(ROUTES, HANDLERS),
+    endpoints,
     authenticators: [accessTokens(db), apiKeys(db), sessions(db, () => [originOf(engine.config.baseUrl)])],
     limiter,
     log,

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { KEY_EXPIRES_HEADER } from "../../contract/api-keys.ts";
 import type { Logger } from "../log.ts";
 import { PlatformError, toBody } from "./errors.ts";
 import type { Engine } from "./execute.ts";
@@ -14,7 +15,9 @@ export function setHeaders(
 ): void {
   reply.header("x-request-id", request.id);
   reply.header("cache-control", "no-store");
-  const { allowance } = trace(request, engine);
+  const { allowance, principal } = trace(request, engine);
+  const expiresAt = principal?.kind === "serviceAccount" ? principal.expiresAt : null;
+  if (expiresAt !== null) reply.header(KEY_EXPIRES_HEADER, expiresAt.toISOString());
   if (allowance !== undefined) {
     reply.header("ratelimit-limit", allowance.limit);
     reply.header("ratelimit-remaining", allowance.remaining);

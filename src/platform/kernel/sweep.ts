@@ -3,6 +3,7 @@ import type { Clock } from "../clock.ts";
 import type { Db } from "../database.ts";
 import type { Logger } from "../log.ts";
 import { forgetOld } from "./idempotency.ts";
+import type { PlatformMetrics } from "./metrics.ts";
 
 /**
  * Work that no request asks for: clean-up, and changes that time makes and that others must be told of. Idempotent and
@@ -12,20 +13,31 @@ export type Sweep = (db: Db, now: Date) => Promise<void>;
 
 const EVERY_MS = 60_000;
 
+const ALL: Readonly<Record<string, Sweep>> = { idempotency: forgetOld, ...SWEEPS };
+/** In logs and metrics. */
+export const SWEEP_NAMES: readonly string[] = Object.keys(ALL);
+
+export interface SweepTools {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Pick<PlatformMetrics, "swept">;
+}
+
 export interface Sweeper {
   now(): Promise<void>;
   readonly ended: Promise<void>;
 }
 
 /** Runs every sweep once a minute until `signal`; one that fails is logged and does not stop the others. */
-export function sweepEvery(db: Db, clock: Clock, log: Logger, signal: AbortSignal): Sweeper {
-  const sweeps: Readonly<Record<string, Sweep>> = { idempotency: forgetOld, ...SWEEPS };
+export function sweepEvery(db: Db, { clock, log, metrics }: SweepTools, signal: AbortSignal): Sweeper {
   const now = async (): Promise<void> => {
-    for (const [name, sweep] of Object.entries(sweeps)) {
+    for (const [name, sweep] of Object.entries(ALL)) {
       if (signal.aborted) return;
       try {
         await sweep(db, clock.wallNow());
+        metrics.swept(name, "ok", clock.wallNow());
       } catch (error) {
+        metrics.swept(name, "failed", clock.wallNow());
         log.error({ err: error, sweep: name }, "sweep failed");
       }
     }

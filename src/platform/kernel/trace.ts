@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
+import type { ErrorCode } from "../../contract/errors.ts";
 import { uuidv7 } from "../ids.ts";
 import type { Logger } from "../log.ts";
 import type { Credential } from "./credential.ts";
@@ -14,7 +15,7 @@ export interface Trace {
   credential: Credential | undefined;
   principal: Caller | undefined;
   allowance: Allowance | undefined;
-  code: string | undefined;
+  code: ErrorCode | undefined;
 }
 
 const traces = new WeakMap<FastifyRequest, Trace>();
@@ -46,6 +47,7 @@ export function logAccess(engine: Engine, log: Logger, request: FastifyRequest, 
   const route = endpoint?.route.path ?? "none";
   const method = endpoint?.route.method ?? "none";
   engine.metrics.request(method, route, reply.statusCode, durationMs / 1000);
+  if (code !== undefined) engine.metrics.refused(code);
   const fields = { requestId: request.id, method, route, status: reply.statusCode, durationMs: Math.round(durationMs) };
   const who = principal && {
     principalId: principal.id,

@@ -7,6 +7,7 @@ import {
   RELAY_PROTOCOL,
   RELAY_TICKET_PREFIX,
 } from "../../contract/debug-relay.ts";
+import type { ErrorCode } from "../../contract/errors.ts";
 import type { RelaySide } from "../areas/debug-sessions/store.ts";
 import { toPlatformError } from "../kernel/answer.ts";
 import { PlatformError, toBody } from "../kernel/errors.ts";
@@ -44,9 +45,10 @@ export function relayUpgrades(deps: UpgradeDeps): (request: IncomingMessage, soc
     const requestId = requestIdOf(request.headers["x-request-id"], engine.clock.wallNow());
     const [, sessionId = "", side = ""] = PATH.exec(request.url ?? "") ?? [];
     const { path } = side === "tunnel" ? debugRelayRoutes.tunnel : debugRelayRoutes.attach;
-    const told = (status: number, code?: string): void => {
+    const told = (status: number, code?: ErrorCode): void => {
       const durationMs = engine.clock.monotonicMs() - startedMs;
       engine.metrics.request("GET", path, status, durationMs / 1000);
+      if (code !== undefined) engine.metrics.refused(code);
       log.info(
         { requestId, method: "GET", route: path, status, debugSessionId: sessionId, ...(code && { code }) },
         "request",
@@ -61,6 +63,8 @@ export function relayUpgrades(deps: UpgradeDeps): (request: IncomingMessage, soc
       socket.off("error", onError);
       sockets.handleUpgrade(request, socket, head, (webSocket) => {
         told(101);
+        engine.metrics.relaySocket(side as RelaySide, 1);
+        webSocket.once("close", () => engine.metrics.relaySocket(side as RelaySide, -1));
         relay.join(admission, webSocket);
       });
     };
