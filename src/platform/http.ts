@@ -1,5 +1,4 @@
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
-import { META_PATHS } from "../contract/openapi-components.ts";
 import { admit, authenticate, workspaceOf } from "./kernel/admission.ts";
 import { sendError, setHeaders } from "./kernel/answer.ts";
 import type { Authenticator, Credential } from "./kernel/credential.ts";
@@ -8,6 +7,7 @@ import { PlatformError, upgradeRequired } from "./kernel/errors.ts";
 import { type Engine, execute } from "./kernel/execute.ts";
 import { type Allowance, RATES, type RateLimiter } from "./kernel/rate-limit.ts";
 import { logAccess, requestIdOf, type Trace, trace } from "./kernel/trace.ts";
+import { Unrouted } from "./kernel/unrouted.ts";
 import type { Logger } from "./log.ts";
 import { registerReference } from "./reference.ts";
 import { isRelayUpgrade } from "./relay/upgrade.ts";
@@ -54,20 +54,27 @@ export function buildHttp(deps: HttpDeps): FastifyInstance {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
 
+  const unrouted = new Unrouted(deps.endpoints.map(({ route }) => route));
+  const refuse = async (request: FastifyRequest): Promise<never> => {
+    throw unrouted.error(request.url.split("?", 1)[0] ?? "");
+  };
   app.addHook("onRequest", async (request) => {
     trace(request, engine);
     engine.metrics.inFlight(1);
+    // Before the body is looked at: whatever it is, nobody reads it.
+    if (request.is404) await refuse(request);
   });
   app.addHook("onResponse", async (request, reply) => {
     engine.metrics.inFlight(-1);
     logAccess(engine, deps.log, request, reply);
   });
   app.setErrorHandler((error: FastifyError, request, reply) => sendError(engine, deps.log, request, reply, error));
-  app.setNotFoundHandler((request, reply) =>
-    sendError(engine, deps.log, request, reply, noSuchRoute(deps.endpoints, request)),
-  );
+  app.setNotFoundHandler(refuse);
 
   for (const endpoint of deps.endpoints) register(app, deps, endpoint);
+  for (const { method, path } of unrouted.shadowed()) {
+    app.route({ method, url: urlOf(path), onRequest: refuse, handler: refuse });
+  }
   registerHealth(app, deps);
   registerReference(app, deps);
   return app;
@@ -77,7 +84,7 @@ function register(app: FastifyInstance, deps: HttpDeps, endpoint: Endpoint): voi
   const { engine } = deps;
   app.route({
     method: endpoint.route.method,
-    url: endpoint.route.path.replace(/\{(\w+)\}/g, ":$1"),
+    url: urlOf(endpoint.route.path),
     // Before the body is read: a caller without rights cannot make us buffer it.
     onRequest: async (request) => {
       const seen = trace(request, engine);
@@ -97,6 +104,11 @@ function register(app: FastifyInstance, deps: HttpDeps, endpoint: Endpoint): voi
     },
     handler: (request, reply) => respond(deps, endpoint, request, reply),
   });
+}
+
+/** Fastify's way to write a template. */
+function urlOf(path: string): string {
+  return path.replace(/\{(\w+)\}/g, ":$1");
 }
 
 /** The caller's bucket pays; who has no credential that holds pays from its address's. @throws RATE_LIMITED. */
@@ -197,21 +209,6 @@ function deadline({ engine, draining }: HttpDeps, request: FastifyRequest, waitM
 function searchOf(request: FastifyRequest): URLSearchParams {
   const at = request.url.indexOf("?");
   return new URLSearchParams(at < 0 ? "" : request.url.slice(at + 1));
-}
-
-function noSuchRoute(endpoints: readonly Endpoint[], request: FastifyRequest): PlatformError {
-  const path = request.url.split("?", 1)[0]?.split("/") ?? [];
-  const fits = ({ route }: Endpoint): boolean => {
-    const segments = route.path.split("/");
-    return (
-      segments.length === path.length &&
-      segments.every((each, i) => each === path[i] || (each[0] === "{" && path[i] !== ""))
-    );
-  };
-  const beside = Object.hasOwn(META_PATHS, path.join("/")) ? (["GET"] as const) : [];
-  const methods = [...new Set([...endpoints.filter(fits).map(({ route }) => route.method), ...beside])];
-  if (methods.length === 0) return new PlatformError("ROUTE_NOT_FOUND");
-  return new PlatformError("METHOD_NOT_ALLOWED", { headers: { allow: methods.join(", ") } });
 }
 
 /** For the machinery around us: no credential, no limit. */

@@ -18,6 +18,17 @@ onEachDatabase("the kernel", (world) => {
       expect(answer.headers.get("allow")?.split(", ").sort()).toEqual(["DELETE", "GET", "PATCH"]);
     });
 
+    it.each([
+      ["PATCH", "/v1/deployment-groups/by-name", "PUT"],
+      ["GET", "/v1/access-requests/approvals", "POST"],
+      ["DELETE", "/v1/machines/deployments/x/join-tokens/rotate", "POST"],
+      ["QUERY", "/v1/packages/rebuild", "POST"],
+    ])("%s %s is not taken for the template beside it", async (method, path, allow) => {
+      const answer = await world.call(method, path);
+      expect([answer.status, answer.body.code]).toEqual([405, "METHOD_NOT_ALLOWED"]);
+      expect(answer.headers.get("allow")).toBe(allow);
+    });
+
     it("a path that cannot be decoded is a 400, not a 500", async () => {
       const { key } = await world.workspace();
       const answer = await world.call("GET", "/v1/events/%E0%A4%A", { key: await key("workspace.admin") });
