@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { PGlite } from "@electric-sql/pglite";
-import { type Dialect, type Driver, Kysely, PGliteDialect, PostgresDialect } from "kysely";
+import { CompiledQuery, type Dialect, type Driver, Kysely, PGliteDialect, PostgresDialect } from "kysely";
 import { type Migration, Migrator } from "kysely/migration";
 import pg from "pg";
 import type { AccessRequestTables } from "./areas/access-requests/store.ts";
@@ -26,6 +26,7 @@ import { lockFolder } from "./folder-lock.ts";
 import type { IdentityTables } from "./identity/tables.ts";
 import type { KernelTables } from "./kernel/tables.ts";
 import { migrations } from "./migrations/all.ts";
+import { pipelined } from "./pipelined-driver.ts";
 
 /** Every table, composed of the areas' own. Columns are the SQL names. An area adds its line. */
 export interface Database
@@ -114,13 +115,14 @@ function server(
     connectionTimeoutMillis: 5_000,
     // The request's own limit is 30 s; what runs longer has nobody to answer to.
     statement_timeout: 30_000,
+    pipeline: true,
     types: { getTypeParser: (oid: number, format) => (oid === INT8 ? Number : parsers.getTypeParser(oid, format)) },
   });
   // Without a listener a cut connection ends the process. The pool listens to idle ones only; a lent one is told by
   // its own event, and whoever borrowed it by the query that fails.
   pool.on("error", onLost);
   pool.on("connect", (client) => void client.on("error", () => undefined));
-  return new PostgresDialect({ pool });
+  return withDriver(new PostgresDialect({ pool }), pipelined);
 }
 
 /** `bigint`: pg gives text, PGlite a number; counts and sequences stay far under 2^53. */
@@ -132,14 +134,19 @@ const INT8 = 20;
  */
 function embedded(folder: string): Dialect {
   const open = (): Promise<PGlite> => PGlite.create(folder === "memory" ? {} : { dataDir: join(folder, "database") });
-  const inner = new PGliteDialect({ pglite: open });
+  return withDriver(new PGliteDialect({ pglite: open }), lendOnce);
+}
+
+function withDriver(dialect: Dialect, changed: (driver: Driver) => Driver): Dialect {
   return {
-    createAdapter: () => inner.createAdapter(),
-    createIntrospector: (db) => inner.createIntrospector(db),
-    createQueryCompiler: () => inner.createQueryCompiler(),
-    createDriver: () => lendOnce(inner.createDriver()),
+    createAdapter: () => dialect.createAdapter(),
+    createIntrospector: (db) => dialect.createIntrospector(db),
+    createQueryCompiler: () => dialect.createQueryCompiler(),
+    createDriver: () => changed(dialect.createDriver()),
   };
 }
+
+const READ_ONLY = CompiledQuery.raw("set transaction read only");
 
 /** A driver whose connection is held by one borrower at a time; the others wait in order. */
 function lendOnce(driver: Driver): Driver {
@@ -155,7 +162,11 @@ function lendOnce(driver: Driver): Driver {
       giveBack = mine.resolve;
       return driver.acquireConnection(options);
     },
-    beginTransaction: (connection, settings) => driver.beginTransaction(connection, settings),
+    async beginTransaction(connection, settings) {
+      await driver.beginTransaction(connection, settings);
+      // The inner driver knows of no settings; alone on the database, a transaction is isolated as it is.
+      if (settings.accessMode === "read only") await connection.executeQuery(READ_ONLY);
+    },
     commitTransaction: (connection) => driver.commitTransaction(connection),
     rollbackTransaction: (connection) => driver.rollbackTransaction(connection),
     async releaseConnection() {

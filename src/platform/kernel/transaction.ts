@@ -1,6 +1,5 @@
 import { randomInt } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import { sql } from "kysely";
 import type { Db } from "../database.ts";
 import { PlatformError } from "./errors.ts";
 import type { Lane } from "./lane.ts";
@@ -66,9 +65,8 @@ function attempt<T>(
   return db
     .transaction()
     .setIsolationLevel(readOnly ? "repeatable read" : "serializable")
+    .setAccessMode(readOnly ? "read only" : "read write")
     .execute(async (transaction) => {
-      // Said in SQL, because the embedded dialect ignores the builder's access mode.
-      if (readOnly) await sql`set transaction read only`.execute(transaction);
       const result = await work(transaction);
       signal.throwIfAborted();
       return result;
