@@ -56,8 +56,9 @@ export const COMPONENTS: Json = {
       name: "x-request-id",
       in: "header",
       required: false,
-      description: "Your own id for this request; comes back on the answer and stands in the logs.",
-      schema: { type: "string", minLength: 8, maxLength: 128, pattern: "^[A-Za-z0-9._-]+$" },
+      description:
+        "Your own id for this request, 8 to 128 letters, digits, dots, dashes and underscores: comes back on the answer and stands in the logs. Anything else is replaced, not refused.",
+      schema: { type: "string" },
     },
   },
   headers: {

@@ -2,6 +2,7 @@ import type { TSchema } from "typebox";
 import { ERRORS, type ErrorCode } from "./errors.ts";
 import { EXAMPLES, type Example } from "./examples.ts";
 import { COMPONENTS, type Json, META_PATHS, SCHEMAS } from "./openapi-components.ts";
+import { portable } from "./portable-pattern.ts";
 import type { Route, RouteTable } from "./route.ts";
 import { errorsOf } from "./route-errors.ts";
 
@@ -80,7 +81,9 @@ function plain(schema: unknown, names: ReadonlyMap<TSchema, string>, self?: TSch
     if (typeof value !== "object" || value === null) return value;
     const name = value === self ? undefined : names.get(value as TSchema);
     if (name !== undefined) return { $ref: `#/components/schemas/${name}` };
-    return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, replace(part)]));
+    const written = ([key, part]: [string, unknown]): [string, unknown] =>
+      key === "pattern" && typeof part === "string" ? [key, portable(part)] : [key, replace(part)];
+    return Object.fromEntries(Object.entries(value).map(written));
   };
   return replace(schema) as Json;
 }

@@ -141,7 +141,7 @@ export const releaseRoutes = routes({
       gitMetadata: Type.Optional(Nullable(NewGitMetadata)),
       stack: Type.Optional(NewStacks),
       rootDirectory: Type.Optional(
-        Nullable(Type.String({ maxLength: 256, pattern: "^(?!/)(?!([^]*/)?\\.\\.(/|$))[^]*$" })),
+        Nullable(Type.String({ maxLength: 256, pattern: "^(?!/)(?!([\\s\\S]*/)?\\.\\.(/|$))[\\s\\S]*$" })),
       ),
       channel: Type.Optional(ChannelName),
     }),

@@ -1,0 +1,36 @@
+/**
+ * A pattern as every regular expression engine reads it: Unicode categories are a script's own affair (Python has none),
+ * so in the document they are written out as the characters that they are. The server goes by the short form.
+ */
+export function portable(pattern: string): string {
+  return pattern.replace(/\\p\{(\w+)\}/g, (_, category: string) => rangesOf(category));
+}
+
+const known = new Map<string, string>();
+
+/** For use inside of `[…]`. */
+function rangesOf(category: string): string {
+  const found = known.get(category) ?? written(category);
+  known.set(category, found);
+  return found;
+}
+
+const LAST = 0x10ffff;
+
+function written(category: string): string {
+  const isIn = new RegExp(`\\p{${category}}`, "u");
+  let text = "";
+  for (let from = 0; from <= LAST; from += 1) {
+    if (!isIn.test(String.fromCodePoint(from))) continue;
+    let to = from;
+    while (to < LAST && isIn.test(String.fromCodePoint(to + 1))) to += 1;
+    text += to === from ? character(from) : `${character(from)}-${character(to)}`;
+    from = to;
+  }
+  return text;
+}
+
+/** Above the 16 bits that `\u` can name, engines agree on nothing but the character itself. */
+function character(point: number): string {
+  return point > 0xffff ? String.fromCodePoint(point) : `\\u${point.toString(16).padStart(4, "0")}`;
+}
