@@ -1,9 +1,10 @@
 import Type, { type Static } from "typebox";
 import { SETUP_METHODS } from "./deployment.ts";
+import { DeploymentInfo } from "./deployment-info.ts";
 import { SETUP_ITEMS } from "./deployment-requests.ts";
 import { CLOUDS } from "./managers.ts";
 import { routes } from "./route.ts";
-import { FreeMap, Maybe, Nullable, Strict, Words } from "./schema.ts";
+import { FreeMap, Maybe, Nullable, Platform, Strict, Words } from "./schema.ts";
 import { StackSettings } from "./stack-settings.ts";
 
 const count = Type.Integer({ minimum: 0 });
@@ -50,8 +51,19 @@ const body = Strict({
 });
 const errors = ["WRONG_TOKEN_KIND", "NOT_FOUND", "SETUP_CONFIG_INVALID", "SETUP_METHOD_NOT_ALLOWED"] as const;
 
-/** What the page behind a deployment link asks. Both are pure: nothing is stored. */
+/** What the page behind a deployment link asks. All are pure: nothing is stored. */
 export const deploymentPortalRoutes = routes({
+  info: {
+    method: "GET",
+    path: "/v1/deployment-info",
+    summary: "Shows what a deployment link offers, how far its packages are, and what is set up already.",
+    roles: ["deployment-group.deployer", "deployment.viewer", "deployment.manager"],
+    query: Type.Object({ platform: Type.Optional(Platform), setupItem: Type.Optional(Words(SETUP_ITEMS)) }),
+    success: 200,
+    response: DeploymentInfo,
+    errors: ["WRONG_TOKEN_KIND", "NOT_FOUND"],
+    repeat: "safe",
+  },
   computePlan: {
     method: "POST",
     path: "/v1/deployment-info/compute-plan",

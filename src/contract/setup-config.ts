@@ -51,6 +51,14 @@ export const NewSetupConfig = Strict({
 });
 export type NewSetupConfig = Static<typeof NewSetupConfig>;
 
+/** A model that a release needs in the customer's own account. */
+export const ModelRequirement = Strict({
+  publicModelId: Type.String(),
+  clientApis: Type.Array(Words(["openai-chat", "openai-responses", "anthropic-messages"])),
+  required: Type.Boolean(),
+});
+export type ModelRequirement = Static<typeof ModelRequirement>;
+
 /** One thing that the customer is asked to set up, as it is asked for. */
 export const WantedSetupItem = Strict({
   item: Words(SETUP_ITEMS),
@@ -81,13 +89,7 @@ export const SetupItem = Strict({
   configuration: Strict({
     allowedProviders: Type.Array(Words(MODEL_PROVIDERS)),
     providerAllowlist: Type.Array(Words(MODEL_PROVIDERS)),
-    modelRequirements: Type.Array(
-      Strict({
-        publicModelId: Type.String(),
-        clientApis: Type.Array(Words(["openai-chat", "openai-responses", "anthropic-messages"])),
-        required: Type.Boolean(),
-      }),
-    ),
+    modelRequirements: Type.Array(ModelRequirement),
   }),
 });
 export type SetupItem = Static<typeof SetupItem>;

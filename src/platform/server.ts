@@ -14,9 +14,11 @@ import { type CallConfig, type PlatformConfig, sealingKeyFile } from "./config.t
 import { type DatabaseLocation, type Db, openDatabase } from "./database.ts";
 import { buildHttp } from "./http.ts";
 import { accessTokens } from "./identity/access-token.ts";
+import { type IdentityConfig, NO_SIGN_IN } from "./identity/config.ts";
+import { registerIdentity } from "./identity/identity.ts";
 import { sessions } from "./identity/session.ts";
 import { apiKeys } from "./kernel/credential.ts";
-import { endpointsOf } from "./kernel/endpoint.ts";
+import { type Endpoint, endpointsOf } from "./kernel/endpoint.ts";
 import type { Engine } from "./kernel/execute.ts";
 import { Lane } from "./kernel/lane.ts";
 import { announce, listen } from "./kernel/listen.ts";
@@ -111,6 +113,7 @@ async function start(options: StartOptions, parts: AsyncDisposableStack): Promis
     draining: draining.signal,
     ready: () => reachable(db),
   });
+  const app = serve(engine, endpoints, limiter, options.identity ?? NO_SIGN_IN, log, draining.signal);
   const relay = new Relay(new SessionLog(db, clock, () => engine.metrics.transactionRetried()), clock, log);
   app.server.on("upgrade", relayUpgrades({ engine, relay, limiter, log }));
   parts.defer(() => closeHttp(app, clock, draining));
@@ -135,8 +138,31 @@ async function start(options: StartOptions, parts: AsyncDisposableStack): Promis
   };
 }
 
+function serve(
+  engine: Engine,
+  endpoints: readonly Endpoint[],
+  limiter: RateLimiter | undefined,
+  identity: IdentityConfig,
+  log: Logger,
+  draining: AbortSignal,
+): FastifyInstance {
+  const { db } = engine;
+  const origins = (): string[] => [engine.config.baseUrl, engine.config.portalUrl].map(originOf);
+  const app = buildHttp({
+    engine,
+    endpoints,
+    authenticators: [accessTokens(db), apiKeys(db), sessions(db, origins)],
+    limiter,
+    log,
+    draining,
+    ready: () => reachable(db),
+  });
+  registerIdentity(app, { engine, limiter, draining }, identity, log);
+  return app;
+}
+
 function callConfig(
-  { baseUrl, portalUrl, gitHost }: StartOptions,
+  { baseUrl, portalUrl, gitHost, generatedDomain, supportedRegions }: StartOptions,
   listening: { readonly url: string },
   sealingKey: Uint8Array,
   sendsMail: boolean,
@@ -151,6 +177,8 @@ function callConfig(
     sealingKey,
     sendsMail,
     gitHost,
+    generatedDomain,
+    supportedRegions,
   };
 }
 

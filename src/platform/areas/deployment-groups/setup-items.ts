@@ -3,6 +3,7 @@ import { PRODUCTION } from "../../../contract/release-channels.ts";
 import { MODEL_PROVIDERS, type SetupItem, type WantedSetupItem } from "../../../contract/setup-config.ts";
 import type { Db } from "../../database.ts";
 import type { Issue } from "../../kernel/errors.ts";
+import { modelsOf } from "../releases/models.ts";
 import { findChannel, type ReleaseRow } from "../releases/store.ts";
 
 type Item = WantedSetupItem["item"];
@@ -86,7 +87,7 @@ function toItem(
     configuration: {
       allowedProviders: allowed,
       providerAllowlist: [...(providerAllowlist ?? [])],
-      modelRequirements: [],
+      modelRequirements: item === "models" ? modelsOf(release) : [],
     },
   };
 }

@@ -1,6 +1,5 @@
 import type { Static } from "typebox";
 import type { deploymentPortalRoutes } from "../../../contract/deployment-portal.ts";
-import { PRODUCTION } from "../../../contract/release-channels.ts";
 import type { Stack } from "../../../contract/stack.ts";
 import type { Call, Handlers } from "../../kernel/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
@@ -9,14 +8,17 @@ import { setupOfToken } from "../deployments/group-setup.ts";
 import { checkPolicy } from "../deployments/policy.ts";
 import { fits, methodsFor } from "../deployments/setup-methods.ts";
 import { fingerprintOf, sha256OfJson } from "../releases/fingerprint.ts";
-import { findChannel, findRelease, type ReleaseRow } from "../releases/store.ts";
 import { computePlan } from "./compute-plan.ts";
+import { deploymentInfo } from "./info.ts";
 import { MACHINES } from "./machines.ts";
+import { releaseOf } from "./subject.ts";
 
 type Body = Static<(typeof deploymentPortalRoutes)["computePlan"]["body"]>;
 type Context = Pick<Call, "db" | "principal" | "config" | "workspaceId"> & { readonly body: Body };
 
 export const handlers: Handlers<typeof deploymentPortalRoutes> = {
+  info: (call) => deploymentInfo(call, call.query),
+
   async computePlan(call) {
     const { stack, settings } = await prepare(call);
     return { pools: computePlan(stack, settings, MACHINES[call.body.platform]) };
@@ -42,21 +44,10 @@ async function prepare(call: Context): Promise<{ stack: Stack; settings: Body["s
   if (!fits(setupMethod, platform)) {
     throw new PlatformError("SETUP_METHOD_NOT_ALLOWED", { context: { allowed: methodsFor(platform) } });
   }
-  const release = await releaseOf(call, captured);
+  const release = await releaseOf(call, impliedProject(call.principal) ?? "", { captured }, call.body.setupItem);
+  if (release === undefined) throw notFound("release");
   const stack = release.stack[platform];
   if (stack == null) throw notFound("stack for the platform");
   // Checked when the release was made.
   return { stack: stack as unknown as Stack, settings };
-}
-
-/** The named item's captured release, else the one that production points at now. */
-async function releaseOf(call: Context, captured: ReadonlyMap<string, string>): Promise<ReleaseRow> {
-  const id = call.body.setupItem === undefined ? undefined : captured.get(call.body.setupItem);
-  if (call.body.setupItem !== undefined && id === undefined) throw notFound("setup item");
-  const release =
-    id === undefined
-      ? (await findChannel(call.db, impliedProject(call.principal) ?? "", PRODUCTION))?.release
-      : await findRelease(call.db, call.workspaceId, id);
-  if (release === undefined) throw notFound("release");
-  return release;
 }

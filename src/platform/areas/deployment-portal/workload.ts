@@ -1,4 +1,5 @@
 import type { Stack } from "../../../contract/stack.ts";
+import { enabledResources } from "../releases/resources.ts";
 
 /** What one copy of a compute resource needs, and how many copies there are. */
 export interface Workload {
@@ -17,11 +18,9 @@ export const DEFAULT_POOL = "default";
 
 /** The enabled compute resources of a stack. What a resource does not say, it does not need. */
 export function workloadsOf(stack: Stack): readonly Workload[] {
-  return Object.entries(stack.resources)
-    .filter(([, resource]) => COMPUTE_TYPES.includes(resource.config.type))
-    .filter(([, resource]) => (resource as { enabledWhen?: unknown }).enabledWhen !== false)
-    .map(([id, { config }]) => toWorkload(id, config as Readonly<Record<string, unknown>>))
-    .sort((a, b) => (a.id < b.id ? -1 : 1));
+  return enabledResources(stack)
+    .filter(({ config }) => COMPUTE_TYPES.includes(config.type))
+    .map(({ id, config }) => toWorkload(id, config));
 }
 
 function toWorkload(id: string, config: Readonly<Record<string, unknown>>): Workload {

@@ -23,7 +23,8 @@ import type { DeploymentRow } from "./store.ts";
 export type CreateBody = Static<(typeof deploymentRoutes)["create"]["body"]>;
 type Context = Pick<Call, "db" | "now" | "principal" | "workspaceId" | "emit" | "raise" | "config">;
 
-const PURPOSE_OF = {
+/** What a deployment is for, by the setup item that it stands for (§8). */
+export const PURPOSE_OF = {
   deployment: "application",
   models: "ai",
   keys: "encryption",

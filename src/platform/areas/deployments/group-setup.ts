@@ -1,17 +1,18 @@
 import type { InputValues } from "../../../contract/deployment.ts";
 import type { EnvironmentVariable } from "../../../contract/deployment-state.ts";
-import type { SetupConfig } from "../../../contract/setup-config.ts";
+import type { SetupConfig, SetupItem } from "../../../contract/setup-config.ts";
 import type { Call } from "../../kernel/call.ts";
 import type { CreateBody } from "./create.ts";
 import { openVariables } from "./environment.ts";
 import { openInputs } from "./inputs.ts";
-import type { SetupPolicy } from "./policy.ts";
 
 type Context = Pick<Call, "db" | "principal" | "config">;
 
 /** What the vendor has settled beforehand for whoever holds a group token. */
 export interface GroupSetup {
-  readonly policy: SetupPolicy;
+  readonly metadata: SetupConfig["metadata"];
+  readonly policy: Partial<SetupConfig["policy"]>;
+  readonly items: readonly SetupItem[];
   readonly environmentVariables: readonly EnvironmentVariable[];
   readonly inputValues: InputValues;
   readonly publicSubdomain: string | undefined;
@@ -34,6 +35,8 @@ export async function setupOfToken({ db, principal, config }: Context): Promise<
     source.type === "project-release" ? [[item, source.releaseChannel] as const] : [],
   );
   return {
+    metadata: open?.metadata ?? {},
+    items: open?.items ?? [],
     // A group key without a policy is as free as the role that minted it.
     policy: open?.policy ?? { allowReleasePinning: true },
     environmentVariables: key?.sealed == null ? [] : openVariables(key.sealed, config.sealingKey).variables,

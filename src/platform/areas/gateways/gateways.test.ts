@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
+import type { ItemStatus } from "../../../contract/deployment-info.ts";
 import { onEachDatabase } from "../../testing/harness.ts";
 import { newSite } from "../deployments/testing/site.ts";
-import { type ItemDeployment, type ItemStatus, itemStatus } from "./item-status.ts";
+import { type ItemDeployment, itemStatus } from "./item-status.ts";
 
 const told = (status: ItemDeployment["status"], connectivity: ItemDeployment["connectivity"], unhealthy = false) => ({
   status,

@@ -1,14 +1,5 @@
+import type { ItemStatus } from "../../../contract/deployment-info.ts";
 import type { DeploymentStatus } from "../../../contract/deployment-state.ts";
-
-/** How far a group is with one thing that it sets up (§8). */
-export type ItemStatus =
-  | "not-started"
-  | "waiting"
-  | "applying"
-  | "verifying"
-  | "connected"
-  | "needs-attention"
-  | "revoked";
 
 /** What is known of the deployment that stands for the item in its group. */
 export interface ItemDeployment {

@@ -1,10 +1,11 @@
 import type { Static } from "typebox";
+import type { ItemStatus } from "../../../contract/deployment-info.ts";
 import type { Gateway, GatewayProject, GatewayState, gatewayRoutes } from "../../../contract/gateways.ts";
 import type { Role } from "../../../contract/roles.ts";
 import type { Call, Handlers } from "../../kernel/call.ts";
 import { PlatformError } from "../../kernel/errors.ts";
 import { connectivityOf } from "../deployments/record.ts";
-import { type ItemStatus, itemStatus } from "./item-status.ts";
+import { itemStatus } from "./item-status.ts";
 import { type GatewayRow, gatewayRows } from "./store.ts";
 
 type Routes = typeof gatewayRoutes;

@@ -1,0 +1,55 @@
+import type { Selectable } from "kysely";
+import type { InstallTarget } from "../../../contract/deployment-info.ts";
+import type { PLATFORMS } from "../../../contract/schema.ts";
+import type { Db } from "../../database.ts";
+import type { Principal } from "../../kernel/principal.ts";
+import { managementConfigOf } from "../managers/runtime.ts";
+import { statusOf } from "../managers/state.ts";
+import type { ManagerRow } from "../managers/store.ts";
+import { choose } from "../resolve/choice.ts";
+import { assignedManager, candidates, defaultManager } from "../resolve/store.ts";
+
+type Platform = (typeof PLATFORMS)[number];
+
+/** Which manager would run each platform, as `GET /v1/resolve` would answer; platforms without one are left out. */
+export interface ServedPlatform {
+  readonly platform: Platform;
+  readonly target: InstallTarget;
+  readonly heard: boolean;
+}
+
+export async function servedPlatforms(
+  { db, principal, now }: { readonly db: Db; readonly principal: Principal; readonly now: Date },
+  project: { readonly id: string },
+  platforms: readonly Platform[],
+): Promise<readonly ServedPlatform[]> {
+  const served: ServedPlatform[] = [];
+  for (const platform of platforms) {
+    const manager = await managerOf(db, principal, project, platform, now);
+    if (manager === undefined) continue;
+    const heard = statusOf(manager, now) !== "unknown";
+    served.push({ platform, heard, target: toTarget(manager, platform) });
+  }
+  return served;
+}
+
+async function managerOf(
+  db: Db,
+  principal: Principal,
+  project: { readonly id: string },
+  platform: Platform,
+  now: Date,
+): Promise<Selectable<ManagerRow> | undefined> {
+  if (principal.kind === "serviceAccount" && principal.scope.type === "deployment") {
+    return assignedManager(db, principal.scope.deploymentId, platform);
+  }
+  const preferred = await defaultManager(db, { id: project.id, workspaceId: principal.workspaceId }, platform);
+  return choose(preferred, await candidates(db, principal.workspaceId, platform), now);
+}
+
+function toTarget(manager: Selectable<ManagerRow>, platform: Platform): InstallTarget {
+  const managementConfig = managementConfigOf(manager, platform) ?? null;
+  const account =
+    managementConfig?.platform === "aws" ? /^arn:[^:]*:iam::(\d{12}):/.exec(managementConfig.managingRoleArn) : null;
+  return { platform, managerUrl: manager.url, managementConfig, awsManagingAccountId: account?.[1] ?? null };
+}

@@ -1,0 +1,53 @@
+import type { StackSummary } from "../../../contract/deployment-info.ts";
+import { PLATFORMS } from "../../../contract/schema.ts";
+import { modelsOf } from "../releases/models.ts";
+import { enabledResources } from "../releases/resources.ts";
+import type { ReleaseRow } from "../releases/store.ts";
+
+type Config = Readonly<Record<string, unknown>>;
+
+/** What can only run inside of a network of the customer's. */
+const NETWORKED: readonly unknown[] = ["container", "daemon", "compute-cluster", "postgres", "network"];
+
+/** What a release would set up, in numbers: on `platform`, else on the first that it serves. */
+export function stackSummary(release: ReleaseRow, platform: string | undefined): StackSummary | null {
+  const platforms = PLATFORMS.filter((each) => release.stack[each] != null);
+  const stack = release.stack[platform ?? platforms[0] ?? ""];
+  if (stack == null) return null;
+  const configs = enabledResources(stack).map(({ id, config }) => ({ ...config, id }) as Config);
+  const count = (type: string): number => configs.filter((config) => config.type === type).length;
+  const publicEndpoints = configs.flatMap(endpointsOf);
+  const [workers, containers, daemons] = [count("worker"), count("container"), count("daemon")];
+  return {
+    platforms,
+    requiresNetwork: configs.some(({ type }) => NETWORKED.includes(type)),
+    customerModels: modelsOf(release),
+    resourceCounts: {
+      workers,
+      containers,
+      daemons,
+      publicHttpsEndpoints: publicEndpoints.length,
+      externalInfra: configs.length - workers - containers - daemons,
+      total: configs.length,
+    },
+    publicEndpoints,
+  };
+}
+
+/** `publicEndpoints` of a resource's config, as far as they have a name. */
+function endpointsOf({ id, publicEndpoints }: Config): StackSummary["publicEndpoints"] {
+  const listed: readonly unknown[] = Array.isArray(publicEndpoints) ? publicEndpoints : [];
+  return listed.filter(isMap).flatMap(({ name, hostLabel, wildcardSubdomains }) => {
+    if (typeof name !== "string") return [];
+    return {
+      resourceId: String(id),
+      endpointName: name,
+      hostLabel: typeof hostLabel === "string" ? hostLabel : null,
+      wildcardSubdomains: wildcardSubdomains === true,
+    };
+  });
+}
+
+function isMap(value: unknown): value is Config {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
