@@ -1,7 +1,9 @@
 import { join } from "node:path";
+import { CLOUDS, type Cloud } from "../contract/managers.ts";
 import { WORKSPACE_NAME } from "../contract/schema.ts";
 import type { GitHost } from "./areas/git-namespaces/git-host.ts";
 import type { DatabaseLocation } from "./database.ts";
+import { IDENTITY_SETTINGS, type IdentityConfig, readIdentity } from "./identity/config.ts";
 import type { SmtpSettings } from "./mail/smtp-mailer.ts";
 
 /** The process's configuration, checked at its start. */
@@ -23,7 +25,17 @@ export interface PlatformConfig {
   readonly portalUrl: string | undefined;
   /** How mail leaves. Undefined: not at all. */
   readonly mail: SmtpSettings | undefined;
+  /** Under which deployments get public names of their own. Undefined: they do not. */
+  readonly generatedDomain: string | undefined;
+  /** What the deployment portal offers. Undefined: what a new account of each cloud can use. */
+  readonly supportedRegions: Regions | undefined;
+  readonly identity: IdentityConfig;
+  /** Address of the user whom the first start on an empty database makes an admin. */
+  readonly firstAdmin: string | undefined;
 }
+
+/** Region names by cloud. */
+export type Regions = Readonly<Record<Cloud, string[]>>;
 
 /** Where the embedded database keeps the key that it brings along. */
 export function sealingKeyFile(folder: string): string {
@@ -40,6 +52,8 @@ export interface CallConfig {
   /** A courier takes what is left to send. */
   readonly sendsMail: boolean;
   readonly gitHost: GitHost | undefined;
+  readonly generatedDomain: string | undefined;
+  readonly supportedRegions: Regions | undefined;
 }
 
 /** One setting: how it is written, what it means when absent. `describe` is the documented table. */
@@ -107,6 +121,17 @@ export const PLATFORM_SETTINGS = {
     fallback: "",
     help: "Address that mails come from, such as `Sallyport <sallyport@example.com>`; required with an SMTP URL.",
   },
+  generatedDomain: {
+    variable: "SALLYPORT_PLATFORM_GENERATED_DOMAIN",
+    fallback: "",
+    help: "Domain under which deployments get public names, as the deployment portal shows it. Empty: none.",
+  },
+  regions: {
+    variable: "SALLYPORT_PLATFORM_REGIONS",
+    fallback: "",
+    help: "Regions that the deployment portal offers, such as `aws:eu-central-1,gcp:europe-west3`. Empty: those that a new account of each cloud can use.",
+  },
+  ...IDENTITY_SETTINGS,
 } as const satisfies Readonly<Record<string, Setting>>;
 
 /** Every problem at once, so that a start does not fail once a setting. */
@@ -154,15 +179,24 @@ export function readPlatformConfig(environment: Readonly<Record<string, string |
   const [smtpUrl, mailFrom] = [text(settings.smtpUrl), text(settings.mailFrom)];
   if (smtpUrl !== "" && !/^smtps?:\/\/[^/]/.test(smtpUrl)) fail(settings.smtpUrl, "an smtp:// or smtps:// URL");
   if (smtpUrl !== "" && !mailFrom.includes("@")) fail(settings.mailFrom, "an address, when mail is sent");
+  const generatedDomain = text(settings.generatedDomain);
+  if (!/^[a-z0-9.-]*$/.test(generatedDomain)) fail(settings.generatedDomain, "a domain");
+  const regions = text(settings.regions);
+  if (regions !== "" && readRegions(regions) === undefined) {
+    fail(settings.regions, `a list of <cloud>:<region>, with ${CLOUDS.join(", ")}`);
+  }
   const rateLimits = text(settings.rateLimits);
   if (rateLimits !== "on" && rateLimits !== "off") fail(settings.rateLimits, "on or off");
   const key = text(settings.sealingKey);
   if (key === "" ? url !== "" : !/^[0-9a-f]{64}$/i.test(key)) fail(settings.sealingKey, "64 hex digits");
   const firstWorkspace = text(settings.firstWorkspace);
   if (!isWorkspaceName(firstWorkspace)) fail(settings.firstWorkspace, "4 to 100 of a-z, 0-9 and single dashes");
+  const host = text(settings.host);
+  const address = baseUrl === "" ? `http://${host.includes(":") ? `[${host}]` : host}` : baseUrl;
+  const { firstAdmin, ...identity } = readIdentity(text, fail, address);
   const config: PlatformConfig = {
     database: url === "" ? { pglite: text(settings.data) } : { postgres: url },
-    host: text(settings.host),
+    host,
     port: port(settings.port),
     baseUrl: baseUrl === "" ? undefined : baseUrl,
     rateLimits: rateLimits === "on",
@@ -171,6 +205,10 @@ export function readPlatformConfig(environment: Readonly<Record<string, string |
     sealingKey: key === "" ? undefined : Buffer.from(key, "hex"),
     portalUrl: portalUrl === "" ? undefined : portalUrl,
     mail: smtpUrl === "" ? undefined : { url: smtpUrl, from: mailFrom },
+    generatedDomain: generatedDomain === "" ? undefined : generatedDomain,
+    supportedRegions: regions === "" ? undefined : readRegions(regions),
+    identity,
+    firstAdmin,
   };
   if (problems.length > 0) throw new ConfigError(problems.join("; "));
   return config;
@@ -178,4 +216,11 @@ export function readPlatformConfig(environment: Readonly<Record<string, string |
 
 function isHttpUrl(text: string): boolean {
   return URL.canParse(text) && /^https?:/.test(text);
+}
+
+/** Undefined when an item is no cloud's region. */
+function readRegions(list: string): Regions | undefined {
+  const items = list.split(",").map((item) => /^(aws|gcp|azure):([a-z0-9-]+)$/.exec(item.trim()));
+  const of = (cloud: Cloud): string[] => items.flatMap((item) => (item?.[1] === cloud ? (item[2] ?? []) : []));
+  return items.includes(null) ? undefined : { aws: of("aws"), gcp: of("gcp"), azure: of("azure") };
 }

@@ -104,15 +104,6 @@ async function start(options: StartOptions, parts: AsyncDisposableStack): Promis
     runningSlots: new Set(),
   };
   const limiter = options.rateLimits === false ? undefined : new RateLimiter(clock);
-  const app = buildHttp({
-    engine,
-    endpoints,
-    authenticators: [accessTokens(db), apiKeys(db), sessions(db, () => [originOf(engine.config.baseUrl)])],
-    limiter,
-    log,
-    draining: draining.signal,
-    ready: () => reachable(db),
-  });
   const app = serve(engine, endpoints, limiter, options.identity ?? NO_SIGN_IN, log, draining.signal);
   const relay = new Relay(new SessionLog(db, clock, () => engine.metrics.transactionRetried()), clock, log);
   app.server.on("upgrade", relayUpgrades({ engine, relay, limiter, log }));

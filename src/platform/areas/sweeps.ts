@@ -1,3 +1,4 @@
+import { sweepIdentity } from "../identity/sweep.ts";
 import type { Sweep } from "../kernel/sweep.ts";
 import { sweepLapsed } from "./access-requests/lapse.ts";
 import { sweepCommands } from "./commands/sweep.ts";
@@ -15,6 +16,7 @@ export const SWEEPS: Readonly<Record<string, Sweep>> = {
   "debug-sessions": sweepDebugSessions,
   deployments: sweepDeployments,
   invitations: sweepInvitations,
+  identity: sweepIdentity,
   managers: sweepManagers,
   packages: sweepPackages,
   sync: sweepReports,

@@ -21,11 +21,15 @@ export function accessTokens(db: Db): Authenticator {
   };
 }
 
+/** A token without its grant is dead: it was being issued while the grant was revoked. */
 function userOfToken(db: Db, bearer: string, now: Date) {
   return db
     .selectFrom("oauth_records as t")
     .innerJoin("users as u", "u.id", "t.user_id")
     .select(["u.id", "u.email", "u.name", "u.image"])
+    .innerJoin("oauth_records as g", "g.grant_id", "t.grant_id")
+    .where("g.kind", "=", "Grant")
+    .where("g.expires_at", ">", now)
     .where("t.kind", "=", ACCESS_TOKEN_KIND)
     .where("t.id_hash", "=", hashOf(bearer))
     .where("t.expires_at", ">", now)

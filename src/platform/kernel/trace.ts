@@ -12,6 +12,8 @@ import type { Allowance } from "./rate-limit.ts";
 export interface Trace {
   readonly startedMs: number;
   endpoint: Endpoint | undefined;
+  /** The route beside the table that serves it. */
+  open: { readonly method: string; readonly path: string } | undefined;
   credential: Credential | undefined;
   principal: Caller | undefined;
   allowance: Allowance | undefined;
@@ -26,6 +28,7 @@ export function trace(request: FastifyRequest, engine: Engine): Trace {
   const fresh: Trace = {
     startedMs: engine.clock.monotonicMs(),
     endpoint: undefined,
+    open: undefined,
     credential: undefined,
     principal: undefined,
     allowance: undefined,
@@ -42,10 +45,9 @@ export function requestIdOf(given: string | string[] | undefined, now: Date): st
 
 /** One line and one metric a request. No body, no query, no credential. */
 export function logAccess(engine: Engine, log: Logger, request: FastifyRequest, reply: FastifyReply): void {
-  const { endpoint, principal, startedMs, code } = trace(request, engine);
+  const { endpoint, open, principal, startedMs, code } = trace(request, engine);
   const durationMs = engine.clock.monotonicMs() - startedMs;
-  const route = endpoint?.route.path ?? "none";
-  const method = endpoint?.route.method ?? "none";
+  const { path: route, method } = endpoint?.route ?? open ?? { path: "none", method: "none" };
   engine.metrics.request(method, route, reply.statusCode, durationMs / 1000);
   if (code !== undefined) engine.metrics.refused(code);
   const fields = { requestId: request.id, method, route, status: reply.statusCode, durationMs: Math.round(durationMs) };

@@ -8,7 +8,7 @@ import type { WorkspaceRole } from "../identity/tables.ts";
 import { ALPHANUMERIC, randomText } from "../ids.ts";
 import { json } from "../kernel/json.ts";
 import type { Scope } from "../kernel/principal.ts";
-import { type RunningPlatform, startPlatform } from "../server.ts";
+import { type RunningPlatform, type StartOptions, startPlatform } from "../server.ts";
 import { findPostgres } from "./postgres.ts";
 import { TestClock } from "./test-clock.ts";
 
@@ -65,7 +65,11 @@ export interface World {
 }
 
 /** Runs the tests on PGlite and, where one is found, on PostgreSQL. */
-export function onEachDatabase(subject: string, tests: (world: World) => void): void {
+export function onEachDatabase(
+  subject: string,
+  tests: (world: World) => void,
+  options: Omit<Partial<StartOptions>, "database" | "clock"> = {},
+): void {
   const postgres = findPostgres();
   const databases: { database: World["database"] }[] = [{ database: "PGlite" }];
   if (postgres !== undefined) databases.push({ database: "PostgreSQL" });
@@ -85,7 +89,7 @@ export function onEachDatabase(subject: string, tests: (world: World) => void): 
         stopDatabase = server.stop;
         location = { postgres: server.url };
       }
-      platform = await startPlatform({ database: location, clock, rateLimits: false });
+      platform = await startPlatform({ database: location, clock, rateLimits: false, ...options });
     }, 120_000);
 
     afterAll(async () => {
@@ -135,10 +139,18 @@ async function newUser(
   const now = clock.wallNow();
   const user = await findOrCreateUser(db, { email: email ?? `user-${made}@example.com`, name }, now);
   const token = `${ACCESS_TOKEN_PREFIX}${randomText(43, ALPHANUMERIC)}`;
-  const expires_at = new Date(now.getTime() + TOKEN_LIFE_MS);
+  const common = {
+    user_id: user.id,
+    grant_id: `grant of ${token.slice(-8)}`,
+    payload: json({}),
+    expires_at: new Date(now.getTime() + TOKEN_LIFE_MS),
+  };
   await db
     .insertInto("oauth_records")
-    .values({ kind: ACCESS_TOKEN_KIND, id_hash: hashOf(token), user_id: user.id, payload: json({}), expires_at })
+    .values([
+      { kind: "Grant", id_hash: hashOf(common.grant_id), ...common },
+      { kind: ACCESS_TOKEN_KIND, id_hash: hashOf(token), ...common },
+    ])
     .execute();
   const cookie = `${SESSION_COOKIE}=${await createSession(db, user.id, now)}`;
   const { origin } = new URL(url);

@@ -33,7 +33,12 @@ export async function signAccessToken(
 
 /** The newest key, made when there is none: two replicas that make one at once race, and one tries again. */
 async function signingKey(db: Db, sealingKey: Uint8Array, now: Date): Promise<{ id: string; pem: string }> {
-  const newest = await db.selectFrom("signing_keys").selectAll().orderBy("created_at", "desc").executeTakeFirst();
+  const newest = await db
+    .selectFrom("signing_keys")
+    .selectAll()
+    .where("purpose", "=", "manager-access")
+    .orderBy("created_at", "desc")
+    .executeTakeFirst();
   if (newest !== undefined) return { id: newest.id, pem: open(sealingKey, newest.sealed_private_key) };
   const id = randomText(16, LOWER_ALPHANUMERIC);
   const { publicKey, privateKey } = generateKeyPairSync("ed25519");

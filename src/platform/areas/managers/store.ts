@@ -52,6 +52,8 @@ export interface ManagerRow {
 /** Ed25519 keys of the managers' access tokens; the newest signs. */
 export interface SigningKeyRow {
   id: string;
+  /** Tokens that managers check, or id tokens: one must never pass for the other. */
+  purpose: Generated<"manager-access" | "id-token">;
   public_jwk: ColumnType<Readonly<Record<string, string>>, unknown>;
   /** PKCS #8 in PEM, sealed. */
   sealed_private_key: string;

@@ -1,0 +1,98 @@
+import { CLI_CLIENT, isLoopback, type OAuthClient, parseClients } from "./oauth/client.ts";
+import type { OutsideProviderConfig } from "./outside-provider.ts";
+
+/** How users prove who they are. By default not at all: then there are keys only. */
+export interface IdentityConfig {
+  readonly outside: OutsideProviderConfig | undefined;
+  /** Anybody may sign in as anybody: for a developer's own machine. */
+  readonly devLogin: boolean;
+  /** Programs that users may sign in to, the command line among them. */
+  readonly clients: readonly OAuthClient[];
+}
+
+export const NO_SIGN_IN: IdentityConfig = { outside: undefined, devLogin: false, clients: [CLI_CLIENT] };
+
+/** Part of the platform's one table of settings. */
+export const IDENTITY_SETTINGS = {
+  oidcIssuer: {
+    variable: "SALLYPORT_PLATFORM_OIDC_ISSUER",
+    fallback: "",
+    help: "Address of the OpenID provider that signs users in; its callback is /auth/callback under the base URL. Empty: none.",
+  },
+  oidcClientId: {
+    variable: "SALLYPORT_PLATFORM_OIDC_CLIENT_ID",
+    fallback: "",
+    help: "Our client id at that provider.",
+  },
+  oidcClientSecret: {
+    variable: "SALLYPORT_PLATFORM_OIDC_CLIENT_SECRET",
+    fallback: "",
+    help: "Our client secret at that provider. Empty: we are a public client there.",
+    secret: true,
+  },
+  oidcName: {
+    variable: "SALLYPORT_PLATFORM_OIDC_NAME",
+    fallback: "your organisation",
+    help: "What the sign-in button calls that provider: `Sign in with …`.",
+  },
+  oauthClients: {
+    variable: "SALLYPORT_PLATFORM_OAUTH_CLIENTS",
+    fallback: "[]",
+    help: "Programs beside our command line that users may sign in to, as a JSON array of `{id, name, redirectUris, secret}`; without a secret a program is public.",
+    secret: true,
+  },
+  firstAdmin: {
+    variable: "SALLYPORT_PLATFORM_FIRST_ADMIN",
+    fallback: "",
+    help: "Email address of the user whom the first start on an empty database makes an admin of the first workspace.",
+  },
+  devLogin: {
+    variable: "AUTH_DEV_LOGIN",
+    fallback: "false",
+    help: "true or false. True lets anybody sign in as anybody, for development; refused unless the base URL is a loopback address.",
+  },
+} as const;
+
+type Setting = (typeof IDENTITY_SETTINGS)[keyof typeof IDENTITY_SETTINGS];
+
+/**
+ * @param text the setting's value, or its fallback.
+ * @param fail notes what a setting must be.
+ * @param address what callers will see: the base URL, or where we listen.
+ */
+export function readIdentity(
+  text: (setting: Setting) => string,
+  fail: (setting: Setting, expected: string) => void,
+  address: string,
+): IdentityConfig & { readonly firstAdmin: string | undefined } {
+  const settings = IDENTITY_SETTINGS;
+  const [issuer, clientId, clientSecret] = [
+    text(settings.oidcIssuer),
+    text(settings.oidcClientId),
+    text(settings.oidcClientSecret),
+  ];
+  // Whoever can change what an http issuer answers can sign in as anybody.
+  if (issuer !== "" && !isSafe(issuer)) fail(settings.oidcIssuer, "an https URL");
+  if (issuer !== "" && clientId === "") fail(settings.oidcClientId, "set, when there is an issuer");
+  const name = text(settings.oidcName);
+  const clients = parseClients(text(settings.oauthClients));
+  if (clients === undefined) {
+    const form = 'a JSON array of {"id", "name", "redirectUris", "secret"}; redirects https, or all on loopback';
+    fail(settings.oauthClients, `${form}; secrets of 32 characters or more`);
+  }
+  const devLogin = text(settings.devLogin);
+  if (devLogin !== "true" && devLogin !== "false") fail(settings.devLogin, "true or false");
+  if (devLogin === "true" && !isLoopback(address)) fail(settings.devLogin, "false: the base URL is not loopback");
+  const firstAdmin = text(settings.firstAdmin);
+  if (firstAdmin !== "" && !/^[^@\s]+@[^@\s]+$/.test(firstAdmin)) fail(settings.firstAdmin, "an email address");
+  return {
+    outside: issuer === "" ? undefined : { issuer, clientId, clientSecret: clientSecret || undefined, name },
+    devLogin: devLogin === "true",
+    clients: [CLI_CLIENT, ...(clients ?? [])],
+    firstAdmin: firstAdmin === "" ? undefined : firstAdmin,
+  };
+}
+
+function isSafe(issuer: string): boolean {
+  return URL.canParse(issuer) && (issuer.startsWith("https://") || isLoopback(issuer));
+}

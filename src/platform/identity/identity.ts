@@ -1,0 +1,23 @@
+import type { FastifyInstance } from "fastify";
+import type { OpenDeps } from "../kernel/open-route.ts";
+import type { Logger } from "../log.ts";
+import { Browser } from "./browser.ts";
+import type { IdentityConfig } from "./config.ts";
+import { registerConsent } from "./oauth/consent.ts";
+import { OAuthServer } from "./oauth/server.ts";
+import { OutsideProvider } from "./outside-provider.ts";
+import { CALLBACK_PATH, registerSignIn } from "./sign-in.ts";
+
+/** Everything of §25 that is served beside the table. */
+export function registerIdentity(app: FastifyInstance, open: OpenDeps, config: IdentityConfig, log: Logger): void {
+  const { engine } = open;
+  const browser = new Browser(engine);
+  const callback = (): string => engine.config.baseUrl + CALLBACK_PATH;
+  const outside = config.outside && new OutsideProvider(config.outside, callback);
+  const signIn = { browser, outside, devLogin: config.devLogin, log };
+  const { db, clock } = engine;
+  const oauth = new OAuthServer({ db, clock, config: engine.config, clients: config.clients, log });
+  oauth.register(app, open);
+  registerConsent(app, open, oauth, signIn);
+  registerSignIn(app, open, signIn);
+}

@@ -1,0 +1,120 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { errors, type Interaction, type InteractionResults } from "oidc-provider";
+import { type OpenDeps, openRoute } from "../../kernel/open-route.ts";
+import { type Browser, formOf, type SignedIn } from "../browser.ts";
+import { consentPage, errorPage, onwardPage, signInPage } from "../pages.ts";
+import type { SignInDeps } from "../sign-in.ts";
+import { isLoopback, type OAuthClient } from "./client.ts";
+import { OAUTH_PATHS } from "./provider.ts";
+import type { OAuthServer } from "./server.ts";
+
+const PATH = `${OAUTH_PATHS.interaction}/{uid}`;
+
+/** Between the authorisation request and its answer: sign in, and say yes to a program on one's own machine. */
+export function registerConsent(app: FastifyInstance, open: OpenDeps, oauth: OAuthServer, signIn: SignInDeps): void {
+  const { browser } = signIn;
+  openRoute(app, open, "GET", PATH, async (request, reply) => {
+    const asked = await askedBy(oauth, browser, request, reply);
+    if (asked === undefined) return reply;
+    const { interaction, client, path } = asked;
+    const user = freshEnough(interaction, await browser.signedIn(request), open.engine.clock.wallNow());
+    const { outside, devLogin } = signIn;
+    const { prefix } = browser.site;
+    if (user === undefined) {
+      const choices = { prefix, returnTo: path, outside: outside?.name, devLogin, client: client.name };
+      return browser.show(request, reply, 200, signInPage(choices));
+    }
+    if (!mustAsk(interaction)) {
+      return browser.redirect(
+        request,
+        reply,
+        await finish(oauth, request, reply, await allow(oauth, interaction, user)),
+        303,
+      );
+    }
+    const stays = scopesOf(interaction).includes("offline_access");
+    return browser.show(request, reply, 200, consentPage({ prefix, client: client.name, user, action: path, stays }));
+  });
+  openRoute(app, open, "POST", PATH, async (request, reply) => {
+    browser.checkOrigin(request, true);
+    const asked = await askedBy(oauth, browser, request, reply);
+    if (asked === undefined) return reply;
+    const { interaction, path } = asked;
+    const user = freshEnough(interaction, await browser.signedIn(request), open.engine.clock.wallNow());
+    const form = formOf(request);
+    // Signed out, or in as somebody else, since the page was shown: show it again.
+    if (user === undefined || form?.get("user") !== user.id) return browser.redirect(request, reply, path, 303);
+    const denied = { error: "access_denied", error_description: "the user refused" };
+    const result = form.get("decision") === "allow" ? await allow(oauth, interaction, user) : denied;
+    return browser.show(request, reply, 200, onwardPage(await finish(oauth, request, reply, result)));
+  });
+}
+
+interface Asked {
+  readonly interaction: Interaction;
+  readonly client: OAuthClient;
+  /** Of this page. */
+  readonly path: string;
+}
+
+/** What is being asked, in the browser in which it was; undefined when the reply has said that it is over. */
+async function askedBy(
+  oauth: OAuthServer,
+  browser: Browser,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<Asked | undefined> {
+  const { prefix } = browser.site;
+  try {
+    const interaction = await (await oauth.provider()).interactionDetails(request.raw, reply.raw);
+    const client = oauth.deps.clients.find(({ id }) => id === interaction.params.client_id);
+    const { uid } = request.params as { readonly uid: string };
+    if (interaction.uid !== uid || client === undefined) throw new errors.SessionNotFound("");
+    return { interaction, client, path: `${prefix}${OAUTH_PATHS.interaction}/${uid}` };
+  } catch (error) {
+    if (!(error instanceof errors.SessionNotFound)) throw error;
+    const text = "This sign-in is over, or was begun in another browser. Start it again from the program.";
+    browser.show(request, reply, 400, errorPage(prefix, "The sign-in cannot go on", text));
+    return undefined;
+  }
+}
+
+/** Undefined when the client wants the user to sign in anew, or not longer ago than `max_age`. */
+function freshEnough(interaction: Interaction, user: SignedIn | undefined, now: Date): SignedIn | undefined {
+  if (user === undefined) return undefined;
+  const { prompt, params, iat = 0 } = interaction;
+  const signedInSeconds = user.signed_in_at.getTime() / 1000;
+  if (prompt.reasons.includes("login_prompt") && signedInSeconds < iat) return undefined;
+  const { max_age: maxAge } = params;
+  const tooOld = maxAge !== undefined && signedInSeconds + Number(maxAge) < now.getTime() / 1000;
+  return tooOld ? undefined : user;
+}
+
+/** Any program on the user's machine can listen on its loopback address: which one it is, only the user can say. */
+function mustAsk({ params }: Interaction): boolean {
+  return isLoopback(String(params.redirect_uri));
+}
+
+function scopesOf({ params }: Interaction): readonly string[] {
+  return String(params.scope ?? "").split(" ");
+}
+
+async function allow(oauth: OAuthServer, interaction: Interaction, user: SignedIn): Promise<InteractionResults> {
+  const provider = await oauth.provider();
+  const grant = new provider.Grant({ accountId: user.id, clientId: String(interaction.params.client_id) });
+  grant.addOIDCScope(scopesOf(interaction).join(" "));
+  const ts = Math.floor(user.signed_in_at.getTime() / 1000);
+  return { login: { accountId: user.id, remember: false, ts }, consent: { grantId: await grant.save() } };
+}
+
+/** @returns where the browser goes on. */
+async function finish(
+  oauth: OAuthServer,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  result: InteractionResults,
+): Promise<string> {
+  const provider = await oauth.provider();
+  const options = { mergeWithLastSubmission: false };
+  return provider.interactionResult(request.raw, reply.raw, result, options);
+}

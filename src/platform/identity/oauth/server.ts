@@ -1,0 +1,100 @@
+import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest } from "fastify";
+import type Provider from "oidc-provider";
+import { setHeaders } from "../../kernel/answer.ts";
+import { type OpenDeps, openRoute } from "../../kernel/open-route.ts";
+import { siteOf } from "../site.ts";
+import { buildProvider, OAUTH_PATHS, type OAuthDeps } from "./provider.ts";
+import { publicKeys } from "./signing-key.ts";
+
+/** The OAuth library behind our own server: made when first asked, as its issuer is the address we then have. */
+export class OAuthServer {
+  readonly deps: OAuthDeps;
+  #provider: Promise<Provider> | undefined;
+
+  constructor(deps: OAuthDeps) {
+    this.deps = deps;
+  }
+
+  async provider(): Promise<Provider> {
+    this.#provider ??= buildProvider(this.deps);
+    try {
+      return await this.#provider;
+    } catch (error) {
+      // The database was away: the next request tries again.
+      this.#provider = undefined;
+      throw error;
+    }
+  }
+
+  register(app: FastifyInstance, open: OpenDeps): void {
+    const { engine } = open;
+    const serve = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+      setHeaders(engine, request, reply, {});
+      return this.#handOver(request, reply);
+    };
+    // In a context of its own: the library reads the body itself.
+    const plugin: FastifyPluginCallback = (inner, _options, done) => {
+      inner.removeAllContentTypeParsers();
+      inner.addContentTypeParser("*", (_request, _body, done) => done(null));
+      openRoute(inner, open, "GET", OAUTH_PATHS.authorization, serve);
+      openRoute(inner, open, "GET", `${OAUTH_PATHS.authorization}/{uid}`, serve);
+      openRoute(inner, open, "POST", OAUTH_PATHS.token, serve);
+      openRoute(inner, open, "POST", OAUTH_PATHS.revocation, serve);
+      openRoute(inner, open, "GET", OAUTH_PATHS.metadata, serve);
+      openRoute(inner, open, "GET", "/.well-known/openid-configuration", serve);
+      done();
+    };
+    app.register(plugin);
+    openRoute(app, open, "GET", OAUTH_PATHS.jwks, async (request, reply) => {
+      setHeaders(engine, request, reply, { "cache-control": "public, max-age=300" });
+      return reply.type("application/jwk-set+json").send(JSON.stringify(await publicKeys(this.deps.db)));
+    });
+  }
+
+  async #handOver(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const provider = await this.provider();
+    const { origin } = siteOf(this.deps.config);
+    const { raw } = request;
+    // Whatever the request says of its host, links are to the configured one.
+    raw.headers["x-forwarded-proto"] = new URL(origin).protocol.slice(0, -1);
+    raw.headers["x-forwarded-host"] = new URL(origin).host;
+    raw.headers.cookie = ownCookies(raw.headers.cookie, provider);
+    if (request.routeOptions.url === OAUTH_PATHS.authorization) raw.url = completed(request.url);
+    reply.hijack();
+    for (const [name, value] of Object.entries(reply.getHeaders())) {
+      if (value !== undefined) reply.raw.setHeader(name, value);
+    }
+    await provider.callback()(raw, reply.raw);
+    return reply;
+  }
+}
+
+/**
+ * The cookies of the authorisation that is under way. Not the library's session: who is signed in is said by
+ * `sp_session`, and each authorisation asks anew.
+ */
+function ownCookies(header: string | undefined, provider: Provider): string {
+  const names = ["interaction", "resume"].map((type) => provider.cookieName(type));
+  const pairs = (header ?? "").split(";").map((pair) => pair.trim());
+  return pairs
+    .filter((pair) => names.some((name) => pair.startsWith(`${name}=`) || pair.startsWith(`${name}.sig=`)))
+    .join("; ");
+}
+
+const DEFAULT_SCOPE = "profile email";
+
+/**
+ * The authorisation request with what we do not demand of clients: a scope, as rights come from the role, and for
+ * `offline_access` the OpenID Connect rule that consent is asked for, which here always holds.
+ */
+function completed(url: string): string {
+  const at = url.indexOf("?");
+  const query = new URLSearchParams(at < 0 ? "" : url.slice(at + 1));
+  if (!query.get("scope")) query.set("scope", DEFAULT_SCOPE);
+  const prompts = query.get("prompt")?.split(" ") ?? [];
+  const offline = query.get("scope")?.split(" ").includes("offline_access") === true;
+  if (offline && !prompts.includes("consent") && !prompts.includes("none") && query.getAll("prompt").length <= 1) {
+    query.set("prompt", [...prompts, "consent"].filter((each) => each !== "").join(" "));
+  }
+  return `${OAUTH_PATHS.authorization}?${query}`;
+}
