@@ -1,3 +1,4 @@
+import { AUTH_PATHS, failure } from "./auth-paths.ts";
 import { ErrorBody } from "./error-body.ts";
 import { ERRORS } from "./errors.ts";
 import { WORKSPACE_NAME } from "./schema.ts";
@@ -90,12 +91,6 @@ export const COMPONENTS: Json = {
   ),
 };
 
-const error = (code: "RATE_LIMITED" | "SERVICE_UNAVAILABLE"): Json => ({
-  description: `\`${code}\`: ${ERRORS[code].message}.`,
-  headers: { "Retry-After": { $ref: "#/components/headers/Retry-After" } },
-  content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
-});
-
 const meta = (operationId: string, summary: string, type: string, schema: Json, failures: Json) => ({
   get: {
     operationId: `meta.${operationId}`,
@@ -118,11 +113,12 @@ export const META_PATHS: Readonly<Record<string, Readonly<Record<string, Json>>>
     "application/json",
     { type: "object" },
     {
-      429: error("RATE_LIMITED"),
+      429: failure("RATE_LIMITED"),
     },
   ),
   "/livez": meta("livez", "The process is alive.", "text/plain", ok, {}),
   "/readyz": meta("readyz", "The database answers, and requests are taken.", "text/plain", ok, {
-    503: error("SERVICE_UNAVAILABLE"),
+    503: failure("SERVICE_UNAVAILABLE"),
   }),
+  ...AUTH_PATHS,
 };

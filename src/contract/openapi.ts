@@ -42,7 +42,7 @@ export function openApi(table: Table, baseUrl = "/"): OpenApiDocument {
         "Ask for actions in customers' clusters, follow what the customer decides, read what ran. Within v1 only additive change: ignore what you do not know.",
     },
     servers: [{ url: baseUrl }],
-    tags: [...Object.keys(table).map(kebab), "meta"].map((name) => ({ name })),
+    tags: [...Object.keys(table).map(kebab), "auth", "meta"].map((name) => ({ name })),
     paths,
     components: { ...COMPONENTS, responses: failures.all, schemas: { ...Object.fromEntries(records), ...SCHEMAS } },
   };

@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { sql } from "kysely";
 import { Registry } from "prom-client";
+import { AUTH_ROUTES } from "../contract/auth-paths.ts";
 import { ROUTES } from "../contract/table.ts";
 import type { GitHost } from "./areas/git-namespaces/git-host.ts";
 import { HANDLERS } from "./areas/handlers.ts";
@@ -55,6 +56,9 @@ export interface RunningPlatform {
   close(): Promise<void>;
 }
 
+/** Served beside the table, and counted like it. */
+const BESIDE = AUTH_ROUTES.map((route) => ({ route }));
+
 /** Requests that run when the end begins may finish; a supervisor gives up on a process after 10 s or more. */
 const CLOSE_GRACE_MS = 5_000;
 
@@ -84,7 +88,7 @@ async function start(options: StartOptions, parts: AsyncDisposableStack): Promis
   }
   const endpoints = endpointsOf(ROUTES, HANDLERS);
   const { connections } = database;
-  const metrics = platformMetrics(registry, { endpoints, sweeps: SWEEP_NAMES, connections });
+  const metrics = platformMetrics(registry, { endpoints: [...endpoints, ...BESIDE], sweeps: SWEEP_NAMES, connections });
   const sweeper = sweepEvery(db, { clock, log, metrics }, draining.signal);
   parts.defer(() => sweeper.ended);
   if (options.metricsPort !== undefined) {

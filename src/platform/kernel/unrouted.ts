@@ -9,7 +9,9 @@ export class Unrouted {
   readonly #methods: ReadonlyMap<string, readonly Method[]>;
 
   constructor(lines: readonly Line[]) {
-    const beside = Object.keys(META_PATHS).map((path): Line => ({ method: "GET", path }));
+    const beside = Object.entries(META_PATHS).flatMap(([path, item]) =>
+      Object.keys(item).map((method): Line => ({ method: method === "post" ? "POST" : "GET", path })),
+    );
     const byPath = Map.groupBy([...lines, ...beside], ({ path }) => path);
     this.#methods = new Map([...byPath].map(([path, all]) => [path, [...new Set(all.map(({ method }) => method))]]));
   }

@@ -66,6 +66,11 @@ export async function buildProvider(deps: OAuthDeps): Promise<Provider> {
     renderError: (context, out) => renderError(prefix, context, out),
   });
   provider.proxy = true;
+  provider.use(async (context, next) => {
+    await next();
+    // A redirect after GET is 302 here as everywhere else (§25); the library says 303, which then means the same.
+    if (context.method === "GET" && context.status === 303) context.status = 302;
+  });
   provider.on("server_error", (context, err) => {
     log.error({ err, requestId: context.res.getHeader("x-request-id") }, "oauth request failed");
   });
