@@ -12,9 +12,9 @@ Builds the image with docker, and beside it sbom.cdx.json (CycloneDX) and proven
 
   --tag          default sallyport:VERSION
   --arch         default: the daemon's own; another one needs a daemon that can run it
-  --base         base image, by digest; the Dockerfile says what it must have
+  --base         base image, by digest, when it is not to be an empty one; the Dockerfile says what it must have
   --build-image  image with Node 24 and npm to build in, by digest
-  --node         path of node in the base image
+  --node         path of node in the base image; without it, Node.js comes from the build image
   --out          default build/image
 `;
 
@@ -68,7 +68,8 @@ function build(): void {
     dirty: output("git", "status", "--porcelain") !== "",
     repository: "git+file:.",
     arguments: buildArguments,
-    bases: [values["build-image"] ?? pinned("BUILD_IMAGE"), values.base ?? pinned("BASE_IMAGE")],
+    // An empty base is no dependency.
+    bases: [values["build-image"] ?? pinned("BUILD_IMAGE"), ...(values.base === undefined ? [] : [values.base])],
     lockSha256: createHash("sha256")
       .update(readFileSync(join(root, "package-lock.json")))
       .digest("hex"),
