@@ -179,6 +179,7 @@ export function installRecipe(
   expectation: string,
 ): Recipe {
   const { name, module, version, command } = program;
+  const path = command === "" ? module : `${module}/${command}`;
   const hash = createHash("sha256").update([module, version, command, process.platform, process.arch].join("\0"));
   return {
     folderName: `${name}-${version}-${hash.digest("hex").slice(0, 12)}`,
@@ -187,7 +188,7 @@ export function installRecipe(
     async build(into, say, signal) {
       await checkMachine(into, signal);
       await go(
-        ["install", "-v", "-buildvcs=false", "-ldflags", "-s -w", `${module}/${command}@${version}`],
+        ["install", "-v", "-buildvcs=false", "-ldflags", "-s -w", `${path}@${version}`],
         { cwd: into, step: "compiling", say, gobin: into },
         signal,
       );

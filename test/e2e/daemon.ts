@@ -1,0 +1,41 @@
+import { answer, type CommandOptions } from "./command.ts";
+
+/** This machine lacks something that no change of ours could give it; the message says what, and how to get it. */
+export class Unavailable extends Error {
+  override readonly name = "Unavailable";
+}
+
+/** A daemon, and how this process and its containers find each other. */
+export interface Docker {
+  readonly description: string;
+  /** For docker and kind. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Where ports are published, reachable from this process. */
+  readonly publishedAt: string;
+  /** This process as containers see it; undefined: the gateway of their network. */
+  readonly hostAddress?: string;
+  /** What ends it by hand; undefined when it is not ours. */
+  readonly endByHand?: string;
+  run(args: readonly string[], options: CommandOptions, signal: AbortSignal): Promise<string>;
+  /** Ends it when it is ours. */
+  stop(): Promise<void>;
+}
+
+/** Of the daemon; undefined when none answers. */
+export async function serverVersion(
+  env: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  try {
+    const { code, stdout } = await answer(
+      "docker",
+      ["version", "--format", "{{.Server.Version}}"],
+      { env, timeoutMs: 20_000 },
+      signal,
+    );
+    return code === 0 ? stdout.trim() : undefined;
+  } catch {
+    signal.throwIfAborted();
+    return undefined; // No docker program at all.
+  }
+}

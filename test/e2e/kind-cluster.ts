@@ -1,0 +1,104 @@
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { parse, stringify } from "yaml";
+import { installRecipe } from "../cluster/go-build.ts";
+import { ensureRecipe, findPrograms } from "../cluster/programs.ts";
+import { command } from "./command.ts";
+import type { Docker } from "./daemon.ts";
+
+const KIND = { name: "kind", module: "sigs.k8s.io/kind", version: "v0.33.0", command: "" } as const;
+const WORKERS = 2;
+
+export interface KindCluster {
+  readonly name: string;
+  /** Path; may do everything. */
+  readonly adminKubeconfig: string;
+  readonly kubectl: string;
+  /** Of the nodes' network, where the gateway is the machine that the daemon runs on. */
+  readonly gateway: string;
+  readonly controlPlaneAddress: string;
+  /** What deletes it by hand. */
+  readonly deletion: string;
+  /** An image of the daemon, onto each node. */
+  load(image: string, signal: AbortSignal): Promise<void>;
+  /** Path of a kubeconfig with a client certificate for this user and nothing else. */
+  kubeconfigFor(user: string, signal: AbortSignal): Promise<string>;
+  delete(): Promise<void>;
+}
+
+/** One control plane and two workers: real kubelets, real pods. */
+export async function createKindCluster(
+  docker: Docker,
+  { image, folder }: { readonly image: string; readonly folder: string },
+  say: (line: string) => void,
+  signal: AbortSignal,
+): Promise<KindCluster> {
+  const installed = await ensureRecipe(installRecipe(KIND, "half a minute on 2 cores, once"), { say }, signal);
+  const kind = join(installed, "kind");
+  const { kubectl } = await findPrograms({ say }, signal);
+  await allowInotify();
+  await mkdir(folder, { recursive: true });
+  const name = `sallyport-e2e-${process.pid}`;
+  const adminKubeconfig = join(folder, "admin.kubeconfig");
+  const config = join(folder, "kind.yaml");
+  await writeFile(config, stringify(clusterConfig(docker.publishedAt)));
+  const run = (args: readonly string[], each: AbortSignal) => command(kind, args, { env: docker.env }, each);
+  const remove = async (): Promise<void> => {
+    await run(["delete", "cluster", "--name", name, "--kubeconfig", adminKubeconfig], new AbortController().signal);
+  };
+  try {
+    const file = ["--kubeconfig", adminKubeconfig, "--config", config];
+    await run(["create", "cluster", "--name", name, "--image", image, "--wait", "180s", ...file], signal);
+    const wait = async (...args: readonly string[]) =>
+      command(kubectl, ["--kubeconfig", adminKubeconfig, "wait", ...args, "--timeout=180s"], {}, signal);
+    await wait("--for=condition=Ready", "node", "--all");
+    await wait("--for=condition=Ready", "pod", "--all", "-n", "kube-system");
+  } catch (error) {
+    await remove().catch(() => undefined);
+    throw error;
+  }
+  const inspect = async (...args: readonly string[]) => (await docker.run(["inspect", ...args], {}, signal)).trim();
+  const controlPlane = `${name}-control-plane`;
+  return {
+    name,
+    adminKubeconfig,
+    kubectl,
+    gateway: await inspect("--format", "{{.NetworkSettings.Networks.kind.Gateway}}", controlPlane),
+    controlPlaneAddress: await inspect("--format", "{{.NetworkSettings.Networks.kind.IPAddress}}", controlPlane),
+    deletion: `${kind} delete cluster --name ${name}`,
+    load: async (product, each) => {
+      await run(["load", "docker-image", product, "--name", name], each);
+    },
+    async kubeconfigFor(user, each) {
+      const kubeadm = ["kubeadm", "kubeconfig", "user", "--config", "/kind/kubeadm.conf", "--client-name", user];
+      const made = parse(await docker.run(["exec", controlPlane, ...kubeadm], {}, each));
+      // kubeadm knows the server by the name that it has among the nodes.
+      const { clusters } = parse(await readFile(adminKubeconfig, "utf8"));
+      made.clusters[0].cluster = clusters[0].cluster;
+      const path = join(folder, `${user.replaceAll(/[^\w.-]/g, "-")}.kubeconfig`);
+      await writeFile(path, stringify(made), { mode: 0o600 });
+      return path;
+    },
+    delete: remove,
+  };
+}
+
+function clusterConfig(apiServerAddress: string): object {
+  return {
+    kind: "Cluster",
+    apiVersion: "kind.x-k8s.io/v1alpha4",
+    networking: { apiServerAddress },
+    nodes: [{ role: "control-plane" }, ...Array.from({ length: WORKERS }, () => ({ role: "worker" }))],
+  };
+}
+
+/** Each node's systemd, containerd and kubelet hold some: the usual 128 are too few for three nodes. */
+async function allowInotify(): Promise<void> {
+  const file = "/proc/sys/fs/inotify/max_user_instances";
+  const needed = 1_024;
+  try {
+    if (Number(await readFile(file, "utf8")) < needed) await writeFile(file, String(needed));
+  } catch {
+    // Not root, or no Linux: then whoever runs the daemon has set it, or kind says what is missing.
+  }
+}

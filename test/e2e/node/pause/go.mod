@@ -1,0 +1,3 @@
+module sallyport.dev/test/e2e/pause
+
+go 1.26.0
