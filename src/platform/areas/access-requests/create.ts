@@ -14,6 +14,7 @@ import {
 } from "../operations/catalogue.ts";
 import { checkParams, checkSizes } from "../operations/params.ts";
 import { isLive, requireTarget } from "../operations/target.ts";
+import { refuseAutomation } from "../workspaces/store.ts";
 import { toRecord } from "./record.ts";
 import { type AccessRequestRow, insertRequest } from "./store.ts";
 
@@ -30,6 +31,7 @@ export async function create(call: Call<typeof accessRequestRoutes.create>): Pro
   refuseMixed(body.commands, debug);
   const target = await requireTarget(db, principal, body.deploymentId);
   if (!isLive(target)) throw notFound("deployment");
+  await refuseAutomation(call);
   const operations = resolve(await catalogueOf(db, target.project_id), body.commands);
   checkParams(lines.map((line, index) => ({ ...line, schema: operations[index]?.operation.paramsSchema })));
   const disabled = operations.filter(({ plugin }) => !plugin.enabled).map(({ plugin }) => plugin.name);

@@ -1,15 +1,6 @@
 import type { DebugMode } from "../../../contract/debug-sessions.ts";
 import type { AccessRequestRow } from "../access-requests/store.ts";
 
-/** A workspace's wish (§22): `ask` needs the customer's yes to every session. */
-export interface DebugSettings {
-  readonly enabled: boolean;
-  readonly debugPermissionMode: "auto" | "ask";
-}
-
-/** Those of a workspace that has never changed them. */
-export const DEFAULT_SETTINGS: DebugSettings = { enabled: true, debugPermissionMode: "auto" };
-
 export interface Asked {
   readonly mode: DebugMode;
   readonly namespace: string | undefined;

@@ -8,7 +8,8 @@ import { settled } from "../access-requests/settle.ts";
 import { type AccessRequestRow, findOfDeployment } from "../access-requests/store.ts";
 import { getDeployment } from "../deployments/service.ts";
 import { isSilent } from "../managers/state.ts";
-import { covers, DEFAULT_SETTINGS, type DebugSettings } from "./permission.ts";
+import { refuseAutomation, type Settings, settingsOf } from "../workspaces/store.ts";
+import { covers } from "./permission.ts";
 import { type DebugSessionRow, insertSession } from "./store.ts";
 import { mintTicket, type Ticket } from "./tickets.ts";
 
@@ -22,12 +23,12 @@ export async function requestDebug(
   call: Context,
   deploymentId: string,
   body: Body,
-  settings: DebugSettings = DEFAULT_SETTINGS,
 ): Promise<{ readonly row: DebugSessionRow; readonly ticket: Ticket }> {
   const { principal, now } = call;
   const deployment = await getDeployment(call, deploymentId);
   if (deployment.status === "deleted") throw notFound("deployment");
-  if (!settings.enabled && principal.kind === "serviceAccount") throw new PlatformError("FORBIDDEN");
+  const settings = await settingsOf(call.db, deployment.workspace_id);
+  await refuseAutomation(call, settings);
   await requireHeard(call, deployment.manager_id);
   const request = await requireYes(call, deploymentId, body, settings);
   const minutes = body.minutes ?? DEFAULT_MINUTES;
@@ -76,7 +77,7 @@ async function requireYes(
   { db, now }: Context,
   deploymentId: string,
   { accessRequestId, mode, namespace }: Body,
-  { debugPermissionMode }: DebugSettings,
+  { debugPermissionMode }: Settings,
 ): Promise<AccessRequestRow | undefined> {
   if (accessRequestId === undefined) {
     if (debugPermissionMode === "auto") return undefined;

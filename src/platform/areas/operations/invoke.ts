@@ -4,6 +4,7 @@ import type { Call } from "../../kernel/call.ts";
 import { invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";
 import { actorOf } from "../../kernel/principal.ts";
 import { createCommand, OPERATOR_TARGET } from "../commands/create.ts";
+import { refuseAutomation } from "../workspaces/store.ts";
 import { catalogueOf, findOperation } from "./catalogue.ts";
 import { checkParams, checkSizes } from "./params.ts";
 import { decide } from "./policy.ts";
@@ -21,6 +22,7 @@ export async function invoke(call: Call<typeof operationRoutes.invoke>): Promise
   const project = await requireOperationsProject(db, principal, call.query.project);
   const target = await requireTarget(db, principal, body.deploymentId);
   if (target.project_id !== project.id) throw notFound("deployment");
+  await refuseAutomation(call);
   const found = findOperation(await catalogueOf(db, project.id), plugin, operation);
   if (found === undefined || plugin === DEBUG_PLUGIN) throw notFound("operation");
   checkParams([{ path: "/params", params, schema: found.operation.paramsSchema }]);

@@ -2,6 +2,8 @@ import type { ColumnType, Selectable } from "kysely";
 import type { AgentSettings, Membership, Workspace } from "../../../contract/workspaces.ts";
 import type { Db } from "../../database.ts";
 import type { WorkspaceRole } from "../../identity/tables.ts";
+import { PlatformError } from "../../kernel/errors.ts";
+import type { Principal } from "../../kernel/principal.ts";
 import type { WorkspaceRow } from "../../kernel/tables.ts";
 
 export interface WorkspaceTables {
@@ -27,6 +29,22 @@ export async function settingsOf(db: Db, workspaceId: string): Promise<Settings>
   const row = await findSettings(db, workspaceId);
   if (row === undefined) return DEFAULT_SETTINGS;
   return { enabled: row.enabled, debugPermissionMode: row.debug_permission_mode };
+}
+
+/**
+ * Whether keys may set something going in customers' clusters. People may always.
+ * @throws FORBIDDEN for a key in a workspace that has switched it off (§22).
+ */
+export async function refuseAutomation(
+  { db, principal }: { readonly db: Db; readonly principal: Principal },
+  settings?: Settings,
+): Promise<void> {
+  if (principal.kind === "user") return;
+  if ((settings ?? (await settingsOf(db, principal.workspaceId))).enabled) return;
+  throw new PlatformError("FORBIDDEN", {
+    message: "this workspace has switched off what keys may set going",
+    hint: "sign in as a user, or ask an admin for the workspace's setting `enabled`",
+  });
 }
 
 export function findSettings(db: Db, workspaceId: string): Promise<Selectable<WorkspaceSettingsRow> | undefined> {
