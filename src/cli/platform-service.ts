@@ -11,7 +11,13 @@ export const platformService: Service = {
     const platform = await inWords(() => startPlatform({ ...config, ...tools }));
     try {
       const { bootstrap, url } = platform;
-      const first = { bootstrap, database: config.database, workspace: config.firstWorkspace, url };
+      const first = {
+        bootstrap,
+        database: config.database,
+        workspace: config.firstWorkspace,
+        url,
+        firstAdmin: config.firstAdmin,
+      };
       const write = (text: string): void => void process.stderr.write(text);
       await welcomeFirstAdmin(first, { isTTY: process.stderr.isTTY === true, write });
       if (!signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));

@@ -6,6 +6,7 @@ import { createBootstrap } from "./bootstrap.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { isWorkspaceName } from "./config.ts";
 import { type DatabaseLocation, type Db, openDatabase } from "./database.ts";
+import { addMember, listMembers, type MemberLine } from "./identity/administration.ts";
 import type { Scope } from "./kernel/principal.ts";
 import { RefusedError } from "./refused-error.ts";
 
@@ -42,6 +43,9 @@ export interface Administration {
   keys(workspace: string | undefined): Promise<readonly KeyLine[]>;
   /** False when it was revoked already. */
   revokeKey(id: string): Promise<boolean>;
+  /** @returns the user's id. */
+  addMember(order: { readonly workspace: string; readonly email: string; readonly role: string }): Promise<string>;
+  members(workspace: string): Promise<readonly MemberLine[]>;
   /** Without a workspace: a manager that every workspace may use. */
   createManager(order: {
     readonly name: string;
@@ -114,6 +118,13 @@ function administration(db: Db, clock: Clock): Administration {
       if (key.revoked_at !== null) return false;
       await db.updateTable("api_keys").set({ revoked_at: clock.wallNow() }).where("id", "=", id).execute();
       return true;
+    },
+    async addMember({ workspace, email, role }) {
+      const workspaceId = await requireWorkspace(db, workspace);
+      return addMember(db, { workspaceId, email, role }, clock.wallNow());
+    },
+    async members(workspace) {
+      return listMembers(db, await requireWorkspace(db, workspace));
     },
     async createManager({ name, workspace, targets: given }) {
       const targets = given?.map((word) => {

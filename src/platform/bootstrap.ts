@@ -3,6 +3,7 @@ import type { PLATFORMS } from "../contract/schema.ts";
 import { mintKey, type NewKey } from "./areas/api-keys/mint.ts";
 import type { Clock } from "./clock.ts";
 import type { Db } from "./database.ts";
+import { addMember } from "./identity/administration.ts";
 import { newId } from "./ids.ts";
 
 type Platform = (typeof PLATFORMS)[number];
@@ -21,9 +22,13 @@ export interface Bootstrap {
     readonly name: string;
     readonly targets?: readonly Platform[];
   }): Promise<{ readonly id: string; readonly keyId: string; readonly key: string }>;
-  /** On a database without a workspace: the first one and its admin's key; else undefined. Once, also with replicas. */
+  /**
+   * On a database without a workspace: the first one and its admin's key; else undefined. Once, also with replicas.
+   * @param firstAdmin address of the user who is its admin too, whether or not that user has signed in yet.
+   */
   first(
     name: string,
+    firstAdmin?: string,
   ): Promise<{ readonly workspaceId: string; readonly keyId: string; readonly key: string } | undefined>;
   /** A manager that every workspace may use. */
   systemManager(manager: {
@@ -77,7 +82,7 @@ export function createBootstrap(db: Db, clock: Clock): Bootstrap {
     );
     return { id, keyId: minted.row.id, key: minted.secret };
   };
-  const first: Bootstrap["first"] = (name) =>
+  const first: Bootstrap["first"] = (name, firstAdmin) =>
     db.transaction().execute(async (transaction) => {
       // Replicas that start on an empty database at once wait here for the first one's commit.
       await sql`select pg_advisory_xact_lock(${FIRST_LOCK})`.execute(transaction);
@@ -89,6 +94,10 @@ export function createBootstrap(db: Db, clock: Clock): Bootstrap {
       if (some !== undefined) return undefined;
       const inside = createBootstrap(transaction, clock);
       const { id: workspaceId } = await inside.workspace(name);
+      if (firstAdmin !== undefined) {
+        const order = { workspaceId, email: firstAdmin, role: "workspace.admin" };
+        await addMember(transaction, order, clock.wallNow());
+      }
       const scope = { type: "workspace" } as const;
       const minted = await inside.key({ workspaceId, role: "workspace.admin", scope, description: "first admin" });
       return { workspaceId, keyId: minted.id, key: minted.key };

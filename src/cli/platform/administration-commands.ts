@@ -104,6 +104,26 @@ const VERBS: readonly Verb[] = [
     },
   },
   {
+    words: "members add",
+    usage: "EMAIL --workspace NAME --role ROLE",
+    about: "Makes the user of that address a member, also before the first sign-in, or gives the member another role.",
+    flags: [WORKSPACE, { flag: "role", value: "ROLE", about: "workspace.viewer, workspace.member or workspace.admin" }],
+    positionals: 1,
+    async run(admin, { word, values, say }) {
+      const order = { workspace: need(values, "workspace"), email: word, role: need(values, "role") };
+      say(`${word} is user ${await admin.addMember(order)}, ${order.role} of ${order.workspace}`);
+      return undefined;
+    },
+  },
+  {
+    words: "members list",
+    usage: "--workspace NAME",
+    about: "Lists the members of a workspace.",
+    flags: [WORKSPACE],
+    positionals: 0,
+    run: (admin, { values }) => admin.members(need(values, "workspace")),
+  },
+  {
     words: "managers create",
     usage: "NAME [--workspace NAME]",
     about: "Makes a manager's record and prints its runtime key, which its agent signs in with.",

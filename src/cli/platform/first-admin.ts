@@ -14,6 +14,8 @@ interface FirstStart {
   readonly database: DatabaseLocation;
   readonly workspace: string;
   readonly url: string;
+  /** Who is the first workspace's admin as a user. */
+  readonly firstAdmin: string | undefined;
 }
 
 /**
@@ -24,7 +26,7 @@ export async function welcomeFirstAdmin(start: FirstStart, terminal: Terminal): 
   const { database, workspace, url } = start;
   const folder = "pglite" in database && database.pglite !== "memory" ? database.pglite : undefined;
   if (!terminal.isTTY && folder === undefined) return;
-  const first = await start.bootstrap.first(workspace);
+  const first = await start.bootstrap.first(workspace, start.firstAdmin);
   if (first === undefined) return;
   const lost = `sallyport platform keys create --workspace ${workspace} --role workspace.admin`;
   if (!terminal.isTTY && folder !== undefined) {
@@ -41,7 +43,12 @@ export async function welcomeFirstAdmin(start: FirstStart, terminal: Terminal): 
 
       ${first.key}
 
-  Sign in with it:  sallyport login --url ${url}
+  Sign in with it:  sallyport login --url ${url} --key${
+    start.firstAdmin === undefined
+      ? ""
+      : `
+  Or as a user:     sallyport login --url ${url} --workspace ${workspace}   (${start.firstAdmin})`
+  }
   Lost it?          Stop the platform if its database is a folder, then ${lost}
 
 `);

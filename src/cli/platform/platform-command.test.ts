@@ -83,7 +83,13 @@ describe("the first start", () => {
         return first;
       },
     };
-    const start = { bootstrap, database: { pglite }, workspace: "acme", url: "http://127.0.0.1:8080" };
+    const start = {
+      bootstrap,
+      database: { pglite },
+      workspace: "acme",
+      url: "http://127.0.0.1:8080",
+      firstAdmin: undefined,
+    };
     await welcomeFirstAdmin(start, { isTTY, write: (text) => void said.push(text) });
     return { asked, said: said.join("") };
   }
