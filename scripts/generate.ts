@@ -10,10 +10,12 @@ import { installation } from "../src/crds/manifests/installation.ts";
 import type { Manifest } from "../src/crds/manifests/manifest.ts";
 import { chartFiles } from "./generate/chart.ts";
 import { egressPage } from "./generate/egress.ts";
+import { monitoringFiles } from "./generate/monitoring.ts";
 import { permissionsPage } from "./generate/permissions.ts";
 
 /**
- * Writes the files that are made from the code: `crds/*.yaml`, `deploy/manifests/*.yaml`, the chart's generated files and three pages.
+ * Writes the files that are made from the code: `crds/*.yaml`, `deploy/manifests/*.yaml`, the chart's generated files, rules,
+ * dashboards and pages.
  * With `--check` it writes nothing and fails when one of them is not what the code says.
  */
 const root = join(import.meta.dirname, "..");
@@ -56,6 +58,7 @@ const files = new Map<string, string>([
   ["docs/permissions.md", permissionsPage()],
   ["docs/data-that-leaves.md", egressPage()],
   ...chartFiles(root),
+  ...(await monitoringFiles()),
 ]);
 
 function current(path: string): string | undefined {

@@ -1,0 +1,101 @@
+import { type CatalogueMetric, COMPONENTS, type Component } from "./metric-catalogue.ts";
+import { type Alert, line, type Recording, type RuleGroup, runbookFile } from "./rule.ts";
+
+/** More values than that are a list of its own: routes, error codes. */
+const MOST_VALUES = 14;
+
+const ABOUT: Readonly<Record<Component, string>> = {
+  agent:
+    "Port `agent.healthPort` (8080), path `/metrics`. Only the leader talks to the platform: put replicas together with `max`.",
+  operator:
+    "Port `operator.healthPort` (8080), path `/metrics`. Every replica counts the grants: put replicas together with `max`.",
+  platform:
+    "Port `SALLYPORT_PLATFORM_METRICS_PORT`, path `/metrics`; off unless it is set, and apart from the API's port.",
+};
+
+/** docs/metrics.md: what each process tells, and what is made of it. */
+export function metricsPage(
+  metrics: readonly CatalogueMetric[],
+  cluster: readonly RuleGroup[],
+  platform: readonly RuleGroup[],
+): string {
+  const shared = metrics.filter(({ components, isDefault }) => components.length > 1 && !isDefault);
+  return `${[
+    "<!-- Made by `npm run generate` from the code that sets the metrics, and from scripts/generate/*-rules.ts. Do not edit. -->",
+    "# Metrics and alerts",
+    INTRODUCTION,
+    ...COMPONENTS.flatMap((component) => [
+      `## ${component[0]?.toUpperCase()}${component.slice(1)}`,
+      ABOUT[component],
+      table(metrics.filter(({ components }) => components.length === 1 && components[0] === component)),
+    ]),
+    "## Agent and operator",
+    "Under the names of client-go and controller-runtime, so that dashboards made for those light up; a few in their\nmanner where they have none. `sallyport_grants` is counted by both, each from its own cache.",
+    table(shared),
+    "## Every process",
+    "`process_*` and `nodejs_*` are prom-client's own: CPU, resident memory, open files, heap by space, garbage collection,\nand `nodejs_eventloop_lag_*`, how late the event loop comes.",
+    "## Recording rules",
+    recordingTable([...cluster, ...platform].flatMap(({ recordings = [] }) => recordings)),
+    "## Alerts",
+    "Each links to its runbook. The chart renders those of agent and operator with `metrics.rules.enabled`; the platform's\nare `deploy/monitoring/platform-alerts.yaml`, a rule file for the vendor's own Prometheus.",
+    "### Of an installation",
+    alertTable(cluster.flatMap(({ alerts = [] }) => alerts)),
+    "### Of the platform",
+    alertTable(platform.flatMap(({ alerts = [] }) => alerts)),
+  ].join("\n\n")}\n`;
+}
+
+const INTRODUCTION = `\`\`\`sh
+helm upgrade sallyport deploy/helm/sallyport -n sallyport-system --reuse-values \\
+  --set metrics.serviceMonitor.enabled=true --set metrics.serviceMonitor.labels.release=kube-prometheus-stack \\
+  --set metrics.rules.enabled=true --set metrics.rules.labels.release=kube-prometheus-stack \\
+  --set metrics.dashboards.enabled=true
+\`\`\`
+
+The label is what your Prometheus operator selects by; \`kubectl get prometheus -A -o yaml | grep -A3 Selector\` tells.
+Without that operator, scrape the pods on their port \`health\`, path \`/metrics\`.
+
+Base units, \`_total\` on what only grows, \`_timestamp_seconds\` for "when last" (0: never). Every counter is there from the
+start with every value of its labels, at 0, so that \`rate()\` sees the first event. Labels are closed lists from the code;
+names, ids, addresses and error texts are in the logs, never here.
+
+Rules and dashboards group by \`cluster\` and \`namespace\`. \`namespace\` and \`pod\` come from the ServiceMonitor; \`cluster\` is yours
+to add, where one Prometheus sees several: \`metrics.serviceMonitor.relabelings\`, or the label that your aggregation adds.
+
+Two dashboards: \`files/dashboards/cluster.json\` shows one installation to the customer, \`files/dashboards/fleet.json\` all of
+them and the platform to the vendor.`;
+
+function table(metrics: readonly CatalogueMetric[]): string {
+  const rows = metrics.map(
+    ({ name, type, labels, help }) => `| \`${name}\` | ${type} | ${labelCell(name, labels)} | ${help} |`,
+  );
+  return ["| Metric | Type | Labels | Tells |", "|---|---|---|---|", ...rows].join("\n");
+}
+
+function labelCell(name: string, labels: CatalogueMetric["labels"]): string {
+  const isOpen = name.endsWith("_build_info");
+  const cells = Object.entries(labels).map(([label, values]) => {
+    if (isOpen || values.length === 0 || (values.length === 1 && values[0] === "")) return `\`${label}\``;
+    if (values.length > MOST_VALUES) return `\`${label}\` (a list in the code)`;
+    return `\`${label}\`: ${values.map((value) => (value === "" ? '""' : value)).join(", ")}`;
+  });
+  return cells.join("; ") || "–";
+}
+
+function recordingTable(recordings: readonly Recording[]): string {
+  const rows = recordings.map(({ record, expr }) => `| \`${record}\` | ${code(expr)} |`);
+  return ["| Record | Is |", "|---|---|", ...rows].join("\n");
+}
+
+function alertTable(alerts: readonly Alert[]): string {
+  const rows = alerts.map((alert) => {
+    const { name, severity, expr, for: wait } = alert;
+    return `| [${name}](runbooks/${runbookFile(alert)}) | ${severity} | ${code(expr)} | ${wait} |`;
+  });
+  return ["| Alert | Severity | When | For |", "|---|---|---|---|", ...rows].join("\n");
+}
+
+/** A bar inside of a table's cell would end the cell, also between back-ticks. */
+function code(expr: string): string {
+  return `\`${line(expr).replaceAll("|", "\\|")}\``;
+}

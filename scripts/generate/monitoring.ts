@@ -1,0 +1,16 @@
+import { CLUSTER_RULES } from "./cluster-rules.ts";
+import { metricCatalogue } from "./metric-catalogue.ts";
+import { metricsPage } from "./metrics-page.ts";
+import { PLATFORM_RULES } from "./platform-rules.ts";
+import { ruleFile } from "./rule.ts";
+
+const CHART_FILES = "deploy/helm/sallyport/files";
+
+/** Rules, dashboards and the page about them. */
+export async function monitoringFiles(): Promise<ReadonlyMap<string, string>> {
+  return new Map([
+    ["docs/metrics.md", metricsPage(await metricCatalogue(), CLUSTER_RULES, PLATFORM_RULES)],
+    [`${CHART_FILES}/alerts.yaml`, ruleFile(CLUSTER_RULES, "scripts/generate/cluster-rules.ts")],
+    ["deploy/monitoring/platform-alerts.yaml", ruleFile(PLATFORM_RULES, "scripts/generate/platform-rules.ts")],
+  ]);
+}
