@@ -9,6 +9,7 @@ import { ROUTES } from "../contract/table.ts";
 import type { GitHost } from "./areas/git-namespaces/git-host.ts";
 import { HANDLERS } from "./areas/handlers.ts";
 import { startCourier } from "./areas/invitations/courier.ts";
+import { tailFeed } from "./areas/work-feed/tail.ts";
 import { type Bootstrap, createBootstrap } from "./bootstrap.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { type CallConfig, type PlatformConfig, sealingKeyFile } from "./config.ts";
@@ -84,7 +85,8 @@ async function start(options: StartOptions, parts: AsyncDisposableStack): Promis
   const waker = new Waker(clock);
   if ("postgres" in options.database) {
     const listening = listen(options.database.postgres, waker, log, draining.signal);
-    parts.defer(() => listening);
+    const tailing = tailFeed({ db, waker, log }, draining.signal);
+    parts.defer(() => Promise.all([listening, tailing]).then(() => undefined));
   }
   const endpoints = endpointsOf(ROUTES, HANDLERS);
   const { connections } = database;

@@ -5,6 +5,7 @@ import { hashOfKey, KEY_FORMAT } from "../areas/api-keys/mint.ts";
 import type { ApiKeyRow } from "../areas/api-keys/store.ts";
 import type { Db } from "../database.ts";
 import { notFound, PlatformError } from "./errors.ts";
+import { LiveKeys } from "./live-keys.ts";
 import type { Caller, Scope, ServiceAccount } from "./principal.ts";
 import type { RATES } from "./rate-limit.ts";
 
@@ -54,13 +55,14 @@ type KeyRow = Selectable<ApiKeyRow> & { readonly workspace_name: string; readonl
 
 /** `Authorization: Bearer sp_…`. */
 export function apiKeys(db: Db): Authenticator {
+  const liveKeys = new LiveKeys(db);
   return async ({ headers }, now) => {
     const bearer = bearerOf(headers);
     if (bearer === undefined) return undefined;
     const row = await findKey(db, bearer);
     refuseDead(row, now);
     await markUsed(db, row, now);
-    return credentialOf(db, row);
+    return credentialOf(liveKeys, row);
   };
 }
 
@@ -96,7 +98,7 @@ async function markUsed(db: Db, row: KeyRow, now: Date): Promise<void> {
   await db.updateTable("api_keys").set({ last_used_at: now }).where("id", "=", row.id).execute();
 }
 
-function credentialOf(db: Db, row: KeyRow): Credential {
+function credentialOf(liveKeys: LiveKeys, row: KeyRow): Credential {
   return {
     caller: row.id,
     rate: row.role === "manager.runtime" ? "manager" : "standard",
@@ -105,17 +107,7 @@ function credentialOf(db: Db, row: KeyRow): Credential {
       if (id !== undefined && id !== row.workspace_id) throw notFound("workspace");
       return serviceAccount(row);
     },
-    async lives(now) {
-      const current = await db
-        .selectFrom("api_keys")
-        .select("id")
-        .where("id", "=", row.id)
-        .where("revoked_at", "is", null)
-        .where("enabled", "=", true)
-        .where((eb) => eb.or([eb("expires_at", "is", null), eb("expires_at", ">", now)]))
-        .executeTakeFirst();
-      return current !== undefined;
-    },
+    lives: (now) => liveKeys.lives(row.id, now),
   };
 }
 

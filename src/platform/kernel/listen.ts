@@ -15,17 +15,10 @@ const RECONNECT_MS = 1_000;
 
 /**
  * Hears the other replicas on a connection of its own, until `signal`; a lost connection is made again.
- * Losing notifications costs latency only: a held poll looks at the table every second anyway.
+ * Losing notifications costs latency only: the feed is looked at every second anyway (work-feed/tail.ts).
  */
-export async function listen(
-  url: string,
-  waker: Waker,
-
-  log: Logger,
-  signal: AbortSignal,
-): Promise<void> {
+export async function listen(url: string, waker: Waker, log: Logger, signal: AbortSignal): Promise<void> {
   let failing = false;
-  waker.hearsAll = false;
   while (!signal.aborted) {
     try {
       await hear(url, waker, signal, () => {
@@ -33,7 +26,7 @@ export async function listen(
         failing = false;
       });
     } catch (error) {
-      if (!failing) log.warn({ err: error }, "cannot listen for other replicas; polling goes on");
+      if (!failing) log.warn({ err: error }, "cannot listen for other replicas; the feed is looked at every second");
       failing = true;
     }
     if (!signal.aborted) await waker.sleep("", RECONNECT_MS, signal);
@@ -52,11 +45,8 @@ async function hear(url: string, waker: Waker, signal: AbortSignal, onConnected:
     await client.connect();
     await client.query(`listen ${CHANNEL}`);
     onConnected();
-    waker.hearsAll = true;
-    waker.wakeAll();
     if (!signal.aborted) await ended;
   } finally {
-    waker.hearsAll = false;
     signal.removeEventListener("abort", stop);
     client.off("end", stop);
     await client.end();

@@ -13,9 +13,24 @@ describe("the waker", () => {
     waker.wake("a");
     await Promise.all(sleeps.slice(0, 2));
     expect(woken).toEqual(["a", "a"]);
-    waker.wakeAll();
+    expect(waker.sleeping).toBe(1);
+    waker.wake("b");
     await Promise.all(sleeps);
     expect(waker.sleeping).toBe(0);
+  });
+
+  it("an ear remembers a wake that came while nobody waited, once", async () => {
+    const clock = new FakeClock();
+    const waker = new Waker(clock);
+    const ear = waker.hear("a");
+    waker.wake("a");
+    waker.wake("a");
+    expect(await ear.next(1000, never)).toBe(true);
+    const second = ear.next(1000, never);
+    clock.advance(1000);
+    expect(await second).toBe(false);
+    ear[Symbol.dispose]();
+    expect([waker.sleeping, clock.pending]).toEqual([0, 0]);
   });
 
   it("a sleep ends by its time, by its signal, and at once when that has aborted", async () => {

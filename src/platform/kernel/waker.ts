@@ -1,38 +1,16 @@
 import type { Clock } from "../clock.ts";
 
-/**
- * Wakes sleepers by manager id. Only a hint: whoever sleeps looks at the table after each wake and every few seconds
- * anyway, so a wake that is lost costs latency and nothing else.
- */
+/** Wakes sleepers by manager id, within this process. */
 export class Waker {
   readonly #clock: Clock;
-  #hearsAll = true;
-  readonly #sleepers = new Map<string, Set<() => void>>();
+  readonly #ears = new Map<string, Set<Ear>>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
   wake(managerId: string): void {
-    for (const resume of [...(this.#sleepers.get(managerId) ?? [])]) resume();
-  }
-
-  /** Wakes everyone: after a reconnect of LISTEN, wakes may have been missed. */
-  wakeAll(): void {
-    for (const managerId of [...this.#sleepers.keys()]) this.wake(managerId);
-  }
-
-  /**
-   * How long a sleeper may trust in being woken, before it looks by itself. A feed promises one second (§14.4); when
-   * every wake is heard, looking is only for keys that were revoked, which end a poll within five (§1.1).
-   */
-  get pollMs(): number {
-    return this.#hearsAll ? 4_000 : 900;
-  }
-
-  /** False while other replicas write and LISTEN is down. */
-  set hearsAll(hears: boolean) {
-    this.#hearsAll = hears;
+    for (const ear of this.#ears.get(managerId) ?? []) ear.ring();
   }
 
   /** Milliseconds left of `waitMs`, from now on; may be negative. */
@@ -42,28 +20,64 @@ export class Waker {
   }
 
   get sleeping(): number {
-    return this.#sleepers.size;
+    return this.#ears.size;
   }
 
-  /**
-   * Starts to listen now and resolves at the first wake, after `timeoutMs`, or on abort; never rejects. Call it before
-   * looking at the table and await it after, so that nothing falls between.
-   */
-  sleep(managerId: string, timeoutMs: number, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const sleepers = this.#sleepers.get(managerId) ?? new Set();
-      const resume = (): void => {
-        sleepers.delete(resume);
-        if (sleepers.size === 0) this.#sleepers.delete(managerId);
-        cancel();
-        signal.removeEventListener("abort", resume);
-        resolve();
-      };
-      const cancel = this.#clock.after(timeoutMs, resume);
-      this.#sleepers.set(managerId, sleepers);
-      sleepers.add(resume);
-      signal.addEventListener("abort", resume, { once: true });
-      if (signal.aborted) resume();
+  /** Remembers every wake from now on: hear first, then look at the table, then wait; nothing falls between. */
+  hear(managerId: string): Ear {
+    const ears = this.#ears.get(managerId) ?? new Set();
+    this.#ears.set(managerId, ears);
+    const ear = new Ear(this.#clock, () => {
+      ears.delete(ear);
+      if (ears.size === 0) this.#ears.delete(managerId);
     });
+    ears.add(ear);
+    return ear;
+  }
+
+  /** Starts to listen now and resolves at the first wake, after `timeoutMs`, or on abort; never rejects. */
+  async sleep(managerId: string, timeoutMs: number, signal: AbortSignal): Promise<void> {
+    using ear = this.hear(managerId);
+    await ear.next(timeoutMs, signal);
+  }
+}
+
+/** One listener's memory of whether it was woken since it last waited. */
+export class Ear {
+  readonly #clock: Clock;
+  readonly #close: () => void;
+  #rung = false;
+  #resume: (() => void) | undefined;
+
+  constructor(clock: Clock, close: () => void) {
+    this.#clock = clock;
+    this.#close = close;
+  }
+
+  ring(): void {
+    this.#rung = true;
+    this.#resume?.();
+  }
+
+  /** True once there was a wake since the last call; false after `timeoutMs` or on abort. Never rejects. */
+  next(timeoutMs: number, signal: AbortSignal): Promise<boolean> {
+    return new Promise((resolve) => {
+      const end = (): void => {
+        cancel();
+        signal.removeEventListener("abort", end);
+        this.#resume = undefined;
+        const rung = this.#rung;
+        this.#rung = false;
+        resolve(rung);
+      };
+      const cancel = this.#clock.after(timeoutMs, end);
+      signal.addEventListener("abort", end, { once: true });
+      this.#resume = end;
+      if (this.#rung || signal.aborted) end();
+    });
+  }
+
+  [Symbol.dispose](): void {
+    this.#close();
   }
 }

@@ -10,6 +10,7 @@ import { debugSessions } from "./0008-debug-sessions.ts";
 import { groupTokens } from "./0009-group-tokens.ts";
 import { identity } from "./0010-identity.ts";
 import { people } from "./0011-people.ts";
+import { speed } from "./0013-speed.ts";
 
 /** In order of name. A migration that has been released never changes; the next one repairs it. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -24,4 +25,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   "0009-group-tokens": groupTokens,
   "0010-identity": identity,
   "0011-people": people,
+  "0013-speed": speed,
 };

@@ -4,7 +4,7 @@ import { notFound } from "../../kernel/errors.ts";
 import { toApiKey } from "../api-keys/store.ts";
 import { waitForWork } from "../work-feed/service.ts";
 import { accessToken, bootstrapManager, managementConfigOf, takeHeartbeat } from "./runtime.ts";
-import { findManager } from "./store.ts";
+import { requireManager } from "./store.ts";
 
 export const handlers: Handlers<typeof managerRuntimeRoutes> = {
   async heartbeat(call) {
@@ -13,7 +13,7 @@ export const handlers: Handlers<typeof managerRuntimeRoutes> = {
   },
 
   async managementConfig({ db, principal, params, query }) {
-    const config = managementConfigOf(await findManager(db, principal, params.id), query.platform);
+    const config = managementConfigOf(await requireManager(db, principal, params.id), query.platform);
     if (config === undefined) throw notFound("management config");
     return config;
   },
@@ -21,7 +21,7 @@ export const handlers: Handlers<typeof managerRuntimeRoutes> = {
   token: (call) => accessToken(call, call.params.id, call.body.project),
 
   async work(call) {
-    const { id } = await findManager(call.db, call.principal, call.params.id);
+    const { id } = await requireManager(call.db, call.principal, call.params.id);
     return waitForWork(call, id, call.query.cursor, (call.query.wait ?? 0) * 1000);
   },
 

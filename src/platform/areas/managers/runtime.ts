@@ -9,7 +9,7 @@ import { mintKey } from "../api-keys/mint.ts";
 import { ACCESS_TOKEN_SECONDS, signAccessToken } from "./access-token.ts";
 import type { Act } from "./service.ts";
 import { requireMove, setupStatusOf } from "./state.ts";
-import { findManager, type ManagerRow, revokeManagerKeys } from "./store.ts";
+import { type ManagerRow, requireManager, revokeManagerKeys } from "./store.ts";
 
 export interface Heartbeat {
   readonly status: "healthy" | "degraded" | "unhealthy";
@@ -21,7 +21,7 @@ export interface Heartbeat {
 
 /** Replaces what was reported before. The first one that is not unhealthy ends the setup (§9). */
 export async function takeHeartbeat({ db, principal, now }: Act, id: string, beat: Heartbeat): Promise<void> {
-  const manager = await findManager(db, principal, id);
+  const manager = await requireManager(db, principal, id);
   requireSafeUrl(beat.url);
   const starts = manager.setup_status === "provisioning" && beat.status !== "unhealthy";
   if (starts) await revokeManagerKeys(db, id, "setup", now);
@@ -63,7 +63,7 @@ export function managementConfigOf(
 /** A token for the manager's own API, for one project that the caller reads and the manager serves (§14.3). */
 export async function accessToken(act: Act, id: string, projectRef: string) {
   const { db, principal, config, now } = act;
-  const manager = await findManager(db, principal, id);
+  const manager = await requireManager(db, principal, id);
   const project = await requireProject(db, principal, projectRef);
   if (manager.url === null) throw new PlatformError("MANAGER_NOT_READY");
   const claims = {

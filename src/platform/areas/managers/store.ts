@@ -106,6 +106,14 @@ export async function findManager(db: Db, principal: Principal, id: string): Pro
   return row;
 }
 
+/** The record alone, without what hangs on it. @throws NOT_FOUND */
+export async function requireManager(db: Db, principal: Principal, id: string): Promise<Selectable<ManagerRow>> {
+  const found = db.selectFrom("managers as m").selectAll("m").where(reachable(principal)).where("m.id", "=", id);
+  const row = await found.executeTakeFirst();
+  if (row === undefined) throw notFound("manager");
+  return row;
+}
+
 /** Revokes runtime keys, setup tokens or both. */
 export async function revokeManagerKeys(
   db: Db,

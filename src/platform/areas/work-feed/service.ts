@@ -20,6 +20,9 @@ export interface FeedAnswer {
   topics: Work[];
 }
 
+/** How often a held poll asks whether its key still holds: it ends within 5 s of the key (§1.1). */
+const KEY_LOOK_MS = 4_000;
+
 /** What changed since the cursor; with `waitMs` held until something does. Ends early when the key dies or we drain. */
 export async function waitForWork(
   feed: Feed,
@@ -27,28 +30,18 @@ export async function waitForWork(
   cursorText: string | undefined,
   waitMs: number,
 ): Promise<FeedAnswer> {
-  const { waker, signal, config } = feed;
+  const { db, waker, signal, config } = feed;
   const known = cursorText === undefined ? undefined : readCursor(config.sealingKey, cursorText, managerId);
   const leftMs = waker.timer(waitMs);
-  for (;;) {
-    const done = new AbortController();
-    // Listening begins before reading, so that what commits in between wakes us.
-    const woken = waker.sleep(
-      managerId,
-      Math.min(Math.max(leftMs(), 0), waker.pollMs),
-      AbortSignal.any([signal, done.signal]),
-    );
-    try {
-      const { work, next } = await read(feed.db, managerId, known);
-      const over = work.length > 0 || leftMs() <= 0 || signal.aborted;
-      if (over || !(await feed.credentialLives())) {
-        return { cursor: writeCursor(config.sealingKey, next), topics: [...work] };
-      }
-      await woken;
-    } finally {
-      done.abort();
-    }
+  // Hearing begins before reading, so that what commits in between wakes us.
+  using ear = waker.hear(managerId);
+  let { work, next } = await read(db, managerId, known);
+  let lives = true;
+  while (work.length === 0 && leftMs() > 0 && !signal.aborted && lives) {
+    if (await ear.next(Math.min(leftMs(), KEY_LOOK_MS), signal)) ({ work, next } = await read(db, managerId, known));
+    else if (leftMs() > 0 && !signal.aborted) lives = await feed.credentialLives();
   }
+  return { cursor: writeCursor(config.sealingKey, next), topics: [...work] };
 }
 
 async function read(

@@ -67,6 +67,27 @@ export async function readChanges(
 }
 
 /**
+ * The managers for whom something was raised that `since` did not see; none without it.
+ * What `since` did not see has an id from its `xmin` on, which is what the index is for.
+ */
+export async function readRaised(
+  db: Db,
+  since: string | undefined,
+): Promise<{ readonly snapshot: string; readonly managers: readonly string[] }> {
+  const raised =
+    since === undefined
+      ? sql`false`
+      : sql`f.xid >= pg_snapshot_xmin(${since}::pg_snapshot) and not pg_visible_in_snapshot(f.xid, ${since}::pg_snapshot)`;
+  const { rows } = await sql<{ snapshot: string; managers: string[] }>`
+    select
+      pg_current_snapshot()::text as snapshot,
+      array(select distinct f.manager_id from work_feed f where ${raised}) as managers`.execute(db);
+  const [row] = rows;
+  if (row === undefined) throw new Error("a select without from has one row");
+  return row;
+}
+
+/**
  * Every (topic, deployment) that has open work now: the level that the hints of the feed point at.
  * Each topic's condition is that of the list which its reader calls.
  */

@@ -1,0 +1,34 @@
+import type { Db } from "../../database.ts";
+import type { Waker } from "../../kernel/waker.ts";
+import type { Logger } from "../../log.ts";
+import { readRaised } from "./store.ts";
+
+/** A feed promises to tell of a change within one second of its commit (§14.4). */
+const LOOK_EVERY_MS = 900;
+
+export interface TailTools {
+  readonly db: Db;
+  readonly waker: Waker;
+  readonly log: Logger;
+}
+
+/**
+ * Wakes the held polls of whatever any replica raised, until `signal`: one look a process, however many polls it holds.
+ * LISTEN tells sooner, but may be cut off without anybody noticing; this is what makes the promise hold.
+ */
+export async function tailFeed({ db, waker, log }: TailTools, signal: AbortSignal): Promise<void> {
+  let seen: string | undefined;
+  let failing = false;
+  while (!signal.aborted) {
+    try {
+      const { snapshot, managers } = await readRaised(db, seen);
+      for (const managerId of managers) waker.wake(managerId);
+      seen = snapshot;
+      failing = false;
+    } catch (error) {
+      if (!failing) log.warn({ err: error }, "cannot look for raised work; trying on");
+      failing = true;
+    }
+    await waker.sleep("", LOOK_EVERY_MS, signal);
+  }
+}
