@@ -9,6 +9,8 @@ const TEXTS: readonly string[] = [
   "sample text",
   "2030-01-01T00:00:00.000Z",
   "https://example.com/",
+  "somebody@example.com",
+  "7",
   "SAMPLE",
   "sha256:".padEnd(71, "0"),
   "0".repeat(40),
@@ -16,6 +18,8 @@ const TEXTS: readonly string[] = [
   "kubernetes/scale",
   "accessgrants.sallyport.dev",
   `ws_${"0".repeat(24)}`,
+  `winv_${"0".repeat(32)}`,
+  `wil_${"0".repeat(40)}`,
   ...["apikey", "prj", "dg", "dep", "mgr", "rel", "pkg", "ar", "cmd", "event", "dbg", "duop", "usr"].map(
     (prefix) => `${prefix}_${"0".repeat(28)}`,
   ),
