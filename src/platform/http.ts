@@ -29,6 +29,9 @@ const BODY_LIMIT_BYTES = 1024 * 1024;
 /** Server time of one request; a long-poll adds its `wait` (§0.9). */
 const REQUEST_LIMIT_MS = 30_000;
 
+/** A body that trickles in holds a connection no longer than this: as long as the address to upload to is valid (§0.9). */
+const UPLOAD_LIMIT_MS = 15 * 60_000;
+
 /** Fastify from the table: the order of checks of decisions §0.2, one answer form, one log line and one metric each. */
 export function buildHttp(deps: HttpDeps): FastifyInstance {
   const { engine } = deps;
@@ -39,8 +42,8 @@ export function buildHttp(deps: HttpDeps): FastifyInstance {
     // We refuse by ourselves while draining, with the nine fields.
     return503OnClosing: false,
     forceCloseConnections: "idle",
-    // A body that trickles in holds a connection no longer than a request may take.
-    requestTimeout: REQUEST_LIMIT_MS,
+    // For uploads; what the table takes may take no longer than a request.
+    requestTimeout: UPLOAD_LIMIT_MS,
     routerOptions: { maxParamLength: 1000 },
     // Clients offer other upgrades (h2c) on plain requests, which stay plain.
     http: { shouldUpgradeCallback: isRelayUpgrade },
@@ -102,8 +105,15 @@ function register(app: FastifyInstance, deps: HttpDeps, endpoint: Endpoint): voi
       });
       admit(endpoint.route, seen.principal);
     },
+    preParsing: async (request) => hurry(engine, request),
     handler: (request, reply) => respond(deps, endpoint, request, reply),
   });
+}
+
+/** A body that trickles in is cut off when its request's time is over. */
+async function hurry({ clock }: Engine, { raw }: FastifyRequest): Promise<void> {
+  const cancel = clock.after(REQUEST_LIMIT_MS, () => raw.destroy());
+  raw.once("end", cancel).once("close", cancel);
 }
 
 /** Fastify's way to write a template. */

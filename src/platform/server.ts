@@ -32,6 +32,7 @@ import { Waker } from "./kernel/waker.ts";
 import { type Logger, silentLogger } from "./log.ts";
 import type { Mailer } from "./mail/mailer.ts";
 import { smtpMailer } from "./mail/smtp-mailer.ts";
+import { openObjects } from "./objects/serving.ts";
 import { Relay } from "./relay/relay.ts";
 import { SessionLog } from "./relay/session-log.ts";
 import { relayUpgrades } from "./relay/upgrade.ts";
@@ -99,10 +100,12 @@ async function start(options: StartOptions, parts: AsyncDisposableStack): Promis
   }
   const mailer = options.mailer ?? (options.mail && smtpMailer(options.mail));
   const address = { url: "" };
+  const baseUrl = (): string => options.baseUrl ?? address.url;
+  const objects = await openObjects({ ...options, sealingKey, clock, log, baseUrl });
   const engine: Engine = {
     db,
     clock,
-    config: callConfig(options, address, sealingKey, mailer !== undefined),
+    config: callConfig(options, { baseUrl, sealingKey, sendsMail: mailer !== undefined, objects: objects.store }),
     waker,
     metrics,
     announce: database.kind === "postgres" ? announce : async () => undefined,
@@ -111,6 +114,7 @@ async function start(options: StartOptions, parts: AsyncDisposableStack): Promis
   };
   const limiter = options.rateLimits === false ? undefined : new RateLimiter(clock);
   const app = serve(engine, endpoints, limiter, options.identity ?? NO_SIGN_IN, log, draining.signal);
+  objects.register(app, { engine, limiter, draining: draining.signal });
   const relay = new Relay(new SessionLog(db, clock, () => engine.metrics.transactionRetried()), clock, log);
   app.server.on("upgrade", relayUpgrades({ engine, relay, limiter, log }));
   parts.defer(() => closeHttp(app, clock, draining));
@@ -159,20 +163,17 @@ function serve(
 }
 
 function callConfig(
-  { baseUrl, portalUrl, gitHost, generatedDomain, supportedRegions }: StartOptions,
-  listening: { readonly url: string },
-  sealingKey: Uint8Array,
-  sendsMail: boolean,
+  { portalUrl, gitHost, generatedDomain, supportedRegions }: StartOptions,
+  { baseUrl, ...parts }: Pick<CallConfig, "sealingKey" | "sendsMail" | "objects"> & { baseUrl(): string },
 ): CallConfig {
   return {
     get baseUrl() {
-      return baseUrl ?? listening.url;
+      return baseUrl();
     },
     get portalUrl() {
       return portalUrl ?? this.baseUrl;
     },
-    sealingKey,
-    sendsMail,
+    ...parts,
     gitHost,
     generatedDomain,
     supportedRegions,

@@ -1,0 +1,80 @@
+import { join } from "node:path";
+import type { DatabaseLocation } from "../database.ts";
+import { parseCredentials, type S3Location } from "./s3-store.ts";
+
+/** Where objects lie: in a folder of this host, or in a bucket that all replicas share. */
+export type ObjectLocation = { readonly folder: string } | { readonly s3: S3Location };
+
+/** Part of the platform's one table of settings. */
+export const OBJECT_SETTINGS = {
+  objects: {
+    variable: "SALLYPORT_PLATFORM_OBJECTS",
+    fallback: "",
+    help: "Where uploaded and built files lie: a folder of this host, or `s3://bucket/prefix`. Empty: the folder `objects` beside the embedded database; with PostgreSQL or `memory` nowhere, and nothing can be uploaded.",
+  },
+  objectsEndpoint: {
+    variable: "SALLYPORT_PLATFORM_OBJECTS_ENDPOINT",
+    fallback: "",
+    help: "http(s) URL of an S3-compatible store, also as callers reach it; buckets are named in its paths. Empty: AWS.",
+  },
+  objectsRegion: {
+    variable: "SALLYPORT_PLATFORM_OBJECTS_REGION",
+    fallback: "us-east-1",
+    help: "Region of the bucket.",
+  },
+  objectsCredentials: {
+    variable: "SALLYPORT_PLATFORM_OBJECTS_CREDENTIALS",
+    fallback: "",
+    help: "`<access key id>:<secret access key>` for the bucket.",
+    secret: true,
+  },
+  objectsCredentialsFile: {
+    variable: "SALLYPORT_PLATFORM_OBJECTS_CREDENTIALS_FILE",
+    fallback: "",
+    help: "File with the same, in place of it; read again for each signature, so that keys can be rotated without a restart.",
+  },
+} as const;
+
+type Setting = (typeof OBJECT_SETTINGS)[keyof typeof OBJECT_SETTINGS];
+
+/**
+ * @param text the setting's value, or its fallback.
+ * @param fail notes what a setting must be.
+ */
+export function readObjectLocation(
+  text: (setting: Setting) => string,
+  fail: (setting: Setting, expected: string) => void,
+): ObjectLocation | undefined {
+  const { objects, objectsEndpoint, objectsRegion, objectsCredentials, objectsCredentialsFile } = OBJECT_SETTINGS;
+  const where = text(objects);
+  if (where === "") return undefined;
+  if (!where.startsWith("s3:")) return { folder: where };
+  const [, bucket = "", path = ""] =
+    /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([A-Za-z0-9._/-]*))?$/.exec(where) ?? [];
+  if (bucket === "" || path.split("/").includes("..")) fail(objects, "a folder or s3://bucket/prefix");
+  const endpoint = text(objectsEndpoint).replace(/\/+$/, "");
+  if (endpoint !== "" && !(URL.canParse(endpoint) && /^https?:/.test(endpoint)))
+    fail(objectsEndpoint, "an http(s) URL");
+  const region = text(objectsRegion);
+  if (!/^[a-z0-9-]+$/.test(region)) fail(objectsRegion, "the name of a region");
+  const file = text(objectsCredentialsFile);
+  const inline = parseCredentials(text(objectsCredentials));
+  if (file === "" && inline === undefined)
+    fail(objectsCredentials, "<access key id>:<secret access key>, or name a file");
+  const prefix = path.replace(/^\/+|\/+$/g, "");
+  const credentials = file === "" ? (inline ?? { file }) : { file };
+  return {
+    s3: {
+      bucket,
+      prefix: prefix === "" ? "" : `${prefix}/`,
+      region,
+      endpoint: endpoint === "" ? undefined : endpoint,
+      credentials,
+    },
+  };
+}
+
+/** Beside the embedded database; a database in memory or elsewhere brings none. */
+export function ownFolder(database: DatabaseLocation): string | undefined {
+  return "pglite" in database && database.pglite !== "memory" ? join(database.pglite, "objects") : undefined;
+}

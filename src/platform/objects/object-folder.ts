@@ -1,0 +1,164 @@
+import { randomBytes } from "node:crypto";
+import { createReadStream, createWriteStream } from "node:fs";
+import { copyFile, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { type Readable, Transform } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { type ObjectStore, ObjectTooLargeError, requireObjectKey, type UrlTerms } from "./object-store.ts";
+import { signedPath } from "./signed-path.ts";
+
+/** Not a key's first segment, so that no object can lie there. */
+const PARTIAL = ".partial";
+
+/**
+ * Objects as files of one folder. Nothing else writes there. A file appears under its name when all of it is on the disk;
+ * what an unclean end left half-written is removed at the next start.
+ */
+export class ObjectFolder implements ObjectStore {
+  readonly #folder: string;
+  readonly #secret: Uint8Array;
+  readonly #baseUrl: () => string;
+
+  /** @param secret of `urlKey`. */
+  constructor(folder: string, secret: Uint8Array, baseUrl: () => string) {
+    this.#folder = folder;
+    this.#secret = secret;
+    this.#baseUrl = baseUrl;
+  }
+
+  /** Makes the folder. Must have run before anything else. */
+  async open(): Promise<void> {
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    await rm(join(this.#folder, PARTIAL), { recursive: true, force: true });
+    await mkdir(join(this.#folder, PARTIAL), { mode: 0o700 });
+  }
+
+  async uploadUrl(key: string, terms: UrlTerms & { readonly maxBytes: number }): Promise<string> {
+    return this.#url({ ...terms, method: "PUT", key: requireObjectKey(key) });
+  }
+
+  async downloadUrl(key: string, terms: UrlTerms): Promise<string> {
+    return this.#url({ ...terms, method: "GET", key: requireObjectKey(key), maxBytes: 0 });
+  }
+
+  #url(permit: Parameters<typeof signedPath>[1]): string {
+    return this.#baseUrl() + signedPath(this.#secret, permit);
+  }
+
+  async put(key: string, content: Uint8Array, _contentType: string, signal: AbortSignal): Promise<void> {
+    await this.receive(key, [content], content.byteLength, signal);
+  }
+
+  /**
+   * Stores what comes, at most `maxBytes` of it.
+   * @throws ObjectTooLargeError; then, and whenever the source breaks off, what was there before stays.
+   */
+  async receive(
+    key: string,
+    source: Readable | Iterable<Uint8Array>,
+    maxBytes: number,
+    signal: AbortSignal,
+  ): Promise<void> {
+    await this.#replace(key, async (partial) => {
+      const file = createWriteStream(partial, { flags: "wx", mode: 0o600, flush: true });
+      await pipeline(source, atMost(maxBytes), file, { signal });
+    });
+  }
+
+  async copy(from: string, to: string, _signal: AbortSignal): Promise<void> {
+    await this.#replace(to, (partial) => copyFile(this.#path(from), partial));
+  }
+
+  async #replace(key: string, write: (partial: string) => Promise<void>): Promise<void> {
+    const path = this.#path(key);
+    const partial = join(this.#folder, PARTIAL, randomBytes(16).toString("hex"));
+    try {
+      await write(partial);
+      await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+      await rename(partial, path);
+      await syncFolder(dirname(path));
+    } finally {
+      await rm(partial, { force: true });
+    }
+  }
+
+  async remove(key: string, _signal: AbortSignal): Promise<void> {
+    await rm(this.#path(key), { force: true });
+  }
+
+  async withFile<T>(
+    key: string,
+    maxBytes: number,
+    work: (file: string) => Promise<T>,
+    signal: AbortSignal,
+  ): Promise<T | undefined> {
+    const path = this.#path(key);
+    const size = await sizeOf(path);
+    if (size === undefined) return undefined;
+    if (size > maxBytes) throw new ObjectTooLargeError(`${key} is larger than ${maxBytes} bytes`);
+    signal.throwIfAborted();
+    return work(path);
+  }
+
+  /** Undefined when there is no such object. */
+  async read(key: string): Promise<{ readonly size: number; readonly content: Readable } | undefined> {
+    const path = this.#path(key);
+    const size = await sizeOf(path);
+    return size === undefined ? undefined : { size, content: createReadStream(path) };
+  }
+
+  #path(key: string): string {
+    return join(this.#folder, requireObjectKey(key));
+  }
+}
+
+function atMost(maxBytes: number): Transform {
+  let bytes = 0;
+  return new Transform({
+    transform(chunk: Uint8Array, _encoding, done) {
+      bytes += chunk.byteLength;
+      if (bytes > maxBytes) done(new ObjectTooLargeError(`more than ${maxBytes} bytes came`));
+      else done(null, chunk);
+    },
+  });
+}
+
+async function sizeOf(path: string): Promise<number | undefined> {
+  try {
+    const found = await stat(path);
+    return found.isFile() ? found.size : undefined;
+  } catch (error) {
+    if (error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR"))
+      return undefined;
+    throw error;
+  }
+}
+
+/** A renamed file's name is on the disk when its folder is. */
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, "r");
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** The keys of all objects of a folder that may not be there, in order. */
+export async function keysIn(folder: string): Promise<string[]> {
+  let entries: Awaited<ReturnType<typeof readEntries>>;
+  try {
+    entries = await readEntries(folder);
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return [];
+    throw error;
+  }
+  return entries.filter((key) => !key.startsWith(`${PARTIAL}/`)).sort();
+}
+
+async function readEntries(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => join(parentPath, name).slice(folder.length + 1));
+}

@@ -1,0 +1,51 @@
+/** Who may do what with a URL, and until when. */
+export interface UrlTerms {
+  readonly contentType: string;
+  readonly now: Date;
+  readonly expiresAt: Date;
+}
+
+/**
+ * Where files lie that are too large for the database: plugin bundles, packages, recordings. A key is a path of
+ * `isObjectKey`. Uploads become visible whole or not at all, and the last one wins.
+ */
+export interface ObjectStore {
+  /** A URL that takes a PUT of that content type. */
+  uploadUrl(key: string, terms: UrlTerms & { readonly maxBytes: number }): Promise<string>;
+  /** A URL that answers a GET. Made also for an object that is not there yet. */
+  downloadUrl(key: string, terms: UrlTerms): Promise<string>;
+  put(key: string, content: Uint8Array, contentType: string, signal: AbortSignal): Promise<void>;
+  /** Makes `to` what `from` is now. */
+  copy(from: string, to: string, signal: AbortSignal): Promise<void>;
+  /** Of an object that is not there too. */
+  remove(key: string, signal: AbortSignal): Promise<void>;
+  /**
+   * Lends the object as a local file. The file may be the object itself: it is read only, and gone afterwards.
+   * @returns undefined when there is no such object.
+   * @throws ObjectTooLargeError before anything is copied.
+   */
+  withFile<T>(
+    key: string,
+    maxBytes: number,
+    work: (file: string) => Promise<T>,
+    signal: AbortSignal,
+  ): Promise<T | undefined>;
+}
+
+export class ObjectTooLargeError extends Error {
+  override readonly name = "ObjectTooLargeError";
+}
+
+/** Segments that no file system reads as anything but a name. */
+const KEY = /^[a-z0-9][A-Za-z0-9._+-]*(\/[A-Za-z0-9][A-Za-z0-9._+-]*){0,7}$/;
+const MAX_KEY_LENGTH = 512;
+
+export function isObjectKey(key: string): boolean {
+  return key.length <= MAX_KEY_LENGTH && KEY.test(key) && key.split("/").every((segment) => segment.length <= 200);
+}
+
+/** @throws Error: keys are made here, of ids and checked names. */
+export function requireObjectKey(key: string): string {
+  if (!isObjectKey(key)) throw new Error("not an object key");
+  return key;
+}

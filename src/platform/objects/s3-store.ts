@@ -1,0 +1,228 @@
+import { createHash, createHmac, randomBytes } from "node:crypto";
+import { createWriteStream } from "node:fs";
+import { readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { SignatureV4 } from "@smithy/signature-v4";
+import { type ObjectStore, ObjectTooLargeError, requireObjectKey, type UrlTerms } from "./object-store.ts";
+
+export interface S3Location {
+  readonly bucket: string;
+  /** Before every key; empty, or with a slash at its end. */
+  readonly prefix: string;
+  readonly region: string;
+  /** Without a trailing slash. Undefined: the region's own at AWS. */
+  readonly endpoint: string | undefined;
+  readonly credentials: S3Credentials;
+}
+
+/** A file is read again for each signature, so that keys are rotated without a restart. */
+export type S3Credentials =
+  | { readonly file: string }
+  | { readonly accessKeyId: string; readonly secretAccessKey: string };
+
+type Method = "GET" | "PUT" | "DELETE";
+interface Send {
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: Uint8Array;
+  readonly signal: AbortSignal;
+}
+
+/** A bucket of an S3-compatible store. Callers upload to and download from it directly. */
+export class S3Store implements ObjectStore {
+  readonly #location: S3Location;
+  readonly #base: URL;
+  readonly #now: () => Date;
+
+  constructor(location: S3Location, now: () => Date) {
+    this.#location = location;
+    this.#now = now;
+    const { bucket, region, endpoint } = location;
+    // Other stores know buckets by path, and AWS those with dots in their names.
+    this.#base =
+      endpoint === undefined && !bucket.includes(".")
+        ? new URL(`https://${bucket}.s3.${region}.amazonaws.com/`)
+        : new URL(`${endpoint ?? `https://s3.${region}.amazonaws.com`}/${bucket}/`);
+  }
+
+  /** How large the object may be is looked at when it is read: a signature cannot bound it. */
+  uploadUrl(key: string, terms: UrlTerms): Promise<string> {
+    return this.#presign("PUT", key, terms, { "content-type": terms.contentType });
+  }
+
+  downloadUrl(key: string, terms: UrlTerms): Promise<string> {
+    return this.#presign("GET", key, terms, {}, { "response-content-type": terms.contentType });
+  }
+
+  async #presign(
+    method: Method,
+    key: string,
+    { now, expiresAt }: UrlTerms,
+    headers: Readonly<Record<string, string>>,
+    query: Readonly<Record<string, string>> = {},
+  ): Promise<string> {
+    const signer = await this.#signer();
+    const signed = await signer.presign(this.#request(method, key, headers, query), {
+      signingDate: now,
+      expiresIn: Math.ceil((expiresAt.getTime() - now.getTime()) / 1000),
+      signableHeaders: new Set(["host", ...Object.keys(headers)]),
+      unhoistableHeaders: new Set(Object.keys(headers)),
+    });
+    const url = new URL(signed.path, this.#base);
+    for (const [name, value] of Object.entries(signed.query ?? {})) url.searchParams.set(name, String(value));
+    return url.href;
+  }
+
+  async put(key: string, content: Uint8Array, contentType: string, signal: AbortSignal): Promise<void> {
+    const answer = await this.#send("PUT", key, { headers: { "content-type": contentType }, body: content, signal });
+    await finish(answer, [200]);
+  }
+
+  async copy(from: string, to: string, signal: AbortSignal): Promise<void> {
+    const { bucket, prefix } = this.#location;
+    const source = `/${bucket}/${prefix}${requireObjectKey(from)}`;
+    const answer = await this.#send("PUT", to, { headers: { "x-amz-copy-source": encodeURI(source) }, signal });
+    await finish(answer, [200]);
+  }
+
+  async remove(key: string, signal: AbortSignal): Promise<void> {
+    await finish(await this.#send("DELETE", key, { signal }), [204, 200, 404]);
+  }
+
+  async withFile<T>(
+    key: string,
+    maxBytes: number,
+    work: (file: string) => Promise<T>,
+    signal: AbortSignal,
+  ): Promise<T | undefined> {
+    const answer = await this.#send("GET", key, { signal });
+    if (answer.status === 404) {
+      await answer.body?.cancel();
+      return undefined;
+    }
+    if (answer.status !== 200 || answer.body === null) throw await refusal(answer);
+    if (Number(answer.headers.get("content-length")) > maxBytes) {
+      await answer.body.cancel();
+      throw new ObjectTooLargeError(`${key} is larger than ${maxBytes} bytes`);
+    }
+    const file = join(tmpdir(), `sallyport-object-${randomBytes(16).toString("hex")}`);
+    try {
+      const copy = createWriteStream(file, { flags: "wx", mode: 0o600 });
+      await pipeline(Readable.from(bounded(answer.body, maxBytes)), copy, { signal });
+      return await work(file);
+    } finally {
+      await rm(file, { force: true });
+    }
+  }
+
+  async #send(method: Method, key: string, { headers = {}, body, signal }: Send): Promise<Response> {
+    const signer = await this.#signer();
+    const bodyHash = createHash("sha256")
+      .update(body ?? "")
+      .digest("hex");
+    const unsigned = this.#request(method, key, { ...headers, "x-amz-content-sha256": bodyHash });
+    const signed = await signer.sign(unsigned, { signingDate: this.#now() });
+    return fetch(new URL(signed.path, this.#base), {
+      method,
+      headers: signed.headers,
+      body: body === undefined ? null : new Uint8Array(body),
+      signal,
+      redirect: "error",
+    });
+  }
+
+  #request(
+    method: Method,
+    key: string,
+    headers: Readonly<Record<string, string>>,
+    query: Readonly<Record<string, string>> = {},
+  ) {
+    const { protocol, hostname, port, host, pathname } = this.#base;
+    return {
+      method,
+      protocol,
+      hostname,
+      ...(port !== "" && { port: Number(port) }),
+      path: pathname + this.#location.prefix + requireObjectKey(key),
+      query: { ...query },
+      headers: { host, ...headers },
+    };
+  }
+
+  async #signer(): Promise<SignatureV4> {
+    const { region, credentials } = this.#location;
+    return new SignatureV4({
+      service: "s3",
+      region,
+      // S3 alone does not escape paths twice.
+      uriEscapePath: false,
+      applyChecksum: false,
+      credentials: "file" in credentials ? await readCredentials(credentials.file) : credentials,
+      sha256: Sha256,
+    });
+  }
+}
+
+/** `<access key id>:<secret access key>`. */
+export function parseCredentials(text: string): { accessKeyId: string; secretAccessKey: string } | undefined {
+  const [, accessKeyId, secretAccessKey] = /^([^:\s]+):(\S+)$/.exec(text.trim()) ?? [];
+  return accessKeyId === undefined || secretAccessKey === undefined ? undefined : { accessKeyId, secretAccessKey };
+}
+
+async function readCredentials(file: string): Promise<{ accessKeyId: string; secretAccessKey: string }> {
+  const found = parseCredentials(await readFile(file, "utf8"));
+  if (found === undefined) throw new Error(`${file} does not hold <access key id>:<secret access key>`);
+  return found;
+}
+
+/** @throws Error when the answer is another than these. */
+async function finish(answer: Response, good: readonly number[]): Promise<void> {
+  if (!good.includes(answer.status)) throw await refusal(answer);
+  // A copy that fails late answers 200 with an error inside.
+  if ((await answer.text()).includes("<Error>")) throw new Error("the object store gave up half-way");
+}
+
+/** With the store's own code, which says what it did not like; without its text, which can quote secrets. */
+async function refusal(answer: Response): Promise<Error> {
+  const code = /<Code>(\w{1,64})<\/Code>/.exec(await answer.text())?.[1];
+  return new Error(`the object store answered ${answer.status}${code === undefined ? "" : ` ${code}`}`);
+}
+
+async function* bounded(source: AsyncIterable<Uint8Array>, maxBytes: number): AsyncIterable<Uint8Array> {
+  let bytes = 0;
+  for await (const chunk of source) {
+    bytes += chunk.byteLength;
+    if (bytes > maxBytes) throw new ObjectTooLargeError(`more than ${maxBytes} bytes came`);
+    yield chunk;
+  }
+}
+
+/** Node's SHA-256 in the form that the signer asks for. */
+class Sha256 {
+  readonly #hash;
+
+  constructor(secret?: string | ArrayBuffer | ArrayBufferView) {
+    this.#hash = secret === undefined ? createHash("sha256") : createHmac("sha256", toBytes(secret));
+  }
+
+  update(data: Uint8Array): void {
+    this.#hash.update(data);
+  }
+
+  async digest(): Promise<Uint8Array> {
+    return this.#hash.digest();
+  }
+
+  reset(): void {
+    throw new Error("each signature has a hash of its own");
+  }
+}
+
+function toBytes(secret: string | ArrayBuffer | ArrayBufferView): string | Uint8Array {
+  if (typeof secret === "string") return secret;
+  return ArrayBuffer.isView(secret)
+    ? new Uint8Array(secret.buffer, secret.byteOffset, secret.byteLength)
+    : new Uint8Array(secret);
+}

@@ -1,0 +1,45 @@
+import type { FastifyInstance } from "fastify";
+import type { Clock } from "../clock.ts";
+import type { DatabaseLocation } from "../database.ts";
+import type { OpenDeps } from "../kernel/open-route.ts";
+import type { Logger } from "../log.ts";
+import { type ObjectLocation, ownFolder } from "./config.ts";
+import { ObjectFolder } from "./object-folder.ts";
+import { registerObjects } from "./object-routes.ts";
+import type { ObjectStore } from "./object-store.ts";
+import { S3Store } from "./s3-store.ts";
+import { urlKey } from "./signed-path.ts";
+
+export interface ObjectServing {
+  readonly store: ObjectStore | undefined;
+  /** The addresses that the store hands out, as far as the platform itself answers them. */
+  register(app: FastifyInstance, deps: OpenDeps): void;
+}
+
+export interface ObjectSite {
+  /** Undefined: beside the embedded database. */
+  readonly objects?: ObjectLocation | undefined;
+  readonly database: DatabaseLocation;
+  readonly sealingKey: Uint8Array;
+  readonly clock: Clock;
+  readonly log: Logger;
+  baseUrl(): string;
+}
+
+/** Opens the configured store; without one nothing can be uploaded or built. */
+export async function openObjects(site: ObjectSite): Promise<ObjectServing> {
+  const { clock } = site;
+  const own = ownFolder(site.database);
+  const location = site.objects ?? (own === undefined ? undefined : { folder: own });
+  if (location === undefined) return { store: undefined, register: () => undefined };
+  if ("s3" in location) {
+    return { store: new S3Store(location.s3, () => clock.wallNow()), register: () => undefined };
+  }
+  if ("postgres" in site.database) {
+    site.log.warn({ folder: location.folder }, "objects lie in a folder of this host: replicas on others miss them");
+  }
+  const secret = urlKey(site.sealingKey);
+  const objects = new ObjectFolder(location.folder, secret, () => site.baseUrl());
+  await objects.open();
+  return { store: objects, register: (app, deps) => registerObjects(app, { ...deps, objects, secret }) };
+}

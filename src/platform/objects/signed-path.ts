@@ -1,0 +1,68 @@
+import { createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
+
+/** What a URL of the platform's own allows. */
+export interface Permit {
+  readonly method: "GET" | "PUT";
+  readonly key: string;
+  readonly contentType: string;
+  /** Of an upload; 0 for a download. */
+  readonly maxBytes: number;
+  readonly expiresAt: Date;
+}
+
+/** The key of URLs, of the sealing key but telling nothing about it. */
+export function urlKey(sealingKey: Uint8Array): Uint8Array {
+  return Buffer.from(hkdfSync("sha256", sealingKey, "", "sallyport object urls", 32));
+}
+
+/** Path and query under the base URL. */
+export function signedPath(secret: Uint8Array, permit: Permit): string {
+  const query = new URLSearchParams({
+    type: permit.contentType,
+    ...(permit.method === "PUT" && { max: String(permit.maxBytes) }),
+    expires: String(permit.expiresAt.getTime()),
+    signature: signature(secret, permit),
+  });
+  return `/objects/${permit.key}?${query}`;
+}
+
+/** What a URL says that it allows, if we made it; whether it still does is for the caller to look at. */
+export function readPermit(
+  secret: Uint8Array,
+  method: Permit["method"],
+  key: string,
+  query: URLSearchParams,
+): Permit | undefined {
+  const permit = {
+    method,
+    key,
+    contentType: query.get("type") ?? "",
+    maxBytes: Number(query.get("max") ?? 0),
+    expiresAt: new Date(Number(query.get("expires") ?? Number.NaN)),
+  };
+  if (!Number.isSafeInteger(permit.maxBytes) || Number.isNaN(permit.expiresAt.getTime())) return undefined;
+  return isSame(signature(secret, permit), query.get("signature") ?? "") ? permit : undefined;
+}
+
+/** What lets whoever holds a package's link fetch it: it names one package and never ends. */
+export function linkSignature(secret: Uint8Array, name: string): string {
+  return hmac(secret, ["link", name]);
+}
+
+export function isLinkSignature(secret: Uint8Array, name: string, given: string): boolean {
+  return isSame(linkSignature(secret, name), given);
+}
+
+function signature(secret: Uint8Array, { method, key, contentType, maxBytes, expiresAt }: Permit): string {
+  return hmac(secret, ["url", method, key, contentType, maxBytes, expiresAt.getTime()]);
+}
+
+/** As JSON, so that no two lists of parts read the same. */
+function hmac(secret: Uint8Array, parts: readonly (string | number)[]): string {
+  return createHmac("sha256", secret).update(JSON.stringify(parts)).digest("base64url");
+}
+
+function isSame(expected: string, given: string): boolean {
+  const [a, b] = [Buffer.from(expected), Buffer.from(given)];
+  return a.length === b.length && timingSafeEqual(a, b);
+}
