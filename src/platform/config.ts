@@ -5,6 +5,8 @@ import type { GitHost } from "./areas/git-namespaces/git-host.ts";
 import type { DatabaseLocation } from "./database.ts";
 import { IDENTITY_SETTINGS, type IdentityConfig, readIdentity } from "./identity/config.ts";
 import type { SmtpSettings } from "./mail/smtp-mailer.ts";
+import { OBJECT_SETTINGS, type ObjectLocation, readObjectLocation } from "./objects/config.ts";
+import type { ObjectStore } from "./objects/object-store.ts";
 
 /** The process's configuration, checked at its start. */
 export interface PlatformConfig {
@@ -29,6 +31,8 @@ export interface PlatformConfig {
   readonly generatedDomain: string | undefined;
   /** What the deployment portal offers. Undefined: what a new account of each cloud can use. */
   readonly supportedRegions: Regions | undefined;
+  /** Undefined: beside the embedded database; otherwise nowhere, and nothing can be uploaded or built. */
+  readonly objects: ObjectLocation | undefined;
   readonly identity: IdentityConfig;
   /** Address of the user whom the first start on an empty database makes an admin. */
   readonly firstAdmin: string | undefined;
@@ -54,6 +58,7 @@ export interface CallConfig {
   readonly gitHost: GitHost | undefined;
   readonly generatedDomain: string | undefined;
   readonly supportedRegions: Regions | undefined;
+  readonly objects: ObjectStore | undefined;
 }
 
 /** One setting: how it is written, what it means when absent. `describe` is the documented table. */
@@ -131,6 +136,7 @@ export const PLATFORM_SETTINGS = {
     fallback: "",
     help: "Regions that the deployment portal offers, such as `aws:eu-central-1,gcp:europe-west3`. Empty: those that a new account of each cloud can use.",
   },
+  ...OBJECT_SETTINGS,
   ...IDENTITY_SETTINGS,
 } as const satisfies Readonly<Record<string, Setting>>;
 
@@ -196,6 +202,7 @@ export function readPlatformConfig(environment: Readonly<Record<string, string |
   const { firstAdmin, ...identity } = readIdentity(text, fail, address);
   const config: PlatformConfig = {
     database: url === "" ? { pglite: text(settings.data) } : { postgres: url },
+    objects: readObjectLocation(text, fail),
     host,
     port: port(settings.port),
     baseUrl: baseUrl === "" ? undefined : baseUrl,
