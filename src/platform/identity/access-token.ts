@@ -2,7 +2,7 @@ import type { Db } from "../database.ts";
 import { type Authenticator, bearerOf } from "../kernel/credential.ts";
 import { PlatformError } from "../kernel/errors.ts";
 import { hashOf } from "./store.ts";
-import { userCredential } from "./user-credential.ts";
+import { noticeCli, userCredential } from "./user-credential.ts";
 
 /** How access tokens begin: keys begin otherwise, so a bearer shows what it is. */
 export const ACCESS_TOKEN_PREFIX = "sp_at_";
@@ -17,6 +17,7 @@ export function accessTokens(db: Db): Authenticator {
     if (bearer?.startsWith(ACCESS_TOKEN_PREFIX) !== true) return undefined;
     const user = await userOfToken(db, bearer, now);
     if (user === undefined) throw new PlatformError("TOKEN_EXPIRED");
+    await noticeCli(db, user, headers);
     return userCredential(db, user, async (later) => (await userOfToken(db, bearer, later)) !== undefined);
   };
 }
@@ -26,7 +27,7 @@ function userOfToken(db: Db, bearer: string, now: Date) {
   return db
     .selectFrom("oauth_records as t")
     .innerJoin("users as u", "u.id", "t.user_id")
-    .select(["u.id", "u.email", "u.name", "u.image"])
+    .select(["u.id", "u.email", "u.name", "u.image", "u.cli_connected"])
     .innerJoin("oauth_records as g", "g.grant_id", "t.grant_id")
     .where("g.kind", "=", "Grant")
     .where("g.expires_at", ">", now)

@@ -3,7 +3,7 @@ import type { Db } from "../database.ts";
 import type { Authenticator } from "../kernel/credential.ts";
 import { PlatformError } from "../kernel/errors.ts";
 import { hashOf } from "./store.ts";
-import { userCredential } from "./user-credential.ts";
+import { noticeCli, userCredential } from "./user-credential.ts";
 
 export const SESSION_COOKIE = "sp_session";
 
@@ -32,6 +32,7 @@ export function sessions(db: Db, origins: () => readonly string[]): Authenticato
     if (now.getTime() - session.last_used_at.getTime() >= USED_EVERY_MS) {
       await db.updateTable("sessions").set({ last_used_at: now }).where("id_hash", "=", session.id_hash).execute();
     }
+    await noticeCli(db, session, headers);
     return userCredential(db, session, async (later) => (await liveSession(db, secret, later)) !== undefined);
   };
 }
@@ -41,7 +42,8 @@ export function liveSession(db: Db, secret: string, now: Date) {
   return db
     .selectFrom("sessions as s")
     .innerJoin("users as u", "u.id", "s.user_id")
-    .select(["s.id_hash", "s.last_used_at", "s.created_at as signed_in_at", "u.id", "u.email", "u.name", "u.image"])
+    .select(["s.id_hash", "s.last_used_at", "s.created_at as signed_in_at"])
+    .select(["u.id", "u.email", "u.name", "u.image", "u.cli_connected"])
     .where("s.id_hash", "=", hashOf(secret))
     .where("s.last_used_at", ">", new Date(now.getTime() - SESSION_IDLE_MS))
     .where("s.created_at", ">", new Date(now.getTime() - SESSION_LIFE_MS))

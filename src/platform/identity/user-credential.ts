@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from "node:http";
 import type { Selectable } from "kysely";
 import type { Db } from "../database.ts";
 import type { Credential, NamedWorkspace } from "../kernel/credential.ts";
@@ -10,6 +11,16 @@ type Whose = Pick<Selectable<UserRow>, "id" | "email" | "name" | "image">;
 /** A user's credential, by whatever means it was proven. The role is read at each request: a change applies to the next. */
 export function userCredential(db: Db, user: Whose, lives: Credential["lives"]): Credential {
   return { caller: user.id, rate: "standard", lives, inWorkspace: (named) => inWorkspace(db, user, named) };
+}
+
+/** Latches that the user has the command line, at its first request (§21). */
+export async function noticeCli(
+  db: Db,
+  user: Pick<Selectable<UserRow>, "id" | "cli_connected">,
+  headers: IncomingHttpHeaders,
+): Promise<void> {
+  if (user.cli_connected || headers["user-agent"]?.startsWith("sallyport-cli/") !== true) return;
+  await db.updateTable("users").set({ cli_connected: true }).where("id", "=", user.id).execute();
 }
 
 async function inWorkspace(db: Db, user: Whose, named: NamedWorkspace): Promise<Caller> {
