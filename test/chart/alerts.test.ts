@@ -80,29 +80,4 @@ describe("the chart's PrometheusRule", () => {
   test("holds the rules as they are", async () => {
     expect(await rendered({})).toEqual(parse(readFileSync(CLUSTER_FILE, "utf8")).groups);
   });
-
-  test("leaves out, renames and postpones single alerts, and points to other runbooks", async () => {
-    const changed = (
-      await rendered({
-        disabled: ["SallyportEventLoopLag"],
-        severity: { SallyportAgentDown: "warning" },
-        for: { SallyportAgentDown: "1h" },
-        extraLabels: { team: "platform" },
-        runbookBaseUrl: "https://wiki.example.com/runbooks/",
-      })
-    ).flatMap((group: { rules: readonly object[] }) => group.rules);
-    const named = (name: string) => changed.find((rule: { alert?: string }) => rule.alert === name);
-    expect(named("SallyportEventLoopLag")).toBeUndefined();
-    expect(named("SallyportAgentDown")).toMatchObject({
-      for: "1h",
-      labels: { severity: "warning", team: "platform" },
-      annotations: { runbook_url: "https://wiki.example.com/runbooks/SallyportAgentDown.md" },
-    });
-    expect(named("SallyportOperatorDown")).toMatchObject({
-      for: "15m",
-      labels: { severity: "critical", team: "platform" },
-    });
-    const records = changed.filter((rule: { record?: string }) => rule.record !== undefined);
-    expect(records.every((rule: object) => !("labels" in rule))).toBe(true);
-  });
 });

@@ -152,35 +152,31 @@ describe("monitoring", () => {
     }
   });
 
-  const hasAlerts = existsSync(join(CHART, "files/alerts.yaml"));
-  test.runIf(hasAlerts)(
-    "alerts can be left out, waited for differently, labelled and explained elsewhere",
-    async () => {
-      const alerts = async (own: object): Promise<readonly Rendered[]> => {
-        const [rule] = ofKind(
-          await helm.render({ ...REQUIRED, metrics: { rules: { enabled: true, ...own } } }),
-          "PrometheusRule",
-        );
-        return rule.spec.groups.flatMap((group: Rendered) => group.rules).filter((each: Rendered) => each.alert);
-      };
-      const [first, second, ...others] = await alerts({});
-      const changed = await alerts({
-        disabled: [first.alert],
-        severity: { [second.alert]: "page" },
-        for: { [second.alert]: "42m" },
-        extraLabels: { team: "platform" },
-        runbookBaseUrl: "https://runbooks.example.com/",
-      });
-      expect(changed).toHaveLength(others.length + 1);
-      expect(changed[0]).toMatchObject({
-        alert: second.alert,
-        for: "42m",
-        labels: { severity: "page", team: "platform" },
-      });
-      for (const alert of changed)
-        expect(alert.annotations.runbook_url).toMatch(/^https:\/\/runbooks\.example\.com\/[^/]+$/);
-    },
-  );
+  test("alerts can be left out, waited for differently, labelled and explained elsewhere", async () => {
+    const alerts = async (own: object): Promise<readonly Rendered[]> => {
+      const [rule] = ofKind(
+        await helm.render({ ...REQUIRED, metrics: { rules: { enabled: true, ...own } } }),
+        "PrometheusRule",
+      );
+      return rule.spec.groups.flatMap((group: Rendered) => group.rules).filter((each: Rendered) => each.alert);
+    };
+    const [first, second, ...others] = await alerts({});
+    const changed = await alerts({
+      disabled: [first.alert],
+      severity: { [second.alert]: "page" },
+      for: { [second.alert]: "42m" },
+      extraLabels: { team: "platform" },
+      runbookBaseUrl: "https://runbooks.example.com/",
+    });
+    expect(changed).toHaveLength(others.length + 1);
+    expect(changed[0]).toMatchObject({
+      alert: second.alert,
+      for: "42m",
+      labels: { severity: "page", team: "platform" },
+    });
+    for (const alert of changed)
+      expect(alert.annotations.runbook_url).toMatch(/^https:\/\/runbooks\.example\.com\/[^/]+$/);
+  });
 
   const dashboards = join(CHART, "files/dashboards");
   test.runIf(existsSync(dashboards))("dashboards are ConfigMaps that Grafana's sidecar finds", async () => {
