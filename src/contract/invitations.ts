@@ -95,6 +95,7 @@ export const invitationRoutes = routes({
     response: WorkspaceInvitation,
     errors: ["NOT_FOUND", "INVITATION_EXISTS", "ALREADY_MEMBER"],
     repeat: "key",
+    sealed: true,
     workspace: "path",
   },
   resend: {

@@ -43,6 +43,8 @@ export interface Route {
   readonly repeat: Repeat;
   /** The response carries a secret: never stored for replay, never logged. */
   readonly secret?: true;
+  /** The response carries a secret that can be read again: what is stored for replay is sealed, as the secret is. */
+  readonly sealed?: true;
   /**
    * A user need not name a workspace (§0.5): none is needed, or `path.id` names it by its id, and a `workspace` that is
    * given too must be the same one.

@@ -78,7 +78,12 @@ function administration(db: Db, clock: Clock): Administration {
       if (!isWorkspaceName(name)) {
         throw new RefusedError(`${name} cannot be a workspace: 4 to 100 of a-z, 0-9 and single dashes, such as acme`);
       }
-      const taken = await db.selectFrom("workspaces").select("id").where("name", "=", name).executeTakeFirst();
+      const taken = await db
+        .selectFrom("workspaces")
+        .select("id")
+        .where("name", "=", name)
+        .where("deleted_at", "is", null)
+        .executeTakeFirst();
       if (taken !== undefined) throw new RefusedError(`there is a workspace ${name} already`);
       return bootstrap.workspace(name);
     },
@@ -87,6 +92,7 @@ function administration(db: Db, clock: Clock): Administration {
         .selectFrom("workspaces")
         .selectAll()
         .where("is_system", "=", false)
+        .where("deleted_at", "is", null)
         .orderBy("name")
         .execute();
       return rows.map(({ id, name, created_at }) => ({ id, name, createdAt: created_at.toISOString() }));
@@ -140,7 +146,12 @@ function administration(db: Db, clock: Clock): Administration {
 }
 
 async function requireWorkspace(db: Db, name: string): Promise<string> {
-  const found = await db.selectFrom("workspaces").select("id").where("name", "=", name).executeTakeFirst();
+  const found = await db
+    .selectFrom("workspaces")
+    .select("id")
+    .where("name", "=", name)
+    .where("deleted_at", "is", null)
+    .executeTakeFirst();
   if (found !== undefined) return found.id;
   throw new RefusedError(`there is no workspace ${name}; sallyport platform workspaces create ${name} makes it`);
 }

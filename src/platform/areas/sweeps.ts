@@ -1,23 +1,29 @@
 import { sweepIdentity } from "../identity/sweep.ts";
 import type { Sweep } from "../kernel/sweep.ts";
 import { sweepLapsed } from "./access-requests/lapse.ts";
+import { sweepApiKeys } from "./api-keys/sweep.ts";
 import { sweepCommands } from "./commands/sweep.ts";
 import { sweepDebugSessions } from "./debug-sessions/sweep.ts";
 import { sweepDeployments } from "./deployments/sweep.ts";
+import { sweepEvents } from "./events/sweep.ts";
 import { sweepInvitations } from "./invitations/sweep.ts";
 import { sweepManagers } from "./managers/service.ts";
 import { sweepPackages } from "./packages/build.ts";
 import { sweepReports } from "./sync/sweep.ts";
+import { sweepWorkspaces } from "./workspaces/sweep.ts";
 
 /** What each area does once a minute, by its name in the log. */
 export const SWEEPS: Readonly<Record<string, Sweep>> = {
   "access-requests": sweepLapsed,
+  "api-keys": sweepApiKeys,
   commands: sweepCommands,
   "debug-sessions": sweepDebugSessions,
   deployments: sweepDeployments,
+  events: sweepEvents,
   invitations: sweepInvitations,
   identity: sweepIdentity,
   managers: sweepManagers,
   packages: sweepPackages,
   sync: sweepReports,
+  workspaces: sweepWorkspaces,
 };

@@ -6,12 +6,13 @@ import { type Call, Reply } from "./call.ts";
 import type { Credential } from "./credential.ts";
 import { answerProblem, type Endpoint, type ParsedRequest } from "./endpoint.ts";
 import { PlatformError, toBody } from "./errors.ts";
-import { claim, remember, type Slot, slotOf, stillRunning } from "./idempotency.ts";
+import { claim, remember, type Slot, type StoredAnswer, slotOf, stillRunning } from "./idempotency.ts";
 import type { Lane } from "./lane.ts";
 import type { PlatformMetrics } from "./metrics.ts";
 import { insertEvent, insertFeedTopic } from "./outbox.ts";
 import { bindingOf, pageRequest } from "./page.ts";
 import { type Caller, type Principal, seatOf } from "./principal.ts";
+import { open, seal } from "./sealed.ts";
 import { inTransaction } from "./transaction.ts";
 import type { Waker } from "./waker.ts";
 
@@ -87,11 +88,10 @@ async function transact(engine: Engine, request: CheckedRequest, slot: Slot | un
   };
   const { answer, wakes } = await inTransaction(engine.db, options, async (db) => {
     const stored = slot && (await claim(db, slot, now));
-    if (stored !== undefined) return { answer: replayed(stored, request.requestId), wakes: [] };
+    if (stored !== undefined) return { answer: replayed(opened(engine, stored), request.requestId), wakes: [] };
     const outcome = await attempt(engine, request, db);
     if (slot !== undefined) {
-      const body = endpoint.route.secret === true ? undefined : (outcome.answer.body ?? {});
-      await remember(db, slot, outcome.answer.status, body, now);
+      await remember(db, slot, outcome.answer.status, toRemember(engine, endpoint.route, outcome.answer.body), now);
     }
     for (const managerId of outcome.wakes) await engine.announce(db, managerId);
     return outcome;
@@ -100,7 +100,21 @@ async function transact(engine: Engine, request: CheckedRequest, slot: Slot | un
   return answer;
 }
 
-function replayed({ status, body }: { status: number; body: unknown }, requestId: string): Answer {
+/** What is kept for a replay. Undefined: nothing, for the answer shows a secret that is never shown again. */
+function toRemember({ config }: Engine, { secret, sealed }: Route, body: unknown): unknown {
+  if (secret === true) return undefined;
+  return sealed === true ? { [SEALED]: seal(config.sealingKey, JSON.stringify(body)) } : (body ?? {});
+}
+
+function opened({ config }: Engine, { status, body }: StoredAnswer): StoredAnswer {
+  const sealed = typeof body === "object" && body !== null && SEALED in body ? body[SEALED] : undefined;
+  return { status, body: typeof sealed === "string" ? JSON.parse(open(config.sealingKey, sealed)) : body };
+}
+
+/** No answer has a field of this name. */
+const SEALED = "$sealed";
+
+function replayed({ status, body }: StoredAnswer, requestId: string): Answer {
   const isError = status >= 400 && typeof body === "object" && body !== null;
   const headers = { "idempotency-replayed": "true" };
   if (status === 204) return { status, body: undefined, headers };

@@ -33,7 +33,16 @@ onEachDatabase("invitations", (world) => {
 
   it("keeps tokens as hashes and sealed, never as they are", async () => {
     const team = await newTeam(world);
-    const invitation = (await team.invite(someone())).body;
+    const invite = {
+      key: team.admin.token,
+      headers: { "idempotency-key": "once" },
+      body: { email: someone(), role: "workspace.viewer" },
+    };
+    const path = `/v1/workspaces/${team.workspace.id}/invitations`;
+    const { body: invitation } = await world.call("POST", path, invite);
+    const replayed = await world.call("POST", path, invite);
+    expect([replayed.status, replayed.headers.get("idempotency-replayed")]).toEqual([201, "true"]);
+    expect(replayed.body).toEqual(invitation);
     const link = (await team.call("PUT", "/invite-link", { role: "workspace.viewer" })).body;
     const { db } = world.platform;
     const stored = JSON.stringify([

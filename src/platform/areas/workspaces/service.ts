@@ -73,6 +73,8 @@ export async function deleteWorkspace(call: Context & Pick<Call, "principal">): 
     const unsettled = live.where("revoked_at", "is", null);
     await (table === "invitations" ? unsettled.where("accepted_at", "is", null) : unsettled).execute();
   }
+  const managers = db.selectFrom("managers").select("id").where("workspace_id", "=", workspaceId);
+  await db.deleteFrom("work_feed").where("manager_id", "in", managers).execute();
   for (const table of ["workspace_members", "workspace_settings", "managers", "events"] as const) {
     await db.deleteFrom(table).where("workspace_id", "=", workspaceId).execute();
   }

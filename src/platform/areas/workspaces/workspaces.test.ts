@@ -2,6 +2,8 @@ import { expect, it } from "vitest";
 import { onEachDatabase, type TestUser, type World } from "../../testing/harness.ts";
 import { newSite } from "../deployments/testing/site.ts";
 
+const DAY_MS = 86_400_000;
+
 let made = 0;
 const freshName = (): string => `people-${Date.now().toString(36)}-${made++}`;
 
@@ -164,6 +166,18 @@ onEachDatabase("workspaces", (world) => {
       expect(accepted.status).toBeGreaterThanOrEqual(400);
     }
     expect((await create(user, site.workspace.name)).status, "its name is free").toBe(201);
+
+    const codeOf = async (key: string) => {
+      await world.platform.sweep();
+      return (await world.call("GET", "/v1/whoami", as(key))).body.code;
+    };
+    world.clock.advance(399 * DAY_MS);
+    expect(await codeOf(site.admin)).toBe("API_KEY_REVOKED");
+    world.clock.advance(2 * DAY_MS);
+    expect(await codeOf(site.admin)).toBe("API_KEY_INVALID");
+    const { db } = world.platform;
+    const record = db.selectFrom("workspaces").select("id").where("id", "=", site.workspace.id);
+    expect(await record.execute(), "its record is gone with them").toEqual([]);
   });
 });
 

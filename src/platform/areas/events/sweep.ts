@@ -1,0 +1,12 @@
+import type { Sweep } from "../../kernel/sweep.ts";
+
+/** §0.10. */
+const KEEP_MS = 400 * 86_400_000;
+
+/** Forgets old events. */
+export const sweepEvents: Sweep = async (db, now) => {
+  await db
+    .deleteFrom("events")
+    .where("created_at", "<", new Date(now.getTime() - KEEP_MS))
+    .execute();
+};
