@@ -46,8 +46,28 @@ export function permissionsPage(): string {
       about,
       ...roles.filter((role) => role.holder === holder).flatMap(section),
     ]),
+    ...WITHOUT,
   ].join("\n\n")}\n`;
 }
+
+/** Each of these is a case of test/integration/rules-removed. */
+const WITHOUT: readonly string[] = [
+  "## When a rule is missing",
+  "Agent and operator ask the API server once a minute (`SALLYPORT_ACCESS_CHECK_INTERVAL`) which of the rules above they have.\nA missing one ends no process and costs only what needs it; given back, it is used again without a restart.",
+  [
+    "| Missing | Then | Told by |",
+    "|---|---|---|",
+    "| any | – | one log line, an event `RuleMissing` in the grants namespace (`kubectl -n sallyport-grants get events`), `sallyport_agent_missing_rights` and `sallyport_operator_missing_rights` |",
+    "| a rule of the agent | what it is for stops: requests and commands wait at the platform, reports are incomplete and say so | condition `Permitted` of each ManagedDeployment |",
+    "| a rule of the operator that a plan needs | the request is shown, and cannot run | condition `Permitted` of the AccessGrant, before anybody approves it |",
+    "| reading grants, invocations, policies or deployments | the operator closes what is to be closed and starts nothing: it does not decide by what it last saw | condition `Authorized=Unknown, RuleMissing` of waiting invocations |",
+    "| making accounts or their tokens | commands wait and use up no line of a plan | the same |",
+    "| binding in an opened namespace, or one operation's role | commands fail with the API server's words, nothing was done | the command's error |",
+    "| looking at the admission policies | everything goes on; names of approvers are not vouched for | condition `IdentityVerified=False, NotEnforced` |",
+    "| the lease | the leader ends once, and waits to lead after its restart | log, event, readiness stays |",
+    "| writing events | everything goes on | the conditions above |",
+  ].join("\n"),
+];
 
 function section({ name, reach, about, rules }: ShippedRole): readonly string[] {
   const rows = rules.map((rule) => `| ${resourcesOf(rule)} | ${rule.verbs.join(", ")} | ${rule.why} |`);

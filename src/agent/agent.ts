@@ -8,17 +8,18 @@ import { EventRecorder } from "../kube/event-recorder.ts";
 import { HealthServer } from "../kube/health.ts";
 import { LeaderElector } from "../kube/leader-election.ts";
 import type { Logger } from "../kube/log.ts";
-import { Manager } from "../kube/manager.ts";
+import { Manager, type Runnable } from "../kube/manager.ts";
 import { kubeMetrics } from "../kube/metrics.ts";
 import { Cluster } from "./cluster.ts";
 import type { AgentConfig } from "./config.ts";
-import { AgentControllers } from "./controllers.ts";
+import { AgentControllers, type ControllerParts } from "./controllers.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import { heartbeatBody } from "./heartbeat-body.ts";
 import { ManagerIdentity } from "./manager-identity.ts";
 import { agentMetrics } from "./metrics.ts";
 import { connectPlatform } from "./platform-connection.ts";
 import { ReconnectRule } from "./reconnect-rule.ts";
+import { watchRights } from "./rights.ts";
 import { WorkFeed } from "./work-feed.ts";
 import { Workloads } from "./workloads.ts";
 
@@ -54,6 +55,7 @@ export async function runAgent(config: AgentConfig, tools: AgentTools, signal: A
   const { platform, link } = connectPlatform(config, { clock, log, metrics, userAgent: `${NAME}/${version}` });
   try {
     const events = new EventRecorder({ ...common, controller: "sallyport.dev/agent", instance: identity });
+    const rights = watchRights({ client, config, events, registry, clock, log });
     const changed = (): void => controllers.workloadsChanged();
     const workloads = new Workloads({
       ...common,
@@ -62,36 +64,53 @@ export async function runAgent(config: AgentConfig, tools: AgentTools, signal: A
       namespaces: config.namespaces,
       changed,
     });
-    const shared = { platform, link, cluster, events, metrics, kube, fence, clock, random, log, config, version };
-    const controllers = new AgentControllers(shared, workloads);
-    link.onRecovered(controllers.recovered);
-    const rule = (): ReconnectRule => new ReconnectRule(clock, random, config.reconnectSpreadMs);
-    const voice = {
-      platform: platform.managerRuntime,
-      identity: new ManagerIdentity(platform.whoami),
+    const shared = {
+      platform,
+      link,
+      cluster,
+      events,
+      metrics,
+      kube,
+      fence,
       clock,
       random,
       log,
-      metrics,
+      config,
+      version,
+      rights,
     };
-    const { changed: hinted, lookAtAll } = controllers;
-    const feed = new WorkFeed({
-      ...voice,
-      rule: rule(),
-      pollIntervalMs: config.pollIntervalMs,
-      changed: hinted,
-      lookAtAll,
+    const controllers = new AgentControllers(shared, workloads);
+    link.onRecovered(controllers.recovered);
+    rights.onChange(() => {
+      for (const informer of [...cluster.informers, ...workloads.informers]) informer.retryNow();
+      controllers.recovered();
     });
-    const body = heartbeatBody(config, version, controllers.boards.deployments);
-    const heartbeat = new Heartbeat({ ...voice, rule: rule(), intervalMs: config.heartbeatIntervalMs, body });
     const health = new HealthServer({ port: config.healthPort, host: config.healthHost, registry });
     const manager = new Manager({ clock, log, health, leaderElection: elector, events });
-    for (const informer of [cluster.grants, cluster.invocations, cluster.managed]) manager.addInformer(informer);
+    for (const informer of cluster.informers) manager.addInformer(informer);
+    manager.addRunnable({ name: rights.name, needsLeader: false, run: (each) => rights.run(each) });
     for (const runnable of [...workloads.runnables(), ...controllers.runnables()]) manager.addRunnable(runnable);
-    manager.addRunnable({ name: "work feed", run: (each) => feed.run(each) });
-    manager.addRunnable({ name: "heartbeat", run: (each) => heartbeat.run(each) });
+    for (const runnable of voices(shared, controllers)) manager.addRunnable(runnable);
     await manager.run(signal);
   } finally {
     await Promise.all([platform.close(), connection.close()]);
   }
+}
+
+/** What hears from the platform, and tells it that this agent lives. */
+function voices(
+  { platform, metrics, clock, log, config, version }: ControllerParts,
+  { changed, lookAtAll, boards }: AgentControllers,
+): readonly Runnable[] {
+  const rule = (): ReconnectRule => new ReconnectRule(clock, random, config.reconnectSpreadMs);
+  const identity = new ManagerIdentity(platform.whoami);
+  const common = { platform: platform.managerRuntime, identity, clock, random, log, metrics };
+  const { pollIntervalMs, heartbeatIntervalMs: intervalMs } = config;
+  const feed = new WorkFeed({ ...common, rule: rule(), pollIntervalMs, changed, lookAtAll });
+  const body = heartbeatBody(config, version, boards.deployments);
+  const heartbeat = new Heartbeat({ ...common, rule: rule(), intervalMs, body });
+  return [
+    { name: "work feed", run: (each) => feed.run(each) },
+    { name: "heartbeat", run: (each) => heartbeat.run(each) },
+  ];
 }

@@ -55,6 +55,10 @@ export class Cluster {
     this.managed = informer(managedDeployments);
   }
 
+  get informers() {
+    return [this.grants, this.invocations, this.managed] as const;
+  }
+
   grantOf(requestId: string): AccessGrant | undefined {
     return this.grants.store.get(this.#key(objectName(requestId)));
   }

@@ -11,6 +11,7 @@ export interface AgentConfig {
   readonly resyncIntervalMs: number;
   readonly pollIntervalMs: number;
   readonly reconnectSpreadMs: number;
+  readonly accessCheckIntervalMs: number;
   readonly healthHost: string;
   readonly healthPort: number;
   readonly leaseName: string;
@@ -98,6 +99,12 @@ export const AGENT_SETTINGS: { readonly [Name in keyof AgentConfig]: Setting<Age
     default: "30s",
     doc: "After the platform closed a connection, agents come back spread over this long. Shorter only for tests.",
     parse: duration(0, 600_000),
+  },
+  accessCheckIntervalMs: {
+    env: "SALLYPORT_ACCESS_CHECK_INTERVAL",
+    default: "60s",
+    doc: "Between two looks at the agent's own rights; how late a rule that is missing or given back is noticed. One small request a namespace each.",
+    parse: duration(1_000, 600_000),
   },
   healthHost: {
     env: "SALLYPORT_HEALTH_HOST",

@@ -1,4 +1,6 @@
 import type { AccessGrant } from "../crds/access-grant.ts";
+import type { RequiredRight } from "../crds/manifests/required-rights.ts";
+import type { AccessWatch } from "../kube/access-watch.ts";
 import type { Clock, Random } from "../kube/clock.ts";
 import { Controller, type Reconcile } from "../kube/controller.ts";
 import { withDeadline } from "../kube/deadline.ts";
@@ -35,6 +37,7 @@ export interface ControllerParts {
   readonly log: Logger;
   readonly config: AgentConfig;
   readonly version: string;
+  readonly rights: Pick<AccessWatch<RequiredRight>, "missing">;
 }
 
 /** A remote service wants seconds; when it is found again, everything is looked at at once anyway. */
@@ -59,7 +62,7 @@ export class AgentControllers {
   readonly #commands: Commands;
 
   constructor(parts: ControllerParts, workloads: Pick<Workloads, "lists" | "podsOf">) {
-    const { platform, cluster, events, metrics, fence, clock, config } = parts;
+    const { platform, cluster, events, metrics, fence, clock, config, rights } = parts;
     const board = <T extends { readonly id: string }>(name: keyof Boards & Buffer): Board<T> =>
       new Board<T>(BUFFER_CAPACITY[name], () => metrics.dropped(name));
     this.#parts = parts;
@@ -77,6 +80,7 @@ export class AgentControllers {
         applyStatus: (managed, status, signal) => cluster.applyManagedStatus(managed, status, signal),
         resources: () => resourceReport(workloads.lists(), (workload) => workloads.podsOf(workload), clock.wallNow()),
         relist: () => this.lookAtAll(),
+        missing: () => rights.missing,
       },
     });
     this.#requests = new AccessRequests({
@@ -171,8 +175,16 @@ export class AgentControllers {
 
   #controller(name: string, reconcile: Reconcile, concurrency: number, sources: readonly Source[]): Controller {
     const { link, clock, log, kube: metrics } = this.#parts;
-    const common = { clock, log, metrics, backoff: BACKOFF, reconcileTimeoutMs: RECONCILE_TIMEOUT_MS };
-    return new Controller({ ...common, name, reconcile: link.politely(reconcile), sources, concurrency });
+    const common = { clock, log, metrics, backoff: BACKOFF, reconcileTimeoutMs: RECONCILE_TIMEOUT_MS } as const;
+    // A kind that may not be read is shown by readiness, log and event; starting again would not make it readable.
+    return new Controller({
+      ...common,
+      cacheSyncTimeoutMs: "never",
+      name,
+      reconcile: link.politely(reconcile),
+      sources,
+      concurrency,
+    });
   }
 
   #requestIds(): readonly string[] {

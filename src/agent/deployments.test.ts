@@ -2,6 +2,8 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { ApiError } from "../api-client/api-error.ts";
 import type { DeploymentStatus } from "../contract/deployment-state.ts";
 import type { ManagedDeployment, ManagedDeploymentStatus } from "../crds/managed-deployment.ts";
+import type { RequiredRight } from "../crds/manifests/required-rights.ts";
+import { ApiError as KubeError } from "../kube/api-error.ts";
 import { FakeClock } from "../kube/testing/fake-clock.ts";
 import { Board } from "./board.ts";
 import { type DeploymentPorts, Deployments } from "./deployments.ts";
@@ -68,8 +70,12 @@ class World {
     return `${this.managed?.status?.state} ${condition?.type}=${condition?.status}/${condition?.reason}`;
   }
 
+  missing: readonly RequiredRight[] = [];
+  statusRefused = false;
+
   #ports(): DeploymentPorts {
     return {
+      missing: () => this.missing,
       managed: () => this.managed,
       applySpec: async (spec) => {
         this.done.push("write");
@@ -83,6 +89,7 @@ class World {
         this.managed = { apiVersion: "sallyport.dev/v1alpha1", kind: "ManagedDeployment", metadata, spec };
       },
       applyStatus: async (managed, status: ManagedDeploymentStatus) => {
+        if (this.statusRefused) throw new KubeError("forbidden", { status: 403, reason: "Forbidden" });
         this.managed = { ...managed, status };
       },
       resources: () => [{ resourceHeartbeats: [], observedInventoryBatches: [] }],
@@ -195,6 +202,32 @@ describe("a deployment", () => {
     restarted.board.replace("all", []);
     await restarted.run();
     expect(restarted.condition()).toBe("Detached Reported=True/Acknowledged");
+  });
+
+  test("names the rights that the agent lacks, until they are there again", async () => {
+    const permitted = () => world.managed?.status?.conditions?.find(({ type }) => type === "Permitted");
+    await world.run();
+    await world.run();
+    expect(permitted()).toMatchObject({ status: "True", reason: "RightsComplete" });
+    const right = { verb: "list", group: "", resource: "pods", namespace: "shop", role: "sallyport-agent-observe" };
+    world.missing = [{ ...right, reach: "opened" }];
+    await world.run();
+    expect(permitted()).toMatchObject({
+      status: "False",
+      reason: "RuleMissing",
+      message: "the agent may not list pods in shop (role sallyport-agent-observe)",
+    });
+    expect(world.condition()).toBe("Serving Reported=True/Acknowledged");
+    world.missing = [];
+    await world.run();
+    expect(permitted()).toMatchObject({ status: "True" });
+  });
+
+  test("is reported also by an agent that may not write its status", async () => {
+    world.statusRefused = true;
+    await world.run();
+    expect(await world.run()).toEqual({ requeueAfterMs: 60_000 });
+    expect(world.done.at(-1)).toBe("report running under lease");
   });
 
   test("that the platform lists no more is released and detached", async () => {

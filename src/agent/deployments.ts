@@ -1,8 +1,10 @@
 import { ApiError } from "../api-client/api-error.ts";
 import type { Capability, DeploymentState, DeploymentStatus } from "../contract/deployment-state.ts";
 import { DEPLOYMENT_PROTOCOL_VERSION } from "../contract/deployment-state.ts";
-import type { ManagedDeploymentReason } from "../crds/conditions.ts";
+import type { ManagedDeploymentConditionType, ManagedDeploymentReason } from "../crds/conditions.ts";
 import type { ManagedDeployment, ManagedDeploymentSpec, ManagedDeploymentStatus } from "../crds/managed-deployment.ts";
+import { type RequiredRight, rightsText } from "../crds/manifests/required-rights.ts";
+import { ApiError as KubeError } from "../kube/api-error.ts";
 import type { Clock, Random } from "../kube/clock.ts";
 import { withCondition } from "../kube/conditions.ts";
 import type { ReconcileContext, Result } from "../kube/controller.ts";
@@ -30,6 +32,8 @@ export interface DeploymentPorts {
   readonly resources: () => readonly ReportPart[];
   /** Asks for the platform's list again. */
   readonly relist: () => void;
+  /** The agent's own rights that are missing. */
+  readonly missing: () => readonly RequiredRight[];
 }
 
 export interface DeploymentsOptions {
@@ -98,6 +102,7 @@ export class Deployments {
       const world = { listed, managed, lease: leases.of(id), acquireAtMs: leases.acquireAtMs(id), reportAtMs };
       const step = nextDeploymentStep(world, namespaces, clock.monotonicMs());
       if (step.do === "wait") {
+        if (managed !== undefined) await this.#tellRights(managed, context.signal);
         if (listed === undefined) {
           this.#memories.delete(id);
           leases.forget(id);
@@ -204,16 +209,47 @@ export class Deployments {
     if (managed === undefined) return;
     const now = clock.wallNow();
     const observedGeneration = managed.metadata.generation ?? 0;
-    const reported: { readonly status: "True" | "False"; readonly reason: ManagedDeploymentReason } =
+    const reported: Said =
       refusedWith === undefined ? { status: "True", reason: "Acknowledged" } : { status: "False", reason: "Refused" };
-    const before = (managed.status?.conditions ?? []).map((each) => ({
-      ...each,
-      observedGeneration: each.observedGeneration ?? 0,
-    }));
-    const conditions = withCondition(before, { type: "Reported", ...reported, message, observedGeneration }, now);
+    const reportedConditions = saying(managed, { type: "Reported", ...reported, message }, now);
+    const conditions = saying({ ...managed, status: { conditions: reportedConditions } }, this.#permitted(), now);
     const at = refusedWith === undefined && state === "Serving" ? now.toISOString() : managed.status?.lastReportedAt;
     const lastReportedAt = at === undefined ? {} : { lastReportedAt: at };
-    await ports.applyStatus(managed, { state, observedGeneration, ...lastReportedAt, conditions }, signal);
+    await this.#applyStatus(managed, { state, observedGeneration, ...lastReportedAt, conditions }, signal);
+  }
+
+  /** Rights come and go between two reports. */
+  async #tellRights(managed: ManagedDeployment, signal: AbortSignal): Promise<void> {
+    const said = this.#permitted();
+    const before = managed.status?.conditions?.find(({ type }) => type === said.type);
+    // Nothing to say of what was never reported and lacks nothing: the first report says it.
+    if (before === undefined && said.status === "True") return;
+    if (before?.status === said.status && before.message === said.message) return;
+    const conditions = saying(managed, said, this.#options.clock.wallNow());
+    await this.#applyStatus(managed, { ...managed.status, conditions }, signal);
+  }
+
+  #permitted(): Said & { readonly type: "Permitted"; readonly message: string } {
+    const missing = this.#options.ports.missing();
+    if (missing.length === 0) {
+      return {
+        type: "Permitted",
+        status: "True",
+        reason: "RightsComplete",
+        message: "the agent has all of its rights",
+      };
+    }
+    const message = `the agent may not ${rightsText(missing)}`;
+    return { type: "Permitted", status: "False", reason: "RuleMissing", message };
+  }
+
+  /** Not being allowed to say it is no failure of what was done; log and event tell of the right. */
+  async #applyStatus(managed: ManagedDeployment, status: ManagedDeploymentStatus, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#options.ports.applyStatus(managed, status, signal);
+    } catch (error) {
+      if (!(error instanceof KubeError && error.isForbidden)) throw error;
+    }
   }
 
   #memoryOf(id: string): Memory {
@@ -224,4 +260,20 @@ export class Deployments {
     }
     return memory;
   }
+}
+
+interface Said {
+  readonly status: "True" | "False";
+  readonly reason: ManagedDeploymentReason;
+}
+
+/** The conditions of `managed`, with this one as said now. */
+function saying(
+  { metadata, status }: Pick<ManagedDeployment, "metadata" | "status">,
+  said: Said & { readonly type: ManagedDeploymentConditionType; readonly message: string },
+  now: Date,
+): NonNullable<ManagedDeploymentStatus["conditions"]> {
+  const observedGeneration = metadata.generation ?? 0;
+  const before = (status?.conditions ?? []).map((each) => ({ observedGeneration, ...each }));
+  return [...withCondition(before, { ...said, observedGeneration }, now)];
 }

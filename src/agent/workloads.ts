@@ -62,6 +62,10 @@ export class Workloads {
     );
   }
 
+  get informers(): readonly { retryNow(): void }[] {
+    return this.#caches.flatMap(({ namespace: _, ...informers }) => Object.values(informers));
+  }
+
   lists(): readonly WorkloadList[] {
     const lists = this.#caches.flatMap(({ namespace, deployments, statefulSets, daemonSets }) => [
       listOf(namespace, "Deployment", deployments, ofDeployment),

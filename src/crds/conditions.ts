@@ -1,3 +1,6 @@
+/** Whether our own account has the rights that this object needs; the message names each that is missing. */
+const PERMITTED_REASONS = ["RightsComplete", "RuleMissing"] as const;
+
 /**
  * Condition types of each kind and the closed set of reasons of each. Alerts, `kubectl wait` scripts and metrics match on
  * these words. Source: the access grant contract; Authorized has the refusals of the customer's policy besides.
@@ -16,6 +19,7 @@ export const GRANT_CONDITIONS = {
   Succeeded: ["NothingYet", "AllSucceeded", "SomeFailed", "OutcomeUnknown", "NothingRan"],
   IdentityVerified: ["AwaitingDecision", "StampedByAdmission", "ClaimCheckedByPolicy", "NotEnforced", "NoName"],
   Reported: ["AwaitingReport", "Acknowledged", "Retrying", "Refused"],
+  Permitted: PERMITTED_REASONS,
 } as const;
 
 export const INVOCATION_CONDITIONS = {
@@ -35,12 +39,24 @@ export const INVOCATION_CONDITIONS = {
     "TierMismatch",
     "DeploymentNotServed",
     "NamespaceNotOpen",
+    "RuleMissing",
   ],
   Completed: ["Running", "Succeeded", "Failed", "OutcomeUnknown", "NotStarted"],
 } as const;
 
 export const MANAGED_DEPLOYMENT_CONDITIONS = {
+  Connected: [
+    "Connected",
+    "ProxyUnreachable",
+    "ProxyRefused",
+    "PlatformUnreachable",
+    "PlatformFailing",
+    "CertificateUntrusted",
+    "CertificateInvalid",
+    "KeyRefused",
+  ],
   Reported: ["Acknowledged", "Refused"],
+  Permitted: PERMITTED_REASONS,
 } as const;
 
 export type GrantConditionType = keyof typeof GRANT_CONDITIONS;
@@ -48,4 +64,8 @@ export type GrantReason<Type extends GrantConditionType = GrantConditionType> = 
 export type InvocationConditionType = keyof typeof INVOCATION_CONDITIONS;
 export type InvocationReason<Type extends InvocationConditionType = InvocationConditionType> =
   (typeof INVOCATION_CONDITIONS)[Type][number];
-export type ManagedDeploymentReason = (typeof MANAGED_DEPLOYMENT_CONDITIONS)["Reported"][number];
+export type ManagedDeploymentConditionType = keyof typeof MANAGED_DEPLOYMENT_CONDITIONS;
+export type ManagedDeploymentReason<Type extends ManagedDeploymentConditionType = ManagedDeploymentConditionType> =
+  (typeof MANAGED_DEPLOYMENT_CONDITIONS)[Type][number];
+/** Whether the agent reaches the platform; the message says what to mend. */
+export type ConnectedReason = ManagedDeploymentReason<"Connected">;

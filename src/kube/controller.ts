@@ -45,8 +45,8 @@ export interface ControllerOptions {
   readonly reconcileTimeoutMs?: number;
   /** Retry delays, `baseMs · 2^failures` up to `maxMs`; default 5 ms up to 1,000 s. Remote services want seconds. */
   readonly backoff?: BackoffOptions;
-  /** `run` throws when a source has not synced by then; default 120,000. */
-  readonly cacheSyncTimeoutMs?: number;
+  /** `run` throws when a source has not synced by then; default 120,000. `"never"`: it waits, and readiness tells. */
+  readonly cacheSyncTimeoutMs?: number | "never";
   /** Whether it runs on the leader only; default true. Read by the manager. */
   readonly needsLeader?: boolean;
 }
@@ -124,11 +124,11 @@ export class Controller {
     const sync = (deadline: AbortSignal): Promise<unknown> =>
       Promise.all(sources.map(async (each) => each.whenSynced(deadline).then(() => waiting.delete(each))));
     try {
-      await withDeadline(clock, cacheSyncTimeoutMs, signal, sync);
+      await withDeadline(clock, cacheSyncTimeoutMs === "never" ? undefined : cacheSyncTimeoutMs, signal, sync);
     } catch (error) {
       if (!(error instanceof DeadlineError)) throw error;
       const names = [...waiting].map((source) => source.name).join(", ");
-      const limit = `${cacheSyncTimeoutMs / 1000} s`;
+      const limit = `${error.limitMs / 1000} s`;
       throw new Error(`controller ${this.name}: not synced within ${limit}: ${names}`, { cause: error });
     }
   }

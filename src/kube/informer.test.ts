@@ -341,3 +341,28 @@ describe("an informer", () => {
     expect(Object.isFrozen(pod?.status)).toBe(true);
   });
 });
+
+test("a kind that may not be read is settled, says in the server's words why, and comes at once when asked to try", async () => {
+  const world = await World.start(jsonProjection<SmallPod>(), (server) => {
+    for (let times = 0; times < 40; times += 1) server.faults.push({ of: "any", status: 403 });
+    server.put("a", "Pending");
+  });
+  try {
+    await world.informer.whenSettled(AbortSignal.timeout(10_000));
+    expect(world.informer.synced).toBe(false);
+    expect(world.informer.refusal).toContain("403 refused");
+    world.server.faults.length = 0;
+    const asked = vi.waitFor(
+      () => {
+        world.informer.retryNow();
+        expect(world.informer.synced).toBe(true);
+      },
+      { timeout: 10_000, interval: 1 },
+    );
+    await asked;
+    await world.agrees();
+    expect(world.informer.refusal).toBeUndefined();
+  } finally {
+    await world.close();
+  }
+});

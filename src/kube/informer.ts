@@ -55,8 +55,12 @@ export class Informer<T extends Cached> {
   readonly #cache: Cache<T>;
   readonly #random: Random;
   readonly #sync = Promise.withResolvers<void>();
+  readonly #settled = Promise.withResolvers<void>();
   #synced = false;
   #failing = false;
+  #refusal: string | undefined;
+  /** Ends the pause before the next try; undefined while there is none. */
+  #wake: (() => void) | undefined;
 
   constructor(options: InformerOptions<T>) {
     const { client, resource, projection, clock, log, namespace, labelSelector, fieldSelector } = options;
@@ -77,17 +81,24 @@ export class Informer<T extends Cached> {
     return this.#synced;
   }
 
+  /** The server's words while it refuses (403) to let this process read the kind. */
+  get refusal(): string | undefined {
+    return this.#refusal;
+  }
+
   /** Resolves when {@link synced}; rejects with `signal.reason`. */
-  async whenSynced(signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    const aborted = Promise.withResolvers<never>();
-    const onAbort = (): void => aborted.reject(signal.reason);
-    signal.addEventListener("abort", onAbort, { once: true });
-    try {
-      await Promise.race([this.#sync.promise, aborted.promise]);
-    } finally {
-      signal.removeEventListener("abort", onAbort);
-    }
+  whenSynced(signal: AbortSignal): Promise<void> {
+    return orAborted(this.#sync.promise, signal);
+  }
+
+  /** Resolves when {@link synced}, or once the server has refused: a right that is missing must not hold up the rest. */
+  whenSettled(signal: AbortSignal): Promise<void> {
+    return orAborted(this.#settled.promise, signal);
+  }
+
+  /** Tries again now if it waits for a retry: somebody knows that what failed may work again. */
+  retryNow(): void {
+    this.#wake?.();
   }
 
   /**
@@ -112,7 +123,7 @@ export class Informer<T extends Cached> {
         if (next.reason !== undefined) metrics?.restart(kind, next.reason);
         this.#report(outcome, next);
         ({ state, memory } = next);
-        if (next.delayMs > 0) await sleep(clock, next.delayMs, signal);
+        if (next.delayMs > 0) await this.#pause(clock, next.delayMs, signal);
       }
     } catch (error) {
       // Everything that can go wrong on the wire is an outcome; what is thrown is the abort, or a mistake in this room.
@@ -167,7 +178,23 @@ export class Informer<T extends Cached> {
     }
   }
 
+  async #pause(clock: Clock, delayMs: number, signal: AbortSignal): Promise<void> {
+    const woken = new AbortController();
+    const stop = (): void => woken.abort(signal.reason);
+    signal.addEventListener("abort", stop, { once: true });
+    this.#wake = () => woken.abort();
+    try {
+      await sleep(clock, delayMs, woken.signal);
+    } catch (error) {
+      if (signal.aborted) throw error;
+    } finally {
+      this.#wake = undefined;
+      signal.removeEventListener("abort", stop);
+    }
+  }
+
   #onHealed(): void {
+    this.#refusal = undefined;
     if (this.#failing) this.#options.log.info({ kind: this.resource.plural }, "watch healed");
     this.#failing = false;
   }
@@ -177,6 +204,7 @@ export class Informer<T extends Cached> {
     this.#synced = true;
     this.#options.metrics?.synced(this.resource.plural, true);
     this.#sync.resolve();
+    this.#settled.resolve();
   }
 
   /** A warning when it begins to fail, silence while it goes on, a word when it is over. */
@@ -185,6 +213,10 @@ export class Informer<T extends Cached> {
     const kind = this.resource.plural;
     const failure = failureOf(outcome);
     if (failure === undefined && next.delayMs === 0) return;
+    if (failure instanceof ApiError && failure.isForbidden) {
+      this.#refusal = failure.message;
+      this.#settled.resolve();
+    }
     const fields = { kind, reason: next.reason, delayMs: Math.round(next.delayMs), err: failure };
     if (this.#failing) log.debug(fields, "watch still failing");
     else log.warn(fields, "watch failed, will be tried again");
@@ -195,4 +227,16 @@ export class Informer<T extends Cached> {
 function failureOf(outcome: Outcome): Error | undefined {
   if (outcome.of === "list-failed") return outcome.error;
   return outcome.of === "watch" && "error" in outcome.end ? outcome.end.error : undefined;
+}
+
+async function orAborted(done: Promise<void>, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = (): void => aborted.reject(signal.reason);
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    await Promise.race([done, aborted.promise]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
 }

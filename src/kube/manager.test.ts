@@ -90,7 +90,7 @@ class Parts {
     });
     const isSynced = (): boolean => this.isSynced;
     const cache = this.part("cache");
-    const whenSynced = (signal: AbortSignal): Promise<void> =>
+    const whenSettled = (signal: AbortSignal): Promise<void> =>
       new Promise((resolve, reject) => {
         void this.#synced.promise.then(resolve);
         signal.addEventListener("abort", () => reject(signal.reason));
@@ -99,7 +99,8 @@ class Parts {
     manager.addInformer({
       resource,
       run: cache.run,
-      whenSynced,
+      whenSettled,
+      refusal: undefined,
       get synced() {
         return isSynced();
       },

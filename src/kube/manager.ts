@@ -31,12 +31,12 @@ export interface ManagerOptions {
   readonly shutdownGraceMs?: number;
 }
 
-type AnyInformer = Pick<Informer<Cached>, "run" | "whenSynced" | "synced" | "resource">;
+type AnyInformer = Pick<Informer<Cached>, "run" | "whenSettled" | "synced" | "refusal" | "resource">;
 
 /**
  * Starts and stops the parts of a process in an order in which none misses another:
  *
- * - start: health → events → caches (until synced) → others → election → what needs the leader;
+ * - start: health → events → caches (until synced, or refused) → others → election → what needs the leader;
  * - stop: others → what needs the leader → caches → health → election, which gives the lease back → events.
  *
  * Source: controller-runtime `pkg/manager/internal.go`.
@@ -130,9 +130,12 @@ export class Manager {
     for (const informer of this.#informers) {
       groups.caches.start({ name: informer.resource.plural, run: (each) => informer.run(each) });
     }
-    await Promise.all(this.#informers.map(async (informer) => informer.whenSynced(signal)));
+    // A kind that may not be read holds up only the controllers that wait for it themselves.
+    await Promise.all(this.#informers.map(async (informer) => informer.whenSettled(signal)));
     signal.throwIfAborted();
-    log.info({ caches: this.#informers.length }, "caches synced");
+    const unsynced = this.#unsynced();
+    if (unsynced === undefined) log.info({ caches: this.#informers.length }, "caches synced");
+    else log.warn({ reason: unsynced }, "started without all caches");
     for (const runnable of this.#otherRunnables) groups.others.start(runnable);
     const lead = (): void => {
       // Leadership that arrives during a stop starts nobody.
@@ -188,7 +191,9 @@ export class Manager {
   }
 
   #unsynced(): string | undefined {
-    const missing = this.#informers.filter((informer) => !informer.synced).map((informer) => informer.resource.plural);
+    const missing = this.#informers
+      .filter((informer) => !informer.synced)
+      .map(({ resource, refusal }) => resource.plural + (refusal === undefined ? "" : ` (${refusal})`));
     return missing.length === 0 ? undefined : `not synced: ${missing.join(", ")}`;
   }
 }

@@ -75,6 +75,15 @@ export function watches<T extends HasMeta>(
   };
 }
 
+/** No keys: holds a controller back until `informer` knows the kind, because its reconcile reads it. */
+export function reads(informer: Pick<Watched<never>, "resource" | "whenSynced">): Source {
+  return {
+    name: informer.resource.kind,
+    start: () => undefined,
+    whenSynced: (signal) => informer.whenSynced(signal),
+  };
+}
+
 /** What an owner reference is matched by. The version is left out: an owner keeps its children when its kind is upgraded. */
 export interface OwnerKind {
   readonly group: string;

@@ -75,6 +75,16 @@ export class Caches {
     return spec.grantName === undefined ? [] : [this.#key(spec.grantName)];
   }
 
+  /** Each kind, whatever it is. */
+  get informers(): readonly Pick<Informer<Cached>, "retryNow">[] {
+    return [this.grants, this.invocations, this.policies, this.deployments];
+  }
+
+  waitingInvocationKeys(): readonly string[] {
+    const waiting = this.invocations.store.list().filter(({ status }) => (status?.state ?? "Pending") === "Pending");
+    return waiting.map(keyOf);
+  }
+
   openGrantKeys(): readonly string[] {
     const open = this.grants.store.list().filter(({ status }) => {
       const state = status?.state ?? "Pending";
@@ -110,9 +120,13 @@ export class Caches {
     return { grant, policies, deployments };
   }
 
+  servedNamespaces(): readonly string[] {
+    return [...new Set(this.deployments.store.list().flatMap(({ spec }) => spec.namespaces))].sort();
+  }
+
   /** Everywhere that access may have been given. */
   namespaces(): readonly string[] {
-    const served = this.deployments.store.list().flatMap(({ spec }) => spec.namespaces);
+    const served = this.servedNamespaces();
     const planned = this.grants.store.list().flatMap(namespacesOf);
     return [...new Set([...served, ...planned])].sort();
   }

@@ -13,6 +13,7 @@ export interface OperatorConfig {
   readonly workers: number;
   readonly sweepIntervalMs: number;
   readonly admissionCheckIntervalMs: number;
+  readonly accessCheckIntervalMs: number;
   readonly shutdownGraceMs: number;
   readonly leaseDurationMs: number;
   readonly renewDeadlineMs: number;
@@ -86,6 +87,12 @@ export const OPERATOR_SETTINGS: { readonly [Name in keyof OperatorConfig]: Setti
     env: "SALLYPORT_ADMISSION_CHECK_INTERVAL",
     default: "30s",
     doc: "Between two looks at the admission policies; how late a missing one is shown. 18 small requests each.",
+    parse: duration(1_000, 600_000),
+  },
+  accessCheckIntervalMs: {
+    env: "SALLYPORT_ACCESS_CHECK_INTERVAL",
+    default: "60s",
+    doc: "Between two looks at the operator's own rights; how late a rule that is missing or given back is noticed. One small request a namespace each.",
     parse: duration(1_000, 600_000),
   },
   shutdownGraceMs: {

@@ -7,7 +7,7 @@ import { Controller } from "../kube/controller.ts";
 import type { Logger } from "../kube/log.ts";
 import type { Runnable } from "../kube/manager.ts";
 import type { KubeMetrics } from "../kube/metrics.ts";
-import { type Source, watches } from "../kube/sources.ts";
+import { reads, type Source, watches } from "../kube/sources.ts";
 import { Access } from "./access.ts";
 import type { AdmissionWatch } from "./admission-watch.ts";
 import type { Caches } from "./caches.ts";
@@ -17,6 +17,7 @@ import { type InvocationPorts, reconcileInvocation } from "./invocation-reconcil
 import type { OperatorMetrics } from "./metrics.ts";
 import type { News } from "./news.ts";
 import { OperationRunner, type RunnerPorts } from "./operation-runner.ts";
+import type { Rights } from "./rights.ts";
 import { RunningOperations } from "./running-operations.ts";
 import { writeStatus } from "./status-writer.ts";
 import { Sweeper } from "./sweep.ts";
@@ -26,6 +27,7 @@ export interface OperatorParts {
   readonly client: Client;
   readonly caches: Caches;
   readonly admission: AdmissionWatch;
+  readonly rights: Rights;
   readonly metrics: OperatorMetrics;
   readonly kube: KubeMetrics;
   readonly news: News;
@@ -33,6 +35,12 @@ export interface OperatorParts {
   readonly clock: Clock;
   readonly log: Logger;
   readonly config: OperatorConfig;
+}
+
+interface Announcer {
+  readonly name: string;
+  onChange(listener: () => void): void;
+  whenSynced(signal: AbortSignal): Promise<void>;
 }
 
 /** A conflict or a blip is retried soon, a broken API server not hotter than every half minute. */
@@ -69,7 +77,7 @@ export function operatorControllers(parts: OperatorParts): readonly Runnable[] {
 }
 
 function grantController(parts: OperatorParts, access: Access, running: RunningOperations): Controller {
-  const { client, caches, admission, metrics, news, fence, clock } = parts;
+  const { client, caches, admission, rights, metrics, news, fence, clock } = parts;
   const ports: GrantPorts = {
     clock,
     fence,
@@ -77,6 +85,7 @@ function grantController(parts: OperatorParts, access: Access, running: RunningO
     invocation: (commandId) => caches.invocationOf(commandId),
     policy: () => caches.policy,
     enforcement: () => admission.current,
+    rights,
     writeStatus: (grant, status, signal) => writeStatus(client, accessGrants, grant, status, signal),
     access,
     running,
@@ -87,12 +96,13 @@ function grantController(parts: OperatorParts, access: Access, running: RunningO
     watches(caches.grants),
     watches(caches.invocations, (invocation) => caches.grantKeysOver(invocation)),
     watches(caches.policies, () => caches.openGrantKeys()),
-    admissionSource(admission, () => caches.openGrantKeys()),
+    announced(admission, () => caches.openGrantKeys()),
+    announced(rights.watch, () => caches.openGrantKeys()),
   ]);
 }
 
 function invocationController(parts: OperatorParts, access: Access, running: RunningOperations): Controller {
-  const { client, caches, metrics, news, fence, clock, log, config } = parts;
+  const { client, caches, rights, metrics, news, fence, clock, log, config } = parts;
   const writeInvocation: InvocationPorts["writeInvocation"] = (invocation, status, signal) =>
     writeStatus(client, operationInvocations, invocation, status, signal);
   const liveInvocation: InvocationPorts["liveInvocation"] = ({ metadata }, signal) =>
@@ -121,6 +131,7 @@ function invocationController(parts: OperatorParts, access: Access, running: Run
     liveInvocation,
     writeInvocation,
     writeGrant: (grant, status, signal) => writeStatus(client, accessGrants, grant, status, signal),
+    obstacle: () => rights.obstacle,
     runner: new OperationRunner(runnerPorts),
     metrics,
     news,
@@ -128,6 +139,10 @@ function invocationController(parts: OperatorParts, access: Access, running: Run
   return controller("operationinvocation", parts, (key, context) => reconcileInvocation(key, ports, context), [
     watches(caches.invocations),
     watches(caches.grants, (grant) => caches.invocationKeysUnder(grant)),
+    // Not to be judged by policies and places that are not known yet.
+    reads(caches.policies),
+    reads(caches.deployments),
+    announced(rights.watch, () => caches.waitingInvocationKeys()),
   ]);
 }
 
@@ -138,19 +153,21 @@ function controller(
   sources: readonly Source[],
 ): Controller {
   const concurrency = config.workers;
-  return new Controller({ name, reconcile, sources, clock, log, metrics: kube, concurrency, backoff: BACKOFF });
+  const common = { clock, log, metrics: kube, concurrency, backoff: BACKOFF };
+  // A kind that may not be read is shown by readiness, log and event; starting again would not make it readable.
+  return new Controller({ ...common, name, reconcile, sources, cacheSyncTimeoutMs: "never" });
 }
 
-/** A policy that comes or goes changes what can be said about who decided. */
-function admissionSource(admission: AdmissionWatch, keys: () => readonly string[]): Source {
+/** Reconciles `keys` when what is looked at changes: a policy that comes or goes, a right that is lost or regained. */
+function announced(watch: Announcer, keys: () => readonly string[]): Source {
   return {
-    name: admission.name,
+    name: watch.name,
     start(enqueue, signal) {
-      admission.onChange(() => {
+      watch.onChange(() => {
         if (signal.aborted) return;
         for (const key of keys()) enqueue(key);
       });
     },
-    whenSynced: (signal) => admission.whenSynced(signal),
+    whenSynced: (signal) => watch.whenSynced(signal),
   };
 }

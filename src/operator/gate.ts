@@ -24,7 +24,10 @@ export interface GateInput {
 }
 
 /** Why not; each is a reason of the condition Authorized, a label of a metric, and final. */
-export type Refusal = Exclude<InvocationReason<"Authorized">, "GrantMatched" | "PolicyAuto" | "DeadlinePassed">;
+export type Refusal = Exclude<
+  InvocationReason<"Authorized">,
+  "GrantMatched" | "PolicyAuto" | "DeadlinePassed" | "RuleMissing"
+>;
 
 export const REFUSALS = [
   "PolicyDenied",
@@ -62,7 +65,7 @@ export type Verdict =
       /** Absent when the policy alone lets it run. */
       readonly granted?: GrantedLine;
     }
-  | { readonly do: "wait"; readonly message: string; readonly againMs?: number }
+  | { readonly do: "wait"; readonly reason?: "RuleMissing"; readonly message: string; readonly againMs?: number }
   | { readonly do: "expire"; readonly message: string }
   | { readonly do: "refuse"; readonly reason: Refusal; readonly message: string };
 

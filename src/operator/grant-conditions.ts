@@ -1,6 +1,7 @@
 import type { AccessGrant, AccessGrantStatus, GrantLine, GrantState } from "../crds/access-grant.ts";
 import { FINAL_GRANT_STATES } from "../crds/access-grant.ts";
 import type { GrantConditionType, GrantReason } from "../crds/conditions.ts";
+import { type RequiredRight, rightsText } from "../crds/manifests/required-rights.ts";
 import { type Condition, withCondition } from "../kube/conditions.ts";
 import type { Enforcement } from "./enforcement.ts";
 import type { PlanFault } from "./plan-check.ts";
@@ -8,6 +9,8 @@ import { printableLine } from "./text.ts";
 
 /** What was true of the decision when it was taken stays on record, whatever becomes of policies and operators later. */
 const HISTORY: ReadonlySet<string> = new Set<GrantConditionType>(["Approved", "IdentityVerified"]);
+/** Said while something may still run; what was true at the end stays. */
+const WHILE_OPEN: ReadonlySet<string> = new Set<GrantConditionType>(["Permitted"]);
 
 interface Said<T extends GrantConditionType> {
   readonly status: Condition["status"];
@@ -23,9 +26,11 @@ export interface Outlook {
   readonly enforcement: Enforcement;
   /** Who the customer's policy wants told of a waiting request. */
   readonly notify: readonly string[];
+  /** Rights that the operator lacks and this plan needs. */
+  readonly missing: readonly RequiredRight[];
 }
 
-/** All five conditions, from the first visit on. A final grant keeps what was said about its decision and its names. */
+/** All six conditions, from the first visit on. A final grant keeps what was said about its decision and its names. */
 export function grantConditions(outlook: Outlook, now: Date): NonNullable<AccessGrantStatus["conditions"]> {
   const said: { readonly [T in GrantConditionType]: Said<T> } = {
     Approved: approved(outlook),
@@ -38,11 +43,13 @@ export function grantConditions(outlook: Outlook, now: Date): NonNullable<Access
       reason: "AwaitingReport",
       message: "the agent reports to the platform and cannot write here; its own metrics and log say how far it is",
     },
+    Permitted: permitted(outlook),
   };
   let conditions: readonly Condition[] = known(outlook.grant);
   const observedGeneration = outlook.grant.metadata.generation ?? 0;
   const wasFinal = FINAL_GRANT_STATES.some((final) => final === outlook.grant.status?.state);
   for (const [type, { status, reason, message }] of Object.entries(said)) {
+    if (wasFinal && WHILE_OPEN.has(type)) continue;
     if (wasFinal && HISTORY.has(type) && conditions.some((condition) => condition.type === type)) continue;
     const next = { type, status, reason, message: printableLine(message, 1_024), observedGeneration };
     conditions = withCondition(conditions, next, now);
@@ -140,6 +147,12 @@ function identityVerified({ grant, enforcement }: Outlook): Said<"IdentityVerifi
   if (spec.decidedBy === undefined) return no("NoName", "the decision carries no name");
   if (enforcement.kind === "stamped") return yes("StampedByAdmission", `the API server vouches for ${spec.decidedBy}`);
   return yes("ClaimCheckedByPolicy", `${spec.decidedBy} typed their own name, and a policy compared it with the user`);
+}
+
+/** Before anybody approves what could not run, and while it waits. */
+function permitted({ missing }: Outlook): Said<"Permitted"> {
+  if (missing.length === 0) return yes("RightsComplete", "the operator has every right that this plan needs");
+  return no("RuleMissing", `the operator may not ${rightsText(missing)}`);
 }
 
 function by(name: string | undefined): string {

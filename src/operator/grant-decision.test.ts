@@ -14,7 +14,16 @@ const STAMPED: Enforcement = { kind: "stamped", since: at("08:00:00") };
 
 function world(of: AccessGrant, more: Partial<GrantWorld> = {}): GrantWorld {
   const policy = mergePolicies([]);
-  return { grant: of, policy, enforcement: STAMPED, tierOf, invocationOf: () => undefined, ...more };
+  return {
+    grant: of,
+    policy,
+    enforcement: STAMPED,
+    tierOf,
+    invocationOf: () => undefined,
+    missing: [],
+    isBlind: false,
+    ...more,
+  };
 }
 
 /** The grant after its next reconcile, as the API server would hold it. */
@@ -83,8 +92,32 @@ test.each<readonly [string, AccessGrant, string, readonly GrantAction["do"][], s
 test("all five conditions are there on the first visit, and stay", () => {
   for (const each of [pending, open, settled(revoked, at("10:30:00"))]) {
     const types = each.status?.conditions?.map(({ type }) => type);
-    expect(types).toEqual(["Approved", "Active", "Succeeded", "IdentityVerified", "Reported"]);
+    expect(types).toEqual(["Approved", "Active", "Succeeded", "IdentityVerified", "Reported", "Permitted"]);
   }
+});
+
+test("an operator that cannot read what it decides by opens nothing, loses no approval, and closes all the same", () => {
+  const blind = { isBlind: true };
+  expect(settled(asked, at("10:00:00"), blind).status?.state).toBe("Pending");
+  expect(settled(settled(asked, at("10:00:00"), blind), at("10:05:00")).status?.state).toBe("Approved");
+  expect(settled(asked, at("12:00:00.001"), blind).status?.state).toBe("Lapsed");
+  expect(does(open, at("11:00:00"), blind)).toEqual(["stopRunning", "closeAccess", "writeStatus"]);
+  expect(does(revoked, at("10:30:00"), blind)).toEqual(["stopRunning", "closeAccess", "writeStatus"]);
+});
+
+test("what the plan lacks is said while it is open, and not written into what is over", () => {
+  const right = { verb: "bind", group: "rbac.authorization.k8s.io", resource: "clusterroles", namespace: "shop" };
+  const missing = [
+    { ...right, name: "sallyport-op-kubernetes-scale", role: "sallyport-operator-target", reach: "opened" },
+  ] as const;
+  const told = settled(pending, at("09:10:00"), { missing });
+  expect(reasonOf(told, "Permitted")).toBe("False/RuleMissing");
+  expect(told.status?.conditions?.find(({ type }) => type === "Permitted")?.message).toBe(
+    "the operator may not bind clusterroles/sallyport-op-kubernetes-scale in shop (role sallyport-operator-target)",
+  );
+  expect(reasonOf(settled(told, at("09:20:00")), "Permitted")).toBe("True/RightsComplete");
+  const over = settled(edited(pending, { deniedReason: "no" }), at("10:00:00"));
+  expect(does(over, at("10:10:00"), { missing })).toEqual([]);
 });
 
 describe("the window", () => {

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { AccessGrant, AccessGrantStatus, GrantState } from "../crds/access-grant.ts";
+import type { RequiredRight } from "../crds/manifests/required-rights.ts";
 import type { OperationInvocation } from "../crds/operation-invocation.ts";
 import type { Tier } from "../crds/plan.ts";
 import { timestamp } from "../kube/conditions.ts";
@@ -17,6 +18,10 @@ export interface GrantWorld {
   readonly enforcement: Enforcement;
   readonly tierOf: (command: string) => Tier;
   readonly invocationOf: (commandId: string) => OperationInvocation | undefined;
+  /** Rights that the operator lacks and this plan needs. */
+  readonly missing: readonly RequiredRight[];
+  /** The operator cannot read what it decides by: it closes what is to be closed, and opens nothing. */
+  readonly isBlind: boolean;
 }
 
 export type GrantAction =
@@ -54,13 +59,13 @@ export function decideGrant(world: GrantWorld, now: Date): readonly GrantAction[
 }
 
 function nextStatus(world: GrantWorld, now: Date): AccessGrantStatus {
-  const { grant, policy, tierOf } = world;
+  const { grant, policy, tierOf, isBlind, missing } = world;
   const fault = planFault(grant.spec, tierOf);
   const late = isTooLate(grant, now);
   const opened = openedWindow(grant);
-  const mayOpen = fault === undefined && !late && isOpen(grant.status?.state ?? "Pending");
+  const mayOpen = !isBlind && fault === undefined && !late && isOpen(grant.status?.state ?? "Pending");
   const window = opened ?? (mayOpen ? newWindow(grant, policy.maxWindowMinutes, now) : undefined);
-  const settled = nextState(grant, { fault: fault !== undefined, late, window }, now);
+  const settled = nextState(grant, { fault: fault !== undefined, late, window, isBlind }, now);
   const lines = grantLines({ ...world, state: settled });
   // A plan that has run to its end is not "expired" a minute later.
   const complete = settled === "Approved" && lines?.every(isOver) === true;
@@ -73,7 +78,7 @@ function nextStatus(world: GrantWorld, now: Date): AccessGrantStatus {
     ...recorded(grant, window, state),
     ...(lines && { commands: lines.map((line) => ({ ...line })) }),
     conditions: grantConditions(
-      { grant, state, fault, lines: lines ?? [], enforcement: world.enforcement, notify: policy.notify },
+      { grant, state, fault, lines: lines ?? [], enforcement: world.enforcement, notify: policy.notify, missing },
       now,
     ),
   };
@@ -83,17 +88,19 @@ interface Facts {
   readonly fault: boolean;
   readonly late: boolean;
   readonly window: GrantWindow | undefined;
+  readonly isBlind: boolean;
 }
 
 /** First word of the customer, then the plan's truth, then the clock. Final is final. */
-function nextState({ spec, status }: AccessGrant, { fault, late, window }: Facts, now: Date): GrantState {
+function nextState({ spec, status }: AccessGrant, { fault, late, window, isBlind }: Facts, now: Date): GrantState {
   const state = status?.state ?? "Pending";
   if (!isOpen(state)) return state;
   if (spec.deniedReason !== undefined) return "Denied";
   if (spec.revokedReason !== undefined) return "Revoked";
   if (fault) return "Lapsed";
   if (spec.approvedForMinutes === undefined) return late ? "Lapsed" : "Pending";
-  if (window === undefined) return "Lapsed";
+  // An approval in time is not lost to a right of ours that is missing: it waits.
+  if (window === undefined) return isBlind && !late ? state : "Lapsed";
   return now < window.until ? "Approved" : "Expired";
 }
 

@@ -10,6 +10,7 @@ import type { OperatorMetrics } from "./metrics.ts";
 import type { News } from "./news.ts";
 import { tierOf } from "./operations/catalog.ts";
 import type { CustomerPolicy } from "./policy.ts";
+import type { Rights } from "./rights.ts";
 import type { RunningOperations } from "./running-operations.ts";
 
 /** All the I/O of this reconciler, as functions: a test passes ones that record or fail. */
@@ -22,6 +23,7 @@ export interface GrantPorts {
   readonly invocation: (commandId: string) => OperationInvocation | undefined;
   readonly policy: () => CustomerPolicy;
   readonly enforcement: () => Enforcement;
+  readonly rights: Pick<Rights, "missingFor" | "obstacle">;
   /** With the resourceVersion that was read. */
   readonly writeStatus: (grant: AccessGrant, status: AccessGrantStatus, signal: AbortSignal) => Promise<AccessGrant>;
   readonly access: Pick<Access, "closeAll">;
@@ -43,6 +45,8 @@ export async function reconcileGrant(key: string, ports: GrantPorts, context: Re
     enforcement: ports.enforcement(),
     tierOf,
     invocationOf: ports.invocation,
+    missing: ports.rights.missingFor(grant),
+    isBlind: ports.rights.obstacle !== undefined,
   };
   let result: Result;
   for (const action of decideGrant(world, ports.clock.wallNow())) {

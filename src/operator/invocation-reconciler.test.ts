@@ -59,6 +59,7 @@ class Life {
   cachedGrant: () => AccessGrant | undefined;
   cachedInvocation: () => OperationInvocation | undefined;
   policies: GateWorld["policies"] = [];
+  obstacle: string | undefined;
 
   constructor(cluster: FakeCluster, clock: FakeClock) {
     this.cluster = cluster;
@@ -79,6 +80,7 @@ class Life {
       grant: () => this.cachedGrant(),
       invocation: () => this.cachedInvocation(),
       policy: () => mergePolicies(this.policies),
+      rights: { missingFor: () => [], obstacle: this.obstacle },
       enforcement: () => ({ kind: "stamped", since: new Date("2026-01-01T08:00:00Z") }) as const,
       writeStatus: (grant: AccessGrant, status: NonNullable<AccessGrant["status"]>, signal: AbortSignal) =>
         writeStatus(client, accessGrants, grant, status, signal),
@@ -145,6 +147,7 @@ class Life {
       liveInvocation,
       writeInvocation,
       writeGrant: (grant, status, signal) => writeStatus(client, accessGrants, grant, status, signal),
+      obstacle: () => this.obstacle,
       runner,
       metrics,
       news,
@@ -306,6 +309,23 @@ test("somebody else's invocation that is found running is Unknown, and never run
   expect(statusOf(life)).toMatchObject({ state: "Unknown", error: { code: "OUTCOME_UNKNOWN" } });
   await life.invocation();
   expect([replicasOf(life), life.told.ended]).toEqual([2, ["unknown"]]);
+});
+
+test("what could not run for a right of the operator's own waits, uses up no line, and runs when the right is back", async () => {
+  const life = scene();
+  life.obstacle = "the operator may not list operationpolicies in sallyport-grants";
+  expect(await life.invocation()).toEqual({ requeueAfterMs: 60_000 });
+  expect(statusOf(life)).toMatchObject({
+    state: "Pending",
+    conditions: expect.arrayContaining([
+      expect.objectContaining({ type: "Authorized", status: "Unknown", reason: "RuleMissing", message: life.obstacle }),
+    ]),
+  });
+  expect(life.cachedGrant()?.status?.commands).toBeUndefined();
+  expect(replicasOf(life)).toBe(2);
+  life.obstacle = undefined;
+  await life.invocation();
+  expect([stateOf(life), replicasOf(life)]).toEqual(["Succeeded", 5]);
 });
 
 test("without leadership nothing is written", async () => {

@@ -42,6 +42,8 @@ export interface InvocationPorts {
     signal: AbortSignal,
   ) => Promise<OperationInvocation>;
   readonly writeGrant: (grant: AccessGrant, status: AccessGrantStatus, signal: AbortSignal) => Promise<AccessGrant>;
+  /** Why nothing may be started now: a right of the operator's own is missing. */
+  readonly obstacle: () => string | undefined;
   readonly runner: Pick<OperationRunner, "run" | "abandon">;
   readonly metrics: Pick<OperatorMetrics, "operationEnded" | "refused" | "claimLost">;
   readonly news: Pick<News, "invocationBecame">;
@@ -53,6 +55,8 @@ type Held = Exclude<Verdict, Run>;
 /** Lost races in a row before the queue's backoff takes over; each is another line of the same plan being claimed. */
 const CLAIM_TRIES = 8;
 const AFTER_CONFLICT_MS = 20;
+/** The right's return wakes what waits for it; this is for the case that nobody notices. */
+const AFTER_OBSTACLE_MS = 60_000;
 
 /**
  * One invocation: gate → claim the plan's line → claim the invocation → run → result.
@@ -96,6 +100,12 @@ async function begin(
       tierOf,
       now: ports.clock.wallNow(),
     });
+    // Before the claim: a line that could not run is not used up.
+    const obstacle = verdict.do === "run" ? ports.obstacle() : undefined;
+    if (obstacle !== undefined) {
+      const wait = { do: "wait", reason: "RuleMissing", message: obstacle, againMs: AFTER_OBSTACLE_MS } as const;
+      return settle(invocation, wait, ports, context);
+    }
     if (verdict.do === "run" && (await lineClaimed(invocation, world.grant, verdict, ports, context))) {
       return start(invocation, verdict, ports, context);
     }
@@ -187,7 +197,11 @@ async function settle(
   signal.throwIfAborted();
   ports.fence();
   if (verdict.do === "wait") {
-    await ports.writeInvocation(invocation, waiting(invocation, verdict.message, now), signal);
+    await ports.writeInvocation(
+      invocation,
+      waiting(invocation, verdict.reason ?? "NoGrant", verdict.message, now),
+      signal,
+    );
     const untilDeadline = deadline === undefined ? Number.POSITIVE_INFINITY : Date.parse(deadline) - now.getTime();
     const againMs = Math.min(verdict.againMs ?? Number.POSITIVE_INFINITY, untilDeadline);
     return Number.isFinite(againMs) ? { requeueAfterMs: Math.max(againMs, 1) } : undefined;

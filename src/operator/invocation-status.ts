@@ -21,9 +21,14 @@ interface Next {
 const NOT_YET: Said<"Completed"> = { status: "Unknown", reason: "NotStarted", message: "it has not started" };
 const NOT_EVER: Said<"Completed"> = { status: "False", reason: "NotStarted", message: "it did not start and will not" };
 
-/** Waits for the grant's window to be recorded. */
-export function waiting(invocation: OperationInvocation, message: string, now: Date): OperationInvocationStatus {
-  const authorized = { status: "Unknown", reason: "NoGrant", message } as const;
+/** Waits: for the grant's window to be recorded, or for a right of the operator's own. */
+export function waiting(
+  invocation: OperationInvocation,
+  reason: "NoGrant" | "RuleMissing",
+  message: string,
+  now: Date,
+): OperationInvocationStatus {
+  const authorized = { status: "Unknown", reason, message } as const;
   return next(invocation, { fields: { state: "Pending" }, authorized, completed: NOT_YET }, now);
 }
 

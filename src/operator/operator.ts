@@ -16,6 +16,7 @@ import type { OperatorConfig } from "./config.ts";
 import { operatorControllers } from "./controllers.ts";
 import { operatorMetrics } from "./metrics.ts";
 import { News } from "./news.ts";
+import { Rights } from "./rights.ts";
 
 export interface OperatorTools {
   readonly clock: Clock;
@@ -60,14 +61,39 @@ export async function runOperator(config: OperatorConfig, tools: OperatorTools, 
       now: () => clock.wallNow(),
     });
     const admission = new AdmissionWatch({ client, clock, log, metrics, everyMs: config.admissionCheckIntervalMs });
+    const rights = new Rights({
+      client,
+      config,
+      served: () => caches.servedNamespaces(),
+      events,
+      registry,
+      clock,
+      log,
+    });
+    rights.watch.onChange(() => {
+      for (const informer of caches.informers) informer.retryNow();
+    });
     const health = new HealthServer({ port: healthPort, host: healthHost, registry });
     const manager = new Manager({ clock, log, health, leaderElection: elector, events });
     for (const informer of [caches.grants, caches.invocations, caches.policies, caches.deployments]) {
       manager.addInformer(informer);
     }
     manager.addRunnable({ name: admission.name, needsLeader: false, run: (each) => admission.run(each) });
+    manager.addRunnable({ name: rights.watch.name, needsLeader: false, run: (each) => rights.watch.run(each) });
     const fence = (): void => elector.fence();
-    const shared = { client, caches, admission, metrics, fence, clock, log, kube, news: new News(events), config };
+    const shared = {
+      client,
+      caches,
+      admission,
+      rights,
+      metrics,
+      fence,
+      clock,
+      log,
+      kube,
+      news: new News(events),
+      config,
+    };
     for (const runnable of operatorControllers(shared)) manager.addRunnable(runnable);
     await manager.run(signal);
   } finally {

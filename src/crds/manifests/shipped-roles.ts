@@ -38,8 +38,8 @@ function agent({ agentAccount }: InstallationNames): readonly ShippedRole[] {
         rule(
           GROUP,
           ["manageddeployments"],
-          ["create", "get", "list", "watch", "patch", "delete"],
-          "Shows which of the vendor's deployments this cluster serves.",
+          ["create", "get", "list", "watch", "patch"],
+          "Shows which of the vendor's deployments this cluster serves; one that is gone stays, as Detached.",
         ),
         rule(GROUP, ["manageddeployments/status"], ["get", "patch"], "Reports whether each of them is being served."),
         EVENTS,

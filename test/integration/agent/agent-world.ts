@@ -27,6 +27,8 @@ const APPROVER = "alice";
 
 export interface Running {
   readonly registry: Registry;
+  /** Why it has ended by itself; undefined while it runs. */
+  readonly failure: unknown;
   stop(): Promise<void>;
 }
 
@@ -43,7 +45,7 @@ export interface AgentWorld {
   readonly deploymentId: string;
   readonly runtimeKey: string;
   readonly keyFile: string;
-  /** Every line that any agent logged, as JSON. */
+  /** Every line that any agent or operator logged, as JSON. */
   readonly logged: string[];
   startAgent(identity: string, env?: Readonly<Record<string, string>>): Running;
   startOperator(env?: Readonly<Record<string, string>>): Running;
@@ -104,7 +106,11 @@ export async function createAgentWorld(cluster: Cluster, options: WorldOptions =
       }),
     startOperator: (env = {}) =>
       running((tools, stop) =>
-        runOperator(loadOperatorConfig({ ...operatorEnv, ...env }), { ...tools, log: recorder([], {}) }, stop),
+        runOperator(
+          loadOperatorConfig({ ...operatorEnv, ...env }),
+          { ...tools, log: recorder(logged, { identity: "operator" }) },
+          stop,
+        ),
       ),
     decide: (requestId, words) =>
       customer.approver.patch<AccessGrant>(
@@ -207,13 +213,19 @@ function running(
 ): Running {
   const registry = new Registry();
   const stop = new AbortController();
-  const done = run({ clock: systemClock, registry }, stop.signal);
-  done.catch(() => undefined);
+  let failure: unknown;
+  const done = run({ clock: systemClock, registry }, stop.signal).catch((error: unknown) => {
+    failure = error;
+  });
   return {
     registry,
+    get failure() {
+      return failure;
+    },
     async stop() {
       stop.abort(new Error("test over"));
       await done;
+      if (failure !== undefined) throw failure;
     },
   };
 }

@@ -1,0 +1,43 @@
+import { Gauge, type Registry } from "prom-client";
+import { DEFAULT_NAMES } from "../crds/group.ts";
+import { type RequiredRight, requiredRights, rightsNotes } from "../crds/manifests/required-rights.ts";
+import { AccessWatch } from "../kube/access-watch.ts";
+import type { Client } from "../kube/client.ts";
+import type { Clock } from "../kube/clock.ts";
+import type { EventRecorder } from "../kube/event-recorder.ts";
+import type { Logger } from "../kube/log.ts";
+import type { AgentConfig } from "./config.ts";
+
+export interface RightsOptions {
+  readonly client: Pick<Client, "selfSubjectRulesReview" | "selfSubjectAccessReview">;
+  readonly config: AgentConfig;
+  readonly events: Pick<EventRecorder, "record">;
+  readonly registry: Registry;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Which of its own rights the agent has lost. The lease, and with it the account's name in the roles, is the config's. */
+export function watchRights(options: RightsOptions): AccessWatch<RequiredRight> {
+  const { client, config, events, registry, clock, log } = options;
+  const { systemNamespace, grantsNamespace, leaseName: agentAccount, namespaces } = config;
+  const names = { ...DEFAULT_NAMES, systemNamespace, grantsNamespace, agentAccount };
+  const needed = requiredRights("agent", names, namespaces);
+  const required = (): readonly RequiredRight[] => needed;
+  const watch = new AccessWatch({ client, clock, log, required, everyMs: config.accessCheckIntervalMs });
+  watch.onChange((change) => {
+    for (const note of rightsNotes("the agent", change, names)) events.record(note);
+  });
+  new Gauge({
+    name: "sallyport_agent_missing_rights",
+    help: "Rights that the agent needs and does not have, by where: own namespace, grants, opened namespaces.",
+    labelNames: ["reach"],
+    registers: [registry],
+    collect() {
+      for (const reach of ["system", "grants", "opened"] as const) {
+        this.set({ reach }, watch.missing.filter((right) => right.reach === reach).length);
+      }
+    },
+  });
+  return watch;
+}
