@@ -1,4 +1,4 @@
-import { Agent, type Dispatcher, EnvHttpProxyAgent } from "undici";
+import { Agent, type Dispatcher, EnvHttpProxyAgent, ProxyAgent } from "undici";
 import { type Clock, systemClock } from "./clock.ts";
 
 /** A credential that can change while the process runs. */
@@ -20,6 +20,8 @@ export interface ClientOptions {
   readonly clock?: Clock;
   /** Default: a pool of its own that honours HTTP_PROXY, HTTPS_PROXY and NO_PROXY. A given one is not closed here. */
   readonly dispatcher?: Dispatcher;
+  /** A proxy's URL, or `direct`, where the caller has read the environment itself. Without: as the default above says. */
+  readonly proxy?: string;
   /** One attempt, first byte to last. Default 35_000: the platform gives up at 30 s. Long-polls add their `wait`. */
   readonly timeoutMs?: number;
   /** Attempts after the first, of routes whose repeat is harmless. Default 4; 0 for a caller with a loop of its own. */
@@ -50,7 +52,7 @@ export interface Attempt {
 }
 
 /** The options with every default filled in: nobody else writes `??`. */
-export interface Settings extends Omit<Required<ClientOptions>, "baseUrl" | "credential" | "workspace"> {
+export interface Settings extends Omit<Required<ClientOptions>, "baseUrl" | "credential" | "workspace" | "proxy"> {
   readonly base: URL;
   readonly credential: Credential | undefined;
   readonly workspace: string | undefined;
@@ -61,7 +63,7 @@ export interface Settings extends Omit<Required<ClientOptions>, "baseUrl" | "cre
 /** @throws Error when the base URL is unusable, in words for whoever configured it. */
 export function compile(options: ClientOptions): Settings {
   const base = baseOf(options.baseUrl);
-  const dispatcher = options.dispatcher ?? pool(base);
+  const dispatcher = options.dispatcher ?? pool(base, options.proxy);
   return {
     base,
     credential: credentialOf(options.credential),
@@ -87,7 +89,7 @@ function credentialOf(given: ClientOptions["credential"]): Credential | undefine
 }
 
 /** @throws Error in words for whoever configured it. */
-function baseOf(text: string): URL {
+export function baseOf(text: string): URL {
   const url = URL.parse(text);
   if (url === null || (url.protocol !== "https:" && url.protocol !== "http:")) {
     throw new Error("the platform's base URL must be an http or https URL");
@@ -101,11 +103,12 @@ function baseOf(text: string): URL {
   return url;
 }
 
-function isLoopback(url: URL): boolean {
+export function isLoopback(url: URL): boolean {
   return /^(localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname);
 }
 
 /** No proxy can reach our own loopback, even when the variables do not say so. */
-function pool(base: URL): Dispatcher {
-  return isLoopback(base) ? new Agent({ allowH2: false }) : new EnvHttpProxyAgent({ allowH2: false });
+export function pool(base: URL, proxy?: string): Dispatcher {
+  if (proxy !== undefined && proxy !== "direct") return new ProxyAgent({ uri: proxy, allowH2: false });
+  return isLoopback(base) || proxy === "direct" ? new Agent({ allowH2: false }) : new EnvHttpProxyAgent({ allowH2: false });
 }

@@ -83,7 +83,7 @@ async function request(
   const given = verbArguments("access request", verb.flags, args);
   const values = await callValues(verb, given, () => surroundings.readInput());
   const body = planOf(values.body as Readonly<Record<string, unknown>>);
-  return signedIn(surroundings, given, async (call) => {
+  return signedIn(surroundings, given, signal, async (call) => {
     const { id } = (await call(verb.area, "create", { ...values, body }, signal)) as AccessRequestWithApproval;
     const queued = await call(verb.area, "queue", byId(id), signal);
     if (given.texts.wait?.[0] !== "true") {
@@ -108,7 +108,7 @@ async function waitFor(args: readonly string[], surroundings: Surroundings, sign
   const given = verbArguments("access wait", [TIMEOUT], args);
   const [id, ...more] = given.positionals;
   if (id === undefined || more.length > 0) throw new UsageError("usage: sallyport access wait ID [--timeout 30m]");
-  return signedIn(surroundings, given, (call) => followed(id, call, given, surroundings, signal));
+  return signedIn(surroundings, given, signal, (call) => followed(id, call, given, surroundings, signal));
 }
 
 const POLL_MS = 2_000;

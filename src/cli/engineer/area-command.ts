@@ -108,7 +108,7 @@ async function runVerb(
   const given = verbArguments(`${area.name} ${verb.words}`, verb.flags, args);
   if (given.watch && verb.route.method !== "GET") throw new UsageError("--watch is for what only reads");
   const values = await callValues(verb, given, () => surroundings.readInput());
-  await signedIn(surroundings, given, async (call) => {
+  await signedIn(surroundings, given, signal, async (call) => {
     const read = async (): Promise<string> => {
       const answer = given.all
         ? await allPages(verb, values, call, signal)

@@ -2,9 +2,9 @@ import { type ClientOptions, createClient } from "../../api-client/client.ts";
 import type { Clock } from "../../kube/clock.ts";
 import { FriendlyError } from "../command.ts";
 import type { Environment } from "../settings.ts";
+import { version } from "../version-command.ts";
 import { friendly } from "./exit-codes.ts";
-import type { Profile } from "./profiles.ts";
-import { type SessionFlags, session } from "./session.ts";
+import { type Session, type SessionFlags, session } from "./session.ts";
 import type { CallValues } from "./values.ts";
 
 /** What the engineer's commands reach the world through, so that tests can stand in for it. */
@@ -19,6 +19,8 @@ export interface Surroundings {
   readInput(): Promise<string>;
   /** Asks on the terminal without showing what is typed. Undefined: there is no terminal. */
   readonly askSecret: ((question: string, signal: AbortSignal) => Promise<string>) | undefined;
+  /** Starts a browser, if there is one to start. Undefined: there is not. */
+  readonly openBrowser: ((address: string) => boolean) | undefined;
 }
 
 /** One call by the names of the table. @throws FriendlyError with the API's code and hint. */
@@ -28,19 +30,21 @@ type AnyCall = (args: object, signal: AbortSignal) => Promise<unknown>;
 
 /** Calls with the credential of the environment or the profile, for as long as `work` runs. */
 export async function signedIn<T>(
-  surroundings: Pick<Surroundings, "env">,
+  { env, clock }: Pick<Surroundings, "env" | "clock">,
   flags: SessionFlags,
-  work: (call: CallRoute, profile: Profile) => Promise<T>,
+  signal: AbortSignal,
+  work: (call: CallRoute) => Promise<T>,
 ): Promise<T> {
-  return calling(await session(surroundings.env, flags), work);
+  return calling(await session(env, flags, clock, signal), work);
 }
 
 export async function calling<T>(
-  profile: Profile,
-  work: (call: CallRoute, profile: Profile) => Promise<T>,
+  { url: baseUrl, credential, workspace }: Session,
+  work: (call: CallRoute) => Promise<T>,
 ): Promise<T> {
-  const { url: baseUrl, key: credential, workspace } = profile;
-  const client = usable({ baseUrl, credential, userAgent: "sallyport-cli", ...(workspace && { workspace }) });
+  // The platform knows by it that the user works with the command line.
+  const userAgent = `sallyport-cli/${await version()}`;
+  const client = usable({ baseUrl, credential, userAgent, ...(workspace && { workspace }) });
   const areas: Readonly<Record<string, unknown>> = client;
   try {
     return await work(async (area, name, { params, query, body }, signal) => {
@@ -51,7 +55,7 @@ export async function calling<T>(
       } catch (error) {
         throw friendly(error);
       }
-    }, profile);
+    });
   } finally {
     await client.close();
   }

@@ -59,6 +59,7 @@ async function type(words: readonly string[], { env = {}, input = "", signal, on
     isTTY: false,
     readInput: async () => input,
     askSecret: undefined,
+    openBrowser: undefined,
   };
   const { find, listed } = engineerCommands(surroundings, ["platform"]);
   const named = words[0] === undefined ? undefined : find(words[0]);
@@ -73,7 +74,7 @@ onEachDatabase("the engineer's commands", (world) => {
   it("sign in once, and then need no key", async () => {
     const { name, key } = await world.workspace();
     const secret = await key("workspace.admin");
-    const login = ["login", "--url", `${world.platform.url}/`, "--profile", "work"];
+    const login = ["login", "--url", `${world.platform.url}/`, "--key", "--profile", "work"];
     const signedIn = await type(login, { input: `${secret}\n` });
     expect(signedIn).toMatchObject({ code: 0, error: "" });
     expect(signedIn.out).toContain(`as workspace.admin of workspace ${name}`);
@@ -87,7 +88,7 @@ onEachDatabase("the engineer's commands", (world) => {
     expect(listed).not.toContain(secret);
     const strayed = await type(["whoami"], { env: { SALLYPORT_URL: "https://elsewhere.example.com" } });
     expect(strayed).toMatchObject({ code: 1, error: expect.stringContaining("is not the profile's address") });
-    const refused = await type([...login.slice(0, 3), "--profile", "bad"], { input: "sp_w_wrong\n" });
+    const refused = await type([...login.slice(0, 4), "--profile", "bad"], { input: "sp_w_wrong\n" });
     expect(refused).toMatchObject({ code: 4, error: expect.stringContaining("API_KEY_INVALID") });
     expect(await readFile(file, "utf8")).not.toContain("sp_w_wrong");
     expect((await type(["profiles", "remove", "work"])).code).toBe(0);

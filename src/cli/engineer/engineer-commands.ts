@@ -4,7 +4,7 @@ import { accessCommand } from "./access.ts";
 import { areaCommand } from "./area-command.ts";
 import type { Surroundings } from "./calling.ts";
 import { completionCommand, completions } from "./completion.ts";
-import { loginCommand, profilesCommand } from "./login-command.ts";
+import { loginCommand, logoutCommand, profilesCommand } from "./login-command.ts";
 import { areasOf } from "./verbs.ts";
 
 export interface EngineerCommands {
@@ -18,7 +18,12 @@ export interface EngineerCommands {
 export function engineerCommands(surroundings: Surroundings, otherCommands: readonly string[]): EngineerCommands {
   const areas = areasOf(ROUTES);
   const byName = new Map<string, Command>();
-  const listed: Command[] = [loginCommand(surroundings), profilesCommand(surroundings), completionCommand];
+  const listed: Command[] = [
+    loginCommand(surroundings),
+    logoutCommand(surroundings),
+    profilesCommand(surroundings),
+    completionCommand,
+  ];
   for (const command of listed) byName.set(command.name, command);
   for (const area of areas) {
     const plain = areaCommand(area, surroundings);

@@ -1,25 +1,33 @@
 import { parseArgs } from "node:util";
 import { type Command, FriendlyError, UsageError } from "../command.ts";
 import { parsed } from "../service-command.ts";
-import { calling, type Surroundings } from "./calling.ts";
-import { type Profile, profilesFile, readProfiles, writeProfiles } from "./profiles.ts";
+import { signInWithBrowser } from "./browser-sign-in.ts";
+import { type CallRoute, calling, type Surroundings } from "./calling.ts";
+import { type Profile, profilesFile, readProfiles, type UserProfile, writeProfiles } from "./profiles.ts";
+import { withSignIn } from "./user-credential.ts";
 
-const HELP = `usage: sallyport login --url URL [--key] [--profile NAME] [--workspace NAME]
+const HELP = `usage: sallyport login --url URL [--workspace NAME] [--no-browser] [--profile NAME]
+       sallyport login --url URL --key [--profile NAME]
 
-Checks a key with the platform and keeps it in a profile, in a file that only you can read. The key is asked for on the
-terminal or read from standard input, never taken from the command line, where others could see it:
+Signs in with a browser, as a user. What it gives is kept in a profile, in a file that only you can read, and renews itself;
+sallyport logout ends it everywhere. The browser comes back to a port of this machine, so it must run here.
 
-  sallyport login --url https://platform.example.com < key-file
+With --key an API key instead, asked for on the terminal or read from standard input, never taken from the command line,
+where others could see it:
+
+  sallyport login --url https://platform.example.com --key < key-file
 
   --url URL           the platform; default: SALLYPORT_URL, else the profile's
-  --key               sign in with an API key (the only way at present)
+  --workspace NAME    where to work; a user who belongs to a single workspace need not name it
+  --no-browser        print the address and open nothing
+  --key               sign in with an API key
   --profile NAME      default: default; the profile becomes the current one
-  --workspace NAME    for credentials that do not imply one
 `;
 
 const OPTIONS = {
   url: { type: "string" },
-  key: { type: "boolean" },
+  key: { type: "boolean", default: false },
+  "no-browser": { type: "boolean", default: false },
   profile: { type: "string", default: "default" },
   workspace: { type: "string" },
 } as const;
@@ -28,30 +36,127 @@ export function loginCommand(surroundings: Surroundings): Command {
   const { env, out } = surroundings;
   return {
     name: "login",
-    summary: "Signs in to a platform with a key, which is kept in a profile.",
+    summary: "Signs in to a platform, with a browser or a key, and keeps that in a profile.",
     help: async () => HELP,
     async run(args, signal) {
       const { values } = parsed("login", () => parseArgs({ args: [...args], options: OPTIONS }));
       const file = profilesFile(env);
       const { profiles } = await readProfiles(file);
-      const url = (values.url ?? env.SALLYPORT_URL ?? profiles[values.profile]?.url)?.replace(/\/+$/, "");
+      const before = Object.hasOwn(profiles, values.profile) ? profiles[values.profile] : undefined;
+      const url = (values.url ?? env.SALLYPORT_URL ?? before?.url)?.replace(/\/+$/, "");
       if (!url) throw new UsageError("--url must be given the first time");
-      const key = (await readKey(surroundings, signal)).trim();
-      if (!/^\S+$/.test(key)) throw new FriendlyError("that is no key");
-      const profile: Profile = { url, key, ...(values.workspace !== undefined && { workspace: values.workspace }) };
-      const who = await calling(profile, (call) =>
-        call("whoami", "get", { params: {}, query: {}, body: undefined }, signal),
-      );
-      await writeProfiles(file, { current: values.profile, profiles: { ...profiles, [values.profile]: profile } });
-      const { workspaceName, role } = who as { readonly workspaceName: string; readonly role: string };
-      out(`signed in to ${url} as ${role} of workspace ${workspaceName}; profile ${values.profile} in ${file}\n`);
+      const workspace = values.workspace ?? (before?.url === url ? before.workspace : undefined);
+      const { profile, who } = values.key
+        ? await withKey(surroundings, url, values.workspace, signal)
+        : await withBrowser(surroundings, url, workspace, !values["no-browser"], signal);
+      const { profiles: others } = await readProfiles(file);
+      await writeProfiles(file, { current: values.profile, profiles: { ...others, [values.profile]: profile } });
+      out(`signed in to ${url} as ${who}; profile ${values.profile} in ${file}\n`);
       return 0;
     },
   };
 }
 
+interface SignedIn {
+  readonly profile: Profile;
+  /** In words. */
+  readonly who: string;
+}
+
+interface Whoami {
+  readonly workspaceName: string;
+  readonly role: string;
+  readonly email?: string;
+}
+
+const NOTHING = { params: {}, query: {}, body: undefined };
+
+async function withKey(
+  surroundings: Surroundings,
+  url: string,
+  workspace: string | undefined,
+  signal: AbortSignal,
+): Promise<SignedIn> {
+  const key = (await readKey(surroundings, signal)).trim();
+  if (!/^\S+$/.test(key)) throw new FriendlyError("that is no key");
+  const named = workspace === undefined ? {} : { workspace };
+  const who = await calling({ url, credential: key, ...named }, (call) => whoami(call, signal));
+  return { profile: { url, key, ...named }, who };
+}
+
 function readKey({ askSecret, readInput }: Surroundings, signal: AbortSignal): Promise<string> {
   return askSecret === undefined ? readInput() : askSecret("Key: ", signal);
+}
+
+async function withBrowser(
+  { clock, error, openBrowser }: Surroundings,
+  url: string,
+  workspace: string | undefined,
+  opens: boolean,
+  signal: AbortSignal,
+): Promise<SignedIn> {
+  const show = (address: string): void => {
+    const opened = opens && openBrowser?.(address) === true;
+    error(
+      `${opened ? "A browser opens; if not, go" : "Go"} to this address with a browser on this machine:\n\n  ${address}\n\n`,
+    );
+  };
+  const tokens = await signInWithBrowser({ url, clock, show }, signal);
+  try {
+    const named = workspace ?? (await onlyWorkspace(url, tokens.access, signal));
+    const who = await calling({ url, credential: tokens.access, workspace: named }, (call) => whoami(call, signal));
+    return { profile: { url, workspace: named, tokens }, who };
+  } catch (failure) {
+    // Nobody would ever use them.
+    await withSignIn(url, (signIn) => signIn.revoke(tokens, signal)).catch(() => undefined);
+    throw failure;
+  }
+}
+
+async function whoami(call: CallRoute, signal: AbortSignal): Promise<string> {
+  const { email, role, workspaceName } = (await call("whoami", "get", NOTHING, signal)) as Whoami;
+  return `${email === undefined ? "" : `${email}, `}${role} of workspace ${workspaceName}`;
+}
+
+/** A user who belongs to one workspace means that one. */
+async function onlyWorkspace(url: string, credential: string, signal: AbortSignal): Promise<string> {
+  const answer = await calling({ url, credential }, (call) => call("user", "listMemberships", NOTHING, signal));
+  const names = (answer as { readonly items: readonly { readonly name: string }[] }).items.map(({ name }) => name);
+  const [only, ...more] = names;
+  if (only === undefined) throw new FriendlyError("you belong to no workspace there: ask for an invitation");
+  if (more.length > 0)
+    throw new FriendlyError(`you belong to several workspaces: add --workspace, one of ${names.join(", ")}`);
+  return only;
+}
+
+export function logoutCommand({ env, out }: Surroundings): Command {
+  return {
+    name: "logout",
+    summary: "Ends a sign-in, everywhere, and forgets its profile.",
+    help: async () => `usage: sallyport logout [--profile NAME]
+
+Revokes what a browser sign-in gave and removes the profile. A key is only forgotten here: to end it everywhere,
+sallyport api-keys revoke ID.
+`,
+    async run(args, signal) {
+      const options = { profile: { type: "string" } } as const;
+      const { values } = parsed("logout", () => parseArgs({ args: [...args], options }));
+      const file = profilesFile(env);
+      const { current, profiles } = await readProfiles(file);
+      const name = values.profile ?? (env.SALLYPORT_PROFILE || current);
+      const profile = name !== undefined && Object.hasOwn(profiles, name) ? profiles[name] : undefined;
+      if (name === undefined || profile === undefined) throw new FriendlyError("not signed in");
+      if ("tokens" in profile) await revoke(profile, signal);
+      const { [name]: _, ...others } = profiles;
+      await writeProfiles(file, { current: current === name ? undefined : current, profiles: others });
+      out("key" in profile ? `forgot the key of profile ${name}; it still works\n` : `signed out of ${profile.url}\n`);
+      return 0;
+    },
+  };
+}
+
+async function revoke({ url, tokens }: UserProfile, signal: AbortSignal): Promise<void> {
+  await withSignIn(url, (signIn) => signIn.revoke(tokens, signal));
 }
 
 export function profilesCommand({ env, out }: Surroundings): Command {
@@ -60,7 +165,8 @@ export function profilesCommand({ env, out }: Surroundings): Command {
     summary: "Lists the sign-ins, chooses the current one, removes one.",
     help: async () => `usage: sallyport profiles [list | use NAME | remove NAME]
 
-Keys are not shown. Removing a profile forgets the key here; to end it everywhere: sallyport api-keys revoke ID.
+Keys are not shown. Removing a profile forgets the key here; to end it everywhere: sallyport api-keys revoke ID, and for a
+browser sign-in sallyport logout.
 `,
     async run([verb = "list", name, ...rest]) {
       const file = profilesFile(env);

@@ -1,15 +1,27 @@
-import { chmod, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
+import type { UserTokens } from "../../api-client/user-sign-in.ts";
+import { type Clock, sleep } from "../../kube/clock.ts";
 import { FriendlyError } from "../command.ts";
 import type { Environment } from "../settings.ts";
 
-export interface Profile {
+interface Place {
   readonly url: string;
-  readonly key: string;
   /** For credentials that do not imply one. */
   readonly workspace?: string;
 }
+
+export interface KeyProfile extends Place {
+  readonly key: string;
+}
+
+/** A user who has signed in with a browser. */
+export interface UserProfile extends Place {
+  readonly tokens: UserTokens;
+}
+
+export type Profile = KeyProfile | UserProfile;
 
 export interface Profiles {
   readonly current: string | undefined;
@@ -46,6 +58,43 @@ export async function writeProfiles(file: string, profiles: Profiles): Promise<v
   await rename(fresh, file);
 }
 
+/** How long a dead process's lock holds others up; a refresh takes a second. */
+const LOCK_STALE_MS = 60_000;
+const LOCK_POLL_MS = 50;
+
+/**
+ * Runs `work` while no other command changes the file: a refresh token works once, and two that used it at once would
+ * both be signed out.
+ */
+export async function alone<T>(file: string, clock: Clock, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  const lock = `${file}.lock`;
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  while (!(await taken(lock))) {
+    const heldSince = await stat(lock).then(
+      ({ mtimeMs }) => mtimeMs,
+      () => undefined,
+    );
+    const stale = heldSince !== undefined && clock.wallNow().getTime() - heldSince > LOCK_STALE_MS;
+    if (stale) await rm(lock, { force: true });
+    else await sleep(clock, LOCK_POLL_MS, signal);
+  }
+  try {
+    return await work();
+  } finally {
+    await rm(lock, { force: true });
+  }
+}
+
+async function taken(lock: string): Promise<boolean> {
+  try {
+    await writeFile(lock, "", { mode: 0o600, flag: "wx" });
+    return true;
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "EEXIST") return false;
+    throw error;
+  }
+}
+
 /** The text is not quoted in an error: it holds keys. */
 function parsed(text: string): Profiles | undefined {
   let content: unknown;
@@ -57,11 +106,19 @@ function parsed(text: string): Profiles | undefined {
   if (!isRecord(content) || !isRecord(content.profiles)) return undefined;
   const profiles: Record<string, Profile> = {};
   for (const [name, profile] of Object.entries(content.profiles)) {
-    if (!isRecord(profile) || typeof profile.url !== "string" || typeof profile.key !== "string") return undefined;
-    const { url, key, workspace } = profile;
-    profiles[name] = { url, key, ...(typeof workspace === "string" && { workspace }) };
+    const sound = isRecord(profile) ? profileOf(profile) : undefined;
+    if (sound === undefined) return undefined;
+    profiles[name] = sound;
   }
   return { current: typeof content.current === "string" ? content.current : undefined, profiles };
+}
+
+function profileOf({ url, workspace, key, tokens }: Readonly<Record<string, unknown>>): Profile | undefined {
+  if (typeof url !== "string") return undefined;
+  const place = { url, ...(typeof workspace === "string" && { workspace }) };
+  if (typeof key === "string") return { ...place, key };
+  if (!isRecord(tokens) || typeof tokens.access !== "string" || typeof tokens.refresh !== "string") return undefined;
+  return { ...place, tokens: { access: tokens.access, refresh: tokens.refresh } };
 }
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -1,34 +1,65 @@
+import type { ClientOptions } from "../../api-client/client.ts";
+import type { Clock } from "../../kube/clock.ts";
 import { FriendlyError } from "../command.ts";
 import type { Environment } from "../settings.ts";
 import { type Profile, profilesFile, readProfiles } from "./profiles.ts";
+import { userCredential } from "./user-credential.ts";
 
 export interface SessionFlags {
   readonly profile?: string | undefined;
   readonly workspace?: string | undefined;
 }
 
+/** Where to call and as whom. */
+export interface Session {
+  readonly url: string;
+  readonly credential: NonNullable<ClientOptions["credential"]>;
+  readonly workspace?: string;
+}
+
 /**
- * Where to call and as whom: the environment over the profile. A profile's key goes only to the profile's own address,
- * so that a stray `SALLYPORT_URL` does not hand it to somebody else.
+ * The environment over the profile. A profile's credential goes only to the profile's own address, so that a stray
+ * `SALLYPORT_URL` does not hand it to somebody else.
+ *
+ * @param signal ends a refresh of the user's tokens.
  */
-export async function session(env: Environment, flags: SessionFlags): Promise<Profile> {
+export async function session(
+  env: Environment,
+  flags: SessionFlags,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<Session> {
   const { SALLYPORT_URL: url, SALLYPORT_KEY: key } = env;
-  const workspace = flags.workspace ?? (env.SALLYPORT_WORKSPACE || undefined);
-  if (url && key) return { url, key, ...(workspace !== undefined && { workspace }) };
-  const profile = await chosen(env, flags.profile);
+  const given = flags.workspace ?? (env.SALLYPORT_WORKSPACE || undefined);
+  const named = given === undefined ? {} : { workspace: given };
+  if (url && key) return { url, credential: key, ...named };
+  const file = profilesFile(env);
+  const { name, profile } = await chosen(env, file, flags.profile);
   if (url && url.replace(/\/+$/, "") !== profile.url) {
     throw new FriendlyError("SALLYPORT_URL is not the profile's address: set SALLYPORT_KEY too");
   }
-  return { ...profile, ...(key && { key }), ...(workspace !== undefined && { workspace }) };
+  const place = {
+    url: profile.url,
+    ...(profile.workspace !== undefined && { workspace: profile.workspace }),
+    ...named,
+  };
+  if (key) return { ...place, credential: key };
+  if ("key" in profile) return { ...place, credential: profile.key };
+  return { ...place, credential: userCredential({ file, name, profile }, clock, signal) };
 }
 
-async function chosen(env: Environment, flag: string | undefined): Promise<Profile> {
-  const { current, profiles } = await readProfiles(profilesFile(env));
+/** The profile that the flag, the environment or the file names. */
+export async function chosen(
+  env: Environment,
+  file: string,
+  flag: string | undefined,
+): Promise<{ readonly name: string; readonly profile: Profile }> {
+  const { current, profiles } = await readProfiles(file);
   const name = flag ?? (env.SALLYPORT_PROFILE || current);
   if (name === undefined)
     throw new FriendlyError("not signed in: sallyport login, or set SALLYPORT_URL and SALLYPORT_KEY");
   const profile = Object.hasOwn(profiles, name) ? profiles[name] : undefined;
-  if (profile !== undefined) return profile;
+  if (profile !== undefined) return { name, profile };
   const known = Object.keys(profiles).join(", ") || "none";
   throw new FriendlyError(`there is no profile ${name}; there are ${known}`);
 }

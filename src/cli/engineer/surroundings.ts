@@ -1,3 +1,4 @@
+import { spawn } from "node:child_process";
 import { createInterface } from "node:readline/promises";
 import { Writable } from "node:stream";
 import { text } from "node:stream/consumers";
@@ -12,7 +13,27 @@ export const processSurroundings: Surroundings = {
   isTTY: process.stdout.isTTY === true,
   readInput: () => text(process.stdin),
   askSecret: process.stdin.isTTY === true ? askSecret : undefined,
+  openBrowser: process.stderr.isTTY === true ? openBrowser : undefined,
 };
+
+/** By what each system has for it. The address is an argument of its own: no shell reads it. */
+const OPENERS: Readonly<Partial<Record<NodeJS.Platform, readonly [string, ...string[]]>>> = {
+  darwin: ["open"],
+  linux: ["xdg-open"],
+  win32: ["rundll32", "url.dll,FileProtocolHandler"],
+};
+
+function openBrowser(address: string): boolean {
+  const [program, ...args] = OPENERS[process.platform] ?? [];
+  // Without a screen `xdg-open` would start a browser in the terminal.
+  const blind = process.platform === "linux" && !process.env.DISPLAY && !process.env.WAYLAND_DISPLAY;
+  if (program === undefined || blind) return false;
+  const child = spawn(program, [...args, address], { stdio: "ignore", detached: true });
+  // There is none: the address has been printed too.
+  child.once("error", () => undefined);
+  child.unref();
+  return true;
+}
 
 /** What is typed goes nowhere: readline echoes into a stream that drops it. */
 async function askSecret(question: string, signal: AbortSignal): Promise<string> {

@@ -88,7 +88,8 @@ const POLICY: Configuration = {
     jwks: OAUTH_PATHS.jwks,
   },
   features: {
-    revocation: { enabled: true },
+    // A client ends its own tokens only; of another's it learns nothing.
+    revocation: { enabled: true, allowedPolicy: (_context, client, token) => token.clientId === client.clientId },
     claimsParameter: off,
     devInteractions: off,
     dPoP: off,
