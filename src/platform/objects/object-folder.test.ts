@@ -84,11 +84,14 @@ describe("an object folder's addresses", () => {
   it.each(["..%2f..%2fescape", "a/%2e%2e/%2e%2e/escape", ".partial/x", "a//b", "A", "a/\u0000"])(
     "%s is no key, whoever signs it",
     async (path) => {
-      const answer = await fetch(`${platform.url}/objects/${path}?type=application%2Fzip&max=1&expires=9999999999999&signature=x`, {
-        method: "PUT",
-        body: "x",
-        headers: { "content-type": "application/zip" },
-      });
+      const answer = await fetch(
+        `${platform.url}/objects/${path}?type=application%2Fzip&max=1&expires=9999999999999&signature=x`,
+        {
+          method: "PUT",
+          body: "x",
+          headers: { "content-type": "application/zip" },
+        },
+      );
       expect([400, 403, 404]).toContain(answer.status);
     },
   );

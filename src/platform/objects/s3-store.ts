@@ -64,7 +64,9 @@ export class S3Store implements ObjectStore {
     query: Readonly<Record<string, string>> = {},
   ): Promise<string> {
     const signer = await this.#signer();
-    const signed = await signer.presign(this.#request(method, key, headers, query), {
+    // What will be sent is not known yet.
+    const unsigned = { ...headers, "x-amz-content-sha256": "UNSIGNED-PAYLOAD" };
+    const signed = await signer.presign(this.#request(method, key, unsigned, query), {
       signingDate: now,
       expiresIn: Math.ceil((expiresAt.getTime() - now.getTime()) / 1000),
       signableHeaders: new Set(["host", ...Object.keys(headers)]),
@@ -81,9 +83,8 @@ export class S3Store implements ObjectStore {
   }
 
   async copy(from: string, to: string, signal: AbortSignal): Promise<void> {
-    const { bucket, prefix } = this.#location;
-    const source = `/${bucket}/${prefix}${requireObjectKey(from)}`;
-    const answer = await this.#send("PUT", to, { headers: { "x-amz-copy-source": encodeURI(source) }, signal });
+    const headers = { "x-amz-copy-source": `/${this.#location.bucket}/${this.#pathOf(from)}` };
+    const answer = await this.#send("PUT", to, { headers, signal });
     await finish(answer, [200]);
   }
 
@@ -145,10 +146,15 @@ export class S3Store implements ObjectStore {
       protocol,
       hostname,
       ...(port !== "" && { port: Number(port) }),
-      path: pathname + this.#location.prefix + requireObjectKey(key),
+      path: pathname + this.#pathOf(key),
       query: { ...query },
       headers: { host, ...headers },
     };
+  }
+
+  /** Of all that a key may hold, a store reads only the plus as something else. */
+  #pathOf(key: string): string {
+    return (this.#location.prefix + requireObjectKey(key)).replaceAll("+", "%2B");
   }
 
   async #signer(): Promise<SignatureV4> {
