@@ -11,7 +11,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "unit",
-          include: ["src/**/*.test.ts", "scripts/**/*.test.ts", "test/cluster/**/*.test.ts"],
+          include: ["{src,scripts,test/cluster,test/platform}/**/*.test.ts"],
           globalSetup: ["src/platform/testing/shared-postgres.ts"],
           testTimeout: 30_000,
           hookTimeout: 60_000,
