@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { onEachDatabase } from "../../testing/harness.ts";
+import { newSite } from "../deployments/testing/site.ts";
 
 onEachDatabase("managers", (world) => {
   const beat = { status: "healthy", url: "https://manager.example.com", managementConfigs: {} };
@@ -72,6 +73,17 @@ onEachDatabase("managers", (world) => {
     expect((await world.call("POST", `${path}/retry`, { key: admin })).body).toMatchObject({ mode: "setup" });
     expect((await world.call("POST", `${path}/cancel-setup`, { key: admin })).status).toBe(202);
     expect((await world.call("GET", path, { key: admin })).status).toBe(404);
+  });
+
+  it("a setup that deployments wait for is not cancelled; deleted ones do not hold it up", async () => {
+    const site = await newSite(world);
+    const { managerId } = (await create(site.admin)).body;
+    const deployment = await site.deploy("waiting", { managerId });
+    const cancel = () => world.call("POST", `/v1/managers/${managerId}/cancel-setup`, { key: site.admin });
+    expect((await cancel()).body).toMatchObject({ code: "INVALID_STATE_TRANSITION", context: { deployments: 1 } });
+    await site.call("POST", `/v1/deployments/${deployment}/delete`, { body: { action: "forget" } });
+    expect((await cancel()).status).toBe(202);
+    expect((await site.call("GET", `/v1/deployments/${deployment}`)).body.managerId).toBeNull();
   });
 
   it("a manager that never speaks has failed after an hour, and can be tried again", async () => {

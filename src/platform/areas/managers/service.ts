@@ -122,8 +122,22 @@ export async function retrySetup(act: Act, id: string) {
 /** Removes what was never bootstrapped, keys and all. */
 export async function cancelSetup({ db, principal, now }: Act, id: string): Promise<void> {
   const manager = await findManager(db, principal, id);
-  requireMove(manager, manager.internal_deployment_id === null ? ["pending", "failed"] : [], "removed", now);
+  const from = requireMove(
+    manager,
+    manager.internal_deployment_id === null ? ["pending", "failed"] : [],
+    "removed",
+    now,
+  );
+  const deployments = Number(manager.deployment_count);
+  if (deployments > 0) {
+    throw new PlatformError("INVALID_STATE_TRANSITION", {
+      message: `${deployments} deployments are assigned to this manager`,
+      context: { from, to: "removed", allowed: [], deployments },
+    });
+  }
   await revokeManagerKeys(db, id, "both", now);
+  // Deleted ones are kept for a while, and would hold on to a record that is gone.
+  await db.updateTable("deployments").set({ manager_id: null }).where("manager_id", "=", id).execute();
   await db.deleteFrom("managers").where("id", "=", id).execute();
 }
 
