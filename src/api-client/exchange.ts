@@ -138,7 +138,10 @@ function parseQuietly(text: string): unknown {
 /** Seconds or an HTTP date (RFC 9110 §10.2.3); undefined when it is neither. */
 function readRetryAfter(value: string | undefined, clock: Clock): number | undefined {
   if (value === undefined) return undefined;
-  const ms = /^\d+$/.test(value.trim()) ? Number(value) * 1_000 : Date.parse(value) - clock.wallNow().getTime();
+  const text = value.trim();
+  // By its form, or "-5" would be a day of 2001 to `Date.parse`.
+  const at = /^[A-Z][a-z]+, /.test(text) ? Date.parse(text) : Number.NaN;
+  const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : at - clock.wallNow().getTime();
   return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), MAX_RETRY_AFTER_MS);
 }
 
