@@ -1,7 +1,5 @@
-import { existsSync, readdirSync } from "node:fs";
-import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { CHART, envOf, ofKind, one, podOf, REQUIRED, type Rendered, useHelm } from "./use-helm.ts";
+import { envOf, ofKind, one, podOf, REQUIRED, type Rendered, useHelm } from "./use-helm.ts";
 
 const helm = useHelm();
 const tcp = (...ports: number[]): object[] => ports.map((port) => ({ protocol: "TCP", port }));
@@ -176,15 +174,5 @@ describe("monitoring", () => {
     });
     for (const alert of changed)
       expect(alert.annotations.runbook_url).toMatch(/^https:\/\/runbooks\.example\.com\/[^/]+$/);
-  });
-
-  const dashboards = join(CHART, "files/dashboards");
-  test.runIf(existsSync(dashboards))("dashboards are ConfigMaps that Grafana's sidecar finds", async () => {
-    const maps = ofKind(await helm.render({ ...REQUIRED, metrics: { dashboards: { enabled: true } } }), "ConfigMap");
-    expect(maps).toHaveLength(readdirSync(dashboards).length);
-    for (const { metadata, data } of maps) {
-      expect(metadata.labels.grafana_dashboard).toBe("1");
-      for (const text of Object.values(data)) expect(JSON.parse(String(text))).toHaveProperty("panels");
-    }
   });
 });

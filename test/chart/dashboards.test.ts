@@ -1,0 +1,115 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, describe, expect, test } from "vitest";
+import { CLUSTER_RULES } from "../../scripts/generate/cluster-rules.ts";
+import { metricCatalogue, seriesNames } from "../../scripts/generate/metric-catalogue.ts";
+import { PLATFORM_RULES } from "../../scripts/generate/platform-rules.ts";
+import { metricsIn } from "./promql-names.ts";
+import { ofKind, REQUIRED, type Rendered, useHelm } from "./use-helm.ts";
+import { usePromtool } from "./use-promtool.ts";
+
+const FOLDER = join(import.meta.dirname, "../../deploy/helm/sallyport/files/dashboards");
+const UNITS = ["short", "s", "bytes", "Bps", "reqps", "ops", "percentunit", "bool_yes_no"];
+const groups = [...CLUSTER_RULES, ...PLATFORM_RULES];
+const recorded = groups.flatMap((group) => group.recordings ?? []);
+const helm = useHelm();
+const promtool = usePromtool();
+/** Prometheus's own. */
+const known = new Set<string>(["ALERTS", ...recorded.map(({ record }) => record)]);
+
+beforeAll(async () => {
+  for (const metric of await metricCatalogue()) for (const name of seriesNames(metric)) known.add(name);
+});
+
+const dashboards = readdirSync(FOLDER).map((file) => ({
+  file,
+  // biome-ignore lint/suspicious/noExplicitAny: Grafana's JSON, looked at field by field.
+  dashboard: JSON.parse(readFileSync(join(FOLDER, file), "utf8")) as any,
+}));
+
+test("there are two, each with an id and a title of its own", () => {
+  expect(dashboards.map(({ file }) => file)).toEqual(["cluster.json", "fleet.json"]);
+  for (const field of ["uid", "title"]) {
+    expect(new Set(dashboards.map(({ dashboard }) => dashboard[field])).size).toBe(2);
+  }
+});
+
+describe.each(dashboards)("$file", ({ dashboard }) => {
+  const all: readonly Rendered[] = dashboard.panels;
+  const panels = all.filter(({ type }) => type !== "row");
+  const expressions = panels.flatMap(({ title, targets }) =>
+    targets.map(({ expr }: { expr: string }) => ({ title, expr })),
+  );
+
+  test("has panels with ids of their own that do not lie on one another", () => {
+    expect(new Set(all.map(({ id }) => id)).size).toBe(all.length);
+    const taken = new Map<string, string>();
+    for (const { title, gridPos } of all) {
+      const { x, y, w, h } = gridPos;
+      expect(x + w, title).toBeLessThanOrEqual(24);
+      for (let column = x; column < x + w; column += 1) {
+        for (let row = y; row < y + h; row += 1) {
+          expect(taken.get(`${column}/${row}`), `${title} lies on`).toBeUndefined();
+          taken.set(`${column}/${row}`, title);
+        }
+      }
+    }
+  });
+
+  test("says of each panel what it shows, in a unit", () => {
+    for (const { title, description, fieldConfig, datasource, targets } of panels) {
+      expect(title).not.toBe("");
+      expect(description, title).toMatch(/[.?]$/);
+      expect(UNITS, title).toContain(fieldConfig.defaults.unit);
+      expect([datasource.uid, ...targets.map((each: Rendered) => each.datasource.uid)], title).toEqual(
+        Array(targets.length + 1).fill("$datasource"),
+      );
+      expect(fieldConfig.defaults.thresholds.steps[0].value, title).toBeNull();
+    }
+  });
+
+  test("has the variables of all dashboards, and uses each", () => {
+    const names = dashboard.templating.list.map(({ name }: { name: string }) => name);
+    expect(names).toEqual(["datasource", "cluster", "namespace", "job", "pod"]);
+    const text = JSON.stringify(all);
+    for (const name of names) expect(new RegExp(`\\$${name}\\b`).test(text), name).toBe(true);
+  });
+
+  test("asks only what Prometheus understands", async () => {
+    const rules = expressions.map(({ expr }, at) => ({
+      record: `test:panel:${at}`,
+      expr: expr.replaceAll("$__rate_interval", "5m").replaceAll(/\$(cluster|namespace|job|pod)\b/g, ".*"),
+    }));
+    for (const { expr } of rules) expect(expr).not.toContain("$");
+    const file = await promtool.write("panels.yaml", { groups: [{ name: "panels", rules }] });
+    const { code, output } = await promtool.checkRules(file);
+    expect(output).toContain(`SUCCESS: ${expressions.length} rules found`);
+    expect(code).toBe(0);
+  });
+
+  test("asks only for metrics that something sets", () => {
+    for (const { title, expr } of expressions) {
+      const names = metricsIn(expr);
+      expect(names.length, title).toBeGreaterThan(0);
+      for (const name of names) expect(known, title).toContain(name);
+    }
+  });
+});
+
+test("rules ask only for metrics that something sets", () => {
+  const rules = groups.flatMap(({ recordings = [], alerts = [] }) => [...recordings, ...alerts]);
+  for (const { expr } of rules) for (const name of metricsIn(expr)) expect(known, expr).toContain(name);
+});
+
+test("the chart hands the dashboards to Grafana's sidecar, as they are", async () => {
+  const settings = { enabled: true, namespace: "grafana", annotations: { folder: "Sallyport" } };
+  const maps = ofKind(await helm.render({ ...REQUIRED, metrics: { dashboards: settings } }), "ConfigMap");
+  expect(maps.map(({ metadata }) => metadata.name)).toEqual(["sallyport-cluster", "sallyport-fleet"]);
+  for (const { metadata, data } of maps) {
+    expect(metadata).toMatchObject({ namespace: "grafana", labels: { grafana_dashboard: "1" } });
+    expect(metadata.annotations.folder).toBe("Sallyport");
+    for (const [file, text] of Object.entries(data)) {
+      expect(JSON.parse(String(text))).toEqual(dashboards.find((each) => each.file === file)?.dashboard);
+    }
+  }
+});

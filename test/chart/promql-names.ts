@@ -1,0 +1,36 @@
+const WORDS = new Set([
+  "and",
+  "or",
+  "unless",
+  "by",
+  "on",
+  "without",
+  "ignoring",
+  "group_left",
+  "group_right",
+  "bool",
+  "offset",
+]);
+
+/** The metrics that an expression asks for. Those of `{__name__=~"a_(b|c)"}` too, when the pattern is no more than that. */
+export function metricsIn(expr: string): readonly string[] {
+  const named = [...expr.matchAll(/__name__=~"([^"]*)"/g)].flatMap(([, pattern = ""]) => spelledOut(pattern));
+  const bare = expr
+    .replaceAll(/"(?:[^"\\]|\\.)*"/g, "")
+    .replaceAll(/\{[^}]*\}/g, " ")
+    .replaceAll(/\[[^\]]*\]/g, " ")
+    .replaceAll(/\b(by|on|without|ignoring|group_left|group_right)\s*\([^)]*\)/g, " ");
+  const found = [...bare.matchAll(/[a-zA-Z_:][\w:]*(?!\w*\s*\()/g)].map(([name]) => name);
+  return [...named, ...found.filter((name) => !WORDS.has(name) && !isFunction(bare, name))];
+}
+
+function isFunction(expr: string, name: string): boolean {
+  return new RegExp(`(^|[^\\w:])${name}\\s*\\(`).test(expr);
+}
+
+/** `a_(b|c)_d` → a_b_d, a_c_d. */
+function spelledOut(pattern: string): readonly string[] {
+  const [, before = "", choices = "", after = ""] = /^(\w*)\(([\w|]+)\)(\w*)$/.exec(pattern) ?? [];
+  if (choices === "") throw new Error(`the names of ${pattern} cannot be told`);
+  return choices.split("|").map((each) => `${before}${each}${after}`);
+}
