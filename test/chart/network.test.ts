@@ -1,5 +1,6 @@
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { envOf, ofKind, one, podOf, REQUIRED, type Rendered, useHelm } from "./use-helm.ts";
+import { CHART, envOf, ofKind, one, podOf, REQUIRED, type Rendered, useHelm } from "./use-helm.ts";
 
 const helm = useHelm();
 const tcp = (...ports: number[]): object[] => ports.map((port) => ({ protocol: "TCP", port }));
