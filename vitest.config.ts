@@ -1,7 +1,7 @@
 import { defineConfig } from "vitest/config";
 
 // Projects, because they need different worlds: `unit` nothing but Node, `chart` helm, `integration` a real
-// API server and real SQL, `faults` the same and minutes of killing things.
+// API server and real SQL, `faults` the same and minutes of killing things, `e2e` a kind cluster that main.ts makes.
 export default defineConfig({
   test: {
     // Two cores is what CI has: more workers only make the API servers of the tests slower.
@@ -34,6 +34,17 @@ export default defineConfig({
       {
         extends: true,
         test: { name: "faults", include: ["test/faults/**/*.test.ts"], testTimeout: 3_600_000, hookTimeout: 180_000 },
+      },
+      {
+        extends: true,
+        test: {
+          name: "e2e",
+          include: ["test/e2e/**/*.test.ts"],
+          // One cluster, one installation: each file leaves it as it found it.
+          fileParallelism: false,
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
+        },
       },
     ],
   },

@@ -10,8 +10,8 @@ export interface Docker {
   readonly description: string;
   /** For docker and kind. */
   readonly env: Readonly<Record<string, string>>;
-  /** Where ports are published, reachable from this process. */
-  readonly publishedAt: string;
+  /** Where the API server's port is published, reachable from this process; without a port, kind looks for a free one. */
+  readonly publishedAt: { readonly address: string; readonly port?: number };
   /** This process as containers see it; undefined: the gateway of their network. */
   readonly hostAddress?: string;
   /** What ends it by hand; undefined when it is not ours. */

@@ -13,7 +13,7 @@ export async function findDocker(say: (line: string) => void, signal: AbortSigna
   return {
     description: `docker ${version}, which answers here`,
     env: {},
-    publishedAt: "127.0.0.1",
+    publishedAt: { address: "127.0.0.1" },
     run: (args, options, each) => command("docker", args, options, each),
     stop: async () => undefined,
   };

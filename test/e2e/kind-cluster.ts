@@ -83,11 +83,11 @@ export async function createKindCluster(
   };
 }
 
-function clusterConfig(apiServerAddress: string): object {
+function clusterConfig({ address, port }: Docker["publishedAt"]): object {
   return {
     kind: "Cluster",
     apiVersion: "kind.x-k8s.io/v1alpha4",
-    networking: { apiServerAddress },
+    networking: { apiServerAddress: address, ...(port !== undefined && { apiServerPort: port }) },
     nodes: [{ role: "control-plane" }, ...Array.from({ length: WORKERS }, () => ({ role: "worker" }))],
   };
 }

@@ -66,7 +66,8 @@ export async function startOwnDaemon(say: (line: string) => void, signal: AbortS
   return {
     description: `docker ${await serverVersion(env, signal)}, started for this run`,
     env,
-    publishedAt: place.theirs,
+    // kind would look for a free port here, and not where the daemon is. There, all are free.
+    publishedAt: { address: place.theirs, port: 6443 },
     hostAddress: place.ours,
     endByHand: `node test/e2e/main.ts --end`,
     run: (args, options, each) => command("docker", args, { ...options, env: { ...options.env, ...env } }, each),

@@ -1,0 +1,182 @@
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll } from "vitest";
+import { type Client as Api, createClient } from "../../src/api-client/client.ts";
+import { argumentsOf } from "../../src/cli/dev/deciding.ts";
+import type { AccessRequest } from "../../src/contract/access-requests.ts";
+import type { Command } from "../../src/contract/commands.ts";
+import { type AccessGrant, accessGrants } from "../../src/crds/access-grant.ts";
+import { objectName } from "../../src/crds/group.ts";
+import { Client } from "../../src/kube/client.ts";
+import { connect } from "../../src/kube/connection.ts";
+import { type KubeObject, type Resource, resources } from "../../src/kube/resource.ts";
+import { eventually } from "../integration/wait.ts";
+import type { Answer } from "./command.ts";
+import type { Seen } from "./front.ts";
+import { kubectl, kubectlAs } from "./kubectl.ts";
+import { GRANTS, readScene, type Scene, SHOP, SYSTEM } from "./scene.ts";
+
+/** Pods start, images are unpacked, and the machine has other things to do. */
+const PATIENCE_MS = 120_000;
+
+const READING = ["get-pods", "logs"] as const;
+
+export const soon = (): AbortSignal => AbortSignal.timeout(PATIENCE_MS);
+
+export interface Pod extends KubeObject {
+  readonly spec: { readonly nodeName?: string };
+  readonly status?: {
+    readonly podIP?: string;
+    readonly containerStatuses?: readonly { readonly restartCount: number; readonly ready: boolean }[];
+  };
+}
+
+export interface PlanLine {
+  readonly command: string;
+  readonly summary: string;
+  readonly params: Readonly<Record<string, string | number>>;
+}
+
+/** Who acts, and where one looks. */
+export class Cast {
+  readonly scene: Scene = readScene();
+  /** As an engineer of the vendor. */
+  readonly engineer: Api;
+  readonly vendorAdmin: Api;
+  /** The customer's admin. */
+  readonly kube: Client;
+  readonly #close: () => Promise<void>;
+
+  private constructor(engineer: Api, vendorAdmin: Api, kube: Client, close: () => Promise<void>) {
+    this.engineer = engineer;
+    this.vendorAdmin = vendorAdmin;
+    this.kube = kube;
+    this.#close = close;
+  }
+
+  static async gather(): Promise<Cast> {
+    const { vendor, cluster } = readScene();
+    const api = (file: string): Api =>
+      createClient({ baseUrl: vendor.directUrl, credential: readFileSync(file, "utf8").trim(), userAgent: "e2e" });
+    const [engineer, admin] = [api(vendor.keyFiles.engineer), api(vendor.keyFiles.admin)];
+    // What the platform hands out without asking. The customer's half of the policy lets all that reads run.
+    const rules = READING.map((name) => ({ pattern: `kubernetes/${name}`, decision: "auto" as const }));
+    await admin.operations.putPolicy({ query: { project: vendor.project }, body: { rules } }, soon());
+    // A proxy of this machine does not know the cluster's address.
+    const connection = await connect({ kubeconfig: cluster.adminKubeconfig, environment: {} });
+    const close = async (): Promise<void> => {
+      await Promise.all([engineer.close(), admin.close(), connection.close()]);
+    };
+    return new Cast(engineer, admin, new Client(connection), close);
+  }
+
+  close(): Promise<void> {
+    return this.#close();
+  }
+
+  /** A queued request, waiting for the customer; with the platform's words for `kubectl`. */
+  async ask(...lines: readonly PlanLine[]): Promise<{ readonly id: string; readonly approve: string }> {
+    const body = {
+      deploymentId: this.scene.vendor.deploymentId,
+      remediationPlanId: `plan-${Date.now()}`,
+      title: lines[0]?.summary ?? "",
+      commands: [...lines],
+    };
+    const { id } = await this.engineer.accessRequests.create({ body }, soon());
+    await this.engineer.accessRequests.queue({ params: { id } }, soon());
+    const read = () => this.engineer.accessRequests.get({ params: { id } }, soon());
+    const { kubectlApprove } = await eventually(read, (request) => request.kubectlApprove != null, PATIENCE_MS);
+    return { id, approve: kubectlApprove ?? "" };
+  }
+
+  /** The customer's person types what the platform says. Just after an installation the policies are not in force yet. */
+  async approve(line: string): Promise<void> {
+    const type = (): Promise<Answer> => kubectlAs(this.scene, this.scene.cluster.approver, argumentsOf(line), soon());
+    const isNotYet = ({ stderr }: Answer): boolean => /ServiceUnavailable|not yet synced/.test(stderr);
+    const { code, stderr } = await eventually(type, (answer) => !isNotYet(answer), PATIENCE_MS);
+    if (code !== 0) throw new Error(stderr);
+  }
+
+  /** An operation that needs no approval, to its end. */
+  async look(operation: (typeof READING)[number], params: Readonly<Record<string, string | number>>): Promise<Command> {
+    const { project, deploymentId } = this.scene.vendor;
+    const body = { deploymentId, plugin: "kubernetes", operation, params };
+    const { commandId } = await this.engineer.operations.invoke({ query: { project }, body }, soon());
+    if (commandId === undefined) throw new Error(`${operation} was not dispatched`);
+    return this.command(commandId, ({ state }) => ["SUCCEEDED", "FAILED", "EXPIRED"].includes(state));
+  }
+
+  command(id: string, until: (command: Command) => boolean): Promise<Command> {
+    const query = { include: ["payload" as const] };
+    return eventually(() => this.engineer.commands.get({ params: { id }, query }, soon()), until, PATIENCE_MS);
+  }
+
+  request(id: string, until: (request: AccessRequest) => boolean): Promise<AccessRequest> {
+    return eventually(() => this.engineer.accessRequests.get({ params: { id } }, soon()), until, PATIENCE_MS);
+  }
+
+  grant(requestId: string, until: (grant: AccessGrant) => boolean): Promise<AccessGrant> {
+    const key = { namespace: GRANTS, name: objectName(requestId) };
+    return eventually(() => this.kube.get<AccessGrant>(accessGrants, key, soon()), until, PATIENCE_MS);
+  }
+
+  async list<T extends KubeObject>(
+    resource: Resource,
+    namespace: string,
+    labelSelector?: string,
+  ): Promise<readonly T[]> {
+    const options = { namespace, ...(labelSelector !== undefined && { labelSelector }) };
+    const found: T[] = [];
+    for await (const each of this.kube.list<T>(resource, options, soon())) found.push(each);
+    return found;
+  }
+
+  /** Of one of our processes, those that are on their way out left aside. */
+  async pods(component: "agent" | "operator"): Promise<readonly Pod[]> {
+    const pods = await this.list<Pod>(resources.pods, SYSTEM, `app.kubernetes.io/component=${component}`);
+    return pods.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  }
+
+  /** The sum of a series over the pods of a process, as a scrape sees it. */
+  async metric(component: "agent" | "operator", series: string): Promise<number> {
+    let sum = 0;
+    for (const { metadata } of await this.pods(component)) {
+      const path = `/api/v1/namespaces/${SYSTEM}/pods/${metadata.name}:8080/proxy/metrics`;
+      const text = await kubectl(this.scene, ["get", "--raw", path], soon());
+      const line = text.split("\n").find((each) => each.startsWith(`${series} `));
+      sum += Number(line?.split(" ").at(-1) ?? 0);
+    }
+    return sum;
+  }
+
+  /** Every request that the agent has sent to the platform, oldest first. */
+  async seenByFront(): Promise<readonly Seen[]> {
+    return (await (await fetch(this.scene.vendor.control)).json()) as readonly Seen[];
+  }
+
+  /** The platform goes away for the agent, or comes back. */
+  async setPlatform(passage: "open" | "shut"): Promise<void> {
+    await fetch(`${this.scene.vendor.control}/${passage}`, { method: "PUT" });
+  }
+
+  /** The workload's, those that are on their way out left aside. */
+  async webPods(): Promise<readonly Pod[]> {
+    const pods = await this.list<Pod>(resources.pods, SHOP, "app=web");
+    return pods.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  }
+}
+
+/** For the test file that calls it. */
+export function useCast(): () => Cast {
+  let cast: Cast | undefined;
+  beforeAll(async () => {
+    cast = await Cast.gather();
+  });
+  afterAll(() => cast?.close());
+  return () => {
+    if (cast === undefined) throw new Error("the cast gathers in beforeAll: use it inside of tests");
+    return cast;
+  };
+}
+
+export const isReady = ({ status }: Pod): boolean =>
+  status?.containerStatuses?.every(({ ready }) => ready) === true && status.containerStatuses.length > 0;

@@ -1,0 +1,70 @@
+import { afterAll, expect, test } from "vitest";
+import { type OperationInvocation, operationInvocations } from "../../src/crds/operation-invocation.ts";
+import { type KubeObject, resources } from "../../src/kube/resource.ts";
+import { eventually } from "../integration/wait.ts";
+import { isReady, soon, useCast } from "./cast.ts";
+import { kubectl } from "./kubectl.ts";
+import { GRANTS, SHOP, SYSTEM } from "./scene.ts";
+
+const cast = useCast();
+let drained = "";
+
+afterAll(async () => {
+  if (drained !== "") await kubectl(cast().scene, ["uncordon", drained], soon());
+});
+
+/** Each line changes the Deployment: its generation counts what really happened. */
+const LINES = Array.from({ length: 14 }, (_, index) => ({
+  command: "kubernetes/scale",
+  summary: `to ${2 + (index % 2)}`,
+  params: { namespace: SHOP, kind: "deployment", name: "web", replicas: 3 - (index % 2) },
+}));
+
+test("the node under the leading operator is drained amid a plan: the other replica goes on, each line runs once", async () => {
+  const generation = async (): Promise<number> => {
+    const web = await cast().kube.get<Generated>(resources.deployments, { namespace: SHOP, name: "web" }, soon());
+    return web?.metadata.generation ?? 0;
+  };
+  const before = await generation();
+  const leader = () => leaderOf("sallyport-operator");
+  const first = await leader();
+  const node = (await cast().pods("operator")).find(({ metadata }) => metadata.name === first)?.spec.nodeName ?? "";
+
+  const { id, approve } = await cast().ask(...LINES);
+  await cast().approve(approve);
+  const ended = async (): Promise<readonly OperationInvocation[]> => {
+    const { metadata } = await cast().grant(id, () => true);
+    const all = await cast().list<OperationInvocation>(operationInvocations, GRANTS);
+    return all.filter(({ spec, status }) => spec.grantName === metadata.name && status?.finishedAt !== undefined);
+  };
+  await eventually(ended, (invocations) => invocations.length >= 2, 60_000);
+  drained = node;
+  const drain = ["drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=120s"];
+  await kubectl(cast().scene, drain, soon());
+
+  await cast().request(id, ({ execution }) => execution.state === "succeeded");
+  const invocations = await ended();
+  expect(invocations.map(({ status }) => status?.state)).toEqual(LINES.map(() => "Succeeded"));
+  expect((await generation()) - before).toBe(LINES.length);
+  const second = await eventually(leader, (holder) => holder !== first, 60_000);
+  const pods = await cast().pods("operator");
+  expect(pods.find(({ metadata }) => metadata.name === second)?.spec.nodeName).not.toBe(node);
+  await eventually(
+    () => cast().pods("operator"),
+    (all) => all.length === 2 && all.every(isReady),
+    120_000,
+  );
+}, 400_000);
+
+interface Generated extends KubeObject {
+  readonly metadata: KubeObject["metadata"] & { readonly generation?: number };
+}
+
+interface Lease extends KubeObject {
+  readonly spec?: { readonly holderIdentity?: string };
+}
+
+async function leaderOf(name: string): Promise<string> {
+  const lease = await cast().kube.get<Lease>(resources.leases, { namespace: SYSTEM, name }, soon());
+  return lease?.spec?.holderIdentity ?? "";
+}

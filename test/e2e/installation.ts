@@ -1,0 +1,133 @@
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { stringify } from "yaml";
+import { command } from "./command.ts";
+import { apply, kubectl } from "./kubectl.ts";
+import { APPROVER, GRANTS, type Scene, SHOP, SYSTEM } from "./scene.ts";
+
+export const RELEASE = "sallyport";
+export const CHART = join(import.meta.dirname, "../../deploy/helm/sallyport");
+const KEY_SECRET = "sallyport-runtime-key";
+const AUTHORITY = "vendor-authority";
+
+/** PodSecurity at its strictest, as an admission rule and not as an advice. */
+const RESTRICTED = { "pod-security.kubernetes.io/enforce": "restricted" };
+
+export interface Installed {
+  /** From `helm install` until all pods are ready. */
+  readonly readyInMs: number;
+}
+
+/** The customer's side: namespaces, the runtime key, the chart with NetworkPolicies on, and a workload that is real. */
+export async function installSallyport(scene: Scene, values: object, signal: AbortSignal): Promise<Installed> {
+  await prepare(scene, signal);
+  const startedAt = performance.now();
+  await helm(scene, ["install", RELEASE, CHART, "--wait", "--timeout", "180s"], values, signal);
+  const readyInMs = performance.now() - startedAt;
+  await apply(scene, [approvers()], signal);
+  await kubectl(scene, ["rollout", "status", "deployment/web", "-n", SHOP, "--timeout=120s"], signal);
+  return { readyInMs };
+}
+
+/** With the values of this scene under the given ones. @throws Error with helm's words */
+export async function helm(
+  scene: Scene,
+  args: readonly string[],
+  values: object | undefined,
+  signal: AbortSignal,
+): Promise<string> {
+  const home = join(scene.folder, "helm");
+  await mkdir(home, { recursive: true });
+  const files: string[] = [];
+  for (const [index, each] of values === undefined ? [] : [sceneValues(scene), values].entries()) {
+    const file = join(home, `values-${index}.yaml`);
+    await writeFile(file, stringify(each));
+    files.push("-f", file);
+  }
+  const env = {
+    KUBECONFIG: scene.cluster.adminKubeconfig,
+    HELM_CACHE_HOME: home,
+    HELM_CONFIG_HOME: home,
+    HELM_DATA_HOME: home,
+  };
+  return command(scene.programs.helm, [...args, "-n", SYSTEM, ...files], { env, timeoutMs: 300_000 }, signal);
+}
+
+function sceneValues({ vendor, cluster }: Scene): object {
+  return {
+    platform: { url: vendor.url },
+    runtimeKey: { existingSecret: KEY_SECRET },
+    trustedCA: { configMap: AUTHORITY },
+    namespaces: [SHOP],
+    networkPolicy: {
+      enabled: true,
+      platform: { cidrs: [`${new URL(vendor.url).hostname}/32`] },
+      // What the Service's address is turned into before a policy is asked.
+      apiServer: { cidrs: [`${cluster.controlPlaneAddress}/32`] },
+    },
+  };
+}
+
+async function prepare(scene: Scene, signal: AbortSignal): Promise<void> {
+  const namespace = (name: string) => ({ apiVersion: "v1", kind: "Namespace", metadata: { name, labels: RESTRICTED } });
+  await apply(scene, [namespace(SYSTEM), namespace(SHOP)], signal);
+  await apply(
+    scene,
+    [
+      runtimeKeySecret(await readFile(scene.vendor.keyFiles.runtime, "utf8")),
+      {
+        apiVersion: "v1",
+        kind: "ConfigMap",
+        metadata: { name: AUTHORITY, namespace: SYSTEM },
+        data: { "ca.crt": scene.vendor.authority },
+      },
+      workload(scene.image.name),
+    ],
+    signal,
+  );
+}
+
+export function runtimeKeySecret(key: string) {
+  return {
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { name: KEY_SECRET, namespace: SYSTEM },
+    stringData: { key },
+  };
+}
+
+function approvers() {
+  return {
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind: "RoleBinding",
+    metadata: { name: "approvers", namespace: GRANTS },
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "sallyport-approver" },
+    subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: APPROVER }],
+  };
+}
+
+/** Says a line a second; of our image, because that is on each node and nothing can be pulled. */
+const PROGRAM =
+  'let n = 0; setInterval(() => console.log("order", ++n, "served"), 1000); process.on("SIGTERM", () => process.exit(0));';
+
+function workload(image: string) {
+  const labels = { app: "web" };
+  const securityContext = {
+    allowPrivilegeEscalation: false,
+    readOnlyRootFilesystem: true,
+    runAsNonRoot: true,
+    capabilities: { drop: ["ALL"] },
+    seccompProfile: { type: "RuntimeDefault" },
+  };
+  const container = { name: "web", image, command: ["/app/node", "-e", PROGRAM], securityContext };
+  return {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name: "web", namespace: SHOP },
+    spec: {
+      replicas: 2,
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: { terminationGracePeriodSeconds: 5, containers: [container] } },
+    },
+  };
+}

@@ -1,0 +1,61 @@
+import { createServer, type Server } from "node:net";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { soon, useCast } from "./cast.ts";
+import { kubectl } from "./kubectl.ts";
+import { SHOP, SYSTEM } from "./scene.ts";
+
+// NetworkPolicies on, and a pod network that enforces them: else "it works" would prove nothing.
+
+const cast = useCast();
+let neighbour: Server | undefined;
+let somewhereElse = 0;
+
+beforeAll(async () => {
+  // Beside the platform, at the same address: only a port tells them apart.
+  const server = createServer((socket) => socket.end());
+  neighbour = server;
+  const { hostname } = new URL(cast().scene.vendor.url);
+  await new Promise<void>((resolve) => server.listen(0, hostname, resolve));
+  const address = server.address();
+  somewhereElse = typeof address === "object" && address !== null ? address.port : 0;
+});
+afterAll(() => neighbour?.close());
+
+/** From inside of a pod: does a connection come about? Policies drop, so that "no" is silence. */
+async function reaches(namespace: string, workload: string, host: string, port: number): Promise<boolean> {
+  const program = `const s = require("net").connect(${port}, ${JSON.stringify(host)});
+    const end = (word) => { console.log(word); process.exit(0); };
+    s.on("connect", () => end("connected")).on("error", () => end("refused")); setTimeout(() => end("silence"), 3000);`;
+  const args = ["exec", "-n", namespace, `deployment/${workload}`, "--", "/app/node", "-e", program];
+  return (await kubectl(cast().scene, args, soon())).trim() === "connected";
+}
+
+describe("with NetworkPolicies on", () => {
+  const platform = () => new URL(cast().scene.vendor.url);
+
+  test("the agent reaches the platform, and nothing beside it", async () => {
+    const { hostname, port } = platform();
+    expect(await reaches(SYSTEM, "sallyport-agent", hostname, Number(port))).toBe(true);
+    expect(await reaches(SYSTEM, "sallyport-agent", hostname, somewhereElse)).toBe(false);
+  });
+
+  test("the operator reaches the API server, and no platform", async () => {
+    const { hostname, port } = platform();
+    expect(await reaches(SYSTEM, "sallyport-operator", cast().scene.cluster.controlPlaneAddress, 6443)).toBe(true);
+    expect(await reaches(SYSTEM, "sallyport-operator", "10.96.0.1", 443)).toBe(true); // The Service kubernetes.
+    expect(await reaches(SYSTEM, "sallyport-operator", hostname, Number(port))).toBe(false);
+  });
+
+  test("a pod that no policy selects reaches all of it: the policies did this", async () => {
+    const { hostname, port } = platform();
+    expect(await reaches(SHOP, "web", hostname, Number(port))).toBe(true);
+    expect(await reaches(SHOP, "web", hostname, somewhereElse)).toBe(true);
+  });
+
+  test("the agent's health port answers, and no other port of it", async () => {
+    const [pod] = await cast().pods("agent");
+    const address = pod?.status?.podIP ?? "";
+    expect(await reaches(SHOP, "web", address, 8080)).toBe(true);
+    expect(await reaches(SHOP, "web", address, 9229)).toBe(false);
+  });
+});
