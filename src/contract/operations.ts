@@ -99,6 +99,7 @@ export const operationRoutes = routes({
     response: Strict({ name: PluginName, version: PluginVersion, tier: TierWord, enabled: Type.Boolean() }),
     errors: [...projectErrors, "PLUGIN_METADATA_INVALID", "BUNDLE_NOT_UPLOADED", "NAME_TAKEN"],
     repeat: "natural",
+    callsOut: true,
   },
   enableBuiltins: {
     method: "PUT",

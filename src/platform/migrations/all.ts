@@ -11,6 +11,7 @@ import { groupTokens } from "./0009-group-tokens.ts";
 import { identity } from "./0010-identity.ts";
 import { people } from "./0011-people.ts";
 import { speed } from "./0013-speed.ts";
+import { bundles } from "./0014-bundles.ts";
 
 /** In order of name. A migration that has been released never changes; the next one repairs it. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -26,4 +27,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   "0010-identity": identity,
   "0011-people": people,
   "0013-speed": speed,
+  "0014-bundles": bundles,
 };

@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
-import { copyFile, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { link, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { dirname, join, relative } from "node:path";
 import { type Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { type ObjectStore, ObjectTooLargeError, requireObjectKey, type UrlTerms } from "./object-store.ts";
+import { isObjectKey, type ObjectStore, ObjectTooLargeError, requireObjectKey, type UrlTerms } from "./object-store.ts";
 import { signedPath } from "./signed-path.ts";
 
 /** Not a key's first segment, so that no object can lie there. */
@@ -65,13 +65,13 @@ export class ObjectFolder implements ObjectStore {
     });
   }
 
-  async copy(from: string, to: string, _signal: AbortSignal): Promise<void> {
-    await this.#replace(to, (partial) => copyFile(this.#path(from), partial));
+  async putFile(key: string, file: string, _contentType: string, signal: AbortSignal): Promise<void> {
+    await this.receive(key, createReadStream(file), Number.POSITIVE_INFINITY, signal);
   }
 
   async #replace(key: string, write: (partial: string) => Promise<void>): Promise<void> {
     const path = this.#path(key);
-    const partial = join(this.#folder, PARTIAL, randomBytes(16).toString("hex"));
+    const partial = this.#partial();
     try {
       await write(partial);
       await mkdir(dirname(path), { recursive: true, mode: 0o700 });
@@ -97,7 +97,14 @@ export class ObjectFolder implements ObjectStore {
     if (size === undefined) return undefined;
     if (size > maxBytes) throw new ObjectTooLargeError(`${key} is larger than ${maxBytes} bytes`);
     signal.throwIfAborted();
-    return work(path);
+    const lent = this.#partial();
+    // A second name for the same bytes, which the next upload's rename does not touch.
+    if ((await ifThere(link(path, lent).then(() => true))) === undefined) return undefined;
+    try {
+      return await work(lent);
+    } finally {
+      await rm(lent, { force: true });
+    }
   }
 
   /** Undefined when there is no such object. */
@@ -105,6 +112,10 @@ export class ObjectFolder implements ObjectStore {
     const path = this.#path(key);
     const size = await sizeOf(path);
     return size === undefined ? undefined : { size, content: createReadStream(path) };
+  }
+
+  #partial(): string {
+    return join(this.#folder, PARTIAL, randomBytes(16).toString("hex"));
   }
 
   #path(key: string): string {
@@ -124,9 +135,14 @@ function atMost(maxBytes: number): Transform {
 }
 
 async function sizeOf(path: string): Promise<number | undefined> {
+  const found = await ifThere(stat(path));
+  return found?.isFile() ? found.size : undefined;
+}
+
+/** Undefined when there is nothing under the name, or it leads through a file. */
+async function ifThere<T>(work: Promise<T>): Promise<T | undefined> {
   try {
-    const found = await stat(path);
-    return found.isFile() ? found.size : undefined;
+    return await work;
   } catch (error) {
     if (error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR"))
       return undefined;
@@ -146,19 +162,10 @@ async function syncFolder(folder: string): Promise<void> {
 
 /** The keys of all objects of a folder that may not be there, in order. */
 export async function keysIn(folder: string): Promise<string[]> {
-  let entries: Awaited<ReturnType<typeof readEntries>>;
-  try {
-    entries = await readEntries(folder);
-  } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return [];
-    throw error;
-  }
-  return entries.filter((key) => !key.startsWith(`${PARTIAL}/`)).sort();
-}
-
-async function readEntries(folder: string): Promise<string[]> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const entries = (await ifThere(readdir(folder, { recursive: true, withFileTypes: true }))) ?? [];
   return entries
     .filter((entry) => entry.isFile())
-    .map(({ parentPath, name }) => join(parentPath, name).slice(folder.length + 1));
+    .map(({ parentPath, name }) => relative(folder, join(parentPath, name)))
+    .filter((key) => isObjectKey(key))
+    .sort();
 }

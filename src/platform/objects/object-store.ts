@@ -15,12 +15,12 @@ export interface ObjectStore {
   /** A URL that answers a GET. Made also for an object that is not there yet. */
   downloadUrl(key: string, terms: UrlTerms): Promise<string>;
   put(key: string, content: Uint8Array, contentType: string, signal: AbortSignal): Promise<void>;
-  /** Makes `to` what `from` is now. */
-  copy(from: string, to: string, signal: AbortSignal): Promise<void>;
+  /** The same with a local file's content. */
+  putFile(key: string, file: string, contentType: string, signal: AbortSignal): Promise<void>;
   /** Of an object that is not there too. */
   remove(key: string, signal: AbortSignal): Promise<void>;
   /**
-   * Lends the object as a local file. The file may be the object itself: it is read only, and gone afterwards.
+   * Lends the object as a local file: as it is now, whatever is uploaded meanwhile. It is gone afterwards.
    * @returns undefined when there is no such object.
    * @throws ObjectTooLargeError before anything is copied.
    */

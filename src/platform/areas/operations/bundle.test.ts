@@ -1,12 +1,16 @@
-import { describe, expect, it } from "vitest";
+import { createHash } from "node:crypto";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
 import { onEachDatabase } from "../../testing/harness.ts";
-import { type BundleStorage, readMetadata } from "./bundle.ts";
+import { readMetadata } from "./bundle.ts";
 import { catalogueOf, findOperation } from "./catalogue.ts";
-import { enablePlugin, registerPlugin, uploadUrl } from "./plugins.ts";
+import { customPlugins } from "./store.ts";
 import { insertProject } from "./testing/site.ts";
+import { type ZipEntry, zip } from "./testing/zip.ts";
 
 const plugin = { name: "shop", version: "1.0.0", tier: "mutating" } as const;
-const NOW = new Date("2026-03-01T12:00:00.000Z");
 const operation = (change: object = {}) => ({ name: "reindex", ...change });
 const metadata = (change: object = {}) => ({ name: "shop", version: "1.0.0", operations: [operation()], ...change });
 
@@ -70,47 +74,101 @@ describe("a bundle's metadata", () => {
   });
 });
 
-onEachDatabase("a custom plugin", (world) => {
-  const storage = (uploaded: unknown): BundleStorage => ({
-    uploadUrl: async (projectId, name) => `https://storage.example/${projectId}/${name}`,
-    metadata: async () => uploaded,
-  });
-  const project = async (): Promise<string> =>
-    (await insertProject(world.platform.db, (await world.workspace()).id)).projectId;
+const folder = mkdtempSync(join(tmpdir(), "sallyport-bundles-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  it("is uploaded, registered, replaced and stays as enabled as it was", async () => {
-    const { db } = world.platform;
-    const projectId = await project();
-    expect(await uploadUrl(storage(undefined), projectId, "shop")).toEqual({
-      uploadUrl: `https://storage.example/${projectId}/shop`,
-      contentType: "application/zip",
-    });
-    expect(await registerPlugin(db, storage(metadata()), projectId, plugin, NOW)).toEqual({ enabled: true });
-    await enablePlugin(db, projectId, "shop", false);
-    const next = { ...plugin, version: "2.0.0" };
-    const renamed = metadata({ version: "2.0.0", operations: [operation({ name: "rebuild" })] });
-    expect(await registerPlugin(db, storage(renamed), projectId, next, NOW)).toEqual({ enabled: false });
-    const catalogue = await catalogueOf(db, projectId);
-    expect(catalogue.map(({ name, version, enabled }) => [name, version, enabled])).toEqual([
-      ["debug", "1.0.0", true],
-      ["kubernetes", "1.0.0", true],
-      ["shop", "2.0.0", false],
-    ]);
-    expect(findOperation(catalogue, "shop", "reindex")).toBeUndefined();
-    expect(findOperation(catalogue, "shop", "rebuild")?.operation.tier).toBe("mutating");
-    expect(await catalogueOf(db, await project())).toHaveLength(2);
-  });
+onEachDatabase(
+  "a custom plugin",
+  (world) => {
+    const path = "/v1/operations/plugins";
+    const archive = (content: unknown = metadata(), ...more: readonly ZipEntry[]): Buffer =>
+      zip([{ name: "metadata.json", content: JSON.stringify(content) }, ...more]);
+    const newProject = async () => {
+      const workspace = await world.workspace();
+      const { projectId: project } = await insertProject(world.platform.db, workspace.id);
+      const key = await workspace.key("workspace.member");
+      const call = (method: string, at: string, body: object) =>
+        world.call(method, at, { key, query: { project }, body });
+      const upload = async (name: string, bytes: Uint8Array): Promise<void> => {
+        const { uploadUrl, contentType } = (await call("POST", `${path}/upload-url`, { name })).body;
+        const headers = { "content-type": contentType };
+        expect((await fetch(uploadUrl, { method: "PUT", headers, body: new Uint8Array(bytes) })).status).toBe(200);
+      };
+      const register = (more: object = {}) => call("POST", path, { ...plugin, ...more });
+      return { project, call, upload, register };
+    };
 
-  it("is refused when the archive is another plugin's, and a project has at most 64", async () => {
-    const { db } = world.platform;
-    const projectId = await project();
-    const register = (name: string, uploaded: unknown): Promise<unknown> =>
-      registerPlugin(db, storage(uploaded), projectId, { ...plugin, name }, NOW);
-    await expect(register("shop", metadata({ name: "other" }))).rejects.toMatchObject({
-      code: "PLUGIN_METADATA_INVALID",
+    it("is uploaded, registered, replaced and stays as enabled as it was", async () => {
+      const { project, call, upload, register } = await newProject();
+      expect((await register()).body.code).toBe("BUNDLE_NOT_UPLOADED");
+      await upload("shop", archive(metadata({ binaries: { amd64: "bin/shop" } }), { name: "bin/shop", content: "x" }));
+      for (let again = 0; again < 2; again += 1) {
+        const answer = await register();
+        expect([answer.status, answer.body]).toEqual([201, { ...plugin, enabled: true }]);
+      }
+      await call("PATCH", `${path}/shop/enabled`, { enabled: false });
+      await upload("shop", archive(metadata({ version: "2.0.0", operations: [operation({ name: "rebuild" })] })));
+      expect((await register({ version: "2.0.0" })).body).toMatchObject({ version: "2.0.0", enabled: false });
+      const catalogue = await catalogueOf(world.platform.db, project);
+      expect(catalogue.map(({ name, version, enabled }) => [name, version, enabled])).toEqual([
+        ["debug", "1.0.0", true],
+        ["kubernetes", "1.0.0", true],
+        ["shop", "2.0.0", false],
+      ]);
+      expect(findOperation(catalogue, "shop", "reindex")).toBeUndefined();
+      expect(findOperation(catalogue, "shop", "rebuild")?.operation.tier).toBe("mutating");
+      expect(await catalogueOf(world.platform.db, (await newProject()).project)).toHaveLength(2);
     });
-    for (let count = 0; count < 64; count += 1) await register(`p${count}`, metadata({ name: `p${count}` }));
-    await expect(register("shop", metadata())).rejects.toMatchObject({ code: "VALIDATION_ERROR" });
-    await expect(register("p63", metadata({ name: "p63" }))).resolves.toEqual({ enabled: true });
-  });
-});
+
+    it("keeps the archive that was registered, whatever is uploaded later", async () => {
+      const { project, upload, register } = await newProject();
+      const registered = archive();
+      await upload("shop", registered);
+      expect((await register()).status).toBe(201);
+      await upload("shop", archive(metadata({ version: "2.0.0" })));
+      const [row] = await customPlugins(world.platform.db, project);
+      const { key, sha256, size } = row?.bundle ?? {};
+      expect([sha256, size]).toEqual([createHash("sha256").update(registered).digest("hex"), registered.length]);
+      expect(readFileSync(join(folder, key ?? ""))).toEqual(registered);
+    });
+
+    it("needs metadata in the archive only when the caller brings none", async () => {
+      const { upload, register } = await newProject();
+      await upload("shop", zip([{ name: "bin/shop" }]));
+      expect((await register()).body).toMatchObject({
+        code: "PLUGIN_METADATA_INVALID",
+        context: { issues: [{ path: "metadata" }] },
+      });
+      expect((await register({ metadata: metadata() })).status).toBe(201);
+      const missing = await register({ metadata: metadata({ binaries: { arm64: "bin/other" } }) });
+      expect(missing.body.context.issues).toEqual([
+        { path: "metadata/binaries/arm64", message: "is not in the archive" },
+      ]);
+    });
+
+    it("is refused when the archive is unfit or another plugin's, and leaves the registered one", async () => {
+      const { project, upload, register } = await newProject();
+      await upload("shop", archive());
+      await register();
+      for (const bytes of [archive(metadata({ name: "other" })), Buffer.from("no archive"), zip([{ name: "../up" }])]) {
+        await upload("shop", bytes);
+        const { status, body } = await register();
+        expect([status, body.code, body.context.issues.length]).toEqual([400, "PLUGIN_METADATA_INVALID", 1]);
+      }
+      expect(findOperation(await catalogueOf(world.platform.db, project), "shop", "reindex")).toBeDefined();
+    });
+
+    it("has no built-in's name, and a project has at most 64", async () => {
+      const { call, upload, register } = await newProject();
+      expect((await call("POST", `${path}/upload-url`, { name: "kubernetes" })).body.code).toBe("NAME_TAKEN");
+      expect((await register({ name: "kubernetes" })).body.code).toBe("NAME_TAKEN");
+      for (let count = 0; count < 65; count += 1) {
+        const name = `p${count}`;
+        await upload(name, archive(metadata({ name })));
+        expect((await register({ name })).body.code).toBe(count < 64 ? undefined : "VALIDATION_ERROR");
+      }
+      expect((await register({ name: "p63" })).status).toBe(201);
+    });
+  },
+  { objects: { folder } },
+);

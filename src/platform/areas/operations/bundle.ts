@@ -5,24 +5,6 @@ import { PluginName, PluginVersion, type Tier, TierWord } from "../../../contrac
 import { FreeMap, HumanText } from "../../../contract/schema.ts";
 import { type Issue, MAX_ISSUES, PlatformError } from "../../kernel/errors.ts";
 
-/** Where custom plugins' archives lie. */
-export interface BundleStorage {
-  /** A presigned URL that takes one PUT. @throws BUNDLE_STORAGE_UNAVAILABLE */
-  uploadUrl(projectId: string, name: string): Promise<string>;
-  /** `metadata.json` of the archive that was uploaded last, parsed; undefined when there is none. */
-  metadata(projectId: string, name: string): Promise<unknown>;
-}
-
-/** The server without object storage: nothing can be uploaded, so nothing has been. */
-export const noBundleStorage: BundleStorage = {
-  uploadUrl: async () => {
-    throw new PlatformError("BUNDLE_STORAGE_UNAVAILABLE");
-  },
-  metadata: async () => undefined,
-};
-
-export const BUNDLE_CONTENT_TYPE = "application/zip";
-
 /** `metadata.json` of a bundle (decisions §2.1). Keys that are not named here are the bundle's own. */
 const Metadata = Type.Object({
   name: PluginName,
@@ -49,10 +31,17 @@ export interface Registration {
 
 /**
  * The operations that a bundle declares, each with its effective tier: its own, else the plugin's.
+ * @param files of the archive, as far as it is known: its programs must be among them.
  * @throws PLUGIN_METADATA_INVALID with the issues, when it is malformed or another plugin's.
  */
-export function readMetadata(metadata: unknown, { name, version, tier }: Registration): PluginOperation[] {
-  const issues = isMetadata(metadata) ? contentIssues(metadata, { name, version }) : shapeIssues(metadata);
+export function readMetadata(
+  metadata: unknown,
+  { name, version, tier }: Registration,
+  files?: ReadonlySet<string>,
+): PluginOperation[] {
+  const issues = isMetadata(metadata)
+    ? [...contentIssues(metadata, { name, version }), ...programIssues(metadata, files)]
+    : shapeIssues(metadata);
   if (issues.length > 0 || !isMetadata(metadata)) {
     throw new PlatformError("PLUGIN_METADATA_INVALID", { context: { issues: issues.slice(0, MAX_ISSUES) } });
   }
@@ -85,6 +74,13 @@ function contentIssues(metadata: Metadata, expected: { name: string; version: st
       return fault === undefined ? twice : [...twice, { path: `${path}/paramsSchema`, message: fault }];
     }),
   ];
+}
+
+function programIssues({ binaries = {} }: Metadata, files: ReadonlySet<string> | undefined): readonly Issue[] {
+  if (files === undefined) return [];
+  return Object.entries(binaries)
+    .filter(([, file]) => !files.has(file))
+    .map(([arch]) => ({ path: `metadata/binaries/${arch.slice(0, 64)}`, message: "is not in the archive" }));
 }
 
 const MAX_SCHEMA_BYTES = 64 * 1024;

@@ -1,7 +1,9 @@
 import { BUILTIN_PLUGINS } from "../../../contract/builtin-plugins.ts";
 import type { Db } from "../../database.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
-import { BUNDLE_CONTENT_TYPE, type BundleStorage, type Registration, readMetadata } from "./bundle.ts";
+import { inTransaction } from "../../kernel/transaction.ts";
+import { type Registration, readMetadata } from "./bundle.ts";
+import { BUNDLE_CONTENT_TYPE, type BundleStorage } from "./bundle-storage.ts";
 import { isBuiltin, isSwitchableBuiltin } from "./catalogue.ts";
 import { customPlugins, putCustom, switchBuiltins, switchCustom } from "./store.ts";
 
@@ -9,7 +11,8 @@ import { customPlugins, putCustom, switchBuiltins, switchCustom } from "./store.
 const MAX_CUSTOM_PLUGINS = 64;
 
 /**
- * Registers the custom plugin whose archive lies at the upload location, or replaces the one of that name.
+ * Registers the custom plugin whose archive lies at the upload location, or replaces the one of that name. The archive
+ * is read outside of any transaction: that may take seconds.
  * @throws PLUGIN_METADATA_INVALID, NAME_TAKEN for a built-in's name, BUNDLE_NOT_UPLOADED, VALIDATION_ERROR
  */
 export async function registerPlugin(
@@ -18,26 +21,31 @@ export async function registerPlugin(
   projectId: string,
   { metadata, ...plugin }: Registration & { readonly metadata?: Readonly<Record<string, unknown>> | undefined },
   now: Date,
+  signal: AbortSignal,
 ): Promise<{ readonly enabled: boolean }> {
   // Said of the body alone first; the archive may not even be there.
   if (metadata !== undefined) readMetadata(metadata, plugin);
   refuseBuiltin(plugin.name);
-  const uploaded = await storage.metadata(projectId, plugin.name);
+  const uploaded = await storage.keep(projectId, plugin.name, signal);
   if (uploaded === undefined) throw new PlatformError("BUNDLE_NOT_UPLOADED");
-  const verbatim = metadata ?? uploaded;
-  const operations = readMetadata(verbatim, plugin);
-  await refuseOneTooMany(db, projectId, plugin.name);
-  const row = { ...plugin, project_id: projectId, operations, metadata: verbatim, registered_at: now };
-  return putCustom(db, row);
+  const verbatim = metadata ?? uploaded.metadata;
+  const operations = readMetadata(verbatim, plugin, uploaded.files);
+  const { stored: bundle } = uploaded;
+  const row = { ...plugin, project_id: projectId, operations, metadata: verbatim, bundle, registered_at: now };
+  return inTransaction(db, { readOnly: false, signal, onRetry: () => undefined }, async (transaction) => {
+    await refuseOneTooMany(transaction, projectId, plugin.name);
+    return putCustom(transaction, row);
+  });
 }
 
 export async function uploadUrl(
   storage: BundleStorage,
   projectId: string,
   name: string,
+  now: Date,
 ): Promise<{ uploadUrl: string; contentType: string }> {
   refuseBuiltin(name);
-  return { uploadUrl: await storage.uploadUrl(projectId, name), contentType: BUNDLE_CONTENT_TYPE };
+  return { uploadUrl: await storage.uploadUrl(projectId, name, now), contentType: BUNDLE_CONTENT_TYPE };
 }
 
 function refuseBuiltin(name: string): void {

@@ -1,7 +1,7 @@
 import type { operationRoutes } from "../../../contract/operations.ts";
 import type { Handlers } from "../../kernel/call.ts";
 import { PlatformError } from "../../kernel/errors.ts";
-import { noBundleStorage } from "./bundle.ts";
+import { bundleStorage } from "./bundle-storage.ts";
 import { catalogueOf, toPlugin } from "./catalogue.ts";
 import { invoke } from "./invoke.ts";
 import { enableExactly, enablePlugin, registerPlugin, uploadUrl } from "./plugins.ts";
@@ -15,9 +15,9 @@ export const handlers: Handlers<typeof operationRoutes> = {
     return { plugins: (await catalogueOf(db, project.id)).map(toPlugin) };
   },
 
-  async registerPlugin({ db, principal, query, body, now }) {
+  async registerPlugin({ db, principal, query, body, now, config, signal }) {
     const project = await requireOperationsProject(db, principal, query.project);
-    const { enabled } = await registerPlugin(db, noBundleStorage, project.id, body, now);
+    const { enabled } = await registerPlugin(db, bundleStorage(config.objects), project.id, body, now, signal);
     return { name: body.name, version: body.version, tier: body.tier, enabled };
   },
 
@@ -26,9 +26,9 @@ export const handlers: Handlers<typeof operationRoutes> = {
     return { names: await enableExactly(db, project.id, body.names) };
   },
 
-  async uploadUrl({ db, principal, query, body }) {
+  async uploadUrl({ db, principal, query, body, now, config }) {
     const project = await requireOperationsProject(db, principal, query.project);
-    return uploadUrl(noBundleStorage, project.id, body.name);
+    return uploadUrl(bundleStorage(config.objects), project.id, body.name, now);
   },
 
   async enablePlugin({ db, principal, query, params, body }) {

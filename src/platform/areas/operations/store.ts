@@ -2,6 +2,7 @@ import type { PluginOperation } from "../../../contract/builtin-plugins.ts";
 import type { PolicyRule, Tier } from "../../../contract/operations.ts";
 import type { Db } from "../../database.ts";
 import { json } from "../../kernel/json.ts";
+import type { StoredBundle } from "./bundle-storage.ts";
 
 export interface OperationTables {
   builtin_plugins: BuiltinPluginRow;
@@ -25,6 +26,8 @@ export interface CustomPluginRow {
   operations: PluginOperation[];
   /** The bundle's own, verbatim: what builds the operator image reads it. */
   metadata: unknown;
+  /** Null for a plugin from before archives were kept. */
+  bundle: StoredBundle | null;
   enabled: boolean;
   registered_at: Date;
 }
@@ -62,7 +65,12 @@ export async function switchCustom(db: Db, { project_id, name, enabled }: Builti
 
 /** Replaces the plugin of that name, which stays as enabled as it was; a new one is enabled. */
 export async function putCustom(db: Db, plugin: Omit<CustomPluginRow, "enabled">): Promise<{ enabled: boolean }> {
-  const columns = { ...plugin, operations: json(plugin.operations), metadata: json(plugin.metadata) };
+  const columns = {
+    ...plugin,
+    operations: json(plugin.operations),
+    metadata: json(plugin.metadata),
+    bundle: json(plugin.bundle),
+  };
   const { project_id: _, name: __, ...replaced } = columns;
   return db
     .insertInto("custom_plugins")

@@ -50,10 +50,15 @@ export function storeKeepsItsPromises(subject: string, of: () => Subject): void 
       expect(await read("promises/other.zip")).toBeUndefined();
     });
 
-    it("puts, copies and removes", async () => {
+    it("puts bytes and files, lends them as they are, and removes", async () => {
       const { store } = of();
       await store.put("promises/from+1", Buffer.from("bytes"), "text/plain", never);
-      await store.copy("promises/from+1", "promises/deep/er/to", never);
+      const copy = async (file: string): Promise<string> => {
+        await store.put("promises/from+1", Buffer.from("newer"), "text/plain", never);
+        await store.putFile("promises/deep/er/to", file, "text/plain", never);
+        return "copied";
+      };
+      expect(await store.withFile("promises/from+1", 1000, copy, never)).toBe("copied");
       await store.remove("promises/from+1", never);
       await store.remove("promises/from+1", never);
       expect([await read("promises/from+1"), await read("promises/deep/er/to")]).toEqual([undefined, "bytes"]);
