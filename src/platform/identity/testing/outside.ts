@@ -1,0 +1,72 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import Provider from "oidc-provider";
+
+/** What the outside provider says of whoever signs in next. */
+export interface Person {
+  readonly sub: string;
+  readonly email?: string;
+  readonly email_verified?: boolean;
+  readonly name?: string;
+  readonly picture?: string;
+}
+
+/** A real OpenID provider of somebody else, at which `person` is signed in already. */
+export class OutsideProviderUnderTest {
+  person: Person = { sub: "nobody" };
+  /** Claims are in the id token, or only at the userinfo endpoint. */
+  readonly #server: Server;
+  readonly issuer: string;
+
+  private constructor(server: Server, issuer: string) {
+    this.#server = server;
+    this.issuer = issuer;
+  }
+
+  /** @param redirectUri read when the first client comes, as our port is then known. */
+  static async start(
+    client: { readonly id: string; readonly secret: string },
+    redirectUri: () => string,
+    claimsInIdToken: boolean,
+  ): Promise<OutsideProviderUnderTest> {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const outside = new OutsideProviderUnderTest(server, issuer);
+    let provider: Provider | undefined;
+    server.on("request", (request, response) => {
+      provider ??= outside.#build(client, redirectUri(), claimsInIdToken);
+      const [, uid] = /^\/interaction\/([\w-]+)$/.exec(request.url ?? "") ?? [];
+      if (uid === undefined) return void provider.callback()(request, response);
+      void outside.#agree(provider, request, response);
+    });
+    return outside;
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  #build(client: { readonly id: string; readonly secret: string }, redirectUri: string, inIdToken: boolean): Provider {
+    return new Provider(this.issuer, {
+      clients: [{ client_id: client.id, client_secret: client.secret, redirect_uris: [redirectUri] }],
+      cookies: { keys: ["outside"] },
+      claims: { openid: ["sub"], email: ["email", "email_verified"], profile: ["name", "picture"] },
+      conformIdTokenClaims: !inIdToken,
+      features: { devInteractions: { enabled: false } },
+      pkce: { required: () => true },
+      ttl: { AccessToken: 60, AuthorizationCode: 60, Grant: 60, IdToken: 60, Interaction: 60, Session: 60 },
+      interactions: { url: (_context, { uid }) => `/interaction/${uid}` },
+      findAccount: async (_context, sub) => ({ accountId: sub, claims: async () => ({ ...this.person }) }),
+    });
+  }
+
+  async #agree(provider: Provider, ...[request, response]: Parameters<Provider["interactionDetails"]>): Promise<void> {
+    const { params } = await provider.interactionDetails(request, response);
+    const grant = new provider.Grant({ accountId: this.person.sub, clientId: String(params.client_id) });
+    grant.addOIDCScope(String(params.scope));
+    const result = { login: { accountId: this.person.sub, remember: false }, consent: { grantId: await grant.save() } };
+    await provider.interactionFinished(request, response, result);
+  }
+}
