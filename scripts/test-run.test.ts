@@ -29,6 +29,7 @@ const ALL_WELL: Readonly<Record<string, Part>> = {
   chart: passing(2),
   integration: passing(5),
   faults: passing(1),
+  e2e: passing(3),
 };
 
 /** @param npm exit codes by script, 0 when not named */
@@ -50,6 +51,14 @@ for arg in "$@"; do case $arg in --outputFile.json=*) cp ${root}/"$3".json "\${a
 exit $(cat ${root}/"$3".code)\n`,
     { mode: 0o755 },
   );
+  // What runs before vitest, and stands here for it.
+  await writeFile(
+    join(root, "bin/node"),
+    `#!/bin/sh\necho "$1" >> ${root}/called
+for arg in "$@"; do case $arg in --outputFile.json=*) cp ${root}/e2e.json "\${arg#*=}" 2>/dev/null ;; esac; done
+exit $(cat ${root}/e2e.code)\n`,
+    { mode: 0o755 },
+  );
   const child = spawn(process.execPath, [join(import.meta.dirname, "test.mjs")], {
     env: { PATH: `${join(root, "bin")}:/usr/bin:/bin` },
     stdio: ["ignore", "pipe", "inherit"],
@@ -65,8 +74,11 @@ exit $(cat ${root}/"$3".code)\n`,
 
 it("runs every part, the faults shortened, and ends in the totals of all of them", async () => {
   const { code, last, called } = await run(ALL_WELL);
-  expect({ code, last }).toEqual({ code: 0, last: "16 passed, 0 failed" });
-  expect(called).toEqual(["check", "programs", "unit ", "chart ", "integration ", "faults 15"]);
+  expect({ code, last }).toEqual({ code: 0, last: "19 passed, 0 failed" });
+  expect(called).toEqual([
+    ...["check", "programs", "unit ", "chart ", "integration ", "faults 15"],
+    "test/e2e/main.ts",
+  ]);
 });
 
 it("goes on after a failure, counts it once, and exits with 1", async () => {
@@ -79,7 +91,7 @@ it("goes on after a failure, counts it once, and exits with 1", async () => {
     code: 1,
   };
   const { code, last, out } = await run({ ...ALL_WELL, unit: failing });
-  expect({ code, last }).toEqual({ code: 1, last: "16 passed, 2 failed" });
+  expect({ code, last }).toEqual({ code: 1, last: "19 passed, 2 failed" });
   expect(out).toContain("failed: unit");
 });
 
@@ -88,16 +100,30 @@ it("counts a file that does not load as a failure", async () => {
     report: { numPassedTests: 8, numFailedTests: 0, testResults: [{ status: "failed", assertionResults: [] }] },
     code: 1,
   };
-  expect(await run({ ...ALL_WELL, unit: unloaded })).toMatchObject({ code: 1, last: "16 passed, 1 failed" });
+  expect(await run({ ...ALL_WELL, unit: unloaded })).toMatchObject({ code: 1, last: "19 passed, 1 failed" });
 });
 
 it("counts a part that dies without a report as a failure", async () => {
   expect(await run({ ...ALL_WELL, integration: { code: 137 } })).toMatchObject({
     code: 1,
-    last: "11 passed, 1 failed",
+    last: "14 passed, 1 failed",
   });
 });
 
 it("counts a failed check as a failure, although it has no tests", async () => {
-  expect(await run(ALL_WELL, { check: 1 })).toMatchObject({ code: 1, last: "16 passed, 1 failed" });
+  expect(await run(ALL_WELL, { check: 1 })).toMatchObject({ code: 1, last: "19 passed, 1 failed" });
+});
+
+it("skips what the machine cannot run, loudly, and does not call it a failure", async () => {
+  const { code, last, out } = await run({ ...ALL_WELL, e2e: { code: 77 } });
+  expect({ code, last }).toEqual({ code: 0, last: "16 passed, 0 failed" });
+  expect(out).toContain("SKIPPED, this machine cannot run it: e2e");
+});
+
+it("lets no other part be skipped", async () => {
+  expect(await run({ ...ALL_WELL, chart: { code: 77 } })).toMatchObject({ code: 1, last: "17 passed, 1 failed" });
+});
+
+it("counts failed stories as failures", async () => {
+  expect(await run({ ...ALL_WELL, e2e: { code: 1 } })).toMatchObject({ code: 1, last: "16 passed, 1 failed" });
 });

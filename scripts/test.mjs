@@ -1,6 +1,6 @@
-// `npm test`: check, then unit, chart, integration and (shortened) fault tests. Goes on after a failure, so that one run
-// shows all of them, and ends in one line with the totals. A part that crashes counts as one failure: silence is not
-// success.
+// `npm test`: check, then unit, chart, integration and (shortened) fault tests, and the stories on a kind cluster. Goes on
+// after a failure, so that one run shows all of them, and ends in one line with the totals. A part that crashes counts as
+// one failure: silence is not success. Only a machine without Docker, that may not start one, skips a part, and is told so.
 
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -26,11 +26,16 @@ const PARTS = [
   vitest("integration"),
   // 200 points of failure take a quarter of an hour: `npm run test:faults` has them.
   vitest("faults", { SALLYPORT_FAULT_POINTS: process.env.SALLYPORT_FAULT_POINTS ?? "15" }),
+  { ...vitest("e2e"), command: ["node", "test/e2e/main.ts", ...reporters("e2e")] },
 ];
+
+/** What main.ts of the e2e tests says when the machine cannot have them. */
+const CANNOT_RUN_HERE = 77;
 
 let passed = 0;
 let failed = 0;
 const broken = [];
+const skipped = [];
 for (const part of PARTS) {
   if (interrupted !== undefined) break;
   process.stdout.write(`\n── ${part.title} ──\n`);
@@ -40,28 +45,33 @@ for (const part of PARTS) {
   const totals = part.report === undefined ? { passed: 0, failed: 0 } : totalsOf(part.report);
   passed += totals.passed;
   failed += totals.failed;
-  if (code !== 0) {
+  if (code === CANNOT_RUN_HERE && part.title === "e2e") skipped.push(part.title);
+  else if (code !== 0) {
     broken.push(part.title);
     if (totals.failed === 0) failed += 1;
   }
-  process.stdout.write(`── ${part.title}: ${code === 0 ? "ok" : "FAILED"}, ${seconds} s ──\n`);
+  const outcome = code === 0 ? "ok" : skipped.includes(part.title) ? "SKIPPED" : "FAILED";
+  process.stdout.write(`── ${part.title}: ${outcome}, ${seconds} s ──\n`);
 }
 rmSync(reports, { recursive: true, force: true });
 
 if (interrupted !== undefined) process.stdout.write(`\nstopped by ${interrupted}\n`);
 else if (broken.length > 0) process.stdout.write(`\nfailed: ${broken.join(", ")}\n`);
+if (skipped.length > 0) process.stdout.write(`SKIPPED, this machine cannot run it: ${skipped.join(", ")}\n`);
 process.stdout.write(`${passed} passed, ${failed} failed\n`);
 process.exitCode = interrupted !== undefined ? 128 + constants.signals[interrupted] : failed > 0 ? 1 : 0;
 
 function vitest(project, env = {}) {
-  const report = join(reports, `${project}.json`);
-  const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
-  return {
-    title: project,
-    command: ["vitest", "run", "--project", project, "--passWithNoTests", ...reporters],
-    env,
-    report,
-  };
+  const command = ["vitest", "run", "--project", project, "--passWithNoTests", ...reporters(project)];
+  return { title: project, command, env, report: reportOf(project) };
+}
+
+function reporters(project) {
+  return ["--reporter=default", "--reporter=json", `--outputFile.json=${reportOf(project)}`];
+}
+
+function reportOf(project) {
+  return join(reports, `${project}.json`);
 }
 
 function run({ command: [program, ...args], env }) {
