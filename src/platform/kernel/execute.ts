@@ -121,12 +121,15 @@ function replayed({ status, body }: StoredAnswer, requestId: string): Answer {
   return { status, body: isError ? { ...body, requestId } : body, headers };
 }
 
+const NO_PAGE = { limit: 0, after: undefined, binding: Buffer.alloc(0) };
+
 /** One run of the handler. It may run again in a new transaction, so all it leaves behind is in `db` and `wakes`. */
 async function attempt(engine: Engine, request: CheckedRequest, db: Db): Promise<{ answer: Answer; wakes: string[] }> {
   const { endpoint, principal, now, parsed } = request;
   const wakes = new Set<string>();
   const { limit, cursor } = parsed.query as { limit?: number; cursor?: string };
   const workspaceId = principal.kind === "person" ? undefined : principal.workspaceId;
+  const { sealingKey } = engine.config;
   const call: Call<Route> = {
     route: endpoint.route,
     params: parsed.params as Call<Route>["params"],
@@ -141,8 +144,12 @@ async function attempt(engine: Engine, request: CheckedRequest, db: Db): Promise
     signal: request.signal,
     config: engine.config,
     page: endpoint.route.paginated
-      ? pageRequest(limit ?? 20, cursor, bindingOf(endpoint.name, workspaceId ?? principal.id, parsed.query))
-      : { limit: 0, after: undefined, binding: "" },
+      ? pageRequest(
+          limit ?? 20,
+          cursor,
+          bindingOf(sealingKey, endpoint.name, workspaceId ?? principal.id, parsed.query),
+        )
+      : NO_PAGE,
     waker: engine.waker,
     async emit(event) {
       await insertEvent(db, event, now);

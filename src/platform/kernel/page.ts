@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHmac, timingSafeEqual } from "node:crypto";
 import { type SelectQueryBuilder, sql } from "kysely";
 import { PlatformError } from "./errors.ts";
 
@@ -14,36 +14,58 @@ export interface Position {
 export interface PageRequest {
   readonly limit: number;
   readonly after: Position | undefined;
-  /** Hash of route, filters and workspace: a cursor of another list is refused. */
-  readonly binding: string;
+  /** Signs this list's cursors. */
+  readonly binding: Buffer;
 }
 
-/** What a cursor belongs to. `filters` is the query without `limit` and `cursor`. */
-export function bindingOf(route: string, workspaceId: string, filters: Readonly<Record<string, unknown>>): string {
+/**
+ * What a cursor belongs to: a key of its own for the list of that route, workspace and filters, so that a cursor of
+ * another list, or one that somebody changed, does not verify. `filters` is the query without `limit` and `cursor`.
+ *
+ * @param key the platform's; the same on all replicas.
+ */
+export function bindingOf(
+  key: Uint8Array,
+  route: string,
+  workspaceId: string,
+  filters: Readonly<Record<string, unknown>>,
+): Buffer {
   const sorted = Object.entries(filters)
     .filter(([name, value]) => name !== "limit" && name !== "cursor" && value !== undefined)
     .sort(([a], [b]) => (a < b ? -1 : 1));
-  const text = JSON.stringify([route, workspaceId, sorted]);
-  return createHash("sha256").update(text).digest("base64url").slice(0, 16);
+  return mac(key, ["page", route, workspaceId, sorted]);
 }
 
-export function pageRequest(limit: number, cursor: string | undefined, binding: string): PageRequest {
+function mac(key: Uint8Array, of: unknown): Buffer {
+  return createHmac("sha256", key).update(JSON.stringify(of)).digest();
+}
+
+/** Half of it is no less safe (RFC 2104 §5), and cursors stand in URLs. */
+const SIGNATURE_BYTES = 16;
+
+export function pageRequest(limit: number, cursor: string | undefined, binding: Buffer): PageRequest {
   return { limit, binding, after: cursor === undefined ? undefined : readCursor(cursor, binding) };
 }
 
-function readCursor(cursor: string, binding: string): Position {
+function readCursor(cursor: string, binding: Buffer): Position {
   try {
     const parsed: unknown = JSON.parse(Buffer.from(cursor, "base64url").toString());
     if (Array.isArray(parsed) && parsed.length === 3) {
-      const [owner, from, id]: unknown[] = parsed;
+      const [, from, id]: unknown[] = parsed;
       const at = typeof from === "number" ? new Date(from) : isText(from, MAX_NAME) ? from : undefined;
       const sound = typeof at === "string" || (at !== undefined && !Number.isNaN(at.getTime()));
-      if (sound && owner === binding && isText(id, MAX_ID)) return { at, id };
+      // Whole and not only the signature: one position has one cursor, spelled in one way.
+      if (sound && isText(id, MAX_ID) && isSame(writeCursor(binding, { at, id }), cursor)) return { at, id };
     }
   } catch (error) {
     throw new PlatformError("INVALID_CURSOR", { cause: error });
   }
   throw new PlatformError("INVALID_CURSOR");
+}
+
+function isSame(expected: string, given: string): boolean {
+  const [a, b] = [Buffer.from(expected), Buffer.from(given)];
+  return a.length === b.length && timingSafeEqual(a, b);
 }
 
 /** Longer than any name or id of a row that is listed. */
@@ -54,8 +76,10 @@ function isText(value: unknown, maxLength: number): value is string {
   return typeof value === "string" && value.length <= maxLength && value.isWellFormed() && !value.includes("\0");
 }
 
-function writeCursor(binding: string, { at, id }: Position): string {
-  return Buffer.from(JSON.stringify([binding, typeof at === "string" ? at : at.getTime(), id])).toString("base64url");
+function writeCursor(binding: Buffer, { at, id }: Position): string {
+  const from = typeof at === "string" ? at : at.getTime();
+  const signature = mac(binding, [from, id]).subarray(0, SIGNATURE_BYTES).toString("base64url");
+  return Buffer.from(JSON.stringify([signature, from, id])).toString("base64url");
 }
 
 /**
