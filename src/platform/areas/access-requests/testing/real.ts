@@ -89,7 +89,7 @@ export class Real {
       statuses: [status],
       remediationPlanId: undefined,
     };
-    const page = { limit: 100, after: undefined, binding: "" };
+    const page = { limit: 100, after: undefined, binding: Buffer.alloc(0) };
     const rows = await this.#in(model, this.#people, (call) =>
       listRequests(call.db, this.#people, filter, page, call.now),
     );
