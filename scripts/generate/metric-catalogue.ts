@@ -1,9 +1,12 @@
 import { collectDefaultMetrics, Registry } from "prom-client";
 import { agentMetrics } from "../../src/agent/metrics.ts";
+import { rightsGauge as agentRights } from "../../src/agent/rights.ts";
 import { buildInfo } from "../../src/cli/process-metrics.ts";
+import { AUTH_ROUTES } from "../../src/contract/auth-paths.ts";
 import { ROUTES } from "../../src/contract/table.ts";
 import { kubeMetrics } from "../../src/kube/metrics.ts";
 import { operatorMetrics } from "../../src/operator/metrics.ts";
+import { rightsGauge as operatorRights } from "../../src/operator/rights.ts";
 import { platformMetrics } from "../../src/platform/kernel/metrics.ts";
 import { SWEEP_NAMES } from "../../src/platform/kernel/sweep.ts";
 
@@ -50,15 +53,21 @@ function registryOf(component: Component): Registry {
   const registry = new Registry();
   buildInfo(registry, component, { version: "0.0.0", revision: "unknown" });
   if (component === "platform") {
-    const endpoints = Object.values(ROUTES).flatMap((area) => Object.values(area).map((route) => ({ route })));
+    const routes = [...Object.values(ROUTES).flatMap((area) => Object.values(area)), ...AUTH_ROUTES];
+    const endpoints = routes.map(({ method, path }) => ({ route: { method, path } }));
     const connections = () => ({ busy: 0, waiting: 0, most: 0 });
     platformMetrics(registry, { endpoints, sweeps: SWEEP_NAMES, connections });
     return registry;
   }
   kubeMetrics(registry);
   const now = () => new Date(0);
-  if (component === "agent") agentMetrics(registry, () => [], { heartbeatIntervalMs: 0 });
-  else operatorMetrics(registry, { grants: () => [], isLeader: () => false, now });
+  if (component === "agent") {
+    agentMetrics(registry, () => [], { heartbeatIntervalMs: 0 });
+    agentRights(registry, () => []);
+  } else {
+    operatorMetrics(registry, { grants: () => [], isLeader: () => false, now });
+    operatorRights(registry, () => []);
+  }
   return registry;
 }
 

@@ -28,6 +28,11 @@ export function watchRights(options: RightsOptions): AccessWatch<RequiredRight> 
   watch.onChange((change) => {
     for (const note of rightsNotes("the agent", change, names)) events.record(note);
   });
+  rightsGauge(registry, () => watch.missing);
+  return watch;
+}
+
+export function rightsGauge(registry: Registry, missing: () => readonly RequiredRight[]): void {
   new Gauge({
     name: "sallyport_agent_missing_rights",
     help: "Rights that the agent needs and does not have, by where: own namespace, grants, opened namespaces.",
@@ -35,9 +40,8 @@ export function watchRights(options: RightsOptions): AccessWatch<RequiredRight> 
     registers: [registry],
     collect() {
       for (const reach of ["system", "grants", "opened"] as const) {
-        this.set({ reach }, watch.missing.filter((right) => right.reach === reach).length);
+        this.set({ reach }, missing().filter((right) => right.reach === reach).length);
       }
     },
   });
-  return watch;
 }

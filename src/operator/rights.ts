@@ -36,13 +36,7 @@ export class Rights {
     this.watch.onChange((change) => {
       for (const note of rightsNotes("the operator", change, names)) options.events.record(note);
     });
-    new Gauge({
-      name: "sallyport_operator_missing_rights",
-      help: "Rights that the operator needs and does not have, by where: own namespace, grants, opened namespaces.",
-      labelNames: ["reach"],
-      registers: [registry],
-      collect: gaugeOf(() => this.watch.missing),
-    });
+    rightsGauge(registry, () => this.watch.missing);
   }
 
   /** What the plan of this grant cannot run without. */
@@ -71,10 +65,16 @@ export class Rights {
   }
 }
 
-function gaugeOf(missing: () => readonly RequiredRight[]) {
-  return function (this: Gauge<"reach">): void {
-    for (const reach of ["system", "grants", "opened"] as const) {
-      this.set({ reach }, missing().filter((right) => right.reach === reach).length);
-    }
-  };
+export function rightsGauge(registry: Registry, missing: () => readonly RequiredRight[]): void {
+  new Gauge({
+    name: "sallyport_operator_missing_rights",
+    help: "Rights that the operator needs and does not have, by where: own namespace, grants, opened namespaces.",
+    labelNames: ["reach"],
+    registers: [registry],
+    collect() {
+      for (const reach of ["system", "grants", "opened"] as const) {
+        this.set({ reach }, missing().filter((right) => right.reach === reach).length);
+      }
+    },
+  });
 }

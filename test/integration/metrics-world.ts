@@ -1,0 +1,104 @@
+import { join } from "node:path";
+import { type AccessGrant, accessGrants } from "../../src/crds/access-grant.ts";
+import { objectName } from "../../src/crds/group.ts";
+import { resources } from "../../src/kube/resource.ts";
+import { freePort } from "../cluster/ports.ts";
+import type { Victim } from "../faults/victim.ts";
+import { GRANTS, SHOP, SYSTEM, startWorld, type World } from "../faults/world.ts";
+import { PrometheusServer, type Target } from "./prometheus-server.ts";
+import { eventually, signal } from "./wait.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+export const RULE_FILES = [
+  join(ROOT, "deploy/helm/sallyport/files/alerts.yaml"),
+  join(ROOT, "deploy/monitoring/platform-alerts.yaml"),
+];
+const WORKLOAD = "web";
+
+/** Two operators, one agent, one platform, each a process; and a Prometheus that scrapes all four. */
+export interface MetricsWorld {
+  readonly world: World;
+  readonly processes: readonly Victim[];
+  readonly targets: readonly Target[];
+  readonly prometheus: PrometheusServer;
+  /** A request to scale the shop, queued and not decided. */
+  ask(replicas: number): Promise<string>;
+  approve(id: string): Promise<void>;
+  deny(id: string): Promise<void>;
+}
+
+export async function startMetricsWorld(
+  folder: string,
+  stack: AsyncDisposableStack,
+  stop: AbortSignal,
+  more: readonly string[] = [],
+): Promise<MetricsWorld> {
+  const metricsPort = await freePort();
+  const env = {
+    platform: { SALLYPORT_PLATFORM_METRICS_PORT: String(metricsPort) },
+    agent: { SALLYPORT_HEARTBEAT_INTERVAL: "2s" },
+    operator: { SALLYPORT_SWEEP_INTERVAL: "2s", SALLYPORT_ADMISSION_CHECK_INTERVAL: "1s" },
+  };
+  const world = await startWorld({ folder, env }, stack, stop);
+  const second = await world.another("operator", "operator-b");
+  const { agent, operator, platform } = world.victims;
+  const processes = [platform, agent, operator, second];
+  await world.admin.create(resources.deployments, deployment(), signal());
+  for (const each of processes) each.start(stop);
+  await Promise.all(processes.map((each) => each.kept(signal())));
+  const target = (job: string, victim: Victim): Target => ({
+    job,
+    namespace: SYSTEM,
+    pod: `${victim.name}-0`,
+    url: victim.healthUrl ?? "",
+  });
+  const targets = [
+    target("sallyport-agent", agent),
+    target("sallyport-operator", operator),
+    target("sallyport-operator", second),
+    { ...target("sallyport-platform", platform), namespace: "vendor", url: `http://127.0.0.1:${metricsPort}` },
+  ];
+  const at = { folder: join(folder, "prometheus"), targets, ruleFiles: RULE_FILES, more };
+  const prometheus = await PrometheusServer.start(at, stack, stop);
+  const key = (id: string) => ({ namespace: GRANTS, name: objectName(id) });
+  const decide = async (id: string, spec: object): Promise<void> => {
+    await eventually(
+      () => world.admin.get<AccessGrant>(accessGrants, key(id), signal()),
+      ({ status }) => status?.state === "Pending",
+    );
+    await world.approver.patch(accessGrants, key(id), { type: "merge", body: { spec } }, {}, signal());
+  };
+  return {
+    world,
+    processes,
+    targets,
+    prometheus,
+    async ask(replicas) {
+      const params = { namespace: SHOP, kind: "deployment", name: WORKLOAD, replicas };
+      const commands = [{ command: "kubernetes/scale", summary: `to ${replicas}`, params }];
+      const plan = { deploymentId: world.deploymentId, remediationPlanId: `to-${replicas}`, title: "Scale the shop" };
+      const { id } = await world.engineer.accessRequests.create({ body: { ...plan, commands } }, signal());
+      await world.engineer.accessRequests.queue({ params: { id } }, signal());
+      return id;
+    },
+    async approve(id) {
+      await decide(id, { approvedForMinutes: 5 });
+      await eventually(
+        () => world.engineer.accessRequests.get({ params: { id } }, signal()),
+        ({ execution }) => execution.state === "succeeded",
+      );
+    },
+    deny: (id) => decide(id, { deniedReason: "not now" }),
+  };
+}
+
+function deployment() {
+  const labels = { app: WORKLOAD };
+  const template = { metadata: { labels }, spec: { containers: [{ name: "app", image: "registry.example/app:1" }] } };
+  return {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name: WORKLOAD, namespace: SHOP },
+    spec: { replicas: 1, selector: { matchLabels: labels }, template },
+  };
+}

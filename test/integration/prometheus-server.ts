@@ -1,0 +1,114 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { stringify } from "yaml";
+import { prometheusPrograms } from "../chart/prometheus.ts";
+import { freePort } from "../cluster/ports.ts";
+import { Program } from "../cluster/program.ts";
+import { Watchdog } from "../cluster/watchdog.ts";
+
+/** What a ServiceMonitor would make of a pod. */
+export interface Target {
+  readonly job: string;
+  readonly namespace: string;
+  readonly pod: string;
+  readonly url: string;
+}
+
+export interface RuleState {
+  readonly name: string;
+  /** `ok`, `err`, or `unknown` before the first time. */
+  readonly health: string;
+  readonly lastError?: string;
+  readonly type: "alerting" | "recording";
+  /** Of alerts. */
+  readonly state?: "inactive" | "pending" | "firing";
+}
+
+export interface Sample {
+  readonly metric: Readonly<Record<string, string>>;
+  readonly value: readonly [number, string];
+}
+
+/** A real Prometheus that scrapes and judges every second. */
+export class PrometheusServer {
+  readonly url: string;
+
+  private constructor(url: string) {
+    this.url = url;
+  }
+
+  static async start(
+    options: {
+      readonly folder: string;
+      readonly targets: readonly Target[];
+      readonly ruleFiles: readonly string[];
+      /** For whoever wants to see its pages: where its web files are, when they are not inside of it. */
+      readonly more?: readonly string[];
+    },
+    stack: AsyncDisposableStack,
+    signal: AbortSignal,
+  ): Promise<PrometheusServer> {
+    const { folder, targets, ruleFiles, more = [] } = options;
+    const { prometheus } = await prometheusPrograms((line) => process.stderr.write(`${line}\n`), signal);
+    await mkdir(folder, { recursive: true });
+    const port = await freePort();
+    const url = `http://127.0.0.1:${port}`;
+    const config = join(folder, "prometheus.yml");
+    await writeFile(config, stringify(configuration(targets, ruleFiles)));
+    const watchdog = new Watchdog();
+    stack.defer(() => watchdog.done());
+    const program = new Program({
+      name: "prometheus",
+      path: prometheus,
+      args: [
+        `--config.file=${config}`,
+        `--storage.tsdb.path=${join(folder, "data")}`,
+        `--web.listen-address=127.0.0.1:${port}`,
+        ...more,
+      ],
+      logFile: join(folder, "prometheus.log"),
+      watchdog,
+      isReady: (each) =>
+        fetch(`${url}/-/ready`, { signal: each }).then(
+          ({ ok }) => ok,
+          () => false,
+        ),
+    });
+    stack.defer(() => program.kill());
+    program.spawn();
+    await program.whenReady(signal);
+    return new PrometheusServer(url);
+  }
+
+  async rules(): Promise<readonly RuleState[]> {
+    const { groups } = (await this.#ask("rules", {})) as {
+      groups: readonly { readonly rules: readonly RuleState[] }[];
+    };
+    return groups.flatMap(({ rules }) => rules);
+  }
+
+  /** @throws Error with Prometheus's words for what it does not understand */
+  async query(expr: string): Promise<readonly Sample[]> {
+    return ((await this.#ask("query", { query: expr })) as { result: readonly Sample[] }).result;
+  }
+
+  async #ask(path: string, query: Readonly<Record<string, string>>): Promise<unknown> {
+    const answer = await fetch(`${this.url}/api/v1/${path}?${new URLSearchParams(query)}`);
+    const { status, data, error } = (await answer.json()) as { status: string; data: unknown; error?: string };
+    if (status !== "success") throw new Error(`${query.query ?? path}: ${error}`);
+    return data;
+  }
+}
+
+function configuration(targets: readonly Target[], ruleFiles: readonly string[]): object {
+  return {
+    global: { scrape_interval: "1s", scrape_timeout: "1s", evaluation_interval: "1s" },
+    rule_files: ruleFiles,
+    scrape_configs: [...new Set(targets.map(({ job }) => job))].map((job) => ({
+      job_name: job,
+      static_configs: targets
+        .filter((each) => each.job === job)
+        .map(({ namespace, pod, url }) => ({ targets: [new URL(url).host], labels: { namespace, pod } })),
+    })),
+  };
+}
