@@ -10,6 +10,7 @@ import { LeaderElector } from "../kube/leader-election.ts";
 import type { Logger } from "../kube/log.ts";
 import { Manager, type Runnable } from "../kube/manager.ts";
 import { kubeMetrics } from "../kube/metrics.ts";
+import type { Environment } from "../kube/proxy.ts";
 import { Cluster } from "./cluster.ts";
 import type { AgentConfig } from "./config.ts";
 import { AgentControllers, type ControllerParts } from "./controllers.ts";
@@ -29,6 +30,8 @@ export interface AgentTools {
   readonly registry: Registry;
   /** Told to the platform. */
   readonly version?: string;
+  /** Where HTTP_PROXY, HTTPS_PROXY and NO_PROXY are read from. Default: no proxy. */
+  readonly environment?: Environment;
 }
 
 const NAME = "sallyport-agent";
@@ -38,7 +41,7 @@ const NAME = "sallyport-agent";
  * the API server. The platform being away ends nothing; results wait in the custom resources.
  */
 export async function runAgent(config: AgentConfig, tools: AgentTools, signal: AbortSignal): Promise<void> {
-  const { clock, log, registry, version = "unknown" } = tools;
+  const { clock, log, registry, version = "unknown", environment = {} } = tools;
   const identity = config.identity || `${hostname()}-${randomBytes(4).toString("hex")}`;
   const where = config.kubeconfig === "" ? ({ inCluster: true } as const) : { kubeconfig: config.kubeconfig };
   const connection = await connect({ ...where, userAgent: NAME }, clock);
@@ -52,7 +55,13 @@ export async function runAgent(config: AgentConfig, tools: AgentTools, signal: A
   const cluster = new Cluster({ ...common, namespace: config.grantsNamespace, fence });
   const grantStates = () => cluster.grants.store.list().map(({ status }) => status?.state ?? "Pending");
   const metrics = agentMetrics(registry, grantStates, config);
-  const { platform, link } = connectPlatform(config, { clock, log, metrics, userAgent: `${NAME}/${version}` });
+  const { platform, link } = connectPlatform(config, {
+    clock,
+    log,
+    metrics,
+    userAgent: `${NAME}/${version}`,
+    environment,
+  });
   try {
     const events = new EventRecorder({ ...common, controller: "sallyport.dev/agent", instance: identity });
     const rights = watchRights({ client, config, events, registry, clock, log });
@@ -81,9 +90,11 @@ export async function runAgent(config: AgentConfig, tools: AgentTools, signal: A
     };
     const controllers = new AgentControllers(shared, workloads);
     link.onRecovered(controllers.recovered);
+    link.onTrouble(controllers.standingChanged);
     rights.onChange(() => {
       for (const informer of [...cluster.informers, ...workloads.informers]) informer.retryNow();
       controllers.recovered();
+      controllers.standingChanged();
     });
     const health = new HealthServer({ port: config.healthPort, host: config.healthHost, registry });
     const manager = new Manager({ clock, log, health, leaderElection: elector, events });

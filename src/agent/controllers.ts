@@ -62,7 +62,7 @@ export class AgentControllers {
   readonly #commands: Commands;
 
   constructor(parts: ControllerParts, workloads: Pick<Workloads, "lists" | "podsOf">) {
-    const { platform, cluster, events, metrics, fence, clock, config, rights } = parts;
+    const { platform, cluster, events, metrics, fence, clock, config, rights, link } = parts;
     const board = <T extends { readonly id: string }>(name: keyof Boards & Buffer): Board<T> =>
       new Board<T>(BUFFER_CAPACITY[name], () => metrics.dropped(name));
     this.#parts = parts;
@@ -81,6 +81,7 @@ export class AgentControllers {
         resources: () => resourceReport(workloads.lists(), (workload) => workloads.podsOf(workload), clock.wallNow()),
         relist: () => this.lookAtAll(),
         missing: () => rights.missing,
+        trouble: () => link.trouble ?? (link.isConnected ? undefined : "unknown"),
       },
     });
     this.#requests = new AccessRequests({
@@ -132,6 +133,11 @@ export class AgentControllers {
     if (topic === "deployments") this.lookAtAll();
     else if (topic === "commands") this.#hints.intake.hint(`commands/${deploymentId}`);
     else if (topic === "access-requests") this.#hints.intake.hint(`requests/${deploymentId}`);
+  };
+
+  /** What is known of rights or connection changed: the deployments say so. */
+  readonly standingChanged = (): void => {
+    for (const { spec } of this.#parts.cluster.managed.store.list()) this.#hints.deployments.hint(spec.deploymentId);
   };
 
   readonly workloadsChanged = (): void => {

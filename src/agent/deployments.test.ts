@@ -9,6 +9,7 @@ import { Board } from "./board.ts";
 import { type DeploymentPorts, Deployments } from "./deployments.ts";
 import { Leases, type LeasesOptions } from "./leases.ts";
 import type { ListedDeployment } from "./listed-deployment.ts";
+import type { Trouble } from "./platform-trouble.ts";
 import { context, DEPLOYMENT } from "./testing/sample.ts";
 
 const listed: ListedDeployment = {
@@ -72,10 +73,12 @@ class World {
 
   missing: readonly RequiredRight[] = [];
   statusRefused = false;
+  trouble: Trouble | "unknown" | undefined = "unknown";
 
   #ports(): DeploymentPorts {
     return {
       missing: () => this.missing,
+      trouble: () => this.trouble,
       managed: () => this.managed,
       applySpec: async (spec) => {
         this.done.push("write");
@@ -221,6 +224,23 @@ describe("a deployment", () => {
     world.missing = [];
     await world.run();
     expect(permitted()).toMatchObject({ status: "True" });
+  });
+
+  test("says what is wrong with the connection, also before the platform was ever asked", async () => {
+    const connected = () => world.managed?.status?.conditions?.find(({ type }) => type === "Connected");
+    await world.run();
+    await world.run();
+    expect(connected()).toBeUndefined();
+    const { managed } = world;
+    world = new World({}, "unread");
+    world.managed = managed;
+    world.trouble = { reason: "ProxyRefused", message: "mend it" };
+    expect(await world.run()).toEqual({ requeueAfterMs: 5_000 });
+    expect(connected()).toMatchObject({ status: "False", reason: "ProxyRefused", message: "mend it" });
+    expect(world.condition()).toBe("Serving Reported=True/Acknowledged");
+    world.trouble = undefined;
+    await world.run();
+    expect(connected()).toMatchObject({ status: "True", reason: "Connected" });
   });
 
   test("is reported also by an agent that may not write its status", async () => {

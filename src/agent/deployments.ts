@@ -1,12 +1,10 @@
 import { ApiError } from "../api-client/api-error.ts";
 import type { Capability, DeploymentState, DeploymentStatus } from "../contract/deployment-state.ts";
 import { DEPLOYMENT_PROTOCOL_VERSION } from "../contract/deployment-state.ts";
-import type { ManagedDeploymentConditionType, ManagedDeploymentReason } from "../crds/conditions.ts";
 import type { ManagedDeployment, ManagedDeploymentSpec, ManagedDeploymentStatus } from "../crds/managed-deployment.ts";
-import { type RequiredRight, rightsText } from "../crds/manifests/required-rights.ts";
+import type { RequiredRight } from "../crds/manifests/required-rights.ts";
 import { ApiError as KubeError } from "../kube/api-error.ts";
 import type { Clock, Random } from "../kube/clock.ts";
-import { withCondition } from "../kube/conditions.ts";
 import type { ReconcileContext, Result } from "../kube/controller.ts";
 import type { Board } from "./board.ts";
 import { type DeploymentStep, nextDeploymentStep } from "./deployment.ts";
@@ -16,6 +14,7 @@ import type { AgentMetrics } from "./metrics.ts";
 import { isGone } from "./platform-answer.ts";
 import type { ReportPart } from "./resource-report.ts";
 import type { Platform } from "./routes.ts";
+import { type Connectedness, newsFor, type Said, saying, standing } from "./standing.ts";
 
 /** All the I/O of this reconciler, as functions. */
 export interface DeploymentPorts {
@@ -34,6 +33,7 @@ export interface DeploymentPorts {
   readonly relist: () => void;
   /** The agent's own rights that are missing. */
   readonly missing: () => readonly RequiredRight[];
+  readonly trouble: () => Connectedness;
 }
 
 export interface DeploymentsOptions {
@@ -92,6 +92,8 @@ export class Deployments {
   /** @param id of the deployment. */
   readonly reconcile = async (id: string, context: ReconcileContext): Promise<Result> => {
     const { board, ports, leases, namespaces, clock } = this.#options;
+    // Before anything that needs the platform: this is where people look for what is wrong with it.
+    await this.#tellStanding(id, context.signal);
     // After a start, with the platform away: what it does not list it may not have been asked for yet. Taking that for
     // a detachment would have the operator refuse what was granted.
     if (!board.isRead) return { requeueAfterMs: UNREAD_RETRY_MS };
@@ -102,7 +104,6 @@ export class Deployments {
       const world = { listed, managed, lease: leases.of(id), acquireAtMs: leases.acquireAtMs(id), reportAtMs };
       const step = nextDeploymentStep(world, namespaces, clock.monotonicMs());
       if (step.do === "wait") {
-        if (managed !== undefined) await this.#tellRights(managed, context.signal);
         if (listed === undefined) {
           this.#memories.delete(id);
           leases.forget(id);
@@ -209,38 +210,28 @@ export class Deployments {
     if (managed === undefined) return;
     const now = clock.wallNow();
     const observedGeneration = managed.metadata.generation ?? 0;
-    const reported: Said =
-      refusedWith === undefined ? { status: "True", reason: "Acknowledged" } : { status: "False", reason: "Refused" };
-    const reportedConditions = saying(managed, { type: "Reported", ...reported, message }, now);
-    const conditions = saying({ ...managed, status: { conditions: reportedConditions } }, this.#permitted(), now);
+    const reported =
+      refusedWith === undefined
+        ? ({ status: "True", reason: "Acknowledged" } as const)
+        : ({ status: "False", reason: "Refused" } as const);
+    const conditions = saying(managed, [{ type: "Reported", ...reported, message }, ...this.#standing()], now);
     const at = refusedWith === undefined && state === "Serving" ? now.toISOString() : managed.status?.lastReportedAt;
     const lastReportedAt = at === undefined ? {} : { lastReportedAt: at };
     await this.#applyStatus(managed, { state, observedGeneration, ...lastReportedAt, conditions }, signal);
   }
 
-  /** Rights come and go between two reports. */
-  async #tellRights(managed: ManagedDeployment, signal: AbortSignal): Promise<void> {
-    const said = this.#permitted();
-    const before = managed.status?.conditions?.find(({ type }) => type === said.type);
-    // Nothing to say of what was never reported and lacks nothing: the first report says it.
-    if (before === undefined && said.status === "True") return;
-    if (before?.status === said.status && before.message === said.message) return;
-    const conditions = saying(managed, said, this.#options.clock.wallNow());
+  /** Rights and connection come and go between two reports. */
+  async #tellStanding(id: string, signal: AbortSignal): Promise<void> {
+    const managed = this.#options.ports.managed(id);
+    const news = managed === undefined ? [] : newsFor(managed, this.#standing());
+    if (managed === undefined || news.length === 0) return;
+    const conditions = saying(managed, news, this.#options.clock.wallNow());
     await this.#applyStatus(managed, { ...managed.status, conditions }, signal);
   }
 
-  #permitted(): Said & { readonly type: "Permitted"; readonly message: string } {
-    const missing = this.#options.ports.missing();
-    if (missing.length === 0) {
-      return {
-        type: "Permitted",
-        status: "True",
-        reason: "RightsComplete",
-        message: "the agent has all of its rights",
-      };
-    }
-    const message = `the agent may not ${rightsText(missing)}`;
-    return { type: "Permitted", status: "False", reason: "RuleMissing", message };
+  #standing(): readonly Said[] {
+    const { ports } = this.#options;
+    return standing(ports.missing(), ports.trouble());
   }
 
   /** Not being allowed to say it is no failure of what was done; log and event tell of the right. */
@@ -260,20 +251,4 @@ export class Deployments {
     }
     return memory;
   }
-}
-
-interface Said {
-  readonly status: "True" | "False";
-  readonly reason: ManagedDeploymentReason;
-}
-
-/** The conditions of `managed`, with this one as said now. */
-function saying(
-  { metadata, status }: Pick<ManagedDeployment, "metadata" | "status">,
-  said: Said & { readonly type: ManagedDeploymentConditionType; readonly message: string },
-  now: Date,
-): NonNullable<ManagedDeploymentStatus["conditions"]> {
-  const observedGeneration = metadata.generation ?? 0;
-  const before = (status?.conditions ?? []).map((each) => ({ observedGeneration, ...each }));
-  return [...withCondition(before, { ...said, observedGeneration }, now)];
 }

@@ -1,9 +1,12 @@
+import type { Attempt } from "../api-client/client.ts";
 import { clientOf } from "../api-client/table-client.ts";
-import type { Clock } from "../kube/clock.ts";
+import { type Clock, systemRandom } from "../kube/clock.ts";
 import type { Logger } from "../kube/log.ts";
+import { type Environment, proxyFor } from "../kube/proxy.ts";
 import type { AgentConfig } from "./config.ts";
 import type { AgentMetrics } from "./metrics.ts";
 import { PlatformLink } from "./platform-link.ts";
+import { type Trouble, troubleOf } from "./platform-trouble.ts";
 import { AGENT_ROUTES, type Platform } from "./routes.ts";
 import { RuntimeKey } from "./runtime-key.ts";
 
@@ -15,10 +18,20 @@ export interface PlatformConnection {
 /** The platform's client with the key that may change, watched by a link. Opens no socket yet: the first call does. */
 export function connectPlatform(
   config: Pick<AgentConfig, "platformUrl" | "runtimeKeyFile" | "runtimeKeyOverlapMs">,
-  tools: { readonly clock: Clock; readonly log: Logger; readonly metrics: AgentMetrics; readonly userAgent: string },
+  tools: {
+    readonly clock: Clock;
+    readonly log: Logger;
+    readonly metrics: AgentMetrics;
+    readonly userAgent: string;
+    readonly environment: Environment;
+  },
 ): PlatformConnection {
-  const { clock, log, metrics, userAgent } = tools;
-  const link = new PlatformLink({ clock, log, metrics });
+  const { clock, log, metrics, userAgent, environment } = tools;
+  const { platformUrl } = config;
+  // Go's rules, as on the way to the API server: a NO_PROXY with a CIDR range means the same for both.
+  const proxy = proxyFor(new URL(platformUrl), environment);
+  const explain = (attempt: Attempt): Promise<Trouble> => troubleOf(attempt, { platformUrl, proxy }, clock);
+  const link = new PlatformLink({ clock, random: systemRandom, log, metrics, explain });
   const credential = new RuntimeKey({
     file: config.runtimeKeyFile,
     overlapMs: config.runtimeKeyOverlapMs,
@@ -29,6 +42,7 @@ export function connectPlatform(
     },
   });
   // No retries here: every caller is a loop with a rule of its own.
-  const options = { baseUrl: config.platformUrl, credential, userAgent, clock, retries: 0, observe: link.observe };
+  const common = { baseUrl: platformUrl, proxy: proxy ?? "direct", credential, userAgent, clock };
+  const options = { ...common, retries: 0, observe: link.observe };
   return { platform: clientOf(AGENT_ROUTES, options), link };
 }

@@ -1,8 +1,10 @@
 import { expect, test } from "vitest";
+import { ApiError } from "../api-client/api-error.ts";
 import type { Attempt } from "../api-client/client.ts";
 import { silentLogger } from "../kube/log.ts";
 import { FakeClock } from "../kube/testing/fake-clock.ts";
 import { PlatformLink } from "./platform-link.ts";
+import type { Trouble } from "./platform-trouble.ts";
 import { context } from "./testing/sample.ts";
 
 function link() {
@@ -17,7 +19,11 @@ function link() {
     clockSkew: (seconds: number) => void skews.push(seconds),
     keyExpires: (at: Date | undefined) => void expiries.push(at?.toISOString()),
   };
-  const each = new PlatformLink({ clock, log: silentLogger, metrics });
+  const explain = async ({ code = "" }: Attempt): Promise<Trouble> => ({
+    reason: "PlatformUnreachable",
+    message: code,
+  });
+  const each = new PlatformLink({ clock, random: () => 0, log: silentLogger, metrics, explain });
   each.onRecovered(() => told.push("recovered"));
   const attempt = (status: number, more: Partial<Attempt> = {}): void =>
     each.observe({
@@ -83,3 +89,38 @@ test("the clock is told by every answer, also by a refusal; the key's end only w
   expect(skews.map((skew) => Math.round(skew))).toEqual([601, 1, 1]);
   expect(expiries).toEqual(["2026-03-01T00:00:00.000Z", undefined]);
 });
+
+test("what fails for the platform's absence waits for it, and what fails for itself is a failure", async () => {
+  const { link: each, attempt } = link();
+  const away = new ApiError("NETWORK_ERROR", "away", { status: 0, retryable: true });
+  const refused = new ApiError("CONFLICT", "no", { status: 409, retryable: false });
+  const failing = (error: Error) => each.politely(() => Promise.reject(error))("key", context);
+  attempt(200);
+  await expect(failing(away)).rejects.toThrow("away");
+  attempt(0, { code: "NETWORK_ERROR" });
+  expect(await failing(away)).toEqual({ requeueAfterMs: 15_000 });
+  await expect(failing(refused)).rejects.toThrow("no");
+});
+
+test("an outage is one trouble until its cause changes, and none when it is over", async () => {
+  const { link: each, clock, attempt } = link();
+  const told: (string | undefined)[] = [];
+  each.onTrouble(() => told.push(each.trouble?.message));
+  attempt(200);
+  for (let times = 0; times < 3; times += 1) {
+    attempt(0, { code: "ONE" });
+    attempt(0, { code: "ONE", route: "work" });
+    await settled();
+  }
+  attempt(0, { code: "TWO" });
+  await settled();
+  clock.advance(30_000);
+  attempt(0, { code: "TWO" });
+  await settled();
+  attempt(200, { route: "work" });
+  expect(each.trouble?.message).toBe("TWO");
+  attempt(200);
+  expect(told).toEqual([undefined, "ONE", "TWO", undefined]);
+});
+
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

@@ -110,5 +110,7 @@ export function isLoopback(url: URL): boolean {
 /** No proxy can reach our own loopback, even when the variables do not say so. */
 export function pool(base: URL, proxy?: string): Dispatcher {
   if (proxy !== undefined && proxy !== "direct") return new ProxyAgent({ uri: proxy, allowH2: false });
-  return isLoopback(base) || proxy === "direct" ? new Agent({ allowH2: false }) : new EnvHttpProxyAgent({ allowH2: false });
+  return isLoopback(base) || proxy === "direct"
+    ? new Agent({ allowH2: false })
+    : new EnvHttpProxyAgent({ allowH2: false });
 }

@@ -7,7 +7,7 @@ export const agentService: Service = {
   run: (env, tools, signal) =>
     runAgent(
       configured(() => loadAgentConfig(env)),
-      tools,
+      { ...tools, environment: env },
       signal,
     ),
 };

@@ -45,6 +45,8 @@ export interface AgentWorld {
   readonly deploymentId: string;
   readonly runtimeKey: string;
   readonly keyFile: string;
+  /** What {@link startAgent} starts one with, for an agent in a process of its own. */
+  readonly agentEnv: Readonly<Record<string, string>>;
   /** Every line that any agent or operator logged, as JSON. */
   readonly logged: string[];
   startAgent(identity: string, env?: Readonly<Record<string, string>>): Running;
@@ -98,6 +100,7 @@ export async function createAgentWorld(cluster: Cluster, options: WorldOptions =
     platform,
     gate,
     keyFile,
+    agentEnv,
     logged,
     startAgent: (identity, env = {}) =>
       running((tools, stop) => {

@@ -1,0 +1,113 @@
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { freePort } from "../../cluster/ports.ts";
+import { eventually } from "../wait.ts";
+
+const HELPER = "/usr/lib/squid/basic_ncsa_auth";
+
+/** Whether Debian's squid is here; as root it is installed when it is not. Undefined: yes. Otherwise why not. */
+export function squidProblem(): string | undefined {
+  if (works()) return undefined;
+  if (process.getuid?.() !== 0) return "squid is not installed, and only root can install it: apt-get install squid";
+  try {
+    const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
+    execFileSync("apt-get", ["install", "-y", "--no-install-recommends", "squid"], {
+      env,
+      stdio: "ignore",
+      timeout: 120_000,
+    });
+  } catch {
+    return "squid is not installed, and apt-get install squid failed";
+  }
+  return works() ? undefined : "squid was installed and does not start";
+}
+
+function works(): boolean {
+  try {
+    execFileSync("squid", ["-v"], { stdio: "ignore" });
+    execFileSync("test", ["-x", HELPER]);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A real squid that lets nobody through without this user and password. */
+export class Squid {
+  readonly port: number;
+  readonly #folder: string;
+  #process: ChildProcess | undefined;
+
+  private constructor(folder: string, port: number) {
+    this.#folder = folder;
+    this.port = port;
+  }
+
+  static async make(user: string, password: string): Promise<Squid> {
+    const folder = await mkdtemp(join(tmpdir(), "sallyport-squid-"));
+    // Started by root it works as another user.
+    await chmod(folder, 0o777);
+    const squid = new Squid(folder, await freePort());
+    const hash = execFileSync("openssl", ["passwd", "-apr1", password], { encoding: "utf8" }).trim();
+    await writeFile(join(folder, "users"), `${user}:${hash}\n`);
+    await writeFile(join(folder, "squid.conf"), configuration(folder, squid.port));
+    return squid;
+  }
+
+  async start(): Promise<void> {
+    this.#process = spawn("squid", ["-N", "-f", join(this.#folder, "squid.conf")], { stdio: "ignore" });
+    await eventually(
+      () => accepts(this.port),
+      (isOpen) => isOpen,
+    );
+  }
+
+  async stop(): Promise<void> {
+    const running = this.#process;
+    if (running === undefined || running.exitCode !== null) return;
+    const ended = new Promise((resolve) => running.once("exit", resolve));
+    running.kill("SIGKILL");
+    await ended;
+  }
+
+  /** One line a tunnel: `TCP_TUNNEL/200 CONNECT host:port user`, or `TCP_DENIED/407 …`. Tunnels are written when they end. */
+  async log(): Promise<readonly string[]> {
+    const text = await readFile(join(this.#folder, "access.log"), "utf8").catch(() => "");
+    return text.split("\n").filter((line) => line !== "");
+  }
+
+  async close(): Promise<void> {
+    await this.stop();
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+}
+
+function configuration(folder: string, port: number): string {
+  return `http_port 127.0.0.1:${port}
+auth_param basic program ${HELPER} ${folder}/users
+auth_param basic realm test
+acl known proxy_auth REQUIRED
+http_access allow known
+http_access deny all
+logformat short %Ss/%>Hs %rm %ru %un
+access_log stdio:${folder}/access.log short
+cache_log ${folder}/cache.log
+cache deny all
+pid_filename none
+shutdown_lifetime 0 seconds
+`;
+}
+
+function accepts(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ host: "127.0.0.1", port });
+    socket.once("connect", () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once("error", () => resolve(false));
+  });
+}
