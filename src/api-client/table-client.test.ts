@@ -41,6 +41,18 @@ const TABLE = {
       errors: ["NOT_FOUND"],
       repeat: "safe",
     },
+    own: {
+      method: "GET",
+      path: "/v1/own/{id}",
+      summary: "Reads what needs no workspace.",
+      roles: "any",
+      params: Strict({ id: Type.String() }),
+      success: 200,
+      response: Thing,
+      errors: [],
+      repeat: "safe",
+      workspace: "path",
+    },
     create: {
       method: "POST",
       path: "/v1/things",
@@ -170,6 +182,13 @@ describe("a call", () => {
     const { client, seen } = await world((_, response) => json(response, 200, { items: [], nextCursor: null }));
     await client.things.list({ query: { state: ["A", "B"], limit: 3 }, workspace: "other" }, forever);
     expect(seen[0]?.url).toBe("/v1/things?state=A&state=B&limit=3&workspace=other");
+  });
+
+  test("names no workspace where the route does, unless the caller says so", async () => {
+    const { client, seen } = await world((_, response) => json(response, 200, { id: "a" }), { workspace: "acme" });
+    await client.things.own({ params: { id: "a" } }, forever);
+    await client.things.own({ params: { id: "a" }, workspace: "other" }, forever);
+    expect(seen.map(({ url }) => url)).toEqual(["/v1/own/a", "/v1/own/a?workspace=other"]);
   });
 
   test("sends JSON, and no content-type without a body", async () => {

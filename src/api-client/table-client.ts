@@ -104,7 +104,8 @@ function prepare(
   args: AnyArguments,
   key: string | undefined,
 ): Omit<Outgoing, "heard"> {
-  const workspace = args.workspace ?? settings.workspace;
+  // Where a user needs to name none, or the path names it, the client's own would only narrow or contradict.
+  const workspace = args.workspace ?? (route.workspace === undefined ? settings.workspace : undefined);
   const url = address(settings.base, route.path, args.params ?? {}, { ...args.query, workspace });
   const body = args.body === undefined ? undefined : JSON.stringify(args.body);
   const waitMs = route.longPoll === true ? Number(args.query?.wait ?? 0) * 1_000 + LONG_POLL_MARGIN_MS : 0;

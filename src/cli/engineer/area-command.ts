@@ -1,4 +1,5 @@
 import { type ParseArgsConfig, parseArgs } from "node:util";
+import type { Whoami } from "../../contract/whoami.ts";
 import { type Command, UsageError } from "../command.ts";
 import { type Format, formatOf, render } from "../output.ts";
 import { parsed } from "../service-command.ts";
@@ -107,8 +108,9 @@ async function runVerb(
 ): Promise<void> {
   const given = verbArguments(`${area.name} ${verb.words}`, verb.flags, args);
   if (given.watch && verb.route.method !== "GET") throw new UsageError("--watch is for what only reads");
-  const values = await callValues(verb, given, () => surroundings.readInput());
+  const typed = await callValues(verb, given, () => surroundings.readInput());
   await signedIn(surroundings, given, signal, async (call) => {
+    const values = await inOwnWorkspace(verb, typed, call, signal);
     const read = async (): Promise<string> => {
       const answer = given.all
         ? await allPages(verb, values, call, signal)
@@ -119,6 +121,18 @@ async function runVerb(
     if (given.watch) await watch(read, surroundings, signal);
     else surroundings.out(await read());
   });
+}
+
+/** A workspace's id that nobody typed is that of the workspace in which the credential acts. */
+async function inOwnWorkspace(
+  verb: Verb,
+  values: CallValues,
+  call: CallRoute,
+  signal: AbortSignal,
+): Promise<CallValues> {
+  if (!verb.inWorkspace || values.params.id !== undefined) return values;
+  const { workspaceId } = (await call("whoami", "get", { params: {}, query: {}, body: undefined }, signal)) as Whoami;
+  return { ...values, params: { id: workspaceId, ...values.params } };
 }
 
 interface PageOf {

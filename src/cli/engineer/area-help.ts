@@ -23,8 +23,10 @@ sallyport ${area.name} VERB --help says more.
 `;
 }
 
-function usageOf({ words, positionals }: Verb): string {
-  return [words, ...positionals.map((name) => name.toUpperCase())].join(" ");
+function usageOf({ words, positionals, inWorkspace }: Verb): string {
+  const named = positionals.map((name) => name.toUpperCase());
+  if (inWorkspace) named[0] = "[WORKSPACE-ID]";
+  return [words, ...named].join(" ");
 }
 
 export function verbHelp(area: Area, verb: Verb): string {

@@ -120,6 +120,41 @@ onEachDatabase("the engineer's commands", (world) => {
     });
   });
 
+  it("lead a workspace: its people, its invitations, its settings", async () => {
+    const [user, guest] = [await world.user(), await world.user()];
+    const env = as(world, user.token);
+    const name = `cli-${Date.now().toString(36)}-${world.database.toLowerCase()}`;
+    expect((await type(["workspaces", "create", "--name", name], { env })).code).toBe(0);
+    const team: Environment = { ...env, SALLYPORT_WORKSPACE: name };
+    const json = async (words: readonly string[], as: Environment = team) => {
+      const said = await type([...words, "-o", "json"], { env: as });
+      expect(said, said.error).toMatchObject({ code: 0 });
+      return JSON.parse(said.out);
+    };
+    const id = (await json(["workspaces", "get"])).id;
+    expect(await json(["workspaces", "get", id], env)).toMatchObject({ name });
+    const invited = await json(["invitations", "create", "--email", guest.email, "--role", "workspace.viewer"]);
+    const token = invited.inviteUrl.split("/").at(-1);
+    // Not a member of the profile's workspace yet: it must not be named.
+    const asGuest: Environment = { ...as(world, guest.token), SALLYPORT_WORKSPACE: name };
+    expect(await json(["invitations", "preview", token], asGuest)).toMatchObject({ workspace: { name } });
+    expect(await json(["invitations", "accept", token], asGuest)).toMatchObject({ outcome: "joined" });
+    expect(await json(["members", "patch", guest.id, "--role", "workspace.member"])).toMatchObject({
+      userId: guest.id,
+    });
+    expect((await json(["members", "list", id], env)).map(({ role }: { role: string }) => role)).toEqual([
+      "workspace.admin",
+      "workspace.member",
+    ]);
+    expect(await json(["workspaces", "settings", "patch", "--debug-permission-mode", "ask"])).toMatchObject({
+      debugPermissionMode: "ask",
+    });
+    const last = await type(["members", "remove", user.id], { env: team });
+    expect(last).toMatchObject({ code: 3, error: expect.stringContaining("LAST_ADMIN") });
+    const nowhere = await type(["members", "list"], { env });
+    expect(nowhere).toMatchObject({ code: 3, error: expect.stringContaining("WORKSPACE_REQUIRED") });
+  });
+
   it("say the API's code and hint, and end with the code that a script tells apart", async () => {
     const { key } = await world.workspace();
     const env = as(world, await key("workspace.viewer"));
@@ -223,6 +258,8 @@ describe("without a platform", () => {
     [["projects", "crate"], /there is no projects crate; there are list, create, get, patch, delete/],
     [["projects", "get"], /IDORNAME must be given/],
     [["projects", "get", "a", "b"], /too many words: b/],
+    [["members", "remove"], /USERID must be given/],
+    [["members", "remove", "a", "b", "c"], /too many words: c/],
     [["projects", "create"], /--name missing/],
     [["projects", "create", "--nam", "x"], /Unknown option '--nam'/],
     [["projects", "create", "--name", "x", "--name", "y"], /--name is given twice/],
@@ -267,6 +304,11 @@ describe("completion", () => {
       ["get", "put", "set"],
     ],
     [["projects", "list", "--se"], ["--search"]],
+    [
+      ["invitations", "link", ""],
+      ["delete", "get", "put", "set"],
+    ],
+    [["members", "add", "--role", "workspace.a"], ["workspace.admin"]],
     [["access", "list", "--status", "q"], ["queued"]],
     [
       ["projects", "list", "-o", ""],

@@ -23,9 +23,13 @@ export interface Given {
  * @throws UsageError when a word is missing, too many, or not of its kind.
  */
 export async function callValues(verb: Verb, given: Given, readInput: () => Promise<string>): Promise<CallValues> {
-  const { positionals } = verb;
+  const spared = verb.inWorkspace && given.positionals.length === verb.positionals.length - 1;
+  const positionals = spared ? verb.positionals.slice(1) : verb.positionals;
   if (given.positionals.length !== positionals.length) {
-    const wanted = positionals.map((name) => name.toUpperCase()).join(" ");
+    const wanted = verb.positionals
+      .slice(verb.inWorkspace ? 1 : 0)
+      .map((name) => name.toUpperCase())
+      .join(" ");
     throw new UsageError(
       given.positionals.length > positionals.length
         ? `too many words: ${given.positionals.slice(positionals.length).join(" ")}`

@@ -34,6 +34,8 @@ export interface Verb {
   readonly aliases: readonly string[];
   /** Path parameters, in the order of the path. */
   readonly positionals: readonly string[];
+  /** The first of them is a workspace's id, and may be left out: then it is the credential's own. */
+  readonly inWorkspace: boolean;
   readonly flags: readonly Flag[];
 }
 
@@ -51,7 +53,6 @@ const SHORT: Readonly<Record<string, readonly string[]>> = {
   "debug-sessions": ["debug"],
   "deployment-groups": ["groups"],
   "release-channels": ["channels"],
-  "workspace-members": ["members"],
 };
 
 /** Everything that a person may call, from the table: an area that is added has its commands by that. */
@@ -80,7 +81,8 @@ function verbOf(area: string, name: string, route: Route): Verb {
   const aliases =
     about === "" || !VERBS.has(verb) ? [] : [`${about} ${verb}`, ...(verb === "put" ? [`${about} set`] : [])];
   const positionals = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, parameter]) => parameter ?? "");
-  return { area, route, name, words: kebab(name), aliases, positionals, flags: flagsOf(route) };
+  const inWorkspace = route.workspace === "path";
+  return { area, route, name, words: kebab(name), aliases, positionals, inWorkspace, flags: flagsOf(route) };
 }
 
 function flagsOf(route: Route): readonly Flag[] {
