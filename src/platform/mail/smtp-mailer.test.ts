@@ -71,6 +71,13 @@ it("says why it was refused, without the server's words, which name the address"
   await expect(sent).rejects.not.toHaveProperty("cause");
 });
 
+it("tells no password to a server that does not encrypt", async () => {
+  const { heard, url } = await listening({ EHLO: "250-test\r\n250 AUTH PLAIN LOGIN" });
+  const open = url.replace("smtp://", "smtp://mailer:not-a-secret@");
+  await expect(smtpMailer({ url: open, from }).send(MAIL, never)).rejects.toThrow(/^the mail server refused: /);
+  expect(heard.filter((line) => /^(auth|mail)/i.test(line))).toEqual([]);
+});
+
 it("says that nobody answers", async () => {
   const sent = smtpMailer({ url: "smtp://127.0.0.1:1", from }).send(MAIL, never);
   await expect(sent).rejects.toThrow(/^the mail server refused: E\w+$/);

@@ -15,6 +15,8 @@ const PATIENCE_MS = 20_000;
 export function smtpMailer({ url, from }: SmtpSettings): Mailer {
   const transport = createTransport({
     url,
+    // A password goes over no open line: the server must offer STARTTLS, or the URL be smtps://.
+    requireTLS: new URL(url).password !== "",
     connectionTimeout: PATIENCE_MS,
     greetingTimeout: PATIENCE_MS,
     socketTimeout: PATIENCE_MS,
