@@ -76,7 +76,7 @@ it("runs every part, the faults shortened, and ends in the totals of all of them
   const { code, last, called } = await run(ALL_WELL);
   expect({ code, last }).toEqual({ code: 0, last: "19 passed, 0 failed" });
   expect(called).toEqual([
-    ...["check", "programs", "unit ", "chart ", "integration ", "faults 15"],
+    ...["check", "programs", "unit ", "test:api-fuzz", "chart ", "integration ", "faults 15"],
     "test/e2e/main.ts",
   ]);
 });

@@ -1,6 +1,7 @@
-// `npm test`: check, then unit, chart, integration and (shortened) fault tests, and the stories on a kind cluster. Goes on
-// after a failure, so that one run shows all of them, and ends in one line with the totals. A part that crashes counts as
-// one failure: silence is not success. Only a machine without Docker, that may not start one, skips a part, and is told so.
+// `npm test`: check, then unit, a fuzzer on the API, chart, integration and (shortened) fault tests, and the stories on a
+// kind cluster. Goes on after a failure, so that one run shows all of them, and ends in one line with the totals. A part
+// that crashes counts as one failure: silence is not success. Only a machine without Docker, that may not start one, skips
+// a part, and is told so; one without Python skips the fuzzer.
 
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -22,6 +23,7 @@ const PARTS = [
   { title: "check", command: ["npm", "run", "--silent", "check"] },
   { title: "programs", command: ["npm", "run", "--silent", "programs"] },
   vitest("unit"),
+  { title: "api-fuzz", command: ["npm", "run", "--silent", "test:api-fuzz"] },
   vitest("chart"),
   vitest("integration"),
   // 200 points of failure take a quarter of an hour: `npm run test:faults` has them.
