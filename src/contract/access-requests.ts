@@ -1,5 +1,6 @@
 import Type, { type Static } from "typebox";
-import { Actor, COMMAND_STATES } from "./commands.ts";
+import { Actor } from "./actor.ts";
+import { COMMAND_STATES } from "./commands.ts";
 import { OperationParams, OperationRef, TierWord } from "./operations.ts";
 import { READERS, WRITERS } from "./roles.ts";
 import { routes } from "./route.ts";

@@ -1,4 +1,5 @@
 import Type, { type Static } from "typebox";
+import { Actor } from "./actor.ts";
 import { MANAGER, READERS, WRITERS } from "./roles.ts";
 import { routes } from "./route.ts";
 import {
@@ -34,14 +35,6 @@ export const CommandTarget = Strict({
   resourceType: Words(["worker", "container", "daemon"]),
 });
 export type CommandTarget = Static<typeof CommandTarget>;
-
-/** Who asked for something: a user, or an API key. */
-export const Actor = Strict({
-  kind: Words(["user", "serviceAccount"]),
-  id: Type.String(),
-  email: Nullable(Type.String()),
-});
-export type Actor = Static<typeof Actor>;
 
 const deploymentModel = Words(["push", "pull"]);
 const byteCount = Type.Integer({ minimum: 0 });

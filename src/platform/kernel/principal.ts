@@ -1,3 +1,4 @@
+import type { Actor } from "../../contract/actor.ts";
 import type { Role } from "../../contract/roles.ts";
 
 /** What a key may reach. Every id is the owner's: a deployment key carries its project and group too. */
@@ -70,12 +71,6 @@ export function seatOf(caller: Caller): string {
 }
 
 /** How records name the caller: `queuedBy`, `createdBy`, event `actor`. */
-export interface Actor {
-  readonly kind: "user" | "serviceAccount";
-  readonly id: string;
-  readonly email: string | null;
-}
-
 export function actorOf(principal: Principal): Actor {
   return { kind: principal.kind, id: principal.id, email: principal.kind === "user" ? principal.email : null };
 }

@@ -1,7 +1,8 @@
 import type { AccessRequest, Decision } from "../../../contract/access-requests.ts";
+import type { Actor } from "../../../contract/actor.ts";
 import type { Call } from "../../kernel/call.ts";
 import { notFound } from "../../kernel/errors.ts";
-import { type Actor, actorOf } from "../../kernel/principal.ts";
+import { actorOf } from "../../kernel/principal.ts";
 import { toRecord } from "./record.ts";
 import { settled, stateOf, withState } from "./settle.ts";
 import { moved } from "./state.ts";

@@ -5,7 +5,7 @@ import type {
   Execution,
   LineState,
 } from "../../../contract/access-requests.ts";
-import type { Actor } from "../../../contract/commands.ts";
+import type { Actor } from "../../../contract/actor.ts";
 import { HUMAN_LINE } from "../../../contract/schema.ts";
 import { asOf, type CommandRow } from "../commands/store.ts";
 import { kubectlApprove } from "./kubectl.ts";

@@ -1,6 +1,6 @@
 import { type Expression, type SqlBool, sql } from "kysely";
 import type { AccessRequestStatus, Decision, ExecutionState, PlanLine } from "../../../contract/access-requests.ts";
-import type { Actor } from "../../../contract/commands.ts";
+import type { Actor } from "../../../contract/actor.ts";
 import type { Tier } from "../../../contract/operations.ts";
 import type { Db } from "../../database.ts";
 import { json } from "../../kernel/json.ts";

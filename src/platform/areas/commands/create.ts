@@ -1,4 +1,5 @@
-import type { Actor, CommandTarget } from "../../../contract/commands.ts";
+import type { Actor } from "../../../contract/actor.ts";
+import type { CommandTarget } from "../../../contract/commands.ts";
 import { newId } from "../../ids.ts";
 import type { Call } from "../../kernel/call.ts";
 import { json } from "../../kernel/json.ts";

@@ -1,5 +1,6 @@
 import { type Expression, type SqlBool, sql, type UpdateObject } from "kysely";
-import type { Actor, CommandState, CommandTarget } from "../../../contract/commands.ts";
+import type { Actor } from "../../../contract/actor.ts";
+import type { CommandState, CommandTarget } from "../../../contract/commands.ts";
 import type { DeploymentModel } from "../../../contract/deployment-state.ts";
 import type { StoredError } from "../../../contract/stored-error.ts";
 import type { Database, Db } from "../../database.ts";
