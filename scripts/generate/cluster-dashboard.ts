@@ -46,10 +46,11 @@ export const CLUSTER_DASHBOARD: Dashboard = {
           queries: [{ expr: `max(sallyport_grants{state="Approved",${PROCESS}})`, legend: "open" }],
         },
         {
-          title: "Admission policies missing",
-          about: "Two are absent by choice with admission.mode validating-only.",
+          title: "Policies missing",
+          about: "Of admission; three are absent by choice with admission.mode validating-only.",
           kind: "stat",
           unit: "short",
+          width: 2,
           queries: [
             {
               expr: `count(max by (policy) (sallyport_policies_present{${PROCESS}}) == 0) or vector(0)`,
@@ -57,6 +58,20 @@ export const CLUSTER_DASHBOARD: Dashboard = {
             },
           ],
           thresholds: [{ value: 1, color: "orange" }],
+        },
+        {
+          title: "Rights missing",
+          about: "Rules that RBAC does not give; kubectl get events in the grants namespace names them.",
+          kind: "stat",
+          unit: "short",
+          width: 2,
+          queries: [
+            {
+              expr: `sum(max by (job, reach) ({__name__=~"sallyport_(agent|operator)_missing_rights",${PROCESS}}))`,
+              legend: "missing",
+            },
+          ],
+          thresholds: [{ value: 1, color: "red" }],
         },
         {
           title: "Runtime key ends in",

@@ -105,6 +105,15 @@ export const CLUSTER_RULES: readonly RuleGroup[] = [
         description: "{{ $value | humanizePercentage }} of its reconciles end in an error.",
       },
       {
+        name: "SallyportRightsMissing",
+        severity: "warning",
+        expr: 'max by (cluster, namespace, reach) ({__name__=~"sallyport_(agent|operator)_missing_rights"}) > 0',
+        for: "5m",
+        summary: "Sallyport in {{ $labels.namespace }} lacks rights that it needs.",
+        description:
+          "{{ $value }} rules are missing where `reach` says ({{ $labels.reach }}); what needs them stands still.",
+      },
+      {
         name: "SallyportWorkQueueStuck",
         severity: "warning",
         expr: `max by (cluster, namespace, pod, name) (workqueue_longest_running_processor_seconds ${OURS}) > 300`,

@@ -1,5 +1,7 @@
+import fc from "fast-check";
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
+import { ERRORS } from "../contract/errors.ts";
 import { agentMetrics } from "./metrics.ts";
 
 const SETTINGS = { heartbeatIntervalMs: 60_000 };
@@ -16,17 +18,44 @@ const attempt = {
   header: () => undefined,
 };
 
+async function seriesOf(registry: Registry): Promise<readonly string[]> {
+  return (await registry.metrics())
+    .split("\n")
+    .filter((line) => line !== "" && !line.startsWith("#"))
+    .map((line) => line.slice(0, line.lastIndexOf(" ")));
+}
+
 test("every series is there from the start, and a hostile platform makes no more of them", async () => {
   const registry = new Registry();
   const metrics = agentMetrics(registry, () => [], SETTINGS);
-  const series = async (): Promise<number> =>
-    (await registry.metrics()).split("\n").filter((line) => line !== "" && !line.startsWith("#")).length;
-  const before = await series();
-  for (let n = 0; n < 50; n += 1) {
-    metrics.attempted({ ...attempt, area: `area${n}`, route: "x", status: 400, code: `INVENTED_${n}` });
-    metrics.commandEnded("FAILED", `INVENTED_${n}`);
+  const before = await seriesOf(registry);
+  fc.assert(
+    fc.property(
+      fc.string(),
+      fc.string(),
+      fc.integer({ min: 0, max: 599 }),
+      fc.string(),
+      (area, route, status, text) => {
+        const code = `INVENTED_${text}`;
+        metrics.attempted({ ...attempt, area, route, status, code });
+        metrics.commandEnded("FAILED", code);
+      },
+    ),
+    { numRuns: 500 },
+  );
+  expect(await seriesOf(registry)).toEqual(before);
+});
+
+test("the platform's own codes make a series each, and no more than that", async () => {
+  const registry = new Registry();
+  const metrics = agentMetrics(registry, () => [], SETTINGS);
+  const before = new Set(await seriesOf(registry));
+  for (const code of Object.keys(ERRORS)) {
+    for (const status of [400, 500]) metrics.attempted({ ...attempt, status, code });
   }
-  expect(await series()).toBe(before);
+  const added = (await seriesOf(registry)).filter((series) => !before.has(series));
+  expect(added).toHaveLength(2 * Object.keys(ERRORS).length);
+  expect(added.every((series) => series.startsWith("sallyport_controlplane_requests_total{"))).toBe(true);
 });
 
 test("grants are counted at each scrape", async () => {

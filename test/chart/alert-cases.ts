@@ -88,6 +88,15 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
     ],
     labels: ["pod", "controller"],
   },
+  SallyportRightsMissing: {
+    at: "10m",
+    fires: [[of("sallyport_operator_missing_rights", 'reach="opened"'), "0 2x60"]],
+    quiet: [
+      [of("sallyport_operator_missing_rights", 'reach="opened"'), "0x60"],
+      [of("sallyport_agent_missing_rights", 'reach="grants"'), "0x7 1x60"],
+    ],
+    labels: ["reach"],
+  },
   SallyportWorkQueueStuck: {
     at: "30m",
     fires: [operator, [of("workqueue_longest_running_processor_seconds", 'name="grants"'), "0+60x60"]],
