@@ -3,29 +3,41 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { benchReconcile, benchSync } from "./against-peer.ts";
 import { findPeer } from "./peer.ts";
+import { benchPlatform } from "./platform/bench.ts";
 import { benchStory } from "./story.ts";
 import { printed, type Row } from "./table.ts";
 
 const HELP = `npm run bench -- [options]
+npm run bench -- platform [options]
 
 Measures what is promised about speed on a real API server, prints a table, and writes every figure to
 bench-results/<time>.json. Only ratios and medians count: machines differ, and slow down while measuring.
 
-  --only NAME     sync, reconcile, story (may be given more than once); default: all
+With \`platform\` the same for the Management API, on PostgreSQL and on the embedded database.
+
+  --only NAME     sync, reconcile, story; of the platform throughput, lists, agents (may be given more than once);
+                  default: all
   --pods N        sizes of the synced cache, comma-separated        (10000,50000)
   --widgets N     objects a run of the reconcile benchmark          (2000)
   --rounds N      operations of each kind in the story              (200)
   --runs N        counted runs of each side, one uncounted before   (5)
+  --seconds N     of one run of the platform's throughput           (1.5)
+  --rows N        of the long lists, against 1000                   (100000)
+  --agents N      that heartbeat and hold the work feed             (10000)
   --help
 `;
 
-const { values } = parseArgs({
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
   options: {
     only: { type: "string", multiple: true, default: [] },
     pods: { type: "string", default: "10000,50000" },
     widgets: { type: "string", default: "2000" },
     rounds: { type: "string", default: "200" },
-    runs: { type: "string", default: "5" },
+    runs: { type: "string" },
+    seconds: { type: "string", default: "1.5" },
+    rows: { type: "string", default: "100000" },
+    agents: { type: "string", default: "10000" },
     help: { type: "boolean", default: false },
   },
 });
@@ -38,17 +50,25 @@ const stop = new AbortController();
 process.once("SIGINT", () => stop.abort(new Error("stopped")));
 const say = (line: string): void => console.error(`${new Date().toISOString().slice(11, 19)}  ${line}`);
 const wanted = (name: string): boolean => values.only.length === 0 || values.only.includes(name);
-const runs = Number(values.runs);
 const rows: Row[] = [];
+const ofPlatform = positionals[0] === "platform";
+if (positionals.length > (ofPlatform ? 1 : 0)) throw new Error(`no benchmark ${positionals.at(-1)}\n\n${HELP}`);
 
-if (wanted("sync") || wanted("reconcile")) {
+if (ofPlatform) {
+  const { seconds, rows: many, agents, runs = "3" } = values;
+  const sizes = { rounds: Number(runs), seconds: Number(seconds), many: Number(many), agents: Number(agents) };
+  rows.push(...(await benchPlatform({ ...sizes, wanted, say }, stop.signal)));
+}
+
+const runs = Number(values.runs ?? "5");
+if (!ofPlatform && (wanted("sync") || wanted("reconcile"))) {
   const peer = await findPeer(say, stop.signal);
   const sizes = values.pods.split(",").map(Number);
   if (wanted("sync")) rows.push(...(await benchSync(peer, sizes, runs, say, stop.signal)));
   if (wanted("reconcile")) rows.push(...(await benchReconcile(peer, Number(values.widgets), runs, say, stop.signal)));
 }
 
-if (wanted("story")) rows.push(...(await benchStory(Number(values.rounds), say, stop.signal)));
+if (!ofPlatform && wanted("story")) rows.push(...(await benchStory(Number(values.rounds), say, stop.signal)));
 
 console.log(`\n${printed(rows)}`);
 const folder = join(import.meta.dirname, "../../bench-results");
