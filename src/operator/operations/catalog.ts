@@ -29,7 +29,18 @@ export function findOperation(command: string): Operation | undefined {
   return BY_COMMAND.get(command);
 }
 
+/**
+ * Lines of a plan that asks for a debug session: nothing that runs here, but a danger that an approver reads all the same.
+ * Source: §2.1 of the API's decisions.
+ */
+const DEBUG_TIERS: ReadonlyMap<string, Tier> = new Map([
+  ["debug/read", "read-only"],
+  ["debug/logs", "read-only"],
+  ["debug/port-forward", "mutating"],
+  ["debug/exec", "destructive"],
+]);
+
 /** What this operator knows of a command's danger, whatever anybody claims. Unknown counts as the worst. */
 export function tierOf(command: string): Tier {
-  return BY_COMMAND.get(command)?.tier ?? "destructive";
+  return BY_COMMAND.get(command)?.tier ?? DEBUG_TIERS.get(command) ?? "destructive";
 }
