@@ -80,6 +80,7 @@ export function answerProblem(endpoint: Endpoint, status: number, body: unknown)
   const { route } = endpoint;
   if (status !== route.success && status !== route.alternative) return `status ${status}`;
   if (endpoint.response === undefined) return body === undefined ? undefined : "a body where none belongs";
+  if (endpoint.response.fits(body)) return undefined;
   const issues = endpoint.response.issues(body);
-  return issues.length === 0 ? undefined : issues.map(({ path, message }) => `${path} ${message}`).join("; ");
+  return issues.map(({ path, message }) => `${path} ${message}`).join("; ");
 }

@@ -33,6 +33,11 @@ export class Checker {
     this.#validator = Compile(schema);
   }
 
+  /** For what comes from us: that SQL can hold it need not be asked of what SQL held. */
+  fits(value: unknown): boolean {
+    return this.#validator.Check(value);
+  }
+
   issues(value: unknown): readonly Issue[] {
     const unfit = unfitForStorage(this.#where, value);
     if (unfit !== undefined) return [unfit];

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { Selectable } from "kysely";
 import type { Role, ScopeType } from "../../../contract/roles.ts";
 import type { Db } from "../../database.ts";
@@ -33,7 +33,7 @@ const LETTERS: Readonly<Record<ScopeType, string>> = {
 export const KEY_FORMAT = /^sp_[wpdgm]_([0-9a-z]{12})_[0-9A-Za-z]{40}$/;
 
 export function hashOfKey(key: string): string {
-  return createHash("sha256").update(key).digest("hex");
+  return hash("sha256", key);
 }
 
 /** Stores the hash and returns the secret, which nobody can read again. */
