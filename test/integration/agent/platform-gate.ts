@@ -18,6 +18,14 @@ export interface HeardRequest {
   readonly body: string;
 }
 
+export interface HeardAnswer {
+  /** `METHOD /path`. */
+  readonly line: string;
+  readonly status: number;
+  /** As the request had it. */
+  readonly authorization: string | undefined;
+}
+
 /** A proxy in front of the platform, so that it can go away and come back at the same address. */
 export class PlatformGate {
   passage: Passage = "open";
@@ -27,6 +35,8 @@ export class PlatformGate {
   onHeard: ((request: HeardRequest) => void) | undefined;
   /** A lie in place of the platform's answer to a request, by path. */
   readonly lies = new Map<string, (answer: unknown) => unknown>();
+  /** Told of each answer of the platform's. */
+  onAnswered: ((answer: HeardAnswer) => void) | undefined;
   readonly #server: Server;
   readonly #target: URL;
 
@@ -75,7 +85,11 @@ export class PlatformGate {
     this.#hear(incoming);
     const { hostname, port } = this.#target;
     const options = { hostname, port, method: incoming.method, path: incoming.url, headers: incoming.headers };
-    const onward = request(options, (answer) => this.#answer(path, answer, outgoing));
+    const onward = request(options, (answer) => {
+      const { authorization } = incoming.headers;
+      this.onAnswered?.({ line: `${incoming.method} ${path}`, status: answer.statusCode ?? 0, authorization });
+      this.#answer(path, answer, outgoing);
+    });
     onward.on("error", () => outgoing.destroy());
     outgoing.on("close", () => onward.destroy());
     incoming.pipe(onward);
