@@ -18,8 +18,11 @@ export class TestBrowser {
   /** Sites that it does not ask: there a redirect ends, as at a client's loopback address. */
   readonly #stopsAt: (url: URL) => boolean;
 
-  constructor(stopsAt: (url: URL) => boolean = () => false) {
+  readonly #fetch: typeof fetch;
+
+  constructor(stopsAt: (url: URL) => boolean = () => false, send: typeof fetch = fetch) {
     this.#stopsAt = stopsAt;
+    this.#fetch = send;
   }
 
   cookie(url: string, name: string): string | undefined {
@@ -49,7 +52,7 @@ export class TestBrowser {
     for (let step = 0; step < 20; step += 1) {
       const cookie = this.#header(url);
       const headers = { ...(init.headers as Record<string, string>), ...(cookie !== "" && { cookie }) };
-      const response = await fetch(url, { ...init, headers, redirect: "manual" });
+      const response = await this.#fetch(url, { ...init, headers, redirect: "manual" });
       this.#keep(url, response.headers.getSetCookie());
       const text = await response.text();
       const next = response.headers.get("location") ?? response.headers.get("refresh")?.split("url=")[1];
