@@ -11,6 +11,8 @@ import { HANDLERS } from "./areas/handlers.ts";
 import { startCourier } from "./areas/invitations/courier.ts";
 import { tailFeed } from "./areas/work-feed/tail.ts";
 import { type Bootstrap, createBootstrap } from "./bootstrap.ts";
+import { CHART_ROUTES, registerCharts } from "./builders/chart-link.ts";
+import { startHelmBuilder } from "./builders/helm-builder.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { type CallConfig, type PlatformConfig, sealingKeyFile } from "./config.ts";
 import { type DatabaseLocation, type Db, openDatabase } from "./database.ts";
@@ -32,6 +34,7 @@ import { Waker } from "./kernel/waker.ts";
 import { type Logger, silentLogger } from "./log.ts";
 import type { Mailer } from "./mail/mailer.ts";
 import { smtpMailer } from "./mail/smtp-mailer.ts";
+import { OBJECT_ROUTES } from "./objects/object-routes.ts";
 import { openObjects } from "./objects/serving.ts";
 import { Relay } from "./relay/relay.ts";
 import { SessionLog } from "./relay/session-log.ts";
@@ -59,7 +62,7 @@ export interface RunningPlatform {
 }
 
 /** Served beside the table, and counted like it. */
-const BESIDE = AUTH_ROUTES.map((route) => ({ route }));
+const BESIDE = [...AUTH_ROUTES, ...OBJECT_ROUTES, ...CHART_ROUTES].map((route) => ({ route }));
 
 /** Requests that run when the end begins may finish; a supervisor gives up on a process after 10 s or more. */
 const CLOSE_GRACE_MS = 5_000;
@@ -114,7 +117,10 @@ async function start(options: StartOptions, parts: AsyncDisposableStack): Promis
   };
   const limiter = options.rateLimits === false ? undefined : new RateLimiter(clock);
   const app = serve(engine, endpoints, limiter, options.identity ?? NO_SIGN_IN, log, draining.signal);
-  objects.register(app, { engine, limiter, draining: draining.signal });
+  const open = { engine, limiter, draining: draining.signal };
+  objects.register(app, open);
+  const { store, secret } = objects;
+  if (store !== undefined) registerCharts(app, open, { objects: store, secret });
   const relay = new Relay(new SessionLog(db, clock, () => engine.metrics.transactionRetried()), clock, log);
   app.server.on("upgrade", relayUpgrades({ engine, relay, limiter, log }));
   parts.defer(() => closeHttp(app, clock, draining));
@@ -125,6 +131,7 @@ async function start(options: StartOptions, parts: AsyncDisposableStack): Promis
   if (mailer !== undefined) {
     parts.defer(startCourier({ db, clock, log, waker, mailer, config: engine.config }));
   }
+  if (store !== undefined) parts.defer(startHelmBuilder({ db, clock, log, waker, objects: store, secret, baseUrl }));
   log.info({ url: address.url, database: database.kind }, "platform listening");
   return {
     url: address.url,

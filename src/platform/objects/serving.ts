@@ -12,6 +12,8 @@ import { urlKey } from "./signed-path.ts";
 
 export interface ObjectServing {
   readonly store: ObjectStore | undefined;
+  /** Of `urlKey`. */
+  readonly secret: Uint8Array;
   /** The addresses that the store hands out, as far as the platform itself answers them. */
   register(app: FastifyInstance, deps: OpenDeps): void;
 }
@@ -31,15 +33,16 @@ export async function openObjects(site: ObjectSite): Promise<ObjectServing> {
   const { clock } = site;
   const own = ownFolder(site.database);
   const location = site.objects ?? (own === undefined ? undefined : { folder: own });
-  if (location === undefined) return { store: undefined, register: () => undefined };
+  const secret = urlKey(site.sealingKey);
+  if (location === undefined) return { store: undefined, secret, register: () => undefined };
   if ("s3" in location) {
-    return { store: new S3Store(location.s3, () => clock.wallNow()), register: () => undefined };
+    const store = new S3Store(location.s3, () => clock.wallNow());
+    return { store, secret, register: () => undefined };
   }
   if ("postgres" in site.database) {
     site.log.warn({ folder: location.folder }, "objects lie in a folder of this host: replicas on others miss them");
   }
-  const secret = urlKey(site.sealingKey);
   const objects = new ObjectFolder(location.folder, secret, () => site.baseUrl());
   await objects.open();
-  return { store: objects, register: (app, deps) => registerObjects(app, { ...deps, objects, secret }) };
+  return { store: objects, secret, register: (app, deps) => registerObjects(app, { ...deps, objects, secret }) };
 }

@@ -1,3 +1,4 @@
+import { type Expression, type SqlBool, sql } from "kysely";
 import type { Static } from "typebox";
 import { BUILD_LEASE_MS, type packageBuilderRoutes } from "../../../contract/package-builder.ts";
 import { PACKAGE_TYPES, type PackageOutputs } from "../../../contract/package-types.ts";
@@ -18,8 +19,15 @@ type Body<K extends keyof typeof packageBuilderRoutes> = Static<(typeof packageB
 /** The step that a silent builder was at ends so; the package itself goes on with the next one. */
 const SILENT: StoredError = { ...ABANDONED, message: "The builder fell silent.", retryable: true };
 
-/** Waiting ones first, the oldest first; then those whose builder fell silent. Two callers never get the same. */
-export async function lease(call: Context, { builderId, types = [...PACKAGE_TYPES], limit = 1 }: Body<"lease">) {
+/**
+ * Waiting ones first, the oldest first; then those whose builder fell silent. Two callers never get the same.
+ * @param among over `k`, `packages`: which of them the builder can build at all.
+ */
+export async function lease(
+  call: Context,
+  { builderId, types = [...PACKAGE_TYPES], limit = 1 }: Body<"lease">,
+  among: Expression<SqlBool> = sql<SqlBool>`true`,
+) {
   refusePeople(call);
   await abandonLapsed(call.db, call.now);
   if (types.length === 0) return [];
@@ -27,6 +35,7 @@ export async function lease(call: Context, { builderId, types = [...PACKAGE_TYPE
     .selectFrom("packages as k")
     .selectAll("k")
     .where(buildable(call.principal))
+    .where(among)
     .where("k.type", "in", types)
     .where((eb) =>
       eb.or([

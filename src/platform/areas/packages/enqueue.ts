@@ -8,7 +8,10 @@ import { findChannel, type ReleaseChannelRow, type ReleaseRow } from "../release
 import { enabledConfigs } from "./config.ts";
 import { abandoned, type PackageRow } from "./store.ts";
 
-type Context = Pick<Call, "db" | "now">;
+type Context = Pick<Call, "db" | "now" | "wake">;
+/** The builder of this process sleeps under that name. */
+export const BUILDER = "builder";
+
 type Owner = Pick<PackageRow, "workspace_id" | "project_id">;
 
 /** Waiting packages are canceled, and one of each enabled type is queued. @returns how many are new. */
@@ -72,11 +75,12 @@ function newestLive({ db, now }: Context, projectId: string, type: PackageConfig
 }
 
 async function insert(
-  { db, now }: Context,
+  { db, now, wake }: Context,
   owner: Owner,
   config: PackageConfig,
   release: ReleaseRow | undefined,
 ): Promise<void> {
+  wake(BUILDER);
   const last = await db
     .selectFrom("packages")
     .select("number")

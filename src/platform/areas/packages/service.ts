@@ -12,7 +12,7 @@ import { endProgress } from "./progress.ts";
 import { CANCELABLE, statusAt } from "./state.ts";
 import { type PackageRow, packagesOf, statusNow, toPackage, updatePackage } from "./store.ts";
 
-type Context = Pick<Call, "db" | "now" | "principal">;
+type Context = Pick<Call, "db" | "now" | "principal" | "wake">;
 
 const CANCELED: StoredError = { code: "PACKAGE_BUILD_FAILED", message: "The build was canceled.", internal: false };
 

@@ -5,7 +5,7 @@ import { requireProject } from "../../kernel/project-ref.ts";
 import { pointChannel } from "./promote.ts";
 import { findChannelRow, findRelease, type ReleaseChannelRow, type ReleaseRow } from "./store.ts";
 
-type Context = Pick<Call, "db" | "now" | "principal" | "emit" | "raise">;
+type Context = Pick<Call, "db" | "now" | "principal" | "emit" | "raise" | "wake">;
 
 /** Channels in one project (§0.9). */
 const MAX_CHANNELS = 100;

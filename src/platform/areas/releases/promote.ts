@@ -4,7 +4,7 @@ import { retargetFollowers } from "../deployments/follow.ts";
 import { packageProduction } from "../packages/enqueue.ts";
 import type { ReleaseChannelRow, ReleaseRow } from "./store.ts";
 
-type Context = Pick<Call, "db" | "now" | "principal" | "emit" | "raise">;
+type Context = Pick<Call, "db" | "now" | "principal" | "emit" | "raise" | "wake">;
 
 /** What else a promotion does, beside moving the pointer and telling the followers: each area adds its line. */
 const HOOKS: readonly ((call: Context, channel: ReleaseChannelRow, release: ReleaseRow) => Promise<void>)[] = [
