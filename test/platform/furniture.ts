@@ -37,7 +37,9 @@ export async function furnish(admin: Client, baseUrl: string, signal: AbortSigna
   try {
     await beat(runtime, manager, signal);
     const { id: project, name: projectName } = await admin.projects.create({ body: { name: "storefront" } }, signal);
-    const group = (await admin.deploymentGroups.create({ body: { name: "customers", project } }, signal)).id;
+    const group = (
+      await admin.deploymentGroups.create({ body: { name: "customers", project, maxDeployments: 100_000 } }, signal)
+    ).id;
     const deploy = async (name: string, platform: "kubernetes" | "machines"): Promise<string> => {
       const body = { name, platform, project, deploymentGroupId: group, managerId: manager };
       const { deployment } = await admin.deployments.create({ body }, signal);
@@ -99,7 +101,7 @@ export async function furnish(admin: Client, baseUrl: string, signal: AbortSigna
 }
 
 /** The manager is heard of, for the next three minutes. */
-export async function beat(runtime: Client, manager: string, signal: AbortSignal): Promise<void> {
-  const body = { status: "healthy", url: "https://manager.example.com", managementConfigs: {} } as const;
+export async function beat(runtime: Client, manager: string, signal: AbortSignal, version = "1.0.0"): Promise<void> {
+  const body = { status: "healthy", url: "https://manager.example.com", managementConfigs: {}, version } as const;
   await runtime.managerRuntime.heartbeat({ params: { id: manager }, body }, signal);
 }

@@ -1,10 +1,15 @@
+import { execFile } from "node:child_process";
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { freePort } from "../cluster/ports.ts";
 import { Program } from "../cluster/program.ts";
 import { Watchdog } from "../cluster/watchdog.ts";
 
 const MAIN = join(import.meta.dirname, "..", "..", "src", "cli", "main.ts");
+
+const run = promisify(execFile);
+const WORKSPACE = "default";
 
 /** `sallyport platform` as its own process: what a test of the whole thing talks to, kills and starts again. */
 export interface PlatformProcess {
@@ -12,7 +17,10 @@ export interface PlatformProcess {
   /** `data` in it is the embedded database's folder. */
   readonly folder: string;
   readonly program: Program;
-  /** The key that the first start on an empty folder made. */
+  /**
+   * A workspace.admin's key: in a folder the first start on it has made one; elsewhere, where nobody reads a terminal, the
+   * command line makes it.
+   */
   firstKey(): Promise<string>;
 }
 
@@ -34,17 +42,18 @@ export async function platformProcess(
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const data = join(folder, "data");
+  const settings = { PATH: process.env.PATH ?? "", SALLYPORT_PLATFORM_DATA: data, ...env };
+  const command = async (...args: string[]): Promise<string> =>
+    (await run(process.execPath, [MAIN, "platform", ...args], { env: settings })).stdout;
   const program = new Program({
     name: "platform",
     path: process.execPath,
     args: [MAIN, "platform"],
     env: {
-      PATH: process.env.PATH ?? "",
-      SALLYPORT_PLATFORM_DATA: data,
+      ...settings,
       SALLYPORT_PLATFORM_PORT: String(port),
       SALLYPORT_PLATFORM_RATE_LIMITS: "off",
       SALLYPORT_LOG_LEVEL: "warn",
-      ...env,
     },
     logFile: join(folder, "platform.log"),
     watchdog,
@@ -62,6 +71,11 @@ export async function platformProcess(
     url,
     folder,
     program,
-    firstKey: async () => (await readFile(join(data, "first-admin-key"), "utf8")).trim(),
+    async firstKey() {
+      if (env.SALLYPORT_PLATFORM_DATABASE_URL === undefined)
+        return (await readFile(join(data, "first-admin-key"), "utf8")).trim();
+      await command("workspaces", "create", WORKSPACE);
+      return (await command("keys", "create", "--workspace", WORKSPACE, "--role", "workspace.admin")).trim();
+    },
   };
 }
