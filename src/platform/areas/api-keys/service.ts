@@ -28,7 +28,7 @@ export async function createKey(db: Db, principal: Principal, request: KeyReques
   await requireScope(db, principal.workspaceId, scope);
   await refuseTooMany(db, principal.workspaceId, now);
   const createdByUser =
-    principal.kind === "user" ? { id: principal.id, email: principal.email, image: null } : undefined;
+    principal.kind === "user" ? { id: principal.id, email: principal.email, image: principal.image } : undefined;
   const { description, expiresAt } = request;
   const { workspaceId } = principal;
   return mintKey(db, { workspaceId, role, scope, description, expiresAt, createdByUser: createdByUser ?? null }, now);
