@@ -4,6 +4,7 @@ import type { Actor } from "../../../contract/actor.ts";
 import type { Tier } from "../../../contract/operations.ts";
 import type { Db } from "../../database.ts";
 import { json } from "../../kernel/json.ts";
+import { statusIn } from "../../kernel/lapsing.ts";
 import { type PageRequest, paged } from "../../kernel/page.ts";
 import type { Principal } from "../../kernel/principal.ts";
 import { visible } from "../../kernel/scope.ts";
@@ -112,10 +113,12 @@ export function listRequests(
     .$if(projectId !== undefined, (query) => query.where("project_id", "=", projectId ?? ""))
     .$if(deploymentId !== undefined, (query) => query.where("deployment_id", "=", deploymentId ?? ""))
     .$if(remediationPlanId !== undefined, (query) => query.where("remediation_plan_id", "=", remediationPlanId ?? ""))
-    .$if(statuses !== undefined, (query) => query.where(statusAsOf(now), "in", statuses ?? []))
+    .$if(statuses !== undefined, (query) => query.where(statusIn("status", statusAsOf(now), statuses ?? [], LAPSE)))
     .$call(paged(page, "created_at", "id"))
     .execute();
 }
+
+const LAPSE = { from: ["pending-approval", "queued", "customer-approved"], to: "expired" } as const;
 
 /** `hasLapsed` of state.ts in SQL. */
 function lapsed(now: Date): Expression<SqlBool> {

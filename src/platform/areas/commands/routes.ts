@@ -10,7 +10,7 @@ import { optionalProject } from "../../kernel/project-ref.ts";
 import { shownError } from "../../kernel/stored-error.ts";
 import { getDeployment } from "../deployments/service.ts";
 import { complete, dispatch, incrementAttempt, patch, requestCommand, visibleCommands } from "./service.ts";
-import { asOf, type CommandRow, stateAsOf } from "./store.ts";
+import { asOf, type CommandRow, stateIn } from "./store.ts";
 
 type Routes = typeof commandRoutes;
 type Include = NonNullable<Static<Routes["get"]["query"]>["include"]>;
@@ -53,7 +53,7 @@ async function list(call: Call<Routes["list"]>): Promise<{ items: Command[]; nex
     await getDeployment(call, query.deploymentId);
     found = found.where("commands.deployment_id", "=", query.deploymentId);
   }
-  if (query.state !== undefined) found = found.where(stateAsOf(now), "in", query.state);
+  if (query.state !== undefined) found = found.where(stateIn(query.state, now));
   if (query.name !== undefined) found = found.where("commands.name", "=", query.name);
   const { search, createdAfter, createdBefore } = query;
   if (search !== undefined) {

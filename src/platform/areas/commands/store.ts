@@ -4,6 +4,7 @@ import type { CommandState, CommandTarget } from "../../../contract/commands.ts"
 import type { DeploymentModel } from "../../../contract/deployment-state.ts";
 import type { StoredError } from "../../../contract/stored-error.ts";
 import type { Database, Db } from "../../database.ts";
+import { statusIn } from "../../kernel/lapsing.ts";
 import { expiryOf, hasExpired, RESULT_GRACE_MS } from "./states.ts";
 
 export interface CommandTables {
@@ -52,6 +53,12 @@ export function stateAsOf(now: Date, table = "commands"): Expression<CommandStat
     when ${column("state")} in ('PENDING', 'PENDING_UPLOAD') and ${column("deadline")} <= ${now} then 'EXPIRED'
     when ${column("state")} = 'DISPATCHED' and ${column("deadline")} <= ${graceEnd} then 'EXPIRED'
     else ${column("state")} end`;
+}
+
+/** Of commands that are in one of these states at `now`. */
+export function stateIn(wanted: readonly CommandState[], now: Date): Expression<SqlBool> {
+  const lapse = { from: ["PENDING", "PENDING_UPLOAD", "DISPATCHED"], to: "EXPIRED" } as const;
+  return statusIn("commands.state", stateAsOf(now), wanted, lapse);
 }
 
 /** Undefined unless it exists and `within` holds; `within` is the caller's tenancy over `commands` and `deployments`. */

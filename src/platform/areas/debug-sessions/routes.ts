@@ -5,7 +5,7 @@ import { paged, toPage } from "../../kernel/page.ts";
 import { optionalProject } from "../../kernel/project-ref.ts";
 import { getDeployment } from "../deployments/service.ts";
 import { getSession, patchSession, recordSession } from "./service.ts";
-import { sessionsOf, stateAsOf, toSession } from "./store.ts";
+import { sessionsOf, stateIn, toSession } from "./store.ts";
 
 type Routes = typeof debugSessionRoutes;
 
@@ -26,7 +26,7 @@ async function list(call: Call<Routes["list"]>): Promise<Static<Routes["list"]["
   let found = sessionsOf(db, principal);
   if (project !== undefined) found = found.where("s.project_id", "=", project.id);
   if (query.deploymentId !== undefined) found = found.where("s.deployment_id", "=", query.deploymentId);
-  if (query.state !== undefined) found = found.where(stateAsOf(now), "in", query.state);
+  if (query.state !== undefined) found = found.where(stateIn(query.state, now));
   if (query.mode !== undefined) found = found.where("s.mode", "=", query.mode);
   if (query.provider !== undefined) found = found.where("s.provider", "=", query.provider);
   const rows = await found.$call(paged(page, "s.created_at", "s.id")).execute();

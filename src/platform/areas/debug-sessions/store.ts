@@ -1,8 +1,9 @@
-import { type Expression, sql } from "kysely";
+import { type Expression, type SqlBool, sql } from "kysely";
 import type { CloseReason, DebugAccess, DebugSession, DebugSessionState } from "../../../contract/debug-sessions.ts";
 import type { StoredError } from "../../../contract/stored-error.ts";
 import type { Db } from "../../database.ts";
 import { json } from "../../kernel/json.ts";
+import { statusIn } from "../../kernel/lapsing.ts";
 import type { Principal } from "../../kernel/principal.ts";
 import { visible } from "../../kernel/scope.ts";
 import { shownError } from "../../kernel/stored-error.ts";
@@ -66,9 +67,15 @@ export function stateOf(row: DebugSessionRow): SessionState {
 }
 
 /** The same judgement as `asOf` in SQL, for filters; over `s`. */
-export function stateAsOf(now: Date): Expression<DebugSessionState> {
+function stateAsOf(now: Date): Expression<DebugSessionState> {
   return sql<DebugSessionState>`case
     when s.state in ('pending', 'running', 'stopping') and s.expires_at <= ${now} then 'expired' else s.state end`;
+}
+
+/** Sessions that are in one of these states at `now`; over `s`. */
+export function stateIn(wanted: readonly DebugSessionState[], now: Date): Expression<SqlBool> {
+  const lapse = { from: ["pending", "running", "stopping"], to: "expired" } as const;
+  return statusIn("s.state", stateAsOf(now), wanted, lapse);
 }
 
 export async function insertSession(db: Db, row: DebugSessionRow): Promise<void> {

@@ -10,7 +10,7 @@ import { ended } from "./build.ts";
 import { rebuild } from "./enqueue.ts";
 import { endProgress } from "./progress.ts";
 import { CANCELABLE, statusAt } from "./state.ts";
-import { type PackageRow, packagesOf, statusNow, toPackage, updatePackage } from "./store.ts";
+import { type PackageRow, packagesOf, statusIs, toPackage, updatePackage } from "./store.ts";
 
 type Context = Pick<Call, "db" | "now" | "principal" | "wake">;
 
@@ -24,7 +24,7 @@ export async function listPackages(
   let found = packagesOf(db, principal);
   if (project !== undefined) found = found.where("k.project_id", "=", project.id);
   if (query.type !== undefined) found = found.where("k.type", "=", query.type);
-  if (query.status !== undefined) found = found.where(statusNow(now), "=", query.status);
+  if (query.status !== undefined) found = found.where(statusIs(query.status, now));
   const { search } = query;
   if (search !== undefined) {
     const inVersion = sql<SqlBool>`position(lower(${search}) in '1.0.' || k.number) > 0`;

@@ -5,6 +5,7 @@ import type { BUILD_PHASES, Package, PackageStatus } from "../../../contract/pac
 import type { SetupFingerprints } from "../../../contract/stack.ts";
 import type { StoredError } from "../../../contract/stored-error.ts";
 import type { Database, Db } from "../../database.ts";
+import { statusIn } from "../../kernel/lapsing.ts";
 import { type Principal, scopeOfPrincipal } from "../../kernel/principal.ts";
 import { visible } from "../../kernel/scope.ts";
 import { shownError } from "../../kernel/stored-error.ts";
@@ -70,8 +71,13 @@ export function abandoned(now: Date): Expression<SqlBool> {
 }
 
 /** The status as readers see it. */
-export function statusNow(now: Date): RawBuilder<PackageStatus> {
+function statusNow(now: Date): RawBuilder<PackageStatus> {
   return sql<PackageStatus>`case when ${abandoned(now)} then 'failed' else k.status end`;
+}
+
+/** Packages that read so at `now`. */
+export function statusIs(wanted: PackageStatus, now: Date): Expression<SqlBool> {
+  return statusIn("k.status", statusNow(now), [wanted], { from: ["building"], to: "failed" });
 }
 
 export function updatePackage(db: Db, id: string, set: UpdateObject<Database, "packages">): Promise<PackageRow> {
