@@ -1,11 +1,12 @@
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
-import { ROLES, type Role, scopeOf } from "../contract/roles.ts";
+import { ROLES, type Role, scopeOf, WORKSPACE_ROLES } from "../contract/roles.ts";
 import type { Route } from "../contract/route.ts";
 import { ROUTES } from "../contract/table.ts";
 import { newSite, type Site } from "./areas/deployments/testing/site.ts";
+import type { WorkspaceRole } from "./identity/tables.ts";
 import type { Scope } from "./kernel/principal.ts";
-import { type Answer, onEachDatabase } from "./testing/harness.ts";
+import { type Answer, onEachDatabase, type TestWorkspace } from "./testing/harness.ts";
 import { sample, samplePath, sampleQuery } from "./testing/sample.ts";
 
 /** What holds for every route because the table says so, whoever wrote the handler. */
@@ -31,6 +32,11 @@ onEachDatabase("every route", (world) => {
   let foreign: Readonly<Record<string, string>>;
   let siblings: Readonly<Record<string, string>>;
   const keys = new Map<Role | "user", string>();
+  /** Their tokens, by the role that they have in the site's workspace. */
+  const users = new Map<WorkspaceRole, string>();
+  /** Belongs nowhere. */
+  let stranger: string;
+  let elsewhere: TestWorkspace;
 
   beforeAll(async () => {
     site = await newSite(world);
@@ -44,9 +50,14 @@ onEachDatabase("every route", (world) => {
       manager: { type: "manager", managerId: site.manager.id },
     };
     for (const role of ROLES) keys.set(role, await site.workspace.key(role, scopes[scopeOf(role)]));
-    const user = await world.user();
-    await site.workspace.member(user, "workspace.viewer");
-    keys.set("user", user.token);
+    for (const role of WORKSPACE_ROLES) {
+      const user = await world.user();
+      await site.workspace.member(user, role);
+      users.set(role, user.token);
+    }
+    keys.set("user", users.get("workspace.viewer") ?? "");
+    stranger = (await world.user()).token;
+    elsewhere = await world.workspace();
     foreign = await objectsOf(await newSite(world));
     siblings = await objectsOf(await besides(site));
   }, 120_000);
@@ -91,21 +102,50 @@ onEachDatabase("every route", (world) => {
   });
 
   describe("asks a user for a workspace, and lets it in by its role there", () => {
+    const ask = (route: Route, key: string | undefined, query: Record<string, string>): Promise<Answer> =>
+      world.call(route.method, nowhere(route), { key: key ?? "", query });
+
     it.each(routes)("%s", async (name, route) => {
-      const ask = (query: Record<string, string>) =>
-        world.call(route.method, nowhere(route), { key: keys.get("user") ?? "", query });
-      if (route.workspace === undefined) {
-        const unnamed = await ask({ ...needed(route, site.project.id), ...sampleQuery(route.query) });
-        expect([unnamed.status, unnamed.body.code]).toEqual([400, "WORKSPACE_REQUIRED"]);
-      }
-      const answer = await ask({ workspace: site.workspace.name, ...needed(route, site.project.id) });
+      const query = { ...needed(route, site.project.id), ...sampleQuery(route.query) };
       const roles: readonly string[] = typeof route.roles === "string" ? [] : route.roles;
-      const listed = route.roles === "any" || roles.includes("workspace.viewer") || roles.includes("user");
-      const about = `${answer.status} ${JSON.stringify(answer.body)}`;
-      if (name === OWN_ROW) expect(answer.body.code, about).toBe("FORBIDDEN");
-      else if (listed) expect(answer.body?.code, about).not.toBe("FORBIDDEN");
-      else expect(["FORBIDDEN", "WRONG_TOKEN_KIND"], about).toContain(answer.body?.code);
-      if (!unavailable(route, answer)) expect(answer.status, about).toBeLessThan(500);
+      for (const [role, token] of users) {
+        if (route.workspace === undefined) {
+          const unnamed = await ask(route, token, query);
+          expect([unnamed.status, unnamed.body.code]).toEqual([400, "WORKSPACE_REQUIRED"]);
+        }
+        const answer = await ask(route, token, { ...query, workspace: site.workspace.name });
+        const listed = route.roles === "any" || roles.includes(role) || roles.includes("user");
+        const about = `${role}: ${answer.status} ${JSON.stringify(answer.body)}`;
+        if (name === OWN_ROW && role !== "workspace.admin") expect(answer.body.code, about).toBe("FORBIDDEN");
+        else if (listed) expect(answer.body?.code, about).not.toBe("FORBIDDEN");
+        else expect(["FORBIDDEN", "WRONG_TOKEN_KIND"], about).toContain(answer.body?.code);
+        if (!unavailable(route, answer)) expect(answer.status, about).toBeLessThan(500);
+      }
+    });
+  });
+
+  describe("does not know a workspace to which the user does not belong", () => {
+    it.each(routes)("%s", async (_, route) => {
+      const query = { ...needed(route, site.project.id), ...sampleQuery(route.query) };
+      const code = async (token: string | undefined, workspace: string | undefined, path = nowhere(route)) => {
+        const named = workspace === undefined ? {} : { workspace };
+        const { status, body } = await world.call(route.method, path, {
+          key: token ?? "",
+          query: { ...query, ...named },
+        });
+        return [status, body?.code];
+      };
+      const absent = [404, route.workspace === "path" ? "NOT_FOUND" : "WORKSPACE_NOT_FOUND"];
+      const admin = users.get("workspace.admin");
+      expect(await code(stranger, site.workspace.name)).toEqual(absent);
+      expect(await code(stranger, "no-such-workspace")).toEqual(absent);
+      expect(await code(admin, elsewhere.name)).toEqual(absent);
+      if (route.workspace !== "path") return;
+      // The path alone names it, and a name that is given too must agree.
+      const there = samplePath(route, { id: elsewhere.id });
+      expect(await code(stranger, undefined)).toEqual(absent);
+      expect(await code(admin, undefined, there)).toEqual(absent);
+      expect(await code(admin, site.workspace.name, there)).toEqual(absent);
     });
   });
 
