@@ -21,8 +21,11 @@ function isSource(path: string): boolean {
   return !path.endsWith(".test.ts") && basename(path) !== "testing" && path !== join("src", "cli", "dev");
 }
 
-/** Node runs no TypeScript of packages, so that of theirs is for compilers. Packages inside of one are copied by themselves. */
-const SURPLUS = /\.([cm]?ts|map|md|markdown|flow|test\.js)$|^node_modules(\/|$)/;
+/**
+ * Node runs no TypeScript of packages, so that of theirs is for compilers; `.bare` is machine code for another runtime.
+ * Packages inside of one are copied by themselves.
+ */
+const SURPLUS = /\.([cm]?ts|map|md|markdown|flow|bare|test\.js)$|^node_modules(\/|$)/;
 
 function isRuntimeFile(path: string): boolean {
   return !SURPLUS.test(path);

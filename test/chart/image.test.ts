@@ -47,10 +47,10 @@ describe("what goes into the image", () => {
     await expect(sallyport("dev")).rejects.toThrow("not part of this image");
   });
 
-  test("holds no test, no type, no map and no package for development", () => {
+  test("holds no test, no type, no map, no machine code and no package for development", () => {
     const files = readdirSync(app, { recursive: true, encoding: "utf8" });
     const isSurplus = (file: string): boolean =>
-      /\.test\.ts$|\.map$|\.d\.[cm]?ts$/.test(file) || /^src\/.*testing\//.test(file);
+      /\.test\.ts$|\.map$|\.d\.[cm]?ts$|\.(node|bare|so)$/.test(file) || /^src\/.*testing\//.test(file);
     expect(files.filter(isSurplus)).toEqual([]);
     for (const name of ["vitest", "typescript", "@biomejs", "fast-check", "node"]) {
       expect(existsSync(join(app, "node_modules", name)), name).toBe(false);

@@ -136,16 +136,20 @@ export class Cast {
     return pods.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
   }
 
-  /** The sum of a series over the pods of a process, as a scrape sees it. */
-  async metric(component: "agent" | "operator", series: string): Promise<number> {
-    let sum = 0;
+  /** What the pods of a process say of themselves, one after the other. */
+  async scrape(component: "agent" | "operator"): Promise<string> {
+    let text = "";
     for (const { metadata } of await this.pods(component)) {
       const path = `/api/v1/namespaces/${SYSTEM}/pods/${metadata.name}:8080/proxy/metrics`;
-      const text = await kubectl(this.scene, ["get", "--raw", path], soon());
-      const line = text.split("\n").find((each) => each.startsWith(`${series} `));
-      sum += Number(line?.split(" ").at(-1) ?? 0);
+      text += await kubectl(this.scene, ["get", "--raw", path], soon());
     }
-    return sum;
+    return text;
+  }
+
+  /** The sum of a series over the pods of a process. */
+  async metric(component: "agent" | "operator", series: string): Promise<number> {
+    const lines = (await this.scrape(component)).split("\n").filter((line) => line.startsWith(`${series} `));
+    return lines.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
   }
 
   /** Every request that the agent has sent to the platform, oldest first. */

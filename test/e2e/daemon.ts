@@ -14,8 +14,6 @@ export interface Docker {
   readonly publishedAt: { readonly address: string; readonly port?: number };
   /** This process as containers see it; undefined: the gateway of their network. */
   readonly hostAddress?: string;
-  /** What ends it by hand; undefined when it is not ours. */
-  readonly endByHand?: string;
   run(args: readonly string[], options: CommandOptions, signal: AbortSignal): Promise<string>;
   /** Ends it when it is ours. */
   stop(): Promise<void>;

@@ -5,6 +5,7 @@ import { installRecipe } from "../cluster/go-build.ts";
 import { ensureRecipe, findPrograms } from "../cluster/programs.ts";
 import { command } from "./command.ts";
 import type { Docker } from "./daemon.ts";
+import { noteDeletion } from "./run-folder.ts";
 
 const KIND = { name: "kind", module: "sigs.k8s.io/kind", version: "v0.33.0", command: "" } as const;
 const WORKERS = 2;
@@ -17,8 +18,6 @@ export interface KindCluster {
   /** Of the nodes' network, where the gateway is the machine that the daemon runs on. */
   readonly gateway: string;
   readonly controlPlaneAddress: string;
-  /** What deletes it by hand. */
-  readonly deletion: string;
   /** An image of the daemon, onto each node. */
   load(image: string, signal: AbortSignal): Promise<void>;
   /** Path of a kubeconfig with a client certificate for this user and nothing else. */
@@ -43,8 +42,10 @@ export async function createKindCluster(
   const config = join(folder, "kind.yaml");
   await writeFile(config, stringify(clusterConfig(docker.publishedAt)));
   const run = (args: readonly string[], each: AbortSignal) => command(kind, args, { env: docker.env }, each);
+  const deletion = ["delete", "cluster", "--name", name, "--kubeconfig", adminKubeconfig];
+  await noteDeletion({ program: kind, args: deletion, env: docker.env });
   const remove = async (): Promise<void> => {
-    await run(["delete", "cluster", "--name", name, "--kubeconfig", adminKubeconfig], new AbortController().signal);
+    await run(deletion, new AbortController().signal);
   };
   try {
     const file = ["--kubeconfig", adminKubeconfig, "--config", config];
@@ -65,7 +66,6 @@ export async function createKindCluster(
     kubectl,
     gateway: await inspect("--format", "{{.NetworkSettings.Networks.kind.Gateway}}", controlPlane),
     controlPlaneAddress: await inspect("--format", "{{.NetworkSettings.Networks.kind.IPAddress}}", controlPlane),
-    deletion: `${kind} delete cluster --name ${name}`,
     load: async (product, each) => {
       await run(["load", "docker-image", product, "--name", name], each);
     },

@@ -1,17 +1,17 @@
 // `npm run test:e2e`: everything real on a kind cluster. `--help` says more.
 
 import { spawn } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { helmProgram } from "../chart/helm.ts";
-import { Unavailable } from "./daemon.ts";
+import { type Docker, Unavailable } from "./daemon.ts";
 import { findDocker } from "./docker.ts";
 import { installSallyport } from "./installation.ts";
 import { createKindCluster } from "./kind-cluster.ts";
 import { nodeImage } from "./node-image.ts";
-import { endAbandoned, keepOwnDaemon } from "./own-daemon.ts";
+import { endAbandonedDaemons } from "./own-daemon.ts";
 import { productImage } from "./product-image.ts";
+import { endAbandonedRuns, keepRun, makeRunFolder } from "./run-folder.ts";
 import { APPROVER, SCENE_FILE, type Scene } from "./scene.ts";
 import { openVendor } from "./vendor.ts";
 
@@ -45,13 +45,16 @@ async function main(args: readonly string[]): Promise<number> {
     return 0;
   }
   if (args.includes("--end")) {
-    const ended = await endAbandoned(stop.signal, { kept: true });
-    say(ended.length === 0 ? "nothing was left" : `ended ${ended.join(", ")}`);
+    const runs = await endAbandonedRuns({ kept: true }, stop.signal);
+    const daemons = await endAbandonedDaemons({ kept: true }, stop.signal);
+    say(runs + daemons === 0 ? "nothing was left" : `ended ${runs} runs and ${daemons} daemons`);
     return 0;
   }
   const keep = args.includes("--keep");
   await using stack = new AsyncDisposableStack();
   try {
+    await endAbandonedRuns({ kept: false }, stop.signal);
+    await endAbandonedDaemons({ kept: false }, stop.signal);
     const { file, left, kubeconfig } = await build(stack, stop.signal);
     const code = await runTests(
       file,
@@ -76,24 +79,25 @@ interface Built {
   readonly file: string;
   readonly kubeconfig: string;
   /** What stays with `--keep`. */
-  readonly left: { readonly stack: AsyncDisposableStack; readonly byHand: readonly string[] };
+  readonly left: AsyncDisposableStack;
 }
 
 /** Whatever is started is on `stack` at once. */
 async function build(stack: AsyncDisposableStack, signal: AbortSignal): Promise<Built> {
   const left = stack.use(new AsyncDisposableStack());
-  const folder = await mkdtemp(join(tmpdir(), "sallyport-e2e-"));
+  const folder = await makeRunFolder();
   left.defer(() => rm(folder, { recursive: true, force: true }));
   const docker = await findDocker(say, signal);
   left.defer(() => docker.stop());
   say(docker.description);
-  const nodes = await nodeImage(docker, say, signal);
-  say(`nodes: ${nodes}`);
-  const image = await productImage(docker, join(folder, "papers"), say, signal);
-  say(`image: ${image.name}, ${Math.round(image.sizeBytes / 1e6)} MB`);
-  const cluster = await createKindCluster(docker, { image: nodes, folder: join(folder, "cluster") }, say, signal);
-  left.defer(() => cluster.delete());
-  say(`cluster: ${cluster.name}, a control plane and two workers`);
+  const papers = join(folder, "papers");
+  const [cluster, image] = await bothOrNone(
+    nodes(docker, join(folder, "cluster"), left, signal),
+    productImage(docker, papers, say, signal).then((built) => {
+      say(`image: ${built.name}, ${Math.round(built.sizeBytes / 1e6)} MB`);
+      return built;
+    }),
+  );
   await cluster.load(image.name, signal);
   say("image loaded onto each node");
   const vendor = await openVendor(join(folder, "vendor"), docker.hostAddress ?? cluster.gateway, signal);
@@ -115,8 +119,22 @@ async function build(stack: AsyncDisposableStack, signal: AbortSignal): Promise<
   await writeFile(file, JSON.stringify(scene));
   const { readyInMs } = await installSallyport(scene, {}, signal);
   say(`sallyport: installed and ready in ${(readyInMs / 1_000).toFixed(1)} s`);
-  const byHand = [cluster.deletion, ...(docker.endByHand === undefined ? [] : [docker.endByHand])];
-  return { file, kubeconfig: adminKubeconfig, left: { stack: left, byHand } };
+  return { file, kubeconfig: adminKubeconfig, left };
+}
+
+async function nodes(docker: Docker, folder: string, left: AsyncDisposableStack, signal: AbortSignal) {
+  const image = await nodeImage(docker, say, signal);
+  say(`nodes: ${image}`);
+  const cluster = await createKindCluster(docker, { image, folder }, say, signal);
+  left.defer(() => cluster.delete());
+  say(`cluster: ${cluster.name}, a control plane and two workers`);
+  return cluster;
+}
+
+/** Waits for both even if one fails, so that nothing is still being made when the clean-up begins. */
+async function bothOrNone<A, B>(a: Promise<A>, b: Promise<B>): Promise<[A, B]> {
+  await Promise.allSettled([a, b]);
+  return [await a, await b];
 }
 
 function runTests(scene: string, args: readonly string[]): Promise<number> {
@@ -133,11 +151,11 @@ function runTests(scene: string, args: readonly string[]): Promise<number> {
   });
 }
 
-async function leave({ stack, byHand }: Built["left"], kubeconfig: string): Promise<void> {
-  if (byHand.length > 1) await keepOwnDaemon();
-  stack.move();
+async function leave(left: Built["left"], kubeconfig: string): Promise<void> {
+  await keepRun();
+  left.move();
   say("the cluster stays. To look around:");
-  process.stdout.write(`\n  export KUBECONFIG=${kubeconfig}\n\nTo delete it:\n\n  ${byHand.at(-1)}\n\n`);
+  process.stdout.write(`\n  export KUBECONFIG=${kubeconfig}\n\nTo delete it:\n\n  npm run test:e2e -- --end\n\n`);
 }
 
 try {

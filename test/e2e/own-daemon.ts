@@ -1,13 +1,13 @@
 import { spawn } from "node:child_process";
 import { closeSync, existsSync, openSync } from "node:fs";
-import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { sleep, systemClock } from "../../src/kube/clock.ts";
-import { isAlive } from "../cluster/cache-entry.ts";
 import { findOnPath } from "../cluster/path-search.ts";
 import { cacheRoot } from "../cluster/programs.ts";
 import { answer, bash, command } from "./command.ts";
 import { type Docker, serverVersion, Unavailable } from "./daemon.ts";
+import { abandoned } from "./run-folder.ts";
 
 const PACKAGES = ["docker.io", "iproute2", "iptables", "mmdebstrap"];
 const PROGRAMS = ["dockerd", "docker", "ip", "iptables", "nsenter", "mmdebstrap"];
@@ -53,7 +53,6 @@ function placeOf(pid: number): Place {
 export async function startOwnDaemon(say: (line: string) => void, signal: AbortSignal): Promise<Docker> {
   await mayWe();
   await install(say, signal);
-  await endAbandoned(signal);
   const place = placeOf(process.pid);
   const env = { DOCKER_HOST: `unix://${join(place.folder, "docker.sock")}` };
   try {
@@ -69,7 +68,6 @@ export async function startOwnDaemon(say: (line: string) => void, signal: AbortS
     // kind would look for a free port here, and not where the daemon is. There, all are free.
     publishedAt: { address: place.theirs, port: 6443 },
     hostAddress: place.ours,
-    endByHand: `node test/e2e/main.ts --end`,
     run: (args, options, each) => command("docker", args, { ...options, env: { ...options.env, ...env } }, each),
     stop: () => end(place),
   };
@@ -158,27 +156,14 @@ async function startDaemon(place: Place, env: Docker["env"], signal: AbortSignal
   throw new Error(`the Docker daemon does not come up: ${last}`);
 }
 
-/** Ends the daemons whose process died without doing it, or was told to leave them. */
-export async function endAbandoned(signal: AbortSignal, { kept = false } = {}): Promise<readonly string[]> {
-  const root = cacheRoot(process.env);
-  if (!existsSync(root)) return [];
-  const ended: string[] = [];
-  for (const name of await readdir(root)) {
-    const pid = Number(/^docker-(\d+)$/.exec(name)?.[1]);
-    if (Number.isNaN(pid) || isAlive(pid)) continue;
-    if (!kept && existsSync(join(root, name, KEPT))) continue;
+/** Ends the daemons whose process is gone, but for those that it left on purpose. */
+export async function endAbandonedDaemons({ kept }: { readonly kept: boolean }, signal: AbortSignal): Promise<number> {
+  const pids = abandoned("docker", { kept });
+  for (const pid of pids) {
     signal.throwIfAborted();
     await end(placeOf(pid));
-    ended.push(name);
   }
-  return ended;
-}
-
-const KEPT = "kept";
-
-/** The daemon outlives this process, until {@link endAbandoned} is asked for those that were kept. */
-export async function keepOwnDaemon(): Promise<void> {
-  await writeFile(join(placeOf(process.pid).folder, KEPT), "");
+  return pids.length;
 }
 
 async function end(place: Place): Promise<void> {

@@ -1,0 +1,63 @@
+import { existsSync, readdirSync } from "node:fs";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { isAlive } from "../cluster/cache-entry.ts";
+import { cacheRoot } from "../cluster/programs.ts";
+import { command } from "./command.ts";
+
+/** What deletes a cluster when nobody who made it is left. */
+export interface Deletion {
+  readonly program: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+}
+
+const KEPT = "kept";
+const DELETION = "deletion.json";
+
+/** Where a run has its things: found again by its process's number, when it could not clean up. */
+export function runFolder(pid: number): string {
+  return join(cacheRoot(process.env), `e2e-${pid}`);
+}
+
+export async function makeRunFolder(): Promise<string> {
+  const folder = runFolder(process.pid);
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  return folder;
+}
+
+export async function noteDeletion(deletion: Deletion): Promise<void> {
+  await writeFile(join(runFolder(process.pid), DELETION), JSON.stringify(deletion));
+}
+
+/** This run's things outlive this process. */
+export async function keepRun(): Promise<void> {
+  await writeFile(join(runFolder(process.pid), KEPT), "");
+}
+
+export function isKept(pid: number): boolean {
+  return existsSync(join(runFolder(pid), KEPT));
+}
+
+/** Numbers of the processes that are gone and left something named `prefix-NUMBER` in the cache. */
+export function abandoned(prefix: string, { kept }: { readonly kept: boolean }): readonly number[] {
+  const root = cacheRoot(process.env);
+  if (!existsSync(root)) return [];
+  const pids = readdirSync(root).map((name) => Number(new RegExp(`^${prefix}-(\\d+)$`).exec(name)?.[1]));
+  return pids.filter((pid) => !Number.isNaN(pid) && !isAlive(pid) && (kept || !isKept(pid)));
+}
+
+/** Deletes the clusters and folders of runs that could not do it, and with `kept` of those that were told not to. */
+export async function endAbandonedRuns(options: { readonly kept: boolean }, signal: AbortSignal): Promise<number> {
+  const pids = abandoned("e2e", options);
+  for (const pid of pids) {
+    const file = join(runFolder(pid), DELETION);
+    if (existsSync(file)) {
+      const { program, args, env }: Deletion = JSON.parse(await readFile(file, "utf8"));
+      // Its daemon may be gone, and the cluster with it.
+      await command(program, args, { env, timeoutMs: 60_000 }, signal).catch(() => signal.throwIfAborted());
+    }
+    await rm(runFolder(pid), { recursive: true, force: true });
+  }
+  return pids.length;
+}
