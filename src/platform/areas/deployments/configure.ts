@@ -6,7 +6,7 @@ import { json } from "../../kernel/json.ts";
 import { findRelease } from "../releases/store.ts";
 import { changeByRequest, targetColumns } from "./change.ts";
 import { changedNames, openVariables, sealVariables } from "./environment.ts";
-import { checkInputValues, inputsOf, openInputs, plainInputs, sealInputs } from "./inputs.ts";
+import { checkInputValues, inputsOf, missingInputs, openInputs, plainInputs, sealInputs } from "./inputs.ts";
 import { getDeployment, wish } from "./service.ts";
 import type { DeploymentRow } from "./store.ts";
 import { retarget } from "./target.ts";
@@ -42,11 +42,13 @@ export async function patchInputs(
   const row = await getDeployment(call, id);
   const inputs = await currentInputs(call, row);
   const values = body.inputValues ?? {};
-  const issues = checkInputValues(inputs, values);
+  const cleared = new Set(body.clearInputIds ?? []);
+  // What a later release asks for in addition may still be missing; what is there may not be taken away.
+  const needed = inputs.filter((input) => cleared.has(input.id));
+  const issues = [...checkInputValues(inputs, values), ...missingInputs(needed, row.platform, Object.keys(values))];
   if (issues.length > 0) throw new PlatformError("INPUT_VALUES_INVALID", { context: { issues } });
   const { sealingKey } = call.config;
   const before = openInputs(row.input_values, sealingKey);
-  const cleared = new Set(body.clearInputIds ?? []);
   const changedKeys = [
     ...Object.keys(values).filter((key) => JSON.stringify(before[key]) !== JSON.stringify(values[key])),
     ...[...cleared].filter((key) => key in before && !(key in values)),

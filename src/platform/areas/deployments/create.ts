@@ -14,7 +14,7 @@ import { findRelease } from "../releases/store.ts";
 import { refuseRepeats } from "./configure.ts";
 import { sealVariables } from "./environment.ts";
 import { setupOfToken, withSetup } from "./group-setup.ts";
-import { checkInputValues, inputsOf, sealInputs } from "./inputs.ts";
+import { checkInputValues, inputsOf, missingInputs, sealInputs } from "./inputs.ts";
 import { managerFor, servingManager } from "./manager.ts";
 import { checkPolicy } from "./policy.ts";
 import { followedRelease, requireDeployable } from "./releases.ts";
@@ -121,7 +121,10 @@ async function insert(
   const ids = new Set(inputs.map(({ id }) => id));
   const presetHere = Object.fromEntries(Object.entries(preset).filter(([id]) => ids.has(id)));
   const inputValues = { ...presetHere, ...body.inputValues };
-  const issues = checkInputValues(inputs, inputValues);
+  const issues = [
+    ...checkInputValues(inputs, inputValues),
+    ...missingInputs(inputs, body.platform, Object.keys(inputValues)),
+  ];
   if (issues.length > 0) throw new PlatformError("INPUT_VALUES_INVALID", { context: { issues } });
   const row = await db
     .insertInto("deployments")

@@ -1,4 +1,5 @@
 import type { Input, InputValues } from "../../../contract/deployment.ts";
+import type { StackInput } from "../../../contract/stack.ts";
 import type { Issue } from "../../kernel/errors.ts";
 import { open, seal } from "../../kernel/sealed.ts";
 import type { ReleaseRow } from "../releases/store.ts";
@@ -31,6 +32,21 @@ export function checkInputValues(inputs: readonly Input[], values: InputValues):
     const problem = input === undefined ? "is not an input of the release" : problemOf(input, value);
     return problem === undefined ? [] : [{ path: `body.inputValues.${id}`, message: problem }];
   });
+}
+
+/** Those that the platform asks for, that have no default, and that are given by nobody. */
+export function missingInputs(inputs: readonly Input[], platform: string, given: readonly string[]): readonly Issue[] {
+  return inputs.filter((input) => isNeeded(input, platform) && !given.includes(input.id)).map(missing);
+}
+
+/** Whether a deployment of the platform cannot do without a value of it. */
+function isNeeded(input: Input, platform: string): boolean {
+  const { default: fallback, platforms } = input as StackInput;
+  return input.required && fallback == null && (platforms?.some((each) => each === platform) ?? true);
+}
+
+function missing({ id }: Input): Issue {
+  return { path: `body.inputValues.${id}`, message: "is required" };
 }
 
 function problemOf(input: Input, value: Value): string | undefined {

@@ -157,10 +157,46 @@ onEachDatabase("releases of deployments", (world) => {
     const stored = await world.platform.db.selectFrom("deployments").selectAll().where("id", "=", id).execute();
     expect(JSON.stringify(stored)).not.toContain(canary);
   });
+
+  it("a required input has to be given, unless it has a default or is another platform's, and stays", async () => {
+    const site = await newSite(world);
+    const input = (id: string, more: object = {}) => ({ id, kind: "string", label: id, required: true, ...more });
+    const inputs = [
+      input("name"),
+      input("size", { kind: "integer" }),
+      input("region", { default: { type: "string", value: "eu" } }),
+      input("account", { platforms: ["aws"] }),
+      input("note", { required: false }),
+    ];
+    await promote(site, await release(site, "1.0.0", { kubernetes: { id: "s", inputs } }));
+    const create = (inputValues?: object) => {
+      const to = { name: "shop", platform: "kubernetes", project: site.project.name, deploymentGroupId: site.group.id };
+      const body = { ...to, managerId: site.manager.id, ...(inputValues && { inputValues }) };
+      return site.call("POST", "/v1/deployments", { body });
+    };
+    const refused = await create({ size: 0.5 });
+    expect([refused.status, refused.body.code]).toEqual([400, "INPUT_VALUES_INVALID"]);
+    expect(refused.body.context.issues).toEqual([
+      { path: "body.inputValues.size", message: "must be an integer" },
+      { path: "body.inputValues.name", message: "is required" },
+    ]);
+    expect((await create()).body.context.issues).toHaveLength(2);
+    const made = await create({ name: "a", size: 1 });
+    expect(made.status, JSON.stringify(made.body)).toBe(201);
+    const path = `/v1/deployments/${made.body.deployment.id}/inputs`;
+    const clear = (ids: string[], inputValues?: object) =>
+      site.call("PATCH", path, { body: { clearInputIds: ids, ...(inputValues && { inputValues }) } });
+    expect((await clear(["name", "note"])).body.context.issues).toEqual([
+      { path: "body.inputValues.name", message: "is required" },
+    ]);
+    expect((await clear(["name"], { name: "b" })).body.values).toEqual({ name: "b", size: 1 });
+    expect((await clear(["region"])).body.providedInputIds).toEqual(["name", "size"]);
+    expect((await site.deploy("later", { initialDesiredRelease: "none" })).startsWith("dep_")).toBe(true);
+  });
 });
 
 const INPUTS = [
-  { id: "size", kind: "integer", label: "Size", required: true, validation: { min: 1, max: 10 } },
+  { id: "size", kind: "integer", label: "Size", required: false, validation: { min: 1, max: 10 } },
   { id: "password", kind: "secret", label: "Password", required: false },
   { id: "color", kind: "enum", label: "Colour", required: false, validation: { values: ["red", "blue"] } },
 ];
