@@ -1,7 +1,7 @@
 import type { Call } from "../../kernel/call.ts";
-import { insertEvent, insertFeedTopic } from "../../kernel/outbox.ts";
 import type { Sweep } from "../../kernel/sweep.ts";
 import { inTransaction } from "../../kernel/transaction.ts";
+import { unrequested } from "../../kernel/unrequested.ts";
 import { expirePending } from "../commands/settle.ts";
 import { settled } from "./settle.ts";
 import { type AccessRequestRow, listLapsed, updateRequest } from "./store.ts";
@@ -26,16 +26,7 @@ export const sweepLapsed: Sweep = async (db, now) => {
   const options = { readOnly: false, signal: new AbortController().signal, onRetry: () => undefined };
   for (let written = BATCH; written === BATCH; ) {
     written = await inTransaction(db, options, async (transaction) => {
-      const call: LapseCall = {
-        db: transaction,
-        now,
-        async emit(event) {
-          await insertEvent(transaction, event, now);
-        },
-        async raise(topic, deploymentId, managerId) {
-          await insertFeedTopic(transaction, topic, deploymentId, managerId);
-        },
-      };
+      const call = unrequested(transaction, now);
       const rows = await listLapsed(transaction, now, BATCH);
       for (const row of rows) await writeLapse(call, settled(row, now));
       return rows.length;
