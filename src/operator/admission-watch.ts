@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Client } from "../kube/client.ts";
 import { type Clock, sleep } from "../kube/clock.ts";
 import type { Logger } from "../kube/log.ts";
-import type { Enforcement } from "./enforcement.ts";
+import type { AdmissionMode, Enforcement } from "./enforcement.ts";
 import { readEnforcement } from "./enforcement.ts";
 import type { OperatorMetrics } from "./metrics.ts";
 
@@ -11,6 +11,7 @@ export interface AdmissionWatchOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Pick<OperatorMetrics, "policies">;
+  readonly mode: AdmissionMode;
   /** Between two looks. A policy that goes is noticed that late: the operator may only get policies, not watch them. */
   readonly everyMs: number;
 }
@@ -69,8 +70,8 @@ export class AdmissionWatch {
   }
 
   async look(signal: AbortSignal): Promise<void> {
-    const { client, log, metrics } = this.#options;
-    const { enforcement, presence } = await readEnforcement(client, signal);
+    const { client, log, metrics, mode } = this.#options;
+    const { enforcement, presence } = await readEnforcement(client, mode, signal);
     metrics.policies(presence);
     const before = this.#current;
     this.#current = enforcement;

@@ -1,4 +1,5 @@
 import { DEFAULT_NAMES } from "../crds/group.ts";
+import { ADMISSION_MODES, type AdmissionMode } from "./enforcement.ts";
 
 /** Read once, validated, frozen, passed down. Nothing else of this room reads the environment. */
 export interface OperatorConfig {
@@ -12,6 +13,7 @@ export interface OperatorConfig {
   readonly healthPort: number;
   readonly workers: number;
   readonly sweepIntervalMs: number;
+  readonly admissionMode: AdmissionMode;
   readonly admissionCheckIntervalMs: number;
   readonly accessCheckIntervalMs: number;
   readonly shutdownGraceMs: number;
@@ -82,6 +84,12 @@ export const OPERATOR_SETTINGS: { readonly [Name in keyof OperatorConfig]: Setti
     default: "60s",
     doc: "Between two searches for left-over access; how long it may outlive a crash.",
     parse: duration(1_000, 600_000),
+  },
+  admissionMode: {
+    env: "SALLYPORT_ADMISSION_MODE",
+    default: "stamping",
+    doc: "What vouches for approvers' names: stamping, where the API server can; or validating-only, where typed names are checked and missing stampers are no fault.",
+    parse: admissionMode,
   },
   admissionCheckIntervalMs: {
     env: "SALLYPORT_ADMISSION_CHECK_INTERVAL",
@@ -177,6 +185,12 @@ function namespace(text: string): string {
 function objectName(text: string): string {
   if (/^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/.test(text)) return text;
   throw new Error("the name of an object");
+}
+
+function admissionMode(text: string): AdmissionMode {
+  const mode = ADMISSION_MODES.find((each) => each === text);
+  if (mode === undefined) throw new Error(ADMISSION_MODES.join(" or "));
+  return mode;
 }
 
 function roleKind(text: string): "ClusterRole" | "Role" {

@@ -5,7 +5,7 @@ import { silentLogger } from "../kube/log.ts";
 import type { Resource } from "../kube/resource.ts";
 import { FakeClock } from "../kube/testing/fake-clock.ts";
 import { AdmissionWatch } from "./admission-watch.ts";
-import { readEnforcement } from "./enforcement.ts";
+import { type AdmissionMode, readEnforcement } from "./enforcement.ts";
 import { refusal } from "./testing/fake-cluster.ts";
 
 const signal = new AbortController().signal;
@@ -42,7 +42,8 @@ function server({
   };
 }
 
-const read = async (world: World): Promise<unknown> => (await readEnforcement(server(world), signal)).enforcement;
+const read = async (world: World, mode: AdmissionMode = "stamping"): Promise<unknown> =>
+  (await readEnforcement(server(world), mode, signal)).enforcement;
 const EIGHT = new Date("2026-01-01T08:00:00Z");
 
 test.each<readonly [string, World, object]>([
@@ -84,14 +85,14 @@ test.each<readonly [string, World, object]>([
 });
 
 test("presence is told of each policy, for the metric", async () => {
-  const { presence } = await readEnforcement(server({ missing: ["sallyport-stamp-decider"] }), signal);
+  const { presence } = await readEnforcement(server({ missing: ["sallyport-stamp-decider"] }), "stamping", signal);
   expect(Object.keys(presence).sort()).toEqual([...ALL].sort());
   expect(Object.entries(presence).filter(([, there]) => !there)).toEqual([["sallyport-stamp-decider", false]]);
 });
 
 test("without the right to look, nothing is vouched for and the operator goes on", async () => {
   const forbidden = { ...server({}), get: async () => Promise.reject(refusal(403, "Forbidden")) };
-  const { enforcement, presence } = await readEnforcement(forbidden, signal);
+  const { enforcement, presence } = await readEnforcement(forbidden, "stamping", signal);
   expect(enforcement).toEqual({ kind: "unseen" });
   expect(Object.values(presence)).toEqual(ALL.map(() => false));
 });
@@ -111,7 +112,7 @@ test("it is looked at again and again; a look that fails leaves the last one sta
   const metrics = {
     policies: (presence: object) => void presences.push(Object.values(presence).filter(Boolean).length),
   };
-  const watch = new AdmissionWatch({ client, clock, log: silentLogger, metrics, everyMs: 30_000 });
+  const watch = new AdmissionWatch({ client, clock, log: silentLogger, metrics, mode: "stamping", everyMs: 30_000 });
   expect(() => watch.current).toThrow("not been looked at");
   let changes = 0;
   watch.onChange(() => {
@@ -144,7 +145,20 @@ test("whoever waits for the first look stops waiting when told to", async () => 
     clock: new FakeClock(),
     log: silentLogger,
     everyMs: 1,
+    mode: "stamping" as const,
     metrics: { policies: () => undefined },
   };
   await expect(new AdmissionWatch(options).whenSynced(AbortSignal.abort(new Error("over")))).rejects.toThrow("over");
+});
+
+test("who chose to go without stampers misses none, on a server that could stamp; a missing check is missed all the same", async () => {
+  const chosen = [...MUTATING_POLICIES, "sallyport-named-decisions"];
+  expect(await read({ missing: chosen }, "validating-only")).toEqual({ kind: "checked", since: EIGHT });
+  expect(await read({ missing: chosen })).toEqual({ kind: "none", missing: expect.arrayContaining(chosen) });
+  const broken = [...chosen, "sallyport-grant-decisions"];
+  expect(await read({ missing: broken }, "validating-only")).toEqual({
+    kind: "none",
+    missing: ["sallyport-grant-decisions"],
+  });
+  expect(await read({}, "validating-only")).toEqual({ kind: "stamped", since: EIGHT });
 });

@@ -8,11 +8,15 @@ import { resources } from "../kube/resource.ts";
 export type Enforcement =
   /** Names are stamped by the server. */
   | { readonly kind: "stamped"; readonly since: Date }
-  /** The server cannot stamp (before 1.36), but checks a typed name against the user. */
+  /** Nothing stamps, because the server cannot (before 1.36) or by choice; a typed name is checked against the user. */
   | { readonly kind: "checked"; readonly since: Date }
   | { readonly kind: "none"; readonly missing: readonly string[] }
   /** The right to look is not there: nothing can be said of the policies, so nothing is vouched for. */
   | { readonly kind: "unseen" };
+
+/** What the installation chose. `stamping`: the stampers are expected wherever the server has their kind. */
+export const ADMISSION_MODES = ["stamping", "validating-only"] as const;
+export type AdmissionMode = (typeof ADMISSION_MODES)[number];
 
 export type PolicyPresence = Readonly<Record<string, boolean>>;
 
@@ -41,9 +45,13 @@ interface Reading {
 }
 
 /** One reading of all policies and bindings, each by its name: the operator may get them, and nothing else of the kind. */
-export async function readEnforcement(client: Pick<Client, "get" | "rawGet">, signal: AbortSignal): Promise<Reading> {
+export async function readEnforcement(
+  client: Pick<Client, "get" | "rawGet">,
+  mode: AdmissionMode,
+  signal: AbortSignal,
+): Promise<Reading> {
   try {
-    return await readPolicies(client, signal);
+    return await readPolicies(client, mode, signal);
   } catch (error) {
     if (!(error instanceof ApiError && error.isForbidden)) throw error;
     const all = [...VALIDATING_POLICIES, ...MUTATING_POLICIES];
@@ -51,7 +59,11 @@ export async function readEnforcement(client: Pick<Client, "get" | "rawGet">, si
   }
 }
 
-async function readPolicies(client: Pick<Client, "get" | "rawGet">, signal: AbortSignal): Promise<Reading> {
+async function readPolicies(
+  client: Pick<Client, "get" | "rawGet">,
+  mode: AdmissionMode,
+  signal: AbortSignal,
+): Promise<Reading> {
   const { validatingAdmissionPolicies: policies, validatingAdmissionPolicyBindings: bindings } = resources;
   const [validating, mutating] = await Promise.all([
     Promise.all(VALIDATING_POLICIES.map((name) => inForceSince(client, policies, bindings, name, signal))),
@@ -62,7 +74,9 @@ async function readPolicies(client: Pick<Client, "get" | "rawGet">, signal: Abor
   const found = [...validating, ...mutating];
   const presence = Object.fromEntries(found.map(({ name, since }) => [name, since !== undefined]));
   const stampers = [...mutating, ...validating.filter(({ name }) => name === NEEDS_STAMPING)];
-  const canStamp = stampers.every(({ since }) => since !== undefined) || (await servesStamping(client, signal));
+  const isStamping = stampers.every(({ since }) => since !== undefined);
+  // Whoever chose to go without stampers misses none: what is there checks each typed name against the user.
+  const canStamp = isStamping || (mode === "stamping" && (await servesStamping(client, signal)));
   const needed = canStamp ? found : validating.filter(({ name }) => name !== NEEDS_STAMPING);
   const missing = needed.filter(({ since }) => since === undefined).map(({ name }) => name);
   if (missing.length > 0) return { enforcement: { kind: "none", missing }, presence };

@@ -40,18 +40,9 @@ export async function runOperator(config: OperatorConfig, tools: OperatorTools, 
   try {
     const kube = kubeMetrics(registry);
     const client = new Client(connection, { clock, metrics: kube.client, fieldManager: NAME });
-    const elector = new LeaderElector({
-      client,
-      namespace: systemNamespace,
-      name: config.leaseName,
-      identity,
-      clock,
-      log,
-      metrics: kube,
-      leaseDurationMs: config.leaseDurationMs,
-      renewDeadlineMs: config.renewDeadlineMs,
-      retryPeriodMs: config.retryPeriodMs,
-    });
+    const { leaseName: name, leaseDurationMs, renewDeadlineMs, retryPeriodMs, admissionMode: mode } = config;
+    const lease = { namespace: systemNamespace, name, identity, leaseDurationMs, renewDeadlineMs, retryPeriodMs };
+    const elector = new LeaderElector({ ...lease, client, clock, log, metrics: kube });
     const controller = "sallyport.dev/operator";
     const events = new EventRecorder({ client, controller, instance: identity, clock, log, metrics: kube });
     const caches = new Caches({ client, namespace: grantsNamespace, clock, log, metrics: kube });
@@ -60,7 +51,14 @@ export async function runOperator(config: OperatorConfig, tools: OperatorTools, 
       isLeader: () => elector.isLeader,
       now: () => clock.wallNow(),
     });
-    const admission = new AdmissionWatch({ client, clock, log, metrics, everyMs: config.admissionCheckIntervalMs });
+    const admission = new AdmissionWatch({
+      client,
+      clock,
+      log,
+      metrics,
+      mode,
+      everyMs: config.admissionCheckIntervalMs,
+    });
     const rights = new Rights({
       client,
       config,

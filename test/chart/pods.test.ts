@@ -235,6 +235,29 @@ test("each setting that the chart gives is one that its process reads", async ()
   });
 });
 
+test("the operator is told when no stamper is to be expected", async () => {
+  const modeIn = async (mode: string): Promise<unknown> =>
+    envOf(podOf(await helm.render({ ...REQUIRED, admission: { mode } }), "sallyport-operator"))
+      .SALLYPORT_ADMISSION_MODE;
+  expect(await modeIn("validating-only")).toBe("validating-only");
+  expect(await modeIn("validating-and-mutating")).toBeUndefined();
+  expect(await modeIn("external")).toBeUndefined();
+});
+
+test("proxies and authorities reach the agent under the names that it and Node read, and the operator under none", async () => {
+  const proxy = { http: "http://p:3128", https: "http://p:3128", noProxy: ".corp" };
+  const objects = await helm.render({ ...REQUIRED, proxy, trustedCA: { configMap: "corporate-ca" } });
+  const foreign = (name: string): readonly string[] =>
+    Object.keys(envOf(podOf(objects, name))).filter((each) => !/^(SALLYPORT_|NODE_(ENV|OPTIONS)$)/.test(each));
+  expect(foreign("sallyport-agent").toSorted()).toEqual([
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
+    "NODE_EXTRA_CA_CERTS",
+    "NO_PROXY",
+  ]);
+  expect(foreign("sallyport-operator")).toEqual([]);
+});
+
 test("helm test asks both processes, with our own image and the agent's identity", async () => {
   const objects = await helm.render(REQUIRED);
   const { metadata, spec } = one(objects, "Pod", "sallyport-check");

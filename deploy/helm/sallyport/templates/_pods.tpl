@@ -32,6 +32,10 @@
 {{- if eq .component "operator" }}
 - name: SALLYPORT_ROLE_KIND
   value: {{ include "sallyport.roleKind" .root | quote }}
+{{- if eq $values.admission.mode "validating-only" }}
+- name: SALLYPORT_ADMISSION_MODE
+  value: validating-only
+{{- end }}
 {{- else }}
 - name: SALLYPORT_PLATFORM_URL
   value: {{ $values.platform.url | quote }}
