@@ -113,12 +113,13 @@ test("every value that the pages and the command line speak of exists", () => {
     "docs/air-gap.md",
     "docs/permissions.md",
     "src/cli/installation-check.ts",
+    ...readdirSync(join(root, "docs/runbooks")).map((file) => `docs/runbooks/${file}`),
   ];
   const named = pages.flatMap((page) => {
     const text = readFileSync(join(root, page), "utf8");
     return [
       ...text
-        .replaceAll(/\S+\.k8s\.io/g, "")
+        .replaceAll(/\S+\.k8s\.io|[\w-]+\.md\b/g, "")
         .matchAll(new RegExp(`(?<![\\w./-])(?:${tops})(?:\\.[a-zA-Z][\\w-]*)+(?![\\w(.-])`, "g")),
     ].map(([path]) => path);
   });
