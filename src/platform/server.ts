@@ -9,6 +9,7 @@ import { ROUTES } from "../contract/table.ts";
 import type { GitHost } from "./areas/git-namespaces/git-host.ts";
 import { HANDLERS } from "./areas/handlers.ts";
 import { startCourier } from "./areas/invitations/courier.ts";
+import { registerInvitePage } from "./areas/invitations/page.ts";
 import { tailFeed } from "./areas/work-feed/tail.ts";
 import { type Bootstrap, createBootstrap } from "./bootstrap.ts";
 import { CHART_ROUTES, registerCharts } from "./builders/chart-link.ts";
@@ -166,6 +167,7 @@ function serve(
     ready: () => reachable(db),
   });
   registerIdentity(app, { engine, limiter, draining }, identity, log);
+  registerInvitePage(app, { engine, limiter, draining });
   return app;
 }
 

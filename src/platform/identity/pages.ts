@@ -61,7 +61,7 @@ const HEADERS = {
   "cache-control": "no-store",
 };
 
-function page(title: string, content: Markup, headers: Readonly<Record<string, string>> = {}): Page {
+export function page(title: string, content: Markup, headers: Readonly<Record<string, string>> = {}): Page {
   const { text } = html`<!doctype html>
 <html lang="en">
 <head>
