@@ -66,3 +66,25 @@ onEachDatabase("a user's credential", (world) => {
     expect([answer.status, answer.body.code]).toEqual([401, "TOKEN_EXPIRED"]);
   });
 });
+
+onEachDatabase("a user in two workspaces", (world) => {
+  it("means another call with the same Idempotency-Key in the other one", async () => {
+    const user = await world.user();
+    const names: string[] = [];
+    for (const workspace of [await world.workspace(), await world.workspace()]) {
+      await workspace.member(user, "workspace.admin");
+      const create = () =>
+        world.call("POST", "/v1/projects", {
+          key: user.token,
+          query: { workspace: workspace.name },
+          body: { name: "shop" },
+          headers: { "idempotency-key": "the same" },
+        });
+      const first = await create();
+      expect([first.status, first.body.workspaceId]).toEqual([201, workspace.id]);
+      expect((await create()).headers.get("idempotency-replayed")).toBe("true");
+      names.push(first.body.id);
+    }
+    expect(new Set(names).size).toBe(2);
+  });
+});

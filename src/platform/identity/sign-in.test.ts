@@ -1,3 +1,4 @@
+import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type RunningPlatform, startPlatform } from "../server.ts";
 import { call, onEachDatabase } from "../testing/harness.ts";
@@ -17,11 +18,13 @@ describe.each([
   let outside: OutsideProviderUnderTest;
   let platform: RunningPlatform;
   const clock = new TestClock();
+  const logged: string[] = [];
   beforeAll(async () => {
     outside = await OutsideProviderUnderTest.start(CLIENT, () => `${platform.url}/auth/callback`, inIdToken);
     const provider = { issuer: outside.issuer, clientId: CLIENT.id, clientSecret: CLIENT.secret, name: "Example Org" };
     const identity = { outside: provider, devLogin: false, clients: [CLI_CLIENT] };
-    platform = await startPlatform({ database: { pglite: "memory" }, clock, rateLimits: false, identity });
+    const log = pino({ level: "debug" }, { write: (line: string) => void logged.push(line) });
+    platform = await startPlatform({ database: { pglite: "memory" }, clock, rateLimits: false, identity, log });
   }, 120_000);
   afterAll(async () => {
     await platform.close();
@@ -94,6 +97,13 @@ describe.each([
     clock.advance(15 * 60_000);
     expect((await slow.get(late.url)).text).toContain("took too long");
     expect(slow.cookie(platform.url, SESSION_COOKIE)).toBeUndefined();
+
+    const log = logged.join("");
+    expect(log).toContain("sign-in refused");
+    for (const visited of [url, late.url]) {
+      for (const name of ["code", "state"]) expect(log).not.toContain(new URL(visited).searchParams.get(name));
+    }
+    expect(log).not.toContain("once@example.com");
   });
 
   it("says it when the provider refuses", async () => {
