@@ -180,3 +180,32 @@ test("the API server restarts while an operation waits for it: the operation sti
   expect((await world.ended(invocation)).status?.state).toBe("Succeeded");
   expect(await world.replicas()).toBe(before + 1);
 });
+
+test("without an API server the leader ends itself once, and the next one waits for as long as it takes", async () => {
+  const ended = (child: ChildProcess): boolean => child.exitCode !== null || child.signalCode !== null;
+  const leading = (identity: string) =>
+    eventually(
+      () => world.admin.get<DynamicObject>(resources.leases, LEASE, signal()).catch(() => undefined),
+      ({ spec }) => (spec as { holderIdentity?: string }).holderIdentity === identity,
+    );
+  const first = spawned("alone");
+  await leading("alone");
+  await world.cluster.programs.apiserver.kill();
+  await eventually(
+    async () => ended(first),
+    (isSo) => isSo,
+  );
+  // As the kubelet would.
+  const second = spawned("after");
+  await sleep(systemClock, 8_000, signal());
+  expect(ended(second)).toBe(false);
+  await world.cluster.programs.apiserver.start(signal());
+  await leading("after");
+  const before = await world.replicas();
+  const grant = await world.approved([scaleTo(before + 1)]);
+  const invocation = await world.invoke("kubernetes/scale", scaleTo(before + 1).params, granted(grant));
+  expect((await world.ended(invocation)).status?.state).toBe("Succeeded");
+  expect(first.exitCode).toBe(1);
+}, 120_000);
+
+const LEASE = { namespace: "sallyport-system", name: "sallyport-operator" };
