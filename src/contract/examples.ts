@@ -75,6 +75,24 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
     },
   },
   "deployments.create": { body: { name: "acme-eu", deploymentGroupId: groupId, platform: "kubernetes" } },
+  "invitations.create": {
+    body: { email: "ada@example.com", role: "workspace.member" },
+    response: {
+      id: `winv_${ID}4567`,
+      email: "ada@example.com",
+      role: "workspace.member",
+      status: "pending",
+      deliveryStatus: "pending",
+      expiresAt: "2026-11-27T09:00:00.000Z",
+      lastSentAt: null,
+      createdAt: at("09:00:00"),
+      inviteUrl: `https://platform.example.com/invite/${"x".repeat(43)}`,
+    },
+  },
+  "invitations.accept": {
+    response: { outcome: "joined", workspaceId, workspaceName: "acme", role: "workspace.member" },
+  },
+  "members.add": { body: { email: "ada@example.com", role: "workspace.viewer" } },
   "operations.invoke": {
     body: { deploymentId, plugin: "kubernetes", operation: "get-pods", params: { namespace: "shop" } },
     response: {
@@ -88,6 +106,14 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
   },
   "operations.putPolicy": { body: { rules }, response: { rules, default: "manual" } },
   "projects.create": { body: { name: "shop", enabledCapabilities: ["deployments"] } },
+  "user.setupProfile": {
+    body: { name: "Ada", company: "Acme", acquisitionSource: "other", acquisitionSourceDetail: "a book" },
+  },
+  "workspaces.create": {
+    body: { name: "acme" },
+    response: { id: workspaceId, name: "acme", logoUrl: null, createdAt: at("09:00:00"), role: "workspace.admin" },
+  },
+  "workspaces.patchSettings": { body: { debugPermissionMode: "ask" } },
   "whoami.get": {
     response: {
       kind: "serviceAccount",
