@@ -46,6 +46,24 @@ onEachDatabase("the work feed", (world) => {
     expect((await work(fourth.cursor)).topics).toEqual([]);
   });
 
+  it("answers a poll that was held for all of its 30 s", async () => {
+    const manager = await (await world.workspace()).manager();
+    const path = `/v1/managers/${manager.id}/work`;
+    const { cursor } = (await world.call("GET", path, { key: manager.key })).body;
+    let answered = false;
+    const held = world.call("GET", path, { key: manager.key, query: { cursor, wait: 30 } }).finally(() => {
+      answered = true;
+    });
+    const passTime = async (): Promise<void> => {
+      while (!answered) {
+        world.clock.advance(1_000);
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    };
+    const [{ status, body }] = await Promise.all([held, passTime()]);
+    expect([status, body.topics]).toEqual([200, []]);
+  });
+
   it("raised a thousand times is one row", async () => {
     const { id } = await (await world.workspace()).manager();
     for (let i = 0; i < 20; i += 1) await raise(id, 0, 1);
