@@ -21,7 +21,7 @@ With \`platform\` the same for the Management API, on PostgreSQL and on the embe
   --widgets N     objects a run of the reconcile benchmark          (2000)
   --rounds N      operations of each kind in the story              (200)
   --runs N        counted runs of each side, one uncounted before   (5)
-  --seconds N     of one run of the platform's throughput           (1.5)
+  --seconds N     of one run of the platform's throughput           (1)
   --rows N        of the long lists, against 1000                   (100000)
   --agents N      that heartbeat and hold the work feed             (10000)
   --help
@@ -35,7 +35,7 @@ const { values, positionals } = parseArgs({
     widgets: { type: "string", default: "2000" },
     rounds: { type: "string", default: "200" },
     runs: { type: "string" },
-    seconds: { type: "string", default: "1.5" },
+    seconds: { type: "string", default: "1" },
     rows: { type: "string", default: "100000" },
     agents: { type: "string", default: "10000" },
     help: { type: "boolean", default: false },

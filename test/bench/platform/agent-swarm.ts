@@ -30,6 +30,8 @@ export interface SwarmReport {
 
 /** How long a poll asks to be held; the most that the API allows. */
 const WAIT_SECONDS = 30;
+/** How soon an agent notices a new pace. */
+const PACE_LOOK_MS = 2_000;
 const BEAT = JSON.stringify({
   status: "healthy",
   url: "https://manager.example.com",
@@ -123,7 +125,20 @@ async function beat(address: string, port: number, { managerId, key }: Agent): P
     } catch (error) {
       note(error);
     }
-    await after(Math.max(0, everyMs - (performance.now() - startedMs)));
+    await untilNextBeat(startedMs);
+  }
+}
+
+/** A new pace is taken up at random, or all that are overdue by it would come at once. */
+async function untilNextBeat(lastMs: number): Promise<void> {
+  const pace = everyMs;
+  let dueMs = lastMs + pace;
+  while (dueMs > performance.now()) {
+    await after(Math.min(PACE_LOOK_MS, dueMs - performance.now()));
+    if (everyMs !== pace) {
+      await after(Math.random() * everyMs);
+      dueMs = 0;
+    }
   }
 }
 
