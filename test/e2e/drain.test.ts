@@ -27,8 +27,15 @@ test("the node under the leading operator is drained amid a plan: the other repl
   };
   const before = await generation();
   const leader = () => leaderOf("sallyport-operator");
-  const first = await leader();
-  const node = (await cast().pods("operator")).find(({ metadata }) => metadata.name === first)?.spec.nodeName ?? "";
+  const podOf = async (name: string) => (await cast().pods("operator")).find(({ metadata }) => metadata.name === name);
+  // Just after an installation, the lease may still be the one of a pod that is gone.
+  const leading = await eventually(
+    async () => podOf(await leader()),
+    ({ spec }) => spec.nodeName !== undefined,
+    60_000,
+  );
+  const first = leading.metadata.name;
+  const node = leading.spec.nodeName ?? "";
 
   const { id, approve } = await cast().ask(...LINES);
   await cast().approve(approve);
@@ -48,9 +55,12 @@ test("the node under the leading operator is drained amid a plan: the other repl
   const invocations = await ended();
   expect(invocations.map(({ status }) => status?.state)).toEqual(LINES.map(() => "Succeeded"));
   expect((await generation()) - before).toBe(LINES.length);
-  const second = await eventually(leader, (holder) => holder !== first, 60_000);
-  const pods = await cast().pods("operator");
-  expect(pods.find(({ metadata }) => metadata.name === second)?.spec.nodeName).not.toBe(node);
+  const second = await eventually(
+    async () => podOf(await leader()),
+    ({ metadata }) => metadata.name !== first,
+    60_000,
+  );
+  expect(second.spec.nodeName).not.toBe(node);
   await eventually(
     () => cast().pods("operator"),
     (all) => all.length === 2 && all.every(isReady),

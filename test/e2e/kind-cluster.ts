@@ -1,10 +1,12 @@
+import { once } from "node:events";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { parse, stringify } from "yaml";
 import { installRecipe } from "../cluster/go-build.ts";
 import { ensureRecipe, findPrograms } from "../cluster/programs.ts";
 import { command } from "./command.ts";
-import type { Docker } from "./daemon.ts";
+import { type Docker, Unavailable } from "./daemon.ts";
 import { noteDeletion } from "./run-folder.ts";
 
 const KIND = { name: "kind", module: "sigs.k8s.io/kind", version: "v0.33.0", command: "" } as const;
@@ -36,6 +38,7 @@ export async function createKindCluster(
   const kind = join(installed, "kind");
   const { kubectl } = await findPrograms({ say }, signal);
   await allowInotify();
+  await runsPrivileged(docker, image, signal);
   await mkdir(folder, { recursive: true });
   const name = `sallyport-e2e-${process.pid}`;
   const adminKubeconfig = join(folder, "admin.kubeconfig");
@@ -50,6 +53,7 @@ export async function createKindCluster(
   try {
     const file = ["--kubeconfig", adminKubeconfig, "--config", config];
     await run(["create", "cluster", "--name", name, "--image", image, "--wait", "180s", ...file], signal);
+    await publishes(adminKubeconfig, signal);
     const wait = async (...args: readonly string[]) =>
       command(kubectl, ["--kubeconfig", adminKubeconfig, "wait", ...args, "--timeout=180s"], {}, signal);
     await wait("--for=condition=Ready", "node", "--all");
@@ -81,6 +85,34 @@ export async function createKindCluster(
     },
     delete: remove,
   };
+}
+
+/** @throws Unavailable where the daemon may not, as without root or in a sandbox */
+async function runsPrivileged(docker: Docker, image: string, signal: AbortSignal): Promise<void> {
+  const probe = ["run", "--rm", "--privileged", "--entrypoint", "/bin/true", image];
+  await docker.run(probe, { timeoutMs: 60_000 }, signal).catch((cause: unknown) => {
+    signal.throwIfAborted();
+    throw new Unavailable("the Docker daemon that answers runs no privileged containers, which nodes have to be.", {
+      cause,
+    });
+  });
+}
+
+/** @throws Unavailable where the daemon is on another machine than we are, as with a socket lent to a container */
+async function publishes(kubeconfig: string, signal: AbortSignal): Promise<void> {
+  const { clusters } = parse(await readFile(kubeconfig, "utf8"));
+  const { hostname, port } = new URL(clusters[0].cluster.server);
+  const socket = connect(Number(port), hostname);
+  try {
+    await once(socket, "connect", { signal: AbortSignal.any([signal, AbortSignal.timeout(10_000)]) });
+  } catch (cause) {
+    signal.throwIfAborted();
+    throw new Unavailable("the Docker daemon that answers publishes its ports elsewhere than on this machine.", {
+      cause,
+    });
+  } finally {
+    socket.destroy();
+  }
 }
 
 function clusterConfig({ address, port }: Docker["publishedAt"]): object {

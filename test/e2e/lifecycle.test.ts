@@ -77,6 +77,7 @@ describe("uninstalling while the platform is down", () => {
   test("ends within a minute, leaves kinds and records, and a later installation takes them over", async () => {
     const { scene } = cast();
     const { approve, id } = await cast().ask(scaleTo(2));
+    await cast().grant(id, ({ status }) => status?.state === "Pending");
     const before = await records();
     await cast().setPlatform("shut");
     try {
