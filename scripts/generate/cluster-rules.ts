@@ -42,7 +42,9 @@ export const CLUSTER_RULES: readonly RuleGroup[] = [
       },
       {
         record: "cluster_namespace:sallyport_heartbeat_age:seconds",
-        expr: `time() - max ${BY} (sallyport_heartbeat_last_success_timestamp_seconds)`,
+        // Before the first one: since the agent began.
+        expr: `time() - max ${BY} (sallyport_heartbeat_last_success_timestamp_seconds > 0 or on (cluster, namespace, pod)
+          (process_start_time_seconds and on (cluster, namespace, pod) sallyport_agent_build_info))`,
       },
       {
         record: "cluster_namespace:sallyport_operations_errors:ratio_rate30m",
@@ -166,7 +168,8 @@ export const CLUSTER_RULES: readonly RuleGroup[] = [
           > 3 * max ${BY} (sallyport_heartbeat_interval_seconds)`,
         for: "5m",
         summary: "The agent in {{ $labels.namespace }} has missed three heartbeats.",
-        description: "The last one succeeded {{ $value | humanizeDuration }} ago; decades mean: never.",
+        description:
+          "The last one succeeded {{ $value | humanizeDuration }} ago, or the agent began then and none has.",
       },
       {
         name: "SallyportReconnectFlapping",

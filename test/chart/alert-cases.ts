@@ -144,13 +144,18 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
   },
   SallyportHeartbeatStale: {
     at: "15m",
+    // It began, and none has succeeded.
     fires: [
-      [of("sallyport_heartbeat_last_success_timestamp_seconds"), "60x60"],
+      agent,
+      [of("process_start_time_seconds"), "60x60"],
+      [of("sallyport_heartbeat_last_success_timestamp_seconds"), "0x60"],
       [of("sallyport_heartbeat_interval_seconds"), "60x60"],
     ],
     quiet: [
       [of("sallyport_heartbeat_last_success_timestamp_seconds"), "0+60x60"],
       [of("sallyport_heartbeat_last_success_timestamp_seconds", "", "pod-1"), "0x60"],
+      agent,
+      [of("process_start_time_seconds"), "1x60"],
       [of("sallyport_heartbeat_interval_seconds"), "60x60"],
     ],
   },
