@@ -88,9 +88,13 @@ function patched(before: SessionState, body: BodyOf<Routes["patch"]>, manager: b
     return { ...before, error };
   }
   const to: DebugSessionState = explains ? "failed" : (body.state ?? before.state);
-  const closeReason = manager ? "agent" : "killed";
+  // Beginning to run is no end: whoever ends it later is the reason.
+  const closeReason = to === "running" ? undefined : manager ? ("agent" as const) : ("killed" as const);
   const failure = to === "failed" ? (error ?? UNEXPLAINED) : error;
-  const next = moved(before, to, { closeReason, ...(failure !== undefined && { error: failure }) });
+  const next = moved(before, to, {
+    ...(closeReason && { closeReason }),
+    ...(failure !== undefined && { error: failure }),
+  });
   if (next === undefined) throw invalidTransition(before.state, to, allowedMoves(before.state));
   return next;
 }
