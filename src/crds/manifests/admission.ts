@@ -2,6 +2,7 @@ import { GROUP, type InstallationNames } from "../group.ts";
 import { forbid, type Match, stampingPolicy, validatingPolicy } from "./admission-policy.ts";
 import type { Manifest } from "./manifest.ts";
 import { operatorBindings, operatorTokens, rolloutRestart } from "./operator-admission.ts";
+import { UNREADABLE, UNREADABLE_PARAMS } from "./readable-params.ts";
 
 /** Names of the policies that guard a decision; the operator looks for each of them. */
 export const VALIDATING_POLICIES = [
@@ -95,13 +96,10 @@ function grantDecisions(): readonly Manifest[] {
   });
 }
 
-const UNREADABLE = String.raw`[\x00-\x08\x0b-\x1f\x7f-\x9f\p{Cf}\p{Co}\p{Zl}\p{Zp}\x{115f}\x{1160}\x{3164}\x{ffa0}]`;
-
 /**
  * 2. Readable, bounded plans; no metadata that deletes or pins an object behind people's backs.
  *
- * A nested string inside `'%s'.format()` comes out quoted, with every unprintable character as a backslash escape;
- * allowed escapes are `\\ \" \n \t`. The second half of the pattern covers servers that do not quote.
+ * A nested string inside `'%s'.format()` comes out quoted, with every unprintable character as a backslash escape.
  */
 function planHygiene(): readonly Manifest[] {
   return validatingPolicy(
@@ -132,7 +130,7 @@ function planHygiene(): readonly Manifest[] {
           message: "params of all commands together may not exceed 65536 characters",
         },
         {
-          expression: String.raw`variables.params.all(p, !p.matches(r'[^\\](\\\\)*\\[^\\"nt]|${UNREADABLE}'))`,
+          expression: `variables.params.all(p, !p.matches(r'${UNREADABLE_PARAMS}'))`,
           message: "params hold control, zero-width or bidirectional characters",
         },
         {
