@@ -12,7 +12,15 @@ const cluster = useCluster();
 
 /** Undefined when the API server would store it. */
 async function refusal(params: object): Promise<string | undefined> {
-  const spec = { commandId: "text", deploymentId: "dep-1", plugin: "kubernetes", operation: "restart-pod", tier: "mutating", attempt: 1, params };
+  const spec = {
+    commandId: "text",
+    deploymentId: "dep-1",
+    plugin: "kubernetes",
+    operation: "restart-pod",
+    tier: "mutating",
+    attempt: 1,
+    params,
+  };
   const { status, body } = await cluster().request({
     method: "POST",
     path: `/apis/sallyport.dev/v1alpha1/namespaces/${DEFAULT_NAMES.grantsNamespace}/operationinvocations?dryRun=All`,
