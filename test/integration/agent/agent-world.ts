@@ -87,8 +87,9 @@ export async function createAgentWorld(cluster: Cluster, options: WorldOptions =
     SALLYPORT_KUBECONFIG: customer.agentKubeconfig,
     SALLYPORT_RECONNECT_SPREAD: "500ms",
     SALLYPORT_HEARTBEAT_INTERVAL: "2s",
-    SALLYPORT_LEASE_DURATION: "4s",
-    SALLYPORT_RENEW_DEADLINE: "2s",
+    // As shipped: a machine that stalls for seconds must not end an agent. Who stops gives its lease back at once.
+    SALLYPORT_LEASE_DURATION: "15s",
+    SALLYPORT_RENEW_DEADLINE: "10s",
     SALLYPORT_RETRY_PERIOD: "200ms",
   };
   const operatorEnv = { ...base, SALLYPORT_KUBECONFIG: customer.operatorKubeconfig };

@@ -45,8 +45,8 @@ const WATCHED_MS = 3_000;
 const MAX_REFUSALS = 40;
 const FAST = {
   SALLYPORT_ACCESS_CHECK_INTERVAL: "1s",
-  SALLYPORT_LEASE_DURATION: "4s",
-  SALLYPORT_RENEW_DEADLINE: "2s",
+  SALLYPORT_LEASE_DURATION: "10s",
+  SALLYPORT_RENEW_DEADLINE: "8s",
   SALLYPORT_RETRY_PERIOD: "200ms",
 };
 
@@ -75,7 +75,7 @@ beforeAll(async () => {
   grantId = id;
   await world.grant(id, ({ status }) => status?.state === "Pending");
   await fateOf("runs", await invoke());
-}, 120_000);
+}, 180_000);
 afterAll(async () => {
   await agent?.stop();
   await operator?.stop();
@@ -109,7 +109,7 @@ describe.each(RULES)("without $title", (rule) => {
     }
     await fateOf("runs", await invoke());
     await healed();
-  }, 90_000);
+  }, 120_000);
 });
 
 /** The process whose rule it is: ends only where it may not lead any more, and stays up when started without the rule. */
