@@ -31,7 +31,10 @@ export async function startMetricsWorld(
   folder: string,
   stack: AsyncDisposableStack,
   stop: AbortSignal,
-  more: readonly string[] = [],
+  {
+    ruleFiles = RULE_FILES,
+    more = [],
+  }: { readonly ruleFiles?: readonly string[]; readonly more?: readonly string[] } = {},
 ): Promise<MetricsWorld> {
   const metricsPort = await freePort();
   const env = {
@@ -58,7 +61,7 @@ export async function startMetricsWorld(
     target("sallyport-operator", second),
     { ...target("sallyport-platform", platform), namespace: "vendor", url: `http://127.0.0.1:${metricsPort}` },
   ];
-  const at = { folder: join(folder, "prometheus"), targets, ruleFiles: RULE_FILES, more };
+  const at = { folder: join(folder, "prometheus"), targets, ruleFiles, more };
   const prometheus = await PrometheusServer.start(at, stack, stop);
   const key = (id: string) => ({ namespace: GRANTS, name: objectName(id) });
   const decide = async (id: string, spec: object): Promise<void> => {
