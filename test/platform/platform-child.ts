@@ -57,6 +57,8 @@ export async function platformProcess(
     },
     logFile: join(folder, "platform.log"),
     watchdog,
+    // An empty folder's first start takes seconds of one core; beside other work it was seen to need more than a minute.
+    readyTimeoutMs: 180_000,
     isReady: async (signal) => {
       try {
         return (await fetch(`${url}/readyz`, { signal })).ok;
