@@ -2,11 +2,11 @@ import { collectDefaultMetrics, Registry } from "prom-client";
 import { agentMetrics } from "../../src/agent/metrics.ts";
 import { rightsGauge as agentRights } from "../../src/agent/rights.ts";
 import { buildInfo } from "../../src/cli/process-metrics.ts";
-import { AUTH_ROUTES } from "../../src/contract/auth-paths.ts";
 import { ROUTES } from "../../src/contract/table.ts";
 import { kubeMetrics } from "../../src/kube/metrics.ts";
 import { operatorMetrics } from "../../src/operator/metrics.ts";
 import { rightsGauge as operatorRights } from "../../src/operator/rights.ts";
+import { BESIDE } from "../../src/platform/beside.ts";
 import { platformMetrics } from "../../src/platform/kernel/metrics.ts";
 import { SWEEP_NAMES } from "../../src/platform/kernel/sweep.ts";
 
@@ -53,8 +53,8 @@ function registryOf(component: Component): Registry {
   const registry = new Registry();
   buildInfo(registry, component, { version: "0.0.0", revision: "unknown" });
   if (component === "platform") {
-    const routes = [...Object.values(ROUTES).flatMap((area) => Object.values(area)), ...AUTH_ROUTES];
-    const endpoints = routes.map(({ method, path }) => ({ route: { method, path } }));
+    const table = Object.values(ROUTES).flatMap((area) => Object.values(area).map((route) => ({ route })));
+    const endpoints = [...table, ...BESIDE];
     const connections = () => ({ busy: 0, waiting: 0, most: 0 });
     platformMetrics(registry, { endpoints, sweeps: SWEEP_NAMES, connections });
     return registry;

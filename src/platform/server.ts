@@ -4,15 +4,15 @@ import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { sql } from "kysely";
 import { Registry } from "prom-client";
-import { AUTH_ROUTES } from "../contract/auth-paths.ts";
 import { ROUTES } from "../contract/table.ts";
 import type { GitHost } from "./areas/git-namespaces/git-host.ts";
 import { HANDLERS } from "./areas/handlers.ts";
 import { startCourier } from "./areas/invitations/courier.ts";
 import { registerInvitePage } from "./areas/invitations/page.ts";
 import { tailFeed } from "./areas/work-feed/tail.ts";
+import { BESIDE } from "./beside.ts";
 import { type Bootstrap, createBootstrap } from "./bootstrap.ts";
-import { CHART_ROUTES, registerCharts } from "./builders/chart-link.ts";
+import { registerCharts } from "./builders/chart-link.ts";
 import { startHelmBuilder } from "./builders/helm-builder.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { type CallConfig, type PlatformConfig, sealingKeyFile } from "./config.ts";
@@ -35,7 +35,6 @@ import { Waker } from "./kernel/waker.ts";
 import { type Logger, silentLogger } from "./log.ts";
 import type { Mailer } from "./mail/mailer.ts";
 import { smtpMailer } from "./mail/smtp-mailer.ts";
-import { OBJECT_ROUTES } from "./objects/object-routes.ts";
 import { openObjects } from "./objects/serving.ts";
 import { Relay } from "./relay/relay.ts";
 import { SessionLog } from "./relay/session-log.ts";
@@ -61,9 +60,6 @@ export interface RunningPlatform {
   /** Ends long-polls, lets requests finish, closes the database. */
   close(): Promise<void>;
 }
-
-/** Served beside the table, and counted like it. */
-const BESIDE = [...AUTH_ROUTES, ...OBJECT_ROUTES, ...CHART_ROUTES].map((route) => ({ route }));
 
 /** Requests that run when the end begins may finish; a supervisor gives up on a process after 10 s or more. */
 const CLOSE_GRACE_MS = 5_000;

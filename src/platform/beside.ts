@@ -1,0 +1,8 @@
+import { AUTH_ROUTES } from "../contract/auth-paths.ts";
+import { CHART_ROUTES } from "./builders/chart-link.ts";
+import { OBJECT_ROUTES } from "./objects/object-routes.ts";
+
+/** Served beside the table, and counted like it. */
+export const BESIDE = [...AUTH_ROUTES, ...OBJECT_ROUTES, ...CHART_ROUTES].map(({ method, path }) => ({
+  route: { method, path },
+}));
