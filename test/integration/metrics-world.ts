@@ -63,6 +63,11 @@ export async function startMetricsWorld(
   ];
   const at = { folder: join(folder, "prometheus"), targets, ruleFiles, more };
   const prometheus = await PrometheusServer.start(at, stack, stop);
+  // What grows before the first scrape has not grown for Prometheus.
+  await eventually(
+    () => prometheus.query("up == 1"),
+    (up) => up.length === targets.length,
+  );
   const key = (id: string) => ({ namespace: GRANTS, name: objectName(id) });
   const decide = async (id: string, spec: object): Promise<void> => {
     await eventually(
