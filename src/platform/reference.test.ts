@@ -37,6 +37,11 @@ it("shows the document in a browser with nothing from elsewhere", async () => {
   }
 });
 
+it("leads to the page from its address with a slash", async () => {
+  const answer = await get("/docs/");
+  expect([answer.status, answer.headers.get("location")]).toEqual([308, "../docs"]);
+});
+
 it("gives out no other file of the viewer's folder", async () => {
   for (const path of ["/docs/index.html", "/docs/../package.json", "/docs/%2e%2e/package.json", "/docs/csp.json"]) {
     expect((await get(path)).status, path).toBe(404);

@@ -99,6 +99,11 @@ export function registerReference(app: FastifyInstance, { engine, limiter }: Ref
     return reply.type(type).send(content);
   };
   app.get("/docs", (request, reply) => send(request, reply, "text/html; charset=utf-8", PAGE));
+  // The page's own links would lead elsewhere from here.
+  app.get("/docs/", (request, reply) => {
+    setHeaders(engine, request, reply, { location: "../docs" });
+    return reply.code(308).send();
+  });
   app.get("/docs/start.js", (request, reply) => send(request, reply, "text/javascript; charset=utf-8", START));
   for (const [name, { type, url }] of Object.entries(FILES)) {
     // Read when first asked for: most platforms are never looked at with a browser.
