@@ -61,7 +61,7 @@ export async function createToken(call: Context, groupId: string, body: Body) {
     },
   );
   // In the fragment, which browsers keep to themselves: no server's log shows it.
-  return { token, deploymentLink: `${config.baseUrl}/deploy#token=${token}` };
+  return { token, deploymentLink: `${config.portalUrl}/deploy#token=${token}` };
 }
 
 /** The caller's own way into the portal: everything allowed, for one hour, one at a time. */

@@ -56,7 +56,7 @@ export async function issueSetup(
     now,
   );
   // A fragment, so that the token reaches no server's log (§4.2).
-  const deploymentLink = `${config.baseUrl}/deploy#token=${secret}`;
+  const deploymentLink = `${config.portalUrl}/deploy#token=${secret}`;
   return {
     managerId: manager.id,
     setupStatus: "pending",
@@ -71,7 +71,7 @@ export async function issueSetup(
       publicSubdomain: null,
       environmentVariables: [],
     },
-    setup: setupOf(method, { id: manager.id, region, baseUrl: config.baseUrl, portal: `${config.baseUrl}/deploy` }),
+    setup: setupOf(method, { id: manager.id, region, baseUrl: config.baseUrl, portal: `${config.portalUrl}/deploy` }),
   };
 }
 

@@ -1,0 +1,28 @@
+import { expect, it } from "vitest";
+import { onEachDatabase } from "../../testing/harness.ts";
+import { newSite } from "../deployments/testing/site.ts";
+
+const PORTAL = "https://portal.example.com";
+
+onEachDatabase(
+  "links for people",
+  (world) => {
+    it("a manager's setup opens in the portal, and fetches its files from the platform", async () => {
+      const key = await (await world.workspace()).key("workspace.admin");
+      const body = { name: "our manager", cloud: "aws", region: "eu-west-1" };
+      const made = (await world.call("POST", "/v1/managers", { key, body })).body;
+      expect(made.deploymentLink).toBe(`${PORTAL}/deploy#token=${made.setupToken}`);
+      expect(made.setup.deploymentPortalUrl).toBe(`${PORTAL}/deploy`);
+      expect(made.setup.templateUrl).toMatch(new RegExp(`^${world.platform.url}/`));
+    });
+
+    it("a group token's link opens in the portal", async () => {
+      const site = await newSite(world);
+      const policy = { allowedPlatforms: ["kubernetes"], allowedSetupMethods: ["helm"] };
+      const body = { deploymentSetupConfig: { metadata: {}, policy, environmentVariables: [] } };
+      const made = (await site.call("POST", `/v1/deployment-groups/${site.group.id}/tokens`, { body })).body;
+      expect(made.deploymentLink).toBe(`${PORTAL}/deploy#token=${made.token}`);
+    });
+  },
+  { portalUrl: PORTAL },
+);
