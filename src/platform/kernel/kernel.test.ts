@@ -330,6 +330,7 @@ onEachDatabase("the kernel", (world) => {
 describe("limits and the end", () => {
   it("a caller over its rate is told when to come again, by its own bucket", async () => {
     const clock = new TestClock();
+    clock.hold();
     const platform = await startPlatform({ database: { pglite: "memory" }, clock });
     try {
       const { id: workspaceId } = await platform.bootstrap.workspace("limited");
@@ -340,19 +341,18 @@ describe("limits and the end", () => {
       const first = await ask(key);
       expect(first.headers.get("ratelimit-limit")).toBe("100");
       expect(first.headers.get("ratelimit-remaining")).toBe("99");
-      let last = first;
-      // Ten a second are given back meanwhile, so a slow machine needs more than the burst to be over it.
-      for (let i = 0; i < 2_000 && last.status === 200; i += 1) last = await ask(key);
+      for (let i = 1; i < 100; i += 1) await ask(key);
+      const last = await ask(key);
       expect(last.body.code).toBe("RATE_LIMITED");
       expect(last.headers.get("retry-after")).toBe("1");
       expect((await ask(other)).status).toBe(200);
       clock.advance(1000);
       expect((await ask(key)).status).toBe(200);
 
-      let unknown = await ask("nonsense");
+      const unknown = await ask("nonsense");
       expect([unknown.status, unknown.headers.get("ratelimit-limit")]).toEqual([401, "20"]);
-      for (let i = 0; i < 2_000 && unknown.status === 401; i += 1) unknown = await ask("nonsense");
-      expect(unknown.status).toBe(429);
+      for (let i = 1; i < 20; i += 1) expect((await ask("nonsense")).status).toBe(401);
+      expect((await ask("nonsense")).status).toBe(429);
     } finally {
       await platform.close();
     }

@@ -6,14 +6,20 @@ import { type Clock, systemClock } from "../clock.ts";
  */
 export class TestClock implements Clock {
   #addedMs = 0;
+  #held: { readonly monotonicMs: number; readonly wallMs: number } | undefined;
   readonly #timers = new Map<() => void, number>();
 
   monotonicMs(): number {
-    return systemClock.monotonicMs() + this.#addedMs;
+    return (this.#held?.monotonicMs ?? systemClock.monotonicMs()) + this.#addedMs;
   }
 
   wallNow(): Date {
-    return new Date(systemClock.wallNow().getTime() + this.#addedMs);
+    return new Date((this.#held?.wallMs ?? systemClock.wallNow().getTime()) + this.#addedMs);
+  }
+
+  /** From now on time goes on by `advance` alone: for what is counted by time, however slow the machine is. */
+  hold(): void {
+    this.#held = { monotonicMs: systemClock.monotonicMs(), wallMs: systemClock.wallNow().getTime() };
   }
 
   after(delayMs: number, task: () => void): () => void {
