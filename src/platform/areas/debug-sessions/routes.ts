@@ -13,10 +13,10 @@ export const handlers: Handlers<Routes> = {
   list,
   async create(call) {
     const { row, isNew } = await recordSession(call, call.body);
-    return reply(isNew ? 201 : 200, toSession(row, call.principal, call.now));
+    return reply(isNew ? 201 : 200, await toSession(row, call));
   },
-  get: async (call) => toSession(await getSession(call, call.params.id), call.principal, call.now),
-  patch: async (call) => toSession(await patchSession(call, call.params.id, call.body), call.principal, call.now),
+  get: async (call) => toSession(await getSession(call, call.params.id), call),
+  patch: async (call) => toSession(await patchSession(call, call.params.id, call.body), call),
 };
 
 async function list(call: Call<Routes["list"]>): Promise<Static<Routes["list"]["response"]>> {
@@ -30,10 +30,11 @@ async function list(call: Call<Routes["list"]>): Promise<Static<Routes["list"]["
   if (query.mode !== undefined) found = found.where("s.mode", "=", query.mode);
   if (query.provider !== undefined) found = found.where("s.provider", "=", query.provider);
   const rows = await found.$call(paged(page, "s.created_at", "s.id")).execute();
-  return toPage(
+  const { items, nextCursor } = toPage(
     page,
     rows,
     (row) => ({ at: row.created_at, id: row.id }),
-    (row) => toSession(row, principal, now),
+    (row) => toSession(row, call),
   );
+  return { items: await Promise.all(items), nextCursor };
 }

@@ -7,6 +7,7 @@ import { statusIn } from "../../kernel/lapsing.ts";
 import type { Principal } from "../../kernel/principal.ts";
 import { visible } from "../../kernel/scope.ts";
 import { shownError } from "../../kernel/stored-error.ts";
+import { filesOf, type Reader } from "./files.ts";
 import { asOf, type SessionState } from "./state.ts";
 
 export interface DebugSessionTables {
@@ -99,7 +100,8 @@ export async function updateSession(db: Db, id: string, session: SessionState): 
     .execute();
 }
 
-export function toSession(row: DebugSessionRow, principal: Principal, now: Date): DebugSession {
+export async function toSession(row: DebugSessionRow, reader: Reader): Promise<DebugSession> {
+  const { principal, now } = reader;
   const { state, error, closeReason, expiresAt } = asOf(stateOf(row), now);
   return {
     id: row.id,
@@ -110,8 +112,7 @@ export function toSession(row: DebugSessionRow, principal: Principal, now: Date)
     state,
     mode: row.mode,
     provider: row.provider,
-    // Nothing is recorded outside the cluster as long as no object store is configured.
-    presignedUrls: {},
+    presignedUrls: await filesOf(row, reader),
     error: shownError(error, principal),
     createdAt: row.created_at.toISOString(),
     expiresAt: expiresAt.toISOString(),
