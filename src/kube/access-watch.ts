@@ -1,6 +1,7 @@
 import type { Client } from "./client.ts";
 import { type Clock, sleep } from "./clock.ts";
 import type { Logger } from "./log.ts";
+import { orAborted } from "./or-aborted.ts";
 import { accessText, missingAccess, type RequiredAccess } from "./required-access.ts";
 
 export interface AccessWatchOptions<T extends RequiredAccess> {
@@ -44,16 +45,8 @@ export class AccessWatch<T extends RequiredAccess> {
   }
 
   /** Resolves after the first look, also one that was refused; rejects with `signal.reason`. */
-  async whenSynced(signal: AbortSignal): Promise<void> {
-    const aborted = Promise.withResolvers<never>();
-    const onAbort = (): void => aborted.reject(signal.reason);
-    signal.addEventListener("abort", onAbort, { once: true });
-    if (signal.aborted) onAbort();
-    try {
-      await Promise.race([this.#first.promise, aborted.promise]);
-    } finally {
-      signal.removeEventListener("abort", onAbort);
-    }
+  whenSynced(signal: AbortSignal): Promise<void> {
+    return orAborted(this.#first.promise, signal);
   }
 
   /** Looks until `signal` aborts; a look that fails leaves the last one standing. */

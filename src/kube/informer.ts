@@ -6,6 +6,7 @@ import { Intake } from "./intake.ts";
 import { Interner } from "./interner.ts";
 import { listPages } from "./list-pages.ts";
 import type { Logger } from "./log.ts";
+import { orAborted } from "./or-aborted.ts";
 import type { Projection } from "./projection.ts";
 import { DecodeError } from "./protobuf.ts";
 import {
@@ -227,16 +228,4 @@ export class Informer<T extends Cached> {
 function failureOf(outcome: Outcome): Error | undefined {
   if (outcome.of === "list-failed") return outcome.error;
   return outcome.of === "watch" && "error" in outcome.end ? outcome.end.error : undefined;
-}
-
-async function orAborted(done: Promise<void>, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted();
-  const aborted = Promise.withResolvers<never>();
-  const onAbort = (): void => aborted.reject(signal.reason);
-  signal.addEventListener("abort", onAbort, { once: true });
-  try {
-    await Promise.race([done, aborted.promise]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
 }

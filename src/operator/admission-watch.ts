@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Client } from "../kube/client.ts";
 import { type Clock, sleep } from "../kube/clock.ts";
 import type { Logger } from "../kube/log.ts";
+import { orAborted } from "../kube/or-aborted.ts";
 import type { AdmissionMode, Enforcement } from "./enforcement.ts";
 import { readEnforcement } from "./enforcement.ts";
 import type { OperatorMetrics } from "./metrics.ts";
@@ -40,16 +41,8 @@ export class AdmissionWatch {
     this.#listeners.add(listener);
   }
 
-  async whenSynced(signal: AbortSignal): Promise<void> {
-    const aborted = Promise.withResolvers<never>();
-    const onAbort = (): void => aborted.reject(signal.reason);
-    signal.addEventListener("abort", onAbort, { once: true });
-    if (signal.aborted) onAbort();
-    try {
-      await Promise.race([this.#first.promise, aborted.promise]);
-    } finally {
-      signal.removeEventListener("abort", onAbort);
-    }
+  whenSynced(signal: AbortSignal): Promise<void> {
+    return orAborted(this.#first.promise, signal);
   }
 
   /** Looks again and again until `signal` aborts; a look that fails leaves the last one standing. */

@@ -1,4 +1,5 @@
 import type { Change } from "../cache.ts";
+import { orAborted } from "../or-aborted.ts";
 import { keyOf } from "../resource.ts";
 import type { HasMeta, Watched } from "../sources.ts";
 
@@ -42,11 +43,8 @@ export class FakeInformer<T extends HasMeta> implements Watched<T> {
     return () => void this.#listeners.delete(listener);
   }
 
-  async whenSynced(signal: AbortSignal): Promise<void> {
-    const aborted = Promise.withResolvers<never>();
-    if (signal.aborted) aborted.reject(signal.reason);
-    signal.addEventListener("abort", () => aborted.reject(signal.reason), { once: true });
-    await Promise.race([this.#synced.promise, aborted.promise]);
+  whenSynced(signal: AbortSignal): Promise<void> {
+    return orAborted(this.#synced.promise, signal);
   }
 
   #tell(change: Change<T>): void {
