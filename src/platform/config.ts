@@ -4,6 +4,7 @@ import { WORKSPACE_NAME } from "../contract/schema.ts";
 import type { GitHost } from "./areas/git-namespaces/git-host.ts";
 import type { DatabaseLocation } from "./database.ts";
 import { IDENTITY_SETTINGS, type IdentityConfig, readIdentity } from "./identity/config.ts";
+import { TRUST_NOBODY, type Trust, trustIn } from "./kernel/caller-address.ts";
 import type { SmtpSettings } from "./mail/smtp-mailer.ts";
 import { OBJECT_SETTINGS, type ObjectLocation, readObjectLocation } from "./objects/config.ts";
 import type { ObjectStore } from "./objects/object-store.ts";
@@ -17,6 +18,8 @@ export interface PlatformConfig {
   /** Without a trailing slash. Links in answers and token issuers start with it. Undefined: the address listened on. */
   readonly baseUrl: string | undefined;
   readonly rateLimits: boolean;
+  /** Whose X-Forwarded-For tells where a request comes from. */
+  readonly trustedProxies: Trust;
   /** `/metrics` is served on its own port, so that the API's port can be public. Undefined: not at all. */
   readonly metricsPort: number | undefined;
   /** What the first start on an empty database calls its first workspace. */
@@ -93,6 +96,11 @@ export const PLATFORM_SETTINGS = {
     variable: "SALLYPORT_PLATFORM_RATE_LIMITS",
     fallback: "on",
     help: "on or off. Off only for benchmarks and tests.",
+  },
+  trustedProxies: {
+    variable: "SALLYPORT_PLATFORM_TRUSTED_PROXIES",
+    fallback: "",
+    help: "Addresses and CIDRs of the proxies in front, comma-separated: from them alone X-Forwarded-For is believed, and its address pays for requests without a credential. Empty: none.",
   },
   metricsPort: {
     variable: "SALLYPORT_PLATFORM_METRICS_PORT",
@@ -193,6 +201,8 @@ export function readPlatformConfig(environment: Readonly<Record<string, string |
   }
   const rateLimits = text(settings.rateLimits);
   if (rateLimits !== "on" && rateLimits !== "off") fail(settings.rateLimits, "on or off");
+  const proxies = trustIn(listOf(text(settings.trustedProxies)));
+  if (proxies === undefined) fail(settings.trustedProxies, "a list of addresses and CIDRs, such as 10.0.0.0/8");
   const key = text(settings.sealingKey);
   if (key === "" ? url !== "" : !/^[0-9a-f]{64}$/i.test(key)) fail(settings.sealingKey, "64 hex digits");
   const firstWorkspace = text(settings.firstWorkspace);
@@ -207,6 +217,7 @@ export function readPlatformConfig(environment: Readonly<Record<string, string |
     port: port(settings.port),
     baseUrl: baseUrl === "" ? undefined : baseUrl,
     rateLimits: rateLimits === "on",
+    trustedProxies: proxies ?? TRUST_NOBODY,
     metricsPort: text(settings.metricsPort) === "" ? undefined : port(settings.metricsPort),
     firstWorkspace,
     sealingKey: key === "" ? undefined : Buffer.from(key, "hex"),
@@ -223,6 +234,10 @@ export function readPlatformConfig(environment: Readonly<Record<string, string |
 
 function isHttpUrl(text: string): boolean {
   return URL.canParse(text) && /^https?:/.test(text);
+}
+
+function listOf(text: string): string[] {
+  return text === "" ? [] : text.split(",").map((item) => item.trim());
 }
 
 /** Undefined when an item is no cloud's region. */

@@ -1,6 +1,7 @@
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { admit, authenticate, workspaceOf } from "./kernel/admission.ts";
 import { sendError, setHeaders } from "./kernel/answer.ts";
+import type { Trust } from "./kernel/caller-address.ts";
 import type { Authenticator, Credential } from "./kernel/credential.ts";
 import { type Endpoint, parseRequest } from "./kernel/endpoint.ts";
 import { PlatformError, upgradeRequired } from "./kernel/errors.ts";
@@ -18,6 +19,7 @@ export interface HttpDeps {
   readonly authenticators: readonly Authenticator[];
   /** Undefined: no limits. */
   readonly limiter: RateLimiter | undefined;
+  readonly trustedProxies: Trust;
   readonly log: Logger;
   /** Aborts when the server begins to drain: long-polls end, new requests are refused. */
   readonly draining: AbortSignal;
@@ -44,6 +46,7 @@ export function buildHttp(deps: HttpDeps): FastifyInstance {
     forceCloseConnections: "idle",
     // For uploads; what the table takes may take no longer than a request.
     requestTimeout: UPLOAD_LIMIT_MS,
+    trustProxy: deps.trustedProxies,
     routerOptions: { maxParamLength: 1000 },
     // Clients offer other upgrades (h2c) on plain requests, which stay plain.
     http: { shouldUpgradeCallback: isRelayUpgrade },

@@ -17,13 +17,14 @@ import { startHelmBuilder } from "./builders/helm-builder.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { type CallConfig, type PlatformConfig, sealingKeyFile } from "./config.ts";
 import { type DatabaseLocation, type Db, openDatabase } from "./database.ts";
-import { buildHttp } from "./http.ts";
+import { buildHttp, type HttpDeps } from "./http.ts";
 import { accessTokens } from "./identity/access-token.ts";
 import { type IdentityConfig, NO_SIGN_IN } from "./identity/config.ts";
 import { registerIdentity } from "./identity/identity.ts";
 import { sessions } from "./identity/session.ts";
+import { TRUST_NOBODY } from "./kernel/caller-address.ts";
 import { apiKeys } from "./kernel/credential.ts";
-import { type Endpoint, endpointsOf } from "./kernel/endpoint.ts";
+import { endpointsOf } from "./kernel/endpoint.ts";
 import type { Engine } from "./kernel/execute.ts";
 import { Lane } from "./kernel/lane.ts";
 import { announce, listen } from "./kernel/listen.ts";
@@ -113,13 +114,14 @@ async function start(options: StartOptions, parts: AsyncDisposableStack): Promis
     runningSlots: new Set(),
   };
   const limiter = options.rateLimits === false ? undefined : new RateLimiter(clock);
-  const app = serve(engine, endpoints, limiter, options.identity ?? NO_SIGN_IN, log, draining.signal);
+  const { identity = NO_SIGN_IN, trustedProxies = TRUST_NOBODY } = options;
+  const app = serve(engine, { endpoints, limiter, trustedProxies, log, draining: draining.signal }, identity);
   const open = { engine, limiter, draining: draining.signal };
   objects.register(app, open);
   const { store, secret } = objects;
   if (store !== undefined) registerCharts(app, open, { objects: store, secret });
   const relay = new Relay(new SessionLog(db, clock, () => engine.metrics.transactionRetried()), clock, log);
-  app.server.on("upgrade", relayUpgrades({ engine, relay, limiter, log }));
+  app.server.on("upgrade", relayUpgrades({ engine, relay, limiter, trustedProxies, log }));
   parts.defer(() => closeHttp(app, clock, draining));
   parts.defer(() => relay.close());
   await app.listen({ host, port });
@@ -145,21 +147,16 @@ async function start(options: StartOptions, parts: AsyncDisposableStack): Promis
 
 function serve(
   engine: Engine,
-  endpoints: readonly Endpoint[],
-  limiter: RateLimiter | undefined,
+  parts: Pick<HttpDeps, "endpoints" | "limiter" | "trustedProxies" | "log" | "draining">,
   identity: IdentityConfig,
-  log: Logger,
-  draining: AbortSignal,
 ): FastifyInstance {
   const { db } = engine;
+  const { limiter, log, draining } = parts;
   const origins = (): string[] => [engine.config.baseUrl, engine.config.portalUrl].map(originOf);
   const app = buildHttp({
+    ...parts,
     engine,
-    endpoints,
     authenticators: [accessTokens(db), apiKeys(db), sessions(db, origins)],
-    limiter,
-    log,
-    draining,
     ready: () => reachable(db),
   });
   registerIdentity(app, { engine, limiter, draining }, identity, log);

@@ -10,6 +10,7 @@ import {
 import type { ErrorCode } from "../../contract/errors.ts";
 import type { RelaySide } from "../areas/debug-sessions/store.ts";
 import { toPlatformError } from "../kernel/answer.ts";
+import { callerAddress, type Trust } from "../kernel/caller-address.ts";
 import { PlatformError, toBody } from "../kernel/errors.ts";
 import type { Engine } from "../kernel/execute.ts";
 import { RATES, type RateLimiter } from "../kernel/rate-limit.ts";
@@ -28,6 +29,7 @@ export interface UpgradeDeps {
   readonly engine: Engine;
   readonly relay: Relay;
   readonly limiter: RateLimiter | undefined;
+  readonly trustedProxies: Trust;
   readonly log: Logger;
 }
 
@@ -86,9 +88,13 @@ function ticketOf({ headers }: IncomingMessage): string {
 }
 
 /** Who guesses tickets pays from its address's bucket, as with other credentials. */
-function limited({ limiter }: UpgradeDeps, { socket }: IncomingMessage, error: PlatformError): PlatformError {
+function limited(
+  { limiter, trustedProxies }: UpgradeDeps,
+  request: IncomingMessage,
+  error: PlatformError,
+): PlatformError {
   if (error.spec.status !== 401) return error;
-  const allowance = limiter?.take(socket.remoteAddress ?? "", RATES.unauthenticated);
+  const allowance = limiter?.take(callerAddress(request, trustedProxies), RATES.unauthenticated);
   if (allowance === undefined || allowance.allowed) return error;
   return new PlatformError("RATE_LIMITED", { retryAfterSeconds: allowance.retryAfterSeconds });
 }

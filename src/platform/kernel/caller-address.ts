@@ -1,0 +1,46 @@
+import type { IncomingMessage } from "node:http";
+import { BlockList, isIP } from "node:net";
+
+/** Whether what this address says of others is believed. */
+export type Trust = (address: string) => boolean;
+
+export const TRUST_NOBODY: Trust = () => false;
+
+/**
+ * The proxies in front of us, from addresses and CIDRs.
+ * @returns undefined when one of them is neither.
+ */
+export function trustIn(proxies: readonly string[]): Trust | undefined {
+  const trusted = new BlockList();
+  for (const proxy of proxies) {
+    const [address = "", prefix, ...rest] = proxy.split("/");
+    const family = familyOf(address);
+    const bits = family === "ipv4" ? 32 : 128;
+    if (family === undefined || rest.length > 0) return undefined;
+    if (prefix !== undefined && !(/^\d{1,3}$/.test(prefix) && Number(prefix) <= bits)) return undefined;
+    trusted.addSubnet(address, Number(prefix ?? bits), family);
+  }
+  return (address) => {
+    const family = familyOf(address);
+    return family !== undefined && trusted.check(address, family);
+  };
+}
+
+function familyOf(address: string): "ipv4" | "ipv6" | undefined {
+  const version = isIP(address);
+  return version === 0 ? undefined : version === 4 ? "ipv4" : "ipv6";
+}
+
+/**
+ * Who calls, for what does not come through Fastify, by the same rule: each proxy adds its own peer at the end of
+ * X-Forwarded-For, so the last that we do not trust is who came from outside. What stands before it anybody can write.
+ */
+export function callerAddress({ socket, headers }: IncomingMessage, trusts: Trust): string {
+  const told = [headers["x-forwarded-for"] ?? []].flat().join(",").split(",");
+  let caller = socket.remoteAddress ?? "";
+  for (const address of told.map((each) => each.trim()).reverse()) {
+    if (!trusts(caller)) break;
+    if (address !== "") caller = address;
+  }
+  return caller;
+}
