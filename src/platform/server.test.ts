@@ -24,7 +24,7 @@ describe("one folder", () => {
     const second = await startPlatform({ database: { pglite: folder } });
     expect((await call(second.url, "GET", "/v1/whoami", { key })).body.workspaceName).toBe("kept");
     await second.close();
-    expect((await readdir(folder)).sort()).toEqual(["database", "lock", "sealing-key"]);
+    expect((await readdir(folder)).sort()).toEqual(["database", "lock", "objects", "sealing-key"]);
     expect((await stat(join(folder, "sealing-key"))).mode & 0o777).toBe(0o600);
   });
 
