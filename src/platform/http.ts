@@ -8,6 +8,7 @@ import { PlatformError, upgradeRequired } from "./kernel/errors.ts";
 import { type Engine, execute } from "./kernel/execute.ts";
 import { type Allowance, RATES, type RateLimiter } from "./kernel/rate-limit.ts";
 import { logAccess, requestIdOf, type Trace, trace } from "./kernel/trace.ts";
+import { refuseUnread } from "./kernel/unread-request.ts";
 import { Unrouted } from "./kernel/unrouted.ts";
 import type { Logger } from "./log.ts";
 import { registerReference } from "./reference.ts";
@@ -51,6 +52,7 @@ export function buildHttp(deps: HttpDeps): FastifyInstance {
     // Clients offer other upgrades (h2c) on plain requests, which stay plain.
     http: { shouldUpgradeCallback: isRelayUpgrade },
     genReqId: ({ headers }) => requestIdOf(headers["x-request-id"], engine.clock.wallNow()),
+    clientErrorHandler: (error, socket) => refuseUnread(error, socket, engine.clock.wallNow()),
     frameworkErrors: (error, request, reply) => {
       trace(request, engine);
       void sendError(engine, deps.log, request, reply, error);
