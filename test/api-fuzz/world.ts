@@ -17,6 +17,10 @@ interface FuzzWorld {
 export const CONFIG = `
 [cache]
 enabled = false
+
+# 426 refuses as well: the checker's own list, and the one status that it lacks.
+[checks.negative_data_rejection]
+expected-statuses = [400, 401, 403, 404, 405, 406, 409, 415, 422, 426, 428, 429, "5xx"]
 `;
 
 const SPARES = 3;
