@@ -19,6 +19,7 @@ import { GRANTS, readScene, type Scene, SHOP, SYSTEM } from "./scene.ts";
 const PATIENCE_MS = 120_000;
 
 const READING = ["get-pods", "logs"] as const;
+type Reading = (typeof READING)[number];
 
 export const soon = (): AbortSignal => AbortSignal.timeout(PATIENCE_MS);
 
@@ -97,12 +98,18 @@ export class Cast {
   }
 
   /** An operation that needs no approval, to its end. */
-  async look(operation: (typeof READING)[number], params: Readonly<Record<string, string | number>>): Promise<Command> {
+  async look(operation: Reading, params: Readonly<Record<string, string | number>>): Promise<Command> {
+    const id = await this.begin(operation, params);
+    return this.command(id, ({ state }) => ["SUCCEEDED", "FAILED", "EXPIRED"].includes(state));
+  }
+
+  /** The same, only begun. Returns the command's id. */
+  async begin(operation: Reading, params: Readonly<Record<string, string | number>>): Promise<string> {
     const { project, deploymentId } = this.scene.vendor;
     const body = { deploymentId, plugin: "kubernetes", operation, params };
     const { commandId } = await this.engineer.operations.invoke({ query: { project }, body }, soon());
     if (commandId === undefined) throw new Error(`${operation} was not dispatched`);
-    return this.command(commandId, ({ state }) => ["SUCCEEDED", "FAILED", "EXPIRED"].includes(state));
+    return commandId;
   }
 
   command(id: string, until: (command: Command) => boolean): Promise<Command> {
@@ -155,6 +162,11 @@ export class Cast {
   /** Every request that the agent has sent to the platform, oldest first. */
   async seenByFront(): Promise<readonly Seen[]> {
     return (await (await fetch(this.scene.vendor.control)).json()) as readonly Seen[];
+  }
+
+  /** Of those, how many told that the agent lives. */
+  async heartbeats(): Promise<number> {
+    return (await this.seenByFront()).filter(({ path }) => path.endsWith("/heartbeat")).length;
   }
 
   /** The platform goes away for the agent, or comes back. */

@@ -29,6 +29,11 @@ export async function installSallyport(scene: Scene, values: object, signal: Abo
   return { readyInMs };
 }
 
+/** The same chart with other values; back with none. */
+export async function upgradeSallyport(scene: Scene, values: object, signal: AbortSignal): Promise<void> {
+  await helm(scene, ["upgrade", RELEASE, CHART, "--wait", "--timeout", "180s"], values, signal);
+}
+
 /** With the values of this scene under the given ones. @throws Error with helm's words */
 export async function helm(
   scene: Scene,

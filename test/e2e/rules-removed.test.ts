@@ -1,0 +1,143 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { sleep, systemClock } from "../../src/kube/clock.ts";
+import {
+  EXPECTED,
+  fateOf,
+  healed,
+  keyOf,
+  told,
+  WATCHED_MS,
+  type Witness,
+} from "../integration/rules-removed/consequences.ts";
+import { RULES, type Rule, removeRule } from "../integration/rules-removed/rule.ts";
+import { eventually } from "../integration/wait.ts";
+import { isReady, soon, useCast } from "./cast.ts";
+import { upgradeSallyport } from "./installation.ts";
+import { kubectl } from "./kubectl.ts";
+import { SHOP, SYSTEM } from "./scene.ts";
+
+// Each rule of the roles that the chart made, taken from running pods in turn; then all of an account's at once, and its
+// pods start without them. Leases are left out: who may not renew ends on purpose, which test/integration has.
+
+const TAKEN = RULES.filter((rule) => !keyOf(rule).includes(" leases "));
+
+const env = (values: Readonly<Record<string, string>>) =>
+  Object.entries(values).map(([name, value]) => ({ name, value }));
+/** How late a missing rule is noticed is a setting; nobody waits a minute for each here. */
+const PROMPT = {
+  agent: { extraEnv: env({ SALLYPORT_ACCESS_CHECK_INTERVAL: "1s", SALLYPORT_HEARTBEAT_INTERVAL: "1s" }) },
+  operator: { extraEnv: env({ SALLYPORT_ACCESS_CHECK_INTERVAL: "1s", SALLYPORT_ADMISSION_CHECK_INTERVAL: "2s" }) },
+};
+
+const cast = useCast();
+let witness: Witness;
+let approval = "";
+
+beforeAll(async () => {
+  await upgradeSallyport(cast().scene, PROMPT, soon());
+  const scale = { namespace: SHOP, kind: "deployment", name: "web", replicas: 2 };
+  const { id: pending, approve } = await cast().ask({
+    command: "kubernetes/scale",
+    summary: "waits all along",
+    params: scale,
+  });
+  approval = approve;
+  const { kube, scene } = cast();
+  witness = {
+    admin: kube,
+    deploymentId: scene.vendor.deploymentId,
+    pending,
+    grant: (id, until) => cast().grant(id, until),
+    command: (id, until) => cast().command(id, until),
+  };
+  await fateOf("runs", await invoke(), witness);
+  await healed(witness);
+});
+afterAll(() => upgradeSallyport(cast().scene, {}, soon()));
+
+describe.each(TAKEN)("without $title", (rule) => {
+  test("it is named, the rest goes on, no container ends, and it heals by itself", async () => {
+    const [fate, ...voices] = EXPECTED[keyOf(rule)] ?? ["runs"];
+    const [before, since] = [await containers(), new Date().toISOString()];
+    const restore = await removeRule(cast().kube, rule);
+    try {
+      for (const voice of voices.filter((each) => each !== "event")) await told(voice, rule, witness);
+      if (voices.includes("event")) await logged(rule, since);
+      const beats = await cast().heartbeats();
+      const command = await invoke();
+      await fateOf(fate, command, witness);
+      await eventually(
+        () => cast().heartbeats(),
+        (count) => count > beats,
+      );
+      await restore();
+      if (fate === "waits") await fateOf("runs", command, witness);
+    } finally {
+      await restore();
+    }
+    await healed(witness);
+    expect(await containers()).toEqual(before);
+  });
+});
+
+describe.each(["agent", "operator"] as const)("pods of the %s", (holder) => {
+  test("start without all of its rules and stay up, and work once they have them", async () => {
+    const restores: (() => Promise<void>)[] = [];
+    try {
+      for (const rule of TAKEN.filter(({ role }) => role.holder === holder)) {
+        restores.unshift(await removeRule(cast().kube, rule));
+      }
+      const selector = `app.kubernetes.io/component=${holder}`;
+      await kubectl(cast().scene, ["delete", "pods", "-n", SYSTEM, "-l", selector], soon());
+      const missing = `sallyport_${holder}_missing_rights{reach="grants"}`;
+      // Until the new ones listen there is nobody to ask.
+      const read = () =>
+        cast()
+          .metric(holder, missing)
+          .catch(() => 0);
+      await eventually(read, (count) => count > 0, 60_000);
+      // A few tries of everything that is refused.
+      await sleep(systemClock, WATCHED_MS, soon());
+    } finally {
+      for (const restore of restores) await restore();
+    }
+    await eventually(
+      () => cast().pods(holder),
+      (pods) => pods.every(isReady),
+      60_000,
+    );
+    await fateOf("runs", await invoke(), witness);
+    await healed(witness);
+    expect((await containers()).filter((each) => !each.endsWith(" 0"))).toEqual([]);
+  });
+});
+
+test("the request that waited all along runs when it is approved", async () => {
+  await cast().approve(approval);
+  await cast().grant(witness.pending, ({ status }) => status?.state === "Completed");
+});
+
+/**
+ * By each pod: the one that leads may look at its rights a second later. Some rules take away the condition itself, and
+ * of one role's events in a few minutes the later ones are counted under the first one's note.
+ */
+async function logged({ role, rule }: Rule, since: string): Promise<void> {
+  const names = (line: string): boolean =>
+    line.includes('"msg":"rights are missing') && rule.resources.every((each) => line.includes(` ${each}`));
+  for (const { metadata } of await cast().pods(role.holder === "agent" ? "agent" : "operator")) {
+    const args = ["logs", "-n", SYSTEM, metadata.name, "--since-time", since];
+    const read = async () => (await kubectl(cast().scene, args, soon())).split("\n").filter(names);
+    await eventually(read, (lines) => lines.length > 0);
+  }
+}
+
+/** Every container that is ours, and how often it was started again. */
+async function containers(): Promise<readonly string[]> {
+  const pods = [...(await cast().pods("agent")), ...(await cast().pods("operator"))];
+  return pods.map(({ metadata, status }) => {
+    const restarts = status?.containerStatuses?.map(({ restartCount }) => restartCount) ?? [];
+    return `${metadata.name} ${restarts.join("+")}`;
+  });
+}
+
+const invoke = (): Promise<string> => cast().begin("get-pods", { namespace: SHOP });

@@ -1,0 +1,126 @@
+import { expect } from "vitest";
+import type { Command } from "../../../src/contract/commands.ts";
+import type { AccessGrant } from "../../../src/crds/access-grant.ts";
+import { DEFAULT_NAMES, objectName } from "../../../src/crds/group.ts";
+import { managedDeployments } from "../../../src/crds/managed-deployment.ts";
+import type { Client } from "../../../src/kube/client.ts";
+import { sleep, systemClock } from "../../../src/kube/clock.ts";
+import { type DynamicObject, resources } from "../../../src/kube/resource.ts";
+import { eventually, signal } from "../wait.ts";
+import type { Rule } from "./rule.ts";
+
+/** What becomes of a command that the customer lets run by itself while the rule is missing. */
+export type Fate = "runs" | "waits" | "fails";
+/** Who names the missing rule. `Permitted` and `IdentityVerified` are conditions; an event is told for all but itself. */
+export type Voice = "deployment" | "grant" | "identity" | "event";
+
+/** By the role's holder, then the rule's first resource and, where that is not enough, its first verb. */
+export const EXPECTED: Readonly<Record<string, readonly [Fate, ...Voice[]]>> = {
+  "agent accessgrants": ["waits", "deployment", "event"],
+  "agent manageddeployments": ["runs", "event"],
+  "agent manageddeployments/status": ["runs", "event"],
+  "agent events": ["runs", "deployment"],
+  "agent leases create": ["runs", "deployment", "event"],
+  "agent leases get": ["waits", "event"],
+  "agent deployments": ["runs", "deployment", "event"],
+  "agent pods": ["runs", "deployment", "event"],
+  "operator accessgrants": ["waits", "event"],
+  "operator accessgrants/status": ["waits", "event"],
+  "operator serviceaccounts": ["waits", "grant", "event"],
+  "operator serviceaccounts/token": ["waits", "grant", "event"],
+  "operator events": ["runs", "grant"],
+  "operator leases create": ["runs", "event"],
+  "operator leases get": ["waits", "event"],
+  "operator validatingadmissionpolicies": ["runs", "identity"],
+  "operator mutatingadmissionpolicies": ["runs", "identity"],
+  "operator rolebindings": ["fails", "grant", "event"],
+  "operator clusterroles": ["fails", "grant", "event"],
+};
+
+/** Two looks at the rights, and a few tries of whatever is refused. */
+export const WATCHED_MS = 3_000;
+
+/** Where one looks: the same on a test cluster with our processes beside it and on one with our pods. */
+export interface Witness {
+  /** May do everything. */
+  readonly admin: Client;
+  readonly deploymentId: string;
+  /** Id of a request to scale, whose grant is pending all along. */
+  readonly pending: string;
+  grant(requestId: string, until: (grant: AccessGrant) => boolean): Promise<AccessGrant>;
+  command(id: string, until: (command: Command) => boolean): Promise<Command>;
+}
+
+/** In {@link EXPECTED}. */
+export function keyOf({ role, rule }: Rule): string {
+  const [resource = ""] = rule.resources;
+  return `${role.holder} ${resource}${resource === "leases" ? ` ${rule.verbs[0]}` : ""}`;
+}
+
+/** @throws Error when the voice does not name the rule in time */
+export async function told(
+  voice: Voice,
+  { role, rule }: Rule,
+  { admin, deploymentId, pending, grant }: Witness,
+): Promise<void> {
+  const [resource = ""] = rule.resources;
+  // Of the names that a rule lists, the plan of our grant needs one.
+  const named = resource === "clusterroles" ? "bind clusterroles/sallyport-op-kubernetes-scale" : resource;
+  if (voice === "event") {
+    await eventually(
+      async () => (await events(admin)).map((event) => event.note).map(String),
+      (notes) => notes.some((note) => note.includes("may not") && note.includes(resource) && note.includes(role.name)),
+    );
+    return;
+  }
+  if (voice === "deployment") {
+    const key = { namespace: DEFAULT_NAMES.grantsNamespace, name: objectName(deploymentId) };
+    const read = () => admin.get<DynamicObject>(managedDeployments, key, signal());
+    await eventually(read, (managed) => conditionOf(managed, "Permitted", "RuleMissing").includes(named));
+    return;
+  }
+  const [type, reason] = voice === "grant" ? ["Permitted", "RuleMissing"] : ["IdentityVerified", "NotEnforced"];
+  await grant(pending, (read) => conditionOf(read, type, reason).includes(named));
+}
+
+export async function fateOf(fate: Fate, id: string, { command }: Witness): Promise<void> {
+  if (fate === "runs") await command(id, ({ state }) => state === "SUCCEEDED");
+  if (fate === "fails") {
+    const { error } = await command(id, ({ state }) => state === "FAILED");
+    expect(error?.message).toContain("forbidden");
+  }
+  if (fate === "waits") {
+    await sleep(systemClock, WATCHED_MS, signal());
+    const { state } = await command(id, () => true);
+    expect(["PENDING", "DISPATCHED"]).toContain(state);
+  }
+}
+
+/** No condition names anything missing any more. */
+export async function healed({ admin, deploymentId, pending, grant }: Witness): Promise<void> {
+  await grant(
+    pending,
+    (read) =>
+      conditionOf(read, "Permitted", "RightsComplete") !== "" &&
+      conditionOf(read, "IdentityVerified", "AwaitingDecision") !== "",
+  );
+  const key = { namespace: DEFAULT_NAMES.grantsNamespace, name: objectName(deploymentId) };
+  const read = () => admin.get<DynamicObject>(managedDeployments, key, signal());
+  await eventually(read, (managed) => conditionOf(managed, "Permitted", "RightsComplete") !== "");
+}
+
+/** The message of the condition, when it is there for this reason. */
+function conditionOf(object: object, type: string, reason: string): string {
+  const { status } = object as {
+    readonly status?: { readonly conditions?: readonly Readonly<Record<string, string>>[] };
+  };
+  const found = status?.conditions?.find((condition) => condition.type === type && condition.reason === reason);
+  return found?.message ?? "";
+}
+
+async function events(admin: Client): Promise<readonly DynamicObject[]> {
+  const all: DynamicObject[] = [];
+  const options = { namespace: DEFAULT_NAMES.grantsNamespace };
+  for await (const each of admin.list<DynamicObject>(resources.events, options, signal())) all.push(each);
+  return all;
+}
