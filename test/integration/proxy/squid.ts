@@ -37,30 +37,33 @@ function works(): boolean {
 
 /** A real squid that lets nobody through without this user and password. */
 export class Squid {
+  readonly address: string;
   readonly port: number;
   readonly #folder: string;
   #process: ChildProcess | undefined;
 
-  private constructor(folder: string, port: number) {
+  private constructor(folder: string, address: string, port: number) {
     this.#folder = folder;
+    this.address = address;
     this.port = port;
   }
 
-  static async make(user: string, password: string): Promise<Squid> {
+  /** @param address of this machine, to listen on */
+  static async make(user: string, password: string, address = "127.0.0.1"): Promise<Squid> {
     const folder = await mkdtemp(join(tmpdir(), "sallyport-squid-"));
     // Started by root it works as another user.
     await chmod(folder, 0o777);
-    const squid = new Squid(folder, await freePort());
+    const squid = new Squid(folder, address, await freePort());
     const hash = execFileSync("openssl", ["passwd", "-apr1", password], { encoding: "utf8" }).trim();
     await writeFile(join(folder, "users"), `${user}:${hash}\n`);
-    await writeFile(join(folder, "squid.conf"), configuration(folder, squid.port));
+    await writeFile(join(folder, "squid.conf"), configuration(folder, `${address}:${squid.port}`));
     return squid;
   }
 
   async start(): Promise<void> {
     this.#process = spawn("squid", ["-N", "-f", join(this.#folder, "squid.conf")], { stdio: "ignore" });
     await eventually(
-      () => accepts(this.port),
+      () => accepts(this.address, this.port),
       (isOpen) => isOpen,
     );
   }
@@ -85,8 +88,8 @@ export class Squid {
   }
 }
 
-function configuration(folder: string, port: number): string {
-  return `http_port 127.0.0.1:${port}
+function configuration(folder: string, listener: string): string {
+  return `http_port ${listener}
 auth_param basic program ${HELPER} ${folder}/users
 auth_param basic realm test
 acl known proxy_auth REQUIRED
@@ -101,9 +104,9 @@ shutdown_lifetime 0 seconds
 `;
 }
 
-function accepts(port: number): Promise<boolean> {
+function accepts(host: string, port: number): Promise<boolean> {
   return new Promise((resolve) => {
-    const socket = connect({ host: "127.0.0.1", port });
+    const socket = connect({ host, port });
     socket.once("connect", () => {
       socket.destroy();
       resolve(true);
