@@ -120,7 +120,7 @@ describe.skipIf(problem !== undefined)("an agent behind a proxy with a password,
     await connected("True", "Connected");
     await world.command(await invoke(), ({ state }) => state === "SUCCEEDED");
     expect(agent.isRunning).toBe(true);
-  }, 120_000);
+  }, 300_000);
 });
 
 function proxyUrl(password: string): string {
@@ -158,7 +158,8 @@ async function connected(status: string, reason: string, sinceMs = 0): Promise<s
       const isFresh = Date.parse(managed.status?.lastReportedAt ?? "") >= sinceMs || sinceMs === 0;
       return found?.status === status && found.reason === reason && isFresh;
     },
-    40_000,
+    // After some failures the agent draws its next try from up to a minute.
+    120_000,
   );
   return message;
 }
