@@ -46,9 +46,10 @@ def before_call(context, case, kwargs):
         existing_path(case, salt)
     if is_positive(case, ParameterLocation.QUERY):
         existing_query(case, salt, use)
-    if use and is_positive(case, ParameterLocation.BODY) and isinstance(case.body, dict):
-        existing_body(case.body, salt)
-        # As `project` in the query: only some credentials imply it.
+    if is_positive(case, ParameterLocation.BODY) and isinstance(case.body, dict):
+        if use:
+            existing_body(case.body, salt)
+        # As `project` in the query: only some credentials imply it. So always, even beside ids that do not exist.
         if case.operation.definition.raw.get("operationId") == "deployments.create":
             case.body.setdefault("project", LASTING["projects"][0])
             case.body.setdefault("deploymentGroupId", LASTING["deployment-groups"][0])
