@@ -37,14 +37,37 @@ test("verbs of one resource are told together, and a long list is cut", () => {
   expect(rightsText(many)).toMatch(/; and 12 more$/);
 });
 
-test("each role and namespace is one event in the grants namespace", () => {
+test("each resource of a role is one event a namespace, in the grants namespace", () => {
   const lost = requiredRights("agent", DEFAULT_NAMES, ["shop", "billing"]).filter(({ reach }) => reach === "opened");
+  const actions = ["Deployments", "Statefulsets", "Daemonsets", "Pods"].map((resource) => `GetListWatch${resource}`);
   expect(rightsNotes("the agent", { lost, regained: [] }, DEFAULT_NAMES)).toMatchObject(
-    ["shop", "billing"].map((name) => ({
-      type: "Warning",
-      reason: "RuleMissing",
-      regarding: { kind: "ClusterRole", name: "sallyport-agent-observe", namespace: "sallyport-grants" },
-      related: { kind: "Namespace", name },
-    })),
+    ["shop", "billing"].flatMap((name) =>
+      actions.map((action) => ({
+        type: "Warning",
+        reason: "RuleMissing",
+        action,
+        regarding: { kind: "ClusterRole", name: "sallyport-agent-observe", namespace: "sallyport-grants" },
+        related: { kind: "Namespace", name },
+      })),
+    ),
   );
+});
+
+test.each(["agent", "operator"] as const)("no two rules of a role of the %s have one action", (holder) => {
+  const rights = requiredRights(holder, DEFAULT_NAMES, ["shop"]);
+  const rules = shippedRoles(DEFAULT_NAMES).filter((role) => role.holder === holder && role.reach !== "cluster");
+  const actions = rules.flatMap((role) =>
+    role.rules.flatMap(({ resources, verbs }) => {
+      const lost = rights.filter(
+        (right) =>
+          right.role === role.name &&
+          right.reach === role.reach &&
+          resources.includes(right.resource) &&
+          verbs.includes(right.verb),
+      );
+      const notes = rightsNotes("it", { lost, regained: [] }, DEFAULT_NAMES);
+      return notes.map(({ action, related }) => `${role.name} ${related.name} ${action}`);
+    }),
+  );
+  expect(new Set(actions).size).toBe(actions.length);
 });

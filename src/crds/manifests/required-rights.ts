@@ -79,13 +79,14 @@ export interface RightsNote {
   readonly related: { readonly apiVersion: string; readonly kind: string; readonly name: string };
   readonly type: "Normal" | "Warning";
   readonly reason: "RuleMissing" | "RuleRegained";
-  readonly action: "CheckRights";
+  /** What cannot be done: `GetListWatchPods`. Events of equal actions count as one, so each resource has its own. */
+  readonly action: string;
   readonly note: string;
 }
 
 /**
- * What people are told when rights come or go: one event a role and namespace. All lie in the grants namespace, where
- * alone agent and operator may write events; `related` names the namespace in which the right is missing.
+ * What people are told when rights come or go: one event a role, resource and namespace. All lie in the grants namespace,
+ * where alone agent and operator may write events; `related` names the namespace in which the right is missing.
  *
  * @param who `the operator` or `the agent`.
  */
@@ -95,22 +96,29 @@ export function rightsNotes(
   { grantsNamespace: namespace, roleKind = "ClusterRole" }: Pick<InstallationNames, "grantsNamespace" | "roleKind">,
 ): readonly RightsNote[] {
   const about = (rights: readonly RequiredRight[], kind: Pick<RightsNote, "type" | "reason">, words: string) =>
-    [...Map.groupBy(rights, ({ role, namespace: where }) => `${role} ${where}`).values()].flatMap((same) =>
-      same.slice(0, 1).map(({ role, reach, namespace: where }) => ({
-        ...kind,
-        action: "CheckRights" as const,
-        regarding: {
-          apiVersion: "rbac.authorization.k8s.io/v1",
-          kind: reach === "opened" ? roleKind : "Role",
-          name: role,
-          namespace,
-        },
-        related: { apiVersion: "v1", kind: "Namespace", name: where },
-        note: `${words} ${rightsText(same)}`,
-      })),
+    [...Map.groupBy(rights, ({ role, resource, namespace: where }) => `${role} ${resource} ${where}`).values()].flatMap(
+      (same) =>
+        same.slice(0, 1).map(({ role, reach, resource, namespace: where }) => ({
+          ...kind,
+          action: pascalCase([...same.map(({ verb }) => verb), resource]),
+          regarding: {
+            apiVersion: "rbac.authorization.k8s.io/v1",
+            kind: reach === "opened" ? roleKind : "Role",
+            name: role,
+            namespace,
+          },
+          related: { apiVersion: "v1", kind: "Namespace", name: where },
+          note: `${words} ${rightsText(same)}`,
+        })),
     );
   return [
     ...about(lost, { type: "Warning", reason: "RuleMissing" }, `${who} may not`),
     ...about(regained, { type: "Normal", reason: "RuleRegained" }, `${who} may again`),
   ];
+}
+
+/** `get`, `get`, `serviceaccounts/token`: `GetServiceaccountsToken`. */
+function pascalCase(words: readonly string[]): string {
+  const parts = [...new Set(words)].flatMap((word) => word.split("/"));
+  return parts.map((part) => part.charAt(0).toUpperCase() + part.slice(1)).join("");
 }

@@ -57,19 +57,28 @@ export function keyOf({ role, rule }: Rule): string {
   return `${role.holder} ${resource}${resource === "leases" ? ` ${rule.verbs[0]}` : ""}`;
 }
 
-/** @throws Error when the voice does not name the rule in time */
+/**
+ * @param instance for an event: which process says it; any when left out.
+ * @throws Error when the voice does not name the rule in time
+ */
 export async function told(
   voice: Voice,
   { role, rule }: Rule,
   { admin, deploymentId, pending, grant }: Witness,
+  instance?: string,
 ): Promise<void> {
   const [resource = ""] = rule.resources;
   // Of the names that a rule lists, the plan of our grant needs one.
   const named = resource === "clusterroles" ? "bind clusterroles/sallyport-op-kubernetes-scale" : resource;
   if (voice === "event") {
+    // `serviceaccounts in shop`, `leases/name in shop`: not another resource that begins alike.
+    const what = rule.resourceNames === undefined ? ` ${resource} in ` : ` ${resource}/`;
     await eventually(
-      async () => (await events(admin)).map((event) => event.note).map(String),
-      (notes) => notes.some((note) => note.includes("may not") && note.includes(resource) && note.includes(role.name)),
+      async () => (await events(admin)).filter((each) => [undefined, each.reportingInstance].includes(instance)),
+      (found) =>
+        found.some(({ note }) =>
+          ["may not", what, role.name].every((words) => typeof note === "string" && note.includes(words)),
+        ),
     );
     return;
   }

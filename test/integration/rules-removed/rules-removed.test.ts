@@ -81,6 +81,25 @@ describe.each(RULES)("without $title", (rule) => {
   }, 120_000);
 });
 
+test("two rules of one role that a running process loses are two events", async () => {
+  await operator.stop();
+  operator = startOperator();
+  const mine = RULES.filter(({ role }) => role.holder === "operator" && role.reach === "grants");
+  const [first, second] = ["serviceaccounts", "serviceaccounts/token"].map((resource) =>
+    mine.find(({ rule }) => rule.resources[0] === resource),
+  );
+  if (first === undefined || second === undefined) throw new Error("no such rules");
+  for (const rule of [first, second]) {
+    const restore = await removeRule(world.admin, rule);
+    try {
+      await told("event", rule, witness, `operator-${starts}`);
+    } finally {
+      await restore();
+    }
+    await healed(witness);
+  }
+});
+
 /** The process whose rule it is: ends only where it may not lead any more, and stays up when started without the rule. */
 async function startedAgain(rule: Rule): Promise<void> {
   const isElection = keyOf(rule).endsWith("leases get");
