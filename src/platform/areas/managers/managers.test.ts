@@ -86,6 +86,32 @@ onEachDatabase("managers", (world) => {
     expect((await site.call("GET", `/v1/deployments/${deployment}`)).body.managerId).toBeNull();
   });
 
+  it("a setup that a project waits for is not cancelled", async () => {
+    const site = await newSite(world);
+    const { managerId } = (await create(site.admin)).body;
+    const setDefault = (aws: string | null) =>
+      site.call("PATCH", `/v1/projects/${site.project.id}`, { body: { defaultManagers: { aws } } });
+    expect((await setDefault(managerId)).status).toBe(200);
+    const cancel = () => world.call("POST", `/v1/managers/${managerId}/cancel-setup`, { key: site.admin });
+    expect((await cancel()).body).toMatchObject({
+      code: "INVALID_STATE_TRANSITION",
+      context: { defaultOfProjects: 1 },
+    });
+    await setDefault(null);
+    expect((await cancel()).status).toBe(202);
+  });
+
+  it("a manager that failed can be set up anew, and that setup cancelled, its runtime key too", async () => {
+    const { admin, path, runtime } = await bootstrapped();
+    const cancel = () => world.call("POST", `${path}/cancel-setup`, { key: admin });
+    world.clock.advance(61 * 60_000);
+    expect((await cancel()).body).toMatchObject({ code: "INVALID_STATE_TRANSITION", context: { from: "failed" } });
+    expect((await world.call("POST", `${path}/setup-token`, { key: admin })).body.setupStatus).toBe("pending");
+    expect((await cancel()).status).toBe(202);
+    expect((await world.call("GET", "/v1/whoami", { key: runtime.apiKey })).body.code).toBe("API_KEY_REVOKED");
+    expect((await world.call("GET", path, { key: admin })).status).toBe(404);
+  });
+
   it("a manager that never speaks has failed after an hour, and can be tried again", async () => {
     const { admin, path } = await bootstrapped();
     world.clock.advance(61 * 60_000);
@@ -105,8 +131,37 @@ onEachDatabase("managers", (world) => {
     world.clock.advance(181_000);
     expect((await world.call("GET", path, { key: admin })).body.setupStatus).toBe("deleted");
     expect((await world.call("GET", "/v1/managers", { key: admin })).body).toEqual([]);
-    await world.platform.sweep();
     expect((await speak()).body.code).toBe("API_KEY_REVOKED");
+    expect((await world.call("GET", path, { key: admin })).body.setupStatus).toBe("deleted");
+    await world.platform.sweep();
+    expect((await world.call("GET", `${path}/work`, { key: runtime.apiKey })).body.code).toBe("API_KEY_REVOKED");
+  });
+
+  it("ninety days later a deleted manager's record goes, though deployments it served are kept longer", async () => {
+    const { workspace, admin, path, runtime, setup } = await bootstrapped();
+    await world.call("POST", `${path}/heartbeat`, { key: runtime.apiKey, body: beat });
+    const body = { name: `shop-${workspace.name}` };
+    await world.call("POST", "/v1/projects", { key: admin, body });
+    const group = { name: "group", project: body.name, maxDeployments: 1 };
+    const { id } = (await world.call("POST", "/v1/deployment-groups", { key: admin, body: group })).body;
+    const wanted = { name: "served", platform: "kubernetes", project: body.name, deploymentGroupId: id };
+    const { deployment } = (
+      await world.call("POST", "/v1/deployments", { key: admin, body: { ...wanted, managerId: setup.managerId } })
+    ).body;
+    const where = { key: admin, query: { project: body.name } };
+    const commands = [{ command: "kubernetes/get-pods", summary: "Look", params: { namespace: "shop" } }];
+    const plan = { deploymentId: deployment.id, remediationPlanId: "incident-7", title: "Look", commands };
+    const requested = await world.call("POST", "/v1/access-requests", { ...where, body: plan });
+    expect(requested.status, JSON.stringify(requested.body)).toBe(201);
+    await world.call("POST", `/v1/deployments/${deployment.id}/delete`, { key: admin, body: { action: "forget" } });
+    expect((await world.call("DELETE", path, { key: admin })).status).toBe(202);
+    world.clock.advance(181_000);
+    await world.platform.sweep();
+    world.clock.advance(91 * 86_400_000);
+    await world.platform.sweep();
+    expect((await world.call("GET", path, { key: admin })).status).toBe(404);
+    const request = await world.call("GET", `/v1/access-requests/${requested.body.id}`, where);
+    expect(request.status).toBe(200);
   });
 
   it.each([

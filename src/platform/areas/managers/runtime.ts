@@ -22,6 +22,8 @@ export interface Heartbeat {
 /** Replaces what was reported before. The first one that is not unhealthy ends the setup (§9). */
 export async function takeHeartbeat({ db, principal, now }: Act, id: string, beat: Heartbeat): Promise<void> {
   const manager = await requireManager(db, principal, id);
+  // Its silence has ended it, though its keys may go a minute later: what readers saw deleted stays so.
+  if (setupStatusOf(manager, now) === "deleted") throw new PlatformError("API_KEY_REVOKED");
   requireSafeUrl(beat.url);
   const starts = manager.setup_status === "provisioning" && beat.status !== "unhealthy";
   if (starts) await revokeManagerKeys(db, id, "setup", now);

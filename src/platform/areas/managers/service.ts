@@ -119,26 +119,34 @@ export async function retrySetup(act: Act, id: string) {
   };
 }
 
-/** Removes what was never bootstrapped, keys and all. */
+/** Removes what was never bootstrapped, or is set up anew, keys and all. */
 export async function cancelSetup({ db, principal, now }: Act, id: string): Promise<void> {
   const manager = await findManager(db, principal, id);
-  const from = requireMove(
-    manager,
-    manager.internal_deployment_id === null ? ["pending", "failed"] : [],
-    "removed",
-    now,
-  );
-  const deployments = Number(manager.deployment_count);
-  if (deployments > 0) {
+  const bootstrapped = manager.internal_deployment_id !== null;
+  const from = requireMove(manager, bootstrapped ? ["pending"] : ["pending", "failed"], "removed", now);
+  const use = useOf(manager);
+  if (use !== undefined) {
     throw new PlatformError("INVALID_STATE_TRANSITION", {
-      message: `${deployments} deployments are assigned to this manager`,
-      context: { from, to: "removed", allowed: [], deployments },
+      message: "deployments or projects wait for this manager",
+      context: { from, to: "removed", allowed: [], ...use },
     });
   }
   await revokeManagerKeys(db, id, "both", now);
-  // Deleted ones are kept for a while, and would hold on to a record that is gone.
-  await db.updateTable("deployments").set({ manager_id: null }).where("manager_id", "=", id).execute();
-  await db.deleteFrom("managers").where("id", "=", id).execute();
+  await forgetManagers(db, [id]);
+}
+
+/** What hangs on a manager, if anything does. */
+function useOf(manager: ReadManager): { readonly deployments: number; readonly defaultOfProjects: number } | undefined {
+  const [deployments, defaultOfProjects] = [Number(manager.deployment_count), Number(manager.default_count)];
+  return deployments === 0 && defaultOfProjects === 0 ? undefined : { deployments, defaultOfProjects };
+}
+
+/** Deleted deployments are kept for a while, some longer than their manager's record: they let go of it. */
+async function forgetManagers(db: Db, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return;
+  await db.updateTable("deployments").set({ manager_id: null }).where("manager_id", "in", ids).execute();
+  await db.deleteFrom("work_feed").where("manager_id", "in", ids).execute();
+  await db.deleteFrom("managers").where("id", "in", ids).execute();
 }
 
 /** A deleting manager keeps its keys, so that it can take its own deployment down; silence ends it (§9). */
@@ -146,11 +154,8 @@ export async function deleteManager({ db, principal, now }: Act, id: string): Pr
   const manager = await findManager(db, principal, id);
   const from = requireMove(manager, ["provisioning", "active", "failed", "deleting"], "deleting", now);
   if (from === "deleting") return;
-  if (Number(manager.deployment_count) > 0 || Number(manager.default_count) > 0) {
-    throw new PlatformError("MANAGER_IN_USE", {
-      context: { deployments: Number(manager.deployment_count), defaultOfProjects: Number(manager.default_count) },
-    });
-  }
+  const use = useOf(manager);
+  if (use !== undefined) throw new PlatformError("MANAGER_IN_USE", { context: use });
   await revokeManagerKeys(db, id, "setup", now);
   await db
     .updateTable("managers")
@@ -166,11 +171,16 @@ const RECORD_KEPT_MS = 90 * 24 * 3600 * 1000;
 export async function sweepManagers(db: Db, now: Date): Promise<void> {
   const deleting = await db.selectFrom("managers").selectAll().where("setup_status", "=", "deleting").execute();
   for (const manager of deleting) await settleDeleted(db, manager, now);
-  await db
-    .deleteFrom("managers")
+  const old = await db
+    .selectFrom("managers")
+    .select("id")
     .where("setup_status", "=", "deleted")
     .where("setup_changed_at", "<", new Date(now.getTime() - RECORD_KEPT_MS))
     .execute();
+  await forgetManagers(
+    db,
+    old.map(({ id }) => id),
+  );
 }
 
 async function settleDeleted(

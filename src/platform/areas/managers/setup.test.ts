@@ -16,6 +16,23 @@ onEachDatabase(
       expect(made.setup.templateUrl).toMatch(new RegExp(`^${world.platform.url}/`));
     });
 
+    it("a region or network of a setup reaches its settings, and no host's name", async () => {
+      const key = await (await world.workspace()).key("workspace.admin");
+      const create = async (more: object) => {
+        const body = { name: "our manager", cloud: "aws", region: "eu/%{x}", network: "default", ...more };
+        return (await world.call("POST", "/v1/managers", { key, body })).body.setup;
+      };
+      const aws = await create({});
+      expect(aws.stackSettings).toEqual({ network: { type: "use-default" } });
+      expect(new URL(aws.launchUrl)).toMatchObject({
+        host: "console.aws.amazon.com",
+        search: "?region=eu%2F%25%7Bx%7D",
+      });
+      const terraform = await create({ cloud: "azure", network: "create" });
+      expect(terraform.stackSettings).toEqual({ network: { type: "create" } });
+      expect(terraform.tfvars).toContain('region = "eu/%%{x}"\n');
+    });
+
     it("a group token's link opens in the portal", async () => {
       const site = await newSite(world);
       const policy = { allowedPlatforms: ["kubernetes"], allowedSetupMethods: ["helm"] };

@@ -1,4 +1,5 @@
 import type { Cloud, ManagerSetup, ManagerSetupMethod, SetupResponse } from "../../../contract/managers.ts";
+import type { StackSettings } from "../../../contract/stack-settings.ts";
 import type { CallConfig } from "../../config.ts";
 import type { Db } from "../../database.ts";
 import { PlatformError } from "../../kernel/errors.ts";
@@ -21,7 +22,15 @@ export function setupMethod(cloud: Cloud, asked: ManagerSetupMethod | undefined)
 
 type SetUp = Pick<
   ManagerRow,
-  "id" | "workspace_id" | "name" | "cloud" | "region" | "setup_method" | "internal_project_id" | "internal_group_id"
+  | "id"
+  | "workspace_id"
+  | "name"
+  | "cloud"
+  | "region"
+  | "setup_method"
+  | "network"
+  | "internal_project_id"
+  | "internal_group_id"
 >;
 
 const TOKEN_LIFE_MS = 24 * 3600 * 1000;
@@ -71,7 +80,13 @@ export async function issueSetup(
       publicSubdomain: null,
       environmentVariables: [],
     },
-    setup: setupOf(method, { id: manager.id, region, baseUrl: config.baseUrl, portal: `${config.portalUrl}/deploy` }),
+    setup: setupOf(method, {
+      id: manager.id,
+      region,
+      baseUrl: config.baseUrl,
+      portal: `${config.portalUrl}/deploy`,
+      stackSettings: manager.network === null ? {} : { network: { type: NETWORKS[manager.network] } },
+    }),
   };
 }
 
@@ -80,16 +95,22 @@ interface SetupFacts {
   readonly region: string;
   readonly baseUrl: string;
   readonly portal: string;
+  readonly stackSettings: StackSettings;
 }
 
-function setupOf(method: ManagerSetupMethod, { id, region, baseUrl, portal }: SetupFacts): ManagerSetup {
-  const common = { deploymentPortalUrl: portal, stackSettings: {} };
+/** What creators say of a manager's network, in the words of stack settings. */
+const NETWORKS = { create: "create", default: "use-default" } as const;
+
+function setupOf(method: ManagerSetupMethod, facts: SetupFacts): ManagerSetup {
+  const { id, region, baseUrl } = facts;
+  const common = { deploymentPortalUrl: facts.portal, stackSettings: facts.stackSettings };
   switch (method) {
     case "cloudformation": {
       const templateUrl = `${baseUrl}/setup/manager.cloudformation.yaml`;
       const stackName = `sallyport-${id.slice(-12)}`;
       const quickCreate = new URLSearchParams({ templateURL: templateUrl, stackName, param_ManagerId: id });
-      const console = `https://${region}.console.aws.amazon.com/cloudformation/home?region=${encodeURIComponent(region)}`;
+      // The region is free text: it must not reach the host.
+      const console = `https://console.aws.amazon.com/cloudformation/home?region=${encodeURIComponent(region)}`;
       const launchUrl = `${console}#/stacks/quickcreate?${quickCreate}`;
       return { method, ...common, launchUrl, templateUrl, stackName, region };
     }
@@ -100,6 +121,11 @@ function setupOf(method: ManagerSetupMethod, { id, region, baseUrl, portal }: Se
     case "terraform":
       return { method, ...common, managerUrl: null, ...terraform(id, region, baseUrl) };
   }
+}
+
+/** A quoted template that holds the text itself. */
+function hclString(text: string): string {
+  return JSON.stringify(text).replace(/[$%](?=\{)/g, "$&$&");
 }
 
 function terraform(id: string, region: string, baseUrl: string) {
@@ -117,7 +143,7 @@ function terraform(id: string, region: string, baseUrl: string) {
     mainTf: `${variables}module "manager" {\n  source  = "${moduleSource}"\n  version = "${moduleVersion}"\n${inputs.map(assign).join("")}}\n`,
     // The token itself is left to the environment (TF_VAR_setup_token): files are kept, secrets should not be.
     tfvars: Object.entries(moduleInputs)
-      .map(([name, value]) => `${name} = ${JSON.stringify(value)}\n`)
+      .map(([name, value]) => `${name} = ${hclString(value)}\n`)
       .join(""),
     commands: ["export TF_VAR_setup_token=<SETUP_TOKEN>", "terraform init", "terraform apply"],
   };

@@ -26,7 +26,8 @@ describe("what a reader sees of a manager", () => {
   it.each([
     ["provisioning", ago(60 * MINUTE), null, "provisioning"],
     ["provisioning", ago(60 * MINUTE + 1), null, "failed"],
-    ["provisioning", ago(60 * MINUTE + 1), ago(1000), "provisioning"],
+    ["provisioning", ago(180 * MINUTE), ago(60 * MINUTE), "provisioning"],
+    ["provisioning", ago(180 * MINUTE), ago(60 * MINUTE + 1), "failed"],
     ["deleting", ago(180_000), null, "deleting"],
     ["deleting", ago(180_001), null, "deleted"],
     ["deleting", ago(60 * MINUTE), ago(1000), "deleting"],

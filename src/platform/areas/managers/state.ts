@@ -24,7 +24,8 @@ export function statusOf(facts: ManagerFacts, now: Date): Manager["status"] {
 
 export function setupStatusOf(facts: ManagerFacts, now: Date): SetupStatus | null {
   const sinceMs = now.getTime() - facts.setup_changed_at.getTime();
-  if (facts.setup_status === "provisioning" && sinceMs > PROVISIONING_LIMIT_MS && isSilent(facts, now)) return "failed";
+  const unheardMs = Math.min(sinceMs, now.getTime() - (facts.last_heartbeat_at?.getTime() ?? 0));
+  if (facts.setup_status === "provisioning" && unheardMs > PROVISIONING_LIMIT_MS) return "failed";
   if (facts.setup_status === "deleting" && sinceMs > SILENT_AFTER_MS && isSilent(facts, now)) return "deleted";
   return facts.setup_status;
 }

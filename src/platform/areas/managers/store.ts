@@ -37,7 +37,7 @@ export interface ManagerRow {
   management_configs: ColumnType<ManagementConfigs, unknown>;
   /** `{logsEndpoint, sealedAuthHeader}`. */
   otlp_config: ColumnType<unknown, unknown>;
-  network: string | null;
+  network: "create" | "default" | null;
   last_heartbeat_at: Date | null;
   /** Ids of things that are in no table, which is what hides them: the scope of setup tokens (§9). */
   internal_project_id: string | null;
