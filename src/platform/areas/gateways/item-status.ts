@@ -9,31 +9,31 @@ export interface ItemDeployment {
   readonly unhealthy: boolean;
 }
 
-const LEAVING: readonly DeploymentStatus[] = [
-  "delete-pending",
-  "deleting",
-  "teardown-required",
-  "teardown-failed",
-  "deleted",
-];
+const LEAVING: readonly DeploymentStatus[] = ["delete-pending", "deleting", "teardown-required", "deleted"];
 
 /** Pure. Without a deployment of the item's purpose nothing has begun; one that left unheard of never counted. */
 export function itemStatus(deployment: ItemDeployment | undefined): ItemStatus {
   if (deployment === undefined) return "not-started";
   const { status, connectivity, unhealthy } = deployment;
-  if (LEAVING.includes(status)) return connectivity === "never" ? "not-started" : "revoked";
+  const connected = connectivity !== "never";
+  if (LEAVING.includes(status)) return connected ? "revoked" : "not-started";
+  const ill = connectivity === "stale" || unhealthy;
   switch (status) {
+    case "teardown-failed":
+      return connected ? "revoked" : "needs-attention";
     case "pending":
     case "waiting-for-machines":
       return "waiting";
     case "initial-setup":
     case "provisioning":
+      return "applying";
+    // These have run before, and a report that stays away or is bad is worse than the wait.
     case "update-pending":
     case "updating":
-      return "applying";
+      return connected && ill ? "needs-attention" : "applying";
     case "running":
-      if (connectivity === "never") return "verifying";
-      return connectivity === "stale" || unhealthy ? "needs-attention" : "connected";
+      if (!connected) return "verifying";
+      return ill ? "needs-attention" : "connected";
     default:
       return "needs-attention";
   }
