@@ -168,7 +168,7 @@ export function chartValues(
       ),
       selfCheck: flag(
         true,
-        "That ClusterRole. Without it the operator cannot see the admission policies and calls no decision's name verified.",
+        "That ClusterRole. Off: the operator does not look at the admission policies, calls no decision's name verified, and no alert tells that one is missing.",
       ),
     }),
     people: branch(

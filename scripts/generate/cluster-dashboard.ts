@@ -47,13 +47,14 @@ export const CLUSTER_DASHBOARD: Dashboard = {
         },
         {
           title: "Policies missing",
-          about: "Of admission; three are absent by choice with admission.mode validating-only.",
+          about:
+            "Of admission; three are absent by choice with admission.mode validating-only. No data: rbac.selfCheck is off.",
           kind: "stat",
           unit: "short",
           width: 2,
           queries: [
             {
-              expr: `count(max by (policy) (sallyport_policies_present{${PROCESS}}) == 0) or vector(0)`,
+              expr: `sum(max by (policy) (sallyport_policies_present{${PROCESS}}) == bool 0)`,
               legend: "missing",
             },
           ],

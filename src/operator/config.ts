@@ -88,7 +88,7 @@ export const OPERATOR_SETTINGS: { readonly [Name in keyof OperatorConfig]: Setti
   admissionMode: {
     env: "SALLYPORT_ADMISSION_MODE",
     default: "stamping",
-    doc: "What vouches for approvers' names: stamping, where the API server can; or validating-only, where typed names are checked and missing stampers are no fault.",
+    doc: "What vouches for approvers' names: stamping, where the API server can; or validating-only, where typed names are checked and missing stampers are no fault. unseen: the operator has no right to look, and says so on each decision.",
     parse: admissionMode,
   },
   admissionCheckIntervalMs: {
@@ -189,7 +189,7 @@ function objectName(text: string): string {
 
 function admissionMode(text: string): AdmissionMode {
   const mode = ADMISSION_MODES.find((each) => each === text);
-  if (mode === undefined) throw new Error(ADMISSION_MODES.join(" or "));
+  if (mode === undefined) throw new Error(ADMISSION_MODES.join(", "));
   return mode;
 }
 

@@ -97,6 +97,12 @@ test("without the right to look, nothing is vouched for and the operator goes on
   expect(Object.values(presence)).toEqual(ALL.map(() => false));
 });
 
+test("where the right to look was left out on purpose, nobody tries", async () => {
+  const never = async (): Promise<never> => Promise.reject(new Error("nothing is to be read"));
+  const reading = await readEnforcement({ get: never, rawGet: never }, "unseen", signal);
+  expect(reading).toEqual({ enforcement: { kind: "unseen" }, presence: {} });
+});
+
 test("it is looked at again and again; a look that fails leaves the last one standing", async () => {
   const clock = new FakeClock();
   let answer: World | "broken" = {};

@@ -14,10 +14,14 @@ export type Enforcement =
   /** The right to look is not there: nothing can be said of the policies, so nothing is vouched for. */
   | { readonly kind: "unseen" };
 
-/** What the installation chose. `stamping`: the stampers are expected wherever the server has their kind. */
-export const ADMISSION_MODES = ["stamping", "validating-only"] as const;
+/**
+ * What the installation chose. `stamping`: the stampers are expected wherever the server has their kind. `unseen`: the
+ * operator has no right to look and is not to try.
+ */
+export const ADMISSION_MODES = ["stamping", "validating-only", "unseen"] as const;
 export type AdmissionMode = (typeof ADMISSION_MODES)[number];
 
+/** By policy. Of what nobody looks at there is nothing. */
 export type PolicyPresence = Readonly<Record<string, boolean>>;
 
 interface PolicyBinding extends KubeObject {
@@ -44,12 +48,16 @@ interface Reading {
   readonly presence: PolicyPresence;
 }
 
-/** One reading of all policies and bindings, each by its name: the operator may get them, and nothing else of the kind. */
+/**
+ * One reading of all policies and bindings, each by its name: the operator may get them, and nothing else of the kind.
+ * A right to look that was to be there and is not counts as absent policies: whoever takes both away hides nothing.
+ */
 export async function readEnforcement(
   client: Pick<Client, "get" | "rawGet">,
   mode: AdmissionMode,
   signal: AbortSignal,
 ): Promise<Reading> {
+  if (mode === "unseen") return { enforcement: { kind: "unseen" }, presence: {} };
   try {
     return await readPolicies(client, mode, signal);
   } catch (error) {

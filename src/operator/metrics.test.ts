@@ -1,8 +1,10 @@
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
+import { MUTATING_POLICIES, VALIDATING_POLICIES } from "../crds/manifests/admission.ts";
 import { OPERATION_RESULTS, operatorMetrics } from "./metrics.ts";
 import { approvedGrant, grant } from "./testing/fixtures.ts";
 
+const POLICIES = [...VALIDATING_POLICIES, ...MUTATING_POLICIES];
 const now = (): Date => new Date("2026-01-01T00:00:00Z");
 
 async function scrape(registry: Registry): Promise<readonly string[]> {
@@ -48,7 +50,8 @@ test("work adds to values, never to the number of series, whatever names come in
   metrics.refused("LineUsed");
   metrics.claimLost();
   metrics.transition("none", "Pending");
-  metrics.policies({ "sallyport-stamp-decider": true, "something-else": true });
+  const absent = Object.fromEntries(POLICIES.map((name) => [name, false]));
+  metrics.policies({ ...absent, "sallyport-stamp-decider": true, "something-else": true });
   metrics.redacted("jwt");
   metrics.swept("ok", new Date(5_000));
   metrics.removed("RoleBinding");
@@ -64,4 +67,10 @@ test("work adds to values, never to the number of series, whatever names come in
   ]) {
     expect(lines).toContain(line);
   }
+});
+
+test("policies that nobody looks at have no series, which an alert would take for missing ones", async () => {
+  const registry = new Registry();
+  operatorMetrics(registry, { grants: () => [], isLeader: () => false, now }).policies({});
+  expect((await scrape(registry)).filter((line) => line.includes("policies_present"))).toEqual([]);
 });

@@ -182,7 +182,7 @@ function safetySeries(registry: Registry): Pick<OperatorMetrics, "policies" | "r
   const names = [...VALIDATING_POLICIES, ...MUTATING_POLICIES];
   const present = new Gauge({
     name: "sallyport_policies_present",
-    help: "Is each admission policy there, with a binding that denies? 0 also before the first look.",
+    help: "Is each admission policy there, with a binding that denies? 0 also before the first look; gone where rbac.selfCheck is off.",
     labelNames: ["policy"],
     registers: [registry],
   });
@@ -194,7 +194,11 @@ function safetySeries(registry: Registry): Pick<OperatorMetrics, "policies" | "r
   for (const rule of REDACTION_RULES) redactions.inc({ kind: "result", rule }, 0);
   return {
     policies(presence) {
-      for (const policy of names) present.set({ policy }, presence[policy] ? 1 : 0);
+      for (const policy of names) {
+        const isThere = presence[policy];
+        if (isThere === undefined) present.remove({ policy });
+        else present.set({ policy }, isThere ? 1 : 0);
+      }
     },
     redacted: (rule) => redactions.inc({ kind: "result", rule }),
   };

@@ -250,12 +250,13 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
   SallyportAdmissionPolicyMissing: {
     at: "10m",
     fires: [policy("sallyport-grant-decisions", "1 0x60")],
-    // The other replica has not looked yet, and names are not stamped everywhere.
+    // The other replica has not looked yet, names are not stamped everywhere, and with rbac.selfCheck off nobody looks.
     quiet: [
       policy("sallyport-grant-decisions", "1x60"),
       [of("sallyport_policies_present", 'policy="sallyport-grant-decisions"', "pod-1"), "0x60"],
       policy("sallyport-stamp-decider", "0x60"),
       policy("sallyport-named-decisions", "0x60"),
+      policy("sallyport-plan-hygiene", "0 stale"),
     ],
     labels: ["policy"],
   },

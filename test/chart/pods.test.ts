@@ -235,13 +235,15 @@ test("each setting that the chart gives is one that its process reads", async ()
   });
 });
 
-test("the operator is told when no stamper is to be expected", async () => {
-  const modeIn = async (mode: string): Promise<unknown> =>
-    envOf(podOf(await helm.render({ ...REQUIRED, admission: { mode } }), "sallyport-operator"))
+test("the operator is told when no stamper is to be expected, and when it may not look", async () => {
+  const modeIn = async (mode: string, selfCheck = true): Promise<unknown> =>
+    envOf(podOf(await helm.render({ ...REQUIRED, admission: { mode }, rbac: { selfCheck } }), "sallyport-operator"))
       .SALLYPORT_ADMISSION_MODE;
   expect(await modeIn("validating-only")).toBe("validating-only");
   expect(await modeIn("validating-and-mutating")).toBeUndefined();
   expect(await modeIn("external")).toBeUndefined();
+  expect(await modeIn("validating-only", false)).toBe("unseen");
+  expect(await modeIn("validating-and-mutating", false)).toBe("unseen");
 });
 
 test("proxies and authorities reach the agent under the names that it and Node read, and the operator under none", async () => {

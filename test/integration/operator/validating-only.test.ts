@@ -46,6 +46,15 @@ test("not chosen, the missing stampers are named", async () => {
   for (const name of MUTATING_POLICIES) expect(identity(seen).message).toContain(name);
 });
 
+test("told not to look, it vouches for nobody and shows no policy as missing", async () => {
+  await operator.stop();
+  operator = world.start("unseen", { admissionMode: "unseen" });
+  const grant = await world.ask([scaleTo(5)], "mutating");
+  const seen = await world.grant(grant, (each) => identity(each).reason === "NotEnforced");
+  expect(identity(seen).message).toContain("may not look");
+  expect(await operator.registry.getSingleMetricAsString("sallyport_policies_present")).not.toContain("{");
+});
+
 /** Removed policies are enforced for up to 3 s more: a stamp would hide what was typed. */
 function decided(grant: AccessGrant, decidedBy: string): Promise<AccessGrant> {
   return eventually(

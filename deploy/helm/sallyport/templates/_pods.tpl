@@ -32,7 +32,10 @@
 {{- if eq .component "operator" }}
 - name: SALLYPORT_ROLE_KIND
   value: {{ include "sallyport.roleKind" .root | quote }}
-{{- if eq $values.admission.mode "validating-only" }}
+{{- if not $values.rbac.selfCheck }}
+- name: SALLYPORT_ADMISSION_MODE
+  value: unseen
+{{- else if eq $values.admission.mode "validating-only" }}
 - name: SALLYPORT_ADMISSION_MODE
   value: validating-only
 {{- end }}
