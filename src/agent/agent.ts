@@ -21,6 +21,7 @@ import { agentMetrics } from "./metrics.ts";
 import { connectPlatform } from "./platform-connection.ts";
 import { ReconnectRule } from "./reconnect-rule.ts";
 import { watchRights } from "./rights.ts";
+import { TrustedAuthorities } from "./trusted-authorities.ts";
 import { WorkFeed } from "./work-feed.ts";
 import { Workloads } from "./workloads.ts";
 
@@ -30,7 +31,7 @@ export interface AgentTools {
   readonly registry: Registry;
   /** Told to the platform. */
   readonly version?: string;
-  /** Where HTTP_PROXY, HTTPS_PROXY and NO_PROXY are read from. Default: no proxy. */
+  /** Where HTTP_PROXY, HTTPS_PROXY, NO_PROXY and NODE_EXTRA_CA_CERTS are read from. Default: none of them. */
   readonly environment?: Environment;
 }
 
@@ -55,13 +56,8 @@ export async function runAgent(config: AgentConfig, tools: AgentTools, signal: A
   const cluster = new Cluster({ ...common, namespace: config.grantsNamespace, fence });
   const grantStates = () => cluster.grants.store.list().map(({ status }) => status?.state ?? "Pending");
   const metrics = agentMetrics(registry, grantStates, config);
-  const { platform, link } = connectPlatform(config, {
-    clock,
-    log,
-    metrics,
-    userAgent: `${NAME}/${version}`,
-    environment,
-  });
+  const userAgent = `${NAME}/${version}`;
+  const { platform, link } = connectPlatform(config, { clock, log, metrics, userAgent, environment });
   try {
     const events = new EventRecorder({ ...common, controller: "sallyport.dev/agent", instance: identity });
     const rights = watchRights({ client, config, events, registry, clock, log });
@@ -101,7 +97,9 @@ export async function runAgent(config: AgentConfig, tools: AgentTools, signal: A
     for (const informer of cluster.informers) manager.addInformer(informer);
     manager.addRunnable({ name: rights.name, needsLeader: false, run: (each) => rights.run(each) });
     for (const runnable of [...workloads.runnables(), ...controllers.runnables()]) manager.addRunnable(runnable);
-    for (const runnable of voices(shared, controllers)) manager.addRunnable(runnable);
+    const { NODE_EXTRA_CA_CERTS: file } = environment;
+    const trusted = file ? [new TrustedAuthorities(file, { clock, log })] : [];
+    for (const runnable of [...voices(shared, controllers), ...trusted]) manager.addRunnable(runnable);
     await manager.run(signal);
   } finally {
     await Promise.all([platform.close(), connection.close()]);

@@ -1,7 +1,8 @@
 import type { Client } from "./client.ts";
-import { type Clock, sleep } from "./clock.ts";
+import type { Clock } from "./clock.ts";
 import type { Logger } from "./log.ts";
 import { orAborted } from "./or-aborted.ts";
+import { lookRepeatedly } from "./repeated-look.ts";
 import { accessText, missingAccess, type RequiredAccess } from "./required-access.ts";
 
 export interface AccessWatchOptions<T extends RequiredAccess> {
@@ -51,21 +52,11 @@ export class AccessWatch<T extends RequiredAccess> {
 
   /** Looks until `signal` aborts; a look that fails leaves the last one standing. */
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, everyMs, log } = this.#options;
-    let failing = false;
-    while (!signal.aborted) {
-      try {
-        await this.look(signal);
-        failing = false;
-      } catch (error) {
-        if (signal.aborted) return;
-        log[failing ? "debug" : "warn"]({ err: error }, "own rights not read");
-        failing = true;
-        // Whoever waits for the first look must not wait for a right of ours.
-        this.#first.resolve();
-      }
-      await sleep(clock, everyMs, signal).catch(() => undefined);
-    }
+    const look = async (each: AbortSignal): Promise<void> => {
+      // Whoever waits for the first look must not wait for a right of ours.
+      await this.look(each).finally(() => this.#first.resolve());
+    };
+    await lookRepeatedly(look, { ...this.#options, failed: "own rights not read" }, signal);
   }
 
   async look(signal: AbortSignal): Promise<void> {
@@ -73,7 +64,6 @@ export class AccessWatch<T extends RequiredAccess> {
     const found = await missingAccess(client, required(), signal);
     const before = this.#missing;
     this.#missing = new Map(found.map((each) => [accessText(each), each]));
-    this.#first.resolve();
     const lost = found.filter((each) => !before.has(accessText(each)));
     const regained = [...before.values()].filter((each) => !this.#missing.has(accessText(each)));
     if (lost.length > 0) log.warn({ missing: lost.map(accessText) }, "rights are missing; what needs them waits");

@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Client } from "../kube/client.ts";
-import { type Clock, sleep } from "../kube/clock.ts";
+import type { Clock } from "../kube/clock.ts";
 import type { Logger } from "../kube/log.ts";
 import { orAborted } from "../kube/or-aborted.ts";
+import { lookRepeatedly } from "../kube/repeated-look.ts";
 import type { AdmissionMode, Enforcement } from "./enforcement.ts";
 import { readEnforcement } from "./enforcement.ts";
 import type { OperatorMetrics } from "./metrics.ts";
@@ -46,20 +47,9 @@ export class AdmissionWatch {
   }
 
   /** Looks again and again until `signal` aborts; a look that fails leaves the last one standing. */
-  async run(signal: AbortSignal): Promise<void> {
-    const { clock, everyMs, log } = this.#options;
-    let failing = false;
-    while (!signal.aborted) {
-      try {
-        await this.look(signal);
-        failing = false;
-      } catch (error) {
-        if (signal.aborted) return;
-        log[failing ? "debug" : "warn"]({ err: error }, "admission policies not read");
-        failing = true;
-      }
-      await sleep(clock, failing ? RETRY_MS : everyMs, signal).catch(() => undefined);
-    }
+  run(signal: AbortSignal): Promise<void> {
+    const options = { ...this.#options, retryMs: RETRY_MS, failed: "admission policies not read" };
+    return lookRepeatedly((each) => this.look(each), options, signal);
   }
 
   async look(signal: AbortSignal): Promise<void> {

@@ -107,6 +107,18 @@ describe.skipIf(problem !== undefined)("an agent whose only way out is a proxy w
     const [pod] = await cast().pods("agent");
     expect(pod?.status?.containerStatuses?.map(({ restartCount }) => restartCount)).toEqual([0]);
   });
+
+  test("takes the right authority when its Secret gets it, in the same pod", async () => {
+    await upgradeSallyport(cast().scene, values(PROXY, OTHER_AUTHORITY), soon());
+    await connected("False", "CertificateUntrusted");
+    const before = await cast().pods("agent");
+    const { authority } = cast().scene.vendor;
+    await apply(cast().scene, [secret(OTHER_AUTHORITY, { "ca.crt": authority })], soon());
+    await connected("True", "Connected", 240_000);
+    const after = await cast().pods("agent");
+    expect(after.map(({ metadata }) => metadata.name)).toEqual(before.map(({ metadata }) => metadata.name));
+    expect(after[0]?.status?.containerStatuses?.map(({ restartCount }) => restartCount)).toEqual([0]);
+  });
 });
 
 const secretWords = new RegExp([PASSWORD, encodeURIComponent(PASSWORD), GUESSED].join("|"));
@@ -141,15 +153,19 @@ function linesOf(text: string): readonly Line[] {
     .map((line) => JSON.parse(line));
 }
 
-/** The message of the condition once it says so. */
-async function connected(status: string, reason: string): Promise<string> {
+/**
+ * The message of the condition once it says so.
+ *
+ * @param limitMs a changed Secret takes the kubelet up to a minute and a half, and the agent's next try one more.
+ */
+async function connected(status: string, reason: string, limitMs = 60_000): Promise<string> {
   const key = { namespace: GRANTS, name: objectName(cast().scene.vendor.deploymentId) };
   const find = (managed: ManagedDeployment) =>
     managed.status?.conditions?.find((each) => each.type === "Connected" && each.status === status);
   const managed = await eventually(
     () => cast().kube.get<ManagedDeployment>(managedDeployments, key, soon()),
     (read) => find(read)?.reason === reason,
-    60_000,
+    limitMs,
   );
   return find(managed)?.message ?? "";
 }

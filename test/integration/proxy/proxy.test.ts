@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { objectName } from "../../../src/crds/group.ts";
 import { type ManagedDeployment, managedDeployments } from "../../../src/crds/managed-deployment.ts";
 import { sleep, systemClock } from "../../../src/kube/clock.ts";
+import { CertificateAuthority } from "../../cluster/certificates.ts";
 import { freePort } from "../../cluster/ports.ts";
 import { useCluster } from "../../cluster/use-cluster.ts";
 import { type AgentWorld, createAgentWorld, GRANTS, type Running } from "../agent/agent-world.ts";
@@ -105,6 +106,17 @@ describe.skipIf(problem !== undefined)("an agent behind a proxy with a password,
     },
     60_000,
   );
+
+  test("takes an authority that its file gets later, without a restart", async () => {
+    const file = join(world.keyFile, "..", "swapped.crt");
+    await writeFile(file, new CertificateAuthority("Another Root").certificate);
+    agent = new AgentProcess({ ...env, NODE_EXTRA_CA_CERTS: file });
+    await toldOnce(agent, "CertificateUntrusted", [/issued by "Example Corp Root"/]);
+    await writeFile(file, tls.ca);
+    await connected("True", "Connected");
+    await world.command(await invoke(), ({ state }) => state === "SUCCEEDED");
+    expect(agent.isRunning).toBe(true);
+  }, 300_000);
 
   test("with a proxy that is not there says so", async () => {
     agent = new AgentProcess({ ...env, HTTPS_PROXY: `http://127.0.0.1:${await freePort()}` });
