@@ -9,6 +9,7 @@ import type { GitHost } from "./areas/git-namespaces/git-host.ts";
 import { HANDLERS } from "./areas/handlers.ts";
 import { startCourier } from "./areas/invitations/courier.ts";
 import { registerInvitePage } from "./areas/invitations/page.ts";
+import { OBJECT_OWNERS } from "./areas/object-owners.ts";
 import { tailFeed } from "./areas/work-feed/tail.ts";
 import { BESIDE } from "./beside.ts";
 import { type Bootstrap, createBootstrap } from "./bootstrap.ts";
@@ -36,6 +37,7 @@ import { Waker } from "./kernel/waker.ts";
 import { type Logger, silentLogger } from "./log.ts";
 import type { Mailer } from "./mail/mailer.ts";
 import { smtpMailer } from "./mail/smtp-mailer.ts";
+import { objectSweep } from "./objects/object-sweep.ts";
 import { openObjects } from "./objects/serving.ts";
 import { Relay } from "./relay/relay.ts";
 import { SessionLog } from "./relay/session-log.ts";
@@ -93,20 +95,22 @@ async function start(options: StartOptions, parts: AsyncDisposableStack): Promis
   const endpoints = endpointsOf(ROUTES, HANDLERS);
   const { connections } = database;
   const metrics = platformMetrics(registry, { endpoints: [...endpoints, ...BESIDE], sweeps: SWEEP_NAMES, connections });
-  const sweeper = sweepEvery(db, { clock, log, metrics }, draining.signal);
+  const address = { url: "" };
+  const baseUrl = (): string => options.baseUrl ?? address.url;
+  const objects = await openObjects({ ...options, sealingKey, clock, log, baseUrl });
+  const { store, secret } = objects;
+  const forgotten = objectSweep({ store, secret, owners: OBJECT_OWNERS, signal: draining.signal });
+  const sweeper = sweepEvery(db, { objects: forgotten, clock, log, metrics }, draining.signal);
   parts.defer(() => sweeper.ended);
   if (options.metricsPort !== undefined) {
     const scraped = await serveMetrics(registry, host, options.metricsPort);
     parts.defer(() => closeServer(scraped));
   }
   const mailer = options.mailer ?? (options.mail && smtpMailer(options.mail));
-  const address = { url: "" };
-  const baseUrl = (): string => options.baseUrl ?? address.url;
-  const objects = await openObjects({ ...options, sealingKey, clock, log, baseUrl });
   const engine: Engine = {
     db,
     clock,
-    config: callConfig(options, { baseUrl, sealingKey, sendsMail: mailer !== undefined, objects: objects.store }),
+    config: callConfig(options, { baseUrl, sealingKey, sendsMail: mailer !== undefined, objects: store }),
     waker,
     metrics,
     announce: database.kind === "postgres" ? announce : async () => undefined,
@@ -118,7 +122,6 @@ async function start(options: StartOptions, parts: AsyncDisposableStack): Promis
   const app = serve(engine, { endpoints, limiter, trustedProxies, log, draining: draining.signal }, identity);
   const open = { engine, limiter, draining: draining.signal };
   objects.register(app, open);
-  const { store, secret } = objects;
   if (store !== undefined) registerCharts(app, open, { objects: store, secret });
   const relay = new Relay(new SessionLog(db, clock, () => engine.metrics.transactionRetried()), clock, log);
   app.server.on("upgrade", relayUpgrades({ engine, relay, limiter, trustedProxies, log }));

@@ -10,7 +10,7 @@ export const OBJECT_SETTINGS = {
   objects: {
     variable: "SALLYPORT_PLATFORM_OBJECTS",
     fallback: "",
-    help: "Where uploaded and built files lie: a folder of this host, or `s3://bucket/prefix`. Empty: the folder `objects` beside the embedded database; with PostgreSQL or `memory` nowhere, and nothing can be uploaded.",
+    help: "Where uploaded and built files lie: a folder of this host, or `s3://bucket/prefix`, of this platform alone. Empty: the folder `objects` beside the embedded database; with PostgreSQL or `memory` nowhere, and nothing can be uploaded.",
   },
   objectsEndpoint: {
     variable: "SALLYPORT_PLATFORM_OBJECTS_ENDPOINT",

@@ -1,10 +1,17 @@
 import { randomBytes } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
-import { link, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { link, mkdir, open, readdir, rename, rm, rmdir, stat } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { type Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { isObjectKey, type ObjectStore, ObjectTooLargeError, requireObjectKey, type UrlTerms } from "./object-store.ts";
+import {
+  isObjectKey,
+  type ObjectPage,
+  type ObjectStore,
+  ObjectTooLargeError,
+  requireObjectKey,
+  type UrlTerms,
+} from "./object-store.ts";
 import { signedPath } from "./signed-path.ts";
 
 /** Not a key's first segment, so that no object can lie there. */
@@ -74,16 +81,30 @@ export class ObjectFolder implements ObjectStore {
     const partial = this.#partial();
     try {
       await write(partial);
-      await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-      await rename(partial, path);
-      await syncFolder(dirname(path));
+      await moveInto(partial, path);
     } finally {
       await rm(partial, { force: true });
     }
   }
 
+  /** Folders go with the last object in them, or looking through what is left would take ever longer. */
   async remove(key: string, _signal: AbortSignal): Promise<void> {
     await rm(this.#path(key), { force: true });
+    for (const segments = key.split("/").slice(0, -1); segments.length > 0; segments.pop()) {
+      if (!(await removeEmpty(join(this.#folder, ...segments)))) return;
+    }
+  }
+
+  async list(after: string | undefined, limit: number, _signal: AbortSignal): Promise<ObjectPage> {
+    const objects: { key: string; modifiedAt: Date }[] = [];
+    for await (const key of filesAfter(this.#folder, after?.split("/") ?? [])) {
+      if (!isObjectKey(key)) continue;
+      const found = await ifThere(stat(this.#path(key)));
+      if (found === undefined) continue;
+      objects.push({ key, modifiedAt: found.mtime });
+      if (objects.length === limit) return { objects, next: key };
+    }
+    return { objects, next: undefined };
   }
 
   async withFile<T>(
@@ -144,10 +165,52 @@ async function ifThere<T>(work: Promise<T>): Promise<T | undefined> {
   try {
     return await work;
   } catch (error) {
-    if (error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR"))
-      return undefined;
+    if (hasCode(error, "ENOENT", "ENOTDIR")) return undefined;
     throw error;
   }
+}
+
+const MOVE_TRIES = 3;
+
+/** The folder may go with its last object while a new one is about to come. */
+async function moveInto(partial: string, path: string): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    try {
+      await rename(partial, path);
+      return await syncFolder(dirname(path));
+    } catch (error) {
+      if (!hasCode(error, "ENOENT") || tries === MOVE_TRIES) throw error;
+    }
+  }
+}
+
+/** False when something is in it. */
+async function removeEmpty(folder: string): Promise<boolean> {
+  try {
+    await rmdir(folder);
+    return true;
+  } catch (error) {
+    if (hasCode(error, "ENOENT")) return true;
+    if (hasCode(error, "ENOTEMPTY", "EEXIST")) return false;
+    throw error;
+  }
+}
+
+/** Paths of files, a folder's names in order, after the one of these segments; one folder's names are held at a time. */
+async function* filesAfter(folder: string, [from, ...rest]: readonly string[]): AsyncGenerator<string> {
+  const entries = (await ifThere(readdir(folder, { withFileTypes: true }))) ?? [];
+  for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    const { name } = entry;
+    if (from !== undefined && name < from) continue;
+    if (entry.isDirectory()) {
+      for await (const path of filesAfter(join(folder, name), name === from ? rest : [])) yield `${name}/${path}`;
+    } else if (entry.isFile() && name !== from) yield name;
+  }
+}
+
+function hasCode(error: unknown, ...codes: readonly string[]): boolean {
+  return error instanceof Error && "code" in error && codes.includes(String(error.code));
 }
 
 /** A renamed file's name is on the disk when its folder is. */

@@ -20,6 +20,12 @@ export interface ObjectStore {
   /** Of an object that is not there too. */
   remove(key: string, signal: AbortSignal): Promise<void>;
   /**
+   * At most `limit` objects, in an order of the store's own, after those of an earlier page. What is put or removed
+   * meanwhile may be in it or not.
+   * @param after `next` of the page before; undefined: from the beginning.
+   */
+  list(after: string | undefined, limit: number, signal: AbortSignal): Promise<ObjectPage>;
+  /**
    * Lends the object as a local file: as it is now, whatever is uploaded meanwhile. It is gone afterwards.
    * @returns undefined when there is no such object.
    * @throws ObjectTooLargeError before anything is copied.
@@ -30,6 +36,12 @@ export interface ObjectStore {
     work: (file: string) => Promise<T>,
     signal: AbortSignal,
   ): Promise<T | undefined>;
+}
+
+export interface ObjectPage {
+  readonly objects: readonly { readonly key: string; readonly modifiedAt: Date }[];
+  /** Undefined on the last page. */
+  readonly next: string | undefined;
 }
 
 export class ObjectTooLargeError extends Error {

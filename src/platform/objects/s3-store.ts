@@ -6,7 +6,14 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { SignatureV4 } from "@smithy/signature-v4";
-import { type ObjectStore, ObjectTooLargeError, requireObjectKey, type UrlTerms } from "./object-store.ts";
+import {
+  isObjectKey,
+  type ObjectPage,
+  type ObjectStore,
+  ObjectTooLargeError,
+  requireObjectKey,
+  type UrlTerms,
+} from "./object-store.ts";
 
 export interface S3Location {
   readonly bucket: string;
@@ -25,6 +32,7 @@ export type S3Credentials =
 
 type Method = "GET" | "PUT" | "DELETE";
 interface Send {
+  readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Blob;
   /** SHA-256 in hex. */
@@ -71,7 +79,7 @@ export class S3Store implements ObjectStore {
     const signer = await this.#signer();
     // What will be sent is not known yet.
     const unsigned = { ...headers, "x-amz-content-sha256": "UNSIGNED-PAYLOAD" };
-    const signed = await signer.presign(this.#request(method, key, unsigned, query), {
+    const signed = await signer.presign(this.#request(method, this.#pathOf(key), unsigned, query), {
       signingDate: now,
       expiresIn: Math.ceil((expiresAt.getTime() - now.getTime()) / 1000),
       signableHeaders: new Set(["host", ...Object.keys(headers)]),
@@ -86,7 +94,7 @@ export class S3Store implements ObjectStore {
     const bodyHash = createHash("sha256").update(content).digest("hex");
     const body = new Blob([new Uint8Array(content)]);
     const headers = { "content-type": contentType };
-    await finish(await this.#send("PUT", key, { headers, body, bodyHash, signal }), [200]);
+    await finish(await this.#send("PUT", this.#pathOf(key), { headers, body, bodyHash, signal }), [200]);
   }
 
   async putFile(key: string, file: string, contentType: string, signal: AbortSignal): Promise<void> {
@@ -95,11 +103,23 @@ export class S3Store implements ObjectStore {
     // Read from the disk as it is sent, with its length known.
     const body = await openAsBlob(file);
     const headers = { "content-type": contentType };
-    await finish(await this.#send("PUT", key, { headers, body, bodyHash: hash.digest("hex"), signal }), [200]);
+    await finish(
+      await this.#send("PUT", this.#pathOf(key), { headers, body, bodyHash: hash.digest("hex"), signal }),
+      [200],
+    );
   }
 
   async remove(key: string, signal: AbortSignal): Promise<void> {
-    await finish(await this.#send("DELETE", key, { signal }), [204, 200, 404]);
+    await finish(await this.#send("DELETE", this.#pathOf(key), { signal }), [204, 200, 404]);
+  }
+
+  async list(after: string | undefined, limit: number, signal: AbortSignal): Promise<ObjectPage> {
+    const { prefix } = this.#location;
+    const page = { "list-type": "2", "max-keys": String(limit), prefix };
+    const query = after === undefined ? page : { ...page, "continuation-token": after };
+    const answer = await this.#send("GET", "", { query, signal });
+    if (answer.status !== 200) throw await refusal(answer);
+    return readListing(await answer.text(), prefix);
   }
 
   async withFile<T>(
@@ -108,7 +128,7 @@ export class S3Store implements ObjectStore {
     work: (file: string) => Promise<T>,
     signal: AbortSignal,
   ): Promise<T | undefined> {
-    const answer = await this.#send("GET", key, { signal });
+    const answer = await this.#send("GET", this.#pathOf(key), { signal });
     if (answer.status === 404) {
       await answer.body?.cancel();
       return undefined;
@@ -130,13 +150,18 @@ export class S3Store implements ObjectStore {
 
   async #send(
     method: Method,
-    key: string,
-    { headers = {}, body, bodyHash = NOTHING, signal }: Send,
+    path: string,
+    { query = {}, headers = {}, body, bodyHash = NOTHING, signal }: Send,
   ): Promise<Response> {
     const signer = await this.#signer();
-    const unsigned = this.#request(method, key, { ...headers, "x-amz-content-sha256": bodyHash });
+    const unsigned = this.#request(method, path, { ...headers, "x-amz-content-sha256": bodyHash }, query);
     const signed = await signer.sign(unsigned, { signingDate: this.#now() });
-    return fetch(new URL(signed.path, this.#base), {
+    const url = new URL(signed.path, this.#base);
+    // As it was signed: with %20, not +, for a space.
+    url.search = Object.entries(query)
+      .map((pair) => pair.map(encodeURIComponent).join("="))
+      .join("&");
+    return fetch(url, {
       method,
       headers: signed.headers,
       body: body ?? null,
@@ -145,9 +170,10 @@ export class S3Store implements ObjectStore {
     });
   }
 
+  /** @param path under the bucket, escaped. */
   #request(
     method: Method,
-    key: string,
+    path: string,
     headers: Readonly<Record<string, string>>,
     query: Readonly<Record<string, string>> = {},
   ) {
@@ -157,7 +183,7 @@ export class S3Store implements ObjectStore {
       protocol,
       hostname,
       ...(port !== "" && { port: Number(port) }),
-      path: pathname + this.#pathOf(key),
+      path: pathname + path,
       query: { ...query },
       headers: { host, ...headers },
     };
@@ -204,6 +230,22 @@ async function finish(answer: Response, good: readonly number[]): Promise<void> 
 async function refusal(answer: Response): Promise<Error> {
   const code = /<Code>(\w{1,64})<\/Code>/.exec(await answer.text())?.[1];
   return new Error(`the object store answered ${answer.status}${code === undefined ? "" : ` ${code}`}`);
+}
+
+/** Keys of ours need no unescaping, and others are not of ours. */
+function readListing(text: string, prefix: string): ObjectPage {
+  const objects = [...text.matchAll(/<Contents>(.*?)<\/Contents>/gs)].flatMap(([, entry = ""]) => {
+    const key = element(entry, "Key") ?? "";
+    const modifiedAt = new Date(element(entry, "LastModified") ?? Number.NaN);
+    const ours = key.startsWith(prefix) && isObjectKey(key.slice(prefix.length)) && !Number.isNaN(modifiedAt.getTime());
+    return ours ? [{ key: key.slice(prefix.length), modifiedAt }] : [];
+  });
+  const more = element(text, "IsTruncated") === "true";
+  return { objects, next: more ? element(text, "NextContinuationToken") : undefined };
+}
+
+function element(text: string, name: string): string | undefined {
+  return new RegExp(`<${name}>([^<]*)</${name}>`).exec(text)?.[1];
 }
 
 async function* bounded(source: AsyncIterable<Uint8Array>, maxBytes: number): AsyncIterable<Uint8Array> {

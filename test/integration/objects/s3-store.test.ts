@@ -2,6 +2,10 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { OBJECT_OWNERS } from "../../../src/platform/areas/object-owners.ts";
+import { openDatabase } from "../../../src/platform/database.ts";
+import { newId } from "../../../src/platform/ids.ts";
+import { OBJECT_GRACE_MS, objectSweep } from "../../../src/platform/objects/object-sweep.ts";
 import { S3Store } from "../../../src/platform/objects/s3-store.ts";
 import { storeKeepsItsPromises } from "../../../src/platform/objects/testing/promises.ts";
 import { type S3Server, startS3Server } from "./s3-server.ts";
@@ -46,6 +50,32 @@ describe("a bucket", () => {
     await store.put("rotated", Buffer.from("x"), "text/plain", never);
     await writeFile(file, "nothing");
     await expect(store.remove("rotated", never)).rejects.toThrow("does not hold");
+  });
+
+  it("loses what no row names, a day after it was put, and nothing else", async () => {
+    const store = storeWith(server);
+    const { db, close } = await openDatabase({ pglite: "memory" });
+    try {
+      const project = newId("prj");
+      const orphans = [
+        `plugins/${project}/shop/0.zip`,
+        `uploads/${project}/shop.zip`,
+        `packages/${newId("pkg")}/a.tgz`,
+      ];
+      for (const key of [...orphans, "other/1"]) await store.put(key, Buffer.from("x"), "text/plain", never);
+      const sweep = objectSweep({ store, secret: Buffer.alloc(32), owners: OBJECT_OWNERS, signal: never });
+      const there = async (): Promise<string[]> => {
+        const { objects } = await store.list(undefined, 1000, never);
+        return objects.map(({ key }) => key).filter((key) => [...orphans, "other/1"].includes(key));
+      };
+      // The first run says whose the objects are.
+      for (let run = 0; run < 2; run += 1) await sweep(db, new Date());
+      expect(await there()).toHaveLength(4);
+      await sweep(db, new Date(Date.now() + OBJECT_GRACE_MS + 60_000));
+      expect(await there()).toEqual(["other/1"]);
+    } finally {
+      await close();
+    }
   });
 
   it("says when the bucket is not there", async () => {

@@ -1,5 +1,6 @@
 import type { DebugSession } from "../../../contract/debug-sessions.ts";
 import type { CallConfig } from "../../config.ts";
+import type { Db } from "../../database.ts";
 import type { Principal } from "../../kernel/principal.ts";
 import type { ObjectStore } from "../../objects/object-store.ts";
 import type { DebugSessionRow } from "./store.ts";
@@ -50,4 +51,12 @@ function writeUrl(objects: ObjectStore, key: string, row: DebugSessionRow): Prom
     now: row.created_at,
     expiresAt: new Date(row.expires_at.getTime() + WRITE_AFTER_END_MS),
   });
+}
+
+/** Of keys of session files: those of sessions that are still on record. */
+export async function namedSessionFiles(db: Db, keys: readonly string[]): Promise<ReadonlySet<string>> {
+  const idOf = (key: string): string => key.split("/")[2] ?? "";
+  const rows = await db.selectFrom("debug_sessions").select("id").where("id", "in", keys.map(idOf)).execute();
+  const ids = new Set(rows.map(({ id }) => id));
+  return new Set(keys.filter((key) => ids.has(idOf(key))));
 }

@@ -2,6 +2,9 @@ import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
+import { sql } from "kysely";
+import type { Db } from "../../database.ts";
+import { ALPHANUMERIC, randomText } from "../../ids.ts";
 import { PlatformError } from "../../kernel/errors.ts";
 import { type ObjectStore, ObjectTooLargeError } from "../../objects/object-store.ts";
 import { readArchive } from "./bundle-archive.ts";
@@ -11,7 +14,7 @@ export const BUNDLE_CONTENT_TYPE = "application/zip";
 export const MAX_BUNDLE_BYTES = 100 * 1024 ** 2;
 const UPLOAD_MS = 15 * 60_000;
 
-/** Where a registered plugin's archive lies: named by its content, so that a later upload does not change it. */
+/** Where a registered plugin's archive lies: under a name of its own, which no other registration has or gets. */
 export interface StoredBundle {
   readonly key: string;
   readonly sha256: string;
@@ -76,7 +79,7 @@ async function keep(
     const hash = createHash("sha256");
     await pipeline(createReadStream(file), hash, { signal });
     const sha256 = hash.digest("hex");
-    const key = `plugins/${projectId}/${name}/${sha256}.zip`;
+    const key = `plugins/${projectId}/${name}/${sha256}-${randomText(8, ALPHANUMERIC)}.zip`;
     await objects.putFile(key, file, BUNDLE_CONTENT_TYPE, signal);
     return { metadata, files, stored: { key, sha256, size } };
   };
@@ -87,4 +90,15 @@ async function keep(
     const issues = [{ path: "bundle", message: "is larger than 100 MiB" }];
     throw new PlatformError("PLUGIN_METADATA_INVALID", { cause: error, context: { issues } });
   }
+}
+
+/** Of keys of `keep`: those of plugins as they are registered now. */
+export async function namedBundles(db: Db, keys: readonly string[]): Promise<ReadonlySet<string>> {
+  const rows = await db
+    .selectFrom("custom_plugins")
+    .select("bundle")
+    .where("project_id", "in", [...new Set(keys.map((key) => key.split("/")[1] ?? ""))])
+    .where(sql<string>`bundle ->> 'key'`, "in", keys)
+    .execute();
+  return new Set(rows.flatMap(({ bundle }) => (bundle === null ? [] : [bundle.key])));
 }

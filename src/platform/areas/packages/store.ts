@@ -122,3 +122,16 @@ export function toPackage(row: Selectable<PackageRow>, principal: Principal, now
     completedAt: (lost ? row.lease_expires_at : row.completed_at)?.toISOString() ?? null,
   };
 }
+
+/** Of keys of built packages' files: those of packages that are ready, or may still be. */
+export async function namedPackages(db: Db, keys: readonly string[]): Promise<ReadonlySet<string>> {
+  const idOf = (key: string): string => key.split("/")[1] ?? "";
+  const rows = await db
+    .selectFrom("packages")
+    .select("id")
+    .where("id", "in", keys.map(idOf))
+    .where("status", "not in", ["failed", "canceled"])
+    .execute();
+  const ids = new Set(rows.map(({ id }) => id));
+  return new Set(keys.filter((key) => ids.has(idOf(key))));
+}

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
-import { type ObjectStore, ObjectTooLargeError } from "../object-store.ts";
+import { type ObjectPage, type ObjectStore, ObjectTooLargeError } from "../object-store.ts";
 
 const never = new AbortController().signal;
 
@@ -66,6 +66,9 @@ export function storeKeepsItsPromises(subject: string, of: () => Subject): void 
       expect(gone.status).toBe(404);
     });
 
+    it("lists what it holds in pages, with when it was put, and no more of what was removed", () =>
+      listsInPages(of().store));
+
     it("does not lend what is larger than asked for", async () => {
       await of().store.put("promises/large", Buffer.from("123456"), "text/plain", never);
       expect(await read("promises/large", 6)).toBe("123456");
@@ -79,4 +82,32 @@ export function storeKeepsItsPromises(subject: string, of: () => Subject): void 
       }
     });
   });
+}
+
+async function listsInPages(store: ObjectStore): Promise<void> {
+  const keys = ["a", "b/c", "b/c+1", "b-c", "b/d/e", "b0"].map((name) => `listed/${name}`);
+  const before = Date.now();
+  for (const key of keys) await store.put(key, Buffer.from(key), "text/plain", never);
+  for (const limit of [1, 2, 100]) {
+    const listed = await listedBy(store, limit);
+    expect(listed.map(({ key }) => key).sort(), `by ${limit}`).toEqual([...keys].sort());
+    // Some stores tell whole seconds.
+    for (const { modifiedAt } of listed) expect(modifiedAt.getTime()).toBeGreaterThan(before - 2000);
+  }
+  for (const key of keys) await store.remove(key, never);
+  expect(await listedBy(store, 100)).toEqual([]);
+  await store.put("listed/b/c", Buffer.from("again"), "text/plain", never);
+  expect(await listedBy(store, 100)).toMatchObject([{ key: "listed/b/c" }]);
+}
+
+/** Those of the one test, page by page. */
+async function listedBy(store: ObjectStore, limit: number): Promise<ObjectPage["objects"]> {
+  const found: ObjectPage["objects"][number][] = [];
+  for (let after: string | undefined, more = true; more; more = after !== undefined) {
+    const page = await store.list(after, limit, never);
+    expect(page.objects.length).toBeLessThanOrEqual(limit);
+    found.push(...page.objects.filter(({ key }) => key.startsWith("listed/")));
+    after = page.next;
+  }
+  return found;
 }
