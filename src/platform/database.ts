@@ -27,6 +27,7 @@ import type { IdentityTables } from "./identity/tables.ts";
 import type { KernelTables } from "./kernel/tables.ts";
 import { migrations } from "./migrations/all.ts";
 import { pipelined } from "./pipelined-driver.ts";
+import { preparing } from "./prepared-pool.ts";
 
 /** Every table, composed of the areas' own. Columns are the SQL names. An area adds its line. */
 export interface Database
@@ -122,7 +123,7 @@ function server(
   // its own event, and whoever borrowed it by the query that fails.
   pool.on("error", onLost);
   pool.on("connect", (client) => void client.on("error", () => undefined));
-  return withDriver(new PostgresDialect({ pool }), pipelined);
+  return withDriver(new PostgresDialect({ pool: preparing(pool) }), pipelined);
 }
 
 /** `bigint`: pg gives text, PGlite a number; counts and sequences stay far under 2^53. */
