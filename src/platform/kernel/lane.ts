@@ -2,21 +2,31 @@
  * One at a time a key, in order of arrival; other keys are not held up. Holds nothing for a key that nobody uses.
  */
 export class Lane {
-  readonly #last = new Map<string, Promise<void>>();
+  readonly #lines = new Map<string, { last: Promise<void>; length: number }>();
 
+  /** Keys that somebody uses. */
   get size(): number {
-    return this.#last.size;
+    return this.#lines.size;
+  }
+
+  /** How many run and wait under that key. */
+  lengthOf(key: string): number {
+    return this.#lines.get(key)?.length ?? 0;
   }
 
   async run<T>(key: string, work: () => Promise<T>): Promise<T> {
-    const before = this.#last.get(key);
+    const line = this.#lines.get(key) ?? { last: Promise.resolve(), length: 0 };
+    this.#lines.set(key, line);
+    const before = line.last;
     const { promise: mine, resolve } = Promise.withResolvers<void>();
-    this.#last.set(key, mine);
+    line.last = mine;
+    line.length += 1;
     try {
       await before;
       return await work();
     } finally {
-      if (this.#last.get(key) === mine) this.#last.delete(key);
+      line.length -= 1;
+      if (line.length === 0) this.#lines.delete(key);
       resolve();
     }
   }

@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import { expect, it } from "vitest";
 import { onEachDatabase } from "../testing/harness.ts";
+import { Lane } from "./lane.ts";
 import { inTransaction } from "./transaction.ts";
 
 onEachDatabase("a transaction", (world) => {
@@ -45,6 +46,28 @@ onEachDatabase("a transaction", (world) => {
     await Promise.all([add(), add(), add(), add()]);
     const row = await db.selectFrom("workspaces").select("name").where("id", "=", id).executeTakeFirstOrThrow();
     expect(row.name).toMatch(/[^x]xxxx$/);
+  });
+
+  it("comes after those who wait for their turn, having lost a race", async () => {
+    const { db } = world.platform;
+    const line = { lane: new Lane(), key: "a workspace" };
+    const [again, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const order: string[] = [];
+    const run = (work: () => Promise<void>) => inTransaction(db, { ...options, readOnly: false, line }, work);
+    let attempts = 0;
+    const loser = run(async () => {
+      attempts += 1;
+      if (attempts === 1) throw Object.assign(new Error("lost"), { code: "40001" });
+      again.resolve();
+      await goOn.promise;
+      order.push("loser");
+    });
+    await again.promise;
+    const newcomer = run(async () => void order.push("newcomer"));
+    expect(line.lane.lengthOf(line.key)).toBe(2);
+    goOn.resolve();
+    await Promise.all([loser, newcomer]);
+    expect(order).toEqual(["loser", "newcomer"]);
   });
 
   // Only there can a handler wait for a row while the rest of the server goes on.

@@ -1,13 +1,14 @@
 import { randomInt } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Db } from "../database.ts";
+import { isStalePlan } from "../prepared-pool.ts";
 import { PlatformError } from "./errors.ts";
 import type { Lane } from "./lane.ts";
 
 export interface TransactionOptions {
   readonly readOnly: boolean;
   readonly signal: AbortSignal;
-  /** Where those that lost a race queue up, so that they do not lose it to each other again: a line a workspace. */
+  /** Where those who lost a race queue up, and who comes meanwhile, so that they do not lose it again: a line a workspace. */
   readonly line?: { readonly lane: Lane; readonly key: string };
   readonly onRetry: () => void;
 }
@@ -27,12 +28,30 @@ export async function inTransaction<T>(
   options: TransactionOptions,
   work: (transaction: Db) => Promise<T>,
 ): Promise<T> {
+  const { line, readOnly } = options;
+  const queued: Queued = (run) => (line === undefined ? run() : line.lane.run(line.key, run));
+  const length = line === undefined || readOnly ? 0 : line.lane.lengthOf(line.key);
+  // Beside those who wait for their turn it would most likely lose, or make one of them lose.
+  if (length > 0 && length < SHORT_LINE) return queued(() => untilWon(db, options, work, (run) => run()));
+  return untilWon(db, options, work, queued);
+}
+
+type Queued = <T>(run: () => Promise<T>) => Promise<T>;
+
+/** A longer line is slower than luck: more run at once again, and some of them lose. */
+const SHORT_LINE = 32;
+
+async function untilWon<T>(
+  db: Db,
+  options: TransactionOptions,
+  work: (transaction: Db) => Promise<T>,
+  queued: Queued,
+): Promise<T> {
   try {
     return await attempt(db, options, work);
   } catch (error) {
     if (!isLostRace(error)) throw error;
-    const again = (): Promise<T> => retry(db, options, work, error);
-    return options.line === undefined ? again() : options.line.lane.run(options.line.key, again);
+    return queued(() => retry(db, options, work, error));
   }
 }
 
@@ -80,7 +99,7 @@ function attempt<T>(
 const LOST_RACE = new Set(["40001", "40P01", "23505"]);
 
 function isLostRace(error: unknown): boolean {
-  return LOST_RACE.has(sqlState(error) ?? "");
+  return LOST_RACE.has(sqlState(error) ?? "") || isStalePlan(error);
 }
 
 /** The five characters of an SQL error, from either driver. */
