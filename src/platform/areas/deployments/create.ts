@@ -61,13 +61,15 @@ function isGroupToken({ principal }: Context): boolean {
   return principal.kind === "serviceAccount" && principal.scope.type === "deployment-group";
 }
 
+const REQUIRED = "is required of all but a deployment group's token";
+
 async function groupFor(call: Context, body: CreateBody): Promise<DeploymentGroupRow> {
   const { principal } = call;
   const own = principal.kind === "serviceAccount" && principal.scope.type === "deployment-group";
   const id = own ? (body.deploymentGroupId ?? principal.scope.deploymentGroupId) : body.deploymentGroupId;
   const issues = [
-    ...(id === undefined ? [{ path: "body.deploymentGroupId", message: "is required" }] : []),
-    ...(body.project === undefined && !own ? [{ path: "body.project", message: "is required" }] : []),
+    ...(id === undefined ? [{ path: "body.deploymentGroupId", message: REQUIRED }] : []),
+    ...(body.project === undefined && !own ? [{ path: "body.project", message: REQUIRED }] : []),
   ];
   if (id === undefined || issues.length > 0) throw invalid(...issues);
   const project = await requireProject(call.db, principal, body.project);

@@ -94,6 +94,17 @@ onEachDatabase("deployments", (world) => {
     expect((await world.call("POST", "/v1/deployments", { key, body: other })).status).toBe(404);
   });
 
+  it("whoever is no group's token must name the project and the group", async () => {
+    const site = await newSite(world);
+    const body = { name: "shop", platform: "kubernetes" };
+    const answer = await site.call("POST", "/v1/deployments", { body });
+    const message = "is required of all but a deployment group's token";
+    expect(answer.body.context.issues).toEqual([
+      { path: "body.deploymentGroupId", message },
+      { path: "body.project", message },
+    ]);
+  });
+
   it("another workspace's, project's, group's and manager's deployment looks absent", async () => {
     const [site, other] = [await newSite(world), await newSite(world)];
     const id = await site.deploy("shop");

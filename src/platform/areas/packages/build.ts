@@ -113,10 +113,10 @@ type Result =
 /** What the schema cannot say: which of the two belongs to which end, and that outputs are of the package's type. */
 function resultOf(row: PackageRow, { status, outputs, error }: Body<"complete">): Result {
   if (status === "ready") {
-    if (outputs === undefined) throw invalid({ path: "body.outputs", message: "is required" });
+    if (outputs === undefined) throw invalid({ path: "body.outputs", message: "is required when status is ready" });
     return { outputs: outputsFor(row.type, outputs), error: null };
   }
-  if (error === undefined) throw invalid({ path: "body.error", message: "is required" });
+  if (error === undefined) throw invalid({ path: "body.error", message: "is required when status is failed" });
   return { outputs: null, error };
 }
 

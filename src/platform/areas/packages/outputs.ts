@@ -13,6 +13,8 @@ const CHECKERS = new Map(PACKAGE_TYPES.map((type) => [type, new Checker("body.ou
 /** The outputs of a build as those of a package of that type. @throws VALIDATION_ERROR naming what does not fit. */
 export function outputsFor(type: PackageType, outputs: unknown): PackageOutputs {
   const issues = CHECKERS.get(type)?.issues(outputs) ?? [];
-  if (issues.length > 0) throw invalid(...issues);
+  if (issues.length > 0) {
+    throw invalid(...issues.map(({ path, message }) => ({ path, message: `of a ${type} package ${message}` })));
+  }
   return outputs as PackageOutputs;
 }

@@ -90,9 +90,12 @@ onEachDatabase("packages", (world) => {
     const renewed = await site.builder(`${leased.id}/progress`, { builderId: "b-1", buildPhase: "publishing", event });
     expect(Date.parse(renewed.body.leaseExpiresAt)).toBeGreaterThan(Date.parse(leased.leaseExpiresAt));
     const end = (more: object) => site.builder(`${leased.id}/complete`, { builderId: "b-1", status: "ready", ...more });
-    expect((await end({})).body.context.issues[0].path).toBe("body.outputs");
+    const outputs = { path: "body.outputs", message: "is required when status is ready" };
+    expect((await end({})).body.context.issues).toEqual([outputs]);
     const wrong = await end({ outputs: { type: "helm", chart: "x" } });
-    expect(wrong.body.context.issues).toMatchObject([{ path: "body.outputs.version" }]);
+    expect(wrong.body.context.issues).toMatchObject([
+      { path: "body.outputs.version", message: "of a helm package is required" },
+    ]);
     expect((await end({ outputs: { ...HELM_OUTPUTS, type: "cli" } })).body.code).toBe("VALIDATION_ERROR");
     const done = await end({ outputs: HELM_OUTPUTS, sourceBinarySha256: "A".repeat(64) });
     expect(done.body).toMatchObject({

@@ -29,7 +29,7 @@ export function heartbeatIssues(deploymentId: string, heartbeats: readonly Resou
     const [error] = check?.Check(data) === false ? check.Errors(data) : [];
     if (error !== undefined) {
       const inner = error.instancePath.replaceAll("/", ".");
-      issues.push({ path: `${path}.data.data${inner}`, message: error.message });
+      issues.push({ path: `${path}.data.data${inner}`, message: `of a ${resourceType} ${error.message}` });
     }
     return issues;
   });

@@ -214,7 +214,14 @@ onEachDatabase("sync", (world) => {
       const answer = await site.report(id, "running", { resourceHeartbeats: [bad] });
       expect(answer.body).toMatchObject({
         code: "VALIDATION_ERROR",
-        context: { issues: [{ path: "body.resourceHeartbeats.0.data.data.pods" }] },
+        context: {
+          issues: [
+            {
+              path: "body.resourceHeartbeats.0.data.data.pods",
+              message: expect.stringMatching(/^of a container must /),
+            },
+          ],
+        },
       });
     });
 
