@@ -12,9 +12,10 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["{src,scripts,test/cluster,test/platform}/**/*.test.ts"],
-          globalSetup: ["src/platform/testing/shared-postgres.ts"],
-          testTimeout: 30_000,
-          hookTimeout: 60_000,
+          globalSetup: ["src/platform/testing/shared-databases.ts"],
+          // For what hangs. A machine that is busy with other work takes ten times as long as a quiet one.
+          testTimeout: 120_000,
+          hookTimeout: 180_000,
         },
       },
       {

@@ -4,12 +4,13 @@ import { createBootstrap } from "./bootstrap.ts";
 import { systemClock } from "./clock.ts";
 import { openDatabase } from "./database.ts";
 import { RefusedError } from "./refused-error.ts";
+import { inMemory } from "./testing/empty-database.ts";
 import { onEachDatabase } from "./testing/harness.ts";
 
-const inMemory = <T>(work: (administration: Administration) => Promise<T>) => administer({ pglite: "memory" }, work);
+const inEmpty = async <T>(work: (administration: Administration) => Promise<T>) => administer(await inMemory(), work);
 
 it("makes workspaces, keys and managers, lists and revokes them", async () => {
-  await inMemory(async (admin) => {
+  await inEmpty(async (admin) => {
     const { id } = await admin.createWorkspace("acme");
     const manager = await admin.createManager({ name: "eu", workspace: "acme", targets: ["kubernetes"] });
     const shared = await admin.createManager({ name: "shared" });
@@ -30,7 +31,7 @@ it("makes workspaces, keys and managers, lists and revokes them", async () => {
 }, 60_000);
 
 it("says what is wrong, and does nothing of it", async () => {
-  await inMemory(async (admin) => {
+  await inEmpty(async (admin) => {
     await admin.createWorkspace("acme");
     const refusals: readonly [Promise<unknown>, RegExp][] = [
       [admin.createWorkspace("acme"), /there is a workspace acme already/],
@@ -53,7 +54,7 @@ it("says what is wrong, and does nothing of it", async () => {
 }, 60_000);
 
 it("makes the first workspace once", async () => {
-  const { db, close } = await openDatabase({ pglite: "memory" });
+  const { db, close } = await openDatabase(await inMemory());
   const bootstrap = createBootstrap(db, systemClock);
   const answers = await Promise.all([bootstrap.first("acme"), bootstrap.first("acme")]);
   expect(answers.filter((answer) => answer !== undefined)).toHaveLength(1);

@@ -57,7 +57,11 @@ export type Db = Kysely<Database>;
 
 /** Where the data lies: embedded, in memory or in one folder that one process may open; or a PostgreSQL server. */
 export type DatabaseLocation =
-  | { readonly pglite: "memory" | (string & {}) }
+  | {
+      readonly pglite: "memory" | (string & {});
+      /** What it begins with, as PGlite dumps it. Much sooner there than an empty database with all its migrations. */
+      readonly dump?: Blob;
+    }
   | { readonly postgres: string; readonly maxConnections?: number };
 
 export interface OpenDatabase {
@@ -80,7 +84,7 @@ export async function openDatabase(
   const kind = "pglite" in location ? "pglite" : "postgres";
   const { dialect, connections } =
     "pglite" in location
-      ? counted(embedded(location.pglite), 1)
+      ? counted(embedded(location), 1)
       : counted(server(location, onLost), location.maxConnections ?? MAX_CONNECTIONS);
   const inFolder = "pglite" in location && location.pglite !== "memory";
   const release = inFolder ? await lockFolder(location.pglite) : () => undefined;
@@ -133,8 +137,12 @@ const INT8 = 20;
  * Kysely's PGlite dialect hands the one connection to everybody at once, so a query would run inside another's
  * transaction. Here a connection is lent to one borrower at a time, in order.
  */
-function embedded(folder: string): Dialect {
-  const open = (): Promise<PGlite> => PGlite.create(folder === "memory" ? {} : { dataDir: join(folder, "database") });
+function embedded({ pglite: folder, dump }: Extract<DatabaseLocation, { pglite: string }>): Dialect {
+  const open = (): Promise<PGlite> =>
+    PGlite.create({
+      ...(folder !== "memory" && { dataDir: join(folder, "database") }),
+      ...(dump !== undefined && { loadDataDir: dump }),
+    });
   return withDriver(new PGliteDialect({ pglite: open }), lendOnce);
 }
 

@@ -8,6 +8,7 @@ import { zip } from "./areas/operations/testing/zip.ts";
 import { exportFolder, importFolder } from "./dump.ts";
 import { startPlatform } from "./server.ts";
 import { tarOf } from "./tar.ts";
+import { inFolder } from "./testing/empty-database.ts";
 import { call } from "./testing/harness.ts";
 
 let root = "";
@@ -32,7 +33,7 @@ async function upload(url: string, key: string): Promise<void> {
 
 it("a folder's export, imported elsewhere, is the same platform", async () => {
   const [from, to, file] = [join(root, "from"), join(root, "to"), join(root, "dump.tar")];
-  const first = await startPlatform({ database: { pglite: from } });
+  const first = await startPlatform({ database: await inFolder(from) });
   const made = await first.bootstrap.first("acme");
   await upload(first.url, made?.key ?? "");
   await expect(exportFolder(from, file)).rejects.toThrow(/is in use by another process/);
@@ -54,7 +55,7 @@ it("a folder's export, imported elsewhere, is the same platform", async () => {
 
 it("the form of exports before there were objects is still imported", async () => {
   const [from, to, file] = [join(root, "from"), join(root, "to"), join(root, "dump.tgz")];
-  const first = await startPlatform({ database: { pglite: from } });
+  const first = await startPlatform({ database: await inFolder(from) });
   const made = await first.bootstrap.first("acme");
   await first.close();
   await copyFile(join(from, "sealing-key"), join(from, "database", "sallyport-sealing-key"));

@@ -2,10 +2,11 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { openApi } from "../contract/openapi.ts";
 import { ROUTES } from "../contract/table.ts";
 import { type RunningPlatform, startPlatform } from "./server.ts";
+import { inMemory } from "./testing/empty-database.ts";
 
 let platform: RunningPlatform;
 beforeAll(async () => {
-  platform = await startPlatform({ database: { pglite: "memory" } });
+  platform = await startPlatform({ database: await inMemory() });
 });
 afterAll(() => platform.close());
 

@@ -7,6 +7,7 @@ import { Registry } from "prom-client";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ConfigError, readPlatformConfig } from "./config.ts";
 import { startPlatform } from "./server.ts";
+import { inFolder, inMemory } from "./testing/empty-database.ts";
 import { call, onEachDatabase } from "./testing/harness.ts";
 
 describe("one folder", () => {
@@ -29,7 +30,7 @@ describe("one folder", () => {
   });
 
   it("belongs to one platform at a time", async () => {
-    const first = await startPlatform({ database: { pglite: folder } });
+    const first = await startPlatform({ database: await inFolder(folder) });
     await expect(startPlatform({ database: { pglite: folder } })).rejects.toThrow(/is in use by another process/);
     await first.close();
     const second = await startPlatform({ database: { pglite: folder } });
@@ -37,8 +38,8 @@ describe("one folder", () => {
   });
 
   it("is closed again when the port is taken", async () => {
-    const first = await startPlatform({ database: { pglite: "memory" } });
-    await expect(startPlatform({ database: { pglite: folder }, port: first.port })).rejects.toThrow(/EADDRINUSE/);
+    const first = await startPlatform({ database: await inMemory() });
+    await expect(startPlatform({ database: await inFolder(folder), port: first.port })).rejects.toThrow(/EADDRINUSE/);
     const second = await startPlatform({ database: { pglite: folder } });
     await second.close();
     await first.close();
@@ -50,7 +51,7 @@ onEachDatabase("what the platform tells of itself", (world) => {
     const lines: string[] = [];
     const registry = new Registry();
     const log = pino({ level: "debug" }, { write: (line) => lines.push(line) });
-    const platform = await startPlatform({ database: { pglite: "memory" }, log, registry });
+    const platform = await startPlatform({ database: await inMemory(), log, registry });
     const { id: workspaceId } = await platform.bootstrap.workspace("quiet");
     const { key } = await platform.bootstrap.key({
       workspaceId,
@@ -104,10 +105,10 @@ onEachDatabase("what the platform tells of itself", (world) => {
 describe("metrics", () => {
   it("are served on a port of their own", async () => {
     const registry = new Registry();
-    const probe = await startPlatform({ database: { pglite: "memory" } });
+    const probe = await startPlatform({ database: await inMemory() });
     const metricsPort = probe.port;
     await probe.close();
-    const platform = await startPlatform({ database: { pglite: "memory" }, registry, metricsPort });
+    const platform = await startPlatform({ database: await inMemory(), registry, metricsPort });
     await call(platform.url, "GET", "/v1/whoami");
     const text = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
     expect(text).toContain('sallyport_http_requests_total{method="GET",route="/v1/whoami",code_class="4xx"} 1');

@@ -1,6 +1,7 @@
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type RunningPlatform, startPlatform } from "../server.ts";
+import { inMemory } from "../testing/empty-database.ts";
 import { call, onEachDatabase } from "../testing/harness.ts";
 import { TestClock } from "../testing/test-clock.ts";
 import { CLI_CLIENT } from "./oauth/client.ts";
@@ -24,7 +25,7 @@ describe.each([
     const provider = { issuer: outside.issuer, clientId: CLIENT.id, clientSecret: CLIENT.secret, name: "Example Org" };
     const identity = { outside: provider, devLogin: false, clients: [CLI_CLIENT] };
     const log = pino({ level: "debug" }, { write: (line: string) => void logged.push(line) });
-    platform = await startPlatform({ database: { pglite: "memory" }, clock, rateLimits: false, identity, log });
+    platform = await startPlatform({ database: await inMemory(), clock, rateLimits: false, identity, log });
   }, 120_000);
   afterAll(async () => {
     await platform.close();
@@ -129,7 +130,7 @@ describe.each([
 it("answers 503 while the outside provider is away, and asks it again the next time", async () => {
   const provider = { issuer: "http://127.0.0.1:1", clientId: "x", clientSecret: undefined, name: "Away" };
   const identity = { outside: provider, devLogin: false, clients: [CLI_CLIENT] };
-  const platform = await startPlatform({ database: { pglite: "memory" }, identity });
+  const platform = await startPlatform({ database: await inMemory(), identity });
   try {
     for (let i = 0; i < 2; i += 1) {
       const answer = await call(platform.url, "GET", "/auth/login");
@@ -141,7 +142,7 @@ it("answers 503 while the outside provider is away, and asks it again the next t
 }, 60_000);
 
 it("sends cookies over https only, and signs nobody in without proof, where the address is not loopback", async () => {
-  const options = { database: { pglite: "memory" } as const, baseUrl: "https://sallyport.example", identity };
+  const options = { database: await inMemory(), baseUrl: "https://sallyport.example", identity };
   const platform = await startPlatform(options);
   try {
     const dev = await call(platform.url, "POST", "/auth/dev-login", { body: { email: "a@example.com" } });

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { ConfigError, readPlatformConfig } from "../config.ts";
 import { type RunningPlatform, startPlatform } from "../server.ts";
+import { inMemory } from "../testing/empty-database.ts";
 import { call } from "../testing/harness.ts";
 import { TestClock } from "../testing/test-clock.ts";
 import { callerAddress, trustIn } from "./caller-address.ts";
@@ -68,7 +69,7 @@ describe.each([
   beforeAll(async () => {
     // Buckets fill up again by the clock, and the machine may be slow.
     clock.hold();
-    platform = await startPlatform({ database: { pglite: "memory" }, clock, trustedProxies: trusting(proxies) });
+    platform = await startPlatform({ database: await inMemory(), clock, trustedProxies: trusting(proxies) });
   }, 120_000);
   afterAll(() => platform?.close());
 

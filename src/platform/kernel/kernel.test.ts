@@ -2,6 +2,7 @@ import { request } from "node:http";
 import { describe, expect, it } from "vitest";
 import { newSite } from "../areas/deployments/testing/site.ts";
 import { startPlatform } from "../server.ts";
+import { inMemory } from "../testing/empty-database.ts";
 import { call, onEachDatabase } from "../testing/harness.ts";
 import { TestClock } from "../testing/test-clock.ts";
 
@@ -331,7 +332,7 @@ describe("limits and the end", () => {
   it("a caller over its rate is told when to come again, by its own bucket", async () => {
     const clock = new TestClock();
     clock.hold();
-    const platform = await startPlatform({ database: { pglite: "memory" }, clock });
+    const platform = await startPlatform({ database: await inMemory(), clock });
     try {
       const { id: workspaceId } = await platform.bootstrap.workspace("limited");
       const mint = () =>
@@ -359,7 +360,7 @@ describe("limits and the end", () => {
   });
 
   it("closing ends held polls with an empty answer and refuses what comes after", async () => {
-    const platform = await startPlatform({ database: { pglite: "memory" } });
+    const platform = await startPlatform({ database: await inMemory() });
     const { id: workspaceId } = await platform.bootstrap.workspace("closing");
     const manager = await platform.bootstrap.manager({ workspaceId, name: "m" });
     const held = call(platform.url, "GET", `/v1/managers/${manager.id}/work`, {
@@ -375,7 +376,7 @@ describe("limits and the end", () => {
   });
 
   it("a body that never ends does not hold the server's end", async () => {
-    const platform = await startPlatform({ database: { pglite: "memory" } });
+    const platform = await startPlatform({ database: await inMemory() });
     const { id: workspaceId } = await platform.bootstrap.workspace("slow");
     const { key } = await platform.bootstrap.key({
       workspaceId,

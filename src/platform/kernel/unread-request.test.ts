@@ -3,10 +3,11 @@ import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type RunningPlatform, startPlatform } from "../server.ts";
+import { inMemory } from "../testing/empty-database.ts";
 
 let platform: RunningPlatform;
 beforeAll(async () => {
-  platform = await startPlatform({ database: { pglite: "memory" } });
+  platform = await startPlatform({ database: await inMemory() });
 }, 120_000);
 afterAll(() => platform.close());
 

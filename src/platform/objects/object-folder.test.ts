@@ -6,6 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type RunningPlatform, startPlatform } from "../server.ts";
+import { inMemory } from "../testing/empty-database.ts";
 import { TestClock } from "../testing/test-clock.ts";
 import { keysIn, ObjectFolder } from "./object-folder.ts";
 import { isObjectKey, type ObjectStore } from "./object-store.ts";
@@ -22,7 +23,7 @@ let store: ObjectStore;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "sallyport-objects-"));
   platform = await startPlatform({
-    database: { pglite: "memory" },
+    database: await inMemory(),
     objects: { folder },
     sealingKey: SEALING_KEY,
     clock,

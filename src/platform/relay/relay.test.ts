@@ -3,6 +3,7 @@ import { expect, it } from "vitest";
 import { type ClientOptions, WebSocket } from "ws";
 import { newSite, type Site } from "../areas/deployments/testing/site.ts";
 import { startPlatform } from "../server.ts";
+import { inMemory } from "../testing/empty-database.ts";
 import { type Answer, onEachDatabase, type World } from "../testing/harness.ts";
 import { TestClock } from "../testing/test-clock.ts";
 
@@ -318,7 +319,7 @@ onEachDatabase("the debug relay", (world) => {
 
 it("a server that stops says so, and both sides may come back", async () => {
   const clock = new TestClock();
-  const platform = await startPlatform({ database: { pglite: "memory" }, clock, rateLimits: false });
+  const platform = await startPlatform({ database: await inMemory(), clock, rateLimits: false });
   const { call } = await import("../testing/harness.ts");
   const { bootstrap } = platform;
   const { id: workspaceId } = await bootstrap.workspace("restarting");

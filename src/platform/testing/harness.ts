@@ -9,6 +9,7 @@ import { ALPHANUMERIC, randomText } from "../ids.ts";
 import { json } from "../kernel/json.ts";
 import type { Scope } from "../kernel/principal.ts";
 import { type RunningPlatform, type StartOptions, startPlatform } from "../server.ts";
+import { inMemory } from "./empty-database.ts";
 import { findPostgres } from "./postgres.ts";
 import { TestClock } from "./test-clock.ts";
 
@@ -83,12 +84,12 @@ export function onEachDatabase(
     };
 
     beforeAll(async () => {
-      let location: DatabaseLocation = { pglite: "memory" };
+      let location: DatabaseLocation;
       if (database === "PostgreSQL" && postgres !== undefined) {
         const server = await postgres();
         stopDatabase = server.stop;
         location = { postgres: server.url };
-      }
+      } else location = await inMemory();
       platform = await startPlatform({ database: location, clock, rateLimits: false, ...options });
     }, 120_000);
 
