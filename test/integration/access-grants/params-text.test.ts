@@ -3,6 +3,8 @@ import { beforeAll, expect, it } from "vitest";
 import { HUMAN_TEXT } from "../../../src/contract/schema.ts";
 import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
 import { installation } from "../../../src/crds/manifests/installation.ts";
+import { checkParams, checkSizes } from "../../../src/platform/areas/operations/params.ts";
+import { shownLength } from "../../../src/platform/areas/operations/shown-length.ts";
 import { useCluster } from "../../cluster/use-cluster.ts";
 
 /** What the platform says of text in params (decisions §0.1). */
@@ -79,6 +81,68 @@ it("refuses every character that the platform refuses, also in keys", async () =
     expect(await refusal({ text: `a${character}b` }), character.codePointAt(0)?.toString(16)).toContain(REFUSAL);
   }
   for (const character of ["\u200b", "\u{e0041}"]) expect(await refusal({ [`a${character}`]: 1 })).toContain(REFUSAL);
+});
+
+const BOUND = 8192;
+const TOO_LONG = "params of one command may not exceed 8192 characters";
+/** Filled up to that many characters as the platform counts. */
+const filledTo = (length: number, params: object): object => ({
+  ...params,
+  z: "x".repeat(length - shownLength({ ...params, z: "" })),
+});
+
+it.each<[string, object]>([
+  ["nothing else", {}],
+  ["what a key holds", { 'a"\\\n\t\u00a0é\u{1f600}': 1 }],
+  ["numbers", { a: [0, -1, 9007199254740991, 0.5, -0.25, 1e-4, 123456.5, 5e-324, -4503599627370495.5] }],
+  ["words", { a: true, b: [false, null] }],
+  ["what is nested", { a: [], b: {}, c: [[], [{}], { d: [1, 2, { e: "f", g: "h" }] }] }],
+])("counts as the platform counts: %s", async (_, params) => {
+  expect(await refusal(filledTo(BOUND, params))).toBeUndefined();
+  expect(await refusal(filledTo(BOUND + 1, params))).toContain(TOO_LONG);
+});
+
+it("counts whatever prints as the platform counts it", async () => {
+  const printing: string[] = [];
+  for (let code = 0x20; code <= 0x10ffff; code += 1) {
+    const character = code >= 0xd800 && code <= 0xdfff ? "" : String.fromCodePoint(code);
+    if (shownLength(character) === 3 && PLATFORM.test(character)) printing.push(character);
+  }
+  expect(printing.length).toBeGreaterThan(100_000);
+  for (let at = 0; at < printing.length; at += 8000) {
+    const text = printing.slice(at, at + 8000).join("");
+    expect(await refusal(filledTo(BOUND, { text })), `from ${text.codePointAt(0)?.toString(16)}`).toBeUndefined();
+    expect(await refusal(filledTo(BOUND + 1, { text }))).toContain(TOO_LONG);
+  }
+});
+
+it("takes whatever params the platform takes", async () => {
+  const unit = fc.constantFrom("a", '"', "\\", "\n", "\u00a0", "\u2003", "\u0378", "\u{1fae9}", "\u{1f600}", "é", "字");
+  const text = fc.array(unit, { minLength: 1, maxLength: 5 }).chain((units) =>
+    // Long enough to come near the bounds, on both sides.
+    fc.integer({ min: 1, max: 500 }).map((times) => units.join("").repeat(times)),
+  );
+  const value = fc.oneof(text, fc.double({ noNaN: true, noDefaultInfinity: true }), fc.jsonValue({ maxDepth: 20 }));
+  const fractions = fc.array(fc.double({ noNaN: true, min: -1e6, max: 1e6 }), { maxLength: 500 });
+  let taken = 0;
+  await fc.assert(
+    fc.asyncProperty(
+      fc.dictionary(fc.string({ maxLength: 8 }), fc.oneof(value, fractions), { maxKeys: 4 }),
+      async (params) => {
+        const given = [{ path: "/params", params, schema: undefined }];
+        try {
+          checkSizes(given);
+          checkParams(given);
+        } catch {
+          return;
+        }
+        taken += 1;
+        expect(await refusal(params)).toBeUndefined();
+      },
+    ),
+    { numRuns: 300 },
+  );
+  expect(taken).toBeGreaterThan(0);
 });
 
 it("agrees with the platform about any text", async () => {

@@ -71,6 +71,7 @@ describe("limits", () => {
   const keys = (count: number): Params => Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, 1]));
   const nested = (depth: number): unknown => JSON.parse("[".repeat(depth) + "]".repeat(depth));
   const LARGE = "PARAMS_TOO_LARGE";
+  const LONG = "INVALID_OPERATION_PARAMS";
   it.each<[string, Params[], string]>([
     ["4096 bytes", [filled(4096)], "ok"],
     ["4097 bytes", [filled(4097)], LARGE],
@@ -81,8 +82,15 @@ describe("limits", () => {
     ["and one of two bytes", [...Array.from({ length: 8 }, () => filled(4096)), {}], LARGE],
     ["nested 100 000 deep", [{ a: nested(100_000) }], LARGE],
     ["nested as deep as bytes allow", [{ a: nested(2044) }], LARGE],
-    ["nested 33 deep", [{ a: nested(32) }], LARGE],
-    ["nested 32 deep", [{ a: nested(31) }], "ok"],
+    ["nested 17 deep", [{ a: nested(16) }], LARGE],
+    ["nested 16 deep", [{ a: nested(15) }], "ok"],
+    ["spaces shown as 8192 characters", [{ a: "\u00a0".repeat(1364) }], "ok"],
+    ["and one more", [{ a: "\u00a0".repeat(1365) }], LONG],
+    ["fractions", [{ a: Array.from({ length: 1000 }, () => 0.5) }], LONG],
+    ["8 lines shown as 8192 characters", Array.from({ length: 8 }, () => ({ a: "\u00a0".repeat(1364) })), "ok"],
+    ["9 of them", Array.from({ length: 9 }, () => ({ a: "\u00a0".repeat(1364) })), LONG],
+    ["emoji", [{ a: "\u{1f600}".repeat(1022) }], "ok"],
+    ["signs that are newer than a server's tables", [{ a: "\u{1fae9}".repeat(1022) }], LONG],
   ])("%s", (_, lines, expected) => {
     expect(verdict(...lines.map((params) => [params, undefined] as const))).toBe(expected);
   });
@@ -106,6 +114,7 @@ describe("values that do not survive the way", () => {
     ["zero-width space", '"a\\u200bb"', BAD],
     ["Hangul filler", '"\\u3164"', BAD],
     ["lone surrogate", '"\\ud800"', BAD],
+    ["half a character in a key", '{"\\ud800":1}', BAD],
     ["bad key", '{"a\\u202eb":1}', BAD],
     ["emoji", '"\u{1F600}"', "ok"],
   ])("%s", (_, text, expected) => {

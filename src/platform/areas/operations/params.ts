@@ -2,13 +2,17 @@ import { Check, Errors } from "typebox/schema";
 import type { JsonSchema } from "../../../contract/builtin-plugins.ts";
 import { HUMAN_TEXT } from "../../../contract/schema.ts";
 import { type Issue, MAX_ISSUES, PlatformError } from "../../kernel/errors.ts";
+import { shownLength } from "./shown-length.ts";
 
 /** Operation params must fit the custom resources of the cluster (decisions §2.4). */
 const MAX_KEYS = 32;
 const MAX_BYTES = 4096;
 const MAX_PLAN_BYTES = 32_768;
-/** Nobody reads deeper, and what walks params on the way recurses: 2000 levels fit in 4096 bytes. */
-const MAX_DEPTH = 32;
+/** Nobody reads deeper, and what walks params on the way recurses; the agent takes no more. */
+const MAX_DEPTH = 16;
+/** What the cluster's policy takes of one line and of a plan, as it shows them. */
+const MAX_SHOWN = 8192;
+const MAX_PLAN_SHOWN = 65_536;
 
 export type Params = Readonly<Record<string, unknown>>;
 
@@ -54,6 +58,7 @@ function isDeeperThan(value: unknown, levels: number): boolean {
 export function checkParams(lines: readonly (GivenParams & { readonly schema: JsonSchema | undefined })[]): void {
   const issues = lines
     .flatMap(({ path, params, schema }) => [...valueIssues(path, params), ...schemaIssues(path, params, schema)])
+    .concat(lengthIssues(lines))
     .slice(0, MAX_ISSUES);
   if (issues.length === 0) return;
   const message = issues.map((issue) => `${issue.path} ${issue.message}`).join("; ");
@@ -79,9 +84,25 @@ function valueIssues(path: string, value: unknown): readonly Issue[] {
   }
   if (value === null || typeof value !== "object") return [];
   return Object.entries(value).flatMap(([key, inner]) => [
-    ...(READABLE.test(key) ? [] : [{ path, message: "has a key with characters that a reader cannot see" }]),
+    ...(READABLE.test(key) && key.isWellFormed()
+      ? []
+      : [{ path, message: "has a key with characters that a reader cannot see" }]),
     ...valueIssues(`${path}/${escapePointer(key)}`, inner),
   ]);
+}
+
+/** Bytes that fit may still be too long to show: the cluster would refuse the plan, with nobody there to mend it. */
+function lengthIssues(lines: readonly GivenParams[]): readonly Issue[] {
+  let total = 0;
+  return lines.flatMap(({ path, params }) => {
+    const length = shownLength(params);
+    const [shown, max, of] =
+      length > MAX_SHOWN ? [length, MAX_SHOWN, ""] : [total + length, MAX_PLAN_SHOWN, " with those before"];
+    total += length;
+    if (shown <= max) return [];
+    const message = `is shown as ${shown} characters${of}, at most ${max}: spaces and signs that do not print count as \\u00a0 does, fractions with six digits`;
+    return [{ path, message }];
+  });
 }
 
 /**
