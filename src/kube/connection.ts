@@ -83,6 +83,11 @@ export async function connect(options: ConnectionOptions, clock: Clock = systemC
   const endpoint = await endpointOf(options, environment, clock);
   const server = new URL(endpoint.server);
   const proxyUrl = endpoint.proxyUrl ?? proxyFor(server, environment);
+  if (proxyUrl !== undefined && !/^(https?|socks5?):\/\//.test(proxyUrl)) {
+    throw new Error(
+      `the way to ${server.host} leads through a proxy of a kind that is not known here: http, https or socks5`,
+    );
+  }
   return new PooledConnection({
     origin: server.origin,
     // A server behind a path (`https://rancher/k8s/clusters/c-1`) keeps it in front of every request.
@@ -124,7 +129,7 @@ interface Endpoint {
 }
 
 async function endpointOf(options: ConnectionOptions, environment: Environment, clock: Clock): Promise<Endpoint> {
-  if ("kubeconfig" in options) return loadKubeconfig(options.kubeconfig, options.context);
+  if ("kubeconfig" in options) return loadKubeconfig(options.kubeconfig, options.context, clock);
   if ("inCluster" in options) return inClusterEndpoint(environment, clock);
   const { server, ca, clientCertificate, clientKey, token, tokenFile } = options.explicit;
   return {
@@ -159,9 +164,6 @@ function dispatcher(tls: TlsOptions, proxyUrl: string | undefined, connections: 
     connections,
     pipelining: 1,
     keepAliveTimeout: KEEP_ALIVE_MS,
-    // Limits are the callers': a request has a deadline, a watch an inactivity timer.
-    headersTimeout: 0,
-    bodyTimeout: 0,
   };
   const connect = { ...tls, timeout: CONNECT_TIMEOUT_MS, keepAlive: true, keepAliveInitialDelay: 30_000 };
   if (proxyUrl === undefined) return new Agent({ ...options, connect });
@@ -242,6 +244,10 @@ class PooledConnection implements Connection {
         ...(authorization === undefined ? {} : { authorization }),
       },
       ...(request.body === undefined ? {} : { body: request.body }),
+      // Limits are the callers': a request has a deadline, a watch an inactivity timer. Said here and not of the pool,
+      // because undici's agent for SOCKS makes pools of its own.
+      headersTimeout: 0,
+      bodyTimeout: 0,
       signal,
     });
     return { status: statusCode, headers, body };
