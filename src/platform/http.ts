@@ -48,7 +48,9 @@ export function buildHttp(deps: HttpDeps): FastifyInstance {
     // For uploads; what the table takes may take no longer than a request.
     requestTimeout: UPLOAD_LIMIT_MS,
     trustProxy: deps.trustedProxies,
-    routerOptions: { maxParamLength: 1000 },
+    // The longest parameter has 512 characters, of which a reserved one counts as its escape here, `%2F`. A little more, so
+    // that what is too long is told so.
+    routerOptions: { maxParamLength: 4 * 512 },
     // Clients offer other upgrades (h2c) on plain requests, which stay plain.
     http: { shouldUpgradeCallback: isRelayUpgrade },
     genReqId: ({ headers }) => requestIdOf(headers["x-request-id"], engine.clock.wallNow()),

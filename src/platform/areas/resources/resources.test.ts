@@ -168,6 +168,15 @@ onEachDatabase("resources", (world) => {
     expect((await read(site, `/container/deployments/${id}/nothing`)).status).toBe(404);
   });
 
+  it.each(["x", "/", "😀"])("an id may be 512 characters long, as one of nothing but %s", async (character) => {
+    const site = await newSite(world);
+    const id = await site.deploy("shop");
+    const detail = (length: number) =>
+      read(site, `/container/deployments/${id}/${encodeURIComponent(character.repeat(length))}`);
+    expect((await detail(512)).body.code).toBe("NOT_FOUND");
+    expect((await detail(513)).body.code).toBe("VALIDATION_ERROR");
+  });
+
   it("each key sees its own scope, an AI gateway's AI resources only, and other workspaces nothing", async () => {
     const [site, other] = [await newSite(world), await newSite(world)];
     const [mine, beside] = [await site.deploy("mine"), await site.deploy("beside")];
