@@ -64,7 +64,7 @@ describe("kubectl lines name what the chart installs:", () => {
   test("namespaces", () => {
     for (const { file, line } of commands) {
       for (const [, namespace] of line.matchAll(/ -n (\S+)/g)) {
-        expect(["sallyport-system", "sallyport-grants"], `${file}: ${line}`).toContain(namespace);
+        expect(["sallyport-system", "sallyport-grants", "kube-node-lease"], `${file}: ${line}`).toContain(namespace);
       }
     }
   });
@@ -88,7 +88,7 @@ describe("kubectl lines name what the chart installs:", () => {
       }
       const [, asked = ""] = /kubectl(?: -n \S+)? get (?!--raw|deploy)(\S+)/.exec(line) ?? [];
       for (const kind of asked.split(",").filter((each) => each !== "")) expect(kinds, where).toContain(kind);
-      for (const [, lease] of line.matchAll(/get leases (.*?)(?: -o.*)?$/g)) {
+      for (const [, lease] of line.matchAll(/sallyport-system get leases (.*?)(?: -o.*)?$/g)) {
         expect(lease, where).toMatch(/^(sallyport-(agent|operator) ?)+$/);
       }
       for (const [, crd = ""] of line.matchAll(/\b(\w+\.sallyport\.dev)\b/g)) {
