@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { PGlite } from "@electric-sql/pglite";
+import { pg_trgm } from "@electric-sql/pglite/contrib/pg_trgm";
 import { CompiledQuery, type Dialect, type Driver, Kysely, PGliteDialect, PostgresDialect } from "kysely";
 import { type Migration, Migrator } from "kysely/migration";
 import pg from "pg";
@@ -142,6 +143,7 @@ function embedded({ pglite: folder, dump }: Extract<DatabaseLocation, { pglite: 
     PGlite.create({
       ...(folder !== "memory" && { dataDir: join(folder, "database") }),
       ...(dump !== undefined && { loadDataDir: dump }),
+      extensions: { pg_trgm },
     });
   return withDriver(new PGliteDialect({ pglite: open }), lendOnce);
 }

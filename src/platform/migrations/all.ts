@@ -12,6 +12,7 @@ import { identity } from "./0010-identity.ts";
 import { people } from "./0011-people.ts";
 import { speed } from "./0013-speed.ts";
 import { bundles } from "./0014-bundles.ts";
+import { longLists } from "./0015-long-lists.ts";
 
 /** In order of name. A migration that has been released never changes; the next one repairs it. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -28,4 +29,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   "0011-people": people,
   "0013-speed": speed,
   "0014-bundles": bundles,
+  "0015-long-lists": longLists,
 };

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { PGlite } from "@electric-sql/pglite";
+import { pg_trgm } from "@electric-sql/pglite/contrib/pg_trgm";
 import Fastify, { type FastifyInstance } from "fastify";
 import pg from "pg";
 import type { DatabaseLocation } from "../../../src/platform/database.ts";
@@ -107,7 +108,7 @@ function onServer(url: string): Store {
 }
 
 async function embedded(folder: string): Promise<Store> {
-  const db = await PGlite.create({ dataDir: join(folder, "database") });
+  const db = await PGlite.create({ dataDir: join(folder, "database"), extensions: { pg_trgm } });
   return {
     alone: async ({ text, blanks }, given) => (await db.query(text, values(blanks, given))).rows,
     together: (steps, _begin, given) => db.transaction((transaction) => each(transaction, steps, given)),

@@ -1,3 +1,4 @@
+import { type Expression, type SqlBool, sql } from "kysely";
 import type { Static } from "typebox";
 import type { DeploymentListItem } from "../../../contract/deployment.ts";
 import type { deploymentRoutes } from "../../../contract/deployments.ts";
@@ -29,11 +30,33 @@ async function matching(call: Context, filters: Filters) {
   if (filters.environment !== undefined) found = found.where("d.platform", "in", filters.environment);
   const { search, status } = filters;
   if (search !== undefined) {
-    found = found.where((eb) =>
-      eb.or([contains("d.name", search), contains("g.name", search), eb("d.id", "=", search)]),
-    );
+    const inGroup = await inGroupNamed(call, search, project?.id);
+    found = found.where((eb) => eb.or([contains("d.name", search), inGroup, eb("d.id", "=", search)]));
   }
   return status === undefined ? found.where("d.status", "<>", "deleted") : found.where("d.status", "in", status);
+}
+
+/** No index finds a shorter part of a text. */
+const TRIGRAM = 3;
+/** Of groups whose name has the text in it, more are not named one by one: their deployments are many. */
+const FEW_GROUPS = 1000;
+
+/**
+ * Deployments of groups whose name has the text in it. Where an index finds those groups they are looked up first, or
+ * none could answer "the deployment's name or its group's".
+ */
+async function inGroupNamed(
+  { db, principal }: Context,
+  text: string,
+  projectId: string | undefined,
+): Promise<Expression<SqlBool>> {
+  const named = contains("g.name", text);
+  if (text.length < TRIGRAM) return named;
+  let groups = db.selectFrom("deployment_groups as g").select("g.id").where(named);
+  groups = groups.where("g.workspace_id", "=", principal.workspaceId);
+  if (projectId !== undefined) groups = groups.where("g.project_id", "=", projectId);
+  const ids = (await groups.limit(FEW_GROUPS + 1).execute()).map(({ id }) => id);
+  return ids.length > FEW_GROUPS ? named : sql<SqlBool>`d.deployment_group_id = any(${ids}::text[])`;
 }
 
 /** A group by its id or name; a name may be used in several projects. */

@@ -1,4 +1,5 @@
 import { type SqlBool, sql } from "kysely";
+import { PACKAGE_TYPES } from "../../../contract/package-types.ts";
 import type { Package, packageRoutes } from "../../../contract/packages.ts";
 import type { StoredError } from "../../../contract/stored-error.ts";
 import type { Call } from "../../kernel/call.ts";
@@ -10,7 +11,7 @@ import { ended } from "./build.ts";
 import { rebuild } from "./enqueue.ts";
 import { endProgress } from "./progress.ts";
 import { CANCELABLE, statusAt } from "./state.ts";
-import { type PackageRow, packagesOf, statusIs, toPackage, updatePackage } from "./store.ts";
+import { type PackageRow, packagesOf, statusIs, toPackage, updatePackage, VERSION } from "./store.ts";
 
 type Context = Pick<Call, "db" | "now" | "principal" | "wake">;
 
@@ -27,8 +28,8 @@ export async function listPackages(
   if (query.status !== undefined) found = found.where(statusIs(query.status, now));
   const { search } = query;
   if (search !== undefined) {
-    const inVersion = sql<SqlBool>`position(lower(${search}) in '1.0.' || k.number) > 0`;
-    found = found.where((eb) => eb.or([contains("k.type", search), inVersion]));
+    const types = PACKAGE_TYPES.filter((type) => type.includes(search.toLowerCase()));
+    found = found.where((eb) => eb.or([sql<SqlBool>`k.type = any(${types}::text[])`, contains(VERSION, search)]));
   }
   const rows = await found.$call(paged(page, "k.created_at", "k.id")).execute();
   return toPage(

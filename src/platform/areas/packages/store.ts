@@ -91,6 +91,9 @@ export const ABANDONED: StoredError = {
   retryable: false,
 };
 
+/** The version as it is indexed. */
+export const VERSION: RawBuilder<string> = sql<string>`('1.0.' || k.number::text)`;
+
 export function versionOf({ number }: Pick<PackageRow, "number">): string {
   return `1.0.${number}`;
 }

@@ -1,8 +1,8 @@
-import { type SqlBool, sql } from "kysely";
+import { type Expression, type SqlBool, sql } from "kysely";
 import { PRODUCTION } from "../../../contract/release-channels.ts";
 import type { Release, releaseRoutes } from "../../../contract/releases.ts";
 import type { Call } from "../../kernel/call.ts";
-import { contains } from "../../kernel/contains.ts";
+import { beginsWith, contains } from "../../kernel/contains.ts";
 import { paged, toPage } from "../../kernel/page.ts";
 import { optionalProject } from "../../kernel/project-ref.ts";
 import { toNewRelease } from "./create.ts";
@@ -53,17 +53,16 @@ async function matching(call: ListCall) {
 }
 
 /** Part of message, branch or version, in any case; the beginning of the sha, from four digits on, or of the id. */
-function mentions(text: string) {
-  const sha = /^[0-9a-f]{4,64}$/i.test(text)
-    ? sql`starts_with(${git("commitSha")}, ${text.toLowerCase()})`
-    : sql`false`;
-  // Every id begins alike: less than the prefix and a letter would find everything.
-  const id = /^rel_./.test(text) ? sql`starts_with(r.id, ${text})` : sql`false`;
-  return sql<SqlBool>`(
-    position(lower(${text}) in lower(coalesce(${git("commitMessage")}, ''))) > 0
-    or position(lower(${text}) in lower(coalesce(${git("commitRef")}, ''))) > 0
-    or ${contains("r.version", text)} or ${sha} or ${id}
-  )`;
+function mentions(text: string): Expression<SqlBool> {
+  const found = [
+    contains("r.version", text),
+    contains(git("commitMessage"), text),
+    contains(git("commitRef"), text),
+    ...(/^[0-9a-f]{4,64}$/i.test(text) ? [beginsWith(git("commitSha"), text.toLowerCase())] : []),
+    // Every id begins alike: less than the prefix and a letter would find everything.
+    ...(/^rel_./.test(text) ? [beginsWith("r.id", text)] : []),
+  ];
+  return sql<SqlBool>`(${sql.join(found, sql` or `)})`;
 }
 
 /** Turns rows into what reads show; asks once for all of them. */
