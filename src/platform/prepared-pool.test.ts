@@ -13,6 +13,12 @@ describe("names of statements", () => {
     expect(given).toEqual([undefined, undefined, undefined, undefined, "s0_0", "s0_0"]);
   });
 
+  it("are not for searches, each of which has a plan of its own", () => {
+    const names = new StatementNames();
+    const given = Array.from({ length: 6 }, () => names.nameOf("select $1 where lower(name) like lower($2)"));
+    expect(given).toEqual(Array.from({ length: 6 }, () => undefined));
+  });
+
   it("are other ones after the tables have changed", () => {
     const names = new StatementNames();
     for (let i = 0; i < 5; i += 1) names.nameOf("select $1");

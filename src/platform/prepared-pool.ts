@@ -8,6 +8,12 @@ const MAX_NAMES = 256;
 /** Rare texts, as those with lists of many lengths, are forgotten in the end. */
 const MAX_RARE = 1000;
 
+/**
+ * A search is planned for what it looks for: what is everywhere is soon found among the newest rows, what is rare by an
+ * index. Of a prepared statement the server may settle on one way for all.
+ */
+const SEARCH = " like ";
+
 /** Which statements are prepared, by which names; the same on all connections of a pool. */
 export class StatementNames {
   readonly #names = new Map<string, string>();
@@ -17,7 +23,7 @@ export class StatementNames {
   /** Undefined: not worth one. */
   nameOf(text: string): string | undefined {
     const known = this.#names.get(text);
-    if (known !== undefined || this.#names.size >= MAX_NAMES) return known;
+    if (known !== undefined || this.#names.size >= MAX_NAMES || text.includes(SEARCH)) return known;
     const seen = (this.#rare.get(text) ?? 0) + 1;
     if (seen < WORTH_A_NAME) {
       if (this.#rare.size >= MAX_RARE) this.#rare.clear();
