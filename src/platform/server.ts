@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { createSecretKey, randomBytes } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
@@ -111,6 +111,7 @@ async function start(options: StartOptions, parts: AsyncDisposableStack): Promis
     db,
     clock,
     config: callConfig(options, { baseUrl, sealingKey, sendsMail: mailer !== undefined, objects: store }),
+    cursorKey: createSecretKey(sealingKey),
     waker,
     metrics,
     announce: database.kind === "postgres" ? announce : async () => undefined,

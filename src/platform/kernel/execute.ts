@@ -1,3 +1,4 @@
+import type { KeyObject } from "node:crypto";
 import type { ResponseOf, Route } from "../../contract/route.ts";
 import type { Clock } from "../clock.ts";
 import type { CallConfig } from "../config.ts";
@@ -10,7 +11,7 @@ import { claim, remember, type Slot, type StoredAnswer, slotOf, stillRunning } f
 import type { Lane } from "./lane.ts";
 import type { PlatformMetrics } from "./metrics.ts";
 import { insertEvent, insertFeedTopic } from "./outbox.ts";
-import { bindingOf, pageRequest } from "./page.ts";
+import { bindingOf, type PageRequest, pageRequest } from "./page.ts";
 import { type Caller, type Principal, seatOf } from "./principal.ts";
 import { open, seal } from "./sealed.ts";
 import { inTransaction } from "./transaction.ts";
@@ -21,6 +22,8 @@ export interface Engine {
   readonly db: Db;
   readonly clock: Clock;
   readonly config: CallConfig;
+  /** Signs the cursors of lists. */
+  readonly cursorKey: KeyObject;
   readonly waker: Waker;
   readonly metrics: PlatformMetrics;
   /** Tells other replicas after the commit; part of the transaction. */
@@ -121,15 +124,11 @@ function replayed({ status, body }: StoredAnswer, requestId: string): Answer {
   return { status, body: isError ? { ...body, requestId } : body, headers };
 }
 
-const NO_PAGE = { limit: 0, after: undefined, binding: Buffer.alloc(0) };
-
 /** One run of the handler. It may run again in a new transaction, so all it leaves behind is in `db` and `wakes`. */
 async function attempt(engine: Engine, request: CheckedRequest, db: Db): Promise<{ answer: Answer; wakes: string[] }> {
   const { endpoint, principal, now, parsed } = request;
   const wakes = new Set<string>();
-  const { limit, cursor } = parsed.query as { limit?: number; cursor?: string };
   const workspaceId = principal.kind === "person" ? undefined : principal.workspaceId;
-  const { sealingKey } = engine.config;
   const call: Call<Route> = {
     route: endpoint.route,
     params: parsed.params as Call<Route>["params"],
@@ -143,13 +142,7 @@ async function attempt(engine: Engine, request: CheckedRequest, db: Db): Promise
     requestId: request.requestId,
     signal: request.signal,
     config: engine.config,
-    page: endpoint.route.paginated
-      ? pageRequest(
-          limit ?? 20,
-          cursor,
-          bindingOf(sealingKey, endpoint.name, workspaceId ?? principal.id, parsed.query),
-        )
-      : NO_PAGE,
+    page: pageOf(engine, request, workspaceId ?? principal.id),
     waker: engine.waker,
     async emit(event) {
       await insertEvent(db, event, now);
@@ -163,6 +156,12 @@ async function attempt(engine: Engine, request: CheckedRequest, db: Db): Promise
   };
   const answer = toAnswer(endpoint, await endpoint.handler(call));
   return { answer, wakes: [...wakes] };
+}
+
+function pageOf({ cursorKey }: Engine, { endpoint, parsed }: CheckedRequest, owner: string): PageRequest {
+  const { limit = 20, cursor } = parsed.query as { limit?: number; cursor?: string };
+  const binding = bindingOf(cursorKey, endpoint.name, owner, parsed.query);
+  return pageRequest(limit, endpoint.route.paginated === true ? cursor : undefined, binding);
 }
 
 /** @throws Error when the handler answers outside the contract: before the commit, so nothing of it stays. */

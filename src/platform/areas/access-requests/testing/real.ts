@@ -1,3 +1,4 @@
+import { createSecretKey } from "node:crypto";
 import type { DecisionReport, ReportResult } from "../../../../contract/access-relay.ts";
 import type { AccessRequest, AccessRequestStatus } from "../../../../contract/access-requests.ts";
 import type { TerminalCommandState } from "../../../../contract/commands.ts";
@@ -89,7 +90,8 @@ export class Real {
       statuses: [status],
       remediationPlanId: undefined,
     };
-    const page = { limit: 100, after: undefined, binding: Buffer.alloc(0) };
+    const binding = { key: createSecretKey(Buffer.alloc(32)), list: [] };
+    const page = { limit: 100, after: undefined, binding };
     const rows = await this.#in(model, this.#people, (call) =>
       listRequests(call.db, this.#people, filter, page, call.now),
     );
