@@ -1,7 +1,8 @@
 import type { Db } from "../database.ts";
+import { CODE_KIND } from "./oauth/adapter.ts";
 import { SESSION_IDLE_MS, SESSION_LIFE_MS } from "./session.ts";
 
-/** Sessions and OAuth records whose time is over: nobody can use them any more. */
+/** Sessions and OAuth records whose time is over: nobody can use them any more, nor learn anything of their reuse. */
 export async function sweepIdentity(db: Db, now: Date): Promise<void> {
   const before = (ms: number): Date => new Date(now.getTime() - ms);
   await db
@@ -10,5 +11,24 @@ export async function sweepIdentity(db: Db, now: Date): Promise<void> {
       eb.or([eb("last_used_at", "<=", before(SESSION_IDLE_MS)), eb("created_at", "<=", before(SESSION_LIFE_MS))]),
     )
     .execute();
-  await db.deleteFrom("oauth_records").where("expires_at", "<=", now).execute();
+  await db
+    .deleteFrom("oauth_records as r")
+    .where("r.expires_at", "<=", now)
+    .where((eb) =>
+      eb.or([
+        eb("r.kind", "<>", CODE_KIND),
+        eb("r.consumed_at", "is", null),
+        eb.not(
+          eb.exists(
+            eb
+              .selectFrom("oauth_records as g")
+              .select("g.kind")
+              .whereRef("g.grant_id", "=", "r.grant_id")
+              .where("g.kind", "=", "Grant")
+              .where("g.expires_at", ">", now),
+          ),
+        ),
+      ]),
+    )
+    .execute();
 }

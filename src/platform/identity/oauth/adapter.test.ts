@@ -43,6 +43,24 @@ onEachDatabase("records of the OAuth server", (world) => {
     expect((await rows.execute()).map((row) => row.id_hash)).not.toContain(hashOf("id-of-it"));
   });
 
+  it("a used code is known to be used as long as its grant, and an unused one a minute", async () => {
+    const [code, grant] = [adapter("AuthorizationCode"), adapter("Grant")];
+    await grant.upsert("long-grant", { clientId: "cli" }, 600);
+    for (const id of ["used-code", "unused-code"]) await code.upsert(id, { grantId: "long-grant", exp: 1 }, 60);
+    await code.consume("used-code");
+    world.clock.advance(599_000);
+    await world.platform.sweep();
+    expect(await code.find("unused-code")).toBeUndefined();
+    expect(await code.find("used-code")).toEqual({
+      grantId: "long-grant",
+      jti: "used-code",
+      consumed: expect.any(Number),
+    });
+    world.clock.advance(1000);
+    await world.platform.sweep();
+    expect(await code.find("used-code")).toBeUndefined();
+  });
+
   it("a token that was being issued while its grant ended is dead", async () => {
     const user = await world.user();
     const grantId = `late-${user.id}`;

@@ -4,6 +4,9 @@ import type { Db } from "../../database.ts";
 import { json } from "../../kernel/json.ts";
 import { hashOf } from "../store.ts";
 
+/** A used code is known as long as its grant: its reuse says that a stranger has it (RFC 6749 §4.1.2). */
+export const CODE_KIND = "AuthorizationCode";
+
 /**
  * One kind of record of the OAuth server, in the SQL that every replica shares. Codes, tokens and ids are found by their
  * hash and never stored. Time is the platform's clock; the library has its own for the `exp` inside, which it also holds to.
@@ -39,11 +42,21 @@ export class SqlAdapter implements Adapter {
       .select(["payload", "consumed_at"])
       .where("kind", "=", this.#kind)
       .where("id_hash", "=", hashOf(id))
-      .where((eb) => eb.or([eb("expires_at", "is", null), eb("expires_at", ">", this.#clock.wallNow())]))
+      .where((eb) =>
+        eb.or([
+          eb("expires_at", "is", null),
+          eb("expires_at", ">", this.#clock.wallNow()),
+          eb.and([eb("kind", "=", CODE_KIND), eb("consumed_at", "is not", null)]),
+        ]),
+      )
       .executeTakeFirst();
     if (row === undefined) return undefined;
-    const consumed = row.consumed_at === null ? {} : { consumed: Math.floor(row.consumed_at.getTime() / 1000) };
-    return { ...row.payload, jti: id, ...consumed };
+    if (row.consumed_at === null) return { ...row.payload, jti: id };
+    const consumed = Math.floor(row.consumed_at.getTime() / 1000);
+    if (this.#kind !== CODE_KIND) return { ...row.payload, jti: id, consumed };
+    // Whoever brings a used code is to end what came of it, not to hear that its minute is over.
+    const { exp: _over, ...payload } = row.payload;
+    return { ...payload, jti: id, consumed };
   }
 
   /** Of two that bring one code or refresh token at once the second is a reuse too, though both found it unused. */

@@ -35,6 +35,25 @@ onEachDatabase(
         expect((await post(world, TOKEN, form)).body.error).toBe("invalid_grant");
       });
 
+      it("a second time days later, and ends what has come of the first till then", async () => {
+        const exchange = await freshCode(world, "late@example.com");
+        const first = await post(world, TOKEN, exchange);
+        world.clock.advance(5 * 24 * 3_600_000);
+        await world.platform.sweep();
+        const form = { grant_type: "refresh_token", refresh_token: first.body.refresh_token, ...cli };
+        const { body } = await post(world, TOKEN, form);
+        expect(await codeOf(world, body.access_token)).toBeUndefined();
+        // Not by guessing: who brings it must know what only its client does.
+        expect((await post(world, TOKEN, { ...exchange, code_verifier: "v".repeat(43) })).body.error).toBe(
+          "invalid_grant",
+        );
+        expect(await codeOf(world, body.access_token)).toBeUndefined();
+        expect((await post(world, TOKEN, exchange)).body.error).toBe("invalid_grant");
+        expect(await codeOf(world, body.access_token)).toBe("TOKEN_EXPIRED");
+        const later = { ...form, refresh_token: body.refresh_token };
+        expect((await post(world, TOKEN, later)).body.error).toBe("invalid_grant");
+      });
+
       it("from ten at once: one at most is served, and then nobody", async () => {
         const exchange = await freshCode(world, "race@example.com");
         const answers = await Promise.all(Array.from({ length: 10 }, () => post(world, TOKEN, exchange)));
