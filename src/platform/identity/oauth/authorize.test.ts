@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { onEachDatabase } from "../../testing/harness.ts";
-import { begin, browserOf, consent, identity, REDIRECT } from "../testing/flow.ts";
+import { begin, browserOf, consent, identity, post, REDIRECT, SPA, TOKEN } from "../testing/flow.ts";
+import type { TestBrowser } from "../testing/test-browser.ts";
 
 onEachDatabase(
   "an authorisation request",
@@ -47,6 +48,56 @@ onEachDatabase(
         const page = await asked(change, { accept: "text/html" });
         expect(page.headers.get("content-security-policy")).toContain("default-src 'none'");
         expect(await page.text()).toContain("The sign-in cannot go on");
+      });
+    });
+
+    describe("without a page (prompt=none)", () => {
+      const signedIn = async (email: string) => {
+        const browser = browserOf(world);
+        await consent(browser, await browser.get((await begin(world)).url), email);
+        return browser;
+      };
+      const asked = async (browser: TestBrowser, more: Record<string, string> = {}) => {
+        const [redirect_uri = ""] = SPA.redirectUris;
+        const { url, verifier } = await begin(world, { prompt: "none", state: "s", redirect_uri, ...more });
+        if (more.redirect_uri === undefined) url.searchParams.set("client_id", SPA.id);
+        const back = new URL((await browser.get(url)).url).searchParams;
+        expect(back.get("state")).toBe("s");
+        return { error: back.get("error"), code: back.get("code"), verifier, redirect_uri };
+      };
+
+      const tokens = async (browser: TestBrowser) => {
+        const { code, verifier, redirect_uri } = await asked(browser);
+        const form = { grant_type: "authorization_code", client_id: SPA.id, code: code ?? "", redirect_uri };
+        const { status, body } = await post(world, TOKEN, { ...form, code_verifier: verifier });
+        expect([status, body.refresh_token]).toEqual([200, undefined]);
+        return body;
+      };
+
+      it("gives a client with a site of its own a code for whoever is signed in", async () => {
+        const { access_token: key } = await tokens(await signedIn("silent@example.com"));
+        expect((await world.call("GET", "/v1/user/profile", { key })).body.email).toBe("silent@example.com");
+      });
+
+      it("says what the user would have to be asked", async () => {
+        expect((await asked(browserOf(world))).error).toBe("login_required");
+        const browser = await signedIn("asked@example.com");
+        expect((await asked(browser, { redirect_uri: REDIRECT })).error).toBe("consent_required");
+        world.clock.advance(2_000);
+        expect((await asked(browser, { max_age: "1" })).error).toBe("login_required");
+        const { id_token: own } = await tokens(browser);
+        expect((await asked(browser, { id_token_hint: own })).error).toBeNull();
+        const { id_token: other } = await tokens(await signedIn("other@example.com"));
+        expect((await asked(browser, { id_token_hint: other })).error).toBe("login_required");
+        expect((await asked(browser, { prompt: "none login" })).error).toBe("invalid_request");
+        world.clock.advance(12 * 3_600_000);
+        expect((await asked(browser)).error).toBe("login_required");
+      });
+
+      it("is not what a client's own parameter makes it", async () => {
+        const browser = browserOf(world);
+        const page = await browser.get((await begin(world, { sp_silent: "true" })).url);
+        expect(page.text).toContain("Sign in for development");
       });
     });
 

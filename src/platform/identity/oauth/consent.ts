@@ -5,7 +5,7 @@ import { type Browser, formOf, type SignedIn } from "../browser.ts";
 import { consentPage, errorPage, onwardPage, signInPage } from "../pages.ts";
 import type { SignInDeps } from "../sign-in.ts";
 import { isLoopback, type OAuthClient } from "./client.ts";
-import { OAUTH_PATHS } from "./provider.ts";
+import { OAUTH_PATHS, SILENT } from "./provider.ts";
 import type { OAuthServer } from "./server.ts";
 
 const PATH = `${OAUTH_PATHS.interaction}/{uid}`;
@@ -20,6 +20,10 @@ export function registerConsent(app: FastifyInstance, open: OpenDeps, oauth: OAu
     const user = freshEnough(interaction, await browser.signedIn(request), open.engine.clock.wallNow());
     const { outside, devLogin } = signIn;
     const { prefix } = browser.site;
+    if (interaction.params[SILENT] !== undefined) {
+      const result = await withoutAsking(oauth, interaction, user);
+      return browser.redirect(request, reply, await finish(oauth, request, reply, result), 303);
+    }
     if (user === undefined) {
       const choices = { prefix, returnTo: path, outside: outside?.name, devLogin, client: client.name };
       return browser.show(request, reply, 200, signInPage(choices));
@@ -88,6 +92,24 @@ function freshEnough(interaction: Interaction, user: SignedIn | undefined, now: 
   const { max_age: maxAge } = params;
   const tooOld = maxAge !== undefined && signedInSeconds + Number(maxAge) < now.getTime() / 1000;
   return tooOld ? undefined : user;
+}
+
+/** A code, or in the words of OpenID Connect what the user would have to be asked. */
+async function withoutAsking(
+  oauth: OAuthServer,
+  interaction: Interaction,
+  user: SignedIn | undefined,
+): Promise<InteractionResults> {
+  if (user === undefined || !isHinted(interaction, user)) return { error: "login_required" };
+  return mustAsk(interaction) ? { error: "consent_required" } : allow(oauth, interaction, user);
+}
+
+/** Whether it is the user of `id_token_hint`, if the client says one. The library has checked the token. */
+function isHinted({ params }: Interaction, user: SignedIn): boolean {
+  const { id_token_hint: hint } = params;
+  if (hint === undefined) return true;
+  const [, payload = ""] = String(hint).split(".");
+  return JSON.parse(Buffer.from(payload, "base64url").toString("utf8")).sub === user.id;
 }
 
 /** Any program on the user's machine can listen on its loopback address: which one it is, only the user can say. */

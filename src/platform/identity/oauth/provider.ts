@@ -29,6 +29,9 @@ export const OAUTH_PATHS = {
   metadata: "/.well-known/oauth-authorization-server",
 } as const;
 
+/** Our own parameter, in the place of `prompt=none`. */
+export const SILENT = "sp_silent";
+
 const DAY_SECONDS = 24 * 3600;
 
 /** How long each kind lives (§25). */
@@ -98,6 +101,7 @@ const POLICY: Configuration = {
     rpInitiatedLogout: off,
     userinfo: off,
   },
+  extraParams: [SILENT],
   responseTypes: ["code"],
   scopes: ["openid", "profile", "email", "offline_access"],
   claims: { openid: ["sub"], email: ["email", "email_verified"], profile: ["name", "picture"] },

@@ -2,8 +2,9 @@ import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyReque
 import type Provider from "oidc-provider";
 import { setHeaders } from "../../kernel/answer.ts";
 import { type OpenDeps, openRoute } from "../../kernel/open-route.ts";
+import { liveSession, sessionOf } from "../session.ts";
 import { siteOf } from "../site.ts";
-import { buildProvider, OAUTH_PATHS, type OAuthDeps } from "./provider.ts";
+import { buildProvider, OAUTH_PATHS, type OAuthDeps, SILENT } from "./provider.ts";
 import { publicKeys } from "./signing-key.ts";
 
 /** The OAuth library behind our own server: made when first asked, as its issuer is the address we then have. */
@@ -55,17 +56,26 @@ export class OAuthServer {
     const provider = await this.provider();
     const { origin } = siteOf(this.deps.config);
     const { raw } = request;
+    // Before the library's own view of the cookies takes the place of the browser's.
+    if (request.routeOptions.url === OAUTH_PATHS.authorization) {
+      raw.url = completed(request.url, await this.#isSignedIn(request));
+    }
     // Whatever the request says of its host, links are to the configured one.
     raw.headers["x-forwarded-proto"] = new URL(origin).protocol.slice(0, -1);
     raw.headers["x-forwarded-host"] = new URL(origin).host;
     raw.headers.cookie = ownCookies(raw.headers.cookie, provider);
-    if (request.routeOptions.url === OAUTH_PATHS.authorization) raw.url = completed(request.url);
     reply.hijack();
     for (const [name, value] of Object.entries(reply.getHeaders())) {
       if (value !== undefined) reply.raw.setHeader(name, value);
     }
     await provider.callback()(raw, reply.raw);
     return reply;
+  }
+
+  async #isSignedIn({ headers }: FastifyRequest): Promise<boolean> {
+    const { db, clock } = this.deps;
+    const secret = sessionOf(headers);
+    return secret !== undefined && (await liveSession(db, secret, clock.wallNow())) !== undefined;
   }
 }
 
@@ -85,12 +95,19 @@ const DEFAULT_SCOPE = "profile email";
 
 /**
  * The authorisation request with what we do not demand of clients: a scope, as rights come from the role, and for
- * `offline_access` the OpenID Connect rule that consent is asked for, which here always holds.
+ * `offline_access` the OpenID Connect rule that consent is asked for, which here always holds. `prompt=none` of somebody
+ * who is signed in goes the way of all others, and shows no page there: the library knows no session that could answer.
  */
-function completed(url: string): string {
+function completed(url: string, signedIn: boolean): string {
   const at = url.indexOf("?");
   const query = new URLSearchParams(at < 0 ? "" : url.slice(at + 1));
   if (!query.get("scope")) query.set("scope", DEFAULT_SCOPE);
+  query.delete(SILENT);
+  if (signedIn && query.getAll("prompt").join(" ") === "none") {
+    query.delete("prompt");
+    query.set(SILENT, "true");
+    return `${OAUTH_PATHS.authorization}?${query}`;
+  }
   const prompts = query.get("prompt")?.split(" ") ?? [];
   const offline = query.get("scope")?.split(" ").includes("offline_access") === true;
   if (offline && !prompts.includes("consent") && !prompts.includes("none") && query.getAll("prompt").length <= 1) {
