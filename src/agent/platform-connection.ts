@@ -15,6 +15,8 @@ export interface PlatformConnection {
   readonly link: PlatformLink;
 }
 
+const FIX = "mount a valid one; it is read again when it changes";
+
 /** The platform's client with the key that may change, watched by a link. Opens no socket yet: the first call does. */
 export function connectPlatform(
   config: Pick<AgentConfig, "platformUrl" | "runtimeKeyFile" | "runtimeKeyOverlapMs">,
@@ -32,13 +34,16 @@ export function connectPlatform(
   const proxy = proxyFor(new URL(platformUrl), environment);
   const explain = (attempt: Attempt): Promise<Trouble> => troubleOf(attempt, { platformUrl, proxy }, clock);
   const link = new PlatformLink({ clock, random: systemRandom, log, metrics, explain });
+  let hasKey = false;
   const credential = new RuntimeKey({
     file: config.runtimeKeyFile,
     overlapMs: config.runtimeKeyOverlapMs,
     clock,
     reloaded(result, detail) {
       metrics.keyReloaded(result);
-      log[result === "failed" ? "warn" : "info"]({ result, detail }, "runtime key file read");
+      hasKey ||= result === "changed";
+      if (hasKey) log[result === "failed" ? "warn" : "info"]({ result, detail }, "runtime key file read");
+      else link.cannotAsk({ reason: "KeyRefused", message: `the runtime key file gives no key (${detail}): ${FIX}` });
     },
   });
   // No retries here: every caller is a loop with a rule of its own.

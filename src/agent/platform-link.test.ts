@@ -124,3 +124,16 @@ test("an outage is one trouble until its cause changes, and none when it is over
 });
 
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+test("without a key there is a trouble that no attempt told of, until one succeeds", async () => {
+  const { link: each, attempt } = link();
+  const noKey = { reason: "KeyRefused", message: "mount one" } as const;
+  each.cannotAsk(noKey);
+  expect(each.trouble).toEqual(noKey);
+  const waits = each.politely(async () => {
+    throw new ApiError("NO_KEY", "none yet", { status: 0, retryable: false });
+  });
+  expect(await waits("key", context)).toEqual({ requeueAfterMs: 15_000 });
+  attempt(200);
+  expect(each.trouble).toBeUndefined();
+});

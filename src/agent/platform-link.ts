@@ -83,6 +83,13 @@ export class PlatformLink {
     if (!isConnected) void this.#look(channel, attempt);
   };
 
+  /** There is nothing to ask the platform with, so that no attempt will tell. Over with the first one that succeeds. */
+  cannotAsk(trouble: Trouble): void {
+    const { reason, message } = trouble;
+    this.#options.log.warn({ reason, fix: message }, "the platform cannot be asked; work here goes on");
+    this.#became(trouble);
+  }
+
   /** Milliseconds for which the platform has asked to be left alone (`Retry-After`); 0: it may be called. */
   heldForMs(): number {
     return Math.max(0, this.#heldUntilMs - this.#options.clock.monotonicMs());

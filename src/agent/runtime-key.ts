@@ -1,4 +1,5 @@
 import { readFileSync, statSync } from "node:fs";
+import { ApiError } from "../api-client/api-error.ts";
 import type { Clock } from "../kube/clock.ts";
 
 export const RELOAD_RESULTS = ["changed", "failed"] as const;
@@ -10,7 +11,7 @@ export interface RuntimeKeyOptions {
   /** How long the key before the last change is still good for a try. */
   readonly overlapMs: number;
   readonly clock: Clock;
-  /** Told of each change and each failed read, for metric and log. Never gets the key. */
+  /** Told of each change and each new reason why it cannot be read, for metric and log. Never gets the key. */
   readonly reloaded: (result: ReloadResult, detail: string) => void;
 }
 
@@ -38,13 +39,14 @@ export class RuntimeKey {
   /** Newest first; at most two. */
   #candidates: readonly Candidate[] = [];
   #stamp = "";
+  #failure: string | undefined;
   #lookedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: RuntimeKeyOptions) {
     this.#options = options;
   }
 
-  /** @throws Error when there was never a readable key. */
+  /** @throws ApiError without a status when there was never a readable key: nobody can be asked yet. */
   current(): string {
     const nowMs = this.#options.clock.monotonicMs();
     if (nowMs - this.#lookedAtMs >= LOOK_EVERY_MS) this.#look(nowMs);
@@ -53,7 +55,9 @@ export class RuntimeKey {
       ({ refusedAtMs }) => refusedAtMs === undefined || nowMs - refusedAtMs >= REFUSED_REST_MS,
     );
     const best = rested ?? usable[0];
-    if (best === undefined) throw new Error("no runtime key could be read yet");
+    if (best === undefined) {
+      throw new ApiError("NO_KEY", "no runtime key could be read yet", { status: 0, retryable: false });
+    }
     return best.key;
   }
 
@@ -81,11 +85,15 @@ export class RuntimeKey {
       if (stamp === this.#stamp) return;
       const key = readKey(this.#options.file, size);
       this.#stamp = stamp;
+      this.#failure = undefined;
       this.#adopt(key, nowMs);
     } catch (error) {
       // In the middle of a swap the file may be gone for an instant: what we have goes on working.
       this.#stamp = "";
-      this.#options.reloaded("failed", reasonOf(error));
+      const reason = reasonOf(error);
+      if (reason === this.#failure) return;
+      this.#failure = reason;
+      this.#options.reloaded("failed", reason);
     }
   }
 

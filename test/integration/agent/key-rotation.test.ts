@@ -126,9 +126,22 @@ test("a revoked key is said loudly, tried slowly, and healed by a new one withou
   await ran(await invoke());
 }, 150_000);
 
-/** Lines of the agent that somebody should read. */
-function loud(): readonly string[] {
-  return world.logged.filter((line) => /"level":"(warn|error)"/.test(line) && line.includes("agent-1"));
+test("a start without a key is said once, in the log and in the condition, and healed by the key", async () => {
+  await agent.stop();
+  secret.put("no key, but words");
+  agent = world.startAgent("agent-2", { SALLYPORT_RUNTIME_KEY_FILE: secret.file });
+  await connected("KeyRefused");
+  // A few tries of everything that waits.
+  await sleep(systemClock, 5_000, signal());
+  expect(loud("agent-2").map((line) => JSON.parse(line).reason)).toEqual(["KeyRefused"]);
+  secret.put((await mint("fourth")).key);
+  await connected("Connected");
+  await ran(await invoke());
+}, 150_000);
+
+/** Lines of an agent that somebody should read. */
+function loud(name = "agent-1"): readonly string[] {
+  return world.logged.filter((line) => /"level":"(warn|error)"/.test(line) && line.includes(name));
 }
 
 async function connected(reason: string): Promise<void> {
