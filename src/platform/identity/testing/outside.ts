@@ -11,10 +11,18 @@ export interface Person {
   readonly picture?: string;
 }
 
+/** The platform, as the provider knows it. */
+export interface OutsideClient {
+  readonly id: string;
+  readonly secret: string;
+  readonly redirectUri: string;
+  /** Else only at the userinfo endpoint. */
+  readonly claimsInIdToken: boolean;
+}
+
 /** A real OpenID provider of somebody else, at which `person` is signed in already. */
 export class OutsideProviderUnderTest {
   person: Person = { sub: "nobody" };
-  /** Claims are in the id token, or only at the userinfo endpoint. */
   readonly #server: Server;
   readonly issuer: string;
 
@@ -23,24 +31,21 @@ export class OutsideProviderUnderTest {
     this.issuer = issuer;
   }
 
-  /** @param redirectUri read when the first client comes, as our port is then known. */
-  static async start(
-    client: { readonly id: string; readonly secret: string },
-    redirectUri: () => string,
-    claimsInIdToken: boolean,
-  ): Promise<OutsideProviderUnderTest> {
+  static async start(): Promise<OutsideProviderUnderTest> {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const outside = new OutsideProviderUnderTest(server, issuer);
-    let provider: Provider | undefined;
-    server.on("request", (request, response) => {
-      provider ??= outside.#build(client, redirectUri(), claimsInIdToken);
+    return new OutsideProviderUnderTest(server, `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  }
+
+  /** Serves this client, and no longer the one before. */
+  serve(client: OutsideClient): void {
+    const provider = this.#build(client);
+    this.#server.removeAllListeners("request");
+    this.#server.on("request", (request, response) => {
       const [, uid] = /^\/interaction\/([\w-]+)$/.exec(request.url ?? "") ?? [];
       if (uid === undefined) return void provider.callback()(request, response);
-      void outside.#agree(provider, request, response);
+      void this.#agree(provider, request, response);
     });
-    return outside;
   }
 
   async close(): Promise<void> {
@@ -48,12 +53,12 @@ export class OutsideProviderUnderTest {
     await new Promise((resolve) => this.#server.close(resolve));
   }
 
-  #build(client: { readonly id: string; readonly secret: string }, redirectUri: string, inIdToken: boolean): Provider {
+  #build(client: OutsideClient): Provider {
     return new Provider(this.issuer, {
-      clients: [{ client_id: client.id, client_secret: client.secret, redirect_uris: [redirectUri] }],
+      clients: [{ client_id: client.id, client_secret: client.secret, redirect_uris: [client.redirectUri] }],
       cookies: { keys: ["outside"] },
       claims: { openid: ["sub"], email: ["email", "email_verified"], profile: ["name", "picture"] },
-      conformIdTokenClaims: !inIdToken,
+      conformIdTokenClaims: !client.claimsInIdToken,
       features: { devInteractions: { enabled: false } },
       pkce: { required: () => true },
       ttl: { AccessToken: 60, AuthorizationCode: 60, Grant: 60, IdToken: 60, Interaction: 60, Session: 60 },
