@@ -5,6 +5,7 @@ import type { FastifyInstance } from "fastify";
 import { sql } from "kysely";
 import { Registry } from "prom-client";
 import { ROUTES } from "../contract/table.ts";
+import { registerDeployPage } from "./areas/deployment-portal/page.ts";
 import type { GitHost } from "./areas/git-namespaces/git-host.ts";
 import { HANDLERS } from "./areas/handlers.ts";
 import { startCourier } from "./areas/invitations/courier.ts";
@@ -84,7 +85,7 @@ async function start(options: StartOptions, parts: AsyncDisposableStack): Promis
   const sealingKey = options.sealingKey ?? (await ownSealingKey(options.database));
   const database = await openDatabase(options.database, (err) => log.warn({ err }, "database connection lost"));
   parts.defer(() => database.close());
-  const { db } = database;
+  const { db, connections } = database;
   const draining = new AbortController();
   const waker = new Waker(clock);
   if ("postgres" in options.database) {
@@ -93,7 +94,6 @@ async function start(options: StartOptions, parts: AsyncDisposableStack): Promis
     parts.defer(() => Promise.all([listening, tailing]).then(() => undefined));
   }
   const endpoints = endpointsOf(ROUTES, HANDLERS);
-  const { connections } = database;
   const metrics = platformMetrics(registry, { endpoints: [...endpoints, ...BESIDE], sweeps: SWEEP_NAMES, connections });
   const address = { url: "" };
   const baseUrl = (): string => options.baseUrl ?? address.url;
@@ -131,9 +131,7 @@ async function start(options: StartOptions, parts: AsyncDisposableStack): Promis
   await app.listen({ host, port });
   const bound = app.server.address() as AddressInfo;
   address.url = `http://${host.includes(":") ? `[${host}]` : host}:${bound.port}`;
-  if (mailer !== undefined) {
-    parts.defer(startCourier({ db, clock, log, waker, mailer, config: engine.config }));
-  }
+  if (mailer !== undefined) parts.defer(startCourier({ db, clock, log, waker, mailer, config: engine.config }));
   if (store !== undefined) parts.defer(startHelmBuilder({ db, clock, log, waker, objects: store, secret, baseUrl }));
   log.info({ url: address.url, database: database.kind }, "platform listening");
   return {
@@ -165,6 +163,7 @@ function serve(
   });
   registerIdentity(app, { engine, limiter, draining }, identity, log);
   registerInvitePage(app, { engine, limiter, draining });
+  registerDeployPage(app, { engine, limiter, draining });
   return app;
 }
 
