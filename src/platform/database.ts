@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { PGlite } from "@electric-sql/pglite";
 import { pg_trgm } from "@electric-sql/pglite/contrib/pg_trgm";
-import { CompiledQuery, type Dialect, type Driver, Kysely, PGliteDialect, PostgresDialect } from "kysely";
+import { type Dialect, type Driver, Kysely, PGliteDialect, PostgresDialect } from "kysely";
 import { type Migration, Migrator } from "kysely/migration";
 import pg from "pg";
 import type { AccessRequestTables } from "./areas/access-requests/store.ts";
@@ -139,13 +139,16 @@ const INT8 = 20;
  * transaction. Here a connection is lent to one borrower at a time, in order.
  */
 function embedded({ pglite: folder, dump }: Extract<DatabaseLocation, { pglite: string }>): Dialect {
-  const open = (): Promise<PGlite> =>
-    PGlite.create({
+  let opened: PGlite | undefined;
+  const open = async (): Promise<PGlite> => {
+    opened = await PGlite.create({
       ...(folder !== "memory" && { dataDir: join(folder, "database") }),
       ...(dump !== undefined && { loadDataDir: dump }),
       extensions: { pg_trgm },
     });
-  return withDriver(new PGliteDialect({ pglite: open }), lendOnce);
+    return opened;
+  };
+  return withDriver(new PGliteDialect({ pglite: open }), (driver) => lendOnce(driver, (text) => opened?.exec(text)));
 }
 
 function withDriver(dialect: Dialect, changed: (driver: Driver) => Driver): Dialect {
@@ -157,10 +160,14 @@ function withDriver(dialect: Dialect, changed: (driver: Driver) => Driver): Dial
   };
 }
 
-const READ_ONLY = CompiledQuery.raw("set transaction read only");
-
-/** A driver whose connection is held by one borrower at a time; the others wait in order. */
-function lendOnce(driver: Driver): Driver {
+/**
+ * A driver whose connection is held by one borrower at a time; the others wait in order.
+ *
+ * @param say runs a statement without parameters, in one step of the protocol in place of a query's five. Begins and ends
+ * what only reads, for the inner driver knows of no settings; alone on the database, any transaction is isolated.
+ */
+function lendOnce(driver: Driver, say: (text: string) => Promise<unknown> | undefined): Driver {
+  let readOnly = false;
   let free: Promise<void> = Promise.resolve();
   let giveBack = (): void => undefined;
   return {
@@ -174,12 +181,15 @@ function lendOnce(driver: Driver): Driver {
       return driver.acquireConnection(options);
     },
     async beginTransaction(connection, settings) {
-      await driver.beginTransaction(connection, settings);
-      // The inner driver knows of no settings; alone on the database, a transaction is isolated as it is.
-      if (settings.accessMode === "read only") await connection.executeQuery(READ_ONLY);
+      readOnly = settings.accessMode === "read only";
+      await (readOnly ? say("begin read only") : driver.beginTransaction(connection, settings));
     },
-    commitTransaction: (connection) => driver.commitTransaction(connection),
-    rollbackTransaction: (connection) => driver.rollbackTransaction(connection),
+    async commitTransaction(connection) {
+      await (readOnly ? say("commit") : driver.commitTransaction(connection));
+    },
+    async rollbackTransaction(connection) {
+      await (readOnly ? say("rollback") : driver.rollbackTransaction(connection));
+    },
     async releaseConnection() {
       giveBack();
     },

@@ -33,8 +33,9 @@ type Query = (this: unknown, question: unknown, values: unknown, ...rest: unknow
 export function tapDrivers(): void {
   const client = pg.Client.prototype as unknown as { query: Query };
   client.query = tapped(client.query);
-  const embedded = PGlite.prototype as unknown as { query: Query; transaction: PGlite["transaction"] };
+  const embedded = PGlite.prototype as unknown as { query: Query; exec: Query; transaction: PGlite["transaction"] };
   embedded.query = tapped(embedded.query);
+  embedded.exec = tapped(embedded.exec);
   const { transaction } = embedded;
   embedded.transaction = async function (this: PGlite, work) {
     note("begin", []);
