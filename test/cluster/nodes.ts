@@ -29,14 +29,14 @@ export async function createNodes(count: number, request: Request): Promise<void
 
 /** Waits until kwok has made them Ready. */
 export async function nodesReady(count: number, request: Request, kwok: Program, signal: AbortSignal): Promise<void> {
-  const deadline = performance.now() + 60_000;
+  const deadline = performance.now() + 180_000;
   while (performance.now() < deadline) {
     if (!kwok.isRunning) throw new Error(`kwok ended while it was starting:\n${kwok.logTail()}`);
     const { body } = await request({ path: "/api/v1/nodes" });
     if (readyCount(body) >= count) return;
     await sleep(systemClock, 100, signal);
   }
-  throw new Error(`kwok's nodes were not ready after 60 s:\n${kwok.logTail()}`);
+  throw new Error(`kwok's nodes were not ready after 180 s:\n${kwok.logTail()}`);
 }
 
 interface NodeList {

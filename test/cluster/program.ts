@@ -13,7 +13,7 @@ export interface ProgramOptions {
   readonly watchdog: Watchdog;
   /** Asked again until it says true. A program without it counts as ready once it is started. */
   readonly isReady?: (signal: AbortSignal) => Promise<boolean>;
-  /** @default 60_000: a cold API server on a busy machine of 2 cores was seen to need 25 s. */
+  /** @default 180_000: a cold API server on a busy machine of 2 cores was seen to need 25 s. */
   readonly readyTimeoutMs?: number;
 }
 
@@ -68,7 +68,7 @@ export class Program {
 
   /** @throws Error with the end of the log when it exits first or the time is over. */
   async whenReady(signal: AbortSignal): Promise<void> {
-    const { isReady, readyTimeoutMs = 60_000 } = this.#options;
+    const { isReady, readyTimeoutMs = 180_000 } = this.#options;
     if (isReady === undefined) return;
     const deadline = performance.now() + readyTimeoutMs;
     for (;;) {

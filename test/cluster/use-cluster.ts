@@ -13,7 +13,7 @@ export function useCluster(options: ClusterOptions = {}): () => Cluster {
   }, 600_000);
   afterAll(async () => {
     await cluster?.stop();
-  }, 60_000);
+  });
   return () => {
     if (cluster === undefined) throw new Error("the cluster starts in beforeAll: use it inside of tests");
     return cluster;

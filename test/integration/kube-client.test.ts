@@ -13,7 +13,7 @@ interface ConfigMap extends KubeObject {
 }
 
 const cluster = useCluster({ tokenUsers: [{ user: "nobody" }, { user: "someone" }] });
-const signal = AbortSignal.timeout(110_000);
+const signal = AbortSignal.timeout(600_000);
 const namespace = "client-test";
 let connection: Connection;
 let client: Client;
@@ -201,7 +201,8 @@ describe("the client on a real API server", () => {
     const startedMs = performance.now();
     const refused = await failure(client.evict({ namespace, name: "bound" }, {}, signal));
     expect(refused.isTooManyRequests).toBe(true);
-    expect(performance.now() - startedMs).toBeLessThan(5_000);
+    // The server asks to be left alone for 10 s.
+    expect(performance.now() - startedMs).toBeLessThan(10_000);
   });
 
   test("acts as a ServiceAccount by a token of its own, with its rights only", async () => {

@@ -56,7 +56,7 @@ afterAll(async () => {
   issuer?.close();
   socks?.close();
   await rm(folder, { recursive: true });
-}, 60_000);
+});
 
 /** RFC 1928 with RFC 1929's password, for one client. */
 async function tunnel(client: Socket): Promise<void> {

@@ -25,7 +25,7 @@ import { useCluster } from "../cluster/use-cluster.ts";
 const cluster = useCluster();
 const NAMESPACE = "runtime";
 const never = new AbortController().signal;
-const soon = { timeout: 20_000, interval: 20 } as const;
+const soon = { timeout: 90_000, interval: 20 } as const;
 
 interface ConfigMap extends KubeObject {
   readonly data?: Readonly<Record<string, string>>;

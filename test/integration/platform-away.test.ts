@@ -40,13 +40,13 @@ beforeAll(async () => {
   stack.defer(() => rm(folder, { recursive: true, force: true }));
   world = await startWorld({ folder }, stack, over.signal);
   await world.admin.create(resources.deployments, deployment(), signal());
-}, 180_000);
+});
 
 afterAll(async () => {
   for (const name of running.keys()) await stop(name);
   over.abort(new Error("the test is over"));
   await stack.disposeAsync();
-}, 60_000);
+});
 
 test("while the platform is away for an hour, what was granted is approved and run, and all of it is told afterwards", async () => {
   let platform = await serve();
@@ -113,7 +113,7 @@ test("an agent that starts while the platform is away takes nothing for gone", a
   );
   await pass(120_000, async () => false);
   expect(await managed()).toBe("Serving");
-}, 120_000);
+});
 
 const MANAGED = {
   group: "sallyport.dev",
@@ -222,7 +222,7 @@ async function eventually<T>(
   read: () => Promise<T>,
   everyMs = 25,
 ): Promise<NonNullable<T> & (T extends false ? never : T)> {
-  const limit = AbortSignal.timeout(60_000);
+  const limit = AbortSignal.timeout(120_000);
   for (;;) {
     const found = await read().catch(() => undefined);
     if (found) return found as NonNullable<T> & (T extends false ? never : T);
@@ -231,7 +231,7 @@ async function eventually<T>(
 }
 
 function signal(): AbortSignal {
-  return AbortSignal.timeout(60_000);
+  return AbortSignal.timeout(120_000);
 }
 
 function deployment() {

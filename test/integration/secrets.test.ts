@@ -51,7 +51,7 @@ beforeAll(async () => {
     decision: "auto" as const,
   }));
   await world.engineer.operations.putPolicy({ query: { project: world.project }, body: { rules } }, signal());
-}, 180_000);
+});
 
 afterAll(() => stack.disposeAsync(), 60_000);
 
@@ -91,7 +91,7 @@ test("no secret is in any log, event, metric, resource, record or error of a sto
   for (const [where, text] of haystacks)
     expect(text.length, `${where} is empty: nothing was searched`).toBeGreaterThan(2);
   expect(canaries.foundIn(haystacks)).toEqual([]);
-}, 240_000);
+});
 
 test("a param that looks like a secret is in the records that must have it, and nowhere else", async () => {
   const param = new Canaries();
@@ -100,7 +100,7 @@ test("a param that looks like a secret is in the records that must have it, and 
   await automatic("get-pods", { namespace: SHOP, labelSelector: `token in (${value}` });
   const found = param.foundIn(await everythingWritten());
   expect(found.toSorted()).toEqual(["param in operationinvocations", "param in records of the platform"]);
-}, 120_000);
+});
 
 test("the search finds what is there, also in disguise", async () => {
   const text = canaries.plant("a place of its own");
@@ -241,10 +241,10 @@ function request(id: string): Promise<AccessRequest> {
 
 /** Polls: the subject is other processes. */
 async function until(isSo: () => Promise<boolean>): Promise<void> {
-  const limit = AbortSignal.timeout(60_000);
+  const limit = AbortSignal.timeout(120_000);
   while (!(await isSo())) await sleep(systemClock, 50, limit);
 }
 
 function signal(): AbortSignal {
-  return AbortSignal.timeout(60_000);
+  return AbortSignal.timeout(120_000);
 }

@@ -31,7 +31,7 @@ beforeAll(async () => {
   const all = [world.victims.platform, ...agents, ...operators];
   for (const victim of all) victim.start(stop.signal);
   await Promise.all(all.map((victim) => victim.kept(signal())));
-}, 180_000);
+});
 
 afterAll(() => stack.disposeAsync(), 60_000);
 
@@ -74,7 +74,7 @@ test("of two agents and two operators one each acts, and the others take over wh
     signal(),
   );
   expect(scaled?.metadata.generation).toBe(6);
-}, 240_000);
+});
 
 const SUCCESS = 'sallyport_operations_total{plugin="kubernetes",operation="scale",result="success"}';
 
@@ -139,12 +139,12 @@ async function approvedScale(replicas: number): Promise<void> {
 
 /** Polls: the subject is other processes. A lease of 15 s has to run out in it. */
 async function until(isSo: () => Promise<boolean>): Promise<void> {
-  const limit = AbortSignal.timeout(90_000);
+  const limit = AbortSignal.timeout(120_000);
   while (!(await isSo())) await sleep(systemClock, 50, limit);
 }
 
 function signal(): AbortSignal {
-  return AbortSignal.timeout(90_000);
+  return AbortSignal.timeout(120_000);
 }
 
 function deployment() {

@@ -4,7 +4,7 @@ import { sleep, systemClock } from "../../src/kube/clock.ts";
 export async function eventually<T>(
   read: () => Promise<T | undefined>,
   until: (value: T) => boolean,
-  limitMs = 30_000,
+  limitMs = 90_000,
 ): Promise<T> {
   const deadline = Date.now() + limitMs;
   let last: T | undefined;
@@ -17,5 +17,5 @@ export async function eventually<T>(
 }
 
 export function signal(): AbortSignal {
-  return AbortSignal.timeout(60_000);
+  return AbortSignal.timeout(120_000);
 }

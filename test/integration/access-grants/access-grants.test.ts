@@ -15,7 +15,7 @@ beforeAll(async () => {
   await cluster().apply(expand(suite.fixtures, suite.namespaces) as Record<string, unknown>[]);
   replay = new Replay(cluster(), suite);
   await policiesInForce();
-}, 180_000);
+});
 
 /** An installed policy is enforced 0.5 to 3 s later; until both halves are, a case would tell of the wrong thing. */
 async function policiesInForce(): Promise<void> {

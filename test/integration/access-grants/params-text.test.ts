@@ -48,7 +48,7 @@ beforeAll(async () => {
     said = await refusal({ text: "\u200b" });
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
-}, 120_000);
+});
 
 const ODD = /[\p{C}\p{Z}\u115f\u1160\u3164\uffa0]/u;
 const odd = (from: number, to: number): string[] => {

@@ -18,12 +18,12 @@ beforeAll(async () => {
   world = await createAgentWorld(cluster());
   operator = world.startOperator();
   agent = world.startAgent("agent-1");
-}, 120_000);
+});
 afterAll(async () => {
   await agent?.stop();
   await operator?.stop();
   await world?.close();
-}, 60_000);
+});
 
 const replicas = async (): Promise<number> =>
   (await world.admin.getScale(resources.deployments, { namespace: SHOP, name: "web" }, signal()))?.spec.replicas ?? -1;
@@ -73,7 +73,6 @@ describe("the agent", () => {
     const rows = await eventually(
       () => world.platform.db.selectFrom("inventory_rows").selectAll().execute(),
       (list) => list.some(({ raw_identity }) => raw_identity === `apps/v1:Deployment:${SHOP}:web`),
-      10_000,
     );
     const heartbeats = await world.platform.db.selectFrom("resource_heartbeats").selectAll().execute();
     expect(heartbeats).toMatchObject([{ resource_type: "container", resource_id: `deployment.${SHOP}.web` }]);

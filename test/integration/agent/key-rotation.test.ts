@@ -56,12 +56,12 @@ beforeAll(async () => {
     SALLYPORT_RENEW_DEADLINE: "40s",
   });
   await ran(await invoke());
-}, 120_000);
+});
 afterAll(async () => {
   await agent?.stop();
   await operator?.stop();
   await world?.close();
-}, 60_000);
+});
 
 test("a key swapped under traffic is taken up without a failed request or a restart, and the old one can go", async () => {
   const [second, from] = [await mint("second"), answers.length];
@@ -92,7 +92,7 @@ test("a key swapped under traffic is taken up without a failed request or a rest
     eventually(
       async () => done.length,
       (count) => count >= since + 3,
-      60_000,
+      120_000,
     ),
   ]);
   stop.abort();
@@ -104,7 +104,7 @@ test("a key swapped under traffic is taken up without a failed request or a rest
     1,
   );
   expect(await agent.registry.metrics()).toContain('sallyport_runtime_key_reloads_total{result="changed"} 2');
-}, 150_000);
+});
 
 test("a revoked key is said loudly, tried slowly, and healed by a new one without a restart", async () => {
   const loudBefore = loud().length;
@@ -124,7 +124,7 @@ test("a revoked key is said loudly, tried slowly, and healed by a new one withou
   secret.put((await mint("third")).key);
   await connected("Connected");
   await ran(await invoke());
-}, 150_000);
+});
 
 test("a start without a key is said once, in the log and in the condition, and healed by the key", async () => {
   await agent.stop();
@@ -137,7 +137,7 @@ test("a start without a key is said once, in the log and in the condition, and h
   secret.put((await mint("fourth")).key);
   await connected("Connected");
   await ran(await invoke());
-}, 150_000);
+});
 
 /** Lines of an agent that somebody should read. */
 function loud(name = "agent-1"): readonly string[] {
@@ -149,7 +149,7 @@ async function connected(reason: string): Promise<void> {
   const read = () => world.admin.get<ManagedDeployment>(managedDeployments, key, signal());
   const says = ({ status }: ManagedDeployment): boolean =>
     status?.conditions?.some((each) => each.type === "Connected" && each.reason === reason) ?? false;
-  await eventually(read, says, 60_000);
+  await eventually(read, says, 120_000);
 }
 
 async function mint(description: string): Promise<{ readonly key: string }> {

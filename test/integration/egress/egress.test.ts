@@ -51,13 +51,13 @@ beforeAll(async () => {
   for (const id of captured.results.keys()) {
     operations.set(id, (await world.engineer.commands.get({ params: { id }, query: {} }, signal())).name);
   }
-}, 180_000);
+});
 afterAll(async () => {
   await agent?.stop();
   await operator?.stop();
   await world?.close();
   await kubelet?.close();
-}, 60_000);
+});
 
 describe("docs/data-that-leaves.md", () => {
   test("names every route that was called", () => {

@@ -54,7 +54,7 @@ beforeAll(async () => {
   approved = request(2, 7);
   platform.list(approved);
   await approve(approved);
-}, 180_000);
+});
 
 afterAll(() => stack.disposeAsync(), 60_000);
 
@@ -239,12 +239,12 @@ async function metric(of: "agent" | "operator", line: string): Promise<number> {
 
 /** Polls: the subject is other processes. */
 async function until(isSo: () => Promise<boolean>): Promise<void> {
-  const limit = AbortSignal.timeout(45_000);
+  const limit = AbortSignal.timeout(120_000);
   while (!(await isSo())) await sleep(systemClock, 25, limit);
 }
 
 function signal(): AbortSignal {
-  return AbortSignal.timeout(60_000);
+  return AbortSignal.timeout(120_000);
 }
 
 function deployment() {

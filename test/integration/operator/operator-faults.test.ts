@@ -17,7 +17,7 @@ let world: OperatorWorld;
 
 beforeAll(async () => {
   world = await OperatorWorld.create(cluster());
-}, 180_000);
+});
 
 afterEach(async () => {
   for (const child of children) await killed(child);
@@ -206,6 +206,6 @@ test("without an API server the leader ends itself once, and the next one waits 
   const invocation = await world.invoke("kubernetes/scale", scaleTo(before + 1).params, granted(grant));
   expect((await world.ended(invocation)).status?.state).toBe("Succeeded");
   expect(first.exitCode).toBe(1);
-}, 120_000);
+});
 
 const LEASE = { namespace: "sallyport-system", name: "sallyport-operator" };

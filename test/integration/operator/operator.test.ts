@@ -19,7 +19,7 @@ beforeAll(async () => {
   late = await world.ask([scaleTo(9)], "mutating", { decideBefore: new Date(Date.now() - 1_000).toISOString() });
   await world.decide(late, { approvedForMinutes: 30 });
   operator = world.start();
-}, 180_000);
+});
 
 afterAll(async () => {
   await operator.stop();

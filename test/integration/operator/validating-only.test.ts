@@ -20,11 +20,11 @@ let operator: RunningOperator;
 beforeAll(async () => {
   world = await OperatorWorld.create(cluster());
   await world.cluster.kubectl(["delete", ...LEFT_OUT]);
-}, 120_000);
+});
 afterAll(async () => {
   await operator?.stop();
   await world?.close();
-}, 60_000);
+});
 
 test("as chosen, a typed name that is the approver's own is vouched for, and another one is refused", async () => {
   operator = world.start("validating-only", { admissionMode: "validating-only" });
@@ -64,7 +64,6 @@ function decided(grant: AccessGrant, decidedBy: string): Promise<AccessGrant> {
         throw error;
       }),
     () => true,
-    10_000,
   );
 }
 

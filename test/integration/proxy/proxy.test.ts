@@ -45,16 +45,16 @@ beforeAll(async () => {
     HTTPS_PROXY: proxyUrl(PASSWORD),
     NO_PROXY: "localhost,127.0.0.1,.svc,.cluster.local",
   };
-}, 180_000);
+});
 afterEach(async () => {
   await agent?.stop();
-}, 30_000);
+});
 afterAll(async () => {
   await operator?.stop();
   await squid?.close();
   await tls?.close();
   await world?.close();
-}, 60_000);
+});
 
 describe.skipIf(problem !== undefined)("an agent behind a proxy with a password, to a platform of a private CA", () => {
   test("reports, is told of work at once, and brings the result back, all through tunnels of its user", async () => {
@@ -63,7 +63,7 @@ describe.skipIf(problem !== undefined)("an agent behind a proxy with a password,
     const startedMs = performance.now();
     await world.command(await invoke(), ({ state }) => state === "SUCCEEDED");
     // By the work feed's long-poll: without it the next look is minutes away.
-    expect(performance.now() - startedMs).toBeLessThan(20_000);
+    expect(performance.now() - startedMs).toBeLessThan(60_000);
     await agent.stop();
     const tunnels = await eventually(
       () => squid.log(),
@@ -73,7 +73,7 @@ describe.skipIf(problem !== undefined)("an agent behind a proxy with a password,
     expect(new Set(ours)).toEqual(new Set([`TCP_TUNNEL/200 CONNECT ${tls.host} ${USER}`]));
     expect(agent.text).not.toContain(PASSWORD);
     expect(agent.text).not.toContain(encodeURIComponent(PASSWORD));
-  }, 90_000);
+  });
 
   test("goes around the proxy to what NO_PROXY names, also by a range of addresses", async () => {
     const before = (await squid.log()).length;
@@ -82,7 +82,7 @@ describe.skipIf(problem !== undefined)("an agent behind a proxy with a password,
     await world.command(await invoke(), ({ state }) => state === "SUCCEEDED");
     await agent.stop();
     expect((await squid.log()).length).toBe(before);
-  }, 60_000);
+  });
 
   test.each([
     [
@@ -98,14 +98,10 @@ describe.skipIf(problem !== undefined)("an agent behind a proxy with a password,
       "CertificateUntrusted",
       [/issued by "Example Corp Root"/, /trustedCA/],
     ],
-  ] as const)(
-    "with %s says in one line and one condition what to mend",
-    async (_, more, reason, words) => {
-      agent = new AgentProcess({ ...env, ...more() });
-      await toldOnce(agent, reason, words);
-    },
-    60_000,
-  );
+  ] as const)("with %s says in one line and one condition what to mend", async (_, more, reason, words) => {
+    agent = new AgentProcess({ ...env, ...more() });
+    await toldOnce(agent, reason, words);
+  });
 
   test("takes an authority that its file gets later, without a restart", async () => {
     const file = join(world.keyFile, "..", "swapped.crt");
@@ -121,7 +117,7 @@ describe.skipIf(problem !== undefined)("an agent behind a proxy with a password,
   test("with a proxy that is not there says so", async () => {
     agent = new AgentProcess({ ...env, HTTPS_PROXY: `http://127.0.0.1:${await freePort()}` });
     await toldOnce(agent, "ProxyUnreachable", [/the proxy 127\.0\.0\.1:\d+ does not answer \(ECONNREFUSED\)/]);
-  }, 60_000);
+  });
 
   test("outlives a proxy that goes and comes back, and says which", async () => {
     agent = new AgentProcess(env);

@@ -44,12 +44,12 @@ beforeAll(async () => {
   witness = { admin, deploymentId, pending, grant, command };
   await world.grant(pending, ({ status }) => status?.state === "Pending");
   await fateOf("runs", await invoke(), witness);
-}, 180_000);
+});
 afterAll(async () => {
   await agent?.stop();
   await operator?.stop();
   await world?.close();
-}, 60_000);
+});
 
 test("every rule has its expectation", () => {
   expect(new Set(RULES.map(keyOf))).toEqual(new Set(Object.keys(EXPECTED)));
@@ -78,7 +78,7 @@ describe.each(RULES)("without $title", (rule) => {
     }
     await fateOf("runs", await invoke(), witness);
     await healed(witness);
-  }, 120_000);
+  });
 });
 
 test("two rules of one role that a running process loses are two events", async () => {
