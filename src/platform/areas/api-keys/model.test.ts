@@ -1,6 +1,7 @@
 import fc from "fast-check";
-import { expect, it } from "vitest";
+import { expect } from "vitest";
 import { type Answer, onEachDatabase, type World } from "../../testing/harness.ts";
+import { MINUTE_MS, type ModelReal, ModelStep, type ModelTime, tellTheSame, Wait } from "../../testing/model-step.ts";
 
 // The routes against a naive twin that keeps §1.1 in the plainest words: an admin, whoever holds the keys, and time do
 // random things in random order; after each step both must tell the same story, and what is refused must leave it as it was.
@@ -14,18 +15,13 @@ interface Twin {
   gone: boolean;
   untilMs: number | undefined;
 }
-interface Model {
-  nowMs: number;
+interface Model extends ModelTime {
   /** Oldest first. */
   readonly keys: Twin[];
 }
-interface Real {
-  readonly world: World;
+interface Real extends ModelReal<Model> {
   readonly admin: string;
-  readonly seen: Set<string>;
 }
-
-const MINUTE_MS = 60_000;
 
 /** What the key is answered; undefined: it is let in. */
 function refusal({ gone, revoked, enabled, untilMs }: Twin, { nowMs }: Model): string | undefined {
@@ -35,28 +31,21 @@ function refusal({ gone, revoked, enabled, untilMs }: Twin, { nowMs }: Model): s
   return untilMs !== undefined && nowMs >= untilMs ? "API_KEY_EXPIRED" : undefined;
 }
 
-abstract class Step implements fc.AsyncCommand<Model, Real> {
-  abstract act(model: Model, real: Real): Promise<Answer | undefined>;
-  abstract toString(): string;
-  check = (_: Model): boolean => true;
+abstract class Step extends ModelStep<Model, Real> {}
 
-  async run(model: Model, real: Real): Promise<void> {
-    const answer = await this.act(model, real);
-    if (answer !== undefined) real.seen.add(`${this.toString().split(" ")[0]} ${answer.body?.code ?? answer.status}`);
-    const query = { limit: 100 };
-    const { items } = (await real.world.call("GET", "/v1/api-keys", { key: real.admin, query })).body;
-    const known = new Set(model.keys.map(({ id }) => id));
-    const told = items.filter(({ id }: { id: string }) => known.has(id)).reverse();
-    expect(
-      told.map((key: { id: string; enabled: boolean; revokedAt: string | null; expiresAt: string | null }) => {
-        return [key.id, key.enabled, key.revokedAt !== null, key.expiresAt !== null];
-      }),
-    ).toEqual(
-      model.keys
-        .filter(({ gone }) => !gone)
-        .map(({ id, enabled, revoked, untilMs }) => [id, enabled, revoked, untilMs !== undefined]),
-    );
-  }
+async function agree(world: World, admin: string, model: Model): Promise<void> {
+  const { items } = (await world.call("GET", "/v1/api-keys", { key: admin, query: { limit: 100 } })).body;
+  const known = new Set(model.keys.map(({ id }) => id));
+  const told = items.filter(({ id }: { id: string }) => known.has(id)).reverse();
+  expect(
+    told.map((key: { id: string; enabled: boolean; revokedAt: string | null; expiresAt: string | null }) => {
+      return [key.id, key.enabled, key.revokedAt !== null, key.expiresAt !== null];
+    }),
+  ).toEqual(
+    model.keys
+      .filter(({ gone }) => !gone)
+      .map(({ id, enabled, revoked, untilMs }) => [id, enabled, revoked, untilMs !== undefined]),
+  );
 }
 
 /** Minutes after which it expires; never when there are none. */
@@ -144,20 +133,6 @@ class Do extends Step {
   }
 }
 
-/** Minutes that never add up to an end exactly: real time runs on as well. */
-class Wait extends Step {
-  readonly minutes: number;
-  constructor(minutes: number) {
-    super();
-    this.minutes = minutes;
-  }
-  toString = () => `wait ${this.minutes}`;
-  async act(model: Model, { world }: Real): Promise<undefined> {
-    world.clock.advance(this.minutes * MINUTE_MS);
-    model.nowMs += this.minutes * MINUTE_MS;
-  }
-}
-
 const what = fc.constantFrom<Do["what"][]>("use", "use", "enable", "disable", "prolong", "revoke", "delete");
 const STEPS = [
   fc.constantFrom(undefined, 20).map((minutes) => new Mint(minutes)),
@@ -166,8 +141,7 @@ const STEPS = [
   fc.constantFrom(7, 13).map((minutes) => new Wait(minutes)),
 ];
 
-/** Each answer once on purpose, so that none is left to chance. */
-const WALK: readonly (readonly [Step, string])[] = [
+const KNOWN: readonly (readonly [Step | Wait, string])[] = [
   [new Mint(20), "mint 201"],
   [new Do("use", 0), "use 200"],
   [new Do("disable", 0), "disable 200"],
@@ -185,24 +159,10 @@ const WALK: readonly (readonly [Step, string])[] = [
 ];
 
 onEachDatabase("the life of an API key", (world) => {
-  const walk = async (steps: Iterable<fc.AsyncCommand<Model, Real>>, seen = new Set<string>()): Promise<void> => {
+  const walk = async (steps: Iterable<fc.AsyncCommand<Model, Real>>, seen: Set<string>): Promise<void> => {
     const admin = await (await world.workspace()).key("workspace.admin");
-    await fc.asyncModelRun(() => ({ model: { nowMs: 0, keys: [] }, real: { world, admin, seen } }), steps);
+    const real: Real = { world, admin, seen, agree: (model) => agree(world, admin, model) };
+    await fc.asyncModelRun(() => ({ model: { nowMs: 0, keys: [] }, real }), steps);
   };
-
-  it("knows each answer", async () => {
-    const seen = new Set<string>();
-    await walk(
-      WALK.map(([step]) => step),
-      seen,
-    );
-    expect([...seen]).toEqual(WALK.flatMap(([, answer]) => answer || []));
-  });
-
-  it("is the same for the routes and for the naive twin", { timeout: 300_000 }, async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.commands(STEPS, { maxCommands: 40, size: "max" }), (steps) => walk(steps)),
-      { numRuns: 12 },
-    );
-  });
+  tellTheSame({ walk, known: KNOWN, steps: STEPS });
 });

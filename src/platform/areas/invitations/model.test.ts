@@ -1,8 +1,9 @@
 import fc from "fast-check";
-import { expect, it } from "vitest";
+import { expect } from "vitest";
 import type { InvitationStatus } from "../../../contract/invitations.ts";
 import type { WorkspaceRole } from "../../../contract/workspaces.ts";
-import { type Answer, onEachDatabase, type World } from "../../testing/harness.ts";
+import { type Answer, onEachDatabase } from "../../testing/harness.ts";
+import { MINUTE_MS, type ModelReal, ModelStep, type ModelTime, tellTheSame, Wait } from "../../testing/model-step.ts";
 import { newTeam, type Team, tokenOf } from "./testing/team.ts";
 
 // The routes against a naive twin that keeps §3 in the plainest words: an admin, invited people and time do random
@@ -24,23 +25,20 @@ interface LinkTwin {
   revoked: boolean;
   uses: number;
 }
-interface Model {
-  nowMs: number;
+interface Model extends ModelTime {
   /** Oldest first. */
   readonly invitations: Twin[];
   readonly links: LinkTwin[];
   readonly members: Map<number, WorkspaceRole>;
 }
-interface Real {
-  readonly world: World;
+interface Real extends ModelReal<Model> {
   readonly team: Team;
   readonly key: string;
   /** Addresses of the people who may come. */
   readonly people: readonly string[];
-  readonly seen: Set<string>;
 }
 
-const [MINUTE_MS, DAY_MS] = [60_000, 86_400_000];
+const DAY_MS = 86_400_000;
 const ROLES = ["workspace.viewer", "workspace.member", "workspace.admin"] as const;
 
 function statusOf({ ended, untilMs }: Pick<Twin, "ended" | "untilMs">, { nowMs }: Model): InvitationStatus {
@@ -51,34 +49,22 @@ function liveLink({ links, nowMs }: Model): LinkTwin | undefined {
   return links.find(({ revoked, untilMs }) => !revoked && nowMs < untilMs);
 }
 
-abstract class Step implements fc.AsyncCommand<Model, Real> {
-  abstract act(model: Model, real: Real): Promise<Answer | undefined>;
-  abstract toString(): string;
-  check = (_: Model): boolean => true;
+abstract class Step extends ModelStep<Model, Real> {}
 
-  async run(model: Model, real: Real): Promise<void> {
-    const answer = await this.act(model, real);
-    if (answer !== undefined) real.seen.add(`${this.toString().split(" ")[0]} ${answer.body?.code ?? answer.status}`);
-    const read = async (path: string) => (await real.team.call("GET", path, undefined, real.key)).body;
-    const told = (await read("/invitations")).items.reverse();
-    expect(told.map(({ id, role, status }: Record<string, string>) => [id, role, status])).toEqual(
-      model.invitations.map((twin) => [twin.id, twin.role, statusOf(twin, model)]),
-    );
-    const live = liveLink(model);
-    const link = await read("/invite-link");
-    expect(link && [link.role, link.useCount, tokenOf(link)]).toEqual(live ? [live.role, live.uses, live.token] : null);
-    const { items: members } = await read("/members");
-    const roles = new Map(members.map(({ email, role }: Record<string, string>) => [email, role]));
-    real.people.forEach((email, person) => {
-      expect(roles.get(email), email).toBe(model.members.get(person));
-    });
-  }
-
-  /** Refused, with that code. */
-  refused(answer: Answer, status: number, code: string): Answer {
-    expect([answer.status, answer.body?.code], JSON.stringify(answer.body)).toEqual([status, code]);
-    return answer;
-  }
+async function agree({ team, key, people }: Pick<Real, "team" | "key" | "people">, model: Model): Promise<void> {
+  const read = async (path: string) => (await team.call("GET", path, undefined, key)).body;
+  const told = (await read("/invitations")).items.reverse();
+  expect(told.map(({ id, role, status }: Record<string, string>) => [id, role, status])).toEqual(
+    model.invitations.map((twin) => [twin.id, twin.role, statusOf(twin, model)]),
+  );
+  const live = liveLink(model);
+  const link = await read("/invite-link");
+  expect(link && [link.role, link.useCount, tokenOf(link)]).toEqual(live ? [live.role, live.uses, live.token] : null);
+  const { items: members } = await read("/members");
+  const roles = new Map(members.map(({ email, role }: Record<string, string>) => [email, role]));
+  people.forEach((email, person) => {
+    expect(roles.get(email), email).toBe(model.members.get(person));
+  });
 }
 
 class Invite extends Step {
@@ -248,20 +234,6 @@ class Leave extends Step {
   }
 }
 
-/** Times that never add up to an end exactly: real time runs on as well. */
-class Wait extends Step {
-  readonly minutes: number;
-  constructor(minutes: number) {
-    super();
-    this.minutes = minutes;
-  }
-  toString = () => `wait ${this.minutes}`;
-  async act(model: Model, { world }: Real): Promise<undefined> {
-    world.clock.advance(this.minutes * MINUTE_MS);
-    model.nowMs += this.minutes * MINUTE_MS;
-  }
-}
-
 const PEOPLE = 3;
 const person = fc.nat({ max: PEOPLE - 1 });
 const pick = fc.nat({ max: 8 });
@@ -278,8 +250,7 @@ const STEPS = [
   fc.constantFrom(2, 3 * 1440 + 7, 7 * 1440 + 11).map((minutes) => new Wait(minutes)),
 ];
 
-/** Each answer once on purpose, so that none is left to chance. */
-const WALK: readonly (readonly [Step, string])[] = [
+const KNOWN: readonly (readonly [Step | Wait, string])[] = [
   [new Invite(0, "workspace.member"), "invite 201"],
   [new Invite(0, "workspace.viewer"), "invite INVITATION_EXISTS"],
   [new Do("accept", 0, 1), "accept INVITATION_EMAIL_MISMATCH"],
@@ -299,28 +270,16 @@ const WALK: readonly (readonly [Step, string])[] = [
 let made = 0;
 
 onEachDatabase("the life of an invitation and of a link", (world) => {
-  const walk = async (steps: Iterable<fc.AsyncCommand<Model, Real>>, seen = new Set<string>()): Promise<void> => {
+  const walk = async (steps: Iterable<fc.AsyncCommand<Model, Real>>, seen: Set<string>): Promise<void> => {
     made += 1;
     const people = Array.from({ length: PEOPLE }, (_, index) => `person-${made}-${index}@example.com`);
     const team = await newTeam(world);
-    const key = await team.workspace.key("workspace.admin");
-    const model: Model = { nowMs: 0, invitations: [], links: [], members: new Map() };
-    await fc.asyncModelRun(() => ({ model, real: { world, team, key, people, seen } }), steps);
+    const parts = { world, team, key: await team.workspace.key("workspace.admin"), people, seen };
+    const real: Real = { ...parts, agree: (model) => agree(parts, model) };
+    await fc.asyncModelRun(
+      () => ({ model: { nowMs: 0, invitations: [], links: [], members: new Map() }, real }),
+      steps,
+    );
   };
-
-  it("knows each answer", async () => {
-    const seen = new Set<string>();
-    await walk(
-      WALK.map(([step]) => step),
-      seen,
-    );
-    expect([...seen]).toEqual(WALK.map(([, answer]) => answer));
-  });
-
-  it("is the same for the routes and for the naive twin", { timeout: 300_000 }, async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.commands(STEPS, { maxCommands: 40, size: "max" }), (steps) => walk(steps)),
-      { numRuns: 12 },
-    );
-  });
+  tellTheSame({ walk, known: KNOWN, steps: STEPS });
 });

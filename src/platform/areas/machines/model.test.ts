@@ -1,6 +1,7 @@
 import fc from "fast-check";
-import { expect, it } from "vitest";
-import { type Answer, onEachDatabase, type World } from "../../testing/harness.ts";
+import { expect } from "vitest";
+import { type Answer, onEachDatabase } from "../../testing/harness.ts";
+import { MINUTE_MS, type ModelReal, ModelStep, type ModelTime, tellTheSame, Wait } from "../../testing/model-step.ts";
 import { newSite, type Site } from "../deployments/testing/site.ts";
 
 // The routes against a naive twin that keeps §10 and §18 in the plainest words: people, machines, their manager and time
@@ -23,20 +24,16 @@ interface Machine {
   drain: boolean;
   emptied: boolean;
 }
-interface Model {
-  nowMs: number;
+interface Model extends ModelTime {
   /** Oldest first. */
   readonly tokens: Token[];
   readonly machines: Map<string, Machine>;
 }
-interface Real {
-  readonly world: World;
+interface Real extends ModelReal<Model> {
   readonly site: Site;
   readonly path: string;
-  readonly seen: Set<string>;
 }
 
-const MINUTE_MS = 60_000;
 const NAMES = ["m1", "m2", "m3"] as const;
 
 /** Silence of three minutes hides who is expected to speak. */
@@ -45,32 +42,21 @@ function shown({ status, heardMs }: Machine, { nowMs }: Model): Machine["status"
   return speaks && nowMs > heardMs + 3 * MINUTE_MS ? "unreachable" : status;
 }
 
-abstract class Step implements fc.AsyncCommand<Model, Real> {
-  abstract act(model: Model, real: Real): Promise<Answer | undefined>;
-  abstract toString(): string;
-  check = (_: Model): boolean => true;
+abstract class Step extends ModelStep<Model, Real> {}
 
-  async run(model: Model, real: Real): Promise<void> {
-    const answer = await this.act(model, real);
-    if (answer !== undefined) real.seen.add(`${this.toString().split(" ")[0]} ${answer.body.code ?? answer.status}`);
-    const read = async (path: string) => (await real.site.call("GET", `${real.path}/${path}`)).body;
-    const tokens = (await read("join-tokens")).tokens.reverse();
-    expect(
-      tokens.map(({ id, joinCount, revokedAt }: Record<string, unknown>) => [id, joinCount, revokedAt !== null]),
-    ).toEqual(model.tokens.map((token) => [token.id, token.joins, token.revokedMs !== undefined]));
-    const machines = (await read("inventory")).machines;
-    const live = [...model.machines]
-      .filter(([, { status }]) => status !== "removed")
-      .sort(([a], [b]) => (a < b ? -1 : 1));
-    expect(machines.map(({ machineId, status }: Record<string, unknown>) => [machineId, status])).toEqual(
-      live.map(([name, machine]) => [name, shown(machine, model)]),
-    );
-  }
-
-  refused(answer: Answer, status: number, code: string): Answer {
-    expect([answer.status, answer.body.code], JSON.stringify(answer.body)).toEqual([status, code]);
-    return answer;
-  }
+async function agree(site: Site, path: string, model: Model): Promise<void> {
+  const read = async (what: string) => (await site.call("GET", `${path}/${what}`)).body;
+  const tokens = (await read("join-tokens")).tokens.reverse();
+  expect(
+    tokens.map(({ id, joinCount, revokedAt }: Record<string, unknown>) => [id, joinCount, revokedAt !== null]),
+  ).toEqual(model.tokens.map((token) => [token.id, token.joins, token.revokedMs !== undefined]));
+  const machines = (await read("inventory")).machines;
+  const live = [...model.machines]
+    .filter(([, { status }]) => status !== "removed")
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+  expect(machines.map(({ machineId, status }: Record<string, unknown>) => [machineId, status])).toEqual(
+    live.map(([name, machine]) => [name, shown(machine, model)]),
+  );
 }
 
 /** A new token; with a grace it takes the place of all before, which work until the grace ends. */
@@ -232,20 +218,6 @@ class Wish extends Step {
   }
 }
 
-/** Minutes that never end with a silence exactly: real time runs on as well. */
-class Wait extends Step {
-  readonly minutes: number;
-  constructor(minutes: number) {
-    super();
-    this.minutes = minutes;
-  }
-  toString = () => `wait ${this.minutes}`;
-  async act(model: Model, { world }: Real): Promise<undefined> {
-    world.clock.advance(this.minutes * MINUTE_MS);
-    model.nowMs += this.minutes * MINUTE_MS;
-  }
-}
-
 const name = fc.constantFrom(...NAMES);
 const wish = fc.tuple(fc.constantFrom("drain" as const, "cancel" as const, "remove" as const), name);
 const STEPS = [
@@ -259,8 +231,7 @@ const STEPS = [
   fc.constantFrom(2, 4).map((minutes) => new Wait(minutes)),
 ];
 
-/** Each answer once on purpose, so that none is left to chance. */
-const WALK: readonly (readonly [Step, string])[] = [
+const KNOWN: readonly (readonly [Step | Wait, string])[] = [
   [new Mint(1, undefined), "mint 200"],
   [new Wish("drain", "m1"), "drain NOT_FOUND"],
   [new Join(0, "m1", "key-a"), "join 200"],
@@ -284,27 +255,13 @@ const WALK: readonly (readonly [Step, string])[] = [
 ];
 
 onEachDatabase("the life of join tokens and machines", (world) => {
-  const walk = async (steps: Iterable<fc.AsyncCommand<Model, Real>>, seen = new Set<string>()): Promise<void> => {
+  const walk = async (steps: Iterable<fc.AsyncCommand<Model, Real>>, seen: Set<string>): Promise<void> => {
     const site = await newSite(world);
     const id = await site.deploy("fleet", { platform: "machines" });
     expect((await site.report(id, "running", {}, { platform: "machines" })).status).toBe(200);
-    const real = { world, site, path: `/v1/machines/deployments/${id}`, seen };
+    const path = `/v1/machines/deployments/${id}`;
+    const real: Real = { world, site, path, seen, agree: (model) => agree(site, path, model) };
     await fc.asyncModelRun(() => ({ model: { nowMs: 0, tokens: [], machines: new Map() }, real }), steps);
   };
-
-  it("knows each answer", async () => {
-    const seen = new Set<string>();
-    await walk(
-      WALK.map(([step]) => step),
-      seen,
-    );
-    expect([...seen]).toEqual(WALK.flatMap(([, answer]) => answer || []));
-  });
-
-  it("is the same for the routes and for the naive twin", { timeout: 300_000 }, async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.commands(STEPS, { maxCommands: 40, size: "max" }), (steps) => walk(steps)),
-      { numRuns: 12 },
-    );
-  });
+  tellTheSame({ walk, known: KNOWN, steps: STEPS });
 });
