@@ -2,7 +2,7 @@ import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** Minutes long. vitest goes by size, and one that it left for the end would have the other core wait for it. */
-const LONGEST = ["npm-start", "rules-removed", "access-grants", "every-route", "matrix"];
+const LONGEST = ["faults/story", "npm-start", "rules-removed", "access-grants", "every-route", "matrix"];
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

@@ -26,35 +26,37 @@ const passing = (numPassedTests: number): Part => ({
 });
 const ALL_WELL: Readonly<Record<string, Part>> = {
   unit: passing(8),
-  chart: passing(2),
-  integration: passing(5),
-  faults: passing(1),
+  "chart+integration+faults": passing(8),
   e2e: passing(3),
 };
 
 /** @param npm exit codes by script, 0 when not named */
 async function run(parts: Readonly<Record<string, Part>>, npm: Readonly<Record<string, number>> = {}) {
-  for (const [project, part] of Object.entries(parts)) {
-    if (part.report !== undefined) await writeFile(join(root, `${project}.json`), JSON.stringify(part.report));
-    await writeFile(join(root, `${project}.code`), String(part.code));
+  for (const [title, part] of Object.entries(parts)) {
+    if (part.report !== undefined) await writeFile(join(root, `${title}.json`), JSON.stringify(part.report));
+    await writeFile(join(root, `${title}.code`), String(part.code));
   }
   for (const [name, code] of Object.entries(npm)) await writeFile(join(root, `npm-${name}.code`), String(code));
   await writeFile(
     join(root, "bin/npm"),
-    `#!/bin/sh\necho "$3" >> ${root}/called\nexit $(cat ${root}/npm-"$3".code 2>/dev/null || echo 0)\n`,
+    `#!/bin/sh\necho "says $3"\necho "$3" >> ${root}/called\nexit $(cat ${root}/npm-"$3".code 2>/dev/null || echo 0)\n`,
     { mode: 0o755 },
   );
   await writeFile(
     join(root, "bin/vitest"),
-    `#!/bin/sh\necho "$3 $SALLYPORT_FAULT_POINTS" >> ${root}/called
-for arg in "$@"; do case $arg in --outputFile.json=*) cp ${root}/"$3".json "\${arg#*=}" 2>/dev/null ;; esac; done
-exit $(cat ${root}/"$3".code)\n`,
+    `#!/bin/sh
+for arg in "$@"; do case $arg in
+--project=*) title="\${title:+$title+}\${arg#*=}" ;;
+--outputFile.json=*) cp ${root}/"$title".json "\${arg#*=}" 2>/dev/null ;;
+esac; done
+echo "$title $SALLYPORT_FAULT_POINTS" >> ${root}/called
+exit $(cat ${root}/"$title".code)\n`,
     { mode: 0o755 },
   );
   // What runs before vitest, and stands here for it.
   await writeFile(
     join(root, "bin/node"),
-    `#!/bin/sh\necho "$1" >> ${root}/called
+    `#!/bin/sh\necho "says $1"\necho "$1" >> ${root}/called
 for arg in "$@"; do case $arg in --outputFile.json=*) cp ${root}/e2e.json "\${arg#*=}" 2>/dev/null ;; esac; done
 exit $(cat ${root}/e2e.code)\n`,
     { mode: 0o755 },
@@ -75,10 +77,16 @@ exit $(cat ${root}/e2e.code)\n`,
 it("runs every part, the faults shortened, and ends in the totals of all of them", async () => {
   const { code, last, called } = await run(ALL_WELL);
   expect({ code, last }).toEqual({ code: 0, last: "19 passed, 0 failed" });
-  expect(called).toEqual([
-    ...["check", "programs", "unit ", "test:api-fuzz", "chart ", "integration ", "faults 15"],
-    "test/e2e/main.ts",
-  ]);
+  expect(called.slice(0, 4)).toEqual(["check", "programs", "unit ", "chart+integration+faults 15"]);
+  // At the same time.
+  expect(called.slice(4).toSorted()).toEqual(["test/e2e/main.ts", "test:api-fuzz"]);
+});
+
+it("shows of two parts that run at the same time one after the other", async () => {
+  const { out } = await run(ALL_WELL, { "test:api-fuzz": 1 });
+  expect(out).toMatch(
+    /── e2e ──\nsays test\/e2e\/main\.ts\n── e2e: ok, .* s ──\n\n── api-fuzz ──\nsays test:api-fuzz\n── api-fuzz: FAILED, .* s ──\n/,
+  );
 });
 
 it("goes on after a failure, counts it once, and exits with 1", async () => {
@@ -104,10 +112,7 @@ it("counts a file that does not load as a failure", async () => {
 });
 
 it("counts a part that dies without a report as a failure", async () => {
-  expect(await run({ ...ALL_WELL, integration: { code: 137 } })).toMatchObject({
-    code: 1,
-    last: "14 passed, 1 failed",
-  });
+  expect(await run({ ...ALL_WELL, unit: { code: 137 } })).toMatchObject({ code: 1, last: "11 passed, 1 failed" });
 });
 
 it("counts a failed check as a failure, although it has no tests", async () => {
@@ -121,7 +126,7 @@ it("skips what the machine cannot run, loudly, and does not call it a failure", 
 });
 
 it("lets no other part be skipped", async () => {
-  expect(await run({ ...ALL_WELL, chart: { code: 77 } })).toMatchObject({ code: 1, last: "17 passed, 1 failed" });
+  expect(await run({ ...ALL_WELL, unit: { code: 77 } })).toMatchObject({ code: 1, last: "11 passed, 1 failed" });
 });
 
 it("counts failed stories as failures", async () => {

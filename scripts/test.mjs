@@ -1,34 +1,38 @@
-// `npm test`: check, then unit, a fuzzer on the API, chart, integration and (shortened) fault tests, and the stories on a
-// kind cluster. Goes on after a failure, so that one run shows all of them, and ends in one line with the totals. A part
+// `npm test`: check, then unit, chart, integration and (shortened) fault tests, the stories on a kind cluster, and a fuzzer
+// on the API. Goes on after a failure, so that one run shows all of them, and ends in one line with the totals. A part
 // that crashes counts as one failure: silence is not success. Only a machine without Docker, that may not start one, skips
 // a part, and is told so; one without Python skips the fuzzer.
 
 import { spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { constants, tmpdir } from "node:os";
 import { join } from "node:path";
 
 const reports = mkdtempSync(join(tmpdir(), "sallyport-test-"));
-let running;
+const running = new Set();
 let interrupted;
 for (const name of ["SIGINT", "SIGTERM"]) {
   process.on(name, () => {
     interrupted ??= name;
-    // After a terminal's Ctrl-C the part has the signal already; one by hand reaches only us.
-    running?.kill(name);
+    // After a terminal's Ctrl-C the parts have the signal already; one by hand reaches only us.
+    for (const child of running) child.kill(name);
   });
 }
 
+// 200 points of failure take a quarter of an hour: `npm run test:faults` has them.
+const fewFaults = { SALLYPORT_FAULT_POINTS: process.env.SALLYPORT_FAULT_POINTS ?? "15" };
+
+/** One row after the other; what is in one row runs at the same time: neither part of the last fills two cores. */
 const PARTS = [
-  { title: "check", command: ["npm", "run", "--silent", "check"] },
-  { title: "programs", command: ["npm", "run", "--silent", "programs"] },
-  vitest("unit"),
-  { title: "api-fuzz", command: ["npm", "run", "--silent", "test:api-fuzz"] },
-  vitest("chart"),
-  vitest("integration"),
-  // 200 points of failure take a quarter of an hour: `npm run test:faults` has them.
-  vitest("faults", { SALLYPORT_FAULT_POINTS: process.env.SALLYPORT_FAULT_POINTS ?? "15" }),
-  { ...vitest("e2e"), command: ["node", "test/e2e/main.ts", ...reporters("e2e")] },
+  [npm("check")],
+  [npm("programs")],
+  [vitest(["unit"])],
+  // One run of vitest for what is minutes of one file each, so that no core waits for another's last.
+  [vitest(["chart", "integration", "faults"], fewFaults)],
+  [
+    { ...vitest(["e2e"]), command: ["node", "test/e2e/main.ts", ...reporters("e2e")] },
+    { ...npm("test:api-fuzz"), title: "api-fuzz" },
+  ],
 ];
 
 /** What api-fuzz says on a machine without Python, and e2e on one without containers. */
@@ -39,12 +43,27 @@ let passed = 0;
 let failed = 0;
 const broken = [];
 const skipped = [];
-for (const part of PARTS) {
+for (const [first, ...beside] of PARTS) {
   if (interrupted !== undefined) break;
-  process.stdout.write(`\n── ${part.title} ──\n`);
-  const startedAt = Date.now();
-  const code = await run(part);
-  const seconds = ((Date.now() - startedAt) / 1000).toFixed(1);
+  const kept = beside.map((part) => ({ part, ran: run(part, true) }));
+  process.stdout.write(`\n── ${first.title} ──\n`);
+  tell(first, await run(first));
+  for (const { part, ran } of kept) {
+    const outcome = await ran;
+    process.stdout.write(`\n── ${part.title} ──\n`);
+    process.stdout.write(readFileSync(outcome.log));
+    tell(part, outcome);
+  }
+}
+rmSync(reports, { recursive: true, force: true });
+
+if (interrupted !== undefined) process.stdout.write(`\nstopped by ${interrupted}\n`);
+else if (broken.length > 0) process.stdout.write(`\nfailed: ${broken.join(", ")}\n`);
+if (skipped.length > 0) process.stdout.write(`SKIPPED, this machine cannot run it: ${skipped.join(", ")}\n`);
+process.stdout.write(`${passed} passed, ${failed} failed\n`);
+process.exitCode = interrupted !== undefined ? 128 + constants.signals[interrupted] : failed > 0 ? 1 : 0;
+
+function tell(part, { code, seconds }) {
   const totals = part.report === undefined ? { passed: 0, failed: 0 } : totalsOf(part.report);
   passed += totals.passed;
   failed += totals.failed;
@@ -56,36 +75,43 @@ for (const part of PARTS) {
   const outcome = code === 0 ? "ok" : skipped.includes(part.title) ? "SKIPPED" : "FAILED";
   process.stdout.write(`── ${part.title}: ${outcome}, ${seconds} s ──\n`);
 }
-rmSync(reports, { recursive: true, force: true });
 
-if (interrupted !== undefined) process.stdout.write(`\nstopped by ${interrupted}\n`);
-else if (broken.length > 0) process.stdout.write(`\nfailed: ${broken.join(", ")}\n`);
-if (skipped.length > 0) process.stdout.write(`SKIPPED, this machine cannot run it: ${skipped.join(", ")}\n`);
-process.stdout.write(`${passed} passed, ${failed} failed\n`);
-process.exitCode = interrupted !== undefined ? 128 + constants.signals[interrupted] : failed > 0 ? 1 : 0;
-
-function vitest(project, env = {}) {
-  const command = ["vitest", "run", "--project", project, "--passWithNoTests", ...reporters(project)];
-  return { title: project, command, env, report: reportOf(project) };
+function npm(script) {
+  return { title: script, command: ["npm", "run", "--silent", script] };
 }
 
-function reporters(project) {
-  return ["--reporter=default", "--reporter=json", `--outputFile.json=${reportOf(project)}`];
+function vitest(projects, env = {}) {
+  const title = projects.join("+");
+  const named = projects.map((project) => `--project=${project}`);
+  const command = ["vitest", "run", ...named, "--passWithNoTests", ...reporters(title)];
+  return { title, command, env, report: reportOf(title) };
 }
 
-function reportOf(project) {
-  return join(reports, `${project}.json`);
+function reporters(title) {
+  return ["--reporter=default", "--reporter=json", `--outputFile.json=${reportOf(title)}`];
 }
 
-function run({ command: [program, ...args], env }) {
-  return new Promise((resolve) => {
-    running = spawn(program, args, { stdio: "inherit", env: { ...process.env, ...env } });
-    running.once("error", (error) => {
+function reportOf(title) {
+  return join(reports, `${title}.json`);
+}
+
+/** @param isKept what it says goes to a file, for later, so that two parts do not talk at once */
+async function run({ title, command: [program, ...args], env }, isKept = false) {
+  const log = join(reports, `${title}.log`);
+  const out = isKept ? openSync(log, "w") : "inherit";
+  const startedAt = Date.now();
+  const child = spawn(program, args, { stdio: ["inherit", out, out], env: { ...process.env, ...env } });
+  running.add(child);
+  const code = await new Promise((resolve) => {
+    child.once("error", (error) => {
       process.stdout.write(`${program} did not start: ${error.message}\n`);
       resolve(1);
     });
-    running.once("close", (code) => resolve(code ?? 1));
+    child.once("close", (ended) => resolve(ended ?? 1));
   });
+  running.delete(child);
+  if (isKept) closeSync(out);
+  return { code, log, seconds: ((Date.now() - startedAt) / 1000).toFixed(1) };
 }
 
 /** A file that does not even load has no tests to count: it is one failure. */
