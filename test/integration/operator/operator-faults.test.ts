@@ -167,8 +167,8 @@ test("an operator that is told to stop finishes what it runs, then gives the lea
 });
 
 test("the API server restarts while an operation waits for it: the operation still runs, once", async () => {
-  // The usual lease: a leader that cannot renew for as long as the test's short one lasts ends itself, and rightly so.
-  started("patient", { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 500 });
+  // A long lease: a leader that cannot renew for as long as it lasts ends itself, and rightly so.
+  started("patient", { leaseDurationMs: 60_000, renewDeadlineMs: 45_000, retryPeriodMs: 500 });
   const before = await world.replicas();
   const grant = await world.approved([scaleTo(before + 1)]);
   await world.cluster.programs.apiserver.kill();
