@@ -1,14 +1,22 @@
-import type { Role } from "../../src/contract/roles.ts";
 import type { Route } from "../../src/contract/route.ts";
 import { ROUTES } from "../../src/contract/table.ts";
-import type { Furniture } from "../platform/furniture.ts";
 
-interface Caller {
-  readonly title: string;
-  readonly credential: string;
+/** Who calls: a role's key, or a user's access token. Whoever has the most to do comes first. */
+export const WHO = [
+  "workspace.admin",
+  "manager.runtime",
+  "user",
+  "project.developer",
+  "deployment-group.deployer",
+] as const;
+export type Who = (typeof WHO)[number];
+
+export interface Caller {
+  readonly who: Who;
   /** Operation ids, `area.name`. */
   readonly operations: readonly string[];
-  readonly args: readonly string[];
+  /** Those whose every parameter is taken to its edges. */
+  readonly edges: readonly string[];
 }
 
 const ALL: readonly (readonly [string, Route])[] = Object.entries(ROUTES).flatMap(([area, routes]) =>
@@ -16,50 +24,35 @@ const ALL: readonly (readonly [string, Route])[] = Object.entries(ROUTES).flatMa
 );
 const META = ["meta.openapi", "meta.livez", "meta.readyz"];
 
-/** In how many parts the operations are taken for their edges, which take most of the time; a run takes one of them. */
+/**
+ * In how many parts the operations are taken for their edges; a run takes one of them. All of them are some 16,000 requests,
+ * most of which vary one field of a few large bodies: in the same time more is found by every caller on every operation.
+ */
 const PARTS = 3;
 
 /**
- * Every operation by somebody who may call it, and every parameter of a third of them to its edges; which third, the seed
- * says. To be refused for the role is an answer too, but always the same.
+ * Every operation by everybody of these who may call it, and every parameter of a third of the operations to its edges, by
+ * the first; which third, the seed says.
  *
- * @param all the edges of all: a quarter of an hour.
+ * @param all the edges of all: three times the requests, for before a release.
  */
-export function callersOf(
-  { developerKey, runtimeKey }: Furniture,
-  adminKey: string,
-  { seed, all }: { readonly seed: number; readonly all: boolean },
-): readonly Caller[] {
-  const admins = [...operationsOf("workspace.admin"), ...META];
-  const managers = operationsOf("manager.runtime").filter((id) => !admins.includes(id));
-  const nobodys = ALL.map(([id]) => id).filter((id) => !admins.includes(id) && !managers.includes(id));
+export function callersOf({ seed, all }: { readonly seed: number; readonly all: boolean }): readonly Caller[] {
+  const taken = new Set<string>();
   const isDue = (_: string, index: number): boolean => all || (index + seed) % PARTS === 0;
-  const edges = ["--phases", "examples,coverage,fuzzing"];
-  const some = ["--phases", "examples,fuzzing"];
-  const [dueToAdmins, dueToManagers] = [admins.filter(isDue), managers.filter(isDue)];
-  return [
-    { title: "workspace.admin, to the edges", credential: adminKey, operations: dueToAdmins, args: edges },
-    { title: "manager.runtime, to the edges", credential: runtimeKey, operations: dueToManagers, args: edges },
-    { title: "workspace.admin", credential: adminKey, operations: without(admins, dueToAdmins), args: some },
-    { title: "manager.runtime", credential: runtimeKey, operations: without(managers, dueToManagers), args: some },
-    {
-      title: "project.developer",
-      credential: developerKey,
-      operations: [...operationsOf("project.developer"), ...nobodys],
-      args: some,
-    },
-  ].filter(({ operations }) => operations.length > 0);
+  return WHO.map((who) => {
+    const theirs = ALL.filter(([, route]) => mayCall(route, who)).map(([id]) => id);
+    // To be refused for the role is an answer too, but always the same: once is enough.
+    const nobodys = who === WHO.at(-1) ? ALL.map(([id]) => id).filter((id) => !taken.has(id)) : [];
+    const operations = [...new Set([...theirs, ...(who === WHO[0] ? META : []), ...nobodys])];
+    const edges = operations.filter((id) => !taken.has(id)).filter(isDue);
+    for (const id of operations) taken.add(id);
+    return { who, operations, edges };
+  });
 }
 
-function without(all: readonly string[], some: readonly string[]): string[] {
-  return all.filter((id) => !some.includes(id));
-}
-
-function operationsOf(role: Role): string[] {
-  return ALL.filter(([, route]) => mayCall(route, role)).map(([id]) => id);
-}
-
-function mayCall({ roles }: Route, role: Role): boolean {
+function mayCall({ roles, workspace }: Route, who: Who): boolean {
+  // Where no workspace need be named a user acts: a key may not, or would change what it hangs on.
+  if (who === "user" || workspace !== undefined) return who === "user" && workspace !== undefined;
   if (typeof roles === "string") return roles === "any" || roles === "public";
-  return roles.includes(role);
+  return roles.includes(who);
 }

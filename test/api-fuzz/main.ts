@@ -1,16 +1,14 @@
-// `npm run test:api-fuzz`: schemathesis against a real `sallyport platform`, from nothing but its OpenAPI document, as an
-// admin, as a project's developer and as a manager. SALLYPORT_FUZZ_SEED=<number> changes the run, SALLYPORT_FUZZ_EXAMPLES=<number> and
-// SALLYPORT_FUZZ_EDGES=all make it longer.
+// `npm run test:api-fuzz`: schemathesis against a real `sallyport platform`, from nothing but its OpenAPI document, as each
+// of callers.ts. The same commit and seed send the same requests. SALLYPORT_FUZZ_SEED=<number> changes the run,
+// SALLYPORT_FUZZ_EXAMPLES=<number> and SALLYPORT_FUZZ_EDGES=all make it longer.
 
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
-import { createClient } from "../../src/api-client/client.ts";
-import { beat, furnish } from "../platform/furniture.ts";
-import { platformProcess } from "../platform/platform-child.ts";
-import { callersOf } from "./callers.ts";
+import { type Caller, callersOf } from "./callers.ts";
+import { configOf } from "./config.ts";
 import { findSchemathesis, schemathesis, UnavailableError } from "./schemathesis.ts";
-import { CONFIG, worldOf } from "./world.ts";
+import { stageFor } from "./stage.ts";
 
 /** `npm test` says loudly that this part was left out, and runs the others. */
 const CANNOT_RUN_HERE = 77;
@@ -35,51 +33,50 @@ try {
   }
 }
 
-/** @returns whether nothing was found */
+/**
+ * Two callers at a time, each with a platform of its own: making requests up takes one core, most of the time.
+ * @returns whether nothing was found
+ */
 async function fuzz(python: string, signal: AbortSignal): Promise<boolean> {
-  await using stack = new AsyncDisposableStack();
-  const folder = await mkdtemp(join(tmpdir(), "sallyport-fuzz-"));
-  stack.defer(() => rm(folder, { recursive: true, force: true }));
-  const platform = await platformProcess({ folder }, stack);
-  await platform.program.start(signal);
-  const key = await platform.firstKey();
-  const admin = createClient({ baseUrl: platform.url, credential: key });
-  stack.defer(() => admin.close());
-  const furniture = await furnish(admin, platform.url, signal);
-  const world = await worldOf(admin, furniture, signal);
-  // A manager that falls silent answers 503 to whoever wants something of it.
-  const runtime = createClient({ baseUrl: platform.url, credential: furniture.runtimeKey });
-  stack.defer(() => runtime.close());
-  const heart = setInterval(() => void beat(runtime, furniture.manager, signal).catch(() => undefined), 30_000);
-  stack.defer(() => clearInterval(heart));
-  const configFile = join(folder, "schemathesis.toml");
-  await writeFile(configFile, CONFIG);
+  const waiting = [...callersOf({ seed, all })];
   const broken: string[] = [];
-  for (const { title, credential, operations, args } of callersOf(furniture, key, { seed, all })) {
-    say(`as ${title}: ${operations.length} operations, seed ${seed}`);
-    const worldFile = join(folder, "world.json");
-    await writeFile(worldFile, JSON.stringify(world));
-    const included = operations.flatMap((id) => ["--include-operation-id", id]);
-    const code = await schemathesis(
-      {
-        python,
-        configFile,
-        documentUrl: `${platform.url}/v1/openapi.json`,
-        args: [
-          ...["--header", `Authorization: Bearer ${credential}`],
-          ...["--seed", String(seed), "--max-examples", String(examples)],
-          ...["--generation-allow-x00", "false", "--generation-database", "none", "--no-color"],
-          ...args,
-          ...included,
-        ],
-        env: { SCHEMATHESIS_HOOKS: join(import.meta.dirname, "hooks.py"), SALLYPORT_FUZZ_WORLD: worldFile },
-      },
-      signal,
-    );
-    if (code !== 0) broken.push(title);
-    if (!platform.program.isRunning) throw new Error(`the platform ended:\n${platform.program.logTail()}`);
-  }
-  if (broken.length > 0)
-    say(`failed as ${broken.join(", ")}; the platform's last words:\n${platform.program.logTail()}`);
+  const lane = async (): Promise<void> => {
+    for (let caller = waiting.shift(); caller !== undefined; caller = waiting.shift()) {
+      if (!(await fuzzAs(caller, python, signal))) broken.push(caller.who);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(2, availableParallelism()) }, lane));
+  if (broken.length > 0) say(`failed as ${broken.join(", ")}`);
   return broken.length === 0;
+}
+
+async function fuzzAs(caller: Caller, python: string, signal: AbortSignal): Promise<boolean> {
+  await using stack = new AsyncDisposableStack();
+  const { folder, platform, credential, world } = await stageFor(caller.who, stack, signal);
+  const [configFile, worldFile] = [join(folder, "schemathesis.toml"), join(folder, "world.json")];
+  await writeFile(configFile, configOf(caller));
+  await writeFile(worldFile, JSON.stringify(world));
+  say(`as ${caller.who}: ${caller.operations.length} operations, the edges of ${caller.edges.length}, seed ${seed}`);
+  const begin = performance.now();
+  const { code, words } = await schemathesis(
+    {
+      python,
+      configFile,
+      documentUrl: `${platform.url}/v1/openapi.json`,
+      args: [
+        ...["--header", `Authorization: Bearer ${credential}`],
+        ...["--seed", String(seed), "--max-examples", String(examples)],
+        ...["--generation-database", "none", "--no-color"],
+        ...caller.operations.flatMap((id) => ["--include-operation-id", id]),
+      ],
+      env: { SALLYPORT_FUZZ_WORLD: worldFile },
+    },
+    signal,
+  );
+  const seconds = Math.round((performance.now() - begin) / 1000);
+  process.stdout.write(words);
+  say(`as ${caller.who}: ${code === 0 ? "nothing found" : "FAILED"}, ${seconds} s`);
+  if (!platform.program.isRunning) throw new Error(`the platform ended:\n${platform.program.logTail()}`);
+  if (code !== 0) say(`failed as ${caller.who}; the platform's last words:\n${platform.program.logTail()}`);
+  return code === 0;
 }

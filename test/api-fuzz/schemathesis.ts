@@ -9,6 +9,7 @@ import { cacheRoot } from "../cluster/programs.ts";
 
 /** Every package of it, at the version it is tested with. */
 const REQUIREMENTS = join(import.meta.dirname, "requirements.txt");
+const HOOKS = join(import.meta.dirname, "hooks.py");
 const OLDEST_PYTHON = [3, 10] as const;
 
 /** This machine cannot have it, said so that a person knows what to do. */
@@ -78,13 +79,22 @@ export interface FuzzRun {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Runs it with its words on our terminal. Resolves to its exit code. */
-export function schemathesis(fuzz: FuzzRun, signal: AbortSignal): Promise<number> {
+export interface FuzzResult {
+  readonly code: number;
+  /** What it printed, in one piece: two run side by side. */
+  readonly words: string;
+}
+
+export function schemathesis(fuzz: FuzzRun, signal: AbortSignal): Promise<FuzzResult> {
   const { python, configFile, documentUrl, args, env } = fuzz;
   const all = ["-m", "schemathesis.cli", "--config-file", configFile, "run", documentUrl, ...args];
+  // Python orders sets by hashes that are others in each process, unless it is told where to begin.
+  const settings = { ...process.env, PYTHONHASHSEED: "0", SCHEMATHESIS_HOOKS: HOOKS, ...env };
   return new Promise((resolve, reject) => {
-    const child = spawn(python, all, { stdio: "inherit", env: { ...process.env, ...env }, signal });
+    const child = spawn(python, all, { stdio: ["ignore", "pipe", "pipe"], env: settings, signal });
+    const pieces: Buffer[] = [];
+    for (const stream of [child.stdout, child.stderr]) stream.on("data", (piece: Buffer) => pieces.push(piece));
     child.once("error", reject);
-    child.once("close", (code) => resolve(code ?? 1));
+    child.once("close", (code) => resolve({ code: code ?? 1, words: Buffer.concat(pieces).toString() }));
   });
 }

@@ -1,29 +1,26 @@
 import type { Client } from "../../src/api-client/client.ts";
 import type { Route } from "../../src/contract/route.ts";
+import { PLATFORMS } from "../../src/contract/schema.ts";
 import { ROUTES } from "../../src/contract/table.ts";
 import type { Furniture } from "../platform/furniture.ts";
 
-/** What hooks.py reads. Keys of the two maps are the words that stand before an id in a path. */
-interface FuzzWorld {
+/**
+ * What hooks.py reads. Keys of the two maps are the words that stand before an id in a path, or the names of parameters and
+ * fields that are no ids.
+ */
+export interface FuzzWorld {
   readonly lasting: Readonly<Record<string, readonly string[]>>;
   readonly spare: Readonly<Record<string, readonly string[]>>;
   readonly protected: readonly string[];
   /** Operation ids where a key of the whole workspace must name a project. */
   readonly needProject: readonly string[];
   readonly inAnHour: string;
+  /** The name of a user's workspace; a key's own is implied. */
+  readonly workspace?: string;
 }
 
-/** No file with failures of the past, no report, no words that depend on the terminal. */
-export const CONFIG = `
-[cache]
-enabled = false
-
-# 426 refuses as well: the checker's own list, and the one status that it lacks.
-[checks.negative_data_rejection]
-expected-statuses = [400, 401, 403, 404, 405, 406, 409, 415, 422, 426, 428, 429, "5xx"]
-`;
-
-const SPARES = 3;
+const BUILDER = "builder";
+export const SPARES = 3;
 
 export async function worldOf(admin: Client, made: Furniture, signal: AbortSignal): Promise<FuzzWorld> {
   const { id: ownKey } = (await admin.whoami.get({}, signal)) as { id: string };
@@ -49,13 +46,27 @@ export async function worldOf(admin: Client, made: Furniture, signal: AbortSigna
     const asked = { deploymentId: made.deployment, remediationPlanId: `plan-${i}`, title: "Look", commands };
     add("access-requests", (await admin.accessRequests.create({ body: asked }, signal)).id);
   }
+  // With something to set up on every platform.
+  const stack = Object.fromEntries(PLATFORMS.map((platform) => [platform, { id: "shop", resources: {} }]));
+  const body = { project: made.project, version: "2.0.0", stack, channel: "production" };
+  const { id: release } = await admin.releases.create({ body }, signal);
+  const packagesConfig = { cloudformation: { enabled: true } };
+  const packed = await admin.projects.create({ body: { name: "packed", packagesConfig } }, signal);
+  await admin.packages.rebuild({ body: { project: packed.id } }, signal);
+  // Not `helm`: those the platform builds by itself, at its own time.
+  const { packages } = await admin.packageBuilder.lease(
+    { body: { builderId: BUILDER, types: ["cloudformation"] } },
+    signal,
+  );
   return {
     lasting: {
+      packages: packages.map(({ id }) => id),
+      builderId: [BUILDER],
       projects: [made.project, made.projectName],
       "deployment-groups": [made.group],
       managers: [made.manager],
       deployments: [made.deployment, made.machines],
-      releases: [made.release],
+      releases: [release, made.release],
       "api-keys": [made.apiKey],
       "access-requests": [made.accessRequest],
       commands: [made.command],
@@ -71,6 +82,10 @@ export async function worldOf(admin: Client, made: Furniture, signal: AbortSigna
         .filter(([, route]) => route.errors.includes("PROJECT_REQUIRED"))
         .map(([name]) => `${area}.${name}`),
     ),
-    inAnHour: new Date(Date.now() + 3_600_000).toISOString(),
+    inAnHour: inAnHour(),
   };
+}
+
+export function inAnHour(): string {
+  return new Date(Date.now() + 3_600_000).toISOString();
 }

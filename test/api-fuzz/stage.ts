@@ -1,0 +1,55 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createClient } from "../../src/api-client/client.ts";
+import { beat, type Furniture, furnish } from "../platform/furniture.ts";
+import { type PlatformProcess, platformProcess } from "../platform/platform-child.ts";
+import type { Who } from "./callers.ts";
+import { signIn, worldOfUser } from "./people.ts";
+import { type FuzzWorld, worldOf } from "./world.ts";
+
+/** A platform for one caller alone: what others did before, or do meanwhile, would change the answers. */
+export interface Stage {
+  readonly folder: string;
+  readonly platform: PlatformProcess;
+  readonly credential: string;
+  readonly world: FuzzWorld;
+}
+
+export async function stageFor(who: Who, stack: AsyncDisposableStack, signal: AbortSignal): Promise<Stage> {
+  const folder = await mkdtemp(join(tmpdir(), "sallyport-fuzz-"));
+  stack.defer(() => rm(folder, { recursive: true, force: true }));
+  const platform = await platformProcess({ folder, env: { AUTH_DEV_LOGIN: "true" } }, stack);
+  await platform.program.start(signal);
+  if (who === "user") {
+    const credential = await signIn(platform.url, "me@example.com", signal);
+    return { folder, platform, credential, world: await worldOfUser(platform.url, credential, signal) };
+  }
+  const adminKey = await platform.firstKey();
+  const admin = createClient({ baseUrl: platform.url, credential: adminKey });
+  stack.defer(() => admin.close());
+  const furniture = await furnish(admin, platform.url, signal);
+  const world = await worldOf(admin, furniture, signal);
+  keepBeating(platform.url, furniture, stack, signal);
+  const { token } = await admin.deploymentGroups.firstPartySession({ params: { id: furniture.group } }, signal);
+  const credential = {
+    "workspace.admin": adminKey,
+    "manager.runtime": furniture.runtimeKey,
+    "project.developer": furniture.developerKey,
+    "deployment-group.deployer": token,
+  }[who];
+  return { folder, platform, credential, world };
+}
+
+/** A manager that falls silent answers 503 to whoever wants something of it. */
+function keepBeating(
+  baseUrl: string,
+  { runtimeKey, manager }: Furniture,
+  stack: AsyncDisposableStack,
+  signal: AbortSignal,
+): void {
+  const runtime = createClient({ baseUrl, credential: runtimeKey });
+  stack.defer(() => runtime.close());
+  const heart = setInterval(() => void beat(runtime, manager, signal).catch(() => undefined), 30_000);
+  stack.defer(() => clearInterval(heart));
+}
