@@ -159,8 +159,8 @@ describe("a server that misbehaves gets a clear error with", () => {
     expect(error).toMatchObject(expected);
     expect(error.requestId).toMatch(/^[0-9a-f-]{36}$/);
     expect(JSON.stringify([error.message, error.context, error.stack, String(error.cause)])).not.toContain(KEY);
-    // Ten times its own limit, for machines that are busy.
-    expect(performance.now() - started).toBeLessThan(3_000);
+    // A hundred times its own limit, for machines that are busy.
+    expect(performance.now() - started).toBeLessThan(30_000);
   });
 
   it("a 204 that has a body does not leave it to the next answer", async () => {

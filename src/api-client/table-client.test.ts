@@ -442,7 +442,7 @@ describe("a long-poll", () => {
     const { client } = await world((_, response) => void setTimeout(() => json(response, 200, { cursor: "c" }), 300), {
       timeoutMs: 100,
     });
-    expect(await client.things.work({ query: { wait: 1 } }, forever)).toEqual({ cursor: "c" });
+    expect(await client.things.work({ query: { wait: 30 } }, forever)).toEqual({ cursor: "c" });
     expect((await failure(client.things.get({ params: { id: "a" } }, forever))).code).toBe("CLIENT_TIMEOUT");
   });
 });

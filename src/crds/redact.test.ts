@@ -53,7 +53,7 @@ test.each([
   ["schemes", "http://".repeat(40_000)],
   ["almost names", "x-token_".repeat(40_000)],
 ])("a hostile line (%s) costs little", (_, text) => {
-  const startedMs = performance.now();
+  const before = process.cpuUsage();
   redacted(text);
-  expect(performance.now() - startedMs).toBeLessThan(3_000);
+  expect(process.cpuUsage(before).user / 1_000).toBeLessThan(3_000);
 });

@@ -74,7 +74,7 @@ class World {
   }
 
   synced(): Promise<void> {
-    return this.informer.whenSynced(AbortSignal.timeout(10_000));
+    return this.informer.whenSynced(AbortSignal.timeout(60_000));
   }
 
   /** Names, phases and versions of both must become the same; nothing else heals a lost event. */
@@ -85,7 +85,7 @@ class World {
       resourceVersion,
     ]);
     await vi.waitFor(() => expect(flat(this.informer.store.values())).toEqual(want.sort()), {
-      timeout: 10_000,
+      timeout: 60_000,
       interval: 2,
     });
     expect(flat(this.mirror.values())).toEqual(want.sort());
@@ -306,12 +306,12 @@ describe("an informer", () => {
   test.each(reasons)("counts a restart as %s", async (reason, act) => {
     await begin((server) => server.put("a", "Running"));
     await world.synced();
-    await vi.waitFor(() => expect(world.server.openWatches).toBe(1));
+    await vi.waitFor(() => expect(world.server.openWatches).toBe(1), { timeout: 60_000 });
     // A change first, or the watch is one that ended at once with nothing, which is another reason.
     world.server.put("b", "Running");
     await world.agrees();
     act(world.server);
-    await vi.waitFor(() => expect(world.restarts).toContain(reason), { timeout: 10_000 });
+    await vi.waitFor(() => expect(world.restarts).toContain(reason), { timeout: 60_000 });
     world.server.put("c", "Running");
     await world.agrees();
     expect(world.objects).toBe(3);
@@ -331,7 +331,7 @@ describe("an informer", () => {
     await begin((server) => {
       for (let at = 0; at < 20; at += 1) server.faults.push({ of: "any", status: 503 });
     });
-    await vi.waitFor(() => expect(world.server.requests.length).toBeGreaterThan(1));
+    await vi.waitFor(() => expect(world.server.requests.length).toBeGreaterThan(1), { timeout: 60_000 });
   });
 
   test("keeps objects frozen when asked to", async () => {
@@ -348,7 +348,7 @@ test("a kind that may not be read is settled, says in the server's words why, an
     server.put("a", "Pending");
   });
   try {
-    await world.informer.whenSettled(AbortSignal.timeout(10_000));
+    await world.informer.whenSettled(AbortSignal.timeout(60_000));
     expect(world.informer.synced).toBe(false);
     expect(world.informer.refusal).toContain("403 refused");
     world.server.faults.length = 0;
@@ -357,7 +357,7 @@ test("a kind that may not be read is settled, says in the server's words why, an
         world.informer.retryNow();
         expect(world.informer.synced).toBe(true);
       },
-      { timeout: 10_000, interval: 1 },
+      { timeout: 60_000, interval: 1 },
     );
     await asked;
     await world.agrees();

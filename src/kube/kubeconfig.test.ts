@@ -90,7 +90,7 @@ test("a program that never answers is waited for a minute, not for ever", async 
   const clock = new FakeClock();
   const started = join(folder, "started");
   const opened = open({ user: await program(`echo > ${started}; exec sleep 5`) }, clock).catch((error: Error) => error);
-  await expect.poll(() => clock.pending, { timeout: 20_000 }).toBe(1);
+  await expect.poll(() => clock.pending, { timeout: 60_000 }).toBe(1);
   clock.advance(60_000);
   expect(await opened).toMatchObject({ message: expect.stringMatching(/fails \(no answer within 60 s\); run it/) });
 });

@@ -28,7 +28,7 @@ it("makes workspaces, keys and managers, lists and revokes them", async () => {
       state: "revoked",
     });
   });
-}, 60_000);
+});
 
 it("says what is wrong, and does nothing of it", async () => {
   await inEmpty(async (admin) => {
@@ -51,7 +51,7 @@ it("says what is wrong, and does nothing of it", async () => {
     }
     expect(await admin.keys(undefined)).toEqual([]);
   });
-}, 60_000);
+});
 
 it("makes the first workspace once", async () => {
   const { db, close } = await openDatabase(await inMemory());
@@ -59,7 +59,7 @@ it("makes the first workspace once", async () => {
   const answers = await Promise.all([bootstrap.first("acme"), bootstrap.first("acme")]);
   expect(answers.filter((answer) => answer !== undefined)).toHaveLength(1);
   await close();
-}, 60_000);
+});
 
 onEachDatabase("a database in use", (world) => {
   it("has no first start", async () => {

@@ -43,7 +43,8 @@ describe.skipIf(postgres === undefined)("two replicas on one PostgreSQL", () => 
     const committedMs = performance.now();
     expect(created.status, JSON.stringify(created.body)).toBe(201);
     expect((await held).body.topics).toEqual([{ topic: "deployments", deploymentId: created.body.deployment.id }]);
-    expect(performance.now() - committedMs).toBeLessThan(1000);
+    // Far from the 30 s after which it would have ended by itself.
+    expect(performance.now() - committedMs).toBeLessThan(20_000);
   });
 
   it("an Idempotency-Key is one on both", async () => {
@@ -81,7 +82,7 @@ describe.skipIf(postgres === undefined)("two replicas on one PostgreSQL", () => 
     const others = "where pid <> pg_backend_pid() and datname = current_database()";
     await sql.raw(`select pg_terminate_backend(pid) from pg_stat_activity ${others}`).execute(one.db);
     await expect
-      .poll(async () => (await call(platform.url, "GET", "/v1/whoami", { key })).status, { timeout: 10_000 })
+      .poll(async () => (await call(platform.url, "GET", "/v1/whoami", { key })).status, { timeout: 60_000 })
       .toBe(200);
     expect(lost).toContain("database connection lost");
     await platform.close();

@@ -71,4 +71,4 @@ it("the migrator takes them in the order of their names", async () => {
   const all = await new Migrator({ db, provider: { getMigrations: async () => ({ ...migrations }) } }).getMigrations();
   expect(all.map(({ name }) => name)).toEqual(Object.keys(migrations));
   await db.destroy();
-}, 60_000);
+});

@@ -163,7 +163,7 @@ onEachDatabase("pages of", (world) => {
     beforeAll(async () => {
       shelf = await newShelf(world);
       key = list.reader?.(shelf) ?? shelf.site.admin;
-    }, 60_000);
+    });
 
     const page = (query: Record<string, string>): Promise<Answer> =>
       world.call("GET", list.path(shelf), { key, query: { ...list.query, ...query } });

@@ -39,7 +39,7 @@ describe("sallyport platform", () => {
     const list = await sallyport("keys", "list", "-o", "json");
     expect(JSON.parse(list.out)).toMatchObject([{ workspace: "acme", role: "workspace.admin", state: "live" }]);
     expect(list.out).not.toContain(key.out.trim());
-  }, 60_000);
+  });
 
   it("says in words that a folder is in use, and how it is called wrongly", async () => {
     const release = await lockFolder(join(folder, "busy"));
@@ -59,7 +59,7 @@ describe("sallyport platform", () => {
       code: 2,
       error: expect.stringMatching(/Unknown option '--all'.*--help/),
     });
-  }, 60_000);
+  });
 
   it("prints the OpenAPI document", async () => {
     const { out } = await sallyport("openapi");

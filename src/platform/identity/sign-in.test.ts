@@ -154,7 +154,7 @@ it("answers 503 while the outside provider is away, and asks it again the next t
   } finally {
     await platform.close();
   }
-}, 60_000);
+});
 
 it("sends cookies over https only, and signs nobody in without proof, where the address is not loopback", async () => {
   const options = { database: await inMemory(), baseUrl: "https://sallyport.example", identity };
@@ -167,7 +167,7 @@ it("sends cookies over https only, and signs nobody in without proof, where the 
   } finally {
     await platform.close();
   }
-}, 60_000);
+});
 
 onEachDatabase(
   "signing in for development",

@@ -30,7 +30,7 @@ beforeAll(async () => {
     rateLimits: false,
   });
   store = new ObjectFolder(folder, urlKey(SEALING_KEY), () => platform.url);
-}, 60_000);
+});
 afterAll(async () => {
   await platform.close();
   await rm(folder, { recursive: true, force: true });

@@ -19,7 +19,7 @@ class Post implements Mailer {
   }
 
   async next(address: string, index = 0) {
-    await vi.waitFor(() => expect(this.to(address).length).toBeGreaterThan(index), { timeout: 10_000 });
+    await vi.waitFor(() => expect(this.to(address).length).toBeGreaterThan(index), { timeout: 60_000 });
     const each = this.to(address)[index];
     if (each === undefined) throw new Error("no such mail");
     return each;
@@ -40,7 +40,7 @@ onEachDatabase(
       return items.find((each: { id: string }) => each.id === id);
     };
     const toBecome = (team: Team, id: string, deliveryStatus: string) =>
-      vi.waitFor(async () => expect(await find(team, id)).toMatchObject({ deliveryStatus }), { timeout: 10_000 });
+      vi.waitFor(async () => expect(await find(team, id)).toMatchObject({ deliveryStatus }), { timeout: 60_000 });
 
     it("sends what was asked for, and says when", async () => {
       const team = await newTeam(world);

@@ -110,7 +110,7 @@ onEachDatabase("machines", (world) => {
     expect((await token(site, path)).body.cliCommandName).toBe("shopctl");
   });
 
-  it("of fifty machines at once no more than maxJoins come in", { timeout: 60_000 }, async () => {
+  it("of fifty machines at once no more than maxJoins come in", async () => {
     const { site, path } = await fleet();
     const { joinToken } = (await token(site, path, { maxJoins: 7 })).body;
     const knock = async (machineId: string): Promise<Answer> => {

@@ -219,7 +219,8 @@ onEachDatabase("managers", (world) => {
       await world.call("DELETE", `/v1/api-keys/${runtime.keyInfo.id}`, { key: admin });
       const startedMs = performance.now();
       expect((await held).status).toBe(200);
-      expect(performance.now() - startedMs).toBeLessThan(5_500);
+      // Far from the 30 s after which it would have ended by itself.
+      expect(performance.now() - startedMs).toBeLessThan(20_000);
     });
   });
 });
