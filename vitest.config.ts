@@ -33,7 +33,7 @@ export default defineConfig({
       {
         extends: true,
         // The first run on a machine builds helm, and the API server for the one test that installs.
-        test: { name: "chart", include: ["test/chart/**/*.test.ts"], testTimeout: 120_000, hookTimeout: 900_000 },
+        test: { name: "chart", include: ["test/chart/**/*.test.ts"], testTimeout: 300_000, hookTimeout: 900_000 },
       },
       {
         extends: true,
