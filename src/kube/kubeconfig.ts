@@ -85,10 +85,12 @@ async function applied(config: KubeConfig, user: User, clock: Clock): Promise<Ap
     await inTime(config.applyToHTTPSOptions(options), clock);
   } catch (cause) {
     if (!exec) throw cause;
-    // Its output may hold a token, so a parser's words about it are not told.
-    const isOutput = cause instanceof SyntaxError || cause instanceof TypeError;
-    const reason = isOutput ? "it prints no ExecCredential" : cause instanceof Error ? cause.message.trim() : "";
-    throw new Error(`its program ${exec.command} fails (${reason}); run it by hand`, { cause });
+    const fails = (reason: string): string => `its program ${exec.command} fails (${reason}); run it by hand`;
+    if (cause instanceof SyntaxError || cause instanceof TypeError) {
+      // biome-ignore lint/style/useErrorCause: a parser's words quote the output, which may hold a token.
+      throw new Error(fails("it prints no ExecCredential"));
+    }
+    throw new Error(fails(cause instanceof Error ? cause.message.trim() : String(cause)), { cause });
   }
   const basic = options.auth ? `Basic ${Buffer.from(options.auth).toString("base64")}` : undefined;
   return { options, authorization: headers.Authorization ?? basic };
