@@ -143,6 +143,19 @@ onEachDatabase("deployments", (world) => {
     expect(stats.body).toMatchObject({ total: 4, byStatus: { pending: 4 }, byPlatform: { kubernetes: 4 } });
   });
 
+  it("a deployment's key lists its deployment, by its own group and no other", async () => {
+    const site = await newSite(world);
+    const id = await site.deploy("shop");
+    const other = { name: "other", project: site.project.name, maxDeployments: 1 };
+    await site.call("POST", "/v1/deployment-groups", { body: other });
+    const scope = { type: "deployment", deploymentId: id, projectId: site.project.id } as const;
+    const key = await site.workspace.key("deployment.viewer", scope);
+    const list = (query: Record<string, string>) => world.call("GET", "/v1/deployments", { key, query });
+    for (const query of [{}, { deploymentGroup: "group" }, { deploymentGroup: site.group.id }, { search: "group" }])
+      expect((await list(query)).body.items, JSON.stringify(query)).toMatchObject([{ id }]);
+    expect((await list({ deploymentGroup: "other" })).body.code).toBe("NOT_FOUND");
+  });
+
   it("a deleted deployment takes its tokens, its lease and its waiting commands with it", async () => {
     const site = await newSite(world);
     const id = await site.deploy("shop");

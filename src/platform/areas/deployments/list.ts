@@ -6,6 +6,7 @@ import type { Call } from "../../kernel/call.ts";
 import { contains } from "../../kernel/contains.ts";
 import { notFound } from "../../kernel/errors.ts";
 import { paged, toPage } from "../../kernel/page.ts";
+import { scopeOfPrincipal } from "../../kernel/principal.ts";
 import { optionalProject } from "../../kernel/project-ref.ts";
 import { groupsOf } from "../deployment-groups/store.ts";
 import { toListItem } from "./record.ts";
@@ -59,13 +60,18 @@ async function inGroupNamed(
   return ids.length > FEW_GROUPS ? named : sql<SqlBool>`d.deployment_group_id = any(${ids}::text[])`;
 }
 
-/** A group by its id or name; a name may be used in several projects. */
+/** A group by its id or name; a name may be used in several projects. A deployment's key knows its own group alone. */
 export async function groupIds(
   { db, principal }: Context,
   ref: string,
   projectId: string | undefined,
 ): Promise<string[]> {
-  let groups = groupsOf(db, principal).where((eb) => eb.or([eb("g.id", "=", ref), eb("g.name", "=", ref)]));
+  const own = deploymentsOf(db, principal).clearSelect().select("d.deployment_group_id");
+  let groups =
+    scopeOfPrincipal(principal).type === "deployment"
+      ? db.selectFrom("deployment_groups as g").selectAll("g").where("g.id", "in", own)
+      : groupsOf(db, principal);
+  groups = groups.where((eb) => eb.or([eb("g.id", "=", ref), eb("g.name", "=", ref)]));
   if (projectId !== undefined) groups = groups.where("g.project_id", "=", projectId);
   const ids = (await groups.execute()).map(({ id }) => id);
   if (ids.length === 0) throw notFound("deployment group");
