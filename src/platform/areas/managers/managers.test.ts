@@ -131,10 +131,21 @@ onEachDatabase("managers", (world) => {
     world.clock.advance(181_000);
     expect((await world.call("GET", path, { key: admin })).body.setupStatus).toBe("deleted");
     expect((await world.call("GET", "/v1/managers", { key: admin })).body).toEqual([]);
+    await world.platform.sweep();
+    expect((await speak()).body.code).toBe("API_KEY_REVOKED");
+  });
+
+  it("a manager that its silence has ended does not come back in the minute before its keys go", async () => {
+    const { admin, path, runtime, setup } = await bootstrapped();
+    const speak = () => world.call("POST", `${path}/heartbeat`, { key: runtime.apiKey, body: beat });
+    await speak();
+    await world.call("DELETE", path, { key: admin });
+    // Not by the clock, which would let the platform's own sweep run.
+    const then = new Date(world.clock.wallNow().getTime() - 600_000);
+    const silent = { setup_changed_at: then, last_heartbeat_at: then };
+    await world.platform.db.updateTable("managers").set(silent).where("id", "=", setup.managerId).execute();
     expect((await speak()).body.code).toBe("API_KEY_REVOKED");
     expect((await world.call("GET", path, { key: admin })).body.setupStatus).toBe("deleted");
-    await world.platform.sweep();
-    expect((await world.call("GET", `${path}/work`, { key: runtime.apiKey })).body.code).toBe("API_KEY_REVOKED");
   });
 
   it("ninety days later a deleted manager's record goes, though deployments it served are kept longer", async () => {
