@@ -25,7 +25,7 @@ const ALL: readonly (readonly [string, Route])[] = Object.entries(ROUTES).flatMa
 const META = ["meta.openapi", "meta.livez", "meta.readyz"];
 
 /**
- * In how many parts the operations are taken for their edges; a run takes one of them. All of them are some 16,000 requests,
+ * In how many parts the operations are taken for their edges; a run takes one of them. All of them are some 25,000 requests,
  * most of which vary one field of a few large bodies: in the same time more is found by every caller on every operation.
  */
 const PARTS = 3;
