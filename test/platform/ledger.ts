@@ -25,7 +25,7 @@ export class Ledger {
   /** Of the feed when the load began, and what was raised since. */
   readonly raised: { readonly topic: string; readonly deploymentId: string }[] = [];
   /** Manager versions: the last acknowledged one, and any that was under way. */
-  #acknowledgedVersion = "";
+  #acknowledgedVersion: string | null;
   readonly #sentVersions = new Set<string>();
   readonly #admin: Client;
   readonly #runtime: Client;
@@ -33,7 +33,14 @@ export class Ledger {
   readonly #url: string;
   #count = 0;
 
-  constructor(url: string, made: Furniture, clients: { readonly admin: Client; readonly runtime: Client }) {
+  /** @param version the manager's when the load begins: the load may end before another one is acknowledged */
+  constructor(
+    url: string,
+    made: Furniture,
+    clients: { readonly admin: Client; readonly runtime: Client },
+    version: string | null,
+  ) {
+    this.#acknowledgedVersion = version;
     this.#url = url;
     this.#made = made;
     this.#admin = clients.admin;
@@ -65,7 +72,7 @@ export class Ledger {
   }
 
   /** Versions that the manager may have now. */
-  get versions(): ReadonlySet<string> {
+  get versions(): ReadonlySet<string | null> {
     return new Set([this.#acknowledgedVersion, ...this.#sentVersions]);
   }
 

@@ -53,7 +53,8 @@ describe.each(databases)("a platform on %s, killed under load", (database) => {
     for (let round = 1; round <= rounds; round += 1) {
       const id = made.manager;
       const { cursor } = await runtime.managerRuntime.work({ params: { id } }, signal);
-      const ledger = new Ledger(url, made, { admin, runtime });
+      const { version } = await admin.managers.get({ params: { id } }, signal);
+      const ledger = new Ledger(url, made, { admin, runtime }, version);
       const stop = new AbortController();
       const load = ledger.load(WORKERS, `r${round}`, random, stop.signal);
       await sleep(systemClock, SHORTEST_LOAD_MS + random(LONGEST_MORE_MS), signal);
