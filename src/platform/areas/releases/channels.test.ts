@@ -227,6 +227,8 @@ onEachDatabase("release channels", (world) => {
     expect([some.items[0].name, some.stateCounts]).toEqual(["done", all.stateCounts]);
     const rest = (await towards(two, { state: "failed,updated", limit: 1, cursor: some.nextCursor })).body;
     expect([rest.items[0].name, rest.nextCursor]).toEqual(["failed", null]);
+    const none = (await towards(two, { state: "on-other" })).body;
+    expect(none).toEqual({ items: [], nextCursor: null, stateCounts: all.stateCounts });
     expect((await towards(two, { deploymentGroup: "group" })).body.items).toHaveLength(5);
     expect((await towards(two, { deploymentGroup: "no-such" })).body.code).toBe("NOT_FOUND");
     const listed = await site.call("GET", "/v1/releases", { query: { include: "rollout" } });

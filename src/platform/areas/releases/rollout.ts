@@ -90,15 +90,16 @@ export async function rolloutOf(call: DeploymentsCall, release: VisibleRelease) 
     .$if(states !== undefined, (some) => some.where(STATE, "in", states ?? []))
     .select(["d.id", STATE.as("state")])
     .$call(pagedByName(page, "d.name", "d.id"));
-  const rows = await db
+  const shown = db
     .selectFrom(standing.as("s"))
     .innerJoin("deployments as d", "d.id", "s.id")
     .innerJoin("deployment_groups as g", "g.id", "d.deployment_group_id")
     .selectAll("d")
     .select(["s.state", "g.name as group_name", "g.external_id as group_external_id"])
     .orderBy(sql`d.name collate "C"`)
-    .orderBy("d.id")
-    .execute();
+    .orderBy("d.id");
+  // Where none stands, as with "failed" most of the time, none need be looked for.
+  const rows = (states ?? ROLLOUT_STATES).some((state) => counts.has(state)) ? await shown.execute() : [];
   const stateCounts = Object.fromEntries(ROLLOUT_STATES.map((state) => [state, counts.get(state) ?? 0])) as Record<
     RolloutState,
     number
