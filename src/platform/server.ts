@@ -34,6 +34,7 @@ import { platformMetrics } from "./kernel/metrics.ts";
 import { closeServer, serveMetrics } from "./kernel/metrics-server.ts";
 import { RateLimiter } from "./kernel/rate-limit.ts";
 import { SWEEP_NAMES, sweepEvery } from "./kernel/sweep.ts";
+import { tableUpkeep } from "./kernel/table-upkeep.ts";
 import { Waker } from "./kernel/waker.ts";
 import { type Logger, silentLogger } from "./log.ts";
 import type { Mailer } from "./mail/mailer.ts";
@@ -100,7 +101,8 @@ async function start(options: StartOptions, parts: AsyncDisposableStack): Promis
   const objects = await openObjects({ ...options, sealingKey, clock, log, baseUrl });
   const { store, secret } = objects;
   const forgotten = objectSweep({ store, secret, owners: OBJECT_OWNERS, signal: draining.signal });
-  const sweeper = sweepEvery(db, { objects: forgotten, clock, log, metrics }, draining.signal);
+  const own = { objects: forgotten, tables: tableUpkeep(database.kind) };
+  const sweeper = sweepEvery(db, { own, clock, log, metrics }, draining.signal);
   parts.defer(() => sweeper.ended);
   if (options.metricsPort !== undefined) {
     const scraped = await serveMetrics(registry, host, options.metricsPort);

@@ -15,11 +15,11 @@ const EVERY_MS = 60_000;
 
 const ALL: Readonly<Record<string, Sweep>> = { idempotency: forgetOld, ...SWEEPS };
 /** In logs and metrics. */
-export const SWEEP_NAMES: readonly string[] = [...Object.keys(ALL), "objects"];
+export const SWEEP_NAMES: readonly string[] = [...Object.keys(ALL), "objects", "tables"];
 
 export interface SweepTools {
-  /** Of the object store, which not every platform has. */
-  readonly objects: Sweep;
+  /** Of the object store and of the embedded database, which not every platform has. */
+  readonly own: Readonly<Record<"objects" | "tables", Sweep>>;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Pick<PlatformMetrics, "swept">;
@@ -31,9 +31,9 @@ export interface Sweeper {
 }
 
 /** Runs every sweep once a minute until `signal`; one that fails is logged and does not stop the others. */
-export function sweepEvery(db: Db, { objects, clock, log, metrics }: SweepTools, signal: AbortSignal): Sweeper {
+export function sweepEvery(db: Db, { own, clock, log, metrics }: SweepTools, signal: AbortSignal): Sweeper {
   const now = async (): Promise<void> => {
-    for (const [name, sweep] of Object.entries({ ...ALL, objects })) {
+    for (const [name, sweep] of Object.entries({ ...ALL, ...own })) {
       if (signal.aborted) return;
       try {
         await sweep(db, clock.wallNow());
