@@ -103,6 +103,7 @@ function grantController(parts: OperatorParts, access: Access, running: RunningO
 
 function invocationController(parts: OperatorParts, access: Access, running: RunningOperations): Controller {
   const { client, caches, rights, metrics, news, fence, clock, log, config } = parts;
+  const { shutdownGraceMs: graceMs } = config;
   const writeInvocation: InvocationPorts["writeInvocation"] = (invocation, status, signal) =>
     writeStatus(client, operationInvocations, invocation, status, signal);
   const liveInvocation: InvocationPorts["liveInvocation"] = ({ metadata }, signal) =>
@@ -120,7 +121,7 @@ function invocationController(parts: OperatorParts, access: Access, running: Run
     runningOperations: running,
     metrics,
     news,
-    graceMs: config.shutdownGraceMs,
+    graceMs,
   };
   const ports: InvocationPorts = {
     clock,
@@ -131,6 +132,7 @@ function invocationController(parts: OperatorParts, access: Access, running: Run
     liveInvocation,
     writeInvocation,
     writeGrant: (grant, status, signal) => writeStatus(client, accessGrants, grant, status, signal),
+    graceMs,
     obstacle: () => rights.obstacle,
     runner: new OperationRunner(runnerPorts),
     metrics,

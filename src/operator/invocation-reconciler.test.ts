@@ -147,6 +147,7 @@ class Life {
       liveInvocation,
       writeInvocation,
       writeGrant: (grant, status, signal) => writeStatus(client, accessGrants, grant, status, signal),
+      graceMs: 5_000,
       obstacle: () => this.obstacle,
       runner,
       metrics,
@@ -298,6 +299,17 @@ test("an answer that is lost after the claim was stored does not make the operat
     if (verb !== "patch" || resource !== "operationinvocations/status" || when !== "after" || lost > 0) return;
     lost += 1;
     throw refusal(0, "NetworkError");
+  };
+  await life.invocation();
+  expect([stateOf(life), replicasOf(life)]).toEqual(["Succeeded", 5]);
+});
+
+test("a claim that is on its way when the process is told to stop is kept, and what it claimed is run", async () => {
+  const life = scene();
+  life.cluster.fault = ({ verb, resource }, when) => {
+    if (verb === "patch" && resource === "operationinvocations/status" && when === "after") {
+      life.stop.abort(new Error("SIGTERM"));
+    }
   };
   await life.invocation();
   expect([stateOf(life), replicasOf(life)]).toEqual(["Succeeded", 5]);

@@ -13,6 +13,7 @@ import type { News } from "./news.ts";
 import type { OperationRunner } from "./operation-runner.ts";
 import { findOperation, tierOf } from "./operations/catalog.ts";
 import { mergePolicies } from "./policy.ts";
+import { graceSignal } from "./stop-signal.ts";
 
 /** What the gate reads besides the invocation. */
 export interface GateWorld {
@@ -42,6 +43,8 @@ export interface InvocationPorts {
     signal: AbortSignal,
   ) => Promise<OperationInvocation>;
   readonly writeGrant: (grant: AccessGrant, status: AccessGrantStatus, signal: AbortSignal) => Promise<AccessGrant>;
+  /** How long a claim that is on its way may take after the process is told to stop. */
+  readonly graceMs: number;
   /** Why nothing may be started now: a right of the operator's own is missing. */
   readonly obstacle: () => string | undefined;
   readonly runner: Pick<OperationRunner, "run" | "abandon">;
@@ -158,7 +161,9 @@ async function start(
   signal.throwIfAborted();
   ports.fence();
   const status = running(invocation, verdict.reason, claimant, startedAt);
-  const claimed = await claim(invocation, status, claimant, ports, signal);
+  // Cut off on its way it might be stored all the same: a line used up that nobody runs.
+  const [kept, release] = graceSignal(ports, signal);
+  const claimed = await claim(invocation, status, claimant, ports, kept).finally(release);
   const { plugin, operation, commandId } = claimed.spec;
   log.info({ commandId, plugin, operation, reason: verdict.reason }, "operation started");
   ports.news.invocationBecame(claimed, "Running", verdict.reason);

@@ -3,7 +3,6 @@ import { ApiError } from "../kube/api-error.ts";
 import { sleep } from "../kube/clock.ts";
 import type { ReconcileContext, Result } from "../kube/controller.ts";
 import { withDeadline } from "../kube/deadline.ts";
-import { LeadershipLostError } from "../kube/leader-election.ts";
 import type { Logger } from "../kube/log.ts";
 import type { Access, AccessRequest } from "./access.ts";
 import { type ExecutionPorts, execute, type Outcome, ROLES_READ_MS } from "./execution.ts";
@@ -12,7 +11,7 @@ import { ended } from "./invocation-status.ts";
 import type { OperationOutcome, OperatorMetrics } from "./metrics.ts";
 import type { News } from "./news.ts";
 import { OperationStopped, type RunningOperations } from "./running-operations.ts";
-import { stopSignal } from "./stop-signal.ts";
+import { graceSignal, stopSignal } from "./stop-signal.ts";
 
 export interface RunnerPorts extends ExecutionPorts {
   readonly access: Pick<Access, "open" | "close">;
@@ -133,7 +132,7 @@ export class OperationRunner {
    */
   async #store(invocation: OperationInvocation, outcome: Outcome, context: ReconcileContext): Promise<void> {
     const { clock, fence, news } = this.#ports;
-    const { signal, release } = this.#storeSignal(context.signal);
+    const [signal, release] = graceSignal(this.#ports, context.signal);
     let current = invocation;
     let toStore = outcome;
     const startedMs = clock.monotonicMs();
@@ -174,23 +173,6 @@ export class OperationRunner {
       if (isStarting || (error instanceof ApiError && error.isTransient)) return invocation;
       throw error;
     }
-  }
-
-  #storeSignal(process: AbortSignal): { readonly signal: AbortSignal; readonly release: () => void } {
-    const { clock, graceMs } = this.#ports;
-    const controller = new AbortController();
-    let cancel: () => void = () => undefined;
-    const onStop = (): void => {
-      if (process.reason instanceof LeadershipLostError) controller.abort(process.reason);
-      else cancel = clock.after(graceMs, () => controller.abort(process.reason));
-    };
-    if (process.aborted) onStop();
-    else process.addEventListener("abort", onStop, { once: true });
-    const release = (): void => {
-      cancel();
-      process.removeEventListener("abort", onStop);
-    };
-    return { signal: controller.signal, release };
   }
 }
 

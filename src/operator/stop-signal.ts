@@ -36,3 +36,29 @@ export function stopSignal(limits: StopLimits, process: AbortSignal): readonly [
   };
   return [controller, release];
 }
+
+/**
+ * For a write that must not be given up in the midst, or nobody would know whether it is stored: it ends a grace after
+ * the process was told to stop, and at once with the leadership.
+ *
+ * @param process the reconcile's own signal.
+ * @returns the signal, and what to call when the write has ended.
+ */
+export function graceSignal(
+  { clock, graceMs }: Pick<StopLimits, "clock" | "graceMs">,
+  process: AbortSignal,
+): readonly [AbortSignal, () => void] {
+  const controller = new AbortController();
+  let cancel: () => void = () => undefined;
+  const onStop = (): void => {
+    if (process.reason instanceof LeadershipLostError) controller.abort(process.reason);
+    else cancel = clock.after(graceMs, () => controller.abort(process.reason));
+  };
+  if (process.aborted) onStop();
+  else process.addEventListener("abort", onStop, { once: true });
+  const release = (): void => {
+    cancel();
+    process.removeEventListener("abort", onStop);
+  };
+  return [controller.signal, release];
+}
