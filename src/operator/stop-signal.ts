@@ -11,6 +11,8 @@ export interface StopLimits {
   readonly graceMs: number;
 }
 
+type GraceLimits = Pick<StopLimits, "clock" | "graceMs">;
+
 /**
  * One controller for all reasons to stop an operation: its time limit, the window's end, shutdown (after a grace, so
  * that what is nearly done gets done), lost leadership (at once). A revocation aborts it from outside.
@@ -19,20 +21,14 @@ export interface StopLimits {
  * @returns the controller, and what to call when the operation has ended.
  */
 export function stopSignal(limits: StopLimits, process: AbortSignal): readonly [AbortController, () => void] {
-  const { clock, timeLimitMs, untilMs, graceMs } = limits;
+  const { clock, timeLimitMs, untilMs } = limits;
   const controller = new AbortController();
   const stop = (because: StopReason): void => controller.abort(new OperationStopped(because));
   const cancels = [clock.after(timeLimitMs, () => stop("time limit"))];
   if (untilMs !== undefined) cancels.push(clock.after(untilMs, () => stop("window closed")));
-  const onProcessStop = (): void => {
-    if (process.reason instanceof LeadershipLostError) stop("leadership lost");
-    else cancels.push(clock.after(graceMs, () => stop("shutting down")));
-  };
-  if (process.aborted) onProcessStop();
-  else process.addEventListener("abort", onProcessStop, { once: true });
+  cancels.push(onProcessStop(limits, process, (isLost) => stop(isLost ? "leadership lost" : "shutting down")));
   const release = (): void => {
     for (const cancel of cancels) cancel();
-    process.removeEventListener("abort", onProcessStop);
   };
   return [controller, release];
 }
@@ -44,21 +40,26 @@ export function stopSignal(limits: StopLimits, process: AbortSignal): readonly [
  * @param process the reconcile's own signal.
  * @returns the signal, and what to call when the write has ended.
  */
-export function graceSignal(
-  { clock, graceMs }: Pick<StopLimits, "clock" | "graceMs">,
-  process: AbortSignal,
-): readonly [AbortSignal, () => void] {
+export function graceSignal(limits: GraceLimits, process: AbortSignal): readonly [AbortSignal, () => void] {
   const controller = new AbortController();
+  return [controller.signal, onProcessStop(limits, process, () => controller.abort(process.reason))];
+}
+
+/** Calls `end` a grace after the process was told to stop, at once with lost leadership. Returns how to call that off. */
+function onProcessStop(
+  { clock, graceMs }: GraceLimits,
+  process: AbortSignal,
+  end: (isLost: boolean) => void,
+): () => void {
   let cancel: () => void = () => undefined;
   const onStop = (): void => {
-    if (process.reason instanceof LeadershipLostError) controller.abort(process.reason);
-    else cancel = clock.after(graceMs, () => controller.abort(process.reason));
+    if (process.reason instanceof LeadershipLostError) end(true);
+    else cancel = clock.after(graceMs, () => end(false));
   };
   if (process.aborted) onStop();
   else process.addEventListener("abort", onStop, { once: true });
-  const release = (): void => {
+  return () => {
     cancel();
     process.removeEventListener("abort", onStop);
   };
-  return [controller.signal, release];
 }

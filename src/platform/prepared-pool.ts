@@ -47,7 +47,8 @@ export class StatementNames {
  * A pool whose connections prepare what they say often: half of the server's work for a short statement is to read and
  * to plan it.
  */
-export function preparing(pool: pg.Pool, names: StatementNames = new StatementNames()): PostgresPool {
+export function preparing(pool: pg.Pool): PostgresPool {
+  const names = new StatementNames();
   // Kysely knows a connection by its client, so each has one of ours for life.
   const clients = new WeakMap<pg.PoolClient, PostgresPoolClient>();
   return {
