@@ -21,7 +21,7 @@ interface Part {
 }
 
 const passing = (numPassedTests: number): Part => ({
-  report: { numPassedTests, numFailedTests: 0, testResults: [] },
+  report: { numPassedTests, testResults: [] },
   code: 0,
 });
 const ALL_WELL: Readonly<Record<string, Part>> = {
@@ -93,22 +93,40 @@ it("goes on after a failure, counts it once, and exits with 1", async () => {
   const failing: Part = {
     report: {
       numPassedTests: 8,
-      numFailedTests: 2,
-      testResults: [{ status: "failed", assertionResults: [{ status: "failed" }] }],
+      testResults: [
+        {
+          name: join(process.cwd(), "src/a.test.ts"),
+          status: "failed",
+          assertionResults: [
+            { status: "passed", fullName: "a stays" },
+            { status: "failed", fullName: "a comes", failureMessages: ["\u001b[31mexpected 1\u001b[39m\n  at a.ts"] },
+            { status: "failed", fullName: "a goes", failureMessages: [] },
+          ],
+        },
+      ],
     },
     code: 1,
   };
   const { code, last, out } = await run({ ...ALL_WELL, unit: failing });
   expect({ code, last }).toEqual({ code: 1, last: "19 passed, 2 failed" });
-  expect(out).toContain("failed: unit");
+  expect(out).toContain(
+    "failed: unit\n  src/a.test.ts > a comes\n    expected 1\n      at a.ts\n  src/a.test.ts > a goes\n",
+  );
 });
 
 it("counts a file that does not load as a failure", async () => {
   const unloaded: Part = {
-    report: { numPassedTests: 8, numFailedTests: 0, testResults: [{ status: "failed", assertionResults: [] }] },
+    report: {
+      numPassedTests: 8,
+      testResults: [
+        { name: join(process.cwd(), "a.ts"), status: "failed", message: "no module", assertionResults: [] },
+      ],
+    },
     code: 1,
   };
-  expect(await run({ ...ALL_WELL, unit: unloaded })).toMatchObject({ code: 1, last: "19 passed, 1 failed" });
+  const { code, last, out } = await run({ ...ALL_WELL, unit: unloaded });
+  expect({ code, last }).toEqual({ code: 1, last: "19 passed, 1 failed" });
+  expect(out).toContain("failed: unit\n  a.ts\n    no module\n");
 });
 
 it("counts a part that dies without a report as a failure", async () => {

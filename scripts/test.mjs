@@ -6,7 +6,8 @@
 import { spawn } from "node:child_process";
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { constants, tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
+import { stripVTControlCharacters } from "node:util";
 
 const reports = mkdtempSync(join(tmpdir(), "sallyport-test-"));
 const running = new Set();
@@ -39,9 +40,13 @@ const PARTS = [
 const CANNOT_RUN_HERE = 77;
 const MAY_BE_LEFT_OUT = ["api-fuzz", "e2e"];
 
+const NOTHING = { passed: 0, failures: [] };
+const MOST_SHOWN = 40;
+
 let passed = 0;
 let failed = 0;
 const broken = [];
+const failures = [];
 const skipped = [];
 for (const [first, ...beside] of PARTS) {
   if (interrupted !== undefined) break;
@@ -59,18 +64,22 @@ rmSync(reports, { recursive: true, force: true });
 
 if (interrupted !== undefined) process.stdout.write(`\nstopped by ${interrupted}\n`);
 else if (broken.length > 0) process.stdout.write(`\nfailed: ${broken.join(", ")}\n`);
+// Again at the end, because a test's own words are thousands of lines further up, where a shortened log has nothing.
+for (const failure of failures.slice(0, MOST_SHOWN)) process.stdout.write(`  ${failure}\n`);
+if (failures.length > MOST_SHOWN) process.stdout.write(`  and ${failures.length - MOST_SHOWN} more\n`);
 if (skipped.length > 0) process.stdout.write(`SKIPPED, this machine cannot run it: ${skipped.join(", ")}\n`);
 process.stdout.write(`${passed} passed, ${failed} failed\n`);
 process.exitCode = interrupted !== undefined ? 128 + constants.signals[interrupted] : failed > 0 ? 1 : 0;
 
 function tell(part, { code, seconds }) {
-  const totals = part.report === undefined ? { passed: 0, failed: 0 } : totalsOf(part.report);
+  const totals = part.report === undefined ? NOTHING : totalsOf(part.report);
   passed += totals.passed;
-  failed += totals.failed;
+  failed += totals.failures.length;
+  failures.push(...totals.failures);
   if (code === CANNOT_RUN_HERE && MAY_BE_LEFT_OUT.includes(part.title)) skipped.push(part.title);
   else if (code !== 0) {
     broken.push(part.title);
-    if (totals.failed === 0) failed += 1;
+    if (totals.failures.length === 0) failed += 1;
   }
   const outcome = code === 0 ? "ok" : skipped.includes(part.title) ? "SKIPPED" : "FAILED";
   process.stdout.write(`── ${part.title}: ${outcome}, ${seconds} s ──\n`);
@@ -117,13 +126,27 @@ async function run({ title, command: [program, ...args], env }, isKept = false) 
 /** A file that does not even load has no tests to count: it is one failure. */
 function totalsOf(file) {
   try {
-    const { numPassedTests, numFailedTests, testResults } = JSON.parse(readFileSync(file, "utf8"));
-    const unloaded = testResults.filter(
-      ({ status, assertionResults }) =>
-        status === "failed" && !assertionResults.some((test) => test.status === "failed"),
-    );
-    return { passed: numPassedTests, failed: numFailedTests + unloaded.length };
+    const { numPassedTests, testResults } = JSON.parse(readFileSync(file, "utf8"));
+    return { passed: numPassedTests, failures: testResults.flatMap(failuresOf) };
   } catch {
-    return { passed: 0, failed: 0 };
+    return NOTHING;
   }
+}
+
+/** @returns a line or two for each failed test of one file, or for the file */
+function failuresOf({ name, status, message, assertionResults }) {
+  const file = relative(process.cwd(), name);
+  const tests = assertionResults.filter((test) => test.status === "failed");
+  if (tests.length === 0 && status === "failed") return [`${file}\n${headOf(message)}`];
+  return tests.map(
+    ({ fullName, failureMessages }) => `${file} > ${fullName}\n${headOf(failureMessages[0] ?? "without a word")}`,
+  );
+}
+
+function headOf(message) {
+  const lines = stripVTControlCharacters(String(message)).split("\n");
+  return lines
+    .slice(0, 4)
+    .map((line) => `    ${line.slice(0, 300)}`)
+    .join("\n");
 }
