@@ -1,6 +1,7 @@
+import * as openid from "openid-client";
 import { describe, expect, it } from "vitest";
 import { onEachDatabase } from "../../testing/harness.ts";
-import { begin, browserOf, consent, identity, post, REDIRECT, SPA, TOKEN } from "../testing/flow.ts";
+import { begin, browserOf, consent, identity, post, REDIRECT, SPA, signIn, TOKEN } from "../testing/flow.ts";
 import type { TestBrowser } from "../testing/test-browser.ts";
 
 onEachDatabase(
@@ -98,6 +99,53 @@ onEachDatabase(
         const browser = browserOf(world);
         const page = await browser.get((await begin(world, { sp_silent: "true" })).url);
         expect(page.text).toContain("Sign in for development");
+      });
+    });
+
+    describe("of another user than the hinted one", () => {
+      const emailOf = async ({ access_token: key }: { readonly access_token: string }) =>
+        (await world.call("GET", "/v1/user/profile", { key })).body.email;
+      /** By the real clock, which is the library's. */
+      const signedInBefore = () =>
+        world.platform.db
+          .updateTable("sessions")
+          .set({ created_at: new Date(Date.now() - 60_000) })
+          .execute();
+
+      it("asks who it is, and answers only as the hinted one", async () => {
+        const { tokens: hinted } = await signIn(world, "hinted@example.com");
+        const { browser } = await signIn(world, "present@example.com");
+        await signedInBefore();
+        const { url, configuration, verifier } = await begin(world, { id_token_hint: hinted.id_token ?? "" });
+        const page = await browser.get(url);
+        expect(page.text).toContain("Sign in for development");
+        const back = await consent(browser, page, "hinted@example.com");
+        const tokens = await openid.authorizationCodeGrant(configuration, new URL(back.url), {
+          pkceCodeVerifier: verifier,
+        });
+        expect(await emailOf(tokens)).toBe("hinted@example.com");
+      });
+
+      it("is login_required once another one has signed in", async () => {
+        const { tokens: hinted } = await signIn(world, "wanted@example.com");
+        const { browser } = await signIn(world, "other@example.com");
+        await signedInBefore();
+        const { url } = await begin(world, { id_token_hint: hinted.id_token ?? "", state: "s" });
+        const page = await browser.get(url);
+        const back = new URL((await browser.submit(page, { email: "third@example.com" }, "/auth/dev-login")).url);
+        const { error, state, code } = Object.fromEntries(back.searchParams);
+        expect({ origin: back.origin, error, state, code }).toEqual({
+          origin: new URL(REDIRECT).origin,
+          error: "login_required",
+          state: "s",
+          code: undefined,
+        });
+      });
+
+      it("is no matter when it is the same one", async () => {
+        const { tokens, browser } = await signIn(world, "same@example.com");
+        const { url } = await begin(world, { id_token_hint: tokens.id_token ?? "" });
+        expect((await browser.get(url)).text).toContain("Let Sallyport CLI in?");
       });
     });
 

@@ -24,6 +24,9 @@ export function registerConsent(app: FastifyInstance, open: OpenDeps, oauth: OAu
       const result = await withoutAsking(oauth, interaction, user);
       return browser.redirect(request, reply, await finish(oauth, request, reply, result), 303);
     }
+    if (user !== undefined && !isHinted(interaction, user)) {
+      return browser.redirect(request, reply, await finish(oauth, request, reply, ANOTHER_USER), 303);
+    }
     if (user === undefined) {
       const choices = { prefix, returnTo: path, outside: outside?.name, devLogin, client: client.name };
       return browser.show(request, reply, 200, signInPage(choices));
@@ -47,7 +50,9 @@ export function registerConsent(app: FastifyInstance, open: OpenDeps, oauth: OAu
     const user = freshEnough(interaction, await browser.signedIn(request), open.engine.clock.wallNow());
     const form = formOf(request);
     // Signed out, or in as somebody else, since the page was shown: show it again.
-    if (user === undefined || form?.get("user") !== user.id) return browser.redirect(request, reply, path, 303);
+    if (user === undefined || form?.get("user") !== user.id || !isHinted(interaction, user)) {
+      return browser.redirect(request, reply, path, 303);
+    }
     const denied = { error: "access_denied", error_description: "the user refused" };
     const result = form.get("decision") === "allow" ? await allow(oauth, interaction, user) : denied;
     return browser.show(request, reply, 200, onwardPage(await finish(oauth, request, reply, result)));
@@ -83,12 +88,19 @@ async function askedBy(
   }
 }
 
-/** Undefined when the client wants the user to sign in anew, or not longer ago than `max_age`. */
+/** The client hinted at one user, and whoever was asked to sign in is another: to ask once more would go on for ever. */
+const ANOTHER_USER = { error: "login_required", error_description: "another user than the hinted one has signed in" };
+
+/**
+ * Undefined when somebody has to sign in first: the client wants that, or not longer ago than `max_age`, or it hints at
+ * another user than the one who was signed in before it asked.
+ */
 function freshEnough(interaction: Interaction, user: SignedIn | undefined, now: Date): SignedIn | undefined {
   if (user === undefined) return undefined;
   const { prompt, params, iat = 0 } = interaction;
   const signedInSeconds = user.signed_in_at.getTime() / 1000;
-  if (prompt.reasons.includes("login_prompt") && signedInSeconds < iat) return undefined;
+  const asksAnew = prompt.reasons.includes("login_prompt") || !isHinted(interaction, user);
+  if (asksAnew && signedInSeconds < iat) return undefined;
   const { max_age: maxAge } = params;
   const tooOld = maxAge !== undefined && signedInSeconds + Number(maxAge) < now.getTime() / 1000;
   return tooOld ? undefined : user;
