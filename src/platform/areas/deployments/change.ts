@@ -4,6 +4,7 @@ import type { StoredError } from "../../../contract/stored-error.ts";
 import type { Call } from "../../kernel/call.ts";
 import { json } from "../../kernel/json.ts";
 import { actorOf } from "../../kernel/principal.ts";
+import { managerFollows } from "../managers/own-status.ts";
 import { deploymentEnded } from "./ended.ts";
 import { type DeploymentRow, updateDeployment } from "./store.ts";
 import type { Targeted } from "./target.ts";
@@ -55,6 +56,7 @@ export async function statusChanged(call: ChangeCall, from: DeploymentStatus, ro
   await tellProgress(call, row);
   await tellFacts(call, from, row);
   if (to === "deleted") await deploymentEnded(call, row);
+  await managerFollows(call, row);
 }
 
 async function tellFacts(call: ChangeCall, from: DeploymentStatus, row: DeploymentRow): Promise<void> {

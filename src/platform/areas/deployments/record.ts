@@ -4,6 +4,7 @@ import type { CallConfig } from "../../config.ts";
 import type { Principal } from "../../kernel/principal.ts";
 import { shownError } from "../../kernel/stored-error.ts";
 import { openVariables, redactVariables, type SealedVariables } from "./environment.ts";
+import { isHidden } from "./hidden.ts";
 import type { DeploymentRow } from "./store.ts";
 
 /** Who reads, when, and the key to what only managers may read in clear. */
@@ -24,7 +25,8 @@ export function toListItem(row: DeploymentRow, { principal, now }: Reader): Depl
     id: row.id,
     name: row.name,
     projectId: row.project_id,
-    workspaceId: row.workspace_id,
+    // Whoever may read a hidden one is of the workspace that its manager is of.
+    workspaceId: isHidden(row) ? principal.workspaceId : row.workspace_id,
     deploymentGroupId: row.deployment_group_id,
     managerId: row.manager_id,
     publicSubdomain: row.public_subdomain,

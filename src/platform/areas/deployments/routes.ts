@@ -10,6 +10,7 @@ import {
   getDeployment,
   patchDeployment,
   pinRelease,
+  readDeployment,
   redeployDeployment,
   retryDeployment,
   setReleaseChannel,
@@ -22,7 +23,7 @@ export const handlers: Handlers<Routes> = {
   create,
   stats: (call) => deploymentStats(call, call.query),
   async get(call) {
-    const row = await getDeployment(call, call.params.id);
+    const row = await readDeployment(call, call.params.id);
     const details = await detailsOf(call, [row], call.query.include ?? []);
     return { ...toDeployment(row, call), ...details(row) };
   },

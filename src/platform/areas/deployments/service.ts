@@ -10,7 +10,14 @@ import { changeByRequest, targetColumns } from "./change.ts";
 import { servingManager } from "./manager.ts";
 import { followedRelease, requireDeployable } from "./releases.ts";
 import { canRetry, nextStatus } from "./status.ts";
-import { type DeploymentRow, findDeployment, updateDeployment, type VisibleDeployment } from "./store.ts";
+import {
+  type DeploymentRow,
+  findDeployment,
+  findOwnOfManager,
+  findServed,
+  updateDeployment,
+  type VisibleDeployment,
+} from "./store.ts";
 import { retarget, type Wish } from "./target.ts";
 
 type Context = Pick<Call, "db" | "now" | "principal" | "emit" | "raise">;
@@ -20,6 +27,17 @@ export async function getDeployment({ db, principal }: Pick<Call, "db" | "princi
   const row = await findDeployment(db, principal, id);
   if (row === undefined) throw notFound("deployment");
   return row;
+}
+
+/**
+ * Also the one that a manager runs as, which is in no list: for the manager itself, and for the admins, who set managers up
+ * and are told its id. They read it, nothing else: its life is the manager's.
+ */
+export async function readDeployment(call: Pick<Call, "db" | "principal">, id: string): Promise<VisibleDeployment> {
+  const { db, principal } = call;
+  if (principal.role === "manager.runtime") return (await findServed(db, principal, id)) ?? getDeployment(call, id);
+  const own = principal.role === "workspace.admin" ? await findOwnOfManager(db, principal, id) : undefined;
+  return own ?? getDeployment(call, id);
 }
 
 export interface DeploymentPatch {

@@ -1,4 +1,4 @@
-import type { UpdateObject } from "kysely";
+import { type Expression, type SqlBool, sql, type UpdateObject } from "kysely";
 import type { PURPOSES, SETUP_METHODS } from "../../../contract/deployment.ts";
 import type {
   Capability,
@@ -13,9 +13,10 @@ import type { PLATFORMS } from "../../../contract/schema.ts";
 import type { StackSettings } from "../../../contract/stack-settings.ts";
 import type { StoredError } from "../../../contract/stored-error.ts";
 import type { Database, Db } from "../../database.ts";
-import type { Principal } from "../../kernel/principal.ts";
+import { type Principal, scopeOfPrincipal } from "../../kernel/principal.ts";
 import { visible } from "../../kernel/scope.ts";
 import type { SealedVariables } from "./environment.ts";
+import { HIDDEN_WORKSPACE } from "./hidden.ts";
 
 export interface DeploymentTables {
   deployments: DeploymentRow;
@@ -88,29 +89,69 @@ export interface DeploymentRow {
   deleted_at: Date | null;
 }
 
-/** The deployments that the caller may see, `deleted` ones too, with the names beside them. */
-export function deploymentsOf(db: Db, principal: Principal) {
+function withNames(db: Db) {
   return db
     .selectFrom("deployments as d")
     .innerJoin("deployment_groups as g", "g.id", "d.deployment_group_id")
     .innerJoin("projects as p", "p.id", "d.project_id")
     .selectAll("d")
-    .select(["g.name as group_name", "g.external_id as group_external_id", "p.name as project_name"])
-    .where(
-      visible(principal, {
-        workspace: "d.workspace_id",
-        project: "d.project_id",
-        deploymentGroup: "d.deployment_group_id",
-        deployment: "d.id",
-        manager: "d.manager_id",
-      }),
-    );
+    .select(["g.name as group_name", "g.external_id as group_external_id", "p.name as project_name"]);
+}
+
+/** The deployments that the caller may see, `deleted` ones too, with the names beside them. */
+export function deploymentsOf(db: Db, principal: Principal) {
+  return withNames(db).where(
+    visible(principal, {
+      workspace: "d.workspace_id",
+      project: "d.project_id",
+      deploymentGroup: "d.deployment_group_id",
+      deployment: "d.id",
+      manager: "d.manager_id",
+    }),
+  );
 }
 
 export type VisibleDeployment = Awaited<ReturnType<ReturnType<typeof deploymentsOf>["executeTakeFirstOrThrow"]>>;
 
 export function findDeployment(db: Db, principal: Principal, id: string): Promise<VisibleDeployment | undefined> {
   return deploymentsOf(db, principal).where("d.id", "=", id).executeTakeFirst();
+}
+
+/**
+ * What a manager may work on, of the table `d`: what is assigned to it and the deployment that it runs as. Only for
+ * deployments that it names: one that it does not know of must not come among those of customers.
+ */
+export function servedBy(principal: Principal): Expression<SqlBool> {
+  const scope = scopeOfPrincipal(principal);
+  if (scope.type !== "manager") throw new Error(`a ${scope.type} key works on no deployment`);
+  const everywhere = principal.kind === "serviceAccount" && principal.system;
+  const workspaces = sql<SqlBool>`d.workspace_id in (${principal.workspaceId}, ${HIDDEN_WORKSPACE})`;
+  return sql<SqlBool>`d.manager_id = ${scope.managerId} and ${everywhere ? sql`true` : workspaces}`;
+}
+
+export function servedDeployments(db: Db, principal: Principal) {
+  return withNames(db).where(servedBy(principal));
+}
+
+export function findServed(db: Db, principal: Principal, id: string): Promise<VisibleDeployment | undefined> {
+  return servedDeployments(db, principal).where("d.id", "=", id).executeTakeFirst();
+}
+
+/** The deployment that a manager of the caller's workspace runs as now. */
+export function findOwnOfManager(db: Db, principal: Principal, id: string): Promise<VisibleDeployment | undefined> {
+  return withNames(db)
+    .where("d.id", "=", id)
+    .where("d.workspace_id", "=", HIDDEN_WORKSPACE)
+    .where((eb) =>
+      eb.exists(
+        eb
+          .selectFrom("managers as m")
+          .select("m.id")
+          .whereRef("m.internal_deployment_id", "=", "d.id")
+          .where("m.workspace_id", "=", principal.workspaceId),
+      ),
+    )
+    .executeTakeFirst();
 }
 
 /** By id alone: the caller has found it under its own tenancy in the same transaction. */

@@ -1,12 +1,12 @@
 import type { Selectable } from "kysely";
 import type { ManagementConfig, ManagementConfigs, Manager, ManagerMetrics } from "../../../contract/managers.ts";
-import { newId } from "../../ids.ts";
 import { invalid, notFound, PlatformError } from "../../kernel/errors.ts";
 import { json } from "../../kernel/json.ts";
 import type { Principal } from "../../kernel/principal.ts";
 import { requireProject } from "../../kernel/project-ref.ts";
 import { mintKey } from "../api-keys/mint.ts";
 import { ACCESS_TOKEN_SECONDS, signAccessToken } from "./access-token.ts";
+import { beginOwn } from "./own-deployment.ts";
 import type { Act } from "./service.ts";
 import { requireMove, setupStatusOf } from "./state.ts";
 import { type ManagerRow, requireManager, revokeManagerKeys } from "./store.ts";
@@ -107,7 +107,7 @@ export async function bootstrapManager({ db, principal, now }: Act, id: string) 
     },
     now,
   );
-  const deploymentId = manager.internal_deployment_id ?? newId("dep");
+  const deploymentId = manager.internal_deployment_id ?? (await beginOwn(db, manager, now));
   await db
     .updateTable("managers")
     .set({

@@ -3,21 +3,18 @@ import type { Cloud, ManagerSetupMethod, SetupResponse } from "../../../contract
 import type { CallConfig } from "../../config.ts";
 import type { Db } from "../../database.ts";
 import { newId } from "../../ids.ts";
-import { PlatformError } from "../../kernel/errors.ts";
+import type { Call } from "../../kernel/call.ts";
+import { invalidTransition, PlatformError } from "../../kernel/errors.ts";
 import { json } from "../../kernel/json.ts";
 import type { Principal } from "../../kernel/principal.ts";
 import { seal } from "../../kernel/sealed.ts";
+import { deleteOwn, forgetOwn, makeHome, retryOwn } from "./own-deployment.ts";
 import { issueSetup, setupMethod } from "./setup.ts";
 import { requireMove, setupStatusOf } from "./state.ts";
 import { findManager, managersOf, type ReadManager, revokeManagerKeys } from "./store.ts";
 
 /** Who does it, with what, and when: what every rule here needs. */
-export interface Act {
-  readonly db: Db;
-  readonly principal: Principal;
-  readonly config: CallConfig;
-  readonly now: Date;
-}
+export type Act = Pick<Call, "db" | "principal" | "config" | "now" | "emit" | "raise">;
 
 export interface ManagerRequest {
   readonly name: string;
@@ -48,10 +45,11 @@ export async function createManager(act: Act, request: ManagerRequest): Promise<
     .where("m.region", "=", region)
     .execute();
   if (siblings.some((row) => setupStatusOf(row, now) !== "deleted")) throw new PlatformError("MANAGER_EXISTS");
+  const id = newId("mgr");
   const manager = await db
     .insertInto("managers")
     .values({
-      id: newId("mgr"),
+      id,
       workspace_id: principal.workspaceId,
       name,
       cloud,
@@ -63,8 +61,7 @@ export async function createManager(act: Act, request: ManagerRequest): Promise<
       management_configs: json({}),
       otlp_config: otlpConfig === undefined ? null : json(sealedOtlp(config, otlpConfig)),
       network: request.network ?? null,
-      internal_project_id: newId("prj"),
-      internal_group_id: newId("dg"),
+      ...(await makeHome(db, id, now)),
       created_at: now,
     })
     .returningAll()
@@ -80,17 +77,19 @@ function minterOf(principal: Principal): object | null {
   return principal.kind === "user" ? { id: principal.id, email: principal.email, image: null } : null;
 }
 
-/** pending, failed → pending, with a fresh token. */
+/** pending, failed → pending, with a fresh token. A setup that begins anew ends in another deployment than before. */
 export async function renewSetup(act: Act, id: string): Promise<SetupResponse> {
-  const manager = await findManager(act.db, act.principal, id);
-  requireMove(manager, ["pending", "failed"], "pending", act.now);
-  return setUpAgain(act, manager);
+  return setUpAgain(act, await findManager(act.db, act.principal, id));
 }
 
 async function setUpAgain({ db, principal, config, now }: Act, manager: ReadManager): Promise<SetupResponse> {
+  const from = requireMove(manager, ["pending", "failed"], "pending", now);
+  // Made by the server's own command, with its key: there is nothing to set up.
+  if (manager.internal_group_id === null) throw invalidTransition(from, "pending", []);
+  await forgetOwn(db, manager.id, now);
   await db
     .updateTable("managers")
-    .set({ setup_status: "pending", setup_changed_at: now })
+    .set({ setup_status: "pending", setup_changed_at: now, internal_deployment_id: null })
     .where("id", "=", manager.id)
     .execute();
   return issueSetup(db, config, manager, minterOf(principal), now);
@@ -101,10 +100,10 @@ export async function retrySetup(act: Act, id: string) {
   const manager = await findManager(act.db, act.principal, id);
   const deploymentId = manager.internal_deployment_id;
   if (deploymentId === null) {
-    requireMove(manager, ["pending", "failed"], "pending", act.now);
     return { mode: "setup" as const, ...(await setUpAgain(act, manager)) };
   }
   requireMove(manager, ["failed"], "provisioning", act.now);
+  await retryOwn(act, deploymentId);
   await act.db
     .updateTable("managers")
     .set({ setup_status: "provisioning", setup_changed_at: act.now })
@@ -149,11 +148,13 @@ async function forgetManagers(db: Db, ids: readonly string[]): Promise<void> {
   await db.deleteFrom("managers").where("id", "in", ids).execute();
 }
 
-/** A deleting manager keeps its keys, so that it can take its own deployment down; silence ends it (§9). */
-export async function deleteManager({ db, principal, now }: Act, id: string): Promise<void> {
+/** A deleting manager keeps its keys, so that it can take its own deployment down; that, or silence, ends it (§9). */
+export async function deleteManager(act: Act, id: string): Promise<void> {
+  const { db, principal, now } = act;
   const manager = await findManager(db, principal, id);
   const from = requireMove(manager, ["provisioning", "active", "failed", "deleting"], "deleting", now);
-  if (from === "deleting") return;
+  const own = manager.internal_deployment_id;
+  if (from === "deleting") return own === null ? undefined : deleteOwn(act, own);
   const use = useOf(manager);
   if (use !== undefined) throw new PlatformError("MANAGER_IN_USE", { context: use });
   await revokeManagerKeys(db, id, "setup", now);
@@ -162,6 +163,7 @@ export async function deleteManager({ db, principal, now }: Act, id: string): Pr
     .set({ setup_status: "deleting", setup_changed_at: now })
     .where("id", "=", id)
     .execute();
+  if (own !== null) await deleteOwn(act, own);
 }
 
 /** Ninety days after its end a deleted manager's record goes (§0.10). */
@@ -190,6 +192,7 @@ async function settleDeleted(
 ) {
   if (setupStatusOf(manager, now) !== "deleted") return;
   await revokeManagerKeys(db, manager.id, "both", now);
+  await forgetOwn(db, manager.id, now);
   await db
     .updateTable("managers")
     .set({ setup_status: "deleted", setup_changed_at: now })

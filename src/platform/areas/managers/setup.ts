@@ -85,7 +85,7 @@ export async function issueSetup(
       region,
       baseUrl: config.baseUrl,
       portal: `${config.portalUrl}/deploy`,
-      stackSettings: manager.network === null ? {} : { network: { type: NETWORKS[manager.network] } },
+      stackSettings: stackSettingsOf(manager),
     }),
   };
 }
@@ -100,6 +100,10 @@ interface SetupFacts {
 
 /** What creators say of a manager's network, in the words of stack settings. */
 const NETWORKS = { create: "create", default: "use-default" } as const;
+
+export function stackSettingsOf({ network }: Pick<ManagerRow, "network">): StackSettings {
+  return network === null ? {} : { network: { type: NETWORKS[network] } };
+}
 
 function setupOf(method: ManagerSetupMethod, facts: SetupFacts): ManagerSetup {
   const { id, region, baseUrl } = facts;

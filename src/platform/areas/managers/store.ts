@@ -39,10 +39,10 @@ export interface ManagerRow {
   otlp_config: ColumnType<unknown, unknown>;
   network: "create" | "default" | null;
   last_heartbeat_at: Date | null;
-  /** Ids of things that are in no table, which is what hides them: the scope of setup tokens (§9). */
+  /** Both are hidden (deployments/hidden.ts): the scope of setup tokens (§9). Null for managers made without a setup. */
   internal_project_id: string | null;
   internal_group_id: string | null;
-  /** The deployment that the manager itself runs as; minted by bootstrap. */
+  /** The deployment that the manager itself runs as; made by bootstrap, forgotten by another setup. */
   internal_deployment_id: string | null;
   /** The key that the last bootstrap returned; a repeat revokes it. */
   bootstrap_key_id: string | null;

@@ -7,7 +7,7 @@ import type { Call } from "../../kernel/call.ts";
 import { visible } from "../../kernel/scope.ts";
 import { statusChanged, targetColumns } from "../deployments/change.ts";
 import { nextStatus } from "../deployments/status.ts";
-import { type DeploymentRow, updateDeployment } from "../deployments/store.ts";
+import { type DeploymentRow, servedBy, updateDeployment } from "../deployments/store.ts";
 import { advance } from "../deployments/target.ts";
 import { FREE, grant, holder } from "./lease.ts";
 import { surroundingsOf, toItem } from "./work.ts";
@@ -98,7 +98,11 @@ function candidates({ db, now, principal }: SyncCall, body: AcquireBody): Promis
   let found = db
     .selectFrom("deployments as d")
     .selectAll("d")
-    .where(visible(principal, { workspace: "d.workspace_id", manager: "d.manager_id" }))
+    .where(
+      body.deploymentIds === undefined
+        ? visible(principal, { workspace: "d.workspace_id", manager: "d.manager_id" })
+        : servedBy(principal),
+    )
     .where("d.deployment_model", "=", body.deploymentModel)
     .where((eb) => eb.or([eb("d.lease_expires_at", "is", null), eb("d.lease_expires_at", "<=", now)]))
     .where((eb) => eb.or([eb("d.next_step_after", "is", null), eb("d.next_step_after", "<=", now)]))

@@ -4,7 +4,13 @@ import type { Call, Handlers } from "../../kernel/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
 import type { Principal } from "../../kernel/principal.ts";
 import { toDeployment } from "../deployments/record.ts";
-import { type DeploymentRow, deploymentsOf, findDeployment, updateDeployment } from "../deployments/store.ts";
+import {
+  type DeploymentRow,
+  deploymentsOf,
+  findServed,
+  servedDeployments,
+  updateDeployment,
+} from "../deployments/store.ts";
 import { acquire } from "./acquire.ts";
 import { holder, released, renewed } from "./lease.ts";
 import { reconcile } from "./reconcile.ts";
@@ -26,7 +32,7 @@ export const handlers: Handlers<Routes> = {
   renew,
   async reconcile(call) {
     ownManager(call.principal, call.body.managerId);
-    const found = await findDeployment(call.db, call.principal, call.body.deploymentId);
+    const found = await findServed(call.db, call.principal, call.body.deploymentId);
     if (found === undefined) throw notFound("deployment");
     const row = await reconcile(call, found, call.body);
     const around = await surroundingsOf(call.db, [row], call.config.sealingKey);
@@ -50,7 +56,7 @@ function ownManager(principal: Principal, named: string | undefined): string {
 }
 
 async function assigned(call: Pick<Call, "db" | "principal">, id: string): Promise<DeploymentRow> {
-  const row = await findDeployment(call.db, call.principal, id);
+  const row = await findServed(call.db, call.principal, id);
   if (row === undefined || row.status === "deleted") throw notFound("deployment");
   return row;
 }
@@ -60,7 +66,8 @@ async function list(
   filters: NonNullable<Static<Routes["list"]["body"]>>,
 ): Promise<SyncDeployment[]> {
   const { deploymentIds, statuses, platforms, deploymentGroupId } = filters;
-  let found = deploymentsOf(call.db, call.principal).where("d.status", "<>", "deleted");
+  const reached = deploymentIds === undefined ? deploymentsOf : servedDeployments;
+  let found = reached(call.db, call.principal).where("d.status", "<>", "deleted");
   // An empty list names none; SQL has no empty `in ()`.
   if (deploymentIds !== undefined) found = found.where("d.id", "in", [...deploymentIds, ""]);
   if (statuses !== undefined) found = found.where("d.status", "in", [...statuses, "deleted"]);
@@ -90,7 +97,7 @@ async function renew(call: Call<Routes["renew"]>) {
   ownManager(call.principal, call.body.managerId);
   const leases: { deploymentId: string; renewed: boolean; leaseExpiresAt: string | null }[] = [];
   for (const deploymentId of new Set(deploymentIds)) {
-    const row = await findDeployment(call.db, call.principal, deploymentId);
+    const row = await findServed(call.db, call.principal, deploymentId);
     if (row === undefined) throw notFound("deployment");
     const lease = renewed(row, session, call.now);
     if (lease !== undefined) await updateDeployment(call.db, row.id, lease);

@@ -1,6 +1,7 @@
 import { type ColumnType, sql } from "kysely";
 import type { Topic } from "../../../contract/managers.ts";
 import type { Db } from "../../database.ts";
+import { HIDDEN_WORKSPACE } from "../deployments/hidden.ts";
 
 export interface WorkFeedTables {
   work_feed: WorkFeedRow;
@@ -89,7 +90,8 @@ export async function readRaised(
 
 /**
  * Every (topic, deployment) that has open work now: the level that the hints of the feed point at.
- * Each topic's condition is that of the list which its reader calls.
+ * Each topic's condition is that of the list which its reader calls; the deployment that the manager runs as is in none, and
+ * is named when something is wanted of it.
  */
 export async function readOpenWork(db: Db, managerId: string, after: After, limit: number): Promise<Reading> {
   const beyond = after === undefined ? sql`true` : sql`(w.topic, w.deployment_id) > (${after[0]}, ${after[1]})`;
@@ -105,6 +107,7 @@ export async function readOpenWork(db: Db, managerId: string, after: After, limi
               select 'deployments' as topic, d.id as deployment_id
               from deployments d
               where d.manager_id = ${managerId} and d.status <> 'deleted'
+                and (d.workspace_id <> ${HIDDEN_WORKSPACE} or d.retry_requested or d.delete_action is not null)
               union
               select 'commands', c.deployment_id
               from commands c join deployments d on d.id = c.deployment_id

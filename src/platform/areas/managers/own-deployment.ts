@@ -1,0 +1,115 @@
+import type { Db } from "../../database.ts";
+import { newId } from "../../ids.ts";
+import type { Call } from "../../kernel/call.ts";
+import { invalidTransition } from "../../kernel/errors.ts";
+import { json } from "../../kernel/json.ts";
+import { changeByRequest } from "../deployments/change.ts";
+import { HIDDEN_WORKSPACE } from "../deployments/hidden.ts";
+import { canRetry, nextStatus } from "../deployments/status.ts";
+import type { DeploymentRow } from "../deployments/store.ts";
+import { FREE } from "../sync/lease.ts";
+import { stackSettingsOf } from "./setup.ts";
+import type { ManagerRow } from "./store.ts";
+
+// The deployment that a private manager runs as (§9): it is reported on like any other, and in no list.
+
+type Context = Pick<Call, "db" | "now" | "principal" | "emit" | "raise">;
+type Home = Pick<ManagerRow, "internal_project_id" | "internal_group_id">;
+type Owner = Home & Pick<ManagerRow, "id" | "cloud" | "region" | "setup_method" | "network">;
+
+/** Later than any sweep's day: a workspace that was never alive is in no list of those that are. */
+const NEVER = new Date("9999-12-31T00:00:00Z");
+
+/** A hidden project and group, which setup tokens are scoped to. They go with the manager's row (a trigger's work). */
+export async function makeHome(db: Db, managerId: string, now: Date): Promise<Home> {
+  const workspace_id = HIDDEN_WORKSPACE;
+  const [project_id, group_id] = [newId("prj"), newId("dg")];
+  await db
+    .insertInto("workspaces")
+    .values({ id: workspace_id, name: "hidden", is_system: false, created_at: now, deleted_at: NEVER })
+    .onConflict((conflict) => conflict.column("id").doNothing())
+    .execute();
+  await db
+    .insertInto("projects")
+    .values({
+      id: project_id,
+      workspace_id,
+      name: managerId.replace("mgr_", "manager-"),
+      enabled_capabilities: [],
+      created_at: now,
+    })
+    .execute();
+  await db
+    .insertInto("deployment_groups")
+    .values({ id: group_id, workspace_id, project_id, name: "manager", max_deployments: 1, created_at: now })
+    .execute();
+  return { internal_project_id: project_id, internal_group_id: group_id };
+}
+
+/** A fresh one, pending. */
+export async function beginOwn(db: Db, manager: Owner, now: Date): Promise<string> {
+  const { internal_project_id: project_id, internal_group_id: deployment_group_id, cloud } = manager;
+  if (project_id === null || deployment_group_id === null || cloud === null) {
+    throw new Error(`manager ${manager.id} was not made to be set up`);
+  }
+  const id = newId("dep");
+  await db
+    .insertInto("deployments")
+    .values({
+      id,
+      workspace_id: HIDDEN_WORKSPACE,
+      project_id,
+      deployment_group_id,
+      manager_id: manager.id,
+      name: "manager",
+      platform: cloud,
+      region: manager.region,
+      purpose: "application",
+      // It calls out by itself, wherever it runs: nobody is there to push.
+      deployment_model: "pull",
+      status: "pending",
+      retry_requested: false,
+      release_channel: "production",
+      setup_method: manager.setup_method,
+      stack_settings: json(stackSettingsOf(manager)),
+      input_values: json({}),
+      lease_confirmed: false,
+      created_at: now,
+      updated_at: now,
+    })
+    .execute();
+  return id;
+}
+
+/** @throws INVALID_STATE_TRANSITION when it can only be set up anew. */
+export async function retryOwn(call: Context, deploymentId: string): Promise<void> {
+  const row = await ownRow(call.db, deploymentId);
+  if (canRetry(row.status)) await changeByRequest(call, row, { retry_requested: true, next_step_after: null });
+  else if (row.status === "error") throw invalidTransition(row.status, "retry", []);
+  // It is at work still, but was not heard of: a hint is all that can be given.
+  else await call.raise("deployments", row.id);
+}
+
+/** Asked once more, it goes on where a delete has failed. */
+export async function deleteOwn(call: Context, deploymentId: string): Promise<void> {
+  const row = await ownRow(call.db, deploymentId);
+  const status = nextStatus(row.status, { by: "delete", action: "cleanup" });
+  const set = { delete_action: "cleanup" as const, next_step_after: null };
+  if (status !== undefined) await changeByRequest(call, row, { ...set, status, retry_requested: false });
+  else if (canRetry(row.status)) await changeByRequest(call, row, { ...set, retry_requested: true });
+}
+
+/** Without contact: the manager has gone silent, or is set up anew. Nothing else hangs on it. */
+export async function forgetOwn(db: Db, managerId: string, now: Date): Promise<void> {
+  await db
+    .updateTable("deployments")
+    .set({ status: "deleted", deleted_at: now, updated_at: now, retry_requested: false, ...FREE })
+    .where("workspace_id", "=", HIDDEN_WORKSPACE)
+    .where("manager_id", "=", managerId)
+    .where("status", "<>", "deleted")
+    .execute();
+}
+
+function ownRow(db: Db, id: string): Promise<DeploymentRow> {
+  return db.selectFrom("deployments").selectAll().where("id", "=", id).executeTakeFirstOrThrow();
+}

@@ -1,0 +1,24 @@
+import type { Call } from "../../kernel/call.ts";
+import { isHidden } from "../deployments/hidden.ts";
+import type { DeploymentRow } from "../deployments/store.ts";
+import { revokeManagerKeys } from "./store.ts";
+
+/**
+ * A manager follows the deployment that it runs as (§9), in the transaction that moves that: it has failed to start when
+ * the deployment has failed, and is gone when the deployment is.
+ */
+export async function managerFollows({ db, now }: Pick<Call, "db" | "now">, row: DeploymentRow): Promise<void> {
+  if (!isHidden(row)) return;
+  const move = (from: "provisioning" | "deleting", to: "failed" | "deleted") =>
+    db
+      .updateTable("managers")
+      .set({ setup_status: to, setup_changed_at: now })
+      .where("internal_deployment_id", "=", row.id)
+      .where("setup_status", "=", from)
+      .returning("id")
+      .executeTakeFirst();
+  if (row.status.endsWith("-failed")) await move("provisioning", "failed");
+  if (row.status !== "deleted") return;
+  const gone = await move("deleting", "deleted");
+  if (gone !== undefined) await revokeManagerKeys(db, gone.id, "both", now);
+}
