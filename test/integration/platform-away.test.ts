@@ -20,11 +20,12 @@ import { GRANTS, SHOP, SYSTEM, startWorld, type World } from "../faults/world.ts
 import { PushedClock } from "./platform-away-clock.ts";
 
 const HOUR_MS = 3_600_000;
+const STEP_MS = 4_000;
 /**
- * Two steps and a pause between tries (2 s) are less than the 10 s in which a leader must renew its lease: the API server
- * may show a renewal, and let the next step be taken, before the leader has heard of it.
+ * Ten steps are room for a leader that hears late of its renewal, which the API server already shows, and for a process
+ * that stands still for some seconds: both are taken for time that passed without a renewal.
  */
-const STEP_MS = 3_000;
+const LEASES = { SALLYPORT_LEASE_DURATION: "60s", SALLYPORT_RENEW_DEADLINE: "40s" };
 
 const stack = new AsyncDisposableStack();
 const over = new AbortController();
@@ -136,6 +137,7 @@ function start(name: "agent" | "operator", more: Readonly<Record<string, string>
   const tools = { clock, log: silentLogger, registry };
   const env = {
     ...world.environments[name],
+    ...LEASES,
     SALLYPORT_HEALTH_HOST: "127.0.0.1",
     SALLYPORT_HEALTH_PORT: "0",
     SALLYPORT_IDENTITY: `${name}-0`,
