@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import { PGlite } from "@electric-sql/pglite";
 import { pg_trgm } from "@electric-sql/pglite/contrib/pg_trgm";
-import { type Dialect, type Driver, Kysely, PGliteDialect, PostgresDialect } from "kysely";
+import { createPgConfig } from "@electric-sql/pglite/node-postgres";
+import { type Dialect, Kysely, PostgresDialect, type PostgresPool } from "kysely";
 import { type Migration, Migrator } from "kysely/migration";
 import pg from "pg";
 import type { AccessRequestTables } from "./areas/access-requests/store.ts";
@@ -29,6 +29,7 @@ import type { KernelTables } from "./kernel/tables.ts";
 import { migrations } from "./migrations/all.ts";
 import { pipelined } from "./pipelined-driver.ts";
 import { preparing } from "./prepared-pool.ts";
+import { tickSocket, WholePGlite } from "./whole-steps.ts";
 
 /** Every table, composed of the areas' own. Columns are the SQL names. An area adds its line. */
 export interface Database
@@ -80,13 +81,13 @@ export interface OpenDatabase {
  */
 export async function openDatabase(
   location: DatabaseLocation,
-  onLost: (error: Error) => void = () => undefined,
+  onLost: OnLost = () => undefined,
 ): Promise<OpenDatabase> {
   const kind = "pglite" in location ? "pglite" : "postgres";
   const { dialect, connections } =
     "pglite" in location
-      ? counted(embedded(location), 1)
-      : counted(server(location, onLost), location.maxConnections ?? MAX_CONNECTIONS);
+      ? counted(embedded(location, onLost), 1)
+      : counted(onServer(location, onLost), location.maxConnections ?? MAX_CONNECTIONS);
   const inFolder = "pglite" in location && location.pglite !== "memory";
   const release = inFolder ? await lockFolder(location.pglite) : () => undefined;
   const db = new Kysely<Database>({ dialect });
@@ -109,90 +110,60 @@ async function migrate(db: Db, all: Readonly<Record<string, Migration>>): Promis
 /** Of one process, when nothing else is configured. */
 const MAX_CONNECTIONS = 10;
 
-function server(
-  location: { readonly postgres: string; readonly maxConnections?: number },
-  onLost: (error: Error) => void,
-): Dialect {
-  const parsers = { getTypeParser: pg.types.getTypeParser };
+type OnLost = (error: Error) => void;
+
+function onServer(location: { readonly postgres: string; readonly maxConnections?: number }, onLost: OnLost): Dialect {
   const pool = new pg.Pool({
+    ...ASKING,
     connectionString: location.postgres,
+    stream: tickSocket,
     max: location.maxConnections ?? MAX_CONNECTIONS,
     // A full pool answers 503 rather than holding the caller until its own limit.
     connectionTimeoutMillis: 5_000,
     // The request's own limit is 30 s; what runs longer has nobody to answer to.
     statement_timeout: 30_000,
-    pipeline: true,
-    types: { getTypeParser: (oid: number, format) => (oid === INT8 ? Number : parsers.getTypeParser(oid, format)) },
   });
-  // Without a listener a cut connection ends the process. The pool listens to idle ones only; a lent one is told by
-  // its own event, and whoever borrowed it by the query that fails.
-  pool.on("error", onLost);
-  pool.on("connect", (client) => void client.on("error", () => undefined));
-  return withDriver(new PostgresDialect({ pool: preparing(pool) }), pipelined);
+  return pooled(async () => listened(pool, onLost));
 }
 
-/** `bigint`: pg gives text, PGlite a number; counts and sequences stay far under 2^53. */
-const INT8 = 20;
-
-/**
- * Kysely's PGlite dialect hands the one connection to everybody at once, so a query would run inside another's
- * transaction. Here a connection is lent to one borrower at a time, in order.
- */
-function embedded({ pglite: folder, dump }: Extract<DatabaseLocation, { pglite: string }>): Dialect {
-  let opened: PGlite | undefined;
-  const open = async (): Promise<PGlite> => {
-    opened = await PGlite.create({
+/** One connection, which is lent to one borrower at a time, in order. */
+function embedded({ pglite: folder, dump }: Extract<DatabaseLocation, { pglite: string }>, onLost: OnLost): Dialect {
+  return pooled(async () => {
+    const pglite = new WholePGlite({
       ...(folder !== "memory" && { dataDir: join(folder, "database") }),
       ...(dump !== undefined && { loadDataDir: dump }),
       extensions: { pg_trgm },
     });
-    return opened;
-  };
-  return withDriver(new PGliteDialect({ pglite: open }), (driver) => lendOnce(driver, (text) => opened?.exec(text)));
+    await pglite.waitReady;
+    const pool = listened(new pg.Pool({ ...ASKING, ...createPgConfig(pglite), max: 1, idleTimeoutMillis: 0 }), onLost);
+    return { ...pool, end: () => pool.end().finally(() => pglite.close()) };
+  });
 }
 
-function withDriver(dialect: Dialect, changed: (driver: Driver) => Driver): Dialect {
+/** `bigint`, which pg gives as text: counts and sequences stay far under 2^53. */
+const INT8 = 20;
+
+const ASKING: pg.PoolConfig = {
+  pipeline: true,
+  types: { getTypeParser: (oid, format) => (oid === INT8 ? Number : pg.types.getTypeParser(oid, format)) },
+};
+
+/**
+ * Without a listener a cut connection ends the process. The pool listens to idle ones only; a lent one is told by its own
+ * event, and whoever borrowed it by the query that fails.
+ */
+function listened(pool: pg.Pool, onLost: OnLost): PostgresPool {
+  pool.on("error", onLost);
+  pool.on("connect", (client) => void client.on("error", () => undefined));
+  return preparing(pool);
+}
+
+function pooled(open: () => Promise<PostgresPool>): Dialect {
+  const dialect = new PostgresDialect({ pool: open });
   return {
     createAdapter: () => dialect.createAdapter(),
     createIntrospector: (db) => dialect.createIntrospector(db),
     createQueryCompiler: () => dialect.createQueryCompiler(),
-    createDriver: () => changed(dialect.createDriver()),
-  };
-}
-
-/**
- * A driver whose connection is held by one borrower at a time; the others wait in order.
- *
- * @param say runs a statement without parameters, in one step of the protocol in place of a query's five. Begins and ends
- * what only reads, for the inner driver knows of no settings; alone on the database, any transaction is isolated.
- */
-function lendOnce(driver: Driver, say: (text: string) => Promise<unknown> | undefined): Driver {
-  let readOnly = false;
-  let free: Promise<void> = Promise.resolve();
-  let giveBack = (): void => undefined;
-  return {
-    init: (options) => driver.init(options),
-    async acquireConnection(options) {
-      const mine = Promise.withResolvers<void>();
-      const before = free;
-      free = mine.promise;
-      await before;
-      giveBack = mine.resolve;
-      return driver.acquireConnection(options);
-    },
-    async beginTransaction(connection, settings) {
-      readOnly = settings.accessMode === "read only";
-      await (readOnly ? say("begin read only") : driver.beginTransaction(connection, settings));
-    },
-    async commitTransaction(connection) {
-      await (readOnly ? say("commit") : driver.commitTransaction(connection));
-    },
-    async rollbackTransaction(connection) {
-      await (readOnly ? say("rollback") : driver.rollbackTransaction(connection));
-    },
-    async releaseConnection() {
-      giveBack();
-    },
-    destroy: (options) => driver.destroy(options),
+    createDriver: () => pipelined(dialect.createDriver()),
   };
 }

@@ -2,7 +2,7 @@ import pino from "pino";
 import type { DatabaseLocation } from "../../../src/platform/database.ts";
 import { type RunningPlatform, startPlatform } from "../../../src/platform/server.ts";
 import { ownUsage, serveCommands } from "./child.ts";
-import { startRecording, takeRecording, tapDrivers } from "./recorded-sql.ts";
+import { startRecording, takeRecording, tapDriver } from "./recorded-sql.ts";
 
 let platform: RunningPlatform | undefined;
 
@@ -14,7 +14,7 @@ function running(): RunningPlatform {
 const commands = {
   /** The server as the command line starts it, with its access log, which goes nowhere. */
   async start({ database, record }: { readonly database: DatabaseLocation; readonly record: boolean }) {
-    if (record) tapDrivers();
+    if (record) tapDriver();
     const log = pino({ level: "info" }, pino.destination({ dest: "/dev/null", sync: true }));
     platform = await startPlatform({ database, log, rateLimits: false, sealingKey: new Uint8Array(32) });
     return { port: platform.port };

@@ -1,4 +1,3 @@
-import { PGlite } from "@electric-sql/pglite";
 import pg from "pg";
 
 export interface Statement {
@@ -29,26 +28,11 @@ function note(question: unknown, values: unknown): void {
 
 type Query = (this: unknown, question: unknown, values: unknown, ...rest: unknown[]) => unknown;
 
-/** Listens at the drivers, where nothing that the platform does can be missed. Before the first connection. */
-export function tapDrivers(): void {
+/** Listens at the driver, where nothing that the platform does can be missed. Before the first connection. */
+export function tapDriver(): void {
   const client = pg.Client.prototype as unknown as { query: Query };
-  client.query = tapped(client.query);
-  const embedded = PGlite.prototype as unknown as { query: Query; exec: Query; transaction: PGlite["transaction"] };
-  embedded.query = tapped(embedded.query);
-  embedded.exec = tapped(embedded.exec);
-  const { transaction } = embedded;
-  embedded.transaction = async function (this: PGlite, work) {
-    note("begin", []);
-    const result = await transaction.call(this, (inside) =>
-      work({ ...inside, query: tapped(inside.query as Query) as typeof inside.query }),
-    );
-    note("commit", []);
-    return result as never;
-  };
-}
-
-function tapped(query: Query): Query {
-  return function (this: unknown, question, values, ...rest) {
+  const { query } = client;
+  client.query = function (this: unknown, question, values, ...rest) {
     note(question, values);
     return query.call(this, question, values, ...rest);
   };

@@ -1,0 +1,39 @@
+import { Socket } from "node:net";
+import { PGlite } from "@electric-sql/pglite";
+
+// pg hands over each message of the protocol by itself, up to five for one statement. Here they travel together.
+
+/** Parse, bind, describe, execute and close: nobody waits for an answer to one of them before the sync. */
+const STEPS = new Set([..."PBDEC"].map((letter) => letter.charCodeAt(0)));
+
+/** A PGlite that enters its WebAssembly once a statement, in place of once a message. */
+export class WholePGlite extends PGlite {
+  #steps: Uint8Array[] = [];
+
+  override async execProtocolStream(
+    message: Uint8Array,
+    options?: Parameters<PGlite["execProtocolStream"]>[1],
+  ): ReturnType<PGlite["execProtocolStream"]> {
+    if (STEPS.has(message[0] ?? 0)) {
+      this.#steps.push(message);
+      return [];
+    }
+    const whole = Buffer.concat([...this.#steps, message]);
+    this.#steps = [];
+    return await super.execProtocolStream(whole, options);
+  }
+}
+
+/** A socket that sends what is written in one tick in one piece: a transaction's begin with its first statement. */
+export function tickSocket(): Socket {
+  const socket = new Socket();
+  const write = socket.write.bind(socket) as (...args: readonly unknown[]) => boolean;
+  socket.write = (...args: readonly unknown[]) => {
+    if (socket.writableCorked === 0) {
+      socket.cork();
+      process.nextTick(() => socket.uncork());
+    }
+    return write(...args);
+  };
+  return socket;
+}
