@@ -9,6 +9,7 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Client, createClient } from "../../src/api-client/client.ts";
 import { pages } from "../../src/api-client/pages.ts";
+import { wrongTallies } from "../../src/platform/areas/releases/testing/tallied.ts";
 import { type Clock, systemClock } from "../../src/platform/clock.ts";
 import type { DatabaseLocation } from "../../src/platform/database.ts";
 import { exportFolder, importFolder } from "../../src/platform/dump.ts";
@@ -82,6 +83,21 @@ describe.each(databases)("a database of migration 0009 on %s, brought to today",
       );
       expect(Number(counted[0]?.count), name).toBe(before.length + (added[name] ?? 0));
     }
+  });
+
+  it("counts its deployments, and lists its promotions", async () => {
+    expect(await wrongTallies(platform.db)).toEqual([]);
+    const live = new Set(
+      table("deployments").flatMap(({ status, project_id }) => (status === "deleted" ? [] : project_id)),
+    );
+    expect(live.size).toBeGreaterThan(0);
+    const tallied = await sql<{ owner_id: string }>`select distinct owner_id from deployment_tallies`.execute(
+      platform.db,
+    );
+    expect(tallied.rows.map((row) => row.owner_id)).toEqual(expect.arrayContaining([...live]));
+    const promoted = table("channel_promotions").filter(({ channel }) => channel === "production");
+    const { items } = await admin.releases.list({ query: { limit: 100 } }, signal);
+    expect(items.map(({ id }) => id).toSorted()).toEqual(promoted.map((row) => text(row.release_id)).toSorted());
   });
 
   const readers: Readonly<Record<string, (row: Row) => Promise<unknown>>> = {

@@ -9,6 +9,7 @@ import { sweepEvents } from "./events/sweep.ts";
 import { sweepInvitations } from "./invitations/sweep.ts";
 import { sweepManagers } from "./managers/service.ts";
 import { sweepPackages } from "./packages/build.ts";
+import { sweepTallies } from "./releases/tallies.ts";
 import { sweepReports } from "./sync/sweep.ts";
 import { sweepWorkspaces } from "./workspaces/sweep.ts";
 
@@ -24,6 +25,7 @@ export const SWEEPS: Readonly<Record<string, Sweep>> = {
   identity: sweepIdentity,
   managers: sweepManagers,
   packages: sweepPackages,
+  releases: sweepTallies,
   sync: sweepReports,
   workspaces: sweepWorkspaces,
 };

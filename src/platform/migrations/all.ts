@@ -13,6 +13,7 @@ import { people } from "./0011-people.ts";
 import { speed } from "./0013-speed.ts";
 import { bundles } from "./0014-bundles.ts";
 import { longLists } from "./0015-long-lists.ts";
+import { tallies } from "./0016-tallies.ts";
 import { ownDeployments } from "./0017-own-deployments.ts";
 
 /** In order of name. A migration that has been released never changes; the next one repairs it. */
@@ -31,5 +32,6 @@ export const migrations: Readonly<Record<string, Migration>> = {
   "0013-speed": speed,
   "0014-bundles": bundles,
   "0015-long-lists": longLists,
+  "0016-tallies": tallies,
   "0017-own-deployments": ownDeployments,
 };

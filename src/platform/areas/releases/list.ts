@@ -17,28 +17,29 @@ const git = (field: string) => sql<string | null>`(r.git_metadata ->> ${sql.lit(
 
 export async function listReleases(call: ListCall): Promise<{ items: Release[]; nextCursor: string | null }> {
   const { page, query } = call;
-  const rows = await (await matching(call)).$call(paged(page, "r.created_at", "r.id")).execute();
+  // A promotion has what bounds and orders its release, and indexes in that order.
+  const place = query.allChannels === true ? RELEASE : PROMOTION;
+  const rows = await (await matching(call, place)).$call(paged(page, place.at, place.id)).execute();
   const toRelease = await readerOf(call, rows.slice(0, page.limit), query.include ?? []);
   return toPage(page, rows, (row) => ({ at: row.created_at, id: row.id }), toRelease);
 }
 
+const RELEASE = { table: "r", at: "r.created_at", id: "r.id" } as const;
+const PROMOTION = { table: "c", at: "c.created_at", id: "c.release_id" } as const;
+
 /** §5.2. @throws NOT_FOUND when the project is not visible. */
-async function matching(call: ListCall) {
+async function matching(call: ListCall, { table, at }: typeof RELEASE | typeof PROMOTION) {
   const { db, principal, query } = call;
   const project = await optionalProject(db, principal, query.project);
-  let found = releasesOf(db, principal);
-  if (project !== undefined) found = found.where("r.project_id", "=", project.id);
-  if (query.allChannels !== true) {
-    found = found.where((eb) =>
-      eb.exists(
-        eb
-          .selectFrom("channel_promotions as cp")
-          .select("cp.release_id")
-          .whereRef("cp.release_id", "=", "r.id")
-          .where("cp.channel", "=", query.channel ?? PRODUCTION),
-      ),
-    );
+  let found = releasesOf(db, principal, table);
+  if (table === "c") {
+    found = found.$if(true, (all) => all.innerJoin("channel_promotions as c", "c.release_id", "r.id"));
+    found = found.where(sql.ref("c.channel"), "=", query.channel ?? PRODUCTION);
+    // The indexes of both begin with it.
+    if ((query.branch ?? query.author) !== undefined)
+      found = found.where(sql<SqlBool>`r.workspace_id = c.workspace_id`);
   }
+  if (project !== undefined) found = found.where(sql.ref(`${table}.project_id`), "=", project.id);
   if (query.branch !== undefined) found = found.where("r.branch", "=", branchOf(query.branch));
   if (query.author !== undefined) {
     const author = query.author.toLowerCase();
@@ -47,8 +48,8 @@ async function matching(call: ListCall) {
       sql<SqlBool>`(lower(${git("commitAuthorLogin")}) = ${author} or lower(${git("commitAuthorName")}) = ${author})`,
     );
   }
-  if (query.createdAfter !== undefined) found = found.where("r.created_at", ">=", new Date(query.createdAfter));
-  if (query.createdBefore !== undefined) found = found.where("r.created_at", "<", new Date(query.createdBefore));
+  if (query.createdAfter !== undefined) found = found.where(sql.ref(at), ">=", new Date(query.createdAfter));
+  if (query.createdBefore !== undefined) found = found.where(sql.ref(at), "<", new Date(query.createdBefore));
   return query.search === undefined ? found : found.where(mentions(query.search));
 }
 
@@ -73,7 +74,7 @@ export async function readerOf(
 ): Promise<(row: VisibleRelease) => Release> {
   const ids = rows.map((row) => row.id);
   const channels = await channelsAt(db, ids);
-  const progress = include.includes("rollout") ? await rollouts(db, ids) : undefined;
+  const progress = include.includes("rollout") ? await rollouts(db, rows) : undefined;
   return (row) => ({
     ...toNewRelease(row),
     currentChannels: channels.get(row.id) ?? [],

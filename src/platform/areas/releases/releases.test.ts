@@ -165,6 +165,13 @@ onEachDatabase("releases", (world) => {
     expect(await find({ createdAfter: createdAt })).toEqual([three, two]);
     expect(await find({ createdBefore: createdAt })).toEqual([one]);
     expect(await find({ project: site.project.name })).toHaveLength(3);
+    const promoted = (query: Record<string, string>) => find({ allChannels: "false", ...query });
+    expect(await promoted({ branch: "main" })).toEqual([one]);
+    expect(await promoted({ author: "ADA" })).toEqual([one]);
+    expect(await promoted({ search: "-RC" })).toEqual([two]);
+    expect(await promoted({ createdAfter: createdAt })).toEqual([two]);
+    expect(await promoted({ createdBefore: createdAt })).toEqual([one]);
+    expect(await promoted({ project: site.project.name })).toEqual([two, one]);
     expect((await site.call("GET", "/v1/releases/branches")).body.items).toEqual(["main", "feature/x"]);
     expect((await site.call("GET", "/v1/releases/branches", { query: { search: "FEAT" } })).body.items).toEqual([
       "feature/x",
@@ -193,6 +200,30 @@ onEachDatabase("releases", (world) => {
     expect(seen).toHaveLength(7);
     expect(new Set(seen)).toEqual(new Set(there));
     expect((await list(site, { cursor: "nonsense" })).body.code).toBe("INVALID_CURSOR");
+  });
+
+  it("promoted ones are listed by their own age, page by page", async () => {
+    const site = await newSite(world);
+    const made: string[] = [];
+    for (let n = 0; n < 5; n += 1) {
+      world.clock.advance(1000);
+      made.push(await release(site));
+    }
+    for (const n of [4, 2, 3]) await promote(site, made[n] ?? "");
+    const newestFirst = [4, 3, 2, 0].map((n) => made[n]);
+    const seen: string[] = [];
+    for (let cursor: string | null = ""; cursor !== null; ) {
+      const more = cursor === "" ? {} : { cursor };
+      const page: Answer = await site.call("GET", "/v1/releases", { query: { limit: 1, ...more } });
+      seen.push(...idsOf(page));
+      cursor = page.body.nextCursor;
+    }
+    expect(seen).toEqual(newestFirst);
+    const of = async (key: string) => idsOf(await world.call("GET", "/v1/releases", { key }));
+    expect(
+      await of(await site.workspace.key("project.viewer", { type: "project", projectId: site.project.id })),
+    ).toEqual(newestFirst);
+    expect(await of((await newSite(world)).admin)).toEqual([]);
   });
 
   it("another workspace sees nothing of it; a deployment's key and manager see what concerns the deployment", async () => {

@@ -1,4 +1,4 @@
-import { type RawBuilder, type SelectQueryBuilder, sql } from "kysely";
+import { type AliasedExpression, type RawBuilder, type SelectQueryBuilder, sql } from "kysely";
 import {
   type ReleaseDeployment,
   ROLLOUT_STATES,
@@ -7,20 +7,12 @@ import {
 } from "../../../contract/releases.ts";
 import type { Database, Db } from "../../database.ts";
 import type { Call } from "../../kernel/call.ts";
-import { pagedByName, toPage } from "../../kernel/page.ts";
+import { type PageRequest, pagedByName, toPage } from "../../kernel/page.ts";
 import { shownError } from "../../kernel/stored-error.ts";
 import { groupIds } from "../deployments/list.ts";
+import type { DeploymentRow } from "../deployments/store.ts";
 import type { VisibleRelease } from "./store.ts";
-
-/** What is read of a deployment to tell where it stands towards a release. */
-const JUDGED = [
-  "project_id",
-  "status",
-  "current_release_id",
-  "desired_release_id",
-  "pinned_release_id",
-  "release_channel",
-] as const;
+import { JUDGED, tallies } from "./tallies.ts";
 
 /**
  * Where deployment `d` stands towards release `r` (§5.3), first match wins: `d` follows channel `c`, which points at
@@ -41,28 +33,11 @@ const STATE: RawBuilder<RolloutState> = sql<RolloutState>`case
   else 'on-other'
 end`;
 
-/** Deployments that are not `deleted`. */
-function population(db: Db) {
-  return db.selectFrom("deployments").where("status", "<>", "deleted");
-}
-
-/** The same, all that every release judges alike as one: few, however many deployments there are. */
-function alike(deployments: ReturnType<typeof population>) {
-  return deployments
-    .select(JUDGED)
-    .select((eb) => [
-      eb.fn.countAll<number>().as("count"),
-      eb.fn.count<number>("release_duration_ms").as("timed"),
-      eb.fn.sum<number>("release_duration_ms").as("duration"),
-    ])
-    .groupBy(JUDGED);
-}
-
-/** Releases beside each of the `deployments` of their project. */
-function towards<O>(db: Db, deployments: SelectQueryBuilder<Database, "deployments", O>) {
+/** Releases beside each of their project's `deployments`, or of its tallies, once for all that are alike. */
+function towards<O>(db: Db, deployments: AliasedExpression<O, "d">) {
   return db
     .selectFrom("releases as r")
-    .innerJoin(deployments.as("d"), (join) => join.on(sql<boolean>`d.project_id = r.project_id`))
+    .innerJoin(deployments, (join) => join.on(sql<boolean>`d.project_id = r.project_id`))
     .leftJoin("release_channels as c", (join) =>
       join.on(sql<boolean>`c.project_id = d.project_id and c.name = d.release_channel`),
     )
@@ -73,25 +48,42 @@ type DeploymentsCall = Call<(typeof releaseRoutes)["deployments"]>;
 
 export async function rolloutOf(call: DeploymentsCall, release: VisibleRelease) {
   const { db, query, page } = call;
-  let all = population(db).where("project_id", "=", release.project_id);
-  if (query.deploymentGroup !== undefined) {
-    all = all.where("deployment_group_id", "in", await groupIds(call, query.deploymentGroup, release.project_id));
-  }
-  const counted = await towards(db, alike(all))
-    .where("r.id", "=", release.id)
+  const project = release.project_id;
+  const groups = query.deploymentGroup === undefined ? undefined : await groupIds(call, query.deploymentGroup, project);
+  const alike = groups === undefined ? tallies(db, [project]) : tallies(db, groups, sql`${project}::text`);
+  const kinds = towards(db, alike.as("d")).where("r.id", "=", release.id);
+  const counted = await kinds
     .select([STATE.as("state"), sql<number>`sum(d.count)`.as("count")])
     .groupBy(STATE)
     .execute();
   const counts = new Map(counted.map(({ state, count }) => [state, Number(count)]));
   const states = query.state;
-  // An index has all that this reads; the rows themselves are read for the page alone.
-  const standing = towards(db, all.select(["id", "name", ...JUDGED]))
-    .where("r.id", "=", release.id)
-    .$if(states !== undefined, (some) => some.where(STATE, "in", states ?? []))
-    .select(["d.id", STATE.as("state")])
-    .$call(pagedByName(page, "d.name", "d.id"));
+  let all = db.selectFrom("deployments as d").where("d.status", "<>", "deleted");
+  if (groups !== undefined) all = all.where("d.deployment_group_id", "in", groups);
+  const standing =
+    states === undefined
+      ? towards(
+          db,
+          all
+            .where("d.project_id", "=", project)
+            .select(["d.id", "d.name", ...JUDGED])
+            .as("d"),
+        )
+          .where("r.id", "=", release.id)
+          .select(["d.id", STATE.as("state")])
+          .$call(pagedByName(page, "d.name", "d.id"))
+          .as("s")
+      : firstOfKinds(
+          db,
+          page,
+          all,
+          kinds
+            .where(STATE, "in", states)
+            .select([...JUDGED.map((column) => `d.${column}` as const), STATE.as("state")])
+            .as("k"),
+        );
   const shown = db
-    .selectFrom(standing.as("s"))
+    .selectFrom(standing)
     .innerJoin("deployments as d", "d.id", "s.id")
     .innerJoin("deployment_groups as g", "g.id", "d.deployment_group_id")
     .selectAll("d")
@@ -126,6 +118,34 @@ export async function rolloutOf(call: DeploymentsCall, release: VisibleRelease) 
   return { ...toPage(page, rows, (row) => ({ at: row.name, id: row.id }), toItem), stateCounts };
 }
 
+type Kind = Pick<DeploymentRow, (typeof JUDGED)[number]> & { readonly state: RolloutState };
+
+/**
+ * A page of those deployments that are of one of the kinds: the first of each, and of these the first. However few they
+ * are, the others are not looked at.
+ */
+function firstOfKinds(
+  db: Db,
+  page: PageRequest,
+  deployments: SelectQueryBuilder<Database & { d: DeploymentRow }, "d", object>,
+  kinds: AliasedExpression<Kind, "k">,
+) {
+  const classOf = (alias: string) =>
+    sql`deployment_class(${sql.join(JUDGED.map((column) => sql.ref(`${alias}.${column}`)))})`;
+  // The class alone finds them; it is a hash, and two kinds might have the same one.
+  const same = JUDGED.map((column) => sql`${sql.ref(`d.${column}`)} is not distinct from ${sql.ref(`k.${column}`)}`);
+  const first = deployments
+    .where(sql<boolean>`${classOf("d")} = ${classOf("k")} and ${sql.join(same, sql` and `)}`)
+    .select(["d.id", "d.name"])
+    .$call(pagedByName(page, "d.name", "d.id"));
+  return db
+    .selectFrom(kinds)
+    .innerJoinLateral(first.as("d"), (join) => join.onTrue())
+    .select(["d.id", "k.state"])
+    .$call(pagedByName({ ...page, after: undefined }, "d.name", "d.id"))
+    .as("s");
+}
+
 export interface Rollout {
   readonly updatedCount: number;
   readonly pendingCount: number;
@@ -133,11 +153,18 @@ export interface Rollout {
 }
 
 /** How far each release has come, by id; releases of projects without deployments are absent. */
-export async function rollouts(db: Db, releaseIds: readonly string[]): Promise<ReadonlyMap<string, Rollout>> {
-  if (releaseIds.length === 0) return new Map();
-  const projects = db.selectFrom("releases").select("project_id").where("id", "in", releaseIds);
-  const rows = await towards(db, alike(population(db).where("project_id", "in", projects)))
-    .where("r.id", "in", releaseIds)
+export async function rollouts(
+  db: Db,
+  releases: readonly Pick<VisibleRelease, "id" | "project_id">[],
+): Promise<ReadonlyMap<string, Rollout>> {
+  if (releases.length === 0) return new Map();
+  const projects = [...new Set(releases.map((release) => release.project_id))];
+  const rows = await towards(db, tallies(db, projects).as("d"))
+    .where(
+      "r.id",
+      "in",
+      releases.map(({ id }) => id),
+    )
     .select([
       "r.id",
       sql<number | null>`sum(d.count) filter (where ${STATE} = 'updated')`.as("updated"),

@@ -1,11 +1,12 @@
-import { type Expression, type SqlBool, sql } from "kysely";
+import { type Expression, type Generated, type SqlBool, sql } from "kysely";
 import type { GitMetadata } from "../../../contract/git-metadata.ts";
 import type { SetupFingerprints } from "../../../contract/stack.ts";
 import type { Db } from "../../database.ts";
 import { type Principal, scopeOfPrincipal } from "../../kernel/principal.ts";
 import { visible } from "../../kernel/scope.ts";
+import type { TallyTables } from "./tallies.ts";
 
-export interface ReleaseTables {
+export interface ReleaseTables extends TallyTables {
   releases: ReleaseRow;
   release_channels: ReleaseChannelRow;
   channel_promotions: ChannelPromotionRow;
@@ -51,6 +52,9 @@ export interface ChannelPromotionRow {
   channel: string;
   release_id: string;
   promoted_at: Date;
+  /** The place in lists of the release that is promoted; the database fills it in. */
+  workspace_id: Generated<string>;
+  created_at: Generated<Date>;
 }
 
 export function findRelease(db: Db, workspaceId: string, id: string): Promise<ReleaseRow | undefined> {
@@ -79,14 +83,17 @@ export async function findChannel(
   return { release: id === null ? undefined : await findRelease(db, channel.workspace_id, id) };
 }
 
-/** The releases that the caller may see, with their project's name. */
-export function releasesOf(db: Db, principal: Principal) {
+/**
+ * The releases that the caller may see, with their project's name.
+ * @param place the table with their bounds: `c` when the caller joins their promotions
+ */
+export function releasesOf(db: Db, principal: Principal, place: "r" | "c" = "r") {
   return db
     .selectFrom("releases as r")
     .innerJoin("projects as p", "p.id", "r.project_id")
     .selectAll("r")
     .select("p.name as project_name")
-    .where(inReach(principal));
+    .where(inReach(principal, place));
 }
 
 export type VisibleRelease = Awaited<ReturnType<ReturnType<typeof releasesOf>["executeTakeFirstOrThrow"]>>;
@@ -95,12 +102,12 @@ export type VisibleRelease = Awaited<ReturnType<ReturnType<typeof releasesOf>["e
  * A group token sees its project's releases, as the portal does. Deployment and manager keys see those that concern
  * their deployments: what runs, what is wanted or pinned, and what the followed channel points at.
  */
-function inReach(principal: Principal): Expression<SqlBool> {
+function inReach(principal: Principal, place: "r" | "c"): Expression<SqlBool> {
   const scope = scopeOfPrincipal(principal);
-  const bounds = { workspace: "r.workspace_id", project: "r.project_id" };
+  const bounds = { workspace: `${place}.workspace_id`, project: `${place}.project_id` };
   if (scope.type === "workspace" || scope.type === "project") return visible(principal, bounds);
   if (scope.type === "deployment-group") {
-    return sql<SqlBool>`r.workspace_id = ${principal.workspaceId} and r.project_id = ${scope.projectId}`;
+    return sql<SqlBool>`${sql.ref(bounds.workspace)} = ${principal.workspaceId} and ${sql.ref(bounds.project)} = ${scope.projectId}`;
   }
   const concerned = visible(principal, { workspace: "d.workspace_id", deployment: "d.id", manager: "d.manager_id" });
   return sql<SqlBool>`exists (

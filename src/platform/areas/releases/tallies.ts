@@ -1,0 +1,126 @@
+import { type Generated, type RawBuilder, sql } from "kysely";
+import type { Db } from "../../database.ts";
+import type { Sweep } from "../../kernel/sweep.ts";
+import type { DeploymentRow } from "../deployments/store.ts";
+
+/** What is read of a deployment to tell where it stands towards a release: those that have it in common are alike. */
+export const JUDGED = [
+  "project_id",
+  "status",
+  "current_release_id",
+  "desired_release_id",
+  "pinned_release_id",
+  "release_channel",
+] as const;
+
+/** How many deployments of an owner are alike. Triggers on `deployments` write what changes (migration 0016). */
+export interface DeploymentTallyRow {
+  /** A project or a deployment group: each has its own tallies. */
+  owner_id: string;
+  status: DeploymentRow["status"];
+  /** Empty: none. */
+  current_release_id: string;
+  desired_release_id: string;
+  pinned_release_id: string;
+  release_channel: string;
+  count: number;
+  /** Those with a `release_duration_ms`, and its sum. */
+  timed: number;
+  duration_ms: number;
+}
+
+export interface TallyTables {
+  deployment_tallies: DeploymentTallyRow;
+  /** What came since the last sweep: to be added. */
+  deployment_tally_changes: DeploymentTallyRow & { id: Generated<number> };
+}
+
+const KEY = [
+  "owner_id",
+  "status",
+  "current_release_id",
+  "desired_release_id",
+  "pinned_release_id",
+  "release_channel",
+] as const;
+const COUNTS = ["count", "timed", "duration_ms"] as const;
+
+/**
+ * The deployments that are not `deleted` of projects or groups, all that are alike as one: few, however many there are.
+ * @param project whose they are; default: the owners are projects
+ */
+export function tallies(db: Db, owners: readonly string[], project: RawBuilder<string> = sql.ref("t.owner_id")) {
+  const of = sql<boolean>`owner_id = any(${owners}::text[])`;
+  const all = db
+    .selectFrom("deployment_tallies")
+    .select([...KEY, ...COUNTS])
+    .where(of)
+    .unionAll(
+      db
+        .selectFrom("deployment_tally_changes")
+        .select([...KEY, ...COUNTS])
+        .where(of),
+    );
+  const orNull = (column: string) => sql<string | null>`nullif(${sql.ref(`t.${column}`)}, '')`;
+  return db
+    .selectFrom(all.as("t"))
+    .select((eb) => [
+      project.as("project_id"),
+      "t.status",
+      orNull("current_release_id").as("current_release_id"),
+      orNull("desired_release_id").as("desired_release_id"),
+      orNull("pinned_release_id").as("pinned_release_id"),
+      "t.release_channel",
+      eb.fn.sum<number>("t.count").as("count"),
+      eb.fn.sum<number>("t.timed").as("timed"),
+      eb.fn.sum<number>("t.duration_ms").as("duration"),
+    ])
+    .groupBy(KEY.map((column) => `t.${column}` as const))
+    .having((eb) => eb.fn.sum("t.count"), ">", 0);
+}
+
+/** In one transaction: some tens of milliseconds. */
+const MAX_CHANGES = 10_000;
+/** So that replicas do not take turns at waiting for each other's rows. */
+const FOLD_LOCK = 0x74616c6c;
+
+/** Adds up what was written since, for reads to find little. Whatever part of it is added up, the sums stay the same. */
+export const sweepTallies: Sweep = async (db) => {
+  let folded: number;
+  do folded = await fold(db);
+  while (folded === MAX_CHANGES);
+};
+
+function fold(db: Db): Promise<number> {
+  return db.transaction().execute(async (transaction) => {
+    const { rows: locks } = await sql<{ held: boolean }>`
+      select pg_try_advisory_xact_lock(${FOLD_LOCK}) as held`.execute(transaction);
+    if (locks[0]?.held !== true) return 0;
+    const key = sql.join(KEY.map((column) => sql.ref(column)));
+    const { rows } = await sql<{ count: number; emptied: string[] }>`
+      with taken as (
+        delete from deployment_tally_changes
+        where (owner_id, id) in (select owner_id, id from deployment_tally_changes limit ${MAX_CHANGES})
+        returning *
+      ), added as (
+        insert into deployment_tallies as t (${key}, count, timed, duration_ms)
+        select ${key}, sum(count), sum(timed), sum(duration_ms) from taken
+        group by ${key}
+        having (sum(count), sum(timed), sum(duration_ms)) <> (0, 0, 0)
+        on conflict (${key}) do update set
+          count = t.count + excluded.count,
+          timed = t.timed + excluded.timed,
+          duration_ms = t.duration_ms + excluded.duration_ms
+        returning t.owner_id, (t.count, t.timed, t.duration_ms) = (0, 0, 0) as empty
+      )
+      select (select count(*) from taken) as count,
+        array(select distinct owner_id from added where empty) as emptied`.execute(transaction);
+    const { count = 0, emptied = [] } = rows[0] ?? {};
+    if (emptied.length > 0) {
+      await sql`
+        delete from deployment_tallies
+        where owner_id = any(${emptied}::text[]) and (count, timed, duration_ms) = (0, 0, 0)`.execute(transaction);
+    }
+    return count;
+  });
+}
