@@ -10,6 +10,7 @@ import type { GitHost } from "./areas/git-namespaces/git-host.ts";
 import { HANDLERS } from "./areas/handlers.ts";
 import { startCourier } from "./areas/invitations/courier.ts";
 import { registerInvitePage } from "./areas/invitations/page.ts";
+import { registerSetup } from "./areas/managers/setup-routes.ts";
 import { OBJECT_OWNERS } from "./areas/object-owners.ts";
 import { tailFeed } from "./areas/work-feed/tail.ts";
 import { BESIDE } from "./beside.ts";
@@ -166,6 +167,7 @@ function serve(
   registerIdentity(app, { engine, limiter, draining }, identity, log);
   registerInvitePage(app, { engine, limiter, draining });
   registerDeployPage(app, { engine, limiter, draining });
+  registerSetup(app, { engine, limiter, draining });
   return app;
 }
 

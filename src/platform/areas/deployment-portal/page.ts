@@ -21,6 +21,8 @@ function deployPage(prefix: string, baseUrl: string): Page {
 it as you keep a password. There is no portal here that would use it for you; it works with the platform's API.</p>
 <p>What is offered, and what it needs:</p>
 <p><code class="who">curl -H "Authorization: Bearer $TOKEN" ${baseUrl}/v1/deployment-info</code></p>
+<p>The key of a manager's setup is exchanged for the manager's runtime key:</p>
+<p><code class="who">curl -X POST -H "Authorization: Bearer $TOKEN" ${baseUrl}/v1/managers/$MANAGER_ID/bootstrap</code></p>
 <p><a href="${prefix}/docs">All that the API does</a></p>`,
   );
 }

@@ -4,6 +4,8 @@ import type { CallConfig } from "../../config.ts";
 import type { Db } from "../../database.ts";
 import { PlatformError } from "../../kernel/errors.ts";
 import { mintKey } from "../api-keys/mint.ts";
+import { MODULE_PROVIDER, MODULE_VERSION } from "./setup-module.ts";
+import { SETUP_PATHS } from "./setup-routes.ts";
 import { type ManagerRow, revokeManagerKeys } from "./store.ts";
 
 const METHODS: Readonly<Record<Cloud, readonly ManagerSetupMethod[]>> = {
@@ -110,16 +112,16 @@ function setupOf(method: ManagerSetupMethod, facts: SetupFacts): ManagerSetup {
   const common = { deploymentPortalUrl: facts.portal, stackSettings: facts.stackSettings };
   switch (method) {
     case "cloudformation": {
-      const templateUrl = `${baseUrl}/setup/manager.cloudformation.yaml`;
+      const templateUrl = `${baseUrl}${SETUP_PATHS.template}`;
       const stackName = `sallyport-${id.slice(-12)}`;
-      const quickCreate = new URLSearchParams({ templateURL: templateUrl, stackName, param_ManagerId: id });
       // The region is free text: it must not reach the host.
       const console = `https://console.aws.amazon.com/cloudformation/home?region=${encodeURIComponent(region)}`;
-      const launchUrl = `${console}#/stacks/quickcreate?${quickCreate}`;
+      // No quick-create link: those take templates from S3 alone. The template is uploaded here.
+      const launchUrl = `${console}#/stacks/create/template`;
       return { method, ...common, launchUrl, templateUrl, stackName, region };
     }
     case "google-oauth": {
-      const oauthStartUrl = `${baseUrl}/setup/google?manager=${id}`;
+      const oauthStartUrl = `${baseUrl}${SETUP_PATHS.google}?manager=${id}`;
       return { method, ...common, managerUrl: null, oauthStartUrl, region };
     }
     case "terraform":
@@ -134,17 +136,23 @@ function hclString(text: string): string {
 
 function terraform(id: string, region: string, baseUrl: string) {
   const moduleInputs = { manager_id: id, region, platform_url: baseUrl };
-  const moduleSource = `${new URL(baseUrl).host}/sallyport/manager/sallyport`;
-  const moduleVersion = "1.0.0";
-  const assign = (name: string): string => `  ${name} = var.${name}\n`;
-  const inputs = [...Object.keys(moduleInputs), "setup_token"];
-  const variables = inputs.map((name) => `variable "${name}" {}\n`).join("");
+  // An archive by its address: a registry would have to be at the root of a host of its own, and behind TLS.
+  const moduleSource = `${baseUrl}${SETUP_PATHS.module}`;
+  const names = Object.keys(moduleInputs);
+  // As `terraform fmt` would have it.
+  const width = Math.max(...names.map(({ length }) => length));
+  const assign = (name: string): string => `  ${name.padEnd(width)} = var.${name}\n`;
+  const variables = [
+    ...names.map((name) => `variable "${name}" {\n  type = string\n}\n\n`),
+    `variable "setup_token" {\n  type      = string\n  sensitive = true\n}\n\n`,
+  ].join("");
+  const assigned = [...names, "setup_token"].map(assign).join("");
   return {
-    providerSource: "sallyport/sallyport",
+    providerSource: MODULE_PROVIDER,
     moduleSource,
-    moduleVersion,
+    moduleVersion: MODULE_VERSION,
     moduleInputs,
-    mainTf: `${variables}module "manager" {\n  source  = "${moduleSource}"\n  version = "${moduleVersion}"\n${inputs.map(assign).join("")}}\n`,
+    mainTf: `${variables}module "manager" {\n  source = ${hclString(moduleSource)}\n\n${assigned}}\n`,
     // The token itself is left to the environment (TF_VAR_setup_token): files are kept, secrets should not be.
     tfvars: Object.entries(moduleInputs)
       .map(([name, value]) => `${name} = ${hclString(value)}\n`)
