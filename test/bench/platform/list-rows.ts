@@ -49,10 +49,26 @@ export const TABLES: Readonly<Record<string, List>> = {
       "with rollouts": "include=rollout",
     },
   },
-  "promoted releases": { path: "/v1/releases", filters: { project: "project=project-3", channel: "channel=canary" } },
+  "promoted releases": {
+    path: "/v1/releases",
+    filters: {
+      project: "project=project-7",
+      "project without": "project=project-3",
+      channel: "channel=canary",
+      branch: "branch=branch-7",
+      "after an instant": `createdAfter=${LONG_AGO}`,
+    },
+  },
   "a release's deployments": {
     path: `/v1/releases/${RELEASE}/deployments`,
-    filters: { state: "state=updated", group: "deploymentGroup=group-7" },
+    filters: {
+      state: "state=updated",
+      "common state": "state=superseded",
+      "rare state": "state=pending",
+      "state without": "state=failed",
+      group: "deploymentGroup=group-7",
+      "group and state": "deploymentGroup=group-7&state=updated",
+    },
   },
   commands: {
     path: "/v1/commands",
@@ -136,6 +152,8 @@ export async function manyRows(url: string, place: Place, count: number): Promis
     const nth = (prefix: string) => `'${prefix}_' || lpad((n % ${SPREAD})::text, 28, '0')`;
     const shared = { project_id: project, created_at: at };
     const same = `'dep_' || lpad(n::text, 28, '0')`;
+    // One of its project's twenty newest.
+    const running = `'rel_' || lpad((10 * (n / 10 % 20 + 1) - (10 - n % 10) % 10)::text, 28, '0')`;
 
     await client.query(
       `insert into managers (id, workspace_id, name, targets, setup_status, setup_changed_at, created_at)
@@ -172,6 +190,9 @@ export async function manyRows(url: string, place: Place, count: number): Promis
       status: rare("running", "error"),
       purpose: rare("application", "storage"),
       platform: rare("kubernetes", "aws"),
+      current_release_id: running,
+      desired_release_id: `case when n % ${RARE} = 17 then '${RELEASE}' end`,
+      release_duration_ms: "nullif(n % 7, 0) * 1000",
     });
     await client.query(
       `insert into commands (id, workspace_id, project_id, deployment_id, name, state, deployment_model, created_at, completed_at)
