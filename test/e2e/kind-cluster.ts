@@ -115,11 +115,15 @@ async function publishes(kubeconfig: string, signal: AbortSignal): Promise<void>
   }
 }
 
+const KUBELET = { apiVersion: "kubelet.config.k8s.io/v1beta1", kind: "KubeletConfiguration" };
+
 function clusterConfig({ address, port }: Docker["publishedAt"]): object {
   return {
     kind: "Cluster",
     apiVersion: "kind.x-k8s.io/v1alpha4",
     networking: { apiServerAddress: address, ...(port !== undefined && { apiServerPort: port }) },
+    // How soon a changed Secret is in its pods: a minute or more, by default, for each test that waits for it.
+    kubeadmConfigPatches: [stringify({ ...KUBELET, syncFrequency: "10s" })],
     nodes: [{ role: "control-plane" }, ...Array.from({ length: WORKERS }, () => ({ role: "worker" }))],
   };
 }

@@ -22,7 +22,7 @@ test("the runtime key changes during traffic: no request fails, nothing restarts
   const { apiKey } = await vendorAdmin.apiKeys.create({ body }, soon());
   const oldKey = (await readFile(keyFiles.runtime, "utf8")).trim();
   await apply(scene, [runtimeKeySecret(apiKey)], soon());
-  // The kubelet brings a changed Secret into a pod within about a minute.
+  // The kubelet brings a changed Secret into a pod when it next looks at the pod.
   await eventually(reloads, (count) => count > reloadsBefore, 150_000);
 
   const { items } = await vendorAdmin.apiKeys.list({ query: { limit: 100 } }, soon());
