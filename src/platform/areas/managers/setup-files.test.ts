@@ -11,7 +11,9 @@ import { parse } from "yaml";
 import { onEachDatabase } from "../../testing/harness.ts";
 
 const run = promisify(execFile);
-const hasTerraform = spawnSync("terraform", ["version"]).status === 0;
+/** Of the machine, not of the packages. */
+const TERRAFORM = "terraform";
+const hasTerraform = spawnSync(TERRAFORM, ["version"]).status === 0;
 
 const TYPES: Readonly<Record<string, string>> = {
   "/deploy": "text/html; charset=utf-8",
@@ -142,9 +144,9 @@ onEachDatabase("what a manager's setup names by address", (world) => {
       await writeFile(join(folder, "terraform.tfvars"), setup.setup.tfvars);
       const env = { ...process.env, TF_VAR_setup_token: setup.setupToken, CHECKPOINT_DISABLE: "1" };
       const terraform = (...args: string[]) =>
-        run("terraform", [...args, "-no-color", "-input=false"], { cwd: folder, env });
+        run(TERRAFORM, [...args, "-no-color", "-input=false"], { cwd: folder, env });
       await terraform("init");
-      expect((await run("terraform", ["providers"], { cwd: folder })).stdout).toContain(setup.setup.providerSource);
+      expect((await run(TERRAFORM, ["providers"], { cwd: folder })).stdout).toContain(setup.setup.providerSource);
       const { stdout } = await terraform("apply", "-auto-approve");
       expect(stdout).not.toContain(setup.setupToken);
       expect((await manager()).body.setupStatus).toBe("provisioning");
@@ -155,7 +157,7 @@ onEachDatabase("what a manager's setup names by address", (world) => {
       const state = await readFile(join(folder, "terraform.tfstate"), "utf8");
       for (const secret of [key, setup.setupToken]) expect(state).not.toContain(secret);
       expect((await terraform("apply", "-auto-approve")).stdout).toContain("No changes");
-      await expect(run("terraform", ["fmt", "-check", "main.tf"], { cwd: folder })).resolves.toBeDefined();
+      await expect(run(TERRAFORM, ["fmt", "-check", "main.tf"], { cwd: folder })).resolves.toBeDefined();
     });
   });
 });
