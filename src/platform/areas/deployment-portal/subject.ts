@@ -69,7 +69,7 @@ async function groupOf({ db, workspaceId }: PortalCall, groupId: string) {
   return { project, group: { id: groupId, name }, maxDeployments };
 }
 
-/** A manager's setup token stands for a group and a project that are in no table (§9). */
+/** A manager's setup token stands for a hidden group and project (§9), which the manager's name stands for. */
 async function managerSubject({ db, principal }: PortalCall): Promise<Pick<Subject, "project" | "group"> | undefined> {
   const managerId = setupFor(principal);
   if (managerId === null) return undefined;

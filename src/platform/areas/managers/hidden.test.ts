@@ -79,11 +79,35 @@ async function newStage(world: World): Promise<Stage> {
       ids.dep = (await world.call("POST", `${path}/bootstrap`, { key: setup.setupToken })).body.deploymentId;
       const state = (status: string) => ({ status, platform: "aws", protocolVersion: 1 });
       for (const status of ["initial-setup", "provisioning", "running", "refresh-failed"]) {
-        const report = { deploymentId: ids.dep, state: state(status) };
+        const report = { deploymentId: ids.dep, state: state(status), ...seenBy(world.clock.wallNow()) };
         const answer = await world.call("POST", "/v1/sync/reconcile", { key: own, body: report });
         expect(answer.status, JSON.stringify(answer.body)).toBe(200);
       }
     },
+  };
+}
+
+/** All else that a report can say, for each list that shows such things. */
+function seenBy(now: Date): object {
+  const source = { controllerPlatform: "kubernetes", backend: "kubernetes", observedAt: now.toISOString() };
+  const status = { health: "healthy", lifecycle: "running", partial: false, stale: false, collectionIssues: [] };
+  const workload = { namespace: "shop", name: "api", replicas: { desired: 1, ready: 1 }, pods: [], events: [] };
+  const data = { status, backend: "kubernetes", workloadKind: "deployment", ...workload };
+  const observed = { health: "healthy", lifecycle: "running", partial: false, providerStale: false };
+  return {
+    resourceHeartbeats: [
+      { ...source, resourceId: "api", resourceType: "container", data: { resourceType: "container", data }, raw: [] },
+    ],
+    observedInventoryBatches: [
+      {
+        ...source,
+        sourceKind: "operator",
+        inventoryScope: "shop",
+        complete: true,
+        resources: [{ ...observed, rawIdentity: "a", providerKind: "Deployment", displayName: "a" }],
+      },
+    ],
+    progressEvents: [{ type: "DeployingStack", state: "started", at: now.toISOString(), data: { stackName: "s" } }],
   };
 }
 
