@@ -22,6 +22,7 @@ import type { ReleaseTables } from "./areas/releases/store.ts";
 import type { SyncTables } from "./areas/sync/store.ts";
 import type { WorkFeedTables } from "./areas/work-feed/store.ts";
 import type { WorkspaceTables } from "./areas/workspaces/store.ts";
+import { BatchingPGlite, corkedSocket } from "./batching.ts";
 import { type CountedDialect, counted } from "./connection-count.ts";
 import { lockFolder } from "./folder-lock.ts";
 import type { IdentityTables } from "./identity/tables.ts";
@@ -29,7 +30,6 @@ import type { KernelTables } from "./kernel/tables.ts";
 import { migrations } from "./migrations/all.ts";
 import { pipelined } from "./pipelined-driver.ts";
 import { preparing } from "./prepared-pool.ts";
-import { tickSocket, WholePGlite } from "./whole-steps.ts";
 
 /** Every table, composed of the areas' own. Columns are the SQL names. An area adds its line. */
 export interface Database
@@ -116,7 +116,7 @@ function onServer(location: { readonly postgres: string; readonly maxConnections
   const pool = new pg.Pool({
     ...ASKING,
     connectionString: location.postgres,
-    stream: tickSocket,
+    stream: corkedSocket,
     max: location.maxConnections ?? MAX_CONNECTIONS,
     // A full pool answers 503 rather than holding the caller until its own limit.
     connectionTimeoutMillis: 5_000,
@@ -129,7 +129,7 @@ function onServer(location: { readonly postgres: string; readonly maxConnections
 /** One connection, which is lent to one borrower at a time, in order. */
 function embedded({ pglite: folder, dump }: Extract<DatabaseLocation, { pglite: string }>, onLost: OnLost): Dialect {
   return pooled(async () => {
-    const pglite = new WholePGlite({
+    const pglite = new BatchingPGlite({
       ...(folder !== "memory" && { dataDir: join(folder, "database") }),
       ...(dump !== undefined && { loadDataDir: dump }),
       extensions: { pg_trgm },

@@ -4,9 +4,9 @@ import { PGlite } from "@electric-sql/pglite";
 import { createPgConfig } from "@electric-sql/pglite/node-postgres";
 import pg from "pg";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
-import { tickSocket, WholePGlite } from "./whole-steps.ts";
+import { BatchingPGlite, corkedSocket } from "./batching.ts";
 
-const pglite = new WholePGlite();
+const pglite = new BatchingPGlite();
 let client: pg.Client;
 
 beforeAll(async () => {
@@ -37,7 +37,7 @@ it("sends in one piece what is written in one tick, and waits for no other", asy
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const peer = once(server, "connection") as Promise<[Socket]>;
-  const socket = tickSocket().connect((server.address() as { port: number }).port, "127.0.0.1");
+  const socket = corkedSocket().connect((server.address() as { port: number }).port, "127.0.0.1");
   const [[received]] = await Promise.all([peer, once(socket, "connect")]);
   const pieces: string[] = [];
   received.on("data", (piece) => pieces.push(piece.toString()));

@@ -7,7 +7,7 @@ import { PGlite } from "@electric-sql/pglite";
 const STEPS = new Set([..."PBDEC"].map((letter) => letter.charCodeAt(0)));
 
 /** A PGlite that enters its WebAssembly once a statement, in place of once a message. */
-export class WholePGlite extends PGlite {
+export class BatchingPGlite extends PGlite {
   #steps: Uint8Array[] = [];
 
   override async execProtocolStream(
@@ -25,7 +25,7 @@ export class WholePGlite extends PGlite {
 }
 
 /** A socket that sends what is written in one tick in one piece: a transaction's begin with its first statement. */
-export function tickSocket(): Socket {
+export function corkedSocket(): Socket {
   const socket = new Socket();
   const write = socket.write.bind(socket) as (...args: readonly unknown[]) => boolean;
   socket.write = (...args: readonly unknown[]) => {
