@@ -39,6 +39,26 @@ onEachDatabase("the deployment that a manager runs as", (world) => {
     };
   }
 
+  it("is made for the first managers of a database, however many come at once", async () => {
+    const made = await Promise.all(Array.from({ length: 8 }, () => bootstrapped()));
+    expect(new Set(made.map(({ id }) => id)).size).toBe(8);
+    const statuses = await Promise.all(made.map(({ read, admin }) => read(admin)));
+    expect(statuses.map(({ body }) => body.status)).toEqual(made.map(() => "pending"));
+  });
+
+  it("is one, and its key is one, when two set it up at once", async () => {
+    const workspace = await world.workspace();
+    const admin = await workspace.key("workspace.admin");
+    const body = { name: "our manager", cloud: "aws", region: "here" };
+    const setup = (await world.call("POST", "/v1/managers", { key: admin, body })).body;
+    const path = `/v1/managers/${setup.managerId}/bootstrap`;
+    const answers = await Promise.all([1, 2, 3].map(() => world.call("POST", path, { key: setup.setupToken })));
+    expect(new Set(answers.map((each) => each.body.deploymentId)).size).toBe(1);
+    const whoami = (key: string) => world.call("GET", "/v1/whoami", { key });
+    const lives = await Promise.all(answers.map((each) => whoami(each.body.apiKey)));
+    expect(lives.filter(({ status }) => status === 200)).toHaveLength(1);
+  });
+
   it("fails the manager's start when it fails, and is retried with it", async () => {
     const manager = await bootstrapped();
     expect((await manager.report("provisioning-failed", ERROR)).status).toBe(200);
