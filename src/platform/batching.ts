@@ -27,13 +27,15 @@ export class BatchingPGlite extends PGlite {
 /** A socket that sends what is written in one tick in one piece: a transaction's begin with its first statement. */
 export function corkedSocket(): Socket {
   const socket = new Socket();
-  const write = socket.write.bind(socket) as (...args: readonly unknown[]) => boolean;
-  socket.write = (...args: readonly unknown[]) => {
-    if (socket.writableCorked === 0) {
-      socket.cork();
-      process.nextTick(() => socket.uncork());
-    }
-    return write(...args);
-  };
-  return socket;
+  // Node gives a socket its own `write` back when it begins to connect.
+  return socket.once("connect", () => {
+    const write = socket.write.bind(socket) as (...args: readonly unknown[]) => boolean;
+    socket.write = (...args: readonly unknown[]) => {
+      if (socket.writableCorked === 0) {
+        socket.cork();
+        process.nextTick(() => socket.uncork());
+      }
+      return write(...args);
+    };
+  });
 }
