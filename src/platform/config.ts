@@ -34,6 +34,8 @@ export interface PlatformConfig {
   readonly generatedDomain: string | undefined;
   /** What the deployment portal offers. Undefined: what a new account of each cloud can use. */
   readonly supportedRegions: Regions | undefined;
+  /** A copy of the template of managers' setups, in S3. Undefined: whoever sets one up uploads it. */
+  readonly setupTemplateUrl: string | undefined;
   /** Undefined: beside the embedded database; otherwise nowhere, and nothing can be uploaded or built. */
   readonly objects: ObjectLocation | undefined;
   readonly identity: IdentityConfig;
@@ -61,6 +63,7 @@ export interface CallConfig {
   readonly gitHost: GitHost | undefined;
   readonly generatedDomain: string | undefined;
   readonly supportedRegions: Regions | undefined;
+  readonly setupTemplateUrl: string | undefined;
   readonly objects: ObjectStore | undefined;
 }
 
@@ -134,6 +137,11 @@ export const PLATFORM_SETTINGS = {
     fallback: "",
     help: "Address that mails come from, such as `Sallyport <sallyport@example.com>`; required with an SMTP URL.",
   },
+  setupTemplateUrl: {
+    variable: "SALLYPORT_PLATFORM_SETUP_TEMPLATE_URL",
+    fallback: "",
+    help: "https:// address in S3 of a copy of /setup/manager.cloudformation.yaml: a manager's `launchUrl` then opens its stack ready to be created. Empty: it opens where the template is uploaded, as CloudFormation takes addresses in S3 alone.",
+  },
   generatedDomain: {
     variable: "SALLYPORT_PLATFORM_GENERATED_DOMAIN",
     fallback: "",
@@ -190,6 +198,9 @@ export function readPlatformConfig(environment: Readonly<Record<string, string |
   if (baseUrl !== "" && !isHttpUrl(baseUrl)) fail(settings.baseUrl, "an http(s) URL");
   const portalUrl = text(settings.portalUrl).replace(/\/+$/, "");
   if (portalUrl !== "" && !isHttpUrl(portalUrl)) fail(settings.portalUrl, "an http(s) URL");
+  const setupTemplateUrl = text(settings.setupTemplateUrl);
+  if (setupTemplateUrl !== "" && !/^https:\/\/./.test(setupTemplateUrl))
+    fail(settings.setupTemplateUrl, "an https URL");
   const [smtpUrl, mailFrom] = [text(settings.smtpUrl), text(settings.mailFrom)];
   if (smtpUrl !== "" && !/^smtps?:\/\/[^/]/.test(smtpUrl)) fail(settings.smtpUrl, "an smtp:// or smtps:// URL");
   if (smtpUrl !== "" && !mailFrom.includes("@")) fail(settings.mailFrom, "an address, when mail is sent");
@@ -224,6 +235,7 @@ export function readPlatformConfig(environment: Readonly<Record<string, string |
     portalUrl: portalUrl === "" ? undefined : portalUrl,
     mail: smtpUrl === "" ? undefined : { url: smtpUrl, from: mailFrom },
     generatedDomain: generatedDomain === "" ? undefined : generatedDomain,
+    setupTemplateUrl: setupTemplateUrl === "" ? undefined : setupTemplateUrl,
     supportedRegions: regions === "" ? undefined : readRegions(regions),
     identity,
     firstAdmin,

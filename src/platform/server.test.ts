@@ -124,6 +124,7 @@ describe("configuration", () => {
       SALLYPORT_PLATFORM_RATE_LIMITS: "maybe",
       SALLYPORT_PLATFORM_DATABASE_URL: "mysql://canary",
       SALLYPORT_PLATFORM_SEALING_KEY: "canary",
+      SALLYPORT_PLATFORM_SETUP_TEMPLATE_URL: "http://bucket.s3.amazonaws.com/canary",
     };
     const read = (): unknown => readPlatformConfig(wrong);
     expect(read).toThrow(ConfigError);

@@ -19,7 +19,7 @@ import { registerCharts } from "./builders/chart-link.ts";
 import { startHelmBuilder } from "./builders/helm-builder.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { type CallConfig, type PlatformConfig, sealingKeyFile } from "./config.ts";
-import { type DatabaseLocation, type Db, openDatabase } from "./database.ts";
+import { type DatabaseLocation, type Db, type OpenDatabase, openDatabase } from "./database.ts";
 import { buildHttp, type HttpDeps } from "./http.ts";
 import { accessTokens } from "./identity/access-token.ts";
 import { type IdentityConfig, NO_SIGN_IN } from "./identity/config.ts";
@@ -85,7 +85,7 @@ export async function startPlatform(options: StartOptions): Promise<RunningPlatf
 async function start(options: StartOptions, parts: AsyncDisposableStack): Promise<RunningPlatform> {
   const { host = "127.0.0.1", port = 0, clock = systemClock, log = silentLogger, registry = new Registry() } = options;
   const sealingKey = options.sealingKey ?? (await ownSealingKey(options.database));
-  const database = await openDatabase(options.database, (err) => log.warn({ err }, "database connection lost"));
+  const database = await opened(options.database, log);
   parts.defer(() => database.close());
   const { db, connections } = database;
   const draining = new AbortController();
@@ -150,6 +150,15 @@ async function start(options: StartOptions, parts: AsyncDisposableStack): Promis
   };
 }
 
+/** Says what takes long: making an embedded database takes seconds, migrating a large one minutes. */
+function opened(location: DatabaseLocation, log: Logger): Promise<OpenDatabase> {
+  log.info({ database: "pglite" in location ? "pglite" : "postgres" }, "opening the database");
+  return openDatabase(location, {
+    onLost: (err) => log.warn({ err }, "database connection lost"),
+    onMigrations: (names) => log.info({ migrations: names }, "migrating the database"),
+  });
+}
+
 function serve(
   engine: Engine,
   parts: Pick<HttpDeps, "endpoints" | "limiter" | "trustedProxies" | "log" | "draining">,
@@ -172,7 +181,7 @@ function serve(
 }
 
 function callConfig(
-  { portalUrl, gitHost, generatedDomain, supportedRegions }: StartOptions,
+  { portalUrl, gitHost, generatedDomain, supportedRegions, setupTemplateUrl }: StartOptions,
   { baseUrl, ...parts }: Pick<CallConfig, "sealingKey" | "sendsMail" | "objects"> & { baseUrl(): string },
 ): CallConfig {
   return {
@@ -186,6 +195,7 @@ function callConfig(
     gitHost,
     generatedDomain,
     supportedRegions,
+    setupTemplateUrl,
   };
 }
 

@@ -57,6 +57,11 @@ onEachDatabase("what a manager's setup names by address", (world) => {
     expect(await text(forged)).toContain("/v1/managers/&#60;managerId&#62;/bootstrap");
   });
 
+  it("on AWS opens where a template is uploaded, as ours is not in S3", async () => {
+    const { setup } = await create({ cloud: "aws" });
+    expect(new URL(setup.setup.launchUrl).hash).toBe("#/stacks/create/template");
+  });
+
   describe("the CloudFormation template", () => {
     /** Intrinsic functions are tags, whose argument is all that is looked at here. */
     const tags = ["Ref", "Sub", "GetAtt"].map((name) => ({ tag: `!${name}`, resolve: (text: string) => text }));

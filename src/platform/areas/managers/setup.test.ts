@@ -3,6 +3,7 @@ import { onEachDatabase } from "../../testing/harness.ts";
 import { newSite } from "../deployments/testing/site.ts";
 
 const PORTAL = "https://portal.example.com";
+const COPY = "https://bucket.s3.amazonaws.com/manager.yaml";
 
 onEachDatabase(
   "links for people",
@@ -14,6 +15,17 @@ onEachDatabase(
       expect(made.deploymentLink).toBe(`${PORTAL}/deploy#token=${made.setupToken}`);
       expect(made.setup.deploymentPortalUrl).toBe(`${PORTAL}/deploy`);
       expect(made.setup.templateUrl).toMatch(new RegExp(`^${world.platform.url}/`));
+    });
+
+    it("a template that was copied into S3 opens as a stack ready to be created", async () => {
+      const key = await (await world.workspace()).key("workspace.admin");
+      const body = { name: "our manager", cloud: "aws", region: "eu-west-1" };
+      const { managerId, setup } = (await world.call("POST", "/v1/managers", { key, body })).body;
+      const [path, query] = new URL(setup.launchUrl).hash.split("?");
+      expect([path, Object.fromEntries(new URLSearchParams(query))]).toEqual([
+        "#/stacks/create/review",
+        { templateURL: COPY, stackName: setup.stackName, param_ManagerId: managerId },
+      ]);
     });
 
     it("a region or network of a setup reaches its settings, and no host's name", async () => {
@@ -41,5 +53,5 @@ onEachDatabase(
       expect(made.deploymentLink).toBe(`${PORTAL}/deploy#token=${made.token}`);
     });
   },
-  { portalUrl: PORTAL },
+  { portalUrl: PORTAL, setupTemplateUrl: COPY },
 );

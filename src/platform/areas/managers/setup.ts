@@ -86,6 +86,7 @@ export async function issueSetup(
       id: manager.id,
       region,
       baseUrl: config.baseUrl,
+      templateCopy: config.setupTemplateUrl,
       portal: `${config.portalUrl}/deploy`,
       stackSettings: stackSettingsOf(manager),
     }),
@@ -96,6 +97,8 @@ interface SetupFacts {
   readonly id: string;
   readonly region: string;
   readonly baseUrl: string;
+  /** In S3. */
+  readonly templateCopy: string | undefined;
   readonly portal: string;
   readonly stackSettings: StackSettings;
 }
@@ -116,8 +119,10 @@ function setupOf(method: ManagerSetupMethod, facts: SetupFacts): ManagerSetup {
       const stackName = `sallyport-${id.slice(-12)}`;
       // The region is free text: it must not reach the host.
       const console = `https://console.aws.amazon.com/cloudformation/home?region=${encodeURIComponent(region)}`;
-      // No quick-create link: those take templates from S3 alone. The template is uploaded here.
-      const launchUrl = `${console}#/stacks/create/template`;
+      // CloudFormation takes addresses of templates in S3 alone: without a copy there, the template is uploaded.
+      const quickCreate = { templateURL: facts.templateCopy ?? "", stackName, param_ManagerId: id };
+      const to = facts.templateCopy === undefined ? "template" : `review?${new URLSearchParams(quickCreate)}`;
+      const launchUrl = `${console}#/stacks/create/${to}`;
       return { method, ...common, launchUrl, templateUrl, stackName, region };
     }
     case "google-oauth": {
