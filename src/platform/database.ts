@@ -73,15 +73,21 @@ export interface OpenDatabase {
   close(): Promise<void>;
 }
 
+export interface DatabaseEvents {
+  /** A connection of the pool was cut, as when the server restarts; the next query opens another. */
+  readonly onLost?: (error: Error) => void;
+  /** About to run these; on tables of millions of rows they take minutes. */
+  readonly onMigrations?: (names: readonly string[]) => void;
+}
+
 /**
  * Opens and migrates. Migrations only go forward, under a lock, so several replicas may start at once.
  *
- * @param onLost a connection of the pool was cut, as when the server restarts; the next query opens another.
  * @throws FolderInUseError while another process has the folder open.
  */
 export async function openDatabase(
   location: DatabaseLocation,
-  onLost: OnLost = () => undefined,
+  { onLost = () => undefined, onMigrations = () => undefined }: DatabaseEvents = {},
 ): Promise<OpenDatabase> {
   const kind = "pglite" in location ? "pglite" : "postgres";
   const { dialect, connections } =
@@ -92,7 +98,7 @@ export async function openDatabase(
   const release = inFolder ? await lockFolder(location.pglite) : () => undefined;
   const db = new Kysely<Database>({ dialect });
   try {
-    await migrate(db, migrations);
+    await migrate(db, migrations, onMigrations);
   } catch (error) {
     await db.destroy();
     release();
@@ -101,16 +107,22 @@ export async function openDatabase(
   return { db, kind, connections, close: () => db.destroy().finally(release) };
 }
 
-async function migrate(db: Db, all: Readonly<Record<string, Migration>>): Promise<void> {
-  const provider = { getMigrations: async () => ({ ...all }) };
-  const { error } = await new Migrator({ db, provider }).migrateToLatest();
+async function migrate(
+  db: Db,
+  all: Readonly<Record<string, Migration>>,
+  onMigrations: (names: readonly string[]) => void,
+): Promise<void> {
+  const migrator = new Migrator({ db, provider: { getMigrations: async () => ({ ...all }) } });
+  const wanted = (await migrator.getMigrations()).filter(({ executedAt }) => executedAt === undefined);
+  if (wanted.length > 0) onMigrations(wanted.map(({ name }) => name));
+  const { error } = await migrator.migrateToLatest();
   if (error !== undefined) throw new Error("a migration failed", { cause: error });
 }
 
 /** Of one process, when nothing else is configured. */
 const MAX_CONNECTIONS = 10;
 
-type OnLost = (error: Error) => void;
+type OnLost = NonNullable<DatabaseEvents["onLost"]>;
 
 function onServer(location: { readonly postgres: string; readonly maxConnections?: number }, onLost: OnLost): Dialect {
   const pool = new pg.Pool({

@@ -49,7 +49,9 @@ describe.skipIf(postgres === undefined)("fifty replicas that start at once on an
     const server = await postgres?.();
     if (server === undefined) throw new Error("no PostgreSQL");
     try {
-      const start = (): ReturnType<typeof openDatabase> => openDatabase({ postgres: server.url, maxConnections: 1 });
+      const told: (readonly string[])[] = [];
+      const onMigrations = (names: readonly string[]) => void told.push(names);
+      const start = () => openDatabase({ postgres: server.url, maxConnections: 1 }, { onMigrations });
       const opened = await Promise.allSettled(Array.from({ length: 50 }, start));
       await Promise.all(opened.map((each) => (each.status === "fulfilled" ? each.value.close() : undefined)));
       expect(
@@ -60,6 +62,10 @@ describe.skipIf(postgres === undefined)("fifty replicas that start at once on an
       const { rows } = await client.query("select name from kysely_migration order by name");
       await client.end();
       expect(rows.map(({ name }) => name)).toEqual(Object.keys(migrations));
+      expect(told[0]).toEqual(Object.keys(migrations));
+      told.length = 0;
+      await (await start()).close();
+      expect(told).toEqual([]);
     } finally {
       await server.stop();
     }
