@@ -91,7 +91,7 @@ export async function rolloutOf(call: DeploymentsCall, release: VisibleRelease) 
     .orderBy(sql`d.name collate "C"`)
     .orderBy("d.id");
   // Where none stands, as with "failed" most of the time, none need be looked for.
-  const rows = (states ?? ROLLOUT_STATES).some((state) => counts.has(state)) ? await shown.execute() : [];
+  const rows = states?.some((state) => counts.has(state)) === false ? [] : await shown.execute();
   const stateCounts = Object.fromEntries(ROLLOUT_STATES.map((state) => [state, counts.get(state) ?? 0])) as Record<
     RolloutState,
     number

@@ -13,6 +13,9 @@ import { wrongTallies } from "./testing/tallied.ts";
 
 const STATUSES = ["pending", "running", "updating", "update-failed", "error", "deleted"] as const;
 
+/** Of the project, and of its second group. */
+const BOTH: readonly { readonly deploymentGroup?: string }[] = [{}, { deploymentGroup: "second" }];
+
 /** A project with two groups and three releases, in which deployments are made and changed by SQL. */
 interface Ground {
   readonly db: Db;
@@ -133,7 +136,16 @@ onEachDatabase("tallies of deployments", (world) => {
 
   it("tell the same as the deployments one by one", { timeout: 120_000 }, async () => {
     const ground = await newGround(world);
-    const { site, releases } = ground;
+    const { db, site, groups, releases } = ground;
+    const live = async (owner: string | undefined): Promise<number> => {
+      const { count } = await db
+        .selectFrom("deployments")
+        .select((eb) => eb.fn.countAll<number>().as("count"))
+        .where(sql<boolean>`${owner} in (project_id, deployment_group_id)`)
+        .where("status", "<>", "deleted")
+        .executeTakeFirstOrThrow();
+      return Number(count);
+    };
     const pages = async (id: string, query: Record<string, string | number>) => {
       const items: { id: string; name: string; rolloutState: RolloutState }[] = [];
       let counts: unknown;
@@ -155,11 +167,12 @@ onEachDatabase("tallies of deployments", (world) => {
         fc.uniqueArray(fc.constantFrom(...ROLLOUT_STATES), { minLength: 1, maxLength: 4 }),
         async (steps, id, states) => {
           for (const step of steps) await take(ground, step);
-          for (const group of [{}, { deploymentGroup: "second" }]) {
+          for (const group of BOTH) {
             const { items, counts } = await pages(id, { limit: 100, ...group });
+            expect(items.length).toBe(await live(group.deploymentGroup === undefined ? site.project.id : groups[1]));
             expect(counts).toEqual(Object.fromEntries(ROLLOUT_STATES.map((each) => [each, of(items, [each]).length])));
             expect((await pages(id, { limit: 3, state: states.join(), ...group })).items).toEqual(of(items, states));
-            if (Object.keys(group).length > 0) continue;
+            if (group.deploymentGroup !== undefined) continue;
             const { rollout } = (await site.call("GET", `/v1/releases/${id}`, { query: { include: "rollout" } })).body;
             expect(rollout.updatedCount).toBe(of(items, ["updated"]).length);
             expect(rollout.pendingCount).toBe(of(items, ["pending", "updating"]).length);
