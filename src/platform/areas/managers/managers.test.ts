@@ -223,10 +223,15 @@ onEachDatabase("managers", (world) => {
     it("ends a held poll when its key is revoked", async () => {
       const { admin, path, runtime } = await bootstrapped();
       const first = await world.call("GET", `${path}/work`, { key: runtime.apiKey });
+      // Its use is written once a minute, and tells that the poll has been let in.
+      const used = async () => (await world.call("GET", `/v1/api-keys/${runtime.keyInfo.id}`, { key: admin })).body;
+      const { lastUsedAt } = await used();
+      world.clock.advance(61_000);
       const held = world.call("GET", `${path}/work`, {
         key: runtime.apiKey,
         query: { cursor: first.body.cursor, wait: 30 },
       });
+      await expect.poll(async () => (await used()).lastUsedAt).not.toBe(lastUsedAt);
       await world.call("DELETE", `/v1/api-keys/${runtime.keyInfo.id}`, { key: admin });
       const startedMs = performance.now();
       expect((await held).status).toBe(200);

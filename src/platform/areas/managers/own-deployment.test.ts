@@ -68,6 +68,8 @@ onEachDatabase("the deployment that a manager runs as", (world) => {
     expect(retried.body).toMatchObject({ mode: "deployment", deploymentId: manager.id, setupStatus: "provisioning" });
     expect(await manager.setupStatus()).toBe("provisioning");
     expect((await manager.read(manager.key)).body.retryRequested).toBe(true);
+    const { topics } = (await world.call("GET", `${manager.path}/work`, { key: manager.key })).body;
+    expect(topics).toEqual([{ topic: "deployments", deploymentId: manager.id }]);
     expect((await manager.acquire()).body.deployments).toMatchObject([
       { deploymentId: manager.id, current: { status: "provisioning", retryRequested: false } },
     ]);
@@ -89,6 +91,16 @@ onEachDatabase("the deployment that a manager runs as", (world) => {
     await manager.speak();
     await manager.report("refresh-failed", ERROR);
     expect(await manager.setupStatus()).toBe("active");
+  });
+
+  it("may be an id alone, of a replica of an earlier version: then time decides as it did there", async () => {
+    const manager = await bootstrapped();
+    await world.platform.db.deleteFrom("deployments").where("id", "=", manager.id).execute();
+    world.clock.advance(61 * 60_000);
+    expect((await manager.post("retry")).body).toMatchObject({ mode: "deployment", setupStatus: "provisioning" });
+    expect((await manager.delete()).status).toBe(202);
+    world.clock.advance(181_000);
+    expect(await manager.setupStatus()).toBe("deleted");
   });
 
   it("is no retry when nothing but another setup can help", async () => {

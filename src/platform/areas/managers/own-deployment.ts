@@ -14,36 +14,42 @@ import type { ManagerRow } from "./store.ts";
 // The deployment that a private manager runs as (§9): it is reported on like any other, and in no list.
 
 type Context = Pick<Call, "db" | "now" | "principal" | "emit" | "raise">;
-type Home = Pick<ManagerRow, "internal_project_id" | "internal_group_id">;
-type Owner = Home & Pick<ManagerRow, "id" | "cloud" | "region" | "setup_method" | "network">;
+type Owner = Pick<
+  ManagerRow,
+  "id" | "internal_project_id" | "internal_group_id" | "cloud" | "region" | "setup_method" | "network"
+>;
 
 /** Later than any sweep's day: a workspace that was never alive is in no list of those that are. */
 const NEVER = new Date("9999-12-31T00:00:00Z");
 
-/** A hidden project and group, which setup tokens are scoped to. They go with the manager's row (a trigger's work). */
-export async function makeHome(db: Db, managerId: string, now: Date): Promise<Home> {
+/**
+ * Its group, in a project of its own. They go with the manager's row, by a trigger. Made here, not with the manager: that may
+ * have been created by a replica of an earlier version.
+ */
+async function makeHome(
+  db: Db,
+  managerId: string,
+  home: { project_id: string; deployment_group_id: string },
+  now: Date,
+) {
+  const { project_id, deployment_group_id } = home;
   const workspace_id = HIDDEN_WORKSPACE;
-  const [project_id, group_id] = [newId("prj"), newId("dg")];
   await db
     .insertInto("workspaces")
     .values({ id: workspace_id, name: "hidden", is_system: false, created_at: now, deleted_at: NEVER })
     .onConflict((conflict) => conflict.column("id").doNothing())
     .execute();
+  const name = managerId.replace("mgr_", "manager-");
   await db
     .insertInto("projects")
-    .values({
-      id: project_id,
-      workspace_id,
-      name: managerId.replace("mgr_", "manager-"),
-      enabled_capabilities: [],
-      created_at: now,
-    })
+    .values({ id: project_id, workspace_id, name, enabled_capabilities: [], created_at: now })
+    .onConflict((conflict) => conflict.column("id").doNothing())
     .execute();
   await db
     .insertInto("deployment_groups")
-    .values({ id: group_id, workspace_id, project_id, name: "manager", max_deployments: 1, created_at: now })
+    .values({ id: deployment_group_id, workspace_id, project_id, name: "manager", max_deployments: 1, created_at: now })
+    .onConflict((conflict) => conflict.column("id").doNothing())
     .execute();
-  return { internal_project_id: project_id, internal_group_id: group_id };
 }
 
 /** A fresh one, pending. */
@@ -52,6 +58,7 @@ export async function beginOwn(db: Db, manager: Owner, now: Date): Promise<strin
   if (project_id === null || deployment_group_id === null || cloud === null) {
     throw new Error(`manager ${manager.id} was not made to be set up`);
   }
+  await makeHome(db, manager.id, { project_id, deployment_group_id }, now);
   const id = newId("dep");
   await db
     .insertInto("deployments")
@@ -84,6 +91,7 @@ export async function beginOwn(db: Db, manager: Owner, now: Date): Promise<strin
 /** @throws INVALID_STATE_TRANSITION when it can only be set up anew. */
 export async function retryOwn(call: Context, deploymentId: string): Promise<void> {
   const row = await ownRow(call.db, deploymentId);
+  if (row === undefined) return;
   if (canRetry(row.status)) await changeByRequest(call, row, { retry_requested: true, next_step_after: null });
   else if (row.status === "error") throw invalidTransition(row.status, "retry", []);
   // It is at work still, but was not heard of: a hint is all that can be given.
@@ -93,6 +101,7 @@ export async function retryOwn(call: Context, deploymentId: string): Promise<voi
 /** Asked once more, it goes on where a delete has failed. */
 export async function deleteOwn(call: Context, deploymentId: string): Promise<void> {
   const row = await ownRow(call.db, deploymentId);
+  if (row === undefined) return;
   const status = nextStatus(row.status, { by: "delete", action: "cleanup" });
   const set = { delete_action: "cleanup" as const, next_step_after: null };
   if (status !== undefined) await changeByRequest(call, row, { ...set, status, retry_requested: false });
@@ -110,6 +119,7 @@ export async function forgetOwn(db: Db, managerId: string, now: Date): Promise<v
     .execute();
 }
 
-function ownRow(db: Db, id: string): Promise<DeploymentRow> {
-  return db.selectFrom("deployments").selectAll().where("id", "=", id).executeTakeFirstOrThrow();
+/** Undefined for an id alone, as a replica of an earlier version mints it: then time ends what it would have. */
+function ownRow(db: Db, id: string): Promise<DeploymentRow | undefined> {
+  return db.selectFrom("deployments").selectAll().where("id", "=", id).executeTakeFirst();
 }

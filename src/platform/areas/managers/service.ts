@@ -8,7 +8,7 @@ import { invalidTransition, PlatformError } from "../../kernel/errors.ts";
 import { json } from "../../kernel/json.ts";
 import type { Principal } from "../../kernel/principal.ts";
 import { seal } from "../../kernel/sealed.ts";
-import { deleteOwn, forgetOwn, makeHome, retryOwn } from "./own-deployment.ts";
+import { deleteOwn, forgetOwn, retryOwn } from "./own-deployment.ts";
 import { issueSetup, setupMethod } from "./setup.ts";
 import { requireMove, setupStatusOf } from "./state.ts";
 import { findManager, managersOf, type ReadManager, revokeManagerKeys } from "./store.ts";
@@ -45,11 +45,10 @@ export async function createManager(act: Act, request: ManagerRequest): Promise<
     .where("m.region", "=", region)
     .execute();
   if (siblings.some((row) => setupStatusOf(row, now) !== "deleted")) throw new PlatformError("MANAGER_EXISTS");
-  const id = newId("mgr");
   const manager = await db
     .insertInto("managers")
     .values({
-      id,
+      id: newId("mgr"),
       workspace_id: principal.workspaceId,
       name,
       cloud,
@@ -61,7 +60,8 @@ export async function createManager(act: Act, request: ManagerRequest): Promise<
       management_configs: json({}),
       otlp_config: otlpConfig === undefined ? null : json(sealedOtlp(config, otlpConfig)),
       network: request.network ?? null,
-      ...(await makeHome(db, id, now)),
+      internal_project_id: newId("prj"),
+      internal_group_id: newId("dg"),
       created_at: now,
     })
     .returningAll()
