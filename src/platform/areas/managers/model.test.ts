@@ -223,11 +223,13 @@ const beats = ["healthy", "degraded", "unhealthy"].map((status) => new Beat(stat
 onEachDatabase("a manager's life", (world) => {
   tellTheSame<Model, Real>({
     async walk(steps, seen) {
+      // Three minutes that pass one by one end exactly where silence does: no real second may come to them.
+      world.clock.hold();
+      const nowMs = world.clock.wallNow().getTime();
       const admin = await (await world.workspace()).key("workspace.admin");
       const body = { name: "our manager", cloud: "aws", region: "here" };
       const { managerId, setupToken } = (await world.call("POST", "/v1/managers", { key: admin, body })).body;
       const path = `/v1/managers/${managerId}`;
-      const nowMs = world.clock.wallNow().getTime();
       const model: Model = {
         nowMs,
         setup: "pending",
