@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { pg_trgm } from "@electric-sql/pglite/contrib/pg_trgm";
 import { createPgConfig } from "@electric-sql/pglite/node-postgres";
-import { type Dialect, Kysely, PostgresDialect, type PostgresPool } from "kysely";
+import { type Dialect, type Driver, Kysely, PostgresDialect, type PostgresPool } from "kysely";
 import { type Migration, Migrator } from "kysely/migration";
 import pg from "pg";
 import type { AccessRequestTables } from "./areas/access-requests/store.ts";
@@ -149,7 +149,15 @@ function embedded({ pglite: folder, dump }: Extract<DatabaseLocation, { pglite: 
     await pglite.waitReady;
     const pool = listened(new pg.Pool({ ...ASKING, ...createPgConfig(pglite), max: 1, idleTimeoutMillis: 0 }), onLost);
     return { ...pool, end: () => pool.end().finally(() => pglite.close()) };
-  });
+  }, alone);
+}
+
+/** One connection needs no isolation: a transaction is over before the next begins, and tracking what it reads costs. */
+function alone(driver: Driver): Driver {
+  const begin = driver.beginTransaction.bind(driver);
+  driver.beginTransaction = (connection, { accessMode }) =>
+    begin(connection, accessMode === undefined ? {} : { accessMode });
+  return driver;
 }
 
 /** `bigint`, which pg gives as text: counts and sequences stay far under 2^53. */
@@ -170,12 +178,12 @@ function listened(pool: pg.Pool, onLost: OnLost): PostgresPool {
   return preparing(pool);
 }
 
-function pooled(open: () => Promise<PostgresPool>): Dialect {
+function pooled(open: () => Promise<PostgresPool>, changed = (driver: Driver): Driver => driver): Dialect {
   const dialect = new PostgresDialect({ pool: open });
   return {
     createAdapter: () => dialect.createAdapter(),
     createIntrospector: (db) => dialect.createIntrospector(db),
     createQueryCompiler: () => dialect.createQueryCompiler(),
-    createDriver: () => pipelined(dialect.createDriver()),
+    createDriver: () => pipelined(changed(dialect.createDriver())),
   };
 }
