@@ -8,6 +8,7 @@ import {
 import type { Database, Db } from "../../database.ts";
 import type { Call } from "../../kernel/call.ts";
 import { type PageRequest, pagedByName, toPage } from "../../kernel/page.ts";
+import type { Principal } from "../../kernel/principal.ts";
 import { shownError } from "../../kernel/stored-error.ts";
 import { groupIds } from "../deployments/list.ts";
 import type { DeploymentRow } from "../deployments/store.ts";
@@ -96,26 +97,34 @@ export async function rolloutOf(call: DeploymentsCall, release: VisibleRelease) 
     RolloutState,
     number
   >;
-  const toItem = (row: (typeof rows)[number]): ReleaseDeployment => {
-    const runs = row.current_release_id === release.id;
-    return {
-      id: row.id,
-      name: row.name,
-      status: row.status,
-      platform: row.platform,
-      environmentInfo: row.environment_info,
-      deploymentGroup: { id: row.deployment_group_id, name: row.group_name, externalId: row.group_external_id },
-      currentReleaseId: row.current_release_id,
-      desiredReleaseId: row.desired_release_id,
-      pinnedReleaseId: row.pinned_release_id,
-      lastHeartbeatAt: row.last_heartbeat_at?.toISOString() ?? null,
-      rolloutState: row.state,
-      releasedAt: runs ? (row.released_at?.toISOString() ?? null) : null,
-      durationMs: runs && row.release_duration_ms !== null ? Number(row.release_duration_ms) : null,
-      error: row.state === "failed" ? shownError(row.error, call.principal) : null,
-    };
-  };
+  const toItem = (row: ShownRow): ReleaseDeployment => itemOf(row, release, call.principal);
   return { ...toPage(page, rows, (row) => ({ at: row.name, id: row.id }), toItem), stateCounts };
+}
+
+type ShownRow = DeploymentRow & {
+  readonly state: RolloutState;
+  readonly group_name: string;
+  readonly group_external_id: string | null;
+};
+
+function itemOf(row: ShownRow, release: VisibleRelease, principal: Principal): ReleaseDeployment {
+  const runs = row.current_release_id === release.id;
+  return {
+    id: row.id,
+    name: row.name,
+    status: row.status,
+    platform: row.platform,
+    environmentInfo: row.environment_info,
+    deploymentGroup: { id: row.deployment_group_id, name: row.group_name, externalId: row.group_external_id },
+    currentReleaseId: row.current_release_id,
+    desiredReleaseId: row.desired_release_id,
+    pinnedReleaseId: row.pinned_release_id,
+    lastHeartbeatAt: row.last_heartbeat_at?.toISOString() ?? null,
+    rolloutState: row.state,
+    releasedAt: runs ? (row.released_at?.toISOString() ?? null) : null,
+    durationMs: runs && row.release_duration_ms !== null ? Number(row.release_duration_ms) : null,
+    error: row.state === "failed" ? shownError(row.error, principal) : null,
+  };
 }
 
 type Kind = Pick<DeploymentRow, (typeof JUDGED)[number]> & { readonly state: RolloutState };
