@@ -3,15 +3,11 @@ import type { Db } from "../../database.ts";
 import type { Sweep } from "../../kernel/sweep.ts";
 import type { DeploymentRow } from "../deployments/store.ts";
 
-/** What is read of a deployment to tell where it stands towards a release: those that have it in common are alike. */
-export const JUDGED = [
-  "project_id",
-  "status",
-  "current_release_id",
-  "desired_release_id",
-  "pinned_release_id",
-  "release_channel",
-] as const;
+/** What deployments of one project have in common that stand alike towards each release. */
+const ALIKE = ["status", "current_release_id", "desired_release_id", "pinned_release_id", "release_channel"] as const;
+
+/** What is read of a deployment to tell where it stands towards a release. */
+export const JUDGED = ["project_id", ...ALIKE] as const;
 
 /** How many deployments of an owner are alike. Triggers on `deployments` write what changes (migration 0016). */
 export interface DeploymentTallyRow {
@@ -35,14 +31,7 @@ export interface TallyTables {
   deployment_tally_changes: DeploymentTallyRow & { id: Generated<number> };
 }
 
-const KEY = [
-  "owner_id",
-  "status",
-  "current_release_id",
-  "desired_release_id",
-  "pinned_release_id",
-  "release_channel",
-] as const;
+const KEY = ["owner_id", ...ALIKE] as const;
 const COUNTS = ["count", "timed", "duration_ms"] as const;
 
 /**
