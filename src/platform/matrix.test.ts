@@ -3,9 +3,8 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { ROLES, type Role, scopeOf, WORKSPACE_ROLES } from "../contract/roles.ts";
 import type { Route } from "../contract/route.ts";
 import { ROUTES } from "../contract/table.ts";
-import { newSite, type Site } from "./areas/deployments/testing/site.ts";
+import { keysOfRoles, newSite, type Site } from "./areas/deployments/testing/site.ts";
 import type { WorkspaceRole } from "./identity/tables.ts";
-import type { Scope } from "./kernel/principal.ts";
 import { type Answer, onEachDatabase, type TestWorkspace } from "./testing/harness.ts";
 import { sample, samplePath, sampleQuery } from "./testing/sample.ts";
 
@@ -41,15 +40,7 @@ onEachDatabase("every route", (world) => {
   beforeAll(async () => {
     site = await newSite(world);
     const deploymentId = await site.deploy("sample");
-    const projectId = site.project.id;
-    const scopes: Readonly<Record<string, Scope>> = {
-      workspace: { type: "workspace" },
-      project: { type: "project", projectId },
-      deployment: { type: "deployment", deploymentId, projectId },
-      "deployment-group": { type: "deployment-group", deploymentGroupId: site.group.id, projectId },
-      manager: { type: "manager", managerId: site.manager.id },
-    };
-    for (const role of ROLES) keys.set(role, await site.workspace.key(role, scopes[scopeOf(role)]));
+    for (const [role, key] of await keysOfRoles(site, deploymentId)) keys.set(role, key);
     for (const role of WORKSPACE_ROLES) {
       const user = await world.user();
       await site.workspace.member(user, role);

@@ -141,7 +141,6 @@ export function findServed(db: Db, principal: Principal, id: string): Promise<Vi
 export function findOwnOfManager(db: Db, principal: Principal, id: string): Promise<VisibleDeployment | undefined> {
   return withNames(db)
     .where("d.id", "=", id)
-    .where("d.workspace_id", "=", HIDDEN_WORKSPACE)
     .where((eb) =>
       eb.exists(
         eb

@@ -1,13 +1,12 @@
 import type { TObject, TSchema } from "typebox";
 import { beforeAll, describe, expect, it } from "vitest";
-import { ROLES, type Role, scopeOf } from "../../../contract/roles.ts";
+import { type Role, scopeOf } from "../../../contract/roles.ts";
 import type { Route } from "../../../contract/route.ts";
 import { ROUTES } from "../../../contract/table.ts";
-import type { Scope } from "../../kernel/principal.ts";
 import { type Answer, onEachDatabase, type World } from "../../testing/harness.ts";
 import { sample, samplePath, sampleQuery } from "../../testing/sample.ts";
 import { HIDDEN_WORKSPACE } from "../deployments/hidden.ts";
-import { newSite } from "../deployments/testing/site.ts";
+import { keysOfRoles, newSite } from "../deployments/testing/site.ts";
 
 // Whatever can be read, as anybody, with and without the deployment that a manager runs as: nothing mentions it, and
 // nothing has become more. Routes that are written later are asked too.
@@ -24,7 +23,7 @@ const NOT_YET = `dep_${"0".repeat(28)}`;
 /** What shows a key's own scope shows a setup token's: the group is what that token is for (§9). */
 const OF_KEYS = ["apiKeys.list", "apiKeys.get"];
 
-/** By its id: the manager, which works on it, and the admins, who are told the id. docs/platform.md has it. */
+/** By its id: the manager, which works on it, and the admins, who are told the id. docs/management-api.md has it. */
 const TOLD: Readonly<Record<string, readonly string[]>> = {
   "deployments.get": ["workspace.admin", "user", "own manager"],
   "sync.list": ["own manager"],
@@ -47,16 +46,7 @@ async function newStage(world: World): Promise<Stage> {
   const body = { name: "our manager", cloud: "aws", region: "eu-west-1" };
   const setup = (await world.call("POST", "/v1/managers", { key: site.admin, body })).body;
   const path = `/v1/managers/${setup.managerId}`;
-  const projectId = site.project.id;
-  const scopes: Readonly<Record<string, Scope>> = {
-    workspace: { type: "workspace" },
-    project: { type: "project", projectId },
-    deployment: { type: "deployment", deploymentId, projectId },
-    "deployment-group": { type: "deployment-group", deploymentGroupId: site.group.id, projectId },
-    manager: { type: "manager", managerId: site.manager.id },
-  };
-  const keys = new Map<string, string>();
-  for (const role of ROLES) keys.set(role, await site.workspace.key(role, scopes[scopeOf(role)]));
+  const keys = new Map<string, string>(await keysOfRoles(site, deploymentId));
   const user = await world.user();
   await site.workspace.member(user, "workspace.admin");
   keys.set("user", user.token);

@@ -33,6 +33,7 @@ async function matching(call: ListCall, { table, at }: typeof RELEASE | typeof P
   const project = await optionalProject(db, principal, query.project);
   let found = releasesOf(db, principal, table);
   if (table === "c") {
+    // `$if`, for it keeps the type: what is joined is only asked, not read.
     found = found.$if(true, (all) => all.innerJoin("channel_promotions as c", "c.release_id", "r.id"));
     found = found.where(sql.ref("c.channel"), "=", query.channel ?? PRODUCTION);
     // The indexes of both begin with it.

@@ -1,4 +1,6 @@
 import { expect } from "vitest";
+import { ROLES, type Role, scopeOf } from "../../../../contract/roles.ts";
+import type { Scope } from "../../../kernel/principal.ts";
 import type { Answer, CallOptions, TestWorkspace, World } from "../../../testing/harness.ts";
 
 /** A workspace with a heard-of manager, a project and a group: the least that deployments need. */
@@ -54,6 +56,21 @@ export async function newSite(world: World, maxDeployments = 100): Promise<Site>
         ...more,
       }),
   };
+}
+
+/** A key of each role: for the site, for its group or manager, or for the deployment. */
+export async function keysOfRoles(site: Site, deploymentId: string): Promise<Map<Role, string>> {
+  const projectId = site.project.id;
+  const scopes: Readonly<Record<string, Scope>> = {
+    workspace: { type: "workspace" },
+    project: { type: "project", projectId },
+    deployment: { type: "deployment", deploymentId, projectId },
+    "deployment-group": { type: "deployment-group", deploymentGroupId: site.group.id, projectId },
+    manager: { type: "manager", managerId: site.manager.id },
+  };
+  const keys = new Map<Role, string>();
+  for (const role of ROLES) keys.set(role, await site.workspace.key(role, scopes[scopeOf(role)]));
+  return keys;
 }
 
 /** A manager is heard of: commands for its deployments are taken for the next 180 s. */
