@@ -2,7 +2,7 @@ import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** Minutes long. vitest goes by size, and one that it left for the end would have the other core wait for it. */
-const LONGEST = ["faults/story", "npm-start", "rules-removed", "access-grants", "every-route", "matrix"];
+const LONGEST = ["faults/story", "npm-start", "rules-removed", "access-grants", "every-field", "every-route", "matrix"];
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -23,7 +23,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "unit",
-          include: ["{src,scripts,test/cluster,test/platform}/**/*.test.ts"],
+          include: ["{src,scripts,test/cluster,test/patterns,test/platform}/**/*.test.ts"],
           globalSetup: ["src/platform/testing/shared-databases.ts"],
           // For what hangs. A machine that is busy with other work takes ten times as long as a quiet one.
           testTimeout: 120_000,

@@ -1,7 +1,9 @@
 import Type, { type Static } from "typebox";
 import { AccessRequestStatusWord, DECISION_OUTCOMES, IDENTITIES, PlanLine } from "./access-requests.ts";
+import { claim } from "./commands.ts";
 import type { ErrorCode } from "./errors.ts";
 import { TierWord } from "./operations.ts";
+import { NAMESPACE, RESOURCE_PLURAL } from "./pasted-line.ts";
 import { MANAGER } from "./roles.ts";
 import { routes } from "./route.ts";
 import { AccessRequestId, DeploymentId, Nullable, Strict, Timestamp, Words } from "./schema.ts";
@@ -68,7 +70,8 @@ export type PendingRequest = Static<typeof PendingRequest>;
 
 const ClosedRequest = Strict({ requestId: AccessRequestId, status: AccessRequestStatusWord, at: Timestamp });
 
-const reported = Strict({ recorded: Type.Integer({ minimum: 0 }), results: Type.Array(ReportResult) });
+const answers = { recorded: Type.Integer({ minimum: 0 }), results: Type.Array(ReportResult) };
+const reported = Strict(answers);
 
 export const accessRelayRoutes = routes({
   pending: {
@@ -90,8 +93,8 @@ export const accessRelayRoutes = routes({
     body: Strict({
       deploymentId: DeploymentId,
       requestIds: Type.Array(RequestRef, { minItems: 1, maxItems: 100 }),
-      namespace: Type.String({ pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", maxLength: 63 }),
-      resourcePlural: Type.String({ pattern: String.raw`^[a-z0-9-]+(\.[a-z0-9-]+)*$`, maxLength: 253 }),
+      namespace: Type.String({ pattern: NAMESPACE, maxLength: 63 }),
+      resourcePlural: Type.String({ pattern: RESOURCE_PLURAL, maxLength: 253 }),
     }),
     success: 200,
     response: reported,
@@ -106,9 +109,10 @@ export const accessRelayRoutes = routes({
     body: Strict({
       deploymentId: DeploymentId,
       approvals: Type.Array(ApprovalReport, { minItems: 1, maxItems: 100 }),
+      ...claim.body,
     }),
     success: 200,
-    response: reported,
+    response: Strict({ ...answers, ...claim.response }),
     errors: ["NOT_FOUND"],
     repeat: "natural",
   },

@@ -8,7 +8,6 @@ import {
   AccessRequestId,
   CommandId,
   DeploymentId,
-  FreeMap,
   HumanLine,
   HumanText,
   Nullable,
@@ -19,6 +18,7 @@ import {
   Timestamp,
   Words,
 } from "./schema.ts";
+import { StoredError } from "./stored-error.ts";
 
 export const ACCESS_REQUEST_STATUSES = [
   "pending-approval",
@@ -78,7 +78,7 @@ const Execution = Strict({
       commandId: Nullable(CommandId),
       state: Words(LINE_STATES),
       completedAt: Nullable(Timestamp),
-      error: Nullable(FreeMap),
+      error: Nullable(StoredError),
     }),
   ),
 });
@@ -145,7 +145,14 @@ export const accessRequestRoutes = routes({
     }),
     success: 201,
     response: AccessRequest,
-    errors: ["NOT_FOUND", "UNKNOWN_OPERATION", "INVALID_OPERATION_PARAMS", "PLUGIN_DISABLED", "PARAMS_TOO_LARGE"],
+    errors: [
+      "NOT_FOUND",
+      "UNKNOWN_OPERATION",
+      "INVALID_OPERATION_PARAMS",
+      "PLUGIN_DISABLED",
+      "DEPLOYMENT_HAS_NO_MANAGER",
+      "PARAMS_TOO_LARGE",
+    ],
     repeat: "key",
   },
   queue: {
@@ -156,7 +163,7 @@ export const accessRequestRoutes = routes({
     params,
     success: 200,
     response: AccessRequestWithApproval,
-    errors: ["NOT_FOUND", "INVALID_STATE_TRANSITION"],
+    errors: ["NOT_FOUND", "INVALID_STATE_TRANSITION", "DEPLOYMENT_HAS_NO_MANAGER"],
     repeat: "none",
   },
   coordinates: {

@@ -67,6 +67,26 @@ export const Command = Strict({
 });
 export type Command = Static<typeof Command>;
 
+/** Asked for with a report that makes commands; those are claimed with it, in place of a listing and a `dispatch` each. */
+export const claim = {
+  body: {
+    claimAt: Type.Optional(
+      Type.String({
+        format: "date-time",
+        description: "Claims the commands that this report makes, as `dispatch` does with this as `dispatchedAt`.",
+      }),
+    ),
+  },
+  response: {
+    claimed: Type.Optional(
+      Type.Array(Command, {
+        description:
+          "Only with `claimAt`: the commands that this very call claimed, with their params. A repeat has none.",
+      }),
+    ),
+  },
+};
+
 const CommandRef = Strict({ id: CommandId });
 const include = Type.Optional(Type.Array(Words(["deployment", "project", "payload"])));
 const READ = [...READERS, "deployment.viewer", "deployment.manager", "manager.runtime"] as const;
@@ -117,7 +137,7 @@ export const commandRoutes = routes({
       id: CommandId,
       projectId: ProjectId,
       deploymentModel,
-      target: Nullable(CommandTarget),
+      target: Type.Optional(CommandTarget),
       deliveryMode: Words(["pull", "push"]),
     }),
     errors: [
@@ -186,9 +206,10 @@ export const commandRoutes = routes({
       responseSizeBytes: Maybe(byteCount),
       error: Maybe(StoredError),
       result: Type.Optional(Type.Unknown()),
+      ...claim.body,
     }),
     success: 200,
-    response: Strict({ updated: Type.Boolean() }),
+    response: Strict({ updated: Type.Boolean(), ...claim.response }),
     errors: ["NOT_FOUND", "PARAMS_TOO_LARGE"],
     repeat: "natural",
   },

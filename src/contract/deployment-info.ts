@@ -8,6 +8,7 @@ import {
   DeploymentGroupId,
   DeploymentId,
   FreeMap,
+  Maybe,
   Nullable,
   Platform,
   Strict,
@@ -15,22 +16,21 @@ import {
   Words,
   WorkspaceId,
 } from "./schema.ts";
-import { ModelRequirement, SetupItem, SetupPolicy } from "./setup-config.ts";
+import { SetupItem, SetupPolicy } from "./setup-config.ts";
 import { StoredError } from "./stored-error.ts";
 
 const text = Type.String();
 const count = Type.Integer({ minimum: 0 });
 const texts = Type.Array(text);
-const address = Nullable(text);
 
 const Appearance = Strict({
-  avatarUrl: address,
+  avatarUrl: Type.Optional(text),
   preset: Words(["clean", "technical", "enterprise", "playful", "minimal"]),
   accentColor: Words(["blue", "purple", "green", "orange", "pink", "slate"]),
-  title: Nullable(text),
-  subtitle: Nullable(text),
-  supportUrl: address,
-  docsUrl: address,
+  title: Type.Optional(text),
+  subtitle: Type.Optional(text),
+  supportUrl: Type.Optional(text),
+  docsUrl: Type.Optional(text),
   density: Words(["comfortable", "compact"]),
 });
 export type Appearance = Static<typeof Appearance>;
@@ -38,7 +38,7 @@ export type Appearance = Static<typeof Appearance>;
 const StackSummary = Strict({
   platforms: Type.Array(Platform),
   requiresNetwork: Type.Boolean(),
-  customerModels: Type.Array(ModelRequirement),
+  customerModels: Type.Boolean({ description: "The release asks for models in the customer's own account." }),
   resourceCounts: Strict({
     workers: count,
     containers: count,
@@ -48,23 +48,23 @@ const StackSummary = Strict({
     total: count,
   }),
   publicEndpoints: Type.Array(
-    Strict({ resourceId: text, endpointName: text, hostLabel: Nullable(text), wildcardSubdomains: Type.Boolean() }),
+    Strict({ resourceId: text, endpointName: text, hostLabel: text, wildcardSubdomains: Type.Boolean() }),
   ),
 });
 export type StackSummary = Static<typeof StackSummary>;
 
-const build = { status: Words(PACKAGE_STATUSES), version: text, error: Nullable(StoredError) };
+const build = { status: Words(PACKAGE_STATUSES), version: text, error: Type.Optional(StoredError) };
 const { cli, cloudformation, helm, terraform } = PACKAGE_OUTPUTS;
 
-/** A type that the project has not switched on, or that nothing was built of, is absent. */
+/** A type that the project has not switched on, or that nothing was built of, is absent; so is what is not known of one. */
 const Packages = Strict({
   ready: Type.Boolean({ description: "Whatever the allowed setup methods need is built." }),
   cli: Type.Optional(
     Strict({
       ...build,
-      commandName: text,
+      commandName: Type.Optional(text),
       outputs: Type.Optional(cli),
-      installScripts: Strict({ windows: address, mac: address, linux: address }),
+      installScripts: Type.Optional(Strict({ windows: text, mac: text, linux: text })),
     }),
   ),
   cloudformation: Type.Optional(
@@ -72,17 +72,17 @@ const Packages = Strict({
       ...build,
       outputs: Type.Optional(cloudformation),
       mode: Words(["auto", "outputs"]),
-      launchUrl: address,
-      outputsSchema: Nullable(FreeMap),
+      launchUrl: Type.Optional(text),
+      outputsSchema: Type.Optional(FreeMap),
     }),
   ),
   terraform: Type.Optional(
     Strict({
       ...build,
       outputs: Type.Optional(terraform),
-      providerSource: Nullable(text),
+      providerSource: Type.Optional(text),
       moduleSources: Type.Record(text, text),
-      moduleVersion: Nullable(text),
+      moduleVersion: Type.Optional(text),
       managerUrls: Type.Record(text, text),
     }),
   ),
@@ -90,9 +90,9 @@ const Packages = Strict({
     Strict({
       ...build,
       outputs: Type.Optional(helm),
-      chartRef: Nullable(text),
-      managerFetchExample: Nullable(text),
-      localImportExample: Nullable(text),
+      chartRef: Type.Optional(text),
+      managerFetchExample: Type.Optional(text),
+      localImportExample: Type.Optional(text),
     }),
   ),
 });
@@ -100,16 +100,16 @@ export type PortalPackages = Static<typeof Packages>;
 
 const InstallTarget = Strict({
   platform: Platform,
-  managerUrl: address,
-  managementConfig: Nullable(ManagementConfig),
-  awsManagingAccountId: Nullable(text),
+  managerUrl: Type.Optional(text),
+  managementConfig: Type.Optional(ManagementConfig),
+  awsManagingAccountId: Type.Optional(text),
 });
 export type InstallTarget = Static<typeof InstallTarget>;
 
 /** What a customer's account can reach of a model provider, as an `ai` resource reports it (§11.5). */
 export const ModelAvailability = Type.Object({
-  catalogRevision: Nullable(text),
-  location: Nullable(text),
+  catalogRevision: Maybe(text),
+  location: Maybe(text),
   source: text,
   models: Type.Array(
     Type.Object({
@@ -212,12 +212,12 @@ export const DeploymentInfo = Strict({
   tokenType: Words(["deployment", "deployment-group"]),
   deployment: Type.Optional(Strict({ name: text, platform: Platform })),
   deploymentGroup: Type.Optional(Strict({ id: DeploymentGroupId, name: text, pinnedSubdomain: Nullable(text) })),
-  workspace: Strict({ id: WorkspaceId, name: text, avatarUrl: address }),
+  workspace: Strict({ id: WorkspaceId, name: text, avatarUrl: Type.Optional(text) }),
   project: Strict({
     name: text,
     portal: Strict({ appearance: Appearance }),
-    stackSummary: Nullable(StackSummary),
-    generatedDomain: Nullable(Strict({ domain: text, isSystem: Type.Boolean() })),
+    stackSummary: Type.Optional(StackSummary),
+    generatedDomain: Type.Optional(Strict({ domain: text, isSystem: Type.Boolean() })),
   }),
   packages: Packages,
   installContext: Strict({ targets: Type.Record(text, InstallTarget) }),

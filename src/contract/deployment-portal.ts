@@ -4,7 +4,7 @@ import { DeploymentInfo } from "./deployment-info.ts";
 import { SETUP_ITEMS } from "./deployment-requests.ts";
 import { CLOUDS } from "./managers.ts";
 import { routes } from "./route.ts";
-import { FreeMap, Maybe, Nullable, Platform, Strict, Words } from "./schema.ts";
+import { FreeMap, Maybe, Platform, Strict, Words } from "./schema.ts";
 import { StackSettings } from "./stack-settings.ts";
 
 const count = Type.Integer({ minimum: 0 });
@@ -35,8 +35,8 @@ export const PoolPlan = Strict({
     Strict({ type: Type.Literal("fixed"), machines: range }),
     Strict({ type: Type.Literal("autoscale"), min: range, max: range }),
   ]),
-  selected: Nullable(Selection),
-  recommended: Nullable(Selection),
+  selected: Type.Optional(Selection),
+  recommended: Type.Optional(Selection),
   machines: Type.Array(Strict({ machine: Type.String(), profile: MachineProfile, recommended: Type.Boolean() })),
   errors: Type.Array(Type.String()),
 });

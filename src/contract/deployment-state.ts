@@ -144,7 +144,7 @@ export const UpdateOperation = Strict({
   id: Type.String({ pattern: "^duop_[0-9a-z]{28}$" }),
   status: Words(["queued", "applying", "succeeded", "failed", "superseded"]),
   reasons: Type.Array(Words(["configuration", "redeploy", "release"])),
-  targetReleaseId: Nullable(ReleaseId),
+  targetReleaseId: Type.Optional(ReleaseId),
   changedKeys: Type.Array(Type.String()),
   requestedAt: Timestamp,
   startedAt: Nullable(Timestamp),

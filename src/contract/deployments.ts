@@ -78,6 +78,7 @@ export const deploymentRoutes = routes({
       "SETUP_METHOD_NOT_ALLOWED",
       "INPUT_VALUES_INVALID",
       "MANAGER_NOT_AVAILABLE",
+      "BUDGET_EXCEEDED",
     ],
     repeat: "natural",
     secret: true,
@@ -115,7 +116,8 @@ export const deploymentRoutes = routes({
   patch: {
     method: "PATCH",
     path: "/v1/deployments/{id}",
-    summary: "Renames a deployment, hands it to another manager, or changes its settings before it starts.",
+    summary:
+      "Renames a deployment, changes its settings before it starts, or moves it to another manager: an admin may.",
     roles: WRITERS,
     params: Ref,
     body: Strict({
@@ -125,7 +127,7 @@ export const deploymentRoutes = routes({
     }),
     success: 200,
     response: Deployment,
-    errors: ["NOT_FOUND", "NAME_TAKEN", "INVALID_STATE_TRANSITION", "DEPLOYMENT_LOCKED"],
+    errors: ["NOT_FOUND", "NAME_TAKEN", "INVALID_STATE_TRANSITION"],
     repeat: "state",
   },
   remove: {
@@ -241,7 +243,13 @@ export const deploymentRoutes = routes({
       outcome: Words(["accepted", "unchanged"]),
       operation: Type.Optional(Nullable(UpdateOperation)),
     }),
-    errors: ["NOT_FOUND", "INPUT_VALUES_INVALID", "INVALID_STATE_TRANSITION"],
+    errors: [
+      "NOT_FOUND",
+      "INPUT_VALUES_INVALID",
+      "INVALID_STATE_TRANSITION",
+      "SETUP_CONFIG_INVALID",
+      "SETUP_METHOD_NOT_ALLOWED",
+    ],
     repeat: "state",
   },
   setEnvironmentVariables: {
@@ -253,7 +261,7 @@ export const deploymentRoutes = routes({
     body: Strict({ variables: environmentVariables }),
     success: 202,
     response: Message,
-    errors: ["NOT_FOUND", "INVALID_STATE_TRANSITION"],
+    errors: ["NOT_FOUND", "INVALID_STATE_TRANSITION", "SETUP_CONFIG_INVALID", "SETUP_METHOD_NOT_ALLOWED"],
     repeat: "state",
   },
   createToken: {
@@ -265,7 +273,7 @@ export const deploymentRoutes = routes({
     body: Strict({ description: Nullable(HumanLine(3, 128)), expiresAt: Maybe(Timestamp) }),
     success: 201,
     response: Strict({ token: Type.String(), deploymentId: DeploymentId }),
-    errors: ["NOT_FOUND"],
+    errors: ["NOT_FOUND", "PRIVILEGE_ESCALATION", "BUDGET_EXCEEDED"],
     repeat: "none",
     secret: true,
   },

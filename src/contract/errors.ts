@@ -67,6 +67,11 @@ export const ERRORS = {
     "group already holds maxDeployments live deployments",
     "raise maxDeployments or delete one",
   ),
+  BUDGET_EXCEEDED: stop(
+    400,
+    "the tenant holds as many as its budget allows; context {budget, size, tenant}",
+    "remove what is not used any more, or ask who runs the platform for a larger budget",
+  ),
   DEPLOYMENT_GROUP_NOT_EMPTY: stop(400, "group still has deployments", "delete its deployments first"),
   PROJECT_NOT_EMPTY: stop(400, "project still has deployments", "delete its deployments first"),
   WORKSPACE_NOT_EMPTY: stop(400, "workspace still has projects", "delete its projects first"),
@@ -77,7 +82,11 @@ export const ERRORS = {
     "release has no stack for the platform, or belongs to another project",
     "choose a release with that platform",
   ),
-  DEPLOYMENT_HAS_NO_MANAGER: stop(400, "no manager is assigned", "check GET /v1/resolve"),
+  DEPLOYMENT_HAS_NO_MANAGER: stop(
+    400,
+    "the deployment waits for a manager that serves its group",
+    "an admin says which manager does: PATCH /v1/managers/{id}",
+  ),
   MACHINES_DEPLOYMENT_UNAVAILABLE: stop(
     400,
     "not a provisioned machines deployment (§10.1)",
@@ -123,7 +132,11 @@ export const ERRORS = {
     "object absent, in another workspace, or outside the key's scope; context.resource names the kind",
   ),
   WORKSPACE_NOT_FOUND: stop(404, "user is not a member of the named workspace, or it does not exist"),
-  MANAGER_NOT_AVAILABLE: stop(404, "no manager serves this platform for this project", "create a manager"),
+  MANAGER_NOT_AVAILABLE: stop(
+    404,
+    "no manager serves the deployment group on this platform",
+    "an admin says which manager does: POST /v1/managers, PATCH /v1/managers/{id}",
+  ),
   ROUTE_NOT_FOUND: stop(404, "no such path"),
   METHOD_NOT_ALLOWED: stop(405, "path exists, method does not; Allow header set"),
   CONFLICT: retry(409, "concurrent write lost the race", "read again and retry"),
@@ -142,7 +155,7 @@ export const ERRORS = {
   INVITATION_UNAVAILABLE: stop(409, "invitation accepted, revoked or expired; context.state", "ask for a new one"),
   PLUGIN_DISABLED: stop(409, "plugin is not enabled for the project", "enable it"),
   BUNDLE_NOT_UPLOADED: stop(409, "register called and no archive lies at the upload location", "upload first"),
-  MANAGER_EXISTS: stop(409, "private manager for that cloud and region exists"),
+  MANAGER_EXISTS: stop(409, "private manager for that cloud, region and deployment group exists"),
   MANAGER_IN_USE: stop(
     409,
     "manager still has assigned deployments or is a project default",
@@ -174,6 +187,11 @@ export const ERRORS = {
   UPGRADE_REQUIRED: stop(426, "relay path called without a WebSocket upgrade"),
   RATE_LIMITED: retry(429, "rate limit (§0.9)", "wait for Retry-After seconds"),
   INTERNAL_ERROR: retry(500, "unexpected failure; message is generic, internal true", "quote requestId to support"),
+  GIT_HOST_NOT_CONFIGURED: stop(
+    501,
+    "the platform is connected to no git host",
+    "set SALLYPORT_PLATFORM_GITHUB_APP_ID and SALLYPORT_PLATFORM_GITHUB_APP_KEY",
+  ),
   MANAGER_NOT_READY: retry(503, "manager has not reported a URL", "retry after Retry-After"),
   MANAGER_UNAVAILABLE: retry(503, "assigned manager is unknown", "retry"),
   BUNDLE_STORAGE_UNAVAILABLE: stop(503, "object storage is not configured", "configure object storage"),

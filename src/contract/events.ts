@@ -33,6 +33,8 @@ export const FACTS = [
   "DeploymentReleaseUnpinned",
   "DeploymentReleaseChannelChanged",
   "DeploymentEnvironmentUpdated",
+  "DeploymentManagerChanged",
+  "DeploymentWaitingForManager",
   "ReleaseChannelUpdated",
 ] as const;
 
@@ -71,7 +73,7 @@ export const PROGRESS = [
   "RunningTestWorker",
 ] as const;
 
-/** The closed list: 14 facts and 31 kinds of progress. */
+/** The closed list: 16 facts and 31 kinds of progress. */
 export const EVENT_TYPES = [...FACTS, ...PROGRESS] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 

@@ -23,8 +23,8 @@ const NewJoinToken = Strict({
   controlPlaneUrl: Type.String(),
   clusterId: ClusterId,
   token: JoinToken,
-  cliInstallScriptUrl: Nullable(Type.String()),
-  cliCommandName: Nullable(Type.String()),
+  cliInstallScriptUrl: Nullable(Type.String({ description: "Null: no package says where an installer of it lies." })),
+  cliCommandName: Nullable(Type.String({ description: "Null: no command-line package is ready." })),
 });
 export type NewJoinToken = Static<typeof NewJoinToken>;
 
@@ -60,7 +60,7 @@ export const machineRoutes = routes({
     bodyOptional: true,
     success: 200,
     response: NewJoinToken,
-    errors,
+    errors: [...errors, "DEPLOYMENT_HAS_NO_MANAGER"],
     repeat: "none",
     secret: true,
   },
@@ -79,7 +79,7 @@ export const machineRoutes = routes({
     bodyOptional: true,
     success: 200,
     response: NewJoinToken,
-    errors,
+    errors: [...errors, "DEPLOYMENT_HAS_NO_MANAGER"],
     repeat: "none",
     secret: true,
   },

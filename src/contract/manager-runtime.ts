@@ -1,6 +1,7 @@
 import Type from "typebox";
 import { MintedKey } from "./api-keys.ts";
-import { httpUrl, ManagementConfig, ManagementConfigs, ManagerMetrics, REPORTED_STATUSES, TOPICS } from "./managers.ts";
+import { ManagementConfig, ManagementConfigs, ManagerMetrics, REPORTED_STATUSES, TOPICS } from "./managers.ts";
+import { TYPED_URL } from "./pasted-line.ts";
 import { MANAGER, READERS } from "./roles.ts";
 import { routes } from "./route.ts";
 import {
@@ -16,6 +17,8 @@ import {
 } from "./schema.ts";
 
 const params = Type.Object({ id: ManagerId });
+/** Ends up in the lines that people type on machines that join. */
+const ManagerUrl = Type.String({ format: "uri", maxLength: 2048, pattern: TYPED_URL });
 
 export const managerRuntimeRoutes = routes({
   heartbeat: {
@@ -26,7 +29,7 @@ export const managerRuntimeRoutes = routes({
     params,
     body: Strict({
       status: Words(REPORTED_STATUSES),
-      url: httpUrl,
+      url: ManagerUrl,
       managementConfigs: ManagementConfigs,
       version: Type.Optional(HumanLine(1, 128)),
       metrics: Type.Optional(ManagerMetrics),

@@ -2,6 +2,7 @@ import Type, { type Static } from "typebox";
 import { ADMIN, MANAGER, READERS } from "./roles.ts";
 import { routes } from "./route.ts";
 import {
+  DeploymentGroupId,
   DeploymentId,
   FreeMap,
   HumanLine,
@@ -69,6 +70,10 @@ export const Manager = Strict({
   managementConfigs: ManagementConfigs,
   isSystem: Type.Boolean(),
   workspaceId: WorkspaceId,
+  /** The customer that a private manager serves. Without one it serves no customer, unless it is shared or the system's. */
+  deploymentGroupId: Nullable(DeploymentGroupId),
+  /** Serves every group of its workspace. */
+  shared: Type.Boolean(),
   status: Words([...REPORTED_STATUSES, "unknown"]),
   version: Nullable(Type.String()),
   metrics: Nullable(ManagerMetrics),
@@ -95,21 +100,21 @@ export const ManagerSetup = Type.Union([
   Strict({
     method: Type.Literal("google-oauth"),
     ...portal,
-    managerUrl: Nullable(Type.String()),
+    managerUrl: Type.String({ description: "What the setup talks to: the platform itself." }),
     oauthStartUrl: Type.String(),
     region: Type.String(),
   }),
   Strict({
     method: Type.Literal("terraform"),
     ...portal,
-    managerUrl: Nullable(Type.String()),
+    managerUrl: Type.String({ description: "What the setup talks to: the platform itself." }),
     providerSource: Type.String(),
     moduleSource: Type.String(),
     moduleVersion: Type.String(),
     moduleInputs: FreeMap,
     mainTf: Type.String(),
     tfvars: Type.String(),
-    commands: Type.Array(Type.String()),
+    commands: Type.String({ description: "One command a line." }),
   }),
 ]);
 export type ManagerSetup = Static<typeof ManagerSetup>;
@@ -125,7 +130,7 @@ const setupResponse = {
     policy: FreeMap,
     inputValues: FreeMap,
     items: Type.Array(FreeMap),
-    publicSubdomain: Nullable(Type.String()),
+    publicSubdomain: Type.Optional(Type.String()),
     environmentVariables: Type.Array(FreeMap),
   }),
   setup: ManagerSetup,
@@ -134,6 +139,7 @@ export const SetupResponse = Strict(setupResponse);
 export type SetupResponse = Static<typeof SetupResponse>;
 
 const params = Type.Object({ id: ManagerId });
+const shared = Type.Optional(Type.Boolean({ description: "Serves every deployment group of the workspace." }));
 const Message = Strict({ message: Type.String() });
 /** Only the forms that a client may follow; which hosts may go without TLS is the reader's rule. */
 export const httpUrl = Type.String({ format: "uri", maxLength: 2048, pattern: "^https?://" });
@@ -162,6 +168,8 @@ export const managerRoutes = routes({
       name: HumanLine(2, 100),
       cloud: Words(CLOUDS),
       region: HumanLine(1, 64),
+      deploymentGroupId: Type.Optional(DeploymentGroupId),
+      shared,
       setupMethod: Type.Optional(Words(MANAGER_SETUP_METHODS)),
       network: Type.Optional(Words(["create", "default"])),
       otlpConfig: Type.Optional(
@@ -170,7 +178,7 @@ export const managerRoutes = routes({
     }),
     success: 201,
     response: SetupResponse,
-    errors: ["SETUP_METHOD_NOT_ALLOWED", "MANAGER_EXISTS"],
+    errors: ["SETUP_METHOD_NOT_ALLOWED", "NOT_FOUND", "MANAGER_EXISTS"],
     repeat: "none",
     secret: true,
   },
@@ -228,6 +236,18 @@ export const managerRoutes = routes({
     response: Manager,
     errors: ["NOT_FOUND"],
     repeat: "safe",
+  },
+  patch: {
+    method: "PATCH",
+    path: "/v1/managers/{id}",
+    summary: "Say whom a private manager serves: one deployment group, every group of the workspace, or none.",
+    roles: ADMIN,
+    params,
+    body: Strict({ deploymentGroupId: Type.Optional(Nullable(DeploymentGroupId)), shared }),
+    success: 200,
+    response: Manager,
+    errors: ["NOT_FOUND", "INVALID_STATE_TRANSITION", "MANAGER_EXISTS"],
+    repeat: "state",
   },
   delete: {
     method: "DELETE",

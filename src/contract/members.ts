@@ -1,4 +1,5 @@
 import Type, { type Static } from "typebox";
+import { WorkspaceInvitation } from "./invitations.ts";
 import { ADMIN, WORKSPACE_ROLES } from "./roles.ts";
 import { routes } from "./route.ts";
 import { Email, Nullable, Strict, Timestamp, UserId, WorkspaceId } from "./schema.ts";
@@ -32,14 +33,15 @@ export const memberRoutes = routes({
   add: {
     method: "POST",
     path: "/v1/workspaces/{id}/members",
-    summary: "Makes an existing user a member; others are invited.",
+    summary: "Invites an address, as POST …/invitations does: the answer is the same whether or not it has an account.",
     roles: ADMIN,
     params: workspaceParams,
     body: Strict({ email: Email, role: WorkspaceRole }),
     success: 201,
-    response: WorkspaceMember,
-    errors: ["NOT_FOUND", "ALREADY_MEMBER"],
+    response: WorkspaceInvitation,
+    errors: ["NOT_FOUND", "INVITATION_EXISTS", "ALREADY_MEMBER"],
     repeat: "key",
+    sealed: true,
     workspace: "path",
   },
   patch: {

@@ -1,4 +1,5 @@
 import Type, { type Static } from "typebox";
+import { TYPED_NAME } from "./pasted-line.ts";
 import { ADMIN, READERS } from "./roles.ts";
 import { routes } from "./route.ts";
 import {
@@ -24,6 +25,8 @@ export const CAPABILITIES = ["deployments", "models", "keys", "buckets", "regist
 const name = Type.String({ minLength: 4, maxLength: 100, pattern: PROJECT_NAME });
 const uri = Type.String({ format: "uri", maxLength: 2048 });
 const word = HumanLine(1, 128);
+/** People type it. */
+const typed = Type.String({ minLength: 1, maxLength: 128, pattern: TYPED_NAME });
 
 const GitRepository = Strict({ type: Type.Literal("git-host"), repo: Type.String({ minLength: 1, maxLength: 128 }) });
 
@@ -47,14 +50,14 @@ export const PackagesConfig = Strict({
   cli: Maybe(
     Strict({
       enabled,
-      name: word,
+      name: typed,
       displayName: word,
       binaryTargets: Type.Array(Words(["windows-x64", "linux-x64", "linux-arm64", "darwin-arm64"]), { minItems: 1 }),
     }),
   ),
   cloudformation: Maybe(Strict({ enabled, displayName: Maybe(word), supportedAwsRegions: regions })),
   terraform: Maybe(Strict({ enabled, displayName: Maybe(word), supportedAwsRegions: regions })),
-  helm: Maybe(Strict({ enabled, chartName: word, description: HumanLine(0, 512) })),
+  helm: Maybe(Strict({ enabled, chartName: typed, description: HumanLine(0, 512) })),
   operatorImage: Maybe(
     Strict({
       enabled,

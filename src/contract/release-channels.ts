@@ -26,12 +26,12 @@ export const releaseChannelRoutes = routes({
   list: {
     method: "GET",
     path: "/v1/release-channels",
-    summary: "Lists a project's release channels: production first, then by name.",
+    summary: "Lists release channels, of one project or of all: production first, then by name.",
     roles: READERS,
     query,
     success: 200,
     response: Strict({ items: Type.Array(ReleaseChannel) }),
-    errors: ["PROJECT_REQUIRED", "NOT_FOUND"],
+    errors: ["NOT_FOUND"],
     repeat: "safe",
   },
   create: {

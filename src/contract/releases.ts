@@ -64,7 +64,7 @@ export const Release = Strict({
   createdBy: Type.Optional(
     Strict({
       id: Type.String(),
-      name: Nullable(Type.String()),
+      name: Type.String(),
       email: Type.String(),
       image: Nullable(Type.String()),
     }),

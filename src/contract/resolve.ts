@@ -19,9 +19,15 @@ export const resolveRoutes = routes({
   get: {
     method: "GET",
     path: "/v1/resolve",
-    summary: "Find the manager that serves a project on a platform.",
+    summary: "Find the manager that a deployment group of a project gets on a platform.",
     roles: "any",
-    query: Type.Object({ platform: Words(PLATFORMS), project: Type.Optional(ProjectRef) }),
+    query: Type.Object({
+      platform: Words(PLATFORMS),
+      project: Type.Optional(ProjectRef),
+      deploymentGroup: Type.Optional(
+        Type.String({ minLength: 1, maxLength: 100, description: "Id or name. Without one: what every group gets." }),
+      ),
+    }),
     success: 200,
     response: Resolved,
     errors: ["PROJECT_REQUIRED", "NOT_FOUND", "MANAGER_NOT_AVAILABLE", "MANAGER_NOT_READY"],

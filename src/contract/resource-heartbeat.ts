@@ -110,8 +110,9 @@ const Workload = Strict({
   ),
 });
 
+/** Reporters of others may know more: it is kept and shown as it came. */
 const kubernetes = <const P extends TProperties>(properties: P) =>
-  Strict({ status: ResourceStatus, backend: Type.Literal("kubernetes"), ...properties });
+  Type.Object({ status: ResourceStatus, backend: Type.Literal("kubernetes"), ...properties });
 const workloadFields = {
   namespace: line,
   name: line,
@@ -154,7 +155,7 @@ export const ResourceHeartbeat = Strict({
   observedAt: Timestamp,
   data: Strict({ resourceType: ResourceType, data: Type.Object({ status: ResourceStatus }) }),
   raw: Type.Array(RawDocument, { maxItems: 5 }),
-  deploymentId: Type.Optional(DeploymentId),
+  deploymentId: Maybe(DeploymentId),
 });
 export type ResourceHeartbeat = Static<typeof ResourceHeartbeat>;
 

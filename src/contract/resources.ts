@@ -5,7 +5,7 @@ import { routes } from "./route.ts";
 import { DeploymentGroupId, DeploymentId, Nullable, Platform, ProjectRef, Strict, Timestamp, Words } from "./schema.ts";
 
 /** Rows of one answer; more is said by `truncated` (§11.2). */
-export const MAX_RESOURCE_ROWS = 5000;
+export const MAX_RESOURCE_ROWS = 1000;
 
 /** Types that have lists of their own. Others are shown only among all resources (§11.3). */
 export const LISTED_RESOURCE_TYPES = ["container", "worker", "daemon", "ai"] as const;
@@ -91,7 +91,7 @@ export type HeartbeatView = Static<typeof HeartbeatView>;
 
 const ResourceDetail = Strict({
   ...inDeployment,
-  observedAt: Nullable(Timestamp),
+  observedAt: Type.Optional(Timestamp),
   desiredImage: Nullable(Type.String({ description: "From the current release's stack." })),
 });
 export type ResourceDetail = Static<typeof ResourceDetail>;
@@ -124,7 +124,7 @@ export const resourceRoutes = routes({
     query,
     success: 200,
     response: Strict({ resources: Type.Array(DeployedResource), truncated }),
-    errors: ["PROJECT_REQUIRED", "NOT_FOUND"],
+    errors: ["NOT_FOUND"],
     repeat: "safe",
   },
   listOfType: {
@@ -136,7 +136,7 @@ export const resourceRoutes = routes({
     query,
     success: 200,
     response: Strict({ resources: Type.Array(ResourceSummary), truncated }),
-    errors: ["PROJECT_REQUIRED", "NOT_FOUND"],
+    errors: ["NOT_FOUND"],
     repeat: "safe",
   },
   deployments: {
@@ -153,7 +153,7 @@ export const resourceRoutes = routes({
       deployments: Type.Array(ResourceInDeployment),
       truncated,
     }),
-    errors: ["PROJECT_REQUIRED", "NOT_FOUND"],
+    errors: ["NOT_FOUND"],
     repeat: "safe",
   },
   get: {
@@ -165,7 +165,7 @@ export const resourceRoutes = routes({
     query: Type.Object({ project: Type.Optional(ProjectRef) }),
     success: 200,
     response: Strict({ deployment: ResourceDetail, heartbeat: HeartbeatView }),
-    errors: ["PROJECT_REQUIRED", "NOT_FOUND"],
+    errors: ["NOT_FOUND"],
     repeat: "safe",
   },
 });

@@ -3,7 +3,7 @@ import { SETUP_METHODS } from "./deployment.ts";
 import { SETUP_ITEMS } from "./deployment-requests.ts";
 import { EnvironmentVariable } from "./deployment-state.ts";
 import { ChannelName } from "./release-channels.ts";
-import { FreeMap, Nullable, Platform, ReleaseId, Strict, Words } from "./schema.ts";
+import { FreeMap, Platform, ReleaseId, Strict, Words } from "./schema.ts";
 import { StackSettings } from "./stack-settings.ts";
 
 export const MODEL_PROVIDERS = [
@@ -76,7 +76,7 @@ export const SetupItem = Strict({
       type: Type.Literal("project-release"),
       releaseChannel: Type.String(),
       releaseId: ReleaseId,
-      resourceId: Type.Optional(Nullable(Type.String())),
+      resourceId: Type.Optional(Type.String()),
     }),
     Strict({
       type: Type.Literal("built-in"),

@@ -7,14 +7,14 @@ const texts = Type.Array(text, { maxItems: 100 });
 const machines = Type.Integer({ minimum: 1, maximum: 10_000 });
 const textMap = Type.Record(Type.String(), Type.String({ maxLength: 1024 }));
 
-const failureDomains = Type.Optional(
+const failureDomains = Maybe(
   Strict({ selectedFailureDomains: Type.Optional(texts), spread: Type.Optional(Type.Integer({ minimum: 1 })) }),
 );
 const ComputePool = Type.Union([
-  Strict({ mode: Type.Literal("fixed"), machine: text, machines, failure_domains: failureDomains }),
+  Strict({ mode: Type.Literal("fixed"), machine: Maybe(text), machines, failure_domains: failureDomains }),
   Strict({
     mode: Type.Literal("autoscale"),
-    machine: text,
+    machine: Maybe(text),
     min: Type.Integer({ minimum: 0, maximum: 10_000 }),
     max: machines,
     failure_domains: failureDomains,
@@ -22,16 +22,14 @@ const ComputePool = Type.Union([
 ]);
 
 const DomainCertificate = Strict({
-  aws: Type.Optional(Strict({ certificateArn: text })),
-  azure: Type.Optional(Strict({ keyVaultCertificateId: text, keyVaultResourceId: text })),
-  gcp: Type.Optional(Strict({ certificateName: text })),
-  kubernetes: Type.Optional(Strict({ tlsSecretRef: Strict({ namespace: text, secretName: text }) })),
+  aws: Maybe(Strict({ certificateArn: text })),
+  azure: Maybe(Strict({ keyVaultCertificateId: text, keyVaultResourceId: Maybe(text) })),
+  gcp: Maybe(Strict({ certificateName: text })),
+  kubernetes: Maybe(Strict({ tlsSecretRef: Strict({ namespace: Maybe(text), secretName: text }) })),
 });
 const Domains = Strict({
-  customDomains: Type.Optional(
-    Type.Record(Type.String(), Strict({ domain: text, certificate: Type.Optional(DomainCertificate) })),
-  ),
-  publicEndpointTarget: Type.Optional(
+  customDomains: Maybe(Type.Record(Type.String(), Strict({ domain: text, certificate: Maybe(DomainCertificate) }))),
+  publicEndpointTarget: Maybe(
     Type.Union([
       Strict({ mode: Type.Literal("machineAddresses") }),
       Strict({ mode: Type.Literal("loadBalancer"), cnameTarget: text }),
@@ -104,37 +102,37 @@ const Network = Type.Union([
 ]);
 
 const KubernetesSettings = Strict({
-  cluster: Type.Optional(
+  cluster: Maybe(
     Strict({
-      cloud: Type.Optional(
+      cloud: Maybe(
         Strict({
-          accountId: Type.Optional(text),
-          clusterId: Type.Optional(text),
-          clusterName: Type.Optional(text),
-          projectId: Type.Optional(text),
-          region: Type.Optional(text),
-          resourceGroup: Type.Optional(text),
-          subscriptionId: Type.Optional(text),
+          accountId: Maybe(text),
+          clusterId: Maybe(text),
+          clusterName: Maybe(text),
+          projectId: Maybe(text),
+          region: Maybe(text),
+          resourceGroup: Maybe(text),
+          subscriptionId: Maybe(text),
         }),
       ),
-      namespace: Type.Optional(text),
-      ownership: Type.Optional(Words(["managed", "existing", "external"])),
+      namespace: Maybe(text),
+      ownership: Maybe(Words(["managed", "existing", "external"])),
     }),
   ),
-  exposure: Type.Optional(Exposure),
+  exposure: Maybe(Exposure),
 });
 
 /** How a deployment is set up: the brief's shape with the value lists of §4.2. */
 export const StackSettings = Strict({
-  compute: Type.Optional(Strict({ pools: Type.Record(Type.String(), ComputePool) })),
-  deploymentModel: Type.Optional(DeploymentModel),
-  domains: Type.Optional(Domains),
-  externalBindings: Type.Optional(FreeMap),
-  heartbeats: Type.Optional(Words(["on", "off"])),
-  kubernetes: Type.Optional(KubernetesSettings),
-  network: Type.Optional(Network),
-  publicEndpoints: Type.Optional(Type.Record(Type.String(), textMap)),
-  telemetry: Type.Optional(Words(["auto", "approval-required", "off"])),
-  updates: Type.Optional(Words(["auto", "approval-required"])),
+  compute: Maybe(Strict({ pools: Maybe(Type.Record(Type.String(), ComputePool)) })),
+  deploymentModel: Maybe(DeploymentModel),
+  domains: Maybe(Domains),
+  externalBindings: Maybe(FreeMap),
+  heartbeats: Maybe(Words(["on", "off"])),
+  kubernetes: Maybe(KubernetesSettings),
+  network: Maybe(Network),
+  publicEndpoints: Maybe(Type.Record(Type.String(), textMap)),
+  telemetry: Maybe(Words(["auto", "approval-required", "off"])),
+  updates: Maybe(Words(["auto", "approval-required"])),
 });
 export type StackSettings = Static<typeof StackSettings>;

@@ -36,7 +36,9 @@ export type StackInput = Static<typeof StackInput>;
 
 export const StackResource = Type.Object({
   config: Type.Object({ id: Type.String(), type: Type.String() }),
-  dependencies: Type.Array(Type.String()),
+  dependencies: Type.Array(
+    Type.Union([Type.String(), Type.Object({ id: Type.String(), type: Type.Optional(Type.String()) })]),
+  ),
   lifecycle: Words(["frozen", "live"]),
 });
 export type StackResource = Static<typeof StackResource>;

@@ -5,6 +5,7 @@ import {
   DEPLOYMENT_STATUSES,
   DeploymentModel,
   DeploymentState,
+  EnvironmentVariable,
   EnvironmentVariables,
   ReleaseInfo,
 } from "./deployment-state.ts";
@@ -45,7 +46,7 @@ const platforms = Type.Optional(Type.Array(Platform));
 /** A deployment as its manager sees it: secrets in clear. */
 export const SyncDeployment = Strict({
   ...deploymentFields,
-  userEnvironmentVariables: Nullable(EnvironmentVariables),
+  userEnvironmentVariables: Nullable(Type.Array(EnvironmentVariable)),
   managementConfig: Nullable(FreeMap),
   deploymentToken: Nullable(Type.String()),
   lockedBy: Nullable(Type.String()),
@@ -87,7 +88,7 @@ export const AcquireItem = Strict({
   deploymentId: DeploymentId,
   projectId: ProjectId,
   deploymentGroupId: DeploymentGroupId,
-  setupMethod: Nullable(Words(SETUP_METHODS)),
+  setupMethod: Type.Optional(Words(SETUP_METHODS)),
   current: DeploymentState,
   config: DeploymentConfig,
 });
@@ -215,7 +216,7 @@ export const syncRoutes = routes({
     response: Strict({
       success: Type.Literal(true),
       current: DeploymentState,
-      target: Nullable(Strict({ releaseInfo: ReleaseInfo, config: DeploymentConfig })),
+      target: Type.Optional(Strict({ releaseInfo: ReleaseInfo, config: DeploymentConfig })),
     }),
     errors: [
       "NOT_FOUND",
@@ -223,6 +224,7 @@ export const syncRoutes = routes({
       "DEPLOYMENT_LOCKED",
       "INVALID_STATE_TRANSITION",
       "INCOMPATIBLE_DEPLOYMENT_PROTOCOL",
+      "BUDGET_EXCEEDED",
     ],
     repeat: "natural",
   },

@@ -66,7 +66,7 @@ export const workspaceRoutes = routes({
     }),
     success: 201,
     response: Membership,
-    errors: ["NAME_TAKEN"],
+    errors: ["NAME_TAKEN", "BUDGET_EXCEEDED"],
     repeat: "key",
     workspace: "exempt",
   },

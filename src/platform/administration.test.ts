@@ -1,8 +1,12 @@
 import { expect, it } from "vitest";
 import { type Administration, administer } from "./administration.ts";
+import { logIdle } from "./areas/managers/idle.ts";
+import { newVendor } from "./areas/managers/testing/customers.ts";
 import { createBootstrap } from "./bootstrap.ts";
 import { systemClock } from "./clock.ts";
 import { openDatabase } from "./database.ts";
+import { silentLogger } from "./log.ts";
+import { serveManager } from "./manager-administration.ts";
 import { RefusedError } from "./refused-error.ts";
 import { inMemory } from "./testing/empty-database.ts";
 import { onEachDatabase } from "./testing/harness.ts";
@@ -43,6 +47,10 @@ it("says what is wrong, and does nothing of it", async () => {
       [admin.createKey({ workspace: "acme", role: "project.viewer", project: "shop" }), /no project shop/],
       [admin.createKey({ workspace: "acme", role: "workspace.admin", expiresAt: new Date(0) }), /in the past/],
       [admin.createManager({ name: "x", targets: ["moon"] }), /moon is no target/],
+      [admin.createManager({ name: "x", shared: true }), /a system manager serves every group/],
+      [admin.createManager({ name: "x", workspace: "acme", group: "dg_x" }), /no deployment-group dg_x in that/],
+      [admin.createManager({ name: "x", workspace: "acme", group: "dg_x", shared: true }), /exclude each other/],
+      [admin.serveManager("mgr_x", { shared: true }), /there is no manager mgr_x/],
       [admin.revokeKey("apikey_x"), /there is no key apikey_x/],
     ];
     for (const [refusal, words] of refusals) {
@@ -65,5 +73,34 @@ onEachDatabase("a database in use", (world) => {
   it("has no first start", async () => {
     await world.workspace();
     expect(await world.platform.bootstrap.first("acme")).toBeUndefined();
+  });
+
+  it("has its managers told whom they serve, and says at a start what is left to decide", async () => {
+    const { db, bootstrap } = world.platform;
+    const vendor = await newVendor(world);
+    const { token, groupId, manager } = await vendor.customer("customer");
+    const { id } = await vendor.deploy(token, "shop");
+    const waits = async () =>
+      (await vendor.as(vendor.admin, "GET", `/v1/deployments/${id}`)).body.waitsFor === "manager";
+    const said = async () => {
+      const lines: [object, string][] = [];
+      const warn = (fields: object, text: string) => void lines.push([fields, text]);
+      await logIdle(db, { ...silentLogger, warn });
+      return lines;
+    };
+    expect(await said()).toEqual([]);
+    await serveManager(db, world.clock, manager.id, {});
+    expect(await waits()).toBe(true);
+    expect(await said()).toEqual([
+      [{ count: 1, managers: [manager.id] }, expect.stringMatching(/serve no deployment group; .* managers serve ID/)],
+      [{ count: 1, deployments: [id], previous: [manager.id] }, expect.stringContaining("wait for their manager")],
+    ]);
+    await serveManager(db, world.clock, manager.id, { group: groupId });
+    expect(await waits()).toBe(false);
+    await serveManager(db, world.clock, manager.id, { shared: true });
+    expect(await waits()).toBe(false);
+    expect(await said()).toEqual([]);
+    const system = await bootstrap.systemManager({ name: "system" });
+    await expect(serveManager(db, world.clock, system.id, { shared: true })).rejects.toThrow(/cannot go from system/);
   });
 });

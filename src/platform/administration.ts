@@ -1,6 +1,5 @@
 import type { Selectable } from "kysely";
 import { ROLES, type Role, scopeOf } from "../contract/roles.ts";
-import { PLATFORMS } from "../contract/schema.ts";
 import type { ApiKeyRow } from "./areas/api-keys/store.ts";
 import { createBootstrap } from "./bootstrap.ts";
 import { type Clock, systemClock } from "./clock.ts";
@@ -8,6 +7,7 @@ import { isWorkspaceName } from "./config.ts";
 import { type DatabaseLocation, type Db, openDatabase } from "./database.ts";
 import { addMember, listMembers, type MemberLine } from "./identity/administration.ts";
 import type { Scope } from "./kernel/principal.ts";
+import { createManager, type ManagerOrder, type ServedOrder, serveManager } from "./manager-administration.ts";
 import { RefusedError } from "./refused-error.ts";
 
 export interface KeyOrder {
@@ -47,11 +47,11 @@ export interface Administration {
   addMember(order: { readonly workspace: string; readonly email: string; readonly role: string }): Promise<string>;
   members(workspace: string): Promise<readonly MemberLine[]>;
   /** Without a workspace: a manager that every workspace may use. */
-  createManager(order: {
-    readonly name: string;
-    readonly workspace?: string | undefined;
-    readonly targets?: readonly string[] | undefined;
-  }): Promise<{ readonly id: string; readonly keyId: string; readonly key: string }>;
+  createManager(
+    order: ManagerOrder & { readonly workspace?: string | undefined },
+  ): Promise<{ readonly id: string; readonly keyId: string; readonly key: string }>;
+  /** Says anew whom a private manager serves. */
+  serveManager(id: string, served: ServedOrder): Promise<void>;
 }
 
 /**
@@ -132,16 +132,11 @@ function administration(db: Db, clock: Clock): Administration {
     async members(workspace) {
       return listMembers(db, await requireWorkspace(db, workspace));
     },
-    async createManager({ name, workspace, targets: given }) {
-      const targets = given?.map((word) => {
-        const platform = PLATFORMS.find((known) => known === word);
-        if (platform === undefined) throw new RefusedError(`${word} is no target; there are ${PLATFORMS.join(", ")}`);
-        return platform;
-      });
-      const order = { name, ...(targets !== undefined && { targets }) };
-      if (workspace === undefined) return bootstrap.systemManager(order);
-      return bootstrap.manager({ ...order, workspaceId: await requireWorkspace(db, workspace) });
+    async createManager({ workspace, ...order }) {
+      const workspaceId = workspace === undefined ? undefined : await requireWorkspace(db, workspace);
+      return createManager(db, bootstrap, workspaceId, order);
     },
+    serveManager: (id, served) => serveManager(db, clock, id, served),
   };
 }
 

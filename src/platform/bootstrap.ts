@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import type { PLATFORMS } from "../contract/schema.ts";
-import { mintKey, type NewKey } from "./areas/api-keys/mint.ts";
+import { insertKey, type NewKey } from "./areas/api-keys/mint.ts";
+import { type Served, servedAs } from "./areas/managers/served.ts";
 import type { Clock } from "./clock.ts";
 import type { Db } from "./database.ts";
 import { addMember } from "./identity/administration.ts";
@@ -16,11 +17,16 @@ export interface Bootstrap {
   workspace(name: string): Promise<{ readonly id: string; readonly name: string }>;
   /** `key` is the secret: this is the only place where it is seen. */
   key(key: NewKey): Promise<{ readonly id: string; readonly key: string }>;
-  /** A private manager that needs no setup, with its runtime key. */
+  /**
+   * A private manager that needs no setup, with its runtime key. It serves one deployment group, or with `shared` every one
+   * of its workspace, or with neither no customer.
+   */
   manager(manager: {
     readonly workspaceId: string;
     readonly name: string;
     readonly targets?: readonly Platform[];
+    readonly deploymentGroupId?: string | undefined;
+    readonly shared?: boolean | undefined;
   }): Promise<{ readonly id: string; readonly keyId: string; readonly key: string }>;
   /**
    * On a database without a workspace: the first one and its admin's key; else undefined. Once, also with replicas.
@@ -52,36 +58,6 @@ export function createBootstrap(db: Db, clock: Clock): Bootstrap {
     const found = await db.selectFrom("workspaces").select("id").where("is_system", "=", true).executeTakeFirst();
     return found?.id ?? (await workspace(SYSTEM_WORKSPACE, true)).id;
   };
-  const manager = async (
-    workspaceId: string,
-    name: string,
-    targets: readonly Platform[],
-    isSystem: boolean,
-  ): Promise<{ id: string; keyId: string; key: string }> => {
-    const id = newId("mgr");
-    const now = clock.wallNow();
-    await db
-      .insertInto("managers")
-      .values({
-        id,
-        workspace_id: workspaceId,
-        name,
-        is_system: isSystem,
-        targets: [...targets],
-        setup_status: isSystem ? null : "provisioning",
-        setup_changed_at: now,
-        management_configs: "{}",
-        created_at: now,
-      })
-      .execute();
-    const description = `runtime key of ${name}`.slice(0, 128);
-    const minted = await mintKey(
-      db,
-      { workspaceId, role: "manager.runtime", scope: { type: "manager", managerId: id }, description },
-      now,
-    );
-    return { id, keyId: minted.row.id, key: minted.secret };
-  };
   const first: Bootstrap["first"] = (name, firstAdmin) =>
     db.transaction().execute(async (transaction) => {
       // Replicas that start on an empty database at once wait here for the first one's commit.
@@ -106,10 +82,42 @@ export function createBootstrap(db: Db, clock: Clock): Bootstrap {
     first,
     workspace: (name) => workspace(name),
     async key(key) {
-      const minted = await mintKey(db, key, clock.wallNow());
+      const minted = await insertKey(db, key, clock.wallNow());
       return { id: minted.row.id, key: minted.secret };
     },
-    manager: ({ workspaceId, name, targets = DEFAULT_TARGETS }) => manager(workspaceId, name, targets, false),
-    systemManager: async ({ name, targets = DEFAULT_TARGETS }) => manager(await systemWorkspace(), name, targets, true),
+    manager: ({ workspaceId, name, targets = DEFAULT_TARGETS, ...served }) =>
+      makeManager(db, clock.wallNow(), { workspaceId, name, targets }, servedAs(served)),
+    systemManager: async ({ name, targets = DEFAULT_TARGETS }) =>
+      makeManager(db, clock.wallNow(), { workspaceId: await systemWorkspace(), name, targets }, "system"),
   };
+}
+
+async function makeManager(
+  db: Db,
+  now: Date,
+  order: { readonly workspaceId: string; readonly name: string; readonly targets: readonly Platform[] },
+  kind: Served | "system",
+): Promise<{ id: string; keyId: string; key: string }> {
+  const { workspaceId, name, targets } = order;
+  const id = newId("mgr");
+  const isSystem = kind === "system";
+  await db
+    .insertInto("managers")
+    .values({
+      id,
+      workspace_id: workspaceId,
+      name,
+      is_system: isSystem,
+      targets: [...targets],
+      setup_status: isSystem ? null : "provisioning",
+      setup_changed_at: now,
+      management_configs: "{}",
+      ...(kind !== "system" && kind),
+      created_at: now,
+    })
+    .execute();
+  const scope = { type: "manager", managerId: id } as const;
+  const description = `runtime key of ${name}`.slice(0, 128);
+  const minted = await insertKey(db, { workspaceId, role: "manager.runtime", scope, description }, now);
+  return { id, keyId: minted.row.id, key: minted.secret };
 }

@@ -3,7 +3,10 @@ import { CLOUDS, type Cloud } from "../contract/managers.ts";
 import { WORKSPACE_NAME } from "../contract/schema.ts";
 import type { GitHost } from "./areas/git-namespaces/git-host.ts";
 import type { DatabaseLocation } from "./database.ts";
-import { IDENTITY_SETTINGS, type IdentityConfig, readIdentity } from "./identity/config.ts";
+import { GIT_HOST_SETTINGS, readGitHost } from "./git-hosts/config.ts";
+import type { GitHubAppConfig } from "./git-hosts/github-app.ts";
+import { IDENTITY_SETTINGS, type IdentityConfig, readIdentity, urlOfHost } from "./identity/config.ts";
+import { BUDGET_NAMES, BUDGET_SIZES, type BudgetSizes, readBudgets } from "./kernel/budgets.ts";
 import { TRUST_NOBODY, type Trust, trustIn } from "./kernel/caller-address.ts";
 import type { SmtpSettings } from "./mail/smtp-mailer.ts";
 import { OBJECT_SETTINGS, type ObjectLocation, readObjectLocation } from "./objects/config.ts";
@@ -18,6 +21,8 @@ export interface PlatformConfig {
   /** Without a trailing slash. Links in answers and token issuers start with it. Undefined: the address listened on. */
   readonly baseUrl: string | undefined;
   readonly rateLimits: boolean;
+  /** What each tenant may have of what tenants share. */
+  readonly budgets: BudgetSizes;
   /** Whose X-Forwarded-For tells where a request comes from. */
   readonly trustedProxies: Trust;
   /** `/metrics` is served on its own port, so that the API's port can be public. Undefined: not at all. */
@@ -38,6 +43,8 @@ export interface PlatformConfig {
   readonly setupTemplateUrl: string | undefined;
   /** Undefined: beside the embedded database; otherwise nowhere, and nothing can be uploaded or built. */
   readonly objects: ObjectLocation | undefined;
+  /** From whose installations users choose repositories. Undefined: no git host. */
+  readonly github: GitHubAppConfig | undefined;
   readonly identity: IdentityConfig;
   /** Address of the user whom the first start on an empty database makes an admin. */
   readonly firstAdmin: string | undefined;
@@ -100,6 +107,11 @@ export const PLATFORM_SETTINGS = {
     fallback: "on",
     help: "on or off. Off only for benchmarks and tests.",
   },
+  budgets: {
+    variable: "SALLYPORT_PLATFORM_BUDGETS",
+    fallback: "",
+    help: "Sizes of budgets that shall differ from those of platform.md, such as `group-api-keys=200,uploads=32`.",
+  },
   trustedProxies: {
     variable: "SALLYPORT_PLATFORM_TRUSTED_PROXIES",
     fallback: "",
@@ -153,6 +165,7 @@ export const PLATFORM_SETTINGS = {
     help: "Regions that the deployment portal offers, such as `aws:eu-central-1,gcp:europe-west3`. Empty: those that a new account of each cloud can use.",
   },
   ...OBJECT_SETTINGS,
+  ...GIT_HOST_SETTINGS,
   ...IDENTITY_SETTINGS,
 } as const satisfies Readonly<Record<string, Setting>>;
 
@@ -219,15 +232,17 @@ export function readPlatformConfig(environment: Readonly<Record<string, string |
   const firstWorkspace = text(settings.firstWorkspace);
   if (!isWorkspaceName(firstWorkspace)) fail(settings.firstWorkspace, "4 to 100 of a-z, 0-9 and single dashes");
   const host = text(settings.host);
-  const address = baseUrl === "" ? `http://${host.includes(":") ? `[${host}]` : host}` : baseUrl;
-  const { firstAdmin, ...identity } = readIdentity(text, fail, address);
+  const address = baseUrl === "" ? urlOfHost(host) : baseUrl;
+  const { firstAdmin, ...identity } = readIdentity(text, fail, address, host);
   const config: PlatformConfig = {
     database: url === "" ? { pglite: text(settings.data) } : { postgres: url },
     objects: readObjectLocation(text, fail),
+    github: readGitHost(text, fail),
     host,
     port: port(settings.port),
     baseUrl: baseUrl === "" ? undefined : baseUrl,
     rateLimits: rateLimits === "on",
+    budgets: budgetSizes(text(settings.budgets), (expected) => fail(settings.budgets, expected)),
     trustedProxies: proxies ?? TRUST_NOBODY,
     metricsPort: text(settings.metricsPort) === "" ? undefined : port(settings.metricsPort),
     firstWorkspace,
@@ -242,6 +257,12 @@ export function readPlatformConfig(environment: Readonly<Record<string, string |
   };
   if (problems.length > 0) throw new ConfigError(problems.join("; "));
   return config;
+}
+
+function budgetSizes(text: string, fail: (expected: string) => void): BudgetSizes {
+  const sizes = readBudgets(text);
+  if (sizes === undefined) fail(`a list of <budget>=<size>, with ${BUDGET_NAMES.join(", ")}`);
+  return sizes ?? BUDGET_SIZES;
 }
 
 function isHttpUrl(text: string): boolean {

@@ -131,7 +131,7 @@ function urlOf(path: string): string {
   return path.replace(/\{(\w+)\}/g, ":$1");
 }
 
-/** The caller's bucket pays; who has no credential that holds pays from its address's. @throws RATE_LIMITED. */
+/** The caller's bucket pays, and its tenant's; who has no credential that holds pays from its address's. @throws RATE_LIMITED. */
 async function limited(
   deps: HttpDeps,
   request: FastifyRequest,
@@ -141,6 +141,10 @@ async function limited(
   try {
     const credential = await authenticated();
     seen.allowance = deps.limiter?.take(credential.caller, RATES[credential.rate]);
+    refuseExcess(deps, seen.allowance);
+    const { tenant } = credential;
+    const ofAll = tenant && deps.limiter?.take(tenant.id, RATES[tenant.rate]);
+    if (ofAll?.allowed === false) seen.allowance = ofAll;
     refuseExcess(deps, seen.allowance);
     return credential;
   } catch (error) {

@@ -334,7 +334,7 @@ function needed(route: Route, projectId: string): Record<string, string> {
 
 /** What the test's platform is not connected to. */
 function unavailable(route: Route, { body }: Answer): boolean {
-  return body?.code === "SERVICE_UNAVAILABLE" && route.errors.includes("SERVICE_UNAVAILABLE");
+  return body?.code === "GIT_HOST_NOT_CONFIGURED" && route.errors.includes("GIT_HOST_NOT_CONFIGURED");
 }
 
 function firstRole(roles: readonly string[]): Role {

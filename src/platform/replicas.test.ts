@@ -26,7 +26,7 @@ describe.skipIf(postgres === undefined)("two replicas on one PostgreSQL", () => 
     if (one === undefined || two === undefined) throw new Error("no replicas");
     const { id: workspaceId } = await one.bootstrap.workspace("replicas");
     const { key } = await one.bootstrap.key({ workspaceId, role: "workspace.admin", scope: { type: "workspace" } });
-    const manager = await two.bootstrap.manager({ workspaceId, name: "m" });
+    const manager = await two.bootstrap.manager({ workspaceId, name: "m", shared: true });
     const body = { status: "healthy", url: "https://manager.example.com", managementConfigs: {} };
     await call(one.url, "POST", `/v1/managers/${manager.id}/heartbeat`, { key: manager.key, body });
     await call(two.url, "POST", "/v1/projects", { key, body: { name: "shop" } });

@@ -10,6 +10,7 @@ import type { GitHost } from "./areas/git-namespaces/git-host.ts";
 import { HANDLERS } from "./areas/handlers.ts";
 import { startCourier } from "./areas/invitations/courier.ts";
 import { registerInvitePage } from "./areas/invitations/page.ts";
+import { logIdle } from "./areas/managers/idle.ts";
 import { registerSetup } from "./areas/managers/setup-routes.ts";
 import { OBJECT_OWNERS } from "./areas/object-owners.ts";
 import { tailFeed } from "./areas/work-feed/tail.ts";
@@ -20,11 +21,13 @@ import { startHelmBuilder } from "./builders/helm-builder.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { type CallConfig, type PlatformConfig, sealingKeyFile } from "./config.ts";
 import { type DatabaseLocation, type Db, type OpenDatabase, openDatabase } from "./database.ts";
+import { GitHubApp } from "./git-hosts/github-app.ts";
 import { buildHttp, type HttpDeps } from "./http.ts";
 import { accessTokens } from "./identity/access-token.ts";
 import { type IdentityConfig, NO_SIGN_IN } from "./identity/config.ts";
 import { registerIdentity } from "./identity/identity.ts";
 import { sessions } from "./identity/session.ts";
+import { BUDGET_SIZES, type BudgetSizes, Budgets } from "./kernel/budgets.ts";
 import { TRUST_NOBODY } from "./kernel/caller-address.ts";
 import { apiKeys } from "./kernel/credential.ts";
 import { endpointsOf } from "./kernel/endpoint.ts";
@@ -46,13 +49,16 @@ import { Relay } from "./relay/relay.ts";
 import { SessionLog } from "./relay/session-log.ts";
 import { relayUpgrades } from "./relay/upgrade.ts";
 
-export interface StartOptions extends Partial<Omit<PlatformConfig, "database">> {
+export interface StartOptions extends Partial<Omit<PlatformConfig, "database" | "budgets">> {
   readonly database: DatabaseLocation;
+  /** Those that are not named have their usual size. */
+  readonly budgets?: Partial<BudgetSizes>;
   readonly clock?: Clock;
   readonly log?: Logger;
   readonly registry?: Registry;
   /** In the place of the configured one. */
   readonly mailer?: Mailer;
+  /** In the place of the configured one. */
   readonly gitHost?: GitHost;
 }
 
@@ -73,22 +79,28 @@ const CLOSE_GRACE_MS = 5_000;
 /** Opens the database, migrates it, and serves the table. What was begun is undone when a later step fails. */
 export async function startPlatform(options: StartOptions): Promise<RunningPlatform> {
   const parts = new AsyncDisposableStack();
+  const draining = new AbortController();
   try {
-    return await start(options, parts);
+    return await start(options, parts, draining);
   } catch (error) {
+    // There may be no server yet whose close would tell the sweeps to end.
+    draining.abort();
     await parts.disposeAsync();
     throw error;
   }
 }
 
 /** Parts end in the opposite order: polls and requests before the listener and the sweeps, the database last. */
-async function start(options: StartOptions, parts: AsyncDisposableStack): Promise<RunningPlatform> {
+async function start(
+  options: StartOptions,
+  parts: AsyncDisposableStack,
+  draining: AbortController,
+): Promise<RunningPlatform> {
   const { host = "127.0.0.1", port = 0, clock = systemClock, log = silentLogger, registry = new Registry() } = options;
   const sealingKey = options.sealingKey ?? (await ownSealingKey(options.database));
   const database = await opened(options.database, log);
   parts.defer(() => database.close());
   const { db, connections } = database;
-  const draining = new AbortController();
   const waker = new Waker(clock);
   if ("postgres" in options.database) {
     const listening = listen(options.database.postgres, waker, log, draining.signal);
@@ -105,15 +117,13 @@ async function start(options: StartOptions, parts: AsyncDisposableStack): Promis
   const own = { objects: forgotten, tables: tableUpkeep(database.kind) };
   const sweeper = sweepEvery(db, { own, clock, log, metrics }, draining.signal);
   parts.defer(() => sweeper.ended);
-  if (options.metricsPort !== undefined) {
-    const scraped = await serveMetrics(registry, host, options.metricsPort);
-    parts.defer(() => closeServer(scraped));
-  }
+  await scrapable(registry, host, options.metricsPort, parts);
   const mailer = options.mailer ?? (options.mail && smtpMailer(options.mail));
   const engine: Engine = {
     db,
     clock,
     config: callConfig(options, { baseUrl, sealingKey, sendsMail: mailer !== undefined, objects: store }),
+    budgets: new Budgets({ ...BUDGET_SIZES, ...options.budgets }, (name) => metrics.budgetRefused(name)),
     cursorKey: createSecretKey(sealingKey),
     waker,
     metrics,
@@ -127,7 +137,8 @@ async function start(options: StartOptions, parts: AsyncDisposableStack): Promis
   const open = { engine, limiter, draining: draining.signal };
   objects.register(app, open);
   if (store !== undefined) registerCharts(app, open, { objects: store, secret });
-  const relay = new Relay(new SessionLog(db, clock, () => engine.metrics.transactionRetried()), clock, log);
+  const sessionLog = new SessionLog(db, clock, () => engine.metrics.transactionRetried());
+  const relay = new Relay(sessionLog, clock, log, engine.budgets);
   app.server.on("upgrade", relayUpgrades({ engine, relay, limiter, trustedProxies, log }));
   parts.defer(() => closeHttp(app, clock, draining));
   parts.defer(() => relay.close());
@@ -150,13 +161,26 @@ async function start(options: StartOptions, parts: AsyncDisposableStack): Promis
   };
 }
 
+async function scrapable(
+  registry: Registry,
+  host: string,
+  port: number | undefined,
+  parts: AsyncDisposableStack,
+): Promise<void> {
+  if (port === undefined) return;
+  const scraped = await serveMetrics(registry, host, port);
+  parts.defer(() => closeServer(scraped));
+}
+
 /** Says what takes long: making an embedded database takes seconds, migrating a large one minutes. */
-function opened(location: DatabaseLocation, log: Logger): Promise<OpenDatabase> {
+async function opened(location: DatabaseLocation, log: Logger): Promise<OpenDatabase> {
   log.info({ database: "pglite" in location ? "pglite" : "postgres" }, "opening the database");
-  return openDatabase(location, {
+  const database = await openDatabase(location, {
     onLost: (err) => log.warn({ err }, "database connection lost"),
     onMigrations: (names) => log.info({ migrations: names }, "migrating the database"),
   });
+  await logIdle(database.db, log);
+  return database;
 }
 
 function serve(
@@ -181,7 +205,15 @@ function serve(
 }
 
 function callConfig(
-  { portalUrl, gitHost, generatedDomain, supportedRegions, setupTemplateUrl }: StartOptions,
+  {
+    portalUrl,
+    gitHost,
+    github,
+    clock = systemClock,
+    generatedDomain,
+    supportedRegions,
+    setupTemplateUrl,
+  }: StartOptions,
   { baseUrl, ...parts }: Pick<CallConfig, "sealingKey" | "sendsMail" | "objects"> & { baseUrl(): string },
 ): CallConfig {
   return {
@@ -192,7 +224,7 @@ function callConfig(
       return portalUrl ?? this.baseUrl;
     },
     ...parts,
-    gitHost,
+    gitHost: gitHost ?? (github && new GitHubApp(github, clock)),
     generatedDomain,
     supportedRegions,
     setupTemplateUrl,

@@ -21,12 +21,8 @@ export async function signIn(baseUrl: string, email: string, signal: AbortSignal
   }
 }
 
-/** The user exists from now on. */
-async function devLogin(baseUrl: string, email: string, signal: AbortSignal): Promise<void> {
-  const headers = { "content-type": "application/json" };
-  const body = JSON.stringify({ email });
-  const answer = await fetch(`${baseUrl}/auth/dev-login`, { method: "POST", headers, body, signal });
-  if (!answer.ok) throw new Error(`dev-login: ${answer.status} ${await answer.text()}`);
+function tokenOf(inviteUrl: string): string {
+  return new URL(inviteUrl).pathname.split("/").at(-1) ?? "";
 }
 
 /** What stands around a user: a workspace with members and invitations, ones to delete, and one to be invited to. */
@@ -47,9 +43,11 @@ export async function worldOfUser(baseUrl: string, credential: string, signal: A
   const params = { id: own.id };
   const objectsOf = async (name: string) => {
     const joins = `joins-${name}@example.com`;
-    await devLogin(baseUrl, joins, signal);
+    const { inviteUrl } = await me.members.add({ params, body: { email: joins, role } }, signal);
+    const joiner = clientOf(await signIn(baseUrl, joins, signal));
+    await joiner.invitations.accept({ params: { token: tokenOf(inviteUrl) } }, signal);
     return {
-      member: (await me.members.add({ params, body: { email: joins, role } }, signal)).userId,
+      member: (await joiner.user.getProfile({}, signal)).id,
       invitation: (await me.invitations.create({ params, body: { email: `${name}@example.com`, role } }, signal)).id,
     };
   };
@@ -70,7 +68,7 @@ export async function worldOfUser(baseUrl: string, credential: string, signal: A
       workspaces: [own.id],
       members: [lasting.member],
       invitations: [lasting.invitation],
-      token: [new URL(link.inviteUrl).pathname.split("/").at(-1) ?? ""],
+      token: [tokenOf(link.inviteUrl)],
       email: [OTHER, "joins-lasting@example.com"],
     },
     spare,

@@ -27,7 +27,10 @@ const POD = { namespace: "shop", pod: "web-0" };
 /** @param admin of a workspace.admin key */
 export async function furnish(admin: Client, baseUrl: string, signal: AbortSignal): Promise<Furniture> {
   const me = await admin.whoami.get({}, signal);
-  const setup = await admin.managers.create({ body: { name: "manager", cloud: "aws", region: "here" } }, signal);
+  const setup = await admin.managers.create(
+    { body: { name: "manager", cloud: "aws", region: "here", shared: true } },
+    signal,
+  );
   const manager = setup.managerId;
   const { apiKey: runtimeKey } = await admin.apiKeys.create(
     { body: { description: null, scope: { type: "manager", role: "manager.runtime", managerId: manager } } },

@@ -98,7 +98,7 @@ describe.each(Object.keys(DATABASES))("searches on %s", (title) => {
     parts.defer(() => platform.close());
     const { id: workspaceId } = await platform.bootstrap.workspace("searches");
     key = (await platform.bootstrap.key({ workspaceId, role: "workspace.admin", scope: { type: "workspace" } })).key;
-    const manager = await platform.bootstrap.manager({ workspaceId, name: "a-manager" });
+    const manager = await platform.bootstrap.manager({ workspaceId, name: "a-manager", shared: true });
     const beat = { status: "healthy", url: "https://manager.example.com", managementConfigs: {} };
     await call(platform.url, "POST", `/v1/managers/${manager.id}/heartbeat`, { key: manager.key, body: beat });
     await post("/v1/projects", { name: "shop" });

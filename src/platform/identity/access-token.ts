@@ -18,7 +18,8 @@ export function accessTokens(db: Db): Authenticator {
     const user = await userOfToken(db, bearer, now);
     if (user === undefined) throw new PlatformError("TOKEN_EXPIRED");
     await noticeCli(db, user, headers);
-    return userCredential(db, user, async (later) => (await userOfToken(db, bearer, later)) !== undefined);
+    const proof = { kind: "grant", id: user.grant_id } as const;
+    return userCredential(db, user, proof, async (later) => (await userOfToken(db, bearer, later)) !== undefined);
   };
 }
 
@@ -29,6 +30,7 @@ function userOfToken(db: Db, bearer: string, now: Date) {
     .innerJoin("users as u", "u.id", "t.user_id")
     .select(["u.id", "u.email", "u.name", "u.image", "u.cli_connected"])
     .innerJoin("oauth_records as g", "g.grant_id", "t.grant_id")
+    .select((eb) => eb.ref("g.grant_id").$notNull().as("grant_id"))
     .where("g.kind", "=", "Grant")
     .where("g.expires_at", ">", now)
     .where("t.kind", "=", ACCESS_TOKEN_KIND)

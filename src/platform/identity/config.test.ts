@@ -40,6 +40,14 @@ describe("how users sign in, by the settings", () => {
     [{ AUTH_DEV_LOGIN: "yes" }, "AUTH_DEV_LOGIN must be true or false"],
     [{ AUTH_DEV_LOGIN: "true", SALLYPORT_PLATFORM_HOST: "0.0.0.0" }, "AUTH_DEV_LOGIN must be false"],
     [
+      {
+        AUTH_DEV_LOGIN: "true",
+        SALLYPORT_PLATFORM_HOST: "0.0.0.0",
+        SALLYPORT_PLATFORM_BASE_URL: "http://127.0.0.1:8080",
+      },
+      "AUTH_DEV_LOGIN must be false: anybody who reaches 0.0.0.0 could sign in as anybody; listen on 127.0.0.1",
+    ],
+    [
       { AUTH_DEV_LOGIN: "true", SALLYPORT_PLATFORM_BASE_URL: "https://api.example.com" },
       "AUTH_DEV_LOGIN must be false",
     ],

@@ -49,7 +49,7 @@ export const IDENTITY_SETTINGS = {
   devLogin: {
     variable: "AUTH_DEV_LOGIN",
     fallback: "false",
-    help: "true or false. True lets anybody sign in as anybody, for development; refused unless the base URL is a loopback address.",
+    help: "true or false. True lets anybody sign in as anybody, for development; refused unless both the base URL and the address listened on are loopback.",
   },
 } as const;
 
@@ -59,11 +59,13 @@ type Setting = (typeof IDENTITY_SETTINGS)[keyof typeof IDENTITY_SETTINGS];
  * @param text the setting's value, or its fallback.
  * @param fail notes what a setting must be.
  * @param address what callers will see: the base URL, or where we listen.
+ * @param host where we listen: behind a base URL on loopback it may still be everywhere.
  */
 export function readIdentity(
   text: (setting: Setting) => string,
   fail: (setting: Setting, expected: string) => void,
   address: string,
+  host: string,
 ): IdentityConfig & { readonly firstAdmin: string | undefined } {
   const settings = IDENTITY_SETTINGS;
   const [issuer, clientId, clientSecret] = [
@@ -83,6 +85,9 @@ export function readIdentity(
   const devLogin = text(settings.devLogin);
   if (devLogin !== "true" && devLogin !== "false") fail(settings.devLogin, "true or false");
   if (devLogin === "true" && !isLoopback(address)) fail(settings.devLogin, "false: the base URL is not loopback");
+  if (devLogin === "true" && !isLoopback(urlOfHost(host))) {
+    fail(settings.devLogin, `false: anybody who reaches ${host} could sign in as anybody; listen on 127.0.0.1`);
+  }
   const firstAdmin = text(settings.firstAdmin);
   if (firstAdmin !== "" && !/^[^@\s]+@[^@\s]+$/.test(firstAdmin)) fail(settings.firstAdmin, "an email address");
   return {
@@ -91,6 +96,12 @@ export function readIdentity(
     clients: [CLI_CLIENT, ...(clients ?? [])],
     firstAdmin: firstAdmin === "" ? undefined : firstAdmin,
   };
+}
+
+/** Of a name or address to listen on. */
+export function urlOfHost(host: string): string {
+  const url = `http://${host.includes(":") ? `[${host}]` : host}`;
+  return URL.canParse(url) ? url : "http://invalid";
 }
 
 function isSafe(issuer: string): boolean {

@@ -33,7 +33,8 @@ export function sessions(db: Db, origins: () => readonly string[]): Authenticato
       await db.updateTable("sessions").set({ last_used_at: now }).where("id_hash", "=", session.id_hash).execute();
     }
     await noticeCli(db, session, headers);
-    return userCredential(db, session, async (later) => (await liveSession(db, secret, later)) !== undefined);
+    const proof = { kind: "session", id: session.id_hash } as const;
+    return userCredential(db, session, proof, async (later) => (await liveSession(db, secret, later)) !== undefined);
   };
 }
 

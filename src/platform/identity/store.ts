@@ -18,10 +18,6 @@ export function findUser(db: Db, id: string): Promise<Selectable<UserRow> | unde
   return db.selectFrom("users").selectAll().where("id", "=", id).executeTakeFirst();
 }
 
-export function findUserByEmail(db: Db, email: string): Promise<Selectable<UserRow> | undefined> {
-  return db.selectFrom("users").selectAll().where("email", "=", normalEmail(email)).executeTakeFirst();
-}
-
 /** The user of that address, made when there is none. Two sign-ins at once make one user. */
 export async function findOrCreateUser(
   db: Db,

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Selectable } from "kysely";
 import type { Db } from "../database.ts";
-import type { Credential, NamedWorkspace } from "../kernel/credential.ts";
+import type { Credential, NamedWorkspace, Proof } from "../kernel/credential.ts";
 import { notFound, PlatformError } from "../kernel/errors.ts";
 import type { Caller } from "../kernel/principal.ts";
 import type { UserRow } from "./tables.ts";
@@ -9,8 +9,8 @@ import type { UserRow } from "./tables.ts";
 type Whose = Pick<Selectable<UserRow>, "id" | "email" | "name" | "image">;
 
 /** A user's credential, by whatever means it was proven. The role is read at each request: a change applies to the next. */
-export function userCredential(db: Db, user: Whose, lives: Credential["lives"]): Credential {
-  return { caller: user.id, rate: "standard", lives, inWorkspace: (named) => inWorkspace(db, user, named) };
+export function userCredential(db: Db, user: Whose, proof: Proof, lives: Credential["lives"]): Credential {
+  return { caller: user.id, rate: "standard", proof, lives, inWorkspace: (named) => inWorkspace(db, user, named) };
 }
 
 /** Latches that the user has the command line, at its first request (§21). */

@@ -2,6 +2,8 @@ import type { Topic } from "../../contract/managers.ts";
 import type { BodyOf, ParamsOf, QueryOf, ResponseOf, Route, RouteTable } from "../../contract/route.ts";
 import type { CallConfig } from "../config.ts";
 import type { Db } from "../database.ts";
+import type { Budgets } from "./budgets.ts";
+import type { Proof } from "./credential.ts";
 import type { NewEvent } from "./outbox.ts";
 import type { PageRequest } from "./page.ts";
 import type { Caller, Principal } from "./principal.ts";
@@ -27,6 +29,8 @@ export interface Call<R extends Route = Route> {
   /** Aborts at the 30 s limit, when the client hangs up, and when the server drains (long-polls). */
   readonly signal: AbortSignal;
   readonly config: CallConfig;
+  /** What each tenant may have of what tenants share. */
+  readonly budgets: Budgets;
   /** Position and binding of a paginated list; see `paged` and `toPage`. */
   readonly page: PageRequest;
   /** Long-polls only: sleep until something is raised for a manager. */
@@ -40,6 +44,8 @@ export interface Call<R extends Route = Route> {
   raise(topic: Topic, deploymentId: string, managerId?: string): Promise<void>;
   /** Wakes, after the commit, whoever sleeps under that name: work that a request leaves to the process. */
   wake(sleeper: string): void;
+  /** Of a user: what its credential hangs on. */
+  readonly proof: Proof | undefined;
   /** Long-polls only: false once the credential has been revoked, disabled or expired. */
   credentialLives(): Promise<boolean>;
 }

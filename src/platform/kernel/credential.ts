@@ -14,13 +14,23 @@ export interface Credential {
   /** Whose token bucket pays. */
   readonly caller: string;
   readonly rate: keyof typeof RATES;
+  /** The bucket above it, which all the keys of a tenant pay into. */
+  readonly tenant?: { readonly id: string; readonly rate: keyof typeof RATES };
   /**
    * The principal in the workspace that the request names; a `person` only where the route needs none.
    * @throws WORKSPACE_REQUIRED, WORKSPACE_MISMATCH, WORKSPACE_NOT_FOUND, NOT_FOUND.
    */
   inWorkspace(named: NamedWorkspace): Promise<Caller>;
+  /** What a user's credential hangs on: when it is gone, what was opened with the credential ends. Keys are their own. */
+  readonly proof?: Proof;
   /** False once it has been revoked, disabled or has expired: long-polls ask again and again. */
   lives(now: Date): Promise<boolean>;
+}
+
+/** A browser's session, by the hash of its cookie, or the grant that a program's tokens are of. */
+export interface Proof {
+  readonly kind: "session" | "grant";
+  readonly id: string;
 }
 
 /** How a request names its workspace (§0.5). */
@@ -100,8 +110,7 @@ async function markUsed(db: Db, row: KeyRow, now: Date): Promise<void> {
 
 function credentialOf(liveKeys: LiveKeys, row: KeyRow): Credential {
   return {
-    caller: row.id,
-    rate: row.role === "manager.runtime" ? "manager" : "standard",
+    ...payerOf(row),
     async inWorkspace({ name, id }) {
       if (name !== undefined && name !== row.workspace_name) throw new PlatformError("WORKSPACE_MISMATCH");
       if (id !== undefined && id !== row.workspace_id) throw notFound("workspace");
@@ -109,6 +118,14 @@ function credentialOf(liveKeys: LiveKeys, row: KeyRow): Credential {
     },
     lives: (now) => liveKeys.lives(row.id, now),
   };
+}
+
+/** A manager pays as one, however many keys it has. */
+function payerOf(row: KeyRow): Pick<Credential, "caller" | "rate" | "tenant"> {
+  if (row.manager_id !== null) return { caller: row.manager_id, rate: "manager" };
+  const customer = row.deployment_group_id ?? row.minted_for ?? row.deployment_id;
+  const tenant = { id: customer ?? row.workspace_id, rate: customer === null ? "workspace" : "customer" } as const;
+  return { caller: row.id, rate: "standard", tenant };
 }
 
 function serviceAccount(row: KeyRow): ServiceAccount {

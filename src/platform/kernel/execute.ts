@@ -3,6 +3,7 @@ import type { ResponseOf, Route } from "../../contract/route.ts";
 import type { Clock } from "../clock.ts";
 import type { CallConfig } from "../config.ts";
 import type { Db } from "../database.ts";
+import type { Budgets } from "./budgets.ts";
 import { type Call, Reply } from "./call.ts";
 import type { Credential } from "./credential.ts";
 import { answerProblem, type Endpoint, type ParsedRequest } from "./endpoint.ts";
@@ -10,7 +11,7 @@ import { PlatformError, toBody } from "./errors.ts";
 import { claim, remember, type Slot, type StoredAnswer, slotOf, stillRunning } from "./idempotency.ts";
 import type { Lane } from "./lane.ts";
 import type { PlatformMetrics } from "./metrics.ts";
-import { insertEvent, insertFeedTopic } from "./outbox.ts";
+import { insertFeedTopic, tellEvent } from "./outbox.ts";
 import { bindingOf, type PageRequest, pageRequest } from "./page.ts";
 import { type Caller, type Principal, seatOf } from "./principal.ts";
 import { open, seal } from "./sealed.ts";
@@ -22,6 +23,7 @@ export interface Engine {
   readonly db: Db;
   readonly clock: Clock;
   readonly config: CallConfig;
+  readonly budgets: Budgets;
   /** Signs the cursors of lists. */
   readonly cursorKey: KeyObject;
   readonly waker: Waker;
@@ -59,7 +61,9 @@ export async function execute(engine: Engine, request: CheckedRequest): Promise<
   const { repeat } = endpoint.route;
   if (repeat !== "key" || request.idempotencyKey === undefined) return transact(engine, request, undefined);
   const { params, query, body } = request.parsed;
-  const slot = slotOf(seatOf(request.principal), endpoint.name, request.idempotencyKey, [params, query, body]);
+  // What an answer may hold goes by the role: after a change of it the call is another.
+  const role = request.principal.kind === "person" ? null : request.principal.role;
+  const slot = slotOf(seatOf(request.principal), endpoint.name, request.idempotencyKey, [role, params, query, body]);
   return once(engine, request, slot);
 }
 
@@ -142,16 +146,18 @@ async function attempt(engine: Engine, request: CheckedRequest, db: Db): Promise
     requestId: request.requestId,
     signal: request.signal,
     config: engine.config,
+    budgets: engine.budgets,
     page: pageOf(engine, request, workspaceId ?? principal.id),
     waker: engine.waker,
     async emit(event) {
-      await insertEvent(db, event, now);
+      await tellEvent(db, event, now, { budgets: engine.budgets, principal });
     },
     async raise(topic, deploymentId, managerId) {
       const woken = await insertFeedTopic(db, topic, deploymentId, managerId);
       if (woken !== undefined) wakes.add(woken);
     },
     wake: (sleeper) => void wakes.add(sleeper),
+    proof: request.credential.proof,
     credentialLives: () => request.credential.lives(engine.clock.wallNow()),
   };
   const answer = toAnswer(endpoint, await endpoint.handler(call));

@@ -1,5 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import { ERRORS, type ErrorCode } from "../../contract/errors.ts";
+import { BUDGET_NAMES, type BudgetName } from "./budgets.ts";
 
 const CODE_CLASSES = ["2xx", "3xx", "4xx", "5xx"] as const;
 const SWEEP_RESULTS = ["ok", "failed"] as const;
@@ -17,6 +18,7 @@ export interface PlatformMetrics {
   relaySocket(side: (typeof RELAY_SIDES)[number], change: 1 | -1): void;
   rateLimited(): void;
   transactionRetried(): void;
+  budgetRefused(budget: BudgetName): void;
   /** @param at when it ended. */
   swept(sweep: string, result: (typeof SWEEP_RESULTS)[number], at: Date): void;
 }
@@ -95,7 +97,10 @@ function classOf(status: number): (typeof CODE_CLASSES)[number] {
   return status < 400 ? "3xx" : status < 500 ? "4xx" : "5xx";
 }
 
-type LoadMetrics = Pick<PlatformMetrics, "inFlight" | "polling" | "relaySocket" | "rateLimited" | "transactionRetried">;
+type LoadMetrics = Pick<
+  PlatformMetrics,
+  "inFlight" | "polling" | "relaySocket" | "rateLimited" | "transactionRetried" | "budgetRefused"
+>;
 
 function loadMetrics(registry: Registry): LoadMetrics {
   const registers = [registry];
@@ -121,7 +126,15 @@ function loadMetrics(registry: Registry): LoadMetrics {
     "sallyport_transaction_retries_total",
     "How often did a transaction lose a race and run again?",
   );
+  const refused = new Counter({
+    name: "sallyport_platform_budget_refused_total",
+    help: "What went beyond a tenant's budget and was refused, or left out: who takes more than its part?",
+    labelNames: ["budget"],
+    registers,
+  });
+  for (const budget of BUDGET_NAMES) refused.inc({ budget }, 0);
   return {
+    budgetRefused: (budget) => refused.inc({ budget }),
     inFlight: (change) => inFlight.inc(change),
     polling: (change) => polls.inc(change),
     relaySocket: (side, change) => sockets.inc({ side }, change),

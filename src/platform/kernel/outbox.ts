@@ -1,9 +1,13 @@
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import type { EventState, EventType } from "../../contract/events.ts";
 import type { Topic } from "../../contract/managers.ts";
+import type { StoredError } from "../../contract/stored-error.ts";
 import type { Db } from "../database.ts";
 import { newId } from "../ids.ts";
+import { isTold, type Teller } from "./event-budget.ts";
 import { json } from "./json.ts";
+import { servesDeployment } from "./serves.ts";
+import { judged, type Kept, kept } from "./stored-error.ts";
 
 export interface NewEvent {
   readonly type: EventType;
@@ -15,7 +19,24 @@ export interface NewEvent {
   /** The fields of the type's row in §13, without `type`. */
   readonly data: Readonly<Record<string, unknown>>;
   /** Default `none`: a fact. */
-  readonly state?: EventState;
+  readonly state?: NewEventState;
+}
+
+/** As stored: the error of a failure is shown by `shown` only. */
+export type NewEventState = Exclude<EventState, object> | Kept<EventState>;
+
+/** The value of `events.state`. */
+export function eventState(state: NewEventState): RawBuilder<Kept<EventState>> {
+  return json(state as Kept<EventState>);
+}
+
+export function failedWith(error: Kept<StoredError>): Kept<EventState> {
+  return kept({ failed: { error: judged(error) } });
+}
+
+/** The event of a request, within its deployment's budgets. */
+export async function tellEvent(db: Db, event: NewEvent, now: Date, teller: Teller): Promise<void> {
+  if (await isTold(db, event, now, teller)) await insertEvent(db, event, now);
 }
 
 export async function insertEvent(db: Db, event: NewEvent, now: Date): Promise<string> {
@@ -33,7 +54,7 @@ export async function insertEvent(db: Db, event: NewEvent, now: Date): Promise<s
       debug_session_id: event.debugSessionId ?? null,
       type,
       data: json({ type, ...event.data }),
-      state: json(event.state ?? "none"),
+      state: eventState(event.state ?? "none"),
       created_at: now,
     }))
     .execute();
@@ -44,7 +65,7 @@ export async function insertEvent(db: Db, event: NewEvent, now: Date): Promise<s
  * One row a (manager, topic, deployment): raising again replaces it, so the feed cannot grow. The row carries the
  * transaction's id; a reader's cursor is a snapshot, and what the snapshot did not see is new (work-feed/store.ts).
  *
- * @returns the manager to wake after the commit; undefined when the deployment has none.
+ * @returns the manager to wake after the commit; undefined when none serves the deployment.
  */
 export async function insertFeedTopic(
   db: Db,
@@ -54,9 +75,16 @@ export async function insertFeedTopic(
 ): Promise<string | undefined> {
   const manager =
     managerId ??
-    (await db.selectFrom("deployments").select("manager_id").where("id", "=", deploymentId).executeTakeFirst())
-      ?.manager_id;
-  if (manager === undefined || manager === null) return undefined;
+    (
+      await db
+        .selectFrom("deployments as d")
+        .innerJoin("managers as m", "m.id", "d.manager_id")
+        .select("m.id")
+        .where("d.id", "=", deploymentId)
+        .where(servesDeployment)
+        .executeTakeFirst()
+    )?.id;
+  if (manager === undefined) return undefined;
   await db
     .insertInto("work_feed")
     .values({ manager_id: manager, topic, deployment_id: deploymentId, xid: sql`pg_current_xact_id()` })

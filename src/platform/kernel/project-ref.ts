@@ -1,6 +1,7 @@
 import type { Db } from "../database.ts";
 import { notFound, PlatformError } from "./errors.ts";
 import { impliedProject, type Principal, scopeOfPrincipal } from "./principal.ts";
+import { servedBy } from "./serves.ts";
 
 export interface ProjectRef {
   readonly id: string;
@@ -16,6 +17,23 @@ export async function requireProject(db: Db, principal: Principal, ref: string |
   const project = await optionalProject(db, principal, ref);
   if (project === undefined) throw new PlatformError("PROJECT_REQUIRED");
   return project;
+}
+
+/**
+ * The same where the caller need not name it: the one that the key implies, else the workspace's only one.
+ * @throws PROJECT_REQUIRED when there are several.
+ */
+export async function meantProject(db: Db, principal: Principal, ref: string | undefined): Promise<ProjectRef> {
+  const project = await optionalProject(db, principal, ref);
+  if (project !== undefined) return project;
+  const [only, ...more] = await db
+    .selectFrom("projects as p")
+    .select(["p.id", "p.name", "p.workspace_id as workspaceId"])
+    .where("p.workspace_id", "=", principal.workspaceId)
+    .limit(2)
+    .execute();
+  if (only === undefined || more.length > 0) throw new PlatformError("PROJECT_REQUIRED");
+  return only;
 }
 
 /** The same for lists, where no project means all that the caller sees. */
@@ -42,7 +60,7 @@ function find(db: Db, principal: Principal, named: string): Promise<ProjectRef |
     .where(named.startsWith("prj_") ? "p.id" : "p.name", "=", named)
     .$if(!anywhere, (projects) => projects.where("p.workspace_id", "=", principal.workspaceId));
   if (scope.type !== "manager") return query.executeTakeFirst();
-  // A manager's project is one that has a deployment assigned to it, for a system manager in any workspace.
+  // A manager's project is one that has a deployment served by it, for a system manager in any workspace.
   return query
     .where((eb) =>
       eb.exists(
@@ -50,7 +68,7 @@ function find(db: Db, principal: Principal, named: string): Promise<ProjectRef |
           .selectFrom("deployments as d")
           .select("d.id")
           .whereRef("d.project_id", "=", "p.id")
-          .where("d.manager_id", "=", scope.managerId),
+          .where(servedBy(scope.managerId, "d")),
       ),
     )
     .executeTakeFirst();

@@ -8,6 +8,10 @@ export interface Rate {
 
 export const RATES = {
   standard: { perMinute: 600, burst: 100 },
+  /** All the keys that a customer's tokens are, and can mint. */
+  customer: { perMinute: 3000, burst: 500 },
+  /** All the other keys of a workspace: what one key mints does not multiply what it may. */
+  workspace: { perMinute: 12_000, burst: 2000 },
   manager: { perMinute: 6000, burst: 1000 },
   unauthenticated: { perMinute: 60, burst: 20 },
 } as const satisfies Readonly<Record<string, Rate>>;

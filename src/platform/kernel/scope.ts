@@ -1,5 +1,6 @@
 import { type Expression, type SqlBool, sql } from "kysely";
 import { type Principal, scopeOfPrincipal } from "./principal.ts";
+import { servedBy } from "./serves.ts";
 
 /** Where a query finds the ids that bound it: `table.column` names. Name those that the route's roles can need. */
 export interface ScopeColumns {
@@ -7,12 +8,13 @@ export interface ScopeColumns {
   readonly project?: string;
   readonly deploymentGroup?: string;
   readonly deployment?: string;
-  readonly manager?: string;
+  /** For managers' keys: what the query calls the table `deployments`. */
+  readonly served?: string;
 }
 
 /**
  * The tenancy of every query: true for rows of the caller's workspace and inside its key's scope.
- * A system manager's key is bound by its manager id alone.
+ * A manager's key is bound by the deployments that it serves (serves.ts), a system manager's by them alone.
  *
  * @example db.selectFrom("deployments as d").where(visible(call.principal, { workspace: "d.workspace_id", … }))
  * @throws Error when the scope has no column here: fails closed, and the test matrix shows it as a 500.
@@ -20,10 +22,12 @@ export interface ScopeColumns {
 export function visible(principal: Principal, columns: ScopeColumns): Expression<SqlBool> {
   const scope = scopeOfPrincipal(principal);
   const inWorkspace = sql<SqlBool>`${sql.ref(columns.workspace)} = ${principal.workspaceId}`;
-  const within = (column: string | undefined, id: string): Expression<SqlBool> => {
+  const named = (column: string | undefined): string => {
     if (column === undefined) throw new Error(`no column bounds a ${scope.type} key here`);
-    return sql<SqlBool>`${inWorkspace} and ${sql.ref(column)} = ${id}`;
+    return column;
   };
+  const within = (column: string | undefined, id: string): Expression<SqlBool> =>
+    sql<SqlBool>`${inWorkspace} and ${sql.ref(named(column))} = ${id}`;
   switch (scope.type) {
     case "workspace":
       return inWorkspace;
@@ -34,9 +38,9 @@ export function visible(principal: Principal, columns: ScopeColumns): Expression
     case "deployment":
       return within(columns.deployment, scope.deploymentId);
     case "manager": {
-      const bounded = within(columns.manager, scope.managerId);
+      const served = servedBy(scope.managerId, named(columns.served));
       const system = principal.kind === "serviceAccount" && principal.system;
-      return system ? sql<SqlBool>`${sql.ref(columns.manager ?? "")} = ${scope.managerId}` : bounded;
+      return system ? served : sql<SqlBool>`${inWorkspace} and ${served}`;
     }
   }
 }

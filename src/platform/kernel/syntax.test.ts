@@ -1,7 +1,9 @@
 import fc from "fast-check";
 import Type from "typebox";
+import { Compile } from "typebox/compile";
 import { describe, expect, it } from "vitest";
 import { Nullable, Strict, Timestamp } from "../../contract/schema.ts";
+import { misfits } from "./misfits.ts";
 import { Checker, convertQuery } from "./syntax.ts";
 
 describe("instants", () => {
@@ -55,15 +57,91 @@ describe("issues", () => {
     expect(paths(value)).toEqual(expected);
   });
 
+  it("are those of the library's own search", () => {
+    const wide = Strict({
+      list: Type.Array(
+        Type.Union([Strict({ kind: Type.Literal("a"), n: Type.Integer() }), Type.String({ maxLength: 2 })]),
+        {
+          maxItems: 3,
+        },
+      ),
+      map: Type.Optional(Type.Record(Type.String(), Nullable(Type.Array(Type.Integer())))),
+      more: Type.Optional(schema),
+    });
+    const anything = fc.letrec((tie) => ({
+      value: fc.oneof(
+        { maxDepth: 4 },
+        fc.constantFrom<unknown>(1, 1.5, "a", "abc", null, true),
+        fc.array(tie("value"), { maxLength: 4 }),
+        fc.dictionary(fc.constantFrom("list", "map", "more", "a", "b", "n", "kind", "x/y"), tie("value")),
+      ),
+    })).value;
+    fc.assert(
+      fc.property(anything, (value) => {
+        const seen = (errors: Iterable<{ instancePath: string; keyword: string; message: string }>) =>
+          [...errors].map(({ instancePath, keyword, message }) => `${instancePath} ${keyword} ${message}`).sort();
+        const [ours, theirs] = [seen(misfits(wide, value)), seen(Compile(wide).Errors(value))];
+        const isSaid = (line: string) => !/ (anyOf|boolean) /.test(line);
+        expect([...new Set(ours.filter(isSaid))]).toEqual([...new Set(theirs.filter(isSaid))]);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it("are searched no further than the caller wants", () => {
+    let reads = 0;
+    const sound = {
+      get b() {
+        reads += 1;
+        return 1;
+      },
+    };
+    const value = { a: [{ b: "no" }, ...Array.from({ length: 1000 }, () => sound)] };
+    expect(misfits(schema, value).next().value?.instancePath).toBe("/a/0/b");
+    expect(reads).toBe(0);
+  });
+
   it("are never more than fifty", () => {
     expect(paths({ a: Array.from({ length: 500 }, () => ({ b: "no" })) }).length).toBeLessThanOrEqual(50);
   });
 
-  it("a value nested deeper than any record is refused without recursion", () => {
-    const free = new Checker("body", Type.Unknown());
-    let deep: unknown = 1;
-    for (let i = 0; i < 50_000; i += 1) deep = [deep];
-    expect(free.issues(deep)).toHaveLength(1);
+  const free = new Checker("body", Type.Unknown());
+  const nested = (levels: number, innermost: unknown) => {
+    let deep = innermost;
+    for (let level = 0; level < levels; level += 1) deep = [deep];
+    return deep;
+  };
+
+  it("a value nested deeper than any record is refused, and read no further", () => {
+    expect(free.issues(nested(64, 1))).toEqual([]);
+    expect(free.issues(nested(65, 1))).toEqual([{ path: "body", message: "is nested deeper than 64" }]);
+    expect(free.issues(nested(500_000, []))).toHaveLength(1);
+  });
+
+  it("more values than a record has are refused, and read no further", () => {
+    let reads = 0;
+    const element = {
+      get a() {
+        reads += 1;
+        return 1;
+      },
+    };
+    const many = (count: number) => Array.from({ length: count }, () => element);
+    expect(free.issues(many(50_000))).toEqual([]);
+    expect(free.issues(many(50_001))).toEqual([{ path: "body", message: "has more than 100000 values" }]);
+    reads = 0;
+    expect(free.issues(many(500_000))).toHaveLength(1);
+    expect(free.issues(Object.fromEntries(many(100_001).map((one, index) => [index, one])))).toHaveLength(1);
+    expect(reads).toBe(0);
+  });
+
+  it("names the place of text that SQL cannot hold", () => {
+    expect(free.issues({ a: [1, { "b/c": "\ud800" }] })).toEqual([
+      { path: "body.a.1.b/c", message: "contains NUL or a lone surrogate" },
+    ]);
+    expect(free.issues([{ "\u0000": 1 }])).toEqual([
+      { path: "body.0", message: "has a key with NUL or a lone surrogate" },
+    ]);
   });
 });
 

@@ -2,7 +2,9 @@ import type { TObject, TSchema } from "typebox";
 import { Compile, type Validator } from "typebox/compile";
 import Format from "typebox/format";
 import { Settings } from "typebox/system";
+import { MAX_DEPTH, MAX_VALUES } from "./body.ts";
 import { type Issue, MAX_ISSUES } from "./errors.ts";
+import { type Misfit, misfits } from "./misfits.ts";
 
 // typebox stops at 8 errors and allows what RFC 3339 does not; both registries are the process's.
 Settings.Set({ maxErrors: 200 });
@@ -25,11 +27,13 @@ function isInstant(text: string): boolean {
 /** A compiled schema that says what is wrong by the caller's own names. */
 export class Checker {
   readonly #where: string;
+  readonly #schema: TSchema;
   readonly #validator: Validator;
 
   /** @param where first word of every path: `body`, `query`, `path`, `response`. */
   constructor(where: string, schema: TSchema) {
     this.#where = where;
+    this.#schema = schema;
     this.#validator = Compile(schema);
   }
 
@@ -43,18 +47,17 @@ export class Checker {
     if (unfit !== undefined) return [unfit];
     if (this.#validator.Check(value)) return [];
     const found = new Map<string, Issue>();
-    for (const error of this.#validator.Errors(value)) {
+    for (const error of misfits(this.#schema, value)) {
       for (const issue of toIssues(this.#where, error)) {
         if (found.size < MAX_ISSUES) found.set(`${issue.path} ${issue.message}`, issue);
       }
+      if (found.size === MAX_ISSUES) break;
     }
     return found.size > 0 ? [...found.values()] : [{ path: this.#where, message: "does not fit its schema" }];
   }
 }
 
-type ValidationError = ReturnType<Validator["Errors"]>[number];
-
-function toIssues(where: string, error: ValidationError): Issue[] {
+function toIssues(where: string, error: Misfit): Issue[] {
   const path = [where, ...error.instancePath.split("/").slice(1).map(unescapePointer)].join(".");
   switch (error.keyword) {
     case "required":
@@ -77,26 +80,38 @@ function unescapePointer(segment: string): string {
   return segment.replaceAll("~1", "/").replaceAll("~0", "~").slice(0, 128);
 }
 
-/** JSON text may nest until a recursive reader's stack ends; no record here is deeper than 20. */
-const MAX_DEPTH = 64;
-
-/** Strings that SQL cannot hold, and nesting that recursion cannot. Without recursion itself. */
+/** Strings that SQL cannot hold, nesting that recursion cannot, and more values than the event loop should walk. */
 function unfitForStorage(where: string, root: unknown): Issue | undefined {
-  const open: { readonly path: string; readonly value: unknown; readonly depth: number }[] = [
-    { path: where, value: root, depth: 0 },
-  ];
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    const { path, value, depth } = next;
-    if (depth > MAX_DEPTH) return { path: where, message: `is nested deeper than ${MAX_DEPTH}` };
-    if (typeof value === "string" && !isStorable(value)) return { path, message: "contains NUL or a lone surrogate" };
-    if (typeof value === "object" && value !== null) {
-      for (const [name, child] of Object.entries(value)) {
-        if (!isStorable(name)) return { path, message: "has a key with NUL or a lone surrogate" };
-        open.push({ path: `${path}.${name.slice(0, 128)}`, value: child, depth: depth + 1 });
-      }
-    }
+  const fault = faultIn(root, 0, { values: MAX_VALUES });
+  return fault && { path: [where, ...(fault.at ?? [])].join("."), message: fault.message };
+}
+
+interface Fault {
+  readonly message: string;
+  /** Built on the way back from the fault: a path for each value that is sound would cost more than reading it. */
+  readonly at?: readonly string[];
+}
+
+function faultIn(value: unknown, depth: number, left: { values: number }): Fault | undefined {
+  if (depth > MAX_DEPTH) return { message: `is nested deeper than ${MAX_DEPTH}` };
+  if (typeof value === "string") {
+    return isStorable(value) ? undefined : { message: "contains NUL or a lone surrogate", at: [] };
+  }
+  if (typeof value !== "object" || value === null) return undefined;
+  const names = Array.isArray(value) ? undefined : Object.keys(value);
+  const children: readonly unknown[] = Array.isArray(value) ? value : Object.values(value);
+  left.values -= children.length;
+  if (left.values < 0) return { message: `has more than ${MAX_VALUES} values` };
+  if (names?.every(isStorable) === false) return { message: "has a key with NUL or a lone surrogate", at: [] };
+  for (const [index, child] of children.entries()) {
+    const fault = faultIn(child, depth + 1, left);
+    if (fault !== undefined) return within(names?.[index] ?? String(index), fault);
   }
   return undefined;
+}
+
+function within(name: string, { message, at }: Fault): Fault {
+  return { message, ...(at !== undefined && { at: [name.slice(0, 128), ...at] }) };
 }
 
 function isStorable(text: string): boolean {

@@ -13,6 +13,8 @@ export interface WorkspaceRow {
   is_system: boolean;
   logo_url: Generated<string | null>;
   created_at: Date;
+  /** The user who made it; null when a command of the server did. */
+  created_by: Generated<string | null>;
   /** Only the record is left, as long as the revoked keys and invitations that name it. */
   deleted_at: Generated<Date | null>;
 }

@@ -15,6 +15,8 @@ import { bundles } from "./0014-bundles.ts";
 import { longLists } from "./0015-long-lists.ts";
 import { tallies } from "./0016-tallies.ts";
 import { ownDeployments } from "./0017-own-deployments.ts";
+import { managersServe } from "./0018-managers-serve.ts";
+import { budgets } from "./0019-budgets.ts";
 
 /** In order of name. A migration that has been released never changes; the next one repairs it. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -34,4 +36,6 @@ export const migrations: Readonly<Record<string, Migration>> = {
   "0015-long-lists": longLists,
   "0016-tallies": tallies,
   "0017-own-deployments": ownDeployments,
+  "0018-managers-serve": managersServe,
+  "0019-budgets": budgets,
 };

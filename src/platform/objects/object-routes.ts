@@ -1,5 +1,8 @@
+import type { Socket } from "node:net";
 import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { Clock } from "../clock.ts";
 import { setHeaders } from "../kernel/answer.ts";
+import type { Budgets } from "../kernel/budgets.ts";
 import { PlatformError } from "../kernel/errors.ts";
 import { type OpenDeps, openRoute } from "../kernel/open-route.ts";
 import type { ObjectFolder } from "./object-folder.ts";
@@ -18,8 +21,9 @@ export interface ObjectDeps extends OpenDeps {
   readonly secret: Uint8Array;
 }
 
-/** Each holds a file open and writes to the disk. */
-const MAX_UPLOADS_AT_ONCE = 16;
+/** An upload that trickles holds its seat for nothing: slower than 16 KiB a second over this time ends it. */
+const WINDOW_MS = 15_000;
+const WINDOW_MIN_BYTES = 15 * 16 * 1024;
 
 /** What is uploaded is a stranger's: no browser may take it for a page of ours. */
 const AS_A_FILE = { "x-content-type-options": "nosniff", "content-security-policy": "sandbox" };
@@ -27,7 +31,6 @@ const AS_A_FILE = { "x-content-type-options": "nosniff", "content-security-polic
 /** The addresses that an `ObjectFolder` hands out: whoever has one may do what it says, until it ends. */
 export function registerObjects(app: FastifyInstance, deps: ObjectDeps): void {
   const { engine } = deps;
-  let uploads = 0;
   openRoute(app, deps, "GET", OBJECTS_PATH, async (request, reply) => {
     const permit = permitOf(deps, "GET", request);
     const object = await deps.objects.read(permit.key);
@@ -42,18 +45,29 @@ export function registerObjects(app: FastifyInstance, deps: ObjectDeps): void {
     openRoute(scope, deps, "PUT", OBJECTS_PATH, async (request, reply) => {
       const permit = permitOf(deps, "PUT", request);
       refuseOther(request, permit);
-      if (uploads >= MAX_UPLOADS_AT_ONCE) throw new PlatformError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 5 });
-      uploads += 1;
+      const leave = seatOf(engine.budgets, permit.key);
       try {
         await receive(deps, request, permit);
       } finally {
-        uploads -= 1;
+        leave();
       }
       setHeaders(engine, request, reply, {});
       return reply.code(200).send();
     });
     done();
   });
+}
+
+/** Each holds a file open and writes to the disk. @throws RATE_LIMITED, and what comes is not read. */
+function seatOf(budgets: Budgets, key: string): () => void {
+  const project = key.split("/", 2).join("/");
+  try {
+    return budgets.take(["object-uploads", key], ["project-uploads", project], ["uploads", "process"]);
+  } catch (error) {
+    if (error instanceof PlatformError)
+      throw new PlatformError(error.code, { ...error.detail, headers: CLOSE, cause: error });
+    throw error;
+  }
 }
 
 /** @throws FORBIDDEN for an address that we did not make, or that is over. */
@@ -84,12 +98,35 @@ function tooLarge(maxBytes: number): PlatformError {
   return new PlatformError("PAYLOAD_TOO_LARGE", { message: `at most ${maxBytes} bytes`, headers: CLOSE });
 }
 
-async function receive({ objects, draining }: ObjectDeps, request: FastifyRequest, permit: Permit): Promise<void> {
+async function receive(deps: ObjectDeps, request: FastifyRequest, permit: Permit): Promise<void> {
+  const { objects, draining, engine } = deps;
+  const slow = new AbortController();
+  const stop = watchPace(engine.clock, request.raw.socket, () => slow.abort());
   try {
     // The end of the connection ends it too.
-    await objects.receive(permit.key, request.raw, permit.maxBytes, draining);
+    await objects.receive(permit.key, request.raw, permit.maxBytes, AbortSignal.any([draining, slow.signal]));
   } catch (error) {
     if (error instanceof ObjectTooLargeError) throw tooLarge(permit.maxBytes);
+    if (slow.signal.aborted) {
+      const message = "an upload must bring 16 KiB a second";
+      throw new PlatformError("TIMEOUT", { message, headers: CLOSE, cause: error });
+    }
     throw error;
+  } finally {
+    stop();
   }
+}
+
+function watchPace(clock: Clock, socket: Socket, onSlow: () => void): () => void {
+  let before = socket.bytesRead;
+  let cancel = (): void => undefined;
+  const look = (): void => {
+    cancel = clock.after(WINDOW_MS, () => {
+      if (socket.bytesRead - before < WINDOW_MIN_BYTES) return onSlow();
+      before = socket.bytesRead;
+      look();
+    });
+  };
+  look();
+  return () => cancel();
 }

@@ -1,6 +1,7 @@
 import type { RawData, WebSocket } from "ws";
 import { RELAY_CLOSE_CODES } from "../../contract/debug-relay.ts";
 import type { CloseReason } from "../../contract/debug-sessions.ts";
+import type { Holder } from "../areas/debug-sessions/holders.ts";
 import type { RelaySide } from "../areas/debug-sessions/store.ts";
 import type { Clock } from "../clock.ts";
 import { Pipe } from "./pipe.ts";
@@ -34,7 +35,7 @@ const CODES: Readonly<Record<Ending, number>> = {
 
 interface Side {
   readonly socket: WebSocket;
-  readonly apiKeyId: string | null;
+  readonly holder: Holder;
   readonly stopPings: () => void;
 }
 
@@ -69,8 +70,8 @@ export class Pairing {
     this.#watchIdle(IDLE_MS);
   }
 
-  get apiKeyIds(): readonly string[] {
-    return [...this.#sides.values()].flatMap(({ apiKeyId }) => apiKeyId ?? []);
+  get holders(): readonly Holder[] {
+    return [...this.#sides.values()].map(({ holder }) => holder);
   }
 
   expireAt(at: Date): void {
@@ -84,7 +85,7 @@ export class Pairing {
   }
 
   /** A second socket of a side takes the place of the first. */
-  join(side: RelaySide, socket: WebSocket, apiKeyId: string | null, wasPaired: boolean): void {
+  join(side: RelaySide, socket: WebSocket, holder: Holder, wasPaired: boolean): void {
     if (this.#ending !== undefined) {
       socket.close(RELAY_CLOSE_CODES.killed);
       return;
@@ -92,7 +93,7 @@ export class Pairing {
     const before = this.#sides.get(side);
     before?.stopPings();
     before?.socket.close(RELAY_CLOSE_CODES.replaced);
-    this.#sides.set(side, { socket, apiKeyId, stopPings: this.#ping(socket) });
+    this.#sides.set(side, { socket, holder, stopPings: this.#ping(socket) });
     if (side === "tunnel") this.#tunnelled = true;
     else this.#lastClientMs = this.#options.clock.monotonicMs();
     this.#cancel(`lost ${side}`);

@@ -1,102 +1,11 @@
-import { once } from "node:events";
 import { expect, it } from "vitest";
-import { type ClientOptions, WebSocket } from "ws";
-import { newSite, type Site } from "../areas/deployments/testing/site.ts";
+import { WebSocket } from "ws";
+import { newSite } from "../areas/deployments/testing/site.ts";
 import { startPlatform } from "../server.ts";
 import { inMemory } from "../testing/empty-database.ts";
 import { type Answer, onEachDatabase, type World } from "../testing/harness.ts";
 import { TestClock } from "../testing/test-clock.ts";
-
-/** One side, with what it has received. */
-class Peer {
-  readonly socket: WebSocket;
-  readonly frames: string[] = [];
-  readonly closed: Promise<number>;
-  #wake = (): void => undefined;
-
-  constructor(url: string, ticket: string, options: ClientOptions = {}) {
-    this.socket = new WebSocket(url, ["sp-debug.v1", `ticket.${ticket}`], options);
-    this.socket.on("message", (data) => {
-      this.frames.push(String(data));
-      this.#wake();
-    });
-    this.socket.on("error", () => undefined);
-    this.closed = once(this.socket, "close").then(([code]) => Number(code));
-  }
-
-  async opened(): Promise<this> {
-    await once(this.socket, "open");
-    expect(this.socket.protocol).toBe("sp-debug.v1");
-    return this;
-  }
-
-  send(frame: object): void {
-    this.socket.send(JSON.stringify(frame));
-  }
-
-  async received(count: number): Promise<readonly string[]> {
-    while (this.frames.length < count) {
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-    }
-    return this.frames;
-  }
-}
-
-/** The status and code of a refused upgrade. */
-async function refused(url: string, protocols: readonly string[]): Promise<unknown> {
-  const socket = new WebSocket(url, [...protocols]);
-  const [, response] = await once(socket, "unexpected-response");
-  let text = "";
-  for await (const chunk of response) text += String(chunk);
-  socket.on("error", () => undefined);
-  return [response.statusCode, JSON.parse(text).code];
-}
-
-interface Session {
-  readonly site: Site;
-  readonly deployment: string;
-  readonly id: string;
-  readonly client: Peer;
-  readonly tunnel: Peer;
-  /** The key that asked, which owns the session. */
-  readonly engineer: string;
-}
-
-const BODY = { reason: "the api does not answer", mode: "exec" };
-
-function callsOf(world: World) {
-  const ask = (site: Site, deployment: string, body: object = {}, key = site.member): Promise<Answer> =>
-    world.call("POST", `/v1/deployments/${deployment}/debug-requests`, { key, body: { ...BODY, ...body } });
-  const ticketFor = (id: string, key: string): Promise<Answer> =>
-    world.call("POST", `/v1/debug-sessions/${id}/tickets`, { key });
-  const join = async (id: string, key: string): Promise<Peer> => {
-    const { url, ticket } = (await ticketFor(id, key)).body;
-    return new Peer(url, ticket).opened();
-  };
-  const start = async (body: object = {}): Promise<Session> => {
-    const site = await newSite(world);
-    const deployment = await site.deploy("shop");
-    const engineer = await site.workspace.key("workspace.member");
-    const asked = (await ask(site, deployment, body, engineer)).body;
-    const { id } = asked.session;
-    const client = await new Peer(asked.attachUrl, asked.ticket).opened();
-    const tunnel = await join(id, site.manager.key);
-    await until(world, site, id, "running");
-    return { site, deployment, id, client, tunnel, engineer };
-  };
-  return { ask, ticketFor, join, start };
-}
-
-async function read(world: World, site: Site, id: string) {
-  return (await world.call("GET", `/v1/debug-sessions/${id}`, { key: site.admin })).body;
-}
-
-/** The relay writes after its sockets: each read is a round trip, so this does not spin. */
-async function until(world: World, site: Site, id: string, state: string): Promise<void> {
-  while ((await read(world, site, id)).state !== state);
-}
+import { BODY, callsOf, Peer, read, refused, type Session, until } from "./testing/peer.ts";
 
 onEachDatabase("the debug relay", (world) => {
   const { ask, ticketFor, join, start } = callsOf(world);
@@ -330,7 +239,7 @@ it("a server that stops says so, and both sides may come back", async () => {
       id: workspaceId,
       name: "restarting",
       key: async () => key,
-      manager: () => bootstrap.manager({ workspaceId, name: "a-manager" }),
+      manager: () => bootstrap.manager({ workspaceId, name: "a-manager", shared: true }),
     }),
   } as unknown as World;
   const { client, tunnel, site, id } = await callsOf(world).start();

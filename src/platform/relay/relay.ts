@@ -1,24 +1,25 @@
 import type { WebSocket } from "ws";
+import { RELAY_CLOSE_CODES } from "../../contract/debug-relay.ts";
 import type { CloseReason } from "../../contract/debug-sessions.ts";
 import type { RelaySide } from "../areas/debug-sessions/store.ts";
 import type { Admission } from "../areas/debug-sessions/tickets.ts";
 import { redeemTicket } from "../areas/debug-sessions/tickets.ts";
 import type { Clock } from "../clock.ts";
+import type { Budgets } from "../kernel/budgets.ts";
 import { PlatformError } from "../kernel/errors.ts";
+import { kept } from "../kernel/stored-error.ts";
 import type { Logger } from "../log.ts";
 import { type Ending, Pairing } from "./pairing.ts";
 import type { SessionLog } from "./session-log.ts";
 
-/** Kill switches, revoked keys and withdrawn grants end a session within 5 s (§1.1); this is a good deal sooner. */
+/** Kill switches, revoked keys, ended sign-ins and withdrawn grants end a session within 5 s (§1.1); this is a good deal sooner. */
 const CHECK_EVERY_MS = 1_000;
-/** Sessions of one process: two sockets and at most 2 MiB each. */
-const MAX_SESSIONS = 1_000;
-
 /** The debug sessions that meet in this process. */
 export class Relay {
   readonly #log: SessionLog;
   readonly #clock: Clock;
   readonly #logger: Logger;
+  readonly #budgets: Budgets;
   readonly #pairings = new Map<string, Pairing>();
   /** A session's writes, one after the other. */
   readonly #writes = new Map<string, Promise<void>>();
@@ -26,10 +27,11 @@ export class Relay {
   #cancelCheck: () => void;
   #checking: Promise<void> = Promise.resolve();
 
-  constructor(log: SessionLog, clock: Clock, logger: Logger) {
+  constructor(log: SessionLog, clock: Clock, logger: Logger, budgets: Budgets) {
     this.#log = log;
     this.#clock = clock;
     this.#logger = logger;
+    this.#budgets = budgets;
     this.#cancelCheck = this.#scheduleCheck();
   }
 
@@ -37,26 +39,50 @@ export class Relay {
     return this.#pairings.size;
   }
 
-  /** @throws TICKET_INVALID, INVALID_STATE_TRANSITION; SERVICE_UNAVAILABLE when there is no room. */
+  /** @throws TICKET_INVALID, INVALID_STATE_TRANSITION; RATE_LIMITED when a tenant has no seat left: the ticket stays. */
   async admit(sessionId: string, side: RelaySide, ticket: string): Promise<Admission> {
-    if (this.#closing || (!this.#pairings.has(sessionId) && this.#pairings.size >= MAX_SESSIONS)) {
-      throw new PlatformError("SERVICE_UNAVAILABLE");
+    if (this.#closing) throw new PlatformError("SERVICE_UNAVAILABLE");
+    return this.#log.transact(async (db, now) => {
+      const admission = await redeemTicket(db, now, { sessionId, side, ticket });
+      // Only looked for here: the seat is the pairing's, which begins with the handshake.
+      if (!this.#pairings.has(sessionId)) this.#seat(admission)();
+      return admission;
+    });
+  }
+
+  #seat({ session, deploymentGroupId }: Admission): () => void {
+    return this.#budgets.take(
+      ["deployment-relay-seats", session.deployment_id],
+      ["group-relay-seats", deploymentGroupId],
+      ["workspace-relay-seats", session.workspace_id],
+      ["relay-seats", "process"],
+    );
+  }
+
+  join(admission: Admission, socket: WebSocket): void {
+    const { session, side, holder } = admission;
+    const pairing = this.#pairings.get(session.id) ?? this.#begin(admission);
+    // The last seat went to another session between the ticket and the handshake: the side may come again.
+    if (pairing === undefined) socket.close(RELAY_CLOSE_CODES.restart);
+    else pairing.join(side, socket, holder, session.state === "running");
+  }
+
+  #begin(admission: Admission): Pairing | undefined {
+    try {
+      return this.#open(admission.session.id, admission.session.expires_at, this.#seat(admission));
+    } catch (error) {
+      if (error instanceof PlatformError) return undefined;
+      throw error;
     }
-    return this.#log.transact((db, now) => redeemTicket(db, now, { sessionId, side, ticket }));
   }
 
-  join({ session, side, apiKeyId }: Admission, socket: WebSocket): void {
-    const { id } = session;
-    const pairing = this.#pairings.get(id) ?? this.#open(id, session.expires_at);
-    pairing.join(side, socket, apiKeyId, session.state === "running");
-  }
-
-  #open(id: string, expiresAt: Date): Pairing {
+  #open(id: string, expiresAt: Date, leave: () => void): Pairing {
     const pairing = new Pairing({
       expiresAt,
       clock: this.#clock,
       onPaired: () => this.#write(id, () => this.#log.move(id, "running")),
       onEnded: (ending, tunnelled) => {
+        leave();
         if (this.#pairings.get(id) === pairing) this.#pairings.delete(id);
         this.#write(id, () => this.#record(id, ending, tunnelled));
       },
@@ -69,7 +95,7 @@ export class Relay {
   async #record(id: string, ending: Ending, tunnelled: boolean): Promise<void> {
     if (ending === "restart") return;
     if (ending === "tunnel-lost") {
-      const error = { code: "DEBUG_TUNNEL_LOST", message: "the tunnel was lost for 60 s", internal: false };
+      const error = kept({ code: "DEBUG_TUNNEL_LOST", message: "the tunnel was lost for 60 s", internal: false });
       return this.#log.move(id, "failed", { closeReason: ending, error });
     }
     if (ending !== "expired") await this.#log.move(id, "stopping", { closeReason: ending });
@@ -96,16 +122,17 @@ export class Relay {
     });
   }
 
-  /** Ends what has been stopped, or whose key or grant is gone. */
+  /** Ends what has been stopped, or of which a side's key, sign-in or grant is gone. */
   async #check(): Promise<void> {
     const pairings = [...this.#pairings];
     if (pairings.length === 0) return;
     const open = await this.#log.open(pairings.map(([id]) => id));
-    const keys = await this.#log.liveKeys([...new Set(pairings.flatMap(([, { apiKeyIds }]) => apiKeyIds))]);
+    const held = pairings.flatMap(([sessionId, { holders }]) => holders.map((holder) => ({ sessionId, holder })));
+    const lost = await this.#log.withoutHolder(held);
     for (const [id, pairing] of pairings) {
       const expiresAt = open.get(id);
       if (expiresAt === undefined) void pairing.end(await this.#whyNotOpen(id));
-      else if (!pairing.apiKeyIds.every((key) => keys.has(key))) void pairing.end("revoked");
+      else if (lost.has(id)) void pairing.end("revoked");
       else pairing.expireAt(expiresAt);
     }
   }

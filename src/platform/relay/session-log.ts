@@ -1,10 +1,12 @@
 import type { CloseReason, DebugSessionState } from "../../contract/debug-sessions.ts";
 import type { StoredError } from "../../contract/stored-error.ts";
 import { storeChange } from "../areas/debug-sessions/change.ts";
+import { type Held, withoutHolder } from "../areas/debug-sessions/holders.ts";
 import { asOf, moved } from "../areas/debug-sessions/state.ts";
 import { stateOf } from "../areas/debug-sessions/store.ts";
 import type { Clock } from "../clock.ts";
 import type { Db } from "../database.ts";
+import type { Kept } from "../kernel/stored-error.ts";
 import { inTransaction } from "../kernel/transaction.ts";
 import { unrequested } from "../kernel/unrequested.ts";
 
@@ -29,7 +31,7 @@ export class SessionLog {
   async move(
     id: string,
     to: DebugSessionState,
-    why: { readonly closeReason?: CloseReason; readonly error?: StoredError } = {},
+    why: { readonly closeReason?: CloseReason; readonly error?: Kept<StoredError> } = {},
   ): Promise<void> {
     await this.transact(async (db, now) => {
       const row = await db.selectFrom("debug_sessions").selectAll().where("id", "=", id).executeTakeFirst();
@@ -65,17 +67,8 @@ export class SessionLog {
     return (await found.executeTakeFirst())?.state;
   }
 
-  async liveKeys(ids: readonly string[]): Promise<ReadonlySet<string>> {
-    if (ids.length === 0) return new Set();
-    const now = this.#clock.wallNow();
-    const rows = await this.#db
-      .selectFrom("api_keys")
-      .select("id")
-      .where("id", "in", ids)
-      .where("revoked_at", "is", null)
-      .where("enabled", "=", true)
-      .where((eb) => eb.or([eb("expires_at", "is", null), eb("expires_at", ">", now)]))
-      .execute();
-    return new Set(rows.map(({ id }) => id));
+  /** The sessions of which a side's holder has lost what it came with. */
+  withoutHolder(held: readonly Held[]): Promise<ReadonlySet<string>> {
+    return withoutHolder(this.#db, held, this.#clock.wallNow());
   }
 }

@@ -35,8 +35,11 @@ export interface TestWorkspace {
   readonly name: string;
   /** A fresh key's secret. Scopes other than the workspace's name their object. */
   key(role: Role, scope?: Scope): Promise<string>;
-  /** A private manager and its runtime key. */
-  manager(): Promise<{ readonly id: string; readonly key: string }>;
+  /** A private manager and its runtime key. It serves the whole workspace where a test does not say whom. */
+  manager(served?: {
+    readonly deploymentGroupId?: string;
+    readonly shared?: boolean;
+  }): Promise<{ readonly id: string; readonly key: string }>;
   /** Makes the user a member, or gives it another role. */
   member(user: TestUser, role: WorkspaceRole): Promise<void>;
 }
@@ -124,7 +127,7 @@ async function newWorkspace(platform: RunningPlatform, clock: TestClock): Promis
       if (scope === undefined && scopeOf(role) !== "workspace") throw new Error(`${role} needs its scope's object`);
       return (await bootstrap.key({ workspaceId: id, role, scope: scope ?? { type: "workspace" } })).key;
     },
-    manager: () => bootstrap.manager({ workspaceId: id, name: "a-manager" }),
+    manager: (served = { shared: true }) => bootstrap.manager({ workspaceId: id, name: "a-manager", ...served }),
     member: (user, role) => putMember(platform.db, id, user.id, role, clock.wallNow()),
   };
 }

@@ -156,8 +156,8 @@ export async function manyRows(url: string, place: Place, count: number): Promis
     const running = `'rel_' || lpad((10 * (n / 10 % 20 + 1) - (10 - n % 10) % 10)::text, 28, '0')`;
 
     await client.query(
-      `insert into managers (id, workspace_id, name, targets, setup_status, setup_changed_at, created_at)
-       select 'mgr_' || lpad(n::text, 28, '0'), $1, 'm' || n, '{kubernetes}', 'active', now(), now()
+      `insert into managers (id, workspace_id, name, targets, setup_status, setup_changed_at, shared, created_at)
+       select 'mgr_' || lpad(n::text, 28, '0'), $1, 'm' || n, '{kubernetes}', 'active', now(), true, now()
        from generate_series(0, $2) n`,
       [place.workspaceId, SPREAD],
     );

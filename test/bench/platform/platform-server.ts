@@ -23,7 +23,7 @@ const commands = {
     const { bootstrap } = running();
     const { id } = await bootstrap.workspace(name);
     const { key } = await bootstrap.key({ workspaceId: id, role: "workspace.admin", scope: { type: "workspace" } });
-    const manager = await bootstrap.manager({ workspaceId: id, name: "bench" });
+    const manager = await bootstrap.manager({ workspaceId: id, name: "bench", shared: true });
     return { workspaceId: id, key, managerId: manager.id, managerKey: manager.key };
   },
   startRecording,

@@ -54,8 +54,8 @@ export async function manyManagers(
   });
   await connected(url, async (client) => {
     await client.query(
-      `insert into managers (id, workspace_id, name, targets, setup_status, setup_changed_at, url, status, last_heartbeat_at, created_at)
-       select id, $2, id, '{kubernetes}', 'active', now(), 'https://manager.example.com', 'healthy', now(), now()
+      `insert into managers (id, workspace_id, name, targets, setup_status, setup_changed_at, url, status, last_heartbeat_at, shared, created_at)
+       select id, $2, id, '{kubernetes}', 'active', now(), 'https://manager.example.com', 'healthy', now(), true, now()
        from unnest($1::text[]) id`,
       [agents.map(({ managerId }) => managerId), workspaceId],
     );

@@ -15,6 +15,10 @@ export const managerStops: Stops<Routes["managers"]> = {
   cancelSetup: async (stage) =>
     stage.admin.managers.cancelSetup({ params: { id: (await fresh(stage)).managerId } }, stage.signal),
   get: ({ admin, manager, signal }) => admin.managers.get({ params: { id: manager } }, signal),
+  async patch(stage) {
+    const { managerId } = await fresh(stage);
+    return stage.admin.managers.patch({ params: { id: managerId }, body: { shared: true } }, stage.signal);
+  },
   async delete(stage) {
     const { managerId, setupToken } = await fresh(stage);
     await stage.as(setupToken).managerRuntime.bootstrap({ params: { id: managerId } }, stage.signal);

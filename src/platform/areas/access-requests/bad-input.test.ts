@@ -50,6 +50,9 @@ onEachDatabase("bad input to access requests", (world) => {
       ["decisions", {}, "body.decisions"],
       ["materialized", { ...place, namespace: "Not_A_Label" }, "body.namespace"],
       ["materialized", { ...place, resourcePlural: "x'; rm -rf /" }, "body.resourcePlural"],
+      ["materialized", { ...place, resourcePlural: "--kubeconfig" }, "body.resourcePlural"],
+      ["materialized", { ...place, resourcePlural: "a.-b" }, "body.resourcePlural"],
+      ["materialized", { ...place, namespace: "-n" }, "body.namespace"],
       ["materialized", { ...place, requestIds: [] }, "body.requestIds"],
     ])("%s: %j names %s", async (path, change, where) => {
       const site = await newSite(world);

@@ -5,6 +5,7 @@ import { newId } from "../../ids.ts";
 import type { Call } from "../../kernel/call.ts";
 import { invalid, notFound, PlatformError } from "../../kernel/errors.ts";
 import { actorOf } from "../../kernel/principal.ts";
+import { requireManagerOf } from "../managers/store.ts";
 import {
   type Catalogue,
   type CatalogueOperation,
@@ -31,6 +32,7 @@ export async function create(call: Call<typeof accessRequestRoutes.create>): Pro
   refuseMixed(body.commands, debug);
   const target = await requireTarget(db, principal, body.deploymentId);
   if (!isLive(target)) throw notFound("deployment");
+  await requireManagerOf(db, target.id);
   await refuseAutomation(call);
   const operations = resolve(await catalogueOf(db, target.project_id), body.commands);
   checkParams(lines.map((line, index) => ({ ...line, schema: operations[index]?.operation.paramsSchema })));
@@ -68,7 +70,7 @@ export async function create(call: Call<typeof accessRequestRoutes.create>): Pro
     updated_at: now,
   };
   await insertRequest(db, row);
-  return toRecord(row, [], now);
+  return toRecord(row, [], call);
 }
 
 /** A debug session is asked for by itself: its lines grant access and run nothing. */

@@ -1,5 +1,5 @@
 import type { Call } from "../../kernel/call.ts";
-import { createCommand, OPERATOR_TARGET } from "../commands/create.ts";
+import { createCommand, type NewCommand, OPERATOR_TARGET } from "../commands/create.ts";
 import type { SettledCall } from "../commands/settled.ts";
 import type { CommandRow } from "../commands/store.ts";
 import { settled, stateOf, withState } from "./settle.ts";
@@ -12,15 +12,11 @@ import { type AccessRequestRow, findOwnerOf, updateRequest } from "./store.ts";
 export async function dispatchLine(
   call: Pick<Call, "db" | "now" | "raise">,
   row: AccessRequestRow,
+  deployment: NewCommand["deployment"],
   index: number,
 ): Promise<void> {
   const line = row.commands[index];
   if (line === undefined || row.approved_until === null) throw new Error(`nothing to dispatch at line ${index}`);
-  const deployment = await call.db
-    .selectFrom("deployments")
-    .select(["id", "workspace_id", "project_id", "deployment_model"])
-    .where("id", "=", row.deployment_id)
-    .executeTakeFirstOrThrow();
   await createCommand(call, {
     deployment,
     name: line.command,
@@ -47,7 +43,9 @@ export async function continuePlan(call: SettledCall, command: CommandRow): Prom
   }
   if (row.status !== "customer-approved" || row.execution !== "running") return;
   const next = command.plan_index + 1;
-  if (command.state === "SUCCEEDED" && next < row.commands.length) return dispatchLine(call, row, next);
+  if (command.state === "SUCCEEDED" && next < row.commands.length) {
+    return dispatchLine(call, row, { ...command, id: command.deployment_id }, next);
+  }
   const execution = command.state === "SUCCEEDED" ? "succeeded" : "failed";
   await updateRequest(call.db, withState(row, { ...stateOf(row), execution }, undefined, call.now));
 }

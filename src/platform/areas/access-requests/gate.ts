@@ -3,6 +3,7 @@ import type { Actor } from "../../../contract/actor.ts";
 import type { Call } from "../../kernel/call.ts";
 import { notFound } from "../../kernel/errors.ts";
 import { actorOf } from "../../kernel/principal.ts";
+import { requireManagerOf } from "../managers/store.ts";
 import { toRecord } from "./record.ts";
 import { settled, stateOf, withState } from "./settle.ts";
 import { moved } from "./state.ts";
@@ -21,15 +22,19 @@ export async function requireRequest(
   return settled(row, now);
 }
 
-export async function recordOf({ db, now }: Pick<Call, "db" | "now">, row: AccessRequestRow): Promise<AccessRequest> {
-  const commands = await commandsOf(db, [row.id]);
-  return toRecord(row, commands.get(row.id) ?? [], now);
+export async function recordOf(
+  call: Pick<Call, "db" | "principal" | "now">,
+  row: AccessRequestRow,
+): Promise<AccessRequest> {
+  const commands = await commandsOf(call.db, [row.id]);
+  return toRecord(row, commands.get(row.id) ?? [], call);
 }
 
 /** The first door: hands the request to the customer's cluster. @throws INVALID_STATE_TRANSITION */
 export async function queue(call: GateCall, id: string): Promise<AccessRequestRow> {
   const row = await requireRequest(call, id);
   const next = moved(stateOf(row), "queue", call.now);
+  await requireManagerOf(call.db, row.deployment_id);
   const queued = {
     ...withState(row, next, undefined, call.now),
     queued_by: actorOf(call.principal),

@@ -7,6 +7,9 @@ import type {
 } from "../../../contract/access-requests.ts";
 import type { Actor } from "../../../contract/actor.ts";
 import { HUMAN_LINE } from "../../../contract/schema.ts";
+import type { Call } from "../../kernel/call.ts";
+import type { Principal } from "../../kernel/principal.ts";
+import { shown } from "../../kernel/stored-error.ts";
 import { asOf, type CommandRow } from "../commands/store.ts";
 import { kubectlApprove } from "./kubectl.ts";
 import type { AccessRequestRow } from "./store.ts";
@@ -14,7 +17,11 @@ import type { AccessRequestRow } from "./store.ts";
 // Rows here are settled.
 
 /** @param commands those of this request, in any order. */
-export function toRecord(row: AccessRequestRow, commands: readonly CommandRow[], now: Date): AccessRequest {
+export function toRecord(
+  row: AccessRequestRow,
+  commands: readonly CommandRow[],
+  { principal, now }: Pick<Call, "principal" | "now">,
+): AccessRequest {
   return {
     id: row.id,
     deploymentId: row.deployment_id,
@@ -36,7 +43,7 @@ export function toRecord(row: AccessRequestRow, commands: readonly CommandRow[],
     createdBy: row.created_by,
     createdAt: row.created_at.toISOString(),
     updatedAt: row.updated_at.toISOString(),
-    execution: executionOf(row, commands, now),
+    execution: executionOf(row, commands, principal, now),
   };
 }
 
@@ -45,13 +52,19 @@ export function withApproval(record: AccessRequest): AccessRequestWithApproval {
 }
 
 /** A line's state is its command's; a line without one waits, or will never have one. */
-function executionOf(row: AccessRequestRow, commands: readonly CommandRow[], now: Date): Execution {
+function executionOf(
+  row: AccessRequestRow,
+  commands: readonly CommandRow[],
+  principal: Principal,
+  now: Date,
+): Execution {
   const over = row.status === "rejected" || row.status === "expired" || row.execution === "failed";
   const absent: LineState = over ? "SKIPPED" : "WAITING";
   const lines = row.commands.map(({ command }, index): Execution["commands"][number] => {
     const stored = commands.find(({ plan_index }) => plan_index === index);
     if (stored === undefined) return { index, command, commandId: null, state: absent, completedAt: null, error: null };
-    const { id, state, completed_at, error } = asOf(stored, now);
+    const { id, state, completed_at, ...ended } = asOf(stored, now);
+    const error = shown(ended.error, principal);
     return { index, command, commandId: id, state, completedAt: completed_at?.toISOString() ?? null, error };
   });
   return { state: row.execution, commands: lines };

@@ -96,6 +96,66 @@ onEachDatabase("the relay of access requests", (world) => {
       });
     });
 
+    it("a report that asks for it is answered with the command that it makes, claimed once for that manager", async () => {
+      const site = await newSite(world);
+      const { id } = await queued(site);
+      const claimAt = until(0);
+      const body = { deploymentId: site.deploymentId, approvals: [{ requestId: id, approvedUntil: until() }], claimAt };
+      // Of two at the same time one makes the command, and it alone is told of it.
+      const answers = await Promise.all([1, 2].map(() => post(site.manager, "/approvals", body)));
+      const [first, ...none] = answers.flatMap((answer) => answer.body.claimed);
+      expect(none).toEqual([]);
+      const common = {
+        accessRequestId: id,
+        state: "DISPATCHED",
+        dispatchedAt: claimAt,
+        deploymentId: site.deploymentId,
+      };
+      expect(first).toMatchObject({ ...common, name: RESTART.command, planIndex: 0, params: POD, result: null });
+      expect(await commandsOf(id)).toMatchObject([{ id: first.id, state: "DISPATCHED" }]);
+      const listed = await world.call("GET", "/v1/commands", {
+        key: site.manager,
+        query: { deploymentId: site.deploymentId, state: "DISPATCHED", include: "payload" },
+      });
+      expect(listed.body.items).toEqual([first]);
+
+      const end = { state: "SUCCEEDED", completedAt: until(0), claimAt };
+      const complete = (commandId: string): Promise<Answer> =>
+        world.call("POST", `/v1/commands/${commandId}/complete`, { key: site.manager, body: end });
+      const { body: completed } = await complete(first.id);
+      expect(completed).toMatchObject({
+        updated: true,
+        claimed: [{ ...common, name: LOOK.command, planIndex: 1, params: LOOK.params }],
+      });
+      expect((await complete(first.id)).body).toEqual({ updated: false, claimed: [] });
+      expect((await complete(completed.claimed[0].id)).body).toEqual({ updated: true, claimed: [] });
+      expect((await get(site.viewer, `/${id}`)).body.execution.state).toBe("succeeded");
+    });
+
+    it("claims nothing for another manager, and nothing of a plan that is over", async () => {
+      const [site, other] = [await newSite(world), await newSite(world)];
+      const { id } = await queued(site);
+      const claimAt = until(0);
+      const report = {
+        deploymentId: site.deploymentId,
+        approvals: [{ requestId: id, approvedUntil: until() }],
+        claimAt,
+      };
+      expect((await post(other.manager, "/approvals", report)).status).toBe(404);
+      const foreign = { ...report, deploymentId: other.deploymentId };
+      expect((await post(other.manager, "/approvals", foreign)).body).toMatchObject({
+        results: [{ code: "NOT_FOUND" }],
+        claimed: [],
+      });
+      const [first] = (await post(site.manager, "/approvals", report)).body.claimed;
+      const revoked = { deploymentId: site.deploymentId, decisions: [{ requestId: id, outcome: "revoked" }] };
+      expect((await post(site.manager, "/decisions", revoked)).body.recorded).toBe(1);
+      const body = { state: "SUCCEEDED", completedAt: until(0), claimAt };
+      const ended = await world.call("POST", `/v1/commands/${first.id}/complete`, { key: site.manager, body });
+      expect(ended.body).toEqual({ updated: true, claimed: [] });
+      expect(await commandsOf(id)).toHaveLength(1);
+    });
+
     it("a revoked plan hands nothing out any more, and what ran already keeps its result", async () => {
       const site = await newSite(world);
       const { id } = await queued(site);

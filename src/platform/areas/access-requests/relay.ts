@@ -1,7 +1,8 @@
 import type { ApprovalReport, DecisionReport, ReportResult } from "../../../contract/access-relay.ts";
 import type { Call } from "../../kernel/call.ts";
 import { expirePending } from "../commands/settle.ts";
-import { requireTarget } from "../operations/target.ts";
+import { type CommandRow, claimOfPlans } from "../commands/store.ts";
+import { requireTarget, type Target } from "../operations/target.ts";
 import { dispatchLine } from "./execution.ts";
 import { grantName } from "./kubectl.ts";
 import { writeLapse } from "./lapse.ts";
@@ -61,18 +62,21 @@ export function materialized(
   );
 }
 
-/** The second door, as the manager saw it open. The plan's first line is created with the record of it. */
-export function approvals(
+/**
+ * The second door, as the manager saw it open. The plan's first line is created with the record of it, and claimed for
+ * this manager where it asked for that. A repeat claims nothing: an earlier call may have, and its answer been lost.
+ */
+export async function approvals(
   call: RelayCall,
-  body: { deploymentId: string; approvals: readonly ApprovalReport[] },
-): Promise<Answer> {
-  const { deploymentId } = body;
-  return eachReport(
+  body: { deploymentId: string; approvals: readonly ApprovalReport[]; claimAt?: string | undefined },
+): Promise<Answer & { readonly claimed: readonly CommandRow[] }> {
+  const { deploymentId, claimAt } = body;
+  const answer = await eachReport(
     call,
     deploymentId,
     body.approvals,
     ({ requestId }) => requestId,
-    async (row, report) => {
+    async (row, report, target) => {
       const verdict = judgeApproval(stateOf(row), report, call.now);
       if (verdict.outcome !== "recorded") return verdict;
       const approved = withState(row, verdict.next, verdict.decision, call.now);
@@ -81,11 +85,14 @@ export function approvals(
       } else {
         const running: AccessRequestRow = { ...approved, execution: "running" };
         await updateRequest(call.db, running);
-        await dispatchLine(call, running, 0);
+        await dispatchLine(call, running, target, 0);
       }
       return { outcome: "recorded" };
     },
   );
+  if (claimAt === undefined) return { ...answer, claimed: [] };
+  const recorded = answer.results.filter(({ outcome }) => outcome === "recorded").map(({ requestId }) => requestId);
+  return { ...answer, claimed: await claimOfPlans(call.db, recorded, new Date(claimAt)) };
 }
 
 /** Denied, revoked, or over. What was handed out keeps its own end; what was not never will be. */
@@ -123,14 +130,14 @@ async function eachReport<Item>(
   deploymentId: string,
   items: readonly Item[],
   idOf: (item: Item) => string,
-  judge: (row: AccessRequestRow, item: Item) => Promise<Outcome>,
+  judge: (row: AccessRequestRow, item: Item, target: Target) => Promise<Outcome>,
 ): Promise<Answer> {
   const target = await requireTarget(call.db, call.principal, deploymentId);
   const results: ReportResult[] = [];
   for (const item of items) {
     const requestId = idOf(item);
     const row = await settledRow(call, target.id, requestId);
-    const outcome = row === undefined ? ignored("NOT_FOUND") : await judge(row, item);
+    const outcome = row === undefined ? ignored("NOT_FOUND") : await judge(row, item, target);
     results.push({ requestId, ...outcome });
   }
   return { recorded: results.filter(({ outcome }) => outcome === "recorded").length, results };

@@ -3,6 +3,7 @@ import type { accessRequestRoutes } from "../../../contract/access-requests.ts";
 import type { Handlers } from "../../kernel/call.ts";
 import { toPage } from "../../kernel/page.ts";
 import { optionalProject } from "../../kernel/project-ref.ts";
+import { toClaimed } from "../commands/record.ts";
 import { create } from "./create.ts";
 import { queue, recordOf, reject, requireRequest } from "./gate.ts";
 import { kubectlApprove } from "./kubectl.ts";
@@ -41,7 +42,9 @@ export const handlers: Handlers<typeof accessRequestRoutes> = {
       rows.map(({ id }) => id),
     );
     const positionOf = (row: (typeof rows)[number]) => ({ at: row.created_at, id: row.id });
-    return toPage(page, rows, positionOf, (row) => toRecord(settled(row, now), commands.get(row.id) ?? [], now));
+    return toPage(page, rows, positionOf, (row) =>
+      toRecord(settled(row, now), commands.get(row.id) ?? [], { principal, now }),
+    );
   },
 };
 
@@ -59,6 +62,10 @@ export const relayHandlers: Handlers<typeof accessRelayRoutes> = {
   },
 
   materialized: (call) => materialized(call, call.body),
-  approvals: (call) => approvals(call, call.body),
+  async approvals(call) {
+    const { claimed, ...answer } = await approvals(call, call.body);
+    if (call.body.claimAt === undefined) return answer;
+    return { ...answer, claimed: claimed.map((row) => toClaimed(row, call.principal)) };
+  },
   decisions: (call) => decisions(call, call.body),
 };

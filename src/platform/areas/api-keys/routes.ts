@@ -13,13 +13,13 @@ export const handlers: Handlers<typeof apiKeyRoutes> = {
       .$if(project !== undefined, (keys) => keys.where("k.project_id", "=", project?.id ?? ""))
       .$call(paged(page, "k.created_at", "k.id"))
       .execute();
-    return toPage(page, rows, (row) => ({ at: row.created_at, id: row.id }), toApiKey);
+    return toPage(page, rows, (row) => ({ at: row.created_at, id: row.id }), toApiKeyWithCreator);
   },
 
-  async create({ db, principal, body, now }) {
-    const { description, scope, expiresAt } = body;
+  async create(call) {
+    const { description, scope, expiresAt } = call.body;
     const request = { description, scope, expiresAt: expiresAt == null ? null : new Date(expiresAt) };
-    const { row, secret } = await createKey(db, principal, request, now);
+    const { row, secret } = await createKey(call, request);
     return { apiKey: secret, keyInfo: toApiKey(row) };
   },
 

@@ -1,15 +1,13 @@
 import type { Selectable } from "kysely";
 import type { KeyScope } from "../../../contract/api-keys.ts";
 import type { Db } from "../../database.ts";
+import type { Call } from "../../kernel/call.ts";
 import { invalid, invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";
 import { json } from "../../kernel/json.ts";
 import type { Principal, Scope } from "../../kernel/principal.ts";
 import { mintKey } from "./mint.ts";
 import { keyRights } from "./rights.ts";
-import { type ApiKeyRow, countLiveKeys, keysOf, revokeKey, updateKey } from "./store.ts";
-
-/** Live keys a workspace may hold (§0.9). */
-const MAX_LIVE_KEYS = 1000;
+import { type ApiKeyRow, keysOf, revokeKey, updateKey } from "./store.ts";
 
 export interface KeyRequest {
   readonly description: string | null;
@@ -17,8 +15,11 @@ export interface KeyRequest {
   readonly expiresAt: Date | null;
 }
 
+type Mints = Pick<Call, "db" | "now" | "principal" | "budgets">;
+
 /** Mints a key for what the caller itself may do, and no longer than the caller's own key lives (§1.2). */
-export async function createKey(db: Db, principal: Principal, request: KeyRequest, now: Date) {
+export async function createKey(call: Mints, request: KeyRequest) {
+  const { db, principal, now } = call;
   const { role, ...scope } = request.scope;
   const rights = keyRights(principal);
   const projectId = "projectId" in scope ? scope.projectId : undefined;
@@ -26,19 +27,11 @@ export async function createKey(db: Db, principal: Principal, request: KeyReques
   if (!rights.roles.includes(role) || foreign) throw escalation(`may not mint a ${role} key`);
   checkExpiry(principal, request.expiresAt, now);
   await requireScope(db, principal.workspaceId, scope);
-  await refuseTooMany(db, principal.workspaceId, now);
   const createdByUser =
     principal.kind === "user" ? { id: principal.id, email: principal.email, image: principal.image } : undefined;
   const { description, expiresAt } = request;
   const { workspaceId } = principal;
-  return mintKey(db, { workspaceId, role, scope, description, expiresAt, createdByUser: createdByUser ?? null }, now);
-}
-
-/** @throws VALIDATION_ERROR when the workspace holds as many live keys as it may. */
-export async function refuseTooMany(db: Db, workspaceId: string, now: Date): Promise<void> {
-  if ((await countLiveKeys(db, workspaceId, now)) >= MAX_LIVE_KEYS) {
-    throw invalid({ path: "body", message: `a workspace holds at most ${MAX_LIVE_KEYS} live keys` });
-  }
+  return mintKey(call, { workspaceId, role, scope, description, expiresAt, createdByUser: createdByUser ?? null });
 }
 
 function escalation(message: string): PlatformError {

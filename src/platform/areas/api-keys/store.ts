@@ -1,4 +1,4 @@
-import type { ColumnType, Selectable, UpdateObject } from "kysely";
+import type { ColumnType, Generated, Selectable, UpdateObject } from "kysely";
 import type { ApiKey, ApiKeyWithCreator } from "../../../contract/api-keys.ts";
 import type { Role, ScopeType } from "../../../contract/roles.ts";
 import type { Database, Db } from "../../database.ts";
@@ -32,6 +32,12 @@ export interface ApiKeyRow {
   deployment_setup_config: ColumnType<ApiKey["deploymentSetupConfig"], unknown>;
   /** {id, email, image} of the user who minted it; null when a key did. */
   created_by_user: ColumnType<ApiKeyWithCreator["createdByUser"], unknown>;
+  /** The key or user that minted it; null when a command of the server did. */
+  minted_by: Generated<string | null>;
+  /** The deployment group whose token, or whose deployment's token, minted it; null when the vendor's side did. */
+  minted_for: Generated<string | null>;
+  /** Of a setup token: when the runtime key ends that its bootstrap mints; null: not by time. */
+  heirs_expire_at: Generated<Date | null>;
   created_at: Date;
   expires_at: Date | null;
   last_used_at: Date | null;
@@ -72,15 +78,12 @@ export async function removeKeys(db: Db, workspaceId: string, ids: readonly stri
   return Number(numDeletedRows);
 }
 
-export async function countLiveKeys(db: Db, workspaceId: string, now: Date): Promise<number> {
-  const { live } = await db
-    .selectFrom("api_keys")
-    .select((eb) => eb.fn.countAll<number>().as("live"))
-    .where("workspace_id", "=", workspaceId)
-    .where("revoked_at", "is", null)
-    .where((eb) => eb.or([eb("expires_at", "is", null), eb("expires_at", ">", now)]))
-    .executeTakeFirstOrThrow();
-  return Number(live);
+/** Keys that may still be used, disabled ones too. */
+export function liveKeys(db: Db, now: Date) {
+  return db
+    .selectFrom("api_keys as k")
+    .where("k.revoked_at", "is", null)
+    .where((eb) => eb.or([eb("k.expires_at", "is", null), eb("k.expires_at", ">", now)]));
 }
 
 export function toApiKey(row: Selectable<ApiKeyRow>): ApiKey {

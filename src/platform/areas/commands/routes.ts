@@ -7,8 +7,8 @@ import { notFound, PlatformError } from "../../kernel/errors.ts";
 import { paged, toPage } from "../../kernel/page.ts";
 import type { Principal } from "../../kernel/principal.ts";
 import { optionalProject } from "../../kernel/project-ref.ts";
-import { shownError } from "../../kernel/stored-error.ts";
 import { getDeployment } from "../deployments/service.ts";
+import { payloadOf, toClaimed, toCommand } from "./record.ts";
 import { complete, dispatch, incrementAttempt, patch, requestCommand, visibleCommands } from "./service.ts";
 import { asOf, type CommandRow, stateIn } from "./store.ts";
 
@@ -23,7 +23,11 @@ export const handlers: Handlers<Routes> = {
   dispatch: async (call) => ({
     updated: await dispatch(call, call.params.id, new Date(call.body.dispatchedAt)),
   }),
-  complete: async (call) => ({ updated: await complete(call, call.params.id, call.body) }),
+  async complete(call) {
+    const { claimAt, ...end } = call.body;
+    const { updated, claimed } = await complete(call, call.params.id, end, claimAt);
+    return { updated, ...(claimAt !== undefined && { claimed: claimed.map((row) => toClaimed(row, call.principal)) }) };
+  },
   incrementAttempt: async (call) => ({ attempt: await incrementAttempt(call, call.params.id) }),
 };
 
@@ -33,7 +37,7 @@ async function create(call: Call<Routes["create"]>) {
     id: row.id,
     projectId: row.project_id,
     deploymentModel: row.deployment_model,
-    target: row.target,
+    ...(row.target !== null && { target: row.target }),
     deliveryMode: row.deployment_model,
   });
 }
@@ -114,34 +118,6 @@ function withDetails(row: JoinedRow, principal: Principal, now: Date, include: I
     ...toCommand(asOf(row, now), principal),
     ...(include.includes("deployment") && { deployment: { id: row.deployment_id, name: row.deployment_name } }),
     ...(include.includes("project") && { project: { id: row.project_id, name: row.project_name } }),
-    ...(include.includes("payload") && { params: parsed(row.params), result: parsed(row.result) }),
-  };
-}
-
-function parsed(text: string | null): unknown {
-  return text === null ? null : JSON.parse(text);
-}
-
-function toCommand(row: CommandRow, principal: Principal): Command {
-  return {
-    id: row.id,
-    deploymentId: row.deployment_id,
-    projectId: row.project_id,
-    workspaceId: row.workspace_id,
-    name: row.name,
-    state: row.state,
-    deploymentModel: row.deployment_model,
-    target: row.target,
-    attempt: row.attempt,
-    deadline: row.deadline?.toISOString() ?? null,
-    requestSizeBytes: row.request_size_bytes,
-    responseSizeBytes: row.response_size_bytes,
-    createdAt: row.created_at.toISOString(),
-    dispatchedAt: row.dispatched_at?.toISOString() ?? null,
-    completedAt: row.completed_at?.toISOString() ?? null,
-    error: shownError(row.error, principal),
-    accessRequestId: row.access_request_id,
-    planIndex: row.plan_index,
-    invokedBy: row.invoked_by,
+    ...(include.includes("payload") && payloadOf(row)),
   };
 }

@@ -1,17 +1,17 @@
 import type { Static } from "typebox";
 import { COMMAND_PAYLOAD_MAX_BYTES, type CommandTarget, type commandRoutes } from "../../../contract/commands.ts";
-import { STALE_AFTER_MS } from "../../../contract/resource-heartbeat.ts";
 import type { Call } from "../../kernel/call.ts";
 import { invalid, invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";
 import { json } from "../../kernel/json.ts";
 import { actorOf, type Principal } from "../../kernel/principal.ts";
 import { visible } from "../../kernel/scope.ts";
+import { judged, kept } from "../../kernel/stored-error.ts";
 import { getDeployment } from "../deployments/service.ts";
-import type { DeploymentRow } from "../deployments/store.ts";
+import { requireHeard } from "../managers/store.ts";
 import { createCommand } from "./create.ts";
 import { type Settlement, settle, settleIfExpired } from "./settle.ts";
 import { allowedMoves, isTerminal } from "./states.ts";
-import { asOf, type CommandRow, findCommand, moveCommand } from "./store.ts";
+import { asOf, type CommandRow, claimOfPlans, findCommand, moveCommand } from "./store.ts";
 import { commandTarget } from "./target.ts";
 
 type Routes = typeof commandRoutes;
@@ -26,7 +26,7 @@ export function visibleCommands(principal: Principal) {
     workspace: "commands.workspace_id",
     project: "commands.project_id",
     deployment: "commands.deployment_id",
-    manager: "deployments.manager_id",
+    served: "deployments",
   });
 }
 
@@ -51,8 +51,8 @@ export async function requestCommand(
   }
   if (body.target === "operator") throw new PlatformError("RESERVED_TARGET");
   refuseLarge(body.params);
-  await requireManager(call, deployment);
-  const target = commandTarget(deployment.stack_state, body.target);
+  await requireHeard(call, deployment.id);
+  const target = commandTarget(deployment.stack_state && judged(deployment.stack_state), body.target);
   const earlier = await findRepeat(call, body, target);
   if (earlier !== undefined) return { row: earlier, isNew: false };
   const row = await createCommand(call, {
@@ -67,17 +67,6 @@ export async function requestCommand(
     ...(body.idempotencyKey !== undefined && { idempotencyKey: body.idempotencyKey }),
   });
   return { row, isNew: true };
-}
-
-async function requireManager({ db, now }: Context, deployment: DeploymentRow): Promise<void> {
-  if (deployment.manager_id === null) throw new PlatformError("DEPLOYMENT_HAS_NO_MANAGER");
-  const manager = await db
-    .selectFrom("managers")
-    .select("last_heartbeat_at")
-    .where("id", "=", deployment.manager_id)
-    .executeTakeFirst();
-  const heardMs = manager?.last_heartbeat_at?.getTime() ?? 0;
-  if (now.getTime() > heardMs + STALE_AFTER_MS) throw new PlatformError("MANAGER_UNAVAILABLE");
 }
 
 /** Scope of the key: deployment, target, name; for a day. */
@@ -111,11 +100,23 @@ export async function dispatch(call: Context, id: string, dispatchedAt: Date): P
   return moved !== undefined;
 }
 
-/** True for the first terminal write. Anything the table does not have, late or repeated, is false. */
-export async function complete(call: Context, id: string, body: Body<"complete">): Promise<boolean> {
+interface Completion {
+  /** For the first terminal write. Anything the table does not have, late or repeated, is false. */
+  readonly updated: boolean;
+  /** What follows it in its plan, when the caller asked for it and there is something. */
+  readonly claimed: readonly CommandRow[];
+}
+
+/** @param claimAt claims the plan's next command for the caller in the same transaction. */
+export async function complete(
+  call: Context,
+  id: string,
+  body: Body<"complete">,
+  claimAt: string | undefined,
+): Promise<Completion> {
   refuseLarge(body.result);
   const row = await settleIfExpired(call, await getCommand(call, id));
-  if (!allowedMoves(row.state).includes(body.state)) return false;
+  if (!allowedMoves(row.state).includes(body.state)) return { updated: false, claimed: [] };
   const result = body.result === undefined ? null : JSON.stringify(body.result);
   const end: Settlement = {
     state: body.state,
@@ -124,7 +125,9 @@ export async function complete(call: Context, id: string, body: Body<"complete">
     responseSizeBytes: body.responseSizeBytes ?? (result === null ? null : Buffer.byteLength(result)),
     result,
   };
-  return (await settle(call, row, end)) !== undefined;
+  const updated = (await settle(call, row, end)) !== undefined;
+  if (!updated || claimAt === undefined || row.access_request_id === null) return { updated, claimed: [] };
+  return { updated, claimed: await claimOfPlans(call.db, [row.access_request_id], new Date(claimAt)) };
 }
 
 /** @throws COMMAND_EXPIRED after the deadline, INVALID_STATE_TRANSITION for what the table does not have. */
@@ -143,7 +146,7 @@ export async function patch(call: Context, id: string, body: Body<"patch">): Pro
     ...(body.dispatchedAt !== undefined && { dispatched_at: instant(body.dispatchedAt) }),
     ...(body.completedAt !== undefined && { completed_at: instant(body.completedAt) }),
     ...(body.responseSizeBytes !== undefined && { response_size_bytes: body.responseSizeBytes }),
-    ...(body.error !== undefined && { error: body.error === null ? null : json(body.error) }),
+    ...(body.error !== undefined && { error: body.error === null ? null : json(kept(body.error)) }),
   };
   const changed = Object.keys(fields).length === 0 ? row : await moveOrLose(call, row, fields);
   if (to === undefined) return changed;

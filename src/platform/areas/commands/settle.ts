@@ -1,6 +1,7 @@
 import type { TerminalCommandState } from "../../../contract/commands.ts";
 import type { StoredError } from "../../../contract/stored-error.ts";
 import { json } from "../../kernel/json.ts";
+import { kept } from "../../kernel/stored-error.ts";
 import { commandSettled, type SettledCall } from "./settled.ts";
 import { expiryOf, hasExpired } from "./states.ts";
 import { type CommandRow, moveCommand } from "./store.ts";
@@ -19,7 +20,7 @@ export async function settle(call: SettledCall, row: CommandRow, end: Settlement
   const moved = await moveCommand(call.db, row.id, [row.state], {
     state: end.state,
     completed_at: end.completedAt,
-    ...(end.error === undefined ? {} : { error: end.error === null ? null : json(end.error) }),
+    ...(end.error === undefined ? {} : { error: end.error === null ? null : json(kept(end.error)) }),
     ...(end.responseSizeBytes === undefined ? {} : { response_size_bytes: end.responseSizeBytes }),
     ...(end.result === undefined ? {} : { result: end.result }),
   });

@@ -5,6 +5,7 @@ import type { DeploymentModel } from "../../../contract/deployment-state.ts";
 import type { StoredError } from "../../../contract/stored-error.ts";
 import type { Database, Db } from "../../database.ts";
 import { statusIn } from "../../kernel/lapsing.ts";
+import type { Kept } from "../../kernel/stored-error.ts";
 import { expiryOf, hasExpired, RESULT_GRACE_MS } from "./states.ts";
 
 export interface CommandTables {
@@ -28,7 +29,7 @@ export interface CommandRow {
   created_at: Date;
   dispatched_at: Date | null;
   completed_at: Date | null;
-  error: StoredError | null;
+  error: Kept<StoredError> | null;
   /** With `plan_index` unique: a plan's line has one command, ever. */
   access_request_id: string | null;
   plan_index: number | null;
@@ -86,4 +87,20 @@ export function moveCommand(
     .set(set)
     .returningAll()
     .executeTakeFirst();
+}
+
+/** Claims what waits of these plans: PENDING → DISPATCHED, of two racing callers one gets it. */
+export async function claimOfPlans(
+  db: Db,
+  accessRequestIds: readonly string[],
+  dispatchedAt: Date,
+): Promise<readonly CommandRow[]> {
+  if (accessRequestIds.length === 0) return [];
+  return db
+    .updateTable("commands")
+    .set({ state: "DISPATCHED", dispatched_at: dispatchedAt })
+    .where("access_request_id", "in", accessRequestIds)
+    .where("state", "=", "PENDING")
+    .returningAll()
+    .execute();
 }

@@ -1,6 +1,6 @@
-import type { EventState } from "../../../contract/events.ts";
 import type { Call } from "../../kernel/call.ts";
-import { json } from "../../kernel/json.ts";
+import { eventState, failedWith } from "../../kernel/outbox.ts";
+import { kept } from "../../kernel/stored-error.ts";
 import { isOver, type SessionState } from "./state.ts";
 import { type DebugSessionRow, stateOf, updateSession } from "./store.ts";
 
@@ -36,13 +36,13 @@ export async function tellStarted(call: Pick<Call, "emit">, row: DebugSessionRow
 
 /** The started event is one row whose state changes in place; a session that never ran has none. */
 async function tellEnded({ db }: ChangeCall, row: DebugSessionRow, { state, error }: SessionState): Promise<void> {
-  const unexplained = { code: "DEBUG_SESSION_FAILED", message: "no error was reported", internal: false };
-  const end: EventState = state === "failed" ? { failed: { error: error ?? unexplained } } : "success";
+  const unexplained = kept({ code: "DEBUG_SESSION_FAILED", message: "no error was reported", internal: false });
+  const end = state === "failed" ? failedWith(error ?? unexplained) : "success";
   await db
     .updateTable("events")
-    .set({ state: json(end) })
+    .set({ state: eventState(end) })
     .where("deployment_id", "=", row.deployment_id)
     .where("debug_session_id", "=", row.id)
-    .where("state", "=", json("started"))
+    .where("state", "=", eventState("started"))
     .execute();
 }

@@ -7,13 +7,13 @@ import { notFound, PlatformError } from "../../kernel/errors.ts";
 import { settled } from "../access-requests/settle.ts";
 import { type AccessRequestRow, findOfDeployment } from "../access-requests/store.ts";
 import { getDeployment } from "../deployments/service.ts";
-import { isSilent } from "../managers/state.ts";
+import { requireHeard } from "../managers/store.ts";
 import { refuseAutomation, type Settings, settingsOf } from "../workspaces/store.ts";
 import { covers } from "./permission.ts";
-import { type DebugSessionRow, insertSession } from "./store.ts";
+import { type DebugSessionRow, insertSession, requireRoom } from "./store.ts";
 import { mintTicket, type Ticket } from "./tickets.ts";
 
-type Context = Pick<Call, "db" | "principal" | "now" | "config" | "raise">;
+type Context = Pick<Call, "db" | "principal" | "now" | "config" | "raise" | "proof" | "budgets">;
 type Body = BodyOf<(typeof debugRelayRoutes)["request"]>;
 
 const DEFAULT_MINUTES = 60;
@@ -27,9 +27,10 @@ export async function requestDebug(
   const { principal, now } = call;
   const deployment = await getDeployment(call, deploymentId);
   if (deployment.status === "deleted") throw notFound("deployment");
+  await requireRoom(call, deploymentId);
   const settings = await settingsOf(call.db, deployment.workspace_id);
   await refuseAutomation(call, settings);
-  await requireHeard(call, deployment.manager_id);
+  await requireHeard(call, deployment.id);
   const request = await requireYes(call, deploymentId, body, settings);
   const minutes = body.minutes ?? DEFAULT_MINUTES;
   const ends = [minutes * 60_000, DEBUG_SESSION_MAX_MS].map((ms) => now.getTime() + ms);
@@ -60,16 +61,6 @@ export async function requestDebug(
   await insertSession(call.db, row);
   await call.raise("debug-sessions", deployment.id);
   return { row, ticket: await mintTicket(call, row.id, "attach") };
-}
-
-async function requireHeard({ db, now }: Context, managerId: string | null): Promise<void> {
-  if (managerId === null) throw new PlatformError("DEPLOYMENT_HAS_NO_MANAGER");
-  const manager = await db
-    .selectFrom("managers")
-    .select(["setup_status", "setup_changed_at", "status", "last_heartbeat_at"])
-    .where("id", "=", managerId)
-    .executeTakeFirst();
-  if (manager === undefined || isSilent(manager, now)) throw new PlatformError("MANAGER_UNAVAILABLE");
 }
 
 /** The customer's yes, where the workspace asks for one or the caller names it. @throws ACCESS_REQUEST_REQUIRED */

@@ -8,14 +8,15 @@ import { StoredError } from "../../../contract/stored-error.ts";
 import { newId } from "../../ids.ts";
 import type { Call } from "../../kernel/call.ts";
 import { invalid, invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";
+import { kept } from "../../kernel/stored-error.ts";
 import { Checker } from "../../kernel/syntax.ts";
 import { getDeployment } from "../deployments/service.ts";
 import { type ChangeCall, storeChange, tellStarted } from "./change.ts";
 import { allowedMoves, asOf, isOver, moved, type SessionState } from "./state.ts";
-import { type DebugSessionRow, insertSession, sessionsOf, stateOf } from "./store.ts";
+import { type DebugSessionRow, insertSession, requireRoom, sessionsOf, stateOf } from "./store.ts";
 
 type Routes = typeof debugSessionRoutes;
-type Context = ChangeCall & Pick<Call, "principal">;
+type Context = ChangeCall & Pick<Call, "principal" | "budgets">;
 
 /** As stored. @throws NOT_FOUND outside the caller's reach. */
 export async function getSession({ db, principal }: Pick<Call, "db" | "principal">, id: string) {
@@ -38,6 +39,7 @@ export async function recordSession(
   }
   const expiresAt = new Date(body.expiresAt);
   checkEnd(expiresAt, call.now, call.now);
+  await requireRoom(call, deployment.id);
   const row: DebugSessionRow = {
     id: body.id ?? newId("dbg"),
     workspace_id: deployment.workspace_id,
@@ -80,7 +82,7 @@ export async function patchSession(call: Context, id: string, body: BodyOf<Route
 }
 
 function patched(before: SessionState, body: BodyOf<Routes["patch"]>, manager: boolean): SessionState {
-  const error = body.error == null ? undefined : toStoredError(body.error);
+  const error = body.error == null ? undefined : kept(toStoredError(body.error));
   // An error without a state tells that the session has failed; on one that is over it only explains.
   const explains = body.state === undefined && error !== undefined;
   if (explains && isOver(before.state)) {
@@ -108,14 +110,14 @@ function withEnd(next: SessionState, text: string | undefined, row: DebugSession
   return expiresAt.getTime() === row.expires_at.getTime() ? next : { ...next, expiresAt };
 }
 
-const UNEXPLAINED = { code: "DEBUG_SESSION_FAILED", message: "no error was reported", internal: false };
+const UNEXPLAINED = kept({ code: "DEBUG_SESSION_FAILED", message: "no error was reported", internal: false });
 const storedError = new Checker("body", StoredError);
 
 /** Any map is taken; one that is not an error object is kept as an error's context. */
 function toStoredError(map: Readonly<Record<string, unknown>>): StoredError {
   if (isStoredError(map)) return map;
   const message = typeof map.message === "string" ? map.message.slice(0, 1024) : "the debug session failed";
-  return { code: "DEBUG_SESSION_FAILED", message, internal: false, context: { ...map } };
+  return { code: "DEBUG_SESSION_FAILED", message, internal: map.internal === true, context: { ...map } };
 }
 
 function isStoredError(map: unknown): map is StoredError {

@@ -1,10 +1,11 @@
 import type { CloseReason, DebugSessionState } from "../../../contract/debug-sessions.ts";
 import type { StoredError } from "../../../contract/stored-error.ts";
+import type { Kept } from "../../kernel/stored-error.ts";
 
 /** What decides about a session. */
 export interface SessionState {
   readonly state: DebugSessionState;
-  readonly error: StoredError | null;
+  readonly error: Kept<StoredError> | null;
   readonly closeReason: CloseReason | null;
   readonly expiresAt: Date;
 }
@@ -37,7 +38,7 @@ export function asOf<S extends SessionState>(session: S, now: Date): S {
 export function moved<S extends SessionState>(
   session: S,
   to: DebugSessionState,
-  why: { readonly closeReason?: CloseReason; readonly error?: StoredError } = {},
+  why: { readonly closeReason?: CloseReason; readonly error?: Kept<StoredError> } = {},
 ): S | undefined {
   if (to === session.state) return session;
   if (!MOVES[session.state].includes(to)) return undefined;

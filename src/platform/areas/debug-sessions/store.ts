@@ -2,11 +2,13 @@ import { type Expression, type SqlBool, sql } from "kysely";
 import type { CloseReason, DebugAccess, DebugSession, DebugSessionState } from "../../../contract/debug-sessions.ts";
 import type { StoredError } from "../../../contract/stored-error.ts";
 import type { Db } from "../../database.ts";
+import type { Call } from "../../kernel/call.ts";
+import type { Proof } from "../../kernel/credential.ts";
 import { json } from "../../kernel/json.ts";
 import { statusIn } from "../../kernel/lapsing.ts";
 import type { Principal } from "../../kernel/principal.ts";
 import { visible } from "../../kernel/scope.ts";
-import { shownError } from "../../kernel/stored-error.ts";
+import { type Kept, shown } from "../../kernel/stored-error.ts";
 import { filesOf, type Reader } from "./files.ts";
 import { asOf, type SessionState } from "./state.ts";
 
@@ -30,7 +32,7 @@ export interface DebugSessionRow {
   state: DebugSessionState;
   mode: DebugSession["mode"];
   provider: DebugSession["provider"];
-  error: StoredError | null;
+  error: Kept<StoredError> | null;
   access: DebugAccess | null;
   access_request_id: string | null;
   close_reason: CloseReason | null;
@@ -44,6 +46,10 @@ export interface RelayTicketRow {
   secret_hash: string;
   /** The key that asked for it: when it dies, the side goes. Null for a user. */
   api_key_id: string | null;
+  /** The user that asked for it, and what its sign-in hangs on. */
+  user_id: string | null;
+  proof_kind: Proof["kind"] | null;
+  proof_id: string | null;
   expires_at: Date;
 }
 
@@ -58,7 +64,7 @@ export function sessionsOf(db: Db, principal: Principal) {
         workspace: "s.workspace_id",
         project: "s.project_id",
         deployment: "s.deployment_id",
-        manager: "d.manager_id",
+        served: "d",
       }),
     );
 }
@@ -77,6 +83,21 @@ function stateAsOf(now: Date): Expression<DebugSessionState> {
 export function stateIn(wanted: readonly DebugSessionState[], now: Date): Expression<SqlBool> {
   const lapse = { from: ["pending", "running", "stopping"], to: "expired" } as const;
   return statusIn("s.state", stateAsOf(now), wanted, lapse);
+}
+
+/** @throws BUDGET_EXCEEDED when the deployment has as many that have not ended as it may. */
+export async function requireRoom(
+  { db, now, budgets }: Pick<Call, "db" | "now" | "budgets">,
+  deploymentId: string,
+): Promise<void> {
+  const { open } = await db
+    .selectFrom("debug_sessions")
+    .select((eb) => eb.fn.countAll<number>().as("open"))
+    .where("deployment_id", "=", deploymentId)
+    .where("state", "in", ["pending", "running", "stopping"])
+    .where("expires_at", ">", now)
+    .executeTakeFirstOrThrow();
+  budgets.require("deployment-debug-sessions", deploymentId, Number(open) + 1);
 }
 
 export async function insertSession(db: Db, row: DebugSessionRow): Promise<void> {
@@ -113,7 +134,7 @@ export async function toSession(row: DebugSessionRow, reader: Reader): Promise<D
     mode: row.mode,
     provider: row.provider,
     presignedUrls: await filesOf(row, reader),
-    error: shownError(error, principal),
+    error: shown(error, principal),
     createdAt: row.created_at.toISOString(),
     expiresAt: expiresAt.toISOString(),
     access: row.access,

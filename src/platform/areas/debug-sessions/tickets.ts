@@ -3,11 +3,12 @@ import { RELAY_TICKET_MS } from "../../../contract/debug-relay.ts";
 import type { Db } from "../../database.ts";
 import type { Call } from "../../kernel/call.ts";
 import { invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";
+import { type Holder, holderOf } from "./holders.ts";
 import { getSession } from "./service.ts";
 import { allowedMoves, asOf } from "./state.ts";
 import { type DebugSessionRow, type RelaySide, stateOf } from "./store.ts";
 
-type Context = Pick<Call, "db" | "principal" | "now" | "config">;
+type Context = Pick<Call, "db" | "principal" | "now" | "config" | "proof">;
 
 export interface Ticket {
   readonly url: string;
@@ -23,10 +24,13 @@ function hashOf(ticket: string): string {
 export async function mintTicket(call: Context, sessionId: string, side: RelaySide): Promise<Ticket> {
   const ticket = randomBytes(32).toString("base64url");
   const expiresAt = new Date(call.now.getTime() + RELAY_TICKET_MS);
-  const { principal } = call;
+  const { principal, proof } = call;
   const row = {
     secret_hash: hashOf(ticket),
     api_key_id: principal.kind === "serviceAccount" ? principal.id : null,
+    user_id: principal.kind === "user" ? principal.id : null,
+    proof_kind: proof?.kind ?? null,
+    proof_id: proof?.id ?? null,
     expires_at: expiresAt,
   };
   await call.db
@@ -57,7 +61,8 @@ function requireOpen(row: DebugSessionRow, now: Date): void {
 export interface Admission {
   readonly session: DebugSessionRow;
   readonly side: RelaySide;
-  readonly apiKeyId: string | null;
+  readonly deploymentGroupId: string;
+  readonly holder: Holder;
 }
 
 /** Uses a ticket up. @throws TICKET_INVALID when it is unknown, used, expired or another session's or side's. */
@@ -74,12 +79,15 @@ export async function redeemTicket(
     .where("expires_at", ">", now)
     .returningAll()
     .executeTakeFirst();
-  if (used === undefined) throw new PlatformError("TICKET_INVALID");
+  const holder = used && holderOf(used);
+  if (holder === undefined) throw new PlatformError("TICKET_INVALID");
   const session = await db
-    .selectFrom("debug_sessions")
-    .selectAll()
-    .where("id", "=", sessionId)
+    .selectFrom("debug_sessions as s")
+    .innerJoin("deployments as d", "d.id", "s.deployment_id")
+    .selectAll("s")
+    .select("d.deployment_group_id")
+    .where("s.id", "=", sessionId)
     .executeTakeFirstOrThrow();
   requireOpen(session, now);
-  return { session, side, apiKeyId: used.api_key_id };
+  return { session, side, deploymentGroupId: session.deployment_group_id, holder };
 }

@@ -48,12 +48,12 @@ onEachDatabase("group tokens", (world) => {
     });
     const path = `/v1/deployments/${created.body.deployment.id}`;
     const deployment = (await world.call("GET", path, { key: site.manager.key })).body;
-    expect(
-      deployment.environmentVariables.variables.map(({ name, value }: (typeof VARIABLES)[number]) => [name, value]),
-    ).toEqual([
-      ["API_KEY", CANARY],
-      ["API_URL", "https://api.example.com"],
-    ]);
+    expect(deployment.environmentVariables.map(({ name, value }: (typeof VARIABLES)[number]) => [name, value])).toEqual(
+      [
+        ["API_KEY", CANARY],
+        ["API_URL", "https://api.example.com"],
+      ],
+    );
     const inputs = await site.call("GET", `${path}/inputs`);
     expect(inputs.body.values).toEqual({ size: 3 });
     const keys = await site.call("GET", "/v1/api-keys");
@@ -84,6 +84,57 @@ onEachDatabase("group tokens", (world) => {
     expect(await tried({ setupMethod: "terraform" })).toBe("SETUP_METHOD_NOT_ALLOWED");
     expect(await tried({ pinnedReleaseId: releaseId })).toBe("RELEASE_PINNING_NOT_ALLOWED");
     expect(await tried({ setupMethod: "helm" })).toBeUndefined();
+  });
+
+  it("its policy holds for what is there too: a name of the group is no way to another deployment's key", async () => {
+    const site = await newSite(world);
+    const others: readonly [string, object, string][] = [
+      ["machines", { platform: "machines" }, "SETUP_CONFIG_INVALID"],
+      ["method", { setupMethod: "terraform" }, "SETUP_METHOD_NOT_ALLOWED"],
+      ["silent", { stackSettings: { telemetry: "off" } }, "SETUP_CONFIG_INVALID"],
+      ["model", { stackSettings: { deploymentModel: "push" } }, "SETUP_CONFIG_INVALID"],
+    ];
+    const stackSettings = { allowedTelemetryModes: ["auto"], allowedDeploymentModels: ["pull"] };
+    const { token } = (await mint(site, { policy: { ...POLICY, stackSettings } })).body;
+    for (const [name, more, code] of others) {
+      const id = await site.deploy(name, more);
+      const repeated = await deploy(token, { name });
+      expect([repeated.body.code, repeated.body.token], name).toEqual([code, undefined]);
+      const path = `/v1/deployments/${id}`;
+      const set = (route: string, method: string, body: object) =>
+        world.call(method, `${path}/${route}`, { key: token, body });
+      expect((await set("environment-variables", "PATCH", { variables: [] })).body.code, name).toBe(code);
+      expect((await set("inputs", "PATCH", { inputValues: {} })).body.code, name).toBe(code);
+    }
+    expect((await deploy(token, { name: "shop" })).status).toBe(201);
+    expect((await deploy(token, { name: "shop" })).status).toBe(200);
+  });
+
+  it("what a restricted token leaves out is stored within its policy; its own token changes no setting and pins nothing", async () => {
+    const site = await newSite(world);
+    const releaseId = await release(site);
+    const stackSettings = {
+      allowedUpdatesModes: ["approval-required"],
+      allowedTelemetryModes: ["off"],
+      allowedHeartbeatsModes: ["off"],
+      allowedDeploymentModels: ["push"],
+    };
+    const { token } = (await mint(site, { policy: { ...POLICY, stackSettings } })).body;
+    const made = await deploy(token, { name: "shop" });
+    expect(made.status, JSON.stringify(made.body)).toBe(201);
+    expect(made.body.deployment.stackSettings).toEqual({
+      updates: "approval-required",
+      telemetry: "off",
+      heartbeats: "off",
+      deploymentModel: "push",
+    });
+    expect(made.body.deploymentModel).toBe("push");
+    const path = `/v1/deployments/${made.body.deployment.id}`;
+    for (const key of [token, made.body.token]) {
+      const changed = await world.call("PATCH", path, { key, body: { stackSettings: { updates: "auto" } } });
+      const pinned = await world.call("POST", `${path}/pin-release`, { key, body: { releaseId } });
+      expect([changed.body.code, pinned.body.code]).toEqual(["FORBIDDEN", "FORBIDDEN"]);
+    }
   });
 
   it("a policy that contradicts itself or the project is refused by name", async () => {

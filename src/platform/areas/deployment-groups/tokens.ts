@@ -8,7 +8,7 @@ import type { Call } from "../../kernel/call.ts";
 import { type Issue, PlatformError } from "../../kernel/errors.ts";
 import { json } from "../../kernel/json.ts";
 import { mintKey } from "../api-keys/mint.ts";
-import { checkExpiry, refuseTooMany } from "../api-keys/service.ts";
+import { checkExpiry } from "../api-keys/service.ts";
 import { sealVariables } from "../deployments/environment.ts";
 import { checkInputValues, inputsOf, sealInputs } from "../deployments/inputs.ts";
 import { settingIssues } from "../deployments/policy.ts";
@@ -19,7 +19,7 @@ import { resolveItems } from "./setup-items.ts";
 import type { DeploymentGroupRow, GroupTokenSetupRow } from "./store.ts";
 
 type Body = Static<(typeof deploymentGroupRoutes)["createToken"]["body"]>;
-type Context = Pick<Call, "db" | "now" | "principal" | "workspaceId" | "config">;
+type Context = Pick<Call, "db" | "now" | "principal" | "workspaceId" | "config" | "budgets">;
 
 const SESSION_MS = 60 * 60_000;
 
@@ -50,7 +50,7 @@ export async function createToken(call: Context, groupId: string, body: Body) {
     items,
     ...(publicSubdomain !== undefined && { publicSubdomain }),
   };
-  const token = await mint(
+  const { token } = await mint(
     call,
     group,
     { setup, expiresAt, description: body.description ?? null },
@@ -89,20 +89,17 @@ export async function firstPartySession(call: Context, groupId: string) {
     environmentVariables: [],
     items: [],
   };
-  // No key outlives the key that mints it.
-  const own = principal.kind === "serviceAccount" ? principal.expiresAt : null;
-  const expiresAt = new Date(Math.min(now.getTime() + SESSION_MS, own?.getTime() ?? Number.POSITIVE_INFINITY));
-  const token = await mint(
+  const { token, endsAt } = await mint(
     call,
     group,
-    { setup, expiresAt, description: "first-party session" },
+    { setup, expiresAt: new Date(now.getTime() + SESSION_MS), description: "first-party session" },
     {
       environment_variables: null,
       input_values: json({}),
       session_of: principal.id,
     },
   );
-  return { token, expiresAt: expiresAt.toISOString() };
+  return { token, expiresAt: (endsAt ?? now).toISOString() };
 }
 
 interface Terms {
@@ -112,7 +109,7 @@ interface Terms {
 }
 
 async function mint(
-  { db, now, principal }: Context,
+  call: Context,
   group: DeploymentGroupRow,
   { setup, expiresAt, description }: Terms,
   kept: {
@@ -120,26 +117,22 @@ async function mint(
     readonly input_values: ReturnType<typeof json<GroupTokenSetupRow["input_values"]>>;
     readonly session_of: string | null;
   },
-): Promise<string> {
-  await refuseTooMany(db, group.workspace_id, now);
-  const { row, secret } = await mintKey(
-    db,
-    {
-      workspaceId: group.workspace_id,
-      role: "deployment-group.deployer",
-      scope: { type: "deployment-group", deploymentGroupId: group.id, projectId: group.project_id },
-      description,
-      expiresAt,
-      createdByUser: principal.kind === "user" ? { id: principal.id, email: principal.email, image: null } : null,
-      deploymentSetupConfig: setup,
-    },
-    now,
-  );
+): Promise<{ readonly token: string; readonly endsAt: Date | null }> {
+  const { db, principal } = call;
+  const { row, secret } = await mintKey(call, {
+    workspaceId: group.workspace_id,
+    role: "deployment-group.deployer",
+    scope: { type: "deployment-group", deploymentGroupId: group.id, projectId: group.project_id },
+    description,
+    expiresAt,
+    createdByUser: principal.kind === "user" ? { id: principal.id, email: principal.email, image: null } : null,
+    deploymentSetupConfig: setup,
+  });
   await db
     .insertInto("group_token_setups")
     .values({ api_key_id: row.id, ...kept })
     .execute();
-  return secret;
+  return { token: secret, endsAt: row.expires_at };
 }
 
 /** Where a policy contradicts itself: defaults that it forbids, methods that fit none of its platforms. */

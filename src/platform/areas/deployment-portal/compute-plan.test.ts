@@ -51,7 +51,7 @@ describe("a compute plan", () => {
     expect(plan({ web: { architecture: "x86_64" } })[0]?.recommended).toMatchObject({ machine: "m7i.large" });
     const [pool] = plan({ model: { gpu: { type: "nvidia-a10g", count: 1 }, replicas: 2 } });
     expect(pool?.recommended).toEqual({ mode: "fixed", machine: "g5.xlarge", machines: 2 });
-    expect(plan({ web: { cpu: 1000 } })[0]).toMatchObject({ selected: null, recommended: null, machines: [] });
+    expect(plan({ web: { cpu: 1000 } })[0]).not.toHaveProperty("selected");
     expect(plan({ web: { cpu: 1000 } })[0]?.errors).toEqual(["no machine is large enough for pool default"]);
   });
 

@@ -9,27 +9,32 @@ const USABLE = 0.85;
 const MIN_MACHINES = 1;
 const MAX_MACHINES = 100;
 
+type Pool = NonNullable<NonNullable<StackSettings["compute"]>["pools"]>[string];
+
 /** Which machines each pool needs. Deterministic: the same release, settings and catalogue give the same plan. */
 export function computePlan(stack: Stack, settings: StackSettings, catalogue: readonly Machine[]): PoolPlan[] {
   const pools = Map.groupBy(workloadsOf(stack), ({ pool }) => pool);
   return [...pools]
     .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([poolId, workloads]) => planPool(poolId, workloads, settings.compute?.pools[poolId], catalogue));
+    .map(([poolId, workloads]) => planPool(poolId, workloads, settings.compute?.pools?.[poolId], catalogue));
 }
 
 function planPool(
   poolId: string,
   workloads: readonly Workload[],
-  wanted: Selection | undefined,
+  settings: Pool | undefined,
   catalogue: readonly Machine[],
 ): PoolPlan {
   const needs = largest(workloads);
   const candidates = catalogue.filter((machine) => holdsOne(machine, needs)).sort((a, b) => a.cost - b.cost);
   const [cheapest] = candidates;
   const count = cheapest === undefined ? MIN_MACHINES : machinesFor(workloads, cheapest);
-  const recommended: Selection | null =
-    cheapest === undefined ? null : { mode: "fixed", machine: cheapest.name, machines: count };
+  const recommended: Selection | undefined =
+    cheapest === undefined ? undefined : { mode: "fixed", machine: cheapest.name, machines: count };
+  const wanted: Selection | undefined = settings && { ...settings, machine: settings.machine ?? cheapest?.name ?? "" };
   const problem = wanted === undefined ? undefined : problemOf(poolId, wanted, workloads, candidates);
+  const selected =
+    wanted !== undefined && wanted.machine !== "" && problem === undefined ? chosen(wanted) : recommended;
   const range = { min: MIN_MACHINES, max: MAX_MACHINES };
   return {
     poolId,
@@ -39,8 +44,8 @@ function planPool(
       wanted?.mode === "autoscale"
         ? { type: "autoscale", min: { ...range, default: MIN_MACHINES }, max: { ...range, default: count } }
         : { type: "fixed", machines: { ...range, default: count } },
-    selected: wanted !== undefined && problem === undefined ? chosen(wanted) : recommended,
-    recommended,
+    ...(selected && { selected }),
+    ...(recommended && { recommended }),
     machines: candidates.map((machine) => ({
       machine: machine.name,
       profile: profileOf(machine),
@@ -99,6 +104,7 @@ function problemOf(
   candidates: readonly Machine[],
 ): string | undefined {
   const machine = candidates.find(({ name }) => name === wanted.machine);
+  if (wanted.machine === "") return undefined;
   if (machine === undefined) return `${wanted.machine} is unknown or too small for pool ${poolId}`;
   const most = wanted.mode === "fixed" ? wanted.machines : wanted.max;
   if (wanted.mode === "autoscale" && wanted.min > wanted.max) return `min is over max in pool ${poolId}`;

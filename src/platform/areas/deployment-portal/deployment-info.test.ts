@@ -64,15 +64,14 @@ onEachDatabase("deployment info", (world) => {
     expect(body).toMatchObject({
       tokenType: "deployment-group",
       deploymentGroup: { id: site.group.id, name: "group", pinnedSubdomain: null },
-      workspace: { id: site.workspace.id, name: site.workspace.name, avatarUrl: null },
+      workspace: { id: site.workspace.id, name: site.workspace.name },
       project: {
         name: site.project.name,
         portal: { appearance: { title: "Shop", preset: "playful", accentColor: "blue", density: "comfortable" } },
-        generatedDomain: null,
         stackSummary: {
           platforms: ["kubernetes"],
           requiresNetwork: true,
-          customerModels: [MODEL],
+          customerModels: true,
           resourceCounts: {
             workers: 0,
             containers: 1,
@@ -103,11 +102,11 @@ onEachDatabase("deployment info", (world) => {
           { id: "password", providedBy: ["deployer"], required: true, secret: true, provided: true },
         ],
       },
-      packages: { ready: true },
+      packages: { ready: false },
     });
     expect(body).not.toHaveProperty("deployment");
     expect(body.supportedRegions.aws).toContain("eu-central-1");
-    expect(body.readiness.status).toBe("ready");
+    expect(body.readiness.status).toBe("notReady");
   });
 
   it("follows the packages that the allowed methods need, and leaves out what is not built", async () => {
@@ -138,12 +137,53 @@ onEachDatabase("deployment info", (world) => {
         chartRef: outputs.chart,
         managerFetchExample: "helm upgrade --install shop oci://charts.example.com/shop --version 1.0.0",
       },
-      terraform: { status: "pending", moduleSources: {}, providerSource: null },
+      terraform: { status: "pending", moduleSources: {} },
     });
     expect(packages.cli).not.toHaveProperty("outputs");
     expect(packages).not.toHaveProperty("cloudformation");
     await configure(site, { packagesConfig: { helm: { enabled: true, chartName: "shop", description: "" } } });
     expect((await info(key)).body.packages).toMatchObject({ ready: true });
+    // The line is the customer's word on this very deployment: with it, nothing waits to be accepted.
+    const deploymentId = await site.deploy("shop");
+    const scope = { type: "deployment", deploymentId, projectId: site.project.id } as const;
+    const own = (await info(await site.workspace.key("deployment.viewer", scope))).body.packages.helm;
+    const word = `--set 'sallyport.deployments.${deploymentId}={YOUR-NAMESPACE}'`;
+    expect(own.managerFetchExample).toBe(`${packages.helm.managerFetchExample} ${word}`);
+    expect(own.localImportExample).toBe(`${packages.helm.localImportExample} ${word}`);
+    // A build that is on its way hides nothing that is ready.
+    await site.call("POST", "/v1/packages/rebuild", { body: { project: site.project.id } });
+    expect((await info(key)).body.packages).toMatchObject({ ready: true, helm: { status: "ready", version: "1.0.0" } });
+    await build(site, "helm", { status: "failed", error });
+    expect((await info(key)).body.packages).toMatchObject({ ready: true, helm: { status: "ready", version: "1.0.0" } });
+  });
+
+  it("is not ready while nothing is packaged that any allowed method could use", async () => {
+    const site = await newSite(world);
+    await release(site);
+    const key = await token(site);
+    const { packages, readiness } = (await info(key)).body;
+    expect(packages).toEqual({ ready: false });
+    const message = "helm is not built, operator-image is not built, cli is not built";
+    expect(readiness.checks).toContainEqual(
+      expect.objectContaining({ code: "packages-ready", status: "failed", message }),
+    );
+  });
+
+  it("prints no line with a chart's address that a shell could read as more", async () => {
+    const site = await newSite(world);
+    await release(site);
+    await configure(site, { packagesConfig: { helm: { enabled: true, chartName: "shop", description: "" } } });
+    const key = await token(site);
+    for (const chart of ["--post-renderer=/bin/sh", "oci://x/$(id)", "oci://x/y; id"]) {
+      await site.call("POST", "/v1/packages/rebuild", { body: { project: site.project.id } });
+      await build(site, "helm", { status: "ready", outputs: { type: "helm", chart, version: "1.0.0" } });
+      const { helm } = (await info(key)).body.packages;
+      expect(helm).toMatchObject({ status: "ready", outputs: { chart } });
+      expect(helm).not.toHaveProperty("managerFetchExample");
+      expect(helm).not.toHaveProperty("localImportExample");
+    }
+    const named = { packagesConfig: { helm: { enabled: true, chartName: "--kubeconfig", description: "" } } };
+    expect((await configure(site, named)).body.code).toBe("VALIDATION_ERROR");
   });
 
   it("an item waits for the required ones before it, and models for each required model", async () => {
@@ -243,7 +283,7 @@ onEachDatabase("deployment info", (world) => {
     const answer = await info(setupToken);
     expect(answer.body).toMatchObject({
       tokenType: "deployment-group",
-      project: { name: "eu", stackSummary: null },
+      project: { name: "eu" },
       packages: { ready: true },
       setupItems: [],
       setupConfig: { policy: { allowedPlatforms: ["aws"], allowedSetupMethods: ["cloudformation"] } },

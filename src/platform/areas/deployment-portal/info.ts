@@ -2,9 +2,11 @@ import type { Static } from "typebox";
 import type { Appearance, DeploymentInfo, PortalSetupConfig } from "../../../contract/deployment-info.ts";
 import type { deploymentPortalRoutes } from "../../../contract/deployment-portal.ts";
 import type { StackInput } from "../../../contract/stack.ts";
+import { withoutNulls } from "../../kernel/without-nulls.ts";
 import { countDeployments } from "../deployment-groups/store.ts";
+import { targeted } from "../deployments/environment.ts";
 import type { GroupSetup } from "../deployments/group-setup.ts";
-import { inputsOf } from "../deployments/inputs.ts";
+import { inputsOf, shownInput } from "../deployments/inputs.ts";
 import { toPackage } from "../packages/store.ts";
 import { type ServedPlatform, servedPlatforms } from "./install-context.ts";
 import { modelSources } from "./model-availability.ts";
@@ -25,9 +27,11 @@ export async function deploymentInfo(call: PortalCall, query: Query): Promise<De
   const managers = await servedPlatforms(call, project, subject.platforms);
   const deployments = deployment === undefined ? await deploymentsOfGroup(db, subject.group.id, now) : [];
   const ids = deployment === undefined ? deployments.map(({ id }) => id) : [deployment.id];
-  const sources = await modelSources(db, ids, now);
+  const sources = await modelSources(db, ids, principal, now);
   const enabled = enabledTypes(project);
   const packages = (await newestPackages(db, project.id, enabled)).map((row) => toPackage(row, principal, now));
+  const summary = release && stackSummary(release, query.platform ?? deployment?.platform);
+  const generated = call.config.generatedDomain;
   const missing = unready(packages, enabled, subject.methods);
   return {
     tokenType: deployment === undefined ? "deployment-group" : "deployment",
@@ -37,11 +41,13 @@ export async function deploymentInfo(call: PortalCall, query: Query): Promise<De
     project: {
       name: project.name,
       portal: { appearance: appearanceOf(project.deployment_portal_appearance) },
-      stackSummary: release === undefined ? null : stackSummary(release, query.platform ?? deployment?.platform),
-      generatedDomain:
-        call.config.generatedDomain === undefined ? null : { domain: call.config.generatedDomain, isSystem: true },
+      ...(summary && { stackSummary: summary }),
+      ...(generated !== undefined && { generatedDomain: { domain: generated, isSystem: true } }),
     },
-    packages: portalPackages(packages, missing.length === 0, managerUrls(managers)),
+    packages: portalPackages(packages, missing.length === 0, {
+      managerUrls: managerUrls(managers),
+      deploymentId: deployment?.id,
+    }),
     installContext: { targets: Object.fromEntries(managers.map(({ platform, target }) => [platform, target])) },
     supportedRegions: call.config.supportedRegions ?? SUPPORTED_REGIONS,
     modelAvailabilitySources: sources,
@@ -59,25 +65,19 @@ async function workspaceOf({ db, workspaceId }: PortalCall): Promise<DeploymentI
     .select(["id", "name", "logo_url"])
     .where("id", "=", workspaceId)
     .executeTakeFirstOrThrow();
-  return { id, name, avatarUrl: logo_url };
+  return { id, name, ...(logo_url !== null && { avatarUrl: logo_url }) };
 }
 
 function appearanceOf(chosen: Subject["project"]["deployment_portal_appearance"]): Appearance {
-  return {
-    avatarUrl: chosen?.avatarUrl ?? null,
-    preset: chosen?.preset ?? "clean",
-    accentColor: chosen?.accentColor ?? "blue",
-    title: chosen?.title ?? null,
-    subtitle: chosen?.subtitle ?? null,
-    supportUrl: chosen?.supportUrl ?? null,
-    docsUrl: chosen?.docsUrl ?? null,
-    density: chosen?.density ?? "comfortable",
-  };
+  const { preset = "clean", accentColor = "blue", density = "comfortable", ...words } = chosen ?? {};
+  return { preset, accentColor, density, ...withoutNulls(words) };
 }
 
 function managerUrls(managers: readonly ServedPlatform[]): Record<string, string> {
   return Object.fromEntries(
-    managers.flatMap(({ platform, target }) => (target.managerUrl === null ? [] : [[platform, target.managerUrl]])),
+    managers.flatMap(({ platform, target }) =>
+      target.managerUrl === undefined ? [] : [[platform, target.managerUrl]],
+    ),
   );
 }
 
@@ -89,18 +89,18 @@ function setupConfigOf(
 ): PortalSetupConfig {
   const shown = platform === undefined ? platforms : [platform];
   const all = shown.flatMap((each) => inputsOf(release, each)) as readonly StackInput[];
-  const inputs = [...new Map(all.map((input) => [input.id, input])).values()];
+  const inputs = [...new Map(all.map((input) => [input.id, shownInput(input)])).values()];
   const provided = new Set(Object.keys(setup.inputValues));
   return {
     metadata: setup.metadata,
     policy: setup.policy,
-    environmentVariables: setup.environmentVariables.map(({ value: _, ...open }) => open),
+    environmentVariables: setup.environmentVariables.map(({ value: _, ...open }) => targeted(open)),
     items: [...setup.items],
     inputs,
     inputValues: inputs.map((input) => ({
       id: input.id,
       label: input.label,
-      providedBy: input.providedBy ?? [],
+      providedBy: input.providedBy,
       required: input.required,
       secret: input.kind === "secret",
       provided: provided.has(input.id),
@@ -124,7 +124,7 @@ async function factsOf(
     served: allowed.filter((each) => release?.stack[each] != null),
     managers: managers
       .filter((each) => allowed.includes(each.platform))
-      .map(({ heard, target }) => ({ heard, hasUrl: target.managerUrl !== null })),
+      .map(({ heard, target }) => ({ heard, hasUrl: target.managerUrl !== undefined })),
     unready: missing,
     placesLeft: maxDeployments === undefined ? undefined : maxDeployments - used,
     tokenExpiresAt: principal.kind === "serviceAccount" ? principal.expiresAt : null,

@@ -2,7 +2,7 @@ import type { Selectable } from "kysely";
 import type { InstallTarget } from "../../../contract/deployment-info.ts";
 import type { PLATFORMS } from "../../../contract/schema.ts";
 import type { Db } from "../../database.ts";
-import type { Principal } from "../../kernel/principal.ts";
+import { type Principal, scopeOfPrincipal } from "../../kernel/principal.ts";
 import { managementConfigOf } from "../managers/runtime.ts";
 import { statusOf } from "../managers/state.ts";
 import type { ManagerRow } from "../managers/store.ts";
@@ -40,16 +40,22 @@ async function managerOf(
   platform: Platform,
   now: Date,
 ): Promise<Selectable<ManagerRow> | undefined> {
-  if (principal.kind === "serviceAccount" && principal.scope.type === "deployment") {
-    return assignedManager(db, principal.scope.deploymentId, platform);
-  }
-  const preferred = await defaultManager(db, { id: project.id, workspaceId: principal.workspaceId }, platform);
-  return choose(preferred, await candidates(db, principal.workspaceId, platform), now);
+  const scope = scopeOfPrincipal(principal);
+  if (scope.type === "deployment") return assignedManager(db, scope.deploymentId, platform);
+  const groupId = scope.type === "deployment-group" ? scope.deploymentGroupId : null;
+  const customer = { workspaceId: principal.workspaceId, projectId: project.id, groupId };
+  const preferred = await defaultManager(db, customer, platform);
+  return choose(preferred, await candidates(db, customer, platform), now);
 }
 
 function toTarget(manager: Selectable<ManagerRow>, platform: Platform): InstallTarget {
-  const managementConfig = managementConfigOf(manager, platform) ?? null;
+  const managementConfig = managementConfigOf(manager, platform);
   const account =
     managementConfig?.platform === "aws" ? /^arn:[^:]*:iam::(\d{12}):/.exec(managementConfig.managingRoleArn) : null;
-  return { platform, managerUrl: manager.url, managementConfig, awsManagingAccountId: account?.[1] ?? null };
+  return {
+    platform,
+    ...(manager.url !== null && { managerUrl: manager.url }),
+    ...(managementConfig && { managementConfig }),
+    ...(account?.[1] !== undefined && { awsManagingAccountId: account[1] }),
+  };
 }

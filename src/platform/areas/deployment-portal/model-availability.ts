@@ -2,12 +2,15 @@ import { Check } from "typebox/schema";
 import { ModelAvailability, type ModelAvailabilitySource } from "../../../contract/deployment-info.ts";
 import { STALE_AFTER_MS } from "../../../contract/resource-heartbeat.ts";
 import type { Db } from "../../database.ts";
+import type { Principal } from "../../kernel/principal.ts";
+import { shown } from "../../kernel/stored-error.ts";
 import type { ResourceHeartbeatRow } from "../sync/store.ts";
 
 /** What the `ai` resources of the deployments say of the models that their accounts reach, by deployment. */
 export async function modelSources(
   db: Db,
   deploymentIds: readonly string[],
+  principal: Principal,
   now: Date,
 ): Promise<ModelAvailabilitySource[]> {
   if (deploymentIds.length === 0) return [];
@@ -19,11 +22,11 @@ export async function modelSources(
     .orderBy("deployment_id")
     .orderBy("resource_id")
     .execute();
-  return rows.map((row) => toSource(row, now));
+  return rows.map((row) => toSource(row, principal, now));
 }
 
-function toSource(row: ResourceHeartbeatRow, now: Date): ModelAvailabilitySource {
-  const { availability } = row.body.data.data as { readonly availability?: unknown };
+function toSource(row: ResourceHeartbeatRow, principal: Principal, now: Date): ModelAvailabilitySource {
+  const { availability } = shown(row.body, principal).data.data as { readonly availability?: unknown };
   const known = Check(ModelAvailability, availability) ? (availability as ModelAvailability) : undefined;
   const stale = now.getTime() > row.observed_at.getTime() + STALE_AFTER_MS;
   return {

@@ -2,6 +2,7 @@ import type { SETUP_METHODS } from "../../../contract/deployment.ts";
 import type { PortalPackages } from "../../../contract/deployment-info.ts";
 import type { PackageOutputs, PackageType } from "../../../contract/package-types.ts";
 import type { Package } from "../../../contract/packages.ts";
+import { isTypedWord, pastedLine } from "../../../contract/pasted-line.ts";
 import type { Db } from "../../database.ts";
 import { enabledConfigs } from "../packages/config.ts";
 import type { PackageRow } from "../packages/store.ts";
@@ -23,7 +24,7 @@ export function enabledTypes({ packages_config }: Pick<ProjectRow, "packages_con
   return enabledConfigs(packages_config).map(({ type }) => type);
 }
 
-/** The newest package that was not canceled, of each of the types. */
+/** Of each type the newest package that is ready, else the newest that was not canceled: a rebuild hides nothing. */
 export async function newestPackages(db: Db, projectId: string, types: readonly PackageType[]): Promise<PackageRow[]> {
   if (types.length === 0) return [];
   return db
@@ -34,36 +35,45 @@ export async function newestPackages(db: Db, projectId: string, types: readonly 
     .where("k.type", "in", types)
     .where("k.status", "<>", "canceled")
     .orderBy("k.type")
+    .orderBy((eb) => eb("k.status", "=", "ready"), "desc")
     .orderBy("k.number", "desc")
     .execute();
 }
 
-/** Of what the methods need, the types that are not built; one that never was built has no status. */
+/**
+ * Of what the methods need, the types that are not built; one that never was built has no status. Where nothing is
+ * switched on for any of the methods, nothing that they need is built, and nothing ever will be.
+ */
 export function unready(
   packages: readonly Package[],
   enabled: readonly PackageType[],
   methods: readonly SetupMethod[],
 ): readonly { readonly type: PackageType; readonly status: Package["status"] | undefined }[] {
-  const needed = new Set(methods.flatMap((method) => NEEDS[method]));
-  return enabled
-    .filter((type) => needed.has(type))
+  const isOffered = (method: SetupMethod): boolean =>
+    NEEDS[method].length === 0 || NEEDS[method].some((type) => enabled.includes(type));
+  const needed = [...new Set(methods.flatMap((method) => NEEDS[method]))];
+  return needed
+    .filter((type) => enabled.includes(type) || !methods.some(isOffered))
     .map((type) => ({ type, status: packages.find((each) => each.type === type)?.status }))
     .filter(({ status }) => status !== "ready");
 }
 
-/** @param managerUrls platform to the address of the manager that serves it. */
-export function portalPackages(
-  packages: readonly Package[],
-  ready: boolean,
-  managerUrls: Readonly<Record<string, string>>,
-): PortalPackages {
-  const parts = packages.map((each) => partOf(each, managerUrls));
+/** What is known of the person who installs. */
+export interface Installing {
+  /** Platform to the address of the manager that serves it. */
+  readonly managerUrls: Readonly<Record<string, string>>;
+  /** A deployment token's; a group token's makes its deployment later. */
+  readonly deploymentId: string | undefined;
+}
+
+export function portalPackages(packages: readonly Package[], ready: boolean, installing: Installing): PortalPackages {
+  const parts = packages.map((each) => partOf(each, installing));
   return Object.assign({ ready }, ...parts);
 }
 
 type Part<K extends "cli" | "cloudformation" | "terraform" | "helm"> = NonNullable<PortalPackages[K]>;
 
-function partOf(row: Package, managerUrls: Readonly<Record<string, string>>): Omit<PortalPackages, "ready"> {
+function partOf(row: Package, { managerUrls, deploymentId }: Installing): Omit<PortalPackages, "ready"> {
   switch (row.config.type) {
     case "cli":
       return { cli: cliPart(row, row.config.name) };
@@ -72,7 +82,7 @@ function partOf(row: Package, managerUrls: Readonly<Record<string, string>>): Om
     case "terraform":
       return { terraform: terraformPart(row, managerUrls) };
     case "helm":
-      return { helm: helmPart(row, row.config.chartName) };
+      return { helm: helmPart(row, row.config.chartName, deploymentId) };
     // Nobody who follows a link takes these by themselves.
     case "operator-image":
     case "sandbox-bundle":
@@ -80,7 +90,7 @@ function partOf(row: Package, managerUrls: Readonly<Record<string, string>>): Om
   }
 }
 
-const build = ({ status, version, error }: Package) => ({ status, version, error });
+const build = ({ status, version, error }: Package) => ({ status, version, ...(error !== null && { error }) });
 
 /** The outputs as those of the type; none before the package is ready. */
 function outputsOf<T extends PackageType>(
@@ -92,16 +102,16 @@ function outputsOf<T extends PackageType>(
 
 function cliPart(row: Package, commandName: string): Part<"cli"> {
   const outputs = outputsOf(row, "cli");
-  // No package says where an installer of it would lie.
-  const installScripts = { windows: null, mac: null, linux: null };
-  return { ...build(row), commandName, installScripts, ...(outputs && { outputs }) };
+  return { ...build(row), ...(isTypedWord(commandName) && { commandName }), ...(outputs && { outputs }) };
 }
 
 function cloudformationPart(row: Package): Part<"cloudformation"> {
   const outputs = outputsOf(row, "cloudformation");
   const launchUrls = Object.values(outputs?.targets ?? {}).flatMap(({ launchStackUrl }) => launchStackUrl ?? []);
-  const launchUrl = launchUrls[0] ?? null;
-  return { ...build(row), mode: "auto", launchUrl, outputsSchema: null, ...(outputs && { outputs }) };
+  const [launchUrl] = launchUrls;
+  // A template that nothing opens in the console is applied by hand, and its outputs are brought back.
+  const mode = outputs !== undefined && launchUrl === undefined ? "outputs" : "auto";
+  return { ...build(row), mode, ...(launchUrl !== undefined && { launchUrl }), ...(outputs && { outputs }) };
 }
 
 function terraformPart(row: Package, managerUrls: Readonly<Record<string, string>>): Part<"terraform"> {
@@ -109,26 +119,25 @@ function terraformPart(row: Package, managerUrls: Readonly<Record<string, string
   const modules = Object.entries(outputs?.modules ?? {});
   return {
     ...build(row),
-    providerSource: outputs?.provider.source ?? null,
     moduleSources: Object.fromEntries(modules.map(([target, { source }]) => [target, source])),
-    moduleVersion: outputs === undefined ? null : row.version,
     managerUrls,
-    ...(outputs && { outputs }),
+    ...(outputs && { outputs, providerSource: outputs.provider.source, moduleVersion: row.version }),
   };
 }
 
-function helmPart(row: Package, chartName: string): Part<"helm"> {
+/**
+ * The lines that install. With them the customer accepts the deployment: Sallyport is the vendor's chart's dependency, and
+ * what stands for the namespace is none, so that a line that was pasted as it is stops with an error.
+ */
+function helmPart(row: Package, chartName: string, deploymentId: string | undefined): Part<"helm"> {
   const outputs = outputsOf(row, "helm");
-  if (outputs === undefined) {
-    return { ...build(row), chartRef: null, managerFetchExample: null, localImportExample: null };
-  }
+  if (outputs === undefined) return build(row);
   const { chart, version } = outputs;
-  const file = `${chartName}-${version}.tgz`;
-  return {
-    ...build(row),
-    outputs,
-    chartRef: chart,
-    managerFetchExample: `helm upgrade --install ${chartName} ${chart} --version ${version}`,
-    localImportExample: `helm pull ${chart} --version ${version} && helm upgrade --install ${chartName} ./${file}`,
-  };
+  const accepting = deploymentId === undefined ? "" : ` --set 'sallyport.deployments.${deploymentId}={YOUR-NAMESPACE}'`;
+  const fetching = pastedLine`helm upgrade --install ${chartName} ${chart} --version ${version}`;
+  const importing = pastedLine`helm pull ${chart} --version ${version} && helm upgrade --install ${chartName} ./${chartName}-${version}.tgz`;
+  const managerFetchExample = fetching === undefined ? undefined : `${fetching}${accepting}`;
+  const localImportExample = importing === undefined ? undefined : `${importing}${accepting}`;
+  const lines = managerFetchExample !== undefined && localImportExample !== undefined;
+  return { ...build(row), outputs, chartRef: chart, ...(lines && { managerFetchExample, localImportExample }) };
 }

@@ -4,6 +4,7 @@ import type { Stack } from "../../../contract/stack.ts";
 import type { Call, Handlers } from "../../kernel/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
 import { impliedProject } from "../../kernel/principal.ts";
+import { withoutNulls } from "../../kernel/without-nulls.ts";
 import { setupOfToken } from "../deployments/group-setup.ts";
 import { checkPolicy } from "../deployments/policy.ts";
 import { fits, methodsFor } from "../deployments/setup-methods.ts";
@@ -39,7 +40,7 @@ export const handlers: Handlers<typeof deploymentPortalRoutes> = {
 async function prepare(call: Context): Promise<{ stack: Stack; settings: Body["stackSettings"] }> {
   const { platform, setupMethod, stackSettings } = call.body;
   const { policy, captured } = await setupOfToken(call);
-  const settings = { ...policy.stackSettings?.defaults, ...stackSettings };
+  const settings = { ...policy.stackSettings?.defaults, ...withoutNulls(stackSettings) };
   checkPolicy(policy, { platform, setupMethod, pinned: false, stackSettings: settings });
   if (!fits(setupMethod, platform)) {
     throw new PlatformError("SETUP_METHOD_NOT_ALLOWED", { context: { allowed: methodsFor(platform) } });

@@ -4,7 +4,7 @@ import { STALE_AFTER_MS } from "../../../contract/resource-heartbeat.ts";
 import type { SetupItem } from "../../../contract/setup-config.ts";
 import type { Db } from "../../database.ts";
 import type { Principal } from "../../kernel/principal.ts";
-import { shownError } from "../../kernel/stored-error.ts";
+import { shown } from "../../kernel/stored-error.ts";
 import { PURPOSE_OF } from "../deployments/create.ts";
 import { connectivityOf } from "../deployments/record.ts";
 import type { DeploymentRow } from "../deployments/store.ts";
@@ -66,7 +66,7 @@ function portalItem(item: SetupItem, earlier: PortalSetupItem | undefined, conte
     const message = `${earlier.item} is not connected yet`;
     return { ...item, status: "waiting", deploymentIds, blocker: { code: "DEPENDENCY_NOT_CONNECTED", message } };
   }
-  const error = shownError(representative?.error ?? null, context.principal);
+  const error = shown(representative?.error ?? null, context.principal);
   const blocked = status === "needs-attention" && error !== null;
   return { ...item, status, deploymentIds, ...(blocked && { blocker: { code: error.code, message: error.message } }) };
 }

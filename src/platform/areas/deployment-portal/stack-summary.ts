@@ -21,7 +21,7 @@ export function stackSummary(release: ReleaseRow, platform: string | undefined):
   return {
     platforms,
     requiresNetwork: configs.some(({ type }) => NETWORKED.includes(type)),
-    customerModels: modelsOf(release),
+    customerModels: modelsOf(release).length > 0,
     resourceCounts: {
       workers,
       containers,
@@ -42,7 +42,8 @@ function endpointsOf({ id, publicEndpoints }: Config): StackSummary["publicEndpo
     return {
       resourceId: String(id),
       endpointName: name,
-      hostLabel: typeof hostLabel === "string" ? hostLabel : null,
+      // An endpoint is called as it is named, where nothing else is said.
+      hostLabel: typeof hostLabel === "string" ? hostLabel : name,
       wildcardSubdomains: wildcardSubdomains === true,
     };
   });

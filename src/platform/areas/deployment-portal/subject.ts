@@ -48,7 +48,8 @@ export async function subjectOf(call: PortalCall, item: Item | undefined): Promi
   const hidden = await managerSubject(call);
   if (hidden !== undefined) {
     if (item !== undefined) throw notFound("setup item");
-    return { ...terms, ...hidden, maxDeployments: undefined, release: undefined };
+    // It is set up by the platform's own files, and needs nothing built.
+    return { ...terms, ...hidden, methods: [], maxDeployments: undefined, release: undefined };
   }
   const group = await groupOf(call, scope.deploymentGroupId);
   const release = await releaseOf(call, scope.projectId, setup, item);

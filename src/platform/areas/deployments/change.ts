@@ -3,7 +3,9 @@ import type { EventState, EventType } from "../../../contract/events.ts";
 import type { StoredError } from "../../../contract/stored-error.ts";
 import type { Call } from "../../kernel/call.ts";
 import { json } from "../../kernel/json.ts";
+import { eventState, failedWith, type NewEventState } from "../../kernel/outbox.ts";
 import { actorOf } from "../../kernel/principal.ts";
+import { type Kept, kept } from "../../kernel/stored-error.ts";
 import { managerFollows } from "../managers/own-status.ts";
 import { deploymentEnded } from "./ended.ts";
 import { type DeploymentRow, updateDeployment } from "./store.ts";
@@ -22,7 +24,7 @@ const FAILURES: Partial<Record<DeploymentStatus, "preflights" | "provisioning" |
 };
 
 /** For statuses that came without an error of their own. */
-const UNEXPLAINED: StoredError = { code: "DEPLOYMENT_FAILED", message: "no error was reported", internal: false };
+const UNEXPLAINED = kept<StoredError>({ code: "DEPLOYMENT_FAILED", message: "no error was reported", internal: false });
 
 /** Progress that begins when a status is entered and ends with one of others (§13.2). */
 const PROGRESS: readonly {
@@ -81,7 +83,7 @@ async function preflightsRan(call: ChangeCall, row: DeploymentRow): Promise<void
     type: "RunningPreflights",
     projectId: row.project_id,
     deploymentId: row.id,
-    data: { platform: row.platform, stack: row.resource_prefix },
+    data: { platform: row.platform, stack: row.resource_prefix ?? row.name },
     state: row.status === "preflights-failed" ? failed(row) : "success",
   });
 }
@@ -89,7 +91,8 @@ async function preflightsRan(call: ChangeCall, row: DeploymentRow): Promise<void
 async function tellProgress(call: ChangeCall, row: DeploymentRow): Promise<void> {
   for (const { type, begins, succeeds, fails } of PROGRESS) {
     if (row.status === begins) {
-      const data = { agentId: row.id, ...(type === "ProvisioningAgent" && { releaseId: row.desired_release_id }) };
+      const releaseId = row.desired_release_id ?? row.current_release_id;
+      const data = { agentId: row.id, releaseId };
       await call.emit({ type, projectId: row.project_id, deploymentId: row.id, data, state: "started" });
     } else if (succeeds.includes(row.status)) {
       await endProgress(call, row, type, "success");
@@ -100,18 +103,18 @@ async function tellProgress(call: ChangeCall, row: DeploymentRow): Promise<void>
 }
 
 /** A started progress event is one row whose state changes in place. */
-async function endProgress(call: ChangeCall, row: DeploymentRow, type: EventType, state: EventState): Promise<void> {
+async function endProgress(call: ChangeCall, row: DeploymentRow, type: EventType, state: NewEventState): Promise<void> {
   await call.db
     .updateTable("events")
-    .set({ state: json(state) })
+    .set({ state: eventState(state) })
     .where("deployment_id", "=", row.id)
     .where("type", "=", type)
-    .where("state", "=", json("started"))
+    .where("state", "=", eventState("started"))
     .execute();
 }
 
-function failed(row: DeploymentRow): EventState {
-  return { failed: { error: row.error ?? UNEXPLAINED } };
+function failed(row: DeploymentRow): Kept<EventState> {
+  return failedWith(row.error ?? UNEXPLAINED);
 }
 
 /** A change that a person or key asked for: stored, told as `fact`, and the manager is told to look. */

@@ -6,9 +6,19 @@ import { json } from "../../kernel/json.ts";
 import { findRelease } from "../releases/store.ts";
 import { changeByRequest, targetColumns } from "./change.ts";
 import { changedNames, openVariables, sealVariables } from "./environment.ts";
-import { checkInputValues, inputsOf, missingInputs, openInputs, plainInputs, sealInputs } from "./inputs.ts";
+import { setupOfToken } from "./group-setup.ts";
+import {
+  checkInputValues,
+  inputsOf,
+  missingInputs,
+  openInputs,
+  plainInputs,
+  sealInputs,
+  shownInput,
+} from "./inputs.ts";
+import { asStored, checkPolicy } from "./policy.ts";
 import { getDeployment, wish } from "./service.ts";
-import type { DeploymentRow } from "./store.ts";
+import type { DeploymentRow, VisibleDeployment } from "./store.ts";
 import { retarget } from "./target.ts";
 
 type Context = Pick<Call, "db" | "now" | "principal" | "emit" | "raise" | "config">;
@@ -31,7 +41,17 @@ export async function readInputs(call: Context, id: string): Promise<InputsView>
 }
 
 function viewOf(inputs: readonly Input[], stored: Readonly<Record<string, unknown>>): InputsView {
-  return { inputs: [...inputs], values: plainInputs(stored), providedInputIds: Object.keys(stored).sort() };
+  return { inputs: inputs.map(shownInput), values: plainInputs(stored), providedInputIds: Object.keys(stored).sort() };
+}
+
+/** What its policy keeps a group token from making, it may not change either. */
+async function settable(call: Context, id: string): Promise<VisibleDeployment> {
+  const row = await getDeployment(call, id);
+  const { principal } = call;
+  if (principal.kind === "serviceAccount" && principal.scope.type === "deployment-group") {
+    checkPolicy((await setupOfToken(call)).policy, asStored(row), "deployment");
+  }
+  return row;
 }
 
 export async function patchInputs(
@@ -39,7 +59,7 @@ export async function patchInputs(
   id: string,
   body: { readonly inputValues?: InputValues; readonly clearInputIds?: readonly string[] },
 ): Promise<InputsView & { operation: UpdateOperation | null; changed: boolean }> {
-  const row = await getDeployment(call, id);
+  const row = await settable(call, id);
   const inputs = await currentInputs(call, row);
   const values = body.inputValues ?? {};
   const cleared = new Set(body.clearInputIds ?? []);
@@ -65,7 +85,7 @@ export async function setEnvironmentVariables(
   id: string,
   variables: readonly EnvironmentVariable[],
 ): Promise<void> {
-  const row = await getDeployment(call, id);
+  const row = await settable(call, id);
   refuseRepeats(variables, "body.variables");
   const { sealingKey } = call.config;
   const before = row.environment_variables;

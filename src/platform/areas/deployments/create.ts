@@ -7,6 +7,7 @@ import type { Call } from "../../kernel/call.ts";
 import { invalid, notFound, PlatformError } from "../../kernel/errors.ts";
 import { json } from "../../kernel/json.ts";
 import { requireProject } from "../../kernel/project-ref.ts";
+import { withoutNulls } from "../../kernel/without-nulls.ts";
 import { mintKey } from "../api-keys/mint.ts";
 import { getGroup } from "../deployment-groups/service.ts";
 import { countDeployments, type DeploymentGroupRow } from "../deployment-groups/store.ts";
@@ -16,12 +17,13 @@ import { sealVariables } from "./environment.ts";
 import { setupOfToken, withSetup } from "./group-setup.ts";
 import { checkInputValues, inputsOf, missingInputs, sealInputs } from "./inputs.ts";
 import { managerFor, servingManager } from "./manager.ts";
-import { checkPolicy } from "./policy.ts";
+import { asStored, checkPolicy } from "./policy.ts";
 import { followedRelease, requireDeployable } from "./releases.ts";
 import type { DeploymentRow } from "./store.ts";
+import { tellWaiting } from "./waiting.ts";
 
 export type CreateBody = Static<(typeof deploymentRoutes)["create"]["body"]>;
-type Context = Pick<Call, "db" | "now" | "principal" | "workspaceId" | "emit" | "raise" | "config">;
+type Context = Pick<Call, "db" | "now" | "principal" | "workspaceId" | "emit" | "raise" | "config" | "budgets">;
 
 /** What a deployment is for, by the setup item that it stands for (§8). */
 export const PURPOSE_OF = {
@@ -47,11 +49,14 @@ export interface Created {
 export async function createDeployment(call: Context, given: CreateBody): Promise<Created> {
   const group = await groupFor(call, given);
   const byGroupToken = isGroupToken(call);
+  if (byGroupToken && given.managerId !== undefined) throw invalid({ path: "body.managerId", message: NOT_CHOSEN });
   const setup = byGroupToken ? await setupOfToken(call) : undefined;
-  const body = setup === undefined ? given : withSetup(setup, given);
+  const body = setup === undefined ? given : withSetup(setup, given, usualModel(given.platform));
   if (setup !== undefined) checkPolicy(setup.policy, wantedOf(body));
   const existing = await findByName(call, group.id, body.name);
-  if (existing !== undefined && !byGroupToken) throw new PlatformError("NAME_TAKEN");
+  if (existing !== undefined && setup === undefined) throw new PlatformError("NAME_TAKEN");
+  // The body says nothing of what is there: a restricted token would get the key of a deployment that it may not make.
+  if (existing !== undefined && setup !== undefined) checkPolicy(setup.policy, asStored(existing), "deployment");
   const row = existing ?? (await insert(call, group, body, setup?.inputValues ?? {}));
   const token = byGroupToken ? await mintDeploymentToken(call, row) : undefined;
   return { row, isNew: existing === undefined, token };
@@ -61,6 +66,7 @@ function isGroupToken({ principal }: Context): boolean {
   return principal.kind === "serviceAccount" && principal.scope.type === "deployment-group";
 }
 
+const NOT_CHOSEN = "is not for a deployment group's token: the platform gives the manager that serves the group";
 const REQUIRED = "is required of all but a deployment group's token";
 
 async function groupFor(call: Context, body: CreateBody): Promise<DeploymentGroupRow> {
@@ -110,7 +116,12 @@ async function insert(
   }
   if ((await countDeployments(db, group.id)) >= group.max_deployments)
     throw new PlatformError("MAX_DEPLOYMENTS_REACHED");
-  const owner = { workspace_id: group.workspace_id, project_id: group.project_id, platform: body.platform };
+  const owner = {
+    workspace_id: group.workspace_id,
+    project_id: group.project_id,
+    deployment_group_id: group.id,
+    platform: body.platform,
+  };
   const channel = body.releaseChannel ?? "production";
   const followed = await followedRelease(call, owner, channel);
   const pinned = body.pinnedReleaseId == null ? null : (await requireDeployable(call, owner, body.pinnedReleaseId)).id;
@@ -134,7 +145,6 @@ async function insert(
       ...columnsOf(body),
       ...owner,
       id: newId("dep"),
-      deployment_group_id: group.id,
       manager_id: await managerOf(call, owner, body.managerId),
       release_channel: channel,
       pinned_release_id: pinned,
@@ -151,31 +161,36 @@ async function insert(
     .executeTakeFirstOrThrow();
   const data = { deploymentGroupId: group.id, deploymentId: row.id, releaseId: desired };
   await call.emit({ type: "DeploymentCreated", projectId: row.project_id, deploymentId: row.id, data });
+  if (row.manager_id === null) await tellWaiting(call, row);
   await call.raise("deployments", row.id);
   return row;
 }
 
+/** The one that is named, or the one that the group gets. Null: none serves it yet, and the deployment waits. */
 async function managerOf(
   call: Context,
-  owner: Pick<DeploymentRow, "workspace_id" | "project_id" | "platform">,
+  owner: Parameters<typeof managerFor>[1],
   id: string | undefined,
-): Promise<string> {
+): Promise<string | null> {
   if (id === undefined) return managerFor(call, owner);
   const manager = await servingManager(call, owner, id);
   if (manager === undefined) throw new PlatformError("MANAGER_NOT_AVAILABLE");
   return manager;
 }
 
+function usualModel(platform: string): DeploymentModel {
+  return PULL_PLATFORMS.includes(platform) ? "pull" : "push";
+}
+
 /** The columns that the body says by itself. */
 function columnsOf(body: CreateBody) {
-  const settings = body.stackSettings ?? {};
-  const fallback: DeploymentModel = PULL_PLATFORMS.includes(body.platform) ? "pull" : "push";
+  const settings = withoutNulls(body.stackSettings ?? {});
   const metadata = body.setupItem === "sandbox" ? { ...body.setupMetadata, sandbox: true } : body.setupMetadata;
   return {
     name: body.name,
     region: regionOf(body.environmentInfo ?? null) ?? settings.kubernetes?.cluster?.cloud?.region ?? null,
     purpose: PURPOSE_OF[body.setupItem ?? "deployment"],
-    deployment_model: settings.deploymentModel ?? fallback,
+    deployment_model: settings.deploymentModel ?? usualModel(body.platform),
     status: "pending" as const,
     retry_requested: false,
     lease_confirmed: false,
@@ -201,24 +216,20 @@ export interface TokenTerms {
   readonly expiresAt?: Date | null;
 }
 
-/** A deployment-scoped key, role deployment.manager. Earlier ones stay valid. */
+/** A deployment-scoped key, role deployment.manager. Earlier ones stay valid; it ends with the key that asks for it. */
 export async function mintDeploymentToken(
-  call: Pick<Call, "db" | "now" | "principal">,
+  call: Pick<Call, "db" | "now" | "principal" | "budgets">,
   row: Pick<DeploymentRow, "id" | "workspace_id" | "project_id" | "name">,
   terms: TokenTerms = {},
 ): Promise<string> {
   const { principal } = call;
-  const minted = await mintKey(
-    call.db,
-    {
-      workspaceId: row.workspace_id,
-      role: "deployment.manager",
-      scope: { type: "deployment", deploymentId: row.id, projectId: row.project_id },
-      description: terms.description ?? null,
-      expiresAt: terms.expiresAt ?? null,
-      createdByUser: principal.kind === "user" ? { id: principal.id, email: principal.email, image: null } : null,
-    },
-    call.now,
-  );
+  const minted = await mintKey(call, {
+    workspaceId: row.workspace_id,
+    role: "deployment.manager",
+    scope: { type: "deployment", deploymentId: row.id, projectId: row.project_id },
+    description: terms.description ?? null,
+    expiresAt: terms.expiresAt ?? null,
+    createdByUser: principal.kind === "user" ? { id: principal.id, email: principal.email, image: null } : null,
+  });
   return minted.secret;
 }

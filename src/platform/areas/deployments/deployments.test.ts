@@ -177,7 +177,7 @@ onEachDatabase("deployments", (world) => {
     await site.call("DELETE", `/v1/deployments/${id}`);
     expect((await site.report(id, "running")).body.current.status).toBe("delete-pending");
     expect((await site.report(id, "deleting")).body.current.status).toBe("deleting");
-    expect((await site.report(id, "deleted")).body).toMatchObject({ current: { status: "deleted" }, target: null });
+    expect((await site.report(id, "deleted")).body).not.toHaveProperty("target");
     expect((await world.call("GET", "/v1/whoami", { key: token })).body.code).toBe("API_KEY_REVOKED");
     expect((await site.call("GET", `/v1/commands/${command.body.id}`)).body.state).toBe("EXPIRED");
     expect(await eventsOf(site, id)).toEqual(
@@ -231,12 +231,9 @@ onEachDatabase("deployments", (world) => {
       const id = await site.deploy("shop", { environmentVariables: variables });
       const read = await site.call("GET", `/v1/deployments/${id}`);
       expect(JSON.stringify(read.body)).not.toContain(canary);
-      expect(read.body.environmentVariables.variables).toMatchObject([{ value: "seen" }, { value: "" }]);
+      expect(read.body.environmentVariables).toMatchObject([{ value: "seen" }, { value: "" }]);
       const listed = await site.sync("list", {});
-      expect(listed.body.deployments[0].environmentVariables.variables).toMatchObject([
-        { value: "seen" },
-        { value: canary },
-      ]);
+      expect(listed.body.deployments[0].environmentVariables).toMatchObject([{ value: "seen" }, { value: canary }]);
       const stored = await world.platform.db.selectFrom("deployments").selectAll().where("id", "=", id).execute();
       expect(JSON.stringify(stored)).not.toContain(canary);
     });

@@ -33,14 +33,14 @@ export function sealVariables(
 /** For managers only. */
 export function openVariables(sealed: SealedVariables, key: Uint8Array): EnvironmentVariables {
   const variables = sealed.variables.map((each) =>
-    each.type === "secret" ? { ...each, value: open(key, each.value) } : each,
+    targeted(each.type === "secret" ? { ...each, value: open(key, each.value) } : each),
   );
   return { ...sealed, variables };
 }
 
 /** For everyone else: secret values are empty. */
 export function redactVariables(sealed: SealedVariables): EnvironmentVariables {
-  const variables = sealed.variables.map((each) => (each.type === "secret" ? { ...each, value: "" } : each));
+  const variables = sealed.variables.map((each) => targeted(each.type === "secret" ? { ...each, value: "" } : each));
   return { ...sealed, variables };
 }
 
@@ -54,4 +54,9 @@ export function changedNames(
   const [was, is] = [print(before), print(after)];
   const names = new Set([...was.keys(), ...is.keys()]);
   return [...names].filter((name) => was.get(name) !== is.get(name)).sort();
+}
+
+/** As it is shown: null says that it goes to all resources. */
+export function targeted<V extends Pick<EnvironmentVariable, "targetResources">>(variable: V) {
+  return { ...variable, targetResources: variable.targetResources ?? null };
 }

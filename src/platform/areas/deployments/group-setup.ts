@@ -1,10 +1,12 @@
 import type { InputValues } from "../../../contract/deployment.ts";
-import type { EnvironmentVariable } from "../../../contract/deployment-state.ts";
+import type { DeploymentModel, EnvironmentVariable } from "../../../contract/deployment-state.ts";
 import type { SetupConfig, SetupItem } from "../../../contract/setup-config.ts";
 import type { Call } from "../../kernel/call.ts";
+import { withoutNulls } from "../../kernel/without-nulls.ts";
 import type { CreateBody } from "./create.ts";
 import { openVariables } from "./environment.ts";
 import { openInputs } from "./inputs.ts";
+import { withinPolicy } from "./policy.ts";
 
 type Context = Pick<Call, "db" | "principal" | "config">;
 
@@ -53,7 +55,7 @@ export async function setupOfToken({ db, principal, config }: Context): Promise<
 }
 
 /** What the token settles stands wherever the body says nothing else. */
-export function withSetup(setup: GroupSetup, body: CreateBody): CreateBody {
+export function withSetup(setup: GroupSetup, body: CreateBody, usualModel: DeploymentModel): CreateBody {
   const { environmentVariables: own = [], stackSettings } = body;
   const names = new Set(own.map(({ name }) => name));
   const variables = [...setup.environmentVariables.filter(({ name }) => !names.has(name)), ...own];
@@ -62,7 +64,10 @@ export function withSetup(setup: GroupSetup, body: CreateBody): CreateBody {
   return {
     ...body,
     ...(variables.length > 0 && { environmentVariables: variables }),
-    stackSettings: { ...setup.policy.stackSettings?.defaults, ...stackSettings },
+    stackSettings: withinPolicy(setup.policy, usualModel, {
+      ...setup.policy.stackSettings?.defaults,
+      ...withoutNulls(stackSettings ?? {}),
+    }),
     ...(channel !== undefined && { releaseChannel: channel }),
     ...(subdomain !== undefined && { publicSubdomain: subdomain }),
   };

@@ -2,6 +2,7 @@ import type { Input, InputValues } from "../../../contract/deployment.ts";
 import type { StackInput } from "../../../contract/stack.ts";
 import type { Issue } from "../../kernel/errors.ts";
 import { open, seal } from "../../kernel/sealed.ts";
+import { PatternJudge } from "../../kernel/stranger-pattern.ts";
 import type { ReleaseRow } from "../releases/store.ts";
 
 type Value = InputValues[string];
@@ -24,12 +25,19 @@ export function inputsOf(release: ReleaseRow | undefined, platform: string): rea
   return Array.isArray(inputs) ? (inputs as Input[]) : [];
 }
 
+/** As it is read: where a release does not say it, there is no more text and anybody may answer. */
+export function shownInput<I extends Input>(input: I) {
+  const { description, providedBy } = input as { description?: string | null; providedBy?: readonly string[] };
+  return { ...input, description: description ?? "", providedBy: [...(providedBy ?? ["developer", "deployer"])] };
+}
+
 /** Judges each given value against its input; an id that the release does not know is an issue too. */
 export function checkInputValues(inputs: readonly Input[], values: InputValues): readonly Issue[] {
   const byId = new Map(inputs.map((input) => [input.id, input]));
+  const judge = new PatternJudge();
   return Object.entries(values).flatMap(([id, value]) => {
     const input = byId.get(id);
-    const problem = input === undefined ? "is not an input of the release" : problemOf(input, value);
+    const problem = input === undefined ? "is not an input of the release" : problemOf(input, value, judge);
     return problem === undefined ? [] : [{ path: `body.inputValues.${id}`, message: problem }];
   });
 }
@@ -49,7 +57,7 @@ function missing({ id }: Input): Issue {
   return { path: `body.inputValues.${id}`, message: "is required" };
 }
 
-function problemOf(input: Input, value: Value): string | undefined {
+function problemOf(input: Input, value: Value, judge: PatternJudge): string | undefined {
   const limits = ((input as { validation?: Limits | null }).validation ?? {}) as Limits;
   switch (input.kind) {
     case "boolean":
@@ -58,11 +66,11 @@ function problemOf(input: Input, value: Value): string | undefined {
     case "integer":
       return numberProblem(value, limits, input.kind === "integer");
     case "stringList":
-      return listProblem(value, limits);
+      return listProblem(value, limits, judge);
     case "enum":
     case "string":
     case "secret":
-      return textProblem(value, limits);
+      return textProblem(value, limits, judge);
   }
 }
 
@@ -73,20 +81,27 @@ function numberProblem(value: Value, { min, max }: Limits, whole: boolean): stri
   return max != null && value > max ? `must be at most ${max}` : undefined;
 }
 
-function textProblem(value: Value, { minLength, maxLength, pattern, values }: Limits): string | undefined {
+function textProblem(value: Value, limits: Limits, judge: PatternJudge): string | undefined {
+  const { minLength, maxLength, pattern, values } = limits;
   if (typeof value !== "string") return "must be a string";
   if (minLength != null && value.length < minLength) return `must have at least ${minLength} characters`;
   if (maxLength != null && value.length > maxLength) return `must have at most ${maxLength} characters`;
-  if (values != null && !values.includes(value)) return `must be one of ${values.join(", ")}`;
-  return pattern != null && !new RegExp(pattern, "u").test(value) ? `must match ${pattern}` : undefined;
+  if (values != null && !values.includes(value)) return `must be one of ${shown(values)}`;
+  return pattern == null ? undefined : judge.problem(pattern, value);
 }
 
-function listProblem(value: Value, limits: Limits): string | undefined {
+/** A thousand of a thousand characters each would be the answer's size, not its help. */
+function shown(values: readonly string[]): string {
+  const first = values.slice(0, 10).join(", ").slice(0, 256);
+  return values.length > 10 ? `${first} and ${values.length - 10} more` : first;
+}
+
+function listProblem(value: Value, limits: Limits, judge: PatternJudge): string | undefined {
   if (!Array.isArray(value)) return "must be a list of strings";
   const { minItems, maxItems } = limits;
   if (minItems != null && value.length < minItems) return `must have at least ${minItems} items`;
   if (maxItems != null && value.length > maxItems) return `must have at most ${maxItems} items`;
-  return value.map((item) => textProblem(item, limits)).find((problem) => problem !== undefined);
+  return value.map((item) => textProblem(item, limits, judge)).find((problem) => problem !== undefined);
 }
 
 interface SealedValue {

@@ -1,8 +1,9 @@
 import type { Deployment, DeploymentListItem } from "../../../contract/deployment.ts";
+import type { UpdateOperation, UpdateState } from "../../../contract/deployment-state.ts";
 import { STALE_AFTER_MS } from "../../../contract/resource-heartbeat.ts";
 import type { CallConfig } from "../../config.ts";
 import type { Principal } from "../../kernel/principal.ts";
-import { shownError } from "../../kernel/stored-error.ts";
+import { shown } from "../../kernel/stored-error.ts";
 import { openVariables, redactVariables, type SealedVariables } from "./environment.ts";
 import { isHidden } from "./hidden.ts";
 import type { DeploymentRow } from "./store.ts";
@@ -20,6 +21,10 @@ export function connectivityOf(lastHeartbeatAt: Date | null, now: Date): "online
   return now.getTime() > lastHeartbeatAt.getTime() + STALE_AFTER_MS ? "stale" : "online";
 }
 
+function waits({ manager_id, status }: DeploymentRow): boolean {
+  return manager_id === null && status !== "deleted";
+}
+
 export function toListItem(row: DeploymentRow, { principal, now }: Reader): DeploymentListItem {
   return {
     id: row.id,
@@ -28,7 +33,8 @@ export function toListItem(row: DeploymentRow, { principal, now }: Reader): Depl
     // Whoever may read a hidden one is of the workspace that its manager is of.
     workspaceId: isHidden(row) ? principal.workspaceId : row.workspace_id,
     deploymentGroupId: row.deployment_group_id,
-    managerId: row.manager_id,
+    ...(row.manager_id !== null && { managerId: row.manager_id }),
+    ...(waits(row) && { waitsFor: "manager" as const }),
     publicSubdomain: row.public_subdomain,
     createdAt: row.created_at.toISOString(),
     updatedAt: row.updated_at.toISOString(),
@@ -39,18 +45,18 @@ export function toListItem(row: DeploymentRow, { principal, now }: Reader): Depl
     deploymentModel: row.deployment_model,
     deploymentProtocolVersion: 1,
     status: row.status,
-    error: shownError(row.error, principal),
+    error: shown(row.error, principal),
     retryRequested: row.retry_requested,
     lastHeartbeatAt: row.last_heartbeat_at?.toISOString() ?? null,
     connectivity: connectivityOf(row.last_heartbeat_at, now),
     environmentInfo: row.environment_info,
-    updateState: row.update_state,
+    ...(row.update_state !== null && { updateState: shownUpdates(row.update_state) }),
     currentReleaseId: row.current_release_id,
     desiredReleaseId: row.desired_release_id,
     pinnedReleaseId: row.pinned_release_id,
     releaseChannel: row.release_channel,
     importSource: row.import_source,
-    setupMethod: row.setup_method,
+    ...(row.setup_method !== null && { setupMethod: row.setup_method }),
     setupMetadata: row.setup_metadata,
     setupTarget: row.setup_target,
     setupFingerprint: row.setup_fingerprint,
@@ -62,21 +68,31 @@ export function toListItem(row: DeploymentRow, { principal, now }: Reader): Depl
   };
 }
 
+/** Rows that were written before hold a null where a wish has no release. */
+export function shownUpdates({ active, next, latest }: UpdateState): UpdateState {
+  const each = (operation: UpdateOperation | null) => operation && shownOperation(operation);
+  return { active: each(active), next: each(next), latest: each(latest) };
+}
+
+export function shownOperation({ targetReleaseId, ...operation }: UpdateOperation): UpdateOperation {
+  return { ...operation, ...(targetReleaseId != null && { targetReleaseId }) };
+}
+
 export function toDeployment(row: DeploymentRow, reader: Reader): Deployment {
   const manager = reader.principal.role === "manager.runtime";
-  const shown = (set: SealedVariables | null) => {
+  const variables = (set: SealedVariables | null) => {
     if (set === null) return null;
     return manager ? openVariables(set, reader.config.sealingKey) : redactVariables(set);
   };
   const { environment_variables: wanted, current_environment_variables: current } = row;
   return {
     ...toListItem(row, reader),
-    stackState: row.stack_state,
+    stackState: shown(row.stack_state, reader.principal),
     stackSettings: row.stack_settings,
     ...(manager && { runtimeMetadata: row.runtime_metadata }),
-    environmentVariables: shown(wanted),
+    environmentVariables: variables(wanted)?.variables ?? null,
     // Null once what runs was made with what is wanted.
-    targetEnvironmentVariables: wanted?.hash === current?.hash ? null : shown(wanted),
-    currentEnvironmentVariables: shown(current),
+    targetEnvironmentVariables: wanted?.hash === current?.hash ? null : variables(wanted),
+    currentEnvironmentVariables: variables(current),
   };
 }

@@ -1,6 +1,8 @@
 import type { deploymentRoutes } from "../../../contract/deployments.ts";
 import { type Call, type Handlers, reply } from "../../kernel/call.ts";
-import { invalid, PlatformError } from "../../kernel/errors.ts";
+import { shown } from "../../kernel/stored-error.ts";
+import { checkExpiry } from "../api-keys/service.ts";
+import { requireManagerOf } from "../managers/store.ts";
 import { patchInputs, readInputs, setEnvironmentVariables } from "./configure.ts";
 import { createDeployment, mintDeploymentToken } from "./create.ts";
 import { deploymentStats, detailsOf, listDeployments } from "./list.ts";
@@ -70,18 +72,13 @@ async function create(call: Call<Routes["create"]>) {
 
 async function info(call: Call<Routes["info"]>) {
   const row = await getDeployment(call, call.params.id);
-  if (row.manager_id === null) throw new PlatformError("DEPLOYMENT_HAS_NO_MANAGER");
-  const manager = await call.db
-    .selectFrom("managers")
-    .select("url")
-    .where("id", "=", row.manager_id)
-    .executeTakeFirst();
-  const resources = Object.entries(row.stack_state?.resources ?? {}).map(([id, resource]) => [
+  const { url } = await requireManagerOf(call.db, row.id);
+  const resources = Object.entries(shown(row.stack_state, call.principal)?.resources ?? {}).map(([id, resource]) => [
     id,
     { type: resource.type, status: resource.status, outputs: "outputs" in resource ? resource.outputs : null },
   ]);
   return {
-    commands: { url: manager?.url ?? null, deploymentId: row.id },
+    commands: { url, deploymentId: row.id },
     resources: Object.fromEntries(resources),
     status: row.status,
     platform: row.platform,
@@ -92,7 +89,7 @@ async function createToken(call: Call<Routes["createToken"]>) {
   const row = await getDeployment(call, call.params.id);
   const { description, expiresAt } = call.body;
   const until = expiresAt == null ? null : new Date(expiresAt);
-  if (until !== null && until <= call.now) throw invalid({ path: "body.expiresAt", message: "must be in the future" });
+  checkExpiry(call.principal, until, call.now);
   const token = await mintDeploymentToken(call, row, { description, expiresAt: until });
   return { token, deploymentId: row.id };
 }

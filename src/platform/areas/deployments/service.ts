@@ -5,7 +5,7 @@ import { newId } from "../../ids.ts";
 import type { Call } from "../../kernel/call.ts";
 import { invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";
 import { json } from "../../kernel/json.ts";
-import { holder } from "../sync/lease.ts";
+import { withoutNulls } from "../../kernel/without-nulls.ts";
 import { changeByRequest, targetColumns } from "./change.ts";
 import { servingManager } from "./manager.ts";
 import { followedRelease, requireDeployable } from "./releases.ts";
@@ -19,6 +19,7 @@ import {
   type VisibleDeployment,
 } from "./store.ts";
 import { retarget, type Wish } from "./target.ts";
+import { handOver } from "./waiting.ts";
 
 type Context = Pick<Call, "db" | "now" | "principal" | "emit" | "raise">;
 
@@ -53,26 +54,19 @@ export async function patchDeployment(call: Context, id: string, patch: Deployme
   const { name, managerId, stackSettings } = patch;
   const stored = await updateDeployment(call.db, id, {
     ...(name !== undefined && { name }),
-    ...(managerId !== undefined && { manager_id: managerId }),
     ...(stackSettings !== undefined && {
-      stack_settings: json(stackSettings),
+      stack_settings: json(withoutNulls(stackSettings)),
       deployment_model: stackSettings.deploymentModel ?? row.deployment_model,
     }),
     updated_at: call.now,
   });
-  if (row.manager_id !== null && stored.manager_id !== row.manager_id) {
-    await call.raise("deployments", id, row.manager_id);
-  }
+  if (managerId !== undefined && managerId !== row.manager_id) return handOver(call, stored, managerId, call.principal);
   await call.raise("deployments", id);
   return stored;
 }
 
 async function checkPatch(call: Context, row: VisibleDeployment, patch: DeploymentPatch): Promise<void> {
-  if (patch.managerId !== undefined && patch.managerId !== row.manager_id) {
-    const manager = await servingManager(call, row, patch.managerId);
-    if (manager === undefined) throw notFound("manager");
-    if (holder(row, call.now) !== undefined) throw new PlatformError("DEPLOYMENT_LOCKED");
-  }
+  if (patch.managerId !== undefined) await checkMove(call, row, patch.managerId);
   const early: readonly DeploymentStatus[] = ["pending", "preflights-failed"];
   if (patch.stackSettings !== undefined && !early.includes(row.status)) {
     throw invalidTransition(row.status, row.status, early);
@@ -86,6 +80,18 @@ async function checkPatch(call: Context, row: VisibleDeployment, patch: Deployme
     .where("status", "<>", "deleted")
     .executeTakeFirst();
   if (taken !== undefined) throw new PlatformError("NAME_TAKEN");
+}
+
+/** Whose cluster works on a customer's deployment is an admin's to say, within the managers that serve the customer. */
+async function checkMove(call: Context, row: VisibleDeployment, managerId: string): Promise<void> {
+  if (call.principal.role !== "workspace.admin") {
+    throw new PlatformError("FORBIDDEN", {
+      message: "only a workspace admin moves a deployment to another manager",
+      context: { requiredRoles: ["workspace.admin"] },
+    });
+  }
+  if (managerId === row.manager_id) return;
+  if ((await servingManager(call, row, managerId)) === undefined) throw notFound("manager");
 }
 
 const DELETE_MESSAGES: Readonly<Record<DeleteAction, string>> = {

@@ -15,6 +15,8 @@ import type { StoredError } from "../../../contract/stored-error.ts";
 import type { Database, Db } from "../../database.ts";
 import { type Principal, scopeOfPrincipal } from "../../kernel/principal.ts";
 import { visible } from "../../kernel/scope.ts";
+import { servedBy } from "../../kernel/serves.ts";
+import type { Kept } from "../../kernel/stored-error.ts";
 import type { SealedVariables } from "./environment.ts";
 import { HIDDEN_WORKSPACE } from "./hidden.ts";
 
@@ -27,7 +29,10 @@ export interface DeploymentRow {
   workspace_id: string;
   project_id: string;
   deployment_group_id: string;
+  /** Null while it waits for a manager that serves its group. */
   manager_id: string | null;
+  /** Of one that waits: which it had. No other is given to it without an admin's act. */
+  previous_manager_id: string | null;
   /** Unique among the group's deployments that are not `deleted`. */
   name: string;
   platform: (typeof PLATFORMS)[number];
@@ -36,13 +41,13 @@ export interface DeploymentRow {
   purpose: (typeof PURPOSES)[number];
   deployment_model: DeploymentModel;
   status: DeploymentStatus;
-  error: StoredError | null;
+  error: Kept<StoredError> | null;
   /** Set by retry, cleared when the work is acquired or reported. */
   retry_requested: boolean;
   /** The delete that is going on or was done. */
   delete_action: DeleteAction | null;
   last_heartbeat_at: Date | null;
-  stack_state: StackState | null;
+  stack_state: Kept<StackState> | null;
   environment_info: EnvironmentInfo | null;
   /** The manager's own notes, opaque here. */
   runtime_metadata: Record<string, unknown> | null;
@@ -106,7 +111,7 @@ export function deploymentsOf(db: Db, principal: Principal) {
       project: "d.project_id",
       deploymentGroup: "d.deployment_group_id",
       deployment: "d.id",
-      manager: "d.manager_id",
+      served: "d",
     }),
   );
 }
@@ -118,19 +123,19 @@ export function findDeployment(db: Db, principal: Principal, id: string): Promis
 }
 
 /**
- * What a manager may work on, of the table `d`: what is assigned to it and the deployment that it runs as. Only for
+ * What a manager may work on, of the table `d`: what it serves and the deployment that it runs as. Only for
  * deployments that it names: one that it does not know of must not come among those of customers.
  */
-export function servedBy(principal: Principal): Expression<SqlBool> {
+export function workedOnBy(principal: Principal): Expression<SqlBool> {
   const scope = scopeOfPrincipal(principal);
   if (scope.type !== "manager") throw new Error(`a ${scope.type} key works on no deployment`);
   const everywhere = principal.kind === "serviceAccount" && principal.system;
   const workspaces = sql<SqlBool>`d.workspace_id in (${principal.workspaceId}, ${HIDDEN_WORKSPACE})`;
-  return sql<SqlBool>`d.manager_id = ${scope.managerId} and ${everywhere ? sql`true` : workspaces}`;
+  return sql<SqlBool>`${servedBy(scope.managerId, "d")} and ${everywhere ? sql`true` : workspaces}`;
 }
 
 export function servedDeployments(db: Db, principal: Principal) {
-  return withNames(db).where(servedBy(principal));
+  return withNames(db).where(workedOnBy(principal));
 }
 
 export function findServed(db: Db, principal: Principal, id: string): Promise<VisibleDeployment | undefined> {

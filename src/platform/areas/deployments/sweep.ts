@@ -1,5 +1,7 @@
 import { type SqlBool, sql } from "kysely";
 import type { Sweep } from "../../kernel/sweep.ts";
+import { unrequested } from "../../kernel/unrequested.ts";
+import { giveWaiting } from "./waiting.ts";
 
 /** How long the record of a deleted deployment can still be read by id (§0.10). */
 const KEEP_DELETED_MS = 90 * 86_400_000;
@@ -11,8 +13,10 @@ const hasRecords = sql<SqlBool>`(
   or exists (select from debug_sessions s where s.deployment_id = deployments.id)
 )`;
 
-/** Forgets deleted deployments, with all that hangs on them. */
+/** Gives those that wait a manager, if one serves them by now; forgets deleted ones, with all that hangs on them. */
 export const sweepDeployments: Sweep = async (db, now) => {
+  const some = () => db.transaction().execute((transaction) => giveWaiting(unrequested(transaction, now)));
+  while (await some());
   const before = (keepMs: number) => new Date(now.getTime() - keepMs);
   await db
     .deleteFrom("deployments")

@@ -91,7 +91,7 @@ export function advance(now: Targeted, to: DeploymentStatus, at: Date): Targeted
       ? state.latest
       : { ...active, status: outcome, startedAt: active.startedAt ?? time, completedAt: time };
   if (next === null) return { ...now, status: to, update_state: { active: null, next: null, latest } };
-  const release = next.reasons.includes("release") ? next.targetReleaseId : now.desired_release_id;
+  const release = next.reasons.includes("release") ? (next.targetReleaseId ?? null) : now.desired_release_id;
   return {
     ...now,
     status: "update-pending",
@@ -105,7 +105,7 @@ function operationOf(wish: Wish, targetReleaseId: string | null): UpdateOperatio
     id: wish.operationId,
     status: "queued",
     reasons: [wish.reason],
-    targetReleaseId,
+    ...(targetReleaseId !== null && { targetReleaseId }),
     changedKeys: [...(wish.changedKeys ?? [])],
     requestedAt: wish.at.toISOString(),
     startedAt: null,
@@ -116,11 +116,13 @@ function operationOf(wish: Wish, targetReleaseId: string | null): UpdateOperatio
 /** A new operation carries what the one it replaces was for: its configuration is still to be applied. */
 function merged(operation: UpdateOperation, replaced: UpdateOperation | null): UpdateOperation {
   if (replaced === null) return operation;
+  const { targetReleaseId } = operation.reasons.includes("release") ? operation : replaced;
+  const { targetReleaseId: _, ...own } = operation;
   return {
-    ...operation,
+    ...own,
     reasons: [...new Set([...replaced.reasons, ...operation.reasons])],
     changedKeys: [...new Set([...replaced.changedKeys, ...operation.changedKeys])],
-    targetReleaseId: operation.reasons.includes("release") ? operation.targetReleaseId : replaced.targetReleaseId,
+    ...(targetReleaseId != null && { targetReleaseId }),
   };
 }
 

@@ -11,13 +11,13 @@ export const handlers: Handlers<typeof eventRoutes> = {
     const { deploymentId, releaseId, include = [] } = query;
     const rows = await listEvents(db, principal, { projectId: project?.id, deploymentId, releaseId }, page);
     const withRelease = include.includes("releaseCreatedAt");
-    return toPage(page, rows, positionOf, (row) => toEvent(row, withRelease));
+    return toPage(page, rows, positionOf, (row) => toEvent(row, principal, withRelease));
   },
 
   async get({ db, principal, params, query }) {
     const row = await findEvent(db, principal, params.id);
     if (row === undefined) throw notFound("event");
-    return toEvent(row, query.include?.includes("releaseCreatedAt") ?? false);
+    return toEvent(row, principal, query.include?.includes("releaseCreatedAt") ?? false);
   },
 };
 

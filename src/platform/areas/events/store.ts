@@ -4,6 +4,8 @@ import type { Db } from "../../database.ts";
 import { type PageRequest, paged } from "../../kernel/page.ts";
 import type { Principal } from "../../kernel/principal.ts";
 import { visible } from "../../kernel/scope.ts";
+import { type Kept, shown } from "../../kernel/stored-error.ts";
+import { withoutNulls } from "../../kernel/without-nulls.ts";
 
 export interface EventTables {
   events: EventRow;
@@ -18,8 +20,8 @@ export interface EventRow {
   release_id: string | null;
   debug_session_id: string | null;
   type: string;
-  data: ColumnType<Event["data"], unknown>;
-  state: ColumnType<Event["state"], unknown>;
+  data: ColumnType<Kept<Event["data"]>, unknown>;
+  state: ColumnType<Kept<Event["state"]>, unknown>;
   created_at: Date;
 }
 
@@ -68,7 +70,7 @@ export function findEvent(db: Db, principal: Principal, id: string): Promise<Rea
     .executeTakeFirst();
 }
 
-export function toEvent(row: ReadEvent, withRelease: boolean): Event {
+export function toEvent(row: ReadEvent, principal: Principal, withRelease: boolean): Event {
   return {
     id: row.id,
     workspaceId: row.workspace_id,
@@ -76,8 +78,8 @@ export function toEvent(row: ReadEvent, withRelease: boolean): Event {
     deploymentId: row.deployment_id,
     releaseId: row.release_id,
     debugSessionId: row.debug_session_id,
-    data: row.data,
-    state: row.state,
+    data: withoutNulls(shown(row.data, principal)),
+    state: shown(row.state, principal),
     createdAt: row.created_at.toISOString(),
     ...(withRelease && { releaseCreatedAt: row.release_created_at?.toISOString() ?? null }),
   };

@@ -30,9 +30,10 @@ onEachDatabase("git namespaces without a git host", (world) => {
     const { token: key } = await world.user();
     expect((await world.call("GET", "/v1/user/git-namespaces", { key })).body).toEqual({ items: [] });
     const synced = await world.call(...sync, { key, body: { provider: "git-host" } });
-    expect([synced.status, synced.body.code]).toEqual([503, "SERVICE_UNAVAILABLE"]);
+    expect([synced.status, synced.body.code]).toEqual([501, "GIT_HOST_NOT_CONFIGURED"]);
+    expect(synced.body.hint).toContain("SALLYPORT_PLATFORM_GITHUB_APP_ID");
     const repositories = await world.call("GET", "/v1/user/git-namespaces/7/repositories", { key });
-    expect([repositories.status, repositories.body.code]).toEqual([503, "SERVICE_UNAVAILABLE"]);
+    expect([repositories.status, repositories.body.code]).toEqual([501, "GIT_HOST_NOT_CONFIGURED"]);
   });
 
   it("know one provider, and numbers only", async () => {

@@ -47,11 +47,8 @@ export async function repositoriesOf(
   return [...repositories].sort((a, b) => pushedMs(b) - pushedMs(a)).slice(0, MAX_REPOSITORIES);
 }
 
-/** @throws SERVICE_UNAVAILABLE when the platform is integrated with none. */
+/** @throws GIT_HOST_NOT_CONFIGURED when the platform is connected to none. */
 function hostOf({ config }: Context): GitHost {
   if (config.gitHost !== undefined) return config.gitHost;
-  throw new PlatformError("SERVICE_UNAVAILABLE", {
-    message: "no git host is configured",
-    hint: "configure a git host",
-  });
+  throw new PlatformError("GIT_HOST_NOT_CONFIGURED");
 }

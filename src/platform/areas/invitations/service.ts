@@ -5,7 +5,7 @@ import { hashOf, normalEmail } from "../../identity/store.ts";
 import type { WorkspaceRole } from "../../identity/tables.ts";
 import { newId } from "../../ids.ts";
 import type { Call } from "../../kernel/call.ts";
-import { invalid, invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";
+import { invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";
 import type { Principal } from "../../kernel/principal.ts";
 import { seal } from "../../kernel/sealed.ts";
 import { membersOf } from "../members/store.ts";
@@ -13,12 +13,10 @@ import { COURIER } from "./courier.ts";
 import { NEXT, statusOf } from "./state.ts";
 import { type Invitation, type InvitationRow, invitationsOf, pendingOf, updateInvitation } from "./store.ts";
 
-/** Invitations of one workspace that can be accepted (§0.9). */
-const MAX_PENDING = 100;
 /** Each resend is a mail to somebody who has not asked for it. */
 const RESEND_EVERY_MS = 60_000;
 
-type Context = Pick<Call, "db" | "now" | "workspaceId" | "principal" | "config" | "wake">;
+type Context = Pick<Call, "db" | "now" | "workspaceId" | "principal" | "config" | "wake" | "budgets">;
 
 /** @throws ALREADY_MEMBER, INVITATION_EXISTS; VALIDATION_ERROR past the hundredth pending one. */
 export async function invite(call: Context, address: string, role: WorkspaceRole): Promise<Invitation> {
@@ -28,9 +26,7 @@ export async function invite(call: Context, address: string, role: WorkspaceRole
   if (member !== undefined) throw new PlatformError("ALREADY_MEMBER");
   const pending = await pendingOf(db, workspaceId, now).execute();
   if (pending.some((row) => row.email === email)) throw new PlatformError("INVITATION_EXISTS");
-  if (pending.length >= MAX_PENDING) {
-    throw invalid({ path: "body", message: `a workspace holds at most ${MAX_PENDING} pending invitations` });
-  }
+  call.budgets.require("workspace-invitations", workspaceId, pending.length + 1);
   const row = {
     id: newId("winv"),
     workspace_id: workspaceId,

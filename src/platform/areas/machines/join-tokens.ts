@@ -1,19 +1,19 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { JoinToken, NewJoinToken } from "../../../contract/machines.ts";
+import { isTypedWord, TYPED_URL } from "../../../contract/pasted-line.ts";
 import { ALPHANUMERIC, LOWER_ALPHANUMERIC, randomText } from "../../ids.ts";
 import type { Call } from "../../kernel/call.ts";
-import { invalid, notFound, PlatformError } from "../../kernel/errors.ts";
+import { notFound, PlatformError } from "../../kernel/errors.ts";
 import type { DeploymentRow } from "../deployments/store.ts";
+import { requireManagerOf } from "../managers/store.ts";
 import { requireFleet } from "./fleet.ts";
 import { revokeJoinTokens } from "./revoke.ts";
 import { clusterOf, type JoinTokenRow, toToken } from "./store.ts";
 
-type Context = Pick<Call, "db" | "principal" | "now" | "raise">;
+type Context = Pick<Call, "db" | "principal" | "now" | "raise"> & Pick<Call, "budgets">;
 
 /** `spj_<id 16>.<secret 32>` (§10.2). */
 const FORMAT = /^spj_([0-9a-z]{16})\.[0-9A-Za-z]{32}$/;
-/** Tokens a deployment may have alive at once. */
-const MAX_LIVE = 50;
 const DEFAULT_SECONDS = 3600;
 const DEFAULT_JOINS = 10;
 
@@ -35,9 +35,8 @@ function tokensOf({ db }: Pick<Call, "db">, deploymentId: string) {
 export async function createToken(call: Context, id: string, options: TokenOptions): Promise<NewJoinToken> {
   const deployment = await requireFleet(call, id);
   const all = await tokensOf(call, id).execute();
-  if (all.filter((token) => refusal(token, call.now) === undefined).length >= MAX_LIVE) {
-    throw invalid({ path: "path.id", message: `has ${MAX_LIVE} live join tokens, which is the most` });
-  }
+  const live = all.filter((token) => refusal(token, call.now) === undefined).length;
+  call.budgets.require("deployment-join-tokens", id, live + 1);
   return mint(call, deployment, options);
 }
 
@@ -64,7 +63,7 @@ export async function revokeToken(call: Context, id: string, tokenId: string): P
 
 async function mint(call: Context, deployment: DeploymentRow, options: TokenOptions): Promise<NewJoinToken> {
   const { db, now, principal } = call;
-  const controlPlaneUrl = await managerUrl(call, deployment.manager_id);
+  const controlPlaneUrl = await managerUrl(call, deployment.id);
   const { cluster_id: clusterId } = await clusterOf(db, deployment.id);
   const id = randomText(16, LOWER_ALPHANUMERIC);
   const joinToken = `spj_${id}.${randomText(32, ALPHANUMERIC)}`;
@@ -82,21 +81,19 @@ async function mint(call: Context, deployment: DeploymentRow, options: TokenOpti
   };
   await db.insertInto("join_tokens").values(row).execute();
   const cliCommandName = await commandName(call, deployment.project_id);
-  // No package says where an installer of it would lie.
   return { joinToken, controlPlaneUrl, clusterId, token: toToken(row), cliInstallScriptUrl: null, cliCommandName };
 }
 
-async function managerUrl({ db }: Context, managerId: string | null): Promise<string> {
-  const manager = await db
-    .selectFrom("managers")
-    .select("url")
-    .where("id", "=", managerId ?? "")
-    .executeTakeFirst();
-  if (manager?.url == null) throw new PlatformError("MANAGER_NOT_READY");
-  return manager.url;
+const typedUrl = new RegExp(TYPED_URL, "u");
+
+/** It is typed on machines: an address that was stored before reports were judged waits for the next heartbeat. */
+async function managerUrl({ db }: Context, deploymentId: string): Promise<string> {
+  const { url } = await requireManagerOf(db, deploymentId);
+  if (url === null || !typedUrl.test(url)) throw new PlatformError("MANAGER_NOT_READY");
+  return url;
 }
 
-/** As the newest ready command-line package of the project is called. */
+/** As the newest ready command-line package of the project is called, where people can type it. */
 async function commandName({ db }: Context, projectId: string): Promise<string | null> {
   const found = await db
     .selectFrom("packages")
@@ -107,7 +104,8 @@ async function commandName({ db }: Context, projectId: string): Promise<string |
     .orderBy("number", "desc")
     .limit(1)
     .executeTakeFirst();
-  return found?.config.type === "cli" ? found.config.name : null;
+  const name = found?.config.type === "cli" ? found.config.name : "";
+  return isTypedWord(name) ? name : null;
 }
 
 function hashOf(token: string): string {

@@ -1,6 +1,14 @@
 import type { managerRoutes } from "../../../contract/managers.ts";
 import type { Handlers } from "../../kernel/call.ts";
-import { cancelSetup, createManager, deleteManager, listManagers, renewSetup, retrySetup } from "./service.ts";
+import {
+  cancelSetup,
+  createManager,
+  deleteManager,
+  listManagers,
+  patchManager,
+  renewSetup,
+  retrySetup,
+} from "./service.ts";
 import { findManager, toManager } from "./store.ts";
 
 export const handlers: Handlers<typeof managerRoutes> = {
@@ -22,6 +30,10 @@ export const handlers: Handlers<typeof managerRoutes> = {
 
   async get({ db, principal, params, now }) {
     return toManager(await findManager(db, principal, params.id), now);
+  },
+
+  async patch(call) {
+    return toManager(await patchManager(call, call.params.id, call.body), call.now);
   },
 
   async delete(call) {

@@ -25,7 +25,12 @@ export const handlers: Handlers<typeof managerRuntimeRoutes> = {
     const { id } = call.params;
     // Nobody but the manager's own key gets here, and it went with the manager: nothing to look up.
     if (!isOwnKey(call.principal, id)) throw notFound("manager");
-    return waitForWork(call, id, call.query.cursor, (call.query.wait ?? 0) * 1000);
+    const leave = call.budgets.take(["manager-work-feeds", id]);
+    try {
+      return await waitForWork(call, id, call.query.cursor, (call.query.wait ?? 0) * 1000);
+    } finally {
+      leave();
+    }
   },
 
   async bootstrap(call) {

@@ -1,10 +1,13 @@
-import type { Selectable } from "kysely";
+import { type Selectable, type SqlBool, sql } from "kysely";
 import type { ManagementConfig, ManagementConfigs, Manager, ManagerMetrics } from "../../../contract/managers.ts";
+import type { Db } from "../../database.ts";
 import { invalid, notFound, PlatformError } from "../../kernel/errors.ts";
 import { json } from "../../kernel/json.ts";
 import type { Principal } from "../../kernel/principal.ts";
-import { requireProject } from "../../kernel/project-ref.ts";
+import { type ProjectRef, requireProject } from "../../kernel/project-ref.ts";
+import { serves } from "../../kernel/serves.ts";
 import { mintKey } from "../api-keys/mint.ts";
+import { giveWaiting } from "../deployments/waiting.ts";
 import { ACCESS_TOKEN_SECONDS, signAccessToken } from "./access-token.ts";
 import { beginOwn } from "./own-deployment.ts";
 import type { Act } from "./service.ts";
@@ -20,7 +23,8 @@ export interface Heartbeat {
 }
 
 /** Replaces what was reported before. The first one that is not unhealthy ends the setup (§9). */
-export async function takeHeartbeat({ db, principal, now }: Act, id: string, beat: Heartbeat): Promise<void> {
+export async function takeHeartbeat(act: Act, id: string, beat: Heartbeat): Promise<void> {
+  const { db, principal, now } = act;
   const manager = await requireManager(db, principal, id);
   // Its silence has ended it, though its keys may go a minute later: what readers saw deleted stays so.
   if (setupStatusOf(manager, now) === "deleted") throw new PlatformError("API_KEY_REVOKED");
@@ -40,6 +44,8 @@ export async function takeHeartbeat({ db, principal, now }: Act, id: string, bea
     })
     .where("id", "=", id)
     .execute();
+  // From now on it serves: what waited for it is its work.
+  if (starts) await giveWaiting(act, id);
 }
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
@@ -67,6 +73,7 @@ export async function accessToken(act: Act, id: string, projectRef: string) {
   const { db, principal, config, now } = act;
   const manager = await requireManager(db, principal, id);
   const project = await requireProject(db, principal, projectRef);
+  if (!(await servesProject(db, id, project))) throw notFound("manager");
   if (manager.url === null) throw new PlatformError("MANAGER_NOT_READY");
   const claims = {
     iss: config.baseUrl,
@@ -86,8 +93,22 @@ export async function accessToken(act: Act, id: string, projectRef: string) {
   };
 }
 
+/** Some group of the project, or any that it may have. */
+async function servesProject(db: Db, id: string, { id: projectId, workspaceId }: ProjectRef): Promise<boolean> {
+  const group = sql`exists (
+    select from deployment_groups as g where g.project_id = ${projectId} and ${serves(sql.ref("g.id"), workspaceId)})`;
+  const found = await db
+    .selectFrom("managers as m")
+    .select("m.id")
+    .where("m.id", "=", id)
+    .where(sql<SqlBool>`(${serves(null, workspaceId)} or ${group})`)
+    .executeTakeFirst();
+  return found !== undefined;
+}
+
 /** pending → provisioning. A repeat takes back the key that the call before returned (§14.5). */
-export async function bootstrapManager({ db, principal, now }: Act, id: string) {
+export async function bootstrapManager(act: Act, id: string) {
+  const { db, principal, now } = act;
   if (!isSetupTokenOf(principal, id)) throw notFound("manager");
   const manager = await db.selectFrom("managers").selectAll().where("id", "=", id).executeTakeFirst();
   if (manager === undefined) throw notFound("manager");
@@ -97,16 +118,12 @@ export async function bootstrapManager({ db, principal, now }: Act, id: string) 
     const earlier = db.updateTable("api_keys").set({ revoked_at: now }).where("id", "=", manager.bootstrap_key_id);
     await earlier.where("revoked_at", "is", null).execute();
   }
-  const key = await mintKey(
-    db,
-    {
-      workspaceId: manager.workspace_id,
-      role: "manager.runtime",
-      scope: { type: "manager", managerId: id },
-      description: `runtime key of manager ${manager.name}`.slice(0, 128),
-    },
-    now,
-  );
+  const key = await mintKey(act, {
+    workspaceId: manager.workspace_id,
+    role: "manager.runtime",
+    scope: { type: "manager", managerId: id },
+    description: `runtime key of manager ${manager.name}`.slice(0, 128),
+  });
   const deploymentId = manager.internal_deployment_id ?? (await beginOwn(db, manager, now));
   await db
     .updateTable("managers")

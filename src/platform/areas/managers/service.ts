@@ -8,15 +8,17 @@ import { invalidTransition, PlatformError } from "../../kernel/errors.ts";
 import { json } from "../../kernel/json.ts";
 import type { Principal } from "../../kernel/principal.ts";
 import { seal } from "../../kernel/sealed.ts";
+import { getGroup } from "../deployment-groups/service.ts";
 import { deleteOwn, forgetOwn, retryOwn } from "./own-deployment.ts";
+import { refuseTwin, type Served, type ServedRequest, serveAnew, servedAs } from "./served.ts";
 import { issueSetup, setupMethod } from "./setup.ts";
 import { requireMove, setupStatusOf } from "./state.ts";
 import { findManager, managersOf, type ReadManager, revokeManagerKeys } from "./store.ts";
 
 /** Who does it, with what, and when: what every rule here needs. */
-export type Act = Pick<Call, "db" | "principal" | "config" | "now" | "emit" | "raise">;
+export type Act = Pick<Call, "db" | "principal" | "config" | "now" | "emit" | "raise" | "budgets">;
 
-export interface ManagerRequest {
+export interface ManagerRequest extends ServedRequest {
   readonly name: string;
   readonly cloud: Cloud;
   readonly region: string;
@@ -39,12 +41,9 @@ export async function createManager(act: Act, request: ManagerRequest): Promise<
   const { db, principal, config, now } = act;
   const { name, cloud, region, otlpConfig } = request;
   const method = setupMethod(cloud, request.setupMethod);
-  const siblings = await managersOf(db, principal)
-    .where("m.is_system", "=", false)
-    .where("m.cloud", "=", cloud)
-    .where("m.region", "=", region)
-    .execute();
-  if (siblings.some((row) => setupStatusOf(row, now) !== "deleted")) throw new PlatformError("MANAGER_EXISTS");
+  const served = servedAs(request);
+  await requireGroup(act, served);
+  await refuseTwin(act, { ...served, workspace_id: principal.workspaceId, cloud, region });
   const manager = await db
     .insertInto("managers")
     .values({
@@ -60,13 +59,28 @@ export async function createManager(act: Act, request: ManagerRequest): Promise<
       management_configs: json({}),
       otlp_config: otlpConfig === undefined ? null : json(sealedOtlp(config, otlpConfig)),
       network: request.network ?? null,
+      ...served,
       internal_project_id: newId("prj"),
       internal_group_id: newId("dg"),
       created_at: now,
     })
     .returningAll()
     .executeTakeFirstOrThrow();
-  return issueSetup(db, config, manager, minterOf(principal), now);
+  return issueSetup(act, manager, minterOf(principal));
+}
+
+/** Says whom it serves. */
+export async function patchManager(act: Act, id: string, request: ServedRequest): Promise<ReadManager> {
+  const manager = await findManager(act.db, act.principal, id);
+  const served = servedAs(request, manager);
+  await requireGroup(act, served);
+  await serveAnew(act, manager, served);
+  return findManager(act.db, act.principal, id);
+}
+
+/** @throws NOT_FOUND for a group that is not of the workspace. */
+async function requireGroup(act: Act, { deployment_group_id: id }: Served): Promise<void> {
+  if (id !== null) await getGroup(act, id);
 }
 
 function sealedOtlp({ sealingKey }: CallConfig, otlp: { logsEndpoint: string; logsAuthHeader: string }) {
@@ -82,7 +96,8 @@ export async function renewSetup(act: Act, id: string): Promise<SetupResponse> {
   return setUpAgain(act, await findManager(act.db, act.principal, id));
 }
 
-async function setUpAgain({ db, principal, config, now }: Act, manager: ReadManager): Promise<SetupResponse> {
+async function setUpAgain(act: Act, manager: ReadManager): Promise<SetupResponse> {
+  const { db, principal, now } = act;
   const from = requireMove(manager, ["pending", "failed"], "pending", now);
   // Made by the server's own command, with its key: there is nothing to set up.
   if (manager.internal_group_id === null) throw invalidTransition(from, "pending", []);
@@ -92,7 +107,7 @@ async function setUpAgain({ db, principal, config, now }: Act, manager: ReadMana
     .set({ setup_status: "pending", setup_changed_at: now, internal_deployment_id: null })
     .where("id", "=", manager.id)
     .execute();
-  return issueSetup(db, config, manager, minterOf(principal), now);
+  return issueSetup(act, manager, minterOf(principal));
 }
 
 /** Before the bootstrap a fresh setup; after it another attempt of the deployment that the manager runs as. */

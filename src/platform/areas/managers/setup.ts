@@ -1,7 +1,6 @@
 import type { Cloud, ManagerSetup, ManagerSetupMethod, SetupResponse } from "../../../contract/managers.ts";
 import type { StackSettings } from "../../../contract/stack-settings.ts";
-import type { CallConfig } from "../../config.ts";
-import type { Db } from "../../database.ts";
+import type { Call } from "../../kernel/call.ts";
 import { PlatformError } from "../../kernel/errors.ts";
 import { mintKey } from "../api-keys/mint.ts";
 import { MODULE_PROVIDER, MODULE_VERSION } from "./setup-module.ts";
@@ -35,16 +34,13 @@ type SetUp = Pick<
   | "internal_group_id"
 >;
 
+type Context = Pick<Call, "db" | "now" | "principal" | "config" | "budgets">;
+
 const TOKEN_LIFE_MS = 24 * 3600 * 1000;
 
 /** A fresh setup token in place of all earlier ones, and what its holder needs to know. */
-export async function issueSetup(
-  db: Db,
-  config: CallConfig,
-  manager: SetUp,
-  user: object | null,
-  now: Date,
-): Promise<SetupResponse> {
+export async function issueSetup(call: Context, manager: SetUp, user: object | null): Promise<SetupResponse> {
+  const { db, config, now } = call;
   const { internal_project_id: projectId, internal_group_id: deploymentGroupId, cloud, region } = manager;
   if (projectId === null || deploymentGroupId === null || cloud === null || region === null) {
     throw new Error(`manager ${manager.id} was not made to be set up`);
@@ -52,20 +48,16 @@ export async function issueSetup(
   await revokeManagerKeys(db, manager.id, "setup", now);
   const method = manager.setup_method ?? setupMethod(cloud, undefined);
   const policy = { allowedPlatforms: [cloud], allowedSetupMethods: [method] };
-  const { row, secret } = await mintKey(
-    db,
-    {
-      workspaceId: manager.workspace_id,
-      role: "deployment-group.deployer",
-      scope: { type: "deployment-group", deploymentGroupId, projectId },
-      description: `setup of manager ${manager.name}`,
-      expiresAt: new Date(now.getTime() + TOKEN_LIFE_MS),
-      createdByUser: user,
-      deploymentSetupConfig: { metadata: {}, policy, environmentVariables: [], items: [] },
-      setupManagerId: manager.id,
-    },
-    now,
-  );
+  const { row, secret } = await mintKey(call, {
+    workspaceId: manager.workspace_id,
+    role: "deployment-group.deployer",
+    scope: { type: "deployment-group", deploymentGroupId, projectId },
+    description: `setup of manager ${manager.name}`,
+    expiresAt: new Date(now.getTime() + TOKEN_LIFE_MS),
+    createdByUser: user,
+    deploymentSetupConfig: { metadata: {}, policy, environmentVariables: [], items: [] },
+    setupManagerId: manager.id,
+  });
   // A fragment, so that the token reaches no server's log (§4.2).
   const deploymentLink = `${config.portalUrl}/deploy#token=${secret}`;
   return {
@@ -79,7 +71,6 @@ export async function issueSetup(
       policy,
       inputValues: {},
       items: [],
-      publicSubdomain: null,
       environmentVariables: [],
     },
     setup: setupOf(method, {
@@ -127,10 +118,10 @@ function setupOf(method: ManagerSetupMethod, facts: SetupFacts): ManagerSetup {
     }
     case "google-oauth": {
       const oauthStartUrl = `${baseUrl}${SETUP_PATHS.google}?manager=${id}`;
-      return { method, ...common, managerUrl: null, oauthStartUrl, region };
+      return { method, ...common, managerUrl: baseUrl, oauthStartUrl, region };
     }
     case "terraform":
-      return { method, ...common, managerUrl: null, ...terraform(id, region, baseUrl) };
+      return { method, ...common, managerUrl: baseUrl, ...terraform(id, region, baseUrl) };
   }
 }
 
@@ -162,6 +153,6 @@ function terraform(id: string, region: string, baseUrl: string) {
     tfvars: Object.entries(moduleInputs)
       .map(([name, value]) => `${name} = ${hclString(value)}\n`)
       .join(""),
-    commands: ["export TF_VAR_setup_token=<SETUP_TOKEN>", "terraform init", "terraform apply"],
+    commands: "export TF_VAR_setup_token=<SETUP_TOKEN>\nterraform init\nterraform apply",
   };
 }

@@ -8,9 +8,11 @@ import type {
   SetupStatus,
 } from "../../../contract/managers.ts";
 import type { Db } from "../../database.ts";
-import { notFound } from "../../kernel/errors.ts";
+import type { Call } from "../../kernel/call.ts";
+import { notFound, PlatformError } from "../../kernel/errors.ts";
 import { type Principal, scopeOfPrincipal } from "../../kernel/principal.ts";
-import { setupStatusOf, statusOf } from "./state.ts";
+import { serves, servesDeployment } from "../../kernel/serves.ts";
+import { isSilent, setupStatusOf, statusOf } from "./state.ts";
 
 export interface ManagerTables {
   managers: ManagerRow;
@@ -46,6 +48,10 @@ export interface ManagerRow {
   internal_deployment_id: string | null;
   /** The key that the last bootstrap returned; a repeat revokes it. */
   bootstrap_key_id: string | null;
+  /** The customer that it serves. Which deployments those are is said in kernel/serves.ts. */
+  deployment_group_id: string | null;
+  /** Serves every group of its workspace; never beside a group. */
+  shared: Generated<boolean>;
   created_at: Date;
 }
 
@@ -60,10 +66,11 @@ export interface SigningKeyRow {
   created_at: Date;
 }
 
-/** The workspace's own managers and the system's; for a manager's key, itself. */
+/** The workspace's own managers and the system's; for a manager's key, itself; for a group's, those that serve it. */
 function reachable(principal: Principal): Expression<SqlBool> {
   const scope = scopeOfPrincipal(principal);
   if (scope.type === "manager") return sql<SqlBool>`m.id = ${scope.managerId}`;
+  if (scope.type === "deployment-group") return serves(scope.deploymentGroupId, principal.workspaceId);
   return sql<SqlBool>`(m.workspace_id = ${principal.workspaceId} or m.is_system)`;
 }
 
@@ -114,6 +121,29 @@ export async function requireManager(db: Db, principal: Principal, id: string): 
   return row;
 }
 
+/** Who works on a deployment: undefined while it waits for one that serves its group. */
+export function managerOf(db: Db, deploymentId: string): Promise<Selectable<ManagerRow> | undefined> {
+  return db
+    .selectFrom("deployments as d")
+    .innerJoin("managers as m", "m.id", "d.manager_id")
+    .selectAll("m")
+    .where("d.id", "=", deploymentId)
+    .where(servesDeployment)
+    .executeTakeFirst();
+}
+
+/** @throws DEPLOYMENT_HAS_NO_MANAGER while the deployment waits for one. */
+export async function requireManagerOf(db: Db, deploymentId: string): Promise<Selectable<ManagerRow>> {
+  const manager = await managerOf(db, deploymentId);
+  if (manager === undefined) throw new PlatformError("DEPLOYMENT_HAS_NO_MANAGER");
+  return manager;
+}
+
+/** @throws DEPLOYMENT_HAS_NO_MANAGER; MANAGER_UNAVAILABLE while its manager is silent. */
+export async function requireHeard({ db, now }: Pick<Call, "db" | "now">, deploymentId: string): Promise<void> {
+  if (isSilent(await requireManagerOf(db, deploymentId), now)) throw new PlatformError("MANAGER_UNAVAILABLE");
+}
+
 /** Revokes runtime keys, setup tokens or both. */
 export async function revokeManagerKeys(
   db: Db,
@@ -154,6 +184,8 @@ function describe(row: Selectable<ManagerRow>, now: Date) {
     managementConfigs: row.management_configs,
     isSystem: row.is_system,
     workspaceId: row.workspace_id,
+    deploymentGroupId: row.deployment_group_id,
+    shared: row.shared,
     status: statusOf(row, now),
     version: row.version,
     metrics: row.metrics,

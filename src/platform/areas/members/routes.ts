@@ -1,6 +1,8 @@
 import type { memberRoutes } from "../../../contract/members.ts";
 import type { Handlers } from "../../kernel/call.ts";
-import { addMember, changeRole, removeMember } from "./service.ts";
+import { invite } from "../invitations/service.ts";
+import { toInvitation } from "../invitations/store.ts";
+import { changeRole, removeMember } from "./service.ts";
 import { membersOf, toMember } from "./store.ts";
 
 export const handlers: Handlers<typeof memberRoutes> = {
@@ -8,7 +10,9 @@ export const handlers: Handlers<typeof memberRoutes> = {
     const rows = await membersOf(db, workspaceId).orderBy("m.created_at").orderBy("u.id").execute();
     return { items: rows.map(toMember) };
   },
-  add: (call) => addMember(call, call.body.email, call.body.role),
+  async add(call) {
+    return toInvitation(await invite(call, call.body.email, call.body.role), call.config, call.now);
+  },
   patch: (call) => changeRole(call, call.params.userId, call.body.role),
   remove: (call) => removeMember(call, call.params.userId).then(() => undefined),
 };

@@ -1,5 +1,5 @@
 import type { WorkspaceMember } from "../../../contract/members.ts";
-import { findRole, findUserByEmail, putMember } from "../../identity/store.ts";
+import { putMember } from "../../identity/store.ts";
 import type { WorkspaceRole } from "../../identity/tables.ts";
 import type { Call } from "../../kernel/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
@@ -11,16 +11,6 @@ export async function getMember({ db, workspaceId }: Context, userId: string): P
   const row = await membersOf(db, workspaceId).where("m.user_id", "=", userId).executeTakeFirst();
   if (row === undefined) throw notFound("member");
   return toMember(row);
-}
-
-/** @throws NOT_FOUND when nobody with that address has ever signed in. */
-export async function addMember(call: Context, email: string, role: WorkspaceRole): Promise<WorkspaceMember> {
-  const { db, now, workspaceId } = call;
-  const user = await findUserByEmail(db, email);
-  if (user === undefined) throw notFound("user");
-  if ((await findRole(db, workspaceId, user.id)) !== undefined) throw new PlatformError("ALREADY_MEMBER");
-  await putMember(db, workspaceId, user.id, role, now);
-  return getMember(call, user.id);
 }
 
 export async function changeRole(call: Context, userId: string, role: WorkspaceRole): Promise<WorkspaceMember> {

@@ -6,7 +6,7 @@ import type { Issue } from "../../kernel/errors.ts";
 const MAX_ENTRIES = 2000;
 const MAX_UNPACKED_BYTES = 1024 ** 3;
 /** Larger than any project's operations need. */
-const MAX_METADATA_BYTES = 1024 * 1024;
+const MAX_METADATA_BYTES = 256 * 1024;
 const METADATA_FILE = "metadata.json";
 
 export interface Archive {
@@ -47,7 +47,7 @@ async function readEntries(zip: ZipFile): Promise<Archive> {
     if (fault !== undefined) return unfit(`${JSON.stringify(entry.fileName.slice(0, 64))} ${fault}`);
     files.add(entry.fileName);
     if (entry.fileName !== METADATA_FILE) continue;
-    if (entry.uncompressedSize > MAX_METADATA_BYTES) return unfit(`has a ${METADATA_FILE} over 1 MiB`);
+    if (entry.uncompressedSize > MAX_METADATA_BYTES) return unfit(`has a ${METADATA_FILE} over 256 KiB`);
     metadata = parse(await bytesOf(await zip.openReadStreamPromise(entry)));
     if (metadata === undefined) return unfit(`has a ${METADATA_FILE} that is no sound JSON`);
   }

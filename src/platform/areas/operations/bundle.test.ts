@@ -27,6 +27,7 @@ function issuesOf(value: unknown): readonly string[] {
 
 describe("a bundle's metadata", () => {
   const schema = (paramsSchema: unknown) => metadata({ operations: [operation({ paramsSchema })] });
+  const many = (count: number) => Array.from({ length: count }, (_, index) => operation({ name: `o${index}` }));
   const atSchema = "metadata/operations/0/paramsSchema";
   it.each<[string, unknown, string | undefined]>([
     ["sound", metadata({ binaries: { amd64: "shop" }, homepage: "kept" }), undefined],
@@ -43,21 +44,14 @@ describe("a bundle's metadata", () => {
       metadata({ operations: [operation({ description: "a\u202eb" })] }),
       "metadata/operations/0/description",
     ],
-    [
-      "a params schema",
-      schema({ type: "object", properties: { a: { $ref: "#/$defs/a" } }, $defs: { a: { type: "string" } } }),
-      undefined,
-    ],
+    ["a params schema", schema({ type: "object", properties: { a: { type: "string" } } }), undefined],
     ["a schema of something else", schema({ type: "string" }), atSchema],
-    ["a remote reference", schema({ type: "object", properties: { a: { $ref: "https://example.com/s" } } }), atSchema],
     [
-      "a pattern that is none",
-      schema({ type: "object", properties: { a: { pattern: "(" } }, required: ["a"] }),
-      atSchema,
+      "a schema with a reference",
+      schema({ type: "object", properties: { a: { $ref: "#/$defs/a" } } }),
+      `${atSchema}/properties/a/$ref`,
     ],
-    ["a key pattern that is none", schema({ type: "object", patternProperties: { "(": true } }), atSchema],
-    ["a reference in circles", schema({ type: "object", $ref: "#" }), atSchema],
-    ["a schema too large", schema({ type: "object", $comment: "x".repeat(64 * 1024) }), atSchema],
+    ["operations beyond 256", metadata({ operations: many(257) }), "metadata/operations"],
   ])("%s", (_, value, at) => {
     expect(issuesOf(value)).toEqual(at === undefined ? [] : expect.arrayContaining([at]));
   });

@@ -1,9 +1,11 @@
 import Type, { type Static } from "typebox";
 import { Check, Errors } from "typebox/schema";
-import type { JsonSchema, PluginOperation } from "../../../contract/builtin-plugins.ts";
+import type { PluginOperation } from "../../../contract/builtin-plugins.ts";
 import { PluginName, PluginVersion, type Tier, TierWord } from "../../../contract/operations.ts";
 import { FreeMap, HumanText } from "../../../contract/schema.ts";
 import { type Issue, MAX_ISSUES, PlatformError } from "../../kernel/errors.ts";
+import { PatternJudge } from "../../kernel/stranger-pattern.ts";
+import { schemaFaults } from "./params-schema.ts";
 
 /** `metadata.json` of a bundle (decisions §2.1). Keys that are not named here are the bundle's own. */
 const Metadata = Type.Object({
@@ -18,7 +20,7 @@ const Metadata = Type.Object({
       description: Type.Optional(HumanText(0, 1024)),
       paramsSchema: Type.Optional(FreeMap),
     }),
-    { minItems: 1 },
+    { minItems: 1, maxItems: 256 },
   ),
 });
 type Metadata = Static<typeof Metadata>;
@@ -64,14 +66,15 @@ function shapeIssues(value: unknown): readonly Issue[] {
 
 function contentIssues(metadata: Metadata, expected: { name: string; version: string }): readonly Issue[] {
   const names = metadata.operations.map(({ name }) => name);
+  const judge = new PatternJudge();
   return [
     ...(metadata.name === expected.name ? [] : [{ path: "metadata/name", message: "is another plugin's" }]),
     ...(metadata.version === expected.version ? [] : [{ path: "metadata/version", message: "is another version" }]),
     ...metadata.operations.flatMap(({ name, paramsSchema }, index) => {
       const path = `metadata/operations/${index}`;
       const twice = names.indexOf(name) === index ? [] : [{ path: `${path}/name`, message: "is declared twice" }];
-      const fault = paramsSchema === undefined ? undefined : schemaFault(paramsSchema);
-      return fault === undefined ? twice : [...twice, { path: `${path}/paramsSchema`, message: fault }];
+      if (paramsSchema === undefined) return twice;
+      return [...twice, ...schemaFaults(paramsSchema, `${path}/paramsSchema`, judge)];
     }),
   ];
 }
@@ -81,31 +84,4 @@ function programIssues({ binaries = {} }: Metadata, files: ReadonlySet<string> |
   return Object.entries(binaries)
     .filter(([, file]) => !files.has(file))
     .map(([arch]) => ({ path: `metadata/binaries/${arch.slice(0, 64)}`, message: "is not in the archive" }));
-}
-
-const MAX_SCHEMA_BYTES = 64 * 1024;
-
-/** Why a params schema cannot be used, or undefined. It is a stranger's: it is never fetched for and never compiled. */
-function schemaFault(schema: JsonSchema): string | undefined {
-  let text: string;
-  try {
-    text = JSON.stringify(schema, refuseUnsound);
-    // References that go round in circles show on the first use.
-    Check(schema, {});
-    Errors(schema, {});
-  } catch (error) {
-    return error instanceof RangeError ? "nests or refers without end" : String(error).slice(0, 128);
-  }
-  if (Buffer.byteLength(text) > MAX_SCHEMA_BYTES) return `is larger than ${MAX_SCHEMA_BYTES} bytes`;
-  return schema.type === "object" ? undefined : "must have type object";
-}
-
-/** A replacer for `JSON.stringify`, which visits every keyword. @throws Error that says what is wrong. */
-function refuseUnsound(key: string, value: unknown): unknown {
-  const isReference = key === "$ref" || key === "$dynamicRef" || key === "$recursiveRef";
-  if (isReference && typeof value === "string" && !value.startsWith("#")) throw new Error("refers to another document");
-  if (key === "pattern" && typeof value === "string") RegExp(value, "u");
-  if (key === "patternProperties" && typeof value === "object")
-    Object.keys(value ?? {}).map((each) => RegExp(each, "u"));
-  return value;
 }

@@ -4,6 +4,7 @@ import type { Call } from "../../kernel/call.ts";
 import { invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";
 import { actorOf } from "../../kernel/principal.ts";
 import { createCommand, OPERATOR_TARGET } from "../commands/create.ts";
+import { requireManagerOf } from "../managers/store.ts";
 import { refuseAutomation } from "../workspaces/store.ts";
 import { catalogueOf, findOperation } from "./catalogue.ts";
 import { checkParams, checkSizes } from "./params.ts";
@@ -26,7 +27,7 @@ export async function invoke(call: Call<typeof operationRoutes.invoke>): Promise
   const found = findOperation(await catalogueOf(db, project.id), plugin, operation);
   if (found === undefined || plugin === DEBUG_PLUGIN) throw notFound("operation");
   checkParams([{ path: "/params", params, schema: found.operation.paramsSchema }]);
-  if (target.manager_id === null) throw new PlatformError("DEPLOYMENT_HAS_NO_MANAGER");
+  await requireManagerOf(db, target.id);
   if (!found.plugin.enabled) throw new PlatformError("PLUGIN_DISABLED", { context: { names: [plugin] } });
   if (!isLive(target)) throw invalidTransition(target.status, "operation", []);
   const decision = decide(await policyRules(db, project.id), plugin, operation);

@@ -121,10 +121,16 @@ describe("values that do not survive the way", () => {
     expect(verdict([{ value: JSON.parse(text) }, undefined])).toBe(expected);
   });
 
-  it("a schema that never ends refuses", () => {
+  it("a schema from before schemas had bounds refuses, and says what to mend", () => {
     const schema = { type: "object", properties: { a: { $ref: "#/properties/a" } } };
-    expect(verdict([{}, schema])).toBe("ok");
-    expect(verdict([{ a: 1 }, schema])).toBe(BAD);
+    expect(verdict([{}, schema])).toBe(BAD);
+    expect(() => checkParams([{ path: "/params", params: {}, schema }])).toThrowError(
+      expect.objectContaining({
+        message: expect.stringContaining(
+          "/params cannot be judged: the operation's paramsSchema: /properties/a/$ref is not allowed",
+        ),
+      }),
+    );
   });
 
   it("points to the place", () => {

@@ -1,7 +1,9 @@
-import { Check, Errors } from "typebox/schema";
 import type { JsonSchema } from "../../../contract/builtin-plugins.ts";
 import { HUMAN_TEXT } from "../../../contract/schema.ts";
 import { type Issue, MAX_ISSUES, PlatformError } from "../../kernel/errors.ts";
+import { PatternJudge } from "../../kernel/stranger-pattern.ts";
+import { misfits } from "./params-fit.ts";
+import { isDeeperThan, type ParamsSchema, pointer, schemaFaults } from "./params-schema.ts";
 import { shownLength } from "./shown-length.ts";
 
 /** Operation params must fit the custom resources of the cluster (decisions §2.4). */
@@ -44,11 +46,6 @@ function tooLarge(what: string, context: Readonly<Record<string, number>>): Plat
   return new PlatformError("PARAMS_TOO_LARGE", { message: `${what}: ${measures.join(", ")}`, context });
 }
 
-function isDeeperThan(value: unknown, levels: number): boolean {
-  if (value === null || typeof value !== "object") return false;
-  return levels === 0 || Object.values(value).some((inner) => isDeeperThan(inner, levels - 1));
-}
-
 /**
  * Refuses params that a person could misread or a machine round, or that the operation's own schema refuses; the
  * issues carry JSON pointers. Sizes have been checked.
@@ -56,8 +53,9 @@ function isDeeperThan(value: unknown, levels: number): boolean {
  * @throws INVALID_OPERATION_PARAMS
  */
 export function checkParams(lines: readonly (GivenParams & { readonly schema: JsonSchema | undefined })[]): void {
+  const judge = new PatternJudge();
   const issues = lines
-    .flatMap(({ path, params, schema }) => [...valueIssues(path, params), ...schemaIssues(path, params, schema)])
+    .flatMap(({ path, params, schema }) => [...valueIssues(path, params), ...schemaIssues(path, params, schema, judge)])
     .concat(lengthIssues(lines))
     .slice(0, MAX_ISSUES);
   if (issues.length === 0) return;
@@ -87,7 +85,7 @@ function valueIssues(path: string, value: unknown): readonly Issue[] {
     ...(READABLE.test(key) && key.isWellFormed()
       ? []
       : [{ path, message: "has a key with characters that a reader cannot see" }]),
-    ...valueIssues(`${path}/${escapePointer(key)}`, inner),
+    ...valueIssues(`${path}/${pointer(key)}`, inner),
   ]);
 }
 
@@ -105,23 +103,16 @@ function lengthIssues(lines: readonly GivenParams[]): readonly Issue[] {
   });
 }
 
-/**
- * Interpreted, not compiled: a custom plugin's schema is a stranger's, and compiling makes code from it. A schema is
- * a few hundred bytes and runs once a call.
- */
-function schemaIssues(path: string, params: Params, schema: JsonSchema | undefined): readonly Issue[] {
-  try {
-    if (schema === undefined || Check(schema, params)) return [];
-    const [, errors] = Errors(schema, params);
-    return errors.map(({ instancePath, message }) => ({ path: `${path}${instancePath}`, message }));
-  } catch (error) {
-    // A custom schema that refers to itself without end does so only for some params.
-    if (error instanceof RangeError) return [{ path, message: "cannot be judged: the schema refers without end" }];
-    throw error;
-  }
-}
-
-/** RFC 6901. */
-function escapePointer(key: string): string {
-  return key.replaceAll("~", "~0").replaceAll("/", "~1").slice(0, 128);
+/** A plugin that was registered before schemas had bounds may hold any: it is refused here, and says what to mend. */
+function schemaIssues(
+  path: string,
+  params: Params,
+  schema: JsonSchema | undefined,
+  judge: PatternJudge,
+): readonly Issue[] {
+  if (schema === undefined) return [];
+  const [fault] = schemaFaults(schema, "", judge);
+  if (fault === undefined) return misfits(schema as ParamsSchema, params, path, judge);
+  const where = fault.path === "" ? "" : `${fault.path} `;
+  return [{ path, message: `cannot be judged: the operation's paramsSchema: ${where}${fault.message}` }];
 }

@@ -1,5 +1,7 @@
 import { BUILTIN_PLUGINS } from "../../../contract/builtin-plugins.ts";
 import type { Db } from "../../database.ts";
+import type { Budgets } from "../../kernel/budgets.ts";
+import type { Call } from "../../kernel/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
 import { inTransaction } from "../../kernel/transaction.ts";
 import { type Registration, readMetadata } from "./bundle.ts";
@@ -7,21 +9,16 @@ import { BUNDLE_CONTENT_TYPE, type BundleStorage } from "./bundle-storage.ts";
 import { isBuiltin, isSwitchableBuiltin } from "./catalogue.ts";
 import { customPlugins, putCustom, switchBuiltins, switchCustom } from "./store.ts";
 
-/** Per project (decisions §0.9). */
-const MAX_CUSTOM_PLUGINS = 64;
-
 /**
  * Registers the custom plugin whose archive lies at the upload location, or replaces the one of that name. The archive
  * is read outside of any transaction: that may take seconds.
  * @throws PLUGIN_METADATA_INVALID, NAME_TAKEN for a built-in's name, BUNDLE_NOT_UPLOADED, VALIDATION_ERROR
  */
 export async function registerPlugin(
-  db: Db,
+  { db, now, signal, budgets }: Pick<Call, "db" | "now" | "signal" | "budgets">,
   storage: BundleStorage,
   projectId: string,
   { metadata, ...plugin }: Registration & { readonly metadata?: Readonly<Record<string, unknown>> | undefined },
-  now: Date,
-  signal: AbortSignal,
 ): Promise<{ readonly enabled: boolean }> {
   // Said of the body alone first; the archive may not even be there.
   if (metadata !== undefined) readMetadata(metadata, plugin);
@@ -33,7 +30,7 @@ export async function registerPlugin(
   const { stored: bundle } = uploaded;
   const row = { ...plugin, project_id: projectId, operations, metadata: verbatim, bundle, registered_at: now };
   return inTransaction(db, { readOnly: false, signal, onRetry: () => undefined }, async (transaction) => {
-    await refuseOneTooMany(transaction, projectId, plugin.name);
+    await refuseOneTooMany(transaction, budgets, projectId, plugin.name);
     return putCustom(transaction, row);
   });
 }
@@ -52,11 +49,9 @@ function refuseBuiltin(name: string): void {
   if (isBuiltin(name)) throw new PlatformError("NAME_TAKEN", { message: `${name} is the name of a built-in plugin` });
 }
 
-async function refuseOneTooMany(db: Db, projectId: string, name: string): Promise<void> {
+async function refuseOneTooMany(db: Db, budgets: Budgets, projectId: string, name: string): Promise<void> {
   const others = (await customPlugins(db, projectId)).filter((plugin) => plugin.name !== name);
-  if (others.length < MAX_CUSTOM_PLUGINS) return;
-  const message = `a project has at most ${MAX_CUSTOM_PLUGINS} custom plugins`;
-  throw new PlatformError("VALIDATION_ERROR", { message, context: { issues: [{ path: "body.name", message }] } });
+  budgets.require("project-plugins", projectId, others.length + 1);
 }
 
 /** Enables exactly these. @throws UNKNOWN_PLUGIN for names that are not built in, and for `debug`. */

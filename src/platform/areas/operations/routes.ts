@@ -15,9 +15,10 @@ export const handlers: Handlers<typeof operationRoutes> = {
     return { plugins: (await catalogueOf(db, project.id)).map(toPlugin) };
   },
 
-  async registerPlugin({ db, principal, query, body, now, config, signal }) {
+  async registerPlugin(call) {
+    const { db, principal, query, body, config } = call;
     const project = await requireOperationsProject(db, principal, query.project);
-    const { enabled } = await registerPlugin(db, bundleStorage(config.objects), project.id, body, now, signal);
+    const { enabled } = await registerPlugin(call, bundleStorage(config.objects), project.id, body);
     return { name: body.name, version: body.version, tier: body.tier, enabled };
   },
 

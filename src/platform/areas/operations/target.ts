@@ -7,22 +7,19 @@ import { visible } from "../../kernel/scope.ts";
 import type { DeploymentRow } from "../deployments/store.ts";
 
 /** What operations need to know of a deployment. */
-export type Target = Pick<
-  DeploymentRow,
-  "id" | "workspace_id" | "project_id" | "manager_id" | "status" | "deployment_model"
->;
+export type Target = Pick<DeploymentRow, "id" | "workspace_id" | "project_id" | "status" | "deployment_model">;
 
 const SCOPE = {
   workspace: "deployments.workspace_id",
   project: "deployments.project_id",
-  manager: "deployments.manager_id",
+  served: "deployments",
 } as const;
 
-/** @throws NOT_FOUND unless the caller may see it; of a manager's key, unless it is assigned to that manager. */
+/** @throws NOT_FOUND unless the caller may see it; of a manager's key, unless that manager serves it. */
 export async function requireTarget(db: Db, principal: Principal, id: string): Promise<Target> {
   const target = await db
     .selectFrom("deployments")
-    .select(["id", "workspace_id", "project_id", "manager_id", "status", "deployment_model"])
+    .select(["id", "workspace_id", "project_id", "status", "deployment_model"])
     .where("id", "=", id)
     .where(visible(principal, SCOPE))
     .executeTakeFirst();

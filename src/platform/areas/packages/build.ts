@@ -7,6 +7,8 @@ import type { Db } from "../../database.ts";
 import type { Call } from "../../kernel/call.ts";
 import { invalid, notFound, PlatformError } from "../../kernel/errors.ts";
 import { json } from "../../kernel/json.ts";
+import { failedWith } from "../../kernel/outbox.ts";
+import { judged, type Kept, kept } from "../../kernel/stored-error.ts";
 import type { Sweep } from "../../kernel/sweep.ts";
 import { outputsFor } from "./outputs.ts";
 import { endProgress, tellFinished, tellProgress } from "./progress.ts";
@@ -17,7 +19,7 @@ type Context = Pick<Call, "db" | "now" | "principal">;
 type Body<K extends keyof typeof packageBuilderRoutes> = Static<(typeof packageBuilderRoutes)[K]["body"]>;
 
 /** The step that a silent builder was at ends so; the package itself goes on with the next one. */
-const SILENT: StoredError = { ...ABANDONED, message: "The builder fell silent.", retryable: true };
+const SILENT = kept({ ...judged(ABANDONED), message: "The builder fell silent.", retryable: true });
 
 /**
  * Waiting ones first, the oldest first; then those whose builder fell silent. Two callers never get the same.
@@ -57,7 +59,7 @@ export async function lease(
 
 async function take(call: Context, row: PackageRow, builderId: string): Promise<PackageRow> {
   const again = row.status === "building";
-  if (again) await endProgress(call, row, { failed: { error: SILENT } });
+  if (again) await endProgress(call, row, failedWith(SILENT));
   const fresh = { ...row, event_id: null };
   const event_id = await tellProgress(call, fresh, { type: "LoadingConfiguration" });
   return updatePackage(call.db, row.id, {
@@ -96,7 +98,7 @@ export async function complete(call: Context, id: string, body: Body<"complete">
     throw new PlatformError("LEASE_LOST");
   }
   if (result.error === null) await tellFinished(call, row);
-  else await endProgress(call, row, { failed: { error: result.error } });
+  else await endProgress(call, row, failedWith(result.error));
   return updatePackage(call.db, id, {
     ...ended(call.now),
     status: body.status,
@@ -108,7 +110,7 @@ export async function complete(call: Context, id: string, body: Body<"complete">
 
 type Result =
   | { readonly outputs: PackageOutputs; readonly error: null }
-  | { readonly outputs: null; readonly error: StoredError };
+  | { readonly outputs: null; readonly error: Kept<StoredError> };
 
 /** What the schema cannot say: which of the two belongs to which end, and that outputs are of the package's type. */
 function resultOf(row: PackageRow, { status, outputs, error }: Body<"complete">): Result {
@@ -117,7 +119,7 @@ function resultOf(row: PackageRow, { status, outputs, error }: Body<"complete">)
     return { outputs: outputsFor(row.type, outputs), error: null };
   }
   if (error === undefined) throw invalid({ path: "body.error", message: "is required when status is failed" });
-  return { outputs: null, error };
+  return { outputs: null, error: kept(error) };
 }
 
 /** The columns of a build that is over, however. Its last builder stays on record. */
@@ -150,7 +152,7 @@ function leaseEnd(now: Date): Date {
 export async function abandonLapsed(db: Db, now: Date): Promise<void> {
   const lost = await db.selectFrom("packages as k").selectAll("k").where(abandoned(now)).execute();
   for (const row of lost) {
-    await endProgress({ db, now }, row, { failed: { error: ABANDONED } });
+    await endProgress({ db, now }, row, failedWith(ABANDONED));
     await updatePackage(db, row.id, {
       ...ended(now),
       status: "failed",

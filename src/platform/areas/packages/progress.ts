@@ -1,8 +1,6 @@
-import type { EventState } from "../../../contract/events.ts";
 import type { BuildEvent } from "../../../contract/package-builder.ts";
 import type { Db } from "../../database.ts";
-import { json } from "../../kernel/json.ts";
-import { insertEvent } from "../../kernel/outbox.ts";
+import { eventState, insertEvent, type NewEventState } from "../../kernel/outbox.ts";
 import type { PackageRow } from "./store.ts";
 
 type Context = { readonly db: Db; readonly now: Date };
@@ -21,11 +19,11 @@ export async function tellFinished(call: Context, row: PackageRow): Promise<void
 }
 
 /** One row a step, whose state changes in place. */
-export async function endProgress({ db }: Context, row: PackageRow, state: EventState): Promise<void> {
+export async function endProgress({ db }: Context, row: PackageRow, state: NewEventState): Promise<void> {
   if (row.event_id === null) return;
   await db
     .updateTable("events")
-    .set({ state: json(state) })
+    .set({ state: eventState(state) })
     .where("id", "=", row.event_id)
     .execute();
 }

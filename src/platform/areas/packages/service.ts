@@ -5,8 +5,10 @@ import type { StoredError } from "../../../contract/stored-error.ts";
 import type { Call } from "../../kernel/call.ts";
 import { contains } from "../../kernel/contains.ts";
 import { invalidTransition, notFound } from "../../kernel/errors.ts";
+import { failedWith } from "../../kernel/outbox.ts";
 import { paged, toPage } from "../../kernel/page.ts";
 import { optionalProject, requireProject } from "../../kernel/project-ref.ts";
+import { kept } from "../../kernel/stored-error.ts";
 import { ended } from "./build.ts";
 import { rebuild } from "./enqueue.ts";
 import { endProgress } from "./progress.ts";
@@ -15,7 +17,11 @@ import { type PackageRow, packagesOf, statusIs, toPackage, updatePackage, VERSIO
 
 type Context = Pick<Call, "db" | "now" | "principal" | "wake">;
 
-const CANCELED: StoredError = { code: "PACKAGE_BUILD_FAILED", message: "The build was canceled.", internal: false };
+const CANCELED = kept<StoredError>({
+  code: "PACKAGE_BUILD_FAILED",
+  message: "The build was canceled.",
+  internal: false,
+});
 
 export async function listPackages(
   call: Call<(typeof packageRoutes)["list"]>,
@@ -57,6 +63,6 @@ export async function cancelPackage(call: Context, id: string): Promise<PackageR
   const row = await getPackage(call, id);
   const status = statusAt(row, call.now);
   if (!CANCELABLE.includes(status)) throw invalidTransition(status, "canceled", []);
-  await endProgress(call, row, { failed: { error: CANCELED } });
+  await endProgress(call, row, failedWith(CANCELED));
   return updatePackage(call.db, id, { ...ended(call.now), status: "canceled" });
 }

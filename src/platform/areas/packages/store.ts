@@ -8,7 +8,7 @@ import type { Database, Db } from "../../database.ts";
 import { statusIn } from "../../kernel/lapsing.ts";
 import { type Principal, scopeOfPrincipal } from "../../kernel/principal.ts";
 import { visible } from "../../kernel/scope.ts";
-import { shownError } from "../../kernel/stored-error.ts";
+import { type Kept, kept, shown } from "../../kernel/stored-error.ts";
 import { isAbandoned } from "./state.ts";
 
 export interface PackageTables {
@@ -29,7 +29,7 @@ export interface PackageRow {
   build_input_hash: string;
   config: PackageConfig;
   outputs: PackageOutputs | null;
-  error: StoredError | null;
+  error: Kept<StoredError> | null;
   source_binary_sha256: string | null;
   retries: number;
   locked_at: Date | null;
@@ -84,12 +84,12 @@ export function updatePackage(db: Db, id: string, set: UpdateObject<Database, "p
   return db.updateTable("packages").set(set).where("id", "=", id).returningAll().executeTakeFirstOrThrow();
 }
 
-export const ABANDONED: StoredError = {
+export const ABANDONED: Kept<StoredError> = kept({
   code: "PACKAGE_BUILD_ABANDONED",
   message: "Every builder that took the package fell silent.",
   internal: false,
   retryable: false,
-};
+});
 
 /** The version as it is indexed. */
 export const VERSION: RawBuilder<string> = sql<string>`('1.0.' || k.number::text)`;
@@ -112,7 +112,7 @@ export function toPackage(row: Selectable<PackageRow>, principal: Principal, now
     packageBuildInputHash: row.build_input_hash,
     config: row.config,
     outputs: row.status === "ready" ? row.outputs : null,
-    error: shownError(lost ? ABANDONED : row.error, principal),
+    error: shown(lost ? ABANDONED : row.error, principal),
     sourceBinarySha256: row.source_binary_sha256,
     retries: row.retries,
     lockedAt: row.locked_at?.toISOString() ?? null,

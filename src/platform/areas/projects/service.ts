@@ -2,16 +2,13 @@ import type { Static } from "typebox";
 import type { Project, projectRoutes } from "../../../contract/projects.ts";
 import { newId } from "../../ids.ts";
 import type { Call } from "../../kernel/call.ts";
-import { invalid, notFound, PlatformError } from "../../kernel/errors.ts";
+import { notFound, PlatformError } from "../../kernel/errors.ts";
 import { json } from "../../kernel/json.ts";
 import { requireProject } from "../../kernel/project-ref.ts";
 import { deploymentCounts, type ProjectRow, servingManagers } from "./store.ts";
 
-/** Live projects in one workspace (§0.9). */
-const MAX_PROJECTS = 200;
-
 type Body<K extends "create" | "patch"> = Static<(typeof projectRoutes)[K]["body"]>;
-type Context = Pick<Call, "db" | "now" | "principal" | "workspaceId">;
+type Context = Pick<Call, "db" | "now" | "principal" | "workspaceId" | "budgets">;
 
 export function toProject(row: ProjectRow): Project {
   return {
@@ -43,7 +40,7 @@ export async function createProject(call: Context, body: Body<"create">): Promis
     .select((eb) => eb.fn.countAll<number>().as("count"))
     .where("workspace_id", "=", workspaceId)
     .executeTakeFirstOrThrow();
-  if (Number(count) >= MAX_PROJECTS) throw invalid({ path: "body", message: `at most ${MAX_PROJECTS} projects` });
+  call.budgets.require("workspace-projects", workspaceId, Number(count) + 1);
   const row = await db
     .insertInto("projects")
     .values({

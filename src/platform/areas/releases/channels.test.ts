@@ -24,7 +24,6 @@ onEachDatabase("release channels", (world) => {
     expect(await channels(site)).toMatchObject([{ name: "production", currentReleaseId: null, deploymentCount: 0 }]);
     expect((await create(site, { name: "production" })).body.code).toBe("CHANNEL_RESERVED");
     expect((await remove(site, "production")).body.code).toBe("CHANNEL_RESERVED");
-    expect((await site.call("GET", "/v1/release-channels")).body.code).toBe("PROJECT_REQUIRED");
     for (const name of ["zeta", "beta", "q-1"]) expect((await create(site, { name })).status).toBe(201);
     expect((await channels(site)).map((channel: { name: string }) => channel.name)).toEqual([
       "production",
@@ -146,8 +145,8 @@ onEachDatabase("release channels", (world) => {
     expect(await read(site, id("pinned"))).toMatchObject({
       status: "running",
       desiredReleaseId: null,
-      updateState: null,
     });
+    expect(await read(site, id("pinned"))).not.toHaveProperty("updateState");
     expect(await read(site, id("ending"))).toMatchObject({ status: "delete-pending", desiredReleaseId: null });
     // A release without the platform is promoted, and nobody there follows.
     await promote(site, await release(site, { stack: { aws: STACK } }));

@@ -1,20 +1,24 @@
 import { PRODUCTION, type ReleaseChannel } from "../../../contract/release-channels.ts";
 import type { Call } from "../../kernel/call.ts";
-import { invalid, notFound, PlatformError } from "../../kernel/errors.ts";
-import { requireProject } from "../../kernel/project-ref.ts";
+import { notFound, PlatformError } from "../../kernel/errors.ts";
+import { meantProject, optionalProject, type ProjectRef, requireProject } from "../../kernel/project-ref.ts";
 import { pointChannel } from "./promote.ts";
 import { findChannelRow, findRelease, type ReleaseChannelRow, type ReleaseRow } from "./store.ts";
 
-type Context = Pick<Call, "db" | "now" | "principal" | "emit" | "raise" | "wake">;
+type Context = Pick<Call, "db" | "now" | "principal" | "emit" | "raise" | "wake" | "budgets">;
 
-/** Channels in one project (§0.9). */
-const MAX_CHANNELS = 100;
-
+/** Of one project; of all that the caller sees when none is named, project by project. */
 export async function listChannels(call: Context, ref: string | undefined): Promise<ReleaseChannel[]> {
-  const project = await requireProject(call.db, call.principal, ref);
-  const rows = await call.db.selectFrom("release_channels").selectAll().where("project_id", "=", project.id).execute();
-  const counts = await followerCounts(call, project.id);
-  const rank = ({ name }: ReleaseChannelRow): string => (name === PRODUCTION ? "" : name);
+  const project = await optionalProject(call.db, call.principal, ref);
+  const rows = await call.db
+    .selectFrom("release_channels")
+    .selectAll()
+    .where("workspace_id", "=", project?.workspaceId ?? call.principal.workspaceId)
+    .$if(project !== undefined, (channels) => channels.where("project_id", "=", project?.id ?? ""))
+    .execute();
+  const projects = [...new Set(rows.map((row) => row.project_id))];
+  const counts = await followerCounts(call, projects);
+  const rank = ({ name, project_id }: ReleaseChannelRow): string => `${project_id} ${name === PRODUCTION ? "" : name}`;
   rows.sort((a, b) => (rank(a) < rank(b) ? -1 : 1));
   return rows.map((row) => toChannel(row, counts));
 }
@@ -25,7 +29,7 @@ export async function createChannel(
   { name, releaseId }: { readonly name: string; readonly releaseId?: string },
 ): Promise<ReleaseChannel> {
   const { db, now } = call;
-  const project = await requireProject(db, call.principal, ref);
+  const project = await meantProject(db, call.principal, ref);
   if (name === PRODUCTION) throw new PlatformError("CHANNEL_RESERVED");
   if ((await findChannelRow(db, project.id, name)) !== undefined) throw new PlatformError("CHANNEL_EXISTS");
   const release = releaseId === undefined ? undefined : await findRelease(db, project.workspaceId, releaseId);
@@ -36,9 +40,7 @@ export async function createChannel(
     .select((eb) => eb.fn.countAll<number>().as("count"))
     .where("project_id", "=", project.id)
     .executeTakeFirstOrThrow();
-  if (Number(count) >= MAX_CHANNELS) {
-    throw invalid({ path: "body", message: `a project has at most ${MAX_CHANNELS} channels` });
-  }
+  call.budgets.require("project-channels", project.id, Number(count) + 1);
   const row = await db
     .insertInto("release_channels")
     .values({
@@ -56,10 +58,10 @@ export async function createChannel(
 
 /** @throws CHANNEL_IN_USE while deployments that are not `deleted` follow it. */
 export async function deleteChannel(call: Context, ref: string | undefined, name: string): Promise<void> {
-  const channel = await getChannel(call, ref, name);
+  const channel = await getChannel(call, await meantProject(call.db, call.principal, ref), name);
   if (name === PRODUCTION) throw new PlatformError("CHANNEL_RESERVED");
-  const counts = await followerCounts(call, channel.project_id);
-  if ((counts.get(name) ?? 0) > 0) throw new PlatformError("CHANNEL_IN_USE");
+  const counts = await followerCounts(call, [channel.project_id]);
+  if ((counts.get(`${channel.project_id} ${name}`) ?? 0) > 0) throw new PlatformError("CHANNEL_IN_USE");
   const { db } = call;
   await db
     .deleteFrom("release_channels")
@@ -83,14 +85,14 @@ export async function promote(
   name: string,
   { releaseId, expected }: { readonly releaseId: string; readonly expected: string | null | undefined },
 ): Promise<ReleaseChannel> {
-  const channel = await getChannel(call, ref, name);
+  const channel = await getChannel(call, await requireProject(call.db, call.principal, ref), name);
   const release = await releaseOfProject(call, channel, releaseId);
   const current = channel.current_release_id;
   if (expected !== undefined && expected !== current) {
     throw new PlatformError("CHANNEL_CHANGED", { context: { currentReleaseId: current } });
   }
   const stored = await pointChannel(call, channel, release);
-  return toChannel(stored, await followerCounts(call, channel.project_id));
+  return toChannel(stored, await followerCounts(call, [channel.project_id]));
 }
 
 async function releaseOfProject(call: Context, channel: ReleaseChannelRow, id: string): Promise<ReleaseRow> {
@@ -99,23 +101,22 @@ async function releaseOfProject(call: Context, channel: ReleaseChannelRow, id: s
   return release;
 }
 
-async function getChannel(call: Context, ref: string | undefined, name: string): Promise<ReleaseChannelRow> {
-  const project = await requireProject(call.db, call.principal, ref);
+async function getChannel(call: Context, project: ProjectRef, name: string): Promise<ReleaseChannelRow> {
   const channel = await findChannelRow(call.db, project.id, name);
   if (channel === undefined) throw notFound("release channel");
   return channel;
 }
 
 /** Deployments that are not `deleted`, by the channel that they follow. */
-async function followerCounts({ db }: Context, projectId: string): Promise<ReadonlyMap<string, number>> {
+async function followerCounts({ db }: Context, projects: readonly string[]): Promise<ReadonlyMap<string, number>> {
   const rows = await db
     .selectFrom("deployments")
-    .select(["release_channel", (eb) => eb.fn.countAll<number>().as("count")])
-    .where("project_id", "=", projectId)
+    .select(["project_id", "release_channel", (eb) => eb.fn.countAll<number>().as("count")])
+    .where("project_id", "in", [...projects, ""])
     .where("status", "<>", "deleted")
-    .groupBy("release_channel")
+    .groupBy(["project_id", "release_channel"])
     .execute();
-  return new Map(rows.map((row) => [row.release_channel, Number(row.count)]));
+  return new Map(rows.map((row) => [`${row.project_id} ${row.release_channel}`, Number(row.count)]));
 }
 
 function toChannel(row: ReleaseChannelRow, counts: ReadonlyMap<string, number>): ReleaseChannel {
@@ -124,7 +125,7 @@ function toChannel(row: ReleaseChannelRow, counts: ReadonlyMap<string, number>):
     projectId: row.project_id,
     name: row.name,
     currentReleaseId: row.current_release_id,
-    deploymentCount: counts.get(row.name) ?? 0,
+    deploymentCount: counts.get(`${row.project_id} ${row.name}`) ?? 0,
     createdAt: row.created_at.toISOString(),
     updatedAt: row.updated_at.toISOString(),
   };

@@ -7,7 +7,9 @@ import { newId } from "../../ids.ts";
 import type { Call } from "../../kernel/call.ts";
 import { type Issue, invalid, notFound, PlatformError } from "../../kernel/errors.ts";
 import { json } from "../../kernel/json.ts";
+import type { User } from "../../kernel/principal.ts";
 import { requireProject } from "../../kernel/project-ref.ts";
+import { PatternJudge } from "../../kernel/stranger-pattern.ts";
 import { fingerprintOf } from "./fingerprint.ts";
 import { branchOf, toGitMetadata } from "./git.ts";
 import { pointChannel } from "./promote.ts";
@@ -57,35 +59,25 @@ function stackIssues(stacks: Body["stack"]): readonly Issue[] {
     return stack == null ? [] : [{ platform, stack }];
   });
   if (given.length === 0) return [{ path: "body.stack", message: "needs a stack for at least one platform" }];
+  const judge = new PatternJudge();
   return given.flatMap(({ platform, stack }) => {
     const path = `body.stack.${platform}`;
     const size = Buffer.byteLength(JSON.stringify(stack));
     const large = size > MAX_STACK_BYTES ? [{ path, message: `is larger than ${MAX_STACK_BYTES} bytes` }] : [];
-    return [...large, ...inputIssues(`${path}.inputs`, stack)];
+    return [...large, ...inputIssues(`${path}.inputs`, stack, judge)];
   });
 }
 
-/** Two inputs of one id, or a pattern that does not compile, would fail only when a customer fills the form. */
-function inputIssues(path: string, { inputs = [] }: Stack): readonly Issue[] {
+/** Two inputs of one id, or a pattern that cannot be judged, would fail only when a customer fills the form. */
+function inputIssues(path: string, { inputs = [] }: Stack, judge: PatternJudge): readonly Issue[] {
   const seen = new Set<string>();
   return inputs.flatMap(({ id, validation }, index) => {
     const twice = seen.has(id) ? [{ path: `${path}.${index}.id`, message: "is given twice" }] : [];
     seen.add(id);
     const pattern = validation?.pattern;
-    const broken = pattern == null || compiles(pattern) ? [] : [index];
-    return [
-      ...twice,
-      ...broken.map((at) => ({ path: `${path}.${at}.validation.pattern`, message: "does not compile" })),
-    ];
+    const fault = pattern == null ? undefined : judge.fault(pattern);
+    return fault === undefined ? twice : [...twice, { path: `${path}.${index}.validation.pattern`, message: fault }];
   });
-}
-
-function compiles(pattern: string): boolean {
-  try {
-    return new RegExp(pattern, "u") !== undefined;
-  } catch {
-    return false;
-  }
 }
 
 async function isTaken({ db }: Context, projectId: string, version: string): Promise<boolean> {
@@ -130,12 +122,15 @@ function insert(
       setup_fingerprints: json(Object.fromEntries(fingerprints)),
       root_directory: body.rootDirectory ?? null,
       branch: git?.commitRef == null ? null : branchOf(git.commitRef),
-      created_by:
-        principal.kind === "user" ? json({ id: principal.id, name: null, email: principal.email, image: null }) : null,
+      created_by: principal.kind === "user" ? json(creatorOf(principal)) : null,
       created_at: now,
     })
     .returningAll()
     .executeTakeFirstOrThrow();
+}
+
+function creatorOf({ id, name, email, image }: User): NonNullable<ReleaseRow["created_by"]> {
+  return { id, name, email, image };
 }
 
 /** All seven platforms are there in a record, whatever was given. */

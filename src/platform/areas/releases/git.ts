@@ -42,7 +42,7 @@ export function commitUrlOf(git: GitMetadata | null): string | null {
   if (url === undefined || url.hostname === "" || !/^(https?|ssh|git|git\+ssh):$/.test(url.protocol)) return null;
   // A port of ssh or git is not the web server's.
   const host = url.protocol.startsWith("http") ? url.host : url.hostname;
-  const path = url.pathname.replace(/\/+$/, "").replace(/\.git$/, "");
+  const path = url.pathname.replace(/(?<!\/)\/+$/, "").replace(/\.git$/, "");
   const address = `https://${host}${path}/commit/${git.commitSha}`;
   return path !== "" && URL.canParse(address) ? new URL(address).href : null;
 }

@@ -82,7 +82,9 @@ export async function readerOf(
     commitUrl: commitUrlOf(row.git_metadata),
     ...(include.includes("project") && { project: { id: row.project_id, name: row.project_name } }),
     ...(progress !== undefined && { rollout: progress.get(row.id) ?? NO_ROLLOUT }),
-    ...(row.created_by !== null && { createdBy: row.created_by }),
+    ...(row.created_by !== null && {
+      createdBy: { ...row.created_by, name: row.created_by.name ?? row.created_by.email },
+    }),
   });
 }
 

@@ -9,7 +9,7 @@ import type { Database, Db } from "../../database.ts";
 import type { Call } from "../../kernel/call.ts";
 import { type PageRequest, pagedByName, toPage } from "../../kernel/page.ts";
 import type { Principal } from "../../kernel/principal.ts";
-import { shownError } from "../../kernel/stored-error.ts";
+import { shown } from "../../kernel/stored-error.ts";
 import { groupIds } from "../deployments/list.ts";
 import type { DeploymentRow } from "../deployments/store.ts";
 import type { VisibleRelease } from "./store.ts";
@@ -123,7 +123,7 @@ function itemOf(row: ShownRow, release: VisibleRelease, principal: Principal): R
     rolloutState: row.state,
     releasedAt: runs ? (row.released_at?.toISOString() ?? null) : null,
     durationMs: runs && row.release_duration_ms !== null ? Number(row.release_duration_ms) : null,
-    error: row.state === "failed" ? shownError(row.error, principal) : null,
+    error: row.state === "failed" ? shown(row.error, principal) : null,
   };
 }
 

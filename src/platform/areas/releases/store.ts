@@ -109,7 +109,7 @@ function inReach(principal: Principal, place: "r" | "c"): Expression<SqlBool> {
   if (scope.type === "deployment-group") {
     return sql<SqlBool>`${sql.ref(bounds.workspace)} = ${principal.workspaceId} and ${sql.ref(bounds.project)} = ${scope.projectId}`;
   }
-  const concerned = visible(principal, { workspace: "d.workspace_id", deployment: "d.id", manager: "d.manager_id" });
+  const concerned = visible(principal, { workspace: "d.workspace_id", deployment: "d.id", served: "d" });
   return sql<SqlBool>`exists (
     select 1 from deployments d
     left join release_channels c on c.project_id = d.project_id and c.name = d.release_channel

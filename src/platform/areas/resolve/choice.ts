@@ -5,21 +5,18 @@ const RANK: Readonly<Record<Manager["status"], number>> = { healthy: 0, degraded
 
 export interface Candidate extends ManagerFacts {
   readonly is_system: boolean;
+  readonly shared: boolean;
 }
 
 /**
- * The default if it is live; else private before system, healthy before ill, and of equals the one heard of last.
- * One that is silent is still chosen when there is no better: its address may work (§12.2).
+ * Of managers that serve a customer, oldest first: the project's default if it is live; else the customer's own before a
+ * shared one before the system's, healthy before ill, and of equals the oldest, so that no manager draws deployments to
+ * itself by what it reports. One that is silent is still chosen when there is no better: its address may work (§12.2).
  */
 export function choose<M extends Candidate>(preferred: M | undefined, all: readonly M[], now: Date): M | undefined {
   if (preferred !== undefined && isLive(preferred, now)) return preferred;
-  const heardMs = (manager: M): number => manager.last_heartbeat_at?.getTime() ?? 0;
+  const farness = (manager: M): number => (manager.is_system ? 2 : Number(manager.shared));
   return all
     .filter((manager) => isLive(manager, now))
-    .sort(
-      (a, b) =>
-        Number(a.is_system) - Number(b.is_system) ||
-        RANK[statusOf(a, now)] - RANK[statusOf(b, now)] ||
-        heardMs(b) - heardMs(a),
-    )[0];
+    .toSorted((a, b) => farness(a) - farness(b) || RANK[statusOf(a, now)] - RANK[statusOf(b, now)])[0];
 }

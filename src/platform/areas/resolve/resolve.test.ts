@@ -8,6 +8,7 @@ const ago = (seconds: number): Date => new Date(NOW.getTime() - seconds * 1000);
 const manager = (name: string, facts: Partial<Candidate> = {}): Candidate & { name: string } => ({
   name,
   is_system: false,
+  shared: false,
   setup_status: "active",
   setup_changed_at: ago(3600),
   status: "healthy",
@@ -25,7 +26,14 @@ describe("the choice of a manager", () => {
     ["another when the default is being deleted", manager("gone", { setup_status: "deleting" }), [ill], "ill"],
     ["a private one before the system's, however ill", undefined, [system, ill], "ill"],
     ["the healthy before the ill", undefined, [ill, older], "older"],
-    ["of equals the one heard of last", undefined, [older, manager("newer")], "newer"],
+    [
+      "the customer's own before a shared one, however ill",
+      undefined,
+      [manager("all's", { shared: true }), ill],
+      "ill",
+    ],
+    ["a shared one before the system's", undefined, [system, manager("all's", { shared: true })], "all's"],
+    ["of equals the first, whichever was heard of last", undefined, [older, manager("newer")], "older"],
     ["a silent one when there is no other", undefined, [unheard], "unheard"],
     [
       "the system's when no private one is set up",
@@ -76,7 +84,12 @@ onEachDatabase("resolve", (world) => {
     await world.call("POST", "/v1/projects", { key, body: { name: "shop" } });
     const query = { platform: "azure", project: "shop" };
     expect((await resolve(key, query)).body.code).toBe("MANAGER_NOT_AVAILABLE");
-    const { id } = await world.platform.bootstrap.manager({ workspaceId: workspace.id, name: "m", targets: ["azure"] });
+    const { id } = await world.platform.bootstrap.manager({
+      workspaceId: workspace.id,
+      name: "m",
+      targets: ["azure"],
+      shared: true,
+    });
     await world.platform.db.updateTable("managers").set({ setup_status: "active" }).where("id", "=", id).execute();
     const answer = await resolve(key, query);
     expect([answer.status, answer.body.code, answer.headers.get("retry-after")]).toEqual([

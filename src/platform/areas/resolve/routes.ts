@@ -2,8 +2,10 @@ import type { Selectable } from "kysely";
 import type { Manager } from "../../../contract/managers.ts";
 import type { Resolved, resolveRoutes } from "../../../contract/resolve.ts";
 import type { Call, Handlers } from "../../kernel/call.ts";
-import { PlatformError } from "../../kernel/errors.ts";
+import { notFound, PlatformError } from "../../kernel/errors.ts";
+import { scopeOfPrincipal } from "../../kernel/principal.ts";
 import { type ProjectRef, requireProject } from "../../kernel/project-ref.ts";
+import { groupsOf } from "../deployment-groups/store.ts";
 import { managementConfigOf } from "../managers/runtime.ts";
 import type { ManagerRow } from "../managers/store.ts";
 import { choose } from "./choice.ts";
@@ -22,17 +24,34 @@ export const handlers: Handlers<typeof resolveRoutes> = {
   },
 };
 
-/** A deployment key's own manager; else the project's default, the workspace's best, the system's best (§12.2). */
+/** A deployment key's own manager; else the one that the group gets, or without a group what each of the project's gets. */
 async function managerFor(
-  { db, principal, now }: Resolve,
+  call: Resolve,
   project: ProjectRef,
   platform: Manager["targets"][number],
 ): Promise<Selectable<ManagerRow> | undefined> {
+  const { db, principal, now } = call;
   if (principal.kind === "serviceAccount" && principal.scope.type === "deployment") {
     return assignedManager(db, principal.scope.deploymentId, platform);
   }
-  const preferred = await defaultManager(db, project, platform);
-  return choose(preferred, await candidates(db, project.workspaceId, platform), now);
+  const customer = { workspaceId: project.workspaceId, projectId: project.id, groupId: await groupOf(call, project) };
+  const preferred = await defaultManager(db, customer, platform);
+  return choose(preferred, await candidates(db, customer, platform), now);
+}
+
+/** The key's group, or the one that is named. @throws NOT_FOUND for one that is not the project's or not the key's. */
+async function groupOf({ db, principal, query }: Resolve, project: ProjectRef): Promise<string | null> {
+  const scope = scopeOfPrincipal(principal);
+  const own = scope.type === "deployment-group" ? scope.deploymentGroupId : null;
+  const { deploymentGroup: ref } = query;
+  if (ref === undefined) return own;
+  if (scope.type === "manager") throw notFound("deployment group");
+  const group = await groupsOf(db, principal)
+    .where("g.project_id", "=", project.id)
+    .where((eb) => eb.or([eb("g.id", "=", ref), eb("g.name", "=", ref)]))
+    .executeTakeFirst();
+  if (group === undefined) throw notFound("deployment group");
+  return group.id;
 }
 
 function toResolved(

@@ -2,33 +2,47 @@ import type { Selectable } from "kysely";
 import { type SqlBool, sql } from "kysely";
 import type { Manager } from "../../../contract/managers.ts";
 import type { Db } from "../../database.ts";
+import { serves, servesDeployment } from "../../kernel/serves.ts";
 import type { ManagerRow } from "../managers/store.ts";
 
 type Platform = Manager["targets"][number];
 
-/** The workspace's own managers and the system's that serve the platform. */
-export function candidates(db: Db, workspaceId: string, platform: Platform): Promise<Selectable<ManagerRow>[]> {
+/** For whom a manager is looked for. */
+export interface Customer {
+  readonly workspaceId: string;
+  readonly projectId: string;
+  /** Null: not known, and what every group of the project gets is looked for. */
+  readonly groupId: string | null;
+}
+
+/** Managers that serve the customer on the platform, oldest first. */
+export function candidates(
+  db: Db,
+  { groupId, workspaceId }: Customer,
+  platform: Platform,
+): Promise<Selectable<ManagerRow>[]> {
   return db
     .selectFrom("managers as m")
     .selectAll("m")
-    .where((eb) => eb.or([eb("m.workspace_id", "=", workspaceId), eb("m.is_system", "=", true)]))
+    .where(serves(groupId, workspaceId))
     .where(sql<SqlBool>`${platform} = any(m.targets)`)
+    .orderBy("m.created_at")
     .orderBy("m.id")
     .execute();
 }
 
-/** The one that the project names for the platform, if it is still one that the workspace may use. */
+/** The one that the project names for the platform, if it serves the customer. */
 export function defaultManager(
   db: Db,
-  project: { readonly id: string; readonly workspaceId: string },
+  { groupId, projectId, workspaceId }: Customer,
   platform: Platform,
 ): Promise<Selectable<ManagerRow> | undefined> {
   return db
     .selectFrom("managers as m")
     .innerJoin("projects as p", (join) => join.on(sql<SqlBool>`p.default_managers ->> ${platform} = m.id`))
     .selectAll("m")
-    .where("p.id", "=", project.id)
-    .where((eb) => eb.or([eb("m.workspace_id", "=", project.workspaceId), eb("m.is_system", "=", true)]))
+    .where("p.id", "=", projectId)
+    .where(serves(groupId, workspaceId))
     .executeTakeFirst();
 }
 
@@ -44,5 +58,6 @@ export function assignedManager(
     .selectAll("m")
     .where("d.id", "=", deploymentId)
     .where("d.platform", "=", platform)
+    .where(servesDeployment)
     .executeTakeFirst();
 }

@@ -4,7 +4,8 @@ import { STALE_AFTER_MS } from "../../../contract/resource-heartbeat.ts";
 import type { HeartbeatView, ListedResourceType, ResourceDetail, resourceRoutes } from "../../../contract/resources.ts";
 import type { Call } from "../../kernel/call.ts";
 import { notFound } from "../../kernel/errors.ts";
-import { requireProject } from "../../kernel/project-ref.ts";
+import { optionalProject } from "../../kernel/project-ref.ts";
+import { judged, shown } from "../../kernel/stored-error.ts";
 import { getDeployment } from "../deployments/service.ts";
 import type { VisibleDeployment } from "../deployments/store.ts";
 import { reachOf } from "./reach.ts";
@@ -21,15 +22,18 @@ interface Key {
 
 /** The last report, or what the stack alone knows. @throws NOT_FOUND when neither has it. */
 export async function resourceDetail(call: Context, key: Key, projectRef: string | undefined): Promise<Answer> {
-  const project = await requireProject(call.db, call.principal, projectRef);
+  const project = await optionalProject(call.db, call.principal, projectRef);
   const deployment = await getDeployment(call, key.deploymentId);
-  if (deployment.project_id !== project.id || deployment.status === "deleted") throw notFound("deployment");
-  const filters = { project: project.id, deploymentId: deployment.id };
+  const elsewhere = project !== undefined && deployment.project_id !== project.id;
+  if (elsewhere || deployment.status === "deleted") throw notFound("deployment");
+  const filters = { project: deployment.project_id, deploymentId: deployment.id };
   const reach = { ...(await reachOf(call, filters, key.resourceType)), resourceId: key.resourceId };
   const [report] = await listByDeployment(call.db, reach, 1);
   const stack = await stackOf(call, deployment);
   const described = stack[key.resourceId];
-  const typeInStack = deployment.stack_state?.resources[key.resourceId]?.type ?? textOf(described, "type");
+  const typeInStack =
+    (deployment.stack_state && judged(deployment.stack_state).resources[key.resourceId]?.type) ??
+    textOf(described, "type");
   if (report === undefined && typeInStack !== key.resourceType) throw notFound("resource");
   const desiredImage = textOf(described, "image") ?? null;
   const named = {
@@ -99,7 +103,6 @@ function unreported({ platform }: VisibleDeployment): Told {
     desiredCount: null,
     currentCount: null,
     readyCount: null,
-    observedAt: null,
   };
 }
 
@@ -136,7 +139,7 @@ async function heartbeatView(call: Context, report: Report): Promise<HeartbeatVi
   };
 }
 
-async function heartbeatOf({ db }: Context, report: Report): Promise<ResourceHeartbeat> {
+async function heartbeatOf({ db, principal }: Context, report: Report): Promise<ResourceHeartbeat> {
   const { body } = await db
     .selectFrom("resource_heartbeats")
     .select("body")
@@ -144,12 +147,12 @@ async function heartbeatOf({ db }: Context, report: Report): Promise<ResourceHea
     .where("resource_type", "=", report.resource_type)
     .where("resource_id", "=", report.resource_id)
     .executeTakeFirstOrThrow();
-  return body;
+  return shown(body, principal);
 }
 
 /** An observed resource in a heartbeat's form, so that readers need one form only. */
-async function observedOf({ db }: Context, report: Report): Promise<ResourceHeartbeat> {
-  const { body } = await db
+async function observedOf({ db, principal }: Context, report: Report): Promise<ResourceHeartbeat> {
+  const row = await db
     .selectFrom("inventory_rows")
     .select("body")
     .where("deployment_id", "=", report.deployment_id)
@@ -157,6 +160,7 @@ async function observedOf({ db }: Context, report: Report): Promise<ResourceHear
     .where("observed_at", "=", report.observed_at)
     .where("removed_at", "is", null)
     .executeTakeFirstOrThrow();
+  const body = shown(row.body, principal);
   const { resource_id: resourceId, resource_type: resourceType, backend, controllerPlatform } = report;
   const observedAt = report.observed_at.toISOString();
   const data = { resourceType, data: { ...shownOf(body), status: statusOf(body) } };

@@ -2,7 +2,7 @@ import { type Expression, type SqlBool, sql } from "kysely";
 import type { Call } from "../../kernel/call.ts";
 import { notFound } from "../../kernel/errors.ts";
 import type { Principal } from "../../kernel/principal.ts";
-import { requireProject } from "../../kernel/project-ref.ts";
+import { optionalProject } from "../../kernel/project-ref.ts";
 import { visible } from "../../kernel/scope.ts";
 import { groupsOf } from "../deployment-groups/store.ts";
 import { getDeployment } from "../deployments/service.ts";
@@ -16,23 +16,25 @@ interface Filters {
   readonly deploymentId?: string;
 }
 
-/** Whose resources a list shows. @throws NOT_FOUND for a filter outside the caller's reach; PROJECT_REQUIRED. */
+/** Whose resources a list shows: without a project, all that the caller sees. @throws NOT_FOUND for a filter outside. */
 export async function reachOf(call: Context, filters: Filters, type: string | undefined): Promise<Reach> {
   const { db, principal } = call;
-  const project = await requireProject(db, principal, filters.project);
+  const project = await optionalProject(db, principal, filters.project);
   const resourceType = readableType(principal, type);
-  const within = [deploymentsWithin(principal), sql<SqlBool>`d.project_id = ${project.id}`];
+  const within = [deploymentsWithin(principal)];
+  if (project !== undefined) within.push(sql<SqlBool>`d.project_id = ${project.id}`);
   const { deploymentGroupId, deploymentId } = filters;
   if (deploymentGroupId !== undefined) {
     if (principal.kind === "serviceAccount" && principal.scope.type === "deployment")
       throw notFound("deployment group");
     const group = await groupsOf(db, principal).where("g.id", "=", deploymentGroupId).executeTakeFirst();
-    if (group?.project_id !== project.id) throw notFound("deployment group");
+    if (group === undefined || (project !== undefined && group.project_id !== project.id))
+      throw notFound("deployment group");
     within.push(sql<SqlBool>`d.deployment_group_id = ${deploymentGroupId}`);
   }
   if (deploymentId !== undefined) {
     const deployment = await getDeployment(call, deploymentId);
-    if (deployment.project_id !== project.id) throw notFound("deployment");
+    if (project !== undefined && deployment.project_id !== project.id) throw notFound("deployment");
     within.push(sql<SqlBool>`d.id = ${deploymentId}`);
   }
   return { within: sql<SqlBool>`${sql.join(within, sql` and `)}`, resourceType, now: call.now };

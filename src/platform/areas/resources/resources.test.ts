@@ -161,7 +161,7 @@ onEachDatabase("resources", (world) => {
     expect((await site.report(id, "running", {}, { stackState })).status).toBe(200);
     const detail = (await read(site, `/container/deployments/${id}/api`)).body;
     expect(detail).toMatchObject({
-      deployment: { health: "unknown", observedAt: null, backend: "kubernetes" },
+      deployment: { health: "unknown", backend: "kubernetes" },
       heartbeat: { status: "missing", deploymentId: id, resourceId: "api", resourceType: "container" },
     });
     expect((await read(site, `/worker/deployments/${id}/api`)).status).toBe(404);
@@ -199,7 +199,7 @@ onEachDatabase("resources", (world) => {
     expect(new Set(seen.map(({ resourceType }: { resourceType: string }) => resourceType))).toEqual(new Set(["ai"]));
     expect((await read(site, "/container", {}, gateway)).body.code).toBe("NOT_FOUND");
     expect((await read(site, "", {}, other.member)).body.code).toBe("NOT_FOUND");
-    expect((await world.call("GET", "/v1/resources", { key: site.member })).body.code).toBe("PROJECT_REQUIRED");
+    expect((await world.call("GET", "/v1/resources", { key: site.member })).body.resources).toHaveLength(4);
     expect((await read(site, "/queue")).body.context.issues[0].path).toBe("path.resourceType");
   });
 
@@ -210,13 +210,13 @@ onEachDatabase("resources", (world) => {
     const { sql } = await import("kysely");
     await sql`
       insert into resource_heartbeats (deployment_id, resource_type, resource_id, observed_at, body)
-      select ${id}, 'container', 'r' || n, ${now()}, ${body}::jsonb from generate_series(1, 5001) n`.execute(
+      select ${id}, 'container', 'r' || n, ${now()}, ${body}::jsonb from generate_series(1, 1001) n`.execute(
       world.platform.db,
     );
     for (const path of ["", "/container"]) {
       const { resources, truncated } = (await read(site, path)).body;
-      expect([resources.length, truncated]).toEqual([5000, true]);
-      expect(resources.at(-1).message).toBe("only the first 5000 rows are shown");
+      expect([resources.length, truncated]).toEqual([1000, true]);
+      expect(resources.at(-1).message).toBe("only the first 1000 rows are shown");
     }
   });
 });

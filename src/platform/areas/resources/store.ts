@@ -112,11 +112,23 @@ function managedCount(which: string): RawBuilder<number | null> {
   return sql`coalesce(${at("replicas")}, ${at("nodeCounts")}, ${at("podCounts")})`;
 }
 
-/** Those that need attention first. */
+/** Rows of one deployment that come before the rest of any: in a list that is cut, a noisy one hides no other. */
+const SHARE = 100;
+
+function numbered(reach: Reach): RawBuilder<Report> {
+  return sql`
+    select a.*, row_number() over (
+      partition by deployment_id order by attention desc, resource_type, name, resource_id) as nth
+    from (${reports(reach)}) a`;
+}
+
+/** Those that need attention first, of each deployment its share. */
 export async function listReports(db: Db, reach: Reach, limit: number): Promise<readonly Report[]> {
   const { rows } = await sql<Report>`
-    select * from (${reports(reach)}) a
-    order by attention desc, resource_type, name, deployment_id, resource_id limit ${limit}`.execute(db);
+    select * from (${numbered(reach)}) a
+    order by nth > ${SHARE}, attention desc, resource_type, name, deployment_id, resource_id limit ${limit}`.execute(
+    db,
+  );
   return rows;
 }
 
@@ -136,7 +148,7 @@ export async function listAggregates(db: Db, reach: Reach, limit: number): Promi
     with ranked as (
       select a.*, case when platform_stale then 0 else
         case health when 'unhealthy' then 4 when 'degraded' then 3 when 'unknown' then 2 else 1 end end as rank
-      from (${reports(reach)}) a
+      from (${numbered(reach)}) a
     ), worst as (
       select distinct on (resource_type, resource_id) * from ranked
       order by resource_type, resource_id, rank desc, observed_at desc, deployment_id
@@ -145,12 +157,12 @@ export async function listAggregates(db: Db, reach: Reach, limit: number): Promi
         count(distinct deployment_id) filter (where attention) as attention_count,
         bool_or(partial) as partial, bool_or(provider_stale) as provider_stale, bool_or(platform_stale) as platform_stale,
         sum(desired)::bigint as desired, sum(current)::bigint as current, sum(ready)::bigint as ready,
-        max(observed_at) as last_observed_at
+        max(observed_at) as last_observed_at, bool_and(nth > ${SHARE}) as beyond
       from ranked group by resource_type, resource_id
     )
     select s.*, w.name, w.backend, w."controllerPlatform", w.lifecycle, w.message,
       case when w.rank = 0 then 'unknown' else w.health end as health
     from sums s join worst w using (resource_type, resource_id)
-    order by s.attention_count desc, s.resource_type, w.name, s.resource_id limit ${limit}`.execute(db);
+    order by s.beyond, s.attention_count desc, s.resource_type, w.name, s.resource_id limit ${limit}`.execute(db);
   return rows;
 }

@@ -7,13 +7,13 @@ import type { Call } from "../../kernel/call.ts";
 import { visible } from "../../kernel/scope.ts";
 import { statusChanged, targetColumns } from "../deployments/change.ts";
 import { nextStatus } from "../deployments/status.ts";
-import { type DeploymentRow, servedBy, updateDeployment } from "../deployments/store.ts";
+import { type DeploymentRow, servedDeployments, updateDeployment, workedOnBy } from "../deployments/store.ts";
 import { advance } from "../deployments/target.ts";
 import { FREE, grant, holder } from "./lease.ts";
 import { surroundingsOf, toItem } from "./work.ts";
 
 export type AcquireBody = Static<(typeof syncRoutes)["acquire"]["body"]>;
-export type SyncCall = Pick<Call, "db" | "now" | "principal" | "emit" | "raise" | "config">;
+export type SyncCall = Pick<Call, "db" | "now" | "principal" | "emit" | "raise" | "config" | "budgets">;
 
 export interface Acquired {
   readonly deployments: AcquireItem[];
@@ -82,9 +82,9 @@ async function earlier(
     .executeTakeFirst();
   if (record === undefined) return undefined;
   if (record.deployment_ids.length === 0) return [];
-  const rows = await call.db.selectFrom("deployments").selectAll().where("id", "in", record.deployment_ids).execute();
+  const rows = await servedDeployments(call.db, call.principal).where("d.id", "in", record.deployment_ids).execute();
   const order = new Map(record.deployment_ids.map((id, index) => [id, index]));
-  const held = rows.filter((row) => holder(row, call.now) === session && row.manager_id === managerId);
+  const held = rows.filter((row) => holder(row, call.now) === session);
   return held.sort((a, b) => (order.get(a.id) ?? 0) - (order.get(b.id) ?? 0));
 }
 
@@ -100,8 +100,8 @@ function candidates({ db, now, principal }: SyncCall, body: AcquireBody): Promis
     .selectAll("d")
     .where(
       body.deploymentIds === undefined
-        ? visible(principal, { workspace: "d.workspace_id", manager: "d.manager_id" })
-        : servedBy(principal),
+        ? visible(principal, { workspace: "d.workspace_id", served: "d" })
+        : workedOnBy(principal),
     )
     .where("d.deployment_model", "=", body.deploymentModel)
     .where((eb) => eb.or([eb("d.lease_expires_at", "is", null), eb("d.lease_expires_at", "<=", now)]))

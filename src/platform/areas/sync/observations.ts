@@ -8,6 +8,7 @@ import {
 import type { Call } from "../../kernel/call.ts";
 import type { Issue } from "../../kernel/errors.ts";
 import { json } from "../../kernel/json.ts";
+import { kept } from "../../kernel/stored-error.ts";
 
 type Context = Pick<Call, "db" | "now">;
 
@@ -19,7 +20,7 @@ export function heartbeatIssues(deploymentId: string, heartbeats: readonly Resou
     const path = `body.resourceHeartbeats.${index}`;
     const { resourceType, data } = heartbeat.data;
     const issues: Issue[] = [];
-    if (heartbeat.deploymentId !== undefined && heartbeat.deploymentId !== deploymentId) {
+    if (heartbeat.deploymentId != null && heartbeat.deploymentId !== deploymentId) {
       issues.push({ path: `${path}.deploymentId`, message: "is another deployment's" });
     }
     if (resourceType !== heartbeat.resourceType) {
@@ -35,6 +36,10 @@ export function heartbeatIssues(deploymentId: string, heartbeats: readonly Resou
   });
 }
 
+function bytesOf(document: unknown): number {
+  return Buffer.byteLength(JSON.stringify(document));
+}
+
 /** A clock that runs ahead must not make a report look fresh for longer (§11.1). */
 function capped(observedAt: string, now: Date): Date {
   const at = new Date(observedAt);
@@ -48,7 +53,11 @@ export async function storeHeartbeats(
   heartbeats: readonly ResourceHeartbeat[],
 ): Promise<void> {
   for (const heartbeat of heartbeats) {
-    const row = { observed_at: capped(heartbeat.observedAt, now), body: json(heartbeat) };
+    const row = {
+      observed_at: capped(heartbeat.observedAt, now),
+      body: json(kept(heartbeat)),
+      bytes: bytesOf(heartbeat),
+    };
     await db
       .insertInto("resource_heartbeats")
       .values({
@@ -103,7 +112,7 @@ async function storeBatch({ db, now }: Context, deploymentId: string, batch: Obs
     .onConflict((conflict) => conflict.columns(["deployment_id", "source_kind", "inventory_scope"]).doUpdateSet(state))
     .execute();
   for (const resource of batch.resources) {
-    const row = { observed_at: at, body: json(resource), removed_at: null };
+    const row = { observed_at: at, body: json(kept(resource)), bytes: bytesOf(resource), removed_at: null };
     await db
       .insertInto("inventory_rows")
       .values({ ...scope, raw_identity: resource.rawIdentity, ...row })

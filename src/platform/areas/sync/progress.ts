@@ -1,6 +1,7 @@
 import type { ProgressEvent } from "../../../contract/sync.ts";
 import type { Call } from "../../kernel/call.ts";
-import { json } from "../../kernel/json.ts";
+import { eventState } from "../../kernel/outbox.ts";
+import { kept } from "../../kernel/stored-error.ts";
 import type { DeploymentRow } from "../deployments/store.ts";
 
 /** A started event is one row; the end of the same type closes the newest open one, or stands by itself (§13.2). */
@@ -16,18 +17,18 @@ export async function storeProgress(
         .select("id")
         .where("deployment_id", "=", row.id)
         .where("type", "=", type)
-        .where("state", "=", json("started"))
+        .where("state", "=", eventState("started"))
         .orderBy("created_at", "desc")
         .executeTakeFirst();
       if (open !== undefined) {
         await call.db
           .updateTable("events")
-          .set({ state: json(state) })
+          .set({ state: eventState(kept(state)) })
           .where("id", "=", open.id)
           .execute();
         continue;
       }
     }
-    await call.emit({ type, projectId: row.project_id, deploymentId: row.id, data, state });
+    await call.emit({ type, projectId: row.project_id, deploymentId: row.id, data, state: kept(state) });
   }
 }

@@ -3,6 +3,7 @@ import { DEPLOYMENT_PROTOCOL_VERSION, type EnvironmentInfo } from "../../../cont
 import type { syncRoutes } from "../../../contract/sync.ts";
 import { type Issue, invalid, invalidTransition, PlatformError } from "../../kernel/errors.ts";
 import { json } from "../../kernel/json.ts";
+import { kept } from "../../kernel/stored-error.ts";
 import { statusChanged, targetColumns } from "../deployments/change.ts";
 import { regionOf } from "../deployments/create.ts";
 import { type DeploymentRow, updateDeployment } from "../deployments/store.ts";
@@ -13,6 +14,7 @@ import { reportLock } from "./lease.ts";
 import { heartbeatIssues, observedVersion, storeHeartbeats, storeInventory } from "./observations.ts";
 import { storeProgress } from "./progress.ts";
 import { currentReleaseOf, judge } from "./report.ts";
+import { requireRoom } from "./room.ts";
 
 export type ReconcileBody = Static<(typeof syncRoutes)["reconcile"]["body"]>;
 
@@ -23,6 +25,7 @@ export async function reconcile(call: SyncCall, row: DeploymentRow, body: Reconc
   if (verdict.kind === "illegal") throw invalidTransition(verdict.from, body.state.status, verdict.allowed);
   await storeHeartbeats(call, row.id, body.resourceHeartbeats ?? []);
   await storeInventory(call, row.id, body.observedInventoryBatches ?? []);
+  if (reports(body)) await requireRoom(call, row.id);
   await storeProgress(call, row, body.progressEvents ?? []);
   const { suggestedDelayMs, capabilities, operatorVersion } = body;
   const said = {
@@ -47,6 +50,11 @@ export async function reconcile(call: SyncCall, row: DeploymentRow, body: Reconc
   });
   await tell(call, row, stored, body);
   return stored;
+}
+
+/** Whether anything of it is kept for lists. */
+function reports({ resourceHeartbeats = [], observedInventoryBatches = [] }: ReconcileBody): boolean {
+  return resourceHeartbeats.length > 0 || observedInventoryBatches.length > 0;
 }
 
 async function check(call: SyncCall, row: DeploymentRow, body: ReconcileBody): Promise<void> {
@@ -94,8 +102,8 @@ function releaseColumns(row: DeploymentRow, next: Targeted, now: Date) {
 function stateColumns({ state }: ReconcileBody, environment: EnvironmentInfo | null | undefined) {
   const { stackState, runtimeMetadata, error } = state;
   return {
-    error: error == null ? null : json(error),
-    ...(stackState !== undefined && { stack_state: stackState === null ? null : json(stackState) }),
+    error: error == null ? null : json(kept(error)),
+    ...(stackState !== undefined && { stack_state: stackState === null ? null : json(kept(stackState)) }),
     ...(runtimeMetadata !== undefined && { runtime_metadata: runtimeMetadata === null ? null : json(runtimeMetadata) }),
     ...(environment !== undefined && {
       environment_info: environment === null ? null : json(environment),

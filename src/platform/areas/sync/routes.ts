@@ -36,7 +36,8 @@ export const handlers: Handlers<Routes> = {
     if (found === undefined) throw notFound("deployment");
     const row = await reconcile(call, found, call.body);
     const around = await surroundingsOf(call.db, [row], call.config.sealingKey);
-    return { success: true, current: toState(row, around), target: toTarget(row, around) };
+    const target = toTarget(row, around);
+    return { success: true, current: toState(row, around), ...(target && { target }) };
   },
   async release(call) {
     ownManager(call.principal, call.body.managerId);

@@ -1,4 +1,5 @@
 import type { ObservedResource, ResourceHeartbeat } from "../../../contract/resource-heartbeat.ts";
+import type { Kept } from "../../kernel/stored-error.ts";
 
 export interface SyncTables {
   acquires: AcquireRow;
@@ -23,7 +24,9 @@ export interface ResourceHeartbeatRow {
   resource_id: string;
   /** Never later than the receipt (§11.1). */
   observed_at: Date;
-  body: ResourceHeartbeat;
+  body: Kept<ResourceHeartbeat>;
+  /** Of `body` as JSON: what readers of lists pay. */
+  bytes: number;
 }
 
 /** One list that an observer repeats, such as the Deployments of one namespace (§11.6). */
@@ -45,7 +48,8 @@ export interface InventoryRow {
   inventory_scope: string;
   raw_identity: string;
   observed_at: Date;
-  body: ObservedResource;
+  body: Kept<ObservedResource>;
+  bytes: number;
   /** Gone from reads at once, kept for seven days. */
   removed_at: Date | null;
 }

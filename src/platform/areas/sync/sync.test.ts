@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { judged } from "../../kernel/stored-error.ts";
 import { type Answer, onEachDatabase } from "../../testing/harness.ts";
 import { newSite, type Site } from "../deployments/testing/site.ts";
 
@@ -163,23 +164,36 @@ onEachDatabase("sync", (world) => {
     expect((await as("acquire", body)).body.deployments).toEqual([]);
   });
 
-  it("a deployment handed to another manager is told to both, and not while it is leased", async () => {
+  it("a deployment that an admin moves to another manager is told to both, and takes its lease with it", async () => {
     const site = await newSite(world);
     const id = await site.deploy("shop");
     const other = await site.workspace.manager();
     await acquire(site, "s");
-    const patch = () => site.call("PATCH", `/v1/deployments/${id}`, { body: { managerId: other.id } });
-    expect((await patch()).body.code).toBe("DEPLOYMENT_LOCKED");
-    await site.sync("release", { session: "s", deploymentId: id });
+    const patch = (key: string) => world.call("PATCH", `/v1/deployments/${id}`, { key, body: { managerId: other.id } });
+    expect((await patch(site.member)).body.code).toBe("FORBIDDEN");
+    await site.sync("renew", { session: "s", deploymentIds: [id] });
     const work = async (manager: { id: string; key: string }, cursor?: string) => {
       const query = cursor === undefined ? {} : { cursor };
       return (await world.call("GET", `/v1/managers/${manager.id}/work`, { key: manager.key, query })).body;
     };
     const [mine, theirs] = [await work(site.manager), await work(other)];
-    expect((await patch()).body.managerId).toBe(other.id);
+    expect((await patch(site.admin)).body.managerId).toBe(other.id);
     const told = [{ topic: "deployments", deploymentId: id }];
     expect((await work(site.manager, mine.cursor)).topics).toEqual(told);
-    expect((await work(other, theirs.cursor)).topics).toEqual(told);
+    expect((await work(other, theirs.cursor)).topics).toEqual(expect.arrayContaining(told));
+    expect((await site.report(id, "running", { session: "s" })).body.code).toBe("NOT_FOUND");
+    const body = { session: "t", requestId: "r", deploymentModel: "pull" };
+    const taken = await world.call("POST", "/v1/sync/acquire", { key: other.key, body });
+    expect(taken.body.deployments).toMatchObject([{ deploymentId: id }]);
+    const { items } = (await site.call("GET", "/v1/events", { query: { deploymentId: id } })).body;
+    expect(items.map(({ data }: { data: object }) => data).slice(0, 1)).toMatchObject([
+      {
+        type: "DeploymentManagerChanged",
+        managerId: other.id,
+        previousManagerId: site.manager.id,
+        actor: { kind: "serviceAccount" },
+      },
+    ]);
   });
 
   describe("observations", () => {
@@ -201,10 +215,10 @@ onEachDatabase("sync", (world) => {
         site.report(id, "running", { resourceHeartbeats: [heartbeat(at, health)] });
       await beat(minutesAgo(10), "healthy");
       await beat(minutesAgo(20), "unhealthy");
-      expect((await stored(id)).map((row) => row.body.data.data.status.health)).toEqual(["healthy"]);
+      expect((await stored(id)).map((row) => judged(row.body).data.data.status.health)).toEqual(["healthy"]);
       await beat(now(3_600_000), "degraded");
       const [row] = await stored(id);
-      expect(row?.body.data.data.status.health).toBe("degraded");
+      expect(row && judged(row.body).data.data.status.health).toBe("degraded");
       expect(row?.observed_at.getTime()).toBeLessThanOrEqual(world.clock.wallNow().getTime());
     });
 

@@ -3,6 +3,7 @@ import type { DeploymentState, DeploymentStatus, ReleaseInfo } from "../../../co
 import type { AcquireItem, DeploymentConfig } from "../../../contract/sync.ts";
 import type { Db } from "../../database.ts";
 import { open } from "../../kernel/sealed.ts";
+import { shown } from "../../kernel/stored-error.ts";
 import { openVariables, sealVariables } from "../deployments/environment.ts";
 import { openInputs } from "../deployments/inputs.ts";
 import { isDeletePhase } from "../deployments/status.ts";
@@ -46,9 +47,12 @@ export function managementConfigOf(row: DeploymentRow, { managers }: Surrounding
 export function releaseInfo(row: DeploymentRow, id: string | null, { releases }: Surroundings): ReleaseInfo | null {
   const release = releases.get(id ?? "");
   if (release === undefined) return null;
-  const stack = release.stack[row.platform] ?? null;
-  return { releaseId: release.id, version: release.version, description: null, stack };
+  const stack = release.stack[row.platform];
+  return { releaseId: release.id, version: release.version, description: null, ...(stack && { stack }) };
 }
+
+/** Who alone reads what follows. */
+const RUNTIME = { role: "manager.runtime" } as const;
 
 export function toState(row: DeploymentRow, around: Surroundings): DeploymentState {
   return {
@@ -57,8 +61,8 @@ export function toState(row: DeploymentRow, around: Surroundings): DeploymentSta
     protocolVersion: 1,
     currentRelease: releaseInfo(row, row.current_release_id, around),
     targetRelease: releaseInfo(row, row.desired_release_id, around),
-    stackState: row.stack_state,
-    error: row.error,
+    stackState: shown(row.stack_state, RUNTIME),
+    error: shown(row.error, RUNTIME),
     environmentInfo: row.environment_info,
     runtimeMetadata: row.runtime_metadata,
     retryRequested: row.retry_requested,
@@ -110,13 +114,14 @@ export function toItem(row: DeploymentRow, around: Surroundings): AcquireItem {
     deploymentId: row.id,
     projectId: row.project_id,
     deploymentGroupId: row.deployment_group_id,
-    setupMethod: row.setup_method,
+    ...(row.setup_method !== null && { setupMethod: row.setup_method }),
     current: toState(row, around),
     config: toConfig(row, around),
   };
 }
 
-const NO_RELEASE: ReleaseInfo = { releaseId: null, version: null, description: null, stack: null };
+/** A deployment without a release is to hold nothing. */
+const NO_RELEASE: ReleaseInfo = { releaseId: null, version: null, description: null };
 
 /** What a report is answered with: null when the deployment is what it should be, or gone. */
 export function toTarget(

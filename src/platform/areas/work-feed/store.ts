@@ -1,6 +1,7 @@
 import { type ColumnType, sql } from "kysely";
 import type { Topic } from "../../../contract/managers.ts";
 import type { Db } from "../../database.ts";
+import { servedBy } from "../../kernel/serves.ts";
 import { HIDDEN_WORKSPACE } from "../deployments/hidden.ts";
 
 export interface WorkFeedTables {
@@ -94,6 +95,7 @@ export async function readRaised(
  * is named when something is wanted of it.
  */
 export async function readOpenWork(db: Db, managerId: string, after: After, limit: number): Promise<Reading> {
+  const served = servedBy(managerId, "d");
   const beyond = after === undefined ? sql`true` : sql`(w.topic, w.deployment_id) > (${after[0]}, ${after[1]})`;
   const { rows } = await sql<{ epoch: string; snapshot: string; work: Work[] }>`
     select
@@ -106,24 +108,24 @@ export async function readOpenWork(db: Db, managerId: string, after: After, limi
             select w.topic, w.deployment_id from (
               select 'deployments' as topic, d.id as deployment_id
               from deployments d
-              where d.manager_id = ${managerId} and d.status <> 'deleted'
+              where ${served} and d.status <> 'deleted'
                 and (d.workspace_id <> ${HIDDEN_WORKSPACE} or d.retry_requested or d.delete_action is not null)
               union
               select 'commands', c.deployment_id
               from commands c join deployments d on d.id = c.deployment_id
-              where d.manager_id = ${managerId} and c.state = 'PENDING'
+              where ${served} and c.state = 'PENDING'
               union
               select 'access-requests', a.deployment_id
               from access_requests a join deployments d on d.id = a.deployment_id
-              where d.manager_id = ${managerId} and a.status = 'queued'
+              where ${served} and a.status = 'queued'
               union
               select 'debug-sessions', s.deployment_id
               from debug_sessions s join deployments d on d.id = s.deployment_id
-              where d.manager_id = ${managerId} and d.status <> 'deleted' and s.state in ('pending', 'stopping')
+              where ${served} and d.status <> 'deleted' and s.state in ('pending', 'stopping')
               union
               select 'machines', m.deployment_id
               from machines m join deployments d on d.id = m.deployment_id
-              where d.manager_id = ${managerId} and d.status <> 'deleted' and m.status <> 'removed' and (
+              where ${served} and d.status <> 'deleted' and m.status <> 'removed' and (
                 (m.drain_requested_at is not null and m.drained_at is null)
                 or (m.drain_cancelled_at is not null and m.reported in ('draining', 'drained'))
                 or m.removal_requested_at is not null)

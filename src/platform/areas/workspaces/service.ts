@@ -21,7 +21,7 @@ export async function getWorkspace({ db }: Pick<Call, "db">, id: string): Promis
 
 /** @throws NAME_TAKEN; two creators of one name meet in the index. */
 export async function createWorkspace(
-  { db, now }: Pick<Call, "db" | "now">,
+  { db, now, budgets }: Pick<Call, "db" | "now" | "budgets">,
   { id: userId }: User | Person,
   { name, logoUrl }: Body<"create">,
 ): Promise<Selectable<WorkspaceRow>> {
@@ -32,9 +32,16 @@ export async function createWorkspace(
     .where("deleted_at", "is", null)
     .executeTakeFirst();
   if (taken !== undefined) throw new PlatformError("NAME_TAKEN");
+  const { made } = await db
+    .selectFrom("workspaces")
+    .select((eb) => eb.fn.countAll<number>().as("made"))
+    .where("created_by", "=", userId)
+    .where("deleted_at", "is", null)
+    .executeTakeFirstOrThrow();
+  budgets.require("user-workspaces", userId, Number(made) + 1);
   const row = await db
     .insertInto("workspaces")
-    .values({ id: newId("ws"), name, is_system: false, logo_url: logoUrl ?? null, created_at: now })
+    .values({ id: newId("ws"), name, is_system: false, logo_url: logoUrl ?? null, created_by: userId, created_at: now })
     .returningAll()
     .executeTakeFirstOrThrow();
   await putMember(db, row.id, userId, "workspace.admin", now);

@@ -123,9 +123,10 @@ export class Real {
     return this.#in(model, this.#manager, (call) => dispatch(call, commandId, new Date(model.nowMs)));
   }
 
-  complete(model: Model, commandId: string, state: TerminalCommandState): Promise<boolean> {
+  async complete(model: Model, commandId: string, state: TerminalCommandState): Promise<boolean> {
     const completedAt = new Date(model.nowMs).toISOString();
-    return this.#in(model, this.#manager, (call) => complete(call, commandId, { state, completedAt }));
+    const end = { state, completedAt };
+    return (await this.#in(model, this.#manager, (call) => complete(call, commandId, end, undefined))).updated;
   }
 
   sweep(model: Model): Promise<void> {

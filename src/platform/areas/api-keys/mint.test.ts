@@ -1,0 +1,232 @@
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import type { Role } from "../../../contract/roles.ts";
+import { ROUTES } from "../../../contract/table.ts";
+import type { Scope } from "../../kernel/principal.ts";
+import { type Answer, onEachDatabase, type World } from "../../testing/harness.ts";
+import { MINUTE_MS } from "../../testing/model-step.ts";
+import { newSite, type Site } from "../deployments/testing/site.ts";
+
+const POLICY = { allowedPlatforms: ["kubernetes"], allowedSetupMethods: ["helm"] };
+const CONFIG = { metadata: {}, policy: POLICY, environmentVariables: [] };
+
+/** A caller's key, and the routes that it can get keys from. */
+interface Minter {
+  readonly world: World;
+  readonly site: Site;
+  readonly deploymentId: string;
+  key(role: Role, scope: Scope): Promise<string>;
+  call(key: string, method: string, path: string, body?: object): Promise<Answer>;
+}
+
+let made = 0;
+const fresh = (): string => {
+  made += 1;
+  return `d-${made}`;
+};
+const workspace = { type: "workspace" } as const;
+const project = ({ site }: Minter): Scope => ({ type: "project", projectId: site.project.id });
+
+/** Every route that answers with a key, called by a key that may; `expiresAt` where the body takes one. */
+const MINTS: Readonly<Record<string, (by: Minter, expiresAt: string | undefined) => Promise<Answer>>> = {
+  "POST /v1/api-keys": async (by, expiresAt) =>
+    by.call(await by.key("workspace.member", workspace), "POST", "/v1/api-keys", {
+      description: null,
+      scope: { type: "project", role: "project.viewer", projectId: by.site.project.id },
+      ...(expiresAt !== undefined && { expiresAt }),
+    }),
+  "POST /v1/deployment-groups/{id}/tokens": async (by, expiresAt) =>
+    by.call(
+      await by.key("project.developer", project(by)),
+      "POST",
+      `/v1/deployment-groups/${by.site.group.id}/tokens`,
+      { deploymentSetupConfig: CONFIG, ...(expiresAt !== undefined && { expiresAt }) },
+    ),
+  "POST /v1/deployment-groups/{id}/first-party-session": async (by) =>
+    by.call(
+      await by.key("project.developer", project(by)),
+      "POST",
+      `/v1/deployment-groups/${by.site.group.id}/first-party-session`,
+    ),
+  "POST /v1/deployments": async (by) =>
+    by.call(
+      await by.key("deployment-group.deployer", {
+        type: "deployment-group",
+        deploymentGroupId: by.site.group.id,
+        projectId: by.site.project.id,
+      }),
+      "POST",
+      "/v1/deployments",
+      { name: fresh(), platform: "kubernetes" },
+    ),
+  "POST /v1/deployments/{id}/token": async (by, expiresAt) =>
+    by.call(await by.key("workspace.member", workspace), "POST", `/v1/deployments/${by.deploymentId}/token`, {
+      description: null,
+      ...(expiresAt !== undefined && { expiresAt }),
+    }),
+  "POST /v1/managers": async (by) =>
+    by.call(await by.key("workspace.admin", workspace), "POST", "/v1/managers", {
+      name: fresh(),
+      cloud: "aws",
+      region: fresh(),
+    }),
+  "POST /v1/managers/{id}/setup-token": async (by) => {
+    const admin = await by.key("workspace.admin", workspace);
+    const { managerId } = (await by.call(admin, "POST", "/v1/managers", setup())).body;
+    return by.call(admin, "POST", `/v1/managers/${managerId}/setup-token`);
+  },
+  "POST /v1/managers/{id}/retry": async (by) => {
+    const admin = await by.key("workspace.admin", workspace);
+    const { managerId } = (await by.call(admin, "POST", "/v1/managers", setup())).body;
+    return by.call(admin, "POST", `/v1/managers/${managerId}/retry`);
+  },
+  // A setup token is exchanged for the runtime key: that one ends with the key that minted the setup token.
+  "POST /v1/managers/{id}/bootstrap": async (by) => {
+    const admin = await by.key("workspace.admin", workspace);
+    const { managerId, setupToken } = (await by.call(admin, "POST", "/v1/managers", setup())).body;
+    return by.call(setupToken, "POST", `/v1/managers/${managerId}/bootstrap`);
+  },
+};
+const setup = () => ({ name: fresh(), cloud: "aws", region: fresh() });
+
+/** Routes that answer with a secret which is no key. */
+const NO_KEY = [
+  "POST /v1/deployments/{id}/debug-requests",
+  "POST /v1/debug-sessions/{id}/tickets",
+  "POST /v1/machines/deployments/{id}/join-tokens",
+  "POST /v1/machines/deployments/{id}/join-tokens/rotate",
+  "POST /v1/managers/{id}/token",
+  "POST /v1/operations/plugins/upload-url",
+];
+
+it("every route that answers with a key is among those of this file", () => {
+  const secret = Object.values(ROUTES).flatMap((area) =>
+    Object.values(area).flatMap((route) => ("secret" in route ? [`${route.method} ${route.path}`] : [])),
+  );
+  expect(secret.sort()).toEqual([...Object.keys(MINTS), ...NO_KEY].sort());
+});
+
+onEachDatabase("minting", (world) => {
+  async function minter(minutes: number): Promise<Minter & { readonly until: Date }> {
+    const site = await newSite(world);
+    const until = new Date(world.clock.wallNow().getTime() + minutes * MINUTE_MS);
+    return {
+      world,
+      site,
+      until,
+      deploymentId: await site.deploy("one"),
+      key: async (role, scope) =>
+        (
+          await world.platform.bootstrap.key({
+            workspaceId: site.workspace.id,
+            role,
+            scope,
+            expiresAt: until,
+          })
+        ).key,
+      call: (key, method, path, body) => world.call(method, path, { key, ...(body !== undefined && { body }) }),
+    };
+  }
+
+  it("no key outlives the key that mints it, whatever route it comes from and whatever end is asked for", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(...Object.keys(MINTS)),
+        fc.integer({ min: 2, max: 5000 }),
+        fc.option(fc.integer({ min: 1, max: 10_000 })),
+        async (route, minutes, asked) => {
+          const by = await minter(minutes);
+          const expiresAt =
+            asked === null ? undefined : new Date(world.clock.wallNow().getTime() + asked * MINUTE_MS).toISOString();
+          const answer = await MINTS[route]?.(by, expiresAt);
+          if (answer?.status === 403) expect(answer.body.code).toBe("PRIVILEGE_ESCALATION");
+          else expect(answer?.status, JSON.stringify(answer?.body)).toBeLessThan(300);
+          const minted = await world.platform.db
+            .selectFrom("api_keys")
+            .select(["role", "expires_at"])
+            .where("workspace_id", "=", by.site.workspace.id)
+            .where("minted_by", "is not", null)
+            .execute();
+          if (answer?.status !== 403) expect(minted).not.toEqual([]);
+          for (const { role, expires_at } of minted) {
+            expect(expires_at?.getTime() ?? Number.POSITIVE_INFINITY, role).toBeLessThanOrEqual(by.until.getTime());
+          }
+        },
+      ),
+      // Each route at least once.
+      { numRuns: 12, examples: Object.keys(MINTS).map((route): [string, number, null] => [route, 5000, null]) },
+    );
+  });
+
+  it("what a key minted stays when it is revoked: it was handed on, and the role is its own", async () => {
+    const by = await minter(60);
+    const answer = await MINTS["POST /v1/deployments"]?.(by, undefined);
+    const { minted_by } = await world.platform.db
+      .selectFrom("api_keys")
+      .select("minted_by")
+      .where("workspace_id", "=", by.site.workspace.id)
+      .where("role", "=", "deployment.manager")
+      .executeTakeFirstOrThrow();
+    expect((await by.call(by.site.admin, "DELETE", `/v1/api-keys/${minted_by}`)).status).toBe(204);
+    expect((await world.call("GET", "/v1/whoami", { key: answer?.body.token })).status).toBe(200);
+    world.clock.advance(61 * MINUTE_MS);
+    expect((await world.call("GET", "/v1/whoami", { key: answer?.body.token })).body.code).toBe("API_KEY_EXPIRED");
+  });
+});
+
+onEachDatabase(
+  "the budgets of keys",
+  (world) => {
+    const deploy = (key: string, name: string) =>
+      world.call("POST", "/v1/deployments", { key, body: { name, platform: "kubernetes" } });
+    const refused = (answer: Answer) => [answer.status, answer.body.code, answer.body.context?.budget];
+    const viewer = (site: Site, key: string) =>
+      world.call("POST", "/v1/api-keys", {
+        key,
+        body: { description: null, scope: { type: "project", role: "project.viewer", projectId: site.project.id } },
+      });
+    const groupToken = async (site: Site, groupId = site.group.id): Promise<string> =>
+      site.workspace.key("deployment-group.deployer", {
+        type: "deployment-group",
+        deploymentGroupId: groupId,
+        projectId: site.project.id,
+      });
+
+    it("a customer that mints keys without end takes its own part, and the vendor mints on", async () => {
+      const site = await newSite(world);
+      const [one, other] = [await groupToken(site), await groupToken(site)];
+      for (let count = 0; count < 3; count += 1) expect((await deploy(one, "shop")).status).toBeLessThan(300);
+      // The group's many tokens are one tenant.
+      expect(refused(await deploy(other, "shop"))).toEqual([400, "BUDGET_EXCEEDED", "deployment-api-keys"]);
+      expect((await deploy(other, "shop")).body).toMatchObject({ context: { size: 3 }, retryable: false });
+      for (let count = 0; count < 2; count += 1) expect((await deploy(one, `more-${count}`)).status).toBe(201);
+      expect(refused(await deploy(one, "last"))).toEqual([400, "BUDGET_EXCEEDED", "group-api-keys"]);
+      // Nothing of the refused call stays.
+      expect((await site.call("GET", "/v1/deployments")).body.items).toHaveLength(3);
+      const body = { name: "second", project: site.project.name, maxDeployments: 10 };
+      const second = (await site.call("POST", "/v1/deployment-groups", { body })).body;
+      expect((await deploy(await groupToken(site, second.id), "shop")).status).toBe(201);
+      expect((await viewer(site, site.admin)).status).toBe(201);
+      const { items } = (await site.call("GET", "/v1/api-keys")).body;
+      const { id } = items.find((key: { role: string }) => key.role === "deployment.manager");
+      expect((await site.call("DELETE", `/v1/api-keys/${id}`)).status).toBe(204);
+    });
+
+    it("one member's keys are its own part; an admin's and another member's are not held up by them", async () => {
+      const site = await newSite(world);
+      for (let count = 0; count < 4; count += 1) expect((await viewer(site, site.member)).status).toBe(201);
+      expect(refused(await viewer(site, site.member))).toEqual([400, "BUDGET_EXCEEDED", "minter-api-keys"]);
+      expect((await viewer(site, await site.workspace.key("workspace.member"))).status).toBe(201);
+      expect((await viewer(site, site.admin)).status).toBe(201);
+    });
+
+    it("the workspace's own limit counts what the vendor's side minted", async () => {
+      const site = await newSite(world);
+      let last = await viewer(site, site.admin);
+      for (let count = 0; last.status === 201 && count < 40; count += 1) last = await viewer(site, site.admin);
+      expect(refused(last)).toEqual([400, "VALIDATION_ERROR", "workspace-api-keys"]);
+      expect((await deploy(await groupToken(site), "shop")).status).toBe(201);
+    });
+  },
+  { budgets: { "workspace-api-keys": 20, "minter-api-keys": 4, "group-api-keys": 5, "deployment-api-keys": 3 } },
+);

@@ -1,0 +1,107 @@
+import { type SqlBool, sql } from "kysely";
+import { TOPICS } from "../../../contract/managers.ts";
+import type { Call } from "../../kernel/call.ts";
+import { actorOf, type Principal } from "../../kernel/principal.ts";
+import { servesDeployment } from "../../kernel/serves.ts";
+import { stopSessions } from "../debug-sessions/ended.ts";
+import { FREE } from "../sync/lease.ts";
+import { HIDDEN_WORKSPACE } from "./hidden.ts";
+import { managerFor } from "./manager.ts";
+import { type DeploymentRow, updateDeployment } from "./store.ts";
+
+// A deployment without a manager that serves its group waits. It gets one when one begins to serve; one that had a manager
+// gets that one back and no other, because to move a deployment is an admin's act.
+
+type Context = Pick<Call, "db" | "now" | "emit" | "raise">;
+
+/** Says that it waits, on its record of events. */
+export async function tellWaiting(
+  call: Pick<Call, "emit">,
+  row: Pick<DeploymentRow, "id" | "project_id" | "platform" | "previous_manager_id">,
+): Promise<void> {
+  const { id: deploymentId, project_id: projectId, platform, previous_manager_id: previousManagerId } = row;
+  const data = { deploymentId, platform, ...(previousManagerId !== null && { previousManagerId }) };
+  await call.emit({ type: "DeploymentWaitingForManager", projectId, deploymentId, data });
+}
+
+/** The end of the earlier manager's lease and debug sessions, and the beginning of the new one's work; both are told. */
+export async function handOver(
+  call: Context,
+  row: DeploymentRow,
+  managerId: string,
+  by?: Principal,
+): Promise<DeploymentRow> {
+  const previousManagerId = row.manager_id ?? row.previous_manager_id;
+  const set = { manager_id: managerId, previous_manager_id: null, ...FREE, updated_at: call.now };
+  const stored = await updateDeployment(call.db, row.id, set);
+  const data = {
+    deploymentId: row.id,
+    managerId,
+    ...(previousManagerId !== null && { previousManagerId }),
+    ...(by !== undefined && { actor: actorOf(by) }),
+  };
+  const { project_id: projectId, id: deploymentId } = row;
+  await call.emit({ type: "DeploymentManagerChanged", projectId, deploymentId, data });
+  if (row.manager_id !== null) {
+    await stopSessions(call, row);
+    await call.raise("deployments", row.id, row.manager_id);
+  }
+  // All that may lie open on it is new to this manager.
+  for (const topic of TOPICS) await call.raise(topic, row.id);
+  return stored;
+}
+
+/** Deployments of groups that the manager serves no longer: out of its reach already, they wait from now on. */
+export async function takeFrom(call: Context, managerId: string): Promise<void> {
+  const taken = await call.db
+    .updateTable("deployments as d")
+    .set({ manager_id: null, previous_manager_id: managerId, ...FREE, updated_at: call.now })
+    .where("d.manager_id", "=", managerId)
+    .where("d.status", "<>", "deleted")
+    .where("d.workspace_id", "<>", HIDDEN_WORKSPACE)
+    .where(sql<SqlBool>`not exists (select from managers as m where m.id = ${managerId} and ${servesDeployment})`)
+    .returning(["d.id", "d.project_id", "d.platform", "d.previous_manager_id"])
+    .execute();
+  for (const row of taken) {
+    await tellWaiting(call, row);
+    await stopSessions(call, row);
+    await call.raise("deployments", row.id, managerId);
+  }
+}
+
+/** In one transaction; the sweep goes on with what is left. */
+const AT_ONCE = 100;
+
+/**
+ * Gives waiting deployments their managers, oldest first.
+ * @param managerId one that has just begun to serve; default: all
+ * @returns whether there may be more
+ */
+export async function giveWaiting(call: Context, managerId?: string): Promise<boolean> {
+  const only = managerId === undefined ? sql`true` : sql`m.id = ${managerId}`;
+  const rows = await call.db
+    .selectFrom("deployments as d")
+    .selectAll("d")
+    .where("d.manager_id", "is", null)
+    .where("d.status", "<>", "deleted")
+    .where(
+      sql<SqlBool>`exists (
+        select from managers as m
+        where ${servesDeployment} and d.platform = any(m.targets) and coalesce(m.setup_status, 'active') = 'active'
+          and m.id = coalesce(d.previous_manager_id, m.id) and ${only})`,
+    )
+    .orderBy("d.created_at")
+    .orderBy("d.id")
+    .limit(AT_ONCE)
+    .forUpdate()
+    .skipLocked()
+    .execute();
+  let given = 0;
+  for (const row of rows) {
+    const found = row.previous_manager_id ?? (await managerFor(call, row));
+    if (found === null) continue;
+    await handOver(call, row, found);
+    given += 1;
+  }
+  return given === AT_ONCE;
+}

@@ -1,0 +1,47 @@
+import { sql } from "kysely";
+import type { Db } from "../../database.ts";
+import type { Logger } from "../../log.ts";
+
+/** Ids in one line of the log; there may be many more. */
+const SHOWN = 20;
+
+const MEND =
+  "say whom the manager serves: PATCH /v1/managers/{id}, or sallyport platform managers serve ID --group ID|--shared";
+
+/**
+ * Says at the start what an admin has to decide: private managers that serve no customer, and deployments that had a manager
+ * and wait for one. After an upgrade from a version where managers served all of a workspace these are what was ambiguous.
+ */
+export async function logIdle(db: Db, log: Logger): Promise<void> {
+  const managers = await db
+    .selectFrom("managers as m")
+    .innerJoin("workspaces as w", "w.id", "m.workspace_id")
+    .select(["m.id", sql<number>`count(*) over ()::int`.as("count")])
+    .where("w.deleted_at", "is", null)
+    .where("m.is_system", "=", false)
+    .where("m.shared", "=", false)
+    .where("m.deployment_group_id", "is", null)
+    .where(sql<boolean>`coalesce(m.setup_status, 'active') not in ('deleting', 'deleted')`)
+    .orderBy("m.id")
+    .limit(SHOWN)
+    .execute();
+  if (managers.length > 0) log.warn(shown("managers", managers), `managers serve no deployment group; ${MEND}`);
+  const waiting = await db
+    .selectFrom("deployments as d")
+    .innerJoin("workspaces as w", "w.id", "d.workspace_id")
+    .select(["d.id", "d.previous_manager_id", sql<number>`count(*) over ()::int`.as("count")])
+    .where("w.deleted_at", "is", null)
+    .where("d.manager_id", "is", null)
+    .where("d.status", "<>", "deleted")
+    .where("d.previous_manager_id", "is not", null)
+    .orderBy("d.id")
+    .limit(SHOWN)
+    .execute();
+  if (waiting.length === 0) return;
+  const previous = [...new Set(waiting.flatMap(({ previous_manager_id: id }) => id ?? []))];
+  log.warn({ ...shown("deployments", waiting), previous }, `deployments wait for their manager; ${MEND}`);
+}
+
+function shown(what: string, rows: readonly { readonly id: string; readonly count: number }[]): object {
+  return { count: rows[0]?.count, [what]: rows.map(({ id }) => id) };
+}

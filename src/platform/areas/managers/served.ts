@@ -1,0 +1,69 @@
+import type { Selectable } from "kysely";
+import type { Db } from "../../database.ts";
+import type { Call } from "../../kernel/call.ts";
+import { invalid, invalidTransition, PlatformError } from "../../kernel/errors.ts";
+import { giveWaiting, takeFrom } from "../deployments/waiting.ts";
+import { isLive, setupStatusOf } from "./state.ts";
+import type { ManagerRow } from "./store.ts";
+
+/** Whom a private manager serves: a group, or all of its workspace, or with neither no customer. */
+export interface Served {
+  readonly deployment_group_id: string | null;
+  readonly shared: boolean;
+}
+
+export interface ServedRequest {
+  readonly deploymentGroupId?: string | null | undefined;
+  readonly shared?: boolean | undefined;
+}
+
+const NO_CUSTOMER: Served = { deployment_group_id: null, shared: false };
+
+/** What is asked for, over what holds: either word takes the place of the other. */
+export function servedAs({ deploymentGroupId, shared }: ServedRequest, before: Served = NO_CUSTOMER): Served {
+  if (deploymentGroupId != null && shared === true) {
+    throw invalid({ path: "body.shared", message: "must not be true beside a deploymentGroupId" });
+  }
+  if (deploymentGroupId != null) return { deployment_group_id: deploymentGroupId, shared: false };
+  if (shared === true) return { deployment_group_id: null, shared: true };
+  return {
+    deployment_group_id: deploymentGroupId === null ? null : before.deployment_group_id,
+    shared: shared ?? before.shared,
+  };
+}
+
+/** One a cloud, region and customer that is not deleted. @throws MANAGER_EXISTS */
+export async function refuseTwin(
+  { db, now }: { readonly db: Db; readonly now: Date },
+  wanted: Served & Pick<ManagerRow, "workspace_id" | "cloud" | "region"> & { readonly id?: string },
+): Promise<void> {
+  // Made by the server's own command: there is no cloud to have two of it in.
+  if (wanted.cloud === null) return;
+  const siblings = await db
+    .selectFrom("managers")
+    .selectAll()
+    .where("workspace_id", "=", wanted.workspace_id)
+    .where("is_system", "=", false)
+    .where("cloud", "=", wanted.cloud)
+    .where("region", "=", wanted.region)
+    .where("deployment_group_id", "is not distinct from", wanted.deployment_group_id)
+    .where("id", "<>", wanted.id ?? "")
+    .execute();
+  if (siblings.some((row) => setupStatusOf(row, now) !== "deleted")) throw new PlatformError("MANAGER_EXISTS");
+}
+
+type Context = Pick<Call, "db" | "now" | "emit" | "raise">;
+
+/**
+ * Its deployments of other groups wait from then on; those that waited for a manager that serves them get it, once it is live.
+ * @throws INVALID_STATE_TRANSITION for a system manager, which serves all, and for one on its way out
+ */
+export async function serveAnew(call: Context, manager: Selectable<ManagerRow>, wanted: Served): Promise<void> {
+  const status = setupStatusOf(manager, call.now);
+  if (status === null) throw invalidTransition("system", "private", []);
+  if (status === "deleting" || status === "deleted") throw invalidTransition(status, "serving", []);
+  await refuseTwin(call, { ...manager, ...wanted });
+  await call.db.updateTable("managers").set(wanted).where("id", "=", manager.id).execute();
+  await takeFrom(call, manager.id);
+  if (isLive(manager, call.now)) await giveWaiting(call, manager.id);
+}

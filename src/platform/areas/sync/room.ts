@@ -1,0 +1,74 @@
+import { sql } from "kysely";
+import type { Call } from "../../kernel/call.ts";
+
+type Context = Pick<Call, "db" | "budgets">;
+
+interface Stored {
+  readonly resources: number;
+  readonly observed: number;
+  readonly removed: number;
+  readonly scopes: number;
+  readonly bytes: number;
+}
+
+/**
+ * Bounds what a deployment's reports have stored, after the one that is being stored: lists of the whole project pay for
+ * it. The resources heard of longest ago give way, because no report says that a resource is gone: refused instead, a
+ * deployment whose workloads change their names would be refused for good.
+ * @throws BUDGET_EXCEEDED for the rest, and nothing of the report stays.
+ */
+export async function requireRoom(call: Context, deploymentId: string): Promise<void> {
+  const { db, budgets } = call;
+  let stored = await storedOf(call, deploymentId);
+  if (!budgets.fits("deployment-resources", stored.resources)) {
+    await forgetOldest(call, deploymentId);
+    stored = await storedOf(call, deploymentId);
+  }
+  budgets.require("deployment-inventory", deploymentId, stored.observed);
+  budgets.require("deployment-inventory-scopes", deploymentId, stored.scopes);
+  budgets.require("deployment-report-bytes", deploymentId, stored.bytes);
+  if (stored.removed <= budgets.size("deployment-inventory")) return;
+  // Removed rows are kept a week, but not beyond the budget: names that come and go would fill the table.
+  await db
+    .deleteFrom("inventory_rows")
+    .where("deployment_id", "=", deploymentId)
+    .where("removed_at", "is not", null)
+    .execute();
+}
+
+async function forgetOldest({ db, budgets }: Context, deploymentId: string): Promise<void> {
+  const oldest = db
+    .selectFrom("resource_heartbeats")
+    .select(["resource_type", "resource_id"])
+    .where("deployment_id", "=", deploymentId)
+    .orderBy("observed_at", "desc")
+    .orderBy("resource_type")
+    .orderBy("resource_id")
+    .offset(budgets.size("deployment-resources"));
+  await db
+    .deleteFrom("resource_heartbeats")
+    .where("deployment_id", "=", deploymentId)
+    .where((eb) =>
+      eb(eb.refTuple("resource_type", "resource_id"), "in", oldest.$asTuple("resource_type", "resource_id")),
+    )
+    .execute();
+}
+
+async function storedOf({ db }: Context, deploymentId: string): Promise<Stored> {
+  const { rows } = await sql<Stored>`
+    select h.resources, i.observed, i.removed, s.scopes, (h.bytes + i.bytes)::float8 as bytes
+    from (
+      select count(*)::integer as resources, coalesce(sum(bytes), 0) as bytes
+      from resource_heartbeats where deployment_id = ${deploymentId}
+    ) h, (
+      select count(*) filter (where removed_at is null)::integer as observed,
+        count(*) filter (where removed_at is not null)::integer as removed,
+        coalesce(sum(bytes) filter (where removed_at is null), 0) as bytes
+      from inventory_rows where deployment_id = ${deploymentId}
+    ) i, (
+      select count(*)::integer as scopes from inventory_scopes where deployment_id = ${deploymentId}
+    ) s`.execute(db);
+  const [row] = rows;
+  if (row === undefined) throw new Error("a select of aggregates has one row");
+  return row;
+}

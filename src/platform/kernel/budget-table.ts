@@ -1,0 +1,206 @@
+/** One tenant's part of something that tenants share. */
+export interface Budget {
+  /**
+   * `rows`: stored, counted in the transaction that adds; `hourly`: written in an hour; `seats`: held now, counted in this
+   * process.
+   */
+  readonly kind: "rows" | "hourly" | "seats";
+  /** What is counted, in the plural. */
+  readonly what: string;
+  /** Whose part it is. */
+  readonly tenant: string;
+  readonly size: number;
+  /** Rows answer 400, those that §0.9 of the API names with its code; what ends by itself answers 429 with Retry-After. */
+  readonly code: "VALIDATION_ERROR" | "BUDGET_EXCEEDED" | "RATE_LIMITED";
+  /** What the caller does about it. */
+  readonly hint: string;
+  /** Nothing is refused: what is too much is left out, or the oldest gives way to it, and is counted. */
+  readonly drops?: true;
+}
+
+type Spec = Omit<Budget, "kind" | "code">;
+
+/** Of §0.9 of the API. */
+function limit<const T extends Spec>(spec: T) {
+  return { kind: "rows", code: "VALIDATION_ERROR", ...spec } as const satisfies Budget;
+}
+
+function rows<const T extends Spec>(spec: T) {
+  return { kind: "rows", code: "BUDGET_EXCEEDED", ...spec } as const satisfies Budget;
+}
+
+function hourly<const T extends Spec>(spec: T) {
+  return { kind: "hourly", code: "RATE_LIMITED", ...spec } as const satisfies Budget;
+}
+
+function seats<const T extends Spec>(spec: T) {
+  return { kind: "seats", code: "RATE_LIMITED", ...spec } as const satisfies Budget;
+}
+
+const REVOKE = "revoke keys that are not used any more, or ask an admin of the workspace to";
+const REMOVE = "remove what is not used any more, or ask who runs the platform for a larger budget";
+const REPORT = "report fewer: what is gone leaves with the next complete list, or ask for a larger budget";
+const LATER = "end what is not used any more, or try again after Retry-After seconds";
+
+/** Every budget there is: docs, settings and metrics are made from this table. */
+export const BUDGETS = {
+  "workspace-api-keys": limit({
+    what: "live API keys, without those that customers' tokens minted",
+    tenant: "workspace",
+    size: 1000,
+    hint: REVOKE,
+  }),
+  "minter-api-keys": rows({
+    what: "live API keys that one key or user minted, a workspace admin's aside",
+    tenant: "key or user",
+    size: 200,
+    hint: REVOKE,
+  }),
+  "group-api-keys": rows({
+    what: "live API keys that the group's tokens and its deployments' tokens minted",
+    tenant: "deployment group",
+    size: 100,
+    hint: REVOKE,
+  }),
+  "deployment-api-keys": rows({
+    what: "live API keys that the group's tokens minted for one deployment",
+    tenant: "deployment",
+    size: 20,
+    hint: REVOKE,
+  }),
+  "user-workspaces": rows({
+    what: "workspaces that one user made",
+    tenant: "user",
+    size: 20,
+    hint: REMOVE,
+  }),
+  "workspace-projects": limit({
+    what: "projects",
+    tenant: "workspace",
+    size: 200,
+    hint: REMOVE,
+  }),
+  "workspace-invitations": limit({
+    what: "pending invitations",
+    tenant: "workspace",
+    size: 100,
+    hint: REMOVE,
+  }),
+  "project-channels": limit({
+    what: "release channels",
+    tenant: "project",
+    size: 100,
+    hint: REMOVE,
+  }),
+  "project-plugins": limit({
+    what: "custom plugins",
+    tenant: "project",
+    size: 64,
+    hint: REMOVE,
+  }),
+  "deployment-join-tokens": limit({
+    what: "live join tokens",
+    tenant: "deployment",
+    size: 50,
+    hint: REMOVE,
+  }),
+  "deployment-debug-sessions": rows({
+    what: "debug sessions that have not ended",
+    tenant: "deployment",
+    size: 20,
+    hint: REMOVE,
+  }),
+  "deployment-resources": rows({
+    what: "reported resources, of which the latest stay",
+    tenant: "deployment",
+    size: 500,
+    hint: REPORT,
+    drops: true,
+  }),
+  "deployment-inventory": rows({
+    what: "observed objects",
+    tenant: "deployment",
+    size: 10_000,
+    hint: REPORT,
+  }),
+  "deployment-inventory-scopes": rows({
+    what: "lists of observed objects",
+    tenant: "deployment",
+    size: 500,
+    hint: REPORT,
+  }),
+  "deployment-report-bytes": rows({
+    what: "bytes of reported resources and observed objects, as stored",
+    tenant: "deployment",
+    size: 16 * 1024 * 1024,
+    hint: REPORT,
+  }),
+  "deployment-progress-events": hourly({
+    what: "events of progress that were reported within an hour",
+    tenant: "deployment",
+    size: 600,
+    hint: LATER,
+    drops: true,
+  }),
+  "deployment-report-events": hourly({
+    what: "events of releases and failures that were reported within an hour",
+    tenant: "deployment",
+    size: 600,
+    hint: LATER,
+    drops: true,
+  }),
+  "deployment-request-events": hourly({
+    what: "events that requests of the customer's tokens caused within an hour",
+    tenant: "deployment",
+    size: 600,
+    hint: LATER,
+  }),
+  "relay-seats": seats({
+    what: "debug sessions that meet in this process",
+    tenant: "process",
+    size: 1000,
+    hint: LATER,
+  }),
+  "workspace-relay-seats": seats({
+    what: "debug sessions that meet in this process",
+    tenant: "workspace",
+    size: 200,
+    hint: LATER,
+  }),
+  "group-relay-seats": seats({
+    what: "debug sessions that meet in this process",
+    tenant: "deployment group",
+    size: 40,
+    hint: LATER,
+  }),
+  "deployment-relay-seats": seats({
+    what: "debug sessions that meet in this process",
+    tenant: "deployment",
+    size: 10,
+    hint: LATER,
+  }),
+  "manager-work-feeds": seats({
+    what: "work feeds that are held open",
+    tenant: "manager",
+    size: 8,
+    hint: LATER,
+  }),
+  uploads: seats({
+    what: "uploads into the platform's own folder",
+    tenant: "process",
+    size: 64,
+    hint: LATER,
+  }),
+  "project-uploads": seats({
+    what: "uploads of plugins, and uploads of session files,",
+    tenant: "project",
+    size: 4,
+    hint: LATER,
+  }),
+  "object-uploads": seats({
+    what: "uploads to one address",
+    tenant: "address",
+    size: 1,
+    hint: LATER,
+  }),
+} as const satisfies Readonly<Record<string, Budget>>;

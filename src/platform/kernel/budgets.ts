@@ -1,0 +1,101 @@
+import { BUDGETS, type Budget } from "./budget-table.ts";
+import { invalid, PlatformError } from "./errors.ts";
+
+export type BudgetName = keyof typeof BUDGETS;
+export type BudgetSizes = Readonly<Record<BudgetName, number>>;
+type NameOf<K extends Budget["kind"]> = {
+  [N in BudgetName]: (typeof BUDGETS)[N]["kind"] extends K ? N : never;
+}[BudgetName];
+export type RowBudget = NameOf<"rows">;
+export type HourlyBudget = NameOf<"hourly">;
+export type SeatBudget = NameOf<"seats">;
+
+export const BUDGET_NAMES = Object.keys(BUDGETS) as readonly BudgetName[];
+
+export const BUDGET_SIZES = Object.fromEntries(BUDGET_NAMES.map((name) => [name, BUDGETS[name].size])) as BudgetSizes;
+
+/** `name=size,…` over the defaults. Undefined when an item is no budget's name with a whole number from 1 on. */
+export function readBudgets(text: string): BudgetSizes | undefined {
+  const items = text === "" ? [] : text.split(",").map((item) => /^([a-z-]+)=([1-9]\d{0,8})$/.exec(item.trim()));
+  const known = items.every((item) => item?.[1] !== undefined && Object.hasOwn(BUDGETS, item[1]));
+  if (!known) return undefined;
+  return { ...BUDGET_SIZES, ...Object.fromEntries(items.map((item) => [item?.[1], Number(item?.[2])])) };
+}
+
+/** A seat that is asked for: of which budget, for whom. */
+export type Seat = readonly [budget: SeatBudget, tenant: string];
+
+/** A caller that comes too early gets the same answer. */
+const RETRY_AFTER_SECONDS = 10;
+
+/** Refuses what goes beyond a tenant's part. What it knows of seats is this process's; it keeps nothing for tenants without one. */
+export class Budgets {
+  readonly #sizes: BudgetSizes;
+  readonly #onRefused: (budget: BudgetName) => void;
+  readonly #held = new Map<string, number>();
+
+  constructor(sizes: BudgetSizes, onRefused: (budget: BudgetName) => void) {
+    this.#sizes = sizes;
+    this.#onRefused = onRefused;
+  }
+
+  size(name: BudgetName): number {
+    return this.#sizes[name];
+  }
+
+  /**
+   * @param held how many the tenant has with the new ones, counted in the transaction that adds them.
+   * @throws the budget's error when that is more than its size.
+   */
+  require(name: RowBudget | HourlyBudget, tenant: string, held: number): void {
+    if (held > this.#sizes[name]) throw this.refusal(name, tenant);
+  }
+
+  /**
+   * Takes all of the seats or none.
+   * @returns what gives them back; calling it again does nothing.
+   * @throws RATE_LIMITED when one of the budgets has none left.
+   */
+  take(...wanted: readonly Seat[]): () => void {
+    const full = wanted.find(([name, tenant]) => this.held(name, tenant) >= this.#sizes[name]);
+    if (full !== undefined) throw this.refusal(...full);
+    for (const seat of wanted) this.#add(seat, 1);
+    let taken = true;
+    return () => {
+      if (taken) for (const seat of wanted) this.#add(seat, -1);
+      taken = false;
+    };
+  }
+
+  held(name: SeatBudget, tenant: string): number {
+    return this.#held.get(`${name} ${tenant}`) ?? 0;
+  }
+
+  #add([name, tenant]: Seat, change: 1 | -1): void {
+    const key = `${name} ${tenant}`;
+    const held = (this.#held.get(key) ?? 0) + change;
+    if (held === 0) this.#held.delete(key);
+    else this.#held.set(key, held);
+  }
+
+  /** For what is left out, or gives way, when it is too much. @returns false then, and counts it. */
+  fits(name: RowBudget | HourlyBudget, held: number): boolean {
+    if (held <= this.#sizes[name]) return true;
+    this.#onRefused(name);
+    return false;
+  }
+
+  refusal(name: BudgetName, tenant: string): PlatformError {
+    this.#onRefused(name);
+    const { code, what, tenant: kind, hint } = BUDGETS[name] as Budget;
+    const size = this.#sizes[name];
+    const message = `the budget ${name} is used up: ${size} ${what}, a ${kind}`;
+    const context = { budget: name, size, tenant };
+    if (code === "VALIDATION_ERROR") {
+      const { context: issues } = invalid({ path: "body", message }).detail;
+      return new PlatformError(code, { message, context: { ...issues, ...context }, hint });
+    }
+    const retry = code === "RATE_LIMITED" ? { retryAfterSeconds: RETRY_AFTER_SECONDS } : {};
+    return new PlatformError(code, { message, context, hint, ...retry });
+  }
+}

@@ -1,0 +1,34 @@
+import { type Expression, type SqlBool, sql } from "kysely";
+
+/**
+ * The boundary between customers, and the only place that says it: over the row `m` of `managers`, whether that manager
+ * serves the deployment group `group` of `workspace`. A system manager serves all; a private one the group that it is for,
+ * or every group of its workspace when an admin has declared it shared; one with neither serves none. What a manager runs as
+ * itself lies in a group of its own.
+ *
+ * The choice of a manager and every query of a runtime key have it, so that also a row that names the wrong manager is out
+ * of that manager's reach.
+ *
+ * @param group null: what every group of the workspace gets.
+ */
+export function serves(group: Expression<unknown> | string | null, workspace: Expression<unknown> | string) {
+  return sql<SqlBool>`(m.is_system or m.internal_group_id = ${group} or (
+    m.workspace_id = ${workspace} and (m.shared or m.deployment_group_id = ${group})))`;
+}
+
+/** The same over the tables `managers as m` and `deployments as d`. */
+export const servesDeployment: Expression<SqlBool> = serves(
+  sql.ref("d.deployment_group_id"),
+  sql.ref("d.workspace_id"),
+);
+
+/**
+ * Deployments that a manager works on: assigned to it, and of a group that it serves.
+ * @param deployments what the query calls the table `deployments`
+ */
+export function servedBy(managerId: string, deployments: string): Expression<SqlBool> {
+  const column = (name: string) => sql.ref(`${deployments}.${name}`);
+  return sql<SqlBool>`${column("manager_id")} = ${managerId} and exists (
+    select from managers as m
+    where m.id = ${managerId} and ${serves(column("deployment_group_id"), column("workspace_id"))})`;
+}
