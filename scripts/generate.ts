@@ -6,8 +6,10 @@ import { agentService } from "../src/cli/agent-service.ts";
 import { operatorService } from "../src/cli/operator-service.ts";
 import { platformService } from "../src/cli/platform-service.ts";
 import type { SettingTable } from "../src/cli/settings.ts";
+import { defaultPolicy } from "../src/crds/manifests/default-policy.ts";
 import { installation } from "../src/crds/manifests/installation.ts";
 import type { Manifest } from "../src/crds/manifests/manifest.ts";
+import { platformPage } from "./generate/budgets.ts";
 import { chartFiles } from "./generate/chart.ts";
 import { egressPage } from "./generate/egress.ts";
 import { monitoringFiles } from "./generate/monitoring.ts";
@@ -54,8 +56,10 @@ const files = new Map<string, string>([
   ...crds.map((crd): [string, string] => [`crds/${crd.metadata.name}.yaml`, text([crd])]),
   ["deploy/manifests/rbac.yaml", text(rbac)],
   ["deploy/manifests/policies.yaml", text(policies)],
+  ["deploy/manifests/default-policy.yaml", text([defaultPolicy()])],
   ["docs/configuration.md", settingsPage()],
   ["docs/permissions.md", permissionsPage()],
+  ["docs/platform.md", platformPage(root)],
   ["docs/data-that-leaves.md", egressPage()],
   ...chartFiles(root),
   ...(await monitoringFiles()),

@@ -16,6 +16,7 @@ const MARKS: Required<InstallationNames> = {
   agentAccount: "mark-agent-account",
   operatorAccount: "mark-operator-account",
   roleKind: "mark-role-kind",
+  lendingMode: "mark-lending-mode",
 };
 
 const EXPRESSIONS: Readonly<Record<keyof InstallationNames, string>> = {
@@ -23,6 +24,7 @@ const EXPRESSIONS: Readonly<Record<keyof InstallationNames, string>> = {
   grantsNamespace: "{{ $.Values.grantsNamespace }}",
   agentAccount: '{{ include "sallyport.account" (dict "root" $ "component" "agent") }}',
   operatorAccount: '{{ include "sallyport.account" (dict "root" $ "component" "operator") }}',
+  lendingMode: "{{ $.Values.lending.mode }}",
   roleKind: '{{ include "sallyport.roleKind" $ }}',
 };
 
@@ -84,15 +86,35 @@ function openedNamespaces(roles: readonly ShippedRole[]): readonly string[] {
     targetBinding("sallyport-operator-target", MARKS.operatorAccount, "mark-namespace", MARKS),
     targetBinding("sallyport-agent-observe", MARKS.agentAccount, "mark-namespace", MARKS),
   ];
+  const forApprovers = lentByApprovers().filter(
+    ({ name, reach }) => reach === "opened" && roles.every((role) => role.name !== name),
+  );
   const perNamespace = bindings.map((each) => object(each).replaceAll("mark-namespace", "{{ $namespace }}"));
   return [
     ...roles.map((role) => {
       const operation = role.holder === "grant account" ? operationOf(role.name) : undefined;
-      const template = placed(role, "openedPlaces");
+      const template = inItsMode(role);
       return operation === undefined ? template : when(operation, [template]);
     }),
-    `{{- range $namespace := $.Values.namespaces }}\n${perNamespace.join("")}{{- end }}\n`,
+    ...forApprovers.map((role) => when(APPROVERS_LEND, [placed(role, "openedPlaces")])),
+    `{{- range $namespace := include "sallyport.opened" $ | fromJsonArray }}\n${perNamespace.join("")}{{- end }}\n`,
   ];
+}
+
+const APPROVERS_LEND = 'eq .Values.lending.mode "approver"';
+
+/** As it is where the operator lends, unless it is another one, or none, where approvers lend. */
+function inItsMode(role: ShippedRole): string {
+  const other = lentByApprovers().find(({ name, holder }) => name === role.name && holder === role.holder);
+  const template = placed(role, "openedPlaces");
+  if (other === undefined) throw new Error(`${role.name} is not there where approvers lend`);
+  const theirs = placed(other, "openedPlaces");
+  if (theirs === template) return template;
+  return `{{- if ${APPROVERS_LEND} }}\n${theirs}{{- else }}\n${template}{{- end }}\n`;
+}
+
+function lentByApprovers(): readonly ShippedRole[] {
+  return shippedRoles({ ...MARKS, lendingMode: "approver" });
 }
 
 /** A role that is a ClusterRole once, or a Role in each of several namespaces. */
@@ -136,7 +158,7 @@ function object(manifest: Manifest, options: { readonly keep?: string; readonly 
   const body = stringify(rest, { lineWidth: 120, aliasDuplicateObjects: false });
   if (body.includes("{{")) throw new Error(`${kind} ${name} holds what a template would take for its own`);
   return `${head}\n${switchable(body)}`.replaceAll(
-    /mark-(?:system|grants|agent|operator)-\w+|mark-role-kind/g,
+    /mark-(?:system|grants|agent|operator)-\w+|mark-role-kind|mark-lending-mode/g,
     expressionOf,
   );
 }

@@ -1,3 +1,4 @@
+import { OPERATION_POLICY_VALUES, QUOTA_VALUES } from "./chart-bounds.ts";
 import {
   type Branch,
   branch,
@@ -130,7 +131,25 @@ export function chartValues(
     namespaces: leaf(
       [],
       { type: "array", items: NAMESPACE, maxItems: 64, uniqueItems: true },
-      "Namespaces opened to the vendor: their workloads' health is reported, granted operations run in them. Nothing outside of them. They must exist.",
+      "Namespaces opened to the two accounts beside those of `deployments`: for which deployment they are used is said later, with kubectl. Nothing outside of them. They must exist.",
+    ),
+    deployments: leaf(
+      {},
+      {
+        type: "object",
+        maxProperties: 64,
+        patternProperties: {
+          "^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$": {
+            type: "array",
+            items: NAMESPACE,
+            minItems: 1,
+            maxItems: 64,
+            uniqueItems: true,
+          },
+        },
+        additionalProperties: false,
+      },
+      "Deployments that you accept from the start, by their id at the vendor, each with its namespaces: `dep_…: [shop]`. These namespaces are opened, their workloads' health is reported to this deployment alone, and granted operations run in them. Any other deployment waits until you accept it.",
     ),
     grantsNamespace: leaf(
       "sallyport-grants",
@@ -159,12 +178,21 @@ export function chartValues(
         "`validating-and-mutating` needs Kubernetes 1.36 and stamps the approver's name; `validating-only` checks a name that the approver types; `external`: you apply deploy/manifests/policies.yaml yourself. Never chosen by what the server has.",
       ),
     }),
+    lending: branch("Who lends an operation's role to the account of an approved grant.", {
+      mode: words(
+        "operator",
+        ["operator", "approver"],
+        "`operator`: the operator, for each run. `approver`: the person who approves, with one more command; the operator then holds no `bind` at all, and a stolen one cannot act without a second door. See docs/approvers.md.",
+      ),
+    }),
+    operationPolicy: OPERATION_POLICY_VALUES,
+    quota: QUOTA_VALUES,
     rbac: branch("What the two accounts may do; each rule with its reason in docs/permissions.md.", {
       create: flag(true, "Render roles and bindings. Off: apply them yourself."),
       scope: words(
         "cluster",
         ["cluster", "namespaces"],
-        "`cluster`: roles are ClusterRoles, bound only in `namespaces`. `namespaces`: a Role each in the namespaces instead; one ClusterRole remains, to look whether the admission policies are there.",
+        "`cluster`: roles are ClusterRoles, bound only in the opened namespaces. `namespaces`: a Role each in these namespaces instead; one ClusterRole remains, to look whether the admission policies are there.",
       ),
       selfCheck: flag(
         true,

@@ -15,7 +15,7 @@ export const REPORT_WORDS: Words = {
   "body.state.protocolVersion": constant(1),
   "body.state.environmentInfo.platform": constant("kubernetes"),
   "body.state.environmentInfo.namespace": [
-    "names of the opened namespaces, `namespaces` in the values",
+    "names of the opened namespaces that this deployment is accepted for",
     "shop,billing",
   ],
   [`${BEAT}.resourceId`]: ["kind, namespace and name of a workload", "deployment.shop.api"],

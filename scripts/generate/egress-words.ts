@@ -24,6 +24,7 @@ const IDENTITY: Said = [
   "condition `IdentityVerified` of the grant: whether your API server vouches for the name",
   "verified",
 ];
+const AGENT_CLOCK: Said = ["the agent's clock", "2026-11-20T10:00:00.000Z"];
 
 /** Sent with every request. `from` as for fields; names in lower case, as HTTP compares them. */
 export const HEADER_WORDS: Words = {
@@ -84,6 +85,7 @@ export const FIELD_WORDS: Readonly<Record<string, Words>> = {
     "body.approvals[].decidedBy": DECIDED_BY,
     "body.approvals[].planHash": PLAN_HASH,
     "body.approvals[].identity": IDENTITY,
+    "body.claimAt": AGENT_CLOCK,
   },
   "accessRelay.decisions": {
     "body.deploymentId": DEPLOYMENT,
@@ -107,7 +109,7 @@ export const FIELD_WORDS: Readonly<Record<string, Words>> = {
     "query.cursor": ["the platform's own, from the page before", "eyJ…"],
   },
   "commands.get": { "path.id": COMMAND, "query.include[]": ["constant", "payload"] },
-  "commands.dispatch": { "path.id": COMMAND, "body.dispatchedAt": ["the agent's clock", "2026-11-20T10:00:00.000Z"] },
+  "commands.dispatch": { "path.id": COMMAND, "body.dispatchedAt": AGENT_CLOCK },
   "commands.complete": {
     "path.id": COMMAND,
     "body.state": ["`OperationInvocation.status.state`", "SUCCEEDED"],
@@ -120,5 +122,6 @@ export const FIELD_WORDS: Readonly<Record<string, Words>> = {
     ],
     "body.error.internal": ["constant", false],
     "body.result": ["`OperationInvocation.status.result`: see the next chapter", { namespace: "shop", pods: [] }],
+    "body.claimAt": AGENT_CLOCK,
   },
 };

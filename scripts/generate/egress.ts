@@ -63,8 +63,8 @@ const CHAPTERS = [
     ["sync.list", "sync.acquire", "sync.renew", "sync.release"],
   ],
   [
-    "Health and inventory of the workloads in opened namespaces",
-    "About once a minute, and 5 s after a change. Only Deployments, StatefulSets, DaemonSets and their pods, only in the namespaces that you opened; close one and it is in no report any more.",
+    "Health and inventory of the workloads in accepted namespaces",
+    "About once a minute, and 5 s after a change. Only Deployments, StatefulSets, DaemonSets and their pods, only in opened namespaces that you accepted this very deployment for; take one back and it is in no report any more. Of a deployment that waits for your word, only that it waits.",
     ["sync.reconcile"],
   ],
   [
@@ -116,7 +116,7 @@ export function egressPage(): string {
 const NEVER: readonly string[] = [
   "Secrets and ConfigMaps: no identity of the installation has the right to read one (docs/permissions.md).",
   "Values of environment variables, arguments and commands of containers, volumes, annotations: they are not decoded from what the API server sends. `describe` tells the names of environment variables.",
-  "Objects of namespaces that you did not open, and the list of namespaces.",
+  "Objects of namespaces that you did not accept for the deployment, and the list of namespaces.",
   "Nodes, but for the name that a pod bears; cluster name, server version, cloud account.",
   "Custom resources other than the grants, invocations and deployments that came from the platform.",
   "The agent's and the operator's service account tokens, the tokens of grant accounts, kubeconfigs.",

@@ -1,5 +1,5 @@
 import { collectDefaultMetrics, Registry } from "prom-client";
-import { agentMetrics } from "../../src/agent/metrics.ts";
+import { agentMetrics, deploymentsGauge } from "../../src/agent/metrics.ts";
 import { rightsGauge as agentRights } from "../../src/agent/rights.ts";
 import { buildInfo } from "../../src/cli/process-metrics.ts";
 import { ROUTES } from "../../src/contract/table.ts";
@@ -64,6 +64,7 @@ function registryOf(component: Component): Registry {
   if (component === "agent") {
     agentMetrics(registry, () => [], { heartbeatIntervalMs: 0 });
     agentRights(registry, () => []);
+    deploymentsGauge(registry, () => []);
   } else {
     operatorMetrics(registry, { grants: () => [], isLeader: () => false, now });
     operatorRights(registry, () => []);

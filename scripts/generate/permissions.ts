@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { DEFAULT_NAMES } from "../../src/crds/group.ts";
 import type { ExplainedRule, ShippedRole } from "../../src/crds/manifests/shipped-role.ts";
 import { shippedRoles } from "../../src/crds/manifests/shipped-roles.ts";
@@ -36,16 +37,21 @@ const HOLDERS = [
 /** docs/permissions.md: every rule of every role, with its reason. */
 export function permissionsPage(): string {
   const roles = shippedRoles(DEFAULT_NAMES);
+  const whereApproversLend = shippedRoles({ ...DEFAULT_NAMES, lendingMode: "approver" });
+  const others = whereApproversLend.filter((role) => !roles.some((each) => isDeepStrictEqual(each, role)));
   return `${[
     "<!-- Made by `npm run generate` from src/crds/manifests. Do not edit. -->",
     "# Permissions",
     "Every right that an installation has, and why. No rule has a wildcard; none reaches Secrets, pod exec, escalate or\nimpersonate. With `rbac.scope: namespaces` the same rules are Roles in the opened namespaces instead of ClusterRoles; the\none that stays is the look at the admission policies, which `rbac.selfCheck=false` removes.",
-    "What RBAC cannot say is said by admission policies: a decision needs a person with the right `approve`, the operator may\nbind only its operation roles to grant accounts and never in a system namespace, tokens are for grant accounts only, and a\nrestart changes nothing but the restart annotation.",
+    "What RBAC cannot say is said by admission policies: a decision needs a person with the right `approve`, the operator may\nbind only its operation roles to grant accounts and never in a system namespace, and any other lender is a person who may\napprove its tier, tokens are for grant accounts only, and a\nrestart changes nothing but the restart annotation.",
     ...HOLDERS.flatMap(([holder, title, about]) => [
       `## ${title}`,
       about,
       ...roles.filter((role) => role.holder === holder).flatMap(section),
     ]),
+    "## Where approvers lend",
+    "With `lending.mode: approver` these take the place of those of the same name. There the operator has no right to bind a role,\nor to make a binding; what runs by itself runs as the account `sallyport-auto`, which policy admins bind.",
+    ...others.flatMap(section),
     ...WITHOUT,
   ].join("\n\n")}\n`;
 }

@@ -5,7 +5,13 @@ import { readListedRequest } from "./pending-request.ts";
 import { DEPLOYMENT, NAMESPACE, NOW, newGrant, pendingRequest, REQUEST, stored } from "./testing/sample.ts";
 
 const listed = readListedRequest(pendingRequest(), DEPLOYMENT);
-const nothing: RequestWorld = { listed: undefined, grant: undefined, deleted: undefined, answered: new Set() };
+const nothing: RequestWorld = {
+  listed: undefined,
+  accepted: true,
+  grant: undefined,
+  deleted: undefined,
+  answered: new Set(),
+};
 const decide = (world: Partial<RequestWorld>, now = NOW) => decideRequest({ ...nothing, ...world }, NAMESPACE, now);
 const grant = (status?: AccessGrantStatus, spec: Partial<AccessGrant["spec"]> = {}): AccessGrant =>
   stored(newGrant(), status, spec);
@@ -39,6 +45,11 @@ describe("a request that the platform lists", () => {
         planHashVersion: "v1",
       },
     });
+  });
+
+  test("for a deployment that the customer does not accept becomes nothing, and nothing is answered", () => {
+    const unfit = readListedRequest({ ...pendingRequest(), title: "" }, DEPLOYMENT);
+    expect([decide({ listed, accepted: false }), decide({ listed: unfit, accepted: false })]).toEqual([[], []]);
   });
 
   test("is told to be there once its grant exists, and only until the platform has answered", () => {

@@ -9,6 +9,8 @@ import type { ListedRequest } from "./pending-request.ts";
 export interface RequestWorld {
   /** As the platform lists it; undefined: it does not wait for the customer (any more). */
   readonly listed: ListedRequest | undefined;
+  /** The customer accepts its deployment. */
+  readonly accepted: boolean;
   readonly grant: AccessGrant | undefined;
   /** The last state of a grant that was deleted while we watched. */
   readonly deleted: AccessGrant | undefined;
@@ -51,14 +53,14 @@ const MAX_REASON = 1_024;
 /**
  * What has to happen for this request at `now`. Pure.
  *
- * The promises: one grant a request, never a second one after the customer deleted it; nothing is shown that a person
+ * The promises: no grant for a deployment that the customer does not accept; one grant a request, never a second one after the customer deleted it; nothing is shown that a person
  * could misread; every decision is reported until the platform has answered; a grant is never changed.
  */
 export function decideRequest(world: RequestWorld, grantsNamespace: string, now: Date): readonly RequestAction[] {
-  const { listed, grant, deleted, answered } = world;
+  const { listed, accepted, grant, deleted, answered } = world;
   const subject = grant ?? deleted;
   const actions: RequestAction[] = [];
-  if (listed !== undefined && subject === undefined) actions.push(...raise(listed, grantsNamespace, now));
+  if (listed !== undefined && accepted && subject === undefined) actions.push(...raise(listed, grantsNamespace, now));
   if (listed !== undefined && grant !== undefined) actions.push(...compare(listed, grant));
   if (subject !== undefined) actions.push(...tell(subject, grant === undefined, listed !== undefined, now));
   return actions.filter((action) => action.do === "createGrant" || !answered.has(action.key));

@@ -9,7 +9,7 @@ import type { NewGrant } from "./access-request.ts";
 import { AccessRequests, type RequestPorts } from "./access-requests.ts";
 import { Board } from "./board.ts";
 import { type ListedRequest, readListedRequest } from "./pending-request.ts";
-import { context, DEPLOYMENT, kubeError, NAMESPACE, pendingRequest, stored } from "./testing/sample.ts";
+import { commandRecord, context, DEPLOYMENT, kubeError, NAMESPACE, pendingRequest, stored } from "./testing/sample.ts";
 
 const IDS = ["a", "b"].map((letter) => `ar_${letter.repeat(28)}`);
 class Crash extends Error {}
@@ -24,9 +24,12 @@ class World {
   readonly creations = new Map<string, number>();
   readonly events: string[] = [];
   readonly refused: string[] = [];
+  /** What the answers to approvals handed over, and for which plan. */
+  readonly claimed: unknown[] = [];
   reports = 0;
   away = false;
   refuseCreate: string | undefined;
+  full: string | undefined;
   #cache = new Map<string, AccessGrant>();
   #effects = 0;
   #crashAt = Number.POSITIVE_INFINITY;
@@ -149,7 +152,9 @@ class World {
       expired: (from) => (from === "queued" || from === "customer-approved" ? "expired" : undefined),
     };
     return {
+      accepts: () => true,
       grant: (id) => this.#cache.get(objectName(id)),
+      room: { fullBecause: () => this.full, made: () => undefined, unmade: () => undefined },
       createGrant: async (grant: NewGrant) =>
         this.#effect(() => {
           const { name } = grant.metadata;
@@ -159,6 +164,7 @@ class World {
           this.creations.set(name, (this.creations.get(name) ?? 0) + 1);
         }),
       events: { record: ({ reason }) => void this.events.push(reason) },
+      claimed: (items, plan) => void this.claimed.push({ items, ...plan }),
       platform: {
         materialized: async ({ body }) =>
           this.#effect(() => {
@@ -169,11 +175,14 @@ class World {
             return result;
           }),
         approvals: async ({ body }) =>
-          this.#effect(() =>
-            this.#report(only(body.approvals).requestId, (from) =>
+          this.#effect(() => {
+            const { requestId } = only(body.approvals);
+            const answer = this.#report(requestId, (from) =>
               from === "queued" ? "customer-approved" : from === "customer-approved" ? "duplicate" : undefined,
-            ),
-          ),
+            );
+            const made = commandRecord({ accessRequestId: requestId, state: "DISPATCHED" });
+            return { ...answer, claimed: answer.recorded > 0 && body.claimAt !== undefined ? [made] : [] };
+          }),
         decisions: async ({ body }) =>
           this.#effect(() => {
             const decision = only(body.decisions);
@@ -246,6 +255,17 @@ describe("access requests", () => {
     }
   };
 
+  test("without room a request waits at the platform, said once, and comes in when there is some", async () => {
+    const world = new World();
+    world.full = "50 of this deployment are open, at most 50 may be";
+    await settle(world);
+    expect([world.grants.size, world.requests.get(first)?.status]).toEqual([0, "queued"]);
+    expect(world.events).toEqual(["TooManyOpen"]);
+    world.full = undefined;
+    await settle(world);
+    expect([world.grants.size, world.requests.get(first)?.materialized]).toEqual([1, true]);
+  });
+
   test("a grant deleted by the customer is told as denied and not made again, though the platform was away meanwhile", async () => {
     const world = new World();
     await settle(world);
@@ -268,6 +288,16 @@ describe("access requests", () => {
     await world.reconcile(first);
     expect(world.grants.size).toBe(0);
     expect(world.requests.get(first)?.status).toBe("rejected");
+  });
+
+  test("an approval is told once with the wish for its command, which goes to whatever runs commands", async () => {
+    const world = new World();
+    await settle(world);
+    world.decide(first, "approve");
+    await settle(world);
+    expect(world.claimed).toEqual([
+      { items: [expect.objectContaining({ accessRequestId: first })], deploymentId: DEPLOYMENT, requestId: first },
+    ]);
   });
 
   test("what the platform has answered is not said again", async () => {

@@ -10,18 +10,25 @@ import { referenceTo } from "../kube/event.ts";
 import type { EventRecorder } from "../kube/event-recorder.ts";
 import { decideRequest, type NewGrant, REFUSED_BY, type RequestAction, refuse } from "./access-request.ts";
 import type { Board } from "./board.ts";
+import type { Commands } from "./commands.ts";
 import { type AgentMetrics, BUFFER_CAPACITY } from "./metrics.ts";
 import { printable } from "./params-problem.ts";
 import type { ListedRequest } from "./pending-request.ts";
 import { isGone } from "./platform-answer.ts";
+import type { Room } from "./room.ts";
 import type { Platform } from "./routes.ts";
 
 export interface RequestPorts {
+  /** Whether the customer accepts this deployment. */
+  readonly accepts: (deploymentId: string) => boolean;
   readonly platform: Pick<Platform["accessRelay"], "materialized" | "approvals" | "decisions">;
   /** By request id, from the cache. */
   readonly grant: (requestId: string) => AccessGrant | undefined;
+  readonly room: Pick<Room<AccessGrant>, "fullBecause" | "made" | "unmade">;
   readonly createGrant: (grant: NewGrant, signal: AbortSignal) => Promise<unknown>;
   readonly events: Pick<EventRecorder, "record">;
+  /** Takes over the command that the platform made of an approval and claimed for this agent. */
+  readonly claimed: Commands["claimed"];
 }
 
 export interface AccessRequestsOptions {
@@ -32,6 +39,8 @@ export interface AccessRequestsOptions {
   readonly metrics: Pick<AgentMetrics, "requestRefused" | "reported" | "dropped" | "buffered">;
 }
 
+const AFTER_FULL_MS = 30_000;
+const TOLD_FULL = "too-many-open";
 const RESOURCE_PLURAL = `${accessGrants.plural}.${GROUP}`;
 
 /** Brings each access request to the cluster once, and each decision back to the platform at least once. */
@@ -61,8 +70,12 @@ export class AccessRequests {
     const { board, ports, grantsNamespace, clock, metrics } = this.#options;
     const [listed, grant, deleted] = [board.get(id), ports.grant(id), this.#deleted.get(id)];
     const answered = this.#answered.get(id) ?? new Set<string>();
-    for (const action of decideRequest({ listed, grant, deleted, answered }, grantsNamespace, clock.wallNow())) {
+    const accepted = listed !== undefined && ports.accepts(listed.deploymentId);
+    const world = { listed, accepted, grant, deleted, answered };
+    for (const action of decideRequest(world, grantsNamespace, clock.wallNow())) {
       context.signal.throwIfAborted();
+      const full = action.do === "createGrant" ? ports.room.fullBecause(action.grant.spec.deploymentId) : undefined;
+      if (full !== undefined && action.do === "createGrant") return this.#delay(action.grant, full, context);
       await this.#carryOut(action, context);
     }
     // A deletion is kept while the platform still lists the request, or the request would become a grant again.
@@ -85,13 +98,16 @@ export class AccessRequests {
   }
 
   async #createGrant(grant: NewGrant, context: ReconcileContext): Promise<void> {
+    const { ports } = this.#options;
+    ports.room.made(grant);
     try {
-      await this.#options.ports.createGrant(grant, context.signal);
+      await ports.createGrant(grant, context.signal);
       context.log.info(
         { name: grant.metadata.name, deploymentId: grant.spec.deploymentId },
         "access request is in the cluster",
       );
     } catch (error) {
+      ports.room.unmade(grant);
       // There already, and the cache will say so.
       if (error instanceof KubeError && error.isAlreadyExists) return;
       if (!(error instanceof KubeError && error.isInvalid)) throw error;
@@ -99,6 +115,24 @@ export class AccessRequests {
       const refusal = refuse({ id: requestId, deploymentId }, printable(error.message), this.#options.clock.wallNow());
       await this.#carryOut(refusal, context);
     }
+  }
+
+  /** It stays queued on the platform, and is looked at again; said once, where the customer looks. */
+  #delay({ spec: { requestId, deploymentId } }: NewGrant, full: string, { log }: ReconcileContext): Result {
+    const { ports, metrics } = this.#options;
+    if (this.#answered.get(requestId)?.has(TOLD_FULL) !== true) {
+      this.#answer(requestId, TOLD_FULL);
+      metrics.requestRefused("too_many_open");
+      log.warn({ deploymentId, code: "TOO_MANY_OPEN" }, "access request waits: too many are open");
+      ports.events.record({
+        regarding: this.#deploymentNamed(deploymentId),
+        type: "Warning",
+        reason: "TooManyOpen",
+        action: "Materialize",
+        note: `access requests wait at the platform: ${full}; decide, or delete, what is here`,
+      });
+    }
+    return { requeueAfterMs: AFTER_FULL_MS };
   }
 
   #tellPlanMismatch(grant: AccessGrant, key: string, { log }: ReconcileContext): void {
@@ -145,22 +179,26 @@ export class AccessRequests {
     { deploymentId, report }: Extract<RequestAction, { readonly do: "reportDecision" }>,
     { log }: ReconcileContext,
   ): void {
-    const { ports, metrics, grantsNamespace } = this.#options;
+    const { ports, metrics } = this.#options;
     const { reason = "" } = report;
     metrics.requestRefused("unfit");
     log.warn({ reason, deploymentId }, "access request refused");
     ports.events.record({
-      regarding: {
-        apiVersion: `${GROUP}/${VERSION}`,
-        kind: MANAGED_DEPLOYMENT.kind,
-        name: objectName(deploymentId),
-        namespace: grantsNamespace,
-      },
+      regarding: this.#deploymentNamed(deploymentId),
       type: "Warning",
       reason: "RequestRefused",
       action: "Materialize",
       note: `${report.requestId}: ${reason}`,
     });
+  }
+
+  #deploymentNamed(deploymentId: string) {
+    return {
+      apiVersion: `${GROUP}/${VERSION}`,
+      kind: MANAGED_DEPLOYMENT.kind,
+      name: objectName(deploymentId),
+      namespace: this.#options.grantsNamespace,
+    };
   }
 
   #send(
@@ -175,10 +213,22 @@ export class AccessRequests {
         return platform.materialized({ body: { deploymentId, requestIds: [action.requestId], ...where } }, signal);
       }
       case "reportApproval":
-        return platform.approvals({ body: { deploymentId, approvals: [action.report] } }, signal);
+        return this.#approval(action, signal);
       case "reportDecision":
         return platform.decisions({ body: { deploymentId, decisions: [action.report] } }, signal);
     }
+  }
+
+  /** With the command that it makes: a listing and a dispatch would be two more round trips before anything starts. */
+  async #approval(
+    { deploymentId, report }: Extract<RequestAction, { readonly do: "reportApproval" }>,
+    signal: AbortSignal,
+  ): Promise<{ results: ReportResult[] }> {
+    const { ports, clock } = this.#options;
+    const body = { deploymentId, approvals: [report], claimAt: clock.wallNow().toISOString() };
+    const answer = await ports.platform.approvals({ body }, signal);
+    ports.claimed(answer.claimed, { deploymentId, requestId: report.requestId });
+    return answer;
   }
 
   #answer(requestId: string, key: string): void {

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import type { Registry } from "prom-client";
+import { REPORTING_CONTROLLERS } from "../crds/group.ts";
 import { Client } from "../kube/client.ts";
 import { type Clock, systemRandom as random } from "../kube/clock.ts";
 import { connect } from "../kube/connection.ts";
@@ -17,7 +18,7 @@ import { AgentControllers, type ControllerParts } from "./controllers.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import { heartbeatBody } from "./heartbeat-body.ts";
 import { ManagerIdentity } from "./manager-identity.ts";
-import { agentMetrics } from "./metrics.ts";
+import { agentMetrics, deploymentsGauge } from "./metrics.ts";
 import { connectPlatform } from "./platform-connection.ts";
 import { ReconnectRule } from "./reconnect-rule.ts";
 import { watchRights } from "./rights.ts";
@@ -59,9 +60,9 @@ export async function runAgent(config: AgentConfig, tools: AgentTools, signal: A
   const userAgent = `${NAME}/${version}`;
   const { platform, link } = connectPlatform(config, { clock, log, metrics, userAgent, environment });
   try {
-    const events = new EventRecorder({ ...common, controller: "sallyport.dev/agent", instance: identity });
+    const events = new EventRecorder({ ...common, controller: REPORTING_CONTROLLERS.agent, instance: identity });
     const rights = watchRights({ client, config, events, registry, clock, log });
-    const changed = (): void => controllers.workloadsChanged();
+    const changed = (namespace: string): void => controllers.workloadsChanged(namespace);
     const workloads = new Workloads({
       ...common,
       metrics,
@@ -85,6 +86,7 @@ export async function runAgent(config: AgentConfig, tools: AgentTools, signal: A
       rights,
     };
     const controllers = new AgentControllers(shared, workloads);
+    deploymentsGauge(registry, controllers.deploymentStates);
     link.onRecovered(controllers.recovered);
     link.onTrouble(controllers.standingChanged);
     rights.onChange(() => {

@@ -48,6 +48,16 @@ export class Board<T extends { readonly id: string }> {
     return [...touched];
   }
 
+  /** One item that is known before the next level of its scope. False: there was no room. */
+  add(scope: string, item: T): boolean {
+    if (!this.#items.has(item.id) && this.#items.size >= this.#capacity) {
+      this.#dropped();
+      return false;
+    }
+    this.#items.set(item.id, { scope, item });
+    return true;
+  }
+
   /** A newer state of an item that is on the board; without effect when it is not. */
   update(item: T): void {
     const entry = this.#items.get(item.id);

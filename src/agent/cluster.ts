@@ -68,7 +68,9 @@ export class Cluster {
   }
 
   managedOf(deploymentId: string): ManagedDeployment | undefined {
-    return this.managed.store.get(this.#key(objectName(deploymentId)));
+    const found = this.managed.store.get(this.#key(objectName(deploymentId)));
+    // Two ids can meet in one name; the customer's word is on one of them.
+    return found?.spec.deploymentId === deploymentId ? found : undefined;
   }
 
   readInvocation(name: string, signal: AbortSignal): Promise<OperationInvocation | undefined> {
@@ -86,11 +88,19 @@ export class Cluster {
     return this.#options.client.create<OperationInvocation>(operationInvocations, invocation, signal);
   }
 
-  applyManaged(spec: ManagedDeploymentSpec, signal: AbortSignal): Promise<unknown> {
+  createManaged(spec: ManagedDeploymentSpec, signal: AbortSignal): Promise<ManagedDeployment> {
     const { client, fence } = this.#options;
     fence();
     const object = { ...this.#head(MANAGED_DEPLOYMENT.kind, objectName(spec.deploymentId)), spec };
-    return client.apply<ManagedDeployment>(managedDeployments, object, {}, signal);
+    return client.create<ManagedDeployment>(managedDeployments, object, signal);
+  }
+
+  /** Of this very object as it was read: one that the customer has answered since stays. */
+  async deleteManaged({ metadata }: ManagedDeployment, signal: AbortSignal): Promise<void> {
+    const { client, fence, namespace } = this.#options;
+    const { name, uid, resourceVersion } = metadata;
+    fence();
+    await client.delete(managedDeployments, { namespace, name }, { preconditions: { uid, resourceVersion } }, signal);
   }
 
   applyManagedStatus(

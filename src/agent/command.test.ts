@@ -8,7 +8,7 @@ import { COMMAND, commandRecord, DEPLOYMENT, NAMESPACE, NOW, storedInvocation } 
 function world(changes: Partial<Command> = {}, more: Partial<CommandWorld> = {}): CommandWorld {
   const command = readListedCommand(commandRecord(changes));
   if (command === undefined) throw new Error("the sample must be for the operator");
-  return { command, invocation: undefined, seen: false, ...more };
+  return { command, accepted: true, invocation: undefined, seen: false, ...more };
 }
 const step = (each: CommandWorld, now = NOW) => nextStep(each, NAMESPACE, now);
 const DISPATCHED = { state: "DISPATCHED" } as const;
@@ -24,6 +24,19 @@ const withStatus = (status: OperationInvocationStatus): CommandWorld =>
 describe("a command", () => {
   test("is claimed at the platform before anything is made here", () => {
     expect(step(world())).toEqual({ do: "dispatch", dispatchedAt: NOW.toISOString() });
+  });
+
+  test("of a deployment that the customer does not accept is neither claimed nor made", () => {
+    expect(step(world({}, { accepted: false }))).toEqual({ do: "wait" });
+    expect(step(world(DISPATCHED, { accepted: false }))).toMatchObject({
+      do: "complete",
+      end: { state: "FAILED", error: { code: "COMMAND_HELD" } },
+    });
+  });
+
+  test("that ran before the customer took the acceptance back is still reported", () => {
+    const ran = withStatus({ state: "Succeeded", finishedAt: "2026-01-01T11:59:30Z" });
+    expect(step({ ...ran, accepted: false })).toMatchObject({ do: "complete", end: { state: "SUCCEEDED" } });
   });
 
   test("becomes an invocation named after it once it is claimed", () => {

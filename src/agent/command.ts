@@ -12,6 +12,8 @@ import type { ListedCommand, Run } from "./listed-command.ts";
 /** All that is known of one command. */
 export interface CommandWorld {
   readonly command: ListedCommand;
+  /** The customer accepts its deployment. */
+  readonly accepted: boolean;
   /** As the API server has it, not only the cache: whether it exists decides whether it may be created. */
   readonly invocation: OperationInvocation | undefined;
   /** This process has seen the invocation exist; if it does not now, somebody deleted it. */
@@ -35,13 +37,16 @@ export type CommandStep =
 /**
  * What has to happen for this command next, at `now`. Pure.
  *
- * The promises: `dispatch` is the one claim, and an invocation is created only after it; the object's name is the
- * command's id, so a second create is refused by the API server; one that was seen and is gone is not made again.
+ * The promises: no claim and no invocation for a deployment that the customer does not accept; `dispatch` is the one
+ * claim, and an invocation is created only after it; the object's name is the command's id, so a second create is refused
+ * by the API server; one that was seen and is gone is not made again.
  * Crash anywhere: the next look at the same world goes on where this one stopped.
  */
 export function nextStep(world: CommandWorld, grantsNamespace: string, now: Date): CommandStep {
-  const { command, invocation, seen } = world;
+  const { command, accepted, invocation, seen } = world;
   if (command.state !== "PENDING" && command.state !== "DISPATCHED") return { do: "forget" };
+  // Not claimed, so that it may still run when the customer accepts in time; else the platform ends it.
+  if (!accepted && command.state === "PENDING") return { do: "wait" };
   if (!command.wanted.fit) return { do: "complete", end: failed("COMMAND_HELD", command.wanted.problem, now) };
   const { run } = command.wanted;
   if (command.state === "PENDING") {
@@ -55,9 +60,11 @@ export function nextStep(world: CommandWorld, grantsNamespace: string, now: Date
   }
   if (seen) return { do: "complete", end: failed("OUTCOME_UNKNOWN", GONE, now) };
   if (isOver(command, now)) return { do: "complete", end: { state: "EXPIRED", completedAt: now.toISOString() } };
+  if (!accepted) return { do: "complete", end: failed("COMMAND_HELD", NOT_ACCEPTED, now) };
   return { do: "create", invocation: invocationOf(command, run, grantsNamespace) };
 }
 
+const NOT_ACCEPTED = "the customer does not accept this deployment (any more)";
 const OTHER = "another invocation has this command's name in the cluster";
 const GONE = "the invocation was deleted in the cluster before its end was reported";
 

@@ -1,3 +1,5 @@
+import { type NamedDeployments, parseNamedDeployments } from "../crds/accepted-namespaces.ts";
+
 /** Read once by the command line, validated, frozen, passed down. Nothing else reads the environment. */
 export interface AgentConfig {
   readonly platformUrl: string;
@@ -5,6 +7,8 @@ export interface AgentConfig {
   readonly runtimeKeyOverlapMs: number;
   readonly managerUrl: string;
   readonly namespaces: readonly string[];
+  readonly deployments: NamedDeployments;
+  readonly maxWaitingDeployments: number;
   readonly systemNamespace: string;
   readonly grantsNamespace: string;
   readonly heartbeatIntervalMs: number;
@@ -61,8 +65,20 @@ export const AGENT_SETTINGS: { readonly [Name in keyof AgentConfig]: Setting<Age
   namespaces: {
     env: "SALLYPORT_NAMESPACES",
     default: "",
-    doc: "Namespaces the customer opened to the vendor, comma-separated. Nothing outside them is reported or operated on.",
+    doc: "Namespaces that are opened to Sallyport's accounts, comma-separated. Nothing outside them is read or operated on; for which deployment is said by the next setting, or on the deployment's object.",
     parse: namespaceList,
+  },
+  deployments: {
+    env: "SALLYPORT_DEPLOYMENTS",
+    default: "",
+    doc: "Deployments that the customer accepts from the start, each with its namespaces: `dep_x=shop+jobs,dep_y=shop`. Any other waits until the customer accepts its object. The operator has the same setting.",
+    parse: parseNamedDeployments,
+  },
+  maxWaitingDeployments: {
+    env: "SALLYPORT_MAX_WAITING_DEPLOYMENTS",
+    default: "20",
+    doc: "Most deployments shown as waiting at once, however many the platform lists. The rest are counted in a metric until there is room.",
+    parse: integer(1, 200),
   },
   systemNamespace: {
     env: "SALLYPORT_SYSTEM_NAMESPACE",

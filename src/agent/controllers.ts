@@ -1,4 +1,6 @@
+import { acceptedNamespaces } from "../crds/accepted-namespaces.ts";
 import type { AccessGrant } from "../crds/access-grant.ts";
+import type { ManagedDeployment } from "../crds/managed-deployment.ts";
 import type { RequiredRight } from "../crds/manifests/required-rights.ts";
 import type { AccessWatch } from "../kube/access-watch.ts";
 import type { Clock, Random } from "../kube/clock.ts";
@@ -14,6 +16,7 @@ import { Board } from "./board.ts";
 import type { Cluster } from "./cluster.ts";
 import { Commands } from "./commands.ts";
 import type { AgentConfig } from "./config.ts";
+import { isUnanswered } from "./deployment.ts";
 import { Deployments } from "./deployments.ts";
 import { Hints } from "./hints.ts";
 import { ALL, type Boards, Intake, type IntakeHints } from "./intake.ts";
@@ -21,6 +24,7 @@ import { Leases } from "./leases.ts";
 import { type AgentMetrics, BUFFER_CAPACITY, type Buffer } from "./metrics.ts";
 import type { PlatformLink } from "./platform-link.ts";
 import { resourceReport } from "./resource-report.ts";
+import { Room } from "./room.ts";
 import type { Platform } from "./routes.ts";
 import type { Workloads } from "./workloads.ts";
 
@@ -56,6 +60,11 @@ export class AgentControllers {
     requests: new Hints("requests"),
     commands: new Hints("commands"),
   };
+  /** The customer accepts this deployment, somewhere. */
+  readonly #accepts = (id: string): boolean => {
+    const { cluster, config } = this.#parts;
+    return acceptedNamespaces(id, cluster.managedOf(id), config.deployments).length > 0;
+  };
   readonly #leases: Leases;
   readonly #deployments: Deployments;
   readonly #requests: AccessRequests;
@@ -65,20 +74,43 @@ export class AgentControllers {
     const { platform, cluster, events, metrics, fence, clock, config, rights, link } = parts;
     const board = <T extends { readonly id: string }>(name: keyof Boards & Buffer): Board<T> =>
       new Board<T>(BUFFER_CAPACITY[name], () => metrics.dropped(name));
+    // A claim of a command: not by an agent that may not lead any more.
+    const claims = <Args, Answer>(call: (args: Args, signal: AbortSignal) => Promise<Answer>): typeof call => {
+      return async (args, signal) => {
+        fence();
+        return await call(args, signal);
+      };
+    };
     this.#parts = parts;
     this.boards = { deployments: board("deployments"), requests: board("requests"), commands: board("commands") };
+    cluster.managed.onChange((change) => {
+      if (change.type === "updated") this.#answered(change.object, change.previous);
+    });
     this.#leases = new Leases({ platform: platform.sync, clock, changed: (held) => metrics.leasesHeld(held) });
     this.#deployments = new Deployments({
       ...parts,
       board: this.boards.deployments,
       leases: this.#leases,
-      namespaces: config.namespaces,
+      places: { named: config.deployments, opened: config.namespaces, grantsNamespace: config.grantsNamespace },
+      maxWaiting: config.maxWaitingDeployments,
       ports: {
         platform: platform.sync,
         managed: (id) => cluster.managedOf(id),
-        applySpec: (spec, signal) => cluster.applyManaged(spec, signal),
+        unanswered: () =>
+          cluster.managed.store
+            .list()
+            .filter((managed) => isUnanswered(managed) && !this.#accepts(managed.spec.deploymentId))
+            .map(({ spec }) => spec.deploymentId),
+        create: (spec, signal) => cluster.createManaged(spec, signal),
+        remove: (managed, signal) => cluster.deleteManaged(managed, signal),
+        events,
         applyStatus: (managed, status, signal) => cluster.applyManagedStatus(managed, status, signal),
-        resources: () => resourceReport(workloads.lists(), (workload) => workloads.podsOf(workload), clock.wallNow()),
+        resources: (namespaces) =>
+          resourceReport(
+            workloads.lists().filter(({ namespace }) => namespaces.includes(namespace)),
+            (workload) => workloads.podsOf(workload),
+            clock.wallNow(),
+          ),
         relist: () => this.lookAtAll(),
         missing: () => rights.missing,
         trouble: () => link.trouble ?? (link.isConnected ? undefined : "unknown"),
@@ -89,8 +121,11 @@ export class AgentControllers {
       board: this.boards.requests,
       grantsNamespace: config.grantsNamespace,
       ports: {
-        platform: platform.accessRelay,
+        accepts: this.#accepts,
+        platform: { ...platform.accessRelay, approvals: claims(platform.accessRelay.approvals) },
+        claimed: (items, plan) => this.#commands.claimed(items, plan),
         grant: (id) => cluster.grantOf(id),
+        room: new Room({ clock: parts.clock, all: () => cluster.grants.store.list() }),
         createGrant: (grant, signal) => cluster.createGrant(grant, signal),
         events,
       },
@@ -98,18 +133,18 @@ export class AgentControllers {
     this.#commands = new Commands({
       ...parts,
       board: this.boards.commands,
+      hint: (id) => this.#hints.commands.hint(id),
       grantsNamespace: config.grantsNamespace,
       ports: {
+        accepts: this.#accepts,
         platform: {
           ...platform.commands,
-          // The one claim of a command: not by an agent that may not lead any more.
-          dispatch: async (args, signal) => {
-            fence();
-            return await platform.commands.dispatch(args, signal);
-          },
+          dispatch: claims(platform.commands.dispatch),
+          complete: claims(platform.commands.complete),
         },
         cached: (name) => cluster.invocationNamed(name),
         read: (name, signal) => cluster.readInvocation(name, signal),
+        room: new Room({ clock: parts.clock, all: () => cluster.invocations.store.list() }),
         create: (invocation, signal) => cluster.createInvocation(invocation, signal),
       },
     });
@@ -140,9 +175,25 @@ export class AgentControllers {
     for (const { spec } of this.#parts.cluster.managed.store.list()) this.#hints.deployments.hint(spec.deploymentId);
   };
 
-  readonly workloadsChanged = (): void => {
-    for (const id of this.#deployments.workloadsChanged()) this.#hints.deployments.hint(id);
+  readonly workloadsChanged = (namespace: string): void => {
+    for (const id of this.#deployments.workloadsChanged(namespace)) this.#hints.deployments.hint(id);
   };
+
+  /** Of what the platform lists. */
+  readonly deploymentStates = () =>
+    this.boards.deployments.values().map(({ id }) => {
+      if (this.#accepts(id)) return "accepted";
+      return this.#parts.cluster.managedOf(id) === undefined ? "unshown" : "waiting";
+    });
+
+  /** The customer's word came or went: what waits for it is read now. */
+  #answered({ spec }: ManagedDeployment, before: ManagedDeployment): void {
+    const { deploymentId: id, acceptedNamespaces: now = [] } = spec;
+    const { acceptedNamespaces: then = [] } = before.spec;
+    if (now.length > 0 === then.length > 0) return;
+    this.#hints.intake.hint(`commands/${id}`);
+    this.#hints.intake.hint(`requests/${id}`);
+  }
 
   runnables(): readonly Runnable[] {
     const { platform, cluster, metrics, clock, random, config } = this.#parts;
@@ -157,7 +208,7 @@ export class AgentControllers {
     });
     const invocations = watches(cluster.invocations, ({ spec }) => [spec.commandId]);
     const managed = watches(cluster.managed, ({ spec }) => [spec.deploymentId]);
-    const intake = new Intake({ platform, boards, hints, metrics });
+    const intake = new Intake({ platform, boards, hints, accepts: this.#accepts, metrics });
     return [
       this.#controller("intake", intake.reconcile, 4, [hints.intake, resync(() => [ALL])]),
       this.#controller("deployments", this.#deployments.reconcile, 2, [

@@ -2,7 +2,13 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { DEPLOYMENT_STATUSES, type DeploymentStatus } from "../contract/deployment-state.ts";
 import type { ManagedDeployment } from "../crds/managed-deployment.ts";
-import { type DeploymentStep, type DeploymentWorld, leaseAfter, nextDeploymentStep } from "./deployment.ts";
+import {
+  CLEAR_AFTER_MS,
+  type DeploymentStep,
+  type DeploymentWorld,
+  leaseAfter,
+  nextDeploymentStep,
+} from "./deployment.ts";
 import type { ListedDeployment } from "./listed-deployment.ts";
 import { DEPLOYMENT } from "./testing/sample.ts";
 
@@ -16,44 +22,99 @@ const listed: ListedDeployment = {
   model: "pull",
   stackResources: 0,
 };
-function managed(changes: Partial<ManagedDeployment["spec"]> = {}, state?: "Serving" | "Detached"): ManagedDeployment {
+function managed(
+  changes: Partial<ManagedDeployment["spec"]> = {},
+  status?: ManagedDeployment["status"],
+): ManagedDeployment {
   return {
     apiVersion: "sallyport.dev/v1alpha1",
     kind: "ManagedDeployment",
     metadata: { name: "d", uid: "u", resourceVersion: "1", creationTimestamp: "2026-01-01T00:00:00Z" },
-    spec: { deploymentId: DEPLOYMENT, name: "customer-one", project: "prj_1", namespaces: SPACES, ...changes },
-    ...(state === undefined ? {} : { status: { state } }),
+    spec: { deploymentId: DEPLOYMENT, name: "customer-one", project: "prj_1", ...changes },
+    ...(status === undefined ? {} : { status }),
   };
 }
 const far = 10_000_000;
-const quiet: DeploymentWorld = { listed, managed: managed(), lease: undefined, acquireAtMs: far, reportAtMs: far };
+const quiet: DeploymentWorld = {
+  listed,
+  managed: managed(),
+  accepted: SPACES,
+  hasRoom: true,
+  unlistedAtMs: undefined,
+  lease: undefined,
+  acquireAtMs: far,
+  reportAtMs: far,
+};
 const step = (changes: Partial<DeploymentWorld>, nowMs = 1_000): DeploymentStep =>
-  nextDeploymentStep({ ...quiet, ...changes }, SPACES, nowMs);
+  nextDeploymentStep({ ...quiet, ...changes }, nowMs);
+const waits = { accepted: [] };
 
 describe("the resource in the cluster", () => {
-  test("is written first, bounded by the customer's namespaces", () => {
-    expect(step({ managed: undefined, acquireAtMs: 0, reportAtMs: 0 })).toEqual({
-      do: "writeManaged",
-      spec: { deploymentId: DEPLOYMENT, name: "customer-one", project: "prj_1", namespaces: SPACES },
+  test.each([
+    ["accepted", SPACES],
+    ["not accepted", []],
+  ])("is made first and names no namespaces, %s", (_, accepted) => {
+    expect(step({ managed: undefined, accepted, acquireAtMs: 0, reportAtMs: 0 })).toEqual({
+      do: "create",
+      spec: { deploymentId: DEPLOYMENT, name: "customer-one", project: "prj_1" },
     });
   });
-  test.each([
-    ["a namespace too many", { namespaces: [...SPACES, "kube-system"] }],
-    ["a namespace too few", { namespaces: ["shop"] }],
-    ["another namespace", { namespaces: ["billing", "default"] }],
-    ["an old name", { name: "before" }],
-  ])("is corrected when it has %s", (_, spec) => {
-    expect(step({ managed: managed(spec) }).do).toBe("writeManaged");
+  test("has no name that a person could misread", () => {
+    for (const name of ["a\u202eb", "a\nb", "", "x".repeat(129)]) {
+      const hostile = { ...listed, name, projectId: name };
+      expect(step({ managed: undefined, listed: hostile })).toEqual({
+        do: "create",
+        spec: { deploymentId: DEPLOYMENT, name: DEPLOYMENT },
+      });
+    }
   });
-  test("is left alone in whatever order it names the namespaces", () => {
-    expect(step({ managed: managed({ namespaces: [...SPACES].reverse() }) }).do).toBe("wait");
+  test("waits for room, unless the customer has accepted it", () => {
+    expect(step({ managed: undefined, hasRoom: false, ...waits })).toEqual({ do: "wait", forMs: undefined });
+    expect(step({ managed: undefined, hasRoom: false }).do).toBe("create");
+  });
+  test("stays as it is when the platform calls it otherwise", () => {
+    expect(step({ managed: managed({ name: "before" }) }).do).toBe("wait");
   });
   test("of a deployment that is not served any more is detached once, after the lease is back", () => {
-    const gone = { listed: undefined, managed: managed({}, "Serving") };
+    const gone = { listed: undefined, managed: managed({}, { state: "Serving" }) };
     expect(step({ ...gone, lease: leaseAfter("renew", 0) })).toEqual({ do: "release" });
     expect(step(gone)).toEqual({ do: "detach" });
-    expect(step({ listed: undefined, managed: managed({}, "Detached") })).toEqual({ do: "wait", forMs: undefined });
+    expect(step({ listed: undefined, managed: managed({}, { state: "Detached" }) }).do).toBe("wait");
     expect(step({ listed: undefined, managed: undefined })).toEqual({ do: "wait", forMs: undefined });
+  });
+});
+
+describe("what nobody of the customer has answered", () => {
+  const gone = { listed: undefined, unlistedAtMs: 1_000, ...waits };
+  test("is cleared away a quarter of an hour after the platform stopped listing it", () => {
+    expect(step({ ...gone, managed: managed({}, { state: "Waiting" }) })).toEqual({ do: "detach" });
+    const detached = { ...gone, managed: managed({}, { state: "Detached" }) };
+    expect(step(detached)).toEqual({ do: "wait", forMs: CLEAR_AFTER_MS });
+    expect(step(detached, 1_000 + CLEAR_AFTER_MS)).toEqual({ do: "clear" });
+  });
+  test.each([
+    ["was served before", { managed: managed({}, { state: "Detached", lastReportedAt: "2026-01-01T00:00:00Z" }) }],
+    ["was refused by the customer", { managed: managed({ acceptedNamespaces: [] }, { state: "Detached" }) }],
+    ["is named in the install values", { managed: managed({}, { state: "Detached" }), accepted: SPACES }],
+  ])("stays when it %s", (_, changes) => {
+    expect(step({ ...gone, ...changes }, 1_000 + CLEAR_AFTER_MS)).toEqual({ do: "wait", forMs: undefined });
+  });
+  test("is not leased; a lease from before goes back", () => {
+    expect(step({ ...waits, acquireAtMs: 0 }).do).toBe("wait");
+    expect(step({ ...waits, lease: leaseAfter("renew", 0) })).toEqual({ do: "release" });
+  });
+  test.each<[DeploymentStatus, DeploymentStatus]>([
+    ["pending", "pending"],
+    ["update-pending", "update-pending"],
+    ["delete-pending", "deleted"],
+  ])("in %s says %s: it moves nowhere, but does not hold up its own deletion", (status, expected) => {
+    expect(step({ ...waits, listed: { ...listed, status }, reportAtMs: 0 })).toEqual({
+      do: "report",
+      status: expected,
+    });
+  });
+  test("is not reported where a report needs a lease", () => {
+    expect(step({ ...waits, listed: { ...listed, model: "push" }, reportAtMs: 0 }).do).toBe("wait");
   });
 });
 
@@ -136,10 +197,10 @@ test("whatever the world, one clock tick later than every due time something is 
           reportAtMs,
           lease: held && leaseAfter(held.kind, held.atMs),
         };
-        const next = nextDeploymentStep(world, SPACES, nowMs);
+        const next = nextDeploymentStep(world, nowMs);
         if (next.do !== "wait" || next.forMs === undefined) return;
         expect(next.forMs).toBeGreaterThanOrEqual(0);
-        expect(nextDeploymentStep(world, SPACES, nowMs + next.forMs).do).not.toBe("wait");
+        expect(nextDeploymentStep(world, nowMs + next.forMs).do).not.toBe("wait");
       },
     ),
   );

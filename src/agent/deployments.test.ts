@@ -30,8 +30,11 @@ class World {
   refuseWith: ApiError | undefined;
   renewed = true;
   readonly deployments: Deployments;
+  readonly bodies: Parameters<DeploymentPorts["platform"]["reconcile"]>[0]["body"][] = [];
+  readonly news: string[] = [];
+  waiting: string[] = [];
 
-  constructor(changes: Partial<ListedDeployment> = {}, list: "read" | "unread" = "read") {
+  constructor(changes: Partial<ListedDeployment> = {}, list: "read" | "unread" = "read", named = ["shop"]) {
     if (list === "read") this.board.replace("all", [{ ...listed, ...changes }]);
     const { clock, board } = this;
     const routes = {
@@ -54,7 +57,12 @@ class World {
       board,
       leases,
       ports: this.#ports(),
-      namespaces: ["shop"],
+      places: {
+        named: new Map(named.length === 0 ? [] : [[DEPLOYMENT, named]]),
+        opened: ["shop", "jobs"],
+        grantsNamespace: "sallyport-grants",
+      },
+      maxWaiting: 2,
       version: "1",
       clock,
       random: () => 0.5,
@@ -66,8 +74,18 @@ class World {
     return this.deployments.reconcile(DEPLOYMENT, context);
   }
 
+  /** As the customer does with kubectl. */
+  answer(acceptedNamespaces: string[]): void {
+    if (this.managed === undefined) throw new Error("there is nothing to answer");
+    this.managed = { ...this.managed, spec: { ...this.managed.spec, acceptedNamespaces } };
+  }
+
+  said(type: string) {
+    return this.managed?.status?.conditions?.find((each) => each.type === type);
+  }
+
   condition(): string {
-    const [condition] = this.managed?.status?.conditions ?? [];
+    const condition = this.said("Reported");
     return `${this.managed?.status?.state} ${condition?.type}=${condition?.status}/${condition?.reason}`;
   }
 
@@ -80,8 +98,14 @@ class World {
       missing: () => this.missing,
       trouble: () => this.trouble,
       managed: () => this.managed,
-      applySpec: async (spec) => {
-        this.done.push("write");
+      unanswered: () => this.waiting,
+      remove: async () => {
+        this.done.push("remove");
+        this.managed = undefined;
+      },
+      events: { record: ({ reason, note }) => void this.news.push(`${reason}: ${note}`) },
+      create: async (spec) => {
+        this.done.push("create");
         const metadata = {
           name: "d",
           uid: "u",
@@ -90,27 +114,31 @@ class World {
           creationTimestamp: "2026-01-01T00:00:00Z",
         };
         this.managed = { apiVersion: "sallyport.dev/v1alpha1", kind: "ManagedDeployment", metadata, spec };
+        return this.managed;
       },
       applyStatus: async (managed, status: ManagedDeploymentStatus) => {
         if (this.statusRefused) throw new KubeError("forbidden", { status: 403, reason: "Forbidden" });
         this.managed = { ...managed, status };
       },
-      resources: () => [{ resourceHeartbeats: [], observedInventoryBatches: [] }],
+      resources: (namespaces) => [{ resourceHeartbeats: [], observedInventoryBatches: namespaces.map(batchOf) }],
       relist: () => void this.done.push("relist"),
       platform: {
         reconcile: async ({ body }) => {
           if (this.refuseWith !== undefined) throw this.refuseWith;
+          this.bodies.push(body);
           this.done.push(`report ${body.state.status}${body.session === undefined ? "" : " under lease"}`);
           return {
             success: true,
             current: { ...body.state, status: body.state.status as DeploymentStatus },
-            target: null,
           };
         },
       },
     };
   }
 }
+
+/** Enough of a batch to see whose it is. */
+const batchOf = (namespace: string) => ({ inventoryScope: namespace }) as never;
 
 let world: World;
 beforeEach(() => {
@@ -122,7 +150,7 @@ describe("a deployment", () => {
   test("is shown, leased, confirmed and reported in this order", async () => {
     await world.run();
     expect(await world.run()).toEqual({ requeueAfterMs: 60_000 });
-    expect(world.done).toEqual(["write", "acquire", "renew", "report running under lease"]);
+    expect(world.done).toEqual(["create", "acquire", "renew", "report running under lease"]);
     expect(world.board.get(DEPLOYMENT)?.status).toBe("running");
     expect(world.condition()).toBe("Serving Reported=True/Acknowledged");
   });
@@ -151,10 +179,10 @@ describe("a deployment", () => {
     await world.run();
     await world.run();
     world.done.length = 0;
-    expect(world.deployments.workloadsChanged()).toEqual([DEPLOYMENT]);
+    expect(world.deployments.workloadsChanged("shop")).toEqual([DEPLOYMENT]);
     expect(await world.run()).toEqual({ requeueAfterMs: 5_000 });
     world.clock.advance(5_000);
-    world.deployments.workloadsChanged();
+    world.deployments.workloadsChanged("shop");
     await world.run();
     expect(world.done).toEqual(["report running under lease"]);
   });
@@ -181,7 +209,7 @@ describe("a deployment", () => {
     await world.run();
     world.refuseWith = refusal(code);
     await world.run();
-    expect(world.done).toEqual(["write", "acquire", "renew", ...more]);
+    expect(world.done).toEqual(["create", "acquire", "renew", ...more]);
     expect(world.condition()).toBe("Serving Reported=False/Refused");
   });
 
@@ -259,5 +287,111 @@ describe("a deployment", () => {
     expect(world.done).toEqual(["release"]);
     expect(world.condition()).toBe("Detached Reported=True/Acknowledged");
     expect(await world.run()).toBeUndefined();
+  });
+});
+
+describe("a deployment that the customer has not accepted", () => {
+  beforeEach(() => {
+    world = new World({}, "read", []);
+  });
+  const all = () => JSON.stringify(world.bodies);
+
+  test("waits, says with which line it is accepted, and tells the platform nothing else", async () => {
+    await world.run();
+    expect(await world.run()).toEqual({ requeueAfterMs: 60_000 });
+    expect(world.done).toEqual(["create", "report pending"]);
+    expect(world.managed?.spec).not.toHaveProperty("acceptedNamespaces");
+    expect(world.managed?.status).not.toHaveProperty("lastReportedAt");
+    expect(world.said("Accepted")).toMatchObject({ status: "False", reason: "AwaitingAcceptance" });
+    const line = `kubectl patch manageddeployments.sallyport.dev ${DEPLOYMENT.replace("_", "-")} -n sallyport-grants --type=merge -p '{"spec":{"acceptedNamespaces":["YOUR-NAMESPACE"]}}'`;
+    expect(world.said("Accepted")?.message).toContain(line);
+    expect(world.news).toEqual([`AwaitingAcceptance: a deployment waits for your word: ${line}`]);
+    expect(world.condition()).toBe("Waiting Reported=True/Acknowledged");
+    const [body] = world.bodies;
+    expect(body?.capabilities?.every(({ state }) => state === "denied")).toBe(true);
+    expect([body?.resourceHeartbeats, body?.observedInventoryBatches]).toEqual([[], []]);
+    expect(body?.state).not.toHaveProperty("environmentInfo");
+    expect(all()).not.toContain("shop");
+  });
+
+  test("goes on at once when the customer names a namespace, and only there", async () => {
+    await world.run();
+    await world.run();
+    world.answer(["shop"]);
+    world.done.length = 0;
+    await world.run();
+    expect(world.done).toEqual(["acquire", "renew", "report running under lease"]);
+    expect(world.bodies.at(-1)).toMatchObject({
+      state: { environmentInfo: { namespace: "shop" } },
+      observedInventoryBatches: [{ inventoryScope: "shop" }],
+    });
+    expect(world.condition()).toBe("Serving Reported=True/Acknowledged");
+    expect(world.managed?.status?.namespaces).toEqual(["shop"]);
+    expect(world.said("Accepted")).toMatchObject({ status: "True", reason: "AcceptedByCustomer" });
+    expect(world.said("Opened")).toMatchObject({ status: "True" });
+    expect(world.news.at(-1)).toBe("Accepted: may be served in shop");
+    expect(world.deployments.workloadsChanged("jobs")).toEqual([]);
+    expect(world.deployments.workloadsChanged("shop")).toEqual([DEPLOYMENT]);
+  });
+
+  test("stops when the customer takes the acceptance back", async () => {
+    await world.run();
+    world.answer(["shop"]);
+    await world.run();
+    world.answer([]);
+    world.done.length = 0;
+    await world.run();
+    expect(world.done).toEqual(["release", "report running"]);
+    expect(world.bodies.at(-1)).toMatchObject({ resourceHeartbeats: [], observedInventoryBatches: [] });
+    expect(world.said("Accepted")).toMatchObject({ status: "False", reason: "RefusedByCustomer" });
+    expect([world.managed?.status?.state, world.said("Opened")]).toEqual(["Waiting", undefined]);
+    expect(world.deployments.workloadsChanged("shop")).toEqual([]);
+  });
+
+  test("says which accepted namespace is not opened, and what to do", async () => {
+    await world.run();
+    world.answer(["elsewhere", "shop"]);
+    await world.run();
+    expect(world.said("Opened")).toMatchObject({ status: "False", reason: "NamespaceNotOpened" });
+    expect(world.said("Opened")?.message).toContain("not opened to Sallyport's accounts: elsewhere. Add it to");
+    expect(world.bodies.at(-1)?.state.environmentInfo).toMatchObject({ namespace: "shop" });
+  });
+
+  test("finds no room where as many wait as may", async () => {
+    world.waiting = ["dep_a", "dep_b"];
+    expect(await world.run()).toBeUndefined();
+    expect(world.done).toEqual([]);
+    world.waiting = ["dep_a"];
+    await world.run();
+    expect(world.done).toEqual(["create"]);
+  });
+
+  test("goes some time after the platform has stopped listing it, and waits anew when it is listed again", async () => {
+    await world.run();
+    await world.run();
+    world.board.replace("all", []);
+    world.done.length = 0;
+    await world.run();
+    expect(world.managed?.status?.state).toBe("Detached");
+    expect(await world.run()).toEqual({ requeueAfterMs: 900_000 });
+    world.clock.advance(900_000);
+    await world.run();
+    expect(world.done).toEqual(["remove"]);
+    world.board.replace("all", [listed]);
+    await world.run();
+    await world.run();
+    expect([world.done.slice(1), world.managed?.status?.state]).toEqual([["create", "report pending"], "Waiting"]);
+  });
+
+  test("that was accepted, detached and listed again is served because its acceptance still stands", async () => {
+    await world.run();
+    world.answer(["shop"]);
+    await world.run();
+    world.board.replace("all", []);
+    await world.run();
+    expect(world.managed?.status?.state).toBe("Detached");
+    world.board.replace("all", [listed]);
+    await world.run();
+    expect(world.condition()).toBe("Serving Reported=True/Acknowledged");
   });
 });

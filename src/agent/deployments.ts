@@ -1,46 +1,34 @@
 import { ApiError } from "../api-client/api-error.ts";
 import type { Capability, DeploymentState, DeploymentStatus } from "../contract/deployment-state.ts";
 import { DEPLOYMENT_PROTOCOL_VERSION } from "../contract/deployment-state.ts";
-import type { ManagedDeployment, ManagedDeploymentSpec, ManagedDeploymentStatus } from "../crds/managed-deployment.ts";
-import type { RequiredRight } from "../crds/manifests/required-rights.ts";
-import { ApiError as KubeError } from "../kube/api-error.ts";
 import type { Clock, Random } from "../kube/clock.ts";
 import type { ReconcileContext, Result } from "../kube/controller.ts";
+import type { Places } from "./acceptance.ts";
+import { type ApplicationPorts, Applications } from "./applications.ts";
 import type { Board } from "./board.ts";
-import { type DeploymentStep, nextDeploymentStep } from "./deployment.ts";
+import { type DeploymentStep, type DeploymentWorld, nextDeploymentStep } from "./deployment.ts";
 import { isLeaseLost, type Leases } from "./leases.ts";
 import type { ListedDeployment } from "./listed-deployment.ts";
 import type { AgentMetrics } from "./metrics.ts";
 import { isGone } from "./platform-answer.ts";
 import type { ReportPart } from "./resource-report.ts";
 import type { Platform } from "./routes.ts";
-import { type Connectedness, newsFor, type Said, saying, standing } from "./standing.ts";
 
 /** All the I/O of this reconciler, as functions. */
-export interface DeploymentPorts {
+export interface DeploymentPorts extends ApplicationPorts {
   readonly platform: Pick<Platform["sync"], "reconcile">;
-  /** By deployment id, from the cache. */
-  readonly managed: (deploymentId: string) => ManagedDeployment | undefined;
-  readonly applySpec: (spec: ManagedDeploymentSpec, signal: AbortSignal) => Promise<unknown>;
-  readonly applyStatus: (
-    managed: ManagedDeployment,
-    status: ManagedDeploymentStatus,
-    signal: AbortSignal,
-  ) => Promise<unknown>;
-  /** What the caches say of the workloads, cut into calls. */
-  readonly resources: () => readonly ReportPart[];
+  /** What the caches say of the workloads in these namespaces, cut into calls. */
+  readonly resources: (namespaces: readonly string[]) => readonly ReportPart[];
   /** Asks for the platform's list again. */
   readonly relist: () => void;
-  /** The agent's own rights that are missing. */
-  readonly missing: () => readonly RequiredRight[];
-  readonly trouble: () => Connectedness;
 }
 
 export interface DeploymentsOptions {
   readonly board: Board<ListedDeployment>;
   readonly ports: DeploymentPorts;
   readonly leases: Leases;
-  readonly namespaces: readonly string[];
+  readonly places: Places;
+  readonly maxWaiting: number;
   readonly version: string;
   readonly clock: Clock;
   readonly random: Random;
@@ -64,66 +52,99 @@ const CAPABILITIES: readonly Capability[] = [
   { key: "debug", state: "unavailable", detail: "not in this version" },
   { key: "machines", state: "unavailable", detail: "not in this version" },
 ];
+/** All that is told of a deployment that waits. */
+const WAITING: readonly Capability[] = CAPABILITIES.map(({ key }) => ({
+  key,
+  state: "denied",
+  detail: "waits until the customer accepts this deployment in the cluster",
+}));
+const NOTHING: readonly ReportPart[] = [{ resourceHeartbeats: [], observedInventoryBatches: [] }];
 
 interface Memory {
   reportAtMs: number;
   reportedAtMs: number;
+  unlistedAtMs: number | undefined;
+  /** At the last look. */
+  accepted: readonly string[];
 }
 
-/** Holds each deployment of the platform under a lease, shows it in the cluster, and reports what lives there. */
+/**
+ * Shows each deployment that the platform lists as an application in the cluster; holds those that the customer accepts
+ * under a lease, and reports what lives in the namespaces that they are accepted for.
+ */
 export class Deployments {
   readonly #options: DeploymentsOptions;
+  readonly #applications: Applications;
   readonly #memories = new Map<string, Memory>();
 
   constructor(options: DeploymentsOptions) {
     this.#options = options;
+    this.#applications = new Applications({ ...options, isListed: (id) => options.board.get(id) !== undefined });
   }
 
-  /** Workloads changed: report soon. Returns the ids that are reported. */
-  workloadsChanged(): readonly string[] {
+  /** Workloads of a namespace changed: report soon. Returns the ids concerned; no other deployment may learn of it. */
+  workloadsChanged(namespace: string): readonly string[] {
     const nowMs = this.#options.clock.monotonicMs();
-    for (const memory of this.#memories.values()) {
+    const concerned = [...this.#memories].filter(([id]) => this.#applications.accepted(id).includes(namespace));
+    for (const [, memory] of concerned) {
       const soonMs = Math.max(nowMs, memory.reportedAtMs + REPORT_AFTER_CHANGE_MS);
       memory.reportAtMs = Math.min(memory.reportAtMs, soonMs);
     }
-    return [...this.#memories.keys()];
+    return concerned.map(([id]) => id);
   }
 
   /** @param id of the deployment. */
   readonly reconcile = async (id: string, context: ReconcileContext): Promise<Result> => {
-    const { board, ports, leases, namespaces, clock } = this.#options;
+    const { board, clock } = this.#options;
     // Before anything that needs the platform: this is where people look for what is wrong with it.
-    await this.#tellStanding(id, context.signal);
+    await this.#applications.tellStanding(id, context.signal);
     // After a start, with the platform away: what it does not list it may not have been asked for yet. Taking that for
     // a detachment would have the operator refuse what was granted.
     if (!board.isRead) return { requeueAfterMs: UNREAD_RETRY_MS };
     for (let steps = 0; steps < MAX_STEPS; steps += 1) {
       context.signal.throwIfAborted();
-      const [listed, managed] = [board.get(id), ports.managed(id)];
-      const { reportAtMs } = this.#memoryOf(id);
-      const world = { listed, managed, lease: leases.of(id), acquireAtMs: leases.acquireAtMs(id), reportAtMs };
-      const step = nextDeploymentStep(world, namespaces, clock.monotonicMs());
+      const world = this.#worldOf(id);
+      const step = nextDeploymentStep(world, clock.monotonicMs());
       if (step.do === "wait") {
-        if (listed === undefined) {
-          this.#memories.delete(id);
-          leases.forget(id);
-        }
+        if (world.listed === undefined && step.forMs === undefined) this.#forget(id);
+        if (world.listed !== undefined && world.managed === undefined) this.#applications.turnedAway(context);
         return step.forMs === undefined ? undefined : { requeueAfterMs: step.forMs };
       }
       await this.#take(step, id, context);
       // The cache shows what was written only after its watch has seen it: the event brings us back.
-      if (step.do === "writeManaged" || step.do === "detach") return undefined;
+      if (step.do === "create" || step.do === "detach" || step.do === "clear") return undefined;
     }
     return { requeueAfterMs: CONTRADICTION_RETRY_MS };
   };
 
+  #worldOf(id: string): DeploymentWorld {
+    const { board, leases, clock } = this.#options;
+    const [listed, memory, accepted] = [board.get(id), this.#memoryOf(id), this.#applications.accepted(id)];
+    memory.unlistedAtMs = listed === undefined ? (memory.unlistedAtMs ?? clock.monotonicMs()) : undefined;
+    // Accepted, or not any more: that is told at once.
+    if (accepted.join() !== memory.accepted.join()) memory.reportAtMs = 0;
+    memory.accepted = accepted;
+    return {
+      listed,
+      managed: this.#applications.of(id),
+      accepted,
+      hasRoom: this.#applications.hasRoomFor(id),
+      unlistedAtMs: memory.unlistedAtMs,
+      lease: leases.of(id),
+      acquireAtMs: leases.acquireAtMs(id),
+      reportAtMs: memory.reportAtMs,
+    };
+  }
+
   async #take(step: Exclude<DeploymentStep, { do: "wait" }>, id: string, context: ReconcileContext): Promise<void> {
-    const { board, ports, leases } = this.#options;
+    const { board, leases } = this.#options;
     switch (step.do) {
-      case "writeManaged":
-        return void (await ports.applySpec(step.spec, context.signal));
+      case "create":
+        return this.#applications.create(step.spec, context);
       case "detach":
-        return this.#writeStatus(id, "Detached", "the platform no longer lists it", context.signal);
+        return this.#applications.detach(id, context.signal);
+      case "clear":
+        return this.#applications.clear(id, context);
       case "acquire":
         return leases.acquire(id, board.get(id)?.model ?? "pull", context.signal);
       case "renew":
@@ -141,12 +162,15 @@ export class Deployments {
 
   async #report(id: string, status: DeploymentStatus, context: ReconcileContext): Promise<void> {
     const { ports, clock, random, metrics } = this.#options;
+    const accepted = this.#applications.accepted(id);
     const memory = this.#memoryOf(id);
     const atMs = clock.monotonicMs();
     memory.reportedAtMs = atMs;
     memory.reportAtMs = atMs + REPORT_EVERY_MS * (0.9 + 0.2 * random());
     try {
-      for (const part of ports.resources()) await this.#send(id, status, part, context.signal);
+      for (const part of accepted.length === 0 ? NOTHING : ports.resources(accepted)) {
+        await this.#send(id, status, part, accepted, context.signal);
+      }
       metrics.resourceReport("ok");
     } catch (error) {
       if (context.signal.aborted) throw error;
@@ -154,19 +178,27 @@ export class Deployments {
       await this.#refused(id, error, context);
       return;
     }
-    await this.#writeStatus(id, "Serving", "the platform has the last report", context.signal);
+    const message = accepted.length === 0 ? "the platform knows that it waits" : "the platform has the last report";
+    await this.#applications.reported(id, { message }, context.signal);
   }
 
-  async #send(id: string, status: DeploymentStatus, part: ReportPart, signal: AbortSignal): Promise<void> {
-    const { board, ports, leases, version, namespaces } = this.#options;
+  async #send(
+    id: string,
+    status: DeploymentStatus,
+    part: ReportPart,
+    accepted: readonly string[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { board, ports, leases, version, places } = this.#options;
     const listed = board.get(id);
     if (listed === undefined) return;
-    const environmentInfo = { platform: "kubernetes" as const, namespace: namespaces.join(",").slice(0, 512) };
+    const served = accepted.filter((each) => places.opened.includes(each));
+    const environmentInfo = { platform: "kubernetes" as const, namespace: served.join(",").slice(0, 512) };
     const state: DeploymentState = {
       status,
       platform: listed.platform,
       protocolVersion: DEPLOYMENT_PROTOCOL_VERSION,
-      ...(listed.platform === "kubernetes" ? { environmentInfo } : {}),
+      ...(listed.platform === "kubernetes" && served.length > 0 ? { environmentInfo } : {}),
     };
     const body = {
       deploymentId: id,
@@ -174,7 +206,7 @@ export class Deployments {
       state,
       resourceHeartbeats: [...part.resourceHeartbeats],
       observedInventoryBatches: [...part.observedInventoryBatches],
-      capabilities: [...CAPABILITIES],
+      capabilities: [...(accepted.length === 0 ? WAITING : CAPABILITIES)],
       operatorVersion: version,
     };
     const { current } = await ports.platform.reconcile({ body }, signal);
@@ -195,58 +227,20 @@ export class Deployments {
       throw error;
     }
     log.info({ deploymentId: id, code }, "report refused");
-    await this.#writeStatus(id, "Serving", "the platform refused the last report", signal, code);
+    const told = { message: "the platform refused the last report", refusedWith: code };
+    await this.#applications.reported(id, told, signal);
   }
 
-  async #writeStatus(
-    id: string,
-    state: "Serving" | "Detached",
-    message: string,
-    signal: AbortSignal,
-    refusedWith?: string,
-  ): Promise<void> {
-    const { ports, clock } = this.#options;
-    const managed = ports.managed(id);
-    if (managed === undefined) return;
-    const now = clock.wallNow();
-    const observedGeneration = managed.metadata.generation ?? 0;
-    const reported =
-      refusedWith === undefined
-        ? ({ status: "True", reason: "Acknowledged" } as const)
-        : ({ status: "False", reason: "Refused" } as const);
-    const conditions = saying(managed, [{ type: "Reported", ...reported, message }, ...this.#standing()], now);
-    const at = refusedWith === undefined && state === "Serving" ? now.toISOString() : managed.status?.lastReportedAt;
-    const lastReportedAt = at === undefined ? {} : { lastReportedAt: at };
-    await this.#applyStatus(managed, { state, observedGeneration, ...lastReportedAt, conditions }, signal);
-  }
-
-  /** Rights and connection come and go between two reports. */
-  async #tellStanding(id: string, signal: AbortSignal): Promise<void> {
-    const managed = this.#options.ports.managed(id);
-    const news = managed === undefined ? [] : newsFor(managed, this.#standing());
-    if (managed === undefined || news.length === 0) return;
-    const conditions = saying(managed, news, this.#options.clock.wallNow());
-    await this.#applyStatus(managed, { ...managed.status, conditions }, signal);
-  }
-
-  #standing(): readonly Said[] {
-    const { ports } = this.#options;
-    return standing(ports.missing(), ports.trouble());
-  }
-
-  /** Not being allowed to say it is no failure of what was done; log and event tell of the right. */
-  async #applyStatus(managed: ManagedDeployment, status: ManagedDeploymentStatus, signal: AbortSignal): Promise<void> {
-    try {
-      await this.#options.ports.applyStatus(managed, status, signal);
-    } catch (error) {
-      if (!(error instanceof KubeError && error.isForbidden)) throw error;
-    }
+  #forget(id: string): void {
+    this.#memories.delete(id);
+    this.#applications.forget(id);
+    this.#options.leases.forget(id);
   }
 
   #memoryOf(id: string): Memory {
     let memory = this.#memories.get(id);
     if (memory === undefined) {
-      memory = { reportAtMs: 0, reportedAtMs: Number.NEGATIVE_INFINITY };
+      memory = { reportAtMs: 0, reportedAtMs: Number.NEGATIVE_INFINITY, unlistedAtMs: undefined, accepted: [] };
       this.#memories.set(id, memory);
     }
     return memory;

@@ -14,7 +14,7 @@ interface Levels {
   gone?: boolean;
 }
 
-function intake(levels: Levels) {
+function intake(levels: Levels, accepts = () => true) {
   const boards: Boards = {
     deployments: new Board(10, () => undefined),
     requests: new Board(10, () => undefined),
@@ -43,7 +43,7 @@ function intake(levels: Levels) {
     commands: { list: async () => answer({ items: levels.commands, nextCursor: null }) },
   };
   const metrics = { buffered: () => undefined, requestRefused: (reason: string) => void refused.push(reason) };
-  const each = new Intake({ platform: platform as never, boards, hints, metrics });
+  const each = new Intake({ platform: platform as never, boards, hints, accepts, metrics });
   return { boards, hinted, refused, read: (key: string) => each.reconcile(key, context) };
 }
 
@@ -97,6 +97,20 @@ describe("the intake", () => {
       COMMAND,
     ]);
     expect(refused).toHaveLength(5);
+  });
+
+  test("reads nothing of a deployment that the customer does not accept (any more)", async () => {
+    let accepted = true;
+    const levels = { deployments: [deployment], requests: [pendingRequest()], commands: [commandRecord()] };
+    const { boards, read } = intake(levels, () => accepted);
+    const both = async (): Promise<readonly number[]> => {
+      await read(`requests/${DEPLOYMENT}`);
+      await read(`commands/${DEPLOYMENT}`);
+      return [boards.requests.size, boards.commands.size];
+    };
+    expect(await both()).toEqual([1, 1]);
+    accepted = false;
+    expect(await both()).toEqual([0, 0]);
   });
 
   test("does not believe that a command of one deployment is another's", async () => {

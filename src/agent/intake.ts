@@ -27,6 +27,8 @@ export interface IntakeOptions {
   readonly platform: Pick<Platform, "sync" | "accessRelay" | "commands">;
   readonly boards: Boards;
   readonly hints: IntakeHints;
+  /** Whether the customer accepts this deployment; of others only their being there is read. */
+  readonly accepts: (deploymentId: string) => boolean;
   readonly metrics: Pick<AgentMetrics, "buffered" | "requestRefused">;
 }
 
@@ -72,7 +74,7 @@ export class Intake {
   }
 
   async #commands(deploymentId: string, { signal, log }: ReconcileContext): Promise<void> {
-    const { platform, boards, hints } = this.#options;
+    const { platform, boards, hints, accepts } = this.#options;
     const query = {
       deploymentId,
       state: ["PENDING" as const, "DISPATCHED" as const],
@@ -82,7 +84,7 @@ export class Intake {
     };
     const listed: ListedCommand[] = [];
     try {
-      for await (const item of pages(platform.commands.list, { query }, signal)) {
+      for await (const item of accepts(deploymentId) ? pages(platform.commands.list, { query }, signal) : []) {
         const command = readListedCommand(item);
         if (command?.deploymentId === deploymentId) listed.push(command);
         else if (command !== undefined) this.#unreadable("a command of another deployment", log);
@@ -95,10 +97,12 @@ export class Intake {
   }
 
   async #requests(deploymentId: string, { signal, log }: ReconcileContext): Promise<void> {
-    const { platform, boards, hints } = this.#options;
+    const { platform, boards, hints, accepts } = this.#options;
     const listed: ListedRequest[] = [];
     try {
-      const { requests } = await platform.accessRelay.pending({ query: { deploymentId } }, signal);
+      const { requests } = accepts(deploymentId)
+        ? await platform.accessRelay.pending({ query: { deploymentId } }, signal)
+        : { requests: [] };
       for (const item of requests) {
         const request = readListedRequest(item, deploymentId);
         if (request === undefined) this.#unreadable("a request without a proper id", log);

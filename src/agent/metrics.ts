@@ -8,9 +8,10 @@ import { type LinkMetrics, linkMetrics } from "./link-metrics.ts";
 import { RELOAD_RESULTS, type ReloadResult } from "./runtime-key.ts";
 
 // Every label is one of these lists, or of the contract's. Never a name, id, URL or error text: each value is a series.
-export const REFUSALS = ["unfit", "plan_mismatch", "unreadable"] as const;
+export const REFUSALS = ["unfit", "plan_mismatch", "unreadable", "too_many_open"] as const;
 export const REPORT_KINDS = ["reportMaterialized", "reportApproval", "reportDecision"] as const;
 export const BUFFERS = ["requests", "commands", "deployments", "deletions"] as const;
+export const DEPLOYMENT_ANSWERS = ["accepted", "waiting", "unshown"] as const;
 export const DISPATCHES = ["won", "lost"] as const;
 export const RESULTS = ["ok", "failed"] as const;
 export const WORKLOADS = ["Deployment", "StatefulSet", "DaemonSet"] as const;
@@ -76,6 +77,23 @@ function countGrants(registry: Registry, grantStates: () => Iterable<GrantState>
     collect() {
       for (const state of GRANT_STATES) this.set({ state }, 0);
       for (const state of grantStates()) this.inc({ state });
+    },
+  });
+}
+
+/** Declares how many deployments the platform lists, by what the customer says of them; asked at each scrape. */
+export function deploymentsGauge(
+  registry: Registry,
+  states: () => Iterable<(typeof DEPLOYMENT_ANSWERS)[number]>,
+): void {
+  new Gauge({
+    name: "sallyport_listed_deployments",
+    help: "Deployments that the platform lists by what the customer says of them; unshown ones found no room to wait in.",
+    labelNames: ["answer"],
+    registers: [registry],
+    collect() {
+      for (const answer of DEPLOYMENT_ANSWERS) this.set({ answer }, 0);
+      for (const answer of states()) this.inc({ answer });
     },
   });
 }

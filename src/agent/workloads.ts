@@ -27,8 +27,8 @@ export interface WorkloadsOptions {
   readonly log: Logger;
   readonly metrics: Pick<AgentMetrics, "resources">;
   readonly watchMetrics: WatchMetrics;
-  /** Told of each change of a workload, not of pods: those show in their workload's counts. */
-  readonly changed: () => void;
+  /** Told where a workload changed. Not of pods: those show in their workload's counts. */
+  readonly changed: (namespace: string) => void;
 }
 
 interface Caches {
@@ -101,7 +101,9 @@ export class Workloads {
         indexes: { label: (pod: Pod) => Object.entries(pod.metadata.labels).map((entry) => entry.join("=")) },
       }),
     };
-    for (const informer of [caches.deployments, caches.statefulSets, caches.daemonSets]) informer.onChange(changed);
+    for (const informer of [caches.deployments, caches.statefulSets, caches.daemonSets]) {
+      informer.onChange(() => changed(namespace));
+    }
     return caches;
   }
 

@@ -1,5 +1,7 @@
 import Type from "typebox";
+import { CommandLine } from "./grant-line.ts";
 import { type Kind, type ObjectOf, resourceOf } from "./kind.ts";
+import { BINDING_LINE, MAX_BINDING_LINES } from "./lending.ts";
 import { TIERS } from "./plan.ts";
 import {
   Conditions,
@@ -30,19 +32,6 @@ export const GRANT_STATES = [
 ] as const;
 export type GrantState = (typeof GRANT_STATES)[number];
 export const FINAL_GRANT_STATES = ["Denied", "Lapsed", "Revoked", "Expired", "Superseded", "Completed"] as const;
-
-/** From Starting on, a line carries the commandId that claimed it. */
-export const LINE_STATES = [
-  "Planned",
-  "Held",
-  "Skipped",
-  "Starting",
-  "Running",
-  "Succeeded",
-  "Failed",
-  "Unknown",
-] as const;
-export type LineState = (typeof LINE_STATES)[number];
 
 /** Fields of the plan that the agent always writes, then those it may leave out. */
 const PLAN = [
@@ -139,33 +128,6 @@ const Spec = Type.Object(
   ),
 );
 
-const CommandLine = Type.Object(
-  {
-    index: Type.Integer({ minimum: 0, maximum: 49 }),
-    state: Words(LINE_STATES),
-    commandId: Type.Optional(PlatformId),
-    startedAt: Type.Optional(DateTime),
-    finishedAt: Type.Optional(DateTime),
-    digest: Type.Optional(Digest),
-    message: Type.Optional(Type.String({ maxLength: 1024 })),
-  },
-  rules(
-    {
-      rule: "(self.state in ['Planned', 'Held', 'Skipped']) != has(self.commandId)",
-      message:
-        "a line that is starting, running or finished carries the commandId that claimed it, and no other line does",
-    },
-    {
-      rule: `!has(oldSelf.commandId) || ${unchanged("commandId")}`,
-      message: "a command line is claimed once",
-    },
-    {
-      rule: "!(oldSelf.state in ['Succeeded', 'Failed']) || self == oldSelf",
-      message: "a finished command line is terminal",
-    },
-  ),
-);
-
 const FINAL = FINAL_GRANT_STATES.map((state) => `'${state}'`).join(", ");
 
 const Status = Type.Object(
@@ -176,6 +138,13 @@ const Status = Type.Object(
     approvedUntil: Type.Optional(DateTime),
     observedGeneration: Type.Optional(Generation),
     conditions: Type.Optional(Conditions),
+    bindings: Type.Optional(
+      Type.Array(Type.String({ maxLength: 400, pattern: BINDING_LINE }), {
+        maxItems: MAX_BINDING_LINES,
+        "x-kubernetes-list-type": "atomic",
+        description: "Where approvers lend: the kubectl line of each binding that this plan needs.",
+      }),
+    ),
     commands: Type.Optional(
       KeyedList(
         CommandLine,
@@ -229,6 +198,8 @@ export const ACCESS_GRANT = {
     { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
     { name: "Plan", type: "string", jsonPath: ".spec.planHash", priority: 1 },
     { name: "Title", type: "string", jsonPath: ".spec.title", priority: 1 },
+    { name: "Lent", type: "string", jsonPath: ".status.conditions[?(@.type=='Lent')].status", priority: 1 },
+    { name: "Bindings", type: "string", jsonPath: ".status.bindings[*]", priority: 1 },
   ],
   rules: [
     {
@@ -267,6 +238,13 @@ export const ACCESS_GRANT = {
         "!has(self.status) || !has(self.status.commands) || " +
         "self.status.commands.all(c, c.index < size(self.spec.commands))",
       message: "status names a command line that the plan does not have",
+    },
+    // An approver pastes these lines; the operator, which writes them, may be in other hands.
+    {
+      rule:
+        "!has(self.status) || !has(self.status.bindings) || self.status.bindings.all(b, self.spec.commands.exists(c, " +
+        "b.contains('role=sallyport-op-' + c.command.replace('/', '-') + ' --serviceaccount=')))",
+      message: "status.bindings lends a role that no line of the plan needs",
     },
     {
       rule:

@@ -16,10 +16,12 @@ export const GRANT_CONDITIONS = {
     "RiskUnderstated",
   ],
   Active: ["AwaitingDecision", "WindowOpen", "WindowClosed", "Revoked", "Deleted"],
-  Succeeded: ["NothingYet", "AllSucceeded", "SomeFailed", "OutcomeUnknown", "NothingRan"],
+  Succeeded: ["NothingYet", "AllSucceeded", "SomeFailed", "SomeNotStarted", "OutcomeUnknown", "NothingRan"],
   IdentityVerified: ["AwaitingDecision", "StampedByAdmission", "ClaimCheckedByPolicy", "NotEnforced", "NoName"],
   Reported: ["AwaitingReport", "Acknowledged", "Retrying", "Refused"],
   Permitted: PERMITTED_REASONS,
+  /** Said only where approvers lend: whether the bindings that this plan needs are there. */
+  Lent: ["AwaitingBinding", "BindingsSeen"],
 } as const;
 
 export const INVOCATION_CONDITIONS = {
@@ -38,13 +40,18 @@ export const INVOCATION_CONDITIONS = {
     "InvalidParams",
     "TierMismatch",
     "DeploymentNotServed",
+    "DeploymentNotAccepted",
     "NamespaceNotOpen",
     "RuleMissing",
+    "AwaitingBinding",
+    "TooManyOpen",
   ],
   Completed: ["Running", "Succeeded", "Failed", "OutcomeUnknown", "NotStarted"],
 } as const;
 
 export const MANAGED_DEPLOYMENT_CONDITIONS = {
+  Accepted: ["AwaitingAcceptance", "RefusedByCustomer", "AcceptedByCustomer", "NamedAtInstall"],
+  Opened: ["AllOpened", "NamespaceNotOpened"],
   Connected: [
     "Connected",
     "ProxyUnreachable",

@@ -15,7 +15,13 @@ export interface InstallationNames {
   readonly operatorAccount: string;
   /** What the operation roles are: ClusterRoles (default), or a Role each in every opened namespace. */
   readonly roleKind?: string;
+  /** Who binds an operation's role to a grant's account; one of {@link LENDING_MODES}, by default the operator. */
+  readonly lendingMode?: string;
 }
+
+/** `operator`: for each run, as it begins. `approver`: a person, with their own credentials; the operator may not. */
+export const LENDING_MODES = ["operator", "approver"] as const;
+export type LendingMode = (typeof LENDING_MODES)[number];
 
 export const DEFAULT_NAMES: InstallationNames = {
   systemNamespace: "sallyport-system",
@@ -23,6 +29,9 @@ export const DEFAULT_NAMES: InstallationNames = {
   agentAccount: "sallyport-agent",
   operatorAccount: "sallyport-operator",
 };
+
+/** Who reports an event; an admission policy holds each process to its own. */
+export const REPORTING_CONTROLLERS = { agent: `${GROUP}/agent`, operator: `${GROUP}/operator` } as const;
 
 /** On everything made for one grant (or one automatic invocation); the value is its uid. The sweep finds them by it. */
 export const GRANT_UID_LABEL = "sallyport.dev/grant-uid";
@@ -41,6 +50,9 @@ export function operationRole(plugin: string, operation: string): string {
 export function grantAccount(uid: string): string {
   return `grant-${uid.replaceAll("-", "").slice(0, 12)}`;
 }
+
+/** Where approvers lend, the one account of what runs by itself: policy admins bind roles to it, and it is never swept. */
+export const AUTO_ACCOUNT = "sallyport-auto";
 
 /** A platform id as an object name: lower case, `_` and `.` become `-`. The CRDs refuse any other name. */
 export function objectName(id: string): string {

@@ -1,44 +1,77 @@
 import Type from "typebox";
 import { type Kind, type ObjectOf, resourceOf } from "./kind.ts";
-import { Conditions, DateTime, DeploymentRef, Generation, Line, rules, Words } from "./schema.ts";
+import { Conditions, DateTime, DeploymentRef, Generation, Line, rules, unchanged, Words } from "./schema.ts";
 
-/** Serving: reported and operable. Detached: the platform no longer lists it; nothing new runs for it. */
-export const MANAGED_DEPLOYMENT_STATES = ["Serving", "Detached"] as const;
+/**
+ * Waiting: the platform lists it and the customer has not accepted it; nothing is done for it. Serving: reported and
+ * operable, in the namespaces that the customer named for it. Detached: the platform no longer lists it; nothing new
+ * runs for it.
+ */
+export const MANAGED_DEPLOYMENT_STATES = ["Waiting", "Serving", "Detached"] as const;
+export type ManagedDeploymentState = (typeof MANAGED_DEPLOYMENT_STATES)[number];
+
+const Namespace = Type.String({ maxLength: 63, pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" });
 
 const Spec = Type.Object(
   {
+    // What the vendor calls it: written by the agent at create, never again by anyone.
     deploymentId: DeploymentRef,
     name: Line(1, 128),
     project: Type.Optional(Line(1, 128)),
-    namespaces: Type.Array(Type.String({ maxLength: 63, pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" }), {
-      maxItems: 64,
-      "x-kubernetes-list-type": "set",
-      description: "Namespaces that the customer opened to this deployment's operations.",
-    }),
+    // The customer's word, on the main resource. Absent: no answer yet. Empty: no.
+    acceptedNamespaces: Type.Optional(
+      Type.Array(Namespace, {
+        maxItems: 64,
+        "x-kubernetes-list-type": "set",
+        description:
+          "Written by the customer: the namespaces in which this deployment may be served. Until it is there, nothing is.",
+      }),
+    ),
   },
-  rules({ rule: "self.deploymentId == oldSelf.deploymentId", message: "deploymentId is immutable" }),
+  rules(
+    {
+      rule: `self.deploymentId == oldSelf.deploymentId && self.name == oldSelf.name && ${unchanged("project")}`,
+      message: "what the platform listed (deploymentId, name, project) is immutable",
+    },
+    {
+      rule: "oldSelf.hasValue() || !has(self.acceptedNamespaces)",
+      optionalOldSelf: true,
+      message: "a deployment cannot be created already accepted; patch acceptedNamespaces afterwards",
+    },
+  ),
 );
 
 const Status = Type.Object({
   state: Type.Optional(Words(MANAGED_DEPLOYMENT_STATES)),
+  namespaces: Type.Optional(
+    Type.Array(Namespace, {
+      maxItems: 128,
+      "x-kubernetes-list-type": "atomic",
+      description: "Namespaces that count as accepted: those of the install values and those of spec.",
+    }),
+  ),
   observedGeneration: Type.Optional(Generation),
+  /** Absent: it was never served. */
   lastReportedAt: Type.Optional(DateTime),
   conditions: Type.Optional(Conditions),
 });
 
-/** A deployment of the vendor that this cluster serves. Written and reported by the agent. */
+/**
+ * A deployment that the platform lists for this cluster: an application, written and reported by the agent. Whether and
+ * where it is served is the customer's word.
+ */
 export const MANAGED_DEPLOYMENT = {
   kind: "ManagedDeployment",
   plural: "manageddeployments",
   shortName: "md",
-  description: "A deployment that this cluster serves, and the namespaces that the customer opened to it.",
+  description: "A deployment that asks to be served here, and the namespaces that the customer accepts it for.",
   spec: Spec,
   status: Status,
   selectableFields: [".spec.deploymentId"],
   columns: [
     { name: "Deployment", type: "string", jsonPath: ".spec.name" },
     { name: "State", type: "string", jsonPath: ".status.state" },
-    { name: "Namespaces", type: "string", jsonPath: ".spec.namespaces" },
+    { name: "Namespaces", type: "string", jsonPath: ".status.namespaces" },
     { name: "Reported", type: "date", jsonPath: ".status.lastReportedAt" },
     { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
     { name: "Id", type: "string", jsonPath: ".spec.deploymentId", priority: 1 },

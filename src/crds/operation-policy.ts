@@ -29,7 +29,7 @@ const Spec = Type.Object({
         mutating: Type.Optional(Decision),
         destructive: Type.Optional(Decision),
       },
-      { description: "For operations that no rule names. Left out: read-only auto, mutating and destructive manual." },
+      { description: "For operations that no rule names. Left out: manual, also for what only reads." },
     ),
   ),
   maxWindowMinutes: Type.Optional(

@@ -15,8 +15,8 @@ export type OnRedacted = (rule: RedactionRule) => void;
 const MARK = "[redacted]";
 
 /**
- * In this order: a key block is taken out whole before a rule for single words can cut into it. Every repetition is
- * bounded, so that a hostile log line costs linear time.
+ * In this order: a key block is taken out whole before a rule for single words can cut into it. Each takes linear time on
+ * a hostile log line: where it may begin is rare, what it then repeats is short, or what it has read it takes out.
  */
 const RULES: readonly { readonly rule: RedactionRule; readonly pattern: RegExp; readonly keep: string }[] = [
   {
@@ -24,7 +24,13 @@ const RULES: readonly { readonly rule: RedactionRule; readonly pattern: RegExp; 
     pattern: /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY-----|$)/g,
     keep: "",
   },
-  { rule: "jwt", pattern: /\beyJ[\w-]{8,4096}\.[\w-]{8,8192}(?:\.[\w-]{0,4096})?/g, keep: "" },
+  {
+    rule: "jwt",
+    // From the start of a word on, and only where a dot and the next part follow it: each word is read once. From each
+    // `eyJ` on, a word of many of them would be read as often as it has them.
+    pattern: /(?<![\w-])(?=[\w-]{11,}\.[\w-]{8})([\w-]*?)\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?/g,
+    keep: "$1",
+  },
   {
     rule: "authorization",
     pattern: /\b(bearer|basic|negotiate)(\s+)(?!\[redacted])[\w.~+/=-]{8,8192}/gi,

@@ -3,6 +3,7 @@ import { Registry } from "prom-client";
 import { expect, onTestFinished, test } from "vitest";
 import type { Clock } from "./clock.ts";
 import { LeaderElector, type LeaderElectorOptions, LeadershipLostError } from "./leader-election.ts";
+import type { Lease } from "./lease.ts";
 import { silentLogger } from "./log.ts";
 import { kubeMetrics } from "./metrics.ts";
 import { FakeClock } from "./testing/fake-clock.ts";
@@ -278,6 +279,25 @@ test("work that throws keeps the lease, because its workers may still write", as
   await expect(run).rejects.toThrow("crashed");
   expect(leases.lease?.spec?.holderIdentity).toBe("a");
   expect(() => failed.fence()).toThrow(LeadershipLostError);
+});
+
+test("a foreign object under the lease's name ends the leader, and the next one waits five minutes for it and not a century", async () => {
+  const { clock, leases, advance } = world();
+  const a = candidate(leases, clock, "a");
+  await settle();
+  const spec = { holderIdentity: "stranger", leaseDurationSeconds: 2_147_483_647 };
+  leases.lease = {
+    ...(leases.lease as Lease),
+    metadata: { ...(leases.lease as Lease).metadata, resourceVersion: "x" },
+    spec,
+  };
+  await advance(3000);
+  expect(await a.ended).toBeInstanceOf(LeadershipLostError);
+  const b = candidate(leases, clock, "b");
+  await advance(299_000);
+  expect(b.elector.isLeader).toBe(false);
+  await advance(5000);
+  expect(b.elector.isLeader).toBe(true);
 });
 
 test("a lease that is deleted while held is waited out by those who saw it", async () => {

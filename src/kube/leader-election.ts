@@ -222,7 +222,7 @@ export class LeaderElector {
     const holder = this.#observed.holder;
     if (holder !== undefined && holder !== identity) {
       if (this.#standing.is === "leading") throw new LeadershipLostError(`lease ${name} is held by another process`);
-      if (this.#observed.isValid(clock.monotonicMs())) return false;
+      if (this.#observed.isValid(clock.monotonicMs(), leaseDurationMs)) return false;
     }
     if (lease === undefined) {
       const spec = taken(this.#observed.spec, identity, leaseDurationMs, clock.wallNow());

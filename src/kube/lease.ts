@@ -22,6 +22,8 @@ export interface Lease extends KubeObject {
 /** The part of the client that an election uses. */
 export type LeaseClient = Pick<Client, "get" | "create" | "replace">;
 
+const MAX_BELIEVED_MS = 300_000;
+
 /** A lease as it was last seen, and since when it has been like that on this process's own clock. */
 export class ObservedLease {
   #last: { readonly spec: LeaseSpec; readonly text: string; readonly sinceMs: number } | undefined;
@@ -41,10 +43,14 @@ export class ObservedLease {
     if (text !== this.#last?.text) this.#last = { spec, text, sinceMs: nowMs };
   }
 
-  /** By the duration that its holder wrote, which may be configured otherwise than ours. */
-  isValid(nowMs: number): boolean {
+  /**
+   * By the duration that its holder wrote, which may be configured otherwise than ours: believed up to twice ours, or five
+   * minutes. A foreign object of this name that says a century and is never renewed would otherwise keep us out as long.
+   */
+  isValid(nowMs: number, ourLeaseMs: number): boolean {
     if (this.#last === undefined) return false;
-    return nowMs < this.#last.sinceMs + (this.#last.spec.leaseDurationSeconds ?? 0) * 1000;
+    const saysMs = (this.#last.spec.leaseDurationSeconds ?? 0) * 1000;
+    return nowMs < this.#last.sinceMs + Math.min(saysMs, Math.max(MAX_BELIEVED_MS, 2 * ourLeaseMs));
   }
 }
 

@@ -100,7 +100,8 @@ export async function createToken(
       body: {
         apiVersion: "authentication.k8s.io/v1",
         kind: "TokenRequest",
-        spec: { expirationSeconds, audiences: audiences ?? [], boundObjectRef: boundObject },
+        // Left out, not empty: an admission policy sees who wrote which field.
+        spec: { expirationSeconds, ...(audiences && { audiences }), boundObjectRef: boundObject },
       },
     },
     signal,

@@ -1,3 +1,4 @@
+import { acceptedNamespaces, type NamedDeployments } from "../crds/accepted-namespaces.ts";
 import { type AccessGrant, accessGrants } from "../crds/access-grant.ts";
 import { objectName } from "../crds/group.ts";
 import type { KindResource } from "../crds/kind.ts";
@@ -19,6 +20,8 @@ import { type CustomerPolicy, mergePolicies } from "./policy.ts";
 export interface CacheOptions {
   readonly client: Client;
   readonly namespace: string;
+  /** What the install values name for each deployment. */
+  readonly named: NamedDeployments;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Pick<KubeMetrics, "watch">;
@@ -34,6 +37,7 @@ export class Caches {
   readonly deployments: Informer<ManagedDeployment>;
   readonly #client: Client;
   readonly #namespace: string;
+  readonly #named: NamedDeployments;
 
   constructor(options: CacheOptions) {
     const { client, namespace, clock, log, metrics } = options;
@@ -42,6 +46,7 @@ export class Caches {
       new Informer<T>({ ...common, resource, projection: jsonProjection<T>() });
     this.#client = client;
     this.#namespace = namespace;
+    this.#named = options.named;
     this.grants = informer(accessGrants);
     this.policies = informer(operationPolicies);
     this.deployments = informer(managedDeployments);
@@ -78,6 +83,10 @@ export class Caches {
   /** Each kind, whatever it is. */
   get informers(): readonly Pick<Informer<Cached>, "retryNow">[] {
     return [this.grants, this.invocations, this.policies, this.deployments];
+  }
+
+  get all() {
+    return { invocations: this.invocations.store.list(), grants: this.grants.store.list() };
   }
 
   waitingInvocationKeys(): readonly string[] {
@@ -120,15 +129,21 @@ export class Caches {
     return { grant, policies, deployments };
   }
 
+  /** Accepted for some deployment. */
   servedNamespaces(): readonly string[] {
-    return [...new Set(this.deployments.store.list().flatMap(({ spec }) => spec.namespaces))].sort();
+    const accepted = this.deployments.store
+      .list()
+      .flatMap((managed) => acceptedNamespaces(managed.spec.deploymentId, managed, this.#named));
+    return [...new Set([...accepted, ...[...this.#named.values()].flat()])].sort();
   }
 
   /** Everywhere that access may have been given. */
   namespaces(): readonly string[] {
     const served = this.servedNamespaces();
     const planned = this.grants.store.list().flatMap(namespacesOf);
-    return [...new Set([...served, ...planned])].sort();
+    // Accepted no more, but something may have been left there.
+    const ran = this.invocations.store.list().flatMap(ranIn);
+    return [...new Set([...served, ...planned, ...ran])].sort();
   }
 
   async #all<T extends OperationPolicy | ManagedDeployment>(resource: KindResource, signal: AbortSignal): Promise<T[]> {
@@ -141,4 +156,9 @@ export class Caches {
   #key(name: string): string {
     return `${this.#namespace}/${name}`;
   }
+}
+
+function ranIn({ spec, status }: OperationInvocation): readonly string[] {
+  const namespace = spec.params?.namespace;
+  return status?.startedAt !== undefined && typeof namespace === "string" ? [namespace] : [];
 }

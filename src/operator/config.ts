@@ -1,4 +1,6 @@
-import { DEFAULT_NAMES } from "../crds/group.ts";
+import { type NamedDeployments, parseNamedDeployments } from "../crds/accepted-namespaces.ts";
+import { DEFAULT_NAMES, LENDING_MODES, type LendingMode } from "../crds/group.ts";
+import { MUTATING_POLICIES, VALIDATING_POLICIES } from "../crds/manifests/admission.ts";
 import { ADMISSION_MODES, type AdmissionMode } from "./enforcement.ts";
 
 /** Read once, validated, frozen, passed down. Nothing else of this room reads the environment. */
@@ -7,6 +9,7 @@ export interface OperatorConfig {
   readonly kubeconfig: string;
   readonly systemNamespace: string;
   readonly grantsNamespace: string;
+  readonly deployments: NamedDeployments;
   /** Unique to this process; the holder of the lease. */
   readonly identity: string;
   readonly healthHost: string;
@@ -23,6 +26,8 @@ export interface OperatorConfig {
   readonly leaseName: string;
   /** What the shipped operation roles are in this installation. */
   readonly roleKind: "ClusterRole" | "Role";
+  /** Who binds these roles to the accounts of grants. */
+  readonly lendingMode: LendingMode;
 }
 
 export interface Setting<T> {
@@ -54,6 +59,12 @@ export const OPERATOR_SETTINGS: { readonly [Name in keyof OperatorConfig]: Setti
     default: DEFAULT_NAMES.grantsNamespace,
     doc: "Namespace of grants, invocations, policies and per-grant accounts. Never the system namespace.",
     parse: namespace,
+  },
+  deployments: {
+    env: "SALLYPORT_DEPLOYMENTS",
+    default: "",
+    doc: "Deployments that the customer accepts from the start, each with its namespaces: `dep_x=shop+jobs,dep_y=shop`. Nothing runs for any other until the customer accepts its object. The agent has the same setting.",
+    parse: parseNamedDeployments,
   },
   identity: {
     env: "SALLYPORT_IDENTITY",
@@ -94,7 +105,7 @@ export const OPERATOR_SETTINGS: { readonly [Name in keyof OperatorConfig]: Setti
   admissionCheckIntervalMs: {
     env: "SALLYPORT_ADMISSION_CHECK_INTERVAL",
     default: "30s",
-    doc: "Between two looks at the admission policies; how late a missing one is shown. 18 small requests each.",
+    doc: `Between two looks at the admission policies; how late a missing one is shown. ${2 * (VALIDATING_POLICIES.length + MUTATING_POLICIES.length)} small requests each.`,
     parse: duration(1_000, 600_000),
   },
   accessCheckIntervalMs: {
@@ -138,6 +149,12 @@ export const OPERATOR_SETTINGS: { readonly [Name in keyof OperatorConfig]: Setti
     default: "ClusterRole",
     doc: "What the roles of the operations are: ClusterRole, or Role where each opened namespace has its own.",
     parse: roleKind,
+  },
+  lendingMode: {
+    env: "SALLYPORT_LENDING_MODE",
+    default: "operator",
+    doc: "Who lends an operation's role to a grant's account: operator, or approver, where people bind it and the operator waits for the binding. It must be the mode that its roles were made for.",
+    parse: lendingMode,
   },
 };
 
@@ -190,6 +207,12 @@ function objectName(text: string): string {
 function admissionMode(text: string): AdmissionMode {
   const mode = ADMISSION_MODES.find((each) => each === text);
   if (mode === undefined) throw new Error(ADMISSION_MODES.join(", "));
+  return mode;
+}
+
+function lendingMode(text: string): LendingMode {
+  const mode = LENDING_MODES.find((each) => each === text);
+  if (mode === undefined) throw new Error(LENDING_MODES.join(" or "));
   return mode;
 }
 

@@ -12,8 +12,10 @@ import { Access } from "./access.ts";
 import type { AdmissionWatch } from "./admission-watch.ts";
 import type { Caches } from "./caches.ts";
 import type { OperatorConfig } from "./config.ts";
+import { crowdedBecause } from "./crowd.ts";
 import { type GrantPorts, reconcileGrant } from "./grant-reconciler.ts";
 import { type InvocationPorts, reconcileInvocation } from "./invocation-reconciler.ts";
+import { Lent } from "./lent.ts";
 import type { OperatorMetrics } from "./metrics.ts";
 import type { News } from "./news.ts";
 import { OperationRunner, type RunnerPorts } from "./operation-runner.ts";
@@ -49,7 +51,9 @@ const BACKOFF = { baseMs: 10, maxMs: 30_000 };
 /** Everything that only the leader does. */
 export function operatorControllers(parts: OperatorParts): readonly Runnable[] {
   const { client, caches, metrics, fence, clock, log, config } = parts;
-  const access = new Access(client, config.grantsNamespace, config.roleKind);
+  const { grantsNamespace, roleKind, lendingMode: mode } = config;
+  const access = new Access(client, { grantsNamespace, roleKind, mode });
+  const lent = new Lent({ access, grantsNamespace, roleKind, mode });
   const running = new RunningOperations();
   const sweeper = new Sweeper(
     {
@@ -61,7 +65,8 @@ export function operatorControllers(parts: OperatorParts): readonly Runnable[] {
       metrics,
       grants: () => caches.grants.store.values(),
       invocations: () => caches.invocations.store.values(),
-      isRunning: (ownerUid) => running.has(ownerUid),
+      running: () => running.owners,
+      lendingMode: mode,
       namespaces: () => caches.namespaces(),
     },
     config.sweepIntervalMs,
@@ -73,10 +78,10 @@ export function operatorControllers(parts: OperatorParts): readonly Runnable[] {
     running.stop(gone.metadata.uid, "revoked");
     sweeper.soon();
   });
-  return [grantController(parts, access, running), invocationController(parts, access, running), sweeper];
+  return [grantController(parts, access, lent, running), invocationController(parts, access, lent, running), sweeper];
 }
 
-function grantController(parts: OperatorParts, access: Access, running: RunningOperations): Controller {
+function grantController(parts: OperatorParts, access: Access, lent: Lent, running: RunningOperations): Controller {
   const { client, caches, admission, rights, metrics, news, fence, clock } = parts;
   const ports: GrantPorts = {
     clock,
@@ -88,6 +93,7 @@ function grantController(parts: OperatorParts, access: Access, running: RunningO
     rights,
     writeStatus: (grant, status, signal) => writeStatus(client, accessGrants, grant, status, signal),
     access,
+    lent,
     running,
     metrics,
     news,
@@ -101,7 +107,12 @@ function grantController(parts: OperatorParts, access: Access, running: RunningO
   ]);
 }
 
-function invocationController(parts: OperatorParts, access: Access, running: RunningOperations): Controller {
+function invocationController(
+  parts: OperatorParts,
+  access: Access,
+  lent: Lent,
+  running: RunningOperations,
+): Controller {
   const { client, caches, rights, metrics, news, fence, clock, log, config } = parts;
   const { shutdownGraceMs: graceMs } = config;
   const writeInvocation: InvocationPorts["writeInvocation"] = (invocation, status, signal) =>
@@ -127,6 +138,7 @@ function invocationController(parts: OperatorParts, access: Access, running: Run
     clock,
     fence,
     invocation: (key) => caches.invocations.store.get(key),
+    named: config.deployments,
     cachedWorld: (invocation) => caches.world(invocation),
     liveWorld: (invocation, signal) => caches.liveWorld(invocation, signal),
     liveInvocation,
@@ -134,6 +146,8 @@ function invocationController(parts: OperatorParts, access: Access, running: Run
     writeGrant: (grant, status, signal) => writeStatus(client, accessGrants, grant, status, signal),
     graceMs,
     obstacle: () => rights.obstacle,
+    crowd: (invocation, grant) => crowdedBecause(invocation, grant, caches.all),
+    lent,
     runner: new OperationRunner(runnerPorts),
     metrics,
     news,

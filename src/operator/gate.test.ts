@@ -31,6 +31,8 @@ function marked(metadata: Partial<AccessGrant["metadata"]>): AccessGrant {
   return { ...approved, metadata: { ...approved.metadata, ...metadata } };
 }
 
+const NAMED = new Map([[DEPLOYMENT_ID, ["shop"]]]);
+
 const runs: readonly (readonly [string, Partial<GateInput>, string])[] = [
   ["the approved line", {}, "GrantMatched"],
   ["the first millisecond of the window", { now: at("10:00:00.000") }, "GrantMatched"],
@@ -51,6 +53,11 @@ const runs: readonly (readonly [string, Partial<GateInput>, string])[] = [
     { grant: approvedGrant({ risk: "destructive", approvedPlanHash: grant({ risk: "destructive" }).spec.planHash }) },
     "GrantMatched",
   ],
+  [
+    "a deployment that the install values name",
+    { deployments: [{ spec: { deploymentId: DEPLOYMENT_ID, name: "x" } }], named: NAMED },
+    "GrantMatched",
+  ],
   ["a planned line", { grant: used("Planned") }, "GrantMatched"],
   ["our own claim, before the start", { grant: used("Starting", "cmd_1") }, "GrantMatched"],
   [
@@ -58,7 +65,11 @@ const runs: readonly (readonly [string, Partial<GateInput>, string])[] = [
     { policy: policy({ defaults: { mutating: "auto" } }) },
     "GrantMatched",
   ],
-  ["a read-only operation without any policy", { invocation: automatic(), grant: undefined }, "PolicyAuto"],
+  [
+    "a read-only operation that the policy lets run",
+    { invocation: automatic(), grant: undefined, policy: policy({ defaults: { "read-only": "auto" } }) },
+    "PolicyAuto",
+  ],
   [
     "a mutating one that the policy lets run",
     {
@@ -93,21 +104,48 @@ test.each<readonly [string, Partial<GateInput>, string]>([
   ["a deployment that is not here", { deployments: [] }, "DeploymentNotServed"],
   [
     "another deployment's namespace",
-    { deployments: [{ spec: { deploymentId: "dpl_2", name: "x", namespaces: ["shop"] } }] },
+    { deployments: [{ spec: { deploymentId: "dpl_2", name: "x", acceptedNamespaces: ["shop"] } }] },
     "DeploymentNotServed",
   ],
   [
     "a detached deployment",
     {
       deployments: [
-        { spec: { deploymentId: DEPLOYMENT_ID, name: "x", namespaces: ["shop"] }, status: { state: "Detached" } },
+        {
+          spec: { deploymentId: DEPLOYMENT_ID, name: "x", acceptedNamespaces: ["shop"] },
+          status: { state: "Detached" },
+        },
       ],
     },
     "DeploymentNotServed",
   ],
   [
+    "a deployment that the customer has not answered",
+    { deployments: [{ spec: { deploymentId: DEPLOYMENT_ID, name: "x" } }] },
+    "DeploymentNotAccepted",
+  ],
+  [
+    "a deployment whose acceptance was taken back",
+    { deployments: [{ spec: { deploymentId: DEPLOYMENT_ID, name: "x", acceptedNamespaces: [] } }] },
+    "DeploymentNotAccepted",
+  ],
+  [
+    "namespaces that only the agent's report names",
+    { deployments: [{ spec: { deploymentId: DEPLOYMENT_ID, name: "x" }, status: { namespaces: ["shop"] } }] },
+    "DeploymentNotAccepted",
+  ],
+  [
+    "install values that name it for another deployment",
+    {
+      deployments: [{ spec: { deploymentId: DEPLOYMENT_ID, name: "x" } }],
+      named: new Map([["dpl_2", ["shop"]]]),
+    },
+    "DeploymentNotAccepted",
+  ],
+  ["install values alone, while the platform lists nothing", { deployments: [], named: NAMED }, "DeploymentNotServed"],
+  [
     "a namespace that is not open",
-    { deployments: [{ spec: { deploymentId: DEPLOYMENT_ID, name: "x", namespaces: ["other"] } }] },
+    { deployments: [{ spec: { deploymentId: DEPLOYMENT_ID, name: "x", acceptedNamespaces: ["other"] } }] },
     "NamespaceNotOpen",
   ],
   [
@@ -122,6 +160,7 @@ test.each<readonly [string, Partial<GateInput>, string]>([
     },
     "PolicyDenied",
   ],
+  ["a read-only operation without any policy", { invocation: automatic(), grant: undefined }, "NoGrant"],
   [
     "a read-only operation that the policy wants approved",
     { invocation: automatic(), grant: undefined, policy: policy({ defaults: { "read-only": "manual" } }) },

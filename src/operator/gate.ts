@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { acceptedNamespaces, type NamedDeployments } from "../crds/accepted-namespaces.ts";
 import type { AccessGrant, GrantLine } from "../crds/access-grant.ts";
 import { FINAL_GRANT_STATES } from "../crds/access-grant.ts";
 import type { InvocationReason } from "../crds/conditions.ts";
@@ -18,6 +19,8 @@ export interface GateInput {
   readonly grant: AccessGrant | undefined;
   readonly policy: CustomerPolicy;
   readonly deployments: readonly Pick<ManagedDeployment, "spec" | "status">[];
+  /** What the install values name for each deployment. */
+  readonly named: NamedDeployments;
   readonly findOperation: (command: string) => Operation | undefined;
   readonly tierOf: (command: string) => Tier;
   readonly now: Date;
@@ -26,7 +29,7 @@ export interface GateInput {
 /** Why not; each is a reason of the condition Authorized, a label of a metric, and final. */
 export type Refusal = Exclude<
   InvocationReason<"Authorized">,
-  "GrantMatched" | "PolicyAuto" | "DeadlinePassed" | "RuleMissing"
+  "GrantMatched" | "PolicyAuto" | "DeadlinePassed" | "RuleMissing" | "AwaitingBinding" | "TooManyOpen"
 >;
 
 export const REFUSALS = [
@@ -41,6 +44,7 @@ export const REFUSALS = [
   "InvalidParams",
   "TierMismatch",
   "DeploymentNotServed",
+  "DeploymentNotAccepted",
   "NamespaceNotOpen",
 ] as const satisfies readonly Refusal[];
 
@@ -65,7 +69,12 @@ export type Verdict =
       /** Absent when the policy alone lets it run. */
       readonly granted?: GrantedLine;
     }
-  | { readonly do: "wait"; readonly reason?: "RuleMissing"; readonly message: string; readonly againMs?: number }
+  | {
+      readonly do: "wait";
+      readonly reason?: "RuleMissing" | "AwaitingBinding" | "TooManyOpen";
+      readonly message: string;
+      readonly againMs?: number;
+    }
   | { readonly do: "expire"; readonly message: string }
   | { readonly do: "refuse"; readonly reason: Refusal; readonly message: string };
 
@@ -100,16 +109,19 @@ export function gate(input: GateInput): Verdict {
 
 type Fixed = Pick<Extract<Verdict, { do: "run" }>, "operation" | "bound">;
 
-/** Only where the customer opened the door for this very deployment. */
-function placeRefusal({ invocation, deployments }: GateInput, namespace: string): Verdict | undefined {
+/** Only in a namespace that the customer named for this very deployment. */
+function placeRefusal({ invocation, deployments, named }: GateInput, namespace: string): Verdict | undefined {
   const { deploymentId } = invocation.spec;
   const served = deployments.filter(
     ({ spec, status }) => spec.deploymentId === deploymentId && status?.state !== "Detached",
   );
   if (served.length === 0)
     return refuse("DeploymentNotServed", `deployment ${deploymentId} is not served by this cluster`);
-  if (served.some(({ spec }) => spec.namespaces.includes(namespace))) return undefined;
-  return refuse("NamespaceNotOpen", `namespace ${namespace} is not open to deployment ${deploymentId}`);
+  const accepted = served.flatMap((managed) => acceptedNamespaces(deploymentId, managed, named));
+  if (accepted.includes(namespace)) return undefined;
+  if (accepted.length > 0)
+    return refuse("NamespaceNotOpen", `deployment ${deploymentId} is not accepted for namespace ${namespace}`);
+  return refuse("DeploymentNotAccepted", `deployment ${deploymentId} waits until the customer accepts it`);
 }
 
 function withoutGrant(decision: PolicyDecision, command: string, fixed: Fixed): Verdict {

@@ -4,6 +4,7 @@ import type { GrantConditionType, GrantReason } from "../crds/conditions.ts";
 import { type RequiredRight, rightsText } from "../crds/manifests/required-rights.ts";
 import { type Condition, withCondition } from "../kube/conditions.ts";
 import type { Enforcement } from "./enforcement.ts";
+import type { PlanLending } from "./lent.ts";
 import type { PlanFault } from "./plan-check.ts";
 import { printableLine } from "./text.ts";
 
@@ -28,11 +29,13 @@ export interface Outlook {
   readonly notify: readonly string[];
   /** Rights that the operator lacks and this plan needs. */
   readonly missing: readonly RequiredRight[];
+  /** Undefined where the operator lends, and once the grant is over. */
+  readonly lending: PlanLending | undefined;
 }
 
-/** All six conditions, from the first visit on. A final grant keeps what was said about its decision and its names. */
+/** All conditions but `Lent`, which is said only where approvers lend, from the first visit on. A final grant keeps what was said about its decision and its names. */
 export function grantConditions(outlook: Outlook, now: Date): NonNullable<AccessGrantStatus["conditions"]> {
-  const said: { readonly [T in GrantConditionType]: Said<T> } = {
+  const said: { readonly [T in GrantConditionType]: Said<T> | undefined } = {
     Approved: approved(outlook),
     Active: active(outlook),
     Succeeded: succeeded(outlook),
@@ -44,11 +47,14 @@ export function grantConditions(outlook: Outlook, now: Date): NonNullable<Access
       message: "the agent reports to the platform and cannot write here; its own metrics and log say how far it is",
     },
     Permitted: permitted(outlook),
+    Lent: lent(outlook),
   };
   let conditions: readonly Condition[] = known(outlook.grant);
   const observedGeneration = outlook.grant.metadata.generation ?? 0;
   const wasFinal = FINAL_GRANT_STATES.some((final) => final === outlook.grant.status?.state);
-  for (const [type, { status, reason, message }] of Object.entries(said)) {
+  for (const [type, words] of Object.entries(said)) {
+    if (words === undefined) continue;
+    const { status, reason, message } = words;
     if (wasFinal && WHILE_OPEN.has(type)) continue;
     if (wasFinal && HISTORY.has(type) && conditions.some((condition) => condition.type === type)) continue;
     const next = { type, status, reason, message: printableLine(message, 1_024), observedGeneration };
@@ -106,7 +112,9 @@ function succeeded({ state, lines }: Outlook): Said<"Succeeded"> {
   const count = (wanted: GrantLine["state"]): number => lines.filter((line) => line.state === wanted).length;
   const [done, failed, unknown] = [count("Succeeded"), count("Failed"), count("Unknown")];
   const going = count("Starting") + count("Running");
-  const tally = `${done} succeeded, ${failed} failed, ${unknown} of unknown outcome, ${count("Skipped")} skipped`;
+  const tally =
+    `${done} succeeded, ${failed} failed, ${unknown} of unknown outcome, ` +
+    `${count("NotStarted")} not started, ${count("Skipped")} skipped`;
   const open = state === "Pending" || state === "Approved";
   if (open || going > 0) {
     return {
@@ -116,8 +124,9 @@ function succeeded({ state, lines }: Outlook): Said<"Succeeded"> {
     };
   }
   if (unknown > 0) return { status: "Unknown", reason: "OutcomeUnknown", message: tally };
-  if (done + failed === 0) return no("NothingRan", "no line of the plan ran");
-  return done === lines.length ? yes("AllSucceeded", tally) : no("SomeFailed", tally);
+  if (failed > 0) return no("SomeFailed", tally);
+  if (done === 0) return no("NothingRan", "no line of the plan ran");
+  return done === lines.length ? yes("AllSucceeded", tally) : no("SomeNotStarted", tally);
 }
 
 /**
@@ -153,6 +162,18 @@ function identityVerified({ grant, enforcement }: Outlook): Said<"IdentityVerifi
 function permitted({ missing }: Outlook): Said<"Permitted"> {
   if (missing.length === 0) return yes("RightsComplete", "the operator has every right that this plan needs");
   return no("RuleMissing", `the operator may not ${rightsText(missing)}`);
+}
+
+/** Where approvers lend: nothing of the plan can run before they have. */
+function lent({ lending }: Outlook): Said<"Lent"> | undefined {
+  if (lending === undefined) return undefined;
+  const { lines, missing } = lending;
+  const [first] = missing;
+  if (first === undefined) return yes("BindingsSeen", "every binding that this plan needs is there");
+  return no(
+    "AwaitingBinding",
+    `an approver makes ${missing.length} of ${lines.length} bindings, beginning with: ${first}${missing.length > 1 ? "; status.bindings has them all" : ""}`,
+  );
 }
 
 function by(name: string | undefined): string {

@@ -22,6 +22,7 @@ function world(of: AccessGrant, more: Partial<GrantWorld> = {}): GrantWorld {
     invocationOf: () => undefined,
     missing: [],
     isBlind: false,
+    lending: undefined,
     ...more,
   };
 }
@@ -234,8 +235,9 @@ describe("the lines of the plan", () => {
     [{ state: "Succeeded", startedAt: "2026-01-01T10:09:00Z", finishedAt: "2026-01-01T10:09:01Z" }, "Succeeded"],
     [{ state: "Failed", error: { code: "HANDLER_ERROR", message: "no pod" } }, "Failed"],
     [{ state: "Unknown" }, "Unknown"],
-    [{ state: "Held" }, "Failed"],
-    [{ state: "Expired" }, "Failed"],
+    [{ state: "Held" }, "NotStarted"],
+    [{ state: "Expired" }, "NotStarted"],
+    [{ state: "Expired", startedAt: "2026-01-01T10:09:00Z" }, "Unknown"],
   ] as const)("follow the invocation: %j is %s", (status, state) => {
     expect(states(followed(status))[0]).toBe(state);
   });
@@ -253,16 +255,18 @@ describe("the lines of the plan", () => {
     expect(reasonOf(over, "Succeeded")).toBe("Unknown/NothingYet");
     const later = settled(over, at("10:11:00"), { invocationOf: () => invocation({}, { state: "Succeeded" }) });
     expect(states(later)).toEqual(["Succeeded", "Skipped"]);
-    expect(reasonOf(later, "Succeeded")).toBe("False/SomeFailed");
+    expect(reasonOf(later, "Succeeded")).toBe("False/SomeNotStarted");
   });
 
   test("complete the grant when every one has been used, and close its access first", () => {
     const one = settled(grant({ approvedForMinutes: 60 }), at("10:00:00"));
-    const line = { index: 0, state: "Running", commandId: "cmd_1", digest: claimDigest(INVOCATION_UID) } as const;
+    const line = { index: 0, state: "Starting", commandId: "cmd_1", digest: claimDigest(INVOCATION_UID) } as const;
     const running = { ...one, status: { ...one.status, commands: [line] } };
     for (const [state, verdict] of [
       ["Succeeded", "True/AllSucceeded"],
       ["Failed", "False/SomeFailed"],
+      ["Held", "False/NothingRan"],
+      ["Expired", "False/NothingRan"],
       ["Unknown", "Unknown/OutcomeUnknown"],
     ] as const) {
       const invocationOf = (): OperationInvocation => invocation({}, { state });

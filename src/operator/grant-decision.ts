@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { AccessGrant, AccessGrantStatus, GrantState } from "../crds/access-grant.ts";
+import { MAX_BINDING_LINES } from "../crds/lending.ts";
 import type { RequiredRight } from "../crds/manifests/required-rights.ts";
 import type { OperationInvocation } from "../crds/operation-invocation.ts";
 import type { Tier } from "../crds/plan.ts";
@@ -8,6 +9,7 @@ import type { Enforcement } from "./enforcement.ts";
 import { grantConditions } from "./grant-conditions.ts";
 import { grantLines, isOver } from "./grant-lines.ts";
 import { type GrantWindow, isTooLate, newWindow, openedWindow } from "./grant-window.ts";
+import type { PlanLending } from "./lent.ts";
 import { planFault } from "./plan-check.ts";
 import type { CustomerPolicy } from "./policy.ts";
 
@@ -20,6 +22,8 @@ export interface GrantWorld {
   readonly invocationOf: (commandId: string) => OperationInvocation | undefined;
   /** Rights that the operator lacks and this plan needs. */
   readonly missing: readonly RequiredRight[];
+  /** What approvers have to lend for it. Undefined where the operator lends, and once the grant is over. */
+  readonly lending: PlanLending | undefined;
   /** The operator cannot read what it decides by: it closes what is to be closed, and opens nothing. */
   readonly isBlind: boolean;
 }
@@ -31,6 +35,9 @@ export type GrantAction =
   | { readonly do: "closeAccess" }
   | { readonly do: "writeStatus"; readonly status: AccessGrantStatus }
   | { readonly do: "comeBack"; readonly afterMs: number };
+
+/** While an approved plan waits for a binding: those cannot be watched with what the operator may do. */
+export const LOOK_AGAIN_MS = 3_000;
 
 /**
  * What has to happen to this grant at `now`. Pure: no clock, no I/O, no log.
@@ -54,7 +61,11 @@ export function decideGrant(world: GrantWorld, now: Date): readonly GrantAction[
   // An equal status is not written: our own write comes back as an event, and would spin forever.
   if (!isDeepStrictEqual(status, grant.status)) actions.push({ do: "writeStatus", status });
   const next = nextInstant(grant, status);
-  if (next !== undefined) actions.push({ do: "comeBack", afterMs: Math.max(next - now.getTime(), 1) });
+  const awaits = state === "Approved" && (world.lending?.missing.length ?? 0) > 0;
+  if (next !== undefined) {
+    const afterMs = Math.min(next - now.getTime(), awaits ? LOOK_AGAIN_MS : Number.POSITIVE_INFINITY);
+    actions.push({ do: "comeBack", afterMs: Math.max(afterMs, 1) });
+  }
   return actions;
 }
 
@@ -76,12 +87,27 @@ function nextStatus(world: GrantWorld, now: Date): AccessGrantStatus {
     commandCount: grant.spec.commands.length,
     observedGeneration: grant.metadata.generation ?? 0,
     ...recorded(grant, window, state),
+    ...(world.lending && { bindings: shown(world.lending) }),
     ...(lines && { commands: lines.map((line) => ({ ...line })) }),
     conditions: grantConditions(
-      { grant, state, fault, lines: lines ?? [], enforcement: world.enforcement, notify: policy.notify, missing },
+      {
+        grant,
+        state,
+        fault,
+        lines: lines ?? [],
+        enforcement: world.enforcement,
+        notify: policy.notify,
+        missing,
+        lending: world.lending,
+      },
       now,
     ),
   };
+}
+
+/** As many lines as the status holds, first those whose binding is not there. */
+function shown({ lines, missing }: PlanLending): string[] {
+  return [...new Set([...missing, ...lines])].slice(0, MAX_BINDING_LINES);
 }
 
 interface Facts {

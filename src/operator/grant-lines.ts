@@ -34,7 +34,7 @@ function unused({ state, policy, tierOf }: LineWorld, command: string, index: nu
 
 /** What its invocation says became of a claimed line. The claim itself is the invocation reconciler's to write. */
 function used({ invocationOf }: LineWorld, line: GrantLine): GrantLine {
-  if (line.state === "Succeeded" || line.state === "Failed") return line;
+  if (line.state === "Succeeded" || line.state === "Failed" || line.state === "NotStarted") return line;
   const invocation = invocationOf(line.commandId ?? "");
   if (invocation === undefined || line.digest !== claimDigest(invocation.metadata.uid)) {
     return { ...line, state: "Unknown", message: "the invocation that claimed this line is gone" };
@@ -45,12 +45,14 @@ function used({ invocationOf }: LineWorld, line: GrantLine): GrantLine {
   const message = error && { message: printableLine(`${error.code}: ${error.message}`, 1_024) };
   const { message: _, ...claimed } = line;
   if (state === "Held" || state === "Expired") {
-    return { ...claimed, ...times, state: "Failed", ...(message ?? { message: `it did not start: ${state}` }) };
+    // This operator ends nothing so that has started; what came of it when something else does, it cannot tell.
+    const end = startedAt === undefined ? "NotStarted" : "Unknown";
+    return { ...claimed, ...times, state: end, ...(message ?? { message: `the invocation is ${state}` }) };
   }
   return { ...claimed, ...times, state, ...message };
 }
 
 /** Nothing more will come of it. */
 export function isOver({ state }: GrantLine): boolean {
-  return state === "Succeeded" || state === "Failed" || state === "Unknown";
+  return state === "Succeeded" || state === "Failed" || state === "NotStarted" || state === "Unknown";
 }

@@ -1,4 +1,4 @@
-import type { AccessGrant, AccessGrantStatus } from "../crds/access-grant.ts";
+import { type AccessGrant, type AccessGrantStatus, FINAL_GRANT_STATES } from "../crds/access-grant.ts";
 import type { OperationInvocation } from "../crds/operation-invocation.ts";
 import { ApiError } from "../kube/api-error.ts";
 import type { Clock } from "../kube/clock.ts";
@@ -6,6 +6,7 @@ import type { ReconcileContext, Result } from "../kube/controller.ts";
 import type { Access } from "./access.ts";
 import type { Enforcement } from "./enforcement.ts";
 import { decideGrant } from "./grant-decision.ts";
+import type { Lent } from "./lent.ts";
 import type { OperatorMetrics } from "./metrics.ts";
 import type { News } from "./news.ts";
 import { tierOf } from "./operations/catalog.ts";
@@ -27,6 +28,7 @@ export interface GrantPorts {
   /** With the resourceVersion that was read. */
   readonly writeStatus: (grant: AccessGrant, status: AccessGrantStatus, signal: AbortSignal) => Promise<AccessGrant>;
   readonly access: Pick<Access, "closeAll">;
+  readonly lent: Pick<Lent, "ofPlan">;
   readonly running: Pick<RunningOperations, "stop">;
   readonly metrics: Pick<OperatorMetrics, "transition">;
   readonly news: Pick<News, "grantBecame">;
@@ -47,6 +49,7 @@ export async function reconcileGrant(key: string, ports: GrantPorts, context: Re
     invocationOf: ports.invocation,
     missing: ports.rights.missingFor(grant),
     isBlind: ports.rights.obstacle !== undefined,
+    lending: isOver(grant) ? undefined : await ports.lent.ofPlan(grant, context.signal),
   };
   let result: Result;
   for (const action of decideGrant(world, ports.clock.wallNow())) {
@@ -83,6 +86,12 @@ async function written(
     if (error instanceof ApiError && error.isConflict) return false;
     throw error;
   }
+}
+
+/** Or to be ended now, which must not wait for a look at bindings. */
+function isOver({ metadata, spec, status }: AccessGrant): boolean {
+  const stopped = metadata.deletionTimestamp ?? spec.revokedReason ?? spec.deniedReason;
+  return stopped !== undefined || FINAL_GRANT_STATES.some((final) => final === status?.state);
 }
 
 /** Where this plan can have been given rights: its lines name their namespaces. */

@@ -27,7 +27,7 @@ import {
   NAMESPACE,
 } from "./testing/fixtures.ts";
 
-const DEPLOYMENTS = [{ spec: { deploymentId: DEPLOYMENT_ID, name: "shop", namespaces: ["shop"] } }];
+const DEPLOYMENTS = [{ spec: { deploymentId: DEPLOYMENT_ID, name: "shop", acceptedNamespaces: ["shop"] } }];
 const WEB = {
   apiVersion: "apps/v1",
   kind: "Deployment",
@@ -58,8 +58,10 @@ class Life {
   fence: () => void = () => undefined;
   cachedGrant: () => AccessGrant | undefined;
   cachedInvocation: () => OperationInvocation | undefined;
-  policies: GateWorld["policies"] = [];
+  policies: GateWorld["policies"] = [{ spec: { defaults: { "read-only": "auto" } } }];
   obstacle: string | undefined;
+  awaited: string | undefined;
+  crowd: string | undefined;
 
   constructor(cluster: FakeCluster, clock: FakeClock) {
     this.cluster = cluster;
@@ -84,7 +86,8 @@ class Life {
       enforcement: () => ({ kind: "stamped", since: new Date("2026-01-01T08:00:00Z") }) as const,
       writeStatus: (grant: AccessGrant, status: NonNullable<AccessGrant["status"]>, signal: AbortSignal) =>
         writeStatus(client, accessGrants, grant, status, signal),
-      access: new Access(client, NAMESPACE),
+      access: new Access(client, { grantsNamespace: NAMESPACE }),
+      lent: { ofPlan: async () => undefined },
       running: this.running,
       metrics: { transition: () => undefined },
       news: { grantBecame: (_: AccessGrant, state: string) => void this.told.news.push(state) },
@@ -120,7 +123,7 @@ class Life {
       deployments: DEPLOYMENTS,
     });
     const runner = new OperationRunner({
-      access: new Access(client, NAMESPACE),
+      access: new Access(client, { grantsNamespace: NAMESPACE }),
       clientFor: (token) => this.cluster.client(token),
       fence,
       redact: (text) => text,
@@ -141,6 +144,7 @@ class Life {
       clock,
       fence,
       invocation: () => this.cachedInvocation(),
+      named: new Map(),
       cachedWorld: () => world(this.cachedGrant()),
       liveWorld: async (_, signal) =>
         world(await client.get<AccessGrant>(accessGrants, { name: "req-1", namespace: NAMESPACE }, signal)),
@@ -149,6 +153,8 @@ class Life {
       writeGrant: (grant, status, signal) => writeStatus(client, accessGrants, grant, status, signal),
       graceMs: 5_000,
       obstacle: () => this.obstacle,
+      crowd: () => this.crowd,
+      lent: { awaited: async () => this.awaited },
       runner,
       metrics,
       news,
@@ -323,6 +329,29 @@ test("somebody else's invocation that is found running is Unknown, and never run
   expect([replicasOf(life), life.told.ended]).toEqual([2, ["unknown"]]);
 });
 
+test("a command whose binding no approver has made waits, uses up no line, and runs when it is there", async () => {
+  const life = scene(approvedGrant(), invocation({ deadline: "2026-01-01T10:31:00Z" }));
+  life.awaited = "waits for a binding that an approver makes: kubectl create rolebinding";
+  expect(await life.invocation()).toEqual({ requeueAfterMs: 3_000 });
+  expect(statusOf(life)).toMatchObject({
+    state: "Pending",
+    conditions: [{ type: "Authorized", status: "Unknown", reason: "AwaitingBinding", message: life.awaited }, {}],
+  });
+  expect(life.cluster.changes()).toEqual(["patch operationinvocations/status"]);
+  life.awaited = undefined;
+  await life.invocation();
+  expect([stateOf(life), replicasOf(life)]).toEqual(["Succeeded", 5]);
+});
+
+test("a command whose binding never comes expires with its deadline", async () => {
+  const life = scene(approvedGrant(), invocation({ deadline: "2026-01-01T10:30:01Z" }));
+  life.awaited = "waits";
+  expect(await life.invocation()).toEqual({ requeueAfterMs: 1_000 });
+  life.clock.advance(1_000);
+  await life.invocation();
+  expect([stateOf(life), life.told.ended]).toEqual(["Expired", ["expired"]]);
+});
+
 test("what could not run for a right of the operator's own waits, uses up no line, and runs when the right is back", async () => {
   const life = scene();
   life.obstacle = "the operator may not list operationpolicies in sallyport-grants";
@@ -449,6 +478,20 @@ function hanging(life: Life, verb: string, then: () => void): void {
     then();
   };
 }
+
+test("what older commands leave no room for waits unclaimed, and runs when they are done", async () => {
+  const life = scene();
+  life.crowd = "older commands go first: 50 of this deployment are open, at most 50 may be";
+  await life.invocation();
+  expect(statusOf(life)).toMatchObject({
+    state: "Pending",
+    conditions: [{ type: "Authorized", status: "Unknown", reason: "TooManyOpen", message: life.crowd }, {}],
+  });
+  expect(life.cluster.changes()).not.toContain("patch accessgrants/status");
+  life.crowd = undefined;
+  await life.invocation();
+  expect(stateOf(life)).toBe("Succeeded");
+});
 
 test("at the time limit an operation that has sent nothing fails as a timeout; one that has is Unknown", async () => {
   const reading = scene(undefined, automatic());

@@ -1,3 +1,4 @@
+import type { NamedDeployments } from "../crds/accepted-namespaces.ts";
 import type { AccessGrant, AccessGrantStatus } from "../crds/access-grant.ts";
 import type { ManagedDeployment } from "../crds/managed-deployment.ts";
 import type { OperationInvocation, OperationInvocationStatus } from "../crds/operation-invocation.ts";
@@ -7,7 +8,9 @@ import type { Clock } from "../kube/clock.ts";
 import { timestamp } from "../kube/conditions.ts";
 import type { ReconcileContext, Result } from "../kube/controller.ts";
 import { claimDigest, gate, type Verdict } from "./gate.ts";
+import { LOOK_AGAIN_MS } from "./grant-decision.ts";
 import { expired, held, isClaimedBy, running, waiting } from "./invocation-status.ts";
+import type { Lent } from "./lent.ts";
 import type { OperatorMetrics } from "./metrics.ts";
 import type { News } from "./news.ts";
 import type { OperationRunner } from "./operation-runner.ts";
@@ -29,6 +32,8 @@ export interface InvocationPorts {
   readonly fence: () => void;
   /** From the cache. */
   readonly invocation: (key: string) => OperationInvocation | undefined;
+  /** What the install values name for each deployment. */
+  readonly named: NamedDeployments;
   readonly cachedWorld: (invocation: OperationInvocation) => GateWorld;
   /** From the API server itself: before a refusal, which is final, and after a lost race. */
   readonly liveWorld: (invocation: OperationInvocation, signal: AbortSignal) => Promise<GateWorld>;
@@ -47,6 +52,9 @@ export interface InvocationPorts {
   readonly graceMs: number;
   /** Why nothing may be started now: a right of the operator's own is missing. */
   readonly obstacle: () => string | undefined;
+  /** Why this one has to wait for older ones; from the cache. */
+  readonly crowd: (invocation: OperationInvocation, grant: AccessGrant | undefined) => string | undefined;
+  readonly lent: Pick<Lent, "awaited">;
   readonly runner: Pick<OperationRunner, "run" | "abandon">;
   readonly metrics: Pick<OperatorMetrics, "operationEnded" | "refused" | "claimLost">;
   readonly news: Pick<News, "invocationBecame">;
@@ -60,6 +68,7 @@ const CLAIM_TRIES = 8;
 const AFTER_CONFLICT_MS = 20;
 /** The right's return wakes what waits for it; this is for the case that nobody notices. */
 const AFTER_OBSTACLE_MS = 60_000;
+const AFTER_CROWD_MS = 5_000;
 
 /**
  * One invocation: gate → claim the plan's line → claim the invocation → run → result.
@@ -99,6 +108,7 @@ async function begin(
       ...world,
       invocation,
       policy: mergePolicies(world.policies),
+      named: ports.named,
       findOperation,
       tierOf,
       now: ports.clock.wallNow(),
@@ -109,6 +119,13 @@ async function begin(
       const wait = { do: "wait", reason: "RuleMissing", message: obstacle, againMs: AFTER_OBSTACLE_MS } as const;
       return settle(invocation, wait, ports, context);
     }
+    const crowd = verdict.do === "run" ? ports.crowd(invocation, world.grant) : undefined;
+    if (crowd !== undefined) {
+      const wait = { do: "wait", reason: "TooManyOpen", message: crowd, againMs: AFTER_CROWD_MS } as const;
+      return settle(invocation, wait, ports, context);
+    }
+    const unlent = verdict.do === "run" ? await awaitedBinding(verdict, ports, context) : undefined;
+    if (unlent !== undefined) return settle(invocation, unlent, ports, context);
     if (verdict.do === "run" && (await lineClaimed(invocation, world.grant, verdict, ports, context))) {
       return start(invocation, verdict, ports, context);
     }
@@ -118,6 +135,16 @@ async function begin(
     live = true;
   }
   throw new Error(`the plan line was not claimed in ${CLAIM_TRIES} tries`);
+}
+
+/** Before the claim too: a line whose binding is not made yet is not used up. */
+async function awaitedBinding(
+  { operation, bound, granted }: Run,
+  { lent }: InvocationPorts,
+  { signal }: ReconcileContext,
+): Promise<Held | undefined> {
+  const message = await lent.awaited(operation.command, bound.namespace, granted?.grantUid, signal);
+  return message === undefined ? undefined : { do: "wait", reason: "AwaitingBinding", message, againMs: LOOK_AGAIN_MS };
 }
 
 /** False: the grant has changed since it was read, or no longer lets a line be claimed. */

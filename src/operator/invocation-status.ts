@@ -21,10 +21,10 @@ interface Next {
 const NOT_YET: Said<"Completed"> = { status: "Unknown", reason: "NotStarted", message: "it has not started" };
 const NOT_EVER: Said<"Completed"> = { status: "False", reason: "NotStarted", message: "it did not start and will not" };
 
-/** Waits: for the grant's window to be recorded, or for a right of the operator's own. */
+/** Waits: for the grant's window to be recorded, for a right of the operator's own, or for an approver's binding. */
 export function waiting(
   invocation: OperationInvocation,
-  reason: "NoGrant" | "RuleMissing",
+  reason: "NoGrant" | "RuleMissing" | "AwaitingBinding" | "TooManyOpen",
   message: string,
   now: Date,
 ): OperationInvocationStatus {

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import type { Registry } from "prom-client";
+import { REPORTING_CONTROLLERS } from "../crds/group.ts";
 import { Client } from "../kube/client.ts";
 import type { Clock } from "../kube/clock.ts";
 import { connect } from "../kube/connection.ts";
@@ -33,7 +34,7 @@ const NAME = "sallyport-operator";
  */
 export async function runOperator(config: OperatorConfig, tools: OperatorTools, signal: AbortSignal): Promise<void> {
   const { clock, log, registry } = tools;
-  const { kubeconfig, grantsNamespace, systemNamespace, healthHost, healthPort } = config;
+  const { kubeconfig, grantsNamespace, systemNamespace, healthHost, healthPort, deployments: named } = config;
   const identity = config.identity || `${hostname()}-${randomBytes(4).toString("hex")}`;
   const where = kubeconfig === "" ? ({ inCluster: true } as const) : { kubeconfig };
   const connection = await connect({ ...where, userAgent: NAME }, clock);
@@ -43,9 +44,9 @@ export async function runOperator(config: OperatorConfig, tools: OperatorTools, 
     const { leaseName: name, leaseDurationMs, renewDeadlineMs, retryPeriodMs, admissionMode: mode } = config;
     const lease = { namespace: systemNamespace, name, identity, leaseDurationMs, renewDeadlineMs, retryPeriodMs };
     const elector = new LeaderElector({ ...lease, client, clock, log, metrics: kube });
-    const controller = "sallyport.dev/operator";
+    const controller = REPORTING_CONTROLLERS.operator;
     const events = new EventRecorder({ client, controller, instance: identity, clock, log, metrics: kube });
-    const caches = new Caches({ client, namespace: grantsNamespace, clock, log, metrics: kube });
+    const caches = new Caches({ client, namespace: grantsNamespace, named, clock, log, metrics: kube });
     const metrics = operatorMetrics(registry, {
       grants: () => caches.grants.store.values(),
       isLeader: () => elector.isLeader,

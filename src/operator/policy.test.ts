@@ -8,7 +8,7 @@ const policies = (...specs: OperationPolicySpec[]) => mergePolicies(specs.map((s
 const scale = (spec: OperationPolicySpec): string => decisionFor(policies(spec), "kubernetes/scale", "mutating");
 
 test.each([
-  ["nothing said, read-only", {}, "read-only", "auto"],
+  ["nothing said, read-only", {}, "read-only", "manual"],
   ["nothing said, mutating", {}, "mutating", "manual"],
   ["nothing said, destructive", {}, "destructive", "manual"],
   ["a tier's default", { defaults: { mutating: "auto" } }, "mutating", "auto"],
@@ -18,8 +18,8 @@ test.each([
   expect(decisionFor(policies(spec), "kubernetes/scale", tier)).toBe(decision);
 });
 
-test("without any policy the tier decides", () => {
-  expect(TIERS.map((tier) => decisionFor(policies(), "kubernetes/x", tier))).toEqual(["auto", "manual", "manual"]);
+test("without any policy nothing runs by itself, not even what reads", () => {
+  expect(TIERS.map((tier) => decisionFor(policies(), "kubernetes/x", tier))).toEqual(["manual", "manual", "manual"]);
 });
 
 test("the most exact pattern decides, in whatever order they are written", () => {

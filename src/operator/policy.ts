@@ -11,16 +11,12 @@ export interface CustomerPolicy {
   readonly notify: readonly string[];
 }
 
-/** For operations that no rule and no `defaults` names. Also what holds while the customer has no policy at all. */
-const TIER_DEFAULTS: Readonly<Record<Tier, PolicyDecision>> = {
-  "read-only": "auto",
-  mutating: "manual",
-  destructive: "manual",
-};
+/** For what no rule and no `defaults` names, of every tier. Also what holds while the customer has no policy at all. */
+const UNSAID: PolicyDecision = "manual";
 
 /**
  * Most restrictively: adding a policy to one that is there can only forbid more. So a policy that names nothing still
- * counts with its tier defaults, and a team cannot loosen another team's cluster by adding an object.
+ * counts as manual, and a team cannot loosen another team's cluster by adding an object.
  */
 export function mergePolicies(policies: readonly Pick<OperationPolicy, "spec">[]): CustomerPolicy {
   const specs = policies.map(({ spec }) => spec);
@@ -31,7 +27,7 @@ export function mergePolicies(policies: readonly Pick<OperationPolicy, "spec">[]
 
 /** What the customer says about `command` (`plugin/operation`) of `tier`. */
 export function decisionFor(policy: CustomerPolicy, command: string, tier: Tier): PolicyDecision {
-  if (policy.specs.length === 0) return TIER_DEFAULTS[tier];
+  if (policy.specs.length === 0) return UNSAID;
   const strictness = policy.specs.map((spec) => POLICY_DECISIONS.indexOf(decisionIn(spec, command, tier)));
   return POLICY_DECISIONS[Math.max(...strictness)] ?? "deny";
 }
@@ -45,5 +41,5 @@ function decisionIn(spec: OperationPolicySpec, command: string, tier: Tier): Pol
     const strictest = Math.max(...matching.map(({ decision }) => POLICY_DECISIONS.indexOf(decision)));
     if (matching.length > 0) return POLICY_DECISIONS[strictest] ?? "deny";
   }
-  return spec.defaults?.[tier] ?? TIER_DEFAULTS[tier];
+  return spec.defaults?.[tier] ?? UNSAID;
 }

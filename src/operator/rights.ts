@@ -29,8 +29,8 @@ export class Rights {
 
   constructor(options: RightsOptions) {
     const { client, config, served, clock, log, registry } = options;
-    const { systemNamespace, grantsNamespace, leaseName: operatorAccount, roleKind } = config;
-    const names = { ...DEFAULT_NAMES, systemNamespace, grantsNamespace, operatorAccount, roleKind };
+    const { systemNamespace, grantsNamespace, leaseName: operatorAccount, roleKind, lendingMode } = config;
+    const names = { ...DEFAULT_NAMES, systemNamespace, grantsNamespace, operatorAccount, roleKind, lendingMode };
     const required = (): readonly RequiredRight[] => requiredRights("operator", names, served());
     this.watch = new AccessWatch({ client, clock, log, required, everyMs: config.accessCheckIntervalMs });
     this.watch.onChange((change) => {

@@ -33,8 +33,8 @@ export class RunningOperations {
     return running.length;
   }
 
-  has(grantUid: string): boolean {
-    return this.#byGrant.has(grantUid);
+  get owners(): Iterable<string> {
+    return this.#byGrant.keys();
   }
 
   get size(): number {

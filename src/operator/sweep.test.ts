@@ -9,6 +9,8 @@ import { FakeCluster, refusal } from "./testing/fake-cluster.ts";
 import { approvedGrant, at, automatic, GRANT_UID, INVOCATION_UID, invocation, NAMESPACE } from "./testing/fixtures.ts";
 
 const signal = new AbortController().signal;
+const ORPHAN = "dddddddd-0000-4000-8000-000000000001";
+const READ_LIVE = "eeeeeeee-0000-4000-8000-000000000001";
 const made = (kind: string, name: string, namespace: string, uid: string, expiresAt?: string): KubeObject => ({
   apiVersion: "v1",
   kind,
@@ -21,6 +23,11 @@ const made = (kind: string, name: string, namespace: string, uid: string, expire
     labels: { [GRANT_UID_LABEL]: uid },
     ...(expiresAt && { annotations: { [EXPIRES_AT_ANNOTATION]: expiresAt } }),
   },
+  ...(kind === "RoleBinding" && lent(grantAccount(uid))),
+});
+const lent = (account: string, role = "sallyport-op-kubernetes-scale"): object => ({
+  roleRef: { kind: "ClusterRole", name: role },
+  subjects: [{ kind: "ServiceAccount", name: account, namespace: NAMESPACE }],
 });
 
 function scene(more: Partial<SweepPorts> = {}): {
@@ -35,14 +42,15 @@ function scene(more: Partial<SweepPorts> = {}): {
   const client = cluster.client();
   const ports: SweepPorts = {
     client,
-    access: new Access(client, NAMESPACE),
+    access: new Access(client, { grantsNamespace: NAMESPACE }),
     fence: () => undefined,
     clock,
     log: silentLogger,
     metrics: { swept: (result) => void told.push(result), removed: (kind) => void told.push(kind) },
     grants: () => [approvedGrant()],
     invocations: () => [],
-    isRunning: () => false,
+    running: () => [],
+    lendingMode: "operator",
     namespaces: () => ["shop"],
     ...more,
   };
@@ -72,7 +80,7 @@ test.each([
   ],
   ["an invocation under a grant", [], [invocation()], "10:30:00", []],
 ] as const)("who may still need access: %s", (_, grants, invocations, now, living) => {
-  expect([...livingOwners(grants, invocations, at(now))]).toEqual(living);
+  expect([...livingOwners(grants, invocations, at(now), "operator")]).toEqual(living);
 });
 
 test("what belongs to nobody, or is past its end, is removed; what is in use stays", async () => {
@@ -81,24 +89,44 @@ test("what belongs to nobody, or is past its end, is removed; what is in use sta
   cluster.put(resources.roleBindings, made("RoleBinding", "in-use", "shop", GRANT_UID, later));
   cluster.put(resources.roleBindings, made("RoleBinding", "at-its-end", "shop", GRANT_UID, "2026-01-01T10:30:00Z"));
   cluster.put(resources.roleBindings, made("RoleBinding", "without-end", "shop", GRANT_UID));
-  cluster.put(resources.roleBindings, made("RoleBinding", "orphan", "shop", "nobody", later));
-  cluster.put(resources.roleBindings, made("RoleBinding", "elsewhere", "bank", "nobody", later));
+  cluster.put(resources.roleBindings, made("RoleBinding", "orphan", "shop", ORPHAN, later));
+  cluster.put(resources.roleBindings, made("RoleBinding", "elsewhere", "bank", ORPHAN, later));
   cluster.put(resources.serviceAccounts, made("ServiceAccount", grantAccount(GRANT_UID), NAMESPACE, GRANT_UID));
-  cluster.put(resources.serviceAccounts, made("ServiceAccount", "grant-orphan", NAMESPACE, "nobody"));
+  cluster.put(resources.serviceAccounts, made("ServiceAccount", grantAccount(ORPHAN), NAMESPACE, ORPHAN));
   await sweep(ports, signal);
   const left = [...cluster.all(resources.roleBindings), ...cluster.all(resources.serviceAccounts)];
   expect(left.map(({ metadata }) => metadata.name)).toEqual(["in-use", "elsewhere", grantAccount(GRANT_UID)]);
   expect(told.sort()).toEqual(["RoleBinding", "RoleBinding", "RoleBinding", "ServiceAccount"]);
 });
 
+test("where approvers lend, their bindings have no end of their own and go with the grant", async () => {
+  const { cluster, ports } = scene({ lendingMode: "approver" });
+  const named = (name: string, more: object): KubeObject => {
+    const { labels: _, ...metadata } = made("RoleBinding", name, "shop", GRANT_UID).metadata;
+    return { apiVersion: "v1", kind: "RoleBinding", metadata, ...more };
+  };
+  const account = grantAccount(GRANT_UID);
+  cluster.put(resources.roleBindings, named("of-the-open-grant", lent(account)));
+  cluster.put(resources.roleBindings, named("of-another", lent(grantAccount(ORPHAN))));
+  cluster.put(resources.roleBindings, named("by-itself", lent("sallyport-auto")));
+  cluster.put(resources.roleBindings, named("another-role", lent(grantAccount(ORPHAN), "view")));
+  const left = (): readonly string[] => cluster.all(resources.roleBindings).map(({ metadata }) => metadata.name);
+  await sweep(ports, signal);
+  expect(left()).toEqual(["of-the-open-grant", "by-itself", "another-role"]);
+  await sweep({ ...ports, grants: () => [approvedGrant({}, { state: "Pending" })] }, signal);
+  expect(left()).toEqual(["of-the-open-grant", "by-itself", "another-role"]);
+  await sweep({ ...ports, grants: () => [approvedGrant({ revokedReason: "enough" })] }, signal);
+  expect(left()).toEqual(["by-itself", "another-role"]);
+});
+
 test("access that is opened while a sweep is under way stays", async () => {
   const invocations: ReturnType<typeof automatic>[] = [];
-  const { cluster, ports } = scene({ invocations: () => invocations, isRunning: (uid) => uid === "read-live" });
+  const { cluster, ports } = scene({ invocations: () => invocations, running: () => [READ_LIVE] });
   const later = "2026-01-01T10:31:00Z";
   cluster.fault = ({ verb, resource }, when) => {
     if (verb !== "list" || when !== "before") return;
     if (invocations.length === 0) invocations.push(automatic());
-    for (const uid of [INVOCATION_UID, "read-live"]) {
+    for (const uid of [INVOCATION_UID, READ_LIVE]) {
       if (resource === "rolebindings")
         cluster.put(resources.roleBindings, made("RoleBinding", `of-${uid}`, "shop", uid, later));
       else cluster.put(resources.serviceAccounts, made("ServiceAccount", grantAccount(uid), NAMESPACE, uid));
@@ -110,7 +138,7 @@ test("access that is opened while a sweep is under way stays", async () => {
 
 test("a namespace that was closed to us does not keep the others from being swept", async () => {
   const { cluster, ports } = scene({ namespaces: () => ["closed", "shop"] });
-  cluster.put(resources.roleBindings, made("RoleBinding", "orphan", "shop", "nobody"));
+  cluster.put(resources.roleBindings, made("RoleBinding", "orphan", "shop", ORPHAN));
   cluster.fault = ({ verb, namespace }) => {
     if (verb === "list" && namespace === "closed") throw refusal(403, "Forbidden");
   };
@@ -124,7 +152,7 @@ test("without leadership nothing is removed", async () => {
       throw new Error("not the leader");
     },
   });
-  cluster.put(resources.roleBindings, made("RoleBinding", "orphan", "shop", "nobody"));
+  cluster.put(resources.roleBindings, made("RoleBinding", "orphan", "shop", ORPHAN));
   await expect(sweep(ports, signal)).rejects.toThrow("not the leader");
   expect(cluster.all(resources.roleBindings)).toHaveLength(1);
 });

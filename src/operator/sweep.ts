@@ -1,5 +1,5 @@
 import type { AccessGrant } from "../crds/access-grant.ts";
-import { EXPIRES_AT_ANNOTATION, GRANT_UID_LABEL } from "../crds/group.ts";
+import { EXPIRES_AT_ANNOTATION, grantAccount, type LendingMode } from "../crds/group.ts";
 import type { OperationInvocation } from "../crds/operation-invocation.ts";
 import type { Client } from "../kube/client.ts";
 import { type Clock, sleep } from "../kube/clock.ts";
@@ -11,7 +11,7 @@ import type { OperatorMetrics } from "./metrics.ts";
 
 export interface SweepPorts {
   readonly client: Pick<Client, "delete">;
-  readonly access: Pick<Access, "bindings" | "accounts">;
+  readonly access: Pick<Access, "lentIn" | "accounts">;
   readonly fence: () => void;
   readonly clock: Clock;
   readonly log: Logger;
@@ -19,24 +19,31 @@ export interface SweepPorts {
   /** From the caches. */
   readonly grants: () => Iterable<AccessGrant>;
   readonly invocations: () => Iterable<OperationInvocation>;
-  /** An operation of this owner runs in this process. */
-  readonly isRunning: (ownerUid: string) => boolean;
+  /** Owners of which an operation runs in this process. */
+  readonly running: () => Iterable<string>;
+  readonly lendingMode: LendingMode;
   /** Everywhere that access may have been given: namespaces of served deployments and of plans. */
   readonly namespaces: () => readonly string[];
 }
 
-/** Owners whose access may still be needed at `now`. Everybody else's is left over. */
+/**
+ * Owners whose access may still be needed at `now`. Everybody else's is left over.
+ *
+ * @param lendingMode where approvers lend, a binding may be there before we have recorded the approval, or before it.
+ */
 export function livingOwners(
   grants: Iterable<AccessGrant>,
   invocations: Iterable<OperationInvocation>,
   now: Date,
+  lendingMode: LendingMode,
 ): ReadonlySet<string> {
   const living = new Set<string>();
   for (const grant of grants) {
     const { metadata, spec, status } = grant;
     const stopped = metadata.deletionTimestamp ?? spec.revokedReason ?? spec.deniedReason;
     const window = openedWindow(grant);
-    const open = window !== undefined && now < window.until && status?.state === "Approved";
+    const awaited = lendingMode === "approver" && (status?.state ?? "Pending") === "Pending";
+    const open = awaited || (window !== undefined && now < window.until && status?.state === "Approved");
     if (stopped === undefined && open) living.add(metadata.uid);
   }
   for (const { metadata, spec, status } of invocations) {
@@ -50,20 +57,20 @@ export function livingOwners(
 /** The fourth hand on every expiry: removes access that a crash or a lost request has left behind. */
 export async function sweep(ports: SweepPorts, signal: AbortSignal): Promise<void> {
   for (const namespace of ports.namespaces()) {
-    const bindings = await ports.access.bindings(namespace, GRANT_UID_LABEL, signal);
+    const lent = await ports.access.lentIn(namespace, signal);
     const now = ports.clock.wallNow();
     const isNeeded = neededAfterListing(ports, now);
-    for (const binding of bindings) {
+    for (const [account, binding] of lent) {
       const end = Date.parse(binding.metadata.annotations?.[EXPIRES_AT_ANNOTATION] ?? "");
-      // A binding whose end cannot be read has none that we would trust.
-      if (isNeeded(ownerOf(binding)) && now.getTime() < end) continue;
+      // A binding of ours whose end cannot be read has none that we would trust; an approver's ends with the grant.
+      if (isNeeded(account) && (ports.lendingMode === "approver" || now.getTime() < end)) continue;
       await remove(ports, "RoleBinding", binding, signal);
     }
   }
   const accounts = await ports.access.accounts(signal);
   const isNeeded = neededAfterListing(ports, ports.clock.wallNow());
   for (const account of accounts) {
-    if (!isNeeded(ownerOf(account))) await remove(ports, "ServiceAccount", account, signal);
+    if (!isNeeded(account.metadata.name)) await remove(ports, "ServiceAccount", account, signal);
   }
 }
 
@@ -71,9 +78,10 @@ export async function sweep(ports: SweepPorts, signal: AbortSignal): Promise<voi
  * Whose access stays. To be asked for after the list it judges: whoever opens access is registered as running by then,
  * though an owner may be younger than our last look, or, read live, younger than the cache.
  */
-function neededAfterListing({ grants, invocations, isRunning }: SweepPorts, now: Date): (uid: string) => boolean {
-  const living = livingOwners(grants(), invocations(), now);
-  return (uid) => living.has(uid) || isRunning(uid);
+function neededAfterListing(ports: SweepPorts, now: Date): (account: string) => boolean {
+  const living = livingOwners(ports.grants(), ports.invocations(), now, ports.lendingMode);
+  const needed = new Set([...living, ...ports.running()].map(grantAccount));
+  return (account) => needed.has(account);
 }
 
 async function remove(
@@ -88,10 +96,6 @@ async function remove(
   if (!(await client.delete(resource, { name, namespace }, { preconditions: { uid } }, signal))) return;
   metrics.removed(kind);
   log.info({ kind, namespace, name }, "left-over access removed");
-}
-
-function ownerOf({ metadata }: KubeObject): string {
-  return metadata.labels?.[GRANT_UID_LABEL] ?? "";
 }
 
 /** Sweeps at the start, every `everyMs`, and when somebody calls `soon`. */

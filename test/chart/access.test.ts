@@ -40,6 +40,7 @@ describe.each<readonly [string, InstallationNames, object, RenderOptions]>([
     { grantsNamespace: "gate-grants", operator: { serviceAccount: { name: "hand" } } },
     { release: "acme", namespace: "gate-system" },
   ],
+  ["approvers that lend", { ...DEFAULT_NAMES, lendingMode: "approver" }, { lending: { mode: "approver" } }, {}],
 ])("with %s, the chart installs what src/crds says", (_case, names, values, options) => {
   const rendered = (): Promise<readonly Rendered[]> =>
     helm.render({ ...REQUIRED, namespaces: ["shop"], ...values }, options);
@@ -59,6 +60,11 @@ describe.each<readonly [string, InstallationNames, object, RenderOptions]>([
     expect(sorted(ofKind(await rendered(), ...RBAC))).toEqual(sorted(roles));
   });
 
+  test("of accounts, that of what runs by itself where approvers lend", async () => {
+    const accounts = ofKind(await rendered(), "ServiceAccount");
+    expect(accounts.map(keyOf).sort()).toEqual(ofKind(wanted.rbac, "ServiceAccount").map(keyOf).sort());
+  });
+
   test("and the processes are told these names", async () => {
     for (const { metadata, spec } of ofKind(await rendered(), "Deployment")) {
       const [container] = spec.template.spec.containers;
@@ -70,29 +76,34 @@ describe.each<readonly [string, InstallationNames, object, RenderOptions]>([
         SALLYPORT_LEASE_NAME: account,
       });
       expect(spec.template.spec.serviceAccountName).toBe(account);
+      const mode = metadata.name.endsWith("-operator") ? (names.lendingMode ?? "operator") : undefined;
+      expect(env.SALLYPORT_LENDING_MODE).toBe(mode);
     }
   });
 });
 
-describe.each(["default", "namespaces", "hardened", "older-server"])("the rights of ci/%s", (name) => {
-  const file = join(CHART, "ci", `${name}-values.yaml`);
+describe.each(["default", "namespaces", "hardened", "older-server", "approver-lending"])(
+  "the rights of ci/%s",
+  (name) => {
+    const file = join(CHART, "ci", `${name}-values.yaml`);
 
-  test("are those of its golden file", async () => {
-    const text = sorted(ofKind(await helm.render(file), ...RBAC))
-      .map((object) => stringify(object))
-      .join("---\n");
-    await expect(text).toMatchFileSnapshot(`golden/rbac-${name}.yaml`);
-  });
+    test("are those of its golden file", async () => {
+      const text = sorted(ofKind(await helm.render(file), ...RBAC))
+        .map((object) => stringify(object))
+        .join("---\n");
+      await expect(text).toMatchFileSnapshot(`golden/rbac-${name}.yaml`);
+    });
 
-  test("hold no wildcard, no Secrets, no exec, no escalate and no impersonate", async () => {
-    const rules = ofKind(await helm.render(file), "Role", "ClusterRole").flatMap(({ rules: each }) => each);
-    const words = new Set(rules.flatMap((rule: Rendered) => [...rule.verbs, ...rule.resources, ...rule.apiGroups]));
-    expect(words.size).toBeGreaterThan(20);
-    for (const word of ["*", "secrets", "pods/exec", "pods/attach", "escalate", "impersonate", "nodes"]) {
-      expect(words).not.toContain(word);
-    }
-  });
-});
+    test("hold no wildcard, no Secrets, no exec, no escalate and no impersonate", async () => {
+      const rules = ofKind(await helm.render(file), "Role", "ClusterRole").flatMap(({ rules: each }) => each);
+      const words = new Set(rules.flatMap((rule: Rendered) => [...rule.verbs, ...rule.resources, ...rule.apiGroups]));
+      expect(words.size).toBeGreaterThan(20);
+      for (const word of ["*", "secrets", "pods/exec", "pods/attach", "escalate", "impersonate", "nodes"]) {
+        expect(words).not.toContain(word);
+      }
+    });
+  },
+);
 
 describe("an operation that is off", () => {
   const off = (...operations: readonly string[]): object => ({
@@ -115,11 +126,30 @@ describe("an operation that is off", () => {
     },
   );
 
+  test("cannot be lent by a lender either", async () => {
+    const [first] = OPERATION_ROLES;
+    const objects = await helm.render({ ...off(first?.operation ?? ""), lending: { mode: "approver" } });
+    const { rules } = one(objects, "ClusterRole", "sallyport-lender");
+    const names = rules.flatMap(({ resourceNames = [] }: Rendered) => resourceNames);
+    expect(names).toEqual(OPERATION_ROLES.slice(1).map((each) => operationRole(each.plugin, each.operation)));
+  });
+
   test("together with all the others leaves no rule to lend at all: one without names would lend every role", async () => {
     const objects = await helm.render(off(...OPERATION_ROLES.map(({ operation }) => operation)));
     const { rules } = one(objects, "ClusterRole", "sallyport-operator-target");
     expect(rules.map((rule: Rendered) => rule.verbs)).toEqual([["create", "get", "list", "delete"]]);
   });
+});
+
+test("where approvers lend, the operator has no right to make a binding or to bind a role", async () => {
+  const objects = await helm.render({ ...REQUIRED, namespaces: ["shop"], lending: { mode: "approver" } });
+  const { rules } = one(objects, "ClusterRole", "sallyport-operator-target");
+  expect(rules.map((rule: Rendered) => rule.verbs)).toEqual([["get", "list", "delete"]]);
+  const verbs = ofKind(objects, "Role", "ClusterRole")
+    .filter(({ metadata }) => metadata.name.startsWith("sallyport-operator"))
+    .flatMap(({ rules: each }) => each.flatMap((rule: Rendered) => rule.verbs));
+  expect(verbs).not.toContain("bind");
+  expect(ofKind(objects, "ClusterRole").map(({ metadata }) => metadata.name)).toContain("sallyport-lender");
 });
 
 describe("admission.mode", () => {

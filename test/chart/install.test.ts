@@ -35,15 +35,16 @@ const NAMESPACES: Installation = {
   options: {},
 };
 
-/** The chart's objects into a namespace that enforces PodSecurity restricted. */
+/** The chart's objects into a namespace that enforces PodSecurity restricted; its values accept the deployment. */
 async function install(
   cluster: Cluster,
   helm: Helm,
   { names, values, options }: Installation,
+  deploymentId: string,
 ): Promise<readonly Rendered[]> {
   const labels = { "pod-security.kubernetes.io/enforce": "restricted" };
   await cluster.apply([{ apiVersion: "v1", kind: "Namespace", metadata: { name: names.systemNamespace, labels } }]);
-  const rendered = await helm.render({ ...REQUIRED, namespaces: [SHOP], ...values }, options);
+  const rendered = await helm.render({ ...REQUIRED, deployments: { [deploymentId]: [SHOP] }, ...values }, options);
   await cluster.apply(rendered);
   return rendered;
 }
@@ -71,8 +72,8 @@ describe.each<readonly [string, Installation]>([
   let processes: readonly Running[] = [];
 
   beforeAll(async () => {
-    const sallyport = async (): Promise<void> => {
-      rendered = await install(cluster(), helm, installed);
+    const sallyport = async (deploymentId: string): Promise<void> => {
+      rendered = await install(cluster(), helm, installed, deploymentId);
     };
     world = await createAgentWorld(cluster(), { names, install: sallyport });
     const [agent, operator] = rendered.filter(({ kind }) => kind === "Deployment").map(({ metadata }) => metadata.name);

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { AGENT_SETTINGS } from "../../src/agent/config.ts";
 import { LOG_SETTINGS } from "../../src/cli/process-logger.ts";
+import { parseNamedDeployments } from "../../src/crds/accepted-namespaces.ts";
 import { OPERATOR_SETTINGS } from "../../src/operator/config.ts";
 import { CHART, envOf, ofKind, one, podOf, pods, REQUIRED, type Rendered, useHelm } from "./use-helm.ts";
 
@@ -215,8 +216,10 @@ test("long names stay within what Kubernetes takes, for every object that has on
   for (const { metadata } of objects) expect(metadata.name.length).toBeLessThanOrEqual(63);
 });
 
+const PLACES = { namespaces: ["shop", "pay"], deployments: { dep_b: ["pay"], dep_a: ["shop", "jobs"] } };
+
 test("each setting that the chart gives is one that its process reads", async () => {
-  const objects = await helm.render({ ...REQUIRED, namespaces: ["shop", "pay"], log: { level: "debug" } });
+  const objects = await helm.render({ ...REQUIRED, ...PLACES, log: { level: "debug" } });
   const log = Object.values(LOG_SETTINGS).map(({ env }) => env as string);
   for (const [name, settings] of [
     ["sallyport-agent", AGENT_SETTINGS],
@@ -230,9 +233,17 @@ test("each setting that the chart gives is one that its process reads", async ()
     ).toEqual([]);
   }
   expect(envOf(podOf(objects, "sallyport-agent"))).toMatchObject({
-    SALLYPORT_NAMESPACES: "shop,pay",
+    SALLYPORT_NAMESPACES: "shop,pay,jobs",
     SALLYPORT_LOG_LEVEL: "debug",
   });
+  // What the agent reports of and what the operator lets through is one word of the customer.
+  for (const name of ["sallyport-agent", "sallyport-operator"]) {
+    const text = String(envOf(podOf(objects, name)).SALLYPORT_DEPLOYMENTS);
+    expect([...parseNamedDeployments(text)]).toEqual([
+      ["dep_a", ["jobs", "shop"]],
+      ["dep_b", ["pay"]],
+    ]);
+  }
 });
 
 test("the operator is told when no stamper is to be expected, and when it may not look", async () => {

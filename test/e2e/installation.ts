@@ -63,7 +63,8 @@ function sceneValues({ vendor, cluster }: Scene): object {
     platform: { url: vendor.url },
     runtimeKey: { existingSecret: KEY_SECRET },
     trustedCA: { configMap: AUTHORITY },
-    namespaces: [SHOP],
+    deployments: { [vendor.deploymentId]: [SHOP] },
+    operationPolicy: { defaults: { "read-only": "auto" } },
     networkPolicy: {
       enabled: true,
       platform: { cidrs: [`${new URL(vendor.url).hostname}/32`] },

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { type Client as Api, createClient } from "../../src/api-client/client.ts";
 import { startVendor } from "../../src/cli/dev/vendor.ts";
 import { DEFAULT_NAMES } from "../../src/crds/group.ts";
+import { defaultPolicy } from "../../src/crds/manifests/default-policy.ts";
 import { installation, openNamespace } from "../../src/crds/manifests/installation.ts";
 import { Client } from "../../src/kube/client.ts";
 import { systemClock } from "../../src/kube/clock.ts";
@@ -83,6 +84,7 @@ export async function startWorld(
     agent: await cluster.kubeconfigForServiceAccount(SYSTEM, DEFAULT_NAMES.agentAccount, 86_400, signal),
     operator: await cluster.kubeconfigForServiceAccount(SYSTEM, DEFAULT_NAMES.operatorAccount, 86_400, signal),
   };
+  const accepted = `${vendor.deploymentId}=${SHOP}`;
   const own: Readonly<Record<"agent" | "operator" | "platform", Environment>> = {
     platform: {
       SALLYPORT_PLATFORM_DATA: join(folder, "platform"),
@@ -95,9 +97,10 @@ export async function startWorld(
       SALLYPORT_PLATFORM_URL: vendor.url,
       SALLYPORT_RUNTIME_KEY_FILE: vendor.keyFiles.runtime,
       SALLYPORT_NAMESPACES: SHOP,
+      SALLYPORT_DEPLOYMENTS: accepted,
       ...env.agent,
     },
-    operator: { SALLYPORT_KUBECONFIG: credentials.operator, ...env.operator },
+    operator: { SALLYPORT_KUBECONFIG: credentials.operator, SALLYPORT_DEPLOYMENTS: accepted, ...env.operator },
   };
   const make = async (kind: keyof typeof own, name: string = kind, more: Environment = {}): Promise<Victim> => {
     const port = kind === "platform" ? vendor.port : await freePort();
@@ -170,6 +173,7 @@ async function startCustomer(folder: string, stack: AsyncDisposableStack, signal
   const { crds, rbac, policies } = installation();
   await cluster.apply([...crds, ...rbac], signal);
   await cluster.apply([...policies, namespace(SHOP), ...openNamespace(SHOP), approvers()], signal);
+  await cluster.apply([defaultPolicy(DEFAULT_NAMES, { "read-only": "auto" })], signal);
   return cluster;
 }
 

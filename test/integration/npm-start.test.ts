@@ -79,8 +79,12 @@ it("--approve --exit plays the story, verifies each step, and leaves nothing run
   expect(await start.ended, start.out).toBe(0);
   expect(start.out).toContain(VERIFIED);
   for (const told of [
+    /agent +shows it in the cluster: it waits, and the platform learns nothing but that/,
+    /kubectl patch manageddeployments\.sallyport\.dev dep-.* -p '\{"spec":\{"acceptedNamespaces":\["shop"\]\}\}'/,
+    /approver +robin@customer\.example accepts it for namespace shop, and no other/,
+    /platform +has the deployment running, and its workload's health/,
     /engineer +invokes kubernetes\/scale, web to 5: the policy says manual/,
-    /engineer +runs kubernetes\/get-pods meanwhile: 3 pods; no approval needed/,
+    /engineer +runs kubernetes\/get-pods while it waits: 3 pods; no approval needed/,
     /approver +robin@customer\.example approves/,
     /audit log: the scale changed once, by grant-[0-9a-f]{12}/,
     /platform +has the decision: robin@customer\.example \(verified\)/,
@@ -92,7 +96,7 @@ it("--approve --exit plays the story, verifies each step, and leaves nothing run
 
 it("the lines it prints work in another terminal as they are, and Ctrl-C afterwards is a success", async () => {
   const start = new Run([]);
-  const [, line = ""] = await start.says(/^ +(kubectl patch .*)$/m);
+  const [, line = ""] = await start.says(/^ +(kubectl patch accessgrants.*)$/m);
   const [, exported = ""] = await start.says(/^ +(export KUBECONFIG=.*)$/m);
   await run("sh", ["-c", `${exported}; ${line}`]);
   await start.says(new RegExp(VERIFIED));
@@ -104,7 +108,7 @@ it("the lines it prints work in another terminal as they are, and Ctrl-C afterwa
 
 it("says so when the customer denies, and that nothing ran", async () => {
   const start = new Run(["--exit"]);
-  const [, line = ""] = await start.says(/^ +(kubectl patch .*)$/m);
+  const [, line = ""] = await start.says(/^ +(kubectl patch accessgrants.*)$/m);
   const [, exported = ""] = await start.says(/^ +(export KUBECONFIG=.*)$/m);
   const denial = line.replace(/-p '.*'/, `-p '{"spec":{"deniedReason":"not today"}}'`);
   await run("sh", ["-c", `${exported}; ${denial}`]);

@@ -60,6 +60,7 @@ export function stored(
 export function newGrant(request: PendingRequest = pendingRequest()): NewGrant {
   const world = {
     listed: readListedRequest(request, DEPLOYMENT),
+    accepted: true,
     grant: undefined,
     deleted: undefined,
     answered: new Set<string>(),

@@ -23,6 +23,11 @@ export function forbid(expression: string, message: string): Validation {
   return { expression, message, reason: "Forbidden" };
 }
 
+/** CEL: a service account or a node asks, and no person. */
+export const MACHINE =
+  "request.userInfo.username.startsWith('system:serviceaccount:') || request.userInfo.username.startsWith('system:node:') || " +
+  "(has(request.userInfo.groups) && ('system:serviceaccounts' in request.userInfo.groups || 'system:nodes' in request.userInfo.groups))";
+
 const API = "admissionregistration.k8s.io/v1";
 
 /** Fail closed: every policy matches only our own group or only our own accounts, so nobody else can be stopped by it. */

@@ -1,7 +1,12 @@
 import { GROUP, type InstallationNames } from "../group.ts";
-import { forbid, type Match, stampingPolicy, validatingPolicy } from "./admission-policy.ts";
+import { forbid, MACHINE, type Match, stampingPolicy, validatingPolicy } from "./admission-policy.ts";
+import { deploymentAcceptance } from "./deployment-admission.ts";
+import { podDeletion, rolloutRestart, scaleBounds } from "./grant-account-admission.ts";
+import { lending, operatorAccounts } from "./lending-admission.ts";
+import { operatorObjects } from "./made-objects-admission.ts";
 import type { Manifest } from "./manifest.ts";
-import { operatorBindings, operatorTokens, rolloutRestart } from "./operator-admission.ts";
+import { operatorBindings, operatorTokens } from "./operator-admission.ts";
+import { ownNames } from "./own-name-admission.ts";
 import { UNREADABLE, UNREADABLE_PARAMS } from "./readable-params.ts";
 
 /** Names of the policies that guard a decision; the operator looks for each of them. */
@@ -11,8 +16,16 @@ export const VALIDATING_POLICIES = [
   "sallyport-result-size",
   "sallyport-operator-bindings",
   "sallyport-operator-tokens",
+  "sallyport-operator-accounts",
+  "sallyport-operator-objects",
+  "sallyport-lending",
   "sallyport-rollout-restart",
+  "sallyport-scale-bounds",
+  "sallyport-pod-deletion",
+  "sallyport-own-events",
+  "sallyport-own-leases",
   "sallyport-named-decisions",
+  "sallyport-deployment-acceptance",
 ] as const;
 export const MUTATING_POLICIES = ["sallyport-stamp-decider", "sallyport-stamp-revoker"] as const;
 
@@ -20,13 +33,20 @@ export const MUTATING_POLICIES = ["sallyport-stamp-decider", "sallyport-stamp-re
 export function admissionPolicies(names: InstallationNames): readonly Manifest[] {
   return [
     ...grantDecisions(),
-    ...planHygiene(),
+    ...planHygiene(names),
     ...resultSize(),
     ...operatorBindings(names),
     ...operatorTokens(names),
+    ...operatorAccounts(names),
+    ...operatorObjects(names),
+    ...lending(names),
     ...rolloutRestart(names),
+    ...scaleBounds(names),
+    ...podDeletion(names),
+    ...ownNames(names),
     ...stampers(),
     ...namedDecisions(),
+    ...deploymentAcceptance(names),
   ];
 }
 
@@ -54,12 +74,7 @@ function grantDecisions(): readonly Manifest[] {
         expression:
           "variables.mayApprove || authorizer.group('sallyport.dev').resource('accessgrants').namespace(request.namespace).name(request.name).check('revoke').allowed()",
       },
-      {
-        name: "machine",
-        expression:
-          "request.userInfo.username.startsWith('system:serviceaccount:') || request.userInfo.username.startsWith('system:node:') || " +
-          "(has(request.userInfo.groups) && ('system:serviceaccounts' in request.userInfo.groups || 'system:nodes' in request.userInfo.groups))",
-      },
+      { name: "machine", expression: MACHINE },
     ],
     validations: [
       {
@@ -101,10 +116,14 @@ function grantDecisions(): readonly Manifest[] {
  *
  * A nested string inside `'%s'.format()` comes out quoted, with every unprintable character as a backslash escape.
  */
-function planHygiene(): readonly Manifest[] {
+function planHygiene({ systemNamespace, agentAccount }: InstallationNames): readonly Manifest[] {
   return validatingPolicy(
     "sallyport-plan-hygiene",
-    { apiGroups: [GROUP], operations: ["CREATE", "UPDATE"], resources: ["accessgrants", "operationinvocations"] },
+    {
+      apiGroups: [GROUP],
+      operations: ["CREATE", "UPDATE"],
+      resources: ["accessgrants", "operationinvocations", "manageddeployments"],
+    },
     {
       variables: [
         {
@@ -145,6 +164,12 @@ function planHygiene(): readonly Manifest[] {
         forbid(
           "!has(object.metadata.ownerReferences) || object.metadata.ownerReferences.size() == 0",
           "ownerReferences may not be set on this object",
+        ),
+        forbid(
+          `request.userInfo.username != 'system:serviceaccount:${systemNamespace}:${agentAccount}' || ` +
+            "((!has(object.metadata.labels) || object.metadata.labels.size() == 0) && " +
+            "(!has(object.metadata.annotations) || object.metadata.annotations.size() == 0))",
+          "the agent sets no label and no annotation: other controllers act, and delete, by them",
         ),
       ],
     },

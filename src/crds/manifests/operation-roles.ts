@@ -1,3 +1,4 @@
+import { GROUP } from "../group.ts";
 import type { Tier } from "../plan.ts";
 
 export interface PolicyRule {
@@ -23,6 +24,9 @@ const workloads = (...verbs: string[]): PolicyRule => ({
   verbs,
 });
 const events: PolicyRule = { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["list"] };
+
+/** No resource that is served: the policy sallyport-pod-deletion asks for this right. */
+export const UNREPLACED_PODS = "unreplacedpods";
 
 /** What a grant's account may do while it runs one operation; a ClusterRole each. The operator's operations declare the same. */
 export const OPERATION_ROLES: readonly OperationRole[] = [
@@ -61,6 +65,7 @@ export const OPERATION_ROLES: readonly OperationRole[] = [
     about: "Tells how far a rollout is.",
     rules: [workloads("get")],
   },
+  // Both delete pods: the policy sallyport-pod-deletion tells them apart by the right of the second.
   {
     plugin: "kubernetes",
     operation: "restart-pod",
@@ -88,6 +93,6 @@ export const OPERATION_ROLES: readonly OperationRole[] = [
     operation: "delete-pod",
     tier: "destructive",
     about: "Deletes one pod, also one that nothing replaces.",
-    rules: [pods("get", "delete")],
+    rules: [pods("get", "delete"), { apiGroups: [GROUP], resources: [UNREPLACED_PODS], verbs: ["delete"] }],
   },
 ];

@@ -1,18 +1,29 @@
-import { EXPIRES_AT_ANNOTATION, GRANT_UID_LABEL, type InstallationNames, OPERATION_ROLE_PREFIX } from "../group.ts";
+import {
+  AUTO_ACCOUNT,
+  EXPIRES_AT_ANNOTATION,
+  GRANT_UID_LABEL,
+  type InstallationNames,
+  OPERATION_ROLE_PREFIX,
+} from "../group.ts";
 import { forbid, type Named, validatingPolicy } from "./admission-policy.ts";
 import type { Manifest } from "./manifest.ts";
 
-function operatorOnly({ systemNamespace, operatorAccount }: InstallationNames): readonly Named[] {
+export function operatorOnly({ systemNamespace, operatorAccount }: InstallationNames): readonly [Named] {
   const username = `system:serviceaccount:${systemNamespace}:${operatorAccount}`;
   return [{ name: "made-by-the-operator", expression: `request.userInfo.username == '${username}'` }];
 }
 
+/** For a list in CEL: where no operation's role is ever lent. */
+export function systemNamespaces({ systemNamespace, grantsNamespace }: InstallationNames): string {
+  const names = ["kube-system", "kube-public", "kube-node-lease", systemNamespace, grantsNamespace];
+  return names.map((name) => `'${name}'`).join(", ");
+}
+
 /**
  * 4. What the operator may hand out: only labelled RoleBindings, only shipped operation roles, only to the grant's own
- * ServiceAccount, never into a system namespace; and it may remove only what it made.
+ * ServiceAccount, never into a system namespace; and it may remove only what was lent to a grant, by itself or by an approver.
  */
 export function operatorBindings(names: InstallationNames): readonly Manifest[] {
-  const system = ["kube-system", "kube-public", "kube-node-lease", names.systemNamespace, names.grantsNamespace];
   const removing = "request.operation == 'DELETE'";
   const { roleKind = "ClusterRole" } = names;
   return validatingPolicy(
@@ -35,12 +46,20 @@ export function operatorBindings(names: InstallationNames): readonly Manifest[] 
           expression:
             "'grant-' + (variables.grantUid.size() == 36 ? variables.grantUid.replace('-', '').substring(0, 12) : '')",
         },
+        {
+          // An approver's plain `kubectl create rolebinding` sets no label: role and subject tell whose it is.
+          name: "lent",
+          expression:
+            `variables.target.roleRef.name.startsWith('${OPERATION_ROLE_PREFIX}') && has(variables.target.subjects) && ` +
+            "variables.target.subjects.size() == 1 && variables.target.subjects.all(s, s.kind == 'ServiceAccount' && has(s.namespace) && " +
+            `s.namespace == '${names.grantsNamespace}' && s.name.matches('^grant-[0-9a-f]{12}$'))`,
+        },
       ],
       validations: [
         forbid("request.resource.resource == 'rolebindings'", "the operator may not touch ClusterRoleBindings"),
         forbid(
-          "variables.grantUid.matches('^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$')",
-          `the operator may only touch RoleBindings labelled ${GRANT_UID_LABEL}`,
+          `${removing} ? variables.lent : variables.grantUid.matches('^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$')`,
+          `the operator may only make RoleBindings labelled ${GRANT_UID_LABEL}, and only remove those of ${OPERATION_ROLE_PREFIX}* roles to grant accounts`,
         ),
         forbid(
           `${removing} || (has(object.metadata.annotations) && '${EXPIRES_AT_ANNOTATION}' in object.metadata.annotations && ` +
@@ -57,7 +76,7 @@ export function operatorBindings(names: InstallationNames): readonly Manifest[] 
           `the operator may only bind the grant's own ServiceAccount (grant-<first 12 hex digits of the grant uid>) of namespace ${names.grantsNamespace}`,
         ),
         forbid(
-          `!(request.namespace in [${system.map((name) => `'${name}'`).join(", ")}])`,
+          `!(request.namespace in [${systemNamespaces(names)}])`,
           "the operator may not bind roles in a system namespace",
         ),
       ],
@@ -74,48 +93,22 @@ export function operatorTokens(names: InstallationNames): readonly Manifest[] {
       matchConditions: operatorOnly(names),
       validations: [
         forbid(
-          `request.namespace == '${names.grantsNamespace}' && request.name.startsWith('grant-')`,
+          `request.namespace == '${names.grantsNamespace}' && (request.name.startsWith('grant-') || ` +
+            `('${names.lendingMode ?? "operator"}' == 'approver' && request.name == '${AUTO_ACCOUNT}'))`,
           "the operator may only mint tokens for grant accounts",
         ),
         forbid(
           "has(object.spec.expirationSeconds) && object.spec.expirationSeconds <= 3600",
           "a grant token may not live longer than 3600 seconds",
         ),
-      ],
-    },
-  );
-}
-
-/** 6. RBAC cannot say "restart, but change nothing else": a grant account may only set the restart annotation. */
-export function rolloutRestart({ grantsNamespace }: InstallationNames): readonly Manifest[] {
-  const template = "spec.template.metadata";
-  const orEmpty = (object: string, field: string): string =>
-    `has(${object}.${template}.${field}) ? ${object}.${template}.${field} : {}`;
-  return validatingPolicy(
-    "sallyport-rollout-restart",
-    { apiGroups: ["apps"], operations: ["UPDATE"], resources: ["deployments", "statefulsets", "daemonsets"] },
-    {
-      matchConditions: [
-        {
-          name: "made-by-a-grant-account",
-          expression: `request.userInfo.username.startsWith('system:serviceaccount:${grantsNamespace}:')`,
-        },
-      ],
-      variables: [
-        { name: "newLabels", expression: orEmpty("object", "labels") },
-        { name: "oldLabels", expression: orEmpty("oldObject", "labels") },
-        { name: "newNotes", expression: orEmpty("object", "annotations") },
-        { name: "oldNotes", expression: orEmpty("oldObject", "annotations") },
-      ],
-      validations: [
         forbid(
-          "object.spec.template.spec == oldObject.spec.template.spec && object.spec.selector == oldObject.spec.selector && " +
-            "['replicas', 'paused', 'strategy', 'updateStrategy', 'serviceName', 'volumeClaimTemplates'].all(f, " +
-            "(f in dyn(object.spec)) == (f in dyn(oldObject.spec)) && (!(f in dyn(object.spec)) || dyn(object.spec)[f] == dyn(oldObject.spec)[f])) && " +
-            "variables.newLabels == variables.oldLabels && " +
-            "variables.newNotes.all(k, k == 'kubectl.kubernetes.io/restartedAt' || (k in variables.oldNotes && variables.oldNotes[k] == variables.newNotes[k])) && " +
-            "variables.oldNotes.all(k, k in variables.newNotes)",
-          "a grant account may only restart a workload (pod template annotation kubectl.kubernetes.io/restartedAt)",
+          "dyn(object).spec[?'boundObjectRef'].orValue(null) == null",
+          "a grant token is bound to no other object",
+        ),
+        forbid(
+          // The API server fills in its own audience before it asks; who wrote the field tells that the operator chose one.
+          "dyn(object).metadata[?'managedFields'].orValue([]).all(m, !('f:audiences' in m[?'fieldsV1'][?'f:spec'].orValue({})))",
+          "a grant token is for the API server only (audiences)",
         ),
       ],
     },

@@ -1,4 +1,4 @@
-import type { InstallationNames } from "../group.ts";
+import { AUTO_ACCOUNT, type InstallationNames } from "../group.ts";
 import type { Manifest } from "./manifest.ts";
 import type { PolicyRule } from "./operation-roles.ts";
 import type { ExplainedRule, ShippedRole } from "./shipped-role.ts";
@@ -12,17 +12,18 @@ export function rbac(names: InstallationNames): readonly Manifest[] {
   return [...foundations(names), ...shippedRoles(names).flatMap((role) => manifestsOf(role, names))];
 }
 
-function foundations({
-  systemNamespace,
-  grantsNamespace,
-  agentAccount,
-  operatorAccount,
-}: InstallationNames): Manifest[] {
+function foundations(names: InstallationNames): Manifest[] {
+  const { systemNamespace, grantsNamespace, agentAccount, operatorAccount, lendingMode } = names;
+  const ofApprovers = {
+    metadata: { name: AUTO_ACCOUNT, namespace: grantsNamespace },
+    automountServiceAccountToken: false,
+  };
   return [
     { apiVersion: "v1", kind: "Namespace", metadata: { name: systemNamespace } },
     { apiVersion: "v1", kind: "Namespace", metadata: { name: grantsNamespace } },
     { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: agentAccount, namespace: systemNamespace } },
     { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: operatorAccount, namespace: systemNamespace } },
+    ...(lendingMode === "approver" ? [{ apiVersion: "v1", kind: "ServiceAccount", ...ofApprovers }] : []),
   ];
 }
 

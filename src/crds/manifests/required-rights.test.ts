@@ -26,8 +26,12 @@ test.each(["agent", "operator"] as const)("every rule of the %s's roles is requi
   expect(rights.some(({ reach }) => reach === "cluster" || reach === "people")).toBe(false);
 });
 
-test("the agent never needs to delete anything", () => {
-  expect(requiredRights("agent", DEFAULT_NAMES, ["shop"]).filter(({ verb }) => verb === "delete")).toEqual([]);
+test("the agent deletes nothing but applications of deployments, and patches only what it reports", () => {
+  const writes = requiredRights("agent", DEFAULT_NAMES, ["shop"]).filter(({ reach }) => reach === "grants");
+  const of = (verb: string) => writes.filter((right) => right.verb === verb).map(({ resource }) => resource);
+  expect(of("delete")).toEqual(["manageddeployments"]);
+  expect(of("patch").toSorted()).toEqual(["events", "manageddeployments/status"]);
+  expect(of("update")).toEqual([]);
 });
 
 test("verbs of one resource are told together, and a long list is cut", () => {

@@ -1,5 +1,6 @@
 import { GROUP, type InstallationNames, operationRole, TIER_LABEL } from "../group.ts";
 import { MUTATING_POLICIES, VALIDATING_POLICIES } from "./admission.ts";
+import { lender, operatorTarget } from "./lending-roles.ts";
 import { OPERATION_ROLES, type PolicyRule } from "./operation-roles.ts";
 import { type ExplainedRule, leaderElection, rule, type ShippedRole } from "./shipped-role.ts";
 
@@ -8,7 +9,7 @@ import { type ExplainedRule, leaderElection, rule, type ShippedRole } from "./sh
  * creates requests and reads. The operator is the customer's hand: it reports, and hands out shipped roles for a while.
  */
 export function shippedRoles(names: InstallationNames): readonly ShippedRole[] {
-  return [...agent(names), ...operator(names), operatorTarget(names), ...people(), ...operations()];
+  return [...agent(names), ...operator(names), operatorTarget(names), ...people(), ...lender(names), ...operations()];
 }
 
 const OURS = ["accessgrants", "operationinvocations", "operationpolicies", "manageddeployments"];
@@ -38,10 +39,15 @@ function agent({ agentAccount }: InstallationNames): readonly ShippedRole[] {
         rule(
           GROUP,
           ["manageddeployments"],
-          ["create", "get", "list", "watch", "patch"],
-          "Shows which of the vendor's deployments this cluster serves; one that is gone stays, as Detached.",
+          ["create", "get", "list", "watch", "delete"],
+          "Shows which deployments the vendor lists for this cluster. No patch: it cannot accept one. An admission policy narrows delete to those that were never accepted.",
         ),
-        rule(GROUP, ["manageddeployments/status"], ["get", "patch"], "Reports whether each of them is being served."),
+        rule(
+          GROUP,
+          ["manageddeployments/status"],
+          ["get", "patch"],
+          "Reports whether each of them waits or is served.",
+        ),
         EVENTS,
       ],
     },
@@ -140,33 +146,6 @@ function operator({ operatorAccount }: InstallationNames): readonly ShippedRole[
   ];
 }
 
-function operatorTarget({ roleKind = "ClusterRole" }: InstallationNames): ShippedRole {
-  return {
-    name: "sallyport-operator-target",
-    holder: "operator",
-    reach: "opened",
-    about: "Lends shipped operation roles to grant accounts in an opened namespace, never cluster-wide.",
-    rules: [
-      rule(
-        "rbac.authorization.k8s.io",
-        ["rolebindings"],
-        ["create", "get", "list", "delete"],
-        "Lends an operation's role for the length of a window and takes it back. An admission policy narrows it to labelled bindings with an end.",
-      ),
-      {
-        ...rule(
-          "rbac.authorization.k8s.io",
-          [roleKind === "ClusterRole" ? "clusterroles" : "roles"],
-          ["bind"],
-          "It may lend these roles, which it does not hold itself, and no others. `bind` knows no prefixes, so each is named.",
-        ),
-        // `bind` cannot be limited by prefix: every role that may be handed out is listed.
-        resourceNames: OPERATION_ROLES.map(({ plugin, operation }) => operationRole(plugin, operation)),
-      },
-    ],
-  };
-}
-
 /** Built-in `view`, `edit` and `admin` take its rules in: who may look at a namespace may look at its requests. */
 const AGGREGATE_TO_VIEW = { "rbac.authorization.k8s.io/aggregate-to-view": "true" } as const;
 
@@ -216,10 +195,17 @@ function people(): readonly ShippedRole[] {
     {
       ...person,
       name: "sallyport-policy-admin",
-      about: "Says what runs by itself, what needs approval and what never runs.",
+      about:
+        "Says what runs by itself, what needs approval and what never runs, and which deployments are served where.",
       rules: [
         read,
         rule(GROUP, ["operationpolicies"], ["create", "update", "patch", "delete"], "Writes the policies."),
+        rule(
+          GROUP,
+          ["manageddeployments"],
+          ["patch", "delete"],
+          "Accepts a deployment for namespaces, and takes that back.",
+        ),
       ],
     },
   ];

@@ -1,3 +1,5 @@
+import { GROUP } from "../../crds/group.ts";
+import { UNREPLACED_PODS } from "../../crds/manifests/operation-roles.ts";
 import { type OwnerReference, resources } from "../../kube/resource.ts";
 import type { Pod } from "./objects.ts";
 import { type OperationCall, OperationError, type OperationResult, operation } from "./operation.ts";
@@ -32,7 +34,7 @@ export const deletePod = operation({
   tier: "destructive",
   summary: "Deletes any one pod, whether or not something replaces it.",
   params: { namespace: required(label), pod: required(objectName), gracePeriodSeconds: integer(0, 3_600) },
-  rules: RULES,
+  rules: [...RULES, { apiGroups: [GROUP], resources: [UNREPLACED_PODS], verbs: ["delete"] }],
   timeLimitMs: TIME_LIMIT_MS,
   async run(call, signal) {
     const { gracePeriodSeconds } = call.params;

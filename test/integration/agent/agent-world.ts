@@ -9,6 +9,7 @@ import type { AccessRequest } from "../../../src/contract/access-requests.ts";
 import type { Command } from "../../../src/contract/commands.ts";
 import { type AccessGrant, type AccessGrantSpec, accessGrants } from "../../../src/crds/access-grant.ts";
 import { DEFAULT_NAMES, type InstallationNames, objectName } from "../../../src/crds/group.ts";
+import { defaultPolicy } from "../../../src/crds/manifests/default-policy.ts";
 import { installation, openNamespace } from "../../../src/crds/manifests/installation.ts";
 import { Client } from "../../../src/kube/client.ts";
 import { systemClock } from "../../../src/kube/clock.ts";
@@ -65,7 +66,7 @@ export interface WorldOptions {
   /** @default the names of src/crds */
   readonly names?: InstallationNames;
   /** Puts Sallyport into the cluster, open to the shop; the shop's namespace is there. @default from src/crds */
-  readonly install?: () => Promise<void>;
+  readonly install?: (deploymentId: string) => Promise<void>;
 }
 
 export async function createAgentWorld(cluster: Cluster, options: WorldOptions = {}): Promise<AgentWorld> {
@@ -74,11 +75,16 @@ export async function createAgentWorld(cluster: Cluster, options: WorldOptions =
   const platform = await startPlatform({ database: { pglite: "memory" }, rateLimits: false });
   const gate = await PlatformGate.open(platform.url);
   const vendor = await seed(platform);
-  const customer = await install(cluster, names, options.install ?? (() => installFromSource(cluster, names)));
+  const installing = options.install ?? (() => installFromSource(cluster, names));
+  const customer = await install(cluster, names, () => installing(vendor.deploymentId));
   const keyFile = join(folder, "key");
   await writeFile(keyFile, `${vendor.runtimeKey}\n`);
   const logged: string[] = [];
-  const base = { SALLYPORT_HEALTH_HOST: "127.0.0.1", SALLYPORT_HEALTH_PORT: "0" };
+  const base = {
+    SALLYPORT_HEALTH_HOST: "127.0.0.1",
+    SALLYPORT_HEALTH_PORT: "0",
+    SALLYPORT_DEPLOYMENTS: `${vendor.deploymentId}=${SHOP}`,
+  };
   const agentEnv = {
     ...base,
     SALLYPORT_PLATFORM_URL: gate.url,
@@ -161,12 +167,12 @@ async function seed(platform: RunningPlatform) {
     createClient({ baseUrl, credential: (await bootstrap.key({ workspaceId, role, scope })).key });
   const vendorAdmin = await api("workspace.admin");
   const engineer = await api("workspace.member");
-  const manager = await bootstrap.manager({ workspaceId, name: "customer-one" });
   const { id: projectId } = await vendorAdmin.projects.create({ body: { name: "storefront" } }, signal());
   const group = await vendorAdmin.deploymentGroups.create(
     { body: { name: "customer-one", project: projectId } },
     signal(),
   );
+  const manager = await bootstrap.manager({ workspaceId, name: "customer-one", deploymentGroupId: group.id });
   const rules = [{ pattern: "kubernetes/get-pods", decision: "auto" as const }];
   await vendorAdmin.operations.putPolicy({ query: { project: projectId }, body: { rules } }, signal());
   const where = { deploymentGroupId: group.id, managerId: manager.id, operatorPermission: "manage" as const };
@@ -193,6 +199,7 @@ async function install(cluster: Cluster, names: InstallationNames, sallyport: ()
   await sallyport();
   await cluster.apply([
     workload("web"),
+    defaultPolicy(names, { "read-only": "auto" }),
     {
       apiVersion: "rbac.authorization.k8s.io/v1",
       kind: "RoleBinding",

@@ -68,8 +68,8 @@ describe("the agent", () => {
       deploymentId: world.deploymentId,
       name: "customer-one",
       project: world.projectId,
-      namespaces: [SHOP],
     });
+    expect(managed.status?.namespaces).toEqual([SHOP]);
     const rows = await eventually(
       () => world.platform.db.selectFrom("inventory_rows").selectAll().execute(),
       (list) => list.some(({ raw_identity }) => raw_identity === `apps/v1:Deployment:${SHOP}:web`),

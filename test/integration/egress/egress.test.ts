@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type SentField, sentFields } from "../../../scripts/generate/egress.ts";
 import { RESULT_MARKS, RESULT_WORDS } from "../../../scripts/generate/egress-results.ts";
 import { HEADER_WORDS } from "../../../scripts/generate/egress-words.ts";
-import { GROUP, VERSION } from "../../../src/crds/group.ts";
+import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
+import { defaultPolicy } from "../../../src/crds/manifests/default-policy.ts";
 import { useCluster } from "../../cluster/use-cluster.ts";
 import { type AgentWorld, createAgentWorld, GRANTS, type Running, SHOP } from "../agent/agent-world.ts";
 import { ChattyKubelet } from "../secrets-canaries.ts";
@@ -33,15 +34,8 @@ beforeAll(async () => {
   world = await createAgentWorld(cluster());
   world.gate.onHeard = captured.add;
   await furnish(cluster(), world.admin, kubelet.node);
-  const auto = { "read-only": "auto", mutating: "auto", destructive: "auto" };
-  await cluster().apply([
-    {
-      apiVersion: `${GROUP}/${VERSION}`,
-      kind: "OperationPolicy",
-      metadata: { name: "all", namespace: GRANTS },
-      spec: { defaults: auto },
-    },
-  ]);
+  const auto = { "read-only": "auto", mutating: "auto", destructive: "auto" } as const;
+  await cluster().apply([defaultPolicy(DEFAULT_NAMES, auto)]);
   const rules = [{ pattern: "kubernetes/*", decision: "auto" as const }];
   await world.vendorAdmin.operations.putPolicy({ query: { project: world.projectId }, body: { rules } }, signal());
   operator = world.startOperator();

@@ -38,6 +38,7 @@ beforeAll(async () => {
   const env = (kind: "agent" | "operator") => ({
     ...world.environments[kind],
     SALLYPORT_PLATFORM_URL: platform.url,
+    SALLYPORT_DEPLOYMENTS: `${platform.deploymentId}=${SHOP}`,
     SALLYPORT_HEALTH_HOST: "127.0.0.1",
     SALLYPORT_HEALTH_PORT: "0",
     SALLYPORT_POLL_INTERVAL: "500ms",

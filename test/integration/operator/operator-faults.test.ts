@@ -2,13 +2,14 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import type { AccessGrant } from "../../../src/crds/access-grant.ts";
+import { type AccessGrant, accessGrants } from "../../../src/crds/access-grant.ts";
 import { sleep, systemClock } from "../../../src/kube/clock.ts";
 import { type DynamicObject, type KubeObject, resources } from "../../../src/kube/resource.ts";
 import type { OperatorConfig } from "../../../src/operator/config.ts";
+import { claimDigest } from "../../../src/operator/gate.ts";
 import { useCluster } from "../../cluster/use-cluster.ts";
 import { eventually, signal } from "../wait.ts";
-import { condition, metric, OperatorWorld, type RunningOperator, SHOP, scaleTo } from "./operator-world.ts";
+import { condition, GRANTS, metric, OperatorWorld, type RunningOperator, SHOP, scaleTo } from "./operator-world.ts";
 
 const cluster = useCluster({ controllers: true });
 const children = new Set<ChildProcess>();
@@ -101,6 +102,34 @@ test("an operator killed between claim and result leaves Unknown, and nothing is
   expect(condition(over, "Succeeded")).toBe("Unknown/OutcomeUnknown");
   const unknown = 'sallyport_operations_total{plugin="kubernetes",operation="scale",result="unknown"}';
   expect(await metric(second.registry, unknown)).toBe(1);
+});
+
+test("a claimed line whose invocation expired before it started is no failure, and stays what it is", async () => {
+  const first = started("claims");
+  const grant = await world.approved([scaleTo(2), scaleTo(3)]);
+  operators.delete(first);
+  await first.stop();
+  const deadline = new Date(Date.now() - 1_000).toISOString();
+  const invocation = await world.invoke("kubernetes/scale", scaleTo(2).params, { ...granted(grant), deadline });
+  const key = { namespace: GRANTS, name: grant.metadata.name };
+  const write = async (line: object): Promise<AccessGrant> => {
+    const second = { index: 1, state: "Planned" };
+    const body = { status: { commands: [{ index: 0, commandId: invocation.spec.commandId, ...line }, second] } };
+    return world.admin.patch(accessGrants, key, { type: "merge", body }, { subresource: "status" }, signal());
+  };
+  // As an operator leaves it that was killed between its two claims.
+  const digest = claimDigest(invocation.metadata.uid);
+  await write({ state: "Starting", digest });
+  const successor = started("finds-it-expired");
+  expect((await world.ended(invocation)).status?.state).toBe("Expired");
+  const told = await world.grant(grant, ({ status }) => status?.commands?.[0]?.state === "NotStarted");
+  await world.decide(told, { revokedReason: "enough" });
+  const over = await world.grant(grant, ({ status }) => status?.state === "Revoked");
+  expect(over.status?.commands?.map(({ state }) => state)).toEqual(["NotStarted", "Skipped"]);
+  expect(condition(over, "Succeeded")).toBe("False/NothingRan");
+  operators.delete(successor);
+  await successor.stop();
+  await expect(write({ state: "Starting", digest })).rejects.toThrow("a finished command line is terminal");
 });
 
 test("killed at any moment, an operation has run exactly once, or is Unknown and has run at most once", async () => {

@@ -1,8 +1,9 @@
 import { inspect } from "node:util";
 import { Registry } from "prom-client";
 import { type AccessGrant, type AccessGrantSpec, accessGrants } from "../../../src/crds/access-grant.ts";
-import { objectName } from "../../../src/crds/group.ts";
+import { DEFAULT_NAMES, type InstallationNames, objectName } from "../../../src/crds/group.ts";
 import { managedDeployments } from "../../../src/crds/managed-deployment.ts";
+import { defaultPolicy } from "../../../src/crds/manifests/default-policy.ts";
 import { installation, openNamespace } from "../../../src/crds/manifests/installation.ts";
 import {
   type OperationInvocation,
@@ -55,9 +56,15 @@ export class OperatorWorld {
   readonly approver: Client;
   readonly #connections: readonly Connection[];
   readonly operatorKubeconfig: string;
+  readonly names: InstallationNames;
   #ids = 0;
 
-  private constructor(cluster: Cluster, connections: readonly Connection[], operatorKubeconfig: string) {
+  private constructor(
+    cluster: Cluster,
+    connections: readonly Connection[],
+    operatorKubeconfig: string,
+    names: InstallationNames,
+  ) {
     const [admin, agent, approver] = connections.map((connection) => new Client(connection));
     if (!admin || !agent || !approver) throw new Error("three connections");
     this.cluster = cluster;
@@ -66,24 +73,29 @@ export class OperatorWorld {
     this.approver = approver;
     this.#connections = connections;
     this.operatorKubeconfig = operatorKubeconfig;
+    this.names = names;
   }
 
-  static async create(cluster: Cluster): Promise<OperatorWorld> {
-    const { crds, rbac, policies } = installation();
+  static async create(cluster: Cluster, names: InstallationNames = DEFAULT_NAMES): Promise<OperatorWorld> {
+    const { crds, rbac, policies } = installation(names);
     await cluster.apply([...crds, ...rbac, ...policies]);
     await cluster.apply([
       { apiVersion: "v1", kind: "Namespace", metadata: { name: SHOP } },
-      ...openNamespace(SHOP),
+      ...openNamespace(SHOP, names),
       workload("web"),
       approvers(),
+      defaultPolicy(names, { "read-only": "auto" }),
     ]);
     const agent = await cluster.kubeconfigForServiceAccount("sallyport-system", "sallyport-agent");
     const operator = await cluster.kubeconfigForServiceAccount("sallyport-system", "sallyport-operator");
     const files = [cluster.adminKubeconfig, agent, cluster.kubeconfigFor({ user: APPROVER })];
     const connections = await Promise.all(files.map((kubeconfig) => connect({ kubeconfig })));
-    const world = new OperatorWorld(cluster, connections, operator);
-    const deployment = { deploymentId: DEPLOYMENT_ID, name: "shop", namespaces: [SHOP] };
-    await world.agent.create(managedDeployments, object("ManagedDeployment", DEPLOYMENT_ID, deployment), signal());
+    const world = new OperatorWorld(cluster, connections, operator, names);
+    const deployment = { deploymentId: DEPLOYMENT_ID, name: "shop" };
+    const made = object("ManagedDeployment", DEPLOYMENT_ID, deployment);
+    await world.agent.create(managedDeployments, made, signal());
+    const word = { spec: { acceptedNamespaces: [SHOP] } };
+    await world.admin.patch(managedDeployments, made.metadata, { type: "merge", body: word }, {}, signal());
     await world.#policiesInForce();
     return world;
   }
@@ -106,6 +118,7 @@ export class OperatorWorld {
       SALLYPORT_RETRY_PERIOD: "200ms",
       SALLYPORT_ADMISSION_CHECK_INTERVAL: "1s",
       SALLYPORT_SWEEP_INTERVAL: "2s",
+      SALLYPORT_LENDING_MODE: this.names.lendingMode ?? "",
     };
   }
 
@@ -228,17 +241,35 @@ export class OperatorWorld {
     return reasons;
   }
 
-  /** An installed policy is enforced 0.5 to 3 s later; a decision before that answers 503. */
+  /** An installed policy is enforced 0.5 to 3 s later, those that stamp apart from those that refuse. */
   async #policiesInForce(): Promise<void> {
-    const probe = await this.ask([scaleTo(1)], "mutating");
+    let probe = await this.ask([scaleTo(1)], "mutating");
+    const decided = async (): Promise<string | undefined> => {
+      const { spec } = await this.decide(probe, { deniedReason: "a probe" }).catch(() => this.grant(probe, () => true));
+      // Decided before the stampers were loaded: it keeps no name, for good.
+      if (spec.deniedReason !== undefined && spec.decidedBy === undefined) {
+        probe = await this.ask([scaleTo(1)], "mutating");
+      }
+      return spec.decidedBy;
+    };
+    await eventually(decided, (decidedBy) => decidedBy === APPROVER);
     await eventually(
-      () =>
-        this.decide(probe, { deniedReason: "a probe" }).then(
-          (grant) => grant.spec.decidedBy,
-          () => undefined,
-        ),
-      (decidedBy) => decidedBy === APPROVER,
+      () => this.#wordsOfRefusal(),
+      (words) => words.includes("lent to exactly one ServiceAccount"),
     );
+  }
+
+  /** What `kubectl` says of a binding that the policies refuse even to an admin. */
+  async #wordsOfRefusal(): Promise<string> {
+    const binding = [
+      "rolebinding",
+      "probe",
+      "-n",
+      SHOP,
+      "--user=probe",
+      "--clusterrole=sallyport-op-kubernetes-get-pods",
+    ];
+    return (await this.cluster.kubectl(["create", ...binding, "--dry-run=server"])).stderr;
   }
 }
 

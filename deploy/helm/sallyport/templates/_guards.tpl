@@ -8,10 +8,14 @@
 {{- if eq .Release.Namespace $values.grantsNamespace -}}
 {{- fail (printf "grantsNamespace and the release's namespace are both %s: they must differ, or the operator could mint its own token." .Release.Namespace) -}}
 {{- end -}}
-{{- range $values.namespaces -}}
+{{- $opened := include "sallyport.opened" . | fromJsonArray -}}
+{{- range $opened -}}
 {{- if has . (concat $system (list $values.grantsNamespace $.Release.Namespace)) -}}
-{{- fail (printf "namespaces holds %s, which cannot be opened to the vendor: it is a system namespace." .) -}}
+{{- fail (printf "%s stands in namespaces or deployments and cannot be opened to the vendor: it is a system namespace." .) -}}
 {{- end -}}
+{{- end -}}
+{{- if gt (len $opened) 64 -}}
+{{- fail (printf "namespaces and deployments open %d namespaces together: at most 64 can be." (len $opened)) -}}
 {{- end -}}
 {{- if not $values.platform.url -}}
 {{- fail "platform.url is not set: add --set platform.url=https://… with the vendor's address." -}}
@@ -28,8 +32,8 @@
 {{- if and (eq $values.admission.mode "validating-and-mutating") (semverCompare "<1.36.0-0" .Capabilities.KubeVersion.Version) -}}
 {{- fail (printf "admission.mode is validating-and-mutating, which needs Kubernetes 1.36, and this is %s. Choose --set admission.mode=validating-only: approvers then type their own name, and it is checked. (Rendering without a cluster: say --kube-version.)" .Capabilities.KubeVersion.Version) -}}
 {{- end -}}
-{{- if and (eq $values.rbac.scope "namespaces") (not $values.namespaces) -}}
-{{- fail "rbac.scope is namespaces and namespaces is empty: name at least one, as roles are made only there." -}}
+{{- if and (eq $values.rbac.scope "namespaces") (not $opened) -}}
+{{- fail "rbac.scope is namespaces, and neither namespaces nor deployments opens any: name at least one, as roles are made only there." -}}
 {{- end -}}
 {{- if eq (include "sallyport.account" (dict "root" . "component" "agent")) (include "sallyport.account" (dict "root" . "component" "operator")) -}}
 {{- fail "agent and operator have the same ServiceAccount: they need two, or a stolen agent could do what the operator may." -}}

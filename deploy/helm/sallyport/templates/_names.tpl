@@ -81,7 +81,25 @@ annotations:
 
 {{/* Where roles that are lent in opened namespaces lie: [""] is "a ClusterRole". */}}
 {{- define "sallyport.openedPlaces" -}}
-{{- eq .Values.rbac.scope "cluster" | ternary (list "") .Values.namespaces | toJson -}}
+{{- eq .Values.rbac.scope "cluster" | ternary (list "") (include "sallyport.opened" . | fromJsonArray) | toJson -}}
+{{- end -}}
+
+{{/* Namespaces opened to the two accounts: those of the list, and those that deployments are accepted for. */}}
+{{- define "sallyport.opened" -}}
+{{- $all := .Values.namespaces -}}
+{{- range .Values.deployments -}}
+{{- $all = concat $all . -}}
+{{- end -}}
+{{- uniq $all | toJson -}}
+{{- end -}}
+
+{{/* dep_x=shop+jobs,dep_y=shop */}}
+{{- define "sallyport.deployments" -}}
+{{- $pairs := list -}}
+{{- range $id, $namespaces := .Values.deployments -}}
+{{- $pairs = append $pairs (printf "%s=%s" $id (join "+" $namespaces)) -}}
+{{- end -}}
+{{- join "," $pairs -}}
 {{- end -}}
 
 {{- define "sallyport.peoplePlaces" -}}

@@ -17,6 +17,8 @@
   value: {{ .root.Release.Namespace | quote }}
 - name: SALLYPORT_GRANTS_NAMESPACE
   value: {{ $values.grantsNamespace | quote }}
+- name: SALLYPORT_DEPLOYMENTS
+  value: {{ include "sallyport.deployments" .root | quote }}
 - name: SALLYPORT_IDENTITY
   valueFrom:
     fieldRef:
@@ -32,6 +34,8 @@
 {{- if eq .component "operator" }}
 - name: SALLYPORT_ROLE_KIND
   value: {{ include "sallyport.roleKind" .root | quote }}
+- name: SALLYPORT_LENDING_MODE
+  value: {{ $values.lending.mode | quote }}
 {{- if not $values.rbac.selfCheck }}
 - name: SALLYPORT_ADMISSION_MODE
   value: unseen
@@ -49,7 +53,7 @@
 - name: SALLYPORT_MANAGER_URL
   value: {{ printf "https://%s.%s.svc" (include "sallyport.componentName" .) .root.Release.Namespace | quote }}
 - name: SALLYPORT_NAMESPACES
-  value: {{ join "," $values.namespaces | quote }}
+  value: {{ include "sallyport.opened" .root | fromJsonArray | join "," | quote }}
 {{- include "sallyport.proxyEnv" .root }}
 {{- if include "sallyport.hasTrustedCA" .root }}
 - name: NODE_EXTRA_CA_CERTS

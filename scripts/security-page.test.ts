@@ -1,0 +1,37 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+
+const docs = join(import.meta.dirname, "../docs");
+const page = readFileSync(join(docs, "security.md"), "utf8");
+const section = page.slice(page.indexOf("## What a stolen X can do"), page.indexOf("## Open and close"));
+const lines = section.split("\n").filter((line) => line.startsWith("| ") && !line.startsWith("| It |"));
+const proofs = [...section.matchAll(/\[([^\]]+)\]\(([^)]+)\)/g)].map(
+  ([, title = "", path = ""]) => [title, path] as const,
+);
+
+test("every line of what a stolen identity can do names a test", () => {
+  expect(lines.length).toBeGreaterThan(30);
+  expect(lines.filter((line) => !/\]\(\.\.\/(src|test)\/[^)]+\) \|$/.test(line))).toEqual([]);
+});
+
+test.each([
+  "The platform",
+  "A runtime key",
+  "A deployment group's token",
+  "A deployment's token",
+  "The agent",
+  "An approver",
+  "An engineer",
+])("%s has lines, and the operator has them in both lending modes", (identity) => {
+  for (const name of [identity, "The operator, `lending.mode=operator`", "The operator, `lending.mode=approver`"]) {
+    expect(section).toContain(`### ${name}`);
+  }
+});
+
+test.each(proofs)("there is a test %j in %s", (title, path) => {
+  const text = readFileSync(join(docs, path), "utf8");
+  if (!path.endsWith("cases.json")) return expect(text).toContain(JSON.stringify(title));
+  const { cases } = JSON.parse(text) as { readonly cases: readonly { readonly id: string; readonly title: string }[] };
+  expect(cases.map((each) => `${each.id} ${each.title}`)).toContain(title);
+});

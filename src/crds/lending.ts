@@ -1,0 +1,116 @@
+import { type InstallationNames, OPERATION_ROLE_PREFIX, operationRole } from "./group.ts";
+
+/** One shipped role in one namespace: what a line of a plan cannot run without. */
+export interface LentRole {
+  readonly role: string;
+  readonly namespace: string;
+}
+
+/** What tells who was lent what; the rest of a RoleBinding does not count. */
+export interface BindingLike {
+  readonly roleRef?: { readonly name: string };
+  readonly subjects?: readonly { readonly kind: string; readonly name: string; readonly namespace?: string }[];
+}
+
+type Place = Pick<InstallationNames, "grantsNamespace" | "roleKind">;
+
+const RBAC = "rbac.authorization.k8s.io";
+const GRANT_ACCOUNT = /^grant-[0-9a-f]{12}$/;
+const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+
+/** `plugin/operation` in `namespace`. Undefined when no binding could be made for it: its line cannot run either. */
+export function lentRole(command: string, namespace: unknown): LentRole | undefined {
+  const [, plugin, operation] = /^([a-z0-9-]{1,63})\/([a-z0-9-]{1,63})$/.exec(command) ?? [];
+  if (plugin === undefined || operation === undefined || command.length > 64) return undefined;
+  if (typeof namespace !== "string" || !NAMESPACE.test(namespace)) return undefined;
+  return { role: operationRole(plugin, operation), namespace };
+}
+
+/** Everything that a plan needs, each once, in the plan's order. */
+export function rolesOfPlan(
+  commands: readonly { readonly command: string; readonly params?: Readonly<Record<string, unknown>> }[],
+): readonly LentRole[] {
+  const found = commands.flatMap(({ command, params }) => lentRole(command, params?.namespace) ?? []);
+  return found.filter(
+    (each, index) => found.findIndex((one) => one.role === each.role && one.namespace === each.namespace) === index,
+  );
+}
+
+/** Whether one of the bindings of `namespace` lends `role` to `account`, by any name and from any author. */
+export function isLent(
+  { role }: LentRole,
+  account: string,
+  bindings: readonly BindingLike[],
+  grantsNamespace: string,
+): boolean {
+  return bindings.some((each) => each.roleRef?.name === role && soleAccount(each, grantsNamespace) === account);
+}
+
+/** The grant's account that a binding lends a shipped role to. Undefined for every other binding, {@link AUTO_ACCOUNT}'s too. */
+export function borrower(binding: BindingLike, grantsNamespace: string): string | undefined {
+  if (!binding.roleRef?.name.startsWith(OPERATION_ROLE_PREFIX)) return undefined;
+  const account = soleAccount(binding, grantsNamespace);
+  return account !== undefined && GRANT_ACCOUNT.test(account) ? account : undefined;
+}
+
+function soleAccount({ subjects = [] }: BindingLike, grantsNamespace: string): string | undefined {
+  const [subject, ...others] = subjects;
+  const isOurs = subject?.kind === "ServiceAccount" && subject.namespace === grantsNamespace;
+  return isOurs && others.length === 0 ? subject.name : undefined;
+}
+
+/** Fixed by role and account, so that a second try finds the first one's. */
+export function lentBindingName({ role }: LentRole, account: string): string {
+  return `${account}-${role.slice(OPERATION_ROLE_PREFIX.length)}`;
+}
+
+/** The binding as an object, for a client. */
+export function lentBinding(
+  lent: LentRole,
+  account: string,
+  { grantsNamespace, roleKind = "ClusterRole" }: Place,
+  marks: {
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
+  },
+): LentBinding {
+  return {
+    apiVersion: `${RBAC}/v1`,
+    kind: "RoleBinding",
+    metadata: { name: lentBindingName(lent, account), namespace: lent.namespace, ...marks },
+    roleRef: { apiGroup: RBAC, kind: roleKind, name: lent.role },
+    subjects: [{ kind: "ServiceAccount", name: account, namespace: grantsNamespace }],
+  };
+}
+
+export interface LentBinding {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace: string;
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
+  readonly roleRef: { readonly apiGroup: string; readonly kind: string; readonly name: string };
+  readonly subjects: readonly { readonly kind: string; readonly name: string; readonly namespace: string }[];
+}
+
+/** The binding as the one line that a person pastes. Every word of it is from a closed alphabet: see {@link BINDING_LINE}. */
+export function bindingLine(
+  lent: LentRole,
+  account: string,
+  { grantsNamespace, roleKind = "ClusterRole" }: Place,
+): string {
+  const role = `--${roleKind.toLowerCase()}=${lent.role}`;
+  const subject = `--serviceaccount=${grantsNamespace}:${account}`;
+  return `kubectl create rolebinding ${lentBindingName(lent, account)} -n ${lent.namespace} ${role} ${subject}`;
+}
+
+/** Of a plan that needs more, those that are not made yet come first. */
+export const MAX_BINDING_LINES = 16;
+
+/** What the API server accepts as such a line in a grant's status: a line to be pasted holds nothing else, also one that a stolen operator wrote. */
+export const BINDING_LINE =
+  "^kubectl create rolebinding grant-[0-9a-f]{12}-[a-z0-9-]{1,64} -n [a-z0-9][a-z0-9-]{0,62} " +
+  "--(cluster)?role=sallyport-op-[a-z0-9-]{1,64} --serviceaccount=[a-z0-9][a-z0-9-]{0,62}:grant-[0-9a-f]{12}$";

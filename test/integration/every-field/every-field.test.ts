@@ -1,0 +1,144 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { DEFAULT_NAMES, GROUP, operationRole } from "../../../src/crds/group.ts";
+import { installation } from "../../../src/crds/manifests/installation.ts";
+import { OPERATION_ROLES } from "../../../src/crds/manifests/operation-roles.ts";
+import { useCluster } from "../../cluster/use-cluster.ts";
+import { eventually } from "../wait.ts";
+import { isObject, type Json, type JsonObject, mergePatch } from "./json.ts";
+import { type Change, Schemas } from "./openapi.ts";
+import { inParallel, type Patch, Requests } from "./requests.ts";
+import { NAMESPACE, WORKLOADS, type WorkloadPlural, workload } from "./workloads.ts";
+
+/**
+ * Each field that the API server's own OpenAPI document has for a kind that a shipped operation role may patch is changed by
+ * a grant account that holds every such role. So a field of a Kubernetes that does not exist yet is tried as well.
+ */
+
+const ADMIN = "probe-admin";
+const { grantsNamespace } = DEFAULT_NAMES;
+const RESTARTED_AT = "kubectl.kubernetes.io/restartedAt";
+/** Of these, each field is to be refused by a policy of ours in at least one change. */
+const LEVELS = [["metadata"], ["spec"], ["spec", "template", "metadata"], ["spec", "template", "spec"]];
+/** But for these: the API server takes no change of them from anybody. Another field here wants a value in `PLAUSIBLE`. */
+const METADATA = ["creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "generation", "name"];
+const COMMON = [
+  ...[...METADATA, "namespace", "resourceVersion", "uid"].map((field) => `metadata.${field}`),
+  ...["activeDeadlineSeconds", "ephemeralContainers", "restartPolicy"].map((field) => `spec.template.spec.${field}`),
+  "spec.selector",
+];
+const UNCHANGEABLE = {
+  deployments: COMMON,
+  statefulsets: [...COMMON, "spec.podManagementPolicy", "spec.serviceName", "spec.volumeClaimTemplates"],
+  daemonsets: COMMON,
+};
+
+const cluster = useCluster({ tokenUsers: [{ user: ADMIN, groups: ["system:masters"] }] });
+let requests: Requests;
+let grant: Patch;
+let admin: Patch;
+let schemas: Schemas;
+
+beforeAll(async () => {
+  const { crds, rbac, policies } = installation();
+  const account = { name: "grant-0123456789ab", namespace: grantsNamespace };
+  const bindings = OPERATION_ROLES.map(({ plugin, operation }) => ({
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind: "RoleBinding",
+    metadata: { name: operation, namespace: NAMESPACE },
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: operationRole(plugin, operation) },
+    subjects: [{ kind: "ServiceAccount", ...account }],
+  }));
+  await cluster().apply([
+    { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } },
+    ...[...crds, ...rbac, ...policies],
+    { apiVersion: "v1", kind: "ServiceAccount", metadata: account },
+    ...bindings,
+    ...WORKLOADS.map(({ plural }) => workload(plural)),
+  ]);
+  requests = new Requests(cluster());
+  grant = requests.patchAs(await cluster().serviceAccountToken(account.namespace, account.name));
+  admin = requests.patchAs(cluster().tokenFor(ADMIN));
+  schemas = new Schemas((await cluster().request({ path: "/openapi/v3/apis/apps/v1" })).body);
+  const paused = { spec: { paused: true } };
+  await eventually(() => grant(`${pathOf("deployments")}?dryRun=All`, paused), refusedByUs);
+});
+afterAll(() => requests?.close());
+
+test("this file knows all that a shipped role may write", () => {
+  // Resources of our own group are rights that a policy asks for; no such object is served.
+  const writes = OPERATION_ROLES.flatMap(({ rules }) =>
+    rules.flatMap(({ apiGroups, resources, verbs }) =>
+      resources.flatMap((resource) =>
+        (apiGroups.includes(GROUP) ? [] : verbs)
+          .filter((verb) => !["get", "list", "watch"].includes(verb))
+          .map((verb) => `${verb} ${resource}`),
+      ),
+    ),
+  );
+  const known = WORKLOADS.map(({ plural }) => `patch ${plural}`);
+  const scales = ["patch deployments/scale", "patch statefulsets/scale"];
+  expect(new Set(writes)).toEqual(new Set([...known, ...scales, "delete pods"]));
+});
+
+describe.each(WORKLOADS)("a grant account and a $kind", ({ kind, plural }) => {
+  test("may set the restart annotation, and no other field", async () => {
+    const live = (await cluster().request({ path: pathOf(plural) })).body as JsonObject;
+    const schema = schemas.ofKind("apps", "v1", kind);
+    const holes: string[] = [];
+    const guarded = new Set<string>();
+    const changes = [...schemas.changes(schema, live)].filter(
+      // A template takes no ephemeral containers at all.
+      ({ path }) => !isAnnotation(path) && !(path.includes("ephemeralContainers") && path.length > 4),
+    );
+    await inParallel(changes, 16, async (change) => {
+      const fate = await fateOf(plural, live, change);
+      if (fate === "guarded") for (const level of LEVELS) guarded.add(change.path.slice(0, level.length + 1).join("."));
+      if (fate === "stored") holes.push(change.path.join("."));
+    });
+    expect(holes).toEqual([]);
+    const fields = LEVELS.flatMap((level) => schemas.fields(schema, level).map((field) => [...level, field].join(".")));
+    expect(new Set(fields.filter((field) => !guarded.has(field)))).toEqual(new Set(UNCHANGEABLE[plural]));
+    const restart = { spec: { template: { metadata: { annotations: { [RESTARTED_AT]: "2026-01-01T00:00:00Z" } } } } };
+    expect((await grant(pathOf(plural), restart)).status).toBe(200);
+  });
+});
+
+type Fate = "guarded" | "impossible" | "nothing changes" | "stored";
+
+/** `impossible`: the API server itself refuses it, from an admin too. */
+async function fateOf(plural: WorkloadPlural, live: JsonObject, { value }: Change): Promise<Fate> {
+  const path = `${pathOf(plural)}?dryRun=All&fieldValidation=Ignore`;
+  const patch = mergePatch(live, value as JsonObject);
+  const answer = await grant(path, patch);
+  if (refusedByUs(answer)) return "guarded";
+  if (answer.status === 200) return same(live, answer.body) ? "nothing changes" : "stored";
+  expect((await admin(path, patch)).status, JSON.stringify([patch, answer.body])).toBe(answer.status);
+  return "impossible";
+}
+
+function pathOf(plural: WorkloadPlural): string {
+  return `/apis/apps/v1/namespaces/${NAMESPACE}/${plural}/web`;
+}
+
+function refusedByUs({ status, body }: { readonly status: number; readonly body: JsonObject }): boolean {
+  return status === 403 && String(body.message).includes("ValidatingAdmissionPolicy 'sallyport-");
+}
+
+function isAnnotation(path: readonly string[]): boolean {
+  return path.join("/") === `spec/template/metadata/annotations/${RESTARTED_AT}`;
+}
+
+function same(one: JsonObject, other: JsonObject): boolean {
+  const plain = ({ metadata, ...rest }: JsonObject): Json => {
+    const { resourceVersion: _, generation: __, ...kept } = isObject(metadata) ? metadata : {};
+    return sorted({ ...rest, metadata: kept });
+  };
+  return JSON.stringify(plain(one)) === JSON.stringify(plain(other));
+}
+
+function sorted(value: Json): Json {
+  if (Array.isArray(value)) return (value as readonly Json[]).map(sorted);
+  if (!isObject(value)) return value;
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(entries.map(([key, each]) => [key, sorted(each)]));
+}

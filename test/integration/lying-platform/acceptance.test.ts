@@ -1,0 +1,294 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Registry } from "prom-client";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { runAgent } from "../../../src/agent/agent.ts";
+import { loadAgentConfig } from "../../../src/agent/config.ts";
+import { NAMESPACE_PLACEHOLDER } from "../../../src/crds/accepted-namespaces.ts";
+import { accessGrants } from "../../../src/crds/access-grant.ts";
+import { objectName } from "../../../src/crds/group.ts";
+import { type ManagedDeployment, managedDeployments } from "../../../src/crds/managed-deployment.ts";
+import { openNamespace } from "../../../src/crds/manifests/installation.ts";
+import { type OperationInvocation, operationInvocations } from "../../../src/crds/operation-invocation.ts";
+import { Client } from "../../../src/kube/client.ts";
+import { sleep, systemClock } from "../../../src/kube/clock.ts";
+import { connect } from "../../../src/kube/connection.ts";
+import { silentLogger } from "../../../src/kube/log.ts";
+import { type DynamicObject, type KubeObject, type Resource, resources } from "../../../src/kube/resource.ts";
+import { loadOperatorConfig } from "../../../src/operator/config.ts";
+import { runOperator } from "../../../src/operator/operator.ts";
+import { newId } from "../../../src/platform/ids.ts";
+import { GRANTS, SHOP, startWorld, type World } from "../../faults/world.ts";
+import { getPods, JOBS, object, policyAdmins, workload } from "./customers-objects.ts";
+import { type Report, Swarm, tellsNothing } from "./swarm.ts";
+
+const MOST = 20;
+const stack = new AsyncDisposableStack();
+const stop = new AbortController();
+const registry = new Registry();
+let world: World;
+let platform: Swarm;
+/** As a stolen agent. */
+let agent: Client;
+
+beforeAll(async () => {
+  const folder = await mkdtemp(join(tmpdir(), "sallyport-acceptance-"));
+  stack.defer(() => rm(folder, { recursive: true, force: true }));
+  platform = await Swarm.listen([SHOP, JOBS]);
+  stack.defer(() => platform.close());
+  world = await startWorld({ folder }, stack, stop.signal);
+  await world.cluster.apply([
+    { apiVersion: "v1", kind: "Namespace", metadata: { name: JOBS } },
+    ...openNamespace(JOBS),
+    policyAdmins(),
+    { ...object("OperationPolicy", "reading-is-free"), spec: { defaults: { "read-only": "auto" } } },
+    workload(SHOP, "web"),
+    workload(JOBS, "worker"),
+  ]);
+  const connection = await connect({
+    kubeconfig: world.environments.agent.SALLYPORT_KUBECONFIG ?? "",
+    environment: {},
+  });
+  stack.defer(() => connection.close());
+  agent = new Client(connection);
+  const env = (kind: "agent" | "operator") => ({
+    ...world.environments[kind],
+    SALLYPORT_PLATFORM_URL: platform.url,
+    SALLYPORT_NAMESPACES: `${SHOP},${JOBS}`,
+    SALLYPORT_DEPLOYMENTS: "",
+    SALLYPORT_MAX_WAITING_DEPLOYMENTS: String(MOST),
+    SALLYPORT_HEALTH_HOST: "127.0.0.1",
+    SALLYPORT_HEALTH_PORT: "0",
+    SALLYPORT_POLL_INTERVAL: "500ms",
+  });
+  const tools = { clock: systemClock, log: silentLogger };
+  const running = [
+    runAgent(loadAgentConfig(env("agent")), { ...tools, registry }, stop.signal),
+    runOperator(loadOperatorConfig(env("operator")), { ...tools, registry: new Registry() }, stop.signal),
+  ];
+  stack.defer(async () => {
+    stop.abort(new Error("the test is over"));
+    await Promise.all(running);
+  });
+});
+afterAll(() => stack.disposeAsync(), 60_000);
+beforeEach(() => {
+  platform.reports.length = 0;
+});
+
+test("two deployments wait until the customer accepts each, and neither learns anything of the other's namespace", async () => {
+  const [one, two] = [newId("dep"), newId("dep")];
+  platform.list(one, two);
+  await until(async () => (await stateOf(one)) === "Waiting" && (await stateOf(two)) === "Waiting");
+  await until(async () => reportsOf(one).length > 0 && reportsOf(two).length > 0);
+  expect(platform.reports.every(tellsNothing)).toBe(true);
+  expect([platform.leased, platform.dispatched, platform.materialized]).toEqual([[], [], []]);
+  expect([await all(accessGrants), await all(operationInvocations)]).toEqual([[], []]);
+  await until(async () => (await eventReasons(one)).includes("AwaitingAcceptance"));
+
+  await accept(one, SHOP);
+  await until(async () => platform.ends.has(platform.commandOf(one, SHOP)));
+  expect(platform.ends.get(platform.commandOf(one, SHOP))).toMatchObject({ state: "SUCCEEDED" });
+  await until(async () => platform.ends.has(platform.commandOf(one, JOBS)));
+  expect(await refusalOf(platform.commandOf(one, JOBS))).toBe("NamespaceNotOpen");
+  await until(async () => platform.materialized.includes(platform.requestOf(one)));
+  expect((await all<ManagedDeployment>(managedDeployments)).filter(isServing).map(idOf)).toEqual([one]);
+
+  await accept(two, JOBS);
+  await until(async () => platform.ends.has(platform.commandOf(two, JOBS)));
+  await until(async () => inventoryOf(one).length > 0 && inventoryOf(two).length > 0);
+  expect([new Set(inventoryOf(one)), new Set(inventoryOf(two))]).toEqual([new Set([SHOP]), new Set([JOBS])]);
+  expect(JSON.stringify(reportsOf(one))).not.toMatch(/jobs|worker/);
+  expect(JSON.stringify(reportsOf(two))).not.toMatch(/"shop"|web/);
+});
+
+test("taken back, nothing goes on: no report of workloads, no grant, no command, and the gate holds what a stolen agent makes", async () => {
+  const id = newId("dep");
+  platform.list(id);
+  await until(async () => (await stateOf(id)) === "Waiting");
+  await accept(id, SHOP);
+  await until(async () => platform.ends.has(platform.commandOf(id, SHOP)));
+  await answer(id, []);
+  await until(async () => (await stateOf(id)) === "Waiting");
+  platform.reports.length = 0;
+  platform.askAgain(id);
+  await polled();
+  const commandId = newId("cmd");
+  await agent.create(
+    operationInvocations,
+    { ...object("OperationInvocation", objectName(commandId)), spec: getPods(id, commandId) },
+    signal(),
+  );
+  await until(async () => (await invocation(commandId))?.status?.state === "Held");
+  expect(await refusalOf(commandId)).toBe("DeploymentNotAccepted");
+  expect(platform.reports.every(tellsNothing)).toBe(true);
+  expect(platform.dispatched).not.toContain(platform.commandOf(id, SHOP));
+  const requestName = objectName(platform.requestOf(id));
+  expect(await world.admin.get(accessGrants, { namespace: GRANTS, name: requestName }, signal())).toBeUndefined();
+});
+
+test("listed again, an accepted deployment goes on by its acceptance; one that the customer deleted waits anew", async () => {
+  const id = newId("dep");
+  platform.list(id);
+  await until(async () => (await stateOf(id)) === "Waiting");
+  await accept(id, SHOP);
+  await until(async () => (await stateOf(id)) === "Serving");
+  platform.list();
+  await until(async () => (await stateOf(id)) === "Detached");
+  platform.list(id);
+  await until(async () => (await stateOf(id)) === "Serving");
+  await world.approver.delete(managedDeployments, keyOf(id), {}, signal());
+  await until(async () => (await stateOf(id)) === "Waiting");
+  expect((await managed(id))?.spec).not.toHaveProperty("acceptedNamespaces");
+});
+
+test("a stolen agent cannot accept, nor delete what the customer answered, whatever role it is given", async () => {
+  const [born, id] = [newId("dep"), newId("dep")];
+  platform.list(id);
+  await until(async () => (await stateOf(id)) === "Waiting");
+  const make = (more: object, metadata: object = {}) => {
+    const made = object("ManagedDeployment", objectName(born));
+    const spec = { deploymentId: born, name: "x", ...more };
+    return agent.create(managedDeployments, { ...made, metadata: { ...made.metadata, ...metadata }, spec }, signal());
+  };
+  await expect(make({ acceptedNamespaces: [SHOP] })).rejects.toThrow("cannot be created already accepted");
+  await expect(make({ acceptedNamespaces: [] })).rejects.toThrow("cannot be created already accepted");
+  await expect(make({}, { finalizers: ["example.com/stay"] })).rejects.toThrow("may not set finalizers");
+  const word = { type: "merge", body: { spec: { acceptedNamespaces: [SHOP] } } } as const;
+  const patched = () => agent.patch(managedDeployments, keyOf(id), word, {}, signal());
+  await expect(patched()).rejects.toThrow("cannot patch resource");
+  const status = { type: "merge", body: { status: { state: "Serving", namespaces: [SHOP] } } } as const;
+  await agent.patch(managedDeployments, keyOf(id), status, { subresource: "status" }, signal());
+
+  await world.cluster.apply([
+    policyAdmins({ kind: "ServiceAccount", name: "sallyport-agent", namespace: "sallyport-system" }),
+  ]);
+  await until(() =>
+    patched().then(
+      () => false,
+      ({ message }) => message.includes("is the customer's word"),
+    ),
+  );
+  expect((await managed(id))?.spec).not.toHaveProperty("acceptedNamespaces");
+  await answer(id, []);
+  await expect(agent.delete(managedDeployments, keyOf(id), {}, signal())).rejects.toThrow(
+    "only be deleted by the customer",
+  );
+  await make({});
+  expect(await agent.delete(managedDeployments, keyOf(born), {}, signal())).toBe(true);
+  await world.admin.delete(
+    resources.roleBindings,
+    { namespace: GRANTS, name: "policy-admins-ServiceAccount" },
+    {},
+    signal(),
+  );
+});
+
+test("a thousand deployments, then a thousand others, become no more than waiting objects, and few of them", async () => {
+  const count = async () => [(await all(accessGrants)).length, (await all(operationInvocations)).length];
+  const before = await count();
+  const many = () => Array.from({ length: 1_000 }, () => newId("dep"));
+  for (const each of [many(), many()]) {
+    platform.list(...each);
+    await polled();
+    // A board of 500: the agent asks for no more.
+    await until(async () => (await metric('answer="waiting"')) + (await metric('answer="unshown"')) === 500);
+    await until(async () => (await unanswered()).length === MOST);
+    await polled();
+  }
+  expect(await unanswered()).toHaveLength(MOST);
+  expect(await metric('answer="accepted"')).toBe(0);
+  expect(await count()).toEqual(before);
+  expect(platform.reports.every(tellsNothing)).toBe(true);
+});
+
+const isServing = ({ status }: ManagedDeployment): boolean => status?.state === "Serving";
+const idOf = ({ spec }: ManagedDeployment): string => spec.deploymentId;
+const keyOf = (id: string) => ({ namespace: GRANTS, name: objectName(id) });
+const reportsOf = (id: string): readonly Report[] => platform.reports.filter(({ deploymentId }) => deploymentId === id);
+
+/** The namespaces that its reports told of. */
+function inventoryOf(id: string): readonly string[] {
+  const batches = reportsOf(id).flatMap(({ observedInventoryBatches }) => observedInventoryBatches ?? []);
+  return batches.flatMap(({ inventoryScope }) => inventoryScope.split(":").slice(-1));
+}
+
+/** With the line that the object itself shows, as a person with the right. */
+async function accept(id: string, namespace: string): Promise<void> {
+  const message = (await managed(id))?.status?.conditions?.find(({ type }) => type === "Accepted")?.message ?? "";
+  const [, name, patch = ""] = /kubectl patch (\S+) .* -p '(.*)'$/.exec(message) ?? [];
+  expect(name).toBe("manageddeployments.sallyport.dev");
+  const body = JSON.parse(patch.replace(NAMESPACE_PLACEHOLDER, namespace));
+  await expect(patchAs(world.approver, id, JSON.parse(patch))).rejects.toThrow("spec.acceptedNamespaces[0]");
+  await patchAs(world.approver, id, body);
+}
+
+function answer(id: string, acceptedNamespaces: readonly string[]): Promise<unknown> {
+  return patchAs(world.approver, id, { spec: { acceptedNamespaces } });
+}
+
+function patchAs(client: Client, id: string, body: object): Promise<unknown> {
+  return client.patch(managedDeployments, keyOf(id), { type: "merge", body }, {}, signal());
+}
+
+function managed(id: string): Promise<ManagedDeployment | undefined> {
+  return world.admin.get<ManagedDeployment>(managedDeployments, keyOf(id), signal());
+}
+
+async function stateOf(id: string): Promise<string | undefined> {
+  return (await managed(id))?.status?.state;
+}
+
+/** What the customer said no word on, and what was never served. */
+async function unanswered(): Promise<readonly ManagedDeployment[]> {
+  const found = await all<ManagedDeployment>(managedDeployments);
+  return found.filter(
+    ({ spec, status }) => spec.acceptedNamespaces === undefined && status?.lastReportedAt === undefined,
+  );
+}
+
+function invocation(commandId: string): Promise<OperationInvocation | undefined> {
+  return world.admin.get<OperationInvocation>(operationInvocations, keyOf(commandId), signal());
+}
+
+async function refusalOf(commandId: string): Promise<string | undefined> {
+  return (await invocation(commandId))?.status?.conditions?.find(({ type }) => type === "Authorized")?.reason;
+}
+
+async function all<T extends KubeObject = DynamicObject>(resource: Resource): Promise<T[]> {
+  const found: T[] = [];
+  for await (const each of world.admin.list<T>(resource, { namespace: GRANTS }, signal())) found.push(each);
+  return found;
+}
+
+async function eventReasons(id: string): Promise<readonly string[]> {
+  const reasons: string[] = [];
+  const options = { namespace: GRANTS, fieldSelector: `regarding.name=${objectName(id)}` };
+  for await (const event of world.admin.list<DynamicObject>(resources.events, options, signal()))
+    reasons.push(String(event.reason));
+  return reasons;
+}
+
+async function metric(label: string): Promise<number> {
+  const line = (await registry.metrics())
+    .split("\n")
+    .find((each) => each.startsWith(`sallyport_listed_deployments{${label}}`));
+  return Number(line?.split(" ")[1]);
+}
+
+/** The agent has read the list, and what it leads to, from the beginning. */
+async function polled(): Promise<void> {
+  const seen = platform.lists;
+  await until(async () => platform.lists >= seen + 2);
+}
+
+/** Polls: the subject is other processes. */
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  const limit = AbortSignal.timeout(120_000);
+  while (!(await isSo())) await sleep(systemClock, 25, limit);
+}
+
+function signal(): AbortSignal {
+  return AbortSignal.timeout(120_000);
+}

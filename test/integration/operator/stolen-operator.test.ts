@@ -1,0 +1,259 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { AUTO_ACCOUNT, DEFAULT_NAMES, GRANT_UID_LABEL, grantAccount } from "../../../src/crds/group.ts";
+import { bindingLine, lentBinding } from "../../../src/crds/lending.ts";
+import type { KubectlResult } from "../../cluster/cluster.ts";
+import { useCluster } from "../../cluster/use-cluster.ts";
+import { bound, lender, policyAdmin } from "./lenders.ts";
+import { APPROVER, GRANTS, OperatorWorld, SHOP, scaleTo } from "./operator-world.ts";
+
+// No operator runs: its credentials are in other hands, which type what they like.
+
+const OPERATOR = "system:serviceaccount:sallyport-system:sallyport-operator";
+const INVENTED = "0badcafe-0000-4000-8000-000000000001";
+/** As the operation does it: by the subresource. */
+const scaling = (namespace: string, replicas: number): readonly string[] => [
+  ...["patch", "deployment", "web", "-n", namespace, "--subresource=scale", "--type=merge", "-p"],
+  JSON.stringify({ spec: { replicas } }),
+];
+const role = (operation: string) => ({ role: `sallyport-op-kubernetes-${operation}`, namespace: SHOP });
+
+function bindingFor(uid: string, operation: string, name: string): object {
+  const marks = {
+    labels: { [GRANT_UID_LABEL]: uid },
+    annotations: { "sallyport.dev/expires-at": "2099-01-01T00:00:00Z" },
+  };
+  const binding = lentBinding(role(operation), grantAccount(uid), { grantsNamespace: GRANTS }, marks);
+  return { ...binding, metadata: { ...binding.metadata, name } };
+}
+
+describe.each(["operator", "approver"] as const)("a stolen operator, lending.mode=%s", (lendingMode) => {
+  const cluster = useCluster();
+  let world: OperatorWorld;
+  let stolen: (...args: string[]) => Promise<KubectlResult>;
+  const create = (
+    object: object,
+    as: { kubeconfig?: string; args?: readonly string[] } = {},
+  ): Promise<KubectlResult> => {
+    const kubeconfig = as.kubeconfig ?? world.operatorKubeconfig;
+    return cluster().kubectl(["create", "-f", "-", ...(as.args ?? [])], { kubeconfig, stdin: JSON.stringify(object) });
+  };
+  const asAccount = async (name: string, ...args: string[]): Promise<KubectlResult> => {
+    const { stdout } = await stolen("create", "token", name, "-n", GRANTS, "--duration=10m");
+    return cluster().kubectl([...args, `--token=${stdout.trim()}`], { kubeconfig: world.operatorKubeconfig });
+  };
+
+  beforeAll(async () => {
+    world = await OperatorWorld.create(cluster(), { ...DEFAULT_NAMES, lendingMode });
+    const kubeconfig = world.operatorKubeconfig;
+    stolen = (...args) => cluster().kubectl(args, { kubeconfig });
+  });
+  afterAll(() => world?.close());
+
+  test("binds no role but an operation's, to nobody but a grant's account, and nowhere cluster-wide", async () => {
+    for (const flag of ["--clusterrole=view", "--clusterrole=cluster-admin", "--clusterrole=sallyport-approver"]) {
+      const subject = `--serviceaccount=${GRANTS}:${grantAccount(INVENTED)}`;
+      refused(await stolen("create", "rolebinding", "mine", "-n", SHOP, flag, subject));
+    }
+    const lends = "--clusterrole=sallyport-op-kubernetes-get-pods";
+    for (const subject of ["--user=mallory", "--group=system:authenticated", "--serviceaccount=shop:default"]) {
+      refused(await stolen("create", "rolebinding", "mine", "-n", SHOP, lends, subject));
+    }
+    refused(await stolen("create", "clusterrolebinding", "mine", lends, "--user=mallory"));
+  });
+
+  test("takes a token for no account but a grant's, and none for longer than an hour", async () => {
+    await cluster().kubectl(["create", "serviceaccount", "other", "-n", GRANTS]);
+    refused(await stolen("create", "token", "other", "-n", GRANTS), "only mint tokens for grant accounts");
+    refused(await stolen("create", "token", "default", "-n", SHOP));
+    refused(await stolen("create", "token", "sallyport-operator", "-n", "sallyport-system"));
+    await stolen("create", "serviceaccount", grantAccount(INVENTED), "-n", GRANTS);
+    refused(await stolen("create", "token", grantAccount(INVENTED), "-n", GRANTS, "--duration=2h"), "3600");
+  });
+
+  test("removes no binding and no account that is not a grant's", async () => {
+    await cluster().apply([bound("theirs", SHOP, "view", "alice")]);
+    refused(await stolen("delete", "rolebinding", "theirs", "-n", SHOP), "only remove those of");
+    const auto = `--serviceaccount=${GRANTS}:${AUTO_ACCOUNT}`;
+    const lends = "--clusterrole=sallyport-op-kubernetes-get-pods";
+    allowed(await cluster().kubectl(["create", "rolebinding", "auto", "-n", SHOP, lends, auto]));
+    refused(await stolen("delete", "rolebinding", "auto", "-n", SHOP), "only remove those of");
+    await cluster().kubectl(["create", "serviceaccount", "kept", "-n", GRANTS]);
+    refused(await stolen("delete", "serviceaccount", "kept", "-n", GRANTS), "only remove the accounts of grants");
+  });
+
+  test("decides nothing, and reads and changes no workload by itself", async () => {
+    const grant = await world.ask([scaleTo(9)], "mutating");
+    const patch = JSON.stringify({ spec: { approvedForMinutes: 30 } });
+    refused(await stolen("patch", "ag", grant.metadata.name, "-n", GRANTS, "--type=merge", "-p", patch));
+    refused(await stolen("get", "pods", "-n", SHOP));
+    refused(await stolen("get", "secrets", "-n", GRANTS));
+    refused(await stolen(...scaling(SHOP, 9)));
+    refused(await stolen("get", "pods", "-n", SHOP, "--as=alice"));
+  });
+
+  if (lendingMode === "operator") {
+    test("with an invented grant it can run every shipped operation where you opened a namespace, and nothing else", async () => {
+      const account = grantAccount(INVENTED);
+      allowed(await create(bindingFor(INVENTED, "scale", "invented")));
+      await eventuallyAllowed(() => asAccount(account, ...scaling(SHOP, 2)));
+      refused(await asAccount(account, "delete", "deployment", "web", "-n", SHOP));
+      refused(await asAccount(account, ...scaling("kube-system", 2)));
+      refused(await create({ ...bindingFor(INVENTED, "scale", "elsewhere"), metadata: elsewhere("default") }));
+      await cluster().kubectl(["create", "serviceaccount", AUTO_ACCOUNT, "-n", GRANTS]);
+      refused(await stolen("create", "token", AUTO_ACCOUNT, "-n", GRANTS), "only mint tokens for grant accounts");
+    });
+    return;
+  }
+
+  test("lends nothing: not to an invented grant, not to an approved one, not had it every right", async () => {
+    const grant = await world.ask([scaleTo(5)], "mutating");
+    await world.decide(grant, { approvedForMinutes: 30 });
+    for (const uid of [INVENTED, grant.metadata.uid]) {
+      refused(await create(bindingFor(uid, "scale", "mine")), 'cannot create resource "rolebindings"');
+    }
+    await cluster().kubectl([
+      "create",
+      "clusterrolebinding",
+      "all",
+      "--clusterrole=cluster-admin",
+      `--user=${OPERATOR}`,
+    ]);
+    try {
+      const late = await create(bindingFor(grant.metadata.uid, "scale", "mine"), { args: ["--dry-run=server"] });
+      refused(late, "a person does");
+    } finally {
+      await cluster().kubectl(["delete", "clusterrolebinding", "all"]);
+    }
+  });
+
+  test("shows an approver nothing to paste but a binding of a role that the plan needs", async () => {
+    const grant = await world.ask([scaleTo(5)], "mutating");
+    const show = (line: string): Promise<KubectlResult> =>
+      stolen(
+        ...["patch", "ag", grant.metadata.name, "-n", GRANTS, "--subresource=status", "--type=merge", "-p"],
+        JSON.stringify({ status: { bindings: [line] } }),
+      );
+    const line = bindingLine(role("scale"), grantAccount(grant.metadata.uid), { grantsNamespace: GRANTS });
+    const invalid = async (text: string): Promise<string> => {
+      const { code, stderr } = await show(text);
+      expect(code, text).not.toBe(0);
+      return stderr;
+    };
+    expect(await invalid(line.replaceAll("scale", "delete-pod"))).toContain("no line of the plan needs");
+    for (const text of [
+      `${line}; curl example.com`,
+      `${line} --kubeconfig=x`,
+      line.replace("-n shop", "-n $(id)"),
+      line.replace(`${GRANTS}:grant`, `${GRANTS}:other`),
+      "kubectl create clusterrolebinding all --clusterrole=cluster-admin --user=mallory",
+    ]) {
+      expect(await invalid(text)).toContain("status.bindings");
+    }
+    allowed(await show(line));
+  });
+
+  test("uses what an approver has lent, in that namespace, until the binding goes, and can neither keep nor renew it", async () => {
+    const grant = await world.ask([scaleTo(5)], "mutating");
+    const account = grantAccount(grant.metadata.uid);
+    await stolen("create", "serviceaccount", account, "-n", GRANTS);
+    const scale = (namespace: string, replicas: number): Promise<KubectlResult> =>
+      asAccount(account, ...scaling(namespace, replicas));
+    refused(await scale(SHOP, 6));
+    await cluster().apply([lender(APPROVER)]);
+    const alice = cluster().kubeconfigFor({ user: APPROVER });
+    const lends = lentBinding(role("scale"), account, { grantsNamespace: GRANTS }, {});
+    allowed(await create(lends, { kubeconfig: alice }));
+    await eventuallyAllowed(() => scale(SHOP, 6)); // What this mode leaves: other parameters than the plan's.
+    refused(await scale("default", 6));
+    refused(await asAccount(account, "get", "pods", "-n", SHOP));
+    allowed(await cluster().kubectl(["delete", "rolebinding", lends.metadata.name, "-n", SHOP], { kubeconfig: alice }));
+    refused(await scale(SHOP, 7));
+    refused(await create(lends));
+  });
+
+  test("reads what a policy admin has bound to the account of what runs by itself, and no more", async () => {
+    const binding = lentBinding({ ...role("get-pods") }, AUTO_ACCOUNT, { grantsNamespace: GRANTS }, {});
+    await cluster().apply([{ ...binding }]);
+    await eventuallyAllowed(() => asAccount(AUTO_ACCOUNT, "get", "pods", "-n", SHOP));
+    refused(await asAccount(AUTO_ACCOUNT, ...scaling(SHOP, 8)));
+    refused(await asAccount(AUTO_ACCOUNT, "get", "pods", "-n", "kube-system"));
+    refused(await stolen("delete", "serviceaccount", AUTO_ACCOUNT, "-n", GRANTS));
+  });
+});
+
+describe("lenders, lending.mode=approver", () => {
+  const cluster = useCluster();
+  let world: OperatorWorld;
+  let n = 0;
+  const lend = (user: string, operation: string, subject: string): Promise<KubectlResult> => {
+    n += 1;
+    return cluster().kubectl(
+      ["create", "rolebinding", `lent-${n}`, "-n", SHOP, `--clusterrole=sallyport-op-kubernetes-${operation}`, subject],
+      { kubeconfig: cluster().kubeconfigFor({ user }) },
+    );
+  };
+  const toGrant = `--serviceaccount=${GRANTS}:${grantAccount(INVENTED)}`;
+  const toAuto = `--serviceaccount=${GRANTS}:${AUTO_ACCOUNT}`;
+
+  beforeAll(async () => {
+    world = await OperatorWorld.create(cluster(), { ...DEFAULT_NAMES, lendingMode: "approver" });
+    await cluster().apply([
+      lender(APPROVER),
+      lender("bob"),
+      policyAdmin("bob"),
+      lender("reader"),
+      bound("reader", GRANTS, "sallyport-approver-read-only", "reader"),
+      lender("nobody"),
+    ]);
+  });
+  afterAll(() => world?.close());
+
+  test("lend to a grant what they may approve, and no other tier", async () => {
+    allowed(await lend(APPROVER, "delete-pod", toGrant));
+    allowed(await lend("reader", "get-pods", toGrant));
+    refused(await lend("reader", "scale", toGrant), "needs the right to approve mutating access grants");
+    refused(await lend("nobody", "get-pods", toGrant), "needs the right to approve read-only access grants");
+  });
+
+  test("lend to what runs by itself only with the right to write policies", async () => {
+    allowed(await lend("bob", "get-pods", toAuto));
+    refused(await lend(APPROVER, "get-pods", toAuto), "right to create operationpolicies");
+  });
+
+  test("lend to nobody but one account of a grant", async () => {
+    for (const subject of ["--user=mallory", "--group=engineers", "--serviceaccount=shop:default", `${toGrant}0`]) {
+      refused(await lend(APPROVER, "get-pods", subject), "exactly one ServiceAccount");
+    }
+  });
+
+  test("are people: a service account with the same rights is refused", async () => {
+    const machine = "system:serviceaccount:shop:default";
+    await cluster().apply([bound("machine-lender", SHOP, "sallyport-lender", machine)]);
+    await cluster().apply([bound("machine-approver", GRANTS, "sallyport-approver", machine)]);
+    const args = ["create", "rolebinding", "m", "-n", SHOP, "--clusterrole=sallyport-op-kubernetes-get-pods", toGrant];
+    refused(await cluster().kubectl([...args, `--as=${machine}`]), "a person does");
+  });
+});
+
+function elsewhere(namespace: string): object {
+  const annotations = { "sallyport.dev/expires-at": "2099-01-01T00:00:00Z" };
+  return { name: "elsewhere", namespace, labels: { [GRANT_UID_LABEL]: INVENTED }, annotations };
+}
+
+function allowed({ code, stderr }: KubectlResult): void {
+  expect(code, stderr).toBe(0);
+}
+
+function refused({ code, stdout, stderr }: KubectlResult, words = ""): void {
+  expect(code, stdout).not.toBe(0);
+  expect(stderr.toLowerCase()).toMatch(/forbidden|cannot/);
+  expect(stderr).toContain(words);
+}
+
+/** A new binding is known to the API server a moment later. */
+async function eventuallyAllowed(act: () => Promise<KubectlResult>): Promise<void> {
+  for (let left = 20; ; left -= 1) {
+    const result = await act();
+    if (result.code === 0 || left === 0) return allowed(result);
+  }
+}
