@@ -4,6 +4,7 @@ import { configured, type Service } from "./service-command.ts";
 
 export const agentService: Service = {
   settings: AGENT_SETTINGS,
+  ports: [AGENT_SETTINGS.healthPort.env],
   run: (env, tools, signal) =>
     runAgent(
       configured(() => loadAgentConfig(env)),

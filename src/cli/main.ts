@@ -31,6 +31,11 @@ const COMMANDS = [
       "Runs in the customer's cluster and talks only to its API server. Executes what a grant allows, with an account made for that grant.",
     load: async () => (await import("./operator-service.ts")).operatorService,
   }),
+  lazyCommand(
+    "approve",
+    "Approves a request in the customer's cluster, with your own kubeconfig.",
+    async () => (await import("./approve/approve-command.ts")).approveCommand,
+  ),
   checkCommand,
   versionCommand,
 ];

@@ -4,6 +4,7 @@ import { configured, type Service } from "./service-command.ts";
 
 export const operatorService: Service = {
   settings: OPERATOR_SETTINGS,
+  ports: [OPERATOR_SETTINGS.healthPort.env],
   run: (env, tools, signal) =>
     runOperator(
       configured(() => loadOperatorConfig(env)),

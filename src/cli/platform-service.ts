@@ -1,4 +1,4 @@
-import { readPlatformConfig } from "../platform/config.ts";
+import { PLATFORM_SETTINGS, readPlatformConfig } from "../platform/config.ts";
 import { startPlatform } from "../platform/server.ts";
 import { welcomeFirstAdmin } from "./platform/first-admin.ts";
 import { inWords, PLATFORM_TABLE } from "./platform/platform-flags.ts";
@@ -6,6 +6,7 @@ import { configured, type Service } from "./service-command.ts";
 
 export const platformService: Service = {
   settings: PLATFORM_TABLE,
+  ports: [PLATFORM_SETTINGS.port.variable, PLATFORM_SETTINGS.metricsPort.variable],
   async run(env, tools, signal) {
     const config = configured(() => readPlatformConfig(env));
     const platform = await inWords(() => startPlatform({ ...config, ...tools }));

@@ -1,4 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 
@@ -102,4 +106,47 @@ it("bin/sallyport.mjs runs the command line and passes on its exit code", async 
     code: 2,
     error: expect.stringContaining("there is no command gaet"),
   });
+});
+
+/** A port that this process has, until the test is over. */
+async function takenPort(): Promise<string> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => void server.close());
+  return String((server.address() as AddressInfo).port);
+}
+
+const KUBECONFIG = `{apiVersion: v1, kind: Config, current-context: c, users: [{name: u, user: {token: t}}],
+  clusters: [{name: k, cluster: {server: "https://127.0.0.1:1"}}], contexts: [{name: c, context: {cluster: k, user: u}}]}`;
+
+it.each([
+  ["platform", "--port N, or set SALLYPORT_PLATFORM_PORT", { SALLYPORT_PLATFORM_PORT: "" }],
+  ["platform", "set SALLYPORT_PLATFORM_METRICS_PORT", { SALLYPORT_PLATFORM_METRICS_PORT: "" }],
+  ["agent", "set SALLYPORT_HEALTH_PORT", { SALLYPORT_HEALTH_PORT: "" }],
+  ["operator", "set SALLYPORT_HEALTH_PORT", { SALLYPORT_HEALTH_PORT: "" }],
+])("%s on a port in use says which, who to ask and how to take another: %s", async (name, way, setting) => {
+  const port = await takenPort();
+  const folder = await mkdtemp(join(tmpdir(), "sallyport-port-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const kubeconfig = join(folder, "kubeconfig");
+  await writeFile(kubeconfig, KUBECONFIG);
+  const { ended } = start([join(import.meta.dirname, "main.ts"), name], {
+    SALLYPORT_PLATFORM_DATA: "memory",
+    SALLYPORT_PLATFORM_PORT: "0",
+    SALLYPORT_PLATFORM_URL: "http://127.0.0.1:1",
+    SALLYPORT_HEALTH_HOST: "127.0.0.1",
+    SALLYPORT_RUNTIME_KEY_FILE: kubeconfig,
+    SALLYPORT_KUBECONFIG: kubeconfig,
+    ...Object.fromEntries(Object.keys(setting).map((key) => [key, port])),
+  });
+  const { code, error } = await ended;
+  expect(code).toBe(1);
+  expect(error).toBe(
+    [
+      `sallyport ${name}: port ${port} of 127.0.0.1 is in use by another process`,
+      `  which one:    ss -ltnp 'sport = :${port}'    or    lsof -nP -iTCP:${port} -sTCP:LISTEN`,
+      `  another port: ${way}`,
+      "",
+    ].join("\n"),
+  );
 });

@@ -3,6 +3,7 @@ import type { Registry } from "prom-client";
 import { type Clock, systemClock } from "../kube/clock.ts";
 import type { Logger } from "../kube/log.ts";
 import { type Command, FriendlyError, UsageError } from "./command.ts";
+import { listenProblem, type PortSetting } from "./listen-problem.ts";
 import { LOG_SETTINGS, processLogger } from "./process-logger.ts";
 import { buildOf, processRegistry } from "./process-metrics.ts";
 import { describeSettings, type Environment, readSettings, type SettingTable } from "./settings.ts";
@@ -18,6 +19,8 @@ interface ServiceTools {
 export interface Service {
   /** Every setting that `start` reads. */
   readonly settings: SettingTable;
+  /** Those of them that name a port to listen on. */
+  readonly ports: readonly string[];
   /** Resolves once it has stopped in order, after `signal`. @throws Error with all bad settings when configured wrongly. */
   run(env: Environment, tools: ServiceTools, signal: AbortSignal): Promise<void>;
 }
@@ -72,11 +75,22 @@ ${describeSettings([settings, LOG_SETTINGS])}
       const build = await buildOf();
       log.info({ ...build, node: process.versions.node }, "starting");
       const registry = processRegistry(name, build);
-      await service.run(env, { clock: systemClock, log, registry, version: build.version }, signal);
+      try {
+        await service.run(env, { clock: systemClock, log, registry, version: build.version }, signal);
+      } catch (error) {
+        throw listenProblem(error, portsOf(service, flags), env, service.settings) ?? error;
+      }
       log.info({}, "stopped");
       return 0;
     },
   };
+}
+
+function portsOf({ ports }: Service, flags: readonly SettingFlag[]): readonly PortSetting[] {
+  return ports.map((env) => {
+    const known = flags.find((each) => each.env === env);
+    return known === undefined ? { env } : { env, flag: known.flag };
+  });
 }
 
 /** The lines of `--config` and of the flags in a help. */

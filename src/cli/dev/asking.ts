@@ -144,7 +144,7 @@ export function engineerListsPods(scene: Scene, signal: AbortSignal): Promise<vo
     const { pods = [] } = command.result as { readonly pods?: readonly unknown[] };
     verify("the number of pods in the result", pods.length, WORKLOAD.replicas);
     return {
-      text: `runs kubernetes/get-pods meanwhile: ${pods.length} pods; no approval needed, the policy says auto`,
+      text: `runs kubernetes/get-pods while it waits: ${pods.length} pods; no approval needed, the customer's OperationPolicy "default" says auto for it`,
       value: undefined,
     };
   });

@@ -1,4 +1,5 @@
 import type { InstallationNames } from "../../crds/group.ts";
+import { defaultPolicy } from "../../crds/manifests/default-policy.ts";
 import { openNamespace } from "../../crds/manifests/installation.ts";
 import type { Manifest } from "../../crds/manifests/manifest.ts";
 import { MARK } from "./named-cluster.ts";
@@ -40,16 +41,21 @@ export function customersManifests(
       kind: "User",
       name: approver.user,
     }),
-    {
-      apiVersion: "sallyport.dev/v1alpha1",
-      kind: "OperationPolicy",
-      metadata: { name: "house-rules", namespace: names.grantsNamespace },
-      spec: {
-        defaults: { "read-only": "auto", mutating: "manual", destructive: "manual" },
-        maxWindowMinutes: 120,
-      },
-    },
+    // The same person accepts deployments here; in a company they are often two.
+    roleBinding("policy-admins", names.grantsNamespace, "sallyport-policy-admin", {
+      apiGroup: "rbac.authorization.k8s.io",
+      kind: "User",
+      name: approver.user,
+    }),
+    housePolicy(names),
   ];
+}
+
+/** The shipped policy, as this customer has edited it: one operation runs by itself, windows are short. */
+function housePolicy(names: InstallationNames): Manifest {
+  const shipped = defaultPolicy(names);
+  const rules = [{ pattern: "kubernetes/get-pods", decision: "auto" }];
+  return { ...shipped, spec: { ...(shipped.spec as object), rules, maxWindowMinutes: 120 } };
 }
 
 function roleBinding(name: string, namespace: string, clusterRole: string, subject: object): Manifest {

@@ -7,15 +7,15 @@ import { until } from "./until.ts";
 export type Answer = "approved" | "denied";
 
 /**
- * The only shape of line that `--approve` runs, split into the arguments it has: what the platform says is a text for a
+ * The only shape of line that the story runs, split into the arguments it has: what the platform says is a text for a
  * person, and is never given to a shell.
  */
 const LINE =
-  /^kubectl patch (accessgrants\.sallyport\.dev) ([a-z0-9-]+) -n ([a-z0-9-]+) --type=merge -p '(\{[^']*\})'$/;
+  /^kubectl patch ((?:accessgrants|manageddeployments)\.sallyport\.dev) ([a-z0-9-]+) -n ([a-z0-9-]+) --type=merge -p '(\{[^']*\})'$/;
 
 export function argumentsOf(command: string): readonly string[] {
   const [, resource = "", name = "", namespace = "", patch = ""] = LINE.exec(command) ?? [];
-  if (patch === "") throw new StepFailed(`The platform's line is not the one that was expected: ${command}`);
+  if (patch === "") throw new StepFailed(`The line is not the one that was expected: ${command}`);
   return ["patch", resource, name, "-n", namespace, "--type=merge", "-p", patch];
 }
 
@@ -39,23 +39,28 @@ export async function customerDecides(
   return approveForThem ? typeIt(scene, args, signal) : waitForIt(scene, grant, signal);
 }
 
-function typeIt({ world, narrator }: Scene, args: readonly string[], signal: AbortSignal): Promise<Answer> {
-  const { target, clock } = world;
-  return narrator.step("approver", "approving", async () => {
-    await until(
-      clock,
-      { what: "admission policy in force", everyMs: 250 },
-      async () => {
-        const { code, stderr } = await target.kubectl(args, { kubeconfig: target.approver.kubeconfig }, signal);
-        if (code === 0) return true;
-        // For up to 3 s after their installation the policies are not loaded, and the API server refuses all decisions.
-        if (stderr.includes("ServiceUnavailable") || stderr.includes("not yet synced")) return undefined;
-        throw new StepFailed(`kubectl says: ${stderr.trim()}`);
-      },
-      signal,
-    );
-    return { text: `${target.approver.user} approves: the customer's door is open`, value: "approved" };
+function typeIt(scene: Scene, args: readonly string[], signal: AbortSignal): Promise<Answer> {
+  return scene.narrator.step("approver", "approving", async () => {
+    await typed(scene, args, signal);
+    return { text: `${scene.world.target.approver.user} approves: the customer's door is open`, value: "approved" };
   });
+}
+
+/** Runs kubectl as the approver. */
+export async function typed({ world }: Scene, args: readonly string[], signal: AbortSignal): Promise<void> {
+  const { target, clock } = world;
+  await until(
+    clock,
+    { what: "admission policy in force", everyMs: 250 },
+    async () => {
+      const { code, stderr } = await target.kubectl(args, { kubeconfig: target.approver.kubeconfig }, signal);
+      if (code === 0) return true;
+      // For up to 3 s after their installation the policies are not loaded, and the API server refuses all decisions.
+      if (stderr.includes("ServiceUnavailable") || stderr.includes("not yet synced")) return undefined;
+      throw new StepFailed(`kubectl says: ${stderr.trim()}`);
+    },
+    signal,
+  );
 }
 
 function waitForIt({ world, narrator }: Scene, { metadata }: AccessGrant, signal: AbortSignal): Promise<Answer> {

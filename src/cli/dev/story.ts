@@ -1,3 +1,4 @@
+import { agentShowsDeployment, customerAccepts, platformServesDeployment } from "./accepting.ts";
 import {
   auditLogAgrees,
   clusterShowsReplicas,
@@ -25,6 +26,9 @@ import type { Scene } from "./scene.ts";
  * @throws StepFailed, which has been told already.
  */
 export async function playStory(scene: Scene, approveForThem: boolean, signal: AbortSignal): Promise<Answer> {
+  const line = await agentShowsDeployment(scene, signal);
+  await customerAccepts(scene, line, signal);
+  await platformServesDeployment(scene, signal);
   await engineerInvokesScale(scene, signal);
   const request = await engineerRaisesRequest(scene, signal);
   await engineerQueuesRequest(scene, request, signal);

@@ -48,13 +48,7 @@ export async function startVendor(
     const keys = {
       admin: await bootstrap.key({ workspaceId, role: "workspace.admin", scope, description: "admin" }),
       engineer: await bootstrap.key({ workspaceId, role: "workspace.member", scope, description: "engineer" }),
-      runtime: await bootstrap.manager({ workspaceId, name: "customer-one", targets: ["kubernetes"] }),
     };
-    const keyFiles = await writeKeys(folder, {
-      admin: keys.admin.key,
-      engineer: keys.engineer.key,
-      runtime: keys.runtime.key,
-    });
     const [admin, engineer] = [keys.admin, keys.engineer].map(({ key: credential }) => {
       const client = createClient({ baseUrl: url, credential, userAgent: "sallyport-dev" });
       clients.push(client);
@@ -62,6 +56,18 @@ export async function startVendor(
     }) as [Client, Client];
     const project = await admin.projects.create({ body: { name: PROJECT } }, signal);
     const group = await admin.deploymentGroups.create({ body: { name: "customer-one", project: project.id } }, signal);
+    // In the customer's cluster, for the customer's deployments and no other's.
+    const runtime = await bootstrap.manager({
+      workspaceId,
+      name: "customer-one",
+      targets: ["kubernetes"],
+      deploymentGroupId: group.id,
+    });
+    const keyFiles = await writeKeys(folder, {
+      admin: keys.admin.key,
+      engineer: keys.engineer.key,
+      runtime: runtime.key,
+    });
     const { deployment } = await admin.deployments.create(
       {
         body: {
@@ -69,7 +75,7 @@ export async function startVendor(
           platform: "kubernetes",
           project: project.id,
           deploymentGroupId: group.id,
-          managerId: keys.runtime.id,
+          managerId: runtime.id,
           operatorPermission: "manage",
         },
       },
@@ -85,7 +91,7 @@ export async function startVendor(
       workspace: WORKSPACE,
       project: project.id,
       deploymentId: deployment.id,
-      managerId: keys.runtime.id,
+      managerId: runtime.id,
       engineer,
       keyFiles,
       stop,

@@ -149,17 +149,14 @@ async function connected(
       const key = { name: objectName(vendor.deploymentId), namespace: DEFAULT_NAMES.grantsNamespace };
       await until(
         clock,
-        { what: "agent that serves the deployment", timeoutMs: 60_000 },
+        { what: "agent that shows the deployment", timeoutMs: 60_000 },
         async () => {
           const { status } = await vendor.engineer.managers.get({ params: { id: vendor.managerId } }, signal);
           return status === "healthy" ? await kube.get(managedDeployments, key, signal) : undefined;
         },
         signal,
       );
-      return {
-        text: `is connected to the platform, and serves namespace ${world.target.workloadNamespace}`,
-        value: undefined,
-      };
+      return { text: "is connected to the platform, which lists one deployment", value: undefined };
     }),
   ]);
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { AccessRequestWithApproval } from "../../contract/access-requests.ts";
+import { APPROVE_LINE, pastedLine } from "../../contract/pasted-line.ts";
 import { type Clock, sleep } from "../../kube/clock.ts";
 import { type Command, FriendlyError, UsageError } from "../command.ts";
 import { parsedDuration } from "../duration.ts";
@@ -134,9 +135,12 @@ async function followed(
       return ended;
     }
     if (clock.monotonicMs() + POLL_MS > endsMs) {
-      throw new FriendlyError(`${id} is still ${now.status}: sallyport access wait ${id} goes on`, {
-        exitCode: EXIT_CODES.timeout.code,
-      });
+      throw new FriendlyError(
+        `${id} is still ${now.status}: ${pastedLine`sallyport access wait ${id}` ?? "waiting"} goes on`,
+        {
+          exitCode: EXIT_CODES.timeout.code,
+        },
+      );
     }
     await sleep(clock, POLL_MS, signal);
   }
@@ -157,8 +161,15 @@ function endOf({ status, execution }: AccessRequestWithApproval): number | undef
 function progress({ id, status, kubectlApprove, decision, execution }: AccessRequestWithApproval): string {
   const by = decision === null ? "" : `, ${decision.outcome} by ${decision.by ?? "unknown"} (${decision.identity})`;
   const lines = execution.commands.map(({ index, command, state }) => `  ${index + 1}. ${command} ${state}`);
-  const approve = kubectlApprove === null ? [] : [`  the customer approves with: ${kubectlApprove}`];
+  const approve = isApproveLine(kubectlApprove) ? [`  the customer approves with: ${kubectlApprove}`] : [];
   return [`${id}: ${status}${by}`, ...(status === "customer-approved" ? lines : approve)].join("\n");
+}
+
+const approveLine = new RegExp(APPROVE_LINE, "u");
+
+/** It goes to the customer, who pastes it: what a platform says is shown only as far as it can do nothing else. */
+function isApproveLine(line: string | null): line is string {
+  return line !== null && approveLine.test(line);
 }
 
 function byId(id: string): CallValues {

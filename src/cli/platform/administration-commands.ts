@@ -3,14 +3,14 @@ import { type Command, UsageError } from "../command.ts";
 import { parsedDuration } from "../duration.ts";
 import { formatOf, render } from "../output.ts";
 import { describeFlags } from "../service-command.ts";
-import { DATABASE_FLAGS, databaseArguments, inWords } from "./platform-flags.ts";
+import { DATABASE_FLAGS, databaseArguments, inWords, type OwnFlag } from "./platform-flags.ts";
 
 interface Verb {
   /** After `sallyport platform`: `keys create`. */
   readonly words: string;
   readonly usage: string;
   readonly about: string;
-  readonly flags: readonly { readonly flag: string; readonly value: string; readonly about: string }[];
+  readonly flags: readonly (OwnFlag & { readonly about: string })[];
   /** How many words may follow. */
   readonly positionals: 0 | 1;
   run(admin: Administration, call: Call): Promise<unknown>;
@@ -38,6 +38,15 @@ const SCOPES = [
   { flag: "deployment-group", value: "ID", about: "for deployment-group.* roles: the group" },
   { flag: "manager", value: "ID", about: "for manager.runtime: the manager" },
 ];
+
+const SERVED = [
+  { flag: "group", value: "ID", about: "the deployment group, which is the customer, that a private manager serves" },
+  { flag: "shared", about: "it serves every deployment group of its workspace; with neither: no customer" },
+];
+
+function servedOrder({ group, shared }: Call["values"]) {
+  return { group, shared: shared !== undefined };
+}
 
 const VERBS: readonly Verb[] = [
   {
@@ -125,18 +134,39 @@ const VERBS: readonly Verb[] = [
   },
   {
     words: "managers create",
-    usage: "NAME [--workspace NAME]",
+    usage: "NAME [--workspace NAME [--group ID | --shared]]",
     about: "Makes a manager's record and prints its runtime key, which its agent signs in with.",
     flags: [
       { ...WORKSPACE, about: "whose private manager it is; without: a system manager, which every workspace may use" },
+      ...SERVED,
       { flag: "targets", value: "LIST", about: "platforms that it serves; default: kubernetes,machines" },
     ],
     positionals: 1,
     async run(admin, { word, values, say }) {
       const targets = values.targets?.split(",");
-      const { id, keyId, key } = await admin.createManager({ name: word, workspace: values.workspace, targets });
+      const { id, keyId, key } = await admin.createManager({
+        name: word,
+        workspace: values.workspace,
+        targets,
+        ...servedOrder(values),
+      });
       say(`manager ${id}, key ${keyId}; its runtime key, shown now and never again:`);
       return new Secret(key);
+    },
+  },
+  {
+    words: "managers serve",
+    usage: "ID --group ID | --shared | --nobody",
+    about:
+      "Says whom a private manager serves. Its deployments of other groups wait from then on; those that waited for it get it.",
+    flags: [...SERVED, { flag: "nobody", about: "no group: all its deployments wait" }],
+    positionals: 1,
+    async run(admin, { word, values, say }) {
+      const named = ["group", "shared", "nobody"].filter((flag) => values[flag] !== undefined);
+      if (named.length !== 1) throw new UsageError("one of --group ID, --shared and --nobody says whom it serves");
+      await admin.serveManager(word, servedOrder(values));
+      say(`${word} serves ${values.group ?? named[0]}`);
+      return undefined;
     },
   },
 ];
@@ -150,8 +180,7 @@ function commandOf(verb: Verb): Command {
     summary: verb.about,
     help: async () => helpOf(verb),
     async run(args) {
-      const own = verb.flags.map(({ flag }) => flag);
-      const { location, positionals, values } = await databaseArguments(name, args, own);
+      const { location, positionals, values } = await databaseArguments(name, args, verb.flags);
       if (positionals.length !== verb.positionals) throw new UsageError(`usage: sallyport ${name} ${verb.usage}`);
       const format = formatOf(values.output);
       const say = (text: string): void => void process.stderr.write(`${text}\n`);
@@ -165,7 +194,7 @@ function commandOf(verb: Verb): Command {
 }
 
 function helpOf({ words, usage, about, flags }: Verb): string {
-  const own = flags.map(({ flag, value, about: text }) => `  ${`--${flag} ${value}`.padEnd(24)}  ${text}`);
+  const own = flags.map(({ flag, value, about: text }) => `  ${`--${flag} ${value ?? ""}`.padEnd(24)}  ${text}`);
   return `usage: sallyport platform ${words} ${usage} [options]
 
 ${about} Works on the database itself: no key is needed, the right to open the database is. A folder must not be open in a

@@ -34,21 +34,31 @@ type Options = NonNullable<ParseArgsConfig["options"]>;
 export interface DatabaseArguments {
   readonly location: DatabaseLocation;
   readonly positionals: readonly string[];
-  /** Flags of the command itself; all are text, or a list of text where `multiple`. */
+  /** Flags of the command itself; one without a value is empty text when it is given. */
   readonly values: Readonly<Record<string, string | undefined>>;
+}
+
+export interface OwnFlag {
+  readonly flag: string;
+  /** What stands for its value in help texts. Without: it is given or not. */
+  readonly value?: string;
 }
 
 /** Parses a command that works on the database. @throws UsageError, FriendlyError */
 export async function databaseArguments(
   name: string,
   args: readonly string[],
-  own: readonly string[],
+  own: readonly OwnFlag[],
 ): Promise<DatabaseArguments> {
-  const flags = ["config", ...DATABASE_FLAGS.map(({ flag }) => flag), ...own];
-  const options: Options = Object.fromEntries(flags.map((flag) => [flag, { type: "string" }]));
+  const flags = [{ flag: "config", value: "FILE" }, ...DATABASE_FLAGS, ...own];
+  const options: Options = Object.fromEntries(
+    flags.map(({ flag, value }) => [flag, { type: value === undefined ? "boolean" : "string" }]),
+  );
   options.output = { type: "string", short: "o" };
   const { values, positionals } = parsed(name, () => parseArgs({ args: [...args], options, allowPositionals: true }));
-  const texts = values as Readonly<Record<string, string | undefined>>;
+  const texts = Object.fromEntries(
+    Object.entries(values).map(([flag, value]) => [flag, value === true ? "" : String(value)]),
+  );
   const given = DATABASE_FLAGS.flatMap(({ flag, env }) => (texts[flag] === undefined ? [] : [[env, texts[flag]]]));
   const env = { ...process.env, ...Object.fromEntries(given) };
   const settings = await readSettings(texts.config, env, [PLATFORM_TABLE, LOG_SETTINGS]);

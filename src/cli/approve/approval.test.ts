@@ -1,0 +1,111 @@
+import { expect, test } from "vitest";
+import type { AccessGrant, AccessGrantSpec, AccessGrantStatus } from "../../crds/access-grant.ts";
+import { planHash } from "../../crds/plan.ts";
+import { FriendlyError, UsageError } from "../command.ts";
+import { runCli } from "../run-cli.ts";
+import { approvalOf, approvalText, decisionOf } from "./approval.ts";
+import { approveCommand } from "./approve-command.ts";
+
+const NOW = new Date("2026-01-01T10:00:00Z");
+const ACCOUNT = "grant-aaaaaaaa0000";
+const LINE = `kubectl create rolebinding ${ACCOUNT}-kubernetes-scale -n shop --clusterrole=sallyport-op-kubernetes-scale --serviceaccount=sallyport-grants:${ACCOUNT}`;
+const APPROVERS_LEND: AccessGrantStatus = { state: "Pending", bindings: [LINE] };
+const NO_WISHES = { minutes: undefined, planHash: undefined };
+
+function grant(spec: Partial<AccessGrantSpec> = {}, status: AccessGrantStatus = { state: "Pending" }): AccessGrant {
+  const params = { namespace: "shop", kind: "deployment", name: "web", replicas: 5 };
+  const commands = [{ command: "kubernetes/scale", params, summary: "more replicas" }];
+  const plan = { requestId: "req_1", deploymentId: "dpl_1", risk: "mutating" as const, commands };
+  return {
+    apiVersion: "sallyport.dev/v1alpha1",
+    kind: "AccessGrant",
+    metadata: {
+      name: "req-1",
+      namespace: "sallyport-grants",
+      uid: "aaaaaaaa-0000-4000-8000-000000000001",
+      resourceVersion: "1",
+      creationTimestamp: "2026-01-01T09:00:00Z",
+    },
+    spec: {
+      ...plan,
+      title: "more replicas",
+      maxMinutes: 45,
+      decideBefore: "2026-01-01T12:00:00Z",
+      planHash: planHash(plan),
+      planHashVersion: "v1",
+      ...spec,
+    },
+    status,
+  };
+}
+
+test("where the operator lends, the decision is all: as long as the plan allows, with the hash that was shown", () => {
+  const approval = approvalOf(grant(), NO_WISHES, NOW);
+  expect(approval).toMatchObject({ minutes: 45, isDecided: false, bindings: [] });
+  expect(decisionOf(approval, "alice")).toEqual({
+    spec: { approvedForMinutes: 45, approvedPlanHash: grant().spec.planHash, decidedBy: "alice" },
+  });
+  expect(approvalText(approval)).toContain('1. kubernetes/scale {"namespace":"shop"');
+});
+
+test("where approvers lend, the bindings are those of the plan, whatever lines the operator shows", () => {
+  const lying = { ...APPROVERS_LEND, bindings: [LINE.replaceAll("scale", "delete-pod")] };
+  for (const status of [APPROVERS_LEND, lying]) {
+    const { bindings } = approvalOf(grant({}, status), { ...NO_WISHES, minutes: 30 }, NOW);
+    expect(bindings).toMatchObject([
+      {
+        metadata: {
+          name: `${ACCOUNT}-kubernetes-scale`,
+          namespace: "shop",
+          annotations: { "sallyport.dev/expires-at": "2026-01-01T10:30:00Z" },
+        },
+        roleRef: { kind: "ClusterRole", name: "sallyport-op-kubernetes-scale" },
+        subjects: [{ kind: "ServiceAccount", name: ACCOUNT, namespace: "sallyport-grants" }],
+      },
+    ]);
+  }
+});
+
+test("called again after the approval, it goes on with the bindings", () => {
+  const decided = { approvedForMinutes: 20, decidedBy: "alice" };
+  expect(approvalOf(grant(decided, APPROVERS_LEND), NO_WISHES, NOW)).toMatchObject({
+    isDecided: true,
+    bindings: [{ metadata: { annotations: { "sallyport.dev/expires-at": "2026-01-01T10:20:00Z" } } }],
+  });
+  expect(() => approvalOf(grant(decided), NO_WISHES, NOW)).toThrow("approved already, by alice");
+});
+
+test.each<readonly [string, AccessGrant, object, RegExp]>([
+  ["a denied one", grant({ deniedReason: "no" }), {}, /was denied/],
+  ["a revoked one", grant({ approvedForMinutes: 5, revokedReason: "no" }), {}, /was revoked/],
+  ["one that is over", grant({}, { state: "Lapsed" }), {}, /is over: Lapsed/],
+  ["one with the hash of another plan", grant({ planHash: `sha256:${"0".repeat(64)}` }), {}, /not that of its plan/],
+  ["another plan than the one cited", grant(), { planHash: "sha256:0" }, /another plan than the one you cite/],
+  ["one that the operator has not seen", grant({}, {}), {}, /has not looked at/],
+])("does not approve %s", (_, of, wishes, words) => {
+  const attempt = () => approvalOf(of, { ...NO_WISHES, ...wishes }, NOW);
+  expect(attempt).toThrow(words);
+  expect(attempt).toThrow(FriendlyError);
+});
+
+test("more minutes than the plan allows are a wrong call", () => {
+  expect(() => approvalOf(grant(), { ...NO_WISHES, minutes: 46 }, NOW)).toThrow(UsageError);
+});
+
+test("what the vendor wrote cannot steer the terminal", () => {
+  const text = approvalText(approvalOf(grant({ title: "a\u001b[2J\u202eb", reason: "c\rd" }), NO_WISHES, NOW));
+  expect(text).toContain("a\\u001b[2J\\u202eb");
+  for (const character of ["\u001b", "\u202e", "\r"]) expect(text).not.toContain(character);
+});
+
+test.each([
+  [["approve"], "takes the name of one request"],
+  [["approve", "a", "b"], "takes the name of one request"],
+  [["approve", "a", "--minutes", "0"], "--minutes takes a number"],
+  [["approve", "a", "--force"], "--force"],
+])("called wrongly as %j, it says so and exits with 2", async (argv, words) => {
+  const said: string[] = [];
+  const streams = { out: () => undefined, error: (text: string) => void said.push(text) };
+  expect(await runCli([approveCommand], argv, streams, new AbortController().signal)).toBe(2);
+  expect(said.join("")).toContain(words);
+});

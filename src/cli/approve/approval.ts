@@ -1,0 +1,100 @@
+import { type AccessGrant, FINAL_GRANT_STATES } from "../../crds/access-grant.ts";
+import { EXPIRES_AT_ANNOTATION, GRANT_UID_LABEL, grantAccount } from "../../crds/group.ts";
+import { type LentBinding, lentBinding, rolesOfPlan } from "../../crds/lending.ts";
+import { planHash } from "../../crds/plan.ts";
+import { FriendlyError, UsageError } from "../command.ts";
+import { escaped } from "../output.ts";
+
+/** What a script can tell apart; the same numbers as everywhere in this program. */
+export const CODES = { done: 0, failed: 1, usage: 2, refused: 4, notFound: 5, conflict: 6, unavailable: 7 } as const;
+
+export interface Wishes {
+  /** Undefined: an hour, or less where the plan allows less. */
+  readonly minutes: number | undefined;
+  /** Given by an approver who has read the plan elsewhere. */
+  readonly planHash: string | undefined;
+}
+
+/** What approving this grant is: the words that go into it, and the bindings that go with it. */
+export interface Approval {
+  readonly grant: AccessGrant;
+  readonly minutes: number;
+  /** The decision is there already; only bindings may be missing. */
+  readonly isDecided: boolean;
+  /** Empty where the operator lends. */
+  readonly bindings: readonly LentBinding[];
+}
+
+const DEFAULT_MINUTES = 60;
+
+/**
+ * Decides nothing by what the operator wrote but who lends: the plan, its hash and the bindings follow from the frozen
+ * request alone, so that an operator that shows something else is not believed.
+ *
+ * @throws FriendlyError when it cannot be approved; UsageError when it cannot be approved like this.
+ */
+export function approvalOf(grant: AccessGrant, wishes: Wishes, now: Date): Approval {
+  const { spec, status, metadata } = grant;
+  const conflict = (why: string): FriendlyError => new FriendlyError(why, { exitCode: CODES.conflict });
+  const { name } = metadata;
+  if (spec.deniedReason !== undefined) throw conflict(`${name} was denied`);
+  if (metadata.deletionTimestamp !== undefined || spec.revokedReason !== undefined)
+    throw conflict(`${name} was revoked`);
+  if (FINAL_GRANT_STATES.some((state) => state === status?.state)) throw conflict(`${name} is over: ${status?.state}`);
+  if (planHash(spec) !== spec.planHash)
+    throw conflict(`${name} is not to be approved: its hash is not that of its plan`);
+  if (wishes.planHash !== undefined && wishes.planHash !== spec.planHash) {
+    throw conflict(`${name} is another plan than the one you cite: its hash is ${spec.planHash}`);
+  }
+  if (status?.state === undefined) {
+    throw conflict(`the operator has not looked at ${name} yet; try again, or see whether it runs`);
+  }
+  const minutes = wishes.minutes ?? Math.min(DEFAULT_MINUTES, spec.maxMinutes);
+  if (minutes > spec.maxMinutes) throw new UsageError(`--minutes may be ${spec.maxMinutes} at most for ${name}`);
+  const isDecided = spec.approvedForMinutes !== undefined;
+  const bindings = bindingsOf(grant, isDecided ? (spec.approvedForMinutes ?? minutes) : minutes, now);
+  if (isDecided && bindings.length === 0)
+    throw conflict(`${name} is approved already, by ${spec.decidedBy ?? "an unknown person"}`);
+  return { grant, minutes, isDecided, bindings };
+}
+
+/** The operator shows lines exactly where approvers lend; what they say is not read. */
+function bindingsOf({ metadata, spec, status }: AccessGrant, minutes: number, now: Date): readonly LentBinding[] {
+  const [shown] = status?.bindings ?? [];
+  if (shown === undefined) return [];
+  const account = grantAccount(metadata.uid);
+  const place = {
+    grantsNamespace: metadata.namespace ?? "",
+    roleKind: shown.includes(" --role=") ? "Role" : "ClusterRole",
+  };
+  const end = new Date(now.getTime() + minutes * 60_000).toISOString().replace(/\.\d+Z$/, "Z");
+  const marks = { labels: { [GRANT_UID_LABEL]: metadata.uid }, annotations: { [EXPIRES_AT_ANNOTATION]: end } };
+  return rolesOfPlan(spec.commands).map((role) => lentBinding(role, account, place, marks));
+}
+
+/** The plan as the approver reads it, with what saying yes does. */
+export function approvalText({ grant, minutes, isDecided, bindings }: Approval): string {
+  const { metadata, spec } = grant;
+  const plan = spec.commands.flatMap(({ command, params = {}, summary }, index) => [
+    `  ${index + 1}. ${command} ${JSON.stringify(params)}`,
+    `     ${summary}`,
+  ]);
+  const lines = [
+    `${metadata.name}: ${spec.title}`,
+    `  deployment ${spec.deploymentId}, ${spec.risk}, asked by ${spec.requestedBy ?? "an unknown person"}, to be decided by ${spec.decideBefore}`,
+    ...(spec.reason ? [`  ${spec.reason.replaceAll("\n", "\n  ")}`] : []),
+    "The plan; each line runs once, with exactly these parameters:",
+    ...plan,
+    `  hash ${spec.planHash}`,
+    isDecided ? "It is approved already." : `Saying yes approves it for ${minutes} minutes.`,
+    ...(bindings.length > 0 ? ["These bindings are made as you, and removed when the grant is over:"] : []),
+    ...bindings.map(({ metadata: { name, namespace }, roleRef }) => `  in ${namespace}: ${roleRef.name}, as ${name}`),
+  ];
+  return escaped(`${lines.join("\n")}\n`, "\n");
+}
+
+/** The human words, with the hash of the plan that was shown and, for servers that do not stamp, one's own name. */
+export function decisionOf({ grant, minutes }: Approval, decidedBy: string | undefined): object {
+  const { planHash: approvedPlanHash } = grant.spec;
+  return { spec: { approvedForMinutes: minutes, approvedPlanHash, ...(decidedBy !== undefined && { decidedBy }) } };
+}

@@ -1,0 +1,184 @@
+import { homedir } from "node:os";
+import { delimiter, join } from "node:path";
+import { createInterface } from "node:readline/promises";
+import { parseArgs } from "node:util";
+import { type AccessGrant, accessGrants } from "../../crds/access-grant.ts";
+import { DEFAULT_NAMES } from "../../crds/group.ts";
+import type { LentBinding } from "../../crds/lending.ts";
+import { ApiError } from "../../kube/api-error.ts";
+import { Client } from "../../kube/client.ts";
+import { systemClock } from "../../kube/clock.ts";
+import { connect } from "../../kube/connection.ts";
+import { collectionPath } from "../../kube/paths.ts";
+import { resources } from "../../kube/resource.ts";
+import { type Command, FriendlyError, UsageError } from "../command.ts";
+import { escaped } from "../output.ts";
+import { type Approval, approvalOf, approvalText, CODES, decisionOf } from "./approval.ts";
+
+const HELP = `usage: sallyport approve NAME [--minutes 60] [--namespace ${DEFAULT_NAMES.grantsNamespace}] [options]
+
+For an approver in the customer's cluster: shows a request and its plan, asks, and approves it, with your own kubeconfig and
+your own rights. Where approvers lend (lending.mode=approver), it also makes the bindings that the plan needs; they are taken
+from the frozen request, not from what the operator shows. Called again, it makes those that are missing.
+
+  --minutes N         how long it may run from the approval on; default 60, or less where the request allows less
+  --plan-hash HASH    the plan that you have read, sha256:…; another one is not approved
+  --yes               do not ask; a destructive plan then needs --plan-hash
+  --namespace NAME    where requests live; default ${DEFAULT_NAMES.grantsNamespace}
+  --kubeconfig FILE   default: KUBECONFIG, then ~/.kube/config
+  --context NAME      default: the file's current one
+  --help              this text
+
+Exit codes:
+  ${CODES.done}  approved, and lent where that is yours to do
+  ${CODES.failed}  failed here
+  ${CODES.usage}  called wrongly, or not answered with yes
+  ${CODES.refused}  the API server does not allow it to you; nothing was done
+  ${CODES.notFound}  no such request
+  ${CODES.conflict}  it is decided, over, or not the plan that you cite
+  ${CODES.unavailable}  the API server could not be reached or cannot answer now: call it again
+`;
+
+export const approveCommand: Command = {
+  name: "approve",
+  summary: "Approves a request in the customer's cluster, with your own kubeconfig.",
+  help: async () => HELP,
+  async run(args, signal) {
+    const wishes = parsed(args);
+    const { kubeconfig, context, namespace, name } = wishes;
+    const connection = await friendly(() =>
+      connect({ kubeconfig, ...(context !== undefined && { context }), userAgent: "sallyport-approve" }),
+    );
+    try {
+      return await friendly(() => approve(new Client(connection), { ...wishes, namespace, name }, signal));
+    } finally {
+      await connection.close();
+    }
+  },
+};
+
+type Wanted = ReturnType<typeof parsed>;
+
+async function approve(client: Client, wanted: Wanted, signal: AbortSignal): Promise<number> {
+  const { namespace, name } = wanted;
+  const grant = await client.get<AccessGrant>(accessGrants, { namespace, name }, signal);
+  if (grant === undefined) {
+    throw new FriendlyError(`there is no request ${name} in ${namespace}`, { exitCode: CODES.notFound });
+  }
+  const approval = approvalOf(grant, wanted, systemClock.wallNow());
+  process.stdout.write(approvalText(approval));
+  await consent(approval, wanted, signal);
+  // First whether all of it is allowed, so that nothing is left half-done.
+  for (const binding of approval.bindings) await made(client, binding, "All", signal);
+  if (!approval.isDecided) {
+    const body = decisionOf(approval, await ownName(client, signal));
+    await client.patch(accessGrants, { namespace, name }, { type: "merge", body }, {}, signal);
+    process.stdout.write(`${name} is approved\n`);
+  }
+  for (const binding of approval.bindings) {
+    await made(client, binding, undefined, signal);
+    process.stdout.write(`${binding.roleRef.name} is lent in ${binding.metadata.namespace}\n`);
+  }
+  return CODES.done;
+}
+
+async function consent({ grant }: Approval, { yes, planHash }: Wanted, signal: AbortSignal): Promise<void> {
+  if (yes) {
+    const uncited = grant.spec.risk === "destructive" && planHash === undefined;
+    if (uncited)
+      throw new UsageError("--yes to a destructive plan needs --plan-hash, the hash of the plan you have read");
+    return;
+  }
+  if (!process.stdin.isTTY) throw new UsageError("there is no terminal to ask on: read the plan, then add --yes");
+  const terminal = createInterface({ input: process.stdin, output: process.stdout });
+  try {
+    const answer = await terminal.question("Approve? Type yes: ", { signal });
+    if (answer.trim() !== "yes") throw new UsageError("not approved; nothing was done");
+  } finally {
+    terminal.close();
+  }
+}
+
+/** One that is there already is as good: its name says whose and which it is, and the operator looks at the rest. */
+async function made(
+  client: Client,
+  binding: LentBinding,
+  dryRun: "All" | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  const { namespace } = binding.metadata;
+  const path = collectionPath(resources.roleBindings, namespace);
+  try {
+    await client.exchange.json({ method: "POST", path, query: { dryRun }, body: binding }, signal);
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    if (error.isAlreadyExists) return;
+    if (!error.isForbidden) throw error;
+    const what = `you may not lend ${binding.roleRef.name} in ${namespace}: bind sallyport-lender there to a group of yours`;
+    throw new FriendlyError(escaped(`${what} (${error.message})`, ""), { cause: error, exitCode: CODES.refused });
+  }
+}
+
+/** As the API server sees us. Servers before 1.36 do not stamp it; where the approver may not ask, it is left out. */
+async function ownName(client: Client, signal: AbortSignal): Promise<string | undefined> {
+  try {
+    return (await client.whoAmI(signal)).username;
+  } catch (error) {
+    if (error instanceof ApiError && (error.isForbidden || error.isNotFound)) return undefined;
+    throw error;
+  }
+}
+
+async function friendly<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof ApiError) {
+      throw new FriendlyError(escaped(error.message, ""), { cause: error, exitCode: exitCodeOf(error) });
+    }
+    // A kubeconfig that cannot be used is told in words for its author.
+    if (error instanceof Error && error.message.startsWith("kubeconfig ")) {
+      throw new FriendlyError(error.message, { cause: error });
+    }
+    throw error;
+  }
+}
+
+function exitCodeOf(error: ApiError): number {
+  if (error.isForbidden || error.isUnauthorized) return CODES.refused;
+  if (error.isTransient) return CODES.unavailable;
+  return error.isConflict || error.isInvalid ? CODES.conflict : CODES.failed;
+}
+
+const OPTIONS = {
+  minutes: { type: "string" },
+  "plan-hash": { type: "string" },
+  yes: { type: "boolean", default: false },
+  namespace: { type: "string", default: DEFAULT_NAMES.grantsNamespace },
+  kubeconfig: { type: "string" },
+  context: { type: "string" },
+} as const;
+
+function parsed(args: readonly string[]) {
+  try {
+    const { values, positionals } = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
+    const [name, ...more] = positionals;
+    if (name === undefined || more.length > 0) throw new Error("it takes the name of one request");
+    const { minutes, yes, namespace, context } = values;
+    if (minutes !== undefined && !/^[1-9]\d{0,4}$/.test(minutes))
+      throw new Error("--minutes takes a number of minutes");
+    const kubeconfig = values.kubeconfig ?? process.env.KUBECONFIG?.split(delimiter).find((path) => path !== "");
+    return {
+      name,
+      yes,
+      namespace,
+      context,
+      minutes: minutes === undefined ? undefined : Number(minutes),
+      planHash: values["plan-hash"],
+      kubeconfig: kubeconfig ?? join(homedir(), ".kube", "config"),
+    };
+  } catch (error) {
+    const words = error instanceof Error ? error.message.replace(/\. To specify.*$/s, "") : String(error);
+    throw new UsageError(`${words}. See sallyport approve --help`, { cause: error });
+  }
+}
