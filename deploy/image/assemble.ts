@@ -1,18 +1,35 @@
-import { cpSync, existsSync, mkdirSync, readFileSync } from "node:fs";
+import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { stripTypeScriptTypes } from "node:module";
 import { basename, dirname, join, relative } from "node:path";
 
 /**
- * Puts what runs, and nothing else, into a folder: the source without its tests, the packages without types, maps and
- * words. The image is made from it; where no image can be built, `node FOLDER/src/cli/main.ts` runs from it.
+ * Puts what runs, and nothing else, into a folder: the source as JavaScript and without its tests, the packages without
+ * types, maps and words. The image is made from it; where no image can be built, `node FOLDER/src/cli/main.js` runs from it.
  */
 export function assemble(root: string, out: string): void {
   cpSync(join(root, "src"), join(out, "src"), { recursive: true, filter: (path) => isSource(relative(root, path)) });
+  toJavaScript(join(out, "src"));
   cpSync(join(root, "package.json"), join(out, "package.json"));
   for (const path of productionPackages(root)) {
     const target = join(out, path);
     mkdirSync(dirname(target), { recursive: true });
     const isWanted = (from: string): boolean => isRuntimeFile(relative(join(root, path), from));
     cpSync(join(root, path), target, { recursive: true, filter: isWanted });
+  }
+}
+
+const OWN_IMPORT = /(\b(?:from|import)[ (]*"\.[^"\n]*)\.ts"/g;
+
+/**
+ * Leaves out the types of all `.ts` files below a folder, each line where it was, so that a stack trace names the source's.
+ * Node.js does the same at each start, for 30 MB of memory and a tenth of a second of CPU in every process.
+ */
+export function toJavaScript(folder: string): void {
+  for (const name of globSync("**/*.ts", { cwd: folder })) {
+    const file = join(folder, name);
+    const script = stripTypeScriptTypes(readFileSync(file, "utf8")).replace(OWN_IMPORT, '$1.js"');
+    writeFileSync(file.replace(/ts$/, "js"), script);
+    rmSync(file);
   }
 }
 

@@ -27,7 +27,7 @@ afterAll(() => rmSync(parent, { recursive: true, force: true }));
 /** As in the image: nothing of the checkout, and a root that nobody writes to. */
 async function sallyport(...args: readonly string[]): Promise<{ readonly stdout: string; readonly ms: number }> {
   const flags = ["--import", `data:text/javascript,${TELLS_CPU}`];
-  const main = join(app, "src/cli/main.ts");
+  const main = join(app, "src/cli/main.js");
   const { stdout, stderr } = await run(process.execPath, [...flags, main, ...args], { cwd: "/", env: {} });
   return { stdout, ms: Number(/cpu (\d+)/.exec(stderr)?.[1]) };
 }
@@ -51,10 +51,21 @@ describe("what goes into the image", () => {
     await expect(sallyport("dev")).rejects.toThrow("not part of this image");
   });
 
+  test("is JavaScript that names JavaScript", () => {
+    const files = readdirSync(join(app, "src"), { recursive: true, withFileTypes: true }).filter((each) =>
+      each.isFile(),
+    );
+    expect(files.length).toBeGreaterThan(500);
+    for (const { parentPath, name } of files) {
+      expect(name).toMatch(/\.js$/);
+      expect(readFileSync(join(parentPath, name), "utf8"), name).not.toMatch(/["'`]\.{1,2}\/[^"'`\n]*\.ts["'`]/);
+    }
+  });
+
   test("holds no test, no type, no map, no machine code and no package for development", () => {
     const files = readdirSync(app, { recursive: true, encoding: "utf8" });
     const isSurplus = (file: string): boolean =>
-      /\.test\.ts$|\.map$|\.d\.[cm]?ts$|\.(node|bare|so)$/.test(file) || /^src\/.*testing\//.test(file);
+      /\.test\.[jt]s$|\.map$|\.d\.[cm]?ts$|\.(node|bare|so)$/.test(file) || /^src\/.*testing\//.test(file);
     expect(files.filter(isSurplus)).toEqual([]);
     for (const name of ["vitest", "typescript", "@biomejs", "fast-check", "node"]) {
       expect(existsSync(join(app, "node_modules", name)), name).toBe(false);
@@ -90,7 +101,7 @@ describe("the Dockerfile", () => {
 
   test("runs as a number that is not root, without a shell", () => {
     expect(instructions("USER")).toEqual(["USER 65532:65532"]);
-    expect(instructions("ENTRYPOINT")).toEqual(['ENTRYPOINT ["/app/node", "/app/src/cli/main.ts"]']);
+    expect(instructions("ENTRYPOINT")).toEqual(['ENTRYPOINT ["/app/node", "/app/src/cli/main.js"]']);
     const last = lines.findLastIndex((line) => line.startsWith("FROM "));
     expect(lines.slice(last).filter((line) => line.startsWith("RUN "))).toEqual([]);
   });

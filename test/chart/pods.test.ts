@@ -87,7 +87,8 @@ describe.each(["default", "everything", "hardened", "openshift", "namespaces"])(
       const { requests, limits } = spec.containers[0].resources;
       expect(requests.memory).toBeDefined();
       const megabytes = Number.parseInt(limits.memory, 10) * (limits.memory.endsWith("Gi") ? 1024 : 1);
-      expect(envOf({ containers: spec.containers }).NODE_OPTIONS).toBe(`--max-old-space-size=${(megabytes * 3) / 4}`);
+      const sizes = `--max-old-space-size=${(megabytes * 3) / 4} --max-semi-space-size=2`;
+      expect(envOf({ containers: spec.containers }).NODE_OPTIONS).toBe(sizes);
     }
   });
 
