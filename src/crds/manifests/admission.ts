@@ -171,9 +171,19 @@ function planHygiene({ systemNamespace, agentAccount }: InstallationNames): read
             "(!has(object.metadata.annotations) || object.metadata.annotations.size() == 0))",
           "the agent sets no label and no annotation: other controllers act, and delete, by them",
         ),
+        forbid(
+          `request.resource.resource == 'manageddeployments' || (${nothingNew("labels")} && ${nothingNew("annotations")})`,
+          "a grant or an invocation takes no label and no annotation: a deployment tool would take the record for its own, and prune it",
+        ),
       ],
     },
   );
+}
+
+/** CEL: each entry of this map of the metadata was there before this write. */
+function nothingNew(map: "labels" | "annotations"): string {
+  const [now, was] = [`object.metadata.${map}`, `oldObject.metadata.${map}`];
+  return `(!has(${now}) || ${now}.all(k, oldObject != null && has(${was}) && k in ${was} && ${was}[k] == ${now}[k]))`;
 }
 
 /** 3. Results are bounded too. */

@@ -14,7 +14,8 @@ const GRANT_ACCOUNT = "^grant-[0-9a-f]{12}$";
 /**
  * Lending by anybody but the operator in its own mode: an operation's role goes to one account of a grant, by a person
  * who may approve the tier of that operation; or to the account of what runs by itself, by a person who may write
- * policies. Without it, the right to lend in a namespace would be the right to approve everything there.
+ * policies. Without it, the right to lend in a namespace would be the right to approve everything there. A binding with a
+ * finalizer would outlive its deletion by the operator, and lend on.
  */
 export function lending(names: InstallationNames): readonly Manifest[] {
   const { grantsNamespace } = names;
@@ -42,6 +43,13 @@ export function lending(names: InstallationNames): readonly Manifest[] {
       variables: [
         { name: "machine", expression: MACHINE },
         {
+          // The garbage collector, a service account, takes its finalizer off a binding that is being deleted.
+          name: "lends",
+          expression:
+            "request.operation == 'CREATE' || has(object.subjects) != has(oldObject.subjects) || " +
+            "(has(object.subjects) && object.subjects != oldObject.subjects)",
+        },
+        {
           name: "account",
           expression:
             "has(object.subjects) && object.subjects.size() == 1 && object.subjects.all(s, s.kind == 'ServiceAccount' && " +
@@ -55,7 +63,14 @@ export function lending(names: InstallationNames): readonly Manifest[] {
       ],
       validations: [
         forbid("request.resource.resource == 'rolebindings'", "an operation's role is lent in one namespace at a time"),
-        forbid("!variables.machine", "a service account or node cannot lend an operation's role: a person does"),
+        forbid(
+          "!variables.lends || !variables.machine",
+          "a service account or node cannot lend an operation's role: a person does",
+        ),
+        forbid(
+          `${nothingAdded("finalizers")} && ${nothingAdded("ownerReferences")}`,
+          "a binding of an operation's role takes no finalizer, which keeps it in force after it is deleted, and no owner",
+        ),
         forbid(
           `variables.account == '${AUTO_ACCOUNT}' || variables.account.matches('${GRANT_ACCOUNT}')`,
           `an operation's role is lent to exactly one ServiceAccount of namespace ${grantsNamespace}: grant-<first 12 hex digits of the grant uid>, or ${AUTO_ACCOUNT}`,
@@ -65,18 +80,24 @@ export function lending(names: InstallationNames): readonly Manifest[] {
           "an operation's role is not lent in a system namespace",
         ),
         {
-          expression: `variables.account == '${AUTO_ACCOUNT}' || ${may("risks")}.name(variables.tier).check('approve').allowed()`,
+          expression: `!variables.lends || variables.account == '${AUTO_ACCOUNT}' || ${may("risks")}.name(variables.tier).check('approve').allowed()`,
           messageExpression:
             "'lending ' + object.roleRef.name + ' needs the right to approve ' + variables.tier + ' access grants (verb approve on sallyport.dev risks/' + variables.tier + ')'",
           reason: "Forbidden",
         },
         forbid(
-          `variables.account != '${AUTO_ACCOUNT}' || ${may("operationpolicies")}.check('create').allowed()`,
+          `!variables.lends || variables.account != '${AUTO_ACCOUNT}' || ${may("operationpolicies")}.check('create').allowed()`,
           `lending to ${AUTO_ACCOUNT} lets operations run by themselves: it needs the right to create operationpolicies`,
         ),
       ],
     },
   );
+}
+
+/** CEL: this list of the metadata has no entry that it had not before this write. */
+function nothingAdded(list: "finalizers" | "ownerReferences"): string {
+  const [now, was] = [`object.metadata.${list}`, `oldObject.metadata.${list}`];
+  return `(!has(${now}) || ${now}.all(e, oldObject != null && has(${was}) && e in ${was}))`;
 }
 
 /** Accounts the operator may remove: those of grants, and no other of their namespace. */
