@@ -3,10 +3,12 @@ import type { OperationInvocation } from "../crds/operation-invocation.ts";
 import { ApiError } from "../kube/api-error.ts";
 import type { Clock } from "../kube/clock.ts";
 import type { ReconcileContext, Result } from "../kube/controller.ts";
+import { withDeadline } from "../kube/deadline.ts";
 import type { Access } from "./access.ts";
 import type { Enforcement } from "./enforcement.ts";
 import { decideGrant } from "./grant-decision.ts";
-import type { Lent } from "./lent.ts";
+import { openedWindow } from "./grant-window.ts";
+import type { Lent, PlanLending } from "./lent.ts";
 import type { OperatorMetrics } from "./metrics.ts";
 import type { News } from "./news.ts";
 import { tierOf } from "./operations/catalog.ts";
@@ -49,7 +51,7 @@ export async function reconcileGrant(key: string, ports: GrantPorts, context: Re
     invocationOf: ports.invocation,
     missing: ports.rights.missingFor(grant),
     isBlind: ports.rights.obstacle !== undefined,
-    lending: isOver(grant) ? undefined : await ports.lent.ofPlan(grant, context.signal),
+    lending: await lendingOf(grant, ports, context.signal),
   };
   let result: Result;
   for (const action of decideGrant(world, ports.clock.wallNow())) {
@@ -88,8 +90,20 @@ async function written(
   }
 }
 
-/** Or to be ended now, which must not wait for a look at bindings. */
-function isOver({ metadata, spec, status }: AccessGrant): boolean {
+/** What is to be ended does not wait for a look at bindings, and a look does not outlast the window. */
+async function lendingOf(
+  grant: AccessGrant,
+  { clock, lent }: GrantPorts,
+  signal: AbortSignal,
+): Promise<PlanLending | undefined> {
+  const until = openedWindow(grant)?.until;
+  const leftMs = until === undefined ? undefined : until.getTime() - clock.wallNow().getTime();
+  if (isStopped(grant) || (leftMs !== undefined && leftMs <= 0)) return undefined;
+  return await withDeadline(clock, leftMs, signal, (deadline) => lent.ofPlan(grant, deadline));
+}
+
+/** By a person, or over already. */
+function isStopped({ metadata, spec, status }: AccessGrant): boolean {
   const stopped = metadata.deletionTimestamp ?? spec.revokedReason ?? spec.deniedReason;
   return stopped !== undefined || FINAL_GRANT_STATES.some((final) => final === status?.state);
 }
