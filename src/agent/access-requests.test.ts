@@ -257,7 +257,7 @@ describe("access requests", () => {
 
   test("without room a request waits at the platform, said once, and comes in when there is some", async () => {
     const world = new World();
-    world.full = "50 of this deployment are open, at most 50 may be";
+    world.full = "at most 50 of this deployment may be open";
     await settle(world);
     expect([world.grants.size, world.requests.get(first)?.status]).toEqual([0, "queued"]);
     expect(world.events).toEqual(["TooManyOpen"]);

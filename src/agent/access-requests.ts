@@ -24,7 +24,7 @@ export interface RequestPorts {
   readonly platform: Pick<Platform["accessRelay"], "materialized" | "approvals" | "decisions">;
   /** By request id, from the cache. */
   readonly grant: (requestId: string) => AccessGrant | undefined;
-  readonly room: Pick<Room<AccessGrant>, "fullBecause" | "made" | "unmade">;
+  readonly room: Pick<Room, "fullBecause" | "made" | "unmade">;
   readonly createGrant: (grant: NewGrant, signal: AbortSignal) => Promise<unknown>;
   readonly events: Pick<EventRecorder, "record">;
   /** Takes over the command that the platform made of an approval and claimed for this agent. */

@@ -8,6 +8,7 @@ import {
   type ManagedDeploymentStatus,
   managedDeployments,
 } from "../crds/managed-deployment.ts";
+import { OpenObjects } from "../crds/open-objects.ts";
 import { type OperationInvocation, operationInvocations } from "../crds/operation-invocation.ts";
 import type { Client } from "../kube/client.ts";
 import type { Clock } from "../kube/clock.ts";
@@ -35,6 +36,8 @@ export class Cluster {
   readonly grants: Informer<AccessGrant>;
   readonly invocations: Informer<OperationInvocation>;
   readonly managed: Informer<ManagedDeployment>;
+  readonly openGrants = new OpenObjects<AccessGrant>();
+  readonly openInvocations = new OpenObjects<OperationInvocation>();
   readonly #options: ClusterOptions;
 
   constructor(options: ClusterOptions) {
@@ -53,6 +56,8 @@ export class Cluster {
     this.grants = informer(accessGrants);
     this.invocations = informer(operationInvocations);
     this.managed = informer(managedDeployments);
+    this.grants.onChange(this.openGrants.changed);
+    this.invocations.onChange(this.openInvocations.changed);
   }
 
   get informers() {

@@ -226,7 +226,7 @@ describe("commands", () => {
   test("without room a command is neither claimed nor made, and both when there is some", async () => {
     const world = new World();
     const [id = ""] = IDS;
-    world.full = "200 are open in this cluster, at most 200 may be";
+    world.full = "at most 200 may be open in this cluster";
     world.list();
     await world.reconcile(id);
     expect([world.invocations.size, world.records.get(id)?.state]).toEqual([0, "PENDING"]);

@@ -21,7 +21,7 @@ export interface CommandPorts {
   readonly cached: (name: string) => OperationInvocation | undefined;
   /** From the API server itself. */
   readonly read: (name: string, signal: AbortSignal) => Promise<OperationInvocation | undefined>;
-  readonly room: Pick<Room<OperationInvocation>, "fullBecause" | "made" | "unmade">;
+  readonly room: Pick<Room, "fullBecause" | "made" | "unmade">;
   readonly create: (invocation: NewInvocation, signal: AbortSignal) => Promise<OperationInvocation>;
 }
 

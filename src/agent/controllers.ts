@@ -116,6 +116,10 @@ export class AgentControllers {
         trouble: () => link.trouble ?? (link.isConnected ? undefined : "unknown"),
       },
     });
+    const grantRoom = new Room({ clock, open: cluster.openGrants });
+    const invocationRoom = new Room({ clock, open: cluster.openInvocations });
+    cluster.grants.onChange(grantRoom.shown);
+    cluster.invocations.onChange(invocationRoom.shown);
     this.#requests = new AccessRequests({
       ...parts,
       board: this.boards.requests,
@@ -125,7 +129,7 @@ export class AgentControllers {
         platform: { ...platform.accessRelay, approvals: claims(platform.accessRelay.approvals) },
         claimed: (items, plan) => this.#commands.claimed(items, plan),
         grant: (id) => cluster.grantOf(id),
-        room: new Room({ clock: parts.clock, all: () => cluster.grants.store.list() }),
+        room: grantRoom,
         createGrant: (grant, signal) => cluster.createGrant(grant, signal),
         events,
       },
@@ -144,7 +148,7 @@ export class AgentControllers {
         },
         cached: (name) => cluster.invocationNamed(name),
         read: (name, signal) => cluster.readInvocation(name, signal),
-        room: new Room({ clock: parts.clock, all: () => cluster.invocations.store.list() }),
+        room: invocationRoom,
         create: (invocation, signal) => cluster.createInvocation(invocation, signal),
       },
     });

@@ -1,10 +1,11 @@
 import { expect, test } from "vitest";
 import { MAX_OPEN } from "../crds/open-cap.ts";
+import { OpenObjects } from "../crds/open-objects.ts";
 import { FakeClock } from "../kube/testing/fake-clock.ts";
 import { Room } from "./room.ts";
 
 const object = (number: number, state?: string, deploymentId = "dep-1") => ({
-  metadata: { name: `ar-${number}` },
+  metadata: { name: `ar-${number}`, creationTimestamp: "2026-01-01T00:00:00Z" },
   spec: { deploymentId },
   ...(state !== undefined && { status: { state } }),
 });
@@ -13,8 +14,12 @@ const { ofDeployment, inAll } = MAX_OPEN;
 
 function room() {
   const clock = new FakeClock();
-  const shown: Shown[] = [];
-  return { clock, shown, room: new Room<Shown>({ clock, all: () => shown }) };
+  const open = new OpenObjects<Shown>();
+  const subject = new Room({ clock, open });
+  const show = (object: Shown): void => {
+    for (const tell of [open.changed, subject.shown]) tell({ type: "updated", object });
+  };
+  return { clock, show, room: subject };
 }
 
 test("four hundred requests become as many grants as the cap says, though the cache shows none of them yet", () => {
@@ -31,11 +36,11 @@ test("four hundred requests become as many grants as the cap says, though the ca
 });
 
 test("what is over, refused, or deleted before it was seen makes room", () => {
-  const { room: subject, shown, clock } = room();
+  const { room: subject, show, clock } = room();
   for (let number = 0; number < ofDeployment; number += 1) subject.made(object(number));
-  for (let number = 0; number < ofDeployment - 2; number += 1) shown.push(object(number, "Approved"));
+  for (let number = 0; number < ofDeployment - 2; number += 1) show(object(number, "Approved"));
   expect(subject.fullBecause("dep-1")).toBeDefined();
-  shown[0] = object(0, "Completed");
+  show(object(0, "Completed"));
   expect(subject.fullBecause("dep-1")).toBeUndefined();
   subject.made(object(1000));
   expect(subject.fullBecause("dep-1")).toBeDefined();
@@ -47,7 +52,7 @@ test("what is over, refused, or deleted before it was seen makes room", () => {
 });
 
 test("all deployments together have a bound too", () => {
-  const { room: subject, shown } = room();
-  for (let number = 0; number < inAll; number += 1) shown.push(object(number, "Pending", `dep-${number}`));
+  const { room: subject, show } = room();
+  for (let number = 0; number < inAll; number += 1) show(object(number, "Pending", `dep-${number}`));
   expect(subject.fullBecause("dep-new")).toContain(`at most ${inAll}`);
 });

@@ -1,42 +1,50 @@
-import { fullBecause, isOpen } from "../crds/open-cap.ts";
+import { fullBecause } from "../crds/open-cap.ts";
+import type { OpenObjects } from "../crds/open-objects.ts";
 import type { Clock } from "../kube/clock.ts";
 
 interface Counted {
   readonly metadata: { readonly name: string };
   readonly spec: { readonly deploymentId: string };
-  readonly status?: { readonly state?: string };
 }
 
-interface RoomOptions<T> {
+interface RoomOptions {
   readonly clock: Clock;
-  /** From the cache. */
-  readonly all: () => readonly T[];
+  /** Of the cache. */
+  readonly open: Pick<OpenObjects<never>, "counts">;
 }
 
 /** How long an object that this process has made may be missing from the cache; longer, and it was deleted. */
 const CACHE_LAG_MS = 60_000;
 
 /** Whether one more object of a kind may be made: what the cache shows open, and what was made and is not shown yet. */
-export class Room<T extends Counted> {
-  readonly #options: RoomOptions<T>;
+export class Room {
+  readonly #options: RoomOptions;
   /** By name. Bounded by the cap itself: nothing is made beyond it. */
   readonly #made = new Map<string, { readonly object: Counted; readonly atMs: number }>();
 
-  constructor(options: RoomOptions<T>) {
+  constructor(options: RoomOptions) {
     this.#options = options;
   }
 
   fullBecause(deploymentId: string): string | undefined {
-    const { all, clock } = this.#options;
-    const shown = all();
-    for (const { metadata } of shown) this.#made.delete(metadata.name);
+    const { open, clock } = this.#options;
     const since = clock.monotonicMs() - CACHE_LAG_MS;
-    for (const [name, { atMs }] of this.#made) if (atMs < since) this.#made.delete(name);
-    return fullBecause(
-      [...shown.filter(isOpen), ...[...this.#made.values()].map(({ object }) => object)],
-      deploymentId,
-    );
+    const shown = open.counts(deploymentId);
+    let [same, all] = [shown.ofDeployment, shown.inAll];
+    for (const [name, { object, atMs }] of this.#made) {
+      if (atMs < since) this.#made.delete(name);
+      else {
+        all += 1;
+        if (object.spec.deploymentId === deploymentId) same += 1;
+      }
+    }
+    return fullBecause({ ofDeployment: same, inAll: all });
   }
+
+  /** The cache has told of it: `open` counts it from here on, as long as it is open. */
+  readonly shown = ({ object }: { readonly object: Pick<Counted, "metadata"> }): void => {
+    this.#made.delete(object.metadata.name);
+  };
 
   /** Right before it is sent, so that two at once cannot both be the last. */
   made(object: Counted): void {

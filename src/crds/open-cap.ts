@@ -11,15 +11,16 @@ export function isOpen({ status }: { readonly status?: { readonly state?: string
   return OPEN_STATES.includes(status?.state ?? "Pending");
 }
 
-interface OfDeployment {
-  readonly spec: { readonly deploymentId: string };
+/** How many are open: of one deployment, and of all. */
+export interface OpenCounts {
+  readonly ofDeployment: number;
+  readonly inAll: number;
 }
 
-/** Which cap leaves no room for one more of `deploymentId`; undefined: there is room. */
-export function fullBecause(open: readonly OfDeployment[], deploymentId: string): string | undefined {
+/** Which cap leaves no room for one more; undefined: there is room. The words bear no count: a waiting object's status has them. */
+export function fullBecause(open: OpenCounts): string | undefined {
   const { ofDeployment, inAll } = MAX_OPEN;
-  const same = open.filter(({ spec }) => spec.deploymentId === deploymentId).length;
-  if (same >= ofDeployment) return `${same} of this deployment are open, at most ${ofDeployment} may be`;
-  if (open.length >= inAll) return `${open.length} are open in this cluster, at most ${inAll} may be`;
+  if (open.ofDeployment >= ofDeployment) return `at most ${ofDeployment} of this deployment may be open`;
+  if (open.inAll >= inAll) return `at most ${inAll} may be open in this cluster`;
   return undefined;
 }

@@ -3,6 +3,7 @@ import { type AccessGrant, accessGrants } from "../crds/access-grant.ts";
 import { objectName } from "../crds/group.ts";
 import type { KindResource } from "../crds/kind.ts";
 import { type ManagedDeployment, managedDeployments } from "../crds/managed-deployment.ts";
+import { OpenObjects } from "../crds/open-objects.ts";
 import { type OperationInvocation, operationInvocations } from "../crds/operation-invocation.ts";
 import { type OperationPolicy, operationPolicies } from "../crds/operation-policy.ts";
 import type { Client } from "../kube/client.ts";
@@ -13,6 +14,7 @@ import type { KubeMetrics } from "../kube/metrics.ts";
 import { jsonProjection } from "../kube/projection.ts";
 import { keyOf } from "../kube/resource.ts";
 import type { Cached } from "../kube/store.ts";
+import { isApproved } from "./crowd.ts";
 import { namespacesOf } from "./grant-reconciler.ts";
 import type { GateWorld } from "./invocation-reconciler.ts";
 import { type CustomerPolicy, mergePolicies } from "./policy.ts";
@@ -35,6 +37,8 @@ export class Caches {
   readonly invocations: Informer<OperationInvocation>;
   readonly policies: Informer<OperationPolicy>;
   readonly deployments: Informer<ManagedDeployment>;
+  readonly openInvocations = new OpenObjects<OperationInvocation>();
+  readonly approvedGrants = new OpenObjects<AccessGrant>(isApproved);
   readonly #client: Client;
   readonly #namespace: string;
   readonly #named: NamedDeployments;
@@ -56,6 +60,8 @@ export class Caches {
       projection: jsonProjection(),
       indexes: { [BY_GRANT]: ({ spec }) => (spec.grantName === undefined ? [] : [spec.grantName]) },
     });
+    this.invocations.onChange(this.openInvocations.changed);
+    this.grants.onChange(this.approvedGrants.changed);
   }
 
   get policy(): CustomerPolicy {
@@ -83,10 +89,6 @@ export class Caches {
   /** Each kind, whatever it is. */
   get informers(): readonly Pick<Informer<Cached>, "retryNow">[] {
     return [this.grants, this.invocations, this.policies, this.deployments];
-  }
-
-  get all() {
-    return { invocations: this.invocations.store.list(), grants: this.grants.store.list() };
   }
 
   waitingInvocationKeys(): readonly string[] {

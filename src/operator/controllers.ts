@@ -146,7 +146,7 @@ function invocationController(
     writeGrant: (grant, status, signal) => writeStatus(client, accessGrants, grant, status, signal),
     graceMs,
     obstacle: () => rights.obstacle,
-    crowd: (invocation, grant) => crowdedBecause(invocation, grant, caches.all),
+    crowd: (invocation, grant) => crowdedBecause(invocation, grant, caches),
     lent,
     runner: new OperationRunner(runnerPorts),
     metrics,

@@ -481,7 +481,7 @@ function hanging(life: Life, verb: string, then: () => void): void {
 
 test("what older commands leave no room for waits unclaimed, and runs when they are done", async () => {
   const life = scene();
-  life.crowd = "older commands go first: 50 of this deployment are open, at most 50 may be";
+  life.crowd = "older commands go first: at most 50 of this deployment may be open";
   await life.invocation();
   expect(statusOf(life)).toMatchObject({
     state: "Pending",
