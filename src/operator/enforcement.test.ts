@@ -1,5 +1,11 @@
 import { expect, test } from "vitest";
-import { MUTATING_POLICIES, VALIDATING_POLICIES } from "../crds/manifests/admission.ts";
+import { DEFAULT_NAMES } from "../crds/group.ts";
+import {
+  admissionPolicies,
+  DECISION_POLICIES,
+  MUTATING_POLICIES,
+  VALIDATING_POLICIES,
+} from "../crds/manifests/admission.ts";
 import type { Client } from "../kube/client.ts";
 import { silentLogger } from "../kube/log.ts";
 import type { Resource } from "../kube/resource.ts";
@@ -54,6 +60,11 @@ test.each<readonly [string, World, object]>([
     { kind: "stamped", since: new Date("2026-01-01T09:00:00Z") },
   ],
   [
+    "a policy that is not about grants came with an upgrade",
+    { ages: { "ValidatingAdmissionPolicy/sallyport-own-leases": "2026-01-01T09:00:00Z" } },
+    { kind: "stamped", since: EIGHT },
+  ],
+  [
     "a policy is missing",
     { missing: ["sallyport-plan-hygiene"] },
     { kind: "none", missing: ["sallyport-plan-hygiene"] },
@@ -82,6 +93,14 @@ test.each<readonly [string, World, object]>([
   ],
 ])("%s", async (_, world, enforcement) => {
   expect(await read(world)).toEqual(enforcement);
+});
+
+test("the policies whose age counts for a decision are those that see access grants", () => {
+  const seeing = admissionPolicies(DEFAULT_NAMES).filter((policy) => {
+    const spec = policy.spec as { matchConstraints?: { resourceRules: readonly { resources: readonly string[] }[] } };
+    return spec.matchConstraints?.resourceRules.some(({ resources }) => resources.includes("accessgrants")) === true;
+  });
+  expect(seeing.map(({ metadata }) => metadata.name).sort()).toEqual([...DECISION_POLICIES].sort());
 });
 
 test("presence is told of each policy, for the metric", async () => {

@@ -1,10 +1,10 @@
-import { MUTATING_POLICIES, VALIDATING_POLICIES } from "../crds/manifests/admission.ts";
+import { DECISION_POLICIES, MUTATING_POLICIES, VALIDATING_POLICIES } from "../crds/manifests/admission.ts";
 import { ApiError } from "../kube/api-error.ts";
 import type { Client } from "../kube/client.ts";
 import type { KubeObject, Resource } from "../kube/resource.ts";
 import { resources } from "../kube/resource.ts";
 
-/** What the API server's admission does for decisions right now, and since when. */
+/** What the API server's admission does for decisions right now, and since when all that see access grants are there. */
 export type Enforcement =
   /** Names are stamped by the server. */
   | { readonly kind: "stamped"; readonly since: Date }
@@ -88,7 +88,9 @@ async function readPolicies(
   const needed = canStamp ? found : validating.filter(({ name }) => name !== NEEDS_STAMPING);
   const missing = needed.filter(({ since }) => since === undefined).map(({ name }) => name);
   if (missing.length > 0) return { enforcement: { kind: "none", missing }, presence };
-  const since = new Date(Math.max(...needed.map((policy) => policy.since?.getTime() ?? 0)));
+  // The others have no say in who decided: one that an upgrade brings takes no name from a decision that waits.
+  const deciding = needed.filter(({ name }) => DECISION_POLICIES.includes(name));
+  const since = new Date(Math.max(...deciding.map((policy) => policy.since?.getTime() ?? 0)));
   return { enforcement: { kind: canStamp ? "stamped" : "checked", since }, presence };
 }
 

@@ -9,7 +9,7 @@ import { operatorBindings, operatorTokens } from "./operator-admission.ts";
 import { ownNames } from "./own-name-admission.ts";
 import { UNREADABLE, UNREADABLE_PARAMS } from "./readable-params.ts";
 
-/** Names of the policies that guard a decision; the operator looks for each of them. */
+/** Names of all policies; the operator looks for each of them. */
 export const VALIDATING_POLICIES = [
   "sallyport-grant-decisions",
   "sallyport-plan-hygiene",
@@ -28,6 +28,13 @@ export const VALIDATING_POLICIES = [
   "sallyport-deployment-acceptance",
 ] as const;
 export const MUTATING_POLICIES = ["sallyport-stamp-decider", "sallyport-stamp-revoker"] as const;
+/** Those that see access grants: the operator vouches for the name on a decision when all of them are older than it. */
+export const DECISION_POLICIES: readonly string[] = [
+  "sallyport-grant-decisions",
+  "sallyport-plan-hygiene",
+  "sallyport-named-decisions",
+  ...MUTATING_POLICIES,
+];
 
 /** Who may write which human word, what a plan may contain, and what the operator may hand out. */
 export function admissionPolicies(names: InstallationNames): readonly Manifest[] {
