@@ -6,7 +6,8 @@ export class Board<T extends { readonly id: string }> {
   readonly #capacity: number;
   readonly #dropped: () => void;
   #isRead = false;
-  readonly #items = new Map<string, { readonly scope: string; item: T }>();
+  readonly #items = new Map<string, { readonly scope: string; item: T; readonly addedAs: number }>();
+  #added = 0;
 
   /** @param dropped told of each item that found no room. */
   constructor(capacity: number, dropped: () => void) {
@@ -31,18 +32,28 @@ export class Board<T extends { readonly id: string }> {
     return [...this.#items.values()].map(({ item }) => item);
   }
 
-  /** The whole new level of a scope. Returns the ids that are in it now or were before: all worth a look. */
-  replace(scope: string, items: readonly T[]): readonly string[] {
+  /** How many items were added so far: for {@link replace}, from before a level is asked for. */
+  get added(): number {
+    return this.#added;
+  }
+
+  /**
+   * The whole new level of a scope. Returns the ids that are in it now or were before: all worth a look.
+   *
+   * @param since items that were added after this count stay as they are: the level is older than they are
+   */
+  replace(scope: string, items: readonly T[], since = this.#added): readonly string[] {
     const touched = new Set<string>();
     this.#isRead = true;
     for (const [id, entry] of this.#items) {
       if (entry.scope !== scope) continue;
       touched.add(id);
-      this.#items.delete(id);
+      if (entry.addedAs <= since) this.#items.delete(id);
     }
     for (const item of items) {
       touched.add(item.id);
-      if (this.#items.size < this.#capacity) this.#items.set(item.id, { scope, item });
+      if (this.#items.get(item.id)?.scope === scope) continue;
+      if (this.#items.size < this.#capacity) this.#items.set(item.id, { scope, item, addedAs: 0 });
       else this.#dropped();
     }
     return [...touched];
@@ -54,7 +65,8 @@ export class Board<T extends { readonly id: string }> {
       this.#dropped();
       return false;
     }
-    this.#items.set(item.id, { scope, item });
+    this.#added += 1;
+    this.#items.set(item.id, { scope, item, addedAs: this.#added });
     return true;
   }
 

@@ -4,6 +4,7 @@ import type { SyncDeployment } from "../contract/sync.ts";
 import { Board } from "./board.ts";
 import { Hints } from "./hints.ts";
 import { ALL, type Boards, Intake } from "./intake.ts";
+import { type ListedCommand, readListedCommand } from "./listed-command.ts";
 import { COMMAND, commandRecord, context, DEPLOYMENT, forever, pendingRequest, REQUEST } from "./testing/sample.ts";
 
 /** What the platform answers, as it would come over the wire: any shape. */
@@ -40,11 +41,26 @@ function intake(levels: Levels, accepts = () => true) {
   const platform = {
     sync: { list: async () => answer({ deployments: levels.deployments }) },
     accessRelay: { pending: async () => answer({ requests: levels.requests, closed: [] }) },
-    commands: { list: async () => answer({ items: levels.commands, nextCursor: null }) },
+    commands: {
+      list: async () => {
+        const page = answer({ items: levels.commands, nextCursor: null });
+        meanwhile();
+        return page;
+      },
+    },
   };
+  let meanwhile = (): void => undefined;
   const metrics = { buffered: () => undefined, requestRefused: (reason: string) => void refused.push(reason) };
   const each = new Intake({ platform: platform as never, boards, hints, accepts, metrics });
-  return { boards, hinted, refused, read: (key: string) => each.reconcile(key, context) };
+  return {
+    boards,
+    hinted,
+    refused,
+    read: (key: string) => each.reconcile(key, context),
+    during: (act: () => void) => {
+      meanwhile = act;
+    },
+  };
 }
 
 const deployment: Partial<SyncDeployment> = {
@@ -118,6 +134,18 @@ describe("the intake", () => {
       ...nothing,
       commands: [commandRecord({ deploymentId: `dep_${"e".repeat(28)}` })],
     });
+    await read(`commands/${DEPLOYMENT}`);
+    expect(boards.commands.size).toBe(0);
+  });
+
+  test("keeps a command that was claimed while the platform wrote its list", async () => {
+    const levels = { ...nothing, commands: [] as unknown[] };
+    const { boards, during, read } = intake(levels);
+    const claimed = readListedCommand(commandRecord({ state: "DISPATCHED" })) as ListedCommand;
+    during(() => boards.commands.add(DEPLOYMENT, claimed));
+    await read(`commands/${DEPLOYMENT}`);
+    expect(boards.commands.get(COMMAND)).toBe(claimed);
+    during(() => undefined);
     await read(`commands/${DEPLOYMENT}`);
     expect(boards.commands.size).toBe(0);
   });

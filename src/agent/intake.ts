@@ -83,8 +83,10 @@ export class Intake {
       limit: 100,
     };
     const listed: ListedCommand[] = [];
+    // A command may be claimed while the list is on its way, which then does not have it.
+    const since = accepts(deploymentId) ? boards.commands.added : undefined;
     try {
-      for await (const item of accepts(deploymentId) ? pages(platform.commands.list, { query }, signal) : []) {
+      for await (const item of since === undefined ? [] : pages(platform.commands.list, { query }, signal)) {
         const command = readListedCommand(item);
         if (command?.deploymentId === deploymentId) listed.push(command);
         else if (command !== undefined) this.#unreadable("a command of another deployment", log);
@@ -93,7 +95,7 @@ export class Intake {
     } catch (error) {
       if (!isGone(error)) throw error;
     }
-    for (const id of boards.commands.replace(deploymentId, listed)) hints.commands.hint(id);
+    for (const id of boards.commands.replace(deploymentId, listed, since)) hints.commands.hint(id);
   }
 
   async #requests(deploymentId: string, { signal, log }: ReconcileContext): Promise<void> {
