@@ -4,6 +4,7 @@ import { ApiError } from "../api-client/api-error.ts";
 import type { Command } from "../contract/commands.ts";
 import { objectName } from "../crds/group.ts";
 import type { OperationInvocation } from "../crds/operation-invocation.ts";
+import type { Logger } from "../kube/log.ts";
 import { FakeClock } from "../kube/testing/fake-clock.ts";
 import { Board } from "./board.ts";
 import type { NewInvocation } from "./command.ts";
@@ -38,6 +39,7 @@ class World {
   readonly won = new Map<string, number>();
   readonly creations = new Map<string, number>();
   readonly hinted: string[] = [];
+  readonly warned: string[] = [];
   /** Looks at the API server itself. */
   reads = 0;
   /** What the agent's cache holds: a copy that lags. */
@@ -104,7 +106,8 @@ class World {
   async reconcile(id: string, crashAt = Number.POSITIVE_INFINITY, after = false): Promise<void> {
     [this.#crashAt, this.#after] = [this.#effects + crashAt, after];
     try {
-      await this.#commands.reconcile(id, context);
+      const warn: Logger["warn"] = (...words) => void this.warned.push(String(words.at(-1)));
+      await this.#commands.reconcile(id, { ...context, log: { ...context.log, warn } });
     } catch (error) {
       if (!(error instanceof Crash)) throw error;
       this.restart();
@@ -233,6 +236,18 @@ describe("commands", () => {
     world.full = undefined;
     await world.reconcile(id);
     expect([world.invocations.size, world.records.get(id)?.state]).toEqual([1, "DISPATCHED"]);
+  });
+
+  test("that there is no room is said once a deployment, until there is some again", async () => {
+    const world = new World();
+    const [id = "", other = ""] = IDS;
+    world.list();
+    for (const full of ["full", "full", undefined, "full again"]) {
+      world.full = full;
+      await world.reconcile(id);
+      if (full !== undefined) await world.reconcile(other);
+    }
+    expect(world.warned).toEqual(["command waits: full", "command waits: full again"]);
   });
 
   test("are claimed once, made once and ended, wherever the agent dies and however stale its cache is", async () => {

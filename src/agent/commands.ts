@@ -53,6 +53,8 @@ export class Commands {
   readonly #seen = new Set<string>();
   /** Ids that this process has claimed and not looked for in the cluster since: nothing can be there yet. */
   readonly #fresh = new Set<string>();
+  /** Deployments whose commands were said to wait for room. Accepted ones only, so the customer bounds it. */
+  readonly #crowded = new Set<string>();
 
   constructor(options: CommandsOptions) {
     this.#options = options;
@@ -91,11 +93,7 @@ export class Commands {
       if (step.do === "wait") return undefined;
       // It stays where it is, and ends by its deadline when no room comes.
       const isNew = step.do === "dispatch" || step.do === "create";
-      const full = isNew ? this.#options.ports.room.fullBecause(command.deploymentId) : undefined;
-      if (full !== undefined) {
-        log.warn({ deploymentId: command.deploymentId, code: "TOO_MANY_OPEN" }, `command waits: ${full}`);
-        return { requeueAfterMs: AFTER_FULL_MS };
-      }
+      if (isNew && !this.#hasRoomFor(command, log)) return { requeueAfterMs: AFTER_FULL_MS };
       log.debug({ step: step.do, deploymentId: command.deploymentId }, "command step");
       await this.#take(step, command, signal);
       // Made: its events tell the rest. The cache does not show it yet, and a look would be one more round trip.
@@ -103,6 +101,20 @@ export class Commands {
     }
     return { requeueAfterMs: CONTRADICTION_RETRY_MS };
   };
+
+  /** Said once a deployment, until there is room again: the platform may list any number of commands. */
+  #hasRoomFor({ deploymentId }: ListedCommand, log: ReconcileContext["log"]): boolean {
+    const full = this.#options.ports.room.fullBecause(deploymentId);
+    if (full === undefined) {
+      this.#crowded.delete(deploymentId);
+      return true;
+    }
+    if (!this.#crowded.has(deploymentId)) {
+      this.#crowded.add(deploymentId);
+      log.warn({ deploymentId, code: "TOO_MANY_OPEN" }, `command waits: ${full}`);
+    }
+    return false;
+  }
 
   async #invocationOf(command: ListedCommand, signal: AbortSignal): Promise<OperationInvocation | undefined> {
     const { ports } = this.#options;
