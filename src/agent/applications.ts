@@ -18,6 +18,8 @@ import { type Connectedness, newsFor, type Said, saying, standing } from "./stan
 export interface ApplicationPorts {
   /** By deployment id, from the cache. */
   readonly managed: (deploymentId: string) => ManagedDeployment | undefined;
+  /** From the cache, what has the object name of this deployment: two ids can meet in one name. */
+  readonly holder: (deploymentId: string) => ManagedDeployment | undefined;
   /** Ids of those in the cache without an answer of the customer. */
   readonly unanswered: () => readonly string[];
   readonly create: (spec: ManagedDeploymentSpec, signal: AbortSignal) => Promise<ManagedDeployment>;
@@ -55,6 +57,8 @@ export class Applications {
   /** Objects that are being made, or that the cache does not show yet: they count where room is asked for. */
   readonly #made = new Set<string>();
   #isCrowded = false;
+  /** Ids whose object name is another's, and told. Bounded by what is listed. */
+  readonly #nameless = new Set<string>();
 
   constructor(options: ApplicationsOptions) {
     this.#options = options;
@@ -86,9 +90,12 @@ export class Applications {
     log.warn({ max: this.#options.maxWaiting }, "more deployments wait than are shown; the rest is only counted");
   }
 
-  async create(spec: ManagedDeploymentSpec, { signal, log }: ReconcileContext): Promise<void> {
+  async create(spec: ManagedDeploymentSpec, context: ReconcileContext): Promise<void> {
     const { ports, places } = this.#options;
+    const { signal, log } = context;
     const { deploymentId } = spec;
+    const holder = ports.holder(deploymentId);
+    if (holder !== undefined) return this.#nameTaken(deploymentId, holder, context);
     const isAccepted = this.accepted(deploymentId).length > 0;
     if (!isAccepted) this.#made.add(deploymentId);
     try {
@@ -105,6 +112,19 @@ export class Applications {
     }
   }
 
+  /** It is not made; told once an id, on the object that has the name. */
+  #nameTaken(deploymentId: string, holder: ManagedDeployment, { log }: ReconcileContext): void {
+    if (holder.spec.deploymentId === deploymentId || this.#nameless.has(deploymentId)) return;
+    this.#nameless.add(deploymentId);
+    const { name } = holder.metadata;
+    log.warn(
+      { deploymentId, name, code: "NAME_TAKEN" },
+      "another deployment has this one's object name; it is not shown",
+    );
+    const note = `deployment ${deploymentId} is not shown and not served: its object would have the name of this one`;
+    this.#record(holder, "NameTaken", note, "Warning");
+  }
+
   /** The platform lists it no more, and the customer has not answered it. */
   async clear(id: string, { signal, log }: ReconcileContext): Promise<void> {
     const { ports } = this.#options;
@@ -116,6 +136,7 @@ export class Applications {
 
   forget(id: string): void {
     this.#made.delete(id);
+    this.#nameless.delete(id);
   }
 
   detach(id: string, signal: AbortSignal): Promise<void> {
@@ -184,9 +205,14 @@ export class Applications {
     return [...acceptance(managed, places), ...standing(ports.missing(), ports.trouble())];
   }
 
-  #record(managed: ManagedDeployment, reason: "AwaitingAcceptance" | "Accepted", note: string): void {
+  #record(
+    managed: ManagedDeployment,
+    reason: "AwaitingAcceptance" | "Accepted" | "NameTaken",
+    note: string,
+    type: "Normal" | "Warning" = "Normal",
+  ): void {
     const { events } = this.#options.ports;
-    events.record({ regarding: referenceTo(managed), type: "Normal", reason, action: "Accept", note });
+    events.record({ regarding: referenceTo(managed), type, reason, action: "Accept", note });
   }
 
   /** Not being allowed to say it is no failure of what was done; log and event tell of the right. */

@@ -73,9 +73,13 @@ export class Cluster {
   }
 
   managedOf(deploymentId: string): ManagedDeployment | undefined {
-    const found = this.managed.store.get(this.#key(objectName(deploymentId)));
+    const found = this.managedUnderNameOf(deploymentId);
     // Two ids can meet in one name; the customer's word is on one of them.
     return found?.spec.deploymentId === deploymentId ? found : undefined;
+  }
+
+  managedUnderNameOf(deploymentId: string): ManagedDeployment | undefined {
+    return this.managed.store.get(this.#key(objectName(deploymentId)));
   }
 
   readInvocation(name: string, signal: AbortSignal): Promise<OperationInvocation | undefined> {

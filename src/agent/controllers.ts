@@ -96,6 +96,7 @@ export class AgentControllers {
       ports: {
         platform: platform.sync,
         managed: (id) => cluster.managedOf(id),
+        holder: (id) => cluster.managedUnderNameOf(id),
         unanswered: () =>
           cluster.managed.store
             .list()

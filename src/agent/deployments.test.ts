@@ -27,6 +27,8 @@ class World {
   readonly done: string[] = [];
   readonly board = new Board<ListedDeployment>(10, () => undefined);
   managed: ManagedDeployment | undefined;
+  /** What has this deployment's object name, though it is another's. */
+  holder: ManagedDeployment | undefined;
   refuseWith: ApiError | undefined;
   renewed = true;
   readonly deployments: Deployments;
@@ -98,6 +100,7 @@ class World {
       missing: () => this.missing,
       trouble: () => this.trouble,
       managed: () => this.managed,
+      holder: () => this.holder ?? this.managed,
       unanswered: () => this.waiting,
       remove: async () => {
         this.done.push("remove");
@@ -147,6 +150,22 @@ beforeEach(() => {
 const refusal = (code: string, status = 409): ApiError => new ApiError(code, code, { status, retryable: false });
 
 describe("a deployment", () => {
+  test("whose object name another one has is told on that object, once, and not made", async () => {
+    await world.run();
+    const { managed } = world;
+    if (managed === undefined) throw new Error("not made");
+    world.managed = undefined;
+    world.holder = { ...managed, spec: { ...managed.spec, deploymentId: "dep_OTHER" } };
+    world.done.length = 0;
+    world.news.length = 0;
+    await world.run();
+    await world.run();
+    expect(world.done).toEqual([]);
+    expect(world.news).toEqual([
+      `NameTaken: deployment ${DEPLOYMENT} is not shown and not served: its object would have the name of this one`,
+    ]);
+  });
+
   test("is shown, leased, confirmed and reported in this order", async () => {
     await world.run();
     expect(await world.run()).toEqual({ requeueAfterMs: 60_000 });
