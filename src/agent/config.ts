@@ -1,4 +1,5 @@
 import { type NamedDeployments, parseNamedDeployments } from "../crds/accepted-namespaces.ts";
+import { NAMESPACE_NAME } from "../crds/group.ts";
 
 /** Read once by the command line, validated, frozen, passed down. Nothing else reads the environment. */
 export interface AgentConfig {
@@ -200,17 +201,15 @@ function httpsUrl(text: string): string {
   return url.href;
 }
 
-const DNS_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
-
 function namespace(text: string): string {
-  if (!DNS_LABEL.test(text)) throw new Error("the name of a namespace");
+  if (!NAMESPACE_NAME.test(text)) throw new Error("the name of a namespace");
   return text;
 }
 
 /** At most 64: as many as a ManagedDeployment can name. */
 function namespaceList(text: string): readonly string[] {
   const names = [...new Set(text.split(",").map((name) => name.trim()))].filter((name) => name !== "");
-  if (names.length > 64 || !names.every((name) => DNS_LABEL.test(name))) {
+  if (names.length > 64 || !names.every((name) => NAMESPACE_NAME.test(name))) {
     throw new Error("up to 64 names of namespaces, comma-separated");
   }
   return Object.freeze(names.sort());

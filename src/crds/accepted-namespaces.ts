@@ -1,11 +1,10 @@
-import { GROUP, objectName } from "./group.ts";
+import { GROUP, NAMESPACE_NAME, objectName } from "./group.ts";
 import { type ManagedDeployment, managedDeployments } from "./managed-deployment.ts";
 
 /** Deployment id → the namespaces that the customer named for it in the install values. */
 export type NamedDeployments = ReadonlyMap<string, readonly string[]>;
 
 const DEPLOYMENT = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
-const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const MAX_DEPLOYMENTS = 64;
 
 /**
@@ -24,7 +23,7 @@ export function parseNamedDeployments(text: string): NamedDeployments {
       list !== undefined &&
       more.length === 0 &&
       DEPLOYMENT.test(id) &&
-      namespaces.every((each) => NAMESPACE.test(each));
+      namespaces.every((each) => NAMESPACE_NAME.test(each));
     if (!isProper || namespaces.length > 64 || named.has(id) || named.size >= MAX_DEPLOYMENTS) throw wrong;
     named.set(id, Object.freeze([...new Set(namespaces)].sort()));
   }

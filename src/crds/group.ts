@@ -46,6 +46,12 @@ export function operationRole(plugin: string, operation: string): string {
   return `${OPERATION_ROLE_PREFIX}${plugin}-${operation}`;
 }
 
+/** The name of a namespace, as Kubernetes allows it. */
+export const NAMESPACE_NAME = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+
+/** What {@link grantAccount} makes. Policies have it in CEL, whose expressions read it alike. */
+export const GRANT_ACCOUNT = /^grant-[0-9a-f]{12}$/;
+
 /** Name of the ServiceAccount that runs what one grant (or automatic invocation) allows. */
 export function grantAccount(uid: string): string {
   return `grant-${uid.replaceAll("-", "").slice(0, 12)}`;

@@ -1,4 +1,10 @@
-import { type InstallationNames, OPERATION_ROLE_PREFIX, operationRole } from "./group.ts";
+import {
+  GRANT_ACCOUNT,
+  type InstallationNames,
+  NAMESPACE_NAME,
+  OPERATION_ROLE_PREFIX,
+  operationRole,
+} from "./group.ts";
 
 /** One shipped role in one namespace: what a line of a plan cannot run without. */
 export interface LentRole {
@@ -15,14 +21,14 @@ export interface BindingLike {
 type Place = Pick<InstallationNames, "grantsNamespace" | "roleKind">;
 
 const RBAC = "rbac.authorization.k8s.io";
-const GRANT_ACCOUNT = /^grant-[0-9a-f]{12}$/;
-const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+/** Within a longer pattern. */
+const ACCOUNT = GRANT_ACCOUNT.source.slice(1, -1);
 
 /** `plugin/operation` in `namespace`. Undefined when no binding could be made for it: its line cannot run either. */
 export function lentRole(command: string, namespace: unknown): LentRole | undefined {
   const [, plugin, operation] = /^([a-z0-9-]{1,63})\/([a-z0-9-]{1,63})$/.exec(command) ?? [];
   if (plugin === undefined || operation === undefined || command.length > 64) return undefined;
-  if (typeof namespace !== "string" || !NAMESPACE.test(namespace)) return undefined;
+  if (typeof namespace !== "string" || !NAMESPACE_NAME.test(namespace)) return undefined;
   return { role: operationRole(plugin, operation), namespace };
 }
 
@@ -112,5 +118,5 @@ export const MAX_BINDING_LINES = 16;
 
 /** What the API server accepts as such a line in a grant's status: a line to be pasted holds nothing else, also one that a stolen operator wrote. */
 export const BINDING_LINE =
-  "^kubectl create rolebinding grant-[0-9a-f]{12}-[a-z0-9-]{1,64} -n [a-z0-9][a-z0-9-]{0,62} " +
-  "--(cluster)?role=sallyport-op-[a-z0-9-]{1,64} --serviceaccount=[a-z0-9][a-z0-9-]{0,62}:grant-[0-9a-f]{12}$";
+  `^kubectl create rolebinding ${ACCOUNT}-[a-z0-9-]{1,64} -n [a-z0-9][a-z0-9-]{0,62} ` +
+  `--(cluster)?role=sallyport-op-[a-z0-9-]{1,64} --serviceaccount=[a-z0-9][a-z0-9-]{0,62}:${ACCOUNT}$`;

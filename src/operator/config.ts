@@ -1,5 +1,5 @@
 import { type NamedDeployments, parseNamedDeployments } from "../crds/accepted-namespaces.ts";
-import { DEFAULT_NAMES, LENDING_MODES, type LendingMode } from "../crds/group.ts";
+import { DEFAULT_NAMES, LENDING_MODES, type LendingMode, NAMESPACE_NAME } from "../crds/group.ts";
 import { MUTATING_POLICIES, VALIDATING_POLICIES } from "../crds/manifests/admission.ts";
 import { ADMISSION_MODES, type AdmissionMode } from "./enforcement.ts";
 
@@ -195,7 +195,7 @@ function contradictions({ systemNamespace, grantsNamespace, ...config }: Operato
 }
 
 function namespace(text: string): string {
-  if (/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(text)) return text;
+  if (NAMESPACE_NAME.test(text)) return text;
   throw new Error("the name of a namespace");
 }
 

@@ -1,4 +1,5 @@
 import { type AccessGrant, type AccessGrantStatus, FINAL_GRANT_STATES } from "../crds/access-grant.ts";
+import { NAMESPACE_NAME } from "../crds/group.ts";
 import type { OperationInvocation } from "../crds/operation-invocation.ts";
 import { ApiError } from "../kube/api-error.ts";
 import type { Clock } from "../kube/clock.ts";
@@ -112,6 +113,6 @@ function isStopped({ metadata, spec, status }: AccessGrant): boolean {
 export function namespacesOf({ spec }: Pick<AccessGrant, "spec">): readonly string[] {
   const named = spec.commands.map(({ params }) => params?.namespace);
   return [
-    ...new Set(named.filter((name): name is string => typeof name === "string" && /^[a-z0-9-]{1,63}$/.test(name))),
+    ...new Set(named.filter((name): name is string => typeof name === "string" && NAMESPACE_NAME.test(name))),
   ];
 }

@@ -30,7 +30,11 @@ export const MACHINE =
 
 const API = "admissionregistration.k8s.io/v1";
 
-/** Fail closed: every policy matches only our own group or only our own accounts, so nobody else can be stopped by it. */
+/**
+ * Fail closed. A policy judges our own group, or writes by our own accounts, and stops no other write. One exception:
+ * `sallyport-lending` is evaluated on every write of a RoleBinding or ClusterRoleBinding, by any account, and judges those
+ * that name a role of ours.
+ */
 function constraints({ apiGroups, operations, resources }: Match): object {
   return {
     failurePolicy: "Fail",

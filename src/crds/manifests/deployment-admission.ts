@@ -27,7 +27,7 @@ export function deploymentAcceptance({ systemNamespace, grantsNamespace }: Insta
         ),
         forbid(
           "request.operation != 'DELETE' || !has(oldObject.spec.acceptedNamespaces)",
-          "a deployment that the customer has answered may only be deleted by the customer",
+          "a ManagedDeployment with spec.acceptedNamespaces set may not be deleted by a Sallyport account",
         ),
         forbid(
           "request.operation == 'DELETE' || ((!has(object.metadata.finalizers) || object.metadata.finalizers.size() == 0) && " +

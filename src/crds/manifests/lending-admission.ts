@@ -1,4 +1,11 @@
-import { AUTO_ACCOUNT, GROUP, type InstallationNames, OPERATION_ROLE_PREFIX, operationRole } from "../group.ts";
+import {
+  AUTO_ACCOUNT,
+  GRANT_ACCOUNT,
+  GROUP,
+  type InstallationNames,
+  OPERATION_ROLE_PREFIX,
+  operationRole,
+} from "../group.ts";
 import { forbid, MACHINE, validatingPolicy } from "./admission-policy.ts";
 import type { Manifest } from "./manifest.ts";
 import { OPERATION_ROLES } from "./operation-roles.ts";
@@ -8,8 +15,6 @@ import { operatorOnly, systemNamespaces } from "./operator-admission.ts";
 export function approversLend({ lendingMode = "operator" }: InstallationNames): string {
   return `'${lendingMode}' == 'approver'`;
 }
-
-const GRANT_ACCOUNT = "^grant-[0-9a-f]{12}$";
 
 /**
  * Lending by anybody but the operator in its own mode: an operation's role goes to one account of a grant, by a person
@@ -72,7 +77,7 @@ export function lending(names: InstallationNames): readonly Manifest[] {
           "a binding of an operation's role takes no finalizer, which keeps it in force after it is deleted, and no owner",
         ),
         forbid(
-          `variables.account == '${AUTO_ACCOUNT}' || variables.account.matches('${GRANT_ACCOUNT}')`,
+          `variables.account == '${AUTO_ACCOUNT}' || variables.account.matches('${GRANT_ACCOUNT.source}')`,
           `an operation's role is lent to exactly one ServiceAccount of namespace ${grantsNamespace}: grant-<first 12 hex digits of the grant uid>, or ${AUTO_ACCOUNT}`,
         ),
         forbid(
@@ -108,7 +113,10 @@ export function operatorAccounts(names: InstallationNames): readonly Manifest[] 
     {
       matchConditions: operatorOnly(names),
       validations: [
-        forbid(`request.name.matches('${GRANT_ACCOUNT}')`, "the operator may only remove the accounts of grants"),
+        forbid(
+          `request.name.matches('${GRANT_ACCOUNT.source}')`,
+          "the operator may only remove the accounts of grants",
+        ),
       ],
     },
   );

@@ -1,4 +1,4 @@
-import { EXPIRES_AT_ANNOTATION, GRANT_UID_LABEL, GROUP, type InstallationNames } from "../group.ts";
+import { EXPIRES_AT_ANNOTATION, GRANT_ACCOUNT, GRANT_UID_LABEL, GROUP, type InstallationNames } from "../group.ts";
 import { forbid, validatingPolicy } from "./admission-policy.ts";
 import type { Manifest } from "./manifest.ts";
 import { operatorOnly } from "./operator-admission.ts";
@@ -30,7 +30,7 @@ export function operatorObjects(names: InstallationNames): readonly Manifest[] {
       validations: [
         forbid("request.operation == 'CREATE'", "the operator changes no account and no binding that is there"),
         forbid(
-          `!(${isAccount}) || (variables.made.metadata.name.matches('^grant-[0-9a-f]{12}$') && ` +
+          `!(${isAccount}) || (variables.made.metadata.name.matches('${GRANT_ACCOUNT.source}') && ` +
             `${only("variables.made", ["apiVersion", "kind", "metadata", "automountServiceAccountToken"])})`,
           "the operator may only make accounts of grants (grant-<first 12 hex digits of the grant uid>), with nothing in them",
         ),

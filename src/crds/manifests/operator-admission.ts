@@ -1,6 +1,7 @@
 import {
   AUTO_ACCOUNT,
   EXPIRES_AT_ANNOTATION,
+  GRANT_ACCOUNT,
   GRANT_UID_LABEL,
   type InstallationNames,
   OPERATION_ROLE_PREFIX,
@@ -52,7 +53,7 @@ export function operatorBindings(names: InstallationNames): readonly Manifest[] 
           expression:
             `variables.target.roleRef.name.startsWith('${OPERATION_ROLE_PREFIX}') && has(variables.target.subjects) && ` +
             "variables.target.subjects.size() == 1 && variables.target.subjects.all(s, s.kind == 'ServiceAccount' && has(s.namespace) && " +
-            `s.namespace == '${names.grantsNamespace}' && s.name.matches('^grant-[0-9a-f]{12}$'))`,
+            `s.namespace == '${names.grantsNamespace}' && s.name.matches('${GRANT_ACCOUNT.source}'))`,
         },
       ],
       validations: [
