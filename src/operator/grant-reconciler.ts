@@ -112,7 +112,5 @@ function isStopped({ metadata, spec, status }: AccessGrant): boolean {
 /** Where this plan can have been given rights: its lines name their namespaces. */
 export function namespacesOf({ spec }: Pick<AccessGrant, "spec">): readonly string[] {
   const named = spec.commands.map(({ params }) => params?.namespace);
-  return [
-    ...new Set(named.filter((name): name is string => typeof name === "string" && NAMESPACE_NAME.test(name))),
-  ];
+  return [...new Set(named.filter((name): name is string => typeof name === "string" && NAMESPACE_NAME.test(name)))];
 }
