@@ -3,7 +3,7 @@ import { type Branch, branch, count, flag, list, words } from "./chart-value.ts"
 
 /** What may run by itself. */
 export const OPERATION_POLICY_VALUES: Branch = branch(
-  "The policy that the chart makes, named `default`: yours to read and to edit (`kubectl get operationpolicies`). Made when it is not there, never changed afterwards.",
+  "The policy that the chart makes, named `default`: yours to read and to edit (`kubectl get operationpolicies`). Made when it is not there, never changed afterwards. Argo CD does not make it (docs/install.md).",
   {
     create: flag(true, "Make it. Off, and without a policy of yours, everything is `manual`."),
     defaults: branch("By tier: `auto` runs by itself, `manual` needs an approved grant, `deny` never runs.", {

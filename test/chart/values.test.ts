@@ -160,6 +160,17 @@ test("no template asks the cluster, the clock or chance", () => {
   }
 });
 
+test("a renderer without the cluster, as Argo CD has, is told to leave the default policy alone", async () => {
+  const policies = (await helm.render(REQUIRED)).filter(({ kind }) => kind === "OperationPolicy");
+  // Argo CD would run the hook at each sync, and delete what the customer wrote.
+  expect(policies.map(({ metadata }) => metadata.annotations)).toEqual([
+    { "helm.sh/hook": "post-install,post-upgrade", "argocd.argoproj.io/hook": "Skip" },
+  ]);
+  expect(await helm.render({ ...REQUIRED, operationPolicy: { create: false } })).not.toContainEqual(
+    expect.objectContaining({ kind: "OperationPolicy" }),
+  );
+});
+
 test("no kind of object appears because the server happens to know it", async () => {
   const apiVersions = ["monitoring.coreos.com/v1", "security.openshift.io/v1", "admissionregistration.k8s.io/v1beta1"];
   const plain = await helm.template(REQUIRED);
