@@ -4,7 +4,7 @@ import type { Bootstrap } from "./bootstrap.ts";
 import type { Clock } from "./clock.ts";
 import type { Db } from "./database.ts";
 import { PlatformError } from "./kernel/errors.ts";
-import { unrequested } from "./kernel/unrequested.ts";
+import { changeUnrequested } from "./kernel/unrequested.ts";
 import { RefusedError } from "./refused-error.ts";
 
 /** Whom a private manager serves: one deployment group by its id, every one of its workspace, or with neither no customer. */
@@ -57,15 +57,14 @@ async function servedIn(db: Db, workspaceId: string, { group, shared }: ServedOr
 
 /** What `PATCH /v1/managers/{id}` does. @throws RefusedError */
 export async function serveManager(db: Db, clock: Clock, id: string, order: ServedOrder): Promise<void> {
-  await db.transaction().execute(async (transaction) => {
-    const manager = await transaction.selectFrom("managers").selectAll().where("id", "=", id).executeTakeFirst();
-    if (manager === undefined) throw new RefusedError(`there is no manager ${id}`);
-    const request = await servedIn(transaction, manager.workspace_id, order);
-    try {
-      await serveAnew(unrequested(transaction, clock.wallNow()), manager, servedAs(request));
-    } catch (error) {
-      if (error instanceof PlatformError) throw new RefusedError(`manager ${id}: ${error.message}`, { cause: error });
-      throw error;
-    }
-  });
+  try {
+    await changeUnrequested(db, clock.wallNow(), async (call) => {
+      const manager = await call.db.selectFrom("managers").selectAll().where("id", "=", id).executeTakeFirst();
+      if (manager === undefined) throw new RefusedError(`there is no manager ${id}`);
+      await serveAnew(call, manager, servedAs(await servedIn(call.db, manager.workspace_id, order)));
+    });
+  } catch (error) {
+    if (error instanceof PlatformError) throw new RefusedError(`manager ${id}: ${error.message}`, { cause: error });
+    throw error;
+  }
 }

@@ -1,12 +1,15 @@
 import type { Db } from "../database.ts";
 import type { Call } from "./call.ts";
 import { insertEvent, insertFeedTopic } from "./outbox.ts";
+import { inTransaction } from "./transaction.ts";
+
+export type Unrequested = Pick<Call, "db" | "now" | "emit" | "raise">;
 
 /**
  * What rules need of a call, for a change that time makes and no request. Nobody is woken: sleepers of the feed look
  * by themselves every few seconds.
  */
-export function unrequested(db: Db, now: Date): Pick<Call, "db" | "now" | "emit" | "raise"> {
+export function unrequested(db: Db, now: Date): Unrequested {
   return {
     db,
     now,
@@ -17,4 +20,13 @@ export function unrequested(db: Db, now: Date): Pick<Call, "db" | "now" | "emit"
       await insertFeedTopic(db, topic, deploymentId, managerId);
     },
   };
+}
+
+/**
+ * Such a change in a transaction as a request has it: serialisable, and begun again after a lost race. Beside one of a weaker
+ * isolation a request's own checks of the same rows hold nothing.
+ */
+export function changeUnrequested<T>(db: Db, now: Date, work: (call: Unrequested) => Promise<T>): Promise<T> {
+  const options = { readOnly: false, signal: new AbortController().signal, onRetry: () => undefined };
+  return inTransaction(db, options, (transaction) => work(unrequested(transaction, now)));
 }

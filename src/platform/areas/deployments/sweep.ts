@@ -1,7 +1,7 @@
 import { type SqlBool, sql } from "kysely";
 import type { Sweep } from "../../kernel/sweep.ts";
-import { unrequested } from "../../kernel/unrequested.ts";
-import { giveWaiting } from "./waiting.ts";
+import { changeUnrequested } from "../../kernel/unrequested.ts";
+import { AT_ONCE, giveWaiting, takeFrom, unserved } from "./waiting.ts";
 
 /** How long the record of a deleted deployment can still be read by id (§0.10). */
 const KEEP_DELETED_MS = 90 * 86_400_000;
@@ -13,10 +13,19 @@ const hasRecords = sql<SqlBool>`(
   or exists (select from debug_sessions s where s.deployment_id = deployments.id)
 )`;
 
-/** Gives those that wait a manager, if one serves them by now; forgets deleted ones, with all that hangs on them. */
+/**
+ * Takes deployments from managers that do not serve them; gives those that wait a manager, if one serves them by now; forgets
+ * deleted ones, with all that hangs on them.
+ */
 export const sweepDeployments: Sweep = async (db, now) => {
-  const some = () => db.transaction().execute((transaction) => giveWaiting(unrequested(transaction, now)));
-  while (await some());
+  let some: readonly string[];
+  do {
+    // Outside of the transaction: a serialisable one that read all deployments would race with every request.
+    some = await unserved(db);
+    const ids = some;
+    if (ids.length > 0) await changeUnrequested(db, now, (call) => takeFrom(call, ids));
+  } while (some.length === AT_ONCE);
+  while (await changeUnrequested(db, now, (call) => giveWaiting(call)));
   const before = (keepMs: number) => new Date(now.getTime() - keepMs);
   await db
     .deleteFrom("deployments")

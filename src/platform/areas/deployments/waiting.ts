@@ -1,5 +1,6 @@
 import { type SqlBool, sql } from "kysely";
 import { TOPICS } from "../../../contract/managers.ts";
+import type { Db } from "../../database.ts";
 import type { Call } from "../../kernel/call.ts";
 import { actorOf, type Principal } from "../../kernel/principal.ts";
 import { servesDeployment } from "../../kernel/serves.ts";
@@ -10,7 +11,8 @@ import { managerFor } from "./manager.ts";
 import { type DeploymentRow, updateDeployment } from "./store.ts";
 
 // A deployment without a manager that serves its group waits. It gets one when one begins to serve; one that had a manager
-// gets that one back and no other, because to move a deployment is an admin's act.
+// gets that one back and no other, because to move a deployment is an admin's act. So is to delete the manager: then the
+// deployment waits like a new one.
 
 type Context = Pick<Call, "db" | "now" | "emit" | "raise">;
 
@@ -51,26 +53,43 @@ export async function handOver(
   return stored;
 }
 
-/** Deployments of groups that the manager serves no longer: out of its reach already, they wait from now on. */
-export async function takeFrom(call: Context, managerId: string): Promise<void> {
+/** In one transaction; the sweep goes on with what is left. */
+export const AT_ONCE = 100;
+
+/**
+ * Deployments whose manager does not serve them: those with a debug session first, because a session that is open goes on
+ * until it is stopped. Everything else is out of the manager's reach already (kernel/serves.ts).
+ * @param managerId default: any
+ */
+export async function unserved(db: Db, managerId?: string): Promise<readonly string[]> {
+  const only = managerId === undefined ? sql`true` : sql`d.manager_id = ${managerId}`;
+  const { rows } = await sql<{ id: string }>`
+    select d.id from deployments d
+    where ${only} and d.manager_id is not null and d.status <> 'deleted' and d.workspace_id <> ${HIDDEN_WORKSPACE}
+      and not exists (select from managers as m where m.id = d.manager_id and ${servesDeployment})
+    order by exists (
+      select from debug_sessions s where s.deployment_id = d.id and s.state in ('pending', 'running')) desc, d.id
+    limit ${AT_ONCE}`.execute(db);
+  return rows.map(({ id }) => id);
+}
+
+/** They wait from now on, unless they are served again by now. @param ids of `unserved` */
+export async function takeFrom(call: Context, ids: readonly string[]): Promise<void> {
   const taken = await call.db
     .updateTable("deployments as d")
-    .set({ manager_id: null, previous_manager_id: managerId, ...FREE, updated_at: call.now })
-    .where("d.manager_id", "=", managerId)
+    .set((eb) => ({ manager_id: null, previous_manager_id: eb.ref("d.manager_id"), ...FREE, updated_at: call.now }))
+    .where(sql<SqlBool>`d.id = any(${ids}::text[])`)
+    .where("d.manager_id", "is not", null)
     .where("d.status", "<>", "deleted")
-    .where("d.workspace_id", "<>", HIDDEN_WORKSPACE)
-    .where(sql<SqlBool>`not exists (select from managers as m where m.id = ${managerId} and ${servesDeployment})`)
+    .where(sql<SqlBool>`not exists (select from managers as m where m.id = d.manager_id and ${servesDeployment})`)
     .returning(["d.id", "d.project_id", "d.platform", "d.previous_manager_id"])
     .execute();
   for (const row of taken) {
     await tellWaiting(call, row);
     await stopSessions(call, row);
-    await call.raise("deployments", row.id, managerId);
+    await call.raise("deployments", row.id, row.previous_manager_id ?? undefined);
   }
 }
-
-/** In one transaction; the sweep goes on with what is left. */
-const AT_ONCE = 100;
 
 /**
  * Gives waiting deployments their managers, oldest first.

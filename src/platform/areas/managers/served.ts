@@ -2,7 +2,7 @@ import type { Selectable } from "kysely";
 import type { Db } from "../../database.ts";
 import type { Call } from "../../kernel/call.ts";
 import { invalid, invalidTransition, PlatformError } from "../../kernel/errors.ts";
-import { giveWaiting, takeFrom } from "../deployments/waiting.ts";
+import { giveWaiting, takeFrom, unserved } from "../deployments/waiting.ts";
 import { isLive, setupStatusOf } from "./state.ts";
 import type { ManagerRow } from "./store.ts";
 
@@ -55,7 +55,8 @@ export async function refuseTwin(
 type Context = Pick<Call, "db" | "now" | "emit" | "raise">;
 
 /**
- * Its deployments of other groups wait from then on; those that waited for a manager that serves them get it, once it is live.
+ * Its deployments of other groups are out of its reach from then on and wait; those that waited for a manager that serves them
+ * get it, once it is live. The first of either here, the rest by the sweep.
  * @throws INVALID_STATE_TRANSITION for a system manager, which serves all, and for one on its way out
  */
 export async function serveAnew(call: Context, manager: Selectable<ManagerRow>, wanted: Served): Promise<void> {
@@ -64,6 +65,6 @@ export async function serveAnew(call: Context, manager: Selectable<ManagerRow>, 
   if (status === "deleting" || status === "deleted") throw invalidTransition(status, "serving", []);
   await refuseTwin(call, { ...manager, ...wanted });
   await call.db.updateTable("managers").set(wanted).where("id", "=", manager.id).execute();
-  await takeFrom(call, manager.id);
+  await takeFrom(call, await unserved(call.db, manager.id));
   if (isLive(manager, call.now)) await giveWaiting(call, manager.id);
 }

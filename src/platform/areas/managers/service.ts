@@ -173,6 +173,12 @@ export async function deleteManager(act: Act, id: string): Promise<void> {
   const use = useOf(manager);
   if (use !== undefined) throw new PlatformError("MANAGER_IN_USE", { context: use });
   await revokeManagerKeys(db, id, "setup", now);
+  // It serves no deployment again: those that waited for it may be given another that serves them.
+  await db
+    .updateTable("deployments")
+    .set({ previous_manager_id: null })
+    .where("previous_manager_id", "=", id)
+    .execute();
   await db
     .updateTable("managers")
     .set({ setup_status: "deleting", setup_changed_at: now })
