@@ -156,16 +156,18 @@ const VERBS: readonly Verb[] = [
   },
   {
     words: "managers serve",
-    usage: "ID --group ID | --shared | --nobody",
+    usage: "ID --group ID | --shared | --none",
     about:
       "Says whom a private manager serves. Its deployments of other groups wait from then on; those that waited for it get it.",
-    flags: [...SERVED, { flag: "nobody", about: "no group: all its deployments wait" }],
+    flags: [...SERVED, { flag: "none", about: "no group: all its deployments wait" }],
     positionals: 1,
     async run(admin, { word, values, say }) {
-      const named = ["group", "shared", "nobody"].filter((flag) => values[flag] !== undefined);
-      if (named.length !== 1) throw new UsageError("one of --group ID, --shared and --nobody says whom it serves");
+      const named = ["group", "shared", "none"].filter((flag) => values[flag] !== undefined);
+      if (named.length !== 1) throw new UsageError("one of --group ID, --shared and --none says whom it serves");
       await admin.serveManager(word, servedOrder(values));
-      say(`${word} serves ${values.group ?? named[0]}`);
+      say(
+        `${word} serves ${values.none === undefined ? (values.group ?? "every group of its workspace") : "no group"}`,
+      );
       return undefined;
     },
   },

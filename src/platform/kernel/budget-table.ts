@@ -57,7 +57,7 @@ export const BUDGETS = {
     hint: REVOKE,
   }),
   "group-api-keys": rows({
-    what: "live API keys that the group's tokens and its deployments' tokens minted",
+    what: "live API keys that the group's tokens and its deployments' tokens minted, beside two for each of its maxDeployments",
     tenant: "deployment group",
     size: 100,
     hint: REVOKE,

@@ -28,7 +28,10 @@ export type Seat = readonly [budget: SeatBudget, tenant: string];
 /** A caller that comes too early gets the same answer. */
 const RETRY_AFTER_SECONDS = 10;
 
-/** Refuses what goes beyond a tenant's part. What it knows of seats is this process's; it keeps nothing for tenants without one. */
+/**
+ * Enforces the budgets of `budget-table.ts`. Seats are counted in memory, per process; an entry is removed when its last seat
+ * is released.
+ */
 export class Budgets {
   readonly #sizes: BudgetSizes;
   readonly #onRefused: (budget: BudgetName) => void;

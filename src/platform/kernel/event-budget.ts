@@ -1,4 +1,4 @@
-import { sql } from "kysely";
+import { type RawBuilder, type SqlBool, sql } from "kysely";
 import { type EventType, FACTS, PROGRESS } from "../../contract/events.ts";
 import type { Db } from "../database.ts";
 import type { Budgets } from "./budgets.ts";
@@ -28,25 +28,31 @@ const REQUESTED: ReadonlySet<EventType> = new Set(
 );
 
 /**
- * Whether the event is written: reports without end fill neither the table nor the lists of others. What people and the
- * vendor's keys do is always written.
+ * Undefined when the event is left out: reports without end fill neither the table nor the lists of others. What people and
+ * the vendor's keys do is always written, and takes nothing of the customer's budget.
  * @throws RATE_LIMITED for what a customer's token does too often: the act and its event are one.
  */
-export async function isTold(db: Db, { type, deploymentId }: Told, now: Date, teller: Teller): Promise<boolean> {
-  if (deploymentId === undefined) return true;
-  const told = (types: ReadonlySet<EventType>, size: number) => countTold(db, deploymentId, [...types], size + 1, now);
-  const { budgets, principal } = teller;
+export async function toldBy(
+  db: Db,
+  { type, deploymentId }: Told,
+  now: Date,
+  { budgets, principal }: Teller,
+): Promise<"customer" | "other" | undefined> {
+  if (deploymentId === undefined) return "other";
+  const since = new Date(now.getTime() - HOUR_MS);
+  const told = (which: RawBuilder<SqlBool>, size: number) => countTold(db, deploymentId, since, which, size + 1);
   for (const [name, types] of [
     ["deployment-report-events", REPORTED],
     ["deployment-progress-events", REPORTED_PROGRESS],
   ] as const) {
-    if (types.has(type)) return budgets.fits(name, 1 + (await told(types, budgets.size(name))));
+    if (!types.has(type)) continue;
+    const held = await told(sql<SqlBool>`type = any (${[...types]}::text[])`, budgets.size(name));
+    return budgets.fits(name, 1 + held) ? "other" : undefined;
   }
-  if (isCustomers(principal) && REQUESTED.has(type)) {
-    const name = "deployment-request-events";
-    budgets.require(name, deploymentId, 1 + (await told(REQUESTED, budgets.size(name))));
-  }
-  return true;
+  if (!isCustomers(principal) || !REQUESTED.has(type)) return "other";
+  const name = "deployment-request-events";
+  budgets.require(name, deploymentId, 1 + (await told(sql<SqlBool>`by_customer`, budgets.size(name))));
+  return "customer";
 }
 
 function isCustomers(principal: Caller): boolean {
@@ -55,19 +61,18 @@ function isCustomers(principal: Caller): boolean {
 
 const HOUR_MS = 3_600_000;
 
-/** Of the last hour, `most` of them at most. */
+/** Of those since then, `most` at most. */
 async function countTold(
   db: Db,
   deploymentId: string,
-  types: readonly EventType[],
+  since: Date,
+  which: RawBuilder<SqlBool>,
   most: number,
-  now: Date,
 ): Promise<number> {
   const { rows } = await sql<{ told: number }>`
     select count(*)::integer as told from (
       select from events
-      where deployment_id = ${deploymentId} and created_at > ${new Date(now.getTime() - HOUR_MS)}
-        and type = any (${types}::text[])
+      where deployment_id = ${deploymentId} and created_at > ${since} and ${which}
       limit ${most}
     ) e`.execute(db);
   return rows[0]?.told ?? 0;

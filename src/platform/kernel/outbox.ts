@@ -4,7 +4,7 @@ import type { Topic } from "../../contract/managers.ts";
 import type { StoredError } from "../../contract/stored-error.ts";
 import type { Db } from "../database.ts";
 import { newId } from "../ids.ts";
-import { isTold, type Teller } from "./event-budget.ts";
+import { type Teller, toldBy } from "./event-budget.ts";
 import { json } from "./json.ts";
 import { servesDeployment } from "./serves.ts";
 import { judged, type Kept, kept } from "./stored-error.ts";
@@ -36,10 +36,16 @@ export function failedWith(error: Kept<StoredError>): Kept<EventState> {
 
 /** The event of a request, within its deployment's budgets. */
 export async function tellEvent(db: Db, event: NewEvent, now: Date, teller: Teller): Promise<void> {
-  if (await isTold(db, event, now, teller)) await insertEvent(db, event, now);
+  const by = await toldBy(db, event, now, teller);
+  if (by !== undefined) await insertEvent(db, event, now, by);
 }
 
-export async function insertEvent(db: Db, event: NewEvent, now: Date): Promise<string> {
+export async function insertEvent(
+  db: Db,
+  event: NewEvent,
+  now: Date,
+  by: "customer" | "other" = "other",
+): Promise<string> {
   const id = newId("event");
   const { type, projectId, deploymentId = null } = event;
   await db
@@ -55,6 +61,7 @@ export async function insertEvent(db: Db, event: NewEvent, now: Date): Promise<s
       type,
       data: json({ type, ...event.data }),
       state: eventState(event.state ?? "none"),
+      by_customer: by === "customer",
       created_at: now,
     }))
     .execute();

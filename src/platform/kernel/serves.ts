@@ -1,13 +1,11 @@
 import { type Expression, type SqlBool, sql } from "kysely";
 
 /**
- * The boundary between customers, and the only place that says it: over the row `m` of `managers`, whether that manager
- * serves the deployment group `group` of `workspace`. A system manager serves all; a private one the group that it is for,
- * or every group of its workspace when an admin has declared it shared; one with neither serves none. What a manager runs as
- * itself lies in a group of its own.
+ * The SQL condition that decides whether manager `m` serves a deployment group. Every query made with a manager's key includes
+ * it; without it a manager reads another customer's deployments.
  *
- * The choice of a manager and every query of a runtime key have it, so that also a row that names the wrong manager is out
- * of that manager's reach.
+ * A system manager serves every group; a private one the group that it is for, or every group of its workspace when an admin has
+ * declared it shared; one with neither serves none. What a manager runs as itself lies in a group of its own.
  *
  * @param group null: what every group of the workspace gets.
  */

@@ -4,8 +4,8 @@ import type { Principal } from "./principal.ts";
 declare const asStored: unique symbol;
 
 /**
- * What a record keeps that is, or may hold, errors: a column of its own, a manager's state, an event. No answer can be
- * made of it but by `shown`, so that no route can forget whom an internal error is hidden from.
+ * What a record keeps that is, or may hold, errors: a column, a manager's state, an event. A type that cannot be serialised
+ * directly. Routes call `shown`, which replaces internal errors for callers other than managers and workspace admins.
  */
 export interface Kept<T> {
   readonly [asStored]: T;

@@ -21,9 +21,10 @@ export const budgets: Migration = {
     );
     await sql`alter table workspaces add column created_by text`.execute(db);
     await sql`create index workspaces_created_by on workspaces (created_by) where deleted_at is null`.execute(db);
+    await sql`alter table events add column by_customer boolean not null default false`.execute(db);
+    // What is there counts as 0 until it is reported again: to count it would write every row under the table's lock.
     for (const table of ["resource_heartbeats", "inventory_rows"]) {
       await sql`alter table ${sql.id(table)} add column bytes integer not null default 0`.execute(db);
-      await sql`update ${sql.id(table)} set bytes = octet_length(body::text)`.execute(db);
     }
     await sql`
       alter table relay_tickets add column user_id text, add column proof_kind text, add column proof_id text`.execute(

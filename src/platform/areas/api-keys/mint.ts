@@ -63,7 +63,7 @@ export async function mintKey(call: Context, key: NewKey): Promise<MintedKey> {
   const minted_for = principal.kind === "user" ? null : await customerOf(db, principal);
   const minted = { minted_by: principal.id, minted_for, heirs_expire_at: key.setupManagerId == null ? null : own };
   const fresh = await insertKey(db, { ...key, expiresAt }, now, minted);
-  await requireRoom(call, fresh.row);
+  await requireKeyBudget(call, fresh.row);
   return fresh;
 }
 
@@ -100,9 +100,15 @@ async function customerOf(db: Db, { scope, setupFor }: ServiceAccount): Promise<
   return row?.deployment_group_id ?? null;
 }
 
-/** A customer's keys are its own budgets', so that they take nothing of the workspace's. */
-async function requireRoom({ db, now, principal, budgets }: Context, minted: Selectable<ApiKeyRow>): Promise<void> {
-  const { workspace_id: workspaceId, minted_for: groupId, deployment_id: deploymentId } = minted;
+/**
+ * Of a key that has just been minted, or lives again. A customer's keys are its own budgets', so that they take nothing of the
+ * workspace's.
+ */
+export async function requireKeyBudget(
+  { db, now, principal, budgets }: Context,
+  minted: Selectable<ApiKeyRow>,
+): Promise<void> {
+  const { minted_by: minter, workspace_id: workspaceId, minted_for: groupId, deployment_id: deploymentId } = minted;
   const count = async (of: (keys: ReturnType<typeof liveKeys>) => ReturnType<typeof liveKeys>): Promise<number> => {
     const query = of(liveKeys(db, now)).select((eb) => eb.fn.countAll<number>().as("live"));
     return Number((await query.executeTakeFirstOrThrow()).live);
@@ -114,15 +120,22 @@ async function requireRoom({ db, now, principal, budgets }: Context, minted: Sel
       );
       budgets.require("deployment-api-keys", deploymentId, held);
     }
-    budgets.require("group-api-keys", groupId, await count((keys) => keys.where("k.minted_for", "=", groupId)));
+    const held = await count((keys) => keys.where("k.minted_for", "=", groupId));
+    budgets.require("group-api-keys", groupId, held - (await ownKeys(db, groupId)));
     return;
   }
-  if (principal.role !== "workspace.admin") {
-    const held = await count((keys) => keys.where("k.minted_by", "=", principal.id));
-    budgets.require("minter-api-keys", principal.id, held);
+  if (principal.role !== "workspace.admin" && minter !== null) {
+    const held = await count((keys) => keys.where("k.minted_by", "=", minter));
+    budgets.require("minter-api-keys", minter, held);
   }
   const held = await count((keys) => keys.where("k.workspace_id", "=", workspaceId).where("k.minted_for", "is", null));
   budgets.require("workspace-api-keys", workspaceId, held);
+}
+
+/** One for each deployment that the vendor lets the group have, and one to replace it by. */
+async function ownKeys(db: Db, groupId: string): Promise<number> {
+  const group = db.selectFrom("deployment_groups").select("max_deployments").where("id", "=", groupId);
+  return 2 * ((await group.executeTakeFirst())?.max_deployments ?? 0);
 }
 
 /** Stores the hash and returns the secret, which cannot be read again. By itself for the server's own commands. */

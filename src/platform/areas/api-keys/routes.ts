@@ -27,11 +27,11 @@ export const handlers: Handlers<typeof apiKeyRoutes> = {
     return toApiKeyWithCreator(await findKey(db, principal, params.id));
   },
 
-  async update({ db, principal, params, body, now }) {
-    const { enabled, description, expiresAt, deploymentSetupConfig: setupConfig } = body;
+  async update(call) {
+    const { enabled, description, expiresAt, deploymentSetupConfig: setupConfig } = call.body;
     const until = typeof expiresAt === "string" ? new Date(expiresAt) : expiresAt;
     const change = { enabled, description, expiresAt: until, setupConfig };
-    return toApiKeyWithCreator(await changeKey(db, principal, params.id, change, now));
+    return toApiKeyWithCreator(await changeKey(call, call.params.id, change));
   },
 
   async revoke({ db, principal, params, now }) {

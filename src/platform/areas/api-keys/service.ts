@@ -5,7 +5,7 @@ import type { Call } from "../../kernel/call.ts";
 import { invalid, invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";
 import { json } from "../../kernel/json.ts";
 import type { Principal, Scope } from "../../kernel/principal.ts";
-import { mintKey } from "./mint.ts";
+import { mintKey, requireKeyBudget } from "./mint.ts";
 import { keyRights } from "./rights.ts";
 import { type ApiKeyRow, keysOf, revokeKey, updateKey } from "./store.ts";
 
@@ -93,7 +93,9 @@ export interface KeyChange {
   readonly setupConfig?: { readonly policy: object; readonly metadata?: object | undefined } | undefined;
 }
 
-export async function changeKey(db: Db, principal: Principal, id: string, change: KeyChange, now: Date) {
+/** @throws BUDGET_EXCEEDED when a key that had ended would live again beyond the budgets. */
+export async function changeKey(call: Mints, id: string, change: KeyChange) {
+  const { db, principal, now } = call;
   const row = await findKey(db, principal, id);
   if (row.revoked_at !== null) {
     const to = change.enabled === undefined ? "changed" : change.enabled ? "enabled" : "disabled";
@@ -112,7 +114,11 @@ export async function changeKey(db: Db, principal: Principal, id: string, change
       deployment_setup_config: json({ ...row.deployment_setup_config, ...change.setupConfig }),
     }),
   };
-  return Object.keys(set).length === 0 ? row : updateKey(db, id, set);
+  if (Object.keys(set).length === 0) return row;
+  const changed = await updateKey(db, id, set);
+  const hadEnded = row.expires_at !== null && row.expires_at <= now;
+  if (hadEnded && change.expiresAt !== undefined) await requireKeyBudget(call, changed);
+  return changed;
 }
 
 export async function revoke(db: Db, principal: Principal, id: string, now: Date): Promise<void> {

@@ -10,7 +10,7 @@ import { getDeployment } from "../deployments/service.ts";
 import { requireHeard } from "../managers/store.ts";
 import { refuseAutomation, type Settings, settingsOf } from "../workspaces/store.ts";
 import { covers } from "./permission.ts";
-import { type DebugSessionRow, insertSession, requireRoom } from "./store.ts";
+import { type DebugSessionRow, insertSession, requireSessionBudget } from "./store.ts";
 import { mintTicket, type Ticket } from "./tickets.ts";
 
 type Context = Pick<Call, "db" | "principal" | "now" | "config" | "raise" | "proof" | "budgets">;
@@ -27,7 +27,7 @@ export async function requestDebug(
   const { principal, now } = call;
   const deployment = await getDeployment(call, deploymentId);
   if (deployment.status === "deleted") throw notFound("deployment");
-  await requireRoom(call, deploymentId);
+  await requireSessionBudget(call, deploymentId);
   const settings = await settingsOf(call.db, deployment.workspace_id);
   await refuseAutomation(call, settings);
   await requireHeard(call, deployment.id);

@@ -13,7 +13,7 @@ import { Checker } from "../../kernel/syntax.ts";
 import { getDeployment } from "../deployments/service.ts";
 import { type ChangeCall, storeChange, tellStarted } from "./change.ts";
 import { allowedMoves, asOf, isOver, moved, type SessionState } from "./state.ts";
-import { type DebugSessionRow, insertSession, requireRoom, sessionsOf, stateOf } from "./store.ts";
+import { type DebugSessionRow, insertSession, requireSessionBudget, sessionsOf, stateOf } from "./store.ts";
 
 type Routes = typeof debugSessionRoutes;
 type Context = ChangeCall & Pick<Call, "principal" | "budgets">;
@@ -39,7 +39,7 @@ export async function recordSession(
   }
   const expiresAt = new Date(body.expiresAt);
   checkEnd(expiresAt, call.now, call.now);
-  await requireRoom(call, deployment.id);
+  await requireSessionBudget(call, deployment.id);
   const row: DebugSessionRow = {
     id: body.id ?? newId("dbg"),
     workspace_id: deployment.workspace_id,

@@ -86,7 +86,7 @@ export function stateIn(wanted: readonly DebugSessionState[], now: Date): Expres
 }
 
 /** @throws BUDGET_EXCEEDED when the deployment has as many that have not ended as it may. */
-export async function requireRoom(
+export async function requireSessionBudget(
   { db, now, budgets }: Pick<Call, "db" | "now" | "budgets">,
   deploymentId: string,
 ): Promise<void> {

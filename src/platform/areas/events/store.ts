@@ -1,4 +1,4 @@
-import type { ColumnType, Selectable } from "kysely";
+import type { ColumnType, Generated, Selectable } from "kysely";
 import type { Event } from "../../../contract/events.ts";
 import type { Db } from "../../database.ts";
 import { type PageRequest, paged } from "../../kernel/page.ts";
@@ -22,6 +22,8 @@ export interface EventRow {
   type: string;
   data: ColumnType<Kept<Event["data"]>, unknown>;
   state: ColumnType<Kept<Event["state"]>, unknown>;
+  /** A request with a customer's token caused it: it counts in that customer's budget (kernel/event-budget.ts). */
+  by_customer: Generated<boolean>;
   created_at: Date;
 }
 

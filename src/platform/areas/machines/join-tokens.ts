@@ -34,10 +34,22 @@ function tokensOf({ db }: Pick<Call, "db">, deploymentId: string) {
 
 export async function createToken(call: Context, id: string, options: TokenOptions): Promise<NewJoinToken> {
   const deployment = await requireFleet(call, id);
-  const all = await tokensOf(call, id).execute();
-  const live = all.filter((token) => refusal(token, call.now) === undefined).length;
-  call.budgets.require("deployment-join-tokens", id, live + 1);
+  await requireTokenBudget(call, id);
   return mint(call, deployment, options);
+}
+
+/** For one more. A token in its grace counts. */
+async function requireTokenBudget(call: Context, deploymentId: string): Promise<void> {
+  const { db, now, budgets } = call;
+  const { live } = await db
+    .selectFrom("join_tokens")
+    .select((eb) => eb.fn.countAll<number>().as("live"))
+    .where("deployment_id", "=", deploymentId)
+    .where((eb) => eb.or([eb("revoked_at", "is", null), eb("revoked_at", ">", now)]))
+    .where((eb) => eb.or([eb("expires_at", "is", null), eb("expires_at", ">", now)]))
+    .where((eb) => eb.or([eb("max_joins", "is", null), eb("join_count", "<", eb.ref("max_joins"))]))
+    .executeTakeFirstOrThrow();
+  budgets.require("deployment-join-tokens", deploymentId, Number(live) + 1);
 }
 
 /** Revokes all and mints one; with a grace the old ones work until its end, and never longer than before. */
@@ -48,6 +60,7 @@ export async function rotateTokens(
 ): Promise<NewJoinToken> {
   const deployment = await requireFleet(call, id);
   await revokeJoinTokens(call.db, id, new Date(call.now.getTime() + (options.graceSeconds ?? 0) * 1000));
+  await requireTokenBudget(call, id);
   await call.raise("machines", id);
   return mint(call, deployment, options);
 }

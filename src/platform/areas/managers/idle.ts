@@ -6,7 +6,7 @@ import type { Logger } from "../../log.ts";
 const SHOWN = 20;
 
 const MEND =
-  "say whom the manager serves: PATCH /v1/managers/{id}, or sallyport platform managers serve ID --group ID|--shared";
+  "say whom the manager serves: PATCH /v1/managers/{id}, or sallyport platform managers serve ID --group ID|--shared|--none";
 
 /**
  * Says at the start what an admin has to decide: private managers that serve no customer, and deployments that had a manager

@@ -8,7 +8,12 @@ import { type ParamsSchema, pointer, type Scalar, type SchemaObject } from "./pa
  * What does not fit a schema of the subset, up to as many issues as an answer has. Our own: what a stranger wrote is never
  * compiled, and interpreters of the whole of JSON Schema do work for a value that its size does not bound.
  */
-export function misfits(schema: ParamsSchema, value: unknown, path: string, judge: PatternJudge): readonly Issue[] {
+export function paramsIssues(
+  schema: ParamsSchema,
+  value: unknown,
+  path: string,
+  judge: PatternJudge,
+): readonly Issue[] {
   const found = new Misfits(MAX_ISSUES, judge);
   found.look(schema, value, path);
   return found.issues;

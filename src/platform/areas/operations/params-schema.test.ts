@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { BUILTIN_PLUGINS } from "../../../contract/builtin-plugins.ts";
 import { PatternJudge } from "../../kernel/stranger-pattern.ts";
-import { misfits } from "./params-fit.ts";
+import { paramsIssues } from "./params-fit.ts";
 import { type ParamsSchema, schemaFaults } from "./params-schema.ts";
 
 const faults = (schema: unknown) =>
@@ -130,7 +130,7 @@ describe("a stranger's params schema", () => {
 
 describe("what does not fit", () => {
   const issues = (schema: ParamsSchema, value: unknown) =>
-    misfits(schema, value, "", new PatternJudge()).map(({ path, message }) => `${path} ${message}`);
+    paramsIssues(schema, value, "", new PatternJudge()).map(({ path, message }) => `${path} ${message}`);
 
   it.each<[ParamsSchema, unknown, string[]]>([
     [true, 1, []],
@@ -216,7 +216,7 @@ describe("what does not fit", () => {
             },
           },
         );
-        misfits(whole, counted, "", new PatternJudge());
+        paramsIssues(whole, counted, "", new PatternJudge());
         expect(looks).toBeLessThanOrEqual(1 + 32);
       }),
     );

@@ -2,7 +2,7 @@ import type { JsonSchema } from "../../../contract/builtin-plugins.ts";
 import { HUMAN_TEXT } from "../../../contract/schema.ts";
 import { type Issue, MAX_ISSUES, PlatformError } from "../../kernel/errors.ts";
 import { PatternJudge } from "../../kernel/stranger-pattern.ts";
-import { misfits } from "./params-fit.ts";
+import { paramsIssues } from "./params-fit.ts";
 import { isDeeperThan, type ParamsSchema, pointer, schemaFaults } from "./params-schema.ts";
 import { shownLength } from "./shown-length.ts";
 
@@ -112,7 +112,7 @@ function schemaIssues(
 ): readonly Issue[] {
   if (schema === undefined) return [];
   const [fault] = schemaFaults(schema, "", judge);
-  if (fault === undefined) return misfits(schema as ParamsSchema, params, path, judge);
+  if (fault === undefined) return paramsIssues(schema as ParamsSchema, params, path, judge);
   const where = fault.path === "" ? "" : `${fault.path} `;
   return [{ path, message: `cannot be judged: the operation's paramsSchema: ${where}${fault.message}` }];
 }

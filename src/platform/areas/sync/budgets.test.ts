@@ -128,6 +128,8 @@ onEachDatabase(
         deploymentId: noisy,
         projectId: site.project.id,
       });
+      // What the vendor did is none of the customer's.
+      for (let turn = 0; turn < 6; turn += 1) expect((await set(customer, `mine-${turn}`)).status).toBe(202);
       // The customer's own act is refused with its event: neither is lost by itself.
       const refused = await set(customer, "mine");
       expect([refused.status, refused.body.code, refused.body.context.budget]).toEqual([
@@ -136,7 +138,8 @@ onEachDatabase(
         "deployment-request-events",
       ]);
       expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
-      expect(await told(noisy, "DeploymentEnvironmentUpdated")).toBe(8);
+      expect(await told(noisy, "DeploymentEnvironmentUpdated")).toBe(14);
+      expect((await set(site.member, "again")).status).toBe(202);
       world.clock.advance(3_600_000);
       expect((await set(customer, "mine")).status).toBe(202);
     });

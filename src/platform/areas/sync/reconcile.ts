@@ -14,7 +14,7 @@ import { reportLock } from "./lease.ts";
 import { heartbeatIssues, observedVersion, storeHeartbeats, storeInventory } from "./observations.ts";
 import { storeProgress } from "./progress.ts";
 import { currentReleaseOf, judge } from "./report.ts";
-import { requireRoom } from "./room.ts";
+import { requireReportBudget } from "./report-budget.ts";
 
 export type ReconcileBody = Static<(typeof syncRoutes)["reconcile"]["body"]>;
 
@@ -25,7 +25,7 @@ export async function reconcile(call: SyncCall, row: DeploymentRow, body: Reconc
   if (verdict.kind === "illegal") throw invalidTransition(verdict.from, body.state.status, verdict.allowed);
   await storeHeartbeats(call, row.id, body.resourceHeartbeats ?? []);
   await storeInventory(call, row.id, body.observedInventoryBatches ?? []);
-  if (reports(body)) await requireRoom(call, row.id);
+  if (reports(body)) await requireReportBudget(call, row.id);
   await storeProgress(call, row, body.progressEvents ?? []);
   const { suggestedDelayMs, capabilities, operatorVersion } = body;
   const said = {

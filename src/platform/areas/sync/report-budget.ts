@@ -7,6 +7,7 @@ interface Stored {
   readonly resources: number;
   readonly observed: number;
   readonly removed: number;
+  readonly removedBytes: number;
   readonly scopes: number;
   readonly bytes: number;
 }
@@ -17,7 +18,7 @@ interface Stored {
  * deployment whose workloads change their names would be refused for good.
  * @throws BUDGET_EXCEEDED for the rest, and nothing of the report stays.
  */
-export async function requireRoom(call: Context, deploymentId: string): Promise<void> {
+export async function requireReportBudget(call: Context, deploymentId: string): Promise<void> {
   const { db, budgets } = call;
   let stored = await storedOf(call, deploymentId);
   if (!budgets.fits("deployment-resources", stored.resources)) {
@@ -27,7 +28,8 @@ export async function requireRoom(call: Context, deploymentId: string): Promise<
   budgets.require("deployment-inventory", deploymentId, stored.observed);
   budgets.require("deployment-inventory-scopes", deploymentId, stored.scopes);
   budgets.require("deployment-report-bytes", deploymentId, stored.bytes);
-  if (stored.removed <= budgets.size("deployment-inventory")) return;
+  const isLittle = stored.bytes + stored.removedBytes <= budgets.size("deployment-report-bytes");
+  if (isLittle && stored.removed <= budgets.size("deployment-inventory")) return;
   // Removed rows are kept a week, but not beyond the budget: names that come and go would fill the table.
   await db
     .deleteFrom("inventory_rows")
@@ -56,14 +58,15 @@ async function forgetOldest({ db, budgets }: Context, deploymentId: string): Pro
 
 async function storedOf({ db }: Context, deploymentId: string): Promise<Stored> {
   const { rows } = await sql<Stored>`
-    select h.resources, i.observed, i.removed, s.scopes, (h.bytes + i.bytes)::float8 as bytes
+    select h.resources, i.observed, i.removed, i.removed_bytes as "removedBytes", s.scopes, (h.bytes + i.bytes)::float8 as bytes
     from (
       select count(*)::integer as resources, coalesce(sum(bytes), 0) as bytes
       from resource_heartbeats where deployment_id = ${deploymentId}
     ) h, (
       select count(*) filter (where removed_at is null)::integer as observed,
         count(*) filter (where removed_at is not null)::integer as removed,
-        coalesce(sum(bytes) filter (where removed_at is null), 0) as bytes
+        coalesce(sum(bytes) filter (where removed_at is null), 0) as bytes,
+        coalesce(sum(bytes) filter (where removed_at is not null), 0)::float8 as removed_bytes
       from inventory_rows where deployment_id = ${deploymentId}
     ) i, (
       select count(*)::integer as scopes from inventory_scopes where deployment_id = ${deploymentId}
