@@ -44,6 +44,19 @@ export function acceptedNamespaces(
   return [...new Set([...(named.get(deploymentId) ?? []), ...own])].sort();
 }
 
+/** Where the customer accepts this deployment, of all that the cluster serves. Undefined: it serves none of that id. Pure. */
+export function acceptedOf(
+  deploymentId: string,
+  deployments: readonly Pick<ManagedDeployment, "spec" | "status">[],
+  named: NamedDeployments,
+): readonly string[] | undefined {
+  const served = deployments.filter(
+    ({ spec, status }) => spec.deploymentId === deploymentId && status?.state !== "Detached",
+  );
+  if (served.length === 0) return undefined;
+  return served.flatMap((managed) => acceptedNamespaces(deploymentId, managed, named));
+}
+
 /**
  * The line with which the customer accepts a deployment. It holds no free text of the platform. Pasted as it is, the
  * placeholder is refused by the API server, for no namespace is in upper case.

@@ -20,6 +20,8 @@ export const GRANT_CONDITIONS = {
   IdentityVerified: ["AwaitingDecision", "StampedByAdmission", "ClaimCheckedByPolicy", "NotEnforced", "NoName"],
   Reported: ["AwaitingReport", "Acknowledged", "Retrying", "Refused"],
   Permitted: PERMITTED_REASONS,
+  /** Whether the customer accepts the deployment in each namespace that the plan names. */
+  Accepted: ["NamespacesAccepted", "NotAccepted"],
   /** Said only where approvers lend: whether the bindings that this plan needs are there. */
   Lent: ["AwaitingBinding", "BindingsSeen"],
 } as const;

@@ -72,6 +72,7 @@ export const MANAGED_DEPLOYMENT = {
     { name: "Deployment", type: "string", jsonPath: ".spec.name" },
     { name: "State", type: "string", jsonPath: ".status.state" },
     { name: "Namespaces", type: "string", jsonPath: ".status.namespaces" },
+    { name: "Opened", type: "string", jsonPath: '.status.conditions[?(@.type=="Opened")].status' },
     { name: "Reported", type: "date", jsonPath: ".status.lastReportedAt" },
     { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
     { name: "Id", type: "string", jsonPath: ".spec.deploymentId", priority: 1 },

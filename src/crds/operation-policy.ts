@@ -61,6 +61,7 @@ export const OPERATION_POLICY = {
     { name: "Read-Only", type: "string", jsonPath: ".spec.defaults.read-only" },
     { name: "Mutating", type: "string", jsonPath: ".spec.defaults.mutating" },
     { name: "Destructive", type: "string", jsonPath: ".spec.defaults.destructive" },
+    { name: "Rules", type: "string", jsonPath: ".spec.rules" },
     { name: "Max-Minutes", type: "integer", jsonPath: ".spec.maxWindowMinutes" },
     { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
     { name: "Notify", type: "string", jsonPath: ".spec.notify", priority: 1 },

@@ -1,4 +1,4 @@
-import { acceptedNamespaces, type NamedDeployments } from "../crds/accepted-namespaces.ts";
+import { acceptedNamespaces, acceptedOf, type NamedDeployments } from "../crds/accepted-namespaces.ts";
 import { type AccessGrant, accessGrants } from "../crds/access-grant.ts";
 import { objectName } from "../crds/group.ts";
 import type { KindResource } from "../crds/kind.ts";
@@ -91,15 +91,21 @@ export class Caches {
     return [this.grants, this.invocations, this.policies, this.deployments];
   }
 
+  /** Where the customer accepts this deployment; undefined when this cluster serves none of that id. */
+  acceptedOf(deploymentId: string): readonly string[] | undefined {
+    return acceptedOf(deploymentId, this.deployments.store.list(), this.#named);
+  }
+
   waitingInvocationKeys(): readonly string[] {
     const waiting = this.invocations.store.list().filter(({ status }) => (status?.state ?? "Pending") === "Pending");
     return waiting.map(keyOf);
   }
 
-  openGrantKeys(): readonly string[] {
-    const open = this.grants.store.list().filter(({ status }) => {
+  /** @param deploymentId of one deployment only */
+  openGrantKeys(deploymentId?: string): readonly string[] {
+    const open = this.grants.store.list().filter(({ spec, status }) => {
       const state = status?.state ?? "Pending";
-      return state === "Pending" || state === "Approved";
+      return (state === "Pending" || state === "Approved") && (deploymentId ?? spec.deploymentId) === spec.deploymentId;
     });
     return open.map(keyOf);
   }

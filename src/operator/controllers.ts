@@ -89,6 +89,7 @@ function grantController(parts: OperatorParts, access: Access, lent: Lent, runni
     grant: (key) => caches.grants.store.get(key),
     invocation: (commandId) => caches.invocationOf(commandId),
     policy: () => caches.policy,
+    acceptedOf: (deploymentId) => caches.acceptedOf(deploymentId),
     enforcement: () => admission.current,
     rights,
     writeStatus: (grant, status, signal) => writeStatus(client, accessGrants, grant, status, signal),
@@ -102,6 +103,7 @@ function grantController(parts: OperatorParts, access: Access, lent: Lent, runni
     watches(caches.grants),
     watches(caches.invocations, (invocation) => caches.grantKeysOver(invocation)),
     watches(caches.policies, () => caches.openGrantKeys()),
+    watches(caches.deployments, ({ spec }) => caches.openGrantKeys(spec.deploymentId)),
     announced(admission, () => caches.openGrantKeys()),
     announced(rights.watch, () => caches.openGrantKeys()),
   ]);

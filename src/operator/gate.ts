@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { acceptedNamespaces, type NamedDeployments } from "../crds/accepted-namespaces.ts";
+import { acceptedOf, type NamedDeployments } from "../crds/accepted-namespaces.ts";
 import type { AccessGrant, GrantLine } from "../crds/access-grant.ts";
 import { FINAL_GRANT_STATES } from "../crds/access-grant.ts";
 import type { InvocationReason } from "../crds/conditions.ts";
@@ -112,12 +112,9 @@ type Fixed = Pick<Extract<Verdict, { do: "run" }>, "operation" | "bound">;
 /** Only in a namespace that the customer named for this very deployment. */
 function placeRefusal({ invocation, deployments, named }: GateInput, namespace: string): Verdict | undefined {
   const { deploymentId } = invocation.spec;
-  const served = deployments.filter(
-    ({ spec, status }) => spec.deploymentId === deploymentId && status?.state !== "Detached",
-  );
-  if (served.length === 0)
+  const accepted = acceptedOf(deploymentId, deployments, named);
+  if (accepted === undefined)
     return refuse("DeploymentNotServed", `deployment ${deploymentId} is not served by this cluster`);
-  const accepted = served.flatMap((managed) => acceptedNamespaces(deploymentId, managed, named));
   if (accepted.includes(namespace)) return undefined;
   if (accepted.length > 0)
     return refuse("NamespaceNotOpen", `deployment ${deploymentId} is not accepted for namespace ${namespace}`);

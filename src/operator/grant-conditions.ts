@@ -1,6 +1,7 @@
 import type { AccessGrant, AccessGrantStatus, GrantLine, GrantState } from "../crds/access-grant.ts";
 import { FINAL_GRANT_STATES } from "../crds/access-grant.ts";
 import type { GrantConditionType, GrantReason } from "../crds/conditions.ts";
+import { objectName } from "../crds/group.ts";
 import { type RequiredRight, rightsText } from "../crds/manifests/required-rights.ts";
 import { type Condition, withCondition } from "../kube/conditions.ts";
 import type { Enforcement } from "./enforcement.ts";
@@ -11,7 +12,7 @@ import { printableLine } from "./text.ts";
 /** What was true of the decision when it was taken stays on record, whatever becomes of policies and operators later. */
 const HISTORY: ReadonlySet<string> = new Set<GrantConditionType>(["Approved", "IdentityVerified"]);
 /** Said while something may still run; what was true at the end stays. */
-const WHILE_OPEN: ReadonlySet<string> = new Set<GrantConditionType>(["Permitted"]);
+const WHILE_OPEN: ReadonlySet<string> = new Set<GrantConditionType>(["Permitted", "Accepted"]);
 
 interface Said<T extends GrantConditionType> {
   readonly status: Condition["status"];
@@ -29,6 +30,8 @@ export interface Outlook {
   readonly notify: readonly string[];
   /** Rights that the operator lacks and this plan needs. */
   readonly missing: readonly RequiredRight[];
+  /** Namespaces that the plan names and in which the customer does not accept its deployment. */
+  readonly unaccepted: readonly string[];
   /** Undefined where the operator lends, and once the grant is over. */
   readonly lending: PlanLending | undefined;
 }
@@ -47,6 +50,7 @@ export function grantConditions(outlook: Outlook, now: Date): NonNullable<Access
       message: "the agent reports to the platform and cannot write here; its own metrics and log say how far it is",
     },
     Permitted: permitted(outlook),
+    Accepted: accepted(outlook),
     Lent: lent(outlook),
   };
   let conditions: readonly Condition[] = known(outlook.grant);
@@ -162,6 +166,17 @@ function identityVerified({ grant, enforcement }: Outlook): Said<"IdentityVerifi
 function permitted({ missing }: Outlook): Said<"Permitted"> {
   if (missing.length === 0) return yes("RightsComplete", "the operator has every right that this plan needs");
   return no("RuleMissing", `the operator may not ${rightsText(missing)}`);
+}
+
+/** Before an approver decides on what could not run, and while it waits. */
+function accepted({ grant, unaccepted }: Outlook): Said<"Accepted"> {
+  const { deploymentId } = grant.spec;
+  if (unaccepted.length === 0)
+    return yes("NamespacesAccepted", `deployment ${deploymentId} is accepted where this plan acts`);
+  return no(
+    "NotAccepted",
+    `deployment ${deploymentId} is not accepted in ${unaccepted.join(", ")}: an approval waits until it is; the ManagedDeployment ${objectName(deploymentId)} says how to accept it`,
+  );
 }
 
 /** Where approvers lend: nothing of the plan can run before they have. */

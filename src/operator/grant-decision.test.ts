@@ -21,6 +21,7 @@ function world(of: AccessGrant, more: Partial<GrantWorld> = {}): GrantWorld {
     tierOf,
     invocationOf: () => undefined,
     missing: [],
+    unaccepted: [],
     isBlind: false,
     lending: undefined,
     ...more,
@@ -90,10 +91,10 @@ test.each<readonly [string, AccessGrant, string, readonly GrantAction["do"][], s
   expect(settled(of, at(now)).status?.state).toBe(state);
 });
 
-test("all five conditions are there on the first visit, and stay", () => {
+test("all conditions but Lent are there on the first visit, and stay", () => {
   for (const each of [pending, open, settled(revoked, at("10:30:00"))]) {
     const types = each.status?.conditions?.map(({ type }) => type);
-    expect(types).toEqual(["Approved", "Active", "Succeeded", "IdentityVerified", "Reported", "Permitted"]);
+    expect(types).toEqual(["Approved", "Active", "Succeeded", "IdentityVerified", "Reported", "Permitted", "Accepted"]);
   }
 });
 
@@ -104,6 +105,20 @@ test("an operator that cannot read what it decides by opens nothing, loses no ap
   expect(settled(asked, at("12:00:00.001"), blind).status?.state).toBe("Lapsed");
   expect(does(open, at("11:00:00"), blind)).toEqual(["stopRunning", "closeAccess", "writeStatus"]);
   expect(does(revoked, at("10:30:00"), blind)).toEqual(["stopRunning", "closeAccess", "writeStatus"]);
+});
+
+test("where the customer does not accept its deployment a plan waits, keeps its approval, and says so", () => {
+  const unaccepted = ["shop"];
+  const told = settled(asked, at("10:00:00"), { unaccepted });
+  expect(told.status?.state).toBe("Pending");
+  expect(told.status).not.toHaveProperty("approvedAt");
+  expect(reasonOf(told, "Accepted")).toBe("False/NotAccepted");
+  const accepted = settled(told, at("10:05:00"));
+  expect(accepted.status?.state).toBe("Approved");
+  expect(reasonOf(accepted, "Accepted")).toBe("True/NamespacesAccepted");
+  expect(settled(asked, at("12:00:00.001"), { unaccepted }).status?.state).toBe("Lapsed");
+  expect(settled(open, at("10:30:00"), { unaccepted }).status?.state).toBe("Approved");
+  expect(does(revoked, at("10:30:00"), { unaccepted })).toEqual(["stopRunning", "closeAccess", "writeStatus"]);
 });
 
 test("what the plan lacks is said while it is open, and not written into what is over", () => {

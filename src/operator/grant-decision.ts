@@ -22,6 +22,8 @@ export interface GrantWorld {
   readonly invocationOf: (commandId: string) => OperationInvocation | undefined;
   /** Rights that the operator lacks and this plan needs. */
   readonly missing: readonly RequiredRight[];
+  /** Namespaces that the plan names and in which the customer does not accept its deployment. */
+  readonly unaccepted: readonly string[];
   /** What approvers have to lend for it. Undefined where the operator lends, and once the grant is over. */
   readonly lending: PlanLending | undefined;
   /** The operator cannot read what it decides by: it closes what is to be closed, and opens nothing. */
@@ -70,13 +72,15 @@ export function decideGrant(world: GrantWorld, now: Date): readonly GrantAction[
 }
 
 function nextStatus(world: GrantWorld, now: Date): AccessGrantStatus {
-  const { grant, policy, tierOf, isBlind, missing } = world;
+  const { grant, policy, tierOf, isBlind, missing, unaccepted } = world;
   const fault = planFault(grant.spec, tierOf);
   const late = isTooLate(grant, now);
   const opened = openedWindow(grant);
-  const mayOpen = !isBlind && fault === undefined && !late && isOpen(grant.status?.state ?? "Pending");
+  // A window that opens now would use up the approval: the gate lets nothing of the plan through.
+  const mustWait = isBlind || unaccepted.length > 0;
+  const mayOpen = !mustWait && fault === undefined && !late && isOpen(grant.status?.state ?? "Pending");
   const window = opened ?? (mayOpen ? newWindow(grant, policy.maxWindowMinutes, now) : undefined);
-  const settled = nextState(grant, { fault: fault !== undefined, late, window, isBlind }, now);
+  const settled = nextState(grant, { fault: fault !== undefined, late, window, mustWait }, now);
   const lines = grantLines({ ...world, state: settled });
   // A plan that has run to its end is not "expired" a minute later.
   const complete = settled === "Approved" && lines?.every(isOver) === true;
@@ -98,6 +102,7 @@ function nextStatus(world: GrantWorld, now: Date): AccessGrantStatus {
         enforcement: world.enforcement,
         notify: policy.notify,
         missing,
+        unaccepted,
         lending: world.lending,
       },
       now,
@@ -114,19 +119,19 @@ interface Facts {
   readonly fault: boolean;
   readonly late: boolean;
   readonly window: GrantWindow | undefined;
-  readonly isBlind: boolean;
+  readonly mustWait: boolean;
 }
 
 /** First word of the customer, then the plan's truth, then the clock. Final is final. */
-function nextState({ spec, status }: AccessGrant, { fault, late, window, isBlind }: Facts, now: Date): GrantState {
+function nextState({ spec, status }: AccessGrant, { fault, late, window, mustWait }: Facts, now: Date): GrantState {
   const state = status?.state ?? "Pending";
   if (!isOpen(state)) return state;
   if (spec.deniedReason !== undefined) return "Denied";
   if (spec.revokedReason !== undefined) return "Revoked";
   if (fault) return "Lapsed";
   if (spec.approvedForMinutes === undefined) return late ? "Lapsed" : "Pending";
-  // An approval in time is not lost to a right of ours that is missing: it waits.
-  if (window === undefined) return isBlind && !late ? state : "Lapsed";
+  // An approval in time is not lost to a missing right of ours or a missing acceptance: it waits.
+  if (window === undefined) return mustWait && !late ? state : "Lapsed";
   return now < window.until ? "Approved" : "Expired";
 }
 

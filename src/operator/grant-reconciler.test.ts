@@ -25,6 +25,7 @@ function windowed(look: Look) {
     invocation: () => undefined,
     policy: () => mergePolicies([]),
     enforcement: () => ({ kind: "stamped", since: at("08:00:00") }),
+    acceptedOf: () => ["shop"],
     rights: { missingFor: () => [], obstacle: undefined },
     writeStatus: async (each) => each,
     access: { closeAll: async () => undefined },

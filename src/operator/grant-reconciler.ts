@@ -26,6 +26,8 @@ export interface GrantPorts {
   readonly grant: (key: string) => AccessGrant | undefined;
   readonly invocation: (commandId: string) => OperationInvocation | undefined;
   readonly policy: () => CustomerPolicy;
+  /** Where the customer accepts a deployment; undefined when this cluster serves none of that id. */
+  readonly acceptedOf: (deploymentId: string) => readonly string[] | undefined;
   readonly enforcement: () => Enforcement;
   readonly rights: Pick<Rights, "missingFor" | "obstacle">;
   /** With the resourceVersion that was read. */
@@ -51,6 +53,7 @@ export async function reconcileGrant(key: string, ports: GrantPorts, context: Re
     tierOf,
     invocationOf: ports.invocation,
     missing: ports.rights.missingFor(grant),
+    unaccepted: unacceptedOf(grant, ports),
     isBlind: ports.rights.obstacle !== undefined,
     lending: await lendingOf(grant, ports, context.signal),
   };
@@ -89,6 +92,12 @@ async function written(
     if (error instanceof ApiError && error.isConflict) return false;
     throw error;
   }
+}
+
+/** Namespaces of the plan in which nothing of it would pass the gate. */
+function unacceptedOf(grant: AccessGrant, { acceptedOf }: Pick<GrantPorts, "acceptedOf">): readonly string[] {
+  const accepted = acceptedOf(grant.spec.deploymentId) ?? [];
+  return namespacesOf(grant).filter((namespace) => !accepted.includes(namespace));
 }
 
 /** What is to be ended does not wait for a look at bindings, and a look does not outlast the window. */

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { acceptedOf } from "../crds/accepted-namespaces.ts";
 import { type AccessGrant, accessGrants } from "../crds/access-grant.ts";
 import { grantAccount } from "../crds/group.ts";
 import { type OperationInvocation, operationInvocations } from "../crds/operation-invocation.ts";
@@ -83,6 +84,7 @@ class Life {
       invocation: () => this.cachedInvocation(),
       policy: () => mergePolicies(this.policies),
       rights: { missingFor: () => [], obstacle: this.obstacle },
+      acceptedOf: (deploymentId: string) => acceptedOf(deploymentId, DEPLOYMENTS, new Map()),
       enforcement: () => ({ kind: "stamped", since: new Date("2026-01-01T08:00:00Z") }) as const,
       writeStatus: (grant: AccessGrant, status: NonNullable<AccessGrant["status"]>, signal: AbortSignal) =>
         writeStatus(client, accessGrants, grant, status, signal),

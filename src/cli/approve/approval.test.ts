@@ -92,6 +92,19 @@ test("more minutes than the plan allows are a wrong call", () => {
   expect(() => approvalOf(grant(), { ...NO_WISHES, minutes: 46 }, NOW)).toThrow(UsageError);
 });
 
+test("where the deployment is not accepted, it says that nothing runs until then", () => {
+  const condition = {
+    type: "Accepted",
+    status: "False",
+    reason: "NotAccepted",
+    message: "",
+    lastTransitionTime: "",
+  } as const;
+  const text = approvalText(approvalOf(grant({}, { state: "Pending", conditions: [condition] }), NO_WISHES, NOW));
+  expect(text).toContain("nothing runs until then");
+  expect(approvalText(approvalOf(grant(), NO_WISHES, NOW))).not.toContain("nothing runs until then");
+});
+
 test("what the vendor wrote cannot steer the terminal", () => {
   const text = approvalText(approvalOf(grant({ title: "a\u001b[2J\u202eb", reason: "c\rd" }), NO_WISHES, NOW));
   expect(text).toContain("a\\u001b[2J\\u202eb");

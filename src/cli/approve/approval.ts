@@ -87,10 +87,18 @@ export function approvalText({ grant, minutes, isDecided, bindings }: Approval):
     ...plan,
     `  hash ${spec.planHash}`,
     isDecided ? "It is approved already." : `Saying yes approves it for ${minutes} minutes.`,
+    ...(isAccepted(grant)
+      ? []
+      : ["The customer does not accept its deployment where the plan acts: nothing runs until then."]),
     ...(bindings.length > 0 ? ["These bindings are made as you, and removed when the grant is over:"] : []),
     ...bindings.map(({ metadata: { name, namespace }, roleRef }) => `  in ${namespace}: ${roleRef.name}, as ${name}`),
   ];
   return escaped(`${lines.join("\n")}\n`, "\n");
+}
+
+/** As the operator last saw it. An approval waits for it, and is lost only at the time by which to decide. */
+export function isAccepted({ status }: AccessGrant): boolean {
+  return status?.conditions?.find(({ type }) => type === "Accepted")?.status !== "False";
 }
 
 /** The human words, with the hash of the plan that was shown and, for servers that do not stamp, one's own name. */

@@ -3,7 +3,7 @@ import { delimiter, join } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { parseArgs } from "node:util";
 import { type AccessGrant, accessGrants } from "../../crds/access-grant.ts";
-import { DEFAULT_NAMES } from "../../crds/group.ts";
+import { DEFAULT_NAMES, objectName } from "../../crds/group.ts";
 import type { LentBinding } from "../../crds/lending.ts";
 import { ApiError } from "../../kube/api-error.ts";
 import { Client } from "../../kube/client.ts";
@@ -13,7 +13,7 @@ import { collectionPath } from "../../kube/paths.ts";
 import { resources } from "../../kube/resource.ts";
 import { type Command, FriendlyError, UsageError } from "../command.ts";
 import { escaped } from "../output.ts";
-import { type Approval, approvalOf, approvalText, CODES, decisionOf } from "./approval.ts";
+import { type Approval, approvalOf, approvalText, CODES, decisionOf, isAccepted } from "./approval.ts";
 
 const HELP = `usage: sallyport approve NAME [--minutes 60] [--namespace ${DEFAULT_NAMES.grantsNamespace}] [options]
 
@@ -73,7 +73,10 @@ async function approve(client: Client, wanted: Wanted, signal: AbortSignal): Pro
   if (!approval.isDecided) {
     const body = decisionOf(approval, await ownName(client, signal));
     await client.patch(accessGrants, { namespace, name }, { type: "merge", body }, {}, signal);
-    process.stdout.write(`${name} is approved\n`);
+    const waits = isAccepted(grant)
+      ? ""
+      : "; it waits until its deployment is accepted: kubectl describe manageddeployments";
+    process.stdout.write(`${name} is approved${waits}\n`);
   }
   for (const binding of approval.bindings) {
     await made(client, binding, undefined, signal);
@@ -136,8 +139,8 @@ async function friendly<T>(work: () => Promise<T>): Promise<T> {
     if (error instanceof ApiError) {
       throw new FriendlyError(escaped(error.message, ""), { cause: error, exitCode: exitCodeOf(error) });
     }
-    // A kubeconfig that cannot be used is told in words for its author.
-    if (error instanceof Error && error.message.startsWith("kubeconfig ")) {
+    // A kubeconfig that is not there, or cannot be used, is told in words for its author.
+    if (error instanceof Error && (error.message.startsWith("kubeconfig ") || "code" in error)) {
       throw new FriendlyError(error.message, { cause: error });
     }
     throw error;
@@ -169,7 +172,8 @@ function parsed(args: readonly string[]) {
       throw new Error("--minutes takes a number of minutes");
     const kubeconfig = values.kubeconfig ?? process.env.KUBECONFIG?.split(delimiter).find((path) => path !== "");
     return {
-      name,
+      // The vendor tells of `ar_…`; the object's name is another spelling of it.
+      name: objectName(name),
       yes,
       namespace,
       context,

@@ -144,7 +144,7 @@ export function engineerListsPods(scene: Scene, signal: AbortSignal): Promise<vo
     const { pods = [] } = command.result as { readonly pods?: readonly unknown[] };
     verify("the number of pods in the result", pods.length, WORKLOAD.replicas);
     return {
-      text: `runs kubernetes/get-pods while it waits: ${pods.length} pods; no approval needed, the customer's OperationPolicy "default" says auto for it`,
+      text: `runs kubernetes/get-pods while it waits: ${pods.length} pods; no approval needed, for a rule that the demo's customer wrote into OperationPolicy "default" says auto`,
       value: undefined,
     };
   });

@@ -150,7 +150,11 @@ function operator({ operatorAccount }: InstallationNames): readonly ShippedRole[
 const AGGREGATE_TO_VIEW = { "rbac.authorization.k8s.io/aggregate-to-view": "true" } as const;
 
 function people(): readonly ShippedRole[] {
-  const read = rule(GROUP, OURS, ["get", "list", "watch"], "Sees requests, decisions, runs and policies.");
+  const looks = ["get", "list", "watch"];
+  const read = [
+    rule(GROUP, OURS, looks, "Sees requests, decisions, runs and policies."),
+    rule("", ["events"], looks, "Sees what agent and operator tell of them: `kubectl get events`, `kubectl describe`."),
+  ];
   const person = { holder: "person", reach: "people" } as const;
   const approve = (why: string): ExplainedRule => rule(GROUP, ["risks"], ["approve"], why);
   return [
@@ -159,14 +163,14 @@ function people(): readonly ShippedRole[] {
       name: "sallyport-viewer",
       about: "Sees everything, decides nothing. Part of the built-in roles view, edit and admin.",
       labels: AGGREGATE_TO_VIEW,
-      rules: [read],
+      rules: read,
     },
     {
       ...person,
       name: "sallyport-approver",
       about: "Approves, denies and revokes requests of every tier.",
       rules: [
-        read,
+        ...read,
         rule(
           GROUP,
           ["accessgrants"],
@@ -181,7 +185,7 @@ function people(): readonly ShippedRole[] {
       name: "sallyport-approver-read-only",
       about: "Approves requests that only read.",
       rules: [
-        read,
+        ...read,
         rule(GROUP, ["accessgrants"], ["patch"], "Writes the decision."),
         { ...approve("The right to say yes, for read-only requests only."), resourceNames: ["read-only"] },
       ],
@@ -190,7 +194,7 @@ function people(): readonly ShippedRole[] {
       ...person,
       name: "sallyport-oncall",
       about: "Denies and stops, never approves.",
-      rules: [read, rule(GROUP, ["accessgrants"], ["patch", "revoke"], "Writes the refusal or the stop.")],
+      rules: [...read, rule(GROUP, ["accessgrants"], ["patch", "revoke"], "Writes the refusal or the stop.")],
     },
     {
       ...person,
@@ -198,7 +202,7 @@ function people(): readonly ShippedRole[] {
       about:
         "Says what runs by itself, what needs approval and what never runs, and which deployments are served where.",
       rules: [
-        read,
+        ...read,
         rule(GROUP, ["operationpolicies"], ["create", "update", "patch", "delete"], "Writes the policies."),
         rule(
           GROUP,

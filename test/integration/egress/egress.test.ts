@@ -5,7 +5,7 @@ import { HEADER_WORDS } from "../../../scripts/generate/egress-words.ts";
 import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
 import { defaultPolicy } from "../../../src/crds/manifests/default-policy.ts";
 import { useCluster } from "../../cluster/use-cluster.ts";
-import { createAgentWorld, GRANTS, type Running, SHOP } from "../agent/agent-world.ts";
+import { type AgentWorld, createAgentWorld, type Running, SHOP } from "../agent/agent-world.ts";
 import { ChattyKubelet } from "../secrets-canaries.ts";
 import { eventually, signal } from "../wait.ts";
 import { CapturedFields, covers } from "./captured.ts";
