@@ -38,8 +38,8 @@ export const ERRORS = {
   UNKNOWN_PLUGIN: stop(400, "a body names plugins that do not exist or are not built in", "context.names lists them"),
   UNKNOWN_OPERATION: stop(
     400,
-    "a plan, rule or schema names an operation that the project does not have",
-    "context.names lists them",
+    "a plan or a policy's rule names an operation that the project does not have",
+    "context.names lists them; GET /v1/operations/plugins has the project's operations",
   ),
   INVALID_OPERATION_PARAMS: stop(400, "params fail the operation's JSON Schema", "context.issues gives JSON pointers"),
   PLUGIN_METADATA_INVALID: stop(
@@ -155,7 +155,11 @@ export const ERRORS = {
   INVITATION_UNAVAILABLE: stop(409, "invitation accepted, revoked or expired; context.state", "ask for a new one"),
   PLUGIN_DISABLED: stop(409, "plugin is not enabled for the project", "enable it"),
   BUNDLE_NOT_UPLOADED: stop(409, "register called and no archive lies at the upload location", "upload first"),
-  MANAGER_EXISTS: stop(409, "private manager for that cloud, region and deployment group exists"),
+  MANAGER_EXISTS: stop(
+    409,
+    "a private manager of that cloud and region serves the same; context.managerId",
+    "let that one serve, or take what it serves from it",
+  ),
   MANAGER_IN_USE: stop(
     409,
     "manager still has assigned deployments or is a project default",
@@ -185,7 +189,7 @@ export const ERRORS = {
   UNSUPPORTED_MEDIA_TYPE: stop(415, "body is not application/json"),
   NO_COMMAND_TARGETS: stop(422, "deployment has no command-capable resource"),
   UPGRADE_REQUIRED: stop(426, "relay path called without a WebSocket upgrade"),
-  RATE_LIMITED: retry(429, "rate limit (§0.9)", "wait for Retry-After seconds"),
+  RATE_LIMITED: retry(429, "too many requests", "wait for Retry-After seconds"),
   INTERNAL_ERROR: retry(500, "unexpected failure; message is generic, internal true", "quote requestId to support"),
   GIT_HOST_NOT_CONFIGURED: stop(
     501,

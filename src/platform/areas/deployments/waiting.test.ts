@@ -137,6 +137,9 @@ onEachDatabase("whom a manager serves", (world) => {
   const create = (vendor: Vendor, body: object) =>
     vendor.as(vendor.admin, "POST", "/v1/managers", { name: "ours", cloud: "aws", region: "eu-west-1", ...body });
 
+  const serve = (vendor: Vendor, id: string, body: object) =>
+    vendor.as(vendor.admin, "PATCH", `/v1/managers/${id}`, body);
+
   it("is one group, or all, or nobody; one of each a cloud and region", async () => {
     const vendor = await newVendor(world);
     const [one, two] = [await vendor.group("one"), await vendor.group("two")];
@@ -144,19 +147,34 @@ onEachDatabase("whom a manager serves", (world) => {
     expect([both.status, both.body.context.issues]).toMatchObject([400, [{ path: "body.shared" }]]);
     const elsewhere = await (await newVendor(world)).group("elsewhere");
     expect((await create(vendor, { deploymentGroupId: elsewhere.groupId })).body.code).toBe("NOT_FOUND");
-    expect((await create(vendor, { deploymentGroupId: one.groupId })).status).toBe(201);
-    expect((await create(vendor, { deploymentGroupId: one.groupId })).body.code).toBe("MANAGER_EXISTS");
+    const first = (await create(vendor, { deploymentGroupId: one.groupId })).body.managerId;
+    const taken = { code: "MANAGER_EXISTS", context: { managerId: first }, hint: expect.stringContaining(first) };
+    expect((await create(vendor, { deploymentGroupId: one.groupId })).body).toMatchObject(taken);
     const second = (await create(vendor, { deploymentGroupId: two.groupId })).body.managerId;
     expect((await create(vendor, {})).status).toBe(201);
-    expect((await create(vendor, { shared: true })).body.code).toBe("MANAGER_EXISTS");
+    expect((await create(vendor, {})).body.code).toBe("MANAGER_EXISTS");
     const path = `/v1/managers/${second}`;
-    const patch = (body: object) => vendor.as(vendor.admin, "PATCH", path, body);
-    expect((await patch({ deploymentGroupId: one.groupId })).body.code).toBe("MANAGER_EXISTS");
+    const patch = (body: object) => serve(vendor, second, body);
+    expect((await patch({ deploymentGroupId: one.groupId })).body).toMatchObject(taken);
     expect((await patch({ deploymentGroupId: elsewhere.groupId })).body.code).toBe("NOT_FOUND");
     expect((await patch({ deploymentGroupId: one.groupId, shared: true })).body.code).toBe("VALIDATION_ERROR");
     expect((await patch({})).body.deploymentGroupId).toBe(two.groupId);
     const member = await vendor.workspace.key("workspace.member");
     expect((await vendor.as(member, "PATCH", path, { shared: true })).body.code).toBe("FORBIDDEN");
+  });
+
+  it("is no customer whenever an admin says so, whatever else stands there", async () => {
+    const vendor = await newVendor(world);
+    const { groupId } = await vendor.group("one");
+    const own = (await create(vendor, { deploymentGroupId: groupId })).body.managerId;
+    const shared = (await create(vendor, { shared: true })).body.managerId;
+    expect((await create(vendor, {})).status).toBe(201);
+    const nothing = { deploymentGroupId: null, shared: false };
+    expect(await serve(vendor, own, nothing)).toMatchObject({ status: 200, body: nothing });
+    const second = await serve(vendor, own, { shared: true });
+    expect(second.body).toMatchObject({ code: "MANAGER_EXISTS", context: { managerId: shared } });
+    for (const id of [shared, own]) expect((await serve(vendor, id, nothing)).status).toBe(200);
+    expect((await serve(vendor, own, { shared: true })).status).toBe(200);
   });
 
   it("is everybody for a system manager, and nobody's to change", async () => {

@@ -5,8 +5,11 @@ import type { Logger } from "../../log.ts";
 /** Ids in one line of the log; there may be many more. */
 const SHOWN = 20;
 
-const MEND =
-  "say whom the manager serves: PATCH /v1/managers/{id}, or sallyport platform managers serve ID --group ID|--shared|--none";
+const SERVE = "PATCH /v1/managers/{id}, or sallyport platform managers serve ID --group ID|--shared";
+const NO_CUSTOMER = `managers serve no deployment group; say whom the manager serves: ${SERVE}|--none`;
+const WAITING =
+  `deployments wait for their manager; say whom the previous manager serves: ${SERVE}; ` +
+  "unless it serves a group already: then move the deployment, PATCH /v1/deployments/{id} with a managerId";
 
 /**
  * Says at the start what an admin has to decide: private managers that serve no customer, and deployments that had a manager
@@ -25,7 +28,7 @@ export async function logIdle(db: Db, log: Logger): Promise<void> {
     .orderBy("m.id")
     .limit(SHOWN)
     .execute();
-  if (managers.length > 0) log.warn(shown("managers", managers), `managers serve no deployment group; ${MEND}`);
+  if (managers.length > 0) log.warn(shown("managers", managers), NO_CUSTOMER);
   const waiting = await db
     .selectFrom("deployments as d")
     .innerJoin("workspaces as w", "w.id", "d.workspace_id")
@@ -39,7 +42,7 @@ export async function logIdle(db: Db, log: Logger): Promise<void> {
     .execute();
   if (waiting.length === 0) return;
   const previous = [...new Set(waiting.flatMap(({ previous_manager_id: id }) => id ?? []))];
-  log.warn({ ...shown("deployments", waiting), previous }, `deployments wait for their manager; ${MEND}`);
+  log.warn({ ...shown("deployments", waiting), previous }, WAITING);
 }
 
 function shown(what: string, rows: readonly { readonly id: string; readonly count: number }[]): object {

@@ -32,13 +32,18 @@ export function servedAs({ deploymentGroupId, shared }: ServedRequest, before: S
   };
 }
 
-/** One a cloud, region and customer that is not deleted. @throws MANAGER_EXISTS */
+/**
+ * One manager a cloud, region and customer that is not deleted, and one shared one. Managers that serve no customer stand in
+ * no other's way: only a second one that is made without a customer is taken for the first one's setup, begun twice.
+ * @throws MANAGER_EXISTS
+ */
 export async function refuseTwin(
   { db, now }: { readonly db: Db; readonly now: Date },
   wanted: Served & Pick<ManagerRow, "workspace_id" | "cloud" | "region"> & { readonly id?: string },
 ): Promise<void> {
   // Made by the server's own command: there is no cloud to have two of it in.
   if (wanted.cloud === null) return;
+  if (wanted.id !== undefined && wanted.deployment_group_id === null && !wanted.shared) return;
   const siblings = await db
     .selectFrom("managers")
     .selectAll()
@@ -47,9 +52,16 @@ export async function refuseTwin(
     .where("cloud", "=", wanted.cloud)
     .where("region", "=", wanted.region)
     .where("deployment_group_id", "is not distinct from", wanted.deployment_group_id)
+    .where("shared", "=", wanted.shared)
     .where("id", "<>", wanted.id ?? "")
+    .orderBy("id")
     .execute();
-  if (siblings.some((row) => setupStatusOf(row, now) !== "deleted")) throw new PlatformError("MANAGER_EXISTS");
+  const twin = siblings.find((row) => setupStatusOf(row, now) !== "deleted");
+  if (twin === undefined) return;
+  throw new PlatformError("MANAGER_EXISTS", {
+    context: { managerId: twin.id },
+    hint: `let ${twin.id} serve, or take what it serves from it: PATCH /v1/managers/${twin.id}`,
+  });
 }
 
 type Context = Pick<Call, "db" | "now" | "emit" | "raise">;
