@@ -13,6 +13,7 @@ import { platformPage } from "./generate/budgets.ts";
 import { chartFiles } from "./generate/chart.ts";
 import { egressPage } from "./generate/egress.ts";
 import { monitoringFiles } from "./generate/monitoring.ts";
+import { managementApiPage } from "./generate/operations.ts";
 import { permissionsPage } from "./generate/permissions.ts";
 
 /**
@@ -60,6 +61,7 @@ const files = new Map<string, string>([
   ["docs/configuration.md", settingsPage()],
   ["docs/permissions.md", permissionsPage()],
   ["docs/platform.md", platformPage(root)],
+  ["docs/management-api.md", managementApiPage(root)],
   ["docs/data-that-leaves.md", egressPage()],
   ...chartFiles(root),
   ...(await monitoringFiles()),

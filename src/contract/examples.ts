@@ -23,6 +23,26 @@ const asked = {
 };
 const rules = [{ pattern: "kubernetes/get-pods", decision: "auto" }];
 
+/** A custom plugin's `metadata.json`, whole; docs/management-api.md shows the same. */
+export const PLUGIN_METADATA = {
+  name: "search",
+  version: "1.2.0",
+  binaries: { amd64: "bin/search-amd64" },
+  operations: [
+    {
+      name: "reindex",
+      description: "Build the search index of one shop anew.",
+      paramsSchema: {
+        type: "object",
+        properties: { shop: { type: "string", pattern: "^[a-z]{1,32}$" }, batch: { type: "integer", maximum: 1000 } },
+        required: ["shop"],
+        additionalProperties: false,
+      },
+    },
+    { name: "index-size", tier: "read-only", description: "Count what the search index holds." },
+  ],
+};
+
 /** By `area.route`. Only where a reader would otherwise have to guess; the schemas say the rest. */
 export const EXAMPLES: Readonly<Record<string, Example>> = {
   "accessRequests.create": {
@@ -103,6 +123,10 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
       status: "dispatched",
       commandId,
     },
+  },
+  "operations.registerPlugin": {
+    body: { name: "search", version: "1.2.0", tier: "mutating", metadata: PLUGIN_METADATA },
+    response: { name: "search", version: "1.2.0", tier: "mutating", enabled: true },
   },
   "operations.putPolicy": { body: { rules }, response: { rules, default: "manual" } },
   "projects.create": { body: { name: "shop", enabledCapabilities: ["deployments"] } },

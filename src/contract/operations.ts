@@ -23,7 +23,17 @@ export const PluginVersion: Type.TString = Type.String({
   maxLength: 64,
 });
 
-const Operation = Strict({ name: PluginName, tier: TierWord, description: HumanText(0, 1024) });
+const Operation = Strict({
+  name: PluginName,
+  tier: TierWord,
+  description: HumanText(0, 1024),
+  paramsSchema: Type.Optional(
+    Type.Record(Type.String(), Type.Unknown(), {
+      description:
+        "JSON Schema 2020-12 of the operation's params. Absent: any object within the limits, or past 1 MiB of schemas in one list.",
+    }),
+  ),
+});
 
 /** A plugin as the project sees it. `operations[].tier` is the effective one. */
 export const Plugin = Strict({
@@ -68,6 +78,11 @@ const Invocation = Strict({
 });
 export type Invocation = Static<typeof Invocation>;
 
+const tierOfOperations = Type.Unsafe<Tier>({
+  ...TierWord,
+  description: "Of the plugin's operations that say no `tier` of their own.",
+});
+
 const projectQuery = Type.Object({ project: Type.Optional(ProjectRef) });
 const projectErrors = ["PROJECT_REQUIRED", "NOT_FOUND"] as const;
 
@@ -92,8 +107,13 @@ export const operationRoutes = routes({
     body: Strict({
       name: PluginName,
       version: PluginVersion,
-      tier: TierWord,
-      metadata: Type.Optional(FreeMap),
+      tier: tierOfOperations,
+      metadata: Type.Optional(
+        Type.Record(Type.String(), Type.Unknown(), {
+          description:
+            "What the bundle's `metadata.json` says, in its place: `name` and `version` as in this body, and `operations`, each with `name` and, if it likes, `tier`, `description` and `paramsSchema`. Other keys are kept. Absent: the archive's `metadata.json` is read.",
+        }),
+      ),
     }),
     success: 201,
     response: Strict({ name: PluginName, version: PluginVersion, tier: TierWord, enabled: Type.Boolean() }),
@@ -159,7 +179,7 @@ export const operationRoutes = routes({
     body: Strict({ rules: Type.Array(PolicyRule, { maxItems: 200 }) }),
     success: 200,
     response: Policy,
-    errors: [...projectErrors, "DUPLICATE_PATTERN"],
+    errors: [...projectErrors, "DUPLICATE_PATTERN", "UNKNOWN_OPERATION"],
     repeat: "natural",
   },
   invoke: {

@@ -58,6 +58,19 @@ export interface Issue {
 /** More would be noise, and an attacker's amplifier (§0.4). */
 export const MAX_ISSUES = 50;
 
+/** A closed list in words, with a bound: lists of a plugin's schema are a stranger's, and errors are shown whole. */
+export function oneOf(values: readonly unknown[]): string {
+  const shown = values.slice(0, MAX_SHOWN_VALUES).map((value) => {
+    const text = typeof value === "string" ? value : JSON.stringify(value);
+    return text.length > MAX_SHOWN_LENGTH ? `${text.slice(0, MAX_SHOWN_LENGTH)}…` : text;
+  });
+  const more = values.length - shown.length;
+  return `one of ${shown.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+}
+
+const MAX_SHOWN_VALUES = 20;
+const MAX_SHOWN_LENGTH = 48;
+
 /** A rule that the schema cannot say, such as "in the future" or "the project owns the group". */
 export function invalid(...issues: readonly Issue[]): PlatformError {
   const shown = issues.slice(0, MAX_ISSUES);

@@ -12,6 +12,7 @@ import {
   catalogueOf,
   findOperation,
   highestTier,
+  unknownOperation,
 } from "../operations/catalogue.ts";
 import { checkParams, checkSizes } from "../operations/params.ts";
 import { isLive, requireTarget } from "../operations/target.ts";
@@ -91,6 +92,6 @@ function resolve(catalogue: Catalogue, lines: readonly PlanLine[]): readonly Cat
     if (resolved === undefined) unknown.push(command);
     return resolved ?? [];
   });
-  if (unknown.length > 0) throw new PlatformError("UNKNOWN_OPERATION", { context: { names: [...new Set(unknown)] } });
+  if (unknown.length > 0) throw unknownOperation(unknown);
   return found;
 }

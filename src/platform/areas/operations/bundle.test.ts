@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
+import { PLUGIN_METADATA } from "../../../contract/examples.ts";
 import { onEachDatabase } from "../../testing/harness.ts";
 import { readMetadata } from "./bundle.ts";
 import { catalogueOf, findOperation } from "./catalogue.ts";
@@ -81,7 +82,7 @@ onEachDatabase(
       const workspace = await world.workspace();
       const { projectId: project } = await insertProject(world.platform.db, workspace.id);
       const key = await workspace.key("workspace.member");
-      const call = (method: string, at: string, body: object) =>
+      const call = (method: string, at: string, body: object | undefined) =>
         world.call(method, at, { key, query: { project }, body });
       const upload = async (name: string, bytes: Uint8Array): Promise<void> => {
         const { uploadUrl, contentType } = (await call("POST", `${path}/upload-url`, { name })).body;
@@ -127,13 +128,22 @@ onEachDatabase(
     });
 
     it("needs metadata in the archive only when the caller brings none", async () => {
-      const { upload, register } = await newProject();
+      const { call, upload, register } = await newProject();
       await upload("shop", zip([{ name: "bin/shop" }]));
       expect((await register()).body).toMatchObject({
         code: "PLUGIN_METADATA_INVALID",
         context: { issues: [{ path: "metadata" }] },
       });
       expect((await register({ metadata: metadata() })).status).toBe(201);
+      const { name, version, tier } = { ...PLUGIN_METADATA, tier: "mutating" };
+      await upload(name, zip([{ name: "bin/search-amd64" }]));
+      expect((await register({ name, version, tier, metadata: PLUGIN_METADATA })).status).toBe(201);
+      const [reindex] = PLUGIN_METADATA.operations;
+      const listed = (await call("GET", path, undefined)).body.plugins;
+      expect(listed.find((each: { name: string }) => each.name === name).operations).toEqual([
+        { ...reindex, tier },
+        PLUGIN_METADATA.operations[1],
+      ]);
       const missing = await register({ metadata: metadata({ binaries: { arm64: "bin/other" } }) });
       expect(missing.body.context.issues).toEqual([
         { path: "metadata/binaries/arm64", message: "is not in the archive" },

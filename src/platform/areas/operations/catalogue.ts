@@ -2,12 +2,14 @@ import {
   BUILTIN_PLUGINS,
   DEBUG_PLUGIN,
   DEFAULT_ENABLED_BUILTINS,
+  type JsonSchema,
   type PluginDefinition,
   type PluginOperation,
 } from "../../../contract/builtin-plugins.ts";
 import type { Plugin, Tier } from "../../../contract/operations.ts";
 import { TIERS } from "../../../contract/operations.ts";
 import type { Db } from "../../database.ts";
+import { PlatformError } from "../../kernel/errors.ts";
 import { builtinSwitches, customPlugins } from "./store.ts";
 
 /** A plugin as one project has it. */
@@ -60,8 +62,41 @@ export function highestTier(tiers: readonly Tier[]): Tier {
   return TIERS.findLast((tier) => tiers.includes(tier)) ?? "destructive";
 }
 
-/** As the API shows it: params schemas stay inside. */
-export function toPlugin({ name, version, tier, builtin, enabled, operations }: CataloguePlugin): Plugin {
-  const shown = operations.map(({ name, tier, description }) => ({ name, tier, description }));
-  return { name, version, tier, builtin, enabled, operations: shown };
+/** Schemas in one list: a project may hold 64 MiB of them, and one answer is one string on the event loop. */
+const MAX_SHOWN_SCHEMAS = 1024 * 1024;
+
+/** As the API shows it. Past the bound operations are listed without their schemas. */
+export function toPlugins(catalogue: Catalogue): Plugin[] {
+  let left = MAX_SHOWN_SCHEMAS;
+  const shownSchema = (schema: JsonSchema | undefined) => {
+    if (schema === undefined || left <= 0) return undefined;
+    left -= JSON.stringify(schema).length;
+    return left >= 0 ? { paramsSchema: schema } : undefined;
+  };
+  return catalogue.map(({ name, version, tier, builtin, enabled, operations }) => {
+    const shown = operations.map(({ name, tier, description, paramsSchema }) => ({
+      ...{ name, tier, description },
+      ...shownSchema(paramsSchema),
+    }));
+    return { name, version, tier, builtin, enabled, operations: shown };
+  });
+}
+
+export function unknownOperation(names: readonly string[]): PlatformError {
+  const unique = [...new Set(names)];
+  const shown = unique.slice(0, 8).join(", ");
+  return new PlatformError("UNKNOWN_OPERATION", {
+    message: `the project has no operation ${shown}${unique.length > 8 ? ", …" : ""}`,
+    context: { names: unique },
+  });
+}
+
+/** Patterns of a policy's rules that mean no operation and no plugin of the project: misspelt, or not registered yet. */
+export function unknownPatterns(catalogue: Catalogue, patterns: readonly string[]): readonly string[] {
+  const known = new Set(["*", ...catalogue.flatMap(patternsOf)]);
+  return patterns.filter((pattern) => !known.has(pattern));
+}
+
+function patternsOf({ name, operations }: CataloguePlugin): readonly string[] {
+  return [`${name}/*`, ...operations.map((operation) => `${name}/${operation.name}`)];
 }

@@ -30,7 +30,12 @@ onEachDatabase("operations", (world) => {
         name: "scale",
         tier: "mutating",
         description: expect.any(String),
+        paramsSchema: expect.objectContaining({ required: ["namespace", "kind", "name", "replicas"] }),
       });
+      const wrong = await invoke(site, { params: { ...SCALE, kind: "Deployment" } });
+      expect(wrong.body.context.issues).toEqual([
+        { path: "/params/kind", message: "must be one of deployment, statefulset" },
+      ]);
     });
 
     it("the set of enabled ones is replaced, sorted, and shows in the list", async () => {
@@ -87,12 +92,27 @@ onEachDatabase("operations", (world) => {
       const rules = [
         { pattern: "*", decision: "manual" },
         { pattern: "kubernetes/*", decision: "auto" },
-        { pattern: "gone/operation", decision: "auto" },
+        { pattern: "kubernetes/get-pods", decision: "auto" },
       ];
       expect((await putRules(site, rules)).body).toEqual({ rules, default: "manual" });
       expect((await get()).body).toEqual({ rules, default: "manual" });
       expect((await putRules(site, [])).status).toBe(200);
       expect((await get()).body).toEqual({ rules: [], default: "manual" });
+    });
+
+    it("knows what its rules name", async () => {
+      const site = await newSite(world);
+      const rules = ["kubernets/get-pods", "kubernetes/get-pod", "shop/*", "kubernetes/logs", "debug/exec"];
+      const put = () =>
+        putRules(
+          site,
+          rules.map((pattern) => ({ pattern, decision: "auto" })),
+        );
+      const { status, body } = await put();
+      expect([status, body.code, body.context]).toEqual([400, "UNKNOWN_OPERATION", { names: rules.slice(0, 3) }]);
+      expect(body.message).toContain("kubernets/get-pods");
+      rules.splice(0, 3);
+      expect((await put()).status).toBe(200);
     });
 
     it("names a pattern once", async () => {

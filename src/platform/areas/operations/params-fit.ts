@@ -1,6 +1,6 @@
 import Format from "typebox/format";
 import { canonicalJson } from "../../../contract/plan-hash.ts";
-import { type Issue, MAX_ISSUES } from "../../kernel/errors.ts";
+import { type Issue, MAX_ISSUES, oneOf } from "../../kernel/errors.ts";
 import type { PatternJudge } from "../../kernel/stranger-pattern.ts";
 import { type ParamsSchema, pointer, type Scalar, type SchemaObject } from "./params-schema.ts";
 
@@ -114,7 +114,7 @@ class Misfits {
 function kindProblem({ type, enum: words, const: only }: SchemaObject, value: unknown): string | undefined {
   const types = typeof type === "string" ? [type] : type;
   if (types?.some((each) => isOfType(each, value)) === false) return `must be ${types.join(" or ")}`;
-  if (words?.includes(value as Scalar) === false) return "must be one of the values that its schema lists";
+  if (words?.includes(value as Scalar) === false) return `must be ${oneOf(words)}`;
   return only !== undefined && value !== only ? `must be ${JSON.stringify(only).slice(0, 128)}` : undefined;
 }
 

@@ -2,7 +2,7 @@ import type { operationRoutes } from "../../../contract/operations.ts";
 import type { Handlers } from "../../kernel/call.ts";
 import { PlatformError } from "../../kernel/errors.ts";
 import { bundleStorage } from "./bundle-storage.ts";
-import { catalogueOf, toPlugin } from "./catalogue.ts";
+import { catalogueOf, toPlugins, unknownOperation, unknownPatterns } from "./catalogue.ts";
 import { invoke } from "./invoke.ts";
 import { enableExactly, enablePlugin, registerPlugin, uploadUrl } from "./plugins.ts";
 import { DEFAULT_DECISION, duplicatePatterns } from "./policy.ts";
@@ -12,7 +12,7 @@ import { requireOperationsProject } from "./target.ts";
 export const handlers: Handlers<typeof operationRoutes> = {
   async listPlugins({ db, principal, query }) {
     const project = await requireOperationsProject(db, principal, query.project);
-    return { plugins: (await catalogueOf(db, project.id)).map(toPlugin) };
+    return { plugins: toPlugins(await catalogueOf(db, project.id)) };
   },
 
   async registerPlugin(call) {
@@ -46,6 +46,9 @@ export const handlers: Handlers<typeof operationRoutes> = {
     const project = await requireOperationsProject(db, principal, query.project);
     const patterns = duplicatePatterns(body.rules);
     if (patterns.length > 0) throw new PlatformError("DUPLICATE_PATTERN", { context: { patterns } });
+    const given = body.rules.map(({ pattern }) => pattern);
+    const names = unknownPatterns(await catalogueOf(db, project.id), given);
+    if (names.length > 0) throw unknownOperation(names);
     await putPolicyRules(db, project.id, body.rules, now);
     return { rules: body.rules, default: DEFAULT_DECISION };
   },
