@@ -3,6 +3,18 @@ import { UsageError } from "./command.ts";
 import { formatOf, render } from "./output.ts";
 
 describe("a table", () => {
+  it("shows whom a manager serves, and which manager a deployment has or waits for", () => {
+    const own = { url: null, cloud: "aws", region: "eu", setupStatus: "active", isSystem: false, version: "1" };
+    const managers = [{ id: "mgr_1", name: "eu", status: "healthy", ...own, deploymentGroupId: "dg_1", shared: false }];
+    expect(render(managers, "table")).toMatch(/^ID +NAME +STATUS +DEPLOYMENT-GROUP-ID +SHARED +/);
+    const both = { name: "shop", region: "eu", status: "running", platform: "kubernetes", deploymentGroupId: "dg_1" };
+    const deployments = [
+      { id: "dep_1", ...both, managerId: "mgr_1", waitsFor: null },
+      { id: "dep_2", ...both, waitsFor: "manager" },
+    ];
+    expect(render(deployments, "table")).toMatch(/^ID +NAME +STATUS +PLATFORM +MANAGER-ID +WAITS-FOR\n/);
+  });
+
   it("has a line a row, the telling columns first, and none that is empty everywhere", () => {
     const rows = [
       { createdAt: "2026-11-21T10:00:00.000Z", url: null, region: "eu", name: "one", id: "a" },

@@ -38,7 +38,10 @@ function unit(character: string): string {
 }
 
 /** Fields that say most come first; the others in the order in which they came. */
-const FIRST = ["id", "name", "workspace", "title", "status", "state", "role", "type", "platform", "risk", "enabled"];
+const FIRST = [
+  ...["id", "name", "workspace", "title", "status", "state", "role", "type", "platform"],
+  ...["managerId", "waitsFor", "deploymentGroupId", "shared", "risk", "enabled"],
+];
 const LAST = ["createdAt"];
 /** More columns than this do not fit a terminal; `-o json` has them all. */
 const MAX_COLUMNS = 7;

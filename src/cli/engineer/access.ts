@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { AccessRequestWithApproval } from "../../contract/access-requests.ts";
+import type { Deployment } from "../../contract/deployment.ts";
 import { APPROVE_LINE, pastedLine } from "../../contract/pasted-line.ts";
 import { type Clock, sleep } from "../../kube/clock.ts";
 import { type Command, FriendlyError, UsageError } from "../command.ts";
@@ -126,7 +127,7 @@ async function followed(
   let told = "";
   for (;;) {
     const now = (await call("accessRequests", "get", byId(id), signal)) as AccessRequestWithApproval;
-    const words = progress(now);
+    const words = [progress(now), ...(await refusalOf(now, call, signal))].join("\n");
     if (words !== told) error(`${escaped(words, "\n")}\n`);
     told = words;
     const ended = endOf(now);
@@ -163,6 +164,20 @@ function progress({ id, status, kubectlApprove, decision, execution }: AccessReq
   const lines = execution.commands.map(({ index, command, state }) => `  ${index + 1}. ${command} ${state}`);
   const approve = isApproveLine(kubectlApprove) ? [`  the customer approves with: ${kubectlApprove}`] : [];
   return [`${id}: ${status}${by}`, ...(status === "customer-approved" ? lines : approve)].join("\n");
+}
+
+/** Why a queued request does not get to the customer: its cluster's word on operations, as the deployment shows it. */
+async function refusalOf(
+  { status, kubectlApprove, deploymentId }: AccessRequestWithApproval,
+  call: CallRoute,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  if (status !== "queued" || kubectlApprove !== null) return [];
+  const { capabilities } = (await call("deployments", "get", byId(deploymentId), signal)) as Deployment;
+  const operations = capabilities?.find(({ key }) => key === "operations");
+  if (operations?.state !== "denied" || operations.detail == null) return [];
+  // One line: what a cluster says must not look like a line of ours.
+  return [`  ${escaped(operations.detail, "")}`];
 }
 
 const approveLine = new RegExp(APPROVE_LINE, "u");

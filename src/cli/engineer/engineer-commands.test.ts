@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ROUTES } from "../../contract/table.ts";
 import { newSite, type Site } from "../../platform/areas/operations/testing/site.ts";
+import { json } from "../../platform/kernel/json.ts";
 import { onEachDatabase, type World } from "../../platform/testing/harness.ts";
 import { runCli } from "../run-cli.ts";
 import type { Environment } from "../settings.ts";
@@ -245,7 +246,14 @@ onEachDatabase("the engineer's commands", (world) => {
       code: 8,
       out: expect.stringContaining('"status": "rejected"'),
     });
+    const detail = "waits until the customer accepts\nthis deployment";
+    await world.platform.db
+      .updateTable("deployments")
+      .set({ capabilities: json([{ key: "operations", state: "denied" as const, detail }]) })
+      .where("id", "=", site.deploymentId)
+      .execute();
     const late = await type([...asked(site), "--timeout", "1m"], { env });
+    expect(late.error).toMatch(/: queued\n {2}waits until the customer accepts\\u000athis deployment\n/);
     expect(late).toMatchObject({
       code: 9,
       error: expect.stringMatching(/is still queued: sallyport access wait ar_\w+/),
