@@ -6,7 +6,7 @@ import type { DatabaseLocation } from "./database.ts";
 import { GIT_HOST_SETTINGS, readGitHost } from "./git-hosts/config.ts";
 import type { GitHubAppConfig } from "./git-hosts/github-app.ts";
 import { IDENTITY_SETTINGS, type IdentityConfig, readIdentity, urlOfHost } from "./identity/config.ts";
-import { BUDGET_NAMES, BUDGET_SIZES, type BudgetSizes, readBudgets } from "./kernel/budgets.ts";
+import { BUDGET_NAMES, type BudgetSizes, readBudgets } from "./kernel/budgets.ts";
 import { TRUST_NOBODY, type Trust, trustIn } from "./kernel/caller-address.ts";
 import type { SmtpSettings } from "./mail/smtp-mailer.ts";
 import { OBJECT_SETTINGS, type ObjectLocation, readObjectLocation } from "./objects/config.ts";
@@ -228,7 +228,8 @@ export function readPlatformConfig(environment: Readonly<Record<string, string |
   const proxies = trustIn(listOf(text(settings.trustedProxies)));
   if (proxies === undefined) fail(settings.trustedProxies, "a list of addresses and CIDRs, such as 10.0.0.0/8");
   const key = text(settings.sealingKey);
-  if (key === "" ? url !== "" : !/^[0-9a-f]{64}$/i.test(key)) fail(settings.sealingKey, "64 hex digits");
+  if (key === "" && url !== "") fail(settings.sealingKey, "set with PostgreSQL: openssl rand -hex 32");
+  if (key !== "" && !/^[0-9a-f]{64}$/i.test(key)) fail(settings.sealingKey, "64 hex digits: openssl rand -hex 32");
   const firstWorkspace = text(settings.firstWorkspace);
   if (!isWorkspaceName(firstWorkspace)) fail(settings.firstWorkspace, "4 to 100 of a-z, 0-9 and single dashes");
   const host = text(settings.host);
@@ -260,9 +261,12 @@ export function readPlatformConfig(environment: Readonly<Record<string, string |
 }
 
 function budgetSizes(text: string, fail: (expected: string) => void): BudgetSizes {
-  const sizes = readBudgets(text);
-  if (sizes === undefined) fail(`a list of <budget>=<size>, with ${BUDGET_NAMES.join(", ")}`);
-  return sizes ?? BUDGET_SIZES;
+  const { sizes, wrong } = readBudgets(text);
+  if (wrong.length > 0) {
+    const shown = wrong.map((item) => JSON.stringify(item.slice(0, 64))).join(", ");
+    fail(`a list of <budget>=<size>, sizes from 1 on; not so: ${shown}; budgets are ${BUDGET_NAMES.join(", ")}`);
+  }
+  return sizes;
 }
 
 function isHttpUrl(text: string): boolean {

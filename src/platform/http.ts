@@ -6,7 +6,7 @@ import type { Authenticator, Credential } from "./kernel/credential.ts";
 import { type Endpoint, parseRequest } from "./kernel/endpoint.ts";
 import { PlatformError, upgradeRequired } from "./kernel/errors.ts";
 import { type Engine, execute } from "./kernel/execute.ts";
-import { type Allowance, RATES, type RateLimiter } from "./kernel/rate-limit.ts";
+import { type Allowance, RATES, type RateLimiter, tooManyRequests } from "./kernel/rate-limit.ts";
 import { logAccess, requestIdOf, type Trace, trace } from "./kernel/trace.ts";
 import { refuseUnread } from "./kernel/unread-request.ts";
 import { Unrouted } from "./kernel/unrouted.ts";
@@ -141,25 +141,25 @@ async function limited(
   try {
     const credential = await authenticated();
     seen.allowance = deps.limiter?.take(credential.caller, RATES[credential.rate]);
-    refuseExcess(deps, seen.allowance);
+    refuseExcess(deps, credential.rate, seen.allowance);
     const { tenant } = credential;
     const ofAll = tenant && deps.limiter?.take(tenant.id, RATES[tenant.rate]);
     if (ofAll?.allowed === false) seen.allowance = ofAll;
-    refuseExcess(deps, seen.allowance);
+    if (tenant !== undefined) refuseExcess(deps, tenant.rate, ofAll);
     return credential;
   } catch (error) {
     if (error instanceof PlatformError && error.spec.status === 401) {
       seen.allowance = deps.limiter?.take(request.ip, RATES.unauthenticated);
-      refuseExcess(deps, seen.allowance);
+      refuseExcess(deps, "unauthenticated", seen.allowance);
     }
     throw error;
   }
 }
 
-function refuseExcess({ engine }: HttpDeps, allowance: Allowance | undefined): void {
+function refuseExcess({ engine }: HttpDeps, rate: keyof typeof RATES, allowance: Allowance | undefined): void {
   if (allowance === undefined || allowance.allowed) return;
   engine.metrics.rateLimited();
-  throw new PlatformError("RATE_LIMITED", { retryAfterSeconds: allowance.retryAfterSeconds });
+  throw tooManyRequests(rate, allowance);
 }
 
 async function respond(

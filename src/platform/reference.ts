@@ -3,9 +3,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { openApi } from "../contract/openapi.ts";
 import { ROUTES } from "../contract/table.ts";
 import { setHeaders } from "./kernel/answer.ts";
-import { PlatformError } from "./kernel/errors.ts";
 import type { Engine } from "./kernel/execute.ts";
-import { RATES, type RateLimiter } from "./kernel/rate-limit.ts";
+import { RATES, type RateLimiter, tooManyRequests } from "./kernel/rate-limit.ts";
 import { trace } from "./kernel/trace.ts";
 
 /** The viewer's own files, by the name under which we serve them. Nothing else of that folder is reachable. */
@@ -87,7 +86,7 @@ export function registerReference(app: FastifyInstance, { engine, limiter }: Ref
     const seen = trace(request, engine);
     seen.allowance = limiter?.take(request.ip, RATES.unauthenticated);
     if (seen.allowance?.allowed === false) {
-      throw new PlatformError("RATE_LIMITED", { retryAfterSeconds: seen.allowance.retryAfterSeconds });
+      throw tooManyRequests("unauthenticated", seen.allowance);
     }
     const { baseUrl } = engine.config;
     if (document?.baseUrl !== baseUrl) document = { baseUrl, text: JSON.stringify(openApi(ROUTES, baseUrl)) };

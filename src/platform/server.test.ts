@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { mkdtemp, readdir, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -102,6 +103,17 @@ onEachDatabase("what the platform tells of itself", (world) => {
   });
 });
 
+it("a port in use is told before the database is made or migrated", async () => {
+  const data = join(await mkdtemp(join(tmpdir(), "sallyport-port-")), "data");
+  const { port, close } = await startPlatform({ database: await inMemory() });
+  for (const ports of [{ port }, { metricsPort: port }]) {
+    const second = startPlatform({ database: { pglite: data }, ...ports });
+    await expect(second).rejects.toMatchObject({ code: "EADDRINUSE", syscall: "listen", port });
+  }
+  expect(existsSync(data)).toBe(false);
+  await close();
+});
+
 describe("metrics", () => {
   it("are served on a port of their own", async () => {
     const registry = new Registry();
@@ -130,6 +142,14 @@ describe("configuration", () => {
     expect(read).toThrow(ConfigError);
     for (const name of Object.keys(wrong)) expect(read).toThrow(name);
     expect(read).not.toThrow(/canary/);
+  });
+
+  it("says of a list which of its items are wrong, and of a key how to make one", () => {
+    const read = (name: string, value: string) => () =>
+      readPlatformConfig({ SALLYPORT_PLATFORM_DATABASE_URL: "postgres://db", [`SALLYPORT_PLATFORM_${name}`]: value });
+    const wrong = read("BUDGETS", "uploads=3,group-api-keys=0,loads=5");
+    expect(wrong).toThrow(/sizes from 1 on; not so: "group-api-keys=0", "loads=5"; budgets are workspace-api-keys/);
+    expect(wrong).toThrow(/SALLYPORT_PLATFORM_SEALING_KEY must be set with PostgreSQL: openssl rand -hex 32/);
   });
 
   it("has a default for everything", () => {

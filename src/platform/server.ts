@@ -21,6 +21,7 @@ import { startHelmBuilder } from "./builders/helm-builder.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { type CallConfig, type PlatformConfig, sealingKeyFile } from "./config.ts";
 import { type DatabaseLocation, type Db, type OpenDatabase, openDatabase } from "./database.ts";
+import { requireFreePort } from "./free-port.ts";
 import { GitHubApp } from "./git-hosts/github-app.ts";
 import { buildHttp, type HttpDeps } from "./http.ts";
 import { accessTokens } from "./identity/access-token.ts";
@@ -76,8 +77,13 @@ export interface RunningPlatform {
 /** Requests that run when the end begins may finish; a supervisor gives up on a process after 10 s or more. */
 const CLOSE_GRACE_MS = 5_000;
 
+const LOCALHOST = "127.0.0.1";
+
 /** Opens the database, migrates it, and serves the table. What was begun is undone when a later step fails. */
 export async function startPlatform(options: StartOptions): Promise<RunningPlatform> {
+  const { host = LOCALHOST, port = 0, metricsPort = 0 } = options;
+  // Before the database is opened, and perhaps migrated, for a process that then cannot serve.
+  for (const wanted of [port, metricsPort]) await requireFreePort(host, wanted);
   const parts = new AsyncDisposableStack();
   const draining = new AbortController();
   try {
@@ -96,7 +102,7 @@ async function start(
   parts: AsyncDisposableStack,
   draining: AbortController,
 ): Promise<RunningPlatform> {
-  const { host = "127.0.0.1", port = 0, clock = systemClock, log = silentLogger, registry = new Registry() } = options;
+  const { host = LOCALHOST, port = 0, clock = systemClock, log = silentLogger, registry = new Registry() } = options;
   const sealingKey = options.sealingKey ?? (await ownSealingKey(options.database));
   const database = await opened(options.database, log);
   parts.defer(() => database.close());

@@ -36,7 +36,9 @@ export function admit(route: Route, principal: Caller): void {
   if (mayCall(route.roles, principal)) return;
   if (route.errors.includes("WRONG_TOKEN_KIND")) throw new PlatformError("WRONG_TOKEN_KIND");
   const requiredRoles = typeof route.roles === "string" ? [route.roles] : route.roles;
-  throw new PlatformError("FORBIDDEN", { context: { requiredRoles } });
+  const forPeople = requiredRoles.every((role) => role === "user") && principal.kind === "serviceAccount";
+  const message = "only signed-in people may do that, and this is a key: `sallyport login` without --key";
+  throw new PlatformError("FORBIDDEN", { context: { requiredRoles }, ...(forPeople && { message }) });
 }
 
 function mayCall(audience: Route["roles"], principal: Caller): boolean {

@@ -14,12 +14,16 @@ export const BUDGET_NAMES = Object.keys(BUDGETS) as readonly BudgetName[];
 
 export const BUDGET_SIZES = Object.fromEntries(BUDGET_NAMES.map((name) => [name, BUDGETS[name].size])) as BudgetSizes;
 
-/** `name=size,…` over the defaults. Undefined when an item is no budget's name with a whole number from 1 on. */
-export function readBudgets(text: string): BudgetSizes | undefined {
-  const items = text === "" ? [] : text.split(",").map((item) => /^([a-z-]+)=([1-9]\d{0,8})$/.exec(item.trim()));
-  const known = items.every((item) => item?.[1] !== undefined && Object.hasOwn(BUDGETS, item[1]));
-  if (!known) return undefined;
-  return { ...BUDGET_SIZES, ...Object.fromEntries(items.map((item) => [item?.[1], Number(item?.[2])])) };
+/** `name=size,…` over the defaults, and the items that are no budget's name with a whole number from 1 on. */
+export function readBudgets(text: string): { readonly sizes: BudgetSizes; readonly wrong: readonly string[] } {
+  const sizes: Record<BudgetName, number> = { ...BUDGET_SIZES };
+  const wrong: string[] = [];
+  for (const item of text === "" ? [] : text.split(",").map((each) => each.trim())) {
+    const [, name = "", size] = /^([a-z-]+)=([1-9]\d{0,8})$/.exec(item) ?? [];
+    if (Object.hasOwn(BUDGETS, name)) sizes[name as BudgetName] = Number(size);
+    else wrong.push(item);
+  }
+  return { sizes, wrong };
 }
 
 /** A seat that is asked for: of which budget, for whom. */

@@ -36,6 +36,16 @@ onEachDatabase("the kernel", (world) => {
       expect([answer.status, answer.body.code]).toEqual([400, "VALIDATION_ERROR"]);
     });
 
+    it("a key on a route of people's is told how to sign in", async () => {
+      const { key } = await world.workspace();
+      const answer = await world.call("GET", "/v1/user/git-namespaces", { key: await key("workspace.admin") });
+      expect(answer.body).toMatchObject({
+        code: "FORBIDDEN",
+        message: expect.stringContaining("`sallyport login` without --key"),
+        context: { requiredRoles: ["user"] },
+      });
+    });
+
     it("the role is judged before the body is", async () => {
       const { key } = await world.workspace();
       const answer = await world.call("POST", "/v1/managers", { key: await key("workspace.viewer"), body: "{" });

@@ -67,10 +67,59 @@ function* partsOf(schema: TSchema, value: unknown): Generator<readonly [string, 
   }
 }
 
-/** None when one of them fits. */
+/** None when one of them fits; else those that the value can have meant, so that the caller reads of no other. */
 function alternativesOf(schema: TSchema, value: unknown): readonly TSchema[] {
   const { anyOf = [] } = schema as Composite;
-  return anyOf.some((each) => judgeOf(each).check.Check(value)) ? [] : anyOf;
+  if (anyOf.some((each) => judgeOf(each).check.Check(value))) return [];
+  // That a field may be null too is no news to a caller that gave it a value.
+  const kinds = anyOf.filter((each) => (each as Typed).type !== "null");
+  const alike = kinds.filter((each) => isAlike(each as Typed, value));
+  if (alike.length === 0) return kinds;
+  const discriminator = typeof value === "object" && value !== null ? discriminatorOf(alike) : undefined;
+  if (discriminator === undefined) return alike;
+  const { name, words, choice } = discriminator;
+  const chosen = words.indexOf((value as Readonly<Record<string, unknown>>)[name]);
+  return chosen < 0 ? [choice] : alike.slice(chosen, chosen + 1);
+}
+
+interface Typed extends Composite {
+  readonly type?: string;
+  readonly const?: unknown;
+}
+
+function isAlike({ type }: Typed, value: unknown): boolean {
+  const kind = Array.isArray(value) ? "array" : typeof value;
+  return type === undefined || type === kind || (type === "integer" && kind === "number");
+}
+
+interface Discriminator {
+  readonly name: string;
+  /** One for each alternative. */
+  readonly words: readonly unknown[];
+  /** Asks for one of the words and for nothing else. */
+  readonly choice: TSchema;
+}
+
+const discriminators = new WeakMap<TSchema, Discriminator | null>();
+
+/** The field that has another constant in each of several alternatives, such as `platform`. */
+function discriminatorOf(alternatives: readonly TSchema[]): Discriminator | undefined {
+  const [first, second] = alternatives;
+  if (first === undefined || second === undefined) return undefined;
+  const known = discriminators.get(first);
+  if (known !== undefined) return known ?? undefined;
+  const wordsOf = (name: string) =>
+    alternatives.map((each) => ((each as Composite).properties?.[name] as Typed)?.const);
+  const name = Object.keys((first as Composite).properties ?? {}).find((each) => {
+    const words = wordsOf(each);
+    return !words.includes(undefined) && new Set(words).size === words.length;
+  });
+  const words = name === undefined ? [] : wordsOf(name);
+  const choice =
+    name === undefined ? {} : { type: "object", required: [name], properties: { [name]: { enum: words } } };
+  const found = name === undefined ? null : { name, words, choice: choice as TSchema };
+  discriminators.set(first, found);
+  return found ?? undefined;
 }
 
 function escapePointer(name: string): string {

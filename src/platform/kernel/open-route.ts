@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { PlatformError } from "./errors.ts";
 import type { Engine } from "./execute.ts";
-import { RATES, type RateLimiter } from "./rate-limit.ts";
+import { RATES, type RateLimiter, tooManyRequests } from "./rate-limit.ts";
 import { trace } from "./trace.ts";
 
 export interface OpenDeps {
@@ -32,7 +32,7 @@ export function openRoute(
       seen.allowance = limiter?.take(request.ip, RATES.unauthenticated);
       if (seen.allowance?.allowed === false) {
         engine.metrics.rateLimited();
-        throw new PlatformError("RATE_LIMITED", { retryAfterSeconds: seen.allowance.retryAfterSeconds });
+        throw tooManyRequests("unauthenticated", seen.allowance);
       }
     },
     handler,

@@ -1,4 +1,5 @@
 import type { Clock } from "../clock.ts";
+import { PlatformError } from "./errors.ts";
 
 /** Sustained requests a minute, and how many may come at once (§0.9). */
 export interface Rate {
@@ -15,6 +16,24 @@ export const RATES = {
   manager: { perMinute: 6000, burst: 1000 },
   unauthenticated: { perMinute: 60, burst: 20 },
 } as const satisfies Readonly<Record<string, Rate>>;
+
+const PAYERS: Readonly<Record<keyof typeof RATES, string>> = {
+  standard: "one key or user",
+  customer: "all the keys of one customer's deployment group together",
+  workspace: "all the keys of one workspace together, without those of customers' groups",
+  manager: "one manager",
+  unauthenticated: "one address without a credential that holds",
+};
+
+/** Says which of the rates is used up: a caller with many keys would else look at the wrong one. */
+export function tooManyRequests(rate: keyof typeof RATES, { retryAfterSeconds }: Allowance): PlatformError {
+  const { perMinute, burst } = RATES[rate];
+  return new PlatformError("RATE_LIMITED", {
+    message: `too many requests: ${PAYERS[rate]} may send ${perMinute} a minute, and ${burst} at once`,
+    context: { rate, perMinute, burst },
+    retryAfterSeconds,
+  });
+}
 
 export interface Allowance {
   readonly allowed: boolean;

@@ -3,7 +3,7 @@ import { Compile, type Validator } from "typebox/compile";
 import Format from "typebox/format";
 import { Settings } from "typebox/system";
 import { MAX_DEPTH, MAX_VALUES } from "./body.ts";
-import { type Issue, MAX_ISSUES } from "./errors.ts";
+import { type Issue, MAX_ISSUES, oneOf } from "./errors.ts";
 import { type Misfit, misfits } from "./misfits.ts";
 
 // typebox stops at 8 errors and allows what RFC 3339 does not; both registries are the process's.
@@ -67,6 +67,10 @@ function toIssues(where: string, error: Misfit): Issue[] {
         path: `${path}.${name.slice(0, 128)}`,
         message: "is not a known key",
       }));
+    case "enum":
+      return [{ path, message: `must be ${oneOf(error.params.allowedValues)}` }];
+    case "const":
+      return [{ path, message: `must be ${JSON.stringify(error.params.allowedValue)}` }];
     // Said better by the errors beside them.
     case "boolean":
     case "anyOf":

@@ -15,6 +15,7 @@ onEachDatabase(
       } as const;
       world.clock.hold();
       const keys: string[] = [];
+      const unused = await site.workspace.key("deployment-group.deployer", scope);
       for (let count = 0; count < 7; count += 1)
         keys.push(await site.workspace.key("deployment-group.deployer", scope));
       const whoami = (key: string) => world.call("GET", "/v1/whoami", { key });
@@ -24,8 +25,11 @@ onEachDatabase(
         allowed += answers.filter(({ status }) => status === 200).length;
       }
       expect(allowed).toBe(RATES.customer.burst);
-      const refused = await whoami(keys[0] ?? "");
+      const refused = await whoami(unused);
       expect([refused.status, refused.body.code]).toEqual([429, "RATE_LIMITED"]);
+      expect(refused.body.message).toMatch(/one customer's deployment group together may send 3000 a minute/);
+      expect(refused.body.context).toEqual({ rate: "customer", ...RATES.customer });
+      expect((await whoami(keys[0] ?? "")).body.context).toMatchObject({ rate: "standard" });
       // A deployment's token that the group's token mints is the same customer's.
       expect((await whoami(site.admin)).status).toBe(200);
       expect((await whoami(site.manager.key)).status).toBe(200);

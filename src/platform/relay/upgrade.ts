@@ -13,7 +13,7 @@ import { toPlatformError } from "../kernel/answer.ts";
 import { callerAddress, type Trust } from "../kernel/caller-address.ts";
 import { PlatformError, toBody } from "../kernel/errors.ts";
 import type { Engine } from "../kernel/execute.ts";
-import { RATES, type RateLimiter } from "../kernel/rate-limit.ts";
+import { RATES, type RateLimiter, tooManyRequests } from "../kernel/rate-limit.ts";
 import { requestIdOf } from "../kernel/trace.ts";
 import type { Logger } from "../log.ts";
 import type { Relay } from "./relay.ts";
@@ -96,7 +96,7 @@ function limited(
   if (error.spec.status !== 401) return error;
   const allowance = limiter?.take(callerAddress(request, trustedProxies), RATES.unauthenticated);
   if (allowance === undefined || allowance.allowed) return error;
-  return new PlatformError("RATE_LIMITED", { retryAfterSeconds: allowance.retryAfterSeconds });
+  return tooManyRequests("unauthenticated", allowance);
 }
 
 function refuse(socket: Duplex, error: PlatformError, requestId: string): void {

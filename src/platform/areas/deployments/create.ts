@@ -6,7 +6,7 @@ import { newId } from "../../ids.ts";
 import type { Call } from "../../kernel/call.ts";
 import { invalid, notFound, PlatformError } from "../../kernel/errors.ts";
 import { json } from "../../kernel/json.ts";
-import { requireProject } from "../../kernel/project-ref.ts";
+import { optionalProject } from "../../kernel/project-ref.ts";
 import { withoutNulls } from "../../kernel/without-nulls.ts";
 import { mintKey } from "../api-keys/mint.ts";
 import { getGroup } from "../deployment-groups/service.ts";
@@ -69,18 +69,15 @@ function isGroupToken({ principal }: Context): boolean {
 const NOT_CHOSEN = "is not for a deployment group's token: the platform gives the manager that serves the group";
 const REQUIRED = "is required of all but a deployment group's token";
 
+/** The group says the project: where one is named as well, or the key implies one, it must be that. */
 async function groupFor(call: Context, body: CreateBody): Promise<DeploymentGroupRow> {
   const { principal } = call;
   const own = principal.kind === "serviceAccount" && principal.scope.type === "deployment-group";
   const id = own ? (body.deploymentGroupId ?? principal.scope.deploymentGroupId) : body.deploymentGroupId;
-  const issues = [
-    ...(id === undefined ? [{ path: "body.deploymentGroupId", message: REQUIRED }] : []),
-    ...(body.project === undefined && !own ? [{ path: "body.project", message: REQUIRED }] : []),
-  ];
-  if (id === undefined || issues.length > 0) throw invalid(...issues);
-  const project = await requireProject(call.db, principal, body.project);
+  if (id === undefined) throw invalid({ path: "body.deploymentGroupId", message: REQUIRED });
+  const project = await optionalProject(call.db, principal, body.project);
   const group = await getGroup(call, id);
-  if (group.project_id !== project.id) throw notFound("deployment group");
+  if (project !== undefined && group.project_id !== project.id) throw notFound("deployment group");
   return group;
 }
 

@@ -94,15 +94,21 @@ onEachDatabase("deployments", (world) => {
     expect((await world.call("POST", "/v1/deployments", { key, body: other })).status).toBe(404);
   });
 
-  it("whoever is no group's token must name the project and the group", async () => {
+  it("whoever is no group's token must name the group, which says the project", async () => {
     const site = await newSite(world);
     const body = { name: "shop", platform: "kubernetes" };
     const answer = await site.call("POST", "/v1/deployments", { body });
     const message = "is required of all but a deployment group's token";
-    expect(answer.body.context.issues).toEqual([
-      { path: "body.deploymentGroupId", message },
-      { path: "body.project", message },
-    ]);
+    expect(answer.body.context.issues).toEqual([{ path: "body.deploymentGroupId", message }]);
+    const named = { ...body, deploymentGroupId: site.group.id };
+    for (const [index, scope] of [undefined, { type: "project", projectId: site.project.id } as const].entries()) {
+      const key = await site.workspace.key(scope ? "project.developer" : "workspace.member", scope);
+      const created = await world.call("POST", "/v1/deployments", { key, body: { ...named, name: `shop-${index}` } });
+      expect(created.body.deployment).toMatchObject({ projectId: site.project.id });
+    }
+    const another = await site.call("POST", "/v1/projects", { body: { name: "another" } });
+    const wrong = await site.call("POST", "/v1/deployments", { body: { ...named, project: another.body.id } });
+    expect(wrong.status).toBe(404);
   });
 
   it("another workspace's, project's, group's and manager's deployment looks absent", async () => {

@@ -1,0 +1,16 @@
+import { once } from "node:events";
+import { createServer } from "node:net";
+
+/**
+ * Listens for a moment, so that a port in use is told before anything is changed.
+ * @param port 0: any free one, which there is
+ * @throws the listener's own error
+ */
+export async function requireFreePort(host: string, port: number): Promise<void> {
+  if (port === 0) return;
+  const probe = createServer();
+  probe.listen({ host, port });
+  await once(probe, "listening");
+  probe.close();
+  await once(probe, "close");
+}
