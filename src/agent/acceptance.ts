@@ -1,4 +1,4 @@
-import { acceptanceLine, acceptedNamespaces, type NamedDeployments } from "../crds/accepted-namespaces.ts";
+import { acceptedNamespaces, type NamedDeployments } from "../crds/accepted-namespaces.ts";
 import type { ManagedDeployment } from "../crds/managed-deployment.ts";
 import type { Said } from "./standing.ts";
 
@@ -14,9 +14,9 @@ export interface Places {
 /** Whether and where the customer accepts this deployment, in words for them. Pure. */
 export function acceptance({ spec }: Pick<ManagedDeployment, "spec">, places: Places): readonly Said[] {
   const { deploymentId } = spec;
-  const { named, opened, grantsNamespace } = places;
+  const { named, opened } = places;
   const accepted = acceptedNamespaces(deploymentId, { spec }, named);
-  if (accepted.length === 0) return [notAccepted(spec, acceptanceLine(deploymentId, grantsNamespace))];
+  if (accepted.length === 0) return [notAccepted(spec)];
   const byHand = spec.acceptedNamespaces ?? [];
   const reason = byHand.length > 0 ? "AcceptedByCustomer" : "NamedAtInstall";
   const message =
@@ -26,19 +26,22 @@ export function acceptance({ spec }: Pick<ManagedDeployment, "spec">, places: Pl
   return [{ type: "Accepted", status: "True", reason, message }, openedFor(accepted, opened)];
 }
 
-function notAccepted({ acceptedNamespaces }: ManagedDeployment["spec"], line: string): Said {
+/** A message holds no command; the line has a field of its own. */
+const HOW = "status.acceptanceLine has the line that accepts it";
+
+function notAccepted({ acceptedNamespaces }: ManagedDeployment["spec"]): Said {
   const common = { type: "Accepted", status: "False" } as const;
   if (acceptedNamespaces === undefined) {
     return {
       ...common,
       reason: "AwaitingAcceptance",
-      message: `the platform lists this deployment, and nothing is done for it until you name its namespaces: ${line}`,
+      message: `the platform lists this deployment, and nothing is done for it until you name its namespaces; ${HOW}`,
     };
   }
   return {
     ...common,
     reason: "RefusedByCustomer",
-    message: `acceptedNamespaces is empty, so nothing is done for it; to accept it: ${line}`,
+    message: `acceptedNamespaces is empty, so nothing is done for it; ${HOW}`,
   };
 }
 
@@ -51,6 +54,6 @@ function openedFor(accepted: readonly string[], opened: readonly string[]): Said
     type: "Opened",
     status: "False",
     reason: "NamespaceNotOpened",
-    message: `accepted, but not opened to Sallyport's accounts: ${closed.join(", ")}. Add it to \`namespaces\` of the install values and run helm upgrade`,
+    message: `accepted, but not opened to Sallyport's accounts: ${closed.join(", ")}. Add it to namespaces of the install values and upgrade`,
   };
 }

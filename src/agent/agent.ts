@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import type { Registry } from "prom-client";
 import { REPORTING_CONTROLLERS } from "../crds/group.ts";
+import { toldWords } from "../crds/told-words.ts";
 import { Client } from "../kube/client.ts";
 import { type Clock, systemRandom as random } from "../kube/clock.ts";
 import { connect } from "../kube/connection.ts";
@@ -60,7 +61,8 @@ export async function runAgent(config: AgentConfig, tools: AgentTools, signal: A
   const userAgent = `${NAME}/${version}`;
   const { platform, link } = connectPlatform(config, { clock, log, metrics, userAgent, environment });
   try {
-    const events = new EventRecorder({ ...common, controller: REPORTING_CONTROLLERS.agent, instance: identity });
+    const recorder = { ...common, words: toldWords };
+    const events = new EventRecorder({ ...recorder, controller: REPORTING_CONTROLLERS.agent, instance: identity });
     const rights = watchRights({ client, config, events, registry, clock, log });
     const changed = (namespace: string): void => controllers.workloadsChanged(namespace);
     const workloads = new Workloads({

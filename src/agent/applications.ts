@@ -91,7 +91,7 @@ export class Applications {
   }
 
   async create(spec: ManagedDeploymentSpec, context: ReconcileContext): Promise<void> {
-    const { ports, places } = this.#options;
+    const { ports } = this.#options;
     const { signal, log } = context;
     const { deploymentId } = spec;
     const holder = ports.holder(deploymentId);
@@ -103,8 +103,11 @@ export class Applications {
       this.#isCrowded = false;
       log.info({ deploymentId, accepted: isAccepted }, "the platform lists a deployment; it is shown in the cluster");
       if (isAccepted) return;
-      const note = `a deployment waits for your word: ${acceptanceLine(deploymentId, places.grantsNamespace)}`;
-      this.#record(managed, "AwaitingAcceptance", note);
+      this.#record(
+        managed,
+        "AwaitingAcceptance",
+        "a deployment waits for your word; its status.acceptanceLine says how",
+      );
     } catch (error) {
       this.#made.delete(deploymentId);
       // There already, and the cache will say so.
@@ -188,11 +191,15 @@ export class Applications {
     said: readonly Said[],
     lastReportedAt: string | undefined,
   ): ManagedDeploymentStatus {
-    const accepted = this.accepted(managed.spec.deploymentId);
+    const { deploymentId } = managed.spec;
+    const accepted = this.accepted(deploymentId);
+    const { grantsNamespace } = this.#options.places;
     const conditions = saying(managed, said, this.#options.clock.wallNow());
     return {
       state,
-      ...(accepted.length === 0 ? {} : { namespaces: accepted }),
+      ...(accepted.length === 0
+        ? { acceptanceLine: acceptanceLine(deploymentId, grantsNamespace) }
+        : { namespaces: accepted }),
       observedGeneration: managed.metadata.generation ?? 0,
       ...(lastReportedAt === undefined ? {} : { lastReportedAt }),
       // Whether its namespaces are opened is a question only while it has any.

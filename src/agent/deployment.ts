@@ -1,6 +1,7 @@
 import type { DeploymentStatus } from "../contract/deployment-state.ts";
 import { LEASE_GIVE_UP_MS, LEASE_RENEW_MS, PROVISIONAL_LEASE_MS } from "../contract/sync.ts";
 import type { ManagedDeployment, ManagedDeploymentSpec } from "../crds/managed-deployment.ts";
+import { holdsCommand } from "../crds/told-words.ts";
 import type { ListedDeployment } from "./listed-deployment.ts";
 import { isReadable } from "./params-problem.ts";
 
@@ -120,7 +121,7 @@ function isOver({ confirmed, succeededAtMs }: HeldLease, nowMs: number): boolean
 /** What the vendor calls it, where that can be shown; its id stands in for a name that cannot. */
 function specOf({ id, name, projectId }: ListedDeployment): ManagedDeploymentSpec {
   const isShown = (text: string): boolean =>
-    text !== "" && text.length <= 128 && isReadable(text) && !/[\n\t]/.test(text);
+    text !== "" && text.length <= 128 && isReadable(text) && !/[\n\t]/.test(text) && !holdsCommand(text);
   return {
     deploymentId: id,
     name: isShown(name) ? name : id,

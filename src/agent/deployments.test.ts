@@ -323,8 +323,11 @@ describe("a deployment that the customer has not accepted", () => {
     expect(world.managed?.status).not.toHaveProperty("lastReportedAt");
     expect(world.said("Accepted")).toMatchObject({ status: "False", reason: "AwaitingAcceptance" });
     const line = `kubectl patch manageddeployments.sallyport.dev ${DEPLOYMENT.replace("_", "-")} -n sallyport-grants --type=merge -p '{"spec":{"acceptedNamespaces":["YOUR-NAMESPACE"]}}'`;
-    expect(world.said("Accepted")?.message).toContain(line);
-    expect(world.news).toEqual([`AwaitingAcceptance: a deployment waits for your word: ${line}`]);
+    expect(world.managed?.status?.acceptanceLine).toBe(line);
+    expect(world.said("Accepted")?.message).toContain("status.acceptanceLine");
+    expect(world.news).toEqual([
+      "AwaitingAcceptance: a deployment waits for your word; its status.acceptanceLine says how",
+    ]);
     expect(world.condition()).toBe("Waiting Reported=True/Acknowledged");
     const [body] = world.bodies;
     expect(body?.capabilities?.every(({ state }) => state === "denied")).toBe(true);

@@ -1,6 +1,7 @@
 import type { ManagedDeploymentConditionType, ManagedDeploymentReason } from "../crds/conditions.ts";
 import type { ManagedDeployment, ManagedDeploymentStatus } from "../crds/managed-deployment.ts";
 import { type RequiredRight, rightsText } from "../crds/manifests/required-rights.ts";
+import { toldWords } from "../crds/told-words.ts";
 import { withCondition } from "../kube/conditions.ts";
 import type { Trouble } from "./platform-trouble.ts";
 
@@ -36,7 +37,7 @@ export function newsFor({ status }: ManagedDeployment, said: readonly Said[]): r
   return said.filter((each) => {
     const before = status?.conditions?.find(({ type }) => type === each.type);
     if (before === undefined) return each.status === "False";
-    return before.status !== each.status || before.message !== each.message;
+    return before.status !== each.status || before.message !== toldWords(each.message);
   });
 }
 
@@ -51,6 +52,9 @@ export function saying(
     observedGeneration,
     ...each,
   }));
-  for (const each of said) conditions = withCondition(conditions, { ...each, observedGeneration }, now);
+  for (const each of said) {
+    const message = toldWords(each.message);
+    conditions = withCondition(conditions, { ...each, message, observedGeneration }, now);
+  }
   return [...conditions];
 }

@@ -50,6 +50,12 @@ const Status = Type.Object({
       description: "Namespaces that count as accepted: those of the install values and those of spec.",
     }),
   ),
+  acceptanceLine: Type.Optional(
+    Type.String({
+      maxLength: 400,
+      description: "While it is not accepted: the kubectl line that accepts it, with a placeholder for your namespace.",
+    }),
+  ),
   observedGeneration: Type.Optional(Generation),
   /** Absent: it was never served. */
   lastReportedAt: Type.Optional(DateTime),
@@ -76,6 +82,7 @@ export const MANAGED_DEPLOYMENT = {
     { name: "Reported", type: "date", jsonPath: ".status.lastReportedAt" },
     { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
     { name: "Id", type: "string", jsonPath: ".spec.deploymentId", priority: 1 },
+    { name: "Accept", type: "string", jsonPath: ".status.acceptanceLine", priority: 1 },
   ],
   rules: [
     {

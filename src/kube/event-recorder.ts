@@ -20,6 +20,8 @@ export interface EventRecorderOptions {
   readonly log: Logger;
   readonly metrics: { readonly events: EventMetrics };
   readonly random?: Random;
+  /** Every note as it may be told; as it is when left out. */
+  readonly words?: (note: string) => string;
   /** Events waiting to be written; more are dropped and counted. Default 1,000. */
   readonly maxQueued?: number;
   /** How long a shutdown may take to write what waits; default 2,000. */
@@ -77,8 +79,9 @@ export class EventRecorder {
   }
 
   /** May be called before `run`: up to `maxQueued` events wait for it. */
-  record(note: EventNote): void {
-    const { clock, controller, instance, maxQueued = 1000, metrics } = this.#options;
+  record(news: EventNote): void {
+    const { clock, controller, instance, maxQueued = 1000, metrics, words } = this.#options;
+    const note = words === undefined ? news : { ...news, note: words(news.note) };
     const key = seriesKey(note);
     const known = this.#series.get(key);
     const nowMs = clock.monotonicMs();

@@ -7,7 +7,7 @@ import { type Condition, withCondition } from "../kube/conditions.ts";
 import type { Enforcement } from "./enforcement.ts";
 import type { PlanLending } from "./lent.ts";
 import type { PlanFault } from "./plan-check.ts";
-import { printableLine } from "./text.ts";
+import { toldLine } from "./text.ts";
 
 /** What was true of the decision when it was taken stays on record, whatever becomes of policies and operators later. */
 const HISTORY: ReadonlySet<string> = new Set<GrantConditionType>(["Approved", "IdentityVerified"]);
@@ -61,7 +61,7 @@ export function grantConditions(outlook: Outlook, now: Date): NonNullable<Access
     const { status, reason, message } = words;
     if (wasFinal && WHILE_OPEN.has(type)) continue;
     if (wasFinal && HISTORY.has(type) && conditions.some((condition) => condition.type === type)) continue;
-    const next = { type, status, reason, message: printableLine(message, 1_024), observedGeneration };
+    const next = { type, status, reason, message: toldLine(message, 1_024), observedGeneration };
     conditions = withCondition(conditions, next, now);
   }
   return conditions.map((condition) => ({ ...condition }));
@@ -183,11 +183,10 @@ function accepted({ grant, unaccepted }: Outlook): Said<"Accepted"> {
 function lent({ lending }: Outlook): Said<"Lent"> | undefined {
   if (lending === undefined) return undefined;
   const { lines, missing } = lending;
-  const [first] = missing;
-  if (first === undefined) return yes("BindingsSeen", "every binding that this plan needs is there");
+  if (missing.length === 0) return yes("BindingsSeen", "every binding that this plan needs is there");
   return no(
     "AwaitingBinding",
-    `an approver makes ${missing.length} of ${lines.length} bindings, beginning with: ${first}${missing.length > 1 ? "; status.bindings has them all" : ""}`,
+    `an approver makes ${missing.length} of ${lines.length} bindings; status.bindings has their lines`,
   );
 }
 

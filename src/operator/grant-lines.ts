@@ -3,7 +3,7 @@ import type { OperationInvocation } from "../crds/operation-invocation.ts";
 import type { Tier } from "../crds/plan.ts";
 import { claimDigest } from "./gate.ts";
 import { type CustomerPolicy, decisionFor } from "./policy.ts";
-import { printableLine } from "./text.ts";
+import { toldLine } from "./text.ts";
 
 export interface LineWorld {
   readonly grant: AccessGrant;
@@ -42,7 +42,7 @@ function used({ invocationOf }: LineWorld, line: GrantLine): GrantLine {
   const { state, startedAt, finishedAt, error } = invocation.status ?? {};
   if (state === undefined || state === "Pending") return line;
   const times = { ...(startedAt && { startedAt }), ...(finishedAt && { finishedAt }) };
-  const message = error && { message: printableLine(`${error.code}: ${error.message}`, 1_024) };
+  const message = error && { message: toldLine(`${error.code}: ${error.message}`, 1_024) };
   const { message: _, ...claimed } = line;
   if (state === "Held" || state === "Expired") {
     // This operator ends nothing so that has started; what came of it when something else does, it cannot tell.

@@ -333,7 +333,7 @@ test("somebody else's invocation that is found running is Unknown, and never run
 
 test("a command whose binding no approver has made waits, uses up no line, and runs when it is there", async () => {
   const life = scene(approvedGrant(), invocation({ deadline: "2026-01-01T10:31:00Z" }));
-  life.awaited = "waits for a binding that an approver makes: kubectl create rolebinding";
+  life.awaited = "waits for a binding that an approver makes";
   expect(await life.invocation()).toEqual({ requeueAfterMs: 3_000 });
   expect(statusOf(life)).toMatchObject({
     state: "Pending",

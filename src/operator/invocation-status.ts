@@ -3,7 +3,7 @@ import type { OperationInvocation, OperationInvocationStatus } from "../crds/ope
 import { type Condition, timestamp, withCondition } from "../kube/conditions.ts";
 import type { Outcome } from "./execution.ts";
 import type { Refusal } from "./gate.ts";
-import { printableLine } from "./text.ts";
+import { toldLine } from "./text.ts";
 
 type Said<T extends InvocationConditionType> = {
   readonly status: Condition["status"];
@@ -39,7 +39,7 @@ export function held(
   message: string,
   now: Date,
 ): OperationInvocationStatus {
-  const error = { code: "COMMAND_HELD", message: printableLine(`${reason}: ${message}`, 4_096) };
+  const error = { code: "COMMAND_HELD", message: toldLine(`${reason}: ${message}`, 4_096) };
   const fields = { state: "Held", finishedAt: timestamp(now), error } as const;
   return next(invocation, { fields, authorized: { status: "False", reason, message }, completed: NOT_EVER }, now);
 }
@@ -69,7 +69,7 @@ export function running(
 
 export function isClaimedBy({ status }: OperationInvocation, claimant: string): boolean {
   const completed = status?.conditions?.find(({ type }) => type === "Completed");
-  return status?.state === "Running" && completed?.message === claimant;
+  return status?.state === "Running" && completed?.message === toldLine(claimant, 1_024);
 }
 
 export function ended(invocation: OperationInvocation, outcome: Outcome, now: Date): OperationInvocationStatus {
@@ -80,12 +80,13 @@ export function ended(invocation: OperationInvocation, outcome: Outcome, now: Da
       return next(invocation, { fields, completed: { status: "True", reason: "Succeeded", message: "done" } }, now);
     }
     case "Failed": {
-      const { code, message } = outcome;
+      const { code } = outcome;
+      const message = toldLine(outcome.message, 4_096);
       const fields = { state: "Failed", finishedAt, error: { code, message } } as const;
       return next(invocation, { fields, completed: { status: "False", reason: "Failed", message } }, now);
     }
     case "Unknown": {
-      const { message } = outcome;
+      const message = toldLine(outcome.message, 4_096);
       const fields = { state: "Unknown", finishedAt, error: { code: "OUTCOME_UNKNOWN", message } } as const;
       return next(invocation, { fields, completed: { status: "Unknown", reason: "OutcomeUnknown", message } }, now);
     }
@@ -102,7 +103,7 @@ function next(
   let conditions: readonly Condition[] = (status?.conditions ?? []).map((known) => ({ observedGeneration, ...known }));
   for (const [type, said] of Object.entries({ Authorized: authorized, Completed: completed })) {
     if (said === undefined) continue;
-    const message = printableLine(said.message, 1_024);
+    const message = toldLine(said.message, 1_024);
     conditions = withCondition(conditions, { ...said, type, message, observedGeneration }, now);
   }
   return { ...status, ...fields, observedGeneration, conditions: [...conditions] };

@@ -52,8 +52,9 @@ export class Lent {
     if (role === undefined) return `no role can be lent for ${command} in ${namespace}`;
     const missing = await this.#missing([role], account, signal);
     if (missing.length === 0) return undefined;
-    const who = grantUid === undefined ? "a policy admin" : "an approver";
-    return `waits for a binding that ${who} makes: ${bindingLine(role, account, this.#options)}`;
+    const [who, how] =
+      grantUid === undefined ? ["a policy admin", ""] : ["an approver", "; status.bindings of the grant has its line"];
+    return `waits for a binding of ${role.role} to account ${account} in ${namespace}, which ${who} makes${how}`;
   }
 
   async #missing(roles: readonly LentRole[], account: string, signal: AbortSignal): Promise<readonly LentRole[]> {

@@ -2,7 +2,7 @@ import type { AccessGrant, GrantState } from "../crds/access-grant.ts";
 import type { OperationInvocation } from "../crds/operation-invocation.ts";
 import { type EventReference, referenceTo } from "../kube/event.ts";
 import type { EventRecorder } from "../kube/event-recorder.ts";
-import { printableLine } from "./text.ts";
+import { toldLine } from "./text.ts";
 
 /** Reasons of our Kubernetes events: closed, because people alert on them. */
 const GRANT_NEWS: Readonly<Record<GrantState, { readonly reason: string; readonly type: "Normal" | "Warning" }>> = {
@@ -46,6 +46,6 @@ export class News {
   }
 
   #tell(regarding: EventReference, type: "Normal" | "Warning", reason: string, action: string, note: string): void {
-    this.#recorder.record({ regarding, type, reason, action, note: printableLine(note, 512) });
+    this.#recorder.record({ regarding, type, reason, action, note: toldLine(note, 512) });
   }
 }

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import type { Registry } from "prom-client";
 import { REPORTING_CONTROLLERS } from "../crds/group.ts";
+import { toldWords } from "../crds/told-words.ts";
 import { Client } from "../kube/client.ts";
 import type { Clock } from "../kube/clock.ts";
 import { connect } from "../kube/connection.ts";
@@ -44,8 +45,8 @@ export async function runOperator(config: OperatorConfig, tools: OperatorTools, 
     const { leaseName: name, leaseDurationMs, renewDeadlineMs, retryPeriodMs, admissionMode: mode } = config;
     const lease = { namespace: systemNamespace, name, identity, leaseDurationMs, renewDeadlineMs, retryPeriodMs };
     const elector = new LeaderElector({ ...lease, client, clock, log, metrics: kube });
-    const controller = REPORTING_CONTROLLERS.operator;
-    const events = new EventRecorder({ client, controller, instance: identity, clock, log, metrics: kube });
+    const recorder = { client, clock, log, metrics: kube, words: toldWords };
+    const events = new EventRecorder({ ...recorder, controller: REPORTING_CONTROLLERS.operator, instance: identity });
     const caches = new Caches({ client, namespace: grantsNamespace, named, clock, log, metrics: kube });
     const metrics = operatorMetrics(registry, {
       grants: () => caches.grants.store.values(),

@@ -1,3 +1,5 @@
+import { toldWords } from "../crds/told-words.ts";
+
 /**
  * What a terminal may not be shown: control, format (zero-width, bidirectional), private-use, line and paragraph
  * separators, and the Hangul fillers that render as nothing. The same class as in the CRDs' patterns, line breaks and
@@ -20,9 +22,14 @@ export function printable(text: string, maxChars: number): string {
   return `${clean.slice(0, Math.max(maxChars - 1, 0)).toWellFormed()}…`;
 }
 
-/** As {@link printable}, on one line: for conditions, events and error messages. */
+/** As {@link printable}, on one line. */
 export function printableLine(text: string, maxChars: number): string {
   return printable(text, maxChars).replace(/\s+/g, " ").trim();
+}
+
+/** As {@link printableLine}, for conditions and events, which hold no command: an approver reads them. */
+export function toldLine(text: string, maxChars: number): string {
+  return toldWords(printableLine(text, maxChars));
 }
 
 /** The message of anything thrown, for a person. Never a stack. */

@@ -41,7 +41,7 @@ export function agentShowsDeployment(scene: Scene, signal: AbortSignal): Promise
       [[...new Set(waits.capabilities?.map(({ state }) => state))], waits.environmentInfo ?? undefined],
       [["denied"], undefined],
     );
-    const line = /kubectl patch .*$/.exec(accepted?.message ?? "")?.[0];
+    const line = status?.acceptanceLine;
     if (line === undefined) throw new StepFailed("The object does not say how it is accepted.");
     return { text: "shows it in the cluster: it waits, and the platform learns nothing but that", value: line };
   });

@@ -8,6 +8,7 @@ import type { Manifest } from "./manifest.ts";
 import { operatorBindings, operatorTokens } from "./operator-admission.ts";
 import { ownNames } from "./own-name-admission.ts";
 import { UNREADABLE, UNREADABLE_PARAMS } from "./readable-params.ts";
+import { toldWordsOnly } from "./told-admission.ts";
 
 /** Names of all policies; the operator looks for each of them. */
 export const VALIDATING_POLICIES = [
@@ -26,6 +27,8 @@ export const VALIDATING_POLICIES = [
   "sallyport-own-leases",
   "sallyport-named-decisions",
   "sallyport-deployment-acceptance",
+  "sallyport-told-words",
+  "sallyport-told-events",
 ] as const;
 export const MUTATING_POLICIES = ["sallyport-stamp-decider", "sallyport-stamp-revoker"] as const;
 /** Those that see access grants: the operator vouches for the name on a decision when all of them are older than it. */
@@ -54,6 +57,7 @@ export function admissionPolicies(names: InstallationNames): readonly Manifest[]
     ...stampers(),
     ...namedDecisions(),
     ...deploymentAcceptance(names),
+    ...toldWordsOnly(names),
   ];
 }
 

@@ -21,7 +21,8 @@ function username(process: (typeof PROCESSES)[number], names: InstallationNames)
   return `'system:serviceaccount:${names.systemNamespace}:${accountOf(process, names)}'`;
 }
 
-function oursOnly(names: InstallationNames): readonly Named[] {
+/** CEL: the agent or the operator asks. */
+export function oursOnly(names: InstallationNames): readonly Named[] {
   const usernames = PROCESSES.map((process) => username(process, names)).join(", ");
   return [{ name: "made-by-agent-or-operator", expression: `request.userInfo.username in [${usernames}]` }];
 }

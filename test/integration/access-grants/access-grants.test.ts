@@ -53,8 +53,8 @@ async function policiesInForce(): Promise<void> {
 
 describe("the access grant contract", () => {
   test("has all of its cases here", () => {
-    expect(suite.cases).toHaveLength(252);
-    expect(new Set(suite.cases.map(({ id }) => id)).size).toBe(252);
+    expect(suite.cases).toHaveLength(267);
+    expect(new Set(suite.cases.map(({ id }) => id)).size).toBe(267);
   });
 
   const isolated = ({ steps }: Case): boolean => /admissionpolic|clusterrolebinding/i.test(JSON.stringify(steps));

@@ -1,0 +1,42 @@
+// What agent and operator tell people (messages of conditions, notes of events) is read by an approver with a terminal
+// open. The API server refuses a command in it (policy sallyport-told-words); a line to paste stands in a field of its
+// own, whose whole form is checked. Both patterns are written for RE2 and for JavaScript.
+
+/** Characters by which a shell joins, redirects, expands or hides a command. A class without its brackets. */
+const SIGNS = String.raw`\x60$|&<>*?\\{}\p{Cc}\p{Cf}\p{Co}\p{Zl}\p{Zp}`;
+/** Starts a line that changes something here, with a word after it. `kubectl` is refused wherever it stands. */
+const PROGRAMS = "helm|oc|k|curl|wget|sh|bash|sudo|ssh|eval|sallyport +approve";
+const OPTION_AFTER = String.raw`^|[ ,;:(\[=]`;
+
+/** Finds what a told text may not hold. */
+export const SHELL_SIGNS: string = `[${SIGNS}]`;
+/** Finds a command in a told text without its quotes, in any case of letters: a shell drops quotes inside of a word. */
+export const TOLD_COMMAND: string = ["kubectl", `(${OPTION_AFTER})-+[a-z]`, `(^|[^a-z0-9])(${PROGRAMS}) +[^ ]`].join(
+  "|",
+);
+
+const ANY_SIGN = new RegExp(SHELL_SIGNS, "gu");
+const COMMAND = new RegExp(TOLD_COMMAND, "iu");
+
+/** True: the API server would refuse the text. */
+export function holdsCommand(text: string): boolean {
+  return text.search(ANY_SIGN) >= 0 || COMMAND.test(unquoted(text));
+}
+
+/**
+ * `text` as agent and operator may tell it: what they quote (an API server's answer, a person's reason) may hold a
+ * command. Its signs become `_`, and so does what makes a command of words. Text without a command stays as it is, but
+ * for line breaks.
+ */
+export function toldWords(text: string): string {
+  const line = text.replace(/\s+/g, " ").replace(ANY_SIGN, "_");
+  if (!COMMAND.test(unquoted(line))) return line;
+  return unquoted(line)
+    .replace(/kube(?=ctl)/giu, "kube_")
+    .replace(new RegExp(`(${OPTION_AFTER})-+(?=[a-z])`, "giu"), "$1_")
+    .replace(new RegExp(`(?<![a-z0-9])(${PROGRAMS}) +(?=[^ ])`, "giu"), "$1_");
+}
+
+function unquoted(text: string): string {
+  return text.replace(/["']/g, "");
+}
