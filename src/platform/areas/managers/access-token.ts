@@ -4,7 +4,17 @@ import { LOWER_ALPHANUMERIC, randomText, uuidv7 } from "../../ids.ts";
 import { json } from "../../kernel/json.ts";
 import { open, seal } from "../../kernel/sealed.ts";
 
-export const ACCESS_TOKEN_SECONDS = 900;
+const MAX_SECONDS = 900;
+
+/** In seconds: no longer than the caller's own credential, whose revocation alone the manager cannot see. */
+export function accessTokenLife(ends: Date | null, now: Date): number {
+  const left = ends === null ? Number.POSITIVE_INFINITY : secondsOf(ends) - secondsOf(now);
+  return Math.min(MAX_SECONDS, left);
+}
+
+function secondsOf(date: Date): number {
+  return Math.floor(date.getTime() / 1000);
+}
 
 export interface AccessClaims {
   readonly iss: string;
@@ -21,11 +31,11 @@ export async function signAccessToken(
   db: Db,
   sealingKey: Uint8Array,
   claims: AccessClaims,
-  now: Date,
+  { now, seconds }: { readonly now: Date; readonly seconds: number },
 ): Promise<string> {
   const { id, pem } = await signingKey(db, sealingKey, now);
-  const iat = Math.floor(now.getTime() / 1000);
-  const payload = { ...claims, iat, exp: iat + ACCESS_TOKEN_SECONDS, jti: uuidv7(now.getTime()) };
+  const iat = secondsOf(now);
+  const payload = { ...claims, iat, exp: iat + seconds, jti: uuidv7(now.getTime()) };
   const encode = (part: object): string => Buffer.from(JSON.stringify(part)).toString("base64url");
   const head = `${encode({ alg: "EdDSA", typ: "JWT", kid: id })}.${encode(payload)}`;
   return `${head}.${sign(null, Buffer.from(head), createPrivateKey(pem)).toString("base64url")}`;

@@ -8,7 +8,7 @@ import { type ProjectRef, requireProject } from "../../kernel/project-ref.ts";
 import { serves } from "../../kernel/serves.ts";
 import { mintKey } from "../api-keys/mint.ts";
 import { giveWaiting } from "../deployments/waiting.ts";
-import { ACCESS_TOKEN_SECONDS, signAccessToken } from "./access-token.ts";
+import { accessTokenLife, signAccessToken } from "./access-token.ts";
 import { beginOwn } from "./own-deployment.ts";
 import type { Act } from "./service.ts";
 import { requireMove, setupStatusOf } from "./state.ts";
@@ -83,9 +83,10 @@ export async function accessToken(act: Act, id: string, projectRef: string) {
     prj: project.id,
     role: principal.role,
   };
+  const seconds = accessTokenLife(principal.kind === "serviceAccount" ? principal.expiresAt : null, now);
   return {
-    accessToken: await signAccessToken(db, config.sealingKey, claims, now),
-    expiresIn: ACCESS_TOKEN_SECONDS,
+    accessToken: await signAccessToken(db, config.sealingKey, claims, { now, seconds }),
+    expiresIn: seconds,
     tokenType: "Bearer" as const,
     managerUrl: manager.url,
     databaseId: null,
