@@ -142,6 +142,11 @@ export const ERRORS = {
   CONFLICT: retry(409, "concurrent write lost the race", "read again and retry"),
   INVALID_STATE_TRANSITION: stop(409, "the move is not in the object's state table; context {from, to, allowed[]}"),
   NAME_TAKEN: stop(409, "name already used by a sibling", "choose another name"),
+  FILE_EXISTS: stop(
+    409,
+    "the file has been written, and is written once",
+    "read it with readUrl; what else there is to keep belongs to another file or session",
+  ),
   EXTERNAL_ID_TAKEN: stop(409, "externalId already used in the project"),
   CHANNEL_EXISTS: stop(409, "channel of that name exists"),
   CHANNEL_CHANGED: retry(

@@ -13,6 +13,7 @@ import { registerInvitePage } from "./areas/invitations/page.ts";
 import { logIdle } from "./areas/managers/idle.ts";
 import { registerSetup } from "./areas/managers/setup-routes.ts";
 import { OBJECT_OWNERS } from "./areas/object-owners.ts";
+import { OBJECT_UPLOADS } from "./areas/object-uploads.ts";
 import { tailFeed } from "./areas/work-feed/tail.ts";
 import { BESIDE } from "./beside.ts";
 import { type Bootstrap, createBootstrap } from "./bootstrap.ts";
@@ -141,7 +142,7 @@ async function start(
   const { identity = NO_SIGN_IN, trustedProxies = TRUST_NOBODY } = options;
   const app = serve(engine, { endpoints, limiter, trustedProxies, log, draining: draining.signal }, identity);
   const open = { engine, limiter, draining: draining.signal };
-  objects.register(app, open);
+  objects.register(app, { ...open, uploads: OBJECT_UPLOADS });
   if (store !== undefined) registerCharts(app, open, { objects: store, secret });
   const sessionLog = new SessionLog(db, clock, () => engine.metrics.transactionRetried());
   const relay = new Relay(sessionLog, clock, log, engine.budgets);

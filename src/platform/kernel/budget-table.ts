@@ -40,6 +40,7 @@ function seats<const T extends Spec>(spec: T) {
 const REVOKE = "revoke keys that are not used any more, or ask an admin of the workspace to";
 const REMOVE = "remove what is not used any more, or ask who runs the platform for a larger budget";
 const REPORT = "report fewer: what is gone leaves with the next complete list, or ask for a larger budget";
+const FILES = "files go with their session's record, 400 days after its beginning: ask for a larger budget";
 const LATER = "end what is not used any more, or try again after Retry-After seconds";
 
 /** Every budget there is: docs, settings and metrics are made from this table. */
@@ -109,6 +110,18 @@ export const BUDGETS = {
     tenant: "deployment",
     size: 20,
     hint: REMOVE,
+  }),
+  "deployment-new-debug-sessions": hourly({
+    what: "debug sessions that began within an hour, ended or not",
+    tenant: "deployment",
+    size: 60,
+    hint: LATER,
+  }),
+  "group-session-file-bytes": rows({
+    what: "bytes of debug sessions' files in the platform's own folder, a file 4096 at least",
+    tenant: "deployment group",
+    size: 1024 ** 3,
+    hint: FILES,
   }),
   "deployment-resources": rows({
     what: "reported resources, of which the latest stay",
@@ -192,8 +205,14 @@ export const BUDGETS = {
     hint: LATER,
   }),
   "project-uploads": seats({
-    what: "uploads of plugins, and uploads of session files,",
+    what: "uploads of plugins",
     tenant: "project",
+    size: 4,
+    hint: LATER,
+  }),
+  "group-uploads": seats({
+    what: "uploads of debug sessions' files",
+    tenant: "deployment group",
     size: 4,
     hint: LATER,
   }),

@@ -19,7 +19,7 @@ export function readBudgets(text: string): { readonly sizes: BudgetSizes; readon
   const sizes: Record<BudgetName, number> = { ...BUDGET_SIZES };
   const wrong: string[] = [];
   for (const item of text === "" ? [] : text.split(",").map((each) => each.trim())) {
-    const [, name = "", size] = /^([a-z-]+)=([1-9]\d{0,8})$/.exec(item) ?? [];
+    const [, name = "", size] = /^([a-z-]+)=([1-9]\d{0,12})$/.exec(item) ?? [];
     if (Object.hasOwn(BUDGETS, name)) sizes[name as BudgetName] = Number(size);
     else wrong.push(item);
   }
@@ -56,6 +56,11 @@ export class Budgets {
    */
   require(name: RowBudget | HourlyBudget, tenant: string, held: number): void {
     if (held > this.#sizes[name]) throw this.refusal(name, tenant);
+  }
+
+  /** Whether a tenant that holds so much may have more at all. Refuses nothing, so it counts nothing. */
+  hasRoom(name: RowBudget, held: number): boolean {
+    return held < this.#sizes[name];
   }
 
   /**

@@ -79,13 +79,17 @@ export function apiKeys(db: Db): Authenticator {
 /** Compared with when there is no such key, so that an unknown id costs what a known one does. */
 const NO_HASH = "0".repeat(64);
 
-async function findKey(db: Db, bearer: string): Promise<KeyRow> {
-  const keyId = KEY_FORMAT.exec(bearer)?.[1];
-  const row = await db
+function keyRows(db: Db) {
+  return db
     .selectFrom("api_keys as k")
     .innerJoin("workspaces as w", "w.id", "k.workspace_id")
     .selectAll("k")
-    .select(["w.name as workspace_name", "w.is_system"])
+    .select(["w.name as workspace_name", "w.is_system"]);
+}
+
+async function findKey(db: Db, bearer: string): Promise<KeyRow> {
+  const keyId = KEY_FORMAT.exec(bearer)?.[1];
+  const row = await keyRows(db)
     .where("k.key_id", "=", keyId ?? "")
     .executeTakeFirst();
   const matches = timingSafeEqual(Buffer.from(hashOfKey(bearer)), Buffer.from(row?.secret_hash ?? NO_HASH));
@@ -97,6 +101,17 @@ function refuseDead(row: KeyRow, now: Date): void {
   if (row.revoked_at !== null) throw new PlatformError("API_KEY_REVOKED");
   if (!row.enabled) throw new PlatformError("API_KEY_DISABLED");
   if (row.expires_at !== null && row.expires_at <= now) throw new PlatformError("API_KEY_EXPIRED");
+}
+
+/**
+ * Who calls with an address that was handed out to the key of that id.
+ * @throws a 401 once the key has been revoked, disabled or has expired.
+ */
+export async function holderOfKey(db: Db, id: string, now: Date): Promise<ServiceAccount> {
+  const row = await keyRows(db).where("k.id", "=", id).executeTakeFirst();
+  if (row === undefined) throw new PlatformError("API_KEY_INVALID");
+  refuseDead(row, now);
+  return serviceAccount(row);
 }
 
 /** At most once a minute a key (§1.1): reads must not turn into writes. */

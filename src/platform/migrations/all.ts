@@ -17,6 +17,7 @@ import { tallies } from "./0016-tallies.ts";
 import { ownDeployments } from "./0017-own-deployments.ts";
 import { managersServe } from "./0018-managers-serve.ts";
 import { budgets } from "./0019-budgets.ts";
+import { sessionFiles } from "./0020-session-files.ts";
 
 /** In order of name. A migration that has been released never changes; the next one repairs it. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -38,4 +39,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   "0017-own-deployments": ownDeployments,
   "0018-managers-serve": managersServe,
   "0019-budgets": budgets,
+  "0020-session-files": sessionFiles,
 };

@@ -6,10 +6,12 @@ import { type Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import {
   isObjectKey,
+  ObjectExistsError,
   type ObjectPage,
   type ObjectStore,
   ObjectTooLargeError,
   requireObjectKey,
+  type UploadTerms,
   type UrlTerms,
 } from "./object-store.ts";
 import { signedPath } from "./signed-path.ts";
@@ -40,12 +42,12 @@ export class ObjectFolder implements ObjectStore {
     await mkdir(join(this.#folder, PARTIAL), { mode: 0o700 });
   }
 
-  async uploadUrl(key: string, terms: UrlTerms & { readonly maxBytes: number }): Promise<string> {
-    return this.#url({ ...terms, method: "PUT", key: requireObjectKey(key) });
+  async uploadUrl(key: string, terms: UploadTerms): Promise<string> {
+    return this.#url({ holder: "", ...terms, method: "PUT", key: requireObjectKey(key) });
   }
 
   async downloadUrl(key: string, terms: UrlTerms): Promise<string> {
-    return this.#url({ ...terms, method: "GET", key: requireObjectKey(key), maxBytes: 0 });
+    return this.#url({ ...terms, method: "GET", key: requireObjectKey(key), maxBytes: 0, holder: "" });
   }
 
   #url(permit: Parameters<typeof signedPath>[1]): string {
@@ -57,34 +59,33 @@ export class ObjectFolder implements ObjectStore {
   }
 
   /**
-   * Stores what comes, at most `maxBytes` of it.
-   * @throws ObjectTooLargeError; then, and whenever the source breaks off, what was there before stays.
+   * Stores what comes, at most `maxBytes` of it; with `once` in the place of nothing.
+   * @returns how many bytes it was.
+   * @throws ObjectTooLargeError, ObjectExistsError; then, and whenever the source breaks off, what was there before stays.
    */
   async receive(
     key: string,
     source: Readable | Iterable<Uint8Array>,
     maxBytes: number,
     signal: AbortSignal,
-  ): Promise<void> {
-    await this.#replace(key, async (partial) => {
-      const file = createWriteStream(partial, { flags: "wx", mode: 0o600, flush: true });
+    { once = false }: { readonly once?: boolean } = {},
+  ): Promise<number> {
+    const [path, partial] = [this.#path(key), this.#partial()];
+    const file = createWriteStream(partial, { flags: "wx", mode: 0o600, flush: true });
+    try {
       await pipeline(source, atMost(maxBytes), file, { signal });
-    });
+      await moveInto(partial, path, once ? link : rename);
+      return file.bytesWritten;
+    } catch (error) {
+      const there = once && hasCode(error, "EEXIST") ? await sizeOf(path) : undefined;
+      throw there === undefined ? error : new ObjectExistsError(key, there);
+    } finally {
+      await rm(partial, { force: true });
+    }
   }
 
   async putFile(key: string, file: string, _contentType: string, signal: AbortSignal): Promise<void> {
     await this.receive(key, createReadStream(file), Number.POSITIVE_INFINITY, signal);
-  }
-
-  async #replace(key: string, write: (partial: string) => Promise<void>): Promise<void> {
-    const path = this.#path(key);
-    const partial = this.#partial();
-    try {
-      await write(partial);
-      await moveInto(partial, path);
-    } finally {
-      await rm(partial, { force: true });
-    }
   }
 
   /** Folders go with the last object in them, or looking through what is left would take ever longer. */
@@ -172,12 +173,15 @@ async function ifThere<T>(work: Promise<T>): Promise<T | undefined> {
 
 const MOVE_TRIES = 3;
 
-/** The folder may go with its last object while a new one is about to come. */
-async function moveInto(partial: string, path: string): Promise<void> {
+/**
+ * The folder may go with its last object while a new one is about to come.
+ * @param name `rename` replaces what is there, `link` fails.
+ */
+async function moveInto(partial: string, path: string, name: typeof rename): Promise<void> {
   for (let tries = 1; ; tries += 1) {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     try {
-      await rename(partial, path);
+      await name(partial, path);
       return await syncFolder(dirname(path));
     } catch (error) {
       if (!hasCode(error, "ENOENT") || tries === MOVE_TRIES) throw error;

@@ -2,12 +2,13 @@ import type { Socket } from "node:net";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Clock } from "../clock.ts";
 import { setHeaders } from "../kernel/answer.ts";
-import type { Budgets } from "../kernel/budgets.ts";
+import type { Budgets, Seat } from "../kernel/budgets.ts";
 import { PlatformError } from "../kernel/errors.ts";
 import { type OpenDeps, openRoute } from "../kernel/open-route.ts";
 import type { ObjectFolder } from "./object-folder.ts";
-import { isObjectKey, ObjectTooLargeError } from "./object-store.ts";
+import { isObjectKey, ObjectExistsError, ObjectTooLargeError } from "./object-store.ts";
 import { type Permit, readPermit } from "./signed-path.ts";
+import type { KeptUpload, Upload, UploadRule } from "./upload-rule.ts";
 
 export const OBJECTS_PATH = "/objects/*";
 export const OBJECT_ROUTES = [
@@ -19,6 +20,7 @@ export interface ObjectDeps extends OpenDeps {
   readonly objects: ObjectFolder;
   /** Of `urlKey`. */
   readonly secret: Uint8Array;
+  readonly uploads: ReadonlyMap<string, UploadRule>;
 }
 
 /** An upload that trickles holds its seat for nothing: slower than 16 KiB a second over this time ends it. */
@@ -45,9 +47,11 @@ export function registerObjects(app: FastifyInstance, deps: ObjectDeps): void {
     openRoute(scope, deps, "PUT", OBJECTS_PATH, async (request, reply) => {
       const permit = permitOf(deps, "PUT", request);
       refuseOther(request, permit);
-      const leave = seatOf(engine.budgets, permit.key);
+      const upload = await unread(() => admitted(deps, permit));
+      const leave = await unread(() => seatOf(engine.budgets, permit.key, upload.seat));
       try {
-        await receive(deps, request, permit);
+        if (upload.kept === undefined) await receive(deps, request, permit);
+        else await receiveOnce(deps, request, permit, upload.kept);
       } finally {
         leave();
       }
@@ -58,11 +62,22 @@ export function registerObjects(app: FastifyInstance, deps: ObjectDeps): void {
   });
 }
 
-/** Each holds a file open and writes to the disk. @throws RATE_LIMITED, and what comes is not read. */
-function seatOf(budgets: Budgets, key: string): () => void {
-  const project = key.split("/", 2).join("/");
+/** What has no rule of its own is the vendor's, under its project: `<what>/<project id>/…`. */
+async function admitted({ engine, uploads }: ObjectDeps, permit: Permit): Promise<Upload> {
+  const [first = "", project = ""] = permit.key.split("/");
+  const rule = uploads.get(first);
+  return rule === undefined ? { seat: ["project-uploads", project] } : rule(engine, permit);
+}
+
+/** Each holds a file open and writes to the disk. @throws RATE_LIMITED */
+function seatOf(budgets: Budgets, key: string, tenant: Seat): () => void {
+  return budgets.take(["object-uploads", key], tenant, ["uploads", "process"]);
+}
+
+/** Where a step refuses the upload, what comes is not read. */
+async function unread<T>(step: () => T | Promise<T>): Promise<T> {
   try {
-    return budgets.take(["object-uploads", key], ["project-uploads", project], ["uploads", "process"]);
+    return await step();
   } catch (error) {
     if (error instanceof PlatformError)
       throw new PlatformError(error.code, { ...error.detail, headers: CLOSE, cause: error });
@@ -98,13 +113,34 @@ function tooLarge(maxBytes: number): PlatformError {
   return new PlatformError("PAYLOAD_TOO_LARGE", { message: `at most ${maxBytes} bytes`, headers: CLOSE });
 }
 
-async function receive(deps: ObjectDeps, request: FastifyRequest, permit: Permit): Promise<void> {
+/** What is announced is set aside first, and what is not announced is as large as it may be. */
+async function receiveOnce(deps: ObjectDeps, request: FastifyRequest, permit: Permit, kept: KeptUpload): Promise<void> {
+  const announced = request.headers["content-length"];
+  const maxBytes = announced === undefined ? permit.maxBytes : Number(announced);
+  await unread(() => kept.reserve(maxBytes));
+  let bytes: number;
+  try {
+    bytes = await receive(deps, request, { ...permit, maxBytes }, true);
+  } catch (error) {
+    if (!(error instanceof ObjectExistsError)) {
+      await kept.broken();
+      throw error;
+    }
+    // It was stored when the platform broke off before it could say so.
+    await kept.stored(error.bytes);
+    throw new PlatformError("FILE_EXISTS", { cause: error });
+  }
+  await kept.stored(bytes);
+}
+
+async function receive(deps: ObjectDeps, request: FastifyRequest, permit: Permit, once = false): Promise<number> {
   const { objects, draining, engine } = deps;
   const slow = new AbortController();
   const stop = watchPace(engine.clock, request.raw.socket, () => slow.abort());
   try {
     // The end of the connection ends it too.
-    await objects.receive(permit.key, request.raw, permit.maxBytes, AbortSignal.any([draining, slow.signal]));
+    const signal = AbortSignal.any([draining, slow.signal]);
+    return await objects.receive(permit.key, request.raw, permit.maxBytes, signal, { once });
   } catch (error) {
     if (error instanceof ObjectTooLargeError) throw tooLarge(permit.maxBytes);
     if (slow.signal.aborted) {

@@ -5,13 +5,19 @@ export interface UrlTerms {
   readonly expiresAt: Date;
 }
 
+export interface UploadTerms extends UrlTerms {
+  readonly maxBytes: number;
+  /** The API key that the address is handed out to: the platform's own folder takes nothing once it is revoked. */
+  readonly holder?: string;
+}
+
 /**
  * Where files lie that are too large for the database: plugin bundles, packages, recordings. A key is a path of
  * `isObjectKey`. Uploads become visible whole or not at all, and the last one wins.
  */
 export interface ObjectStore {
   /** A URL that takes a PUT of that content type. */
-  uploadUrl(key: string, terms: UrlTerms & { readonly maxBytes: number }): Promise<string>;
+  uploadUrl(key: string, terms: UploadTerms): Promise<string>;
   /** A URL that answers a GET. Made also for an object that is not there yet. */
   downloadUrl(key: string, terms: UrlTerms): Promise<string>;
   put(key: string, content: Uint8Array, contentType: string, signal: AbortSignal): Promise<void>;
@@ -46,6 +52,17 @@ export interface ObjectPage {
 
 export class ObjectTooLargeError extends Error {
   override readonly name = "ObjectTooLargeError";
+}
+
+/** There is one under the key, and it is not replaced. */
+export class ObjectExistsError extends Error {
+  override readonly name = "ObjectExistsError";
+  readonly bytes: number;
+
+  constructor(key: string, bytes: number) {
+    super(`there is an object ${key}`);
+    this.bytes = bytes;
+  }
 }
 
 /** Segments that no file system reads as anything but a name. */

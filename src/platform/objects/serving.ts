@@ -5,7 +5,7 @@ import type { OpenDeps } from "../kernel/open-route.ts";
 import type { Logger } from "../log.ts";
 import { type ObjectLocation, ownFolder } from "./config.ts";
 import { ObjectFolder } from "./object-folder.ts";
-import { registerObjects } from "./object-routes.ts";
+import { type ObjectDeps, registerObjects } from "./object-routes.ts";
 import type { ObjectStore } from "./object-store.ts";
 import { S3Store } from "./s3-store.ts";
 import { urlKey } from "./signed-path.ts";
@@ -15,7 +15,7 @@ export interface ObjectServing {
   /** Of `urlKey`. */
   readonly secret: Uint8Array;
   /** The addresses that the store hands out, as far as the platform itself answers them. */
-  register(app: FastifyInstance, deps: OpenDeps): void;
+  register(app: FastifyInstance, deps: OpenDeps & Pick<ObjectDeps, "uploads">): void;
 }
 
 export interface ObjectSite {

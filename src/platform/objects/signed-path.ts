@@ -8,6 +8,8 @@ export interface Permit {
   /** Of an upload; 0 for a download. */
   readonly maxBytes: number;
   readonly expiresAt: Date;
+  /** The key that the address was handed out to, where the upload ends with it; else empty. */
+  readonly holder: string;
 }
 
 /** The key of URLs, of the sealing key but telling nothing about it. */
@@ -21,6 +23,7 @@ export function signedPath(secret: Uint8Array, permit: Permit): string {
     type: permit.contentType,
     ...(permit.method === "PUT" && { max: String(permit.maxBytes) }),
     expires: String(permit.expiresAt.getTime()),
+    ...(permit.holder !== "" && { holder: permit.holder }),
     signature: signature(secret, permit),
   });
   return `/objects/${permit.key}?${query}`;
@@ -39,6 +42,7 @@ export function readPermit(
     contentType: query.get("type") ?? "",
     maxBytes: Number(query.get("max") ?? 0),
     expiresAt: new Date(Number(query.get("expires") ?? Number.NaN)),
+    holder: query.get("holder") ?? "",
   };
   if (!Number.isSafeInteger(permit.maxBytes) || Number.isNaN(permit.expiresAt.getTime())) return undefined;
   return isSame(signature(secret, permit), query.get("signature") ?? "") ? permit : undefined;
@@ -53,8 +57,8 @@ export function isLinkSignature(secret: Uint8Array, name: string, given: string)
   return isSame(linkSignature(secret, name), given);
 }
 
-function signature(secret: Uint8Array, { method, key, contentType, maxBytes, expiresAt }: Permit): string {
-  return hmac(secret, ["url", method, key, contentType, maxBytes, expiresAt.getTime()]);
+function signature(secret: Uint8Array, { method, key, contentType, maxBytes, expiresAt, holder }: Permit): string {
+  return hmac(secret, ["url", method, key, contentType, maxBytes, expiresAt.getTime(), holder]);
 }
 
 /** As JSON, so that no two lists of parts read the same. */

@@ -14,13 +14,18 @@ export async function storeChange(
 ): Promise<DebugSessionRow> {
   const before = stateOf(row);
   const { state, error, closeReason, expiresAt } = next;
-  await updateSession(call.db, row.id, next);
+  const endedAt = isOver(state) ? (row.ended_at ?? earlier(call.now, expiresAt)) : null;
+  await updateSession(call.db, row.id, next, endedAt);
   if (before.state !== state) {
     if (state === "running") await tellStarted(call, row);
     if (isOver(state)) await tellEnded(call, row, next);
     if (state === "stopping") await call.raise("debug-sessions", row.deployment_id);
   }
-  return { ...row, state, error, close_reason: closeReason, expires_at: expiresAt };
+  return { ...row, state, error, close_reason: closeReason, expires_at: expiresAt, ended_at: endedAt };
+}
+
+function earlier(one: Date, other: Date): Date {
+  return one < other ? one : other;
 }
 
 export async function tellStarted(call: Pick<Call, "emit">, row: DebugSessionRow): Promise<void> {

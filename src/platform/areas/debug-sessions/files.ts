@@ -1,13 +1,15 @@
 import type { DebugSession } from "../../../contract/debug-sessions.ts";
 import type { CallConfig } from "../../config.ts";
 import type { Db } from "../../database.ts";
+import type { Budgets } from "../../kernel/budgets.ts";
 import type { Principal } from "../../kernel/principal.ts";
-import type { ObjectStore } from "../../objects/object-store.ts";
 import type { DebugSessionRow } from "./store.ts";
 
 /** Who reads a session, and where its files lie. */
 export interface Reader {
+  readonly db: Db;
   readonly config: Pick<CallConfig, "objects">;
+  readonly budgets: Budgets;
   readonly principal: Principal;
   readonly now: Date;
 }
@@ -20,20 +22,40 @@ const FILES = ["audit", "recording"] as const;
 const FILE_CONTENT_TYPE = "application/octet-stream";
 const MAX_FILE_BYTES = 100 * 1024 ** 2;
 
-const READ_MS = 15 * 60_000;
+const ADDRESS_MS = 15 * 60_000;
 /** What a tunnel leaves behind is sent after its end. */
 const WRITE_AFTER_END_MS = 3_600_000;
 
+/** After the session's own end, which may have come sooner than planned. */
+export function writesEndAt({ ended_at, expires_at }: Pick<DebugSessionRow, "ended_at" | "expires_at">): Date {
+  return new Date((ended_at ?? expires_at).getTime() + WRITE_AFTER_END_MS);
+}
+
+function keyOf(row: DebugSessionRow, name: string): string {
+  return `debug-sessions/${row.project_id}/${row.id}/${name}`;
+}
+
+export function sessionFileOf(key: string): { readonly sessionId: string; readonly name: string } {
+  const [, , sessionId = "", name = ""] = key.split("/");
+  return { sessionId, name };
+}
+
 /** Addresses of a session's files. Whoever has one needs no credential, so only the manager gets those that write. */
-export async function filesOf(row: DebugSessionRow, { config, principal, now }: Reader): Promise<SessionFiles> {
-  const { objects } = config;
+export async function filesOf(
+  row: DebugSessionRow,
+  { config: { objects }, principal, now }: Reader,
+  writable: ReadonlySet<string>,
+): Promise<SessionFiles> {
   if (objects === undefined) return {};
-  const writes = principal.role === "manager.runtime";
+  const soon = new Date(now.getTime() + ADDRESS_MS);
+  const last = writesEndAt(row);
   const signed = FILES.map(async (name) => {
-    const key = `debug-sessions/${row.project_id}/${row.id}/${name}`;
-    const expiresAt = new Date(now.getTime() + READ_MS);
-    const readUrl = await objects.downloadUrl(key, { contentType: FILE_CONTENT_TYPE, now, expiresAt });
-    return [name, { readUrl, writeUrl: writes ? await writeUrl(objects, key, row) : "" }] as const;
+    const key = keyOf(row, name);
+    const terms = { contentType: FILE_CONTENT_TYPE, now, maxBytes: MAX_FILE_BYTES, holder: principal.id };
+    const readUrl = await objects.downloadUrl(key, { contentType: FILE_CONTENT_TYPE, now, expiresAt: soon });
+    const writes = writable.has(key);
+    const writeUrl = writes ? await objects.uploadUrl(key, { ...terms, expiresAt: last < soon ? last : soon }) : "";
+    return [name, { readUrl, writeUrl }] as const;
   });
   try {
     return Object.fromEntries(await Promise.all(signed));
@@ -43,20 +65,57 @@ export async function filesOf(row: DebugSessionRow, { config, principal, now }: 
   }
 }
 
-/** Signed as of the session's beginning: the same at each read, it ends with the session and not with the reading. */
-function writeUrl(objects: ObjectStore, key: string, row: DebugSessionRow): Promise<string> {
-  return objects.uploadUrl(key, {
-    contentType: FILE_CONTENT_TYPE,
-    maxBytes: MAX_FILE_BYTES,
-    now: row.created_at,
-    expiresAt: new Date(row.expires_at.getTime() + WRITE_AFTER_END_MS),
-  });
+/**
+ * The keys of files that the caller may still write: a manager, until an hour after the session's end, each file once, and
+ * none when the customer has used up its bytes.
+ */
+export async function writableFiles(
+  rows: readonly DebugSessionRow[],
+  { db, config, principal, now, budgets }: Reader,
+): Promise<ReadonlySet<string>> {
+  const open = rows.filter((row) => now < writesEndAt(row));
+  if (config.objects === undefined || principal.role !== "manager.runtime" || open.length === 0) return new Set();
+  const ids = open.map(({ id }) => id);
+  const owners = await db
+    .selectFrom("debug_sessions as s")
+    .innerJoin("deployments as d", "d.id", "s.deployment_id")
+    .select(["s.id", "d.deployment_group_id"])
+    .where("s.id", "in", ids)
+    .execute();
+  const groupOf = new Map(owners.map(({ id, deployment_group_id }) => [id, deployment_group_id]));
+  const held = await heldBytes(db, [...new Set(groupOf.values())]);
+  const stored = await db
+    .selectFrom("session_files")
+    .select(["session_id", "name"])
+    .where("session_id", "in", ids)
+    .where("stored", "=", true)
+    .execute();
+  const written = new Set(stored.map(({ session_id, name }) => `${session_id}/${name}`));
+  const withRoom = open.filter(({ id }) =>
+    budgets.hasRoom("group-session-file-bytes", held.get(groupOf.get(id) ?? "") ?? 0),
+  );
+  return new Set(
+    withRoom.flatMap((row) =>
+      FILES.filter((name) => !written.has(`${row.id}/${name}`)).map((name) => keyOf(row, name)),
+    ),
+  );
+}
+
+/** What files of these groups' sessions take, those too that are coming. A group without files has no entry. */
+export async function heldBytes(db: Db, groupIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
+  const rows = await db
+    .selectFrom("session_files")
+    .select((eb) => ["deployment_group_id", eb.fn.sum<string>("bytes").as("held")])
+    .where("deployment_group_id", "in", groupIds)
+    .groupBy("deployment_group_id")
+    .execute();
+  return new Map(rows.map(({ deployment_group_id, held }) => [deployment_group_id, Number(held)]));
 }
 
 /** Of keys of session files: those of sessions that are still on record. */
 export async function namedSessionFiles(db: Db, keys: readonly string[]): Promise<ReadonlySet<string>> {
-  const idOf = (key: string): string => key.split("/")[2] ?? "";
-  const rows = await db.selectFrom("debug_sessions").select("id").where("id", "in", keys.map(idOf)).execute();
+  const sought = keys.map((key) => sessionFileOf(key).sessionId);
+  const rows = await db.selectFrom("debug_sessions").select("id").where("id", "in", sought).execute();
   const ids = new Set(rows.map(({ id }) => id));
-  return new Set(keys.filter((key) => ids.has(idOf(key))));
+  return new Set(keys.filter((key) => ids.has(sessionFileOf(key).sessionId)));
 }

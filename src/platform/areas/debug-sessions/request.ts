@@ -57,6 +57,7 @@ export async function requestDebug(
     close_reason: null,
     created_at: now,
     expires_at: new Date(Math.min(...ends, until)),
+    ended_at: null,
   };
   await insertSession(call.db, row);
   await call.raise("debug-sessions", deployment.id);

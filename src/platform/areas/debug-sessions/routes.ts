@@ -5,7 +5,7 @@ import { paged, toPage } from "../../kernel/page.ts";
 import { optionalProject } from "../../kernel/project-ref.ts";
 import { getDeployment } from "../deployments/service.ts";
 import { getSession, patchSession, recordSession } from "./service.ts";
-import { sessionsOf, stateIn, toSession } from "./store.ts";
+import { sessionsOf, stateIn, toSession, toSessions } from "./store.ts";
 
 type Routes = typeof debugSessionRoutes;
 
@@ -34,7 +34,7 @@ async function list(call: Call<Routes["list"]>): Promise<Static<Routes["list"]["
     page,
     rows,
     (row) => ({ at: row.created_at, id: row.id }),
-    (row) => toSession(row, call),
+    (row) => row,
   );
-  return { items: await Promise.all(items), nextCursor };
+  return { items: await toSessions(items, call), nextCursor };
 }

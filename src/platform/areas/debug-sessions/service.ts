@@ -56,6 +56,7 @@ export async function recordSession(
     close_reason: null,
     created_at: call.now,
     expires_at: expiresAt,
+    ended_at: null,
   };
   await insertSession(call.db, row);
   if (row.state === "running") await tellStarted(call, row);

@@ -1,4 +1,4 @@
-import { type Expression, type SqlBool, sql } from "kysely";
+import { type Expression, type Generated, type SqlBool, sql } from "kysely";
 import type { CloseReason, DebugAccess, DebugSession, DebugSessionState } from "../../../contract/debug-sessions.ts";
 import type { StoredError } from "../../../contract/stored-error.ts";
 import type { Db } from "../../database.ts";
@@ -9,12 +9,13 @@ import { statusIn } from "../../kernel/lapsing.ts";
 import type { Principal } from "../../kernel/principal.ts";
 import { visible } from "../../kernel/scope.ts";
 import { type Kept, shown } from "../../kernel/stored-error.ts";
-import { filesOf, type Reader } from "./files.ts";
+import { filesOf, type Reader, writableFiles } from "./files.ts";
 import { asOf, type SessionState } from "./state.ts";
 
 export interface DebugSessionTables {
   debug_sessions: DebugSessionRow;
   relay_tickets: RelayTicketRow;
+  session_files: SessionFileRow;
 }
 
 export type RelaySide = "attach" | "tunnel";
@@ -38,6 +39,20 @@ export interface DebugSessionRow {
   close_reason: CloseReason | null;
   created_at: Date;
   expires_at: Date;
+  /** Null while it goes on, and until its expiry is written down. */
+  ended_at: Date | null;
+}
+
+/** A file of a session in the platform's own folder. */
+export interface SessionFileRow {
+  session_id: string;
+  name: string;
+  /** Whose budget of bytes it counts in. */
+  deployment_group_id: string;
+  /** Of the file; as long as it is not stored, what has been set aside for it. */
+  bytes: number;
+  /** False: it is coming, or has broken off with the platform. */
+  stored: Generated<boolean>;
 }
 
 export interface RelayTicketRow {
@@ -85,7 +100,12 @@ export function stateIn(wanted: readonly DebugSessionState[], now: Date): Expres
   return statusIn("s.state", stateAsOf(now), wanted, lapse);
 }
 
-/** @throws BUDGET_EXCEEDED when the deployment has as many that have not ended as it may. */
+const HOUR_MS = 3_600_000;
+
+/**
+ * @throws BUDGET_EXCEEDED when the deployment has as many that have not ended as it may; RATE_LIMITED when as many have
+ * begun within the hour, for a session leaves a row and files even when it ends at once.
+ */
 export async function requireSessionBudget(
   { db, now, budgets }: Pick<Call, "db" | "now" | "budgets">,
   deploymentId: string,
@@ -98,6 +118,13 @@ export async function requireSessionBudget(
     .where("expires_at", ">", now)
     .executeTakeFirstOrThrow();
   budgets.require("deployment-debug-sessions", deploymentId, Number(open) + 1);
+  const { begun } = await db
+    .selectFrom("debug_sessions")
+    .select((eb) => eb.fn.countAll<number>().as("begun"))
+    .where("deployment_id", "=", deploymentId)
+    .where("created_at", ">", new Date(now.getTime() - HOUR_MS))
+    .executeTakeFirstOrThrow();
+  budgets.require("deployment-new-debug-sessions", deploymentId, Number(begun) + 1);
 }
 
 export async function insertSession(db: Db, row: DebugSessionRow): Promise<void> {
@@ -112,16 +139,31 @@ export async function insertSession(db: Db, row: DebugSessionRow): Promise<void>
     .execute();
 }
 
-export async function updateSession(db: Db, id: string, session: SessionState): Promise<void> {
+export async function updateSession(db: Db, id: string, session: SessionState, endedAt: Date | null): Promise<void> {
   const { state, error, closeReason, expiresAt } = session;
   await db
     .updateTable("debug_sessions")
-    .set({ state, error: error === null ? null : json(error), close_reason: closeReason, expires_at: expiresAt })
+    .set({
+      state,
+      error: error === null ? null : json(error),
+      close_reason: closeReason,
+      expires_at: expiresAt,
+      ended_at: endedAt,
+    })
     .where("id", "=", id)
     .execute();
 }
 
+export async function toSessions(rows: readonly DebugSessionRow[], reader: Reader): Promise<DebugSession[]> {
+  const writable = await writableFiles(rows, reader);
+  return Promise.all(rows.map((row) => toShown(row, reader, writable)));
+}
+
 export async function toSession(row: DebugSessionRow, reader: Reader): Promise<DebugSession> {
+  return toShown(row, reader, await writableFiles([row], reader));
+}
+
+async function toShown(row: DebugSessionRow, reader: Reader, writable: ReadonlySet<string>): Promise<DebugSession> {
   const { principal, now } = reader;
   const { state, error, closeReason, expiresAt } = asOf(stateOf(row), now);
   return {
@@ -133,7 +175,7 @@ export async function toSession(row: DebugSessionRow, reader: Reader): Promise<D
     state,
     mode: row.mode,
     provider: row.provider,
-    presignedUrls: await filesOf(row, reader),
+    presignedUrls: await filesOf(row, reader, writable),
     error: shown(error, principal),
     createdAt: row.created_at.toISOString(),
     expiresAt: expiresAt.toISOString(),
