@@ -51,8 +51,14 @@ export const BUDGETS = {
     size: 1000,
     hint: REVOKE,
   }),
+  "workspace-members-api-keys": rows({
+    what: "of these, live API keys that others than workspace admins minted: the rest is left to admins and managers' setups",
+    tenant: "workspace",
+    size: 800,
+    hint: REVOKE,
+  }),
   "minter-api-keys": rows({
-    what: "live API keys that one key or user minted, a workspace admin's aside",
+    what: "live API keys that come from one key or user, also by keys that it minted; an admin begins a new line with each",
     tenant: "key or user",
     size: 200,
     hint: REVOKE,
@@ -68,6 +74,24 @@ export const BUDGETS = {
     tenant: "deployment",
     size: 20,
     hint: REVOKE,
+  }),
+  "workspace-new-api-keys": hourly({
+    what: "API keys that workspace admins and managers' setups minted within an hour, ended or not",
+    tenant: "workspace",
+    size: 1000,
+    hint: LATER,
+  }),
+  "minter-new-api-keys": hourly({
+    what: "API keys that were minted within an hour, ended or not, counted as for `minter-api-keys`",
+    tenant: "key or user",
+    size: 200,
+    hint: LATER,
+  }),
+  "group-new-api-keys": hourly({
+    what: "API keys that were minted within an hour, ended or not, counted as for `group-api-keys`",
+    tenant: "deployment group",
+    size: 100,
+    hint: LATER,
   }),
   "user-workspaces": rows({
     what: "workspaces that one user made",

@@ -18,6 +18,7 @@ import { ownDeployments } from "./0017-own-deployments.ts";
 import { managersServe } from "./0018-managers-serve.ts";
 import { budgets } from "./0019-budgets.ts";
 import { sessionFiles } from "./0020-session-files.ts";
+import { keyMinters } from "./0021-key-minters.ts";
 
 /** In order of name. A migration that has been released never changes; the next one repairs it. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -40,4 +41,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   "0018-managers-serve": managersServe,
   "0019-budgets": budgets,
   "0020-session-files": sessionFiles,
+  "0021-key-minters": keyMinters,
 };

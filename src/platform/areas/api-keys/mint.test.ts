@@ -234,6 +234,113 @@ onEachDatabase(
       expect((await viewer(site, site.admin)).status).toBe(201);
     });
 
+    it("what a key minted, and what that minted, is one part: the first one's", async () => {
+      const site = await newSite(world);
+      const developer = async (key: string) =>
+        world.call("POST", "/v1/api-keys", {
+          key,
+          body: {
+            description: null,
+            scope: { type: "project", role: "project.developer", projectId: site.project.id },
+          },
+        });
+      const [root, other] = [(await developer(site.admin)).body.apiKey, (await developer(site.admin)).body.apiKey];
+      const line = [root];
+      for (let count = 0; count < 4; count += 1) {
+        const { status, body } = await developer(line.at(-1));
+        expect(status, JSON.stringify(body)).toBe(201);
+        line.push(body.apiKey);
+      }
+      for (const key of line) {
+        expect(refused(await developer(key))).toEqual([400, "BUDGET_EXCEEDED", "minter-api-keys"]);
+      }
+      expect((await developer(other)).status).toBe(201);
+    });
+
+    it("a user's keys, and theirs, are the user's part", async () => {
+      const site = await newSite(world);
+      const user = await world.user();
+      await site.workspace.member(user, "workspace.member");
+      const mint = (key: string) =>
+        world.call("POST", "/v1/api-keys", {
+          key,
+          query: { workspace: site.workspace.name },
+          body: {
+            description: null,
+            scope: { type: "project", role: "project.developer", projectId: site.project.id },
+          },
+        });
+      const first = await mint(user.token);
+      for (const key of [user.token, first.body.apiKey, first.body.apiKey]) expect((await mint(key)).status).toBe(201);
+      for (const key of [user.token, first.body.apiKey]) {
+        expect(refused(await mint(key))).toEqual([400, "BUDGET_EXCEEDED", "minter-api-keys"]);
+      }
+    });
+
+    it("members, however many, leave a part to admins and managers' setups", async () => {
+      const site = await newSite(world);
+      const last: Answer[] = [];
+      for (let member = 0; member < 3; member += 1) {
+        const key = await site.workspace.key("workspace.member");
+        for (let count = 0; count < 4; count += 1) last.push(await viewer(site, key));
+      }
+      expect(last.map(({ status }) => status)).toEqual([...Array(10).fill(201), 400, 400]);
+      expect(last.slice(10).map(refused)).toEqual(
+        Array(2).fill([400, "BUDGET_EXCEEDED", "workspace-members-api-keys"]),
+      );
+      expect((await viewer(site, site.admin)).status).toBe(201);
+      const made = await world.call("POST", "/v1/managers", { key: site.admin, body: setup() });
+      expect(made.status, JSON.stringify(made.body)).toBe(201);
+      const { managerId, setupToken } = made.body;
+      expect((await world.call("POST", `/v1/managers/${managerId}/bootstrap`, { key: setupToken })).status).toBe(201);
+    });
+
+    it("keys that are revoked or expire at once count for an hour", async () => {
+      const site = await newSite(world, 1);
+      const revoke = async (role: string): Promise<void> => {
+        const { items } = (await world.call("GET", "/v1/api-keys", { key: site.admin, query: { limit: 100 } })).body;
+        for (const key of items.filter((each: { role: string }) => each.role === role)) {
+          await world.call("DELETE", `/v1/api-keys/${key.id}`, { key: site.admin });
+        }
+      };
+      for (let count = 0; count < 6; count += 1) {
+        expect((await viewer(site, site.member)).status).toBe(201);
+        await revoke("project.viewer");
+      }
+      expect(refused(await viewer(site, site.member))).toEqual([429, "RATE_LIMITED", "minter-new-api-keys"]);
+      const token = await groupToken(site);
+      for (let count = 0; count < 7; count += 1) {
+        expect((await deploy(token, "shop")).status).toBeLessThan(300);
+        await revoke("deployment.manager");
+      }
+      expect(refused(await deploy(token, "shop"))).toEqual([429, "RATE_LIMITED", "group-new-api-keys"]);
+      for (let count = 0; count < 30; count += 1) {
+        const { status, body } = await viewer(site, site.admin);
+        await revoke("project.viewer");
+        if (status !== 201) expect([status, body.context?.budget]).toEqual([429, "workspace-new-api-keys"]);
+        else expect(count).toBeLessThan(25);
+      }
+      world.clock.advance(60 * MINUTE_MS);
+      for (const key of [site.admin, site.member]) expect((await viewer(site, key)).status).toBe(201);
+      expect((await deploy(token, "shop")).status).toBeLessThan(300);
+    });
+
+    it("keys that time ended are forgotten 400 days later", async () => {
+      const site = await newSite(world);
+      const ends = (days: number) => new Date(world.clock.wallNow().getTime() - days * 24 * 60 * MINUTE_MS);
+      const put = async (days: number) =>
+        world.platform.bootstrap.key({
+          workspaceId: site.workspace.id,
+          role: "workspace.member",
+          scope: { type: "workspace" },
+          expiresAt: ends(days),
+        });
+      const [kept, gone] = [await put(399), await put(401)];
+      await world.platform.sweep();
+      const answers = [kept, gone].map(({ key }) => world.call("GET", "/v1/whoami", { key }));
+      expect((await Promise.all(answers)).map(({ body }) => body.code)).toEqual(["API_KEY_EXPIRED", "API_KEY_INVALID"]);
+    });
+
     it("the workspace's own limit counts what the vendor's side minted", async () => {
       const site = await newSite(world);
       let last = await viewer(site, site.admin);
@@ -242,5 +349,16 @@ onEachDatabase(
       expect((await deploy(await groupToken(site), "shop")).status).toBe(201);
     });
   },
-  { budgets: { "workspace-api-keys": 20, "minter-api-keys": 4, "group-api-keys": 1, "deployment-api-keys": 3 } },
+  {
+    budgets: {
+      "workspace-api-keys": 20,
+      "workspace-members-api-keys": 10,
+      "minter-api-keys": 4,
+      "group-api-keys": 1,
+      "deployment-api-keys": 3,
+      "workspace-new-api-keys": 25,
+      "minter-new-api-keys": 6,
+      "group-new-api-keys": 5,
+    },
+  },
 );

@@ -6,7 +6,8 @@ import { ALPHANUMERIC, LOWER_ALPHANUMERIC, newId, randomText } from "../../ids.t
 import type { Call } from "../../kernel/call.ts";
 import { json } from "../../kernel/json.ts";
 import type { Scope, ServiceAccount } from "../../kernel/principal.ts";
-import { type ApiKeyRow, liveKeys } from "./store.ts";
+import { requireKeyBudget } from "./key-budget.ts";
+import type { ApiKeyRow } from "./store.ts";
 
 /** A key to be: of the API, of group tokens, setup tokens, manager bootstrap or the server's commands. */
 export interface NewKey {
@@ -25,6 +26,7 @@ export interface NewKey {
 /** Who mints it, as far as it is a caller of the API. */
 interface Minted {
   readonly minted_by: string;
+  readonly minted_root: string | null;
   readonly minted_for: string | null;
   readonly heirs_expire_at: Date | null;
 }
@@ -54,32 +56,40 @@ type Context = Pick<Call, "db" | "now" | "principal" | "budgets">;
 /**
  * Mints a key for a caller: it ends with the key that mints it, at the latest, and counts in its tenant's budgets.
  * Every route that answers with a new key comes through here.
- * @throws BUDGET_EXCEEDED, or VALIDATION_ERROR for the workspace's own limit.
+ * @throws BUDGET_EXCEEDED, RATE_LIMITED for too many within an hour, or VALIDATION_ERROR for the workspace's own limit.
  */
 export async function mintKey(call: Context, key: NewKey): Promise<MintedKey> {
   const { db, now, principal } = call;
-  const own = await endOfMinter(call);
+  const { own, minted_root } = await minterOf(call);
   const expiresAt = earlier(key.expiresAt ?? null, own);
   const minted_for = principal.kind === "user" ? null : await customerOf(db, principal);
-  const minted = { minted_by: principal.id, minted_for, heirs_expire_at: key.setupManagerId == null ? null : own };
+  const heirs_expire_at = key.setupManagerId == null ? null : own;
+  const minted = { minted_by: principal.id, minted_root, minted_for, heirs_expire_at };
   const fresh = await insertKey(db, { ...key, expiresAt }, now, minted);
   await requireKeyBudget(call, fresh.row);
   return fresh;
 }
 
+interface Minter {
+  /** When the key that mints ends. */
+  readonly own: Date | null;
+  readonly minted_root: string | null;
+}
+
 /**
- * When the key that mints ends. A setup token is exchanged for a runtime key and not kept beside it, so there it is the
- * end of the key that minted the setup token.
+ * A setup token is exchanged for a runtime key and not kept beside it: the runtime key ends with the key that minted the
+ * setup token, and counts as that one does.
  */
-async function endOfMinter({ db, principal }: Context): Promise<Date | null> {
-  if (principal.kind === "user") return null;
-  if (principal.setupFor === null) return principal.expiresAt;
+async function minterOf({ db, principal }: Context): Promise<Minter> {
+  const isAdmin = principal.role === "workspace.admin";
+  if (principal.kind === "user") return { own: null, minted_root: isAdmin ? null : principal.id };
   const row = await db
     .selectFrom("api_keys")
-    .select("heirs_expire_at")
+    .select(["heirs_expire_at", "minted_root"])
     .where("id", "=", principal.id)
     .executeTakeFirstOrThrow();
-  return row.heirs_expire_at;
+  if (principal.setupFor !== null) return { own: row.heirs_expire_at, minted_root: row.minted_root };
+  return { own: principal.expiresAt, minted_root: isAdmin ? null : (row.minted_root ?? principal.id) };
 }
 
 function earlier(one: Date | null, other: Date | null): Date | null {
@@ -98,44 +108,6 @@ async function customerOf(db: Db, { scope, setupFor }: ServiceAccount): Promise<
     .where("id", "=", scope.deploymentId)
     .executeTakeFirst();
   return row?.deployment_group_id ?? null;
-}
-
-/**
- * Of a key that has just been minted, or lives again. A customer's keys are its own budgets', so that they take nothing of the
- * workspace's.
- */
-export async function requireKeyBudget(
-  { db, now, principal, budgets }: Context,
-  minted: Selectable<ApiKeyRow>,
-): Promise<void> {
-  const { minted_by: minter, workspace_id: workspaceId, minted_for: groupId, deployment_id: deploymentId } = minted;
-  const count = async (of: (keys: ReturnType<typeof liveKeys>) => ReturnType<typeof liveKeys>): Promise<number> => {
-    const query = of(liveKeys(db, now)).select((eb) => eb.fn.countAll<number>().as("live"));
-    return Number((await query.executeTakeFirstOrThrow()).live);
-  };
-  if (groupId !== null) {
-    if (deploymentId !== null) {
-      const held = await count((keys) =>
-        keys.where("k.minted_for", "=", groupId).where("k.deployment_id", "=", deploymentId),
-      );
-      budgets.require("deployment-api-keys", deploymentId, held);
-    }
-    const held = await count((keys) => keys.where("k.minted_for", "=", groupId));
-    budgets.require("group-api-keys", groupId, held - (await ownKeys(db, groupId)));
-    return;
-  }
-  if (principal.role !== "workspace.admin" && minter !== null) {
-    const held = await count((keys) => keys.where("k.minted_by", "=", minter));
-    budgets.require("minter-api-keys", minter, held);
-  }
-  const held = await count((keys) => keys.where("k.workspace_id", "=", workspaceId).where("k.minted_for", "is", null));
-  budgets.require("workspace-api-keys", workspaceId, held);
-}
-
-/** One for each deployment that the vendor lets the group have, and one to replace it by. */
-async function ownKeys(db: Db, groupId: string): Promise<number> {
-  const group = db.selectFrom("deployment_groups").select("max_deployments").where("id", "=", groupId);
-  return 2 * ((await group.executeTakeFirst())?.max_deployments ?? 0);
 }
 
 /** Stores the hash and returns the secret, which cannot be read again. By itself for the server's own commands. */

@@ -5,7 +5,8 @@ import type { Call } from "../../kernel/call.ts";
 import { invalid, invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";
 import { json } from "../../kernel/json.ts";
 import type { Principal, Scope } from "../../kernel/principal.ts";
-import { mintKey, requireKeyBudget } from "./mint.ts";
+import { requireKeyBudget } from "./key-budget.ts";
+import { mintKey } from "./mint.ts";
 import { keyRights } from "./rights.ts";
 import { type ApiKeyRow, keysOf, revokeKey, updateKey } from "./store.ts";
 

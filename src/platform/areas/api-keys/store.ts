@@ -34,6 +34,11 @@ export interface ApiKeyRow {
   created_by_user: ColumnType<ApiKeyWithCreator["createdByUser"], unknown>;
   /** The key or user that minted it; null when a command of the server did. */
   minted_by: Generated<string | null>;
+  /**
+   * The key or user that a workspace admin let in and that this key comes from, over however many keys; null when an admin,
+   * a manager's setup or the server minted it itself.
+   */
+  minted_root: Generated<string | null>;
   /** The deployment group whose token, or whose deployment's token, minted it; null when the vendor's side did. */
   minted_for: Generated<string | null>;
   /** Of a setup token: when the runtime key ends that its bootstrap mints; null: not by time. */
@@ -76,14 +81,6 @@ export async function removeKeys(db: Db, workspaceId: string, ids: readonly stri
     .where("id", "in", ids)
     .executeTakeFirstOrThrow();
   return Number(numDeletedRows);
-}
-
-/** Keys that may still be used, disabled ones too. */
-export function liveKeys(db: Db, now: Date) {
-  return db
-    .selectFrom("api_keys as k")
-    .where("k.revoked_at", "is", null)
-    .where((eb) => eb.or([eb("k.expires_at", "is", null), eb("k.expires_at", ">", now)]));
 }
 
 export function toApiKey(row: Selectable<ApiKeyRow>): ApiKey {
