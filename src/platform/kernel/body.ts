@@ -1,4 +1,4 @@
-import { invalid, PlatformError } from "./errors.ts";
+import { invalid, MAX_ISSUES, PlatformError } from "./errors.ts";
 
 const JSON_TYPE = /^application\/json\s*(;\s*charset="?utf-8"?\s*)?$/i;
 /** JSON text may nest until a recursive reader's stack ends; no record here is deeper than 20. */
@@ -8,6 +8,8 @@ export const MAX_DEPTH = 64;
  * every reader after this one. The largest sound body, a full reconcile, has a tenth of it.
  */
 export const MAX_VALUES = 100_000;
+/** Keys of one object: a map of ten thousands of names costs every reader much more than a list of as many values. */
+export const MAX_KEYS = 4096;
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
@@ -72,6 +74,8 @@ export function refuseBody(body: unknown): void {
   const keys = typeof body === "object" && body !== null && !Array.isArray(body) ? Object.keys(body) : undefined;
   if (keys === undefined) throw invalid({ path: "body", message: "must be absent or {}" });
   if (keys.length > 0) {
-    throw invalid(...keys.map((key) => ({ path: `body.${key.slice(0, 128)}`, message: "is not a known key" })));
+    throw invalid(
+      ...keys.slice(0, MAX_ISSUES).map((key) => ({ path: `body.${key.slice(0, 128)}`, message: "is not a known key" })),
+    );
   }
 }

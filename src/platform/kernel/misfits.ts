@@ -1,6 +1,7 @@
 import type { TSchema } from "typebox";
 import { Compile, type Validator } from "typebox/compile";
 import { Errors } from "typebox/value";
+import { MAX_ISSUES } from "./errors.ts";
 
 export type Misfit = ReturnType<typeof Errors>[number];
 
@@ -12,6 +13,8 @@ export function* misfits(schema: TSchema, value: unknown, at = ""): Generator<Mi
   const { check, own } = judgeOf(schema);
   if (check.Check(value)) return;
   for (const error of Errors(own, value)) yield { ...error, instancePath: `${at}${error.instancePath}` };
+  const strangers = strangersOf(schema, value);
+  if (strangers.length > 0) yield stranger(at, strangers);
   for (const [name, part, inner] of partsOf(schema, value)) yield* misfits(part, inner, `${at}/${escapePointer(name)}`);
   for (const alternative of alternativesOf(schema, value)) yield* misfits(alternative, value, at);
 }
@@ -27,16 +30,15 @@ const judges = new WeakMap<TSchema, Judge>();
 function judgeOf(schema: TSchema): Judge {
   const known = judges.get(schema);
   if (known !== undefined) return known;
-  const { properties, patternProperties, items, anyOf, ...own } = schema as Composite;
-  const anything = (of: object) => Object.fromEntries(Object.keys(of).map((name) => [name, {}]));
-  const judge = {
-    check: Compile(schema),
-    own: {
-      ...own,
-      ...(properties && { properties: anything(properties) }),
-      ...(patternProperties && { patternProperties: anything(patternProperties) }),
-    },
-  };
+  const {
+    properties: _p,
+    patternProperties: _r,
+    additionalProperties: _a,
+    items: _i,
+    anyOf: _o,
+    ...own
+  } = composite(schema);
+  const judge = { check: Compile(schema), own };
   judges.set(schema, judge);
   return judge;
 }
@@ -45,31 +47,65 @@ function judgeOf(schema: TSchema): Judge {
 interface Composite {
   readonly properties?: Readonly<Record<string, TSchema>>;
   readonly patternProperties?: Readonly<Record<string, TSchema>>;
+  readonly additionalProperties?: boolean;
   readonly items?: TSchema;
   readonly anyOf?: readonly TSchema[];
 }
 
+function composite(schema: TSchema): Composite {
+  return schema as Composite;
+}
+
+/** The names that the schema does not know, as many as an answer shows: a body has room for ten thousands of them. */
+function strangersOf(schema: TSchema, value: unknown): readonly string[] {
+  const { properties = {}, additionalProperties } = composite(schema);
+  if (additionalProperties !== false || typeof value !== "object" || value === null || Array.isArray(value)) return [];
+  const patterns = patternsOf(schema);
+  const strangers: string[] = [];
+  for (const name in value) {
+    if (!Object.hasOwn(value, name) || Object.hasOwn(properties, name)) continue;
+    if (patterns.some(([pattern]) => pattern.test(name))) continue;
+    if (strangers.push(name) === MAX_ISSUES) break;
+  }
+  return strangers;
+}
+
+function stranger(instancePath: string, additionalProperties: readonly string[]): Misfit {
+  return {
+    keyword: "additionalProperties",
+    schemaPath: "#",
+    instancePath,
+    params: { additionalProperties: [...additionalProperties] },
+    message: "must not have additional properties",
+  };
+}
+
+function patternsOf(schema: TSchema): readonly (readonly [RegExp, TSchema])[] {
+  const { patternProperties = {} } = composite(schema);
+  return Object.entries(patternProperties).map(([pattern, part]) => [new RegExp(pattern, "u"), part] as const);
+}
+
 function* partsOf(schema: TSchema, value: unknown): Generator<readonly [string, TSchema, unknown]> {
-  const { properties = {}, patternProperties = {}, items } = schema as Composite;
+  const { properties = {}, items } = composite(schema);
   if (typeof value !== "object" || value === null) return;
   if (Array.isArray(value)) {
     if (items === undefined) return;
     for (const [index, item] of value.entries()) yield [String(index), items, item];
     return;
   }
-  const patterns = Object.entries(patternProperties).map(
-    ([pattern, part]) => [new RegExp(pattern, "u"), part] as const,
-  );
-  for (const [name, inner] of Object.entries(value)) {
-    const part = Object.hasOwn(properties, name) ? properties[name] : undefined;
-    if (part !== undefined) yield [name, part, inner];
-    for (const [pattern, each] of patterns) if (pattern.test(name)) yield [name, each, inner];
+  const map = value as Readonly<Record<string, unknown>>;
+  for (const [name, part] of Object.entries(properties)) if (Object.hasOwn(map, name)) yield [name, part, map[name]];
+  const patterns = patternsOf(schema);
+  if (patterns.length === 0) return;
+  for (const name in map) {
+    if (!Object.hasOwn(map, name)) continue;
+    for (const [pattern, each] of patterns) if (pattern.test(name)) yield [name, each, map[name]];
   }
 }
 
 /** None when one of them fits; else those that the value can have meant, so that the caller reads of no other. */
 function alternativesOf(schema: TSchema, value: unknown): readonly TSchema[] {
-  const { anyOf = [] } = schema as Composite;
+  const { anyOf = [] } = composite(schema);
   if (anyOf.some((each) => judgeOf(each).check.Check(value))) return [];
   // That a field may be null too is no news to a caller that gave it a value.
   const kinds = anyOf.filter((each) => (each as Typed).type !== "null");

@@ -156,6 +156,24 @@ describe("issues", () => {
     expect(reads).toBe(0);
   });
 
+  it("an object of more keys than a record has is refused, and read no further", () => {
+    const names = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, 1]));
+    expect(free.issues({ a: names(4096) })).toEqual([]);
+    expect(free.issues({ a: names(4097) })).toEqual([{ path: "body.a", message: "has more than 4096 keys" }]);
+  });
+
+  it("of names that no schema knows, as many are collected as an answer shows", () => {
+    const unknown = Object.fromEntries(Array.from({ length: 4000 }, (_, at) => [`k${at}`, 1]));
+    const strict = Type.Object({ a: Type.Optional(Type.Number()) }, { additionalProperties: false });
+    for (const one of [strict, Type.Union([strict, Type.Null()])]) {
+      const named = [...misfits(one, unknown)].flatMap((error) =>
+        error.keyword === "additionalProperties" ? error.params.additionalProperties : [],
+      );
+      expect(named).toHaveLength(50);
+      expect(new Checker("body", one).issues(unknown)).toHaveLength(50);
+    }
+  });
+
   it("names the place of text that SQL cannot hold", () => {
     expect(free.issues({ a: [1, { "b/c": "\ud800" }] })).toEqual([
       { path: "body.a.1.b/c", message: "contains NUL or a lone surrogate" },

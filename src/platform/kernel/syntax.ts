@@ -2,7 +2,7 @@ import type { TObject, TSchema } from "typebox";
 import { Compile, type Validator } from "typebox/compile";
 import Format from "typebox/format";
 import { Settings } from "typebox/system";
-import { MAX_DEPTH, MAX_VALUES } from "./body.ts";
+import { MAX_DEPTH, MAX_KEYS, MAX_VALUES } from "./body.ts";
 import { type Issue, MAX_ISSUES, oneOf } from "./errors.ts";
 import { type Misfit, misfits } from "./misfits.ts";
 
@@ -102,14 +102,24 @@ function faultIn(value: unknown, depth: number, left: { values: number }): Fault
     return isStorable(value) ? undefined : { message: "contains NUL or a lone surrogate", at: [] };
   }
   if (typeof value !== "object" || value === null) return undefined;
-  const names = Array.isArray(value) ? undefined : Object.keys(value);
-  const children: readonly unknown[] = Array.isArray(value) ? value : Object.values(value);
-  left.values -= children.length;
+  if (Array.isArray(value)) {
+    left.values -= value.length;
+    if (left.values < 0) return { message: `has more than ${MAX_VALUES} values` };
+    for (let index = 0; index < value.length; index += 1) {
+      const fault = faultIn(value[index], depth + 1, left);
+      if (fault !== undefined) return within(String(index), fault);
+    }
+    return undefined;
+  }
+  const map = value as Readonly<Record<string, unknown>>;
+  const names = Object.keys(map);
+  if (names.length > MAX_KEYS) return { message: `has more than ${MAX_KEYS} keys`, at: [] };
+  left.values -= names.length;
   if (left.values < 0) return { message: `has more than ${MAX_VALUES} values` };
-  if (names?.every(isStorable) === false) return { message: "has a key with NUL or a lone surrogate", at: [] };
-  for (const [index, child] of children.entries()) {
-    const fault = faultIn(child, depth + 1, left);
-    if (fault !== undefined) return within(names?.[index] ?? String(index), fault);
+  for (const name of names) {
+    if (!isStorable(name)) return { message: "has a key with NUL or a lone surrogate", at: [] };
+    const fault = faultIn(map[name], depth + 1, left);
+    if (fault !== undefined) return within(name, fault);
   }
   return undefined;
 }
