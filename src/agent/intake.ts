@@ -58,13 +58,21 @@ export class Intake {
 
   async #deployments({ signal, log }: ReconcileContext): Promise<void> {
     const { platform, boards, hints } = this.#options;
-    const { deployments } = await platform.sync.list({ body: { limit: MAX_DEPLOYMENTS } }, signal);
     const listed: ListedDeployment[] = [];
-    for (const item of deployments) {
-      const deployment = readListedDeployment(item);
-      if ("problem" in deployment) this.#unreadable(deployment.problem, log);
-      else listed.push(deployment);
-    }
+    let after: string | undefined;
+    let left = MAX_DEPLOYMENTS;
+    do {
+      const body = { limit: left, ...(after !== undefined && { after }) };
+      const { deployments, nextAfter } = await platform.sync.list({ body }, signal);
+      for (const item of deployments.slice(0, left)) {
+        const deployment = readListedDeployment(item);
+        if ("problem" in deployment) this.#unreadable(deployment.problem, log);
+        else listed.push(deployment);
+      }
+      left -= deployments.length;
+      // An answer without an item gets no further.
+      after = deployments.length > 0 && typeof nextAfter === "string" ? nextAfter : undefined;
+    } while (after !== undefined && left > 0);
     for (const id of boards.deployments.replace(ALL, listed)) {
       hints.deployments.hint(id);
       // Also for one that is gone: its open commands and requests are gone with it.

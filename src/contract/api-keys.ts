@@ -3,8 +3,10 @@ import { ADMIN, ROLES, SCOPE_TYPES, WRITERS } from "./roles.ts";
 import { routes } from "./route.ts";
 import {
   ApiKeyId,
+  Bounded,
   DeploymentGroupId,
   DeploymentId,
+  DOCUMENT_BYTES,
   FreeMap,
   HumanText,
   ManagerId,
@@ -13,6 +15,7 @@ import {
   ProjectId,
   ProjectRef,
   pageQuery,
+  SMALL_DOCUMENT_BYTES,
   Strict,
   Timestamp,
   Words,
@@ -124,7 +127,12 @@ export const apiKeyRoutes = routes({
       enabled: Type.Optional(Type.Boolean()),
       description: Type.Optional(description),
       expiresAt: Type.Optional(Nullable(Timestamp)),
-      deploymentSetupConfig: Type.Optional(Strict({ policy: FreeMap, metadata: Type.Optional(FreeMap) })),
+      deploymentSetupConfig: Type.Optional(
+        Strict({
+          policy: Bounded(DOCUMENT_BYTES, FreeMap),
+          metadata: Type.Optional(Bounded(SMALL_DOCUMENT_BYTES, FreeMap)),
+        }),
+      ),
     }),
     success: 200,
     response: ApiKeyWithCreator,

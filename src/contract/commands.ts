@@ -4,6 +4,7 @@ import { MANAGER, READERS, WRITERS } from "./roles.ts";
 import { routes } from "./route.ts";
 import {
   AccessRequestId,
+  BoundedByRoute,
   CommandId,
   DeploymentId,
   ManagerId,
@@ -124,7 +125,7 @@ export const commandRoutes = routes({
     body: Strict({
       deploymentId: DeploymentId,
       name: Type.String({ minLength: 1, maxLength: 255, pattern: "^[^:]*$" }),
-      params: Type.Optional(Type.Unknown()),
+      params: Type.Optional(BoundedByRoute(Type.Unknown())),
       target: Type.Optional(Type.String({ minLength: 1, maxLength: 255, description: "Resource id." })),
       deadline: Type.Optional(Timestamp),
       initialState: Type.Optional(Words(["PENDING", "PENDING_UPLOAD"])),
@@ -148,6 +149,7 @@ export const commandRoutes = routes({
       "NO_COMMAND_TARGETS",
       "PARAMS_TOO_LARGE",
       "MANAGER_UNAVAILABLE",
+      "BUDGET_EXCEEDED",
     ],
     repeat: "none",
   },
@@ -205,7 +207,7 @@ export const commandRoutes = routes({
       completedAt: Timestamp,
       responseSizeBytes: Maybe(byteCount),
       error: Maybe(StoredError),
-      result: Type.Optional(Type.Unknown()),
+      result: Type.Optional(BoundedByRoute(Type.Unknown())),
       ...claim.body,
     }),
     success: 200,

@@ -4,8 +4,10 @@ import { MANAGER, READERS, WRITERS } from "./roles.ts";
 import { routes } from "./route.ts";
 import {
   AccessRequestId,
+  Bounded,
   DebugSessionId,
   DeploymentId,
+  DOCUMENT_BYTES,
   FreeMap,
   HumanLine,
   Maybe,
@@ -125,7 +127,7 @@ export const debugSessionRoutes = routes({
     params,
     body: Strict({
       state: Type.Optional(state),
-      error: Maybe(FreeMap),
+      error: Maybe(Bounded(DOCUMENT_BYTES, FreeMap)),
       expiresAt: Type.Optional(Timestamp),
     }),
     success: 200,

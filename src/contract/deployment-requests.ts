@@ -2,6 +2,7 @@ import Type from "typebox";
 import { Input, InputValues, PURPOSES, SETUP_METHODS } from "./deployment.ts";
 import { DEPLOYMENT_STATUSES, EnvironmentInfo, EnvironmentVariable } from "./deployment-state.ts";
 import {
+  Bounded,
   DeploymentGroupId,
   FreeMap,
   ManagerId,
@@ -9,7 +10,9 @@ import {
   Platform,
   ProjectRef,
   ReleaseId,
+  SMALL_DOCUMENT_BYTES,
   Strict,
+  VALUES_BYTES,
   Words,
 } from "./schema.ts";
 import { StackSettings } from "./stack-settings.ts";
@@ -23,7 +26,7 @@ const operatorScope = Type.String({ minLength: 1, maxLength: 512 });
 export const status = Words(DEPLOYMENT_STATUSES);
 const purpose = Words(PURPOSES);
 
-export const environmentVariables = Type.Array(EnvironmentVariable, { maxItems: 200 });
+export const environmentVariables = Bounded(VALUES_BYTES, Type.Array(EnvironmentVariable, { maxItems: 200 }));
 
 /** What lists and stats can be narrowed to (§24.2). */
 export const filters = {
@@ -54,7 +57,7 @@ export const CreateDeployment = Strict({
   environmentInfo: Maybe(EnvironmentInfo),
   resourcePrefix: Type.Optional(Type.String({ pattern: "^[a-z](?:[a-z0-9]|-(?=[a-z0-9])){1,38}[a-z0-9]$" })),
   publicSubdomain: Maybe(Type.String({ minLength: 1, maxLength: 63 })),
-  setupMetadata: Maybe(FreeMap),
+  setupMetadata: Maybe(Bounded(SMALL_DOCUMENT_BYTES, FreeMap)),
   inputValues: Type.Optional(InputValues),
   operatorScope: Maybe(operatorScope),
   operatorPermission: Maybe(Words(["observe", "manage"])),

@@ -1,5 +1,18 @@
 import Type, { type Static } from "typebox";
-import { FreeMap, Maybe, Nullable, Platform, ReleaseId, Strict, Timestamp, Words } from "./schema.ts";
+import {
+  Bounded,
+  DOCUMENT_BYTES,
+  FreeMap,
+  Maybe,
+  Nullable,
+  Platform,
+  ReleaseId,
+  STACK_BYTES,
+  STATE_BYTES,
+  Strict,
+  Timestamp,
+  Words,
+} from "./schema.ts";
 import { StoredError } from "./stored-error.ts";
 
 /** The 19 states of a deployment (§24.4), in the order in which a life passes through them. */
@@ -67,22 +80,25 @@ export const RESOURCE_STATUSES = [
 ] as const;
 
 /** What the manager knows of a deployment's resources. Keys that the platform does not read are kept as they came. */
-export const StackState = Type.Object({
-  platform: Platform,
-  resourcePrefix: Type.String(),
-  resources: Type.Record(
-    Type.String(),
-    Type.Object({
-      type: Type.String(),
-      status: Words(RESOURCE_STATUSES),
-      config: FreeMap,
-      lifecycle: Maybe(Words(["frozen", "live"])),
-      dependencies: Type.Optional(Type.Array(Type.Unknown())),
-      controllerPlatform: Maybe(Platform),
-      error: Maybe(StoredError),
-    }),
-  ),
-});
+export const StackState = Bounded(
+  STATE_BYTES,
+  Type.Object({
+    platform: Platform,
+    resourcePrefix: Type.String(),
+    resources: Type.Record(
+      Type.String(),
+      Type.Object({
+        type: Type.String(),
+        status: Words(RESOURCE_STATUSES),
+        config: FreeMap,
+        lifecycle: Maybe(Words(["frozen", "live"])),
+        dependencies: Type.Optional(Type.Array(Type.Unknown())),
+        controllerPlatform: Maybe(Platform),
+        error: Maybe(StoredError),
+      }),
+    ),
+  }),
+);
 export type StackState = Static<typeof StackState>;
 
 /** A release as the runtime sees it. `stack` is the part for the deployment's own platform. */
@@ -90,7 +106,7 @@ export const ReleaseInfo = Strict({
   releaseId: Maybe(ReleaseId),
   version: Maybe(Type.String({ maxLength: 256 })),
   description: Maybe(Type.String({ maxLength: 16_384 })),
-  stack: Maybe(FreeMap),
+  stack: Maybe(Bounded(STACK_BYTES, FreeMap)),
 });
 export type ReleaseInfo = Static<typeof ReleaseInfo>;
 
@@ -104,7 +120,7 @@ export const DeploymentState = Strict({
   stackState: Maybe(StackState),
   error: Maybe(StoredError),
   environmentInfo: Maybe(EnvironmentInfo),
-  runtimeMetadata: Maybe(FreeMap),
+  runtimeMetadata: Maybe(Bounded(DOCUMENT_BYTES, FreeMap)),
   retryRequested: Type.Optional(Type.Boolean()),
 });
 export type DeploymentState = Static<typeof DeploymentState>;

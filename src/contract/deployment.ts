@@ -10,6 +10,7 @@ import {
   UpdateState,
 } from "./deployment-state.ts";
 import {
+  Bounded,
   DeploymentGroupId,
   DeploymentId,
   FreeMap,
@@ -20,6 +21,7 @@ import {
   ReleaseId,
   Strict,
   Timestamp,
+  VALUES_BYTES,
   Words,
   WorkspaceId,
 } from "./schema.ts";
@@ -112,5 +114,8 @@ const InputValue = Type.Union([
   Type.Boolean(),
   Type.Array(Type.String({ maxLength: 10_000 }), { maxItems: 200 }),
 ]);
-export const InputValues = Type.Record(Type.String({ minLength: 1, maxLength: 128 }), InputValue);
+export const InputValues = Bounded(
+  VALUES_BYTES,
+  Type.Record(Type.String({ minLength: 1, maxLength: 128 }), InputValue),
+);
 export type InputValues = Static<typeof InputValues>;

@@ -2,7 +2,16 @@ import Type, { type Static } from "typebox";
 import { Machine, MachineId, MachineReport } from "./machine.ts";
 import { MANAGER, READERS, WRITERS } from "./roles.ts";
 import { routes } from "./route.ts";
-import { DeploymentId, ManagerId, Nullable, Strict, Timestamp, Words } from "./schema.ts";
+import {
+  Bounded,
+  DeploymentId,
+  ManagerId,
+  Nullable,
+  SMALL_DOCUMENT_BYTES,
+  Strict,
+  Timestamp,
+  Words,
+} from "./schema.ts";
 
 export const ClusterId = Type.String({ pattern: "^cluster_[0-9a-z]{28}$" });
 
@@ -190,6 +199,7 @@ export const machineRuntimeRoutes = routes({
       "JOIN_TOKEN_REVOKED",
       "JOIN_TOKEN_EXHAUSTED",
       "MACHINE_ID_TAKEN",
+      "BUDGET_EXCEEDED",
     ],
     repeat: "natural",
   },
@@ -213,11 +223,11 @@ export const machineRuntimeRoutes = routes({
     body: Strict({
       observedAt: Timestamp,
       complete: Type.Boolean({ description: "Machines that are not in it are out of reach." }),
-      machines: Type.Array(MachineReport, { maxItems: 500 }),
+      machines: Type.Array(Bounded(SMALL_DOCUMENT_BYTES, MachineReport), { maxItems: 500 }),
     }),
     success: 200,
     response: Strict({ accepted: Type.Integer({ minimum: 0 }), ignored: Type.Integer({ minimum: 0 }) }),
-    errors,
+    errors: [...errors, "BUDGET_EXCEEDED"],
     repeat: "natural",
   },
 });

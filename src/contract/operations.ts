@@ -1,7 +1,18 @@
 import Type, { type Static } from "typebox";
 import { MANAGER, READERS, WRITERS } from "./roles.ts";
 import { routes } from "./route.ts";
-import { CommandId, DeploymentId, FreeMap, HumanText, ProjectRef, Strict, Words } from "./schema.ts";
+import {
+  Bounded,
+  BoundedByRoute,
+  CommandId,
+  DeploymentId,
+  FreeMap,
+  HumanText,
+  ProjectRef,
+  STATE_BYTES,
+  Strict,
+  Words,
+} from "./schema.ts";
 
 /** How much an operation can break, mildest first. A missing tier counts as the last (§2.1). */
 export const TIERS = ["read-only", "mutating", "destructive"] as const;
@@ -66,7 +77,7 @@ export type Policy = Static<typeof Policy>;
  * Params of an operation, free-form here: the operation's own JSON Schema and the limits of §2.4 judge them
  * (INVALID_OPERATION_PARAMS, PARAMS_TOO_LARGE), so that a caller learns which of its plan's lines is wrong.
  */
-export const OperationParams = FreeMap;
+export const OperationParams = BoundedByRoute(FreeMap);
 
 const Invocation = Strict({
   plugin: PluginName,
@@ -109,10 +120,13 @@ export const operationRoutes = routes({
       version: PluginVersion,
       tier: tierOfOperations,
       metadata: Type.Optional(
-        Type.Record(Type.String(), Type.Unknown(), {
-          description:
-            "What the bundle's `metadata.json` says, in its place: `name` and `version` as in this body, and `operations`, each with `name` and, if it likes, `tier`, `description` and `paramsSchema`. Other keys are kept. Absent: the archive's `metadata.json` is read.",
-        }),
+        Bounded(
+          STATE_BYTES,
+          Type.Record(Type.String(), Type.Unknown(), {
+            description:
+              "What the bundle's `metadata.json` says, in its place: `name` and `version` as in this body, and `operations`, each with `name` and, if it likes, `tier`, `description` and `paramsSchema`. Other keys are kept. Absent: the archive's `metadata.json` is read.",
+          }),
+        ),
       ),
     }),
     success: 201,

@@ -2,7 +2,7 @@ import Type, { type Static } from "typebox";
 import { PACKAGE_TYPES } from "./package-types.ts";
 import { BUILD_PHASES, Package } from "./packages.ts";
 import { routes } from "./route.ts";
-import { FreeMap, Maybe, PackageId, Platform, Strict, Timestamp, Words } from "./schema.ts";
+import { Bounded, FreeMap, Maybe, PackageId, Platform, STATE_BYTES, Strict, Timestamp, Words } from "./schema.ts";
 import { StoredError } from "./stored-error.ts";
 
 /** How long a builder may be silent before its package is given to another (§7). */
@@ -84,7 +84,7 @@ export const packageBuilderRoutes = routes({
     body: Strict({
       builderId,
       status: Words(["ready", "failed"]),
-      outputs: Type.Optional(FreeMap),
+      outputs: Type.Optional(Bounded(STATE_BYTES, FreeMap)),
       error: Type.Optional(StoredError),
       sourceBinarySha256: Type.Optional(Type.String({ pattern: "^[0-9a-fA-F]{64}$" })),
     }),

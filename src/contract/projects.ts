@@ -52,7 +52,10 @@ export const PackagesConfig = Strict({
       enabled,
       name: typed,
       displayName: word,
-      binaryTargets: Type.Array(Words(["windows-x64", "linux-x64", "linux-arm64", "darwin-arm64"]), { minItems: 1 }),
+      binaryTargets: Type.Array(Words(["windows-x64", "linux-x64", "linux-arm64", "darwin-arm64"]), {
+        minItems: 1,
+        maxItems: 16,
+      }),
     }),
   ),
   cloudformation: Maybe(Strict({ enabled, displayName: Maybe(word), supportedAwsRegions: regions })),

@@ -1,5 +1,16 @@
 import Type, { type Static, type TProperties, type TSchema } from "typebox";
-import { DeploymentId, FreeMap, Maybe, Platform, Strict, Timestamp, Words } from "./schema.ts";
+import {
+  Bounded,
+  DeploymentId,
+  FreeMap,
+  Maybe,
+  Platform,
+  RESOURCE_BYTES,
+  SMALL_DOCUMENT_BYTES,
+  Strict,
+  Timestamp,
+  Words,
+} from "./schema.ts";
 
 /** A resource's or manager's last report counts as stale this long after it (§11.1). */
 export const STALE_AFTER_MS = 180_000;
@@ -153,7 +164,7 @@ export const ResourceHeartbeat = Strict({
   controllerPlatform: Platform,
   backend,
   observedAt: Timestamp,
-  data: Strict({ resourceType: ResourceType, data: Type.Object({ status: ResourceStatus }) }),
+  data: Strict({ resourceType: ResourceType, data: Bounded(RESOURCE_BYTES, Type.Object({ status: ResourceStatus })) }),
   raw: Type.Array(RawDocument, { maxItems: 5 }),
   deploymentId: Maybe(DeploymentId),
 });
@@ -177,8 +188,8 @@ export const ObservedResource = Strict({
   message: Maybe(Type.String({ maxLength: 4096 })),
   counts: Maybe(Strict({ desired: Maybe(count), current: Maybe(count), ready: Maybe(count) })),
   collectionIssues: Type.Optional(Type.Array(CollectionIssue, { maxItems: 50 })),
-  labels: Type.Optional(Type.Record(Type.String(), Type.String())),
-  attributes: Type.Optional(FreeMap),
+  labels: Type.Optional(Bounded(SMALL_DOCUMENT_BYTES, Type.Record(Type.String(), Type.String()))),
+  attributes: Type.Optional(Bounded(SMALL_DOCUMENT_BYTES, FreeMap)),
   raw: Type.Optional(Type.Array(RawDocument, { maxItems: 5 })),
 });
 export type ObservedResource = Static<typeof ObservedResource>;

@@ -20,7 +20,42 @@ export function Words<const W extends readonly string[]>(words: W): TUnsafe<W[nu
   return Type.Unsafe<W[number]>({ type: "string", enum: [...words] });
 }
 
-/** A free-form map (`params`, `metadata`, `context`…): the only places where unknown keys pass. */
+const KIB = 1024;
+/** Notes beside a record, of which lists show many. */
+export const SMALL_DOCUMENT_BYTES = 16 * KIB;
+/** Settings, and what a record keeps of an error. */
+export const DOCUMENT_BYTES = 64 * KIB;
+/** Values for a release's inputs or for variables. */
+export const VALUES_BYTES = 128 * KIB;
+/** The state of all resources of a deployment. */
+export const STATE_BYTES = 256 * KIB;
+/** One resource with its pods. */
+export const RESOURCE_BYTES = 512 * KIB;
+/** What a vendor releases: as much as a body holds. */
+export const STACK_BYTES = 1024 * KIB;
+
+/** The keyword of the limit; only what is sent is judged by it (kernel/document-bounds.ts), never what is stored. */
+export const MAX_BYTES = "x-max-bytes";
+/** One value, key or element, is allowed for each sixteen bytes: many small values cost readers more than a long text. */
+export const BYTES_A_VALUE = 16;
+
+/** A document whose shape does not bound it: it has at most so many bytes as JSON. */
+export function Bounded<const S extends TSchema>(maxBytes: number, schema: S): S {
+  return withKeyword(schema, MAX_BYTES, maxBytes);
+}
+
+/** The same where a route has its own limit and its own code for it. */
+export function BoundedByRoute<const S extends TSchema>(schema: S): S {
+  return withKeyword(schema, "x-bounded-by-route", true);
+}
+
+/** The builders' marks on a schema are hidden properties, so a spread would lose them. */
+function withKeyword<S extends TSchema>(schema: S, keyword: string, value: unknown): S {
+  const all = Object.getOwnPropertyDescriptors(schema);
+  return Object.defineProperties({}, { ...all, [keyword]: { value, enumerable: true } }) as S;
+}
+
+/** A free-form map (`params`, `metadata`, `context`…): the only places where unknown keys pass. What is sent is `Bounded`. */
 export const FreeMap: Type.TRecord<"^.*$", Type.TUnknown> = Type.Record(Type.String(), Type.Unknown());
 
 /**

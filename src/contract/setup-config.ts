@@ -3,7 +3,17 @@ import { SETUP_METHODS } from "./deployment.ts";
 import { SETUP_ITEMS } from "./deployment-requests.ts";
 import { EnvironmentVariable } from "./deployment-state.ts";
 import { ChannelName } from "./release-channels.ts";
-import { FreeMap, Platform, ReleaseId, Strict, Words } from "./schema.ts";
+import {
+  Bounded,
+  DOCUMENT_BYTES,
+  FreeMap,
+  Platform,
+  ReleaseId,
+  SMALL_DOCUMENT_BYTES,
+  Strict,
+  VALUES_BYTES,
+  Words,
+} from "./schema.ts";
 import { StackSettings } from "./stack-settings.ts";
 
 export const MODEL_PROVIDERS = [
@@ -19,32 +29,35 @@ const some = <const W extends readonly string[]>(words: W) =>
   Type.Optional(Type.Array(Words(words), { minItems: 1, uniqueItems: true }));
 
 /** What whoever holds a group token may choose. Absent lists allow everything. */
-export const SetupPolicy = Strict({
-  allowedPlatforms: Type.Array(Platform, { minItems: 1, uniqueItems: true }),
-  allowedSetupMethods: Type.Array(Words(SETUP_METHODS), { minItems: 1, uniqueItems: true }),
-  allowedKubernetesBasePlatforms: some(["aws", "gcp", "azure", "on-prem"]),
-  allowedKubernetesClusterSources: some(["create", "existing"]),
-  allowReleasePinning: Type.Optional(Type.Boolean()),
-  stackSettings: Type.Optional(
-    Strict({
-      defaults: Type.Optional(StackSettings),
-      allowedDeploymentModels: some(["push", "pull", "airgapped"]),
-      allowedNetworkModes: some(["none", "create", "default", "byo"]),
-      allowedUpdatesModes: some(["auto", "approval-required"]),
-      allowedTelemetryModes: some(["auto", "approval-required", "off"]),
-      allowedHeartbeatsModes: some(["on", "off"]),
-      allowExternalBindings: Type.Optional(Type.Boolean()),
-      allowCustomRegistry: Type.Optional(Type.Boolean()),
-    }),
-  ),
-});
+export const SetupPolicy = Bounded(
+  DOCUMENT_BYTES,
+  Strict({
+    allowedPlatforms: Type.Array(Platform, { minItems: 1, uniqueItems: true }),
+    allowedSetupMethods: Type.Array(Words(SETUP_METHODS), { minItems: 1, uniqueItems: true }),
+    allowedKubernetesBasePlatforms: some(["aws", "gcp", "azure", "on-prem"]),
+    allowedKubernetesClusterSources: some(["create", "existing"]),
+    allowReleasePinning: Type.Optional(Type.Boolean()),
+    stackSettings: Type.Optional(
+      Strict({
+        defaults: Type.Optional(StackSettings),
+        allowedDeploymentModels: some(["push", "pull", "airgapped"]),
+        allowedNetworkModes: some(["none", "create", "default", "byo"]),
+        allowedUpdatesModes: some(["auto", "approval-required"]),
+        allowedTelemetryModes: some(["auto", "approval-required", "off"]),
+        allowedHeartbeatsModes: some(["on", "off"]),
+        allowExternalBindings: Type.Optional(Type.Boolean()),
+        allowCustomRegistry: Type.Optional(Type.Boolean()),
+      }),
+    ),
+  }),
+);
 export type SetupPolicy = Static<typeof SetupPolicy>;
 
 /** What a group token is made with (§4.2). */
 export const NewSetupConfig = Strict({
-  metadata: FreeMap,
+  metadata: Bounded(SMALL_DOCUMENT_BYTES, FreeMap),
   policy: SetupPolicy,
-  environmentVariables: Type.Array(EnvironmentVariable, { maxItems: 200 }),
+  environmentVariables: Bounded(VALUES_BYTES, Type.Array(EnvironmentVariable, { maxItems: 200 })),
   publicSubdomain: Type.Optional(
     Type.String({ minLength: 1, maxLength: 63, pattern: "^[a-z0-9]([a-z0-9-]*[a-z0-9])?$" }),
   ),

@@ -1,6 +1,6 @@
 import Type, { type Static } from "typebox";
 import { DeploymentModel } from "./deployment-state.ts";
-import { FreeMap, Maybe, Strict, Words } from "./schema.ts";
+import { Bounded, DOCUMENT_BYTES, FreeMap, Maybe, Strict, Words } from "./schema.ts";
 
 const text = Type.String({ minLength: 1, maxLength: 512 });
 const texts = Type.Array(text, { maxItems: 100 });
@@ -123,16 +123,19 @@ const KubernetesSettings = Strict({
 });
 
 /** How a deployment is set up: the brief's shape with the value lists of §4.2. */
-export const StackSettings = Strict({
-  compute: Maybe(Strict({ pools: Maybe(Type.Record(Type.String(), ComputePool)) })),
-  deploymentModel: Maybe(DeploymentModel),
-  domains: Maybe(Domains),
-  externalBindings: Maybe(FreeMap),
-  heartbeats: Maybe(Words(["on", "off"])),
-  kubernetes: Maybe(KubernetesSettings),
-  network: Maybe(Network),
-  publicEndpoints: Maybe(Type.Record(Type.String(), textMap)),
-  telemetry: Maybe(Words(["auto", "approval-required", "off"])),
-  updates: Maybe(Words(["auto", "approval-required"])),
-});
+export const StackSettings = Bounded(
+  DOCUMENT_BYTES,
+  Strict({
+    compute: Maybe(Strict({ pools: Maybe(Type.Record(Type.String(), ComputePool)) })),
+    deploymentModel: Maybe(DeploymentModel),
+    domains: Maybe(Domains),
+    externalBindings: Maybe(FreeMap),
+    heartbeats: Maybe(Words(["on", "off"])),
+    kubernetes: Maybe(KubernetesSettings),
+    network: Maybe(Network),
+    publicEndpoints: Maybe(Type.Record(Type.String(), textMap)),
+    telemetry: Maybe(Words(["auto", "approval-required", "off"])),
+    updates: Maybe(Words(["auto", "approval-required"])),
+  }),
+);
 export type StackSettings = Static<typeof StackSettings>;

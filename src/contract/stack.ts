@@ -1,6 +1,6 @@
 import Type, { type Static } from "typebox";
 import { Input } from "./deployment.ts";
-import { FreeMap, Maybe, Nullable, PLATFORMS, Platform, Strict, Words } from "./schema.ts";
+import { Bounded, FreeMap, Maybe, Nullable, PLATFORMS, Platform, STACK_BYTES, Strict, Words } from "./schema.ts";
 
 type PlatformName = (typeof PLATFORMS)[number];
 
@@ -44,15 +44,18 @@ export const StackResource = Type.Object({
 export type StackResource = Static<typeof StackResource>;
 
 /** What a release installs on one platform: as much of it as the platform reads (§5.1). Other keys are kept. */
-export const Stack = Type.Object({
-  id: Type.String({ minLength: 1, maxLength: 256 }),
-  inputs: Type.Optional(Type.Array(StackInput, { maxItems: 200 })),
-  permissions: Type.Optional(
-    Type.Object({ management: Type.Optional(Type.Unknown()), profiles: Type.Optional(Type.Unknown()) }),
-  ),
-  resources: Type.Record(Type.String(), StackResource),
-  supportedPlatforms: Maybe(Type.Array(Platform)),
-});
+export const Stack = Bounded(
+  STACK_BYTES,
+  Type.Object({
+    id: Type.String({ minLength: 1, maxLength: 256 }),
+    inputs: Type.Optional(Type.Array(StackInput, { maxItems: 200 })),
+    permissions: Type.Optional(
+      Type.Object({ management: Type.Optional(Type.Unknown()), profiles: Type.Optional(Type.Unknown()) }),
+    ),
+    resources: Type.Record(Type.String(), StackResource),
+    supportedPlatforms: Maybe(Type.Array(Platform)),
+  }),
+);
 export type Stack = Static<typeof Stack>;
 
 function eachPlatform<T>(schema: T): Record<PlatformName, T> {

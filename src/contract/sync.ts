@@ -13,6 +13,7 @@ import { ObservedInventoryBatch, ResourceHeartbeat } from "./resource-heartbeat.
 import { MANAGER } from "./roles.ts";
 import { routes } from "./route.ts";
 import {
+  Bounded,
   DeploymentGroupId,
   DeploymentId,
   FreeMap,
@@ -21,6 +22,7 @@ import {
   Nullable,
   Platform,
   ProjectId,
+  SMALL_DOCUMENT_BYTES,
   Strict,
   Timestamp,
   Words,
@@ -40,8 +42,8 @@ export type AcquireMode = (typeof ACQUIRE_MODES)[number];
 
 const session = Type.String({ minLength: 1, maxLength: 128 });
 const managerId = Type.Optional(ManagerId);
-const statuses = Type.Optional(Type.Array(Words(DEPLOYMENT_STATUSES)));
-const platforms = Type.Optional(Type.Array(Platform));
+const statuses = Type.Optional(Type.Array(Words(DEPLOYMENT_STATUSES), { maxItems: 100 }));
+const platforms = Type.Optional(Type.Array(Platform, { maxItems: 100 }));
 
 /** A deployment as its manager sees it: secrets in clear. */
 export const SyncDeployment = Strict({
@@ -113,7 +115,7 @@ const ProgressEvent = Strict({
   type: Words(PROGRESS_EVENT_TYPES),
   state: Type.Union([Words(["started", "success"]), Strict({ failed: Strict({ error: StoredError }) })]),
   at: Timestamp,
-  data: Type.Optional(FreeMap),
+  data: Type.Optional(Bounded(SMALL_DOCUMENT_BYTES, FreeMap)),
 });
 export type ProgressEvent = Static<typeof ProgressEvent>;
 
@@ -129,11 +131,23 @@ export const syncRoutes = routes({
       platforms,
       deploymentGroupId: Type.Optional(DeploymentGroupId),
       limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500 })),
+      after: Type.Optional(
+        Type.String({
+          minLength: 1,
+          maxLength: 64,
+          description: "`nextAfter` of the answer before: goes on behind it.",
+        }),
+      ),
       managerId,
     }),
     bodyOptional: true,
     success: 200,
-    response: Strict({ deployments: Type.Array(SyncDeployment) }),
+    response: Strict({
+      deployments: Type.Array(SyncDeployment),
+      nextAfter: Type.Optional(
+        Type.String({ description: "There is more than `limit`, or than one answer holds. Absent on the last one." }),
+      ),
+    }),
     errors: ["NOT_FOUND"],
     repeat: "safe",
   },

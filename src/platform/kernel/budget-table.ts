@@ -172,6 +172,37 @@ export const BUDGETS = {
     size: 16 * 1024 * 1024,
     hint: REPORT,
   }),
+  "deployment-commands": hourly({
+    what: "commands that were made by other ways than a plan within an hour",
+    tenant: "deployment",
+    size: 1000,
+    hint: LATER,
+  }),
+  "deployment-command-bytes": rows({
+    what: "bytes of params and results of commands, kept 90 days after their end; a plan's may go beyond it",
+    tenant: "deployment",
+    size: 64 * 1024 * 1024,
+    hint: "send smaller params, or ask who runs the platform for a larger budget",
+  }),
+  "deployment-machines": rows({
+    what: "machines that are not removed",
+    tenant: "deployment",
+    size: 1000,
+    hint: "remove machines that are gone, or ask who runs the platform for a larger budget",
+  }),
+  "deployment-machine-bytes": rows({
+    what: "bytes of what was reported of machines that are not removed",
+    tenant: "deployment",
+    size: 4 * 1024 * 1024,
+    hint: "report less of each machine, or remove machines that are gone",
+  }),
+  "manager-acquires": rows({
+    what: "answers of sync/acquire that are kept for an hour, for a repeat",
+    tenant: "manager",
+    size: 1000,
+    hint: LATER,
+    drops: true,
+  }),
   "deployment-progress-events": hourly({
     what: "events of progress that were reported within an hour",
     tenant: "deployment",

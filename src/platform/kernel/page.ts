@@ -1,5 +1,6 @@
 import { createHmac, type KeyObject, timingSafeEqual } from "node:crypto";
 import { type SelectQueryBuilder, sql } from "kysely";
+import { bytesOf } from "./document-bounds.ts";
 import { PlatformError } from "./errors.ts";
 
 /**
@@ -129,15 +130,78 @@ export function pagedByName(
   };
 }
 
-/** Turns the rows of a `paged` query into the answer. */
+/**
+ * Items of one answer as JSON. To read, check and write an answer keeps the process from all other callers: a list is bounded
+ * by its bytes, not by its rows alone.
+ */
+export const ANSWER_BYTES = 2 * 1024 * 1024;
+
+/** Takes items until they are an answer's worth; the first is always taken, or a list could not go past it. */
+export class Filling<Item> {
+  readonly items: Item[] = [];
+  #bytes = 0;
+
+  /** False: it is not taken, and neither may those be that follow it. */
+  takes(item: Item): boolean {
+    const bytes = this.#bytes + bytesOf(item);
+    if (this.items.length > 0 && bytes > ANSWER_BYTES) return false;
+    this.#bytes = bytes;
+    this.items.push(item);
+    return true;
+  }
+
+  /** How many more of the like have room; at least one, to see whether there is more. */
+  get room(): number {
+    const each = this.#bytes / Math.max(1, this.items.length);
+    return Math.max(1, Math.floor((ANSWER_BYTES - this.#bytes) / Math.max(1, each)));
+  }
+}
+
+/** Turns the rows of a `paged` query into the answer: fewer than asked for when they are large. */
 export function toPage<Row, Item>(
   page: PageRequest,
   rows: readonly Row[],
   positionOf: (row: Row) => Position,
   toItem: (row: Row) => Item,
 ): { items: Item[]; nextCursor: string | null } {
-  const shown = rows.slice(0, page.limit);
-  const last = shown.at(-1);
-  const more = rows.length > page.limit && last !== undefined;
-  return { items: shown.map(toItem), nextCursor: more ? writeCursor(page.binding, positionOf(last)) : null };
+  const filling = new Filling<Item>();
+  for (const row of rows.slice(0, page.limit)) if (!filling.takes(toItem(row))) break;
+  const { items } = filling;
+  const last = rows[items.length - 1];
+  const more = last !== undefined && items.length < rows.length;
+  return { items, nextCursor: more ? writeCursor(page.binding, positionOf(last)) : null };
+}
+
+/** A `paged` query. */
+interface Sliced<Row> {
+  limit(count: number): { offset(count: number): { execute(): Promise<Row[]> } };
+}
+
+/** The default of `limit`, and one more. */
+const FIRST_SLICE = 21;
+
+/** The same for rows that may be large: they are read some at a time, as long as the answer has room for them. */
+export async function readPage<Row, Item>(
+  page: PageRequest,
+  query: Sliced<Row>,
+  positionOf: (row: Row) => Position,
+  toItems: (rows: readonly Row[]) => readonly Item[] | Promise<readonly Item[]>,
+): Promise<{ items: Item[]; nextCursor: string | null }> {
+  const filling = new Filling<Item>();
+  const { items } = filling;
+  let last: Row | undefined;
+  let size = Math.min(FIRST_SLICE, page.limit + 1);
+  for (;;) {
+    const before = items.length;
+    const rows = await query.limit(size).offset(before).execute();
+    const made = await toItems(rows.slice(0, page.limit - before));
+    for (const item of made) if (!filling.takes(item)) break;
+    const taken = items.length - before;
+    last = rows[taken - 1] ?? last;
+    const more = taken < rows.length;
+    if (more || rows.length < size) {
+      return { items, nextCursor: more && last !== undefined ? writeCursor(page.binding, positionOf(last)) : null };
+    }
+    size = Math.min(page.limit + 1 - items.length, filling.room);
+  }
 }

@@ -3,6 +3,7 @@ import { Compile, type Validator } from "typebox/compile";
 import Format from "typebox/format";
 import { Settings } from "typebox/system";
 import { MAX_DEPTH, MAX_KEYS, MAX_VALUES } from "./body.ts";
+import { oversized } from "./document-bounds.ts";
 import { type Issue, MAX_ISSUES, oneOf } from "./errors.ts";
 import { type Misfit, misfits } from "./misfits.ts";
 
@@ -45,7 +46,7 @@ export class Checker {
   issues(value: unknown): readonly Issue[] {
     const unfit = unfitForStorage(this.#where, value);
     if (unfit !== undefined) return [unfit];
-    if (this.#validator.Check(value)) return [];
+    if (this.#validator.Check(value)) return [...oversized(this.#schema, value, this.#where)].slice(0, MAX_ISSUES);
     const found = new Map<string, Issue>();
     for (const error of misfits(this.#schema, value)) {
       for (const issue of toIssues(this.#where, error)) {

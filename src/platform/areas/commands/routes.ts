@@ -4,13 +4,13 @@ import type { Role } from "../../../contract/roles.ts";
 import { type Call, type Handlers, reply } from "../../kernel/call.ts";
 import { contains } from "../../kernel/contains.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
-import { paged, toPage } from "../../kernel/page.ts";
+import { paged, readPage } from "../../kernel/page.ts";
 import type { Principal } from "../../kernel/principal.ts";
 import { optionalProject } from "../../kernel/project-ref.ts";
 import { getDeployment } from "../deployments/service.ts";
 import { payloadOf, toClaimed, toCommand } from "./record.ts";
 import { complete, dispatch, incrementAttempt, patch, requestCommand, visibleCommands } from "./service.ts";
-import { asOf, type CommandRow, stateIn } from "./store.ts";
+import { asOf, type CommandRow, stateIn, WITHOUT_PAYLOAD } from "./store.ts";
 
 type Routes = typeof commandRoutes;
 type Include = NonNullable<Static<Routes["get"]["query"]>["include"]>;
@@ -65,12 +65,20 @@ async function list(call: Call<Routes["list"]>): Promise<{ items: Command[]; nex
   }
   if (createdAfter !== undefined) found = found.where("commands.created_at", ">=", new Date(createdAfter));
   if (createdBefore !== undefined) found = found.where("commands.created_at", "<", new Date(createdBefore));
-  const rows = await found.$call(paged(page, "commands.created_at", "commands.id", query.order ?? "desc")).execute();
-  return toPage(
+  const inOrder = found.$call(paged(page, "commands.created_at", "commands.id", query.order ?? "desc"));
+  const read = inOrder
+    .clearSelect()
+    .select(WITHOUT_PAYLOAD.map((column) => `commands.${column}` as const))
+    .select(["deployments.name as deployment_name", "projects.name as project_name"])
+    .$if(include.includes("payload"), (all) => all.select(["commands.params", "commands.result"]));
+  return readPage(
     page,
-    rows,
+    read,
     (row) => ({ at: row.created_at, id: row.id }),
-    (row) => withDetails(row, principal, now, include),
+    (rows) =>
+      rows.map(({ params = null, result = null, ...row }) =>
+        withDetails({ ...row, params, result }, principal, now, include),
+      ),
   );
 }
 

@@ -9,6 +9,7 @@ import { judged, kept } from "../../kernel/stored-error.ts";
 import { getDeployment } from "../deployments/service.ts";
 import { requireHeard } from "../managers/store.ts";
 import { createCommand } from "./create.ts";
+import { requireCommandRoom } from "./room.ts";
 import { type Settlement, settle, settleIfExpired } from "./settle.ts";
 import { allowedMoves, isTerminal } from "./states.ts";
 import { asOf, type CommandRow, claimOfPlans, findCommand, moveCommand } from "./store.ts";
@@ -17,6 +18,7 @@ import { commandTarget } from "./target.ts";
 type Routes = typeof commandRoutes;
 type Body<K extends "create" | "patch" | "complete"> = Static<Routes[K]["body"]>;
 type Context = Pick<Call, "db" | "now" | "principal" | "emit" | "raise">;
+type Requesting = Context & Pick<Call, "budgets">;
 
 const DAY_MS = 86_400_000;
 
@@ -39,7 +41,7 @@ export async function getCommand({ db, principal }: Pick<Call, "db" | "principal
 
 /** §16.2. The first command of an idempotency key is the answer to its repeats. */
 export async function requestCommand(
-  call: Context,
+  call: Requesting,
   body: Body<"create">,
 ): Promise<{ readonly row: CommandRow; readonly isNew: boolean }> {
   const deployment = await getDeployment(call, body.deploymentId);
@@ -55,6 +57,7 @@ export async function requestCommand(
   const target = commandTarget(deployment.stack_state && judged(deployment.stack_state), body.target);
   const earlier = await findRepeat(call, body, target);
   if (earlier !== undefined) return { row: earlier, isNew: false };
+  await requireCommandRoom(call, deployment.id, body.params);
   const row = await createCommand(call, {
     deployment,
     name: body.name,

@@ -40,6 +40,30 @@ export interface CommandRow {
   idempotency_key: string | null;
 }
 
+/** What lists read of a command that does not show its params and result, 150 kB each. */
+export const WITHOUT_PAYLOAD = [
+  "id",
+  "workspace_id",
+  "project_id",
+  "deployment_id",
+  "name",
+  "state",
+  "deployment_model",
+  "target",
+  "attempt",
+  "deadline",
+  "request_size_bytes",
+  "response_size_bytes",
+  "created_at",
+  "dispatched_at",
+  "completed_at",
+  "error",
+  "access_request_id",
+  "plan_index",
+  "invoked_by",
+  "idempotency_key",
+] as const satisfies readonly (keyof CommandRow)[];
+
 /** The command as it is at `now`: a row whose deadline has passed reads EXPIRED before anybody has written that. */
 export function asOf(row: CommandRow, now: Date): CommandRow {
   if (!hasExpired(row, now)) return row;

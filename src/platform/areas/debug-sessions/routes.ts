@@ -30,11 +30,11 @@ async function list(call: Call<Routes["list"]>): Promise<Static<Routes["list"]["
   if (query.mode !== undefined) found = found.where("s.mode", "=", query.mode);
   if (query.provider !== undefined) found = found.where("s.provider", "=", query.provider);
   const rows = await found.$call(paged(page, "s.created_at", "s.id")).execute();
-  const { items, nextCursor } = toPage(
+  const sessions = await toSessions(rows, call);
+  return toPage(
     page,
-    rows,
-    (row) => ({ at: row.created_at, id: row.id }),
-    (row) => row,
+    sessions.map((session, at) => ({ session, row: rows[at] as (typeof rows)[number] })),
+    ({ row }) => ({ at: row.created_at, id: row.id }),
+    ({ session }) => session,
   );
-  return { items: await toSessions(items, call), nextCursor };
 }

@@ -1,6 +1,8 @@
 import type { Input, InputValues } from "../../../contract/deployment.ts";
 import type { EnvironmentVariable, UpdateOperation } from "../../../contract/deployment-state.ts";
+import { VALUES_BYTES } from "../../../contract/schema.ts";
 import type { Call } from "../../kernel/call.ts";
+import { bytesOf } from "../../kernel/document-bounds.ts";
 import { invalid, invalidTransition, PlatformError } from "../../kernel/errors.ts";
 import { json } from "../../kernel/json.ts";
 import { findRelease } from "../releases/store.ts";
@@ -75,9 +77,19 @@ export async function patchInputs(
   ].sort();
   const kept = Object.fromEntries(Object.entries(row.input_values).filter(([key]) => !cleared.has(key)));
   const stored = { ...kept, ...sealInputs(inputs, values, sealingKey) };
+  // One change is bounded by its schema; together they are what a record keeps and its manager reads.
+  if (bytesOf(stored) > STORED_INPUTS_BYTES) {
+    throw invalid({
+      path: "body.inputValues",
+      message: `together with those set before: over ${STORED_INPUTS_BYTES} bytes`,
+    });
+  }
   const operation = await configure(call, row, changedKeys, { input_values: json(stored) });
   return { ...viewOf(inputs, stored), operation, changed: changedKeys.length > 0 };
 }
+
+/** Of all input values of a deployment, sealed ones as they are kept, which is longer. */
+const STORED_INPUTS_BYTES = 2 * VALUES_BYTES;
 
 /** Full replacement. @throws VALIDATION_ERROR when a name comes twice. */
 export async function setEnvironmentVariables(

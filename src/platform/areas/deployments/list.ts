@@ -5,12 +5,12 @@ import type { deploymentRoutes } from "../../../contract/deployments.ts";
 import type { Call } from "../../kernel/call.ts";
 import { contains } from "../../kernel/contains.ts";
 import { notFound } from "../../kernel/errors.ts";
-import { paged, toPage } from "../../kernel/page.ts";
+import { paged, readPage } from "../../kernel/page.ts";
 import { scopeOfPrincipal } from "../../kernel/principal.ts";
 import { optionalProject } from "../../kernel/project-ref.ts";
 import { groupsOf } from "../deployment-groups/store.ts";
 import { toListItem } from "./record.ts";
-import { type DeploymentRow, deploymentsOf, type VisibleDeployment } from "./store.ts";
+import { deploymentsOf, LISTED, type VisibleDeployment } from "./store.ts";
 
 type Filters = Static<(typeof deploymentRoutes)["stats"]["query"]>;
 type Include = NonNullable<Static<(typeof deploymentRoutes)["get"]["query"]>["include"]>;
@@ -82,49 +82,76 @@ export async function listDeployments(
   call: Call<(typeof deploymentRoutes)["list"]>,
 ): Promise<{ items: DeploymentListItem[]; nextCursor: string | null }> {
   const { page, query } = call;
-  const rows = await (await matching(call, query)).$call(paged(page, "d.created_at", "d.id")).execute();
-  const details = await detailsOf(call, rows, query.include ?? []);
-  return toPage(
+  const found = (await matching(call, query))
+    .clearSelect()
+    .select(LISTED.map((column) => `d.${column}` as const))
+    .select(["g.name as group_name", "g.external_id as group_external_id", "p.name as project_name"])
+    .$call(paged(page, "d.created_at", "d.id"));
+  return readPage(
     page,
-    rows,
+    found,
     (row) => ({ at: row.created_at, id: row.id }),
-    (row) => ({ ...toListItem(row, call), ...details(row) }),
+    async (rows) => {
+      const details = await detailsOf(call, rows, query.include ?? []);
+      return rows.map((row) => ({ ...toListItem(row, call), ...details(row) }));
+    },
   );
 }
 
+/** Only observed: an operator that reports what somebody else installed. */
+const REMOTE_OPERATOR = sql<boolean>`(d.current_release_id is null and d.desired_release_id is null
+  and d.operator_permission is not distinct from 'observe')`;
+
 /** Counts what a list with the same filters shows. */
 export async function deploymentStats(call: Context, filters: Filters) {
-  const rows = await (await matching(call, filters)).execute();
-  const countBy = (keyOf: (row: DeploymentRow) => string | null): Record<string, number> => {
+  const columns = ["d.status", "d.platform", "d.current_release_id", "d.pinned_release_id"] as const;
+  const groups = await (await matching(call, filters))
+    .clearSelect()
+    .select([...columns, REMOTE_OPERATOR.as("remote"), sql<number>`count(*)::integer`.as("count")])
+    .groupBy([...columns, REMOTE_OPERATOR])
+    .execute();
+  type Group = (typeof groups)[number];
+  const countBy = (keyOf: (group: Group) => string | null): Record<string, number> => {
     const counts = new Map<string, number>();
-    for (const key of rows.map(keyOf)) if (key !== null) counts.set(key, (counts.get(key) ?? 0) + 1);
+    for (const group of groups) {
+      const key = keyOf(group);
+      if (key !== null) counts.set(key, (counts.get(key) ?? 0) + group.count);
+    }
     return Object.fromEntries(counts);
   };
-  const remoteOperator = rows.filter(isRemoteOperator).length;
+  const sum = (of: readonly Group[]) => of.reduce((all, { count }) => all + count, 0);
+  const total = sum(groups);
+  const remoteOperator = sum(groups.filter(({ remote }) => remote));
   return {
-    total: rows.length,
-    byStatus: countBy((row) => row.status),
-    byPlatform: countBy((row) => row.platform),
-    byCurrentRelease: countBy((row) => row.current_release_id),
-    byPinnedRelease: countBy((row) => row.pinned_release_id),
-    byOrigin: { framework: rows.length - remoteOperator, remoteOperator },
+    total,
+    byStatus: countBy(({ status }) => status),
+    byPlatform: countBy(({ platform }) => platform),
+    byCurrentRelease: countBy(({ current_release_id }) => current_release_id),
+    byPinnedRelease: countBy(({ pinned_release_id }) => pinned_release_id),
+    byOrigin: { framework: total - remoteOperator, remoteOperator },
   };
 }
 
-/** Only observed: an operator that reports what somebody else installed. */
-function isRemoteOperator(row: DeploymentRow): boolean {
-  return row.current_release_id === null && row.desired_release_id === null && row.operator_permission === "observe";
-}
+type Detailed = Pick<
+  VisibleDeployment,
+  "current_release_id" | "deployment_group_id" | "project_id" | "group_name" | "group_external_id" | "project_name"
+>;
 
 /** The fields that `include` adds. */
-export async function detailsOf({ db }: Context, rows: readonly VisibleDeployment[], include: Include) {
+export async function detailsOf({ db }: Context, rows: readonly Detailed[], include: Include) {
   const releaseIds = include.includes("release") ? rows.flatMap((row) => row.current_release_id ?? []) : [];
   const releases = new Map(
     releaseIds.length === 0
       ? []
-      : (await db.selectFrom("releases").selectAll().where("id", "in", releaseIds).execute()).map((r) => [r.id, r]),
+      : (
+          await db
+            .selectFrom("releases")
+            .select(["id", "version", "git_metadata", "created_at"])
+            .where("id", "in", releaseIds)
+            .execute()
+        ).map((r) => [r.id, r]),
   );
-  return (row: VisibleDeployment) => {
+  return (row: Detailed) => {
     const release = releases.get(row.current_release_id ?? "");
     return {
       ...(include.includes("release") && {

@@ -6,7 +6,7 @@ import type { Principal } from "../../kernel/principal.ts";
 import { shown } from "../../kernel/stored-error.ts";
 import { openVariables, redactVariables, type SealedVariables } from "./environment.ts";
 import { isHidden } from "./hidden.ts";
-import type { DeploymentRow } from "./store.ts";
+import type { DeploymentRow, ListedDeployment } from "./store.ts";
 
 /** Who reads, when, and the key to what only managers may read in clear. */
 export interface Reader {
@@ -21,11 +21,11 @@ export function connectivityOf(lastHeartbeatAt: Date | null, now: Date): "online
   return now.getTime() > lastHeartbeatAt.getTime() + STALE_AFTER_MS ? "stale" : "online";
 }
 
-function waits({ manager_id, status }: DeploymentRow): boolean {
+function waits({ manager_id, status }: ListedDeployment): boolean {
   return manager_id === null && status !== "deleted";
 }
 
-export function toListItem(row: DeploymentRow, { principal, now }: Reader): DeploymentListItem {
+export function toListItem(row: ListedDeployment, { principal, now }: Reader): DeploymentListItem {
   return {
     id: row.id,
     name: row.name,

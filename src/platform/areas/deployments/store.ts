@@ -103,6 +103,48 @@ function withNames(db: Db) {
     .select(["g.name as group_name", "g.external_id as group_external_id", "p.name as project_name"]);
 }
 
+/**
+ * What lists show. The rest of a row, its state and settings above all, can be half a megabyte: a list of a hundred would read
+ * it, and keep every other caller waiting, to show none of it.
+ */
+export const LISTED = [
+  "id",
+  "workspace_id",
+  "project_id",
+  "deployment_group_id",
+  "manager_id",
+  "name",
+  "platform",
+  "base_platform",
+  "region",
+  "purpose",
+  "deployment_model",
+  "status",
+  "error",
+  "retry_requested",
+  "last_heartbeat_at",
+  "environment_info",
+  "update_state",
+  "current_release_id",
+  "desired_release_id",
+  "pinned_release_id",
+  "release_channel",
+  "import_source",
+  "setup_method",
+  "setup_metadata",
+  "setup_target",
+  "setup_fingerprint",
+  "setup_fingerprint_version",
+  "public_subdomain",
+  "operator_scope",
+  "operator_permission",
+  "operator_version",
+  "capabilities",
+  "created_at",
+  "updated_at",
+] as const satisfies readonly (keyof DeploymentRow)[];
+export type ListedDeployment = Pick<DeploymentRow, (typeof LISTED)[number]>;
+
 /** The deployments that the caller may see, `deleted` ones too, with the names beside them. */
 export function deploymentsOf(db: Db, principal: Principal) {
   return withNames(db).where(

@@ -10,15 +10,16 @@ import {
   liveMachines,
   type MachineDetails,
   type MachineRow,
+  requireMachineRoom,
   stateOf,
   toMachine,
   updateMachine,
 } from "./store.ts";
 
-type Context = Pick<Call, "db" | "principal" | "now">;
+type Context = Pick<Call, "db" | "principal" | "now" | "budgets">;
 type Inventory = BodyOf<(typeof machineRuntimeRoutes)["report"]>;
 
-export async function readInventory(call: Context, id: string): Promise<Machine[]> {
+export async function readInventory(call: Pick<Call, "db" | "principal" | "now">, id: string): Promise<Machine[]> {
   const { id: deploymentId } = await requireFleet(call, id);
   const rows = await liveMachines(call.db, deploymentId);
   return rows.map((row) => toMachine(row, call.now));
@@ -47,6 +48,7 @@ export async function takeInventory(
   for (const report of told.values()) {
     if (await store(call, id, live.get(report.machineId), report, deployment.platform === "kubernetes")) accepted += 1;
   }
+  await requireMachineRoom(call, id);
   if (inventory.complete) await markAbsent(call, [...live.values()], told, observedAt);
   return { accepted, ignored: inventory.machines.length - accepted };
 }

@@ -12,9 +12,10 @@ import {
   type JoinTokenRow,
   type MachineDetails,
   type MachineRow,
+  requireMachineRoom,
 } from "./store.ts";
 
-type Context = Pick<Call, "db" | "principal" | "now">;
+type Context = Pick<Call, "db" | "principal" | "now" | "budgets">;
 type Join = BodyOf<(typeof machineRuntimeRoutes)["join"]>;
 type Joined = ResponseOf<(typeof machineRuntimeRoutes)["join"]>;
 
@@ -60,6 +61,7 @@ async function admit(call: Context, body: Join, token: JoinTokenRow, live: Machi
   };
   const state = { status: "joining", statusSince: now, lastHeartbeat: now, reported: null, revision: 0 } as const;
   await insertMachine(db, machine, { ...state, ...NO_WISHES }, firstDetails(body));
+  await requireMachineRoom(call, token.deployment_id);
 }
 
 const UNMEASURED = { allocated: 0, systemReserve: 0, total: 0 } as const;

@@ -1,8 +1,10 @@
+import { sql } from "kysely";
 import type { Static } from "typebox";
 import type { Machine, MachineReport, MachineStatus } from "../../../contract/machine.ts";
 import type { JoinToken } from "../../../contract/machines.ts";
 import type { Db } from "../../database.ts";
 import { LOWER_ALPHANUMERIC, newId, randomText } from "../../ids.ts";
+import type { Call } from "../../kernel/call.ts";
 import { json } from "../../kernel/json.ts";
 import { asOf, isStale, type MachineState } from "./state.ts";
 
@@ -166,6 +168,24 @@ export async function insertMachine(
       created_at: machine.createdAt,
     })
     .execute();
+}
+
+/** Bounds the machines of a deployment, the one that was just stored among them: lists have no pages, and no report removes. */
+export async function requireMachineRoom(
+  { db, budgets }: Pick<Call, "db" | "budgets">,
+  deploymentId: string,
+): Promise<void> {
+  const { held, bytes } = await db
+    .selectFrom("machines")
+    .select([
+      sql<number>`count(*)::integer`.as("held"),
+      sql<number>`coalesce(sum(octet_length(details::text)), 0)::float8`.as("bytes"),
+    ])
+    .where("deployment_id", "=", deploymentId)
+    .where("status", "<>", "removed")
+    .executeTakeFirstOrThrow();
+  budgets.require("deployment-machines", deploymentId, held);
+  budgets.require("deployment-machine-bytes", deploymentId, bytes);
 }
 
 const iso = (at: Date | null): string | null => at?.toISOString() ?? null;

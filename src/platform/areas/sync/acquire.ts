@@ -4,6 +4,8 @@ import type { DeploymentStatus } from "../../../contract/deployment-state.ts";
 import type { StoredError } from "../../../contract/stored-error.ts";
 import type { AcquireItem, AcquireMode, syncRoutes } from "../../../contract/sync.ts";
 import type { Call } from "../../kernel/call.ts";
+import { bytesOf } from "../../kernel/document-bounds.ts";
+import { ANSWER_BYTES } from "../../kernel/page.ts";
 import { visible } from "../../kernel/scope.ts";
 import { statusChanged, targetColumns } from "../deployments/change.ts";
 import { nextStatus } from "../deployments/status.ts";
@@ -57,13 +59,20 @@ const ELIGIBLE: Readonly<Record<AcquireMode, Eligible>> = {
   "setup-teardown": { always: ["teardown-required"], withRetry: ["teardown-failed"] },
 };
 
+/** Rows of which each may be half a megabyte, worked on at a time. */
+const SLICE = 3;
+
+/** The row of one that is leased to the session. */
+type Leased = (id: string) => Promise<DeploymentRow>;
+
 export async function acquire(call: SyncCall, managerId: string, body: AcquireBody): Promise<Acquired> {
+  const rowOf: Leased = (id) =>
+    call.db.selectFrom("deployments").selectAll().where("id", "=", id).executeTakeFirstOrThrow();
   const repeated = await earlier(call, managerId, body);
-  if (repeated !== undefined) return answer(call, repeated);
-  const rows: DeploymentRow[] = [];
-  for (const row of await candidates(call, body)) rows.push(await take(call, row, body.session));
-  await remember(call, managerId, body, rows);
-  return answer(call, rows);
+  const lease: Leased = repeated === undefined ? async (id) => take(call, await rowOf(id), body.session) : rowOf;
+  const { taken, ...acquired } = await answer(call, repeated ?? (await candidates(call, body)), lease);
+  if (repeated === undefined) await remember(call, managerId, body, taken);
+  return acquired;
 }
 
 /** What the same session got for the same request within the hour, as far as it still holds it. */
@@ -71,7 +80,7 @@ async function earlier(
   call: SyncCall,
   managerId: string,
   { session, requestId }: AcquireBody,
-): Promise<DeploymentRow[] | undefined> {
+): Promise<string[] | undefined> {
   const record = await call.db
     .selectFrom("acquires")
     .select("deployment_ids")
@@ -82,22 +91,25 @@ async function earlier(
     .executeTakeFirst();
   if (record === undefined) return undefined;
   if (record.deployment_ids.length === 0) return [];
-  const rows = await servedDeployments(call.db, call.principal).where("d.id", "in", record.deployment_ids).execute();
-  const order = new Map(record.deployment_ids.map((id, index) => [id, index]));
-  const held = rows.filter((row) => holder(row, call.now) === session);
-  return held.sort((a, b) => (order.get(a.id) ?? 0) - (order.get(b.id) ?? 0));
+  const rows = await servedDeployments(call.db, call.principal)
+    .where("d.id", "in", record.deployment_ids)
+    .clearSelect()
+    .select(["d.id", "d.lease_session", "d.lease_since", "d.lease_expires_at", "d.lease_confirmed"])
+    .execute();
+  const held = new Set(rows.filter((row) => holder(row, call.now) === session).map(({ id }) => id));
+  return record.deployment_ids.filter((id) => held.has(id));
 }
 
 /**
  * Deployments with work for this mode, delete work first, then those not touched for longest. Rows that another
  * acquire holds locked are skipped: two sessions at once get different ones.
  */
-function candidates({ db, now, principal }: SyncCall, body: AcquireBody): Promise<DeploymentRow[]> {
+async function candidates({ db, now, principal }: SyncCall, body: AcquireBody): Promise<string[]> {
   const { always, withRetry } = ELIGIBLE[body.acquireMode ?? "runtime"];
   const before = new Date(now.getTime() - RUNNING_EVERY_MS);
   let found = db
     .selectFrom("deployments as d")
-    .selectAll("d")
+    .select("d.id")
     .where(
       body.deploymentIds === undefined
         ? visible(principal, { workspace: "d.workspace_id", served: "d" })
@@ -120,7 +132,7 @@ function candidates({ db, now, principal }: SyncCall, body: AcquireBody): Promis
   if (statuses !== undefined) found = found.where("d.status", "in", [...statuses, "" as never]);
   if (platforms !== undefined) found = found.where("d.platform", "in", [...platforms, "" as never]);
   if (setupMethod !== undefined) found = found.where("d.setup_method", "=", setupMethod);
-  return found
+  const rows = await found
     .orderBy(sql`d.status in ('delete-pending', 'deleting', 'delete-failed')`, "desc")
     .orderBy("d.updated_at")
     .orderBy("d.id")
@@ -128,6 +140,7 @@ function candidates({ db, now, principal }: SyncCall, body: AcquireBody): Promis
     .forUpdate()
     .skipLocked()
     .execute();
+  return rows.map(({ id }) => id);
 }
 
 /** Leases one, and does the status change that a retry has asked for. */
@@ -143,18 +156,31 @@ async function take(call: SyncCall, row: DeploymentRow, session: string): Promis
 }
 
 async function remember(
-  { db, now }: SyncCall,
+  { db, now, budgets }: SyncCall,
   managerId: string,
   { session, requestId }: AcquireBody,
-  rows: readonly DeploymentRow[],
+  deployment_ids: string[],
 ): Promise<void> {
-  const deployment_ids = rows.map(({ id }) => id);
   await db
     .insertInto("acquires")
     .values({ manager_id: managerId, session, request_id: requestId, deployment_ids, created_at: now })
     .onConflict((conflict) =>
       conflict.columns(["manager_id", "session", "request_id"]).doUpdateSet({ deployment_ids, created_at: now }),
     )
+    .execute();
+  const of = db.selectFrom("acquires").where("manager_id", "=", managerId);
+  const { held } = await of.select(sql<number>`count(*)::integer`.as("held")).executeTakeFirstOrThrow();
+  if (budgets.fits("manager-acquires", held)) return;
+  const oldest = of
+    .select(["session", "request_id"])
+    .orderBy("created_at", "desc")
+    .orderBy("session")
+    .orderBy("request_id")
+    .offset(budgets.size("manager-acquires"));
+  await db
+    .deleteFrom("acquires")
+    .where("manager_id", "=", managerId)
+    .where((eb) => eb(eb.refTuple("session", "request_id"), "in", oldest.$asTuple("session", "request_id")))
     .execute();
 }
 
@@ -165,26 +191,33 @@ const NOT_COMPUTED: StoredError = {
   retryable: true,
 };
 
-/** An item that cannot be computed is a failure, and its lease is gone at once. */
-async function answer(call: SyncCall, rows: readonly DeploymentRow[]): Promise<Acquired> {
-  const around = await surroundingsOf(call.db, rows, call.config.sealingKey);
+/**
+ * Leases what one answer has room for, and no more: the rest is for the next acquire. An item that cannot be computed is a
+ * failure, and its lease is gone at once.
+ */
+async function answer(call: SyncCall, ids: readonly string[], leased: Leased): Promise<Acquired & { taken: string[] }> {
   const deployments: AcquireItem[] = [];
   const failures: Acquired["failures"] = [];
-  const leaseEnds: Date[] = [];
-  for (const row of rows) {
-    try {
-      deployments.push(toItem(row, around));
-      if (row.lease_expires_at !== null) leaseEnds.push(row.lease_expires_at);
-    } catch {
-      // Only decryption and stored shapes can fail here; the detail may hold a secret's fragment and is not kept.
-      failures.push({ deploymentId: row.id, projectId: row.project_id, error: NOT_COMPUTED });
-      await updateDeployment(call.db, row.id, FREE);
+  const taken: string[] = [];
+  const ends: number[] = [];
+  for (let bytes = 0; taken.length < ids.length && bytes < ANSWER_BYTES; ) {
+    const rows: DeploymentRow[] = [];
+    for (const id of ids.slice(taken.length, taken.length + SLICE)) rows.push(await leased(id));
+    const around = await surroundingsOf(call.db, rows, call.config.sealingKey);
+    for (const row of rows) {
+      taken.push(row.id);
+      try {
+        const item = toItem(row, around);
+        deployments.push(item);
+        bytes += bytesOf(item);
+        if (row.lease_expires_at !== null) ends.push(row.lease_expires_at.getTime());
+      } catch {
+        // Only decryption and stored shapes can fail here; the detail may hold a secret's fragment and is not kept.
+        failures.push({ deploymentId: row.id, projectId: row.project_id, error: NOT_COMPUTED });
+        await updateDeployment(call.db, row.id, FREE);
+      }
     }
   }
-  const ends = leaseEnds.map((at) => at.getTime());
-  return {
-    deployments,
-    failures,
-    leaseExpiresAt: ends.length === 0 ? null : new Date(Math.min(...ends)).toISOString(),
-  };
+  const leaseExpiresAt = ends.length === 0 ? null : new Date(Math.min(...ends)).toISOString();
+  return { deployments, failures, leaseExpiresAt, taken };
 }

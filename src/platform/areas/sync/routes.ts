@@ -2,6 +2,7 @@ import type { Static } from "typebox";
 import type { SyncDeployment, syncRoutes } from "../../../contract/sync.ts";
 import type { Call, Handlers } from "../../kernel/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
+import { Filling } from "../../kernel/page.ts";
 import type { Principal } from "../../kernel/principal.ts";
 import { toDeployment } from "../deployments/record.ts";
 import {
@@ -14,14 +15,14 @@ import {
 import { acquire } from "./acquire.ts";
 import { holder, released, renewed } from "./lease.ts";
 import { reconcile } from "./reconcile.ts";
-import { managementConfigOf, surroundingsOf, toItem, toState, toTarget } from "./work.ts";
+import { managementConfigOf, type Surroundings, surroundingsOf, toItem, toState, toTarget } from "./work.ts";
 
 type Routes = typeof syncRoutes;
 
 export const handlers: Handlers<Routes> = {
   async list(call) {
     ownManager(call.principal, call.body?.managerId);
-    return { deployments: await list(call, call.body ?? {}) };
+    return list(call, call.body ?? {});
   },
   async context(call) {
     ownManager(call.principal, call.body.managerId);
@@ -62,11 +63,14 @@ async function assigned(call: Pick<Call, "db" | "principal">, id: string): Promi
   return row;
 }
 
+/** Rows of which each may be half a megabyte, read at a time. */
+const SLICE = 10;
+
 async function list(
   call: Call<Routes["list"]>,
   filters: NonNullable<Static<Routes["list"]["body"]>>,
-): Promise<SyncDeployment[]> {
-  const { deploymentIds, statuses, platforms, deploymentGroupId } = filters;
+): Promise<{ deployments: SyncDeployment[]; nextAfter?: string }> {
+  const { deploymentIds, statuses, platforms, deploymentGroupId, after, limit = 100 } = filters;
   const reached = deploymentIds === undefined ? deploymentsOf : servedDeployments;
   let found = reached(call.db, call.principal).where("d.status", "<>", "deleted");
   // An empty list names none; SQL has no empty `in ()`.
@@ -74,23 +78,33 @@ async function list(
   if (statuses !== undefined) found = found.where("d.status", "in", [...statuses, "deleted"]);
   if (platforms !== undefined) found = found.where("d.platform", "in", [...platforms, "" as never]);
   if (deploymentGroupId !== undefined) found = found.where("d.deployment_group_id", "=", deploymentGroupId);
-  const rows = await found
-    .orderBy("d.id")
-    .limit(filters.limit ?? 100)
-    .execute();
-  const around = await surroundingsOf(call.db, rows, call.config.sealingKey);
-  return rows.map((row) => {
-    const deployment = toDeployment(row, call);
-    const lockedBy = holder(row, call.now) ?? null;
-    return {
-      ...deployment,
-      userEnvironmentVariables: deployment.environmentVariables,
-      managementConfig: managementConfigOf(row, around),
-      deploymentToken: null,
-      lockedBy,
-      lockedAt: lockedBy === null ? null : (row.lease_since?.toISOString() ?? null),
-    };
-  });
+  if (after !== undefined) found = found.where("d.id", ">", after);
+  const inOrder = found.orderBy("d.id").limit(limit + 1);
+  const ids = (await inOrder.clearSelect().select("d.id").execute()).map(({ id }) => id);
+  const filling = new Filling<SyncDeployment>();
+  const deployments = filling.items;
+  let full = false;
+  while (!full && deployments.length < Math.min(limit, ids.length)) {
+    const slice = ids.slice(deployments.length, Math.min(limit, deployments.length + SLICE));
+    const rows = await reached(call.db, call.principal).where("d.id", "in", slice).orderBy("d.id").execute();
+    const around = await surroundingsOf(call.db, rows, call.config.sealingKey);
+    full = !rows.every((row) => filling.takes(toSyncDeployment(call, row, around)));
+  }
+  const nextAfter = deployments.length < ids.length ? deployments.at(-1)?.id : undefined;
+  return { deployments, ...(nextAfter !== undefined && { nextAfter }) };
+}
+
+function toSyncDeployment(call: Call<Routes["list"]>, row: DeploymentRow, around: Surroundings): SyncDeployment {
+  const deployment = toDeployment(row, call);
+  const lockedBy = holder(row, call.now) ?? null;
+  return {
+    ...deployment,
+    userEnvironmentVariables: deployment.environmentVariables,
+    managementConfig: managementConfigOf(row, around),
+    deploymentToken: null,
+    lockedBy,
+    lockedAt: lockedBy === null ? null : (row.lease_since?.toISOString() ?? null),
+  };
 }
 
 async function renew(call: Call<Routes["renew"]>) {

@@ -1,0 +1,48 @@
+import type { TSchema } from "typebox";
+import { expect, it } from "vitest";
+import type { Route } from "./route.ts";
+import { MAX_BYTES } from "./schema.ts";
+import { ROUTES } from "./table.ts";
+
+/** The keywords of our schemas. */
+interface Node {
+  readonly [MAX_BYTES]?: number;
+  readonly "x-bounded-by-route"?: true;
+  readonly type?: string;
+  readonly enum?: readonly unknown[];
+  readonly const?: unknown;
+  readonly properties?: Readonly<Record<string, TSchema>>;
+  readonly patternProperties?: Readonly<Record<string, TSchema>>;
+  readonly additionalProperties?: boolean;
+  readonly items?: TSchema;
+  readonly maxItems?: number;
+  readonly uniqueItems?: boolean;
+  readonly anyOf?: readonly TSchema[];
+}
+
+/** Where a body may have any shape or length, with nothing above that says how much of it. */
+function* boundless(schema: TSchema, path: string): Generator<string> {
+  const node = schema as Node;
+  if (node[MAX_BYTES] !== undefined || node["x-bounded-by-route"] === true) return;
+  if (node.anyOf !== undefined) {
+    for (const each of node.anyOf) yield* boundless(each, path);
+    return;
+  }
+  const { type, properties = {}, patternProperties, items } = node;
+  const isOpen = type === "object" && (patternProperties !== undefined || node.additionalProperties !== false);
+  const isAnything = type === undefined && node.enum === undefined && node.const === undefined;
+  const isEndless = type === "array" && node.maxItems === undefined && node.uniqueItems !== true;
+  if (isOpen || isAnything || isEndless) yield path;
+  for (const [name, part] of Object.entries(properties)) yield* boundless(part, `${path}.${name}`);
+  if (items !== undefined) yield* boundless(items, `${path}[]`);
+}
+
+const sent = Object.entries(ROUTES).flatMap(([area, routes]) =>
+  Object.entries(routes as Readonly<Record<string, Route>>).flatMap(([name, { body }]): [string, TSchema][] =>
+    body === undefined ? [] : [[`${area}.${name}`, body]],
+  ),
+);
+
+it.each(sent)("%s: every free-form part of the body has a limit", (name, body) => {
+  expect([...boundless(body, name)]).toEqual([]);
+});
