@@ -7,6 +7,7 @@ import { pino } from "pino";
 import { Registry } from "prom-client";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ConfigError, readPlatformConfig } from "./config.ts";
+import { silentLogger } from "./log.ts";
 import { startPlatform } from "./server.ts";
 import { inFolder, inMemory } from "./testing/empty-database.ts";
 import { call, onEachDatabase } from "./testing/harness.ts";
@@ -36,6 +37,19 @@ describe("one folder", () => {
     await first.close();
     const second = await startPlatform({ database: { pglite: folder } });
     await second.close();
+  });
+
+  it("is closed again when the start fails at what it has to say", async () => {
+    const first = await startPlatform({ database: await inFolder(folder) });
+    const { id: workspaceId } = await first.bootstrap.workspace("acme");
+    await first.bootstrap.manager({ workspaceId, name: "of no customer" });
+    await first.close();
+    const warn = () => {
+      throw new Error("the log is full");
+    };
+    const failing = startPlatform({ database: { pglite: folder }, log: { ...silentLogger, warn } });
+    await expect(failing).rejects.toThrow("the log is full");
+    await (await startPlatform({ database: { pglite: folder } })).close();
   });
 
   it("is closed again when the port is taken", async () => {

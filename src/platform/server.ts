@@ -107,6 +107,7 @@ async function start(
   const sealingKey = options.sealingKey ?? (await ownSealingKey(options.database));
   const database = await opened(options.database, log);
   parts.defer(() => database.close());
+  await logIdle(database.db, log);
   const { db, connections } = database;
   const waker = new Waker(clock);
   if ("postgres" in options.database) {
@@ -182,12 +183,10 @@ async function scrapable(
 /** Says what takes long: making an embedded database takes seconds, migrating a large one minutes. */
 async function opened(location: DatabaseLocation, log: Logger): Promise<OpenDatabase> {
   log.info({ database: "pglite" in location ? "pglite" : "postgres" }, "opening the database");
-  const database = await openDatabase(location, {
+  return openDatabase(location, {
     onLost: (err) => log.warn({ err }, "database connection lost"),
     onMigrations: (names) => log.info({ migrations: names }, "migrating the database"),
   });
-  await logIdle(database.db, log);
-  return database;
 }
 
 function serve(

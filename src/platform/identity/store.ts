@@ -50,6 +50,18 @@ export async function findRole(db: Db, workspaceId: string, userId: string): Pro
   return row?.role;
 }
 
+/** Whether a user of that address is a member. */
+export async function isMember(db: Db, workspaceId: string, address: string): Promise<boolean> {
+  const member = await db
+    .selectFrom("workspace_members as m")
+    .innerJoin("users as u", "u.id", "m.user_id")
+    .select("u.id")
+    .where("m.workspace_id", "=", workspaceId)
+    .where("u.email", "=", normalEmail(address))
+    .executeTakeFirst();
+  return member !== undefined;
+}
+
 /** Makes the user a member, or gives the member that role. */
 export async function putMember(
   db: Db,

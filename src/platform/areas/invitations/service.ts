@@ -1,14 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { INVITATION_MS } from "../../../contract/invitations.ts";
 import type { CallConfig } from "../../config.ts";
-import { hashOf, normalEmail } from "../../identity/store.ts";
+import { hashOf, isMember, normalEmail } from "../../identity/store.ts";
 import type { WorkspaceRole } from "../../identity/tables.ts";
 import { newId } from "../../ids.ts";
 import type { Call } from "../../kernel/call.ts";
 import { invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";
 import type { Principal } from "../../kernel/principal.ts";
 import { seal } from "../../kernel/sealed.ts";
-import { membersOf } from "../members/store.ts";
 import { COURIER } from "./courier.ts";
 import { NEXT, statusOf } from "./state.ts";
 import { type Invitation, type InvitationRow, invitationsOf, pendingOf, updateInvitation } from "./store.ts";
@@ -22,8 +21,7 @@ type Context = Pick<Call, "db" | "now" | "workspaceId" | "principal" | "config" 
 export async function invite(call: Context, address: string, role: WorkspaceRole): Promise<Invitation> {
   const { db, now, workspaceId } = call;
   const email = normalEmail(address);
-  const member = await membersOf(db, workspaceId).where("u.email", "=", email).executeTakeFirst();
-  if (member !== undefined) throw new PlatformError("ALREADY_MEMBER");
+  if (await isMember(db, workspaceId, email)) throw new PlatformError("ALREADY_MEMBER");
   const pending = await pendingOf(db, workspaceId, now).execute();
   if (pending.some((row) => row.email === email)) throw new PlatformError("INVITATION_EXISTS");
   call.budgets.require("workspace-invitations", workspaceId, pending.length + 1);
