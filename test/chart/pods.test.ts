@@ -87,7 +87,7 @@ describe.each(["default", "everything", "hardened", "openshift", "namespaces"])(
       const { requests, limits } = spec.containers[0].resources;
       expect(requests.memory).toBeDefined();
       const megabytes = Number.parseInt(limits.memory, 10) * (limits.memory.endsWith("Gi") ? 1024 : 1);
-      const sizes = `--max-old-space-size=${(megabytes * 3) / 4} --max-semi-space-size=2`;
+      const sizes = `--max-old-space-size=${(megabytes * 3) / 4} --max-semi-space-size=8`;
       expect(envOf({ containers: spec.containers }).NODE_OPTIONS).toBe(sizes);
     }
   });

@@ -12,8 +12,8 @@
 - name: NODE_ENV
   value: production
 - name: NODE_OPTIONS
-  # A young generation of 2 MiB and not 16: 45 MiB less at the start of a large cluster, for no more CPU time.
-  value: --max-old-space-size={{ include "sallyport.heapMegabytes" $own }} --max-semi-space-size=2
+  # A young generation of 8 MiB and not 16: 20 to 35 MiB less at the start of a large cluster, no slower, and shorter stalls.
+  value: --max-old-space-size={{ include "sallyport.heapMegabytes" $own }} --max-semi-space-size=8
 - name: SALLYPORT_SYSTEM_NAMESPACE
   value: {{ .root.Release.Namespace | quote }}
 - name: SALLYPORT_GRANTS_NAMESPACE
