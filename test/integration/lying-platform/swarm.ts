@@ -9,7 +9,7 @@ export type Report = BodyOf<(typeof ROUTES)["sync"]["reconcile"]>;
 export type End = BodyOf<(typeof ROUTES)["commands"]["complete"]>;
 
 /**
- * A platform in a stranger's hands that lists whatever deployments a test wants. Of each it has a request to scale the
+ * A platform in a stranger's hands that lists the deployments of a test's choice. Of each it has a request to scale the
  * workload and a command that looks at the namespaces, and it writes down all that it is told.
  */
 export class Swarm {

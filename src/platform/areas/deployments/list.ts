@@ -98,7 +98,7 @@ export async function listDeployments(
   );
 }
 
-/** Only observed: an operator that reports what somebody else installed. */
+/** Only observed: an operator that reports what another tool installed. */
 const REMOTE_OPERATOR = sql<boolean>`(d.current_release_id is null and d.desired_release_id is null
   and d.operator_permission is not distinct from 'observe')`;
 
