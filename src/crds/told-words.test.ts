@@ -22,9 +22,12 @@ describe("what agent and operator tell", () => {
     "a; b && c",
     "$(id)",
     "one\ntwo",
+    '-kube\n"\n',
   ])("is no command: %j", (text) => {
+    const told = toldWords(text);
     expect(holdsCommand(text)).toBe(true);
-    expect(holdsCommand(toldWords(text))).toBe(false);
+    expect(holdsCommand(told)).toBe(false);
+    expect(toldWords(told)).toBe(told);
   });
 
   it.each([

@@ -32,6 +32,7 @@ export function toldWords(text: string): string {
   const line = text.replace(/\s+/g, " ").replace(ANY_SIGN, "_");
   if (!COMMAND.test(unquoted(line))) return line;
   return unquoted(line)
+    .replace(/ +/g, " ")
     .replace(/kube(?=ctl)/giu, "kube_")
     .replace(new RegExp(`(${OPTION_AFTER})-+(?=[a-z])`, "giu"), "$1_")
     .replace(new RegExp(`(?<![a-z0-9])(${PROGRAMS}) +(?=[^ ])`, "giu"), "$1_");
