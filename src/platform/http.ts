@@ -7,6 +7,7 @@ import { type Endpoint, parseRequest } from "./kernel/endpoint.ts";
 import { PlatformError, upgradeRequired } from "./kernel/errors.ts";
 import { type Engine, execute } from "./kernel/execute.ts";
 import { type Allowance, RATES, type RateLimiter, tooManyRequests } from "./kernel/rate-limit.ts";
+import { REQUEST_LIMIT_MS, RequestDeadlines } from "./kernel/request-deadline.ts";
 import { logAccess, requestIdOf, type Trace, trace } from "./kernel/trace.ts";
 import { refuseUnread } from "./kernel/unread-request.ts";
 import { Unrouted } from "./kernel/unrouted.ts";
@@ -29,8 +30,6 @@ export interface HttpDeps {
 
 /** JSON bodies larger than this are refused (§0.9). */
 const BODY_LIMIT_BYTES = 1024 * 1024;
-/** Server time of one request; a long-poll adds its `wait` (§0.9). */
-const REQUEST_LIMIT_MS = 30_000;
 
 /** A body that trickles in holds a connection no longer than this: as long as the address to upload to is valid (§0.9). */
 const UPLOAD_LIMIT_MS = 15 * 60_000;
@@ -81,7 +80,8 @@ export function buildHttp(deps: HttpDeps): FastifyInstance {
   app.setErrorHandler((error: FastifyError, request, reply) => sendError(engine, deps.log, request, reply, error));
   app.setNotFoundHandler(refuse);
 
-  for (const endpoint of deps.endpoints) register(app, deps, endpoint);
+  const deadlines = new RequestDeadlines(engine.clock, deps.draining);
+  for (const endpoint of deps.endpoints) register(app, deps, deadlines, endpoint);
   for (const { method, path } of unrouted.shadowed()) {
     app.route({ method, url: urlOf(path), onRequest: refuse, handler: refuse });
   }
@@ -90,7 +90,7 @@ export function buildHttp(deps: HttpDeps): FastifyInstance {
   return app;
 }
 
-function register(app: FastifyInstance, deps: HttpDeps, endpoint: Endpoint): void {
+function register(app: FastifyInstance, deps: HttpDeps, deadlines: RequestDeadlines, endpoint: Endpoint): void {
   const { engine } = deps;
   app.route({
     method: endpoint.route.method,
@@ -113,7 +113,7 @@ function register(app: FastifyInstance, deps: HttpDeps, endpoint: Endpoint): voi
       admit(endpoint.route, seen.principal);
     },
     preParsing: async (request) => hurry(engine, request),
-    handler: (request, reply) => respond(deps, endpoint, request, reply),
+    handler: (request, reply) => respond(deps, deadlines, endpoint, request, reply),
   });
 }
 
@@ -164,6 +164,7 @@ function refuseExcess({ engine }: HttpDeps, rate: keyof typeof RATES, allowance:
 
 async function respond(
   deps: HttpDeps,
+  deadlines: RequestDeadlines,
   endpoint: Endpoint,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -178,8 +179,9 @@ async function respond(
     contentType: request.headers["content-type"],
   });
   const idempotencyKey = request.headers["idempotency-key"];
-  const waitMs = endpoint.route.longPoll === true ? Number(parsed.query.wait ?? 0) * 1000 : 0;
-  const limit = deadline(deps, request, waitMs, endpoint.route.longPoll === true);
+  const longPoll = endpoint.route.longPoll === true;
+  const waitMs = longPoll ? Number(parsed.query.wait ?? 0) * 1000 : 0;
+  const limit = longPoll ? deadlines.ofPoll(request.raw, waitMs) : deadlines.of();
   if (waitMs > 0) engine.metrics.polling(1);
   try {
     const answer = await Promise.race([
@@ -203,30 +205,6 @@ async function respond(
     if (waitMs > 0) engine.metrics.polling(-1);
     limit.clear();
   }
-}
-
-/**
- * The request's end of time: `expired` rejects with TIMEOUT, and `signal` makes the work stop and its transaction roll
- * back. A long-poll's signal also ends when the client hangs up or the server drains; other work then runs to its end.
- */
-function deadline({ engine, draining }: HttpDeps, request: FastifyRequest, waitMs: number, longPoll: boolean) {
-  const controller = new AbortController();
-  const { promise: expired, reject } = Promise.withResolvers<never>();
-  const cancel = engine.clock.after(REQUEST_LIMIT_MS + waitMs, () => {
-    const timeout = new PlatformError("TIMEOUT");
-    controller.abort(timeout);
-    reject(timeout);
-  });
-  const hangUp = (): void => controller.abort(new Error("the client hung up"));
-  if (longPoll) request.raw.socket.once("close", hangUp);
-  return {
-    signal: longPoll ? AbortSignal.any([controller.signal, draining]) : controller.signal,
-    expired,
-    clear: () => {
-      cancel();
-      request.raw.socket.off("close", hangUp);
-    },
-  };
 }
 
 /** The parsed query, read from the raw URL: our own rules for arrays and repeats. */
