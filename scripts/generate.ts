@@ -2,19 +2,19 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "nod
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { stringify } from "yaml";
-import { agentService } from "../src/cli/agent-service.ts";
-import { operatorService } from "../src/cli/operator-service.ts";
-import { platformService } from "../src/cli/platform-service.ts";
+import { agentService } from "../src/cli/services/agent-service.ts";
+import { operatorService } from "../src/cli/services/operator-service.ts";
+import { platformService } from "../src/cli/services/platform-service.ts";
 import type { SettingTable } from "../src/cli/settings.ts";
 import { defaultPolicy } from "../src/crds/manifests/default-policy.ts";
 import { installation } from "../src/crds/manifests/installation.ts";
 import type { Manifest } from "../src/crds/manifests/manifest.ts";
-import { platformPage } from "./generate/budgets.ts";
-import { chartFiles } from "./generate/chart.ts";
-import { egressPage } from "./generate/egress.ts";
-import { monitoringFiles } from "./generate/monitoring.ts";
-import { managementApiPage } from "./generate/operations.ts";
-import { permissionsPage } from "./generate/permissions.ts";
+import { chartFiles } from "./generate/chart/chart.ts";
+import { platformPage } from "./generate/docs/budgets.ts";
+import { managementApiPage } from "./generate/docs/operations.ts";
+import { permissionsPage } from "./generate/docs/permissions.ts";
+import { egressPage } from "./generate/egress/egress.ts";
+import { monitoringFiles } from "./generate/monitoring/monitoring.ts";
 
 /**
  * Writes the files that are made from the code: `crds/*.yaml`, `deploy/manifests/*.yaml`, the chart's generated files, rules,

@@ -7,7 +7,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
-import { sleep, systemClock } from "../src/kube/clock.ts";
+import { sleep, systemClock } from "../src/base/clock.ts";
 import { RULE_FILES, startMetricsWorld } from "../test/integration/metrics-world.ts";
 
 const OUT = join(import.meta.dirname, "../docs/images");

@@ -1,24 +1,24 @@
-import { type AccessGrant, accessGrants } from "../crds/access-grant.ts";
+import type { Clock } from "../base/clock.ts";
+import type { Logger } from "../base/log.ts";
 import { GROUP, objectName, VERSION } from "../crds/group.ts";
-import type { KindResource } from "../crds/kind.ts";
+import { type AccessGrant, accessGrants } from "../crds/kinds/access-grant.ts";
+import type { KindResource } from "../crds/kinds/kind.ts";
 import {
   MANAGED_DEPLOYMENT,
   type ManagedDeployment,
   type ManagedDeploymentSpec,
   type ManagedDeploymentStatus,
   managedDeployments,
-} from "../crds/managed-deployment.ts";
-import { OpenObjects } from "../crds/open-objects.ts";
-import { type OperationInvocation, operationInvocations } from "../crds/operation-invocation.ts";
-import type { Client } from "../kube/client.ts";
-import type { Clock } from "../kube/clock.ts";
-import { Informer } from "../kube/informer.ts";
-import type { Logger } from "../kube/log.ts";
-import type { KubeMetrics } from "../kube/metrics.ts";
-import { jsonProjection } from "../kube/projection.ts";
-import type { Cached } from "../kube/store.ts";
-import type { NewGrant } from "./access-request.ts";
-import type { NewInvocation } from "./command.ts";
+} from "../crds/kinds/managed-deployment.ts";
+import { OpenObjects } from "../crds/kinds/open-objects.ts";
+import { type OperationInvocation, operationInvocations } from "../crds/kinds/operation-invocation.ts";
+import { Informer } from "../kube/cache/informer.ts";
+import type { Cached } from "../kube/cache/store.ts";
+import type { Client } from "../kube/client/client.ts";
+import type { KubeMetrics } from "../kube/metrics/metrics.ts";
+import { jsonProjection } from "../kube/projection/projection.ts";
+import type { NewGrant } from "./access-requests/access-request.ts";
+import type { NewInvocation } from "./commands/command.ts";
 
 export interface ClusterOptions {
   readonly client: Client;

@@ -1,4 +1,4 @@
-import type { Enqueue, Source } from "../kube/sources.ts";
+import type { Enqueue, Source } from "../kube/controller/sources.ts";
 
 /** Keys from elsewhere in this process. What is hinted before the controller starts is kept for it, once a key. */
 export class Hints implements Source {

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { ApiError } from "../api-client/api-error.ts";
-import type { SyncDeployment } from "../contract/sync.ts";
+import type { SyncDeployment } from "../contract/deployments/sync.ts";
 import { Board } from "./board.ts";
+import { type ListedCommand, readListedCommand } from "./commands/listed-command.ts";
 import { Hints } from "./hints.ts";
 import { ALL, type Boards, Intake } from "./intake.ts";
-import { type ListedCommand, readListedCommand } from "./listed-command.ts";
 import { COMMAND, commandRecord, context, DEPLOYMENT, forever, pendingRequest, REQUEST } from "./testing/sample.ts";
 
 /** What the platform answers, as it would come over the wire: any shape. */

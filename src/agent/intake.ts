@@ -1,13 +1,13 @@
 import { pages } from "../api-client/pages.ts";
-import type { ReconcileContext, Result } from "../kube/controller.ts";
+import type { ReconcileContext, Result } from "../kube/controller/controller.ts";
+import { type ListedRequest, readListedRequest } from "./access-requests/pending-request.ts";
 import type { Board } from "./board.ts";
+import { type ListedCommand, readListedCommand } from "./commands/listed-command.ts";
+import { type ListedDeployment, readListedDeployment } from "./deployments/listed-deployment.ts";
 import type { Hints } from "./hints.ts";
-import { type ListedCommand, readListedCommand } from "./listed-command.ts";
-import { type ListedDeployment, readListedDeployment } from "./listed-deployment.ts";
 import type { AgentMetrics } from "./metrics.ts";
-import { type ListedRequest, readListedRequest } from "./pending-request.ts";
-import { isGone } from "./platform-answer.ts";
-import type { Platform } from "./routes.ts";
+import { isGone } from "./platform-link/platform-answer.ts";
+import type { Platform } from "./platform-link/routes.ts";
 
 export interface Boards {
   readonly deployments: Board<ListedDeployment>;

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
-import { ERRORS } from "../contract/errors.ts";
+import { ERRORS } from "../contract/wire/errors.ts";
 import { agentMetrics } from "./metrics.ts";
 
 const SETTINGS = { heartbeatIntervalMs: 60_000 };

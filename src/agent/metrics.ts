@@ -1,11 +1,11 @@
 import { Gauge, Histogram, type Registry } from "prom-client";
-import { REPORT_OUTCOMES } from "../contract/access-relay.ts";
-import { TERMINAL_COMMAND_STATES, type TerminalCommandState } from "../contract/commands.ts";
-import { HEALTHS } from "../contract/resource-heartbeat.ts";
-import { GRANT_STATES, type GrantState } from "../crds/access-grant.ts";
-import { closedCounter, closedGauge } from "./closed-series.ts";
-import { type LinkMetrics, linkMetrics } from "./link-metrics.ts";
-import { RELOAD_RESULTS, type ReloadResult } from "./runtime-key.ts";
+import { closedCounter, closedGauge } from "../base/closed-series.ts";
+import { REPORT_OUTCOMES } from "../contract/access-requests/access-relay.ts";
+import { TERMINAL_COMMAND_STATES, type TerminalCommandState } from "../contract/operations/commands.ts";
+import { HEALTHS } from "../contract/resources/resource-heartbeat.ts";
+import { GRANT_STATES, type GrantState } from "../crds/kinds/access-grant.ts";
+import { type LinkMetrics, linkMetrics } from "./platform-link/link-metrics.ts";
+import { RELOAD_RESULTS, type ReloadResult } from "./platform-link/runtime-key.ts";
 
 // Every label is one of these lists, or of the contract's. Never a name, id, URL or error text: each value is a series.
 export const REFUSALS = ["unfit", "plan_mismatch", "unreadable", "too_many_open"] as const;

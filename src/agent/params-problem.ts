@@ -1,4 +1,4 @@
-import { HUMAN_TEXT } from "../contract/schema.ts";
+import { HUMAN_TEXT } from "../contract/wire/schema.ts";
 
 const READABLE = new RegExp(HUMAN_TEXT, "u");
 const UNREADABLE = /(?![\n\t])[\p{Cc}\p{Cf}\p{Co}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]/gu;

@@ -1,11 +1,11 @@
 import { Gauge, type Registry } from "prom-client";
+import type { Clock } from "../base/clock.ts";
+import type { Logger } from "../base/log.ts";
 import { DEFAULT_NAMES } from "../crds/group.ts";
-import { type RequiredRight, requiredRights, rightsNotes } from "../crds/manifests/required-rights.ts";
-import { AccessWatch } from "../kube/access-watch.ts";
-import type { Client } from "../kube/client.ts";
-import type { Clock } from "../kube/clock.ts";
-import type { EventRecorder } from "../kube/event-recorder.ts";
-import type { Logger } from "../kube/log.ts";
+import { type RequiredRight, requiredRights, rightsNotes } from "../crds/manifests/roles/required-rights.ts";
+import { AccessWatch } from "../kube/access/access-watch.ts";
+import type { Client } from "../kube/client/client.ts";
+import type { EventRecorder } from "../kube/events/event-recorder.ts";
 import type { AgentConfig } from "./config.ts";
 
 export interface RightsOptions {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { MAX_OPEN } from "../crds/open-cap.ts";
-import { OpenObjects } from "../crds/open-objects.ts";
+import { MAX_OPEN } from "../crds/kinds/open-cap.ts";
+import { OpenObjects } from "../crds/kinds/open-objects.ts";
 import { FakeClock } from "../kube/testing/fake-clock.ts";
 import { Room } from "./room.ts";
 

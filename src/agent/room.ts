@@ -1,6 +1,6 @@
-import { fullBecause } from "../crds/open-cap.ts";
-import type { OpenObjects } from "../crds/open-objects.ts";
-import type { Clock } from "../kube/clock.ts";
+import type { Clock } from "../base/clock.ts";
+import { fullBecause } from "../crds/kinds/open-cap.ts";
+import type { OpenObjects } from "../crds/kinds/open-objects.ts";
 
 interface Counted {
   readonly metadata: { readonly name: string };

@@ -1,4 +1,4 @@
-import { ERRORS, type ErrorCode } from "../contract/errors.ts";
+import { ERRORS, type ErrorCode } from "../contract/wire/errors.ts";
 
 /** What went wrong between here and the platform, when no error object of the API came back. */
 export const TRANSPORT_ERRORS = {

@@ -1,4 +1,4 @@
-import type { BodyOf, ParamsOf, QueryOf, ResponseOf, Route, RouteTable } from "../contract/route.ts";
+import type { BodyOf, ParamsOf, QueryOf, ResponseOf, Route, RouteTable } from "../contract/wire/route.ts";
 
 /** `{}` and all-optional shapes may be left out, the rest must be given. */
 type Part<Name extends string, T> = [T] extends [undefined]

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import pRetry from "p-retry";
-import type { Route, RouteTable } from "../contract/route.ts";
+import type { Route, RouteTable } from "../contract/wire/route.ts";
 import { address, type QueryValues, type Scalar } from "./address.ts";
 import { ApiError } from "./api-error.ts";
 import type { CallsOf } from "./calls.ts";

@@ -1,8 +1,8 @@
-import { checkCommand } from "./check-command.ts";
+import { checkCommand } from "./check/check-command.ts";
 import type { Command } from "./command.ts";
 import { lazyCommand } from "./lazy-command.ts";
 import { runCli } from "./run-cli.ts";
-import { serviceCommand } from "./service-command.ts";
+import { serviceCommand } from "./services/service-command.ts";
 import { stopSignals } from "./stop-signals.ts";
 import { versionCommand } from "./version-command.ts";
 
@@ -22,14 +22,14 @@ const COMMANDS = [
     summary: "Carries requests from the platform into a cluster, and results back.",
     about:
       "Runs in the customer's cluster. Opens connections to the platform, never accepts any; creates our custom resources, changes nothing else.",
-    load: async () => (await import("./agent-service.ts")).agentService,
+    load: async () => (await import("./services/agent-service.ts")).agentService,
   }),
   serviceCommand({
     name: "operator",
     summary: "Runs what the customer approved, in the customer's cluster.",
     about:
       "Runs in the customer's cluster and talks only to its API server. Executes what a grant allows, with an account made for that grant.",
-    load: async () => (await import("./operator-service.ts")).operatorService,
+    load: async () => (await import("./services/operator-service.ts")).operatorService,
   }),
   lazyCommand(
     "approve",

@@ -36,7 +36,7 @@ const script = (text: string, env?: Readonly<Record<string, string>>) =>
 const module = (name: string) => JSON.stringify(join(import.meta.dirname, name));
 
 const LOGS = `
-  const { processLogger } = await import(${module("process-logger.ts")});
+  const { processLogger } = await import(${module("services/process-logger.ts")});
   const log = processLogger("agent", process.env);
   log.debug({}, "quiet");
   log.info({ token: "canary-1", request: { authorization: "canary-2", inner: { apiKey: "canary-3" } }, key: "shop/web" }, "acted");`;

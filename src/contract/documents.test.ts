@@ -1,8 +1,8 @@
 import type { TSchema } from "typebox";
 import { expect, it } from "vitest";
-import type { Route } from "./route.ts";
-import { MAX_BYTES } from "./schema.ts";
 import { ROUTES } from "./table.ts";
+import type { Route } from "./wire/route.ts";
+import { MAX_BYTES } from "./wire/schema.ts";
 
 /** The keywords of our schemas. */
 interface Node {

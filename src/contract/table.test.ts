@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { ERRORS } from "./errors.ts";
-import type { Route } from "./route.ts";
 import { ROUTES } from "./table.ts";
+import { ERRORS } from "./wire/errors.ts";
+import type { Route } from "./wire/route.ts";
 
 /** One line of the normative list (decisions, routes.tsv). */
 interface Row {

@@ -1,5 +1,5 @@
 import { GROUP, NAMESPACE_NAME, objectName } from "./group.ts";
-import { type ManagedDeployment, managedDeployments } from "./managed-deployment.ts";
+import { type ManagedDeployment, managedDeployments } from "./kinds/managed-deployment.ts";
 
 /** Deployment id → the namespaces that the customer named for it in the install values. */
 export type NamedDeployments = ReadonlyMap<string, readonly string[]>;

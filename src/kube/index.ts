@@ -1,9 +1,13 @@
 // biome-ignore-all lint/performance/noBarrelFile: the package's public entry "./kube", named one by one; inside of the repository import the file itself.
 
-export type { AccessAttributes, ResourceRule, Subject, SubjectRules, UserInfo } from "./access-reviews.ts";
-export { ApiError, type Status } from "./api-error.ts";
-export type { Change } from "./cache.ts";
-export { Client } from "./client.ts";
+export { type Clock, type Random, sleep, systemClock, systemRandom } from "../base/clock.ts";
+export { type Logger, silentLogger } from "../base/log.ts";
+export type { Change } from "./cache/cache.ts";
+export { Informer, type InformerOptions } from "./cache/informer.ts";
+export type { IndexFunction, ReadonlyStore } from "./cache/store.ts";
+export type { AccessAttributes, ResourceRule, Subject, SubjectRules, UserInfo } from "./client/access-reviews.ts";
+export { ApiError, type Status } from "./client/api-error.ts";
+export { Client } from "./client/client.ts";
 export type {
   ApplyOptions,
   ClientOptions,
@@ -12,10 +16,10 @@ export type {
   ListOptions,
   Patch,
   PatchOptions,
-} from "./client-options.ts";
-export { type Clock, type Random, sleep, systemClock, systemRandom } from "./clock.ts";
-export { type Condition, timestamp, withCondition } from "./conditions.ts";
-export { type Connection, type ConnectionOptions, connect, type ExplicitEndpoint } from "./connection.ts";
+} from "./client/client-options.ts";
+export { type Connection, type ConnectionOptions, connect, type ExplicitEndpoint } from "./client/connection.ts";
+export { addFinalizer, removeFinalizer } from "./client/finalizers.ts";
+export type { IssuedToken, PodLogOptions, Scale, TokenOptions } from "./client/subresources.ts";
 export {
   Controller,
   type ControllerOptions,
@@ -23,18 +27,7 @@ export {
   type ReconcileContext,
   type Result,
   TerminalError,
-} from "./controller.ts";
-export { EventRecorder, type EventRecorderOptions } from "./event-recorder.ts";
-export { bool, int, interned, list, map, microTime, optional, quantity, string, time } from "./field-types.ts";
-export { addFinalizer, removeFinalizer } from "./finalizers.ts";
-export { HealthServer, type HealthServerOptions } from "./health.ts";
-export { Informer, type InformerOptions } from "./informer.ts";
-export { LeaderElector, type LeaderElectorOptions, LeadershipLostError } from "./leader-election.ts";
-export { type Logger, silentLogger } from "./log.ts";
-export { Manager, type ManagerOptions, type Runnable } from "./manager.ts";
-export { type KubeMetrics, kubeMetrics } from "./metrics.ts";
-export { needsApply } from "./needs-apply.ts";
-export { AlreadyOwnedError, assertControllable, controllerOf, ownerReference } from "./owner-reference.ts";
+} from "./controller/controller.ts";
 export {
   and,
   annotationsChanged,
@@ -45,8 +38,16 @@ export {
   or,
   type Predicate,
   resourceVersionChanged,
-} from "./predicates.ts";
-export { field, jsonProjection, message, type Projected, type Projection } from "./projection.ts";
+} from "./controller/predicates.ts";
+export { owns, periodic, type Source, triggered, watches } from "./controller/sources.ts";
+export { LeaderElector, type LeaderElectorOptions, LeadershipLostError } from "./election/leader-election.ts";
+export { EventRecorder, type EventRecorderOptions } from "./events/event-recorder.ts";
+export { HealthServer, type HealthServerOptions } from "./manager/health.ts";
+export { Manager, type ManagerOptions, type Runnable } from "./manager/manager.ts";
+export { type KubeMetrics, kubeMetrics } from "./metrics/metrics.ts";
+export { type Condition, timestamp, withCondition } from "./objects/conditions.ts";
+export { needsApply } from "./objects/needs-apply.ts";
+export { AlreadyOwnedError, assertControllable, controllerOf, ownerReference } from "./objects/owner-reference.ts";
 export {
   apiVersionOf,
   type KubeObject,
@@ -57,7 +58,20 @@ export {
   parseKey,
   type Resource,
   resources,
-} from "./resource.ts";
+} from "./objects/resource.ts";
+export {
+  bool,
+  int,
+  interned,
+  list,
+  map,
+  microTime,
+  optional,
+  quantity,
+  string,
+  time,
+} from "./projection/field-types.ts";
+export { field, jsonProjection, message, type Projected, type Projection } from "./projection/projection.ts";
 export {
   configMapShape,
   daemonSetShape,
@@ -68,7 +82,4 @@ export {
   podShape,
   replicaSetShape,
   statefulSetShape,
-} from "./shapes.ts";
-export { owns, periodic, type Source, triggered, watches } from "./sources.ts";
-export type { IndexFunction, ReadonlyStore } from "./store.ts";
-export type { IssuedToken, PodLogOptions, Scale, TokenOptions } from "./subresources.ts";
+} from "./projection/shapes.ts";

@@ -1,7 +1,7 @@
 import { type NamedDeployments, parseNamedDeployments } from "../crds/accepted-namespaces.ts";
 import { DEFAULT_NAMES, LENDING_MODES, type LendingMode, NAMESPACE_NAME } from "../crds/group.ts";
-import { MUTATING_POLICIES, VALIDATING_POLICIES } from "../crds/manifests/admission.ts";
-import { ADMISSION_MODES, type AdmissionMode } from "./enforcement.ts";
+import { MUTATING_POLICIES, VALIDATING_POLICIES } from "../crds/manifests/admission/admission.ts";
+import { ADMISSION_MODES, type AdmissionMode } from "./admission/enforcement.ts";
 
 /** Read once, validated, frozen, passed down. Nothing else of this room reads the environment. */
 export interface OperatorConfig {

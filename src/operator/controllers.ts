@@ -1,28 +1,28 @@
-import { accessGrants } from "../crds/access-grant.ts";
-import { type OperationInvocation, operationInvocations } from "../crds/operation-invocation.ts";
+import type { Clock } from "../base/clock.ts";
+import type { Logger } from "../base/log.ts";
+import { accessGrants } from "../crds/kinds/access-grant.ts";
+import { type OperationInvocation, operationInvocations } from "../crds/kinds/operation-invocation.ts";
 import { redactText } from "../crds/redact.ts";
-import type { Client } from "../kube/client.ts";
-import type { Clock } from "../kube/clock.ts";
-import { Controller } from "../kube/controller.ts";
-import type { Logger } from "../kube/log.ts";
-import type { Runnable } from "../kube/manager.ts";
-import type { KubeMetrics } from "../kube/metrics.ts";
-import { reads, type Source, watches } from "../kube/sources.ts";
-import { Access } from "./access.ts";
-import type { AdmissionWatch } from "./admission-watch.ts";
+import type { Client } from "../kube/client/client.ts";
+import { Controller } from "../kube/controller/controller.ts";
+import { reads, type Source, watches } from "../kube/controller/sources.ts";
+import type { Runnable } from "../kube/manager/manager.ts";
+import type { KubeMetrics } from "../kube/metrics/metrics.ts";
+import { Access } from "./access/access.ts";
+import { Lent } from "./access/lent.ts";
+import type { Rights } from "./access/rights.ts";
+import { Sweeper } from "./access/sweep.ts";
+import type { AdmissionWatch } from "./admission/admission-watch.ts";
 import type { Caches } from "./caches.ts";
 import type { OperatorConfig } from "./config.ts";
-import { crowdedBecause } from "./crowd.ts";
-import { type GrantPorts, reconcileGrant } from "./grant-reconciler.ts";
-import { type InvocationPorts, reconcileInvocation } from "./invocation-reconciler.ts";
-import { Lent } from "./lent.ts";
+import { crowdedBecause } from "./grants/crowd.ts";
+import { type GrantPorts, reconcileGrant } from "./grants/grant-reconciler.ts";
+import { type InvocationPorts, reconcileInvocation } from "./invocations/invocation-reconciler.ts";
+import { OperationRunner, type RunnerPorts } from "./invocations/operation-runner.ts";
+import { RunningOperations } from "./invocations/running-operations.ts";
 import type { OperatorMetrics } from "./metrics.ts";
 import type { News } from "./news.ts";
-import { OperationRunner, type RunnerPorts } from "./operation-runner.ts";
-import type { Rights } from "./rights.ts";
-import { RunningOperations } from "./running-operations.ts";
 import { writeStatus } from "./status-writer.ts";
-import { Sweeper } from "./sweep.ts";
 
 /** What the parts of the operator share. */
 export interface OperatorParts {

@@ -1,6 +1,6 @@
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
-import { MUTATING_POLICIES, VALIDATING_POLICIES } from "../crds/manifests/admission.ts";
+import { MUTATING_POLICIES, VALIDATING_POLICIES } from "../crds/manifests/admission/admission.ts";
 import { OPERATION_RESULTS, operatorMetrics } from "./metrics.ts";
 import { approvedGrant, grant } from "./testing/fixtures.ts";
 

@@ -1,7 +1,7 @@
-import type { AccessGrant, GrantState } from "../crds/access-grant.ts";
-import type { OperationInvocation } from "../crds/operation-invocation.ts";
-import { type EventReference, referenceTo } from "../kube/event.ts";
-import type { EventRecorder } from "../kube/event-recorder.ts";
+import type { AccessGrant, GrantState } from "../crds/kinds/access-grant.ts";
+import type { OperationInvocation } from "../crds/kinds/operation-invocation.ts";
+import { type EventReference, referenceTo } from "../kube/events/event.ts";
+import type { EventRecorder } from "../kube/events/event-recorder.ts";
 import { toldLine } from "./text.ts";
 
 /** Reasons of our Kubernetes events: closed, because people alert on them. */

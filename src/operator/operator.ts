@@ -1,24 +1,24 @@
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import type { Registry } from "prom-client";
+import type { Clock } from "../base/clock.ts";
+import type { Logger } from "../base/log.ts";
 import { REPORTING_CONTROLLERS } from "../crds/group.ts";
 import { toldWords } from "../crds/told-words.ts";
-import { Client } from "../kube/client.ts";
-import type { Clock } from "../kube/clock.ts";
-import { connect } from "../kube/connection.ts";
-import { EventRecorder } from "../kube/event-recorder.ts";
-import { HealthServer } from "../kube/health.ts";
-import { LeaderElector } from "../kube/leader-election.ts";
-import type { Logger } from "../kube/log.ts";
-import { Manager } from "../kube/manager.ts";
-import { kubeMetrics } from "../kube/metrics.ts";
-import { AdmissionWatch } from "./admission-watch.ts";
+import { Client } from "../kube/client/client.ts";
+import { connect } from "../kube/client/connection.ts";
+import { LeaderElector } from "../kube/election/leader-election.ts";
+import { EventRecorder } from "../kube/events/event-recorder.ts";
+import { HealthServer } from "../kube/manager/health.ts";
+import { Manager } from "../kube/manager/manager.ts";
+import { kubeMetrics } from "../kube/metrics/metrics.ts";
+import { Rights } from "./access/rights.ts";
+import { AdmissionWatch } from "./admission/admission-watch.ts";
 import { Caches } from "./caches.ts";
 import type { OperatorConfig } from "./config.ts";
 import { operatorControllers } from "./controllers.ts";
 import { operatorMetrics } from "./metrics.ts";
 import { News } from "./news.ts";
-import { Rights } from "./rights.ts";
 
 export interface OperatorTools {
   readonly clock: Clock;

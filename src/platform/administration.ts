@@ -1,5 +1,5 @@
 import type { Selectable } from "kysely";
-import { ROLES, type Role, scopeOf } from "../contract/roles.ts";
+import { ROLES, type Role, scopeOf } from "../contract/wire/roles.ts";
 import type { ApiKeyRow } from "./areas/api-keys/store.ts";
 import { createBootstrap } from "./bootstrap.ts";
 import { type Clock, systemClock } from "./clock.ts";

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { PLATFORMS } from "../contract/schema.ts";
+import type { PLATFORMS } from "../contract/wire/schema.ts";
 import { insertKey, type NewKey } from "./areas/api-keys/mint.ts";
 import { type Served, servedAs } from "./areas/managers/served.ts";
 import type { Clock } from "./clock.ts";

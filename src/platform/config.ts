@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { CLOUDS, type Cloud } from "../contract/managers.ts";
-import { WORKSPACE_NAME } from "../contract/schema.ts";
+import { CLOUDS, type Cloud } from "../contract/managers/managers.ts";
+import { WORKSPACE_NAME } from "../contract/wire/schema.ts";
 import type { GitHost } from "./areas/git-namespaces/git-host.ts";
 import type { DatabaseLocation } from "./database.ts";
 import { GIT_HOST_SETTINGS, readGitHost } from "./git-hosts/config.ts";

@@ -1,4 +1,4 @@
-import { PLATFORMS } from "../contract/schema.ts";
+import { PLATFORMS } from "../contract/wire/schema.ts";
 import { type ServedRequest, serveAnew, servedAs } from "./areas/managers/served.ts";
 import type { Bootstrap } from "./bootstrap.ts";
 import type { Clock } from "./clock.ts";

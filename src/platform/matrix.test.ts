@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
-import { ROLES, type Role, scopeOf, WORKSPACE_ROLES } from "../contract/roles.ts";
-import type { Route } from "../contract/route.ts";
 import { ROUTES } from "../contract/table.ts";
+import { ROLES, type Role, scopeOf, WORKSPACE_ROLES } from "../contract/wire/roles.ts";
+import type { Route } from "../contract/wire/route.ts";
 import { keysOfRoles, newSite, type Site } from "./areas/deployments/testing/site.ts";
 import type { WorkspaceRole } from "./identity/tables.ts";
 import { type Answer, onEachDatabase, type TestWorkspace } from "./testing/harness.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { openApi } from "../contract/openapi.ts";
+import { openApi } from "../contract/openapi/openapi.ts";
 import { ROUTES } from "../contract/table.ts";
 import { type RunningPlatform, startPlatform } from "./server.ts";
 import { inMemory } from "./testing/empty-database.ts";

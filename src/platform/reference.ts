@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { openApi } from "../contract/openapi.ts";
+import { openApi } from "../contract/openapi/openapi.ts";
 import { ROUTES } from "../contract/table.ts";
 import { setHeaders } from "./kernel/answer.ts";
 import type { Engine } from "./kernel/execute.ts";

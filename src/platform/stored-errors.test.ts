@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import { ROLES, type Role, WORKSPACE_ROLES } from "../contract/roles.ts";
-import type { Route } from "../contract/route.ts";
 import { ROUTES } from "../contract/table.ts";
+import { ROLES, type Role, WORKSPACE_ROLES } from "../contract/wire/roles.ts";
+import type { Route } from "../contract/wire/route.ts";
 import { keysOfRoles, newSite, type Site } from "./areas/deployments/testing/site.ts";
 import { HELM } from "./areas/packages/testing/builds.ts";
 import { release, STACK } from "./areas/releases/testing/releases.ts";

@@ -1,5 +1,5 @@
-import type { Route } from "../../src/contract/route.ts";
 import { ROUTES } from "../../src/contract/table.ts";
+import type { Route } from "../../src/contract/wire/route.ts";
 
 /** Who calls: a role's key, or a user's access token. Whoever has the most to do comes first. */
 export const WHO = [

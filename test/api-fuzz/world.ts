@@ -1,7 +1,7 @@
 import type { Client } from "../../src/api-client/client.ts";
-import type { Route } from "../../src/contract/route.ts";
-import { PLATFORMS } from "../../src/contract/schema.ts";
 import { ROUTES } from "../../src/contract/table.ts";
+import type { Route } from "../../src/contract/wire/route.ts";
+import { PLATFORMS } from "../../src/contract/wire/schema.ts";
 import type { Furniture } from "../platform/furniture.ts";
 
 /**

@@ -3,17 +3,17 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import { parseArgs } from "node:util";
 import { Registry } from "prom-client";
 import { parse } from "yaml";
-import { Client } from "../../src/kube/client.ts";
-import { systemClock } from "../../src/kube/clock.ts";
-import { connect, type ExplicitEndpoint } from "../../src/kube/connection.ts";
-import { Controller } from "../../src/kube/controller.ts";
-import { Informer } from "../../src/kube/informer.ts";
-import { silentLogger } from "../../src/kube/log.ts";
-import { kubeMetrics } from "../../src/kube/metrics.ts";
-import { jsonProjection } from "../../src/kube/projection.ts";
-import { type KubeObject, parseKey, resources } from "../../src/kube/resource.ts";
-import { podShape } from "../../src/kube/shapes.ts";
-import { watches } from "../../src/kube/sources.ts";
+import { systemClock } from "../../src/base/clock.ts";
+import { silentLogger } from "../../src/base/log.ts";
+import { Informer } from "../../src/kube/cache/informer.ts";
+import { Client } from "../../src/kube/client/client.ts";
+import { connect, type ExplicitEndpoint } from "../../src/kube/client/connection.ts";
+import { Controller } from "../../src/kube/controller/controller.ts";
+import { watches } from "../../src/kube/controller/sources.ts";
+import { kubeMetrics } from "../../src/kube/metrics/metrics.ts";
+import { type KubeObject, parseKey, resources } from "../../src/kube/objects/resource.ts";
+import { jsonProjection } from "../../src/kube/projection/projection.ts";
+import { podShape } from "../../src/kube/projection/shapes.ts";
 import { widgets } from "./seed.ts";
 
 /**

@@ -1,5 +1,5 @@
-import type { Client } from "../../src/kube/client.ts";
-import { type Resource, resources } from "../../src/kube/resource.ts";
+import type { Client } from "../../src/kube/client/client.ts";
+import { type Resource, resources } from "../../src/kube/objects/resource.ts";
 
 /** More creators than this only wait in the API server's own queues. */
 const CREATORS = 24;

@@ -1,19 +1,19 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { sleep, systemClock } from "../../src/base/clock.ts";
+import { silentLogger } from "../../src/base/log.ts";
 import { agentShowsDeployment, customerAccepts, platformServesDeployment } from "../../src/cli/dev/accepting.ts";
 import { Narrator } from "../../src/cli/dev/narrator.ts";
 import { openRunFolder } from "../../src/cli/dev/run-folder.ts";
 import { startWorld, type World } from "../../src/cli/dev/world.ts";
-import { type AccessGrant, accessGrants } from "../../src/crds/access-grant.ts";
 import { objectName } from "../../src/crds/group.ts";
-import { type OperationInvocation, operationInvocations } from "../../src/crds/operation-invocation.ts";
-import { Client } from "../../src/kube/client.ts";
-import { sleep, systemClock } from "../../src/kube/clock.ts";
-import { connect } from "../../src/kube/connection.ts";
-import { Informer } from "../../src/kube/informer.ts";
-import { silentLogger } from "../../src/kube/log.ts";
-import { jsonProjection } from "../../src/kube/projection.ts";
+import { type AccessGrant, accessGrants } from "../../src/crds/kinds/access-grant.ts";
+import { type OperationInvocation, operationInvocations } from "../../src/crds/kinds/operation-invocation.ts";
+import { Informer } from "../../src/kube/cache/informer.ts";
+import { Client } from "../../src/kube/client/client.ts";
+import { connect } from "../../src/kube/client/connection.ts";
+import { jsonProjection } from "../../src/kube/projection/projection.ts";
 import { isAlive } from "../cluster/cache-entry.ts";
 import { type Row, spread } from "./table.ts";
 

@@ -2,9 +2,9 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { stringify } from "yaml";
 import { DEFAULT_NAMES, type InstallationNames, operationRole } from "../../src/crds/group.ts";
-import { MUTATING_POLICIES, VALIDATING_POLICIES } from "../../src/crds/manifests/admission.ts";
+import { MUTATING_POLICIES, VALIDATING_POLICIES } from "../../src/crds/manifests/admission/admission.ts";
 import { installation, openNamespace } from "../../src/crds/manifests/installation.ts";
-import { OPERATION_ROLES } from "../../src/crds/manifests/operation-roles.ts";
+import { OPERATION_ROLES } from "../../src/crds/manifests/roles/operation-roles.ts";
 import { CHART, ofKind, one, REQUIRED, type Rendered, type RenderOptions, useHelm } from "./use-helm.ts";
 
 const helm = useHelm();

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
-import { CLUSTER_RULES } from "../../scripts/generate/cluster-rules.ts";
-import { metricCatalogue, seriesNames } from "../../scripts/generate/metric-catalogue.ts";
-import { PLATFORM_RULES } from "../../scripts/generate/platform-rules.ts";
+import { CLUSTER_RULES } from "../../scripts/generate/monitoring/cluster-rules.ts";
+import { metricCatalogue, seriesNames } from "../../scripts/generate/monitoring/metric-catalogue.ts";
+import { PLATFORM_RULES } from "../../scripts/generate/monitoring/platform-rules.ts";
 import { metricsIn } from "./promql-names.ts";
 import { ofKind, REQUIRED, type Rendered, useHelm } from "./use-helm.ts";
 import { usePromtool } from "./use-promtool.ts";

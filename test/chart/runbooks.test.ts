@@ -1,10 +1,10 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
-import { CLUSTER_RULES } from "../../scripts/generate/cluster-rules.ts";
-import { metricCatalogue, seriesNames } from "../../scripts/generate/metric-catalogue.ts";
-import { PLATFORM_RULES } from "../../scripts/generate/platform-rules.ts";
-import { runbookFile } from "../../scripts/generate/rule.ts";
+import { CLUSTER_RULES } from "../../scripts/generate/monitoring/cluster-rules.ts";
+import { metricCatalogue, seriesNames } from "../../scripts/generate/monitoring/metric-catalogue.ts";
+import { PLATFORM_RULES } from "../../scripts/generate/monitoring/platform-rules.ts";
+import { runbookFile } from "../../scripts/generate/monitoring/rule.ts";
 import { REQUIRED, type Rendered, useHelm } from "./use-helm.ts";
 
 const FOLDER = join(import.meta.dirname, "../../docs/runbooks");

@@ -124,7 +124,7 @@ test("every value that the pages and the command line speak of exists", () => {
     "docs/upgrade.md",
     "docs/air-gap.md",
     "docs/permissions.md",
-    "src/cli/installation-check.ts",
+    "src/cli/check/installation-check.ts",
     ...readdirSync(join(root, "docs/runbooks")).map((file) => `docs/runbooks/${file}`),
   ];
   const named = pages.flatMap((page) => {

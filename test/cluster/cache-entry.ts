@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { mkdir, open, readdir, readFile, rename, rm, stat, utimes } from "node:fs/promises";
 import { hostname } from "node:os";
 import { basename, dirname, join } from "node:path";
-import { sleep, systemClock } from "../../src/kube/clock.ts";
+import { sleep, systemClock } from "../../src/base/clock.ts";
 
 /** A lock without a sign of life for this long belongs to a machine or container that is gone. The owner touches it every 5 s. */
 const STALE_LOCK_MS = 60_000;

@@ -1,4 +1,4 @@
-import { sleep, systemClock } from "../../src/kube/clock.ts";
+import { sleep, systemClock } from "../../src/base/clock.ts";
 import type { ApiAnswer, ApiCall } from "./api-request.ts";
 import type { Program } from "./program.ts";
 

@@ -1,9 +1,9 @@
 import { cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { type AccessGrant, accessGrants } from "../../src/crds/access-grant.ts";
-import { type OperationInvocation, operationInvocations } from "../../src/crds/operation-invocation.ts";
-import { type KubeObject, resources } from "../../src/kube/resource.ts";
+import { type AccessGrant, accessGrants } from "../../src/crds/kinds/access-grant.ts";
+import { type OperationInvocation, operationInvocations } from "../../src/crds/kinds/operation-invocation.ts";
+import { type KubeObject, resources } from "../../src/kube/objects/resource.ts";
 import { eventually } from "../integration/wait.ts";
 import { isReady, soon, useCast } from "./cast.ts";
 import { CHART, helm, installSallyport, RELEASE } from "./installation.ts";

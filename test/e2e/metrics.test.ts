@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { CLUSTER_RULES } from "../../scripts/generate/cluster-rules.ts";
+import { CLUSTER_RULES } from "../../scripts/generate/monitoring/cluster-rules.ts";
 import { metricsIn } from "../chart/promql-names.ts";
 import { useCast } from "./cast.ts";
 

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { closeSync, existsSync, openSync } from "node:fs";
 import { mkdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { sleep, systemClock } from "../../src/kube/clock.ts";
+import { sleep, systemClock } from "../../src/base/clock.ts";
 import { findOnPath } from "../cluster/path-search.ts";
 import { cacheRoot } from "../cluster/programs.ts";
 import { answer, bash, command } from "./command.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { sleep, systemClock } from "../../src/base/clock.ts";
 import { objectName } from "../../src/crds/group.ts";
-import { type ManagedDeployment, managedDeployments } from "../../src/crds/managed-deployment.ts";
-import { sleep, systemClock } from "../../src/kube/clock.ts";
+import { type ManagedDeployment, managedDeployments } from "../../src/crds/kinds/managed-deployment.ts";
 import { CertificateAuthority } from "../cluster/certificates.ts";
 import type { Line } from "../integration/proxy/agent-process.ts";
 import { Squid, squidProblem } from "../integration/proxy/squid.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { type OperationInvocation, operationInvocations } from "../../src/crds/operation-invocation.ts";
-import { resources } from "../../src/kube/resource.ts";
+import { type OperationInvocation, operationInvocations } from "../../src/crds/kinds/operation-invocation.ts";
+import { resources } from "../../src/kube/objects/resource.ts";
 import { eventually } from "../integration/wait.ts";
 import { isReady, type Pod, soon, useCast } from "./cast.ts";
 import { helm, RELEASE } from "./installation.ts";

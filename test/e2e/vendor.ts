@@ -1,8 +1,8 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { systemClock } from "../../src/base/clock.ts";
 import { startVendor } from "../../src/cli/dev/vendor.ts";
-import { fileLogger } from "../../src/cli/process-logger.ts";
-import { systemClock } from "../../src/kube/clock.ts";
+import { fileLogger } from "../../src/cli/services/process-logger.ts";
 import { openFront } from "./front.ts";
 import type { VendorScene } from "./scene.ts";
 

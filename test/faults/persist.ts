@@ -1,6 +1,6 @@
 import { ApiError as PlatformError } from "../../src/api-client/api-error.ts";
-import { ApiError as KubeError } from "../../src/kube/api-error.ts";
-import { sleep, systemClock } from "../../src/kube/clock.ts";
+import { sleep, systemClock } from "../../src/base/clock.ts";
+import { ApiError as KubeError } from "../../src/kube/client/api-error.ts";
 
 /** Answers that a person would not understand, however much is being killed. */
 export const unexpected: string[] = [];

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { sleep, systemClock } from "../../src/kube/clock.ts";
+import { sleep, systemClock } from "../../src/base/clock.ts";
 import { persist } from "./persist.ts";
 import { Chance } from "./random.ts";
 import { Story } from "./story.ts";

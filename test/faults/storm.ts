@@ -1,4 +1,4 @@
-import { sleep, systemClock } from "../../src/kube/clock.ts";
+import { sleep, systemClock } from "../../src/base/clock.ts";
 import type { Chance } from "./random.ts";
 import { MOMENTS, type Moment, type Witness } from "./witness.ts";
 import type { VictimName, World } from "./world.ts";

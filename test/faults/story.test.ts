@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { sleep, systemClock } from "../../src/kube/clock.ts";
+import { sleep, systemClock } from "../../src/base/clock.ts";
 import { persist, unexpected } from "./persist.ts";
 import { Plays } from "./plays.ts";
 import { Chance } from "./random.ts";

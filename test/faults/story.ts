@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { ApiError as PlatformError } from "../../src/api-client/api-error.ts";
-import type { AccessRequest } from "../../src/contract/access-requests.ts";
-import { type AccessGrant, accessGrants, FINAL_GRANT_STATES } from "../../src/crds/access-grant.ts";
+import { sleep, systemClock } from "../../src/base/clock.ts";
+import type { AccessRequest } from "../../src/contract/access-requests/access-requests.ts";
 import { objectName } from "../../src/crds/group.ts";
-import { ApiError as KubeError } from "../../src/kube/api-error.ts";
-import { sleep, systemClock } from "../../src/kube/clock.ts";
-import { type KubeObject, type NewObject, resources } from "../../src/kube/resource.ts";
+import { type AccessGrant, accessGrants, FINAL_GRANT_STATES } from "../../src/crds/kinds/access-grant.ts";
+import { ApiError as KubeError } from "../../src/kube/client/api-error.ts";
+import { type KubeObject, type NewObject, resources } from "../../src/kube/objects/resource.ts";
 import { persist } from "./persist.ts";
 import type { Chance } from "./random.ts";
 import type { Witness } from "./witness.ts";

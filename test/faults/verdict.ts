@@ -1,8 +1,8 @@
-import type { AccessRequest } from "../../src/contract/access-requests.ts";
-import type { Command } from "../../src/contract/commands.ts";
+import type { AccessRequest } from "../../src/contract/access-requests/access-requests.ts";
+import type { Command } from "../../src/contract/operations/commands.ts";
 import { GRANT_UID_LABEL, grantAccount, objectName } from "../../src/crds/group.ts";
-import type { OperationInvocation } from "../../src/crds/operation-invocation.ts";
-import { type KubeObject, resources } from "../../src/kube/resource.ts";
+import type { OperationInvocation } from "../../src/crds/kinds/operation-invocation.ts";
+import { type KubeObject, resources } from "../../src/kube/objects/resource.ts";
 import { type Change, changesIn } from "./audit.ts";
 import { persist } from "./persist.ts";
 import type { PlanLine, Story } from "./story.ts";

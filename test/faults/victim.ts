@@ -1,4 +1,4 @@
-import { sleep, systemClock } from "../../src/kube/clock.ts";
+import { sleep, systemClock } from "../../src/base/clock.ts";
 import type { Program } from "../cluster/program.ts";
 
 /** A kubelet's first back-off is 10 s; here a test waits for it. */

@@ -1,14 +1,14 @@
 import { join } from "node:path";
-import { fileLogger } from "../../src/cli/process-logger.ts";
-import { type AccessGrant, accessGrants } from "../../src/crds/access-grant.ts";
-import { type OperationInvocation, operationInvocations } from "../../src/crds/operation-invocation.ts";
-import type { Change } from "../../src/kube/cache.ts";
-import type { Client } from "../../src/kube/client.ts";
-import { systemClock } from "../../src/kube/clock.ts";
-import { Informer } from "../../src/kube/informer.ts";
-import type { Logger } from "../../src/kube/log.ts";
-import { jsonProjection } from "../../src/kube/projection.ts";
-import type { KubeObject } from "../../src/kube/resource.ts";
+import { systemClock } from "../../src/base/clock.ts";
+import type { Logger } from "../../src/base/log.ts";
+import { fileLogger } from "../../src/cli/services/process-logger.ts";
+import { type AccessGrant, accessGrants } from "../../src/crds/kinds/access-grant.ts";
+import { type OperationInvocation, operationInvocations } from "../../src/crds/kinds/operation-invocation.ts";
+import type { Change } from "../../src/kube/cache/cache.ts";
+import { Informer } from "../../src/kube/cache/informer.ts";
+import type { Client } from "../../src/kube/client/client.ts";
+import type { KubeObject } from "../../src/kube/objects/resource.ts";
+import { jsonProjection } from "../../src/kube/projection/projection.ts";
 import { GRANTS, type World } from "./world.ts";
 
 /** Steps of the protocol between agent and operator, as anybody with a watch sees them. */

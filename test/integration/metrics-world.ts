@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import { type AccessGrant, accessGrants } from "../../src/crds/access-grant.ts";
 import { objectName } from "../../src/crds/group.ts";
-import { resources } from "../../src/kube/resource.ts";
+import { type AccessGrant, accessGrants } from "../../src/crds/kinds/access-grant.ts";
+import { resources } from "../../src/kube/objects/resource.ts";
 import { freePort } from "../cluster/ports.ts";
 import type { Victim } from "../faults/victim.ts";
 import { GRANTS, SHOP, SYSTEM, startWorld, type World } from "../faults/world.ts";

@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from "../../src/kube/clock.ts";
+import { type Clock, systemClock } from "../../src/base/clock.ts";
 
 interface Timer {
   readonly dueMs: number;

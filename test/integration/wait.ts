@@ -1,4 +1,4 @@
-import { sleep, systemClock } from "../../src/kube/clock.ts";
+import { sleep, systemClock } from "../../src/base/clock.ts";
 
 /** Polls: the subject is another process's view of a real server. */
 export async function eventually<T>(

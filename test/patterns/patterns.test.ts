@@ -2,8 +2,8 @@ import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseSync, Visitor } from "oxc-parser";
 import { expect, it } from "vitest";
-import type { Route } from "../../src/contract/route.ts";
 import { ROUTES } from "../../src/contract/table.ts";
+import type { Route } from "../../src/contract/wire/route.ts";
 import { type Expression, hostileTexts, repeats, repeatsGroups, stepsOf, TooManySteps } from "./backtracking.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
@@ -67,7 +67,7 @@ const OWN_WORDS: ReadonlySet<string> = new Set([
   "src/api-client/address.ts: \\/+$",
   "src/platform/objects/s3-store.ts: <Contents>(.*?)<\\/Contents>",
   "src/platform/areas/operations/shown-length.ts: ([0-9a-f]+)-([0-9a-f]+) ?",
-  "src/agent/trusted-authorities.ts: -----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----",
+  "src/agent/platform-link/trusted-authorities.ts: -----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----",
 ]);
 
 /** Undefined when four times the text takes four times the steps, as counted by an engine that backtracks. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Route } from "../../src/contract/route.ts";
 import { ROUTES } from "../../src/contract/table.ts";
+import type { Route } from "../../src/contract/wire/route.ts";
 import { Checker } from "../../src/platform/kernel/syntax.ts";
 import { onEachDatabase } from "../../src/platform/testing/harness.ts";
 import {

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import type { Route } from "../../src/contract/route.ts";
 import { ROUTES } from "../../src/contract/table.ts";
+import type { Route } from "../../src/contract/wire/route.ts";
 import { newSite, type Site } from "../../src/platform/areas/deployments/testing/site.ts";
 import { type Answer, onEachDatabase, type TestUser, type World } from "../../src/platform/testing/harness.ts";
 import { seeded } from "./random.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { type Client, createClient } from "../../src/api-client/client.ts";
-import { sleep, systemClock } from "../../src/kube/clock.ts";
+import { sleep, systemClock } from "../../src/base/clock.ts";
 import { findPostgres } from "../../src/platform/testing/postgres.ts";
 import { type Furniture, furnish } from "./furniture.ts";
 import { Ledger } from "./ledger.ts";

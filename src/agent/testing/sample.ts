@@ -1,14 +1,14 @@
-import type { PendingRequest } from "../../contract/access-relay.ts";
-import type { Command } from "../../contract/commands.ts";
-import type { AccessGrant, AccessGrantStatus } from "../../crds/access-grant.ts";
-import type { OperationInvocation, OperationInvocationStatus } from "../../crds/operation-invocation.ts";
+import { silentLogger } from "../../base/log.ts";
+import type { PendingRequest } from "../../contract/access-requests/access-relay.ts";
+import type { Command } from "../../contract/operations/commands.ts";
+import type { AccessGrant, AccessGrantStatus } from "../../crds/kinds/access-grant.ts";
+import type { OperationInvocation, OperationInvocationStatus } from "../../crds/kinds/operation-invocation.ts";
 import { planHash } from "../../crds/plan.ts";
-import { ApiError as KubeError } from "../../kube/api-error.ts";
-import type { ReconcileContext } from "../../kube/controller.ts";
-import { silentLogger } from "../../kube/log.ts";
-import { decideRequest, type NewGrant } from "../access-request.ts";
-import type { NewInvocation } from "../command.ts";
-import { readListedRequest } from "../pending-request.ts";
+import { ApiError as KubeError } from "../../kube/client/api-error.ts";
+import type { ReconcileContext } from "../../kube/controller/controller.ts";
+import { decideRequest, type NewGrant } from "../access-requests/access-request.ts";
+import { readListedRequest } from "../access-requests/pending-request.ts";
+import type { NewInvocation } from "../commands/command.ts";
 
 export const NAMESPACE = "sallyport-grants";
 export const DEPLOYMENT = `dep_${"d".repeat(28)}`;

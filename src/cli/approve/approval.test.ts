@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { AccessGrant, AccessGrantSpec, AccessGrantStatus } from "../../crds/access-grant.ts";
+import type { AccessGrant, AccessGrantSpec, AccessGrantStatus } from "../../crds/kinds/access-grant.ts";
 import { planHash } from "../../crds/plan.ts";
 import { FriendlyError, UsageError } from "../command.ts";
 import { runCli } from "../run-cli.ts";

@@ -1,5 +1,5 @@
-import { type AccessGrant, FINAL_GRANT_STATES } from "../../crds/access-grant.ts";
 import { EXPIRES_AT_ANNOTATION, GRANT_UID_LABEL, grantAccount } from "../../crds/group.ts";
+import { type AccessGrant, FINAL_GRANT_STATES } from "../../crds/kinds/access-grant.ts";
 import { type LentBinding, lentBinding, rolesOfPlan } from "../../crds/lending.ts";
 import { planHash } from "../../crds/plan.ts";
 import { FriendlyError, UsageError } from "../command.ts";

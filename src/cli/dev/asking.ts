@@ -1,7 +1,7 @@
-import type { AccessRequest } from "../../contract/access-requests.ts";
-import { type AccessGrant, accessGrants } from "../../crds/access-grant.ts";
+import type { AccessRequest } from "../../contract/access-requests/access-requests.ts";
 import { objectName } from "../../crds/group.ts";
-import { type OperationInvocation, operationInvocations } from "../../crds/operation-invocation.ts";
+import { type AccessGrant, accessGrants } from "../../crds/kinds/access-grant.ts";
+import { type OperationInvocation, operationInvocations } from "../../crds/kinds/operation-invocation.ts";
 import { planHash } from "../../crds/plan.ts";
 import { WORKLOAD } from "./customer.ts";
 import { StepFailed } from "./narrator.ts";

@@ -1,6 +1,6 @@
 import { isAlive } from "../../../test/cluster/cache-entry.ts";
 import { ProgramsError } from "../../../test/cluster/go-build.ts";
-import { systemClock } from "../../kube/clock.ts";
+import { systemClock } from "../../base/clock.ts";
 import { type Command, FriendlyError } from "../command.ts";
 import { Stopped } from "../stop-signals.ts";
 import { Narrator, StepFailed } from "./narrator.ts";

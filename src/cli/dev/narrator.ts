@@ -1,5 +1,5 @@
 import { styleText } from "node:util";
-import type { Clock } from "../../kube/clock.ts";
+import type { Clock } from "../../base/clock.ts";
 import { wrap } from "../settings.ts";
 
 /** Who acts in a step; the words of the product. */

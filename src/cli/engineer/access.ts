@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
-import type { AccessRequestWithApproval } from "../../contract/access-requests.ts";
-import type { Deployment } from "../../contract/deployment.ts";
-import { APPROVE_LINE, pastedLine } from "../../contract/pasted-line.ts";
-import { type Clock, sleep } from "../../kube/clock.ts";
+import { type Clock, sleep } from "../../base/clock.ts";
+import type { AccessRequestWithApproval } from "../../contract/access-requests/access-requests.ts";
+import type { Deployment } from "../../contract/deployments/deployment.ts";
+import { APPROVE_LINE, pastedLine } from "../../contract/wire/pasted-line.ts";
 import { type Command, FriendlyError, UsageError } from "../command.ts";
 import { parsedDuration } from "../duration.ts";
 import { escaped, render } from "../output.ts";

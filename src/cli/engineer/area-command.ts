@@ -1,8 +1,8 @@
 import { type ParseArgsConfig, parseArgs } from "node:util";
-import type { Whoami } from "../../contract/whoami.ts";
+import type { Whoami } from "../../contract/workspaces/whoami.ts";
 import { type Command, UsageError } from "../command.ts";
 import { type Format, formatOf, render } from "../output.ts";
-import { parsed } from "../service-command.ts";
+import { parsed } from "../services/service-command.ts";
 import { areaHelp, verbHelp } from "./area-help.ts";
 import { type CallRoute, type Surroundings, signedIn } from "./calling.ts";
 import { type CallValues, callValues, type Given } from "./values.ts";

@@ -1,5 +1,5 @@
 import { type ClientOptions, createClient } from "../../api-client/client.ts";
-import type { Clock } from "../../kube/clock.ts";
+import type { Clock } from "../../base/clock.ts";
 import { FriendlyError } from "../command.ts";
 import type { Environment } from "../settings.ts";
 import { version } from "../version-command.ts";

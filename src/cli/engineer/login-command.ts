@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import { type Command, FriendlyError, UsageError } from "../command.ts";
-import { parsed } from "../service-command.ts";
+import { parsed } from "../services/service-command.ts";
 import { signInWithBrowser } from "./browser-sign-in.ts";
 import { type CallRoute, calling, type Surroundings } from "./calling.ts";
 import { type Profile, profilesFile, readProfiles, type UserProfile, writeProfiles } from "./profiles.ts";

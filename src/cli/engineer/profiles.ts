@@ -2,7 +2,7 @@ import { chmod, mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/pro
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import type { UserTokens } from "../../api-client/user-sign-in.ts";
-import { type Clock, sleep } from "../../kube/clock.ts";
+import { type Clock, sleep } from "../../base/clock.ts";
 import { FriendlyError } from "../command.ts";
 import type { Environment } from "../settings.ts";
 

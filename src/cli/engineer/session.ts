@@ -1,5 +1,5 @@
 import type { ClientOptions } from "../../api-client/client.ts";
-import type { Clock } from "../../kube/clock.ts";
+import type { Clock } from "../../base/clock.ts";
 import { FriendlyError } from "../command.ts";
 import type { Environment } from "../settings.ts";
 import { type Profile, profilesFile, readProfiles } from "./profiles.ts";

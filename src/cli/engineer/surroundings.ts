@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { createInterface } from "node:readline/promises";
 import { Writable } from "node:stream";
 import { text } from "node:stream/consumers";
-import { systemClock } from "../../kube/clock.ts";
+import { systemClock } from "../../base/clock.ts";
 import type { Surroundings } from "./calling.ts";
 
 export const processSurroundings: Surroundings = {

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { systemClock } from "../../kube/clock.ts";
+import { systemClock } from "../../base/clock.ts";
 import { CLI_CLIENT } from "../../platform/identity/oauth/client.ts";
 import { TestBrowser } from "../../platform/identity/testing/test-browser.ts";
 import { onEachDatabase, type World } from "../../platform/testing/harness.ts";

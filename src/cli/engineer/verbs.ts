@@ -1,4 +1,4 @@
-import type { Route, RouteTable } from "../../contract/route.ts";
+import type { Route, RouteTable } from "../../contract/wire/route.ts";
 
 /** The parts of JSON Schema that decide how a value is written on a command line. */
 export interface ValueSchema {

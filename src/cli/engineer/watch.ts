@@ -1,4 +1,4 @@
-import { sleep } from "../../kube/clock.ts";
+import { sleep } from "../../base/clock.ts";
 import type { Surroundings } from "./calling.ts";
 
 /** Fast enough to feel live, and 30 calls a minute, of 600 that a key has. */

@@ -2,7 +2,7 @@ import { type Administration, administer } from "../../platform/administration.t
 import { type Command, UsageError } from "../command.ts";
 import { parsedDuration } from "../duration.ts";
 import { formatOf, render } from "../output.ts";
-import { describeFlags } from "../service-command.ts";
+import { describeFlags } from "../services/service-command.ts";
 import { DATABASE_FLAGS, databaseArguments, inWords, type OwnFlag } from "./platform-flags.ts";
 
 interface Verb {

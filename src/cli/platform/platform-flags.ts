@@ -4,8 +4,8 @@ import type { DatabaseLocation } from "../../platform/database.ts";
 import { FolderInUseError } from "../../platform/folder-lock.ts";
 import { RefusedError } from "../../platform/refused-error.ts";
 import { FriendlyError } from "../command.ts";
-import { LOG_SETTINGS } from "../process-logger.ts";
-import { parsed, type SettingFlag } from "../service-command.ts";
+import { LOG_SETTINGS } from "../services/process-logger.ts";
+import { parsed, type SettingFlag } from "../services/service-command.ts";
 import { readSettings, type SettingTable } from "../settings.ts";
 
 const { databaseUrl, data, host, port } = PLATFORM_SETTINGS;

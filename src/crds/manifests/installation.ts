@@ -1,12 +1,12 @@
-import { ACCESS_GRANT } from "../access-grant.ts";
 import { DEFAULT_NAMES, type InstallationNames } from "../group.ts";
-import { customResourceDefinition, type Kind } from "../kind.ts";
-import { MANAGED_DEPLOYMENT } from "../managed-deployment.ts";
-import { OPERATION_INVOCATION } from "../operation-invocation.ts";
-import { OPERATION_POLICY } from "../operation-policy.ts";
-import { admissionPolicies } from "./admission.ts";
+import { ACCESS_GRANT } from "../kinds/access-grant.ts";
+import { customResourceDefinition, type Kind } from "../kinds/kind.ts";
+import { MANAGED_DEPLOYMENT } from "../kinds/managed-deployment.ts";
+import { OPERATION_INVOCATION } from "../kinds/operation-invocation.ts";
+import { OPERATION_POLICY } from "../kinds/operation-policy.ts";
+import { admissionPolicies } from "./admission/admission.ts";
 import type { Manifest } from "./manifest.ts";
-import { rbac, targetBinding } from "./rbac.ts";
+import { rbac, targetBinding } from "./roles/rbac.ts";
 
 export const KINDS: readonly Kind[] = [ACCESS_GRANT, OPERATION_INVOCATION, OPERATION_POLICY, MANAGED_DEPLOYMENT];
 

@@ -1,7 +1,7 @@
-import type { Change } from "../cache.ts";
-import { orAborted } from "../or-aborted.ts";
-import { keyOf } from "../resource.ts";
-import type { HasMeta, Watched } from "../sources.ts";
+import { orAborted } from "../../base/or-aborted.ts";
+import type { Change } from "../cache/cache.ts";
+import type { HasMeta, Watched } from "../controller/sources.ts";
+import { keyOf } from "../objects/resource.ts";
 
 /** An informer whose server is the test: `set` and `delete` are the events. */
 export class FakeInformer<T extends HasMeta> implements Watched<T> {

@@ -1,6 +1,6 @@
-import { ApiError } from "../api-error.ts";
-import type { Clock } from "../clock.ts";
-import type { Lease, LeaseClient } from "../lease.ts";
+import type { Clock } from "../../base/clock.ts";
+import { ApiError } from "../client/api-error.ts";
+import type { Lease, LeaseClient } from "../election/lease.ts";
 
 /** How the network treats one request. Times on the test's clock. */
 export interface Fate {

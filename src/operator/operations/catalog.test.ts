@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { BUILTIN_PLUGINS } from "../../contract/builtin-plugins.ts";
+import { BUILTIN_PLUGINS } from "../../contract/operations/builtin-plugins.ts";
 import { findOperation, tierOf } from "./catalog.ts";
 
 test("every operation that the platform builds in has the same tier here, so that an honest plan is never understated", () => {

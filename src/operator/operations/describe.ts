@@ -1,4 +1,4 @@
-import { resources } from "../../kube/resource.ts";
+import { resources } from "../../kube/objects/resource.ts";
 import { printableLine } from "../text.ts";
 import { newestEvents } from "./events.ts";
 import type { Container, ObjectCondition, Pod, Workload } from "./objects.ts";

@@ -1,4 +1,4 @@
-import { resources } from "../../kube/resource.ts";
+import { resources } from "../../kube/objects/resource.ts";
 import { printableLine } from "../text.ts";
 import type { ClusterEvent } from "./objects.ts";
 import { type OperationCall, operation } from "./operation.ts";

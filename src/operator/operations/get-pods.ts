@@ -1,4 +1,4 @@
-import { resources } from "../../kube/resource.ts";
+import { resources } from "../../kube/objects/resource.ts";
 import type { Pod } from "./objects.ts";
 import { operation } from "./operation.ts";
 import { integer, label, labelSelector, required, withDefault } from "./params.ts";

@@ -1,4 +1,4 @@
-import { resources } from "../../kube/resource.ts";
+import { resources } from "../../kube/objects/resource.ts";
 import { printable } from "../text.ts";
 import type { Pod } from "./objects.ts";
 import { type OperationClient, OperationError, operation } from "./operation.ts";

@@ -1,5 +1,5 @@
-import type { KubeObject, Resource } from "../../kube/resource.ts";
-import { resources } from "../../kube/resource.ts";
+import type { KubeObject, Resource } from "../../kube/objects/resource.ts";
+import { resources } from "../../kube/objects/resource.ts";
 
 /** The fields that operations read; the server sends many more, and none of them gets into a result by itself. */
 export interface Container {

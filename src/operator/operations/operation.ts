@@ -1,7 +1,7 @@
+import type { Clock } from "../../base/clock.ts";
 import type { Tier } from "../../crds/plan.ts";
-import { ApiError } from "../../kube/api-error.ts";
-import type { Client } from "../../kube/client.ts";
-import type { Clock } from "../../kube/clock.ts";
+import { ApiError } from "../../kube/client/api-error.ts";
+import type { Client } from "../../kube/client/client.ts";
 import type { ParamsOf, ParamsSpec, Parsed } from "./params.ts";
 import { parseParams } from "./params.ts";
 

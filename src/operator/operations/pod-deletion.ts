@@ -1,6 +1,6 @@
 import { GROUP } from "../../crds/group.ts";
-import { UNREPLACED_PODS } from "../../crds/manifests/operation-roles.ts";
-import { type OwnerReference, resources } from "../../kube/resource.ts";
+import { UNREPLACED_PODS } from "../../crds/manifests/roles/operation-roles.ts";
+import { type OwnerReference, resources } from "../../kube/objects/resource.ts";
 import type { Pod } from "./objects.ts";
 import { type OperationCall, OperationError, type OperationResult, operation } from "./operation.ts";
 import { integer, label, objectName, required } from "./params.ts";

@@ -1,4 +1,4 @@
-import { ApiError } from "../../kube/api-error.ts";
+import { ApiError } from "../../kube/client/api-error.ts";
 import type { Workload } from "./objects.ts";
 import { WORKLOAD_KINDS, type WorkloadKind, workloadResources } from "./objects.ts";
 import { type OperationCall, OperationError, operation } from "./operation.ts";

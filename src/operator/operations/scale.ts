@@ -1,4 +1,4 @@
-import { ApiError } from "../../kube/api-error.ts";
+import { ApiError } from "../../kube/client/api-error.ts";
 import { workloadResources } from "./objects.ts";
 import { type OperationCall, OperationError, operation } from "./operation.ts";
 import { integer, label, objectName, oneOf, required } from "./params.ts";

@@ -1,6 +1,6 @@
-import { ApiError } from "../../kube/api-error.ts";
-import type { Client } from "../../kube/client.ts";
-import type { KubeObject, Resource } from "../../kube/resource.ts";
+import { ApiError } from "../../kube/client/api-error.ts";
+import type { Client } from "../../kube/client/client.ts";
+import type { KubeObject, Resource } from "../../kube/objects/resource.ts";
 
 /** The verbs that the operator uses, as somebody. */
 export type FakeClient = Pick<

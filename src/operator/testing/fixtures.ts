@@ -1,10 +1,10 @@
-import type { AccessGrant, AccessGrantSpec, AccessGrantStatus } from "../../crds/access-grant.ts";
 import { objectName } from "../../crds/group.ts";
-import type { OperationInvocation, OperationInvocationSpec } from "../../crds/operation-invocation.ts";
+import type { AccessGrant, AccessGrantSpec, AccessGrantStatus } from "../../crds/kinds/access-grant.ts";
+import type { OperationInvocation, OperationInvocationSpec } from "../../crds/kinds/operation-invocation.ts";
 import { planHash } from "../../crds/plan.ts";
-import type { GateInput } from "../gate.ts";
+import type { GateInput } from "../invocations/gate.ts";
+import { mergePolicies } from "../invocations/policy.ts";
 import { findOperation, tierOf } from "../operations/catalog.ts";
-import { mergePolicies } from "../policy.ts";
 
 export const NAMESPACE = "sallyport-grants";
 export const DEPLOYMENT_ID = "dpl_1";

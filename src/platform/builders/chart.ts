@@ -1,7 +1,7 @@
 import { gzipSync } from "node:zlib";
 import Type, { type Static } from "typebox";
 import { Check, Errors } from "typebox/schema";
-import { FreeMap, Strict } from "../../contract/schema.ts";
+import { FreeMap, Strict } from "../../contract/wire/schema.ts";
 import { tarOf } from "../tar.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { type KeyObject, sign } from "node:crypto";
 import Type, { type Static, type TSchema } from "typebox";
 import { Check } from "typebox/schema";
-import type { GitRepository } from "../../contract/git-namespaces.ts";
+import type { GitRepository } from "../../contract/projects/git-namespaces.ts";
 import type { GitHost } from "../areas/git-namespaces/git-host.ts";
 import type { Clock } from "../clock.ts";
 import { PlatformError } from "../kernel/errors.ts";

@@ -1,4 +1,4 @@
-import { WORKSPACE_ROLES } from "../../contract/roles.ts";
+import { WORKSPACE_ROLES } from "../../contract/wire/roles.ts";
 import type { Db } from "../database.ts";
 import { RefusedError } from "../refused-error.ts";
 import { findOrCreateUser, putMember } from "./store.ts";

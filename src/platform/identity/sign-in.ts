@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { DevLogin, type DevLoginAnswer } from "../../contract/auth-meta.ts";
+import { DevLogin, type DevLoginAnswer } from "../../contract/openapi/auth-meta.ts";
 import { setHeaders } from "../kernel/answer.ts";
 import { parseBody, refuseBody } from "../kernel/body.ts";
 import { invalid, PlatformError } from "../kernel/errors.ts";

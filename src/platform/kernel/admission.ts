@@ -1,5 +1,5 @@
-import type { Route } from "../../contract/route.ts";
-import { WORKSPACE_NAME } from "../../contract/schema.ts";
+import type { Route } from "../../contract/wire/route.ts";
+import { WORKSPACE_NAME } from "../../contract/wire/schema.ts";
 import type { Authenticator, Credential, Presented } from "./credential.ts";
 import { invalid, PlatformError } from "./errors.ts";
 import type { Caller } from "./principal.ts";

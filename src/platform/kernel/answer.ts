@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { KEY_EXPIRES_HEADER } from "../../contract/api-keys.ts";
+import { KEY_EXPIRES_HEADER } from "../../contract/api-keys/api-keys.ts";
 import type { Logger } from "../log.ts";
 import { PlatformError, toBody } from "./errors.ts";
 import type { Engine } from "./execute.ts";

@@ -1,5 +1,5 @@
-import type { Topic } from "../../contract/managers.ts";
-import type { BodyOf, ParamsOf, QueryOf, ResponseOf, Route, RouteTable } from "../../contract/route.ts";
+import type { Topic } from "../../contract/managers/managers.ts";
+import type { BodyOf, ParamsOf, QueryOf, ResponseOf, Route, RouteTable } from "../../contract/wire/route.ts";
 import type { CallConfig } from "../config.ts";
 import type { Db } from "../database.ts";
 import type { Budgets } from "./budgets.ts";

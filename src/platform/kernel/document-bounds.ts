@@ -1,5 +1,5 @@
 import type { TSchema } from "typebox";
-import { BYTES_A_VALUE, MAX_BYTES } from "../../contract/schema.ts";
+import { BYTES_A_VALUE, MAX_BYTES } from "../../contract/wire/schema.ts";
 import type { Issue } from "./errors.ts";
 
 /** The keywords of our schemas that hold other schemas, and the document's limit. */

@@ -1,5 +1,5 @@
 import Type from "typebox";
-import type { Route, RouteTable } from "../../contract/route.ts";
+import type { Route, RouteTable } from "../../contract/wire/route.ts";
 import { parseBody, refuseBody } from "./body.ts";
 import type { Handler } from "./call.ts";
 import { type Issue, invalid } from "./errors.ts";

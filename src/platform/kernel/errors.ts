@@ -1,4 +1,4 @@
-import { ERRORS, type ErrorCode, type ErrorSpec } from "../../contract/errors.ts";
+import { ERRORS, type ErrorCode, type ErrorSpec } from "../../contract/wire/errors.ts";
 
 export interface ErrorDetail {
   /** What is the matter in this case; default: the table's text. User input quoted ≤ 128 characters, no secrets. */

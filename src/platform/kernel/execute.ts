@@ -1,5 +1,5 @@
 import type { KeyObject } from "node:crypto";
-import type { ResponseOf, Route } from "../../contract/route.ts";
+import type { ResponseOf, Route } from "../../contract/wire/route.ts";
 import type { Clock } from "../clock.ts";
 import type { CallConfig } from "../config.ts";
 import type { Db } from "../database.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
-import { ERRORS, type ErrorCode } from "../../contract/errors.ts";
+import { ERRORS, type ErrorCode } from "../../contract/wire/errors.ts";
 import { type Countable, platformMetrics } from "./metrics.ts";
 
 const countable: Countable = {

@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
-import { ERRORS, type ErrorCode } from "../../contract/errors.ts";
+import { ERRORS, type ErrorCode } from "../../contract/wire/errors.ts";
 import { BUDGET_NAMES, type BudgetName } from "./budgets.ts";
 
 const CODE_CLASSES = ["2xx", "3xx", "4xx", "5xx"] as const;

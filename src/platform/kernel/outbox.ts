@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from "kysely";
-import type { EventState, EventType } from "../../contract/events.ts";
-import type { Topic } from "../../contract/managers.ts";
-import type { StoredError } from "../../contract/stored-error.ts";
+import type { EventState, EventType } from "../../contract/events/events.ts";
+import type { Topic } from "../../contract/managers/managers.ts";
+import type { StoredError } from "../../contract/wire/stored-error.ts";
 import type { Db } from "../database.ts";
 import { newId } from "../ids.ts";
 import { type Teller, toldBy } from "./event-budget.ts";

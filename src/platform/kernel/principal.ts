@@ -1,5 +1,5 @@
-import type { Actor } from "../../contract/actor.ts";
-import type { Role } from "../../contract/roles.ts";
+import type { Actor } from "../../contract/wire/actor.ts";
+import type { Role } from "../../contract/wire/roles.ts";
 
 /** What a key may reach. Every id is the owner's: a deployment key carries its project and group too. */
 export type Scope =

@@ -1,4 +1,4 @@
-import type { StoredError } from "../../contract/stored-error.ts";
+import type { StoredError } from "../../contract/wire/stored-error.ts";
 import type { Principal } from "./principal.ts";
 
 declare const asStored: unique symbol;

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import Type from "typebox";
 import { Compile } from "typebox/compile";
 import { describe, expect, it } from "vitest";
-import { Maybe, Nullable, Strict, Timestamp, Words } from "../../contract/schema.ts";
+import { Maybe, Nullable, Strict, Timestamp, Words } from "../../contract/wire/schema.ts";
 import { misfits } from "./misfits.ts";
 import { Checker, convertQuery } from "./syntax.ts";
 

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { ErrorCode } from "../../contract/errors.ts";
+import type { ErrorCode } from "../../contract/wire/errors.ts";
 import { uuidv7 } from "../ids.ts";
 import type { Logger } from "../log.ts";
 import type { Credential } from "./credential.ts";

@@ -1,5 +1,5 @@
-import { META_PATHS } from "../../contract/openapi-components.ts";
-import type { Method, Route } from "../../contract/route.ts";
+import { META_PATHS } from "../../contract/openapi/openapi-components.ts";
+import type { Method, Route } from "../../contract/wire/route.ts";
 import { PlatformError } from "./errors.ts";
 
 type Line = Pick<Route, "method" | "path">;

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import type { DebugSession } from "../../contract/debug-sessions.ts";
+import type { DebugSession } from "../../contract/debug-sessions/debug-sessions.ts";
 import { newSite, type Site } from "../areas/deployments/testing/site.ts";
 import { zip } from "../areas/operations/testing/zip.ts";
 import { newBuildSite } from "../areas/packages/testing/builds.ts";

@@ -1,5 +1,5 @@
 import type { WebSocket } from "ws";
-import { RELAY_BUFFER_MAX_BYTES } from "../../contract/debug-relay.ts";
+import { RELAY_BUFFER_MAX_BYTES } from "../../contract/debug-sessions/debug-relay.ts";
 
 interface Frame {
   readonly data: Buffer;

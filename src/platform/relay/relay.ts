@@ -1,6 +1,6 @@
 import type { WebSocket } from "ws";
-import { RELAY_CLOSE_CODES } from "../../contract/debug-relay.ts";
-import type { CloseReason } from "../../contract/debug-sessions.ts";
+import { RELAY_CLOSE_CODES } from "../../contract/debug-sessions/debug-relay.ts";
+import type { CloseReason } from "../../contract/debug-sessions/debug-sessions.ts";
 import type { RelaySide } from "../areas/debug-sessions/store.ts";
 import type { Admission } from "../areas/debug-sessions/tickets.ts";
 import { redeemTicket } from "../areas/debug-sessions/tickets.ts";

@@ -1,5 +1,5 @@
-import type { CloseReason, DebugSessionState } from "../../contract/debug-sessions.ts";
-import type { StoredError } from "../../contract/stored-error.ts";
+import type { CloseReason, DebugSessionState } from "../../contract/debug-sessions/debug-sessions.ts";
+import type { StoredError } from "../../contract/wire/stored-error.ts";
 import { storeChange } from "../areas/debug-sessions/change.ts";
 import { type Held, withoutHolder } from "../areas/debug-sessions/holders.ts";
 import { asOf, moved } from "../areas/debug-sessions/state.ts";

@@ -6,8 +6,8 @@ import {
   RELAY_FRAME_MAX_BYTES,
   RELAY_PROTOCOL,
   RELAY_TICKET_PREFIX,
-} from "../../contract/debug-relay.ts";
-import type { ErrorCode } from "../../contract/errors.ts";
+} from "../../contract/debug-sessions/debug-relay.ts";
+import type { ErrorCode } from "../../contract/wire/errors.ts";
 import type { RelaySide } from "../areas/debug-sessions/store.ts";
 import { toPlatformError } from "../kernel/answer.ts";
 import { callerAddress, type Trust } from "../kernel/caller-address.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe } from "vitest";
-import { type Role, scopeOf } from "../../contract/roles.ts";
+import { type Role, scopeOf } from "../../contract/wire/roles.ts";
 import type { DatabaseLocation } from "../database.ts";
 import { ACCESS_TOKEN_KIND, ACCESS_TOKEN_PREFIX } from "../identity/access-token.ts";
 import { SESSION_COOKIE } from "../identity/session.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { beforeAll, expect, it } from "vitest";
-import { HUMAN_TEXT } from "../../../src/contract/schema.ts";
+import { HUMAN_TEXT } from "../../../src/contract/wire/schema.ts";
 import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
 import { installation } from "../../../src/crds/manifests/installation.ts";
 import { checkParams, checkSizes } from "../../../src/platform/areas/operations/params.ts";

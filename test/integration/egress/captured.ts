@@ -1,5 +1,5 @@
-import { AGENT_ROUTES } from "../../../src/agent/routes.ts";
-import type { Route } from "../../../src/contract/route.ts";
+import { AGENT_ROUTES } from "../../../src/agent/platform-link/routes.ts";
+import type { Route } from "../../../src/contract/wire/route.ts";
 import type { HeardRequest } from "../agent/platform-gate.ts";
 
 interface KnownRoute {

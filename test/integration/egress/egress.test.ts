@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type SentField, sentFields } from "../../../scripts/generate/egress.ts";
-import { RESULT_MARKS, RESULT_WORDS } from "../../../scripts/generate/egress-results.ts";
-import { HEADER_WORDS } from "../../../scripts/generate/egress-words.ts";
+import { type SentField, sentFields } from "../../../scripts/generate/egress/egress.ts";
+import { RESULT_MARKS, RESULT_WORDS } from "../../../scripts/generate/egress/egress-results.ts";
+import { HEADER_WORDS } from "../../../scripts/generate/egress/egress-words.ts";
 import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
 import { defaultPolicy } from "../../../src/crds/manifests/default-policy.ts";
 import { useCluster } from "../../cluster/use-cluster.ts";

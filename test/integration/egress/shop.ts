@@ -1,5 +1,5 @@
-import type { Client } from "../../../src/kube/client.ts";
-import { resources } from "../../../src/kube/resource.ts";
+import type { Client } from "../../../src/kube/client/client.ts";
+import { resources } from "../../../src/kube/objects/resource.ts";
 import type { Cluster } from "../../cluster/cluster.ts";
 import { SHOP } from "../agent/agent-world.ts";
 import { signal } from "../wait.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { DEFAULT_NAMES, GROUP, operationRole } from "../../../src/crds/group.ts";
 import { installation } from "../../../src/crds/manifests/installation.ts";
-import { OPERATION_ROLES } from "../../../src/crds/manifests/operation-roles.ts";
+import { OPERATION_ROLES } from "../../../src/crds/manifests/roles/operation-roles.ts";
 import { useCluster } from "../../cluster/use-cluster.ts";
 import { eventually } from "../wait.ts";
 import { isObject, type Json, type JsonObject, mergePatch } from "./json.ts";

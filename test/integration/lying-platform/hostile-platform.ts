@@ -1,8 +1,12 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { ApprovalReport, DecisionReport, PendingRequest } from "../../../src/contract/access-relay.ts";
-import type { BodyOf } from "../../../src/contract/route.ts";
+import type {
+  ApprovalReport,
+  DecisionReport,
+  PendingRequest,
+} from "../../../src/contract/access-requests/access-relay.ts";
 import type { ROUTES } from "../../../src/contract/table.ts";
+import type { BodyOf } from "../../../src/contract/wire/route.ts";
 import { newId } from "../../../src/platform/ids.ts";
 
 export type End = BodyOf<(typeof ROUTES)["commands"]["complete"]>;

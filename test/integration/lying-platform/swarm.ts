@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { BodyOf } from "../../../src/contract/route.ts";
 import type { ROUTES } from "../../../src/contract/table.ts";
+import type { BodyOf } from "../../../src/contract/wire/route.ts";
 import { planHash } from "../../../src/crds/plan.ts";
 import { newId } from "../../../src/platform/ids.ts";
 

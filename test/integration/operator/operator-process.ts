@@ -1,6 +1,6 @@
 import pino from "pino";
 import { Registry } from "prom-client";
-import { systemClock } from "../../../src/kube/clock.ts";
+import { systemClock } from "../../../src/base/clock.ts";
 import { loadOperatorConfig } from "../../../src/operator/config.ts";
 import { runOperator } from "../../../src/operator/operator.ts";
 

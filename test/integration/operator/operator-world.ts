@@ -1,21 +1,21 @@
 import { inspect } from "node:util";
 import { Registry } from "prom-client";
-import { type AccessGrant, type AccessGrantSpec, accessGrants } from "../../../src/crds/access-grant.ts";
+import { type Clock, systemClock } from "../../../src/base/clock.ts";
+import type { Logger } from "../../../src/base/log.ts";
 import { DEFAULT_NAMES, type InstallationNames, objectName } from "../../../src/crds/group.ts";
-import { managedDeployments } from "../../../src/crds/managed-deployment.ts";
-import { defaultPolicy } from "../../../src/crds/manifests/default-policy.ts";
-import { installation, openNamespace } from "../../../src/crds/manifests/installation.ts";
+import { type AccessGrant, type AccessGrantSpec, accessGrants } from "../../../src/crds/kinds/access-grant.ts";
+import { managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
 import {
   type OperationInvocation,
   type OperationInvocationSpec,
   operationInvocations,
-} from "../../../src/crds/operation-invocation.ts";
+} from "../../../src/crds/kinds/operation-invocation.ts";
+import { defaultPolicy } from "../../../src/crds/manifests/default-policy.ts";
+import { installation, openNamespace } from "../../../src/crds/manifests/installation.ts";
 import { planHash, type Tier } from "../../../src/crds/plan.ts";
-import { Client } from "../../../src/kube/client.ts";
-import { type Clock, systemClock } from "../../../src/kube/clock.ts";
-import { type Connection, connect } from "../../../src/kube/connection.ts";
-import type { Logger } from "../../../src/kube/log.ts";
-import { type DynamicObject, resources } from "../../../src/kube/resource.ts";
+import { Client } from "../../../src/kube/client/client.ts";
+import { type Connection, connect } from "../../../src/kube/client/connection.ts";
+import { type DynamicObject, resources } from "../../../src/kube/objects/resource.ts";
 import { loadOperatorConfig, type OperatorConfig } from "../../../src/operator/config.ts";
 import { runOperator } from "../../../src/operator/operator.ts";
 import type { Cluster } from "../../cluster/cluster.ts";

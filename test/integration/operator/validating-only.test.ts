@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { AccessGrant } from "../../../src/crds/access-grant.ts";
-import { MUTATING_POLICIES } from "../../../src/crds/manifests/admission.ts";
+import type { AccessGrant } from "../../../src/crds/kinds/access-grant.ts";
+import { MUTATING_POLICIES } from "../../../src/crds/manifests/admission/admission.ts";
 import { useCluster } from "../../cluster/use-cluster.ts";
 import { eventually } from "../wait.ts";
 import { OperatorWorld, type RunningOperator, scaleTo } from "./operator-world.ts";

@@ -1,9 +1,9 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { sleep, systemClock } from "../../../src/base/clock.ts";
 import { objectName } from "../../../src/crds/group.ts";
-import { type ManagedDeployment, managedDeployments } from "../../../src/crds/managed-deployment.ts";
-import { sleep, systemClock } from "../../../src/kube/clock.ts";
+import { type ManagedDeployment, managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
 import { CertificateAuthority } from "../../cluster/certificates.ts";
 import { freePort } from "../../cluster/ports.ts";
 import { useCluster } from "../../cluster/use-cluster.ts";

@@ -1,11 +1,11 @@
 import { expect } from "vitest";
-import type { Command } from "../../../src/contract/commands.ts";
-import type { AccessGrant } from "../../../src/crds/access-grant.ts";
+import { sleep, systemClock } from "../../../src/base/clock.ts";
+import type { Command } from "../../../src/contract/operations/commands.ts";
 import { DEFAULT_NAMES, objectName } from "../../../src/crds/group.ts";
-import { managedDeployments } from "../../../src/crds/managed-deployment.ts";
-import type { Client } from "../../../src/kube/client.ts";
-import { sleep, systemClock } from "../../../src/kube/clock.ts";
-import { type DynamicObject, resources } from "../../../src/kube/resource.ts";
+import type { AccessGrant } from "../../../src/crds/kinds/access-grant.ts";
+import { managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
+import type { Client } from "../../../src/kube/client/client.ts";
+import { type DynamicObject, resources } from "../../../src/kube/objects/resource.ts";
 import { eventually, signal } from "../wait.ts";
 import type { Rule } from "./rule.ts";
 

@@ -1,8 +1,8 @@
 import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
-import type { ExplainedRule, ShippedRole } from "../../../src/crds/manifests/shipped-role.ts";
-import { shippedRoles } from "../../../src/crds/manifests/shipped-roles.ts";
-import type { Client } from "../../../src/kube/client.ts";
-import type { KubeObject, Resource } from "../../../src/kube/resource.ts";
+import type { ExplainedRule, ShippedRole } from "../../../src/crds/manifests/roles/shipped-role.ts";
+import { shippedRoles } from "../../../src/crds/manifests/roles/shipped-roles.ts";
+import type { Client } from "../../../src/kube/client/client.ts";
+import type { KubeObject, Resource } from "../../../src/kube/objects/resource.ts";
 import { signal } from "../wait.ts";
 
 /** One rule of docs/permissions.md that the agent or the operator has. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { sleep, systemClock } from "../../../src/kube/clock.ts";
-import { LeadershipLostError } from "../../../src/kube/leader-election.ts";
+import { sleep, systemClock } from "../../../src/base/clock.ts";
+import { LeadershipLostError } from "../../../src/kube/election/leader-election.ts";
 import { useCluster } from "../../cluster/use-cluster.ts";
 import { type AgentWorld, createAgentWorld, type Running } from "../agent/agent-world.ts";
 import { eventually, signal } from "../wait.ts";

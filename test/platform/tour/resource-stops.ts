@@ -1,4 +1,4 @@
-import type { ResourceHeartbeat } from "../../../src/contract/resource-heartbeat.ts";
+import type { ResourceHeartbeat } from "../../../src/contract/resources/resource-heartbeat.ts";
 import type { Routes } from "../../../src/contract/table.ts";
 import type { Stage, Stops } from "./stage.ts";
 

@@ -1,6 +1,6 @@
 import { type Client, createClient } from "../../../src/api-client/client.ts";
-import type { ResponseOf, Route, RouteTable } from "../../../src/contract/route.ts";
-import type { Stack } from "../../../src/contract/stack.ts";
+import type { Stack } from "../../../src/contract/deployments/stack.ts";
+import type { ResponseOf, Route, RouteTable } from "../../../src/contract/wire/route.ts";
 import { newSite, type Site } from "../../../src/platform/areas/deployments/testing/site.ts";
 import type { TestUser, World } from "../../../src/platform/testing/harness.ts";
 

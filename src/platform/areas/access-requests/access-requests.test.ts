@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { planHash } from "../../../contract/plan-hash.ts";
+import { planHash } from "../../../contract/operations/plan-hash.ts";
 import { newId } from "../../ids.ts";
 import { type Answer, onEachDatabase } from "../../testing/harness.ts";
 import { insertDeployment, insertProject, newSite } from "../operations/testing/site.ts";

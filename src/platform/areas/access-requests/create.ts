@@ -1,6 +1,10 @@
-import type { AccessRequest, accessRequestRoutes, PlanLine } from "../../../contract/access-requests.ts";
-import { DEBUG_PLUGIN } from "../../../contract/builtin-plugins.ts";
-import { planHash } from "../../../contract/plan-hash.ts";
+import type {
+  AccessRequest,
+  accessRequestRoutes,
+  PlanLine,
+} from "../../../contract/access-requests/access-requests.ts";
+import { DEBUG_PLUGIN } from "../../../contract/operations/builtin-plugins.ts";
+import { planHash } from "../../../contract/operations/plan-hash.ts";
 import { newId } from "../../ids.ts";
 import type { Call } from "../../kernel/call.ts";
 import { invalid, notFound, PlatformError } from "../../kernel/errors.ts";

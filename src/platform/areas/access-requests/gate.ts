@@ -1,5 +1,5 @@
-import type { AccessRequest, Decision } from "../../../contract/access-requests.ts";
-import type { Actor } from "../../../contract/actor.ts";
+import type { AccessRequest, Decision } from "../../../contract/access-requests/access-requests.ts";
+import type { Actor } from "../../../contract/wire/actor.ts";
 import type { Call } from "../../kernel/call.ts";
 import { notFound } from "../../kernel/errors.ts";
 import { actorOf } from "../../kernel/principal.ts";

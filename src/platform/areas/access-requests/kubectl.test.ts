@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { APPROVE_LINE } from "../../../contract/pasted-line.ts";
+import { APPROVE_LINE } from "../../../contract/wire/pasted-line.ts";
 import { type Approvable, grantName, kubectlApprove } from "./kubectl.ts";
 
 const HASH = `sha256:${"a".repeat(64)}`;

@@ -1,6 +1,6 @@
-import type { AccessRequestStatus } from "../../../contract/access-requests.ts";
-import type { Tier } from "../../../contract/operations.ts";
-import { NAMESPACE, pastedLine, RESOURCE_PLURAL } from "../../../contract/pasted-line.ts";
+import type { AccessRequestStatus } from "../../../contract/access-requests/access-requests.ts";
+import type { Tier } from "../../../contract/operations/operations.ts";
+import { NAMESPACE, pastedLine, RESOURCE_PLURAL } from "../../../contract/wire/pasted-line.ts";
 
 /** What the suggested command asks for; the person may type another number up to the request's own limit. */
 const SUGGESTED_MINUTES = 60;

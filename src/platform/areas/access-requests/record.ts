@@ -1,12 +1,12 @@
-import type { PendingRequest } from "../../../contract/access-relay.ts";
+import type { PendingRequest } from "../../../contract/access-requests/access-relay.ts";
 import type {
   AccessRequest,
   AccessRequestWithApproval,
   Execution,
   LineState,
-} from "../../../contract/access-requests.ts";
-import type { Actor } from "../../../contract/actor.ts";
-import { HUMAN_LINE } from "../../../contract/schema.ts";
+} from "../../../contract/access-requests/access-requests.ts";
+import type { Actor } from "../../../contract/wire/actor.ts";
+import { HUMAN_LINE } from "../../../contract/wire/schema.ts";
 import type { Call } from "../../kernel/call.ts";
 import type { Principal } from "../../kernel/principal.ts";
 import { shown } from "../../kernel/stored-error.ts";

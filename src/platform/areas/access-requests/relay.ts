@@ -1,4 +1,4 @@
-import type { ApprovalReport, DecisionReport, ReportResult } from "../../../contract/access-relay.ts";
+import type { ApprovalReport, DecisionReport, ReportResult } from "../../../contract/access-requests/access-relay.ts";
 import type { Call } from "../../kernel/call.ts";
 import { expirePending } from "../commands/settle.ts";
 import { type CommandRow, claimOfPlans } from "../commands/store.ts";

@@ -1,7 +1,7 @@
-import type { ApprovalReport, DecisionReport, REPORT_CODES } from "../../../contract/access-relay.ts";
-import type { Decision } from "../../../contract/access-requests.ts";
-import type { Tier } from "../../../contract/operations.ts";
-import { HUMAN_LINE, HUMAN_TEXT } from "../../../contract/schema.ts";
+import type { ApprovalReport, DecisionReport, REPORT_CODES } from "../../../contract/access-requests/access-relay.ts";
+import type { Decision } from "../../../contract/access-requests/access-requests.ts";
+import type { Tier } from "../../../contract/operations/operations.ts";
+import { HUMAN_LINE, HUMAN_TEXT } from "../../../contract/wire/schema.ts";
 import { afterMove, type State } from "./state.ts";
 
 // What a manager's report does to a request (decisions §17.3, §17.4). Pure: the request is already settled at `now`,

@@ -1,5 +1,5 @@
-import type { accessRelayRoutes } from "../../../contract/access-relay.ts";
-import type { accessRequestRoutes } from "../../../contract/access-requests.ts";
+import type { accessRelayRoutes } from "../../../contract/access-requests/access-relay.ts";
+import type { accessRequestRoutes } from "../../../contract/access-requests/access-requests.ts";
 import type { Handlers } from "../../kernel/call.ts";
 import { toPage } from "../../kernel/page.ts";
 import { optionalProject } from "../../kernel/project-ref.ts";

@@ -1,4 +1,4 @@
-import type { Decision } from "../../../contract/access-requests.ts";
+import type { Decision } from "../../../contract/access-requests/access-requests.ts";
 import { lapse, type Reported } from "./reports.ts";
 import { afterMove, hasLapsed, lapsesAt, type State } from "./state.ts";
 import type { AccessRequestRow } from "./store.ts";

@@ -5,7 +5,7 @@ import {
   type AccessRequestStatus,
   EXECUTION_STATES,
   type ExecutionState,
-} from "../../../contract/access-requests.ts";
+} from "../../../contract/access-requests/access-requests.ts";
 import { afterMove, hasLapsed, lapsesAt, MOVE_NAMES, type Move, moved, REPORT_GRACE_MS, type State } from "./state.ts";
 
 const NOW = new Date("2026-03-01T12:00:00.000Z");

@@ -1,4 +1,4 @@
-import type { AccessRequestStatus, ExecutionState } from "../../../contract/access-requests.ts";
+import type { AccessRequestStatus, ExecutionState } from "../../../contract/access-requests/access-requests.ts";
 import { invalidTransition } from "../../kernel/errors.ts";
 
 /** The part of an access request that decides what may happen to it next. */

@@ -1,7 +1,12 @@
 import { type Expression, type SqlBool, sql } from "kysely";
-import type { AccessRequestStatus, Decision, ExecutionState, PlanLine } from "../../../contract/access-requests.ts";
-import type { Actor } from "../../../contract/actor.ts";
-import type { Tier } from "../../../contract/operations.ts";
+import type {
+  AccessRequestStatus,
+  Decision,
+  ExecutionState,
+  PlanLine,
+} from "../../../contract/access-requests/access-requests.ts";
+import type { Tier } from "../../../contract/operations/operations.ts";
+import type { Actor } from "../../../contract/wire/actor.ts";
 import type { Db } from "../../database.ts";
 import { json } from "../../kernel/json.ts";
 import { statusIn } from "../../kernel/lapsing.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { ROLES, type Role, scopeOf } from "../../../contract/roles.ts";
+import { ROLES, type Role, scopeOf } from "../../../contract/wire/roles.ts";
 import { onEachDatabase } from "../../testing/harness.ts";
 import { newSite, type Site } from "../deployments/testing/site.ts";
 

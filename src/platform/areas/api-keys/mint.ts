@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import type { Selectable } from "kysely";
-import type { Role, ScopeType } from "../../../contract/roles.ts";
+import type { Role, ScopeType } from "../../../contract/wire/roles.ts";
 import type { Db } from "../../database.ts";
 import { ALPHANUMERIC, LOWER_ALPHANUMERIC, newId, randomText } from "../../ids.ts";
 import type { Call } from "../../kernel/call.ts";

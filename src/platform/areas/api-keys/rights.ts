@@ -1,4 +1,4 @@
-import { ROLES, type Role } from "../../../contract/roles.ts";
+import { ROLES, type Role } from "../../../contract/wire/roles.ts";
 import type { Principal } from "../../kernel/principal.ts";
 
 /** What a caller may mint, see and change: these roles, in this project only if one is named (§1.2). */

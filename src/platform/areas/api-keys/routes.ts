@@ -1,4 +1,4 @@
-import type { apiKeyRoutes } from "../../../contract/api-keys.ts";
+import type { apiKeyRoutes } from "../../../contract/api-keys/api-keys.ts";
 import type { Handlers } from "../../kernel/call.ts";
 import { paged, toPage } from "../../kernel/page.ts";
 import { optionalProject } from "../../kernel/project-ref.ts";

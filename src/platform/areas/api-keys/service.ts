@@ -1,5 +1,5 @@
 import type { Selectable } from "kysely";
-import type { KeyScope } from "../../../contract/api-keys.ts";
+import type { KeyScope } from "../../../contract/api-keys/api-keys.ts";
 import type { Db } from "../../database.ts";
 import type { Call } from "../../kernel/call.ts";
 import { invalid, invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";

@@ -1,6 +1,6 @@
 import type { ColumnType, Generated, Selectable, UpdateObject } from "kysely";
-import type { ApiKey, ApiKeyWithCreator } from "../../../contract/api-keys.ts";
-import type { Role, ScopeType } from "../../../contract/roles.ts";
+import type { ApiKey, ApiKeyWithCreator } from "../../../contract/api-keys/api-keys.ts";
+import type { Role, ScopeType } from "../../../contract/wire/roles.ts";
 import type { Database, Db } from "../../database.ts";
 import type { Principal } from "../../kernel/principal.ts";
 import { visible } from "../../kernel/scope.ts";

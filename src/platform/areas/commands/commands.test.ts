@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { COMMAND_STATES, type CommandState } from "../../../contract/commands.ts";
+import { COMMAND_STATES, type CommandState } from "../../../contract/operations/commands.ts";
 import { onEachDatabase } from "../../testing/harness.ts";
 import { beat, newSite, type Site } from "../deployments/testing/site.ts";
 

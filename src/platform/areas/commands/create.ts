@@ -1,5 +1,5 @@
-import type { Actor } from "../../../contract/actor.ts";
-import type { CommandTarget } from "../../../contract/commands.ts";
+import type { CommandTarget } from "../../../contract/operations/commands.ts";
+import type { Actor } from "../../../contract/wire/actor.ts";
 import { newId } from "../../ids.ts";
 import type { Call } from "../../kernel/call.ts";
 import { json } from "../../kernel/json.ts";

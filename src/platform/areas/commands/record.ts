@@ -1,4 +1,4 @@
-import type { Command } from "../../../contract/commands.ts";
+import type { Command } from "../../../contract/operations/commands.ts";
 import type { Principal } from "../../kernel/principal.ts";
 import { shown } from "../../kernel/stored-error.ts";
 import type { CommandRow } from "./store.ts";

@@ -1,6 +1,6 @@
 import type { Static } from "typebox";
-import type { Command, commandRoutes } from "../../../contract/commands.ts";
-import type { Role } from "../../../contract/roles.ts";
+import type { Command, commandRoutes } from "../../../contract/operations/commands.ts";
+import type { Role } from "../../../contract/wire/roles.ts";
 import { type Call, type Handlers, reply } from "../../kernel/call.ts";
 import { contains } from "../../kernel/contains.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";

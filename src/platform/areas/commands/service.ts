@@ -1,5 +1,9 @@
 import type { Static } from "typebox";
-import { COMMAND_PAYLOAD_MAX_BYTES, type CommandTarget, type commandRoutes } from "../../../contract/commands.ts";
+import {
+  COMMAND_PAYLOAD_MAX_BYTES,
+  type CommandTarget,
+  type commandRoutes,
+} from "../../../contract/operations/commands.ts";
 import type { Call } from "../../kernel/call.ts";
 import { invalid, invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";
 import { json } from "../../kernel/json.ts";

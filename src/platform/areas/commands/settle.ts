@@ -1,5 +1,5 @@
-import type { TerminalCommandState } from "../../../contract/commands.ts";
-import type { StoredError } from "../../../contract/stored-error.ts";
+import type { TerminalCommandState } from "../../../contract/operations/commands.ts";
+import type { StoredError } from "../../../contract/wire/stored-error.ts";
 import { json } from "../../kernel/json.ts";
 import { kept } from "../../kernel/stored-error.ts";
 import { commandSettled, type SettledCall } from "./settled.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { COMMAND_STATES, type CommandState } from "../../../contract/commands.ts";
+import { COMMAND_STATES, type CommandState } from "../../../contract/operations/commands.ts";
 import { allowedMoves, expiryOf, hasExpired, isTerminal, RESULT_GRACE_MS } from "./states.ts";
 import { asOf, type CommandRow } from "./store.ts";
 

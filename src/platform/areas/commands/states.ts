@@ -1,4 +1,8 @@
-import { type CommandState, TERMINAL_COMMAND_STATES, type TerminalCommandState } from "../../../contract/commands.ts";
+import {
+  type CommandState,
+  TERMINAL_COMMAND_STATES,
+  type TerminalCommandState,
+} from "../../../contract/operations/commands.ts";
 
 /** A result in flight at the deadline still counts for this long (§16.3). */
 export const RESULT_GRACE_MS = 60_000;

@@ -1,8 +1,8 @@
 import { type Expression, type SqlBool, sql, type UpdateObject } from "kysely";
-import type { Actor } from "../../../contract/actor.ts";
-import type { CommandState, CommandTarget } from "../../../contract/commands.ts";
-import type { DeploymentModel } from "../../../contract/deployment-state.ts";
-import type { StoredError } from "../../../contract/stored-error.ts";
+import type { DeploymentModel } from "../../../contract/deployments/deployment-state.ts";
+import type { CommandState, CommandTarget } from "../../../contract/operations/commands.ts";
+import type { Actor } from "../../../contract/wire/actor.ts";
+import type { StoredError } from "../../../contract/wire/stored-error.ts";
 import type { Database, Db } from "../../database.ts";
 import { statusIn } from "../../kernel/lapsing.ts";
 import type { Kept } from "../../kernel/stored-error.ts";

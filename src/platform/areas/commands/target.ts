@@ -1,5 +1,5 @@
-import type { CommandTarget } from "../../../contract/commands.ts";
-import type { StackState } from "../../../contract/deployment-state.ts";
+import type { StackState } from "../../../contract/deployments/deployment-state.ts";
+import type { CommandTarget } from "../../../contract/operations/commands.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
 
 const CAPABLE: readonly string[] = ["worker", "container", "daemon"] satisfies CommandTarget["resourceType"][];

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
 import { afterAll, expect, it } from "vitest";
-import type { DebugSession } from "../../../contract/debug-sessions.ts";
+import type { DebugSession } from "../../../contract/debug-sessions/debug-sessions.ts";
 import { type Answer, onEachDatabase, type World } from "../../testing/harness.ts";
 import { newSite, type Site } from "../deployments/testing/site.ts";
 

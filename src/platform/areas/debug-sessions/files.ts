@@ -1,4 +1,4 @@
-import type { DebugSession } from "../../../contract/debug-sessions.ts";
+import type { DebugSession } from "../../../contract/debug-sessions/debug-sessions.ts";
 import type { CallConfig } from "../../config.ts";
 import type { Db } from "../../database.ts";
 import type { Budgets } from "../../kernel/budgets.ts";

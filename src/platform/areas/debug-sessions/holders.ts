@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import { WRITERS } from "../../../contract/roles.ts";
+import { WRITERS } from "../../../contract/wire/roles.ts";
 import type { Db } from "../../database.ts";
 import { SESSION_IDLE_MS, SESSION_LIFE_MS } from "../../identity/session.ts";
 import type { Proof } from "../../kernel/credential.ts";

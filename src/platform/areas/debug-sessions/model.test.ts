@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { DEBUG_SESSION_STATES, type DebugSessionState } from "../../../contract/debug-sessions.ts";
+import { DEBUG_SESSION_STATES, type DebugSessionState } from "../../../contract/debug-sessions/debug-sessions.ts";
 import { type Answer, onEachDatabase, type World } from "../../testing/harness.ts";
 import { newSite, type Site } from "../deployments/testing/site.ts";
 

@@ -1,4 +1,4 @@
-import type { DebugMode } from "../../../contract/debug-sessions.ts";
+import type { DebugMode } from "../../../contract/debug-sessions/debug-sessions.ts";
 import type { AccessRequestRow } from "../access-requests/store.ts";
 
 export interface Asked {

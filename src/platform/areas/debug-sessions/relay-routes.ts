@@ -1,4 +1,4 @@
-import type { debugRelayRoutes } from "../../../contract/debug-relay.ts";
+import type { debugRelayRoutes } from "../../../contract/debug-sessions/debug-relay.ts";
 import type { Handlers } from "../../kernel/call.ts";
 import { upgradeRequired } from "../../kernel/errors.ts";
 import { requestDebug } from "./request.ts";

@@ -1,6 +1,6 @@
-import type { debugRelayRoutes } from "../../../contract/debug-relay.ts";
-import { DEBUG_SESSION_MAX_MS } from "../../../contract/debug-sessions.ts";
-import type { BodyOf } from "../../../contract/route.ts";
+import type { debugRelayRoutes } from "../../../contract/debug-sessions/debug-relay.ts";
+import { DEBUG_SESSION_MAX_MS } from "../../../contract/debug-sessions/debug-sessions.ts";
+import type { BodyOf } from "../../../contract/wire/route.ts";
 import { newId } from "../../ids.ts";
 import type { Call } from "../../kernel/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";

@@ -1,5 +1,5 @@
 import type { Static } from "typebox";
-import type { debugSessionRoutes } from "../../../contract/debug-sessions.ts";
+import type { debugSessionRoutes } from "../../../contract/debug-sessions/debug-sessions.ts";
 import { type Call, type Handlers, reply } from "../../kernel/call.ts";
 import { paged, toPage } from "../../kernel/page.ts";
 import { optionalProject } from "../../kernel/project-ref.ts";

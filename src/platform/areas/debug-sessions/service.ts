@@ -2,9 +2,9 @@ import {
   DEBUG_SESSION_MAX_MS,
   type DebugSessionState,
   type debugSessionRoutes,
-} from "../../../contract/debug-sessions.ts";
-import type { BodyOf } from "../../../contract/route.ts";
-import { StoredError } from "../../../contract/stored-error.ts";
+} from "../../../contract/debug-sessions/debug-sessions.ts";
+import type { BodyOf } from "../../../contract/wire/route.ts";
+import { StoredError } from "../../../contract/wire/stored-error.ts";
 import { newId } from "../../ids.ts";
 import type { Call } from "../../kernel/call.ts";
 import { invalid, invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { DEBUG_SESSION_STATES, type DebugSessionState } from "../../../contract/debug-sessions.ts";
+import { DEBUG_SESSION_STATES, type DebugSessionState } from "../../../contract/debug-sessions/debug-sessions.ts";
 import { asOf, isOver, moved, type SessionState } from "./state.ts";
 
 const END_MS = 60_000;

@@ -1,5 +1,5 @@
-import type { CloseReason, DebugSessionState } from "../../../contract/debug-sessions.ts";
-import type { StoredError } from "../../../contract/stored-error.ts";
+import type { CloseReason, DebugSessionState } from "../../../contract/debug-sessions/debug-sessions.ts";
+import type { StoredError } from "../../../contract/wire/stored-error.ts";
 import type { Kept } from "../../kernel/stored-error.ts";
 
 /** What decides about a session. */

@@ -1,6 +1,11 @@
 import { type Expression, type Generated, type SqlBool, sql } from "kysely";
-import type { CloseReason, DebugAccess, DebugSession, DebugSessionState } from "../../../contract/debug-sessions.ts";
-import type { StoredError } from "../../../contract/stored-error.ts";
+import type {
+  CloseReason,
+  DebugAccess,
+  DebugSession,
+  DebugSessionState,
+} from "../../../contract/debug-sessions/debug-sessions.ts";
+import type { StoredError } from "../../../contract/wire/stored-error.ts";
 import type { Db } from "../../database.ts";
 import type { Call } from "../../kernel/call.ts";
 import type { Proof } from "../../kernel/credential.ts";

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import { RELAY_TICKET_MS } from "../../../contract/debug-relay.ts";
+import { RELAY_TICKET_MS } from "../../../contract/debug-sessions/debug-relay.ts";
 import type { Db } from "../../database.ts";
 import type { Call } from "../../kernel/call.ts";
 import { invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";

@@ -1,4 +1,4 @@
-import type { DeploymentGroup, deploymentGroupRoutes } from "../../../contract/deployment-groups.ts";
+import type { DeploymentGroup, deploymentGroupRoutes } from "../../../contract/deployment-groups/deployment-groups.ts";
 import type { Call, Handlers } from "../../kernel/call.ts";
 import { contains } from "../../kernel/contains.ts";
 import { paged, toPage } from "../../kernel/page.ts";

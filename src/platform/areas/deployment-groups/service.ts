@@ -1,4 +1,7 @@
-import { DEFAULT_MAX_DEPLOYMENTS, type DeploymentGroup } from "../../../contract/deployment-groups.ts";
+import {
+  DEFAULT_MAX_DEPLOYMENTS,
+  type DeploymentGroup,
+} from "../../../contract/deployment-groups/deployment-groups.ts";
 import { newId } from "../../ids.ts";
 import type { Call } from "../../kernel/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";

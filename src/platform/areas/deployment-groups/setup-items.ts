@@ -1,6 +1,10 @@
-import type { CAPABILITIES } from "../../../contract/projects.ts";
-import { PRODUCTION } from "../../../contract/release-channels.ts";
-import { MODEL_PROVIDERS, type SetupItem, type WantedSetupItem } from "../../../contract/setup-config.ts";
+import {
+  MODEL_PROVIDERS,
+  type SetupItem,
+  type WantedSetupItem,
+} from "../../../contract/deployment-groups/setup-config.ts";
+import type { CAPABILITIES } from "../../../contract/projects/projects.ts";
+import { PRODUCTION } from "../../../contract/releases/release-channels.ts";
 import type { Db } from "../../database.ts";
 import type { Issue } from "../../kernel/errors.ts";
 import { modelsOf } from "../releases/models.ts";

@@ -1,9 +1,9 @@
 import type { Static } from "typebox";
-import { type Input, SETUP_METHODS } from "../../../contract/deployment.ts";
-import type { deploymentGroupRoutes } from "../../../contract/deployment-groups.ts";
-import { PRODUCTION } from "../../../contract/release-channels.ts";
-import { PLATFORMS } from "../../../contract/schema.ts";
-import type { SetupConfig, SetupPolicy } from "../../../contract/setup-config.ts";
+import type { deploymentGroupRoutes } from "../../../contract/deployment-groups/deployment-groups.ts";
+import type { SetupConfig, SetupPolicy } from "../../../contract/deployment-groups/setup-config.ts";
+import { type Input, SETUP_METHODS } from "../../../contract/deployments/deployment.ts";
+import { PRODUCTION } from "../../../contract/releases/release-channels.ts";
+import { PLATFORMS } from "../../../contract/wire/schema.ts";
 import type { Call } from "../../kernel/call.ts";
 import { type Issue, PlatformError } from "../../kernel/errors.ts";
 import { json } from "../../kernel/json.ts";

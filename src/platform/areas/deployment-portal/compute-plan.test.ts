@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Stack } from "../../../contract/stack.ts";
-import type { StackSettings } from "../../../contract/stack-settings.ts";
+import type { Stack } from "../../../contract/deployments/stack.ts";
+import type { StackSettings } from "../../../contract/deployments/stack-settings.ts";
 import { computePlan } from "./compute-plan.ts";
 import { MACHINES } from "./machines.ts";
 import { quantity } from "./workload.ts";

@@ -1,6 +1,6 @@
-import type { MachineProfile, PoolPlan, Selection } from "../../../contract/deployment-portal.ts";
-import type { Stack } from "../../../contract/stack.ts";
-import type { StackSettings } from "../../../contract/stack-settings.ts";
+import type { MachineProfile, PoolPlan, Selection } from "../../../contract/deployment-portal/deployment-portal.ts";
+import type { Stack } from "../../../contract/deployments/stack.ts";
+import type { StackSettings } from "../../../contract/deployments/stack-settings.ts";
 import type { Machine } from "./machines.ts";
 import { type Workload, workloadsOf } from "./workload.ts";
 

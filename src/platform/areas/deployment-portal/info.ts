@@ -1,7 +1,11 @@
 import type { Static } from "typebox";
-import type { Appearance, DeploymentInfo, PortalSetupConfig } from "../../../contract/deployment-info.ts";
-import type { deploymentPortalRoutes } from "../../../contract/deployment-portal.ts";
-import type { StackInput } from "../../../contract/stack.ts";
+import type {
+  Appearance,
+  DeploymentInfo,
+  PortalSetupConfig,
+} from "../../../contract/deployment-portal/deployment-info.ts";
+import type { deploymentPortalRoutes } from "../../../contract/deployment-portal/deployment-portal.ts";
+import type { StackInput } from "../../../contract/deployments/stack.ts";
 import { withoutNulls } from "../../kernel/without-nulls.ts";
 import { countDeployments } from "../deployment-groups/store.ts";
 import { targeted } from "../deployments/environment.ts";

@@ -1,6 +1,6 @@
 import type { Selectable } from "kysely";
-import type { InstallTarget } from "../../../contract/deployment-info.ts";
-import type { PLATFORMS } from "../../../contract/schema.ts";
+import type { InstallTarget } from "../../../contract/deployment-portal/deployment-info.ts";
+import type { PLATFORMS } from "../../../contract/wire/schema.ts";
 import type { Db } from "../../database.ts";
 import { type Principal, scopeOfPrincipal } from "../../kernel/principal.ts";
 import { managementConfigOf } from "../managers/runtime.ts";

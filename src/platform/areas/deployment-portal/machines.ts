@@ -1,4 +1,4 @@
-import type { Cloud } from "../../../contract/managers.ts";
+import type { Cloud } from "../../../contract/managers/managers.ts";
 
 /** One kind of machine that a cloud offers in all of its regions. */
 export interface Machine {

@@ -1,6 +1,9 @@
 import { Check } from "typebox/schema";
-import { ModelAvailability, type ModelAvailabilitySource } from "../../../contract/deployment-info.ts";
-import { STALE_AFTER_MS } from "../../../contract/resource-heartbeat.ts";
+import {
+  ModelAvailability,
+  type ModelAvailabilitySource,
+} from "../../../contract/deployment-portal/deployment-info.ts";
+import { STALE_AFTER_MS } from "../../../contract/resources/resource-heartbeat.ts";
 import type { Db } from "../../database.ts";
 import type { Principal } from "../../kernel/principal.ts";
 import { shown } from "../../kernel/stored-error.ts";

@@ -1,8 +1,8 @@
-import type { SETUP_METHODS } from "../../../contract/deployment.ts";
-import type { PortalPackages } from "../../../contract/deployment-info.ts";
-import type { PackageOutputs, PackageType } from "../../../contract/package-types.ts";
-import type { Package } from "../../../contract/packages.ts";
-import { isTypedWord, pastedLine } from "../../../contract/pasted-line.ts";
+import type { PortalPackages } from "../../../contract/deployment-portal/deployment-info.ts";
+import type { SETUP_METHODS } from "../../../contract/deployments/deployment.ts";
+import type { PackageOutputs, PackageType } from "../../../contract/packages/package-types.ts";
+import type { Package } from "../../../contract/packages/packages.ts";
+import { isTypedWord, pastedLine } from "../../../contract/wire/pasted-line.ts";
 import type { Db } from "../../database.ts";
 import { enabledConfigs } from "../packages/config.ts";
 import type { PackageRow } from "../packages/store.ts";

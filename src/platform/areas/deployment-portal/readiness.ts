@@ -1,5 +1,5 @@
-import type { CHECK_CODES, Readiness } from "../../../contract/deployment-info.ts";
-import type { Package } from "../../../contract/packages.ts";
+import type { CHECK_CODES, Readiness } from "../../../contract/deployment-portal/deployment-info.ts";
+import type { Package } from "../../../contract/packages/packages.ts";
 
 type Check = { readonly status: Readiness["checks"][number]["status"]; readonly message: string };
 type Code = (typeof CHECK_CODES)[number];

@@ -1,4 +1,4 @@
-import type { DeploymentInfo } from "../../../contract/deployment-info.ts";
+import type { DeploymentInfo } from "../../../contract/deployment-portal/deployment-info.ts";
 
 /** Regions that a new account of each cloud can use without asking for them. */
 export const SUPPORTED_REGIONS: DeploymentInfo["supportedRegions"] = {

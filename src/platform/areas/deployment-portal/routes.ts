@@ -1,6 +1,6 @@
 import type { Static } from "typebox";
-import type { deploymentPortalRoutes } from "../../../contract/deployment-portal.ts";
-import type { Stack } from "../../../contract/stack.ts";
+import type { deploymentPortalRoutes } from "../../../contract/deployment-portal/deployment-portal.ts";
+import type { Stack } from "../../../contract/deployments/stack.ts";
 import type { Call, Handlers } from "../../kernel/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
 import { impliedProject } from "../../kernel/principal.ts";

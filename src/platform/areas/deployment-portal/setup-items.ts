@@ -1,7 +1,11 @@
 import { sql } from "kysely";
-import type { ItemStatus, ModelAvailabilitySource, PortalSetupItem } from "../../../contract/deployment-info.ts";
-import { STALE_AFTER_MS } from "../../../contract/resource-heartbeat.ts";
-import type { SetupItem } from "../../../contract/setup-config.ts";
+import type { SetupItem } from "../../../contract/deployment-groups/setup-config.ts";
+import type {
+  ItemStatus,
+  ModelAvailabilitySource,
+  PortalSetupItem,
+} from "../../../contract/deployment-portal/deployment-info.ts";
+import { STALE_AFTER_MS } from "../../../contract/resources/resource-heartbeat.ts";
 import type { Db } from "../../database.ts";
 import type { Principal } from "../../kernel/principal.ts";
 import { shown } from "../../kernel/stored-error.ts";

@@ -1,5 +1,5 @@
-import type { StackSummary } from "../../../contract/deployment-info.ts";
-import { PLATFORMS } from "../../../contract/schema.ts";
+import type { StackSummary } from "../../../contract/deployment-portal/deployment-info.ts";
+import { PLATFORMS } from "../../../contract/wire/schema.ts";
 import { modelsOf } from "../releases/models.ts";
 import { enabledResources } from "../releases/resources.ts";
 import type { ReleaseRow } from "../releases/store.ts";

@@ -1,7 +1,7 @@
-import { SETUP_METHODS } from "../../../contract/deployment.ts";
-import type { SETUP_ITEMS } from "../../../contract/deployment-requests.ts";
-import { PRODUCTION } from "../../../contract/release-channels.ts";
-import { PLATFORMS } from "../../../contract/schema.ts";
+import { SETUP_METHODS } from "../../../contract/deployments/deployment.ts";
+import type { SETUP_ITEMS } from "../../../contract/deployments/deployment-requests.ts";
+import { PRODUCTION } from "../../../contract/releases/release-channels.ts";
+import { PLATFORMS } from "../../../contract/wire/schema.ts";
 import type { Call } from "../../kernel/call.ts";
 import { notFound } from "../../kernel/errors.ts";
 import { type Principal, type Scope, scopeOfPrincipal } from "../../kernel/principal.ts";

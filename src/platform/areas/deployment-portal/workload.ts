@@ -1,4 +1,4 @@
-import type { Stack } from "../../../contract/stack.ts";
+import type { Stack } from "../../../contract/deployments/stack.ts";
 import { enabledResources } from "../releases/resources.ts";
 
 /** What one copy of a compute resource needs, and how many copies there are. */

@@ -1,6 +1,6 @@
-import type { DeploymentStatus } from "../../../contract/deployment-state.ts";
-import type { EventState, EventType } from "../../../contract/events.ts";
-import type { StoredError } from "../../../contract/stored-error.ts";
+import type { DeploymentStatus } from "../../../contract/deployments/deployment-state.ts";
+import type { EventState, EventType } from "../../../contract/events/events.ts";
+import type { StoredError } from "../../../contract/wire/stored-error.ts";
 import type { Call } from "../../kernel/call.ts";
 import { json } from "../../kernel/json.ts";
 import { eventState, failedWith, type NewEventState } from "../../kernel/outbox.ts";

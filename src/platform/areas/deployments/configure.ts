@@ -1,6 +1,6 @@
-import type { Input, InputValues } from "../../../contract/deployment.ts";
-import type { EnvironmentVariable, UpdateOperation } from "../../../contract/deployment-state.ts";
-import { VALUES_BYTES } from "../../../contract/schema.ts";
+import type { Input, InputValues } from "../../../contract/deployments/deployment.ts";
+import type { EnvironmentVariable, UpdateOperation } from "../../../contract/deployments/deployment-state.ts";
+import { VALUES_BYTES } from "../../../contract/wire/schema.ts";
 import type { Call } from "../../kernel/call.ts";
 import { bytesOf } from "../../kernel/document-bounds.ts";
 import { invalid, invalidTransition, PlatformError } from "../../kernel/errors.ts";

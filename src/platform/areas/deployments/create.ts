@@ -1,7 +1,7 @@
 import type { Static } from "typebox";
-import type { InputValues } from "../../../contract/deployment.ts";
-import type { DeploymentModel, EnvironmentInfo } from "../../../contract/deployment-state.ts";
-import type { deploymentRoutes } from "../../../contract/deployments.ts";
+import type { InputValues } from "../../../contract/deployments/deployment.ts";
+import type { DeploymentModel, EnvironmentInfo } from "../../../contract/deployments/deployment-state.ts";
+import type { deploymentRoutes } from "../../../contract/deployments/deployments.ts";
 import { newId } from "../../ids.ts";
 import type { Call } from "../../kernel/call.ts";
 import { invalid, notFound, PlatformError } from "../../kernel/errors.ts";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import canonicalize from "canonicalize";
-import type { EnvironmentVariable, EnvironmentVariables } from "../../../contract/deployment-state.ts";
+import type { EnvironmentVariable, EnvironmentVariables } from "../../../contract/deployments/deployment-state.ts";
 import { open, seal } from "../../kernel/sealed.ts";
 
 /** A set of variables as it lies in the database: secret values sealed, all else in clear. */

@@ -1,4 +1,4 @@
-import { PLATFORMS } from "../../../contract/schema.ts";
+import { PLATFORMS } from "../../../contract/wire/schema.ts";
 import type { Call } from "../../kernel/call.ts";
 import type { ReleaseRow } from "../releases/store.ts";
 import { changeByRequest, targetColumns } from "./change.ts";

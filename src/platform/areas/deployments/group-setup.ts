@@ -1,6 +1,6 @@
-import type { InputValues } from "../../../contract/deployment.ts";
-import type { DeploymentModel, EnvironmentVariable } from "../../../contract/deployment-state.ts";
-import type { SetupConfig, SetupItem } from "../../../contract/setup-config.ts";
+import type { SetupConfig, SetupItem } from "../../../contract/deployment-groups/setup-config.ts";
+import type { InputValues } from "../../../contract/deployments/deployment.ts";
+import type { DeploymentModel, EnvironmentVariable } from "../../../contract/deployments/deployment-state.ts";
 import type { Call } from "../../kernel/call.ts";
 import { withoutNulls } from "../../kernel/without-nulls.ts";
 import type { CreateBody } from "./create.ts";

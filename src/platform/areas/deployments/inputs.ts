@@ -1,5 +1,5 @@
-import type { Input, InputValues } from "../../../contract/deployment.ts";
-import type { StackInput } from "../../../contract/stack.ts";
+import type { Input, InputValues } from "../../../contract/deployments/deployment.ts";
+import type { StackInput } from "../../../contract/deployments/stack.ts";
 import type { Issue } from "../../kernel/errors.ts";
 import { open, seal } from "../../kernel/sealed.ts";
 import { PatternJudge } from "../../kernel/stranger-pattern.ts";

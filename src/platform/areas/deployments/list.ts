@@ -1,7 +1,7 @@
 import { type Expression, type SqlBool, sql } from "kysely";
 import type { Static } from "typebox";
-import type { DeploymentListItem } from "../../../contract/deployment.ts";
-import type { deploymentRoutes } from "../../../contract/deployments.ts";
+import type { DeploymentListItem } from "../../../contract/deployments/deployment.ts";
+import type { deploymentRoutes } from "../../../contract/deployments/deployments.ts";
 import type { Call } from "../../kernel/call.ts";
 import { contains } from "../../kernel/contains.ts";
 import { notFound } from "../../kernel/errors.ts";

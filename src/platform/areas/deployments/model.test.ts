@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { DEPLOYMENT_STATUSES, type DeploymentStatus } from "../../../contract/deployment-state.ts";
+import { DEPLOYMENT_STATUSES, type DeploymentStatus } from "../../../contract/deployments/deployment-state.ts";
 import { type Answer, onEachDatabase } from "../../testing/harness.ts";
 import { newSite, type Site } from "./testing/site.ts";
 

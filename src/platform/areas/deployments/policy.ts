@@ -1,5 +1,5 @@
-import type { DeploymentModel } from "../../../contract/deployment-state.ts";
-import type { StackSettings } from "../../../contract/stack-settings.ts";
+import type { DeploymentModel } from "../../../contract/deployments/deployment-state.ts";
+import type { StackSettings } from "../../../contract/deployments/stack-settings.ts";
 import { type Issue, PlatformError } from "../../kernel/errors.ts";
 import type { DeploymentRow } from "./store.ts";
 

@@ -1,6 +1,6 @@
-import type { Deployment, DeploymentListItem } from "../../../contract/deployment.ts";
-import type { UpdateOperation, UpdateState } from "../../../contract/deployment-state.ts";
-import { STALE_AFTER_MS } from "../../../contract/resource-heartbeat.ts";
+import type { Deployment, DeploymentListItem } from "../../../contract/deployments/deployment.ts";
+import type { UpdateOperation, UpdateState } from "../../../contract/deployments/deployment-state.ts";
+import { STALE_AFTER_MS } from "../../../contract/resources/resource-heartbeat.ts";
 import type { CallConfig } from "../../config.ts";
 import type { Principal } from "../../kernel/principal.ts";
 import { shown } from "../../kernel/stored-error.ts";

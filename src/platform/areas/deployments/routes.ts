@@ -1,4 +1,4 @@
-import type { deploymentRoutes } from "../../../contract/deployments.ts";
+import type { deploymentRoutes } from "../../../contract/deployments/deployments.ts";
 import { type Call, type Handlers, reply } from "../../kernel/call.ts";
 import { shown } from "../../kernel/stored-error.ts";
 import { checkExpiry } from "../api-keys/service.ts";

@@ -1,6 +1,6 @@
-import type { DeploymentStatus, UpdateOperation } from "../../../contract/deployment-state.ts";
-import type { DeleteAction } from "../../../contract/deployments.ts";
-import type { StackSettings } from "../../../contract/stack-settings.ts";
+import type { DeploymentStatus, UpdateOperation } from "../../../contract/deployments/deployment-state.ts";
+import type { DeleteAction } from "../../../contract/deployments/deployments.ts";
+import type { StackSettings } from "../../../contract/deployments/stack-settings.ts";
 import { newId } from "../../ids.ts";
 import type { Call } from "../../kernel/call.ts";
 import { invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";

@@ -1,5 +1,5 @@
-import { SETUP_METHODS } from "../../../contract/deployment.ts";
-import { PLATFORMS } from "../../../contract/schema.ts";
+import { SETUP_METHODS } from "../../../contract/deployments/deployment.ts";
+import { PLATFORMS } from "../../../contract/wire/schema.ts";
 
 type Method = (typeof SETUP_METHODS)[number];
 type Platform = (typeof PLATFORMS)[number];

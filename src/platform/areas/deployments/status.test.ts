@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { DEPLOYMENT_STATUSES, type DeploymentStatus } from "../../../contract/deployment-state.ts";
+import { DEPLOYMENT_STATUSES, type DeploymentStatus } from "../../../contract/deployments/deployment-state.ts";
 import { nextStatus, type Trigger } from "./status.ts";
 
 /** §24.4, written down again as from → to pairs by trigger: the naive twin of status.ts. */

@@ -1,4 +1,4 @@
-import type { DeploymentModel, DeploymentStatus } from "../../../contract/deployment-state.ts";
+import type { DeploymentModel, DeploymentStatus } from "../../../contract/deployments/deployment-state.ts";
 
 /** What makes a deployment's status change (§24.4). */
 export type Trigger =

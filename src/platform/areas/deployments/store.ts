@@ -1,5 +1,5 @@
 import { type Expression, type SqlBool, sql, type UpdateObject } from "kysely";
-import type { PURPOSES, SETUP_METHODS } from "../../../contract/deployment.ts";
+import type { PURPOSES, SETUP_METHODS } from "../../../contract/deployments/deployment.ts";
 import type {
   Capability,
   DeploymentModel,
@@ -7,11 +7,11 @@ import type {
   EnvironmentInfo,
   StackState,
   UpdateState,
-} from "../../../contract/deployment-state.ts";
-import type { DeleteAction } from "../../../contract/deployments.ts";
-import type { PLATFORMS } from "../../../contract/schema.ts";
-import type { StackSettings } from "../../../contract/stack-settings.ts";
-import type { StoredError } from "../../../contract/stored-error.ts";
+} from "../../../contract/deployments/deployment-state.ts";
+import type { DeleteAction } from "../../../contract/deployments/deployments.ts";
+import type { StackSettings } from "../../../contract/deployments/stack-settings.ts";
+import type { PLATFORMS } from "../../../contract/wire/schema.ts";
+import type { StoredError } from "../../../contract/wire/stored-error.ts";
 import type { Database, Db } from "../../database.ts";
 import { type Principal, scopeOfPrincipal } from "../../kernel/principal.ts";
 import { visible } from "../../kernel/scope.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { DEPLOYMENT_STATUSES, type DeploymentStatus } from "../../../contract/deployment-state.ts";
+import { DEPLOYMENT_STATUSES, type DeploymentStatus } from "../../../contract/deployments/deployment-state.ts";
 import { nextStatus } from "./status.ts";
 import { advance, retarget, type Targeted, type Wish } from "./target.ts";
 

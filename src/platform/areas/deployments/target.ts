@@ -1,4 +1,4 @@
-import type { DeploymentStatus, UpdateOperation, UpdateState } from "../../../contract/deployment-state.ts";
+import type { DeploymentStatus, UpdateOperation, UpdateState } from "../../../contract/deployments/deployment-state.ts";
 import { nextStatus } from "./status.ts";
 
 /** The part of a deployment that a new target changes. */

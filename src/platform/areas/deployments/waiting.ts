@@ -1,5 +1,5 @@
 import { type SqlBool, sql } from "kysely";
-import { TOPICS } from "../../../contract/managers.ts";
+import { TOPICS } from "../../../contract/managers/managers.ts";
 import type { Db } from "../../database.ts";
 import type { Call } from "../../kernel/call.ts";
 import { actorOf, type Principal } from "../../kernel/principal.ts";

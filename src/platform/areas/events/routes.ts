@@ -1,4 +1,4 @@
-import type { eventRoutes } from "../../../contract/events.ts";
+import type { eventRoutes } from "../../../contract/events/events.ts";
 import type { Handlers } from "../../kernel/call.ts";
 import { notFound } from "../../kernel/errors.ts";
 import { toPage } from "../../kernel/page.ts";

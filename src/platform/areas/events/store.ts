@@ -1,5 +1,5 @@
 import type { ColumnType, Generated, Selectable } from "kysely";
-import type { Event } from "../../../contract/events.ts";
+import type { Event } from "../../../contract/events/events.ts";
 import type { Db } from "../../database.ts";
 import { type PageRequest, paged } from "../../kernel/page.ts";
 import type { Principal } from "../../kernel/principal.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ItemStatus } from "../../../contract/deployment-info.ts";
+import type { ItemStatus } from "../../../contract/deployment-portal/deployment-info.ts";
 import { onEachDatabase } from "../../testing/harness.ts";
 import { newSite } from "../deployments/testing/site.ts";
 import { type ItemDeployment, itemStatus } from "./item-status.ts";

@@ -1,5 +1,5 @@
-import type { ItemStatus } from "../../../contract/deployment-info.ts";
-import type { DeploymentStatus } from "../../../contract/deployment-state.ts";
+import type { ItemStatus } from "../../../contract/deployment-portal/deployment-info.ts";
+import type { DeploymentStatus } from "../../../contract/deployments/deployment-state.ts";
 
 /** What is known of the deployment that stands for the item in its group. */
 export interface ItemDeployment {

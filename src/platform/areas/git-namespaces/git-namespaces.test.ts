@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { GitRepository } from "../../../contract/git-namespaces.ts";
+import type { GitRepository } from "../../../contract/projects/git-namespaces.ts";
 import { onEachDatabase } from "../../testing/harness.ts";
 import type { GitHost } from "./git-host.ts";
 

@@ -1,4 +1,4 @@
-import type { gitNamespaceRoutes } from "../../../contract/git-namespaces.ts";
+import type { gitNamespaceRoutes } from "../../../contract/projects/git-namespaces.ts";
 import type { Handlers } from "../../kernel/call.ts";
 import { userOf } from "../../kernel/principal.ts";
 import { repositoriesOf, syncNamespaces } from "./service.ts";

@@ -1,4 +1,4 @@
-import type { GitNamespace, GitRepository } from "../../../contract/git-namespaces.ts";
+import type { GitNamespace, GitRepository } from "../../../contract/projects/git-namespaces.ts";
 import type { Call } from "../../kernel/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
 import type { Person, User } from "../../kernel/principal.ts";

@@ -1,5 +1,5 @@
 import { type Selectable, sql } from "kysely";
-import type { GitNamespace } from "../../../contract/git-namespaces.ts";
+import type { GitNamespace } from "../../../contract/projects/git-namespaces.ts";
 import type { Db } from "../../database.ts";
 
 export interface GitNamespaceTables {

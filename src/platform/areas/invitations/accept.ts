@@ -1,4 +1,4 @@
-import type { AcceptedInvitation, InvitationPreview } from "../../../contract/invitations.ts";
+import type { AcceptedInvitation, InvitationPreview } from "../../../contract/workspaces/invitations.ts";
 import type { Db } from "../../database.ts";
 import { findRole, hashOf, putMember } from "../../identity/store.ts";
 import type { WorkspaceRole } from "../../identity/tables.ts";

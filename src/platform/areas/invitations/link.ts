@@ -1,4 +1,4 @@
-import { INVITE_LINK_MS } from "../../../contract/invitations.ts";
+import { INVITE_LINK_MS } from "../../../contract/workspaces/invitations.ts";
 import type { WorkspaceRole } from "../../identity/tables.ts";
 import { newId } from "../../ids.ts";
 import type { Call } from "../../kernel/call.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect } from "vitest";
-import type { InvitationStatus } from "../../../contract/invitations.ts";
-import type { WorkspaceRole } from "../../../contract/workspaces.ts";
+import type { InvitationStatus } from "../../../contract/workspaces/invitations.ts";
+import type { WorkspaceRole } from "../../../contract/workspaces/workspaces.ts";
 import { type Answer, onEachDatabase } from "../../testing/harness.ts";
 import { MINUTE_MS, type ModelReal, ModelStep, type ModelTime, tellTheSame, Wait } from "../../testing/model-step.ts";
 import { newTeam, type Team, tokenOf } from "./testing/team.ts";

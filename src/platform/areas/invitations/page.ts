@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import type { InvitationPreview } from "../../../contract/invitations.ts";
+import type { InvitationPreview } from "../../../contract/workspaces/invitations.ts";
 import { Browser, type SignedIn } from "../../identity/browser.ts";
 import { errorPage, html, type Page, page } from "../../identity/pages.ts";
 import { SIGN_IN_PATH } from "../../identity/sign-in.ts";

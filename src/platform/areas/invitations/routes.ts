@@ -1,4 +1,4 @@
-import type { invitationRoutes } from "../../../contract/invitations.ts";
+import type { invitationRoutes } from "../../../contract/workspaces/invitations.ts";
 import type { Handlers } from "../../kernel/call.ts";
 import { userOf } from "../../kernel/principal.ts";
 import { accept, preview } from "./accept.ts";

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { INVITATION_MS } from "../../../contract/invitations.ts";
+import { INVITATION_MS } from "../../../contract/workspaces/invitations.ts";
 import type { CallConfig } from "../../config.ts";
 import { hashOf, isMember, normalEmail } from "../../identity/store.ts";
 import type { WorkspaceRole } from "../../identity/tables.ts";

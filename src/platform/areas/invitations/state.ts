@@ -1,4 +1,4 @@
-import type { InvitationStatus, PreviewState } from "../../../contract/invitations.ts";
+import type { InvitationStatus, PreviewState } from "../../../contract/workspaces/invitations.ts";
 
 /** What an invitation's state is read from: time does the rest. */
 export interface InvitationLife {

@@ -1,5 +1,5 @@
 import type { Selectable } from "kysely";
-import type { WorkspaceInvitation, WorkspaceInviteLink } from "../../../contract/invitations.ts";
+import type { WorkspaceInvitation, WorkspaceInviteLink } from "../../../contract/workspaces/invitations.ts";
 import type { CallConfig } from "../../config.ts";
 import type { Db } from "../../database.ts";
 import type { WorkspaceRole } from "../../identity/tables.ts";

@@ -1,4 +1,4 @@
-import type { DeploymentStatus } from "../../../contract/deployment-state.ts";
+import type { DeploymentStatus } from "../../../contract/deployments/deployment-state.ts";
 import type { Call } from "../../kernel/call.ts";
 import { PlatformError } from "../../kernel/errors.ts";
 import { getDeployment } from "../deployments/service.ts";

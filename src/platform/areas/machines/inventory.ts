@@ -1,6 +1,6 @@
-import type { Machine, MachineReport } from "../../../contract/machine.ts";
-import type { machineRuntimeRoutes } from "../../../contract/machines.ts";
-import type { BodyOf } from "../../../contract/route.ts";
+import type { Machine, MachineReport } from "../../../contract/machines/machine.ts";
+import type { machineRuntimeRoutes } from "../../../contract/machines/machines.ts";
+import type { BodyOf } from "../../../contract/wire/route.ts";
 import type { Call } from "../../kernel/call.ts";
 import { requireFleet } from "./fleet.ts";
 import { afterAbsence, afterReport, NO_WISHES } from "./state.ts";

@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import type { JoinToken, NewJoinToken } from "../../../contract/machines.ts";
-import { isTypedWord, TYPED_URL } from "../../../contract/pasted-line.ts";
+import type { JoinToken, NewJoinToken } from "../../../contract/machines/machines.ts";
+import { isTypedWord, TYPED_URL } from "../../../contract/wire/pasted-line.ts";
 import { ALPHANUMERIC, LOWER_ALPHANUMERIC, randomText } from "../../ids.ts";
 import type { Call } from "../../kernel/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";

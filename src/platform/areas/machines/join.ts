@@ -1,5 +1,5 @@
-import type { machineRuntimeRoutes } from "../../../contract/machines.ts";
-import type { BodyOf, ResponseOf } from "../../../contract/route.ts";
+import type { machineRuntimeRoutes } from "../../../contract/machines/machines.ts";
+import type { BodyOf, ResponseOf } from "../../../contract/wire/route.ts";
 import type { Call } from "../../kernel/call.ts";
 import { PlatformError } from "../../kernel/errors.ts";
 import { findDeployment } from "../deployments/store.ts";

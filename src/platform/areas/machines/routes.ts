@@ -1,4 +1,4 @@
-import type { machineRoutes, machineRuntimeRoutes } from "../../../contract/machines.ts";
+import type { machineRoutes, machineRuntimeRoutes } from "../../../contract/machines/machines.ts";
 import type { Handlers } from "../../kernel/call.ts";
 import { notFound } from "../../kernel/errors.ts";
 import { getDeployment } from "../deployments/service.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { MACHINE_STATUSES, type MachineStatus } from "../../../contract/machine.ts";
+import { MACHINE_STATUSES, type MachineStatus } from "../../../contract/machines/machine.ts";
 import {
   afterAbsence,
   afterReport,

@@ -1,5 +1,5 @@
-import type { MachineStatus } from "../../../contract/machine.ts";
-import { STALE_AFTER_MS } from "../../../contract/resource-heartbeat.ts";
+import type { MachineStatus } from "../../../contract/machines/machine.ts";
+import { STALE_AFTER_MS } from "../../../contract/resources/resource-heartbeat.ts";
 
 /** What decides about a machine. The rest of its row is what the manager tells of it. */
 export interface MachineState {

@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { Static } from "typebox";
-import type { Machine, MachineReport, MachineStatus } from "../../../contract/machine.ts";
-import type { JoinToken } from "../../../contract/machines.ts";
+import type { Machine, MachineReport, MachineStatus } from "../../../contract/machines/machine.ts";
+import type { JoinToken } from "../../../contract/machines/machines.ts";
 import type { Db } from "../../database.ts";
 import { LOWER_ALPHANUMERIC, newId, randomText } from "../../ids.ts";
 import type { Call } from "../../kernel/call.ts";

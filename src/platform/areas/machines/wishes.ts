@@ -1,4 +1,4 @@
-import type { MachineAction } from "../../../contract/machines.ts";
+import type { MachineAction } from "../../../contract/machines/machines.ts";
 import type { Call } from "../../kernel/call.ts";
 import { invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";
 import { deploymentsOf } from "../deployments/store.ts";

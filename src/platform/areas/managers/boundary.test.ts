@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import type { Route } from "../../../contract/route.ts";
 import { ROUTES } from "../../../contract/table.ts";
+import type { Route } from "../../../contract/wire/route.ts";
 import { newId } from "../../ids.ts";
 import { type Answer, onEachDatabase } from "../../testing/harness.ts";
 import { beat } from "../deployments/testing/site.ts";

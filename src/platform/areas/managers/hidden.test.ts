@@ -1,8 +1,8 @@
 import type { TObject, TSchema } from "typebox";
 import { beforeAll, describe, expect, it } from "vitest";
-import { type Role, scopeOf } from "../../../contract/roles.ts";
-import type { Route } from "../../../contract/route.ts";
 import { ROUTES } from "../../../contract/table.ts";
+import { type Role, scopeOf } from "../../../contract/wire/roles.ts";
+import type { Route } from "../../../contract/wire/route.ts";
 import { type Answer, onEachDatabase, type World } from "../../testing/harness.ts";
 import { sample, samplePath, sampleQuery } from "../../testing/sample.ts";
 import { HIDDEN_WORKSPACE } from "../deployments/hidden.ts";

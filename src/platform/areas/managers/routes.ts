@@ -1,4 +1,4 @@
-import type { managerRoutes } from "../../../contract/managers.ts";
+import type { managerRoutes } from "../../../contract/managers/managers.ts";
 import type { Handlers } from "../../kernel/call.ts";
 import {
   cancelSetup,

@@ -1,4 +1,4 @@
-import type { managerRuntimeRoutes } from "../../../contract/manager-runtime.ts";
+import type { managerRuntimeRoutes } from "../../../contract/managers/manager-runtime.ts";
 import type { Handlers } from "../../kernel/call.ts";
 import { notFound } from "../../kernel/errors.ts";
 import { type Principal, scopeOfPrincipal } from "../../kernel/principal.ts";

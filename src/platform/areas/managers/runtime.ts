@@ -1,5 +1,10 @@
 import { type Selectable, type SqlBool, sql } from "kysely";
-import type { ManagementConfig, ManagementConfigs, Manager, ManagerMetrics } from "../../../contract/managers.ts";
+import type {
+  ManagementConfig,
+  ManagementConfigs,
+  Manager,
+  ManagerMetrics,
+} from "../../../contract/managers/managers.ts";
 import type { Db } from "../../database.ts";
 import { invalid, notFound, PlatformError } from "../../kernel/errors.ts";
 import { json } from "../../kernel/json.ts";

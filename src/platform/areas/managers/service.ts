@@ -1,5 +1,5 @@
 import type { Selectable } from "kysely";
-import type { Cloud, ManagerSetupMethod, SetupResponse } from "../../../contract/managers.ts";
+import type { Cloud, ManagerSetupMethod, SetupResponse } from "../../../contract/managers/managers.ts";
 import type { CallConfig } from "../../config.ts";
 import type { Db } from "../../database.ts";
 import { newId } from "../../ids.ts";

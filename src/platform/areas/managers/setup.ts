@@ -1,5 +1,5 @@
-import type { Cloud, ManagerSetup, ManagerSetupMethod, SetupResponse } from "../../../contract/managers.ts";
-import type { StackSettings } from "../../../contract/stack-settings.ts";
+import type { StackSettings } from "../../../contract/deployments/stack-settings.ts";
+import type { Cloud, ManagerSetup, ManagerSetupMethod, SetupResponse } from "../../../contract/managers/managers.ts";
 import type { Call } from "../../kernel/call.ts";
 import { PlatformError } from "../../kernel/errors.ts";
 import { mintKey } from "../api-keys/mint.ts";

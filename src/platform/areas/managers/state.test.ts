@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { SETUP_STATUSES } from "../../../contract/managers.ts";
+import { SETUP_STATUSES } from "../../../contract/managers/managers.ts";
 import { type ManagerFacts, requireMove, setupStatusOf, statusOf } from "./state.ts";
 
 const NOW = new Date("2026-01-01T12:00:00Z");

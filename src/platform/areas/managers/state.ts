@@ -1,4 +1,4 @@
-import type { Manager, SetupStatus } from "../../../contract/managers.ts";
+import type { Manager, SetupStatus } from "../../../contract/managers/managers.ts";
 import { invalidTransition } from "../../kernel/errors.ts";
 
 /** What the table keeps; the rest of the state is a function of it and the clock (§9). */

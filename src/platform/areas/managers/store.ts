@@ -6,7 +6,7 @@ import type {
   ManagerMetrics,
   ManagerSetupMethod,
   SetupStatus,
-} from "../../../contract/managers.ts";
+} from "../../../contract/managers/managers.ts";
 import type { Db } from "../../database.ts";
 import type { Call } from "../../kernel/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";

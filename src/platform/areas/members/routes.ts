@@ -1,4 +1,4 @@
-import type { memberRoutes } from "../../../contract/members.ts";
+import type { memberRoutes } from "../../../contract/workspaces/members.ts";
 import type { Handlers } from "../../kernel/call.ts";
 import { invite } from "../invitations/service.ts";
 import { toInvitation } from "../invitations/store.ts";

@@ -1,4 +1,4 @@
-import type { WorkspaceMember } from "../../../contract/members.ts";
+import type { WorkspaceMember } from "../../../contract/workspaces/members.ts";
 import { putMember } from "../../identity/store.ts";
 import type { WorkspaceRole } from "../../identity/tables.ts";
 import type { Call } from "../../kernel/call.ts";

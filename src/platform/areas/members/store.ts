@@ -1,4 +1,4 @@
-import type { WorkspaceMember } from "../../../contract/members.ts";
+import type { WorkspaceMember } from "../../../contract/workspaces/members.ts";
 import type { Db } from "../../database.ts";
 import type { WorkspaceRole } from "../../identity/tables.ts";
 

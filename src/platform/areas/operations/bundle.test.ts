@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { PLUGIN_METADATA } from "../../../contract/examples.ts";
+import { PLUGIN_METADATA } from "../../../contract/openapi/examples.ts";
 import { onEachDatabase } from "../../testing/harness.ts";
 import { readMetadata } from "./bundle.ts";
 import { catalogueOf, findOperation } from "./catalogue.ts";

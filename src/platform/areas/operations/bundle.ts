@@ -1,8 +1,8 @@
 import Type, { type Static } from "typebox";
 import { Check, Errors } from "typebox/schema";
-import type { PluginOperation } from "../../../contract/builtin-plugins.ts";
-import { PluginName, PluginVersion, type Tier, TierWord } from "../../../contract/operations.ts";
-import { FreeMap, HumanText } from "../../../contract/schema.ts";
+import type { PluginOperation } from "../../../contract/operations/builtin-plugins.ts";
+import { PluginName, PluginVersion, type Tier, TierWord } from "../../../contract/operations/operations.ts";
+import { FreeMap, HumanText } from "../../../contract/wire/schema.ts";
 import { type Issue, MAX_ISSUES, PlatformError } from "../../kernel/errors.ts";
 import { PatternJudge } from "../../kernel/stranger-pattern.ts";
 import { schemaFaults } from "./params-schema.ts";

@@ -5,9 +5,9 @@ import {
   type JsonSchema,
   type PluginDefinition,
   type PluginOperation,
-} from "../../../contract/builtin-plugins.ts";
-import type { Plugin, Tier } from "../../../contract/operations.ts";
-import { TIERS } from "../../../contract/operations.ts";
+} from "../../../contract/operations/builtin-plugins.ts";
+import type { Plugin, Tier } from "../../../contract/operations/operations.ts";
+import { TIERS } from "../../../contract/operations/operations.ts";
 import type { Db } from "../../database.ts";
 import { PlatformError } from "../../kernel/errors.ts";
 import { builtinSwitches, customPlugins } from "./store.ts";

@@ -1,5 +1,5 @@
-import { DEBUG_PLUGIN } from "../../../contract/builtin-plugins.ts";
-import type { Invocation, operationRoutes } from "../../../contract/operations.ts";
+import { DEBUG_PLUGIN } from "../../../contract/operations/builtin-plugins.ts";
+import type { Invocation, operationRoutes } from "../../../contract/operations/operations.ts";
 import type { Call } from "../../kernel/call.ts";
 import { invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";
 import { actorOf } from "../../kernel/principal.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { BUILTIN_PLUGINS, type JsonSchema } from "../../../contract/builtin-plugins.ts";
-import { canonicalJson } from "../../../contract/plan-hash.ts";
+import { BUILTIN_PLUGINS, type JsonSchema } from "../../../contract/operations/builtin-plugins.ts";
+import { canonicalJson } from "../../../contract/operations/plan-hash.ts";
 import { PlatformError } from "../../kernel/errors.ts";
 import { checkParams, checkSizes, type Params } from "./params.ts";
 

@@ -1,5 +1,5 @@
-import type { JsonSchema } from "../../../contract/builtin-plugins.ts";
-import { HUMAN_TEXT } from "../../../contract/schema.ts";
+import type { JsonSchema } from "../../../contract/operations/builtin-plugins.ts";
+import { HUMAN_TEXT } from "../../../contract/wire/schema.ts";
 import { type Issue, MAX_ISSUES, PlatformError } from "../../kernel/errors.ts";
 import { PatternJudge } from "../../kernel/stranger-pattern.ts";
 import { paramsIssues } from "./params-fit.ts";

@@ -1,4 +1,4 @@
-import { BUILTIN_PLUGINS } from "../../../contract/builtin-plugins.ts";
+import { BUILTIN_PLUGINS } from "../../../contract/operations/builtin-plugins.ts";
 import type { Db } from "../../database.ts";
 import type { Budgets } from "../../kernel/budgets.ts";
 import type { Call } from "../../kernel/call.ts";

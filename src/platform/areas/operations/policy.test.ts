@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { DECISIONS, type PolicyRule } from "../../../contract/operations.ts";
+import { DECISIONS, type PolicyRule } from "../../../contract/operations/operations.ts";
 import { decide, duplicatePatterns } from "./policy.ts";
 
 const rule = (pattern: string, decision: PolicyRule["decision"]): PolicyRule => ({ pattern, decision });

@@ -1,4 +1,4 @@
-import type { Decision, PolicyRule } from "../../../contract/operations.ts";
+import type { Decision, PolicyRule } from "../../../contract/operations/operations.ts";
 
 /** What no rule speaks of waits for a person; not settable (decisions §2.2). */
 export const DEFAULT_DECISION = "manual" satisfies Decision;

@@ -1,4 +1,4 @@
-import type { operationRoutes } from "../../../contract/operations.ts";
+import type { operationRoutes } from "../../../contract/operations/operations.ts";
 import type { Handlers } from "../../kernel/call.ts";
 import { PlatformError } from "../../kernel/errors.ts";
 import { bundleStorage } from "./bundle-storage.ts";

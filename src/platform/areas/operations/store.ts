@@ -1,5 +1,5 @@
-import type { PluginOperation } from "../../../contract/builtin-plugins.ts";
-import type { PolicyRule, Tier } from "../../../contract/operations.ts";
+import type { PluginOperation } from "../../../contract/operations/builtin-plugins.ts";
+import type { PolicyRule, Tier } from "../../../contract/operations/operations.ts";
 import type { Db } from "../../database.ts";
 import { json } from "../../kernel/json.ts";
 import type { StoredBundle } from "./bundle-storage.ts";

@@ -1,4 +1,4 @@
-import type { DeploymentStatus } from "../../../contract/deployment-state.ts";
+import type { DeploymentStatus } from "../../../contract/deployments/deployment-state.ts";
 import type { Db } from "../../database.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
 import { type Principal, scopeOfPrincipal } from "../../kernel/principal.ts";

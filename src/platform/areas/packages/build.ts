@@ -1,8 +1,8 @@
 import { type Expression, type SqlBool, sql } from "kysely";
 import type { Static } from "typebox";
-import { BUILD_LEASE_MS, type packageBuilderRoutes } from "../../../contract/package-builder.ts";
-import { PACKAGE_TYPES, type PackageOutputs } from "../../../contract/package-types.ts";
-import type { StoredError } from "../../../contract/stored-error.ts";
+import { BUILD_LEASE_MS, type packageBuilderRoutes } from "../../../contract/packages/package-builder.ts";
+import { PACKAGE_TYPES, type PackageOutputs } from "../../../contract/packages/package-types.ts";
+import type { StoredError } from "../../../contract/wire/stored-error.ts";
 import type { Db } from "../../database.ts";
 import type { Call } from "../../kernel/call.ts";
 import { invalid, notFound, PlatformError } from "../../kernel/errors.ts";

@@ -1,6 +1,6 @@
 import type { Static } from "typebox";
-import type { PackageConfig } from "../../../contract/package-types.ts";
-import type { PackagesConfig } from "../../../contract/projects.ts";
+import type { PackageConfig } from "../../../contract/packages/package-types.ts";
+import type { PackagesConfig } from "../../../contract/projects/projects.ts";
 
 type Settings = Static<typeof PackagesConfig>;
 

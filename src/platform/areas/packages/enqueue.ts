@@ -1,5 +1,5 @@
-import type { PackageConfig } from "../../../contract/package-types.ts";
-import { PRODUCTION } from "../../../contract/release-channels.ts";
+import type { PackageConfig } from "../../../contract/packages/package-types.ts";
+import { PRODUCTION } from "../../../contract/releases/release-channels.ts";
 import { newId } from "../../ids.ts";
 import type { Call } from "../../kernel/call.ts";
 import { json } from "../../kernel/json.ts";

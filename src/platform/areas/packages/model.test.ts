@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import type { PackageStatus } from "../../../contract/packages.ts";
+import type { PackageStatus } from "../../../contract/packages/packages.ts";
 import { onEachDatabase, type World } from "../../testing/harness.ts";
 import { release } from "../releases/testing/releases.ts";
 import { BUILD_ERROR, type BuildSite, HELM_OUTPUTS, newBuildSite } from "./testing/builds.ts";

@@ -3,7 +3,7 @@ import {
   PACKAGE_TYPES,
   type PackageOutputs,
   type PackageType,
-} from "../../../contract/package-types.ts";
+} from "../../../contract/packages/package-types.ts";
 import { invalid } from "../../kernel/errors.ts";
 import { Checker } from "../../kernel/syntax.ts";
 

@@ -1,4 +1,4 @@
-import type { BuildEvent } from "../../../contract/package-builder.ts";
+import type { BuildEvent } from "../../../contract/packages/package-builder.ts";
 import type { Db } from "../../database.ts";
 import { eventState, insertEvent, type NewEventState } from "../../kernel/outbox.ts";
 import type { PackageRow } from "./store.ts";

@@ -1,5 +1,5 @@
-import type { packageBuilderRoutes } from "../../../contract/package-builder.ts";
-import type { Package, packageRoutes } from "../../../contract/packages.ts";
+import type { packageBuilderRoutes } from "../../../contract/packages/package-builder.ts";
+import type { Package, packageRoutes } from "../../../contract/packages/packages.ts";
 import type { Call, Handlers } from "../../kernel/call.ts";
 import { complete, lease, progress } from "./build.ts";
 import { cancelPackage, getPackage, listPackages, rebuildProject } from "./service.ts";

@@ -1,7 +1,7 @@
 import { type SqlBool, sql } from "kysely";
-import { PACKAGE_TYPES } from "../../../contract/package-types.ts";
-import type { Package, packageRoutes } from "../../../contract/packages.ts";
-import type { StoredError } from "../../../contract/stored-error.ts";
+import { PACKAGE_TYPES } from "../../../contract/packages/package-types.ts";
+import type { Package, packageRoutes } from "../../../contract/packages/packages.ts";
+import type { StoredError } from "../../../contract/wire/stored-error.ts";
 import type { Call } from "../../kernel/call.ts";
 import { contains } from "../../kernel/contains.ts";
 import { invalidTransition, notFound } from "../../kernel/errors.ts";

@@ -1,5 +1,5 @@
-import { MAX_BUILD_RETRIES } from "../../../contract/package-builder.ts";
-import type { PackageStatus } from "../../../contract/packages.ts";
+import { MAX_BUILD_RETRIES } from "../../../contract/packages/package-builder.ts";
+import type { PackageStatus } from "../../../contract/packages/packages.ts";
 
 /** The part of a package that its state machine reads (§7). */
 export interface Build {

@@ -1,9 +1,9 @@
 import { type Expression, type RawBuilder, type Selectable, type SqlBool, sql, type UpdateObject } from "kysely";
-import { MAX_BUILD_RETRIES } from "../../../contract/package-builder.ts";
-import type { PackageConfig, PackageOutputs, PackageType } from "../../../contract/package-types.ts";
-import type { BUILD_PHASES, Package, PackageStatus } from "../../../contract/packages.ts";
-import type { SetupFingerprints } from "../../../contract/stack.ts";
-import type { StoredError } from "../../../contract/stored-error.ts";
+import type { SetupFingerprints } from "../../../contract/deployments/stack.ts";
+import { MAX_BUILD_RETRIES } from "../../../contract/packages/package-builder.ts";
+import type { PackageConfig, PackageOutputs, PackageType } from "../../../contract/packages/package-types.ts";
+import type { BUILD_PHASES, Package, PackageStatus } from "../../../contract/packages/packages.ts";
+import type { StoredError } from "../../../contract/wire/stored-error.ts";
 import type { Database, Db } from "../../database.ts";
 import { statusIn } from "../../kernel/lapsing.ts";
 import { type Principal, scopeOfPrincipal } from "../../kernel/principal.ts";

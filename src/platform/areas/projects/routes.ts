@@ -1,4 +1,4 @@
-import type { Project, projectRoutes } from "../../../contract/projects.ts";
+import type { Project, projectRoutes } from "../../../contract/projects/projects.ts";
 import type { Call, Handlers } from "../../kernel/call.ts";
 import { contains } from "../../kernel/contains.ts";
 import { paged, toPage } from "../../kernel/page.ts";

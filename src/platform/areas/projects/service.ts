@@ -1,5 +1,5 @@
 import type { Static } from "typebox";
-import type { Project, projectRoutes } from "../../../contract/projects.ts";
+import type { Project, projectRoutes } from "../../../contract/projects/projects.ts";
 import { newId } from "../../ids.ts";
 import type { Call } from "../../kernel/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";

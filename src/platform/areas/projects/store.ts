@@ -1,6 +1,6 @@
 import { sql } from "kysely";
-import type { Project } from "../../../contract/projects.ts";
-import type { PLATFORMS } from "../../../contract/schema.ts";
+import type { Project } from "../../../contract/projects/projects.ts";
+import type { PLATFORMS } from "../../../contract/wire/schema.ts";
 import type { Db } from "../../database.ts";
 
 export interface ProjectTables {

@@ -1,4 +1,4 @@
-import { PRODUCTION, type ReleaseChannel } from "../../../contract/release-channels.ts";
+import { PRODUCTION, type ReleaseChannel } from "../../../contract/releases/release-channels.ts";
 import type { Call } from "../../kernel/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
 import { meantProject, optionalProject, type ProjectRef, requireProject } from "../../kernel/project-ref.ts";

@@ -1,8 +1,8 @@
 import type { Static } from "typebox";
-import { PRODUCTION } from "../../../contract/release-channels.ts";
-import type { NewRelease, releaseRoutes } from "../../../contract/releases.ts";
-import { PLATFORMS } from "../../../contract/schema.ts";
-import type { Stack, Stacks } from "../../../contract/stack.ts";
+import type { Stack, Stacks } from "../../../contract/deployments/stack.ts";
+import { PRODUCTION } from "../../../contract/releases/release-channels.ts";
+import type { NewRelease, releaseRoutes } from "../../../contract/releases/releases.ts";
+import { PLATFORMS } from "../../../contract/wire/schema.ts";
 import { newId } from "../../ids.ts";
 import type { Call } from "../../kernel/call.ts";
 import { type Issue, invalid, notFound, PlatformError } from "../../kernel/errors.ts";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import canonicalize from "canonicalize";
-import type { SetupFingerprints, Stack } from "../../../contract/stack.ts";
+import type { SetupFingerprints, Stack } from "../../../contract/deployments/stack.ts";
 
 const FINGERPRINT_VERSION = 1;
 

@@ -1,4 +1,4 @@
-import type { GitMetadata, NewGitMetadata } from "../../../contract/git-metadata.ts";
+import type { GitMetadata, NewGitMetadata } from "../../../contract/releases/git-metadata.ts";
 
 /** Every field there, sha in lower case, instants in UTC, and no credential in the remote's address. */
 export function toGitMetadata(given: NewGitMetadata): GitMetadata {

@@ -1,6 +1,6 @@
 import { type Expression, type SqlBool, sql } from "kysely";
-import { PRODUCTION } from "../../../contract/release-channels.ts";
-import type { Release, releaseRoutes } from "../../../contract/releases.ts";
+import { PRODUCTION } from "../../../contract/releases/release-channels.ts";
+import type { Release, releaseRoutes } from "../../../contract/releases/releases.ts";
 import type { Call } from "../../kernel/call.ts";
 import { beginsWith, contains } from "../../kernel/contains.ts";
 import { paged, toPage } from "../../kernel/page.ts";

@@ -1,4 +1,4 @@
-import type { ModelRequirement } from "../../../contract/setup-config.ts";
+import type { ModelRequirement } from "../../../contract/deployment-groups/setup-config.ts";
 import { enabledResources } from "./resources.ts";
 import type { ReleaseRow } from "./store.ts";
 

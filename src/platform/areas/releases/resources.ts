@@ -1,4 +1,4 @@
-import type { Stack, StackResource } from "../../../contract/stack.ts";
+import type { Stack, StackResource } from "../../../contract/deployments/stack.ts";
 
 /** A resource with its config as free as it came: a release keeps what it does not know. */
 export interface EnabledResource extends Omit<StackResource, "config"> {

@@ -4,7 +4,7 @@ import {
   ROLLOUT_STATES,
   type RolloutState,
   type releaseRoutes,
-} from "../../../contract/releases.ts";
+} from "../../../contract/releases/releases.ts";
 import type { Database, Db } from "../../database.ts";
 import type { Call } from "../../kernel/call.ts";
 import { type PageRequest, pagedByName, toPage } from "../../kernel/page.ts";

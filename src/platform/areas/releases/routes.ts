@@ -1,5 +1,5 @@
-import type { releaseChannelRoutes } from "../../../contract/release-channels.ts";
-import type { releaseRoutes } from "../../../contract/releases.ts";
+import type { releaseChannelRoutes } from "../../../contract/releases/release-channels.ts";
+import type { releaseRoutes } from "../../../contract/releases/releases.ts";
 import type { Call, Handlers } from "../../kernel/call.ts";
 import { notFound } from "../../kernel/errors.ts";
 import { createChannel, deleteChannel, listChannels, promote } from "./channels.ts";

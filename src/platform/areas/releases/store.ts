@@ -1,6 +1,6 @@
 import { type Expression, type Generated, type SqlBool, sql } from "kysely";
-import type { GitMetadata } from "../../../contract/git-metadata.ts";
-import type { SetupFingerprints } from "../../../contract/stack.ts";
+import type { SetupFingerprints } from "../../../contract/deployments/stack.ts";
+import type { GitMetadata } from "../../../contract/releases/git-metadata.ts";
 import type { Db } from "../../database.ts";
 import { type Principal, scopeOfPrincipal } from "../../kernel/principal.ts";
 import { visible } from "../../kernel/scope.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { sql } from "kysely";
 import { expect, it } from "vitest";
-import { ROLLOUT_STATES, type RolloutState } from "../../../contract/releases.ts";
+import { ROLLOUT_STATES, type RolloutState } from "../../../contract/releases/releases.ts";
 import type { Db } from "../../database.ts";
 import { newId } from "../../ids.ts";
 import { onEachDatabase, type World } from "../../testing/harness.ts";

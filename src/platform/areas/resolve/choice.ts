@@ -1,4 +1,4 @@
-import type { Manager } from "../../../contract/managers.ts";
+import type { Manager } from "../../../contract/managers/managers.ts";
 import { isLive, type ManagerFacts, statusOf } from "../managers/state.ts";
 
 const RANK: Readonly<Record<Manager["status"], number>> = { healthy: 0, degraded: 1, unhealthy: 2, unknown: 3 };

@@ -1,6 +1,6 @@
 import type { Selectable } from "kysely";
-import type { Manager } from "../../../contract/managers.ts";
-import type { Resolved, resolveRoutes } from "../../../contract/resolve.ts";
+import type { Manager } from "../../../contract/managers/managers.ts";
+import type { Resolved, resolveRoutes } from "../../../contract/managers/resolve.ts";
 import type { Call, Handlers } from "../../kernel/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
 import { scopeOfPrincipal } from "../../kernel/principal.ts";

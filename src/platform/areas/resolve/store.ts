@@ -1,6 +1,6 @@
 import type { Selectable } from "kysely";
 import { type SqlBool, sql } from "kysely";
-import type { Manager } from "../../../contract/managers.ts";
+import type { Manager } from "../../../contract/managers/managers.ts";
 import type { Db } from "../../database.ts";
 import { serves, servesDeployment } from "../../kernel/serves.ts";
 import type { ManagerRow } from "../managers/store.ts";

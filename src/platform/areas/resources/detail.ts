@@ -1,7 +1,12 @@
 import type { Static } from "typebox";
-import type { ObservedResource, ResourceHeartbeat } from "../../../contract/resource-heartbeat.ts";
-import { STALE_AFTER_MS } from "../../../contract/resource-heartbeat.ts";
-import type { HeartbeatView, ListedResourceType, ResourceDetail, resourceRoutes } from "../../../contract/resources.ts";
+import type { ObservedResource, ResourceHeartbeat } from "../../../contract/resources/resource-heartbeat.ts";
+import { STALE_AFTER_MS } from "../../../contract/resources/resource-heartbeat.ts";
+import type {
+  HeartbeatView,
+  ListedResourceType,
+  ResourceDetail,
+  resourceRoutes,
+} from "../../../contract/resources/resources.ts";
 import type { Call } from "../../kernel/call.ts";
 import { notFound } from "../../kernel/errors.ts";
 import { optionalProject } from "../../kernel/project-ref.ts";

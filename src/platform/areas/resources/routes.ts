@@ -5,7 +5,7 @@ import {
   type ResourceInDeployment,
   type ResourceSummary,
   type resourceRoutes,
-} from "../../../contract/resources.ts";
+} from "../../../contract/resources/resources.ts";
 import type { Call, Handlers } from "../../kernel/call.ts";
 import { resourceDetail } from "./detail.ts";
 import { reachOf } from "./reach.ts";

@@ -1,8 +1,8 @@
 import { sql } from "kysely";
 import type { Static } from "typebox";
-import type { DeploymentStatus } from "../../../contract/deployment-state.ts";
-import type { StoredError } from "../../../contract/stored-error.ts";
-import type { AcquireItem, AcquireMode, syncRoutes } from "../../../contract/sync.ts";
+import type { DeploymentStatus } from "../../../contract/deployments/deployment-state.ts";
+import type { AcquireItem, AcquireMode, syncRoutes } from "../../../contract/deployments/sync.ts";
+import type { StoredError } from "../../../contract/wire/stored-error.ts";
 import type { Call } from "../../kernel/call.ts";
 import { bytesOf } from "../../kernel/document-bounds.ts";
 import { ANSWER_BYTES } from "../../kernel/page.ts";

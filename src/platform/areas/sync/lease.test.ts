@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { CONFIRMED_LEASE_MS, PROVISIONAL_LEASE_MS } from "../../../contract/sync.ts";
+import { CONFIRMED_LEASE_MS, PROVISIONAL_LEASE_MS } from "../../../contract/deployments/sync.ts";
 import { FREE, grant, holder, type Lease, released, renewed, reportLock } from "./lease.ts";
 
 const at = (ms: number): Date => new Date(1_800_000_000_000 + ms);

@@ -1,4 +1,4 @@
-import { CONFIRMED_LEASE_MS, PROVISIONAL_LEASE_MS } from "../../../contract/sync.ts";
+import { CONFIRMED_LEASE_MS, PROVISIONAL_LEASE_MS } from "../../../contract/deployments/sync.ts";
 
 /** Who works on a deployment, and until when (§15.2). The first renew confirms it. */
 export interface Lease {

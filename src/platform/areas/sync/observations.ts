@@ -5,7 +5,7 @@ import {
   KUBERNETES_DATA,
   type ObservedInventoryBatch,
   type ResourceHeartbeat,
-} from "../../../contract/resource-heartbeat.ts";
+} from "../../../contract/resources/resource-heartbeat.ts";
 import type { Call } from "../../kernel/call.ts";
 import { bytesOf } from "../../kernel/document-bounds.ts";
 import type { Issue } from "../../kernel/errors.ts";

@@ -1,4 +1,4 @@
-import type { ProgressEvent } from "../../../contract/sync.ts";
+import type { ProgressEvent } from "../../../contract/deployments/sync.ts";
 import type { Call } from "../../kernel/call.ts";
 import { eventState } from "../../kernel/outbox.ts";
 import { kept } from "../../kernel/stored-error.ts";

@@ -1,6 +1,6 @@
 import type { Static } from "typebox";
-import { DEPLOYMENT_PROTOCOL_VERSION, type EnvironmentInfo } from "../../../contract/deployment-state.ts";
-import type { syncRoutes } from "../../../contract/sync.ts";
+import { DEPLOYMENT_PROTOCOL_VERSION, type EnvironmentInfo } from "../../../contract/deployments/deployment-state.ts";
+import type { syncRoutes } from "../../../contract/deployments/sync.ts";
 import { type Issue, invalid, invalidTransition, PlatformError } from "../../kernel/errors.ts";
 import { json } from "../../kernel/json.ts";
 import { kept } from "../../kernel/stored-error.ts";

@@ -1,4 +1,4 @@
-import type { DeploymentState, DeploymentStatus } from "../../../contract/deployment-state.ts";
+import type { DeploymentState, DeploymentStatus } from "../../../contract/deployments/deployment-state.ts";
 import { isDeletePhase, nextStatus, reportable } from "../deployments/status.ts";
 import type { DeploymentRow } from "../deployments/store.ts";
 import { advance, type Targeted } from "../deployments/target.ts";

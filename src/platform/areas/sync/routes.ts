@@ -1,5 +1,5 @@
 import type { Static } from "typebox";
-import type { SyncDeployment, syncRoutes } from "../../../contract/sync.ts";
+import type { SyncDeployment, syncRoutes } from "../../../contract/deployments/sync.ts";
 import type { Call, Handlers } from "../../kernel/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
 import { Filling } from "../../kernel/page.ts";

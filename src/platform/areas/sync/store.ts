@@ -1,4 +1,4 @@
-import type { ObservedResource, ResourceHeartbeat } from "../../../contract/resource-heartbeat.ts";
+import type { ObservedResource, ResourceHeartbeat } from "../../../contract/resources/resource-heartbeat.ts";
 import type { Kept } from "../../kernel/stored-error.ts";
 
 export interface SyncTables {

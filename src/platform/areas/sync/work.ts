@@ -1,6 +1,6 @@
 import type { Selectable } from "kysely";
-import type { DeploymentState, DeploymentStatus, ReleaseInfo } from "../../../contract/deployment-state.ts";
-import type { AcquireItem, DeploymentConfig } from "../../../contract/sync.ts";
+import type { DeploymentState, DeploymentStatus, ReleaseInfo } from "../../../contract/deployments/deployment-state.ts";
+import type { AcquireItem, DeploymentConfig } from "../../../contract/deployments/sync.ts";
 import type { Db } from "../../database.ts";
 import { open } from "../../kernel/sealed.ts";
 import { shown } from "../../kernel/stored-error.ts";

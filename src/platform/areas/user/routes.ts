@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { userRoutes } from "../../../contract/user.ts";
+import type { userRoutes } from "../../../contract/workspaces/user.ts";
 import type { Handlers } from "../../kernel/call.ts";
 import { userOf } from "../../kernel/principal.ts";
 import { toMembership, workspacesOfUser } from "../workspaces/store.ts";

@@ -1,11 +1,11 @@
 import type { Selectable } from "kysely";
-import type { BodyOf } from "../../../contract/route.ts";
+import type { BodyOf } from "../../../contract/wire/route.ts";
 import {
   ACQUISITION_SOURCES,
   PROFILE_SETUP_VERSION,
   type UserProfile,
   type userRoutes,
-} from "../../../contract/user.ts";
+} from "../../../contract/workspaces/user.ts";
 import type { Db } from "../../database.ts";
 import type { UserRow } from "../../identity/tables.ts";
 import type { Call } from "../../kernel/call.ts";

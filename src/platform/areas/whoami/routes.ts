@@ -1,4 +1,4 @@
-import type { whoamiRoutes } from "../../../contract/whoami.ts";
+import type { whoamiRoutes } from "../../../contract/workspaces/whoami.ts";
 import type { Handlers } from "../../kernel/call.ts";
 
 export const handlers: Handlers<typeof whoamiRoutes> = {

@@ -1,5 +1,5 @@
 import { type ColumnType, sql } from "kysely";
-import type { Topic } from "../../../contract/managers.ts";
+import type { Topic } from "../../../contract/managers/managers.ts";
 import type { Db } from "../../database.ts";
 import { servedBy } from "../../kernel/serves.ts";
 import { HIDDEN_WORKSPACE } from "../deployments/hidden.ts";

@@ -1,4 +1,4 @@
-import type { Workspace, workspaceRoutes } from "../../../contract/workspaces.ts";
+import type { Workspace, workspaceRoutes } from "../../../contract/workspaces/workspaces.ts";
 import type { Call, Handlers } from "../../kernel/call.ts";
 import { contains } from "../../kernel/contains.ts";
 import { paged, toPage } from "../../kernel/page.ts";

@@ -1,6 +1,6 @@
 import type { Selectable } from "kysely";
-import type { BodyOf } from "../../../contract/route.ts";
-import type { AgentSettings, workspaceRoutes } from "../../../contract/workspaces.ts";
+import type { BodyOf } from "../../../contract/wire/route.ts";
+import type { AgentSettings, workspaceRoutes } from "../../../contract/workspaces/workspaces.ts";
 import { putMember } from "../../identity/store.ts";
 import { newId } from "../../ids.ts";
 import type { Call } from "../../kernel/call.ts";

@@ -1,5 +1,5 @@
 import type { ColumnType, Selectable } from "kysely";
-import type { AgentSettings, Membership, Workspace } from "../../../contract/workspaces.ts";
+import type { AgentSettings, Membership, Workspace } from "../../../contract/workspaces/workspaces.ts";
 import type { Db } from "../../database.ts";
 import type { WorkspaceRole } from "../../identity/tables.ts";
 import { PlatformError } from "../../kernel/errors.ts";

@@ -1,7 +1,7 @@
 import { createSecretKey } from "node:crypto";
-import type { DecisionReport, ReportResult } from "../../../../contract/access-relay.ts";
-import type { AccessRequest, AccessRequestStatus } from "../../../../contract/access-requests.ts";
-import type { TerminalCommandState } from "../../../../contract/commands.ts";
+import type { DecisionReport, ReportResult } from "../../../../contract/access-requests/access-relay.ts";
+import type { AccessRequest, AccessRequestStatus } from "../../../../contract/access-requests/access-requests.ts";
+import type { TerminalCommandState } from "../../../../contract/operations/commands.ts";
 import type { Call } from "../../../kernel/call.ts";
 import { PlatformError } from "../../../kernel/errors.ts";
 import type { Principal } from "../../../kernel/principal.ts";

@@ -1,4 +1,4 @@
-import type { AccessRequestStatus, ExecutionState } from "../../../../contract/access-requests.ts";
+import type { AccessRequestStatus, ExecutionState } from "../../../../contract/access-requests/access-requests.ts";
 
 /** Far ahead, so that the running platform's own sweep, which goes by the real clock, finds nothing to end. */
 export const START_MS = Date.parse("2100-03-01T12:00:00.000Z");

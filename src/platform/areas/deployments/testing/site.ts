@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { ROLES, type Role, scopeOf } from "../../../../contract/roles.ts";
+import { ROLES, type Role, scopeOf } from "../../../../contract/wire/roles.ts";
 import type { Scope } from "../../../kernel/principal.ts";
 import type { Answer, CallOptions, TestWorkspace, World } from "../../../testing/harness.ts";
 

@@ -1,4 +1,4 @@
-import type { DeploymentStatus } from "../../../../contract/deployment-state.ts";
+import type { DeploymentStatus } from "../../../../contract/deployments/deployment-state.ts";
 import { MINUTE_MS, type ModelTime } from "../../../testing/model-step.ts";
 
 // What §9 says of a manager, in the plainest words (model.test.ts).

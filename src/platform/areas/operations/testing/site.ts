@@ -1,4 +1,4 @@
-import type { DeploymentStatus } from "../../../../contract/deployment-state.ts";
+import type { DeploymentStatus } from "../../../../contract/deployments/deployment-state.ts";
 import type { Db } from "../../../database.ts";
 import { newId } from "../../../ids.ts";
 import { json } from "../../../kernel/json.ts";

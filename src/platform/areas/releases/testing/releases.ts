@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { Stack } from "../../../../contract/stack.ts";
+import type { Stack } from "../../../../contract/deployments/stack.ts";
 import type { Answer } from "../../../testing/harness.ts";
 import type { Site } from "../../deployments/testing/site.ts";
 

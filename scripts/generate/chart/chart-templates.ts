@@ -1,0 +1,190 @@
+import { stringify } from "yaml";
+import type { InstallationNames } from "../../../src/crds/group.ts";
+import { OPERATION_ROLE_PREFIX } from "../../../src/crds/group.ts";
+import { MUTATING_POLICIES } from "../../../src/crds/manifests/admission/admission.ts";
+import { installation } from "../../../src/crds/manifests/installation.ts";
+import type { Manifest } from "../../../src/crds/manifests/manifest.ts";
+import { OPERATION_ROLES } from "../../../src/crds/manifests/roles/operation-roles.ts";
+import { manifestsOf, targetBinding } from "../../../src/crds/manifests/roles/rbac.ts";
+import type { ShippedRole } from "../../../src/crds/manifests/roles/shipped-role.ts";
+import { shippedRoles } from "../../../src/crds/manifests/roles/shipped-roles.ts";
+
+/** What an installation names itself, as words that occur nowhere else; the templates put the release's names there. */
+const MARKS: Required<InstallationNames> = {
+  systemNamespace: "mark-system-namespace",
+  grantsNamespace: "mark-grants-namespace",
+  agentAccount: "mark-agent-account",
+  operatorAccount: "mark-operator-account",
+  roleKind: "mark-role-kind",
+  lendingMode: "mark-lending-mode",
+};
+
+const EXPRESSIONS: Readonly<Record<keyof InstallationNames, string>> = {
+  systemNamespace: "{{ $.Release.Namespace }}",
+  grantsNamespace: "{{ $.Values.grantsNamespace }}",
+  agentAccount: '{{ include "sallyport.account" (dict "root" $ "component" "agent") }}',
+  operatorAccount: '{{ include "sallyport.account" (dict "root" $ "component" "operator") }}',
+  lendingMode: "{{ $.Values.lending.mode }}",
+  roleKind: '{{ include "sallyport.roleKind" $ }}',
+};
+
+const HEAD = "{{/* Made by `npm run generate` from src/crds. Do not edit. */}}\n";
+
+/** The chart's templates that are made from `src/crds`: the same objects, with the release's names. */
+export function chartTemplates(): ReadonlyMap<string, string> {
+  const { crds, policies } = installation(MARKS);
+  const roles = shippedRoles(MARKS);
+  const at = (...reaches: readonly ShippedRole["reach"][]) => roles.filter(({ reach }) => reaches.includes(reach));
+  return new Map([
+    [
+      "crds.yaml",
+      HEAD +
+        when(
+          ".Values.crds.enabled",
+          crds.map((crd) => object(crd, { keep: ".Values.crds.keep" })),
+        ),
+    ],
+    ["admission-policies.yaml", HEAD + policyTemplates(policies)],
+    ["account-roles.yaml", HEAD + when(".Values.rbac.create", accountRoles(at("system", "grants", "cluster")))],
+    ["opened-namespaces.yaml", HEAD + when(".Values.rbac.create", openedNamespaces(at("opened")))],
+    [
+      "people-roles.yaml",
+      HEAD +
+        when(
+          ".Values.people.create",
+          at("people").map((role) => placed(role, "peoplePlaces")),
+        ),
+    ],
+  ]);
+}
+
+function when(condition: string, parts: readonly string[]): string {
+  return `{{- if ${condition} }}\n${parts.join("")}{{- end }}\n`;
+}
+
+function policyTemplates(policies: readonly Manifest[]): string {
+  // Names are stamped by a mutating policy; the validating one that insists on a name goes with it.
+  const stamping = new Set<string>([...MUTATING_POLICIES, "sallyport-named-decisions"]);
+  const always = policies.filter(({ metadata }) => !stamping.has(metadata.name));
+  const stampers = policies.filter(({ metadata }) => stamping.has(metadata.name));
+  const stamps = when(
+    'eq .Values.admission.mode "validating-and-mutating"',
+    stampers.map((each) => object(each)),
+  );
+  return when('ne .Values.admission.mode "external"', [...always.map((each) => object(each)), stamps]);
+}
+
+function accountRoles(roles: readonly ShippedRole[]): readonly string[] {
+  return roles.map((role) => {
+    const parts = manifestsOf(role, MARKS).map((each) => object(each));
+    return role.reach === "cluster" ? when(".Values.rbac.selfCheck", parts) : parts.join("");
+  });
+}
+
+function openedNamespaces(roles: readonly ShippedRole[]): readonly string[] {
+  const bindings = [
+    targetBinding("sallyport-operator-target", MARKS.operatorAccount, "mark-namespace", MARKS),
+    targetBinding("sallyport-agent-observe", MARKS.agentAccount, "mark-namespace", MARKS),
+  ];
+  const forApprovers = lentByApprovers().filter(
+    ({ name, reach }) => reach === "opened" && roles.every((role) => role.name !== name),
+  );
+  const perNamespace = bindings.map((each) => object(each).replaceAll("mark-namespace", "{{ $namespace }}"));
+  return [
+    ...roles.map((role) => {
+      const operation = role.holder === "grant account" ? operationOf(role.name) : undefined;
+      const template = inItsMode(role);
+      return operation === undefined ? template : when(operation, [template]);
+    }),
+    ...forApprovers.map((role) => when(APPROVERS_LEND, [placed(role, "openedPlaces")])),
+    `{{- range $namespace := include "sallyport.opened" $ | fromJsonArray }}\n${perNamespace.join("")}{{- end }}\n`,
+  ];
+}
+
+const APPROVERS_LEND = 'eq .Values.lending.mode "approver"';
+
+/** As it is where the operator lends, unless it is another one, or none, where approvers lend. */
+function inItsMode(role: ShippedRole): string {
+  const other = lentByApprovers().find(({ name, holder }) => name === role.name && holder === role.holder);
+  const template = placed(role, "openedPlaces");
+  if (other === undefined) throw new Error(`${role.name} is not there where approvers lend`);
+  const theirs = placed(other, "openedPlaces");
+  if (theirs === template) return template;
+  return `{{- if ${APPROVERS_LEND} }}\n${theirs}{{- else }}\n${template}{{- end }}\n`;
+}
+
+function lentByApprovers(): readonly ShippedRole[] {
+  return shippedRoles({ ...MARKS, lendingMode: "approver" });
+}
+
+/** A role that is a ClusterRole once, or a Role in each of several namespaces. */
+function placed(role: ShippedRole, places: string): string {
+  const [manifest] = manifestsOf(role, MARKS);
+  if (manifest === undefined) throw new Error(`${role.name} is no manifest`);
+  const { labels = {} } = manifest.metadata;
+  const aggregates = "rbac.authorization.k8s.io/aggregate-to-view" in labels;
+  const kind = '{{ ternary "Role" "ClusterRole" (ne $namespace "") }}';
+  const body = object(
+    { ...manifest, kind: "mark-kind", metadata: { ...manifest.metadata, namespace: "mark-namespace" } },
+    aggregates ? { aggregates } : {},
+  );
+  return `{{- range $namespace := include "sallyport.${places}" $ | fromJsonArray }}\n${body
+    .replace("kind: mark-kind", `kind: ${kind}`)
+    .replace(
+      "  namespace: mark-namespace\n",
+      "  {{- with $namespace }}\n  namespace: {{ . }}\n  {{- end }}\n",
+    )}{{- end }}\n`;
+}
+
+function object(manifest: Manifest, options: { readonly keep?: string; readonly aggregates?: true } = {}): string {
+  const { apiVersion, kind, metadata, ...rest } = manifest;
+  const { name, namespace, labels } = metadata;
+  const ours = Object.entries(labels ?? {}).map(([key, value]) => `"${key}" "${value}"`);
+  const own = options.aggregates
+    ? `(ternary (dict ${ours.join(" ")}) dict (and $.Values.people.aggregateToView (eq $.Values.rbac.scope "cluster")))`
+    : `(dict ${ours.join(" ")})`;
+  const keep = options.keep
+    ? ` "annotations" (ternary (dict "helm.sh/resource-policy" "keep") dict ${options.keep})`
+    : "";
+  const head = [
+    "---",
+    `apiVersion: ${apiVersion}`,
+    `kind: ${kind}`,
+    "metadata:",
+    `  name: ${name}`,
+    ...(namespace === undefined ? [] : [`  namespace: ${namespace}`]),
+    `  {{- include "sallyport.meta" (dict "root" $ "component" "access" "labels" ${own}${keep}) | nindent 2 }}`,
+  ].join("\n");
+  const body = stringify(rest, { lineWidth: 120, aliasDuplicateObjects: false });
+  if (body.includes("{{")) throw new Error(`${kind} ${name} holds what a template would take for its own`);
+  return `${head}\n${switchable(body)}`.replaceAll(
+    /mark-(?:system|grants|agent|operator)-\w+|mark-role-kind|mark-lending-mode/g,
+    expressionOf,
+  );
+}
+
+/** Each operation that is off goes from the list of what may be lent; with none left, so does the rule: no names would mean all. */
+function switchable(body: string): string {
+  const listed = body.replaceAll(/^ +- (sallyport-op-\S+)\n/gm, (line, role: string) =>
+    when(operationOf(role) ?? "true", [line]),
+  );
+  if (listed === body) return body;
+  const start = listed.lastIndexOf("  - apiGroups:", listed.indexOf("{{- if"));
+  const rule = listed
+    .slice(start)
+    .replace("- roles\n", '- {{ ternary "clusterroles" "roles" (eq $.Values.rbac.scope "cluster") }}\n');
+  return `${listed.slice(0, start)}{{- if include "sallyport.anyOperation" $ }}\n${rule}{{- end }}\n`;
+}
+
+function operationOf(role: string): string | undefined {
+  const found = OPERATION_ROLES.find(
+    ({ plugin, operation }) => role === `${OPERATION_ROLE_PREFIX}${plugin}-${operation}`,
+  );
+  return found && `(index $.Values.operations "${found.plugin}" "${found.operation}" "enabled")`;
+}
+
+function expressionOf(mark: string): string {
+  const entry = Object.entries(MARKS).find(([, value]) => value === mark);
+  if (entry === undefined) throw new Error(`unknown mark ${mark}`);
+  return EXPRESSIONS[entry[0] as keyof InstallationNames];
+}

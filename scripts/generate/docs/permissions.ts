@@ -1,0 +1,87 @@
+import { isDeepStrictEqual } from "node:util";
+import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
+import type { ExplainedRule, ShippedRole } from "../../../src/crds/manifests/roles/shipped-role.ts";
+import { shippedRoles } from "../../../src/crds/manifests/roles/shipped-roles.ts";
+
+const REACHES: Readonly<Record<ShippedRole["reach"], string>> = {
+  system: "in its own namespace",
+  grants: "in the grants namespace",
+  opened: "in each opened namespace",
+  cluster: "in the whole cluster (the resource has no namespace)",
+  people: "where you bind it; meant for the grants namespace",
+};
+
+const HOLDERS = [
+  [
+    "agent",
+    "The agent",
+    "It talks to the vendor's platform. It holds no right to change a workload, to read a Secret, or to decide.",
+  ],
+  [
+    "operator",
+    "The operator",
+    "It talks to the API server only. It holds no right on any workload either: it lends, for the length of a window, one of the operation roles to an account made for one grant.",
+  ],
+  [
+    "grant account",
+    "The account of a grant",
+    "Made for one grant, with a token of at most an hour. It gets exactly the role of the operation that runs, in the one namespace that the plan names. Switch an operation off with `operations.<plugin>.<operation>.enabled=false`.",
+  ],
+  [
+    "person",
+    "People",
+    "Nobody has these until you bind them, but for the viewer, whose rights are part of the built-in roles view, edit and admin.",
+  ],
+] as const;
+
+/** docs/permissions.md: every rule of every role, with its reason. */
+export function permissionsPage(): string {
+  const roles = shippedRoles(DEFAULT_NAMES);
+  const whereApproversLend = shippedRoles({ ...DEFAULT_NAMES, lendingMode: "approver" });
+  const others = whereApproversLend.filter((role) => !roles.some((each) => isDeepStrictEqual(each, role)));
+  return `${[
+    "<!-- Made by `npm run generate` from src/crds/manifests. Do not edit. -->",
+    "# Permissions",
+    "Every right that an installation has, and why. No rule has a wildcard; none reaches Secrets, pod exec, escalate or\nimpersonate. With `rbac.scope: namespaces` the same rules are Roles in the opened namespaces instead of ClusterRoles; the\none that stays is the look at the admission policies, which `rbac.selfCheck=false` removes.",
+    "What RBAC cannot say is said by admission policies: a decision needs a person with the right `approve`, the operator may\nbind only its operation roles to grant accounts and never in a system namespace, and any other lender is a person who may\napprove its tier, tokens are for grant accounts only, and a\nrestart changes nothing but the restart annotation.",
+    ...HOLDERS.flatMap(([holder, title, about]) => [
+      `## ${title}`,
+      about,
+      ...roles.filter((role) => role.holder === holder).flatMap(section),
+    ]),
+    "## Where approvers lend",
+    "With `lending.mode: approver` these take the place of those of the same name. There the operator has no right to bind a role,\nor to make a binding; what runs by itself runs as the account `sallyport-auto`, which policy admins bind.",
+    ...others.flatMap(section),
+    ...WITHOUT,
+  ].join("\n\n")}\n`;
+}
+
+/** Each of these is a case of test/integration/rules-removed. */
+const WITHOUT: readonly string[] = [
+  "## When a rule is missing",
+  "Agent and operator ask the API server once a minute (`SALLYPORT_ACCESS_CHECK_INTERVAL`) which of the rules above they have.\nA missing one ends no process and costs only what needs it; given back, it is used again without a restart.",
+  [
+    "| Missing | Then | Told by |",
+    "|---|---|---|",
+    "| any | – | one log line, an event `RuleMissing` in the grants namespace (`kubectl -n sallyport-grants get events`), `sallyport_agent_missing_rights` and `sallyport_operator_missing_rights` |",
+    "| a rule of the agent | what it is for stops: requests and commands wait at the platform, reports are incomplete and say so | condition `Permitted` of each ManagedDeployment |",
+    "| a rule of the operator that a plan needs | the request is shown, and cannot run | condition `Permitted` of the AccessGrant, before anybody approves it |",
+    "| reading grants, invocations, policies or deployments | the operator closes what is to be closed and starts nothing: it does not decide by what it last saw | condition `Authorized=Unknown, RuleMissing` of waiting invocations |",
+    "| making accounts or their tokens | commands wait and use up no line of a plan | the same |",
+    "| binding in an opened namespace, or one operation's role | commands fail with the API server's words, nothing was done | the command's error |",
+    "| looking at the admission policies | everything goes on; names of approvers are not vouched for | condition `IdentityVerified=False, NotEnforced` |",
+    "| the lease | the leader ends once, and waits to lead after its restart | log, event, readiness stays |",
+    "| writing events | everything goes on | the conditions above |",
+  ].join("\n"),
+];
+
+function section({ name, reach, about, rules }: ShippedRole): readonly string[] {
+  const rows = rules.map((rule) => `| ${resourcesOf(rule)} | ${rule.verbs.join(", ")} | ${rule.why} |`);
+  return [`### \`${name}\`, ${REACHES[reach]}`, about, ["| On | May | Because |", "|---|---|---|", ...rows].join("\n")];
+}
+
+function resourcesOf({ apiGroups, resources, resourceNames }: ExplainedRule): string {
+  const [group = ""] = apiGroups;
+  const named = resourceNames === undefined ? "" : ` named ${resourceNames.map((name) => `\`${name}\``).join(", ")}`;
+  return `${resources.map((resource) => `\`${resource}\``).join(", ")}${group === "" ? "" : ` (${group})`}${named}`;
+}

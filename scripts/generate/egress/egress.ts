@@ -1,0 +1,152 @@
+import { AGENT_ROUTES } from "../../../src/agent/platform-link/routes.ts";
+import type { Route } from "../../../src/contract/wire/route.ts";
+import { OPERATION_ROLES } from "../../../src/crds/manifests/roles/operation-roles.ts";
+import { REDACTION_RULES } from "../../../src/crds/redact.ts";
+import { type Field, fieldsOf } from "./egress-fields.ts";
+import { RESULT_MARKS, RESULT_WORDS } from "./egress-results.ts";
+import { FIELD_WORDS, HEADER_WORDS, type Words } from "./egress-words.ts";
+
+interface NamedRoute {
+  /** `area.route`. */
+  readonly name: string;
+  readonly route: Route;
+}
+
+/** A field that the agent sends. */
+export interface SentField extends Field {
+  readonly from: string;
+  readonly example: string;
+}
+
+const ROUTES: readonly NamedRoute[] = Object.entries(AGENT_ROUTES).flatMap(([area, routes]) =>
+  Object.entries<Route>(routes).map(([name, route]) => ({ name: `${area}.${name}`, route })),
+);
+
+/** What each route of the agent sends, by `area.route`. @throws Error when words and contract do not fit. */
+export function sentFields(): ReadonlyMap<string, readonly SentField[]> {
+  const strays = Object.keys(FIELD_WORDS).filter((name) => !ROUTES.some((each) => each.name === name));
+  if (strays.length > 0) throw new Error(`the agent does not call ${strays.join(", ")}`);
+  return new Map(ROUTES.map((each) => [each.name, sentOf(each)]));
+}
+
+function sentOf({ name, route }: NamedRoute): readonly SentField[] {
+  const words = FIELD_WORDS[name];
+  if (words === undefined) throw new Error(`nothing says what ${name} sends`);
+  const fields = fieldsOf(route);
+  return Object.entries(words).map(([path, [from, example]]) => {
+    const exact = fields.find((each) => each.path === path);
+    // Below a free map the contract says nothing, so the words do.
+    const free = fields.find((each) => each.free && path.startsWith(`${each.path}.`));
+    if (exact === undefined && free === undefined) throw new Error(`${name} takes no ${path}`);
+    const example_ = typeof example === "string" ? example : JSON.stringify(example);
+    return { path, type: exact?.type ?? "text", free: exact?.free ?? false, from, example: example_ };
+  });
+}
+
+/** Fields that the contract has and the agent leaves alone. */
+function unusedOf({ name, route }: NamedRoute): readonly string[] {
+  const sent = sentOf({ name, route });
+  const isSent = ({ path }: Field): boolean =>
+    sent.some((each) => each.path === path || each.path.startsWith(`${path}.`));
+  return fieldsOf(route).flatMap((field) => (isSent(field) ? [] : [field.path]));
+}
+
+const CHAPTERS = [
+  [
+    "That the agent lives",
+    "Every 60 s, and a long-poll that waits for news. The platform shows these at the manager.",
+    ["whoami.get", "managerRuntime.heartbeat", "managerRuntime.work"],
+  ],
+  [
+    "What is served here",
+    "Ids that the platform made come back to it; nothing of the cluster is in these.",
+    ["sync.list", "sync.acquire", "sync.renew", "sync.release"],
+  ],
+  [
+    "Health and inventory of the workloads in accepted namespaces",
+    "About once a minute, and 5 s after a change. Only Deployments, StatefulSets, DaemonSets and their pods, only in opened namespaces that you accepted this very deployment for; take one back and it is in no report any more. Of a deployment that waits for your word, only that it waits.",
+    ["sync.reconcile"],
+  ],
+  [
+    "Requests and decisions",
+    "That a request became a grant, and what your people decided: name, time, and their reason.",
+    ["accessRelay.pending", "accessRelay.materialized", "accessRelay.approvals", "accessRelay.decisions"],
+  ],
+  [
+    "Commands and how they ended",
+    "Each command that the platform asked for, claimed once and ended once.",
+    ["commands.list", "commands.get", "commands.dispatch", "commands.complete"],
+  ],
+] as const;
+
+/** docs/data-that-leaves.md: every field that leaves the cluster. */
+export function egressPage(): string {
+  const sent = sentFields();
+  const operations = OPERATION_ROLES.map(({ plugin, operation }) => `${plugin}/${operation}`);
+  return `${[
+    "<!-- Made by `npm run generate` from src/agent/platform-link/routes.ts, src/contract and scripts/generate/egress-*.ts. Do not edit. -->",
+    "# Data that leaves the cluster",
+    "For a security review. One process sends: the agent, to the one address in `platform.url`, over connections that it opens\nitself. The operator calls nothing but your API server. The table of the agent's routes is the table its client is made\nof, so another call cannot be made; a test runs both processes with everything they do, records each request, and fails\non a field or header that is not on this page.",
+    "The pod of `helm test` calls `GET /v1/whoami` once, with the same key and headers. Your proxy, if you set one, sees the\nplatform's host name and the sizes; the bodies are inside TLS to the platform.",
+    "## With every request",
+    table([
+      ["Header", "From", "Example"],
+      ...Object.entries(HEADER_WORDS).map(([name, [from, example]]) => [code(name), from, code(String(example))]),
+    ]),
+    ...CHAPTERS.flatMap(([title, about, names]) => [
+      `## ${title}`,
+      about,
+      ...names.flatMap((name) => routeSection(name, sent.get(name) ?? [])),
+    ]),
+    "## What results of operations may carry",
+    `\`body.result\` of a completed command. The operation picks these fields; no object is passed on as it is. All texts together\nhold at most 60,000 characters, and what looks like a secret is cut out before the result is stored in the cluster\n(rules: ${REDACTION_RULES.join(", ")}). That is a pattern match, not a promise: who opens logs to the vendor lets the vendor\nread logs. \`operations.<plugin>.<operation>.enabled=false\` takes an operation away for good, an OperationPolicy with \`deny\`\nfor now.`,
+    ...operations.flatMap((name) => [`### \`${name}\``, resultTable(RESULT_WORDS[name])]),
+    "### Any operation",
+    resultTable(RESULT_MARKS),
+    "## What never leaves",
+    NEVER.map((each) => `- ${each}`).join("\n"),
+    "## What the platform would take, and the agent never sends",
+    "Fields of the same requests that other reporters use. They are listed so that their absence is a statement, not a gap.",
+    ROUTES.filter((each) => unusedOf(each).length > 0)
+      .map((each) => `- ${code(each.name)}: ${unusedOf(each).map(code).join(", ")}`)
+      .join("\n"),
+  ].join("\n\n")}\n`;
+}
+
+const NEVER: readonly string[] = [
+  "Secrets and ConfigMaps: no identity of the installation has the right to read one (docs/permissions.md).",
+  "Values of environment variables, arguments and commands of containers, volumes, annotations: they are not decoded from what the API server sends. `describe` tells the names of environment variables.",
+  "Objects of namespaces that you did not accept for the deployment, and the list of namespaces.",
+  "Nodes, but for the name that a pod bears; cluster name, server version, cloud account.",
+  "Custom resources other than the grants, invocations and deployments that came from the platform.",
+  "The agent's and the operator's service account tokens, the tokens of grant accounts, kubeconfigs.",
+  "Logs and metrics of Sallyport itself: `/metrics` is read by your Prometheus, inside.",
+  "The names of approvers who have not decided anything, group memberships, your identity provider.",
+];
+
+function routeSection(name: string, fields: readonly SentField[]): readonly string[] {
+  const found = ROUTES.find((each) => each.name === name);
+  if (found === undefined) throw new Error(`the agent does not call ${name}`);
+  const { method, path, summary } = found.route;
+  const rows = fields.map((each) => [code(each.path), each.type, each.from, code(each.example)]);
+  const head = [`### ${method} ${path}`, summary];
+  return rows.length === 0
+    ? [...head, "No field."]
+    : [...head, table([["Field", "Type and bounds", "From", "Example"], ...rows])];
+}
+
+function resultTable(words: Words | undefined): string {
+  if (words === undefined) throw new Error("an operation without words for its result");
+  const rows = Object.entries(words).map(([path, [from, example]]) => [code(path), from, code(String(example))]);
+  return table([["Field", "From", "Example"], ...rows]);
+}
+
+function table([head = [], ...rows]: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
+  return [line(head), `|${head.map(() => "---").join("|")}|`, ...rows.map(line)].join("\n");
+}
+
+function code(text: string): string {
+  return `\`${text}\``;
+}

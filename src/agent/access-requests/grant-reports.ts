@@ -1,0 +1,94 @@
+import type { ApprovalReport, DecisionReport } from "../../contract/access-requests/access-relay.ts";
+import type { Identity } from "../../contract/access-requests/access-requests.ts";
+import type { AccessGrant } from "../../crds/kinds/access-grant.ts";
+
+/** One thing that the platform must hear about a grant, at least once. */
+export type GrantReport =
+  | { readonly kind: "approval"; readonly key: string; readonly report: ApprovalReport }
+  | { readonly kind: "decision"; readonly key: string; readonly report: DecisionReport };
+
+/**
+ * Everything the platform must have heard about this grant by now, in order: a revocation means nothing to a platform
+ * that never heard of the approval. Read from the operator's status and the people's words in spec, never guessed.
+ *
+ * @param gone the object was deleted: the last state seen, and deletion is an end of its own (§17.4).
+ * @param awaited the platform still lists the request: by its last word it has not heard of any decision.
+ */
+export function reportsOf(grant: AccessGrant, gone: boolean, awaited: boolean, now: Date): readonly GrantReport[] {
+  const approval = approvalOf(grant, now);
+  // What it never heard approved it cannot take as revoked (§17.4): to it the customer says no.
+  const isHeard = approval.length > 0 || (grant.status?.approvedUntil !== undefined && !awaited);
+  const end = endOf(grant, gone, isHeard, now);
+  return [...approval, ...(end === undefined ? [] : [end])];
+}
+
+function approvalOf(grant: AccessGrant, now: Date): readonly GrantReport[] {
+  const { spec, status } = grant;
+  if (status?.approvedUntil === undefined || spec.approvedForMinutes === undefined) return [];
+  // A window that is over opens nothing any more, and the platform would refuse it (§17.3).
+  if (Date.parse(status.approvedUntil) <= now.getTime()) return [];
+  const report: ApprovalReport = {
+    requestId: spec.requestId,
+    approvedUntil: status.approvedUntil,
+    ...(status.approvedAt === undefined ? {} : { approvedAt: status.approvedAt }),
+    ...(spec.decidedBy === undefined ? {} : { decidedBy: spec.decidedBy }),
+    planHash: spec.planHash,
+    identity: identityOf(grant),
+  };
+  return [{ kind: "approval", key: `approval/${status.approvedUntil}`, report }];
+}
+
+function endOf(grant: AccessGrant, gone: boolean, isHeard: boolean, now: Date): GrantReport | undefined {
+  const { spec, status } = grant;
+  switch (status?.state) {
+    case "Denied":
+      return decision(grant, "denied", spec.deniedReason, spec.decidedBy, now);
+    case "Revoked":
+      return decision(grant, isHeard ? "revoked" : "denied", spec.revokedReason, spec.revokedBy, now);
+    case "Lapsed":
+      return decision(grant, "expired", "nobody decided in time", undefined, now);
+    case "Superseded":
+      return decision(grant, "expired", "superseded in the cluster", undefined, now);
+    case "Expired":
+      return decision(grant, "expired", "the approved window is over", undefined, now);
+    case "Completed":
+      return undefined;
+    default: {
+      if (!gone && grant.metadata.deletionTimestamp === undefined) return undefined;
+      const outcome = spec.approvedForMinutes === undefined || !isHeard ? "denied" : "revoked";
+      return decision(grant, outcome, "the grant was deleted in the cluster", undefined, now);
+    }
+  }
+}
+
+function decision(
+  grant: AccessGrant,
+  outcome: DecisionReport["outcome"],
+  reason: string | undefined,
+  decidedBy: string | undefined,
+  now: Date,
+): GrantReport {
+  const report: DecisionReport = {
+    requestId: grant.spec.requestId,
+    outcome,
+    ...(reason === undefined ? {} : { reason }),
+    ...(decidedBy === undefined ? {} : { decidedBy }),
+    identity: decidedBy === undefined ? "unknown" : identityOf(grant),
+    at: endedAt(grant) ?? now.toISOString(),
+    planHash: grant.spec.planHash,
+  };
+  return { kind: "decision", key: outcome, report };
+}
+
+/** When the operator saw the end: the condition that says so changed then. */
+function endedAt({ status }: AccessGrant): string | undefined {
+  const type = status?.approvedAt === undefined ? "Approved" : "Active";
+  return status?.conditions?.find((condition) => condition.type === type)?.lastTransitionTime;
+}
+
+/** How far the name can be trusted; the operator has checked the admission policies that stamp it. */
+export function identityOf({ spec, status }: AccessGrant): Identity {
+  const condition = status?.conditions?.find(({ type }) => type === "IdentityVerified");
+  if (condition?.status === "True") return "verified";
+  return spec.decidedBy === undefined ? "unknown" : "claimed";
+}

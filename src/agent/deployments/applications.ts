@@ -1,0 +1,233 @@
+import type { Clock } from "../../base/clock.ts";
+import { acceptanceLine, acceptedNamespaces } from "../../crds/accepted-namespaces.ts";
+import type {
+  ManagedDeployment,
+  ManagedDeploymentSpec,
+  ManagedDeploymentState,
+  ManagedDeploymentStatus,
+} from "../../crds/kinds/managed-deployment.ts";
+import type { RequiredRight } from "../../crds/manifests/roles/required-rights.ts";
+import { ApiError as KubeError } from "../../kube/client/api-error.ts";
+import type { ReconcileContext } from "../../kube/controller/controller.ts";
+import { referenceTo } from "../../kube/events/event.ts";
+import type { EventRecorder } from "../../kube/events/event-recorder.ts";
+import { acceptance, type Places } from "./acceptance.ts";
+import { type Connectedness, newsFor, type Said, saying, standing } from "./standing.ts";
+
+/** All the I/O of this part, as functions. */
+export interface ApplicationPorts {
+  /** By deployment id, from the cache. */
+  readonly managed: (deploymentId: string) => ManagedDeployment | undefined;
+  /** From the cache, what has the object name of this deployment: two ids can meet in one name. */
+  readonly holder: (deploymentId: string) => ManagedDeployment | undefined;
+  /** Ids of those in the cache without an answer of the customer. */
+  readonly unanswered: () => readonly string[];
+  readonly create: (spec: ManagedDeploymentSpec, signal: AbortSignal) => Promise<ManagedDeployment>;
+  readonly remove: (managed: ManagedDeployment, signal: AbortSignal) => Promise<unknown>;
+  readonly applyStatus: (
+    managed: ManagedDeployment,
+    status: ManagedDeploymentStatus,
+    signal: AbortSignal,
+  ) => Promise<unknown>;
+  readonly events: Pick<EventRecorder, "record">;
+  /** The agent's own rights that are missing. */
+  readonly missing: () => readonly RequiredRight[];
+  readonly trouble: () => Connectedness;
+}
+
+export interface ApplicationsOptions {
+  readonly ports: ApplicationPorts;
+  readonly places: Places;
+  /** Most that wait at once. */
+  readonly maxWaiting: number;
+  readonly isListed: (deploymentId: string) => boolean;
+  readonly clock: Clock;
+}
+
+/** What the platform answered to the last report. */
+export interface Told {
+  readonly message: string;
+  /** The code of a refusal. */
+  readonly refusedWith?: string | undefined;
+}
+
+/** The objects that show the customer what the platform lists, and what the customer says there. */
+export class Applications {
+  readonly #options: ApplicationsOptions;
+  /** Objects that are being made, or that the cache does not show yet: they count where room is asked for. */
+  readonly #made = new Set<string>();
+  #isCrowded = false;
+  /** Ids whose object name is another's, and told. Bounded by what is listed. */
+  readonly #nameless = new Set<string>();
+
+  constructor(options: ApplicationsOptions) {
+    this.#options = options;
+  }
+
+  of(id: string): ManagedDeployment | undefined {
+    const managed = this.#options.ports.managed(id);
+    if (managed !== undefined) this.#made.delete(id);
+    return managed;
+  }
+
+  /** Where the customer accepts it; nowhere: it waits. */
+  accepted(id: string): readonly string[] {
+    const { ports, places } = this.#options;
+    return acceptedNamespaces(id, ports.managed(id), places.named);
+  }
+
+  hasRoomFor(id: string): boolean {
+    const { ports, maxWaiting } = this.#options;
+    const others = new Set([...ports.unanswered(), ...this.#made]);
+    others.delete(id);
+    return others.size < maxWaiting;
+  }
+
+  /** There was no room for it. Told once, not once a deployment: the platform may list any number. */
+  turnedAway({ log }: ReconcileContext): void {
+    if (this.#isCrowded) return;
+    this.#isCrowded = true;
+    log.warn({ max: this.#options.maxWaiting }, "more deployments wait than are shown; the rest is only counted");
+  }
+
+  async create(spec: ManagedDeploymentSpec, context: ReconcileContext): Promise<void> {
+    const { ports } = this.#options;
+    const { signal, log } = context;
+    const { deploymentId } = spec;
+    const holder = ports.holder(deploymentId);
+    if (holder !== undefined) return this.#nameTaken(deploymentId, holder, context);
+    const isAccepted = this.accepted(deploymentId).length > 0;
+    if (!isAccepted) this.#made.add(deploymentId);
+    try {
+      const managed = await ports.create(spec, signal);
+      this.#isCrowded = false;
+      log.info({ deploymentId, accepted: isAccepted }, "the platform lists a deployment; it is shown in the cluster");
+      if (isAccepted) return;
+      this.#record(
+        managed,
+        "AwaitingAcceptance",
+        "a deployment waits for your word; its status.acceptanceLine says how",
+      );
+    } catch (error) {
+      this.#made.delete(deploymentId);
+      // There already, and the cache will say so.
+      if (!(error instanceof KubeError && error.isAlreadyExists)) throw error;
+    }
+  }
+
+  /** It is not made; told once an id, on the object that has the name. */
+  #nameTaken(deploymentId: string, holder: ManagedDeployment, { log }: ReconcileContext): void {
+    if (holder.spec.deploymentId === deploymentId || this.#nameless.has(deploymentId)) return;
+    this.#nameless.add(deploymentId);
+    const { name } = holder.metadata;
+    log.warn(
+      { deploymentId, name, code: "NAME_TAKEN" },
+      "another deployment has this one's object name; it is not shown",
+    );
+    const note = `deployment ${deploymentId} is not shown and not served: its object would have the name of this one`;
+    this.#record(holder, "NameTaken", note, "Warning");
+  }
+
+  /** The platform lists it no more, and the customer has not answered it. */
+  async clear(id: string, { signal, log }: ReconcileContext): Promise<void> {
+    const { ports } = this.#options;
+    const managed = ports.managed(id);
+    if (managed === undefined) return;
+    await ports.remove(managed, signal);
+    log.info({ deploymentId: id }, "a deployment that waited is not listed any more; its object is deleted");
+  }
+
+  forget(id: string): void {
+    this.#made.delete(id);
+    this.#nameless.delete(id);
+  }
+
+  detach(id: string, signal: AbortSignal): Promise<void> {
+    return this.#tell(id, "Detached", { message: "the platform no longer lists it" }, signal);
+  }
+
+  reported(id: string, told: Told, signal: AbortSignal): Promise<void> {
+    return this.#tell(id, this.#standingState(id), told, signal);
+  }
+
+  /** The customer's word, rights and connection come and go between two reports. */
+  async tellStanding(id: string, signal: AbortSignal): Promise<void> {
+    const managed = this.of(id);
+    if (managed === undefined) return;
+    const { status: before } = managed;
+    const said = this.#standing(managed);
+    const status = this.#statusOf(managed, this.#standingState(id), said, before?.lastReportedAt);
+    const isSame = status.state === before?.state && String(status.namespaces) === String(before?.namespaces);
+    if (isSame && newsFor(managed, said).length === 0) return;
+    await this.#write(managed, status, signal);
+    if (before?.state !== "Waiting" || status.state !== "Serving") return;
+    this.#record(managed, "Accepted", `may be served in ${status.namespaces?.join(", ")}`);
+  }
+
+  async #tell(id: string, state: ManagedDeploymentState, told: Told, signal: AbortSignal): Promise<void> {
+    const managed = this.of(id);
+    if (managed === undefined) return;
+    const { message, refusedWith } = told;
+    const reported =
+      refusedWith === undefined
+        ? ({ status: "True", reason: "Acknowledged" } as const)
+        : ({ status: "False", reason: "Refused" } as const);
+    const said = [{ type: "Reported", ...reported, message } as const, ...this.#standing(managed)];
+    const isServed = refusedWith === undefined && state === "Serving";
+    const at = isServed ? this.#options.clock.wallNow().toISOString() : managed.status?.lastReportedAt;
+    await this.#write(managed, this.#statusOf(managed, state, said, at), signal);
+  }
+
+  /** Detached is decided apart: it is said only after the platform has been asked, and stays until it lists it again. */
+  #standingState(id: string): ManagedDeploymentState {
+    const { isListed, ports } = this.#options;
+    if (ports.managed(id)?.status?.state === "Detached" && !isListed(id)) return "Detached";
+    return this.accepted(id).length > 0 ? "Serving" : "Waiting";
+  }
+
+  #statusOf(
+    managed: ManagedDeployment,
+    state: ManagedDeploymentState,
+    said: readonly Said[],
+    lastReportedAt: string | undefined,
+  ): ManagedDeploymentStatus {
+    const { deploymentId } = managed.spec;
+    const accepted = this.accepted(deploymentId);
+    const { grantsNamespace } = this.#options.places;
+    const conditions = saying(managed, said, this.#options.clock.wallNow());
+    return {
+      state,
+      ...(accepted.length === 0
+        ? { acceptanceLine: acceptanceLine(deploymentId, grantsNamespace) }
+        : { namespaces: accepted }),
+      observedGeneration: managed.metadata.generation ?? 0,
+      ...(lastReportedAt === undefined ? {} : { lastReportedAt }),
+      // Whether its namespaces are opened is a question only while it has any.
+      conditions: accepted.length === 0 ? conditions.filter(({ type }) => type !== "Opened") : conditions,
+    };
+  }
+
+  #standing(managed: ManagedDeployment): readonly Said[] {
+    const { ports, places } = this.#options;
+    return [...acceptance(managed, places), ...standing(ports.missing(), ports.trouble())];
+  }
+
+  #record(
+    managed: ManagedDeployment,
+    reason: "AwaitingAcceptance" | "Accepted" | "NameTaken",
+    note: string,
+    type: "Normal" | "Warning" = "Normal",
+  ): void {
+    const { events } = this.#options.ports;
+    events.record({ regarding: referenceTo(managed), type, reason, action: "Accept", note });
+  }
+
+  /** Not being allowed to say it is no failure of what was done; log and event tell of the right. */
+  async #write(managed: ManagedDeployment, status: ManagedDeploymentStatus, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#options.ports.applyStatus(managed, status, signal);
+    } catch (error) {
+      if (!(error instanceof KubeError && error.isForbidden)) throw error;
+    }
+  }
+}

@@ -1,0 +1,419 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { ApiError } from "../../api-client/api-error.ts";
+import type { DeploymentStatus } from "../../contract/deployments/deployment-state.ts";
+import type { ManagedDeployment, ManagedDeploymentStatus } from "../../crds/kinds/managed-deployment.ts";
+import type { RequiredRight } from "../../crds/manifests/roles/required-rights.ts";
+import { ApiError as KubeError } from "../../kube/client/api-error.ts";
+import { FakeClock } from "../../kube/testing/fake-clock.ts";
+import { Board } from "../board.ts";
+import type { Trouble } from "../platform-link/platform-trouble.ts";
+import { context, DEPLOYMENT } from "../testing/sample.ts";
+import { type DeploymentPorts, Deployments } from "./deployments.ts";
+import { Leases, type LeasesOptions } from "./leases.ts";
+import type { ListedDeployment } from "./listed-deployment.ts";
+
+const listed: ListedDeployment = {
+  id: DEPLOYMENT,
+  name: "one",
+  projectId: "prj_1",
+  status: "pending",
+  platform: "kubernetes",
+  model: "pull",
+  stackResources: 0,
+};
+
+class World {
+  readonly clock = new FakeClock("2026-01-01T00:00:00Z");
+  readonly done: string[] = [];
+  readonly board = new Board<ListedDeployment>(10, () => undefined);
+  managed: ManagedDeployment | undefined;
+  /** What has this deployment's object name, though it is another's. */
+  holder: ManagedDeployment | undefined;
+  refuseWith: ApiError | undefined;
+  renewed = true;
+  readonly deployments: Deployments;
+  readonly bodies: Parameters<DeploymentPorts["platform"]["reconcile"]>[0]["body"][] = [];
+  readonly news: string[] = [];
+  waiting: string[] = [];
+
+  constructor(changes: Partial<ListedDeployment> = {}, list: "read" | "unread" = "read", named = ["shop"]) {
+    if (list === "read") this.board.replace("all", [{ ...listed, ...changes }]);
+    const { clock, board } = this;
+    const routes = {
+      acquire: async () => {
+        this.done.push("acquire");
+        return { deployments: [{ deploymentId: DEPLOYMENT }] };
+      },
+      renew: async () => {
+        this.done.push("renew");
+        return { leases: [{ deploymentId: DEPLOYMENT, renewed: this.renewed }] };
+      },
+      release: async () => this.done.push("release"),
+    };
+    const leases = new Leases({
+      platform: routes as unknown as LeasesOptions["platform"],
+      clock,
+      changed: () => undefined,
+    });
+    this.deployments = new Deployments({
+      board,
+      leases,
+      ports: this.#ports(),
+      places: {
+        named: new Map(named.length === 0 ? [] : [[DEPLOYMENT, named]]),
+        opened: ["shop", "jobs"],
+        grantsNamespace: "sallyport-grants",
+      },
+      maxWaiting: 2,
+      version: "1",
+      clock,
+      random: () => 0.5,
+      metrics: { resourceReport: () => undefined },
+    });
+  }
+
+  run() {
+    return this.deployments.reconcile(DEPLOYMENT, context);
+  }
+
+  /** As the customer does with kubectl. */
+  answer(acceptedNamespaces: string[]): void {
+    if (this.managed === undefined) throw new Error("there is nothing to answer");
+    this.managed = { ...this.managed, spec: { ...this.managed.spec, acceptedNamespaces } };
+  }
+
+  said(type: string) {
+    return this.managed?.status?.conditions?.find((each) => each.type === type);
+  }
+
+  condition(): string {
+    const condition = this.said("Reported");
+    return `${this.managed?.status?.state} ${condition?.type}=${condition?.status}/${condition?.reason}`;
+  }
+
+  missing: readonly RequiredRight[] = [];
+  statusRefused = false;
+  trouble: Trouble | "unknown" | undefined = "unknown";
+
+  #ports(): DeploymentPorts {
+    return {
+      missing: () => this.missing,
+      trouble: () => this.trouble,
+      managed: () => this.managed,
+      holder: () => this.holder ?? this.managed,
+      unanswered: () => this.waiting,
+      remove: async () => {
+        this.done.push("remove");
+        this.managed = undefined;
+      },
+      events: { record: ({ reason, note }) => void this.news.push(`${reason}: ${note}`) },
+      create: async (spec) => {
+        this.done.push("create");
+        const metadata = {
+          name: "d",
+          uid: "u",
+          resourceVersion: "1",
+          generation: 1,
+          creationTimestamp: "2026-01-01T00:00:00Z",
+        };
+        this.managed = { apiVersion: "sallyport.dev/v1alpha1", kind: "ManagedDeployment", metadata, spec };
+        return this.managed;
+      },
+      applyStatus: async (managed, status: ManagedDeploymentStatus) => {
+        if (this.statusRefused) throw new KubeError("forbidden", { status: 403, reason: "Forbidden" });
+        this.managed = { ...managed, status };
+      },
+      resources: (namespaces) => [{ resourceHeartbeats: [], observedInventoryBatches: namespaces.map(batchOf) }],
+      relist: () => void this.done.push("relist"),
+      platform: {
+        reconcile: async ({ body }) => {
+          if (this.refuseWith !== undefined) throw this.refuseWith;
+          this.bodies.push(body);
+          this.done.push(`report ${body.state.status}${body.session === undefined ? "" : " under lease"}`);
+          return {
+            success: true,
+            current: { ...body.state, status: body.state.status as DeploymentStatus },
+          };
+        },
+      },
+    };
+  }
+}
+
+/** Enough of a batch to see whose it is. */
+const batchOf = (namespace: string) => ({ inventoryScope: namespace }) as never;
+
+let world: World;
+beforeEach(() => {
+  world = new World();
+});
+const refusal = (code: string, status = 409): ApiError => new ApiError(code, code, { status, retryable: false });
+
+describe("a deployment", () => {
+  test("whose object name another one has is told on that object, once, and not made", async () => {
+    await world.run();
+    const { managed } = world;
+    if (managed === undefined) throw new Error("not made");
+    world.managed = undefined;
+    world.holder = { ...managed, spec: { ...managed.spec, deploymentId: "dep_OTHER" } };
+    world.done.length = 0;
+    world.news.length = 0;
+    await world.run();
+    await world.run();
+    expect(world.done).toEqual([]);
+    expect(world.news).toEqual([
+      `NameTaken: deployment ${DEPLOYMENT} is not shown and not served: its object would have the name of this one`,
+    ]);
+  });
+
+  test("is shown, leased, confirmed and reported in this order", async () => {
+    await world.run();
+    expect(await world.run()).toEqual({ requeueAfterMs: 60_000 });
+    expect(world.done).toEqual(["create", "acquire", "renew", "report running under lease"]);
+    expect(world.board.get(DEPLOYMENT)?.status).toBe("running");
+    expect(world.condition()).toBe("Serving Reported=True/Acknowledged");
+  });
+
+  test("that pushes takes its setup step by step", async () => {
+    world = new World({ model: "push" });
+    await world.run();
+    await world.run();
+    expect(world.done.slice(3)).toEqual([
+      "report initial-setup under lease",
+      "report provisioning under lease",
+      "report running under lease",
+    ]);
+  });
+
+  test("is renewed and reported every minute", async () => {
+    await world.run();
+    await world.run();
+    world.done.length = 0;
+    world.clock.advance(60_000);
+    await world.run();
+    expect(world.done).toEqual(["renew", "report running under lease"]);
+  });
+
+  test("is reported soon after its workloads changed, and not for each change", async () => {
+    await world.run();
+    await world.run();
+    world.done.length = 0;
+    expect(world.deployments.workloadsChanged("shop")).toEqual([DEPLOYMENT]);
+    expect(await world.run()).toEqual({ requeueAfterMs: 5_000 });
+    world.clock.advance(5_000);
+    world.deployments.workloadsChanged("shop");
+    await world.run();
+    expect(world.done).toEqual(["report running under lease"]);
+  });
+
+  test("whose lease went to another session is reported without one, and asked for again a minute later", async () => {
+    await world.run();
+    await world.run();
+    world.done.length = 0;
+    world.clock.advance(60_000);
+    world.renewed = false;
+    await world.run();
+    expect(world.done).toEqual(["renew", "report running"]);
+    world.renewed = true;
+    world.clock.advance(60_000);
+    await world.run();
+    expect(world.done.slice(2)).toEqual(["acquire", "renew", "report running under lease"]);
+  });
+
+  test.each([
+    ["LEASE_LOST", []],
+    ["DEPLOYMENT_LOCKED", []],
+    ["INVALID_STATE_TRANSITION", ["relist"]],
+  ])("whose report is refused with %s goes on", async (code, more) => {
+    await world.run();
+    world.refuseWith = refusal(code);
+    await world.run();
+    expect(world.done).toEqual(["create", "acquire", "renew", ...more]);
+    expect(world.condition()).toBe("Serving Reported=False/Refused");
+  });
+
+  test("whose report is lost on the way is reported again at once", async () => {
+    await world.run();
+    world.refuseWith = new ApiError("NETWORK_ERROR", "away", { status: 0, retryable: true });
+    await expect(world.run()).rejects.toThrow("away");
+    world.refuseWith = undefined;
+    await world.run();
+    expect(world.done.at(-1)).toBe("report running under lease");
+  });
+
+  test("that was served before a restart is left as it is until the platform has been asked", async () => {
+    await world.run();
+    await world.run();
+    const { managed } = world;
+    const restarted = new World({}, "unread");
+    restarted.managed = managed;
+    expect(await restarted.run()).toEqual({ requeueAfterMs: 5_000 });
+    expect([restarted.done, restarted.managed]).toEqual([[], managed]);
+    restarted.board.replace("all", []);
+    await restarted.run();
+    expect(restarted.condition()).toBe("Detached Reported=True/Acknowledged");
+  });
+
+  test("names the rights that the agent lacks, until they are there again", async () => {
+    const permitted = () => world.managed?.status?.conditions?.find(({ type }) => type === "Permitted");
+    await world.run();
+    await world.run();
+    expect(permitted()).toMatchObject({ status: "True", reason: "RightsComplete" });
+    const right = { verb: "list", group: "", resource: "pods", namespace: "shop", role: "sallyport-agent-observe" };
+    world.missing = [{ ...right, reach: "opened" }];
+    await world.run();
+    expect(permitted()).toMatchObject({
+      status: "False",
+      reason: "RuleMissing",
+      message: "the agent may not list pods in shop (role sallyport-agent-observe)",
+    });
+    expect(world.condition()).toBe("Serving Reported=True/Acknowledged");
+    world.missing = [];
+    await world.run();
+    expect(permitted()).toMatchObject({ status: "True" });
+  });
+
+  test("says what is wrong with the connection, also before the platform was ever asked", async () => {
+    const connected = () => world.managed?.status?.conditions?.find(({ type }) => type === "Connected");
+    await world.run();
+    await world.run();
+    expect(connected()).toBeUndefined();
+    const { managed } = world;
+    world = new World({}, "unread");
+    world.managed = managed;
+    world.trouble = { reason: "ProxyRefused", message: "mend it" };
+    expect(await world.run()).toEqual({ requeueAfterMs: 5_000 });
+    expect(connected()).toMatchObject({ status: "False", reason: "ProxyRefused", message: "mend it" });
+    expect(world.condition()).toBe("Serving Reported=True/Acknowledged");
+    world.trouble = undefined;
+    await world.run();
+    expect(connected()).toMatchObject({ status: "True", reason: "Connected" });
+  });
+
+  test("is reported also by an agent that may not write its status", async () => {
+    world.statusRefused = true;
+    await world.run();
+    expect(await world.run()).toEqual({ requeueAfterMs: 60_000 });
+    expect(world.done.at(-1)).toBe("report running under lease");
+  });
+
+  test("that the platform lists no more is released and detached", async () => {
+    await world.run();
+    await world.run();
+    world.board.replace("all", []);
+    world.done.length = 0;
+    await world.run();
+    expect(world.done).toEqual(["release"]);
+    expect(world.condition()).toBe("Detached Reported=True/Acknowledged");
+    expect(await world.run()).toBeUndefined();
+  });
+});
+
+describe("a deployment that the customer has not accepted", () => {
+  beforeEach(() => {
+    world = new World({}, "read", []);
+  });
+  const all = () => JSON.stringify(world.bodies);
+
+  test("waits, says with which line it is accepted, and tells the platform nothing else", async () => {
+    await world.run();
+    expect(await world.run()).toEqual({ requeueAfterMs: 60_000 });
+    expect(world.done).toEqual(["create", "report pending"]);
+    expect(world.managed?.spec).not.toHaveProperty("acceptedNamespaces");
+    expect(world.managed?.status).not.toHaveProperty("lastReportedAt");
+    expect(world.said("Accepted")).toMatchObject({ status: "False", reason: "AwaitingAcceptance" });
+    const line = `kubectl patch manageddeployments.sallyport.dev ${DEPLOYMENT.replace("_", "-")} -n sallyport-grants --type=merge -p '{"spec":{"acceptedNamespaces":["YOUR-NAMESPACE"]}}'`;
+    expect(world.managed?.status?.acceptanceLine).toBe(line);
+    expect(world.said("Accepted")?.message).toContain("status.acceptanceLine");
+    expect(world.news).toEqual([
+      "AwaitingAcceptance: a deployment waits for your word; its status.acceptanceLine says how",
+    ]);
+    expect(world.condition()).toBe("Waiting Reported=True/Acknowledged");
+    const [body] = world.bodies;
+    expect(body?.capabilities?.every(({ state }) => state === "denied")).toBe(true);
+    expect([body?.resourceHeartbeats, body?.observedInventoryBatches]).toEqual([[], []]);
+    expect(body?.state).not.toHaveProperty("environmentInfo");
+    expect(all()).not.toContain("shop");
+  });
+
+  test("goes on at once when the customer names a namespace, and only there", async () => {
+    await world.run();
+    await world.run();
+    world.answer(["shop"]);
+    world.done.length = 0;
+    await world.run();
+    expect(world.done).toEqual(["acquire", "renew", "report running under lease"]);
+    expect(world.bodies.at(-1)).toMatchObject({
+      state: { environmentInfo: { namespace: "shop" } },
+      observedInventoryBatches: [{ inventoryScope: "shop" }],
+    });
+    expect(world.condition()).toBe("Serving Reported=True/Acknowledged");
+    expect(world.managed?.status?.namespaces).toEqual(["shop"]);
+    expect(world.said("Accepted")).toMatchObject({ status: "True", reason: "AcceptedByCustomer" });
+    expect(world.said("Opened")).toMatchObject({ status: "True" });
+    expect(world.news.at(-1)).toBe("Accepted: may be served in shop");
+    expect(world.deployments.workloadsChanged("jobs")).toEqual([]);
+    expect(world.deployments.workloadsChanged("shop")).toEqual([DEPLOYMENT]);
+  });
+
+  test("stops when the customer takes the acceptance back", async () => {
+    await world.run();
+    world.answer(["shop"]);
+    await world.run();
+    world.answer([]);
+    world.done.length = 0;
+    await world.run();
+    expect(world.done).toEqual(["release", "report running"]);
+    expect(world.bodies.at(-1)).toMatchObject({ resourceHeartbeats: [], observedInventoryBatches: [] });
+    expect(world.said("Accepted")).toMatchObject({ status: "False", reason: "RefusedByCustomer" });
+    expect([world.managed?.status?.state, world.said("Opened")]).toEqual(["Waiting", undefined]);
+    expect(world.deployments.workloadsChanged("shop")).toEqual([]);
+  });
+
+  test("says which accepted namespace is not opened, and what to do", async () => {
+    await world.run();
+    world.answer(["elsewhere", "shop"]);
+    await world.run();
+    expect(world.said("Opened")).toMatchObject({ status: "False", reason: "NamespaceNotOpened" });
+    expect(world.said("Opened")?.message).toContain("not opened to Sallyport's accounts: elsewhere. Add it to");
+    expect(world.bodies.at(-1)?.state.environmentInfo).toMatchObject({ namespace: "shop" });
+  });
+
+  test("finds no room where as many wait as may", async () => {
+    world.waiting = ["dep_a", "dep_b"];
+    expect(await world.run()).toBeUndefined();
+    expect(world.done).toEqual([]);
+    world.waiting = ["dep_a"];
+    await world.run();
+    expect(world.done).toEqual(["create"]);
+  });
+
+  test("goes some time after the platform has stopped listing it, and waits anew when it is listed again", async () => {
+    await world.run();
+    await world.run();
+    world.board.replace("all", []);
+    world.done.length = 0;
+    await world.run();
+    expect(world.managed?.status?.state).toBe("Detached");
+    expect(await world.run()).toEqual({ requeueAfterMs: 900_000 });
+    world.clock.advance(900_000);
+    await world.run();
+    expect(world.done).toEqual(["remove"]);
+    world.board.replace("all", [listed]);
+    await world.run();
+    await world.run();
+    expect([world.done.slice(1), world.managed?.status?.state]).toEqual([["create", "report pending"], "Waiting"]);
+  });
+
+  test("that was accepted, detached and listed again is served because its acceptance still stands", async () => {
+    await world.run();
+    world.answer(["shop"]);
+    await world.run();
+    world.board.replace("all", []);
+    await world.run();
+    expect(world.managed?.status?.state).toBe("Detached");
+    world.board.replace("all", [listed]);
+    await world.run();
+    expect(world.condition()).toBe("Serving Reported=True/Acknowledged");
+  });
+});

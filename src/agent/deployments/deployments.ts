@@ -1,0 +1,248 @@
+import { ApiError } from "../../api-client/api-error.ts";
+import type { Clock, Random } from "../../base/clock.ts";
+import type { Capability, DeploymentState, DeploymentStatus } from "../../contract/deployments/deployment-state.ts";
+import { DEPLOYMENT_PROTOCOL_VERSION } from "../../contract/deployments/deployment-state.ts";
+import type { ReconcileContext, Result } from "../../kube/controller/controller.ts";
+import type { Board } from "../board.ts";
+import type { AgentMetrics } from "../metrics.ts";
+import type { ReportPart } from "../observe/resource-report.ts";
+import { isGone } from "../platform-link/platform-answer.ts";
+import type { Platform } from "../platform-link/routes.ts";
+import type { Places } from "./acceptance.ts";
+import { type ApplicationPorts, Applications } from "./applications.ts";
+import { type DeploymentStep, type DeploymentWorld, nextDeploymentStep } from "./deployment.ts";
+import { isLeaseLost, type Leases } from "./leases.ts";
+import type { ListedDeployment } from "./listed-deployment.ts";
+
+/** All the I/O of this reconciler, as functions. */
+export interface DeploymentPorts extends ApplicationPorts {
+  readonly platform: Pick<Platform["sync"], "reconcile">;
+  /** What the caches say of the workloads in these namespaces, cut into calls. */
+  readonly resources: (namespaces: readonly string[]) => readonly ReportPart[];
+  /** Asks for the platform's list again. */
+  readonly relist: () => void;
+}
+
+export interface DeploymentsOptions {
+  readonly board: Board<ListedDeployment>;
+  readonly ports: DeploymentPorts;
+  readonly leases: Leases;
+  readonly places: Places;
+  readonly maxWaiting: number;
+  readonly version: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly metrics: Pick<AgentMetrics, "resourceReport">;
+}
+
+/** Health older than 180 s is shown as stale (§11.1): a report a minute may be lost twice. */
+const REPORT_EVERY_MS = 60_000;
+/** A change is told sooner, but a rollout is many changes. */
+const REPORT_AFTER_CHANGE_MS = 5_000;
+/** Apply, acquire, renew, report in up to three setup steps, and a margin. */
+const MAX_STEPS = 10;
+const CONTRADICTION_RETRY_MS = 30_000;
+/** A deployment that is gone from the platform since the last run is on no list, so nothing else brings us back to it. */
+const UNREAD_RETRY_MS = 5_000;
+
+const CAPABILITIES: readonly Capability[] = [
+  { key: "k8s-workloads", state: "granted" },
+  { key: "operations", state: "granted" },
+  { key: "logs", state: "granted" },
+  { key: "debug", state: "unavailable", detail: "not in this version" },
+  { key: "machines", state: "unavailable", detail: "not in this version" },
+];
+/** All that is told of a deployment that waits. */
+const WAITING: readonly Capability[] = CAPABILITIES.map(({ key }) => ({
+  key,
+  state: "denied",
+  detail: "waits until the customer accepts this deployment in the cluster",
+}));
+const NOTHING: readonly ReportPart[] = [{ resourceHeartbeats: [], observedInventoryBatches: [] }];
+
+interface Memory {
+  reportAtMs: number;
+  reportedAtMs: number;
+  unlistedAtMs: number | undefined;
+  /** At the last look. */
+  accepted: readonly string[];
+}
+
+/**
+ * Shows each deployment that the platform lists as an application in the cluster; holds those that the customer accepts
+ * under a lease, and reports what lives in the namespaces that they are accepted for.
+ */
+export class Deployments {
+  readonly #options: DeploymentsOptions;
+  readonly #applications: Applications;
+  readonly #memories = new Map<string, Memory>();
+
+  constructor(options: DeploymentsOptions) {
+    this.#options = options;
+    this.#applications = new Applications({ ...options, isListed: (id) => options.board.get(id) !== undefined });
+  }
+
+  /** Workloads of a namespace changed: report soon. Returns the ids concerned; no other deployment may learn of it. */
+  workloadsChanged(namespace: string): readonly string[] {
+    const nowMs = this.#options.clock.monotonicMs();
+    const concerned = [...this.#memories].filter(([id]) => this.#applications.accepted(id).includes(namespace));
+    for (const [, memory] of concerned) {
+      const soonMs = Math.max(nowMs, memory.reportedAtMs + REPORT_AFTER_CHANGE_MS);
+      memory.reportAtMs = Math.min(memory.reportAtMs, soonMs);
+    }
+    return concerned.map(([id]) => id);
+  }
+
+  /** @param id of the deployment. */
+  readonly reconcile = async (id: string, context: ReconcileContext): Promise<Result> => {
+    const { board, clock } = this.#options;
+    // Before anything that needs the platform: this is where people look for what is wrong with it.
+    await this.#applications.tellStanding(id, context.signal);
+    // After a start, with the platform away: what it does not list it may not have been asked for yet. Taking that for
+    // a detachment would have the operator refuse what was granted.
+    if (!board.isRead) return { requeueAfterMs: UNREAD_RETRY_MS };
+    for (let steps = 0; steps < MAX_STEPS; steps += 1) {
+      context.signal.throwIfAborted();
+      const world = this.#worldOf(id);
+      const step = nextDeploymentStep(world, clock.monotonicMs());
+      if (step.do === "wait") {
+        if (world.listed === undefined && step.forMs === undefined) this.#forget(id);
+        if (world.listed !== undefined && world.managed === undefined) this.#applications.turnedAway(context);
+        return step.forMs === undefined ? undefined : { requeueAfterMs: step.forMs };
+      }
+      await this.#take(step, id, context);
+      // The cache shows what was written only after its watch has seen it: the event brings us back.
+      if (step.do === "create" || step.do === "detach" || step.do === "clear") return undefined;
+    }
+    return { requeueAfterMs: CONTRADICTION_RETRY_MS };
+  };
+
+  #worldOf(id: string): DeploymentWorld {
+    const { board, leases, clock } = this.#options;
+    const [listed, memory, accepted] = [board.get(id), this.#memoryOf(id), this.#applications.accepted(id)];
+    memory.unlistedAtMs = listed === undefined ? (memory.unlistedAtMs ?? clock.monotonicMs()) : undefined;
+    // Accepted, or not any more: that is told at once.
+    if (accepted.join() !== memory.accepted.join()) memory.reportAtMs = 0;
+    memory.accepted = accepted;
+    return {
+      listed,
+      managed: this.#applications.of(id),
+      accepted,
+      hasRoom: this.#applications.hasRoomFor(id),
+      unlistedAtMs: memory.unlistedAtMs,
+      lease: leases.of(id),
+      acquireAtMs: leases.acquireAtMs(id),
+      reportAtMs: memory.reportAtMs,
+    };
+  }
+
+  async #take(step: Exclude<DeploymentStep, { do: "wait" }>, id: string, context: ReconcileContext): Promise<void> {
+    const { board, leases } = this.#options;
+    switch (step.do) {
+      case "create":
+        return this.#applications.create(step.spec, context);
+      case "detach":
+        return this.#applications.detach(id, context.signal);
+      case "clear":
+        return this.#applications.clear(id, context);
+      case "acquire":
+        return leases.acquire(id, board.get(id)?.model ?? "pull", context.signal);
+      case "renew":
+        if (!(await leases.renew(id, context.signal))) context.log.warn({ deploymentId: id }, "lease lost");
+        return;
+      case "giveUp":
+        context.log.warn({ deploymentId: id }, "lease given up: not renewed in time");
+        return leases.lost(id);
+      case "release":
+        return leases.release(id, context.signal);
+      case "report":
+        return this.#report(id, step.status, context);
+    }
+  }
+
+  async #report(id: string, status: DeploymentStatus, context: ReconcileContext): Promise<void> {
+    const { ports, clock, random, metrics } = this.#options;
+    const accepted = this.#applications.accepted(id);
+    const memory = this.#memoryOf(id);
+    const atMs = clock.monotonicMs();
+    memory.reportedAtMs = atMs;
+    memory.reportAtMs = atMs + REPORT_EVERY_MS * (0.9 + 0.2 * random());
+    try {
+      for (const part of accepted.length === 0 ? NOTHING : ports.resources(accepted)) {
+        await this.#send(id, status, part, accepted, context.signal);
+      }
+      metrics.resourceReport("ok");
+    } catch (error) {
+      if (context.signal.aborted) throw error;
+      metrics.resourceReport("failed");
+      await this.#refused(id, error, context);
+      return;
+    }
+    const message = accepted.length === 0 ? "the platform knows that it waits" : "the platform has the last report";
+    await this.#applications.reported(id, { message }, context.signal);
+  }
+
+  async #send(
+    id: string,
+    status: DeploymentStatus,
+    part: ReportPart,
+    accepted: readonly string[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { board, ports, leases, version, places } = this.#options;
+    const listed = board.get(id);
+    if (listed === undefined) return;
+    const served = accepted.filter((each) => places.opened.includes(each));
+    const environmentInfo = { platform: "kubernetes" as const, namespace: served.join(",").slice(0, 512) };
+    const state: DeploymentState = {
+      status,
+      platform: listed.platform,
+      protocolVersion: DEPLOYMENT_PROTOCOL_VERSION,
+      ...(listed.platform === "kubernetes" && served.length > 0 ? { environmentInfo } : {}),
+    };
+    const body = {
+      deploymentId: id,
+      ...(leases.of(id) === undefined ? {} : { session: leases.session }),
+      state,
+      resourceHeartbeats: [...part.resourceHeartbeats],
+      observedInventoryBatches: [...part.observedInventoryBatches],
+      capabilities: [...(accepted.length === 0 ? WAITING : CAPABILITIES)],
+      operatorVersion: version,
+    };
+    const { current } = await ports.platform.reconcile({ body }, signal);
+    board.update({ ...listed, status: current.status });
+    // More steps that may not be skipped follow at once.
+    const moves = current.status !== listed.status && current.status !== "running";
+    if (moves && listed.model === "push") this.#memoryOf(id).reportAtMs = 0;
+  }
+
+  /** Some refusals are news, not failures: they say what is true instead. */
+  async #refused(id: string, error: unknown, { log, signal }: ReconcileContext): Promise<void> {
+    const { leases, ports } = this.#options;
+    const code = error instanceof ApiError ? error.code : undefined;
+    if (isLeaseLost(error) || code === "DEPLOYMENT_LOCKED") leases.lost(id);
+    else if (code === "INVALID_STATE_TRANSITION" || isGone(error)) ports.relist();
+    else {
+      this.#memoryOf(id).reportAtMs = 0;
+      throw error;
+    }
+    log.info({ deploymentId: id, code }, "report refused");
+    const told = { message: "the platform refused the last report", refusedWith: code };
+    await this.#applications.reported(id, told, signal);
+  }
+
+  #forget(id: string): void {
+    this.#memories.delete(id);
+    this.#applications.forget(id);
+    this.#options.leases.forget(id);
+  }
+
+  #memoryOf(id: string): Memory {
+    let memory = this.#memories.get(id);
+    if (memory === undefined) {
+      memory = { reportAtMs: 0, reportedAtMs: Number.NEGATIVE_INFINITY, unlistedAtMs: undefined, accepted: [] };
+      this.#memories.set(id, memory);
+    }
+    return memory;
+  }
+}

@@ -1,0 +1,27 @@
+import type { DeploymentStatus } from "../../contract/deployments/deployment-state.ts";
+import { SyncDeployment } from "../../contract/deployments/sync.ts";
+import { misfit } from "../../contract/wire/misfit.ts";
+
+/** What the agent uses of a deployment that the platform lists. Secrets in the record are not kept. */
+export interface ListedDeployment {
+  readonly id: string;
+  readonly name: string;
+  readonly projectId: string;
+  readonly status: DeploymentStatus;
+  readonly platform: SyncDeployment["platform"];
+  readonly model: SyncDeployment["deploymentModel"];
+  /** Resources that the platform believes to exist: what a deletion leaves to whoever set them up. */
+  readonly stackResources: number;
+}
+
+const FIELDS = ["id", "name", "projectId", "status", "platform", "deploymentModel"] as const;
+
+/** One item of the platform's list; undefined when it cannot be served, with the reason for the log. */
+export function readListedDeployment(item: unknown): ListedDeployment | { readonly problem: string } {
+  const problem = misfit(SyncDeployment, item, FIELDS);
+  if (problem !== undefined) return { problem };
+  const { id, name, projectId, status, platform, deploymentModel: model, stackState } = item as SyncDeployment;
+  const stackResources =
+    misfit(SyncDeployment, item, ["stackState"]) === undefined ? Object.keys(stackState?.resources ?? {}) : [];
+  return { id, name, projectId, status, platform, model, stackResources: stackResources.length };
+}

@@ -1,0 +1,14 @@
+import { runAgent } from "../../agent/agent.ts";
+import { AGENT_SETTINGS, loadAgentConfig } from "../../agent/config.ts";
+import { configured, type Service } from "./service-command.ts";
+
+export const agentService: Service = {
+  settings: AGENT_SETTINGS,
+  ports: [AGENT_SETTINGS.healthPort.env],
+  run: (env, tools, signal) =>
+    runAgent(
+      configured(() => loadAgentConfig(env)),
+      { ...tools, environment: env },
+      signal,
+    ),
+};

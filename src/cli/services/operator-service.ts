@@ -1,0 +1,14 @@
+import { loadOperatorConfig, OPERATOR_SETTINGS } from "../../operator/config.ts";
+import { runOperator } from "../../operator/operator.ts";
+import { configured, type Service } from "./service-command.ts";
+
+export const operatorService: Service = {
+  settings: OPERATOR_SETTINGS,
+  ports: [OPERATOR_SETTINGS.healthPort.env],
+  run: (env, tools, signal) =>
+    runOperator(
+      configured(() => loadOperatorConfig(env)),
+      tools,
+      signal,
+    ),
+};

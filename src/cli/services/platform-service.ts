@@ -1,0 +1,29 @@
+import { PLATFORM_SETTINGS, readPlatformConfig } from "../../platform/config.ts";
+import { startPlatform } from "../../platform/server.ts";
+import { welcomeFirstAdmin } from "../platform/first-admin.ts";
+import { inWords, PLATFORM_TABLE } from "../platform/platform-flags.ts";
+import { configured, type Service } from "./service-command.ts";
+
+export const platformService: Service = {
+  settings: PLATFORM_TABLE,
+  ports: [PLATFORM_SETTINGS.port.variable, PLATFORM_SETTINGS.metricsPort.variable],
+  async run(env, tools, signal) {
+    const config = configured(() => readPlatformConfig(env));
+    const platform = await inWords(() => startPlatform({ ...config, ...tools }));
+    try {
+      const { bootstrap, url } = platform;
+      const first = {
+        bootstrap,
+        database: config.database,
+        workspace: config.firstWorkspace,
+        url,
+        firstAdmin: config.firstAdmin,
+      };
+      const write = (text: string): void => void process.stderr.write(text);
+      await welcomeFirstAdmin(first, { isTTY: process.stderr.isTTY === true, write });
+      if (!signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+    } finally {
+      await platform.close();
+    }
+  },
+};

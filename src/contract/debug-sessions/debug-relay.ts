@@ -1,0 +1,91 @@
+import Type from "typebox";
+import { WRITERS } from "../wire/roles.ts";
+import { routes } from "../wire/route.ts";
+import { AccessRequestId, DebugSessionId, DeploymentId, HumanText, Strict, Timestamp, Words } from "../wire/schema.ts";
+import { DEBUG_MODES, DebugSession } from "./debug-sessions.ts";
+
+/** The subprotocol that both sides speak; the ticket travels beside it as `ticket.<ticket>`, never in the URL. */
+export const RELAY_PROTOCOL = "sp-debug.v1";
+export const RELAY_TICKET_PREFIX = "ticket.";
+/** Frames are JSON text of at most this size. */
+export const RELAY_FRAME_MAX_BYTES = 256 * 1024;
+/** What waits for one direction before its source is no longer read. */
+export const RELAY_BUFFER_MAX_BYTES = 1024 * 1024;
+export const RELAY_TICKET_MS = 60_000;
+
+/** §19.3. */
+export const RELAY_CLOSE_CODES = {
+  done: 1000,
+  restart: 1012,
+  ticket: 4401,
+  idle: 4408,
+  replaced: 4409,
+  expired: 4410,
+  killed: 4411,
+  lost: 4412,
+} as const;
+
+const ticket = { ticket: Type.String(), ticketExpiresAt: Timestamp };
+const params = Type.Object({ id: DebugSessionId });
+
+export const debugRelayRoutes = routes({
+  request: {
+    method: "POST",
+    path: "/v1/deployments/{id}/debug-requests",
+    summary: "Asks for a debug session and gives the ticket of its client side.",
+    roles: WRITERS,
+    params: Type.Object({ id: DeploymentId }),
+    body: Strict({
+      reason: HumanText(10, 500),
+      mode: Words(DEBUG_MODES),
+      namespace: Type.Optional(
+        Type.String({ minLength: 1, maxLength: 63, pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" }),
+      ),
+      minutes: Type.Optional(Type.Integer({ minimum: 1, maximum: 480, default: 60 })),
+      accessRequestId: Type.Optional(AccessRequestId),
+    }),
+    success: 201,
+    response: Strict({ session: DebugSession, attachUrl: Type.String(), ...ticket }),
+    errors: [
+      "NOT_FOUND",
+      "ACCESS_REQUEST_REQUIRED",
+      "MANAGER_UNAVAILABLE",
+      "DEPLOYMENT_HAS_NO_MANAGER",
+      "BUDGET_EXCEEDED",
+    ],
+    repeat: "key",
+    secret: true,
+  },
+  ticket: {
+    method: "POST",
+    path: "/v1/debug-sessions/{id}/tickets",
+    summary: "Gives a fresh ticket: the tunnel's side to the manager, the client's to the owner.",
+    roles: [...WRITERS, "manager.runtime"],
+    params,
+    success: 201,
+    response: Strict({ url: Type.String(), ...ticket }),
+    errors: ["NOT_FOUND", "INVALID_STATE_TRANSITION"],
+    repeat: "none",
+    secret: true,
+  },
+  attach: {
+    method: "GET",
+    path: "/v1/debug-sessions/{id}/attach",
+    summary: "Upgrades to the WebSocket of the session's client side.",
+    roles: "ticket",
+    params,
+    success: 101,
+    errors: ["TICKET_INVALID", "UPGRADE_REQUIRED", "INVALID_STATE_TRANSITION"],
+    repeat: "none",
+  },
+  tunnel: {
+    method: "GET",
+    path: "/v1/debug-sessions/{id}/tunnel",
+    summary: "Upgrades to the WebSocket of the session's cluster side.",
+    roles: "ticket",
+    params,
+    success: 101,
+    errors: ["TICKET_INVALID", "UPGRADE_REQUIRED", "INVALID_STATE_TRANSITION"],
+    repeat: "none",
+  },
+});

@@ -1,0 +1,138 @@
+import Type, { type Static } from "typebox";
+import { DEPLOYMENT_MODELS } from "../deployments/deployment-state.ts";
+import { MANAGER, READERS, WRITERS } from "../wire/roles.ts";
+import { routes } from "../wire/route.ts";
+import {
+  AccessRequestId,
+  Bounded,
+  DebugSessionId,
+  DeploymentId,
+  DOCUMENT_BYTES,
+  FreeMap,
+  HumanLine,
+  Maybe,
+  Nullable,
+  Page,
+  Platform,
+  ProjectId,
+  ProjectRef,
+  pageQuery,
+  Strict,
+  Timestamp,
+  Words,
+  WorkspaceId,
+} from "../wire/schema.ts";
+import { StoredError } from "../wire/stored-error.ts";
+
+/** §6. The last three are terminal. */
+export const DEBUG_SESSION_STATES = ["pending", "running", "stopping", "stopped", "expired", "failed"] as const;
+export type DebugSessionState = (typeof DEBUG_SESSION_STATES)[number];
+
+/** What a session may do in the cluster: the operations `debug/<mode>`. */
+export const DEBUG_MODES = ["logs", "read", "exec", "port-forward"] as const;
+export type DebugMode = (typeof DEBUG_MODES)[number];
+
+/** Who or what ended it. */
+export const CLOSE_REASONS = ["client", "agent", "idle", "expired", "killed", "revoked", "tunnel-lost"] as const;
+export type CloseReason = (typeof CLOSE_REASONS)[number];
+
+/** No session is longer than this, whatever was asked. */
+export const DEBUG_SESSION_MAX_MS = 8 * 3_600_000;
+
+export const DebugAccess = Strict({
+  mode: Words(DEBUG_MODES),
+  namespace: Nullable(Type.String()),
+  minutes: Type.Integer({ minimum: 1 }),
+  reason: Type.String(),
+  accessRequestId: Nullable(AccessRequestId),
+});
+export type DebugAccess = Static<typeof DebugAccess>;
+
+export const DebugSession = Strict({
+  id: DebugSessionId,
+  workspaceId: WorkspaceId,
+  projectId: ProjectId,
+  deploymentId: DeploymentId,
+  owner: Nullable(Type.String()),
+  state: Words(DEBUG_SESSION_STATES),
+  mode: Words(DEPLOYMENT_MODELS),
+  provider: Platform,
+  presignedUrls: Type.Record(Type.String(), Strict({ readUrl: Type.String(), writeUrl: Type.String() })),
+  error: Nullable(StoredError),
+  createdAt: Timestamp,
+  expiresAt: Timestamp,
+  access: Nullable(DebugAccess),
+  closeReason: Nullable(Words(CLOSE_REASONS)),
+});
+export type DebugSession = Static<typeof DebugSession>;
+
+const params = Type.Object({ id: DebugSessionId });
+const roles = [...READERS, "deployment.viewer", "deployment.manager", "manager.runtime"] as const;
+const state = Words(DEBUG_SESSION_STATES);
+
+export const debugSessionRoutes = routes({
+  list: {
+    method: "GET",
+    path: "/v1/debug-sessions",
+    summary: "Lists debug sessions, newest first.",
+    roles,
+    query: Type.Object({
+      project: Type.Optional(ProjectRef),
+      deploymentId: Type.Optional(DeploymentId),
+      state: Type.Optional(Type.Array(state)),
+      mode: Type.Optional(Words(DEPLOYMENT_MODELS)),
+      provider: Type.Optional(Platform),
+      ...pageQuery,
+    }),
+    success: 200,
+    response: Page(DebugSession),
+    errors: ["NOT_FOUND", "INVALID_CURSOR"],
+    paginated: true,
+    repeat: "safe",
+  },
+  create: {
+    method: "POST",
+    path: "/v1/debug-sessions",
+    summary: "Records a debug session that a manager has opened; the same id again answers the same record.",
+    roles: MANAGER,
+    body: Strict({
+      deploymentId: DeploymentId,
+      expiresAt: Timestamp,
+      id: Type.Optional(DebugSessionId),
+      owner: Maybe(HumanLine(1, 128)),
+      state: Type.Optional(Words(["pending", "running"])),
+    }),
+    success: 201,
+    alternative: 200,
+    response: DebugSession,
+    errors: ["NOT_FOUND", "CONFLICT", "BUDGET_EXCEEDED"],
+    repeat: "natural",
+  },
+  get: {
+    method: "GET",
+    path: "/v1/debug-sessions/{id}",
+    summary: "Reads one debug session.",
+    roles,
+    params,
+    success: 200,
+    response: DebugSession,
+    errors: ["NOT_FOUND"],
+    repeat: "safe",
+  },
+  patch: {
+    method: "PATCH",
+    path: "/v1/debug-sessions/{id}",
+    summary: "Moves a debug session on; people may only stop it.",
+    roles: [...MANAGER, ...WRITERS],
+    params,
+    body: Strict({
+      state: Type.Optional(state),
+      error: Maybe(Bounded(DOCUMENT_BYTES, FreeMap)),
+      expiresAt: Type.Optional(Timestamp),
+    }),
+    success: 200,
+    response: DebugSession,
+    errors: ["NOT_FOUND", "INVALID_STATE_TRANSITION"],
+    repeat: "state",
+  },
+});

@@ -1,0 +1,77 @@
+import Type, { type Static } from "typebox";
+import { Bounded, FreeMap, Maybe, Nullable, PLATFORMS, Platform, STACK_BYTES, Strict, Words } from "../wire/schema.ts";
+import { Input } from "./deployment.ts";
+
+type PlatformName = (typeof PLATFORMS)[number];
+
+const count = Type.Integer({ minimum: 0, maximum: 1_000_000 });
+const texts = Type.Array(Type.String({ maxLength: 1024 }), { maxItems: 1000 });
+
+/** What a value must be like. `format` is for forms; the rest is checked wherever a value is given. */
+const InputValidation = Type.Object({
+  format: Maybe(Type.String({ maxLength: 64 })),
+  min: Maybe(Type.Number()),
+  max: Maybe(Type.Number()),
+  minLength: Maybe(count),
+  maxLength: Maybe(count),
+  minItems: Maybe(count),
+  maxItems: Maybe(count),
+  pattern: Maybe(Type.String({ maxLength: 512, description: "Regular expression with the `u` flag." })),
+  values: Maybe(texts),
+});
+
+/** One question that a release asks, as its stack declares it. Keys that are not named here are kept. */
+export const StackInput = Type.Object({
+  ...Input.properties,
+  id: Type.String({ minLength: 1, maxLength: 128 }),
+  description: Maybe(Type.String({ maxLength: 4096 })),
+  placeholder: Maybe(Type.String({ maxLength: 1024 })),
+  default: Maybe(Type.Object({ type: Words(["string", "number", "boolean", "stringList"]), value: Type.Unknown() })),
+  env: Type.Optional(Type.Array(Type.Object({ name: Type.String({ maxLength: 256 }) }), { maxItems: 100 })),
+  platforms: Maybe(Type.Array(Platform)),
+  providedBy: Type.Optional(Type.Array(Words(["developer", "deployer"]))),
+  validation: Maybe(InputValidation),
+});
+export type StackInput = Static<typeof StackInput>;
+
+export const StackResource = Type.Object({
+  config: Type.Object({ id: Type.String(), type: Type.String() }),
+  dependencies: Type.Array(
+    Type.Union([Type.String(), Type.Object({ id: Type.String(), type: Type.Optional(Type.String()) })]),
+  ),
+  lifecycle: Words(["frozen", "live"]),
+});
+export type StackResource = Static<typeof StackResource>;
+
+/** What a release installs on one platform: as much of it as the platform reads (§5.1). Other keys are kept. */
+export const Stack = Bounded(
+  STACK_BYTES,
+  Type.Object({
+    id: Type.String({ minLength: 1, maxLength: 256 }),
+    inputs: Type.Optional(Type.Array(StackInput, { maxItems: 200 })),
+    permissions: Type.Optional(
+      Type.Object({ management: Type.Optional(Type.Unknown()), profiles: Type.Optional(Type.Unknown()) }),
+    ),
+    resources: Type.Record(Type.String(), StackResource),
+    supportedPlatforms: Maybe(Type.Array(Platform)),
+  }),
+);
+export type Stack = Static<typeof Stack>;
+
+function eachPlatform<T>(schema: T): Record<PlatformName, T> {
+  return Object.fromEntries(PLATFORMS.map((platform) => [platform, schema])) as Record<PlatformName, T>;
+}
+
+/** A stack a platform, of which at least one must be there. */
+export const NewStacks = Strict(eachPlatform(Maybe(Stack)));
+
+/** All seven platforms, null where the release has nothing for it. */
+export const Stacks = Strict(eachPlatform(Nullable(FreeMap)));
+export type Stacks = Static<typeof Stacks>;
+
+/** Whether the setup of one release can serve another: equal fingerprints need no new setup. */
+export const SetupFingerprints = Type.Record(
+  Type.String(),
+  Strict({ target: Type.String(), fingerprint: Type.String(), version: Type.Integer() }),
+);
+export type SetupFingerprints = Static<typeof SetupFingerprints>;

@@ -1,0 +1,128 @@
+import Type, { type Static } from "typebox";
+import { Maybe, Nullable, Strict, Timestamp, Words } from "../wire/schema.ts";
+
+/** §10.3. `unreachable` is also computed on read: a machine that has said nothing for 180 s. */
+export const MACHINE_STATUSES = [
+  "joining",
+  "ready",
+  "not-ready",
+  "draining",
+  "drained",
+  "terminating",
+  "unreachable",
+  "removed",
+] as const;
+export type MachineStatus = (typeof MACHINE_STATUSES)[number];
+
+export const BLOCKER_REASONS = [
+  "pod-disruption-budget",
+  "unmanaged-pod",
+  "local-storage",
+  "terminating",
+  "eviction-error",
+  "misconfigured-budget",
+  "daemon",
+] as const;
+
+const line = Type.String({ maxLength: 512 });
+const amount = Type.Number({ minimum: 0 });
+const Capacity = Strict({ allocated: amount, systemReserve: amount, total: amount });
+const count = Type.Integer({ minimum: 0 });
+
+export const MachineId = Type.String({
+  minLength: 1,
+  maxLength: 128,
+  pattern: "^[A-Za-z0-9][A-Za-z0-9._-]*$",
+});
+
+/** Why a machine is not empty yet. */
+const Blocker = {
+  reason: Words(BLOCKER_REASONS),
+  workloadId: Maybe(line),
+  workloadName: Maybe(line),
+  replicaId: Maybe(line),
+  schedulingMode: Maybe(Words(["replicated", "stateful", "daemon"])),
+  state: Maybe(Words(["blocked", "waiting", "terminating"])),
+};
+
+const Mesh = Strict({
+  expectedPeerCount: count,
+  reachablePeerCount: count,
+  missingPeerMachineIds: Type.Array(MachineId, { maxItems: 1000 }),
+});
+
+/** A workload that runs another image on this machine than its assignment says. */
+const LocalOverride = Strict({
+  activeDigest: Maybe(line),
+  actor: Maybe(line),
+  baseAssignmentHash: Maybe(line),
+  baseDigest: Maybe(line),
+  candidateDigest: Maybe(line),
+  createdAt: Maybe(Timestamp),
+  failureCategory: Maybe(Words(["pull", "start", "health", "timeout", "other"])),
+  fallbackDigest: Maybe(line),
+  forcedStop: Type.Optional(Type.Boolean()),
+  healthySince: Maybe(Timestamp),
+  incidentId: Maybe(line),
+  lifecycle: Words(["candidate", "active", "fallback", "rolled-back", "stopped"]),
+  phaseStartedAt: Maybe(Timestamp),
+  replicaId: Maybe(line),
+  workloadName: line,
+});
+
+const NETWORK_HEALTHS = ["unknown", "healthy", "degraded"] as const;
+
+/** What a manager tells of one machine. The drain's request is the platform's own: what is sent of it is ignored. */
+export const MachineReport = Strict({
+  machineId: MachineId,
+  status: Words(MACHINE_STATUSES),
+  capacityGroup: line,
+  zone: line,
+  cpu: Capacity,
+  memory: Capacity,
+  storage: Maybe(Capacity),
+  drainBlockers: Type.Array(Strict(Blocker), { maxItems: 500 }),
+  drainRequestedAt: Maybe(Timestamp),
+  drainDeadlineAt: Maybe(Timestamp),
+  drainForce: Type.Optional(Type.Boolean()),
+  drainedAt: Maybe(Timestamp),
+  publicIp: Maybe(line),
+  overlayIp: Maybe(line),
+  lastHeartbeat: Timestamp,
+  runtimeDaemonVersion: Maybe(line),
+  networkHealth: Maybe(Words(NETWORK_HEALTHS)),
+  wireguardMesh: Maybe(Mesh),
+  wireguardMeshObservedAt: Maybe(Timestamp),
+  localOverrides: Type.Array(LocalOverride, { maxItems: 200 }),
+  localOverridesObservedAt: Maybe(Timestamp),
+  replicaCount: count,
+});
+export type MachineReport = Static<typeof MachineReport>;
+
+export const Machine = Strict({
+  machineId: MachineId,
+  status: Words(MACHINE_STATUSES),
+  capacityGroup: Type.String(),
+  zone: Type.String(),
+  cpu: Capacity,
+  memory: Capacity,
+  storage: Nullable(Capacity),
+  drainBlockers: Type.Array(Strict(Blocker)),
+  drainRequestedAt: Nullable(Timestamp),
+  drainDeadlineAt: Nullable(Timestamp),
+  drainForce: Type.Boolean(),
+  drainedAt: Nullable(Timestamp),
+  publicIp: Nullable(Type.String()),
+  overlayIp: Nullable(Type.String()),
+  lastHeartbeat: Timestamp,
+  runtimeDaemonVersion: Nullable(Type.String()),
+  networkHealth: Words(NETWORK_HEALTHS),
+  wireguardMesh: Nullable(Mesh),
+  wireguardMeshObservedAt: Nullable(Timestamp),
+  localOverrides: Type.Array(LocalOverride),
+  localOverridesObservedAt: Nullable(Timestamp),
+  replicaCount: count,
+  stale: Type.Boolean({ description: "Nothing was heard of it for more than 180 s." }),
+  statusSince: Timestamp,
+});
+export type Machine = Static<typeof Machine>;

@@ -1,0 +1,121 @@
+import Type, { type Static } from "typebox";
+import { Maybe, Nullable, Strict, Words } from "../wire/schema.ts";
+
+/** What can be built for a project. */
+export const PACKAGE_TYPES = [
+  "cli",
+  "cloudformation",
+  "helm",
+  "operator-image",
+  "sandbox-bundle",
+  "terraform",
+] as const;
+export type PackageType = (typeof PACKAGE_TYPES)[number];
+
+export const BINARY_TARGETS = ["windows-x64", "linux-x64", "linux-arm64", "darwin-arm64"] as const;
+
+const text = Type.String({ minLength: 1, maxLength: 1024 });
+const texts = Type.Array(Type.String({ maxLength: 256 }), { maxItems: 200 });
+const uri = Type.String({ format: "uri", maxLength: 2048 });
+const sha256 = Type.String({ pattern: "^[0-9a-fA-F]{64}$" });
+const size = Type.Integer({ minimum: 0 });
+
+/** How a package is to be built: the project's `packagesConfig` at the time, as every builder reads it. */
+export const PackageConfig = Type.Union([
+  Strict({
+    type: Type.Literal("cli"),
+    name: text,
+    displayName: text,
+    binaryTargets: Type.Array(Words(BINARY_TARGETS)),
+  }),
+  Strict({
+    type: Type.Literal("cloudformation"),
+    displayName: Nullable(Type.String()),
+    supportedAwsRegions: Type.Optional(texts),
+  }),
+  Strict({
+    type: Type.Literal("terraform"),
+    displayName: Nullable(Type.String()),
+    supportedAwsRegions: Type.Optional(texts),
+  }),
+  Strict({ type: Type.Literal("helm"), chartName: text, description: Type.String() }),
+  Strict({
+    type: Type.Literal("operator-image"),
+    name: text,
+    displayName: text,
+    brand: Nullable(Type.String()),
+    envPrefix: Nullable(Type.String()),
+    labelDomain: Nullable(Type.String()),
+  }),
+  Strict({ type: Type.Literal("sandbox-bundle"), name: text, displayName: text }),
+]);
+export type PackageConfig = Static<typeof PackageConfig>;
+
+/** Where a built package lies, by its type. */
+export const PACKAGE_OUTPUTS = {
+  cli: Strict({
+    type: Type.Literal("cli"),
+    binaries: Type.Record(Type.String(), Strict({ sha256, size, url: uri })),
+    buildInfo: Strict({
+      coreSha: text,
+      runtimeSha: text,
+      platformSha: text,
+      sourceCliBinarySha256: text,
+      machineBundleManifestUrl: Maybe(uri),
+      sourceAgentBinarySha256: Maybe(text),
+    }),
+  }),
+  cloudformation: Strict({
+    type: Type.Literal("cloudformation"),
+    targets: Type.Record(
+      Type.String(),
+      Strict({
+        target: text,
+        templateUrl: uri,
+        sha256,
+        size,
+        launchStackUrl: Maybe(uri),
+        stackPolicyUrl: Maybe(uri),
+      }),
+    ),
+  }),
+  terraform: Strict({
+    type: Type.Literal("terraform"),
+    modules: Type.Record(
+      Type.String(),
+      Strict({ target: text, source: text, downloadUrl: uri, filename: text, shasum: text, size, variables: texts }),
+    ),
+    provider: Strict({
+      source: text,
+      gpgPublicKey: Strict({ asciiArmor: Type.String({ maxLength: 65_536 }), keyId: text }),
+      platforms: Type.Record(
+        Type.String(),
+        Strict({
+          downloadUrl: uri,
+          filename: text,
+          shasum: text,
+          shasumsSignatureUrl: uri,
+          shasumsUrl: uri,
+          size,
+        }),
+      ),
+    }),
+  }),
+  helm: Strict({ type: Type.Literal("helm"), chart: text, version: text }),
+  "operator-image": Strict({
+    type: Type.Literal("operator-image"),
+    image: text,
+    digest: text,
+    labelDomain: Maybe(text),
+  }),
+  "sandbox-bundle": Strict({ type: Type.Literal("sandbox-bundle"), url: uri, sha256, size }),
+};
+export const PackageOutputs = Type.Union([
+  PACKAGE_OUTPUTS.cli,
+  PACKAGE_OUTPUTS.cloudformation,
+  PACKAGE_OUTPUTS.helm,
+  PACKAGE_OUTPUTS["operator-image"],
+  PACKAGE_OUTPUTS["sandbox-bundle"],
+  PACKAGE_OUTPUTS.terraform,
+]);
+export type PackageOutputs = Static<typeof PackageOutputs>;

@@ -1,0 +1,210 @@
+import Type, { type Static, type TProperties, type TSchema } from "typebox";
+import {
+  Bounded,
+  DeploymentId,
+  FreeMap,
+  Maybe,
+  Platform,
+  RESOURCE_BYTES,
+  SMALL_DOCUMENT_BYTES,
+  Strict,
+  Timestamp,
+  Words,
+} from "../wire/schema.ts";
+
+/** A resource's or manager's last report counts as stale this long after it (§11.1). */
+export const STALE_AFTER_MS = 180_000;
+
+export const HEALTHS = ["unknown", "healthy", "degraded", "unhealthy"] as const;
+export const LIFECYCLES = [
+  "unknown",
+  "creating",
+  "updating",
+  "running",
+  "scaling",
+  "stopping",
+  "stopped",
+  "deleting",
+  "deleted",
+  "failed",
+] as const;
+export const BACKENDS = ["aws", "gcp", "azure", "kubernetes", "local", "managed", "external", "test"] as const;
+
+const health = Words(HEALTHS);
+const lifecycle = Words(LIFECYCLES);
+const backend = Words(BACKENDS);
+const count = Type.Integer({ minimum: 0 });
+const line = Type.String({ maxLength: 1024 });
+
+/** Other types of this form are stored too, and shown only in the list of all resources (§11.3). */
+const ResourceType = Type.String({ pattern: "^[a-z][a-z0-9_-]{0,63}$" });
+
+export const CollectionIssue = Strict({
+  reason: Words(["forbidden", "not-installed", "api-unavailable", "collection-failed", "timed-out"]),
+  severity: Words(["info", "warning", "error"]),
+  source: line,
+  message: line,
+});
+
+export const ResourceStatus = Strict({
+  health,
+  lifecycle,
+  message: Maybe(Type.String({ maxLength: 4096 })),
+  partial: Type.Boolean(),
+  stale: Type.Boolean({ description: "The collector's own flag: what it read was old." }),
+  collectionIssues: Type.Array(CollectionIssue, { maxItems: 50 }),
+});
+export type ResourceStatus = Static<typeof ResourceStatus>;
+
+const RawDocument = Strict({
+  source: line,
+  format: Words(["json", "yaml", "text"]),
+  collectedAt: Timestamp,
+  body: Type.String({ maxLength: 32_768 }),
+  truncated: Type.Boolean(),
+});
+
+const Metric = Strict({
+  value: Type.Number(),
+  unit: Words(["count", "percent", "bytes", "cores", "milliseconds", "requests-per-second"]),
+});
+const Counts = Strict({
+  desired: Maybe(count),
+  current: Maybe(count),
+  ready: Maybe(count),
+  available: Maybe(count),
+  updated: Maybe(count),
+  misscheduled: Maybe(count),
+});
+const Pod = Strict({
+  name: line,
+  uid: Maybe(line),
+  phase: Maybe(line),
+  ready: Type.Boolean(),
+  restartCount: count,
+  waitingReason: Maybe(line),
+  terminatedReason: Maybe(line),
+  nodeName: Maybe(line),
+  podIp: Maybe(line),
+  ownerReferences: Type.Array(Strict({ kind: line, name: line, uid: Maybe(line) }), { maxItems: 10 }),
+  cpu: Maybe(Metric),
+  memory: Maybe(Metric),
+});
+const KubernetesEvent = Strict({
+  reason: line,
+  message: Type.String({ maxLength: 4096 }),
+  type: Maybe(line),
+  count: Maybe(count),
+  eventTime: Maybe(Timestamp),
+  firstTimestamp: Maybe(Timestamp),
+  lastTimestamp: Maybe(Timestamp),
+  involvedObject: Maybe(FreeMap),
+  source: Maybe(line),
+});
+const Workload = Strict({
+  desiredReplicas: Maybe(count),
+  readyReplicas: Maybe(count),
+  availableReplicas: Maybe(count),
+  updatedReplicas: Maybe(count),
+  observedGeneration: Maybe(count),
+  desiredGeneration: Maybe(count),
+  rolloutReason: Maybe(line),
+  conditions: Type.Array(
+    Strict({
+      type: line,
+      status: line,
+      reason: Maybe(line),
+      message: Maybe(Type.String({ maxLength: 4096 })),
+      lastTransitionTime: Maybe(Timestamp),
+    }),
+    { maxItems: 20 },
+  ),
+});
+
+/** Reporters of others may know more: it is kept and shown as it came. */
+const kubernetes = <const P extends TProperties>(properties: P) =>
+  Type.Object({ status: ResourceStatus, backend: Type.Literal("kubernetes"), ...properties });
+const workloadFields = {
+  namespace: line,
+  name: line,
+  replicas: Counts,
+  pods: Type.Array(Pod, { maxItems: 500 }),
+  events: Type.Array(KubernetesEvent, { maxItems: 20 }),
+  restarts: Maybe(count),
+  cpu: Maybe(Metric),
+  memory: Maybe(Metric),
+  workload: Maybe(Workload),
+};
+
+export const WORKLOAD_KINDS = ["deployment", "statefulSet", "daemonSet", "replicaSet", "pod"] as const;
+export const KubernetesContainerData = kubernetes({ workloadKind: Words(WORKLOAD_KINDS), ...workloadFields });
+export type KubernetesContainerData = Static<typeof KubernetesContainerData>;
+
+/** The exact `data.data` of the types that have one on Kubernetes (§11.5); the rest need a `status` and may add. */
+export const KUBERNETES_DATA: Readonly<Record<string, TSchema>> = {
+  container: KubernetesContainerData,
+  worker: kubernetes({ triggerCount: count, ...workloadFields }),
+  daemon: kubernetes({ commandSupported: Type.Boolean(), ...workloadFields }),
+  "kubernetes-cluster": kubernetes({
+    name: line,
+    nodeCounts: Counts,
+    podCounts: Counts,
+    nodeStatuses: Type.Array(FreeMap, { maxItems: 500 }),
+    version: Maybe(line),
+    region: Maybe(line),
+    cpu: Maybe(Metric),
+    memory: Maybe(Metric),
+  }),
+};
+
+/** One resource's health at one instant. */
+export const ResourceHeartbeat = Strict({
+  resourceId: Type.String({ minLength: 1, maxLength: 253 }),
+  resourceType: ResourceType,
+  controllerPlatform: Platform,
+  backend,
+  observedAt: Timestamp,
+  data: Strict({ resourceType: ResourceType, data: Bounded(RESOURCE_BYTES, Type.Object({ status: ResourceStatus })) }),
+  raw: Type.Array(RawDocument, { maxItems: 5 }),
+  deploymentId: Maybe(DeploymentId),
+});
+export type ResourceHeartbeat = Static<typeof ResourceHeartbeat>;
+
+/** One object that the observer saw in the customer's environment, managed by us or not. */
+export const ObservedResource = Strict({
+  rawIdentity: Type.String({ minLength: 1, maxLength: 512, description: "For example `apps/v1:Deployment:shop:api`." }),
+  providerKind: Type.String({ minLength: 1, maxLength: 128 }),
+  displayName: Type.String({ minLength: 1, maxLength: 253 }),
+  health,
+  lifecycle,
+  partial: Type.Boolean(),
+  providerStale: Type.Boolean(),
+  namespace: Maybe(line),
+  region: Maybe(line),
+  scope: Maybe(line),
+  resourceTypeHint: Maybe(ResourceType),
+  version: Maybe(Type.String({ maxLength: 256 })),
+  managedResourceId: Maybe(Type.String({ maxLength: 253 })),
+  message: Maybe(Type.String({ maxLength: 4096 })),
+  counts: Maybe(Strict({ desired: Maybe(count), current: Maybe(count), ready: Maybe(count) })),
+  collectionIssues: Type.Optional(Type.Array(CollectionIssue, { maxItems: 50 })),
+  labels: Type.Optional(Bounded(SMALL_DOCUMENT_BYTES, Type.Record(Type.String(), Type.String()))),
+  attributes: Type.Optional(Bounded(SMALL_DOCUMENT_BYTES, FreeMap)),
+  raw: Type.Optional(Type.Array(RawDocument, { maxItems: 5 })),
+});
+export type ObservedResource = Static<typeof ObservedResource>;
+
+/** One list of one scope, or a part of it (§11.6). */
+export const ObservedInventoryBatch = Strict({
+  sourceKind: Words(["operator", "manager-observer"]),
+  inventoryScope: Type.String({ minLength: 1, maxLength: 512 }),
+  controllerPlatform: Platform,
+  backend,
+  observedAt: Timestamp,
+  complete: Type.Boolean({ description: "False when a list was refused or failed: nothing is removed then." }),
+  resources: Type.Array(ObservedResource, { maxItems: 500 }),
+  part: Type.Optional(
+    Strict({ index: Type.Integer({ minimum: 0, maximum: 999 }), count: Type.Integer({ minimum: 1, maximum: 1000 }) }),
+  ),
+});
+export type ObservedInventoryBatch = Static<typeof ObservedInventoryBatch>;

@@ -1,0 +1,180 @@
+import Type, { type Static } from "typebox";
+import { READERS } from "../wire/roles.ts";
+import { routes } from "../wire/route.ts";
+import {
+  DeploymentGroupId,
+  DeploymentId,
+  Nullable,
+  Platform,
+  ProjectRef,
+  Strict,
+  Timestamp,
+  Words,
+} from "../wire/schema.ts";
+import { BACKENDS, HEALTHS, LIFECYCLES, ResourceHeartbeat } from "./resource-heartbeat.ts";
+
+/** Rows of one answer; more is said by `truncated` (§11.2). */
+export const MAX_RESOURCE_ROWS = 1000;
+
+/** Types that have lists of their own. Others are shown only among all resources (§11.3). */
+export const LISTED_RESOURCE_TYPES = ["container", "worker", "daemon", "ai"] as const;
+export type ListedResourceType = (typeof LISTED_RESOURCE_TYPES)[number];
+
+const count = Nullable(Type.Integer({ minimum: 0 }));
+
+const condition = {
+  backend: Words(BACKENDS),
+  controllerPlatform: Platform,
+  health: Words(HEALTHS),
+  lifecycle: Words(LIFECYCLES),
+  message: Nullable(Type.String()),
+  partial: Type.Boolean({ description: "Something could not be read." }),
+  providerStale: Type.Boolean({ description: "The collector's own flag: what it read was old." }),
+  platformStale: Type.Boolean({ description: "The last report is older than 180 s." }),
+  desiredCount: count,
+  currentCount: count,
+  readyCount: count,
+};
+
+const summary = {
+  resourceType: Type.String(),
+  resourceId: Type.String(),
+  name: Type.String(),
+  ...condition,
+  deploymentCount: Type.Integer({ minimum: 0 }),
+  attentionCount: Type.Integer({
+    minimum: 0,
+    description: "Deployments where it is degraded, unhealthy, failed or no longer reported.",
+  }),
+  lastObservedAt: Timestamp,
+};
+
+/** One resource over all deployments that report it. */
+export const ResourceSummary = Strict(summary);
+export type ResourceSummary = Static<typeof ResourceSummary>;
+
+/** One resource of one deployment: reported by its runtime, or seen by an observer. */
+export const DeployedResource = Strict({
+  ...summary,
+  source: Words(["managed", "observed"]),
+  deploymentId: DeploymentId,
+  deploymentName: Type.String(),
+  deploymentGroupId: Type.Optional(DeploymentGroupId),
+  deploymentGroupName: Type.Optional(Type.String()),
+  rawKind: Type.Optional(Nullable(Type.String())),
+  managedResourceId: Type.Optional(Nullable(Type.String())),
+});
+export type DeployedResource = Static<typeof DeployedResource>;
+
+const inDeployment = {
+  deploymentId: DeploymentId,
+  deploymentName: Type.String(),
+  deploymentGroupId: DeploymentGroupId,
+  deploymentGroupName: Type.String(),
+  resourceType: Type.String(),
+  resourceId: Type.String(),
+  ...condition,
+};
+
+export const ResourceInDeployment = Strict({ ...inDeployment, observedAt: Timestamp });
+export type ResourceInDeployment = Static<typeof ResourceInDeployment>;
+
+const key = { deploymentId: DeploymentId, resourceId: Type.String(), resourceType: Type.String() };
+
+/** `missing`: the stack knows the resource and nobody has reported it. */
+export const HeartbeatView = Type.Union([
+  Strict({ status: Type.Literal("missing"), ...key }),
+  Strict({
+    status: Type.Literal("available"),
+    ...key,
+    backend: Words(BACKENDS),
+    controllerPlatform: Platform,
+    observedAt: Timestamp,
+    staleAt: Timestamp,
+    platformStale: Type.Boolean(),
+    heartbeat: ResourceHeartbeat,
+    raw: ResourceHeartbeat.properties.raw,
+  }),
+]);
+export type HeartbeatView = Static<typeof HeartbeatView>;
+
+const ResourceDetail = Strict({
+  ...inDeployment,
+  observedAt: Type.Optional(Timestamp),
+  desiredImage: Nullable(Type.String({ description: "From the current release's stack." })),
+});
+export type ResourceDetail = Static<typeof ResourceDetail>;
+
+const roles = [
+  ...READERS,
+  "deployment.viewer",
+  "deployment.manager",
+  "deployment-group.deployer",
+  "project.ai-gateway",
+] as const;
+const query = Type.Object({
+  project: Type.Optional(ProjectRef),
+  deploymentGroupId: Type.Optional(DeploymentGroupId),
+  deploymentId: Type.Optional(DeploymentId),
+});
+const resourceType = Words(LISTED_RESOURCE_TYPES);
+/** An observed resource's id is its raw identity, which may be longer than a managed one's. */
+const resourceId = Type.String({ minLength: 1, maxLength: 512 });
+const truncated = Type.Optional(
+  Type.Literal(true, { description: `There are more than ${MAX_RESOURCE_ROWS} rows; these come first.` }),
+);
+
+export const resourceRoutes = routes({
+  list: {
+    method: "GET",
+    path: "/v1/resources",
+    summary: "Lists every resource of a project's deployments, those that need attention first.",
+    roles,
+    query,
+    success: 200,
+    response: Strict({ resources: Type.Array(DeployedResource), truncated }),
+    errors: ["NOT_FOUND"],
+    repeat: "safe",
+  },
+  listOfType: {
+    method: "GET",
+    path: "/v1/resources/{resourceType}",
+    summary: "Lists the resources of one type, each over all deployments that report it.",
+    roles,
+    params: Type.Object({ resourceType }),
+    query,
+    success: 200,
+    response: Strict({ resources: Type.Array(ResourceSummary), truncated }),
+    errors: ["NOT_FOUND"],
+    repeat: "safe",
+  },
+  deployments: {
+    method: "GET",
+    path: "/v1/resources/{resourceType}/{resourceId}/deployments",
+    summary: "Shows one resource in each deployment that reports it, by the deployment's name.",
+    roles,
+    params: Type.Object({ resourceType, resourceId }),
+    query,
+    success: 200,
+    response: Strict({
+      resourceType: Type.String(),
+      resourceId: Type.String(),
+      deployments: Type.Array(ResourceInDeployment),
+      truncated,
+    }),
+    errors: ["NOT_FOUND"],
+    repeat: "safe",
+  },
+  get: {
+    method: "GET",
+    path: "/v1/resources/{resourceType}/deployments/{deploymentId}/{resourceId}",
+    summary: "Shows one resource of one deployment with its last report.",
+    roles,
+    params: Type.Object({ resourceType, deploymentId: DeploymentId, resourceId }),
+    query: Type.Object({ project: Type.Optional(ProjectRef) }),
+    success: 200,
+    response: Strict({ deployment: ResourceDetail, heartbeat: HeartbeatView }),
+    errors: ["NOT_FOUND"],
+    repeat: "safe",
+  },
+});

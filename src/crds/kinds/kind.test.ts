@@ -1,0 +1,100 @@
+import { describe, expect, test } from "vitest";
+import { grantAccount, objectName } from "../group.ts";
+import { installation, KINDS } from "../manifests/installation.ts";
+import { OPERATION_ROLES } from "../manifests/roles/operation-roles.ts";
+import { ACCESS_GRANT, type AccessGrantSpec } from "./access-grant.ts";
+import { customResourceDefinition } from "./kind.ts";
+
+/** Every object under `value`, with its path. */
+function* levels(value: unknown, path = ""): Generator<[string, Readonly<Record<string, unknown>>]> {
+  if (typeof value !== "object" || value === null) return;
+  if (!Array.isArray(value)) yield [path, value as Record<string, unknown>];
+  for (const [key, entry] of Object.entries(value)) yield* levels(entry, `${path}/${key}`);
+}
+
+describe.each(KINDS.map((kind) => [kind.kind, kind] as const))("%s", (_name, kind) => {
+  const schema = customResourceDefinition(kind);
+
+  test("is a structural schema: no keyword that the API server refuses", () => {
+    const refused = [
+      "$ref",
+      "const",
+      "anyOf",
+      "oneOf",
+      "additionalProperties",
+      "patternProperties",
+      "~kind",
+      "~optional",
+    ];
+    const found = [...levels(schema)].flatMap(([path, level]) =>
+      refused.filter((word) => word in level).map((word) => `${path}: ${word}`),
+    );
+    expect(found).toEqual([]);
+  });
+
+  test("every string is bounded, so that CEL's cost is", () => {
+    const unbounded = [...levels(schema)]
+      .filter(
+        ([, level]) =>
+          level.type === "string" &&
+          !("maxLength" in level || "enum" in level || "format" in level || "jsonPath" in level),
+      )
+      .map(([path]) => path);
+    expect(unbounded).toEqual([]);
+  });
+});
+
+test("every field of a grant's spec is frozen or write-once: a new field in neither is a hole", () => {
+  const transitions = [...levels(ACCESS_GRANT.spec)].map(([, { rule }]) => rule).join(" ");
+  const loose = Object.keys(ACCESS_GRANT.spec.properties).filter((field) => !transitions.includes(`oldSelf.${field}`));
+  expect(loose).toEqual([]);
+});
+
+test("the type is read off the schema", () => {
+  const decided: Pick<AccessGrantSpec, "approvedForMinutes" | "decidedBy"> = {
+    approvedForMinutes: 60,
+    decidedBy: "alice",
+  };
+  expect(decided.approvedForMinutes).toBe(60);
+  // @ts-expect-error minutes are a number
+  const wrong: Pick<AccessGrantSpec, "approvedForMinutes"> = { approvedForMinutes: "60" };
+  expect(wrong).toBeDefined();
+});
+
+test("no rule holds a wildcard, Secrets, escalate or impersonate", () => {
+  const { rbac } = installation();
+  const words = rbac.flatMap((manifest) =>
+    [...levels(manifest.rules)].flatMap(([, rule]) => [rule.verbs, rule.resources, rule.apiGroups].flat()),
+  );
+  expect(words.length).toBeGreaterThan(50);
+  for (const word of ["*", "secrets", "escalate", "impersonate"]) expect(words).not.toContain(word);
+});
+
+test("the operator may bind exactly the shipped operation roles", () => {
+  const { rbac } = installation();
+  const shipped = rbac
+    .filter(({ metadata }) => metadata.name.startsWith("sallyport-op-"))
+    .map(({ metadata }) => metadata.name);
+  const target = rbac.find(({ metadata }) => metadata.name === "sallyport-operator-target");
+  const bindable = [...levels(target)].flatMap(([, rule]) => rule.resourceNames ?? []);
+  expect(shipped).toHaveLength(OPERATION_ROLES.length);
+  expect(bindable).toEqual(shipped);
+});
+
+test("renamed namespaces and accounts leave no default name behind", () => {
+  const names = { systemNamespace: "sys", grantsNamespace: "gra", agentAccount: "listener", operatorAccount: "hand" };
+  const text = JSON.stringify(installation(names));
+  for (const name of ["sallyport-system", "sallyport-grants", 'sallyport-agent"', 'sallyport-operator"'])
+    expect(text).not.toContain(name);
+});
+
+test.each([
+  ["ar_01AB.c", "ar-01ab-c"],
+  ["cmd_AbC", "cmd-abc"],
+])("the object of %s is named %s", (id, name) => {
+  expect(objectName(id)).toBe(name);
+});
+
+test("a grant's account is named after the first twelve digits of its uid", () => {
+  expect(grantAccount("0f8fad5b-d9cb-469f-a165-70867728950e")).toBe("grant-0f8fad5bd9cb");
+});

@@ -1,0 +1,98 @@
+import Type from "typebox";
+import { Conditions, DateTime, DeploymentRef, Generation, Line, rules, unchanged, Words } from "../schema.ts";
+import { type Kind, type ObjectOf, resourceOf } from "./kind.ts";
+
+/**
+ * Waiting: the platform lists it and the customer has not accepted it; nothing is done for it. Serving: reported and
+ * operable, in the namespaces that the customer named for it. Detached: the platform no longer lists it; nothing new
+ * runs for it.
+ */
+export const MANAGED_DEPLOYMENT_STATES = ["Waiting", "Serving", "Detached"] as const;
+export type ManagedDeploymentState = (typeof MANAGED_DEPLOYMENT_STATES)[number];
+
+const Namespace = Type.String({ maxLength: 63, pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" });
+
+const Spec = Type.Object(
+  {
+    // What the vendor calls it: written by the agent at create, never again by anyone.
+    deploymentId: DeploymentRef,
+    name: Line(1, 128),
+    project: Type.Optional(Line(1, 128)),
+    // The customer's word, on the main resource. Absent: no answer yet. Empty: no.
+    acceptedNamespaces: Type.Optional(
+      Type.Array(Namespace, {
+        maxItems: 64,
+        "x-kubernetes-list-type": "set",
+        description:
+          "Written by the customer: the namespaces in which this deployment may be served. Until it is there, nothing is.",
+      }),
+    ),
+  },
+  rules(
+    {
+      rule: `self.deploymentId == oldSelf.deploymentId && self.name == oldSelf.name && ${unchanged("project")}`,
+      message: "what the platform listed (deploymentId, name, project) is immutable",
+    },
+    {
+      rule: "oldSelf.hasValue() || !has(self.acceptedNamespaces)",
+      optionalOldSelf: true,
+      message: "a deployment cannot be created already accepted; patch acceptedNamespaces afterwards",
+    },
+  ),
+);
+
+const Status = Type.Object({
+  state: Type.Optional(Words(MANAGED_DEPLOYMENT_STATES)),
+  namespaces: Type.Optional(
+    Type.Array(Namespace, {
+      maxItems: 128,
+      "x-kubernetes-list-type": "atomic",
+      description: "Namespaces that count as accepted: those of the install values and those of spec.",
+    }),
+  ),
+  acceptanceLine: Type.Optional(
+    Type.String({
+      maxLength: 400,
+      description: "While it is not accepted: the kubectl line that accepts it, with a placeholder for your namespace.",
+    }),
+  ),
+  observedGeneration: Type.Optional(Generation),
+  /** Absent: it was never served. */
+  lastReportedAt: Type.Optional(DateTime),
+  conditions: Type.Optional(Conditions),
+});
+
+/**
+ * A deployment that the platform lists for this cluster: an application, written and reported by the agent. Whether and
+ * where it is served is the customer's word.
+ */
+export const MANAGED_DEPLOYMENT = {
+  kind: "ManagedDeployment",
+  plural: "manageddeployments",
+  shortName: "md",
+  description: "A deployment that asks to be served here, and the namespaces that the customer accepts it for.",
+  spec: Spec,
+  status: Status,
+  selectableFields: [".spec.deploymentId"],
+  columns: [
+    { name: "Deployment", type: "string", jsonPath: ".spec.name" },
+    { name: "State", type: "string", jsonPath: ".status.state" },
+    { name: "Namespaces", type: "string", jsonPath: ".status.namespaces" },
+    { name: "Opened", type: "string", jsonPath: '.status.conditions[?(@.type=="Opened")].status' },
+    { name: "Reported", type: "date", jsonPath: ".status.lastReportedAt" },
+    { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
+    { name: "Id", type: "string", jsonPath: ".spec.deploymentId", priority: 1 },
+    { name: "Accept", type: "string", jsonPath: ".status.acceptanceLine", priority: 1 },
+  ],
+  rules: [
+    {
+      rule: "self.metadata.name == self.spec.deploymentId.lowerAscii().replace('_', '-').replace('.', '-')",
+      message: "the name must be deploymentId in lower case with _ and . turned into -",
+    },
+  ],
+} as const satisfies Kind;
+
+export type ManagedDeployment = ObjectOf<typeof MANAGED_DEPLOYMENT>;
+export type ManagedDeploymentSpec = ManagedDeployment["spec"];
+export type ManagedDeploymentStatus = NonNullable<ManagedDeployment["status"]>;
+export const managedDeployments = resourceOf(MANAGED_DEPLOYMENT);

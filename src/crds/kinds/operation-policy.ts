@@ -1,0 +1,73 @@
+import Type from "typebox";
+import { Line, Words } from "../schema.ts";
+import { type Kind, type ObjectOf, resourceOf } from "./kind.ts";
+
+/** `auto` runs by itself, `manual` needs an approved grant, `deny` never runs, approved or not. Least strict first. */
+export const POLICY_DECISIONS = ["auto", "manual", "deny"] as const;
+export type PolicyDecision = (typeof POLICY_DECISIONS)[number];
+
+const Decision = Words(POLICY_DECISIONS);
+
+const Spec = Type.Object({
+  rules: Type.Optional(
+    Type.Array(
+      Type.Object({
+        pattern: Type.String({
+          maxLength: 128,
+          pattern: "^(\\*|[a-z0-9]+(-[a-z0-9]+)*/(\\*|[a-z0-9]+(-[a-z0-9]+)*))$",
+          description: "plugin/operation, plugin/* or *. The most exact pattern decides; their order has no meaning.",
+        }),
+        decision: Decision,
+      }),
+      { maxItems: 100, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["pattern"] },
+    ),
+  ),
+  defaults: Type.Optional(
+    Type.Object(
+      {
+        "read-only": Type.Optional(Decision),
+        mutating: Type.Optional(Decision),
+        destructive: Type.Optional(Decision),
+      },
+      { description: "For operations that no rule names. Left out: manual, also for what only reads." },
+    ),
+  ),
+  maxWindowMinutes: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 43_200,
+      description: "Longest window that an approval opens, whatever number the approver typed.",
+    }),
+  ),
+  notify: Type.Optional(
+    Type.Array(Line(1, 256), {
+      maxItems: 16,
+      "x-kubernetes-list-type": "set",
+      description:
+        "Who is told of a waiting request: shown in its conditions and events, for people and for alert routes.",
+    }),
+  ),
+});
+
+/** The customer's own word on what runs by itself, what needs approval and what never runs. Several merge to the strictest. */
+export const OPERATION_POLICY = {
+  kind: "OperationPolicy",
+  plural: "operationpolicies",
+  shortName: "opp",
+  description:
+    "What runs by itself, what needs an approved grant, and what never runs. Several policies merge to the strictest.",
+  spec: Spec,
+  columns: [
+    { name: "Read-Only", type: "string", jsonPath: ".spec.defaults.read-only" },
+    { name: "Mutating", type: "string", jsonPath: ".spec.defaults.mutating" },
+    { name: "Destructive", type: "string", jsonPath: ".spec.defaults.destructive" },
+    { name: "Rules", type: "string", jsonPath: ".spec.rules" },
+    { name: "Max-Minutes", type: "integer", jsonPath: ".spec.maxWindowMinutes" },
+    { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
+    { name: "Notify", type: "string", jsonPath: ".spec.notify", priority: 1 },
+  ],
+} as const satisfies Kind;
+
+export type OperationPolicy = ObjectOf<typeof OPERATION_POLICY>;
+export type OperationPolicySpec = OperationPolicy["spec"];
+export const operationPolicies = resourceOf(OPERATION_POLICY);

@@ -1,0 +1,93 @@
+import type { Manifest } from "../manifest.ts";
+
+export interface Match {
+  readonly apiGroups: readonly string[];
+  readonly operations: readonly ("CREATE" | "UPDATE" | "DELETE")[];
+  readonly resources: readonly string[];
+}
+
+export interface Validation {
+  readonly expression: string;
+  readonly message?: string;
+  readonly messageExpression?: string;
+  readonly reason?: "Forbidden";
+}
+
+export interface Named {
+  readonly name: string;
+  readonly expression: string;
+}
+
+/** A rule whose refusal is a 403. */
+export function forbid(expression: string, message: string): Validation {
+  return { expression, message, reason: "Forbidden" };
+}
+
+/** CEL: a service account or a node asks, and no person. */
+export const MACHINE =
+  "request.userInfo.username.startsWith('system:serviceaccount:') || request.userInfo.username.startsWith('system:node:') || " +
+  "(has(request.userInfo.groups) && ('system:serviceaccounts' in request.userInfo.groups || 'system:nodes' in request.userInfo.groups))";
+
+const API = "admissionregistration.k8s.io/v1";
+
+/**
+ * Fail closed. A policy judges our own group, or writes by our own accounts, and stops no other write. One exception:
+ * `sallyport-lending` is evaluated on every write of a RoleBinding or ClusterRoleBinding, by any account, and judges those
+ * that name a role of ours.
+ */
+function constraints({ apiGroups, operations, resources }: Match): object {
+  return {
+    failurePolicy: "Fail",
+    matchConstraints: { resourceRules: [{ apiGroups, apiVersions: ["*"], operations, resources }] },
+  };
+}
+
+/** A ValidatingAdmissionPolicy (served since 1.30) and the binding that puts it in force. */
+export function validatingPolicy(
+  name: string,
+  match: Match,
+  policy: {
+    readonly matchConditions?: readonly Named[];
+    readonly variables?: readonly Named[];
+    readonly validations: readonly Validation[];
+    readonly auditAnnotations?: readonly { readonly key: string; readonly valueExpression: string }[];
+  },
+): readonly Manifest[] {
+  return [
+    {
+      apiVersion: API,
+      kind: "ValidatingAdmissionPolicy",
+      metadata: { name },
+      spec: { ...constraints(match), ...policy },
+    },
+    {
+      apiVersion: API,
+      kind: "ValidatingAdmissionPolicyBinding",
+      metadata: { name },
+      spec: { policyName: name, validationActions: ["Deny"] },
+    },
+  ];
+}
+
+/** A MutatingAdmissionPolicy (served since 1.36) that adds one field, and its binding. */
+export function stampingPolicy(
+  name: string,
+  match: Match,
+  stamp: { readonly matchConditions: readonly Named[]; readonly path: string; readonly value: string },
+): readonly Manifest[] {
+  const expression = `[JSONPatch{op: 'add', path: '${stamp.path}', value: ${stamp.value}}]`;
+  return [
+    {
+      apiVersion: API,
+      kind: "MutatingAdmissionPolicy",
+      metadata: { name },
+      spec: {
+        ...constraints(match),
+        reinvocationPolicy: "IfNeeded",
+        matchConditions: stamp.matchConditions,
+        mutations: [{ patchType: "JSONPatch", jsonPatch: { expression } }],
+      },
+    },
+    { apiVersion: API, kind: "MutatingAdmissionPolicyBinding", metadata: { name }, spec: { policyName: name } },
+  ];
+}

@@ -1,0 +1,41 @@
+import { GROUP, type InstallationNames } from "../../group.ts";
+import type { Manifest } from "../manifest.ts";
+import { forbid, validatingPolicy } from "./admission-policy.ts";
+
+/** The customer's word on a deployment, before and after the write; absent counts as a word of its own. */
+const SAME_WORD =
+  "has(object.spec.acceptedNamespaces) == has(oldObject.spec.acceptedNamespaces) && " +
+  "(!has(object.spec.acceptedNamespaces) || object.spec.acceptedNamespaces == oldObject.spec.acceptedNamespaces)";
+
+/**
+ * Which deployments are served where is the customer's word: no account of Sallyport's own may write it, whatever roles
+ * it was given, nor delete a deployment of which that word was ever said.
+ */
+export function deploymentAcceptance({ systemNamespace, grantsNamespace }: InstallationNames): readonly Manifest[] {
+  const ours = [systemNamespace, grantsNamespace]
+    .map((namespace) => `request.userInfo.username.startsWith('system:serviceaccount:${namespace}:')`)
+    .join(" || ");
+  return validatingPolicy(
+    "sallyport-deployment-acceptance",
+    { apiGroups: [GROUP], operations: ["CREATE", "UPDATE", "DELETE"], resources: ["manageddeployments"] },
+    {
+      matchConditions: [{ name: "made-by-an-account-of-sallyport", expression: ours }],
+      validations: [
+        forbid(
+          `request.operation != 'UPDATE' || (${SAME_WORD})`,
+          "acceptedNamespaces is the customer's word; an account of Sallyport may not write it",
+        ),
+        forbid(
+          "request.operation != 'DELETE' || !has(oldObject.spec.acceptedNamespaces)",
+          "a ManagedDeployment with spec.acceptedNamespaces set may not be deleted by a Sallyport account",
+        ),
+        forbid(
+          "request.operation == 'DELETE' || ((!has(object.metadata.finalizers) || object.metadata.finalizers.size() == 0) && " +
+            "(!has(object.metadata.ownerReferences) || object.metadata.ownerReferences.size() == 0) && " +
+            "(!has(object.metadata.annotations) || object.metadata.annotations.size() == 0))",
+          "an account of Sallyport may not set finalizers, ownerReferences or annotations on this object",
+        ),
+      ],
+    },
+  );
+}

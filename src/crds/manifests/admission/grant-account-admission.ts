@@ -1,0 +1,129 @@
+import { GROUP, type InstallationNames } from "../../group.ts";
+import type { Manifest } from "../manifest.ts";
+import { UNREPLACED_PODS } from "../roles/operation-roles.ts";
+import { forbid, type Named, type Validation, validatingPolicy } from "./admission-policy.ts";
+import { type Level, sameBut } from "./same-but.ts";
+
+/** What `kubectl rollout restart` sets, and the one thing that a grant account may write into a workload. */
+const RESTARTED_AT = "kubectl.kubernetes.io/restartedAt";
+/** The most replicas that the operation `scale` takes. */
+const MAX_REPLICAS = 1_000;
+
+function grantAccountsOnly({ grantsNamespace }: InstallationNames): readonly Named[] {
+  const expression = `request.userInfo.username.startsWith('system:serviceaccount:${grantsNamespace}:')`;
+  return [{ name: "made-by-a-grant-account", expression }];
+}
+
+/**
+ * 6. RBAC cannot say "restart, but change nothing else". Turned round: all that is not the restart annotation is equal,
+ * so that a field that a later Kubernetes adds is covered too. Generation, resourceVersion and that one annotation are
+ * written by the API server, whatever a client sends.
+ */
+export function rolloutRestart(names: InstallationNames): readonly Manifest[] {
+  const message = `a grant account may only restart a workload (pod template annotation ${RESTARTED_AT})`;
+  const restart: readonly Level[] = [["spec", "metadata"], ["template"], ["metadata"], ["annotations"], [RESTARTED_AT]];
+  const bookkeeping: readonly Level[] = [
+    ["annotations", "managedFields", "generation", "resourceVersion"],
+    ["deprecated.daemonset.template.generation"],
+  ];
+  return validatingPolicy(
+    "sallyport-rollout-restart",
+    { apiGroups: ["apps"], operations: ["UPDATE"], resources: ["deployments", "statefulsets", "daemonsets"] },
+    {
+      matchConditions: grantAccountsOnly(names),
+      variables: [
+        { name: "now", expression: "dyn(object)" },
+        { name: "was", expression: "dyn(oldObject)" },
+        { name: "nowOwners", expression: "variables.now.metadata[?'managedFields'].orValue([])" },
+        { name: "wasOwners", expression: "variables.was.metadata[?'managedFields'].orValue([])" },
+      ],
+      validations: [
+        forbid(sameBut("variables.now", "variables.was", restart), message),
+        forbid(sameBut("variables.now.metadata", "variables.was.metadata", bookkeeping), message),
+        forbid(
+          `variables.now.spec.template.metadata[?'annotations'][?'${RESTARTED_AT}'].orValue('none').matches('^[0-9TZ:.+-]{1,40}$')`,
+          `annotation ${RESTARTED_AT} must hold an instant`,
+        ),
+        ownersKept(),
+      ],
+    },
+  );
+}
+
+/**
+ * Ownership may move for the annotation alone. A client may write managedFields; a forged owner of a field has the real
+ * one's next server-side apply delete that field. Beyond ten writers the API server itself merges the oldest into one.
+ */
+function ownersKept(): Validation {
+  const [entry, ...fields]: readonly Level[] = [
+    ["fieldsV1", "time"],
+    ["f:spec"],
+    ["f:template"],
+    ["f:metadata"],
+    ["f:annotations"],
+    [`f:${RESTARTED_AT}`, "."],
+  ];
+  const same = sameBut("n", "o", [entry ?? ["fieldsV1"], ...fields]);
+  const onlyOfIt = (owner: string): string => sameBut(`${owner}[?'fieldsV1'].orValue({})`, "{}", fields);
+  const merged = "variables.nowOwners.exists(n, n.manager == 'ancient-changes')";
+  return forbid(
+    `variables.nowOwners.all(n, (${onlyOfIt("n")}) || n.manager == 'ancient-changes' || variables.wasOwners.exists(o, ${same})) && ` +
+      `variables.wasOwners.all(o, (${onlyOfIt("o")}) || (o.operation == 'Update' && ${merged}) || variables.nowOwners.exists(n, ${same}))`,
+    "a grant account may not rewrite who owns which field (managedFields)",
+  );
+}
+
+/** 9. The scale subresource writes the replica count and nothing else, but any count. */
+export function scaleBounds(names: InstallationNames): readonly Manifest[] {
+  return validatingPolicy(
+    "sallyport-scale-bounds",
+    { apiGroups: ["apps"], operations: ["UPDATE"], resources: ["deployments/scale", "statefulsets/scale"] },
+    {
+      matchConditions: grantAccountsOnly(names),
+      validations: [
+        forbid(
+          `!has(object.spec.replicas) || object.spec.replicas <= ${MAX_REPLICAS}`,
+          `a grant account may scale to at most ${MAX_REPLICAS} replicas`,
+        ),
+      ],
+    },
+  );
+}
+
+/**
+ * 10. RBAC knows one right to delete a pod. A pod that nothing replaces, and another grace than the pod's own, want the
+ * role of the destructive operation, which holds a right of ours for it.
+ */
+export function podDeletion(names: InstallationNames): readonly Manifest[] {
+  const may = `authorizer.group('${GROUP}').resource('${UNREPLACED_PODS}').namespace(request.namespace).check('delete').allowed()`;
+  const ownGrace =
+    "!has(request.options.gracePeriodSeconds) || !has(oldObject.spec.terminationGracePeriodSeconds) || " +
+    "request.options.gracePeriodSeconds == oldObject.spec.terminationGracePeriodSeconds || " +
+    // The API server's own zero for a pod that runs nowhere, or no more.
+    "(request.options.gracePeriodSeconds == 0 && (!has(oldObject.spec.nodeName) || oldObject.spec.nodeName == '' || " +
+    "(has(oldObject.status.phase) && oldObject.status.phase in ['Succeeded', 'Failed'])))";
+  return validatingPolicy(
+    "sallyport-pod-deletion",
+    { apiGroups: [""], operations: ["DELETE"], resources: ["pods"] },
+    {
+      matchConditions: grantAccountsOnly(names),
+      variables: [{ name: "mayUnreplaced", expression: may }],
+      validations: [
+        forbid(
+          "variables.mayUnreplaced || (has(oldObject.metadata.ownerReferences) && " +
+            "oldObject.metadata.ownerReferences.exists(o, has(o.controller) && o.controller && o.kind != 'Node'))",
+          "a grant account may only delete a pod that a controller replaces, unless it holds the operation delete-pod",
+        ),
+        forbid(
+          `variables.mayUnreplaced || (${ownGrace})`,
+          "a grant account may only delete a pod with the pod's own grace period, unless it holds the operation delete-pod",
+        ),
+        forbid(
+          "(!has(request.options.propagationPolicy) || request.options.propagationPolicy == 'Background') && " +
+            "!has(request.options.orphanDependents)",
+          "a grant account may not choose what becomes of what a pod owns (propagationPolicy)",
+        ),
+      ],
+    },
+  );
+}

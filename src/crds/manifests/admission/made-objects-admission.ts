@@ -1,0 +1,52 @@
+import { EXPIRES_AT_ANNOTATION, GRANT_ACCOUNT, GRANT_UID_LABEL, GROUP, type InstallationNames } from "../../group.ts";
+import type { Manifest } from "../manifest.ts";
+import { forbid, validatingPolicy } from "./admission-policy.ts";
+import { operatorOnly } from "./operator-admission.ts";
+
+const METADATA = [
+  ...["name", "namespace", "labels", "annotations", "ownerReferences"],
+  // The API server's own.
+  ...["uid", "creationTimestamp", "generation", "resourceVersion", "managedFields"],
+];
+
+/**
+ * 13. What the operator makes carries what it needs and nothing else. A finalizer would keep a binding in force after the
+ * customer has deleted it; an annotation on an account is how a cloud lends it rights outside of the cluster.
+ */
+export function operatorObjects(names: InstallationNames): readonly Manifest[] {
+  const only = (map: string, keys: readonly string[]): string =>
+    `${map}.all(k, k in [${keys.map((key) => `'${key}'`).join(", ")}])`;
+  const isAccount = "request.resource.resource == 'serviceaccounts'";
+  return validatingPolicy(
+    "sallyport-operator-objects",
+    {
+      apiGroups: ["", "rbac.authorization.k8s.io"],
+      operations: ["CREATE", "UPDATE"],
+      resources: ["serviceaccounts", "rolebindings"],
+    },
+    {
+      matchConditions: operatorOnly(names),
+      variables: [{ name: "made", expression: "dyn(object)" }],
+      validations: [
+        forbid("request.operation == 'CREATE'", "the operator changes no account and no binding that is there"),
+        forbid(
+          `!(${isAccount}) || (variables.made.metadata.name.matches('${GRANT_ACCOUNT.source}') && ` +
+            `${only("variables.made", ["apiVersion", "kind", "metadata", "automountServiceAccountToken"])})`,
+          "the operator may only make accounts of grants (grant-<first 12 hex digits of the grant uid>), with nothing in them",
+        ),
+        forbid(
+          `${only("variables.made.metadata", METADATA)} && ` +
+            `${only("variables.made.metadata[?'labels'].orValue({})", [GRANT_UID_LABEL])} && ` +
+            `variables.made.metadata[?'annotations'].orValue({}).all(k, k == '${EXPIRES_AT_ANNOTATION}' && !(${isAccount}))`,
+          "what the operator makes carries no other label or annotation, and no finalizer",
+        ),
+        forbid(
+          `variables.made.metadata[?'ownerReferences'].orValue([]).all(o, ${isAccount} && o.apiVersion.startsWith('${GROUP}/') && ` +
+            "o.kind in ['AccessGrant', 'OperationInvocation'] && o[?'blockOwnerDeletion'].orValue(false) == false && " +
+            "o[?'controller'].orValue(false) == false)",
+          "an account is owned by its grant or invocation, a binding by nothing",
+        ),
+      ],
+    },
+  );
+}

@@ -1,0 +1,68 @@
+import { AUTO_ACCOUNT, type InstallationNames } from "../../group.ts";
+import type { Manifest } from "../manifest.ts";
+import type { PolicyRule } from "./operation-roles.ts";
+import type { ExplainedRule, ShippedRole } from "./shipped-role.ts";
+import { shippedRoles } from "./shipped-roles.ts";
+
+const APIS = "rbac.authorization.k8s.io";
+const API = `${APIS}/v1`;
+
+/** Namespaces, accounts, and the roles of `shipped-roles.ts` with the bindings that are always there. */
+export function rbac(names: InstallationNames): readonly Manifest[] {
+  return [...foundations(names), ...shippedRoles(names).flatMap((role) => manifestsOf(role, names))];
+}
+
+function foundations(names: InstallationNames): Manifest[] {
+  const { systemNamespace, grantsNamespace, agentAccount, operatorAccount, lendingMode } = names;
+  const ofApprovers = {
+    metadata: { name: AUTO_ACCOUNT, namespace: grantsNamespace },
+    automountServiceAccountToken: false,
+  };
+  return [
+    { apiVersion: "v1", kind: "Namespace", metadata: { name: systemNamespace } },
+    { apiVersion: "v1", kind: "Namespace", metadata: { name: grantsNamespace } },
+    { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: agentAccount, namespace: systemNamespace } },
+    { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: operatorAccount, namespace: systemNamespace } },
+    ...(lendingMode === "approver" ? [{ apiVersion: "v1", kind: "ServiceAccount", ...ofApprovers }] : []),
+  ];
+}
+
+/** What one shipped role is in a cluster: the role, and its binding when it does not wait for the customer to bind it. */
+export function manifestsOf(role: ShippedRole, names: InstallationNames): readonly Manifest[] {
+  const { name, reach, labels } = role;
+  const rules = role.rules.map(withoutReason);
+  if (reach === "opened" || reach === "people") {
+    return [{ apiVersion: API, kind: "ClusterRole", metadata: { name, ...(labels && { labels }) }, rules }];
+  }
+  const account = role.holder === "agent" ? names.agentAccount : names.operatorAccount;
+  const subjects = [{ kind: "ServiceAccount", name: account, namespace: names.systemNamespace }];
+  const clusterWide = reach === "cluster";
+  const kind = clusterWide ? "ClusterRole" : "Role";
+  const namespace = reach === "grants" ? names.grantsNamespace : names.systemNamespace;
+  const metadata = { name, ...(!clusterWide && { namespace }) };
+  const roleRef = { apiGroup: APIS, kind, name };
+  return [
+    { apiVersion: API, kind, metadata, rules },
+    { apiVersion: API, kind: `${kind}Binding`, metadata, roleRef, subjects },
+  ];
+}
+
+/** A RoleBinding of the role of the same name, in an opened namespace. */
+export function targetBinding(
+  name: string,
+  account: string,
+  namespace: string,
+  { systemNamespace, roleKind = "ClusterRole" }: InstallationNames,
+): Manifest {
+  return {
+    apiVersion: API,
+    kind: "RoleBinding",
+    metadata: { name, namespace },
+    roleRef: { apiGroup: APIS, kind: roleKind, name },
+    subjects: [{ kind: "ServiceAccount", name: account, namespace: systemNamespace }],
+  };
+}
+
+function withoutReason({ why: _why, ...rule }: ExplainedRule): PolicyRule {
+  return rule;
+}

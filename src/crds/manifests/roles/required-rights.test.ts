@@ -1,0 +1,77 @@
+import { expect, test } from "vitest";
+import { DEFAULT_NAMES } from "../../group.ts";
+import { requiredRights, rightsNotes, rightsText } from "./required-rights.ts";
+import { shippedRoles } from "./shipped-roles.ts";
+
+test.each(["agent", "operator"] as const)("every rule of the %s's roles is required, where it holds", (holder) => {
+  const rights = requiredRights(holder, DEFAULT_NAMES, ["shop", "billing"]);
+  for (const role of shippedRoles(DEFAULT_NAMES).filter((each) => each.holder === holder && each.reach !== "cluster")) {
+    const where = { system: ["sallyport-system"], grants: ["sallyport-grants"] } as Record<string, string[]>;
+    for (const namespace of where[role.reach] ?? ["shop", "billing"]) {
+      for (const { resources, verbs, resourceNames = [undefined] } of role.rules) {
+        const found = rights.filter(
+          (right) =>
+            right.role === role.name &&
+            right.namespace === namespace &&
+            resources.includes(right.resource) &&
+            verbs.includes(right.verb) &&
+            (resourceNames as readonly (string | undefined)[]).includes(right.name),
+        );
+        expect(found, `${role.name} ${resources.join()} in ${namespace}`).toHaveLength(
+          resources.length * verbs.length * resourceNames.length,
+        );
+      }
+    }
+  }
+  expect(rights.some(({ reach }) => reach === "cluster" || reach === "people")).toBe(false);
+});
+
+test("the agent deletes nothing but applications of deployments, and patches only what it reports", () => {
+  const writes = requiredRights("agent", DEFAULT_NAMES, ["shop"]).filter(({ reach }) => reach === "grants");
+  const of = (verb: string) => writes.filter((right) => right.verb === verb).map(({ resource }) => resource);
+  expect(of("delete")).toEqual(["manageddeployments"]);
+  expect(of("patch").toSorted()).toEqual(["events", "manageddeployments/status"]);
+  expect(of("update")).toEqual([]);
+});
+
+test("verbs of one resource are told together, and a long list is cut", () => {
+  const pods = requiredRights("agent", DEFAULT_NAMES, ["shop"]).filter(({ resource }) => resource === "pods");
+  expect(rightsText(pods)).toBe("get, list, watch pods in shop (role sallyport-agent-observe)");
+  const many = requiredRights("operator", DEFAULT_NAMES, ["a", "b"]).filter(({ verb }) => verb === "bind");
+  expect(rightsText(many)).toMatch(/; and 12 more$/);
+});
+
+test("each resource of a role is one event a namespace, in the grants namespace", () => {
+  const lost = requiredRights("agent", DEFAULT_NAMES, ["shop", "billing"]).filter(({ reach }) => reach === "opened");
+  const actions = ["Deployments", "Statefulsets", "Daemonsets", "Pods"].map((resource) => `GetListWatch${resource}`);
+  expect(rightsNotes("the agent", { lost, regained: [] }, DEFAULT_NAMES)).toMatchObject(
+    ["shop", "billing"].flatMap((name) =>
+      actions.map((action) => ({
+        type: "Warning",
+        reason: "RuleMissing",
+        action,
+        regarding: { kind: "ClusterRole", name: "sallyport-agent-observe", namespace: "sallyport-grants" },
+        related: { kind: "Namespace", name },
+      })),
+    ),
+  );
+});
+
+test.each(["agent", "operator"] as const)("no two rules of a role of the %s have one action", (holder) => {
+  const rights = requiredRights(holder, DEFAULT_NAMES, ["shop"]);
+  const rules = shippedRoles(DEFAULT_NAMES).filter((role) => role.holder === holder && role.reach !== "cluster");
+  const actions = rules.flatMap((role) =>
+    role.rules.flatMap(({ resources, verbs }) => {
+      const lost = rights.filter(
+        (right) =>
+          right.role === role.name &&
+          right.reach === role.reach &&
+          resources.includes(right.resource) &&
+          verbs.includes(right.verb),
+      );
+      const notes = rightsNotes("it", { lost, regained: [] }, DEFAULT_NAMES);
+      return notes.map(({ action, related }) => `${role.name} ${related.name} ${action}`);
+    }),
+  );
+  expect(new Set(actions).size).toBe(actions.length);
+});

@@ -1,0 +1,236 @@
+import { GROUP, type InstallationNames, operationRole, TIER_LABEL } from "../../group.ts";
+import { MUTATING_POLICIES, VALIDATING_POLICIES } from "../admission/admission.ts";
+import { lender, operatorTarget } from "./lending-roles.ts";
+import { OPERATION_ROLES, type PolicyRule } from "./operation-roles.ts";
+import { type ExplainedRule, leaderElection, rule, type ShippedRole } from "./shipped-role.ts";
+
+/**
+ * Who may do what. Nothing here holds escalate, impersonate, Secrets or a wildcard. The agent is the vendor's ear: it
+ * creates requests and reads. The operator is the customer's hand: it reports, and hands out shipped roles for a while.
+ */
+export function shippedRoles(names: InstallationNames): readonly ShippedRole[] {
+  return [...agent(names), ...operator(names), operatorTarget(names), ...people(), ...lender(names), ...operations()];
+}
+
+const OURS = ["accessgrants", "operationinvocations", "operationpolicies", "manageddeployments"];
+const ADMISSION = "admissionregistration.k8s.io";
+const EVENTS = rule(
+  "events.k8s.io",
+  ["events"],
+  ["create", "patch"],
+  "Tells people what happened as Kubernetes events; a repeated one is counted up by a patch.",
+);
+
+/** Asks and reads. Never patches or deletes a grant: a deleted grant is a lost record, a patched one a stolen decision. */
+function agent({ agentAccount }: InstallationNames): readonly ShippedRole[] {
+  const mine = { name: agentAccount, holder: "agent" } as const;
+  return [
+    {
+      ...mine,
+      reach: "grants",
+      about: "Passes on what the vendor asks for, and reads what became of it.",
+      rules: [
+        rule(
+          GROUP,
+          ["accessgrants", "operationinvocations"],
+          ["create", "get", "list", "watch"],
+          "Creates a request or a command, then watches for the decision and the result. No patch and no delete: it can neither forge a decision nor lose a record.",
+        ),
+        rule(
+          GROUP,
+          ["manageddeployments"],
+          ["create", "get", "list", "watch", "delete"],
+          "Shows which deployments the vendor lists for this cluster. No patch: it cannot accept one. An admission policy narrows delete to those that were never accepted.",
+        ),
+        rule(
+          GROUP,
+          ["manageddeployments/status"],
+          ["get", "patch"],
+          "Reports whether each of them waits or is served.",
+        ),
+        EVENTS,
+      ],
+    },
+    {
+      ...mine,
+      reach: "system",
+      about: "Elects one leader among the agent's replicas.",
+      rules: leaderElection(agentAccount),
+    },
+    {
+      name: "sallyport-agent-observe",
+      holder: "agent",
+      reach: "opened",
+      about: "Reads the workloads of an opened namespace, to report their health.",
+      rules: [
+        rule(
+          "apps",
+          ["deployments", "statefulsets", "daemonsets"],
+          ["get", "list", "watch"],
+          "Health and size of each workload are what the vendor sees of the cluster.",
+        ),
+        rule("", ["pods"], ["get", "list", "watch"], "Says why a workload is unhealthy: waiting reasons and restarts."),
+      ],
+    },
+  ];
+}
+
+/** Reads grants, writes only their status, makes and removes per-grant accounts. */
+function operator({ operatorAccount }: InstallationNames): readonly ShippedRole[] {
+  const mine = { name: operatorAccount, holder: "operator" } as const;
+  return [
+    {
+      ...mine,
+      reach: "grants",
+      about: "Reads decisions, reports on them, and keeps one account a grant.",
+      rules: [
+        rule(
+          GROUP,
+          OURS,
+          ["get", "list", "watch"],
+          "Reads decisions, commands, the customer's policy and what is served.",
+        ),
+        rule(
+          GROUP,
+          ["accessgrants/status", "operationinvocations/status"],
+          ["get", "patch"],
+          "Reports, and claims a line of a plan before it runs. The spec, where decisions stand, stays out of its reach.",
+        ),
+        rule(
+          "",
+          ["serviceaccounts"],
+          ["create", "get", "list", "delete"],
+          "Makes the account that one grant runs with, and removes it at the window's end.",
+        ),
+        rule(
+          "",
+          ["serviceaccounts/token"],
+          ["create"],
+          "Acts as that account, with a token of at most an hour. An admission policy narrows it to grant accounts; its own account lies in another namespace.",
+        ),
+        EVENTS,
+      ],
+    },
+    {
+      ...mine,
+      reach: "system",
+      about: "Elects one leader among the operator's replicas.",
+      rules: leaderElection(operatorAccount),
+    },
+    {
+      name: `${operatorAccount}-self-check`,
+      holder: "operator",
+      reach: "cluster",
+      about: "Notices a missing admission policy.",
+      rules: [
+        {
+          ...rule(
+            ADMISSION,
+            ["validatingadmissionpolicies", "validatingadmissionpolicybindings"],
+            ["get"],
+            "Without these policies a decision proves nothing: their absence is shown on each grant and in a metric.",
+          ),
+          resourceNames: VALIDATING_POLICIES,
+        },
+        {
+          ...rule(
+            ADMISSION,
+            ["mutatingadmissionpolicies", "mutatingadmissionpolicybindings"],
+            ["get"],
+            "Tells whether the API server stamps the approver's name.",
+          ),
+          resourceNames: MUTATING_POLICIES,
+        },
+      ],
+    },
+  ];
+}
+
+/** Built-in `view`, `edit` and `admin` take its rules in: who may look at a namespace may look at its requests. */
+const AGGREGATE_TO_VIEW = { "rbac.authorization.k8s.io/aggregate-to-view": "true" } as const;
+
+function people(): readonly ShippedRole[] {
+  const looks = ["get", "list", "watch"];
+  const read = [
+    rule(GROUP, OURS, looks, "Sees requests, decisions, runs and policies."),
+    rule("", ["events"], looks, "Sees what agent and operator tell of them: `kubectl get events`, `kubectl describe`."),
+  ];
+  const person = { holder: "person", reach: "people" } as const;
+  const approve = (why: string): ExplainedRule => rule(GROUP, ["risks"], ["approve"], why);
+  return [
+    {
+      ...person,
+      name: "sallyport-viewer",
+      about: "Sees everything, decides nothing. Part of the built-in roles view, edit and admin.",
+      labels: AGGREGATE_TO_VIEW,
+      rules: read,
+    },
+    {
+      ...person,
+      name: "sallyport-approver",
+      about: "Approves, denies and revokes requests of every tier.",
+      rules: [
+        ...read,
+        rule(
+          GROUP,
+          ["accessgrants"],
+          ["patch", "revoke"],
+          "Writes the decision; `revoke` is the right to deny or stop.",
+        ),
+        approve("The right to say yes, for every tier; asked by an admission policy."),
+      ],
+    },
+    {
+      ...person,
+      name: "sallyport-approver-read-only",
+      about: "Approves requests that only read.",
+      rules: [
+        ...read,
+        rule(GROUP, ["accessgrants"], ["patch"], "Writes the decision."),
+        { ...approve("The right to say yes, for read-only requests only."), resourceNames: ["read-only"] },
+      ],
+    },
+    {
+      ...person,
+      name: "sallyport-oncall",
+      about: "Denies and stops, never approves.",
+      rules: [...read, rule(GROUP, ["accessgrants"], ["patch", "revoke"], "Writes the refusal or the stop.")],
+    },
+    {
+      ...person,
+      name: "sallyport-policy-admin",
+      about:
+        "Says what runs by itself, what needs approval and what never runs, and which deployments are served where.",
+      rules: [
+        ...read,
+        rule(GROUP, ["operationpolicies"], ["create", "update", "patch", "delete"], "Writes the policies."),
+        rule(
+          GROUP,
+          ["manageddeployments"],
+          ["patch", "delete"],
+          "Accepts a deployment for namespaces, and takes that back.",
+        ),
+      ],
+    },
+  ];
+}
+
+function operations(): readonly ShippedRole[] {
+  return OPERATION_ROLES.map(({ plugin, operation, tier, rules, about }) => ({
+    name: operationRole(plugin, operation),
+    holder: "grant account",
+    reach: "opened",
+    about,
+    labels: { [TIER_LABEL]: tier },
+    rules: rules.map((each) => ({ ...each, why: whyOperation(each) })),
+  }));
+}
+
+/** One operation is one job; its rules differ only in whether they look or act. */
+function whyOperation({ verbs, resources }: PolicyRule): string {
+  const acts = verbs.some((verb) => verb === "patch" || verb === "delete");
+  if (!acts) return "Reads what the operation shows or checks.";
+  return verbs.includes("patch") && resources.includes("deployments")
+    ? "Reads the workload and sets its restart annotation; an admission policy refuses every other change."
+    : "Looks at the object before, changes it, and verifies the change.";
+}

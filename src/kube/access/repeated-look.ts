@@ -1,0 +1,33 @@
+import { type Clock, sleep } from "../../base/clock.ts";
+import type { Logger } from "../../base/log.ts";
+
+export interface RepeatedLookOptions {
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Between two looks: how late a change is noticed. */
+  readonly everyMs: number;
+  /** After a look that failed; default `everyMs`. */
+  readonly retryMs?: number;
+  /** Logged when a look fails, once until one succeeds. */
+  readonly failed: string;
+}
+
+/** Looks again and again until `signal` aborts, at what tells nobody of its changes. A look that fails ends nothing. */
+export async function lookRepeatedly(
+  look: (signal: AbortSignal) => Promise<void>,
+  { clock, log, everyMs, retryMs = everyMs, failed }: RepeatedLookOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  let failing = false;
+  while (!signal.aborted) {
+    try {
+      await look(signal);
+      failing = false;
+    } catch (error) {
+      if (signal.aborted) return;
+      log[failing ? "debug" : "warn"]({ err: error }, failed);
+      failing = true;
+    }
+    await sleep(clock, failing ? retryMs : everyMs, signal).catch(() => undefined);
+  }
+}

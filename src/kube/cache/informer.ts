@@ -1,0 +1,231 @@
+import { type Clock, type Random, sleep, systemRandom } from "../../base/clock.ts";
+import type { Logger } from "../../base/log.ts";
+import { orAborted } from "../../base/or-aborted.ts";
+import { ApiError } from "../client/api-error.ts";
+import type { Client } from "../client/client.ts";
+import type { WatchMetrics } from "../metrics/wire-metrics.ts";
+import type { Resource } from "../objects/resource.ts";
+import { Interner } from "../projection/interner.ts";
+import type { Projection } from "../projection/projection.ts";
+import { DecodeError } from "../projection/protobuf.ts";
+import { Cache, type Listener } from "./cache.ts";
+import { Intake } from "./intake.ts";
+import { listPages } from "./list-pages.ts";
+import {
+  INITIAL_MEMORY,
+  INITIAL_STATE,
+  type Memory,
+  type Outcome,
+  type ReflectorState,
+  type Step,
+  step,
+} from "./reflector.ts";
+import type { Cached, IndexFunction, ReadonlyStore } from "./store.ts";
+import { type WatchTarget, watch } from "./watch.ts";
+
+export interface InformerOptions<T extends Cached> {
+  readonly client: Client;
+  readonly resource: Resource;
+  /** Which fields are kept: a shape of `shapes.ts` or of your own, or `jsonProjection()` for custom resources. */
+  readonly projection: Projection<T>;
+  /** Absent: all namespaces. */
+  readonly namespace?: string | undefined;
+  readonly labelSelector?: string | undefined;
+  readonly fieldSelector?: string | undefined;
+  readonly indexes?: Readonly<Record<string, IndexFunction<T>>>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics?: WatchMetrics | undefined;
+  readonly random?: Random;
+  /** Deep-freeze what is stored, so that a reader who changes a shared object throws. For tests; costs time. */
+  readonly freeze?: boolean;
+}
+
+/** The server closes a watch after a random time in this range, so that many do not come back together (client-go). */
+const MIN_WATCH_SECONDS = 300;
+
+/**
+ * The cache of one kind: a store that follows the server, and whoever wants to know of changes.
+ *
+ * While a list is being received, readers see the old content until the new one is whole.
+ */
+export class Informer<T extends Cached> {
+  readonly resource: Resource;
+  readonly #options: InformerOptions<T>;
+  readonly #target: WatchTarget<T>;
+  readonly #cache: Cache<T>;
+  readonly #random: Random;
+  readonly #sync = Promise.withResolvers<void>();
+  readonly #settled = Promise.withResolvers<void>();
+  #synced = false;
+  #failing = false;
+  #refusal: string | undefined;
+  /** Ends the pause before the next try; undefined while there is none. */
+  #wake: (() => void) | undefined;
+
+  constructor(options: InformerOptions<T>) {
+    const { client, resource, projection, clock, log, namespace, labelSelector, fieldSelector } = options;
+    this.resource = resource;
+    this.#options = options;
+    const strings = new Interner();
+    this.#target = { client, resource, projection, strings, clock, namespace, labelSelector, fieldSelector };
+    this.#cache = new Cache({ indexes: options.indexes ?? {}, clock, log, freeze: options.freeze ?? false });
+    this.#random = options.random ?? systemRandom;
+  }
+
+  get store(): ReadonlyStore<T> {
+    return this.#cache.store;
+  }
+
+  /** True once the first list is stored and told to all listeners; a broken watch does not take it back. */
+  get synced(): boolean {
+    return this.#synced;
+  }
+
+  /** The server's words while it refuses (403) to let this process read the kind. */
+  get refusal(): string | undefined {
+    return this.#refusal;
+  }
+
+  /** Resolves when {@link synced}; rejects with `signal.reason`. */
+  whenSynced(signal: AbortSignal): Promise<void> {
+    return orAborted(this.#sync.promise, signal);
+  }
+
+  /** Resolves when {@link synced}, or once the server has refused: a right that is missing must not hold up the rest. */
+  whenSettled(signal: AbortSignal): Promise<void> {
+    return orAborted(this.#settled.promise, signal);
+  }
+
+  /** Tries again now if it waits for a retry: somebody knows that what failed may work again. */
+  retryNow(): void {
+    this.#wake?.();
+  }
+
+  /**
+   * Called for each change, in order, within the loop that reads the stream: enqueue a key and return. A listener
+   * that throws is logged and goes on being called. Returns the function that removes it.
+   */
+  onChange(listener: Listener<T>): () => void {
+    return this.#cache.onChange(listener);
+  }
+
+  /** Follows the server until `signal` aborts; then resolves. Gives up for no failure. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, metrics } = this.#options;
+    const kind = this.resource.plural;
+    let state: ReflectorState = INITIAL_STATE;
+    let memory: Memory = INITIAL_MEMORY;
+    metrics?.synced(kind, this.#synced);
+    try {
+      while (!signal.aborted) {
+        const outcome = await this.#enter(state, signal);
+        const next = step(state, outcome, memory, clock.monotonicMs(), this.#random);
+        if (next.reason !== undefined) metrics?.restart(kind, next.reason);
+        this.#report(outcome, next);
+        ({ state, memory } = next);
+        if (next.delayMs > 0) await this.#pause(clock, next.delayMs, signal);
+      }
+    } catch (error) {
+      // Everything that can go wrong on the wire is an outcome; what is thrown is the abort, or a mistake in this room.
+      if (!signal.aborted) throw error;
+    }
+  }
+
+  #enter(state: ReflectorState, signal: AbortSignal): Promise<Outcome> {
+    switch (state.at) {
+      case "watch-list":
+        return this.#watch(undefined, signal);
+      case "watch":
+        return this.#watch(state.resourceVersion, signal);
+      case "list":
+        return this.#list(signal);
+    }
+  }
+
+  async #watch(resourceVersion: string | undefined, signal: AbortSignal): Promise<Outcome> {
+    const { clock, metrics } = this.#options;
+    const intake = new Intake({
+      cache: this.#cache,
+      kind: this.resource.plural,
+      metrics,
+      resourceVersion,
+      now: () => clock.wallNow().getTime() / 1000,
+      signal,
+      onHeard: () => this.#onHealed(),
+      onFilled: () => this.#onFilled(),
+    });
+    const startedMs = clock.monotonicMs();
+    const timeoutSeconds = Math.floor(MIN_WATCH_SECONDS * (1 + this.#random()));
+    const end = await watch(this.#target, { resourceVersion, timeoutSeconds }, intake, signal);
+    if (intake.isUnsupported) return { of: "unsupported" };
+    const durationMs = clock.monotonicMs() - startedMs;
+    return { of: "watch", end, resourceVersion: intake.resourceVersion, events: intake.events, durationMs };
+  }
+
+  async #list(signal: AbortSignal): Promise<Outcome> {
+    const draft = this.#cache.draft();
+    try {
+      const resourceVersion = await listPages(this.#target, (object) => draft.apply("ADDED", object), signal);
+      await this.#cache.adopt(draft, signal);
+      this.#options.metrics?.objects(this.resource.plural, this.store.size);
+      this.#onFilled();
+      this.#onHealed();
+      return { of: "list", resourceVersion };
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof ApiError || error instanceof DecodeError) return { of: "list-failed", error };
+      throw error;
+    }
+  }
+
+  async #pause(clock: Clock, delayMs: number, signal: AbortSignal): Promise<void> {
+    const woken = new AbortController();
+    const stop = (): void => woken.abort(signal.reason);
+    signal.addEventListener("abort", stop, { once: true });
+    this.#wake = () => woken.abort();
+    try {
+      await sleep(clock, delayMs, woken.signal);
+    } catch (error) {
+      if (signal.aborted) throw error;
+    } finally {
+      this.#wake = undefined;
+      signal.removeEventListener("abort", stop);
+    }
+  }
+
+  #onHealed(): void {
+    this.#refusal = undefined;
+    if (this.#failing) this.#options.log.info({ kind: this.resource.plural }, "watch healed");
+    this.#failing = false;
+  }
+
+  #onFilled(): void {
+    if (this.#synced) return;
+    this.#synced = true;
+    this.#options.metrics?.synced(this.resource.plural, true);
+    this.#sync.resolve();
+    this.#settled.resolve();
+  }
+
+  /** A warning when it begins to fail, silence while it goes on, a word when it is over. */
+  #report(outcome: Outcome, next: Step): void {
+    const { log } = this.#options;
+    const kind = this.resource.plural;
+    const failure = failureOf(outcome);
+    if (failure === undefined && next.delayMs === 0) return;
+    if (failure instanceof ApiError && failure.isForbidden) {
+      this.#refusal = failure.message;
+      this.#settled.resolve();
+    }
+    const fields = { kind, reason: next.reason, delayMs: Math.round(next.delayMs), err: failure };
+    if (this.#failing) log.debug(fields, "watch still failing");
+    else log.warn(fields, "watch failed, will be tried again");
+    this.#failing = true;
+  }
+}
+
+function failureOf(outcome: Outcome): Error | undefined {
+  if (outcome.of === "list-failed") return outcome.error;
+  return outcome.of === "watch" && "error" in outcome.end ? outcome.end.error : undefined;
+}

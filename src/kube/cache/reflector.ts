@@ -1,0 +1,130 @@
+import type { Random } from "../../base/clock.ts";
+import type { ApiError } from "../client/api-error.ts";
+import type { WatchRestartReason } from "../metrics/wire-metrics.ts";
+import { DecodeError } from "../projection/protobuf.ts";
+import type { WatchEnd } from "./watch.ts";
+
+/** What a reflector does next. */
+export type ReflectorState =
+  /** Watch from nothing: the server sends all that exists, marks the end, and goes on. */
+  | { readonly at: "watch-list" }
+  /** Read all pages: for servers that refuse the former. */
+  | { readonly at: "list" }
+  /** Follow changes since a version. */
+  | { readonly at: "watch"; readonly resourceVersion: string };
+
+/** How a state ended. `resourceVersion` is the last one seen, when the whole set up to it is in the store. */
+export type Outcome =
+  | {
+      readonly of: "watch";
+      readonly end: WatchEnd;
+      readonly resourceVersion: string | undefined;
+      readonly events: number;
+      readonly durationMs: number;
+    }
+  /** The server sent a bookmark before the mark that ends the initial list: it does not know watch-list. */
+  | { readonly of: "unsupported" }
+  | { readonly of: "list"; readonly resourceVersion: string }
+  | { readonly of: "list-failed"; readonly error: ApiError | DecodeError };
+
+/** What a reflector remembers between states. */
+export interface Memory {
+  readonly failures: number;
+  readonly lastFailureMs: number;
+  /** Servers do not learn it while we run: asking again would be a refusal per relist. */
+  readonly watchListRefused: boolean;
+}
+
+export interface Step {
+  readonly state: ReflectorState;
+  readonly memory: Memory;
+  /** Before `state` is entered. */
+  readonly delayMs: number;
+  /** Undefined after a list: going on to watch is no restart. */
+  readonly reason: WatchRestartReason | undefined;
+}
+
+// Source: client-go tools/cache/reflector.go, NewReflectorWithOptions; kube-rs has the same numbers.
+const BASE_DELAY_MS = 800;
+const MAX_DELAY_MS = 30_000;
+/** So long without a failure, and the next one counts as the first. */
+const HEALTHY_MS = 120_000;
+
+/** A watch that ends sooner and brought nothing is a failure in disguise ("very short watch" in client-go). */
+const SHORT_MS = 1_000;
+
+export const INITIAL_STATE: ReflectorState = { at: "watch-list" };
+export const INITIAL_MEMORY: Memory = {
+  failures: 0,
+  lastFailureMs: Number.NEGATIVE_INFINITY,
+  watchListRefused: false,
+};
+
+/** The whole policy of a reflector: from how a state ended to the next. Pure. */
+export function step(state: ReflectorState, outcome: Outcome, memory: Memory, nowMs: number, random: Random): Step {
+  if (outcome.of === "list") {
+    return { state: { at: "watch", resourceVersion: outcome.resourceVersion }, memory, delayMs: 0, reason: undefined };
+  }
+  if (outcome.of === "unsupported") return refusedWatchList(memory);
+  if (outcome.of === "list-failed") {
+    const { error } = outcome;
+    if (error instanceof DecodeError) return afterFailure(state, "decode", memory, nowMs, random);
+    return afterError(state, error, memory, nowMs, random);
+  }
+  const resume: ReflectorState =
+    outcome.resourceVersion === undefined ? state : { at: "watch", resourceVersion: outcome.resourceVersion };
+  const { end } = outcome;
+  switch (end.reason) {
+    case "error":
+      if (state.at === "watch-list" && refusesWatchList(end.error)) return refusedWatchList(memory);
+      return afterError(resume, end.error, memory, nowMs, random);
+    case "decode":
+      return afterFailure(resume, "decode", memory, nowMs, random);
+    case "closed":
+    case "idle":
+    case "expired": {
+      const isShort = end.reason === "closed" && outcome.durationMs < SHORT_MS && outcome.events === 0;
+      if (isShort) return afterFailure(resume, "short", memory, nowMs, random);
+      return { state: resume, memory, delayMs: 0, reason: end.reason };
+    }
+  }
+}
+
+/** 400 and 422 are what servers say to `sendInitialEvents` when they have it off or do not know it. */
+function refusesWatchList(error: ApiError): boolean {
+  return error.status === 400 || error.isInvalid;
+}
+
+function refusedWatchList(memory: Memory): Step {
+  const remembered = { ...memory, watchListRefused: true };
+  return { state: { at: "list" }, memory: remembered, delayMs: 0, reason: "error" };
+}
+
+function afterError(resume: ReflectorState, error: ApiError, memory: Memory, nowMs: number, random: Random): Step {
+  if (error.isGone || isVersionTooLarge(error)) {
+    const relist: ReflectorState = memory.watchListRefused ? { at: "list" } : { at: "watch-list" };
+    const failed = afterFailure(relist, "gone", memory, nowMs, random);
+    // The first time it is only age: list again at once. Again and again, it is a server in trouble.
+    return failed.memory.failures === 1 ? { ...failed, delayMs: 0 } : failed;
+  }
+  const failed = afterFailure(resume, error.isTooManyRequests ? "throttled" : "error", memory, nowMs, random);
+  return { ...failed, delayMs: Math.max(failed.delayMs, error.retryAfterMs ?? 0) };
+}
+
+/** After a restore of etcd the server's versions are behind ours, and it would let us wait for ever. */
+function isVersionTooLarge(error: ApiError): boolean {
+  return error.body?.details?.causes?.some((cause) => cause.reason === "ResourceVersionTooLarge") ?? false;
+}
+
+function afterFailure(
+  state: ReflectorState,
+  reason: WatchRestartReason,
+  memory: Memory,
+  nowMs: number,
+  random: Random,
+): Step {
+  const before = nowMs - memory.lastFailureMs > HEALTHY_MS ? 0 : memory.failures;
+  // Jitter comes after the cap, or all clients of a server that was away for long would return in the same second.
+  const delayMs = Math.min(MAX_DELAY_MS, BASE_DELAY_MS * 2 ** before) * (1 + random());
+  return { state, memory: { ...memory, failures: before + 1, lastFailureMs: nowMs }, delayMs, reason };
+}

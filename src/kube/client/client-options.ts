@@ -1,0 +1,49 @@
+import type { Clock } from "../../base/clock.ts";
+import type { ClientMetrics } from "../metrics/wire-metrics.ts";
+
+export interface ClientOptions {
+  readonly metrics?: ClientMetrics;
+  readonly clock?: Clock;
+  /** Who owns the fields that we write; one constant a program. Default `sallyport`. */
+  readonly fieldManager?: string;
+  /** For one try of one request. Default 60_000, the API server's own limit. */
+  readonly timeoutMs?: number;
+}
+
+export interface ListOptions {
+  /** Absent: all namespaces. */
+  readonly namespace?: string;
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  /** Stop after so many objects. */
+  readonly limit?: number;
+}
+
+export interface ApplyOptions {
+  readonly fieldManager?: string;
+  /** Take over fields that another manager owns, instead of a 409. Default true: we own what we apply. */
+  readonly force?: boolean;
+  readonly subresource?: "status";
+}
+
+export interface JsonPatchOperation {
+  readonly op: "add" | "remove" | "replace" | "test" | "move" | "copy";
+  readonly path: string;
+  readonly from?: string;
+  readonly value?: unknown;
+}
+
+export type Patch =
+  | { readonly type: "merge"; readonly body: object }
+  | { readonly type: "json"; readonly body: readonly JsonPatchOperation[] };
+
+export interface PatchOptions {
+  readonly subresource?: string;
+  readonly fieldManager?: string;
+}
+
+export interface DeleteOptions {
+  readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
+  readonly propagationPolicy?: "Background" | "Foreground" | "Orphan";
+  readonly gracePeriodSeconds?: number;
+}

@@ -1,0 +1,194 @@
+import {
+  AUTO_ACCOUNT,
+  EXPIRES_AT_ANNOTATION,
+  GRANT_UID_LABEL,
+  GROUP,
+  grantAccount,
+  type LendingMode,
+  operationRole,
+  VERSION,
+} from "../../crds/group.ts";
+import { type BindingLike, borrower } from "../../crds/lending.ts";
+import { ApiError } from "../../kube/client/api-error.ts";
+import type { Client } from "../../kube/client/client.ts";
+import { timestamp } from "../../kube/objects/conditions.ts";
+import { type KubeObject, resources } from "../../kube/objects/resource.ts";
+
+const RBAC = "rbac.authorization.k8s.io";
+
+/** Whose account it is: a grant, or an invocation that the customer's policy lets run by itself. */
+export interface AccessOwner {
+  readonly kind: "AccessGrant" | "OperationInvocation";
+  readonly name: string;
+  readonly uid: string;
+}
+
+export interface AccessRequest {
+  readonly owner: AccessOwner;
+  /** Tells this binding from those of the owner's other commands. */
+  readonly invocationUid: string;
+  readonly plugin: string;
+  readonly operation: string;
+  readonly namespace: string;
+  /** When the binding must be gone, whatever happens to us. */
+  readonly expiresAt: Date;
+  /** Lifetime of the token; the API server accepts 600 to 3600 s. */
+  readonly tokenSeconds: number;
+}
+
+/** A RoleBinding of an opened namespace, with what tells who was lent what. */
+export type Binding = KubeObject & BindingLike;
+
+/** The verbs that access needs; the operator's own client has them in `sallyport-grants` and in opened namespaces. */
+export type AccessClient = Pick<Client, "create" | "get" | "list" | "delete" | "createToken">;
+
+/** How an installation lends. */
+export interface Lending {
+  readonly grantsNamespace: string;
+  /** What the shipped operation roles are in this installation. Default ClusterRole. */
+  readonly roleKind?: "ClusterRole" | "Role";
+  /** Default operator. */
+  readonly mode?: LendingMode;
+}
+
+/**
+ * Per-grant accounts and what they may do, for a while. The operator itself holds no right on any workload: it lends a
+ * shipped ClusterRole to an account that lives and dies with the grant. Where approvers lend, it makes the account and
+ * its token, and no binding: without an approver's, the account may do nothing.
+ *
+ * Everything is idempotent and named after uids, so that a crash leaves nothing that the sweep cannot find.
+ */
+export class Access {
+  readonly #client: AccessClient;
+  readonly #grantsNamespace: string;
+  readonly #roleKind: string;
+  readonly #mode: LendingMode;
+
+  constructor(client: AccessClient, { grantsNamespace, roleKind = "ClusterRole", mode = "operator" }: Lending) {
+    this.#client = client;
+    this.#grantsNamespace = grantsNamespace;
+    this.#roleKind = roleKind;
+    this.#mode = mode;
+  }
+
+  /** Account, binding and a bound token. @throws ApiError 403 when the customer has not opened the namespace to us. */
+  async open(request: AccessRequest, signal: AbortSignal): Promise<string> {
+    const name = this.#accountOf(request.owner);
+    await Promise.all([
+      // Both at once: a binding may name an account that is a millisecond younger.
+      name !== AUTO_ACCOUNT && this.#ensureAccount(request.owner, signal),
+      this.#mode === "operator" && this.#ensureBinding(request, signal),
+    ]);
+    const key = { namespace: this.#grantsNamespace, name };
+    const { token } = await this.#client.createToken(key, { expirationSeconds: request.tokenSeconds }, signal);
+    return token;
+  }
+
+  /** Where approvers lend, what runs by itself runs as one account, which is not the operator's to make. */
+  #accountOf({ kind, uid }: Pick<AccessOwner, "kind" | "uid">): string {
+    return this.#mode === "approver" && kind === "OperationInvocation" ? AUTO_ACCOUNT : grantAccount(uid);
+  }
+
+  /**
+   * Takes back one command's binding; an automatic invocation's account goes with it. What an approver has lent stays
+   * until the grant is over: other lines of the plan need it.
+   */
+  async close(request: AccessRequest, signal: AbortSignal): Promise<void> {
+    if (this.#mode === "approver") return;
+    const { owner, namespace } = request;
+    await this.#client.delete(resources.roleBindings, { namespace, name: bindingName(request) }, {}, signal);
+    if (owner.kind === "OperationInvocation") await this.#deleteAccount(owner.uid, signal);
+  }
+
+  /** Everything of one owner. RoleBindings first: a deleted account's token works on for 10 s (the server's cache). */
+  async closeAll(ownerUid: string, namespaces: readonly string[], signal: AbortSignal): Promise<void> {
+    for (const namespace of namespaces) {
+      for (const [account, { metadata }] of await this.lentIn(namespace, signal)) {
+        if (account !== grantAccount(ownerUid)) continue;
+        await this.#client.delete(resources.roleBindings, { namespace, name: metadata.name }, {}, signal);
+      }
+    }
+    await this.#deleteAccount(ownerUid, signal);
+  }
+
+  /** What was lent in `namespace` to accounts of grants, by us or by approvers, each with its account. */
+  async lentIn(namespace: string, signal: AbortSignal): Promise<readonly (readonly [account: string, Binding])[]> {
+    return (await this.bindingsIn(namespace, signal)).flatMap((binding) => {
+      const account = borrower(binding, this.#grantsNamespace);
+      return account === undefined ? [] : [[account, binding] as const];
+    });
+  }
+
+  /** Every RoleBinding. None where we may not look: there we could neither have made any nor wait for one. */
+  async bindingsIn(namespace: string, signal: AbortSignal): Promise<readonly Binding[]> {
+    try {
+      return await collected(this.#client.list<Binding>(resources.roleBindings, { namespace }, signal));
+    } catch (error) {
+      if (error instanceof ApiError && (error.isForbidden || error.isNotFound)) return [];
+      throw error;
+    }
+  }
+
+  /** Accounts of all grants and automatic invocations. */
+  accounts(signal: AbortSignal): Promise<readonly KubeObject[]> {
+    const options = { namespace: this.#grantsNamespace, labelSelector: GRANT_UID_LABEL };
+    return collected(this.#client.list(resources.serviceAccounts, options, signal));
+  }
+
+  async #ensureAccount({ kind, name, uid }: AccessOwner, signal: AbortSignal): Promise<void> {
+    const account = {
+      apiVersion: "v1",
+      kind: "ServiceAccount",
+      metadata: {
+        name: grantAccount(uid),
+        namespace: this.#grantsNamespace,
+        labels: { [GRANT_UID_LABEL]: uid },
+        // Deleting the grant deletes its account even while the operator is dead.
+        ownerReferences: [{ apiVersion: `${GROUP}/${VERSION}`, kind, name, uid, blockOwnerDeletion: false }],
+      },
+      automountServiceAccountToken: false,
+    };
+    await tolerateExisting(this.#client.create(resources.serviceAccounts, account, signal));
+  }
+
+  async #ensureBinding(request: AccessRequest, signal: AbortSignal): Promise<void> {
+    const { owner, namespace, plugin, operation, expiresAt } = request;
+    const binding = {
+      apiVersion: `${RBAC}/v1`,
+      kind: "RoleBinding",
+      metadata: {
+        name: bindingName(request),
+        namespace,
+        labels: { [GRANT_UID_LABEL]: owner.uid },
+        annotations: { [EXPIRES_AT_ANNOTATION]: timestamp(expiresAt) },
+      },
+      roleRef: { apiGroup: RBAC, kind: this.#roleKind, name: operationRole(plugin, operation) },
+      subjects: [{ kind: "ServiceAccount", name: grantAccount(owner.uid), namespace: this.#grantsNamespace }],
+    };
+    await tolerateExisting(this.#client.create(resources.roleBindings, binding, signal));
+  }
+
+  async #deleteAccount(uid: string, signal: AbortSignal): Promise<void> {
+    const key = { namespace: this.#grantsNamespace, name: grantAccount(uid) };
+    await this.#client.delete(resources.serviceAccounts, key, {}, signal);
+  }
+}
+
+/** One binding an invocation: its end never takes another command's rights away. */
+function bindingName({ owner, invocationUid }: AccessRequest): string {
+  return `${grantAccount(owner.uid)}-${invocationUid.replaceAll("-", "").slice(0, 12)}`;
+}
+
+async function collected<T extends KubeObject>(objects: AsyncIterable<T>): Promise<readonly T[]> {
+  const all: T[] = [];
+  for await (const object of objects) all.push(object);
+  return all;
+}
+
+async function tolerateExisting(created: Promise<unknown>): Promise<void> {
+  try {
+    await created;
+  } catch (error) {
+    if (!(error instanceof ApiError && error.isAlreadyExists)) throw error;
+  }
+}

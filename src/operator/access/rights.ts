@@ -1,0 +1,85 @@
+import { Gauge, type Registry } from "prom-client";
+import type { Clock } from "../../base/clock.ts";
+import type { Logger } from "../../base/log.ts";
+import { DEFAULT_NAMES, operationRole } from "../../crds/group.ts";
+import type { AccessGrant } from "../../crds/kinds/access-grant.ts";
+import {
+  type RequiredRight,
+  requiredRights,
+  rightsNotes,
+  rightsText,
+} from "../../crds/manifests/roles/required-rights.ts";
+import { AccessWatch } from "../../kube/access/access-watch.ts";
+import type { Client } from "../../kube/client/client.ts";
+import type { EventRecorder } from "../../kube/events/event-recorder.ts";
+import type { OperatorConfig } from "../config.ts";
+import { namespacesOf } from "../grants/grant-reconciler.ts";
+
+export interface RightsOptions {
+  readonly client: Pick<Client, "selfSubjectRulesReview" | "selfSubjectAccessReview">;
+  readonly config: OperatorConfig;
+  /** Namespaces that are served. */
+  readonly served: () => readonly string[];
+  readonly events: Pick<EventRecorder, "record">;
+  readonly registry: Registry;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+const READS: ReadonlySet<string> = new Set(["get", "list", "watch"]);
+
+/** Which of its own rights the operator has lost, and what must wait for them. */
+export class Rights {
+  readonly watch: AccessWatch<RequiredRight>;
+
+  constructor(options: RightsOptions) {
+    const { client, config, served, clock, log, registry } = options;
+    const { systemNamespace, grantsNamespace, leaseName: operatorAccount, roleKind, lendingMode } = config;
+    const names = { ...DEFAULT_NAMES, systemNamespace, grantsNamespace, operatorAccount, roleKind, lendingMode };
+    const required = (): readonly RequiredRight[] => requiredRights("operator", names, served());
+    this.watch = new AccessWatch({ client, clock, log, required, everyMs: config.accessCheckIntervalMs });
+    this.watch.onChange((change) => {
+      for (const note of rightsNotes("the operator", change, names)) options.events.record(note);
+    });
+    rightsGauge(registry, () => this.watch.missing);
+  }
+
+  /** What the plan of this grant cannot run without. */
+  missingFor(grant: Pick<AccessGrant, "spec">): readonly RequiredRight[] {
+    const namespaces = namespacesOf(grant);
+    const roles = grant.spec.commands.map(({ command }) => {
+      const [plugin = "", operation = ""] = command.split("/", 2);
+      return operationRole(plugin, operation);
+    });
+    return this.watch.missing.filter(({ reach, namespace, verb, name = "" }) => {
+      if (reach === "grants") return true;
+      return reach === "opened" && namespaces.includes(namespace) && (verb !== "bind" || roles.includes(name));
+    });
+  }
+
+  /**
+   * Why nothing may be started now. Who cannot read decisions and policies must not act on what they were, and without
+   * an account there is nobody to act as. An operation switched off in one namespace is no obstacle: it fails by itself.
+   */
+  get obstacle(): string | undefined {
+    const missing = this.watch.missing.filter(({ reach, resource, verb }) => {
+      if (reach !== "grants") return false;
+      return resource.startsWith("serviceaccounts") ? verb === "create" : resource !== "events" && READS.has(verb);
+    });
+    return missing.length === 0 ? undefined : `the operator may not ${rightsText(missing)}`;
+  }
+}
+
+export function rightsGauge(registry: Registry, missing: () => readonly RequiredRight[]): void {
+  new Gauge({
+    name: "sallyport_operator_missing_rights",
+    help: "Rights that the operator needs and does not have, by where: own namespace, grants, opened namespaces.",
+    labelNames: ["reach"],
+    registers: [registry],
+    collect() {
+      for (const reach of ["system", "grants", "opened"] as const) {
+        this.set({ reach }, missing().filter((right) => right.reach === reach).length);
+      }
+    },
+  });
+}

@@ -1,0 +1,68 @@
+import { isDeepStrictEqual } from "node:util";
+import type { Clock } from "../../base/clock.ts";
+import type { Logger } from "../../base/log.ts";
+import { orAborted } from "../../base/or-aborted.ts";
+import { lookRepeatedly } from "../../kube/access/repeated-look.ts";
+import type { Client } from "../../kube/client/client.ts";
+import type { OperatorMetrics } from "../metrics.ts";
+import type { AdmissionMode, Enforcement } from "./enforcement.ts";
+import { readEnforcement } from "./enforcement.ts";
+
+export interface AdmissionWatchOptions {
+  readonly client: Pick<Client, "get" | "rawGet">;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Pick<OperatorMetrics, "policies">;
+  readonly mode: AdmissionMode;
+  /** Between two looks. A policy that goes is noticed that late: the operator may only get policies, not watch them. */
+  readonly everyMs: number;
+}
+
+const RETRY_MS = 1_000;
+
+/** Keeps an eye on the admission policies, by name, from the start of the process to its end. */
+export class AdmissionWatch {
+  readonly name = "admission policies";
+  readonly #options: AdmissionWatchOptions;
+  readonly #first = Promise.withResolvers<void>();
+  readonly #listeners = new Set<() => void>();
+  #current: Enforcement | undefined;
+
+  constructor(options: AdmissionWatchOptions) {
+    this.#options = options;
+  }
+
+  /** Of the last look. @throws Error before the first: wait for {@link whenSynced}. */
+  get current(): Enforcement {
+    if (this.#current === undefined) throw new Error("the admission policies have not been looked at yet");
+    return this.#current;
+  }
+
+  onChange(listener: () => void): void {
+    this.#listeners.add(listener);
+  }
+
+  whenSynced(signal: AbortSignal): Promise<void> {
+    return orAborted(this.#first.promise, signal);
+  }
+
+  /** Looks again and again until `signal` aborts; a look that fails leaves the last one standing. */
+  run(signal: AbortSignal): Promise<void> {
+    const options = { ...this.#options, retryMs: RETRY_MS, failed: "admission policies not read" };
+    return lookRepeatedly((each) => this.look(each), options, signal);
+  }
+
+  async look(signal: AbortSignal): Promise<void> {
+    const { client, log, metrics, mode } = this.#options;
+    const { enforcement, presence } = await readEnforcement(client, mode, signal);
+    metrics.policies(presence);
+    const before = this.#current;
+    this.#current = enforcement;
+    this.#first.resolve();
+    if (isDeepStrictEqual(before, enforcement)) return;
+    if (enforcement.kind === "none") log.warn({ missing: enforcement.missing }, "admission policies are missing");
+    else if (enforcement.kind === "unseen") log.warn({}, "not allowed to look at the admission policies");
+    else log.info({ kind: enforcement.kind, since: enforcement.since }, "admission policies are in force");
+    for (const listener of this.#listeners) listener();
+  }
+}

@@ -1,0 +1,121 @@
+import { DECISION_POLICIES, MUTATING_POLICIES, VALIDATING_POLICIES } from "../../crds/manifests/admission/admission.ts";
+import { ApiError } from "../../kube/client/api-error.ts";
+import type { Client } from "../../kube/client/client.ts";
+import type { KubeObject, Resource } from "../../kube/objects/resource.ts";
+import { resources } from "../../kube/objects/resource.ts";
+
+/** What the API server's admission does for decisions right now, and since when all that see access grants are there. */
+export type Enforcement =
+  /** Names are stamped by the server. */
+  | { readonly kind: "stamped"; readonly since: Date }
+  /** Nothing stamps, because the server cannot (before 1.36) or by choice; a typed name is checked against the user. */
+  | { readonly kind: "checked"; readonly since: Date }
+  | { readonly kind: "none"; readonly missing: readonly string[] }
+  /** The right to look is not there: nothing can be said of the policies, so nothing is vouched for. */
+  | { readonly kind: "unseen" };
+
+/**
+ * What the installation chose. `stamping`: the stampers are expected wherever the server has their kind. `unseen`: the
+ * operator has no right to look and is not to try.
+ */
+export const ADMISSION_MODES = ["stamping", "validating-only", "unseen"] as const;
+export type AdmissionMode = (typeof ADMISSION_MODES)[number];
+
+/** By policy. Of what nobody looks at there is nothing. */
+export type PolicyPresence = Readonly<Record<string, boolean>>;
+
+interface PolicyBinding extends KubeObject {
+  readonly spec: { readonly policyName?: string; readonly validationActions?: readonly string[] };
+}
+
+const GROUP_VERSION = { group: "admissionregistration.k8s.io", version: "v1", namespaced: false } as const;
+const mutatingPolicies: Resource = {
+  ...GROUP_VERSION,
+  kind: "MutatingAdmissionPolicy",
+  plural: "mutatingadmissionpolicies",
+};
+const mutatingBindings: Resource = {
+  ...GROUP_VERSION,
+  kind: "MutatingAdmissionPolicyBinding",
+  plural: "mutatingadmissionpolicybindings",
+};
+
+/** Left out together with the stampers on servers that cannot stamp: without a stamp it would refuse every decision. */
+const NEEDS_STAMPING = "sallyport-named-decisions";
+
+interface Reading {
+  readonly enforcement: Enforcement;
+  readonly presence: PolicyPresence;
+}
+
+/**
+ * One reading of all policies and bindings, each by its name: the operator may get them, and nothing else of the kind.
+ * A right to look that was to be there and is not counts as absent policies: whoever takes both away hides nothing.
+ */
+export async function readEnforcement(
+  client: Pick<Client, "get" | "rawGet">,
+  mode: AdmissionMode,
+  signal: AbortSignal,
+): Promise<Reading> {
+  if (mode === "unseen") return { enforcement: { kind: "unseen" }, presence: {} };
+  try {
+    return await readPolicies(client, mode, signal);
+  } catch (error) {
+    if (!(error instanceof ApiError && error.isForbidden)) throw error;
+    const all = [...VALIDATING_POLICIES, ...MUTATING_POLICIES];
+    return { enforcement: { kind: "unseen" }, presence: Object.fromEntries(all.map((name) => [name, false])) };
+  }
+}
+
+async function readPolicies(
+  client: Pick<Client, "get" | "rawGet">,
+  mode: AdmissionMode,
+  signal: AbortSignal,
+): Promise<Reading> {
+  const { validatingAdmissionPolicies: policies, validatingAdmissionPolicyBindings: bindings } = resources;
+  const [validating, mutating] = await Promise.all([
+    Promise.all(VALIDATING_POLICIES.map((name) => inForceSince(client, policies, bindings, name, signal))),
+    Promise.all(
+      MUTATING_POLICIES.map((name) => inForceSince(client, mutatingPolicies, mutatingBindings, name, signal)),
+    ),
+  ]);
+  const found = [...validating, ...mutating];
+  const presence = Object.fromEntries(found.map(({ name, since }) => [name, since !== undefined]));
+  const stampers = [...mutating, ...validating.filter(({ name }) => name === NEEDS_STAMPING)];
+  const isStamping = stampers.every(({ since }) => since !== undefined);
+  // Whoever chose to go without stampers misses none: what is there checks each typed name against the user.
+  const canStamp = isStamping || (mode === "stamping" && (await servesStamping(client, signal)));
+  const needed = canStamp ? found : validating.filter(({ name }) => name !== NEEDS_STAMPING);
+  const missing = needed.filter(({ since }) => since === undefined).map(({ name }) => name);
+  if (missing.length > 0) return { enforcement: { kind: "none", missing }, presence };
+  // The others have no say in who decided: one that an upgrade brings takes no name from a decision that waits.
+  const deciding = needed.filter(({ name }) => DECISION_POLICIES.includes(name));
+  const since = new Date(Math.max(...deciding.map((policy) => policy.since?.getTime() ?? 0)));
+  return { enforcement: { kind: canStamp ? "stamped" : "checked", since }, presence };
+}
+
+/** A policy does nothing without its binding; together they are as old as the younger of the two. */
+async function inForceSince(
+  client: Pick<Client, "get">,
+  policies: Resource,
+  bindings: Resource,
+  name: string,
+  signal: AbortSignal,
+): Promise<{ readonly name: string; readonly since: Date | undefined }> {
+  const [policy, binding] = await Promise.all([
+    client.get(policies, { name }, signal),
+    client.get<PolicyBinding>(bindings, { name }, signal),
+  ]);
+  const denies = binding?.spec.validationActions?.includes("Deny") ?? true; // Mutating bindings have no actions.
+  if (policy === undefined || binding === undefined || binding.spec.policyName !== name || !denies) {
+    return { name, since: undefined };
+  }
+  const ages = [policy, binding].map(({ metadata }) => Date.parse(metadata.creationTimestamp));
+  return { name, since: new Date(Math.max(...ages)) };
+}
+
+/** Asked only when a stamper is missing: "deleted" and "this server is too old" look the same until here. */
+async function servesStamping(client: Pick<Client, "rawGet">, signal: AbortSignal): Promise<boolean> {
+  const discovery = await client.rawGet(`/apis/${GROUP_VERSION.group}/${GROUP_VERSION.version}`, signal);
+  return discovery.includes(`"${mutatingPolicies.plural}"`);
+}

@@ -1,0 +1,159 @@
+import { isDeepStrictEqual } from "node:util";
+import type { AccessGrant, AccessGrantStatus, GrantState } from "../../crds/kinds/access-grant.ts";
+import type { OperationInvocation } from "../../crds/kinds/operation-invocation.ts";
+import { MAX_BINDING_LINES } from "../../crds/lending.ts";
+import type { RequiredRight } from "../../crds/manifests/roles/required-rights.ts";
+import type { Tier } from "../../crds/plan.ts";
+import { timestamp } from "../../kube/objects/conditions.ts";
+import type { PlanLending } from "../access/lent.ts";
+import type { Enforcement } from "../admission/enforcement.ts";
+import type { CustomerPolicy } from "../invocations/policy.ts";
+import { grantConditions } from "./grant-conditions.ts";
+import { grantLines, isOver } from "./grant-lines.ts";
+import { type GrantWindow, isTooLate, newWindow, openedWindow } from "./grant-window.ts";
+import { planFault } from "./plan-check.ts";
+
+/** Everything that a decision about one grant looks at. */
+export interface GrantWorld {
+  readonly grant: AccessGrant;
+  readonly policy: CustomerPolicy;
+  readonly enforcement: Enforcement;
+  readonly tierOf: (command: string) => Tier;
+  readonly invocationOf: (commandId: string) => OperationInvocation | undefined;
+  /** Rights that the operator lacks and this plan needs. */
+  readonly missing: readonly RequiredRight[];
+  /** Namespaces that the plan names and in which the customer does not accept its deployment. */
+  readonly unaccepted: readonly string[];
+  /** What approvers have to lend for it. Undefined where the operator lends, and once the grant is over. */
+  readonly lending: PlanLending | undefined;
+  /** The operator cannot read what it decides by: it closes what is to be closed, and opens nothing. */
+  readonly isBlind: boolean;
+}
+
+export type GrantAction =
+  /** Stop what is running under this grant; it does not wait for an answer. */
+  | { readonly do: "stopRunning"; readonly because: "revoked" | "window closed" }
+  /** RoleBindings first, then the account: a deleted account's token works for 10 s more, a binding's end is at once. */
+  | { readonly do: "closeAccess" }
+  | { readonly do: "writeStatus"; readonly status: AccessGrantStatus }
+  | { readonly do: "comeBack"; readonly afterMs: number };
+
+/** While an approved plan waits for a binding: those cannot be watched with what the operator may do. */
+export const LOOK_AGAIN_MS = 3_000;
+
+/**
+ * What has to happen to this grant at `now`. Pure: no clock, no I/O, no log.
+ *
+ * Access is closed before the end is written: crash anywhere, and nobody has access under a grant that says it is over.
+ */
+export function decideGrant(world: GrantWorld, now: Date): readonly GrantAction[] {
+  const { grant } = world;
+  const before = grant.status?.state ?? "Pending";
+  const deleted = grant.metadata.deletionTimestamp !== undefined;
+  const status = nextStatus(world, now);
+  const state = status.state ?? "Pending";
+  const actions: GrantAction[] = [];
+  const wasOpened = grant.status?.approvedAt !== undefined;
+  if (wasOpened && (deleted || (isOpen(before) && !isOpen(state)))) {
+    if (state !== "Completed") {
+      actions.push({ do: "stopRunning", because: state === "Expired" ? "window closed" : "revoked" });
+    }
+    actions.push({ do: "closeAccess" });
+  }
+  // An equal status is not written: our own write comes back as an event, and would spin forever.
+  if (!isDeepStrictEqual(status, grant.status)) actions.push({ do: "writeStatus", status });
+  const next = nextInstant(grant, status);
+  const awaits = state === "Approved" && (world.lending?.missing.length ?? 0) > 0;
+  if (next !== undefined) {
+    const afterMs = Math.min(next - now.getTime(), awaits ? LOOK_AGAIN_MS : Number.POSITIVE_INFINITY);
+    actions.push({ do: "comeBack", afterMs: Math.max(afterMs, 1) });
+  }
+  return actions;
+}
+
+function nextStatus(world: GrantWorld, now: Date): AccessGrantStatus {
+  const { grant, policy, tierOf, isBlind, missing, unaccepted } = world;
+  const fault = planFault(grant.spec, tierOf);
+  const late = isTooLate(grant, now);
+  const opened = openedWindow(grant);
+  // A window that opens now would use up the approval: the gate lets nothing of the plan through.
+  const mustWait = isBlind || unaccepted.length > 0;
+  const mayOpen = !mustWait && fault === undefined && !late && isOpen(grant.status?.state ?? "Pending");
+  const window = opened ?? (mayOpen ? newWindow(grant, policy.maxWindowMinutes, now) : undefined);
+  const settled = nextState(grant, { fault: fault !== undefined, late, window, mustWait }, now);
+  const lines = grantLines({ ...world, state: settled });
+  // A plan that has run to its end is not "expired" a minute later.
+  const complete = settled === "Approved" && lines?.every(isOver) === true;
+  const state = complete ? "Completed" : settled;
+  return {
+    ...grant.status,
+    state,
+    commandCount: grant.spec.commands.length,
+    observedGeneration: grant.metadata.generation ?? 0,
+    ...recorded(grant, window, state),
+    ...(world.lending && { bindings: shown(world.lending) }),
+    ...(lines && { commands: lines.map((line) => ({ ...line })) }),
+    conditions: grantConditions(
+      {
+        grant,
+        state,
+        fault,
+        lines: lines ?? [],
+        enforcement: world.enforcement,
+        notify: policy.notify,
+        missing,
+        unaccepted,
+        lending: world.lending,
+      },
+      now,
+    ),
+  };
+}
+
+/** As many lines as the status holds, first those whose binding is not there. */
+function shown({ lines, missing }: PlanLending): string[] {
+  return [...new Set([...missing, ...lines])].slice(0, MAX_BINDING_LINES);
+}
+
+interface Facts {
+  readonly fault: boolean;
+  readonly late: boolean;
+  readonly window: GrantWindow | undefined;
+  readonly mustWait: boolean;
+}
+
+/** First word of the customer, then the plan's truth, then the clock. Final is final. */
+function nextState({ spec, status }: AccessGrant, { fault, late, window, mustWait }: Facts, now: Date): GrantState {
+  const state = status?.state ?? "Pending";
+  if (!isOpen(state)) return state;
+  if (spec.deniedReason !== undefined) return "Denied";
+  if (spec.revokedReason !== undefined) return "Revoked";
+  if (fault) return "Lapsed";
+  if (spec.approvedForMinutes === undefined) return late ? "Lapsed" : "Pending";
+  // An approval in time is not lost to a missing right of ours or a missing acceptance: it waits.
+  if (window === undefined) return mustWait && !late ? state : "Lapsed";
+  return now < window.until ? "Approved" : "Expired";
+}
+
+/** The window is written once, with the state that it opens; a decision that came to nothing leaves none behind. */
+function recorded(
+  { status }: AccessGrant,
+  window: GrantWindow | undefined,
+  state: GrantState,
+): Pick<AccessGrantStatus, "approvedAt" | "approvedUntil"> {
+  if (status?.approvedUntil !== undefined || window === undefined) return {};
+  if (state !== "Approved" && state !== "Completed" && state !== "Expired") return {};
+  return { approvedAt: timestamp(window.from), approvedUntil: timestamp(window.until) };
+}
+
+/** When the clock alone will change something; `decideBefore` itself is still in time, so one millisecond later. */
+function nextInstant({ spec }: AccessGrant, status: AccessGrantStatus): number | undefined {
+  if (status.state === "Pending") return Date.parse(spec.decideBefore) + 1;
+  return status.state === "Approved" && status.approvedUntil !== undefined
+    ? Date.parse(status.approvedUntil)
+    : undefined;
+}
+
+function isOpen(state: GrantState): boolean {
+  return state === "Pending" || state === "Approved";
+}

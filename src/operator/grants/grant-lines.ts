@@ -1,0 +1,58 @@
+import type { AccessGrant, GrantLine, GrantState } from "../../crds/kinds/access-grant.ts";
+import type { OperationInvocation } from "../../crds/kinds/operation-invocation.ts";
+import type { Tier } from "../../crds/plan.ts";
+import { claimDigest } from "../invocations/gate.ts";
+import { type CustomerPolicy, decisionFor } from "../invocations/policy.ts";
+import { toldLine } from "../text.ts";
+
+export interface LineWorld {
+  readonly grant: AccessGrant;
+  readonly state: GrantState;
+  readonly policy: CustomerPolicy;
+  readonly tierOf: (command: string) => Tier;
+  /** The invocation of a command, from the cache. */
+  readonly invocationOf: (commandId: string) => OperationInvocation | undefined;
+}
+
+/** One line per command of the plan, once there was an approval; before that there is nothing to say about them. */
+export function grantLines(world: LineWorld): readonly GrantLine[] | undefined {
+  const { spec, status } = world.grant;
+  if (spec.approvedForMinutes === undefined && status?.commands === undefined) return undefined;
+  return spec.commands.map(({ command }, index) => {
+    const line = status?.commands?.find((known) => known.index === index);
+    return line?.commandId === undefined ? unused(world, command, index) : used(world, line);
+  });
+}
+
+function unused({ state, policy, tierOf }: LineWorld, command: string, index: number): GrantLine {
+  if (state !== "Approved") return { index, state: "Skipped", message: `the grant is ${state}` };
+  if (decisionFor(policy, command, tierOf(command)) === "deny") {
+    return { index, state: "Held", message: "the customer's policy denies this operation" };
+  }
+  return { index, state: "Planned" };
+}
+
+/** What its invocation says became of a claimed line. The claim itself is the invocation reconciler's to write. */
+function used({ invocationOf }: LineWorld, line: GrantLine): GrantLine {
+  if (line.state === "Succeeded" || line.state === "Failed" || line.state === "NotStarted") return line;
+  const invocation = invocationOf(line.commandId ?? "");
+  if (invocation === undefined || line.digest !== claimDigest(invocation.metadata.uid)) {
+    return { ...line, state: "Unknown", message: "the invocation that claimed this line is gone" };
+  }
+  const { state, startedAt, finishedAt, error } = invocation.status ?? {};
+  if (state === undefined || state === "Pending") return line;
+  const times = { ...(startedAt && { startedAt }), ...(finishedAt && { finishedAt }) };
+  const message = error && { message: toldLine(`${error.code}: ${error.message}`, 1_024) };
+  const { message: _, ...claimed } = line;
+  if (state === "Held" || state === "Expired") {
+    // This operator ends nothing so that has started; what came of it when something else does, it cannot tell.
+    const end = startedAt === undefined ? "NotStarted" : "Unknown";
+    return { ...claimed, ...times, state: end, ...(message ?? { message: `the invocation is ${state}` }) };
+  }
+  return { ...claimed, ...times, state, ...message };
+}
+
+/** Nothing more will come of it. */
+export function isOver({ state }: GrantLine): boolean {
+  return state === "Succeeded" || state === "Failed" || state === "NotStarted" || state === "Unknown";
+}

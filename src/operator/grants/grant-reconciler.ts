@@ -1,0 +1,125 @@
+import type { Clock } from "../../base/clock.ts";
+import { withDeadline } from "../../base/deadline.ts";
+import { NAMESPACE_NAME } from "../../crds/group.ts";
+import { type AccessGrant, type AccessGrantStatus, FINAL_GRANT_STATES } from "../../crds/kinds/access-grant.ts";
+import type { OperationInvocation } from "../../crds/kinds/operation-invocation.ts";
+import { ApiError } from "../../kube/client/api-error.ts";
+import type { ReconcileContext, Result } from "../../kube/controller/controller.ts";
+import type { Access } from "../access/access.ts";
+import type { Lent, PlanLending } from "../access/lent.ts";
+import type { Rights } from "../access/rights.ts";
+import type { Enforcement } from "../admission/enforcement.ts";
+import type { CustomerPolicy } from "../invocations/policy.ts";
+import type { RunningOperations } from "../invocations/running-operations.ts";
+import type { OperatorMetrics } from "../metrics.ts";
+import type { News } from "../news.ts";
+import { tierOf } from "../operations/catalog.ts";
+import { decideGrant } from "./grant-decision.ts";
+import { openedWindow } from "./grant-window.ts";
+
+/** All the I/O of this reconciler, as functions: a test passes ones that record or fail. */
+export interface GrantPorts {
+  readonly clock: Clock;
+  /** Throws when another process may be leading; right before each write. */
+  readonly fence: () => void;
+  /** From the caches. */
+  readonly grant: (key: string) => AccessGrant | undefined;
+  readonly invocation: (commandId: string) => OperationInvocation | undefined;
+  readonly policy: () => CustomerPolicy;
+  /** Where the customer accepts a deployment; undefined when this cluster serves none of that id. */
+  readonly acceptedOf: (deploymentId: string) => readonly string[] | undefined;
+  readonly enforcement: () => Enforcement;
+  readonly rights: Pick<Rights, "missingFor" | "obstacle">;
+  /** With the resourceVersion that was read. */
+  readonly writeStatus: (grant: AccessGrant, status: AccessGrantStatus, signal: AbortSignal) => Promise<AccessGrant>;
+  readonly access: Pick<Access, "closeAll">;
+  readonly lent: Pick<Lent, "ofPlan">;
+  readonly running: Pick<RunningOperations, "stop">;
+  readonly metrics: Pick<OperatorMetrics, "transition">;
+  readonly news: Pick<News, "grantBecame">;
+}
+
+/** Somebody wrote in between, most likely our own claim of a line; its event is on the way. */
+const AFTER_CONFLICT_MS = 20;
+
+/** The shell around {@link decideGrant}: carries out, decides nothing. */
+export async function reconcileGrant(key: string, ports: GrantPorts, context: ReconcileContext): Promise<Result> {
+  const grant = ports.grant(key);
+  if (grant === undefined) return undefined;
+  const world = {
+    grant,
+    policy: ports.policy(),
+    enforcement: ports.enforcement(),
+    tierOf,
+    invocationOf: ports.invocation,
+    missing: ports.rights.missingFor(grant),
+    unaccepted: unacceptedOf(grant, ports),
+    isBlind: ports.rights.obstacle !== undefined,
+    lending: await lendingOf(grant, ports, context.signal),
+  };
+  let result: Result;
+  for (const action of decideGrant(world, ports.clock.wallNow())) {
+    context.signal.throwIfAborted(); // Leadership may end between two writes.
+    ports.fence();
+    if (action.do === "stopRunning") {
+      const stopped = ports.running.stop(grant.metadata.uid, action.because);
+      if (stopped > 0) context.log.info({ stopped, because: action.because }, "running operations told to stop");
+    } else if (action.do === "closeAccess") {
+      await ports.access.closeAll(grant.metadata.uid, namespacesOf(grant), context.signal);
+    } else if (action.do === "writeStatus") {
+      if (!(await written(grant, action.status, ports, context))) return { requeueAfterMs: AFTER_CONFLICT_MS };
+    } else result = { requeueAfterMs: action.afterMs };
+  }
+  return result;
+}
+
+async function written(
+  grant: AccessGrant,
+  status: AccessGrantStatus,
+  ports: GrantPorts,
+  { signal, log }: ReconcileContext,
+): Promise<boolean> {
+  try {
+    const stored = await ports.writeStatus(grant, status, signal);
+    const from = grant.status?.state ?? "none";
+    const to = status.state ?? "Pending";
+    if (from === to) return true;
+    ports.metrics.transition(from, to);
+    ports.news.grantBecame(stored, to);
+    log.info({ from, to, approvedUntil: status.approvedUntil }, "grant changed state");
+    return true;
+  } catch (error) {
+    if (error instanceof ApiError && error.isConflict) return false;
+    throw error;
+  }
+}
+
+/** Namespaces of the plan in which nothing of it would pass the gate. */
+function unacceptedOf(grant: AccessGrant, { acceptedOf }: Pick<GrantPorts, "acceptedOf">): readonly string[] {
+  const accepted = acceptedOf(grant.spec.deploymentId) ?? [];
+  return namespacesOf(grant).filter((namespace) => !accepted.includes(namespace));
+}
+
+/** What is to be ended does not wait for a look at bindings, and a look does not outlast the window. */
+async function lendingOf(
+  grant: AccessGrant,
+  { clock, lent }: GrantPorts,
+  signal: AbortSignal,
+): Promise<PlanLending | undefined> {
+  const until = openedWindow(grant)?.until;
+  const leftMs = until === undefined ? undefined : until.getTime() - clock.wallNow().getTime();
+  if (isStopped(grant) || (leftMs !== undefined && leftMs <= 0)) return undefined;
+  return await withDeadline(clock, leftMs, signal, (deadline) => lent.ofPlan(grant, deadline));
+}
+
+/** By a person, or over already. */
+function isStopped({ metadata, spec, status }: AccessGrant): boolean {
+  const stopped = metadata.deletionTimestamp ?? spec.revokedReason ?? spec.deniedReason;
+  return stopped !== undefined || FINAL_GRANT_STATES.some((final) => final === status?.state);
+}
+
+/** Where this plan can have been given rights: its lines name their namespaces. */
+export function namespacesOf({ spec }: Pick<AccessGrant, "spec">): readonly string[] {
+  const named = spec.commands.map(({ params }) => params?.namespace);
+  return [...new Set(named.filter((name): name is string => typeof name === "string" && NAMESPACE_NAME.test(name)))];
+}

@@ -1,0 +1,45 @@
+import type { OperationPolicy, OperationPolicySpec, PolicyDecision } from "../../crds/kinds/operation-policy.ts";
+import { POLICY_DECISIONS } from "../../crds/kinds/operation-policy.ts";
+import type { Tier } from "../../crds/plan.ts";
+
+/** All OperationPolicies of the cluster, as one word of the customer. */
+export interface CustomerPolicy {
+  readonly specs: readonly OperationPolicySpec[];
+  /** Longest window that an approval opens; undefined: only the plan's own limit. */
+  readonly maxWindowMinutes?: number;
+  /** Who is to be told of a waiting request, sorted. */
+  readonly notify: readonly string[];
+}
+
+/** For what no rule and no `defaults` names, of every tier. Also what holds while the customer has no policy at all. */
+const UNSAID: PolicyDecision = "manual";
+
+/**
+ * Most restrictively: adding a policy to one that is there can only forbid more. So a policy that names nothing still
+ * counts as manual, and a team cannot loosen another team's cluster by adding an object.
+ */
+export function mergePolicies(policies: readonly Pick<OperationPolicy, "spec">[]): CustomerPolicy {
+  const specs = policies.map(({ spec }) => spec);
+  const windows = specs.flatMap(({ maxWindowMinutes }) => maxWindowMinutes ?? []);
+  const notify = [...new Set(specs.flatMap((spec) => spec.notify ?? []))].sort();
+  return { specs, notify, ...(windows.length > 0 && { maxWindowMinutes: Math.min(...windows) }) };
+}
+
+/** What the customer says about `command` (`plugin/operation`) of `tier`. */
+export function decisionFor(policy: CustomerPolicy, command: string, tier: Tier): PolicyDecision {
+  if (policy.specs.length === 0) return UNSAID;
+  const strictness = policy.specs.map((spec) => POLICY_DECISIONS.indexOf(decisionIn(spec, command, tier)));
+  return POLICY_DECISIONS[Math.max(...strictness)] ?? "deny";
+}
+
+/** Inside one policy the most exact pattern decides; the order of rules has no meaning. */
+function decisionIn(spec: OperationPolicySpec, command: string, tier: Tier): PolicyDecision {
+  const plugin = command.slice(0, command.indexOf("/"));
+  for (const pattern of [command, `${plugin}/*`, "*"]) {
+    const matching = (spec.rules ?? []).filter((rule) => rule.pattern === pattern);
+    // The API server refuses one pattern twice; should it be there all the same, the stricter counts.
+    const strictest = Math.max(...matching.map(({ decision }) => POLICY_DECISIONS.indexOf(decision)));
+    if (matching.length > 0) return POLICY_DECISIONS[strictest] ?? "deny";
+  }
+  return spec.defaults?.[tier] ?? UNSAID;
+}
