@@ -1,6 +1,6 @@
 import { type Dispatcher, request } from "undici";
+import type { Clock } from "../base/clock.ts";
 import { type ApiError, readErrorObject, transportError } from "./api-error.ts";
-import type { Clock } from "./clock.ts";
 
 /** One HTTP request, ready to be sent. */
 export interface Outgoing {

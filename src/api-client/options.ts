@@ -1,5 +1,5 @@
 import { Agent, type Dispatcher, EnvHttpProxyAgent, ProxyAgent } from "undici";
-import { type Clock, systemClock } from "./clock.ts";
+import { type Clock, systemClock } from "../base/clock.ts";
 
 /** A credential that can change while the process runs. */
 export interface Credential {

@@ -437,6 +437,14 @@ describe("a retry", () => {
   });
 });
 
+test("a time limit above Node's longest timer is no time limit of 1 ms", async () => {
+  const { client } = await world((_, response) => void setTimeout(() => json(response, 200, { id: "a" }), 100), {
+    timeoutMs: 2 ** 31,
+    retries: 0,
+  });
+  expect(await client.things.get({ params: { id: "a" } }, forever)).toEqual({ id: "a" });
+});
+
 describe("a long-poll", () => {
   test("may take its wait and a margin over the ordinary time limit", async () => {
     const { client } = await world((_, response) => void setTimeout(() => json(response, 200, { cursor: "c" }), 300), {

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import pRetry from "p-retry";
+import { sleep } from "../base/clock.ts";
 import type { Route, RouteTable } from "../contract/wire/route.ts";
 import { address, type QueryValues, type Scalar } from "./address.ts";
 import { ApiError } from "./api-error.ts";
 import type { CallsOf } from "./calls.ts";
-import { sleep } from "./clock.ts";
 import { type Answer, exchange, type HeaderReader, type Outgoing } from "./exchange.ts";
 import { type Attempt, type ClientOptions, compile, type Settings } from "./options.ts";
 

@@ -1,7 +1,7 @@
 import { getEventListeners } from "node:events";
 import { expect, test } from "vitest";
 import { FakeClock } from "../kube/testing/fake-clock.ts";
-import { sleep, systemClock } from "./clock.ts";
+import { MAX_TIMER_MS, sleep, systemClock } from "./clock.ts";
 import { DeadlineError, withDeadline } from "./deadline.ts";
 
 test("sleep ends when its time has come", async () => {
@@ -23,6 +23,16 @@ test("an abort ends a sleep with its reason and leaves no timer", async () => {
 
 test("the real clock sleeps too", async () => {
   await sleep(systemClock, 1, new AbortController().signal);
+});
+
+test("a delay above Node's longest does not fire at once", async () => {
+  let fired = false;
+  const cancel = systemClock.after(MAX_TIMER_MS + 1, () => {
+    fired = true;
+  });
+  await sleep(systemClock, 20, new AbortController().signal);
+  cancel();
+  expect(fired).toBe(false);
 });
 
 test("a deadline aborts the task with a DeadlineError, the caller's signal with its own reason", async () => {

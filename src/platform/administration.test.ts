@@ -1,11 +1,11 @@
 import { expect, it } from "vitest";
+import { systemClock } from "../base/clock.ts";
+import { silentLogger } from "../base/log.ts";
 import { type Administration, administer } from "./administration.ts";
 import { logIdle } from "./areas/managers/idle.ts";
 import { newVendor } from "./areas/managers/testing/customers.ts";
 import { createBootstrap } from "./bootstrap.ts";
-import { systemClock } from "./clock.ts";
 import { openDatabase } from "./database.ts";
-import { silentLogger } from "./log.ts";
 import { serveManager } from "./manager-administration.ts";
 import { RefusedError } from "./refused-error.ts";
 import { inMemory } from "./testing/empty-database.ts";

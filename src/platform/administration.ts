@@ -1,8 +1,8 @@
 import type { Selectable } from "kysely";
+import { type Clock, systemClock } from "../base/clock.ts";
 import { ROLES, type Role, scopeOf } from "../contract/wire/roles.ts";
 import type { ApiKeyRow } from "./areas/api-keys/store.ts";
 import { createBootstrap } from "./bootstrap.ts";
-import { type Clock, systemClock } from "./clock.ts";
 import { isWorkspaceName } from "./config.ts";
 import { type DatabaseLocation, type Db, openDatabase } from "./database.ts";
 import { addMember, listMembers, type MemberLine } from "./identity/administration.ts";

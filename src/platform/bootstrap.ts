@@ -1,8 +1,8 @@
 import { sql } from "kysely";
+import type { Clock } from "../base/clock.ts";
 import type { PLATFORMS } from "../contract/wire/schema.ts";
 import { insertKey, type NewKey } from "./areas/api-keys/mint.ts";
 import { type Served, servedAs } from "./areas/managers/served.ts";
-import type { Clock } from "./clock.ts";
 import type { Db } from "./database.ts";
 import { addMember } from "./identity/administration.ts";
 import { newId } from "./ids.ts";

@@ -1,4 +1,5 @@
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import type { Logger } from "../base/log.ts";
 import { admit, authenticate, workspaceOf } from "./kernel/admission.ts";
 import { sendError, setHeaders } from "./kernel/answer.ts";
 import type { Trust } from "./kernel/caller-address.ts";
@@ -11,7 +12,6 @@ import { REQUEST_LIMIT_MS, RequestDeadlines } from "./kernel/request-deadline.ts
 import { logAccess, requestIdOf, type Trace, trace } from "./kernel/trace.ts";
 import { refuseUnread } from "./kernel/unread-request.ts";
 import { Unrouted } from "./kernel/unrouted.ts";
-import type { Logger } from "./log.ts";
 import { registerReference } from "./reference.ts";
 import { isRelayUpgrade } from "./relay/upgrade.ts";
 

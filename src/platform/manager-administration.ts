@@ -1,7 +1,7 @@
+import type { Clock } from "../base/clock.ts";
 import { PLATFORMS } from "../contract/wire/schema.ts";
 import { type ServedRequest, serveAnew, servedAs } from "./areas/managers/served.ts";
 import type { Bootstrap } from "./bootstrap.ts";
-import type { Clock } from "./clock.ts";
 import type { Db } from "./database.ts";
 import { PlatformError } from "./kernel/errors.ts";
 import { changeUnrequested } from "./kernel/unrequested.ts";

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Logger } from "./log.ts";
+import type { Logger } from "../base/log.ts";
 import { type RunningPlatform, startPlatform } from "./server.ts";
 import { call } from "./testing/harness.ts";
 import { findPostgres, type TestPostgres } from "./testing/postgres.ts";

@@ -1,15 +1,15 @@
 import { type Expression, type SqlBool, sql } from "kysely";
+import type { Clock } from "../../base/clock.ts";
+import type { Logger } from "../../base/log.ts";
 import { complete, lease, progress } from "../areas/packages/build.ts";
 import { BUILDER } from "../areas/packages/enqueue.ts";
 import { type PackageRow, versionOf } from "../areas/packages/store.ts";
-import type { Clock } from "../clock.ts";
 import type { Db } from "../database.ts";
 import { ALPHANUMERIC, randomText } from "../ids.ts";
 import { PlatformError } from "../kernel/errors.ts";
 import type { ServiceAccount } from "../kernel/principal.ts";
 import { inTransaction } from "../kernel/transaction.ts";
 import type { Waker } from "../kernel/waker.ts";
-import type { Logger } from "../log.ts";
 import type { ObjectStore } from "../objects/object-store.ts";
 import { ChartError, packChart } from "./chart.ts";
 import { CHART_CONTENT_TYPE, chartKey, chartPath } from "./chart-link.ts";

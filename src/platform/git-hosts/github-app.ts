@@ -1,9 +1,9 @@
 import { type KeyObject, sign } from "node:crypto";
 import Type, { type Static, type TSchema } from "typebox";
 import { Check } from "typebox/schema";
+import type { Clock } from "../../base/clock.ts";
 import type { GitRepository } from "../../contract/projects/git-namespaces.ts";
 import type { GitHost } from "../areas/git-namespaces/git-host.ts";
-import type { Clock } from "../clock.ts";
 import { PlatformError } from "../kernel/errors.ts";
 
 /** An app that is registered at GitHub, or at a GitHub Enterprise server, and installed by those who let us in. */

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Logger } from "../../base/log.ts";
 import { KEY_EXPIRES_HEADER } from "../../contract/api-keys/api-keys.ts";
-import type { Logger } from "../log.ts";
 import { PlatformError, toBody } from "./errors.ts";
 import type { Engine } from "./execute.ts";
 import { trace } from "./trace.ts";

@@ -1,6 +1,6 @@
 import type { KeyObject } from "node:crypto";
+import type { Clock } from "../../base/clock.ts";
 import type { ResponseOf, Route } from "../../contract/wire/route.ts";
-import type { Clock } from "../clock.ts";
 import type { CallConfig } from "../config.ts";
 import type { Db } from "../database.ts";
 import type { Budgets } from "./budgets.ts";

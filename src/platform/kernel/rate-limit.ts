@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../../base/clock.ts";
 import { PlatformError } from "./errors.ts";
 
 /** Sustained requests a minute, and how many may come at once (§0.9). */

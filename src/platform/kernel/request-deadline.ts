@@ -1,5 +1,5 @@
 import type { FastifyRequest } from "fastify";
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../../base/clock.ts";
 import { PlatformError } from "./errors.ts";
 
 /** Server time of one request; a long-poll adds its `wait` (§0.9). */

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Logger } from "../../base/log.ts";
 import type { ErrorCode } from "../../contract/wire/errors.ts";
 import { uuidv7 } from "../ids.ts";
-import type { Logger } from "../log.ts";
 import type { Credential } from "./credential.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { Engine } from "./execute.ts";

@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../../base/clock.ts";
 
 /** Wakes sleepers by manager id, within this process. */
 export class Waker {

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../../base/clock.ts";
 import { setHeaders } from "../kernel/answer.ts";
 import type { Budgets, Seat } from "../kernel/budgets.ts";
 import { PlatformError } from "../kernel/errors.ts";

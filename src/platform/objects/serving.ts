@@ -1,8 +1,8 @@
 import type { FastifyInstance } from "fastify";
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { Logger } from "../../base/log.ts";
 import type { DatabaseLocation } from "../database.ts";
 import type { OpenDeps } from "../kernel/open-route.ts";
-import type { Logger } from "../log.ts";
 import { type ObjectLocation, ownFolder } from "./config.ts";
 import { ObjectFolder } from "./object-folder.ts";
 import { type ObjectDeps, registerObjects } from "./object-routes.ts";

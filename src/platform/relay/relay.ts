@@ -1,14 +1,14 @@
 import type { WebSocket } from "ws";
+import type { Clock } from "../../base/clock.ts";
+import type { Logger } from "../../base/log.ts";
 import { RELAY_CLOSE_CODES } from "../../contract/debug-sessions/debug-relay.ts";
 import type { CloseReason } from "../../contract/debug-sessions/debug-sessions.ts";
 import type { RelaySide } from "../areas/debug-sessions/store.ts";
 import type { Admission } from "../areas/debug-sessions/tickets.ts";
 import { redeemTicket } from "../areas/debug-sessions/tickets.ts";
-import type { Clock } from "../clock.ts";
 import type { Budgets } from "../kernel/budgets.ts";
 import { PlatformError } from "../kernel/errors.ts";
 import { kept } from "../kernel/stored-error.ts";
-import type { Logger } from "../log.ts";
 import { type Ending, Pairing } from "./pairing.ts";
 import type { SessionLog } from "./session-log.ts";
 

@@ -1,10 +1,10 @@
+import type { Clock } from "../../base/clock.ts";
 import type { CloseReason, DebugSessionState } from "../../contract/debug-sessions/debug-sessions.ts";
 import type { StoredError } from "../../contract/wire/stored-error.ts";
 import { storeChange } from "../areas/debug-sessions/change.ts";
 import { type Held, withoutHolder } from "../areas/debug-sessions/holders.ts";
 import { asOf, moved } from "../areas/debug-sessions/state.ts";
 import { stateOf } from "../areas/debug-sessions/store.ts";
-import type { Clock } from "../clock.ts";
 import type { Db } from "../database.ts";
 import type { Kept } from "../kernel/stored-error.ts";
 import { inTransaction } from "../kernel/transaction.ts";

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { WebSocketServer } from "ws";
+import type { Logger } from "../../base/log.ts";
 import {
   debugRelayRoutes,
   RELAY_FRAME_MAX_BYTES,
@@ -15,7 +16,6 @@ import { PlatformError, toBody } from "../kernel/errors.ts";
 import type { Engine } from "../kernel/execute.ts";
 import { RATES, type RateLimiter, tooManyRequests } from "../kernel/rate-limit.ts";
 import { requestIdOf } from "../kernel/trace.ts";
-import type { Logger } from "../log.ts";
 import type { Relay } from "./relay.ts";
 
 const PATH = /^\/v1\/debug-sessions\/(dbg_[0-9a-zA-Z]{28})\/(attach|tunnel)(?:\?|$)/;

@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from "../clock.ts";
+import { type Clock, systemClock } from "../../base/clock.ts";
 
 /**
  * Real time plus what a test adds: sockets and SQL go on as they are, and `advance` is the only way to skip a day.

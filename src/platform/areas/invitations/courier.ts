@@ -1,7 +1,7 @@
-import type { Clock } from "../../clock.ts";
+import type { Clock } from "../../../base/clock.ts";
+import type { Logger } from "../../../base/log.ts";
 import type { Db } from "../../database.ts";
 import type { Waker } from "../../kernel/waker.ts";
-import type { Logger } from "../../log.ts";
 import type { Mail, Mailer } from "../../mail/mailer.ts";
 import { type Invitation, inviteUrlOf, type LinkConfig } from "./store.ts";
 

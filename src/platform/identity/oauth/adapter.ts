@@ -1,5 +1,5 @@
 import { type Adapter, type AdapterPayload, errors } from "oidc-provider";
-import type { Clock } from "../../clock.ts";
+import type { Clock } from "../../../base/clock.ts";
 import type { Db } from "../../database.ts";
 import { json } from "../../kernel/json.ts";
 import { hashOf } from "../store.ts";

@@ -1,9 +1,9 @@
 import { hkdfSync } from "node:crypto";
 import Provider, { type ClientMetadata, type Configuration, type KoaContextWithOIDC } from "oidc-provider";
-import type { Clock } from "../../clock.ts";
+import type { Clock } from "../../../base/clock.ts";
+import type { Logger } from "../../../base/log.ts";
 import type { CallConfig } from "../../config.ts";
 import type { Db } from "../../database.ts";
-import type { Logger } from "../../log.ts";
 import { ACCESS_TOKEN_PREFIX } from "../access-token.ts";
 import { errorPage } from "../pages.ts";
 import { siteOf } from "../site.ts";
