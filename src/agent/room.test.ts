@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
+import { FakeClock } from "../base/testing/fake-clock.ts";
 import { MAX_OPEN } from "../crds/kinds/open-cap.ts";
 import { OpenObjects } from "../crds/kinds/open-objects.ts";
-import { FakeClock } from "../kube/testing/fake-clock.ts";
 import { Room } from "./room.ts";
 
 const object = (number: number, state?: string, deploymentId = "dep-1") => ({

@@ -1,8 +1,8 @@
 import { getEventListeners } from "node:events";
 import { expect, test } from "vitest";
-import { FakeClock } from "../kube/testing/fake-clock.ts";
 import { MAX_TIMER_MS, sleep, systemClock } from "./clock.ts";
 import { DeadlineError, withDeadline } from "./deadline.ts";
+import { FakeClock } from "./testing/fake-clock.ts";
 
 test("sleep ends when its time has come", async () => {
   const clock = new FakeClock();

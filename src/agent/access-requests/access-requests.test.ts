@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ApiError } from "../../api-client/api-error.ts";
+import { FakeClock } from "../../base/testing/fake-clock.ts";
 import type { DecisionReport, PendingRequest, ReportResult } from "../../contract/access-requests/access-relay.ts";
 import { objectName } from "../../crds/group.ts";
 import type { AccessGrant } from "../../crds/kinds/access-grant.ts";
-import { FakeClock } from "../../kube/testing/fake-clock.ts";
 import { Board } from "../board.ts";
 import { commandRecord, context, DEPLOYMENT, kubeError, NAMESPACE, pendingRequest, stored } from "../testing/sample.ts";
 import type { NewGrant } from "./access-request.ts";

@@ -2,10 +2,10 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ApiError } from "../../api-client/api-error.ts";
 import type { Logger } from "../../base/log.ts";
+import { FakeClock } from "../../base/testing/fake-clock.ts";
 import type { Command } from "../../contract/operations/commands.ts";
 import { objectName } from "../../crds/group.ts";
 import type { OperationInvocation } from "../../crds/kinds/operation-invocation.ts";
-import { FakeClock } from "../../kube/testing/fake-clock.ts";
 import { Board } from "../board.ts";
 import {
   commandRecord,

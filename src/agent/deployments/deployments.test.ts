@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { ApiError } from "../../api-client/api-error.ts";
+import { FakeClock } from "../../base/testing/fake-clock.ts";
 import type { DeploymentStatus } from "../../contract/deployments/deployment-state.ts";
 import type { ManagedDeployment, ManagedDeploymentStatus } from "../../crds/kinds/managed-deployment.ts";
 import type { RequiredRight } from "../../crds/manifests/roles/required-rights.ts";
 import { ApiError as KubeError } from "../../kube/client/api-error.ts";
-import { FakeClock } from "../../kube/testing/fake-clock.ts";
 import { Board } from "../board.ts";
 import type { Trouble } from "../platform-link/platform-trouble.ts";
 import { context, DEPLOYMENT } from "../testing/sample.ts";

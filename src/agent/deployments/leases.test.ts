@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ApiError } from "../../api-client/api-error.ts";
-import { FakeClock } from "../../kube/testing/fake-clock.ts";
+import { FakeClock } from "../../base/testing/fake-clock.ts";
 import { DEPLOYMENT, forever } from "../testing/sample.ts";
 import { Leases, type LeasesOptions } from "./leases.ts";
 

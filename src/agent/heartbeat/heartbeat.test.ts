@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { ApiError } from "../../api-client/api-error.ts";
 import { silentLogger } from "../../base/log.ts";
-import { FakeClock } from "../../kube/testing/fake-clock.ts";
+import { FakeClock } from "../../base/testing/fake-clock.ts";
 import { ManagerIdentity, WrongKeyError } from "../platform-link/manager-identity.ts";
 import { ReconnectRule } from "../platform-link/reconnect-rule.ts";
 import { forever } from "../testing/sample.ts";

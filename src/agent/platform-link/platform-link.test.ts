@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { ApiError } from "../../api-client/api-error.ts";
 import type { Attempt } from "../../api-client/client.ts";
 import { silentLogger } from "../../base/log.ts";
-import { FakeClock } from "../../kube/testing/fake-clock.ts";
+import { FakeClock } from "../../base/testing/fake-clock.ts";
 import { context } from "../testing/sample.ts";
 import { PlatformLink } from "./platform-link.ts";
 import type { Trouble } from "./platform-trouble.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { FakeClock } from "../../kube/testing/fake-clock.ts";
+import { FakeClock } from "../../base/testing/fake-clock.ts";
 import { CAP_MS, CLOSED_SPREAD_MS, RETRY_AFTER_CAP_MS, ReconnectRule, STABLE_MS } from "./reconnect-rule.ts";
 
 const highest = (): number => 1;

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { CertificateAuthority } from "../../../test/cluster/certificates.ts";
 import { pool } from "../../api-client/options.ts";
 import { silentLogger } from "../../base/log.ts";
-import { FakeClock } from "../../kube/testing/fake-clock.ts";
+import { FakeClock } from "../../base/testing/fake-clock.ts";
 import { TrustedAuthorities } from "./trusted-authorities.ts";
 
 const before = getCACertificates("default");

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ApiError } from "../../api-client/api-error.ts";
 import { silentLogger } from "../../base/log.ts";
-import { FakeClock } from "../../kube/testing/fake-clock.ts";
+import { FakeClock } from "../../base/testing/fake-clock.ts";
 import { DEPLOYMENT } from "../testing/sample.ts";
 import { ReconnectRule } from "./reconnect-rule.ts";
 import { WorkFeed } from "./work-feed.ts";

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { afterEach, expect, test } from "vitest";
 import { WrongKeyError } from "../../agent/platform-link/manager-identity.ts";
 import { ApiError } from "../../api-client/client.ts";
-import { FakeClock } from "../../kube/testing/fake-clock.ts";
+import { FakeClock } from "../../base/testing/fake-clock.ts";
 import { type Check, installationChecks, runChecks, whyNoPlatform } from "./installation-check.ts";
 
 const never = new AbortController().signal;

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { silentLogger } from "../../base/log.ts";
+import { FakeClock } from "../../base/testing/fake-clock.ts";
 import type { SubjectRules } from "../client/access-reviews.ts";
 import { ApiError } from "../client/api-error.ts";
-import { FakeClock } from "../testing/fake-clock.ts";
 import { type AccessChange, AccessWatch } from "./access-watch.ts";
 import { missingAccess, type RequiredAccess } from "./required-access.ts";
 

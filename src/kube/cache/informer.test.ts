@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import fc from "fast-check";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { silentLogger } from "../../base/log.ts";
+import { scaledClock } from "../../base/testing/scaled-clock.ts";
 import { Client } from "../client/client.ts";
 import { type Connection, connect } from "../client/connection.ts";
 import type { WatchRestartReason } from "../metrics/wire-metrics.ts";
@@ -9,7 +10,6 @@ import { keyOf, resources } from "../objects/resource.ts";
 import { jsonProjection, type Projection } from "../projection/projection.ts";
 import { podShape } from "../projection/shapes.ts";
 import { FakeApiServer } from "../testing/fake-api-server.ts";
-import { scaledClock } from "../testing/scaled-clock.ts";
 import type { Change } from "./cache.ts";
 import { Informer } from "./informer.ts";
 

@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { scaledClock } from "../../base/testing/scaled-clock.ts";
 import type { ClientMetrics } from "../metrics/wire-metrics.ts";
 import { resources } from "../objects/resource.ts";
-import { scaledClock } from "../testing/scaled-clock.ts";
 import { ApiError } from "./api-error.ts";
 import { Client } from "./client.ts";
 import { type Connection, connect } from "./connection.ts";

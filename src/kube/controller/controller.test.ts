@@ -1,10 +1,10 @@
 import { Registry } from "prom-client";
 import { expect, onTestFinished, test } from "vitest";
 import { silentLogger } from "../../base/log.ts";
+import { FakeClock } from "../../base/testing/fake-clock.ts";
+import { settle } from "../../base/testing/settle.ts";
 import { kubeMetrics } from "../metrics/metrics.ts";
-import { FakeClock } from "../testing/fake-clock.ts";
 import { FakeInformer } from "../testing/fake-informer.ts";
-import { settle } from "../testing/settle.ts";
 import {
   Controller,
   type ControllerOptions,

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
-import { FakeClock } from "../testing/fake-clock.ts";
+import { FakeClock } from "../../base/testing/fake-clock.ts";
+import { settle } from "../../base/testing/settle.ts";
 import { FakeInformer } from "../testing/fake-informer.ts";
-import { settle } from "../testing/settle.ts";
 import { generationChanged } from "./predicates.ts";
 import { type HasMeta, owns, periodic, type Source, triggered, watches } from "./sources.ts";
 

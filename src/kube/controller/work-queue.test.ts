@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, onTestFinished, test } from "vitest";
+import { FakeClock } from "../../base/testing/fake-clock.ts";
+import { settle } from "../../base/testing/settle.ts";
 import type { QueueMetrics, QueueState } from "../metrics/metrics.ts";
-import { FakeClock } from "../testing/fake-clock.ts";
-import { settle } from "../testing/settle.ts";
 import { WorkQueue } from "./work-queue.ts";
 
 function setup(): { clock: FakeClock; queue: WorkQueue; close: () => void } {

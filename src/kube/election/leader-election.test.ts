@@ -3,10 +3,10 @@ import { Registry } from "prom-client";
 import { expect, onTestFinished, test } from "vitest";
 import type { Clock } from "../../base/clock.ts";
 import { silentLogger } from "../../base/log.ts";
+import { FakeClock } from "../../base/testing/fake-clock.ts";
+import { settle } from "../../base/testing/settle.ts";
 import { kubeMetrics } from "../metrics/metrics.ts";
-import { FakeClock } from "../testing/fake-clock.ts";
 import { FakeLeases, type Fate } from "../testing/fake-leases.ts";
-import { settle } from "../testing/settle.ts";
 import { LeaderElector, type LeaderElectorOptions, LeadershipLostError } from "./leader-election.ts";
 import type { Lease } from "./lease.ts";
 

@@ -1,10 +1,10 @@
 import { Registry } from "prom-client";
 import { expect, onTestFinished, test } from "vitest";
 import { silentLogger } from "../../base/log.ts";
+import { FakeClock } from "../../base/testing/fake-clock.ts";
+import { settle } from "../../base/testing/settle.ts";
 import { ApiError } from "../client/api-error.ts";
 import { kubeMetrics } from "../metrics/metrics.ts";
-import { FakeClock } from "../testing/fake-clock.ts";
-import { settle } from "../testing/settle.ts";
 import { cutToBytes, type EventNote, type KubeEvent } from "./event.ts";
 import { EventRecorder, type EventRecorderOptions } from "./event-recorder.ts";
 

@@ -1,8 +1,8 @@
 import { connect } from "node:net";
 import { Counter, Registry } from "prom-client";
 import { expect, onTestFinished, test } from "vitest";
+import { FakeClock } from "../../base/testing/fake-clock.ts";
 import { EventLoopLag } from "../metrics/event-loop-lag.ts";
-import { FakeClock } from "../testing/fake-clock.ts";
 import { HealthServer, type HealthServerOptions } from "./health.ts";
 
 interface Answer {

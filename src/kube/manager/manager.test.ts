@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from "vitest";
 import { silentLogger } from "../../base/log.ts";
+import { FakeClock } from "../../base/testing/fake-clock.ts";
+import { settle } from "../../base/testing/settle.ts";
 import { LeadershipLostError } from "../election/leader-election.ts";
-import { FakeClock } from "../testing/fake-clock.ts";
-import { settle } from "../testing/settle.ts";
 import type { HealthCheck, Probe } from "./health.ts";
 import { Manager, type ManagerOptions } from "./manager.ts";
 

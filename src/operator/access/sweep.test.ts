@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { silentLogger } from "../../base/log.ts";
+import { FakeClock } from "../../base/testing/fake-clock.ts";
 import { EXPIRES_AT_ANNOTATION, GRANT_UID_LABEL, grantAccount } from "../../crds/group.ts";
 import { type KubeObject, resources } from "../../kube/objects/resource.ts";
-import { FakeClock } from "../../kube/testing/fake-clock.ts";
 import { FakeCluster, refusal } from "../testing/fake-cluster.ts";
 import { approvedGrant, at, automatic, GRANT_UID, INVOCATION_UID, invocation, NAMESPACE } from "../testing/fixtures.ts";
 import { Access } from "./access.ts";

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { silentLogger } from "../../base/log.ts";
+import { FakeClock } from "../../base/testing/fake-clock.ts";
 import { DEFAULT_NAMES } from "../../crds/group.ts";
 import {
   admissionPolicies,
@@ -9,7 +10,6 @@ import {
 } from "../../crds/manifests/admission/admission.ts";
 import type { Client } from "../../kube/client/client.ts";
 import type { Resource } from "../../kube/objects/resource.ts";
-import { FakeClock } from "../../kube/testing/fake-clock.ts";
 import { refusal } from "../testing/fake-cluster.ts";
 import { AdmissionWatch } from "./admission-watch.ts";
 import { type AdmissionMode, readEnforcement } from "./enforcement.ts";

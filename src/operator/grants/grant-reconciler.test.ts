@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { silentLogger } from "../../base/log.ts";
+import { FakeClock } from "../../base/testing/fake-clock.ts";
 import type { AccessGrantStatus } from "../../crds/kinds/access-grant.ts";
-import { FakeClock } from "../../kube/testing/fake-clock.ts";
 import { mergePolicies } from "../invocations/policy.ts";
 import { at, grant } from "../testing/fixtures.ts";
 import { type GrantPorts, reconcileGrant } from "./grant-reconciler.ts";

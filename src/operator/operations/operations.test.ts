@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
+import { FakeClock } from "../../base/testing/fake-clock.ts";
 import { OPERATION_ROLES } from "../../crds/manifests/roles/operation-roles.ts";
 import { type KubeObject, type Resource, resources } from "../../kube/objects/resource.ts";
-import { FakeClock } from "../../kube/testing/fake-clock.ts";
 import { FakeCluster, refusal } from "../testing/fake-cluster.ts";
 import { findOperation, OPERATIONS, tierOf } from "./catalog.ts";
 import { Effect, OperationError } from "./operation.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { FakeClock } from "../../kube/testing/fake-clock.ts";
+import { FakeClock } from "../../base/testing/fake-clock.ts";
 import { RateLimiter } from "./rate-limit.ts";
 
 const RATE = { perMinute: 60, burst: 5 };

@@ -1,4 +1,4 @@
-import type { Clock } from "../../base/clock.ts";
+import type { Clock } from "../clock.ts";
 
 /**
  * Real time, run faster: for tests in which real sockets and long waits meet, where a fake clock would have to guess
