@@ -1,10 +1,10 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import { type AccessGrant, GRANT_STATES, type GrantState } from "../crds/kinds/access-grant.ts";
 import { MUTATING_POLICIES, VALIDATING_POLICIES } from "../crds/manifests/admission/admission.ts";
+import { OPERATIONS } from "../crds/operations/catalog.ts";
 import { REDACTION_RULES, type RedactionRule } from "../crds/redact.ts";
 import type { PolicyPresence } from "./admission/enforcement.ts";
 import { REFUSALS, type Refusal } from "./invocations/gate.ts";
-import { OPERATIONS } from "./operations/catalog.ts";
 
 /** How an operation ended. `held`: refused by the gate; `unknown`: it may or may not have happened. */
 export const OPERATION_RESULTS = ["success", "held", "failed", "expired", "timeout", "unknown"] as const;

@@ -4,7 +4,7 @@ import { stringify } from "yaml";
 import { DEFAULT_NAMES, type InstallationNames, operationRole } from "../../src/crds/group.ts";
 import { MUTATING_POLICIES, VALIDATING_POLICIES } from "../../src/crds/manifests/admission/admission.ts";
 import { installation, openNamespace } from "../../src/crds/manifests/installation.ts";
-import { OPERATION_ROLES } from "../../src/crds/manifests/roles/operation-roles.ts";
+import { OPERATIONS } from "../../src/crds/operations/catalog.ts";
 import { CHART, ofKind, one, REQUIRED, type Rendered, type RenderOptions, useHelm } from "./use-helm.ts";
 
 const helm = useHelm();
@@ -114,28 +114,25 @@ describe("an operation that is off", () => {
     one(objects, "ClusterRole", "sallyport-operator-target").rules.find((rule: Rendered) => rule.verbs.includes("bind"))
       ?.resourceNames;
 
-  test.each(OPERATION_ROLES.map(({ operation }) => operation))(
-    "%s has no role, and cannot be lent",
-    async (operation) => {
-      const objects = await helm.render(off(operation));
-      const role = operationRole("kubernetes", operation);
-      expect(ofKind(objects, "ClusterRole").map(({ metadata }) => metadata.name)).not.toContain(role);
-      expect(bindable(objects)).toEqual(
-        OPERATION_ROLES.map((each) => operationRole(each.plugin, each.operation)).filter((each) => each !== role),
-      );
-    },
-  );
+  test.each(OPERATIONS.map(({ name }) => name))("%s has no role, and cannot be lent", async (operation) => {
+    const objects = await helm.render(off(operation));
+    const role = operationRole("kubernetes", operation);
+    expect(ofKind(objects, "ClusterRole").map(({ metadata }) => metadata.name)).not.toContain(role);
+    expect(bindable(objects)).toEqual(
+      OPERATIONS.map((each) => operationRole(each.plugin, each.name)).filter((each) => each !== role),
+    );
+  });
 
   test("cannot be lent by a lender either", async () => {
-    const [first] = OPERATION_ROLES;
-    const objects = await helm.render({ ...off(first?.operation ?? ""), lending: { mode: "approver" } });
+    const [first] = OPERATIONS;
+    const objects = await helm.render({ ...off(first?.name ?? ""), lending: { mode: "approver" } });
     const { rules } = one(objects, "ClusterRole", "sallyport-lender");
     const names = rules.flatMap(({ resourceNames = [] }: Rendered) => resourceNames);
-    expect(names).toEqual(OPERATION_ROLES.slice(1).map((each) => operationRole(each.plugin, each.operation)));
+    expect(names).toEqual(OPERATIONS.slice(1).map((each) => operationRole(each.plugin, each.name)));
   });
 
   test("together with all the others leaves no rule to lend at all: one without names would lend every role", async () => {
-    const objects = await helm.render(off(...OPERATION_ROLES.map(({ operation }) => operation)));
+    const objects = await helm.render(off(...OPERATIONS.map(({ name }) => name)));
     const { rules } = one(objects, "ClusterRole", "sallyport-operator-target");
     expect(rules.map((rule: Rendered) => rule.verbs)).toEqual([["create", "get", "list", "delete"]]);
   });

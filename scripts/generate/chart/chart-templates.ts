@@ -1,13 +1,13 @@
 import { stringify } from "yaml";
 import type { InstallationNames } from "../../../src/crds/group.ts";
-import { OPERATION_ROLE_PREFIX } from "../../../src/crds/group.ts";
+import { operationRole } from "../../../src/crds/group.ts";
 import { MUTATING_POLICIES } from "../../../src/crds/manifests/admission/admission.ts";
 import { installation } from "../../../src/crds/manifests/installation.ts";
 import type { Manifest } from "../../../src/crds/manifests/manifest.ts";
-import { OPERATION_ROLES } from "../../../src/crds/manifests/roles/operation-roles.ts";
 import { manifestsOf, targetBinding } from "../../../src/crds/manifests/roles/rbac.ts";
 import type { ShippedRole } from "../../../src/crds/manifests/roles/shipped-role.ts";
 import { shippedRoles } from "../../../src/crds/manifests/roles/shipped-roles.ts";
+import { OPERATIONS } from "../../../src/crds/operations/catalog.ts";
 
 /** What an installation names itself, as words that occur nowhere else; the templates put the release's names there. */
 const MARKS: Required<InstallationNames> = {
@@ -177,10 +177,8 @@ function switchable(body: string): string {
 }
 
 function operationOf(role: string): string | undefined {
-  const found = OPERATION_ROLES.find(
-    ({ plugin, operation }) => role === `${OPERATION_ROLE_PREFIX}${plugin}-${operation}`,
-  );
-  return found && `(index $.Values.operations "${found.plugin}" "${found.operation}" "enabled")`;
+  const found = OPERATIONS.find(({ plugin, name }) => role === operationRole(plugin, name));
+  return found && `(index $.Values.operations "${found.plugin}" "${found.name}" "enabled")`;
 }
 
 function expressionOf(mark: string): string {

@@ -97,7 +97,7 @@ const monitor = (kind: string): Branch =>
 
 /** Every value of the chart, in the order of values.yaml. Operations are those that are shipped. */
 export function chartValues(
-  operations: readonly { readonly plugin: string; readonly operation: string; readonly about: string }[],
+  operations: readonly { readonly plugin: string; readonly name: string; readonly summary: string }[],
 ): Branch {
   return branch("", {
     global: leaf(
@@ -216,7 +216,7 @@ export function chartValues(
             Object.fromEntries(
               operations
                 .filter((each) => each.plugin === plugin)
-                .map(({ operation, about }) => [operation, branch(about, { enabled: flag(true, "May be granted.") })]),
+                .map(({ name, summary }) => [name, branch(summary, { enabled: flag(true, "May be granted.") })]),
             ),
           ),
         ]),

@@ -1,10 +1,10 @@
 import { AGENT_ROUTES } from "../../../src/agent/platform-link/routes.ts";
 import type { Route } from "../../../src/contract/wire/route.ts";
-import { OPERATION_ROLES } from "../../../src/crds/manifests/roles/operation-roles.ts";
+import { OPERATIONS } from "../../../src/crds/operations/catalog.ts";
+import { RESULT_MARKS, type ResultWords } from "../../../src/crds/operations/result-words.ts";
 import { REDACTION_RULES } from "../../../src/crds/redact.ts";
 import { type Field, fieldsOf } from "./egress-fields.ts";
-import { RESULT_MARKS, RESULT_WORDS } from "./egress-results.ts";
-import { FIELD_WORDS, HEADER_WORDS, type Words } from "./egress-words.ts";
+import { FIELD_WORDS, HEADER_WORDS } from "./egress-words.ts";
 
 interface NamedRoute {
   /** `area.route`. */
@@ -82,7 +82,6 @@ const CHAPTERS = [
 /** docs/data-that-leaves.md: every field that leaves the cluster. */
 export function egressPage(): string {
   const sent = sentFields();
-  const operations = OPERATION_ROLES.map(({ plugin, operation }) => `${plugin}/${operation}`);
   return `${[
     "<!-- Made by `npm run generate` from src/agent/platform-link/routes.ts, src/contract and scripts/generate/egress-*.ts. Do not edit. -->",
     "# Data that leaves the cluster",
@@ -100,7 +99,7 @@ export function egressPage(): string {
     ]),
     "## What results of operations may carry",
     `\`body.result\` of a completed command. The operation picks these fields; no object is passed on as it is. All texts together\nhold at most 60,000 characters, and what looks like a secret is cut out before the result is stored in the cluster\n(rules: ${REDACTION_RULES.join(", ")}). That is a pattern match, not a promise: who opens logs to the vendor lets the vendor\nread logs. \`operations.<plugin>.<operation>.enabled=false\` takes an operation away for good, an OperationPolicy with \`deny\`\nfor now.`,
-    ...operations.flatMap((name) => [`### \`${name}\``, resultTable(RESULT_WORDS[name])]),
+    ...OPERATIONS.flatMap(({ command, result }) => [`### \`${command}\``, resultTable(result)]),
     "### Any operation",
     resultTable(RESULT_MARKS),
     "## What never leaves",
@@ -135,8 +134,7 @@ function routeSection(name: string, fields: readonly SentField[]): readonly stri
     : [...head, table([["Field", "Type and bounds", "From", "Example"], ...rows])];
 }
 
-function resultTable(words: Words | undefined): string {
-  if (words === undefined) throw new Error("an operation without words for its result");
+function resultTable(words: ResultWords): string {
   const rows = Object.entries(words).map(([path, [from, example]]) => [code(path), from, code(String(example))]);
   return table([["Field", "From", "Example"], ...rows]);
 }

@@ -4,8 +4,8 @@ import {
   type OperationInvocation,
   type OperationInvocationSpec,
 } from "../../crds/kinds/operation-invocation.ts";
-import { OPERATION_ROLES } from "../../crds/manifests/roles/operation-roles.ts";
-import { sameParams, type Tier } from "../../crds/plan.ts";
+import { tierOf } from "../../crds/operations/catalog.ts";
+import { sameParams } from "../../crds/plan.ts";
 import { type CommandEnd, endOf, failed } from "./command-end.ts";
 import type { ListedCommand, Run } from "./listed-command.ts";
 
@@ -91,7 +91,8 @@ function invocationOf(command: ListedCommand, run: Run, namespace: string): NewI
     deploymentId: command.deploymentId,
     plugin: run.plugin,
     operation: run.operation,
-    tier: tierOf(run),
+    // For people to read; the operator goes by its own knowledge.
+    tier: tierOf(`${run.plugin}/${run.operation}`),
     params: run.params,
     ...(command.deadline === undefined ? {} : { deadline: command.deadline }),
     ...(grantName === undefined ? {} : { grantName }),
@@ -107,10 +108,4 @@ function invocationOf(command: ListedCommand, run: Run, namespace: string): NewI
 
 function grantNameOf({ accessRequestId }: Run): string | undefined {
   return accessRequestId === undefined ? undefined : objectName(accessRequestId);
-}
-
-/** For people to read; the operator goes by its own knowledge. What nobody knows counts as the worst. */
-function tierOf({ plugin, operation }: Run): Tier {
-  const role = OPERATION_ROLES.find((each) => each.plugin === plugin && each.operation === operation);
-  return role?.tier ?? "destructive";
 }

@@ -6,6 +6,8 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 export interface PluginOperation {
   readonly name: string;
   readonly tier: Tier;
+  /** `cluster`: works on an object that has no namespace. Absent: in the namespace that its params name. */
+  readonly scope?: "cluster";
   /** One sentence for the person who asks or approves. */
   readonly description: string;
   /** Of the params object. Absent: any object within the limits. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { grantAccount, objectName } from "../group.ts";
 import { installation, KINDS } from "../manifests/installation.ts";
-import { OPERATION_ROLES } from "../manifests/roles/operation-roles.ts";
+import { OPERATIONS } from "../operations/catalog.ts";
 import { ACCESS_GRANT, type AccessGrantSpec } from "./access-grant.ts";
 import { customResourceDefinition } from "./kind.ts";
 
@@ -77,7 +77,7 @@ test("the operator may bind exactly the shipped operation roles", () => {
     .map(({ metadata }) => metadata.name);
   const target = rbac.find(({ metadata }) => metadata.name === "sallyport-operator-target");
   const bindable = [...levels(target)].flatMap(([, rule]) => rule.resourceNames ?? []);
-  expect(shipped).toHaveLength(OPERATION_ROLES.length);
+  expect(shipped).toHaveLength(OPERATIONS.length);
   expect(bindable).toEqual(shipped);
 });
 

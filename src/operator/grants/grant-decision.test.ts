@@ -2,11 +2,11 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { AccessGrant, AccessGrantSpec, AccessGrantStatus } from "../../crds/kinds/access-grant.ts";
 import type { OperationInvocation } from "../../crds/kinds/operation-invocation.ts";
+import { tierOf } from "../../crds/operations/catalog.ts";
 import { timestamp } from "../../kube/objects/conditions.ts";
 import type { Enforcement } from "../admission/enforcement.ts";
 import { claimDigest } from "../invocations/gate.ts";
 import { mergePolicies } from "../invocations/policy.ts";
-import { tierOf } from "../operations/catalog.ts";
 import { at, grant, INVOCATION_UID, invocation, SCALE } from "../testing/fixtures.ts";
 import { decideGrant, type GrantAction, type GrantWorld } from "./grant-decision.ts";
 

@@ -3,6 +3,7 @@ import { withDeadline } from "../../base/deadline.ts";
 import { NAMESPACE_NAME } from "../../crds/group.ts";
 import { type AccessGrant, type AccessGrantStatus, FINAL_GRANT_STATES } from "../../crds/kinds/access-grant.ts";
 import type { OperationInvocation } from "../../crds/kinds/operation-invocation.ts";
+import { tierOf } from "../../crds/operations/catalog.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
 import type { ReconcileContext, Result } from "../../kube/controller/controller.ts";
 import type { Access } from "../access/access.ts";
@@ -13,7 +14,6 @@ import type { CustomerPolicy } from "../invocations/policy.ts";
 import type { RunningOperations } from "../invocations/running-operations.ts";
 import type { OperatorMetrics } from "../metrics.ts";
 import type { News } from "../news.ts";
-import { tierOf } from "../operations/catalog.ts";
 import { decideGrant } from "./grant-decision.ts";
 import { openedWindow } from "./grant-window.ts";
 

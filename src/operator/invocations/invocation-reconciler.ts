@@ -4,6 +4,7 @@ import type { AccessGrant, AccessGrantStatus } from "../../crds/kinds/access-gra
 import type { ManagedDeployment } from "../../crds/kinds/managed-deployment.ts";
 import type { OperationInvocation, OperationInvocationStatus } from "../../crds/kinds/operation-invocation.ts";
 import type { OperationPolicy } from "../../crds/kinds/operation-policy.ts";
+import { tierOf } from "../../crds/operations/catalog.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
 import type { ReconcileContext, Result } from "../../kube/controller/controller.ts";
 import { timestamp } from "../../kube/objects/conditions.ts";
@@ -11,7 +12,7 @@ import type { Lent } from "../access/lent.ts";
 import { LOOK_AGAIN_MS } from "../grants/grant-decision.ts";
 import type { OperatorMetrics } from "../metrics.ts";
 import type { News } from "../news.ts";
-import { findOperation, tierOf } from "../operations/catalog.ts";
+import { findOperation } from "../operations/catalog.ts";
 import { claimDigest, gate, type Verdict } from "./gate.ts";
 import { expired, held, isClaimedBy, running, waiting } from "./invocation-status.ts";
 import type { OperationRunner } from "./operation-runner.ts";

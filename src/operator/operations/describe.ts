@@ -1,28 +1,16 @@
+import { DESCRIBE } from "../../crds/operations/describe.ts";
 import { resources } from "../../kube/objects/resource.ts";
 import { printableLine } from "../text.ts";
 import { newestEvents } from "./events.ts";
 import type { Container, ObjectCondition, Pod, Workload } from "./objects.ts";
-import { WORKLOAD_KINDS, workloadResources } from "./objects.ts";
+import { workloadResources } from "./objects.ts";
 import { type OperationCall, OperationError, operation } from "./operation.ts";
-import { label, objectName, oneOf, required } from "./params.ts";
-
-const KINDS = ["pod", ...WORKLOAD_KINDS] as const;
 
 /**
  * Chosen fields, not the object: no annotations (kubectl keeps whole manifests there), no environment values, no
  * arguments. Those are where secrets live.
  */
-export const describe = operation({
-  plugin: "kubernetes",
-  name: "describe",
-  tier: "read-only",
-  summary: "Shows one pod or workload: containers, status, conditions, newest events. Never environment values.",
-  params: { namespace: required(label), kind: required(oneOf(KINDS)), name: required(objectName) },
-  rules: [
-    { apiGroups: [""], resources: ["pods"], verbs: ["get"] },
-    { apiGroups: ["apps"], resources: ["deployments", "statefulsets", "daemonsets"], verbs: ["get"] },
-    { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["list"] },
-  ],
+export const describe = operation(DESCRIBE, {
   timeLimitMs: 30_000,
   async run(call, signal) {
     const { namespace, kind, name } = call.params;

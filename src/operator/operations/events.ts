@@ -1,24 +1,13 @@
+import { EVENTS } from "../../crds/operations/events.ts";
 import { resources } from "../../kube/objects/resource.ts";
 import { printableLine } from "../text.ts";
 import type { ClusterEvent } from "./objects.ts";
 import { type OperationCall, operation } from "./operation.ts";
-import { integer, label, objectName, required, text, withDefault } from "./params.ts";
 
 /** The API server keeps events in no useful order, so that many are read to find the newest. */
 const READ_AT_MOST = 2_000;
 
-export const events = operation({
-  plugin: "kubernetes",
-  name: "events",
-  tier: "read-only",
-  summary: "Lists the newest events of a namespace, of one object or of one kind.",
-  params: {
-    namespace: required(label),
-    name: objectName,
-    kind: text(63, /^[A-Za-z][A-Za-z0-9]*$/, "a kind such as Pod"),
-    limit: withDefault(integer(1, 500), 50),
-  },
-  rules: [{ apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["list"] }],
+export const events = operation(EVENTS, {
   timeLimitMs: 30_000,
   async run(call, signal) {
     const { namespace, name, kind, limit } = call.params;

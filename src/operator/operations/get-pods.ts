@@ -1,15 +1,9 @@
+import { GET_PODS } from "../../crds/operations/get-pods.ts";
 import { resources } from "../../kube/objects/resource.ts";
 import type { Pod } from "./objects.ts";
 import { operation } from "./operation.ts";
-import { integer, label, labelSelector, required, withDefault } from "./params.ts";
 
-export const getPods = operation({
-  plugin: "kubernetes",
-  name: "get-pods",
-  tier: "read-only",
-  summary: "Lists pods of a namespace: phase, readiness, restarts, node.",
-  params: { namespace: required(label), labelSelector, limit: withDefault(integer(1, 500), 100) },
-  rules: [{ apiGroups: [""], resources: ["pods"], verbs: ["get", "list"] }],
+export const getPods = operation(GET_PODS, {
   timeLimitMs: 30_000,
   async run({ client, params }, signal) {
     const { namespace, limit, labelSelector } = params;

@@ -1,8 +1,8 @@
+import { LOGS } from "../../crds/operations/logs.ts";
 import { resources } from "../../kube/objects/resource.ts";
 import { printable } from "../text.ts";
 import type { Pod } from "./objects.ts";
 import { type OperationClient, OperationError, operation } from "./operation.ts";
-import { flag, integer, label, objectName, required, withDefault } from "./params.ts";
 
 /** Read from the node at most; a chatty line is cut there, not in our memory. */
 const LIMIT_BYTES = 512 * 1024;
@@ -12,23 +12,7 @@ const LIMIT_CHARS = 30_000;
 /** Which container `kubectl logs` takes when none is named. */
 const DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container";
 
-export const logs = operation({
-  plugin: "kubernetes",
-  name: "logs",
-  tier: "read-only",
-  summary: "Reads the newest log lines of one container; what looks like a secret is taken out.",
-  params: {
-    namespace: required(label),
-    pod: required(objectName),
-    container: label,
-    tailLines: withDefault(integer(1, 2_000), 200),
-    sinceSeconds: integer(1, 86_400),
-    previous: withDefault(flag, false),
-  },
-  rules: [
-    { apiGroups: [""], resources: ["pods"], verbs: ["get", "list"] },
-    { apiGroups: [""], resources: ["pods/log"], verbs: ["get"] },
-  ],
+export const logs = operation(LOGS, {
   timeLimitMs: 30_000,
   async run({ client, params, redact }, signal) {
     const { namespace, pod: name, tailLines, sinceSeconds, previous } = params;

@@ -1,3 +1,4 @@
+import type { WorkloadKind } from "../../crds/operations/workload-kinds.ts";
 import type { KubeObject, Resource } from "../../kube/objects/resource.ts";
 import { resources } from "../../kube/objects/resource.ts";
 
@@ -79,9 +80,6 @@ export interface ClusterEvent extends KubeObject {
   readonly deprecatedLastTimestamp?: string | null;
   readonly deprecatedCount?: number;
 }
-
-export const WORKLOAD_KINDS = ["deployment", "statefulset", "daemonset"] as const;
-export type WorkloadKind = (typeof WORKLOAD_KINDS)[number];
 
 export const workloadResources: Readonly<Record<WorkloadKind, Resource>> = {
   deployment: resources.deployments,

@@ -1,18 +1,11 @@
 import type { Clock } from "../../base/clock.ts";
-import type { Tier } from "../../crds/plan.ts";
+import type { OperationDeclaration } from "../../crds/operations/operation.ts";
+import { type ParamsOf, type ParamsSpec, type Parsed, parseParams } from "../../crds/operations/params.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
 import type { Client } from "../../kube/client/client.ts";
-import type { ParamsOf, ParamsSpec, Parsed } from "./params.ts";
-import { parseParams } from "./params.ts";
 
 /** The verbs an operation may use, always as the grant's own account. */
 export type OperationClient = Pick<Client, "get" | "list" | "patch" | "delete" | "getScale" | "podLogs">;
-
-export interface PolicyRule {
-  readonly apiGroups: readonly string[];
-  readonly resources: readonly string[];
-  readonly verbs: readonly string[];
-}
 
 /** A small object for people and programs. Bounded and redacted again on its way out. */
 export type OperationResult = Readonly<Record<string, unknown>>;
@@ -29,14 +22,7 @@ export interface OperationCall<P> {
   readonly redact: (text: string) => string;
 }
 
-interface Declaration<S extends ParamsSpec> {
-  readonly plugin: "kubernetes";
-  readonly name: string;
-  readonly tier: Tier;
-  readonly summary: string;
-  readonly params: S;
-  /** What the shipped ClusterRole `sallyport-op-<plugin>-<name>` holds; a test compares the two. */
-  readonly rules: readonly PolicyRule[];
+interface Work<S extends ParamsSpec> {
   /** For the whole run, verification included. */
   readonly timeLimitMs: number;
   /** May be called again from the start as long as `effect` has sent nothing that was not refused. */
@@ -57,23 +43,17 @@ export interface BoundOperation {
 }
 type Unbound = Omit<OperationCall<never>, "params">;
 
-export interface Operation extends Omit<Declaration<ParamsSpec>, "params" | "run" | "verify"> {
-  /** `plugin/operation`, as plans and policies write it. */
-  readonly command: string;
-  /** Names of its parameters, for documentation and tests. */
-  readonly paramNames: readonly string[];
+export interface Operation extends Pick<OperationDeclaration, "plugin" | "name" | "command" | "tier"> {
+  readonly timeLimitMs: number;
   bind(params: Readonly<Record<string, unknown>>): Parsed<BoundOperation>;
 }
 
-/** Every operation works in one namespace, named by its params: the customer opens namespaces, one by one. */
-export function operation<S extends ParamsSpec & { readonly namespace: ParamsSpec[string] }>(
-  declaration: Declaration<S>,
-): Operation {
-  const { params: spec, run, verify, ...rest } = declaration;
+/** What is declared, and how it is done here. */
+export function operation<S extends ParamsSpec>(declaration: OperationDeclaration<S>, work: Work<S>): Operation {
+  const { plugin, name, command, tier, params: spec } = declaration;
+  const { timeLimitMs, run, verify } = work;
   return Object.freeze({
-    ...rest,
-    command: `${declaration.plugin}/${declaration.name}`,
-    paramNames: Object.keys(spec),
+    ...{ plugin, name, command, tier, timeLimitMs },
     bind(input: Readonly<Record<string, unknown>>): Parsed<BoundOperation> {
       const parsed = parseParams(spec, input);
       if (!parsed.ok) return parsed;

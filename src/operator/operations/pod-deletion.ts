@@ -1,21 +1,13 @@
-import { GROUP } from "../../crds/group.ts";
-import { UNREPLACED_PODS } from "../../crds/manifests/roles/operation-roles.ts";
+import { DELETE_POD } from "../../crds/operations/delete-pod.ts";
+import { RESTART_POD } from "../../crds/operations/restart-pod.ts";
 import { type OwnerReference, resources } from "../../kube/objects/resource.ts";
 import type { Pod } from "./objects.ts";
 import { type OperationCall, OperationError, type OperationResult, operation } from "./operation.ts";
-import { integer, label, objectName, required } from "./params.ts";
 
-const RULES = [{ apiGroups: [""], resources: ["pods"], verbs: ["get", "delete"] }] as const;
 const TIME_LIMIT_MS = 60_000;
 
 /** Deletes a pod that something replaces; a pod of its own would be gone for good, and that is `delete-pod`. */
-export const restartPod = operation({
-  plugin: "kubernetes",
-  name: "restart-pod",
-  tier: "mutating",
-  summary: "Deletes one pod that a controller replaces. Refused when nothing would replace it.",
-  params: { namespace: required(label), pod: required(objectName) },
-  rules: RULES,
+export const restartPod = operation(RESTART_POD, {
   timeLimitMs: TIME_LIMIT_MS,
   async run(call, signal) {
     const pod = await existingPod(call, signal);
@@ -28,13 +20,7 @@ export const restartPod = operation({
   verify: verifyGone,
 });
 
-export const deletePod = operation({
-  plugin: "kubernetes",
-  name: "delete-pod",
-  tier: "destructive",
-  summary: "Deletes any one pod, whether or not something replaces it.",
-  params: { namespace: required(label), pod: required(objectName), gracePeriodSeconds: integer(0, 3_600) },
-  rules: [...RULES, { apiGroups: [GROUP], resources: [UNREPLACED_PODS], verbs: ["delete"] }],
+export const deletePod = operation(DELETE_POD, {
   timeLimitMs: TIME_LIMIT_MS,
   async run(call, signal) {
     const { gracePeriodSeconds } = call.params;

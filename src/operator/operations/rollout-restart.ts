@@ -1,21 +1,14 @@
+import { RESTARTED_AT, ROLLOUT_RESTART } from "../../crds/operations/rollout-restart.ts";
+import type { WorkloadKind } from "../../crds/operations/workload-kinds.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
 import type { Workload } from "./objects.ts";
-import { WORKLOAD_KINDS, type WorkloadKind, workloadResources } from "./objects.ts";
+import { workloadResources } from "./objects.ts";
 import { type OperationCall, OperationError, operation } from "./operation.ts";
-import { label, objectName, oneOf, required } from "./params.ts";
-
-const RESTARTED_AT = "kubectl.kubernetes.io/restartedAt";
 
 /** A workload's status is written while it rolls, and each write moves the resourceVersion. */
 const TRIES = 6;
 
-export const rolloutRestart = operation({
-  plugin: "kubernetes",
-  name: "rollout-restart",
-  tier: "mutating",
-  summary: "Replaces all pods of a workload by its own update strategy, as kubectl rollout restart does.",
-  params: { namespace: required(label), kind: required(oneOf(WORKLOAD_KINDS)), name: required(objectName) },
-  rules: [{ apiGroups: ["apps"], resources: ["deployments", "statefulsets", "daemonsets"], verbs: ["get", "patch"] }],
+export const rolloutRestart = operation(ROLLOUT_RESTART, {
   timeLimitMs: 60_000,
   async run(call, signal) {
     const { kind, namespace, name } = call.params;

@@ -1,15 +1,9 @@
-import type { Workload, WorkloadKind } from "./objects.ts";
-import { WORKLOAD_KINDS, workloadResources } from "./objects.ts";
+import { ROLLOUT_STATUS } from "../../crds/operations/rollout-status.ts";
+import type { WorkloadKind } from "../../crds/operations/workload-kinds.ts";
+import { type Workload, workloadResources } from "./objects.ts";
 import { OperationError, operation } from "./operation.ts";
-import { label, objectName, oneOf, required } from "./params.ts";
 
-export const rolloutStatus = operation({
-  plugin: "kubernetes",
-  name: "rollout-status",
-  tier: "read-only",
-  summary: "Says whether a rollout is complete, and what it waits for.",
-  params: { namespace: required(label), kind: required(oneOf(WORKLOAD_KINDS)), name: required(objectName) },
-  rules: [{ apiGroups: ["apps"], resources: ["deployments", "statefulsets", "daemonsets"], verbs: ["get"] }],
+export const rolloutStatus = operation(ROLLOUT_STATUS, {
   timeLimitMs: 30_000,
   async run({ client, params: { namespace, kind, name } }, signal) {
     const workload = await client.get<Workload>(workloadResources[kind], { namespace, name }, signal);

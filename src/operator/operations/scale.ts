@@ -1,25 +1,13 @@
+import { SCALE } from "../../crds/operations/scale.ts";
+import type { SCALABLE_KINDS } from "../../crds/operations/workload-kinds.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
 import { workloadResources } from "./objects.ts";
 import { type OperationCall, OperationError, operation } from "./operation.ts";
-import { integer, label, objectName, oneOf, required } from "./params.ts";
-
-const KINDS = ["deployment", "statefulset"] as const;
 
 /** A workload that is rolling or autoscaled moves its resourceVersion between our read and our write. */
 const TRIES = 6;
 
-export const scale = operation({
-  plugin: "kubernetes",
-  name: "scale",
-  tier: "mutating",
-  summary: "Sets the replica count of a Deployment or StatefulSet.",
-  params: {
-    namespace: required(label),
-    kind: required(oneOf(KINDS)),
-    name: required(objectName),
-    replicas: required(integer(0, 1_000)),
-  },
-  rules: [{ apiGroups: ["apps"], resources: ["deployments/scale", "statefulsets/scale"], verbs: ["get", "patch"] }],
+export const scale = operation(SCALE, {
   timeLimitMs: 60_000,
   async run(call, signal) {
     const { client, effect, params } = call;
@@ -57,7 +45,7 @@ interface CurrentScale {
 }
 
 async function currentScale(
-  { client, params }: OperationCall<{ namespace: string; kind: (typeof KINDS)[number]; name: string }>,
+  { client, params }: OperationCall<{ namespace: string; kind: (typeof SCALABLE_KINDS)[number]; name: string }>,
   signal: AbortSignal,
 ): Promise<CurrentScale> {
   const { namespace, kind, name } = params;

@@ -1,10 +1,11 @@
 import { objectName } from "../../crds/group.ts";
 import type { AccessGrant, AccessGrantSpec, AccessGrantStatus } from "../../crds/kinds/access-grant.ts";
 import type { OperationInvocation, OperationInvocationSpec } from "../../crds/kinds/operation-invocation.ts";
+import { tierOf } from "../../crds/operations/catalog.ts";
 import { planHash } from "../../crds/plan.ts";
 import type { GateInput } from "../invocations/gate.ts";
 import { mergePolicies } from "../invocations/policy.ts";
-import { findOperation, tierOf } from "../operations/catalog.ts";
+import { findOperation } from "../operations/catalog.ts";
 
 export const NAMESPACE = "sallyport-grants";
 export const DEPLOYMENT_ID = "dpl_1";

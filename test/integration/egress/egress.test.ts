@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type SentField, sentFields } from "../../../scripts/generate/egress/egress.ts";
-import { RESULT_MARKS, RESULT_WORDS } from "../../../scripts/generate/egress/egress-results.ts";
 import { HEADER_WORDS } from "../../../scripts/generate/egress/egress-words.ts";
 import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
 import { defaultPolicy } from "../../../src/crds/manifests/default-policy.ts";
+import { OPERATIONS } from "../../../src/crds/operations/catalog.ts";
+import { RESULT_MARKS } from "../../../src/crds/operations/result-words.ts";
 import { useCluster } from "../../cluster/use-cluster.ts";
 import { type AgentWorld, createAgentWorld, type Running, SHOP } from "../agent/agent-world.ts";
 import { ChattyKubelet } from "../secrets-canaries.ts";
@@ -87,10 +88,10 @@ describe("docs/data-that-leaves.md", () => {
       const operation = operations.get(id) ?? "";
       seen.set(operation, new Set([...(seen.get(operation) ?? []), ...leaves]));
     }
-    expect([...seen.keys()].toSorted()).toEqual(Object.keys(RESULT_WORDS).toSorted());
+    expect([...seen.keys()].toSorted()).toEqual(OPERATIONS.map(({ command }) => command).toSorted());
     const marks = Object.keys(RESULT_MARKS);
     const problems = [...seen].flatMap(([operation, leaves]) => {
-      const documented = Object.keys(RESULT_WORDS[operation] ?? {});
+      const documented = Object.keys(OPERATIONS.find(({ command }) => command === operation)?.result ?? {});
       const isKnown = (leaf: string): boolean => [...documented, ...marks].some((path) => covers(path, leaf, false));
       const undocumented = [...leaves]
         .filter((leaf) => !isKnown(leaf))

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { DEFAULT_NAMES, GROUP, operationRole } from "../../../src/crds/group.ts";
 import { installation } from "../../../src/crds/manifests/installation.ts";
-import { OPERATION_ROLES } from "../../../src/crds/manifests/roles/operation-roles.ts";
+import { OPERATIONS } from "../../../src/crds/operations/catalog.ts";
 import { useCluster } from "../../cluster/use-cluster.ts";
 import { eventually } from "../wait.ts";
 import { isObject, type Json, type JsonObject, mergePatch } from "./json.ts";
@@ -41,11 +41,11 @@ let schemas: Schemas;
 beforeAll(async () => {
   const { crds, rbac, policies } = installation();
   const account = { name: "grant-0123456789ab", namespace: grantsNamespace };
-  const bindings = OPERATION_ROLES.map(({ plugin, operation }) => ({
+  const bindings = OPERATIONS.map(({ plugin, name }) => ({
     apiVersion: "rbac.authorization.k8s.io/v1",
     kind: "RoleBinding",
-    metadata: { name: operation, namespace: NAMESPACE },
-    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: operationRole(plugin, operation) },
+    metadata: { name, namespace: NAMESPACE },
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: operationRole(plugin, name) },
     subjects: [{ kind: "ServiceAccount", ...account }],
   }));
   await cluster().apply([
@@ -66,7 +66,7 @@ afterAll(() => requests?.close());
 
 test("this file knows all that a shipped role may write", () => {
   // Resources of our own group are rights that a policy asks for; no such object is served.
-  const writes = OPERATION_ROLES.flatMap(({ rules }) =>
+  const writes = OPERATIONS.flatMap(({ rules }) =>
     rules.flatMap(({ apiGroups, resources, verbs }) =>
       resources.flatMap((resource) =>
         (apiGroups.includes(GROUP) ? [] : verbs)

@@ -1,13 +1,10 @@
 import { GROUP, type InstallationNames } from "../../group.ts";
+import { UNREPLACED_PODS } from "../../operations/delete-pod.ts";
+import { RESTARTED_AT } from "../../operations/rollout-restart.ts";
+import { MAX_REPLICAS } from "../../operations/scale.ts";
 import type { Manifest } from "../manifest.ts";
-import { UNREPLACED_PODS } from "../roles/operation-roles.ts";
 import { forbid, type Named, type Validation, validatingPolicy } from "./admission-policy.ts";
 import { type Level, sameBut } from "./same-but.ts";
-
-/** What `kubectl rollout restart` sets, and the one thing that a grant account may write into a workload. */
-const RESTARTED_AT = "kubectl.kubernetes.io/restartedAt";
-/** The most replicas that the operation `scale` takes. */
-const MAX_REPLICAS = 1_000;
 
 function grantAccountsOnly({ grantsNamespace }: InstallationNames): readonly Named[] {
   const expression = `request.userInfo.username.startsWith('system:serviceaccount:${grantsNamespace}:')`;

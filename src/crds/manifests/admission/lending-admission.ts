@@ -6,8 +6,8 @@ import {
   OPERATION_ROLE_PREFIX,
   operationRole,
 } from "../../group.ts";
+import { OPERATIONS } from "../../operations/catalog.ts";
 import type { Manifest } from "../manifest.ts";
-import { OPERATION_ROLES } from "../roles/operation-roles.ts";
 import { forbid, MACHINE, validatingPolicy } from "./admission-policy.ts";
 import { operatorOnly, systemNamespaces } from "./operator-admission.ts";
 
@@ -24,9 +24,7 @@ export function approversLend({ lendingMode = "operator" }: InstallationNames): 
  */
 export function lending(names: InstallationNames): readonly Manifest[] {
   const { grantsNamespace } = names;
-  const tiers = OPERATION_ROLES.map(
-    ({ plugin, operation, tier }) => `'${operationRole(plugin, operation)}': '${tier}'`,
-  );
+  const tiers = OPERATIONS.map(({ plugin, name, tier }) => `'${operationRole(plugin, name)}': '${tier}'`);
   const may = (resource: string): string =>
     `authorizer.group('${GROUP}').resource('${resource}').namespace('${grantsNamespace}')`;
   const [operator] = operatorOnly(names);

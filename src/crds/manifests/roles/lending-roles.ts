@@ -1,5 +1,5 @@
 import { type InstallationNames, operationRole } from "../../group.ts";
-import { OPERATION_ROLES } from "./operation-roles.ts";
+import { OPERATIONS } from "../../operations/catalog.ts";
 import { type ExplainedRule, rule, type ShippedRole } from "./shipped-role.ts";
 
 const RBAC = "rbac.authorization.k8s.io";
@@ -9,7 +9,7 @@ function bindOperations({ roleKind = "ClusterRole" }: InstallationNames, why: st
   const resource = roleKind === "ClusterRole" ? "clusterroles" : "roles";
   return {
     ...rule(RBAC, [resource], ["bind"], why),
-    resourceNames: OPERATION_ROLES.map(({ plugin, operation }) => operationRole(plugin, operation)),
+    resourceNames: OPERATIONS.map(({ plugin, name }) => operationRole(plugin, name)),
   };
 }
 

@@ -1,4 +1,4 @@
-import type { PolicyRule } from "./operation-roles.ts";
+import type { PolicyRule } from "../../operations/operation.ts";
 
 /** A rule and the reason for it: `docs/permissions.md` is made from both. */
 export interface ExplainedRule extends PolicyRule {

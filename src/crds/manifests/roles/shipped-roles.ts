@@ -1,7 +1,8 @@
 import { GROUP, type InstallationNames, operationRole, TIER_LABEL } from "../../group.ts";
+import { OPERATIONS } from "../../operations/catalog.ts";
+import type { PolicyRule } from "../../operations/operation.ts";
 import { MUTATING_POLICIES, VALIDATING_POLICIES } from "../admission/admission.ts";
 import { lender, operatorTarget } from "./lending-roles.ts";
-import { OPERATION_ROLES, type PolicyRule } from "./operation-roles.ts";
 import { type ExplainedRule, leaderElection, rule, type ShippedRole } from "./shipped-role.ts";
 
 /**
@@ -216,11 +217,11 @@ function people(): readonly ShippedRole[] {
 }
 
 function operations(): readonly ShippedRole[] {
-  return OPERATION_ROLES.map(({ plugin, operation, tier, rules, about }) => ({
-    name: operationRole(plugin, operation),
+  return OPERATIONS.map(({ plugin, name, tier, rules, summary }) => ({
+    name: operationRole(plugin, name),
     holder: "grant account",
     reach: "opened",
-    about,
+    about: summary,
     labels: { [TIER_LABEL]: tier },
     rules: rules.map((each) => ({ ...each, why: whyOperation(each) })),
   }));

@@ -7,7 +7,7 @@ export interface Field<T> {
   readonly accepts: (value: unknown) => value is T;
 }
 
-type Required<T> = Field<T> & { readonly required: true };
+export type RequiredField<T> = Field<T> & { readonly required: true };
 type Optional<T> = Field<T> & { readonly required: false };
 type WithDefault<T> = Optional<T> & { readonly fallback: T };
 
@@ -48,7 +48,7 @@ export function parseParams<S extends ParamsSpec>(
   return problems.length > 0 ? { ok: false, problems } : { ok: true, params: params as ParamsOf<S> };
 }
 
-export function required<T>(field: Field<T>): Required<T> {
+export function required<T>(field: Field<T>): RequiredField<T> {
   return { expects: field.expects, accepts: field.accepts, required: true };
 }
 

@@ -1,0 +1,35 @@
+import { expect, test } from "vitest";
+import { BUILTIN_PLUGINS } from "../../contract/operations/builtin-plugins.ts";
+import { OPERATIONS, tierOf } from "./catalog.ts";
+
+const THEIRS = BUILTIN_PLUGINS.flatMap(({ name: plugin, operations }) =>
+  operations.map((operation) => ({ ...operation, plugin, command: `${plugin}/${operation.name}` })),
+);
+
+test("every operation and debug mode that the platform builds in has the same tier here, so that an honest plan is never understated", () => {
+  expect(THEIRS.length).toBeGreaterThan(OPERATIONS.length);
+  expect(THEIRS.map(({ command }) => [command, tierOf(command)])).toEqual(
+    THEIRS.map((each) => [each.command, each.tier]),
+  );
+});
+
+test("the platform builds in exactly the operations that are declared here, each of the same scope", () => {
+  const theirs = THEIRS.filter(({ plugin }) => plugin !== "debug");
+  expect(theirs.map(({ command, scope = "namespaced" }) => ({ command, scope }))).toEqual(
+    OPERATIONS.map(({ command, scope }) => ({ command, scope })),
+  );
+});
+
+test("an unknown command counts as the worst", () => {
+  expect(["debug/anything", "kubernetes/exec", "toString"].map(tierOf)).toEqual([
+    "destructive",
+    "destructive",
+    "destructive",
+  ]);
+});
+
+test("a namespaced operation names its namespace in a param that must be there, and one of cluster scope names none", () => {
+  for (const { command, scope, params } of OPERATIONS) {
+    expect(Boolean(params.namespace?.required), command).toBe(scope === "namespaced");
+  }
+});

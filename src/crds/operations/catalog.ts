@@ -1,0 +1,45 @@
+import type { Tier } from "../plan.ts";
+import { DELETE_POD } from "./delete-pod.ts";
+import { DESCRIBE } from "./describe.ts";
+import { EVENTS } from "./events.ts";
+import { GET_PODS } from "./get-pods.ts";
+import { LOGS } from "./logs.ts";
+import type { OperationDeclaration } from "./operation.ts";
+import { RESTART_POD } from "./restart-pod.ts";
+import { ROLLOUT_RESTART } from "./rollout-restart.ts";
+import { ROLLOUT_STATUS } from "./rollout-status.ts";
+import { SCALE } from "./scale.ts";
+
+/** Every operation that the customer's side knows, in the order in which it is listed. */
+export const OPERATIONS: readonly OperationDeclaration[] = [
+  GET_PODS,
+  DESCRIBE,
+  LOGS,
+  EVENTS,
+  ROLLOUT_STATUS,
+  RESTART_POD,
+  ROLLOUT_RESTART,
+  SCALE,
+  DELETE_POD,
+];
+
+/**
+ * Lines of a plan that asks for a debug session: nothing that runs here, but a danger that an approver reads all the same.
+ * Source: §2.1 of the API's decisions.
+ */
+const DEBUG_TIERS: Readonly<Record<string, Tier>> = {
+  "debug/read": "read-only",
+  "debug/logs": "read-only",
+  "debug/port-forward": "mutating",
+  "debug/exec": "destructive",
+};
+
+const TIERS: ReadonlyMap<string, Tier> = new Map([
+  ...Object.entries(DEBUG_TIERS),
+  ...OPERATIONS.map(({ command, tier }) => [command, tier] as const),
+]);
+
+/** How dangerous a command is, whatever a plan claims. An unknown one counts as the worst. */
+export function tierOf(command: string): Tier {
+  return TIERS.get(command) ?? "destructive";
+}

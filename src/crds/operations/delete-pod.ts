@@ -1,0 +1,17 @@
+import { GROUP } from "../group.ts";
+import { namespacedOperation } from "./operation.ts";
+import { integer, objectName, required } from "./params.ts";
+import { POD_DELETION } from "./result-words.ts";
+import { pods } from "./rules.ts";
+
+/** No resource that is served: the policy sallyport-pod-deletion asks for this right. */
+export const UNREPLACED_PODS = "unreplacedpods";
+
+export const DELETE_POD = namespacedOperation({
+  name: "delete-pod",
+  tier: "destructive",
+  summary: "Deletes one pod, also one that nothing replaces.",
+  params: { pod: required(objectName), gracePeriodSeconds: integer(0, 3_600) },
+  rules: [pods("get", "delete"), { apiGroups: [GROUP], resources: [UNREPLACED_PODS], verbs: ["delete"] }],
+  result: POD_DELETION,
+});

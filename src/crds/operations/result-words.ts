@@ -1,0 +1,34 @@
+/** Where a value of a result comes from, and one that it could be. */
+export type ResultWords = Readonly<Record<string, readonly [from: string, example: unknown]>>;
+
+export const GIVEN = ["the command's own parameter", "api"] as const;
+
+/** Of what works on one workload. */
+export const WORKLOAD: ResultWords = {
+  namespace: ["the command's own parameter", "shop"],
+  kind: GIVEN,
+  name: GIVEN,
+};
+
+export const EVENTS: ResultWords = {
+  "events[].at": ["newest time of the event", "2026-11-20T10:00:00Z"],
+  "events[].type": ["its `type`", "Warning"],
+  "events[].reason": ["its `reason`", "BackOff"],
+  "events[].regarding": ["kind and name of the object", "Pod/api-7d9c5-x2x4z"],
+  "events[].count": ["how often", 4],
+  "events[].note": ["its `note`, at most 512 characters, redacted", "Back-off restarting failed container"],
+};
+
+export const POD_DELETION: ResultWords = {
+  namespace: ["the command's own parameter", "shop"],
+  pod: GIVEN,
+  uid: ["the pod's `metadata.uid`", "6f3e…"],
+  alreadyGone: ["whether somebody else was first", false],
+  terminating: ["whether it is still going", true],
+};
+
+/** Of any operation. */
+export const RESULT_MARKS: ResultWords = {
+  truncated: ["something was left out: a result holds at most 60,000 characters", true],
+  omitted: ["the API server refused to store the result", "the API server refused to store the result"],
+};
