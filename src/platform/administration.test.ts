@@ -5,7 +5,7 @@ import { type Administration, administer } from "./administration.ts";
 import { logIdle } from "./areas/managers/idle.ts";
 import { newVendor } from "./areas/managers/testing/customers.ts";
 import { createBootstrap } from "./bootstrap.ts";
-import { openDatabase } from "./database.ts";
+import { openDatabase } from "./database/open.ts";
 import { serveManager } from "./manager-administration.ts";
 import { RefusedError } from "./refused-error.ts";
 import { inMemory } from "./testing/empty-database.ts";

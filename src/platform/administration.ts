@@ -1,10 +1,11 @@
 import type { Selectable } from "kysely";
 import { type Clock, systemClock } from "../base/clock.ts";
 import { ROLES, type Role, scopeOf } from "../contract/wire/roles.ts";
-import type { ApiKeyRow } from "./areas/api-keys/store.ts";
 import { createBootstrap } from "./bootstrap.ts";
 import { isWorkspaceName } from "./config.ts";
-import { type DatabaseLocation, type Db, openDatabase } from "./database.ts";
+import type { Db } from "./database/db.ts";
+import { type DatabaseLocation, openDatabase } from "./database/open.ts";
+import type { ApiKeyRow } from "./database/tables/api-keys.ts";
 import { addMember, listMembers, type MemberLine } from "./identity/administration.ts";
 import type { Scope } from "./kernel/principal.ts";
 import { createManager, type ManagerOrder, type ServedOrder, serveManager } from "./manager-administration.ts";

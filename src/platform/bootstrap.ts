@@ -3,7 +3,7 @@ import type { Clock } from "../base/clock.ts";
 import type { PLATFORMS } from "../contract/wire/schema.ts";
 import { insertKey, type NewKey } from "./areas/api-keys/mint.ts";
 import { type Served, servedAs } from "./areas/managers/served.ts";
-import type { Db } from "./database.ts";
+import type { Db } from "./database/db.ts";
 import { addMember } from "./identity/administration.ts";
 import { newId } from "./ids.ts";
 

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { CLOUDS, type Cloud } from "../contract/managers/managers.ts";
 import { WORKSPACE_NAME } from "../contract/wire/schema.ts";
 import type { GitHost } from "./areas/git-namespaces/git-host.ts";
-import type { DatabaseLocation } from "./database.ts";
+import type { DatabaseLocation } from "./database/open.ts";
 import { GIT_HOST_SETTINGS, readGitHost } from "./git-hosts/config.ts";
 import type { GitHubAppConfig } from "./git-hosts/github-app.ts";
 import { IDENTITY_SETTINGS, type IdentityConfig, readIdentity, urlOfHost } from "./identity/config.ts";

@@ -4,7 +4,7 @@ import { basename, dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { PGlite } from "@electric-sql/pglite";
 import { sealingKeyFile } from "./config.ts";
-import { lockFolder } from "./folder-lock.ts";
+import { lockFolder } from "./database/folder-lock.ts";
 import { keysIn } from "./objects/object-folder.ts";
 import { isObjectKey } from "./objects/object-store.ts";
 import { RefusedError } from "./refused-error.ts";

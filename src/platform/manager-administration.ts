@@ -2,7 +2,7 @@ import type { Clock } from "../base/clock.ts";
 import { PLATFORMS } from "../contract/wire/schema.ts";
 import { type ServedRequest, serveAnew, servedAs } from "./areas/managers/served.ts";
 import type { Bootstrap } from "./bootstrap.ts";
-import type { Db } from "./database.ts";
+import type { Db } from "./database/db.ts";
 import { PlatformError } from "./kernel/errors.ts";
 import { changeUnrequested } from "./kernel/unrequested.ts";
 import { RefusedError } from "./refused-error.ts";

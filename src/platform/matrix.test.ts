@@ -4,7 +4,7 @@ import { ROUTES } from "../contract/table.ts";
 import { ROLES, type Role, scopeOf, WORKSPACE_ROLES } from "../contract/wire/roles.ts";
 import type { Route } from "../contract/wire/route.ts";
 import { keysOfRoles, newSite, type Site } from "./areas/deployments/testing/site.ts";
-import type { WorkspaceRole } from "./identity/tables.ts";
+import type { WorkspaceRole } from "./database/tables/identity.ts";
 import { type Answer, onEachDatabase, type TestWorkspace } from "./testing/harness.ts";
 import { sample, samplePath, sampleQuery } from "./testing/sample.ts";
 

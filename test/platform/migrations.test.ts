@@ -6,8 +6,8 @@ import { Kysely, PGliteDialect } from "kysely";
 import { Migrator } from "kysely/migration";
 import pg from "pg";
 import { describe, expect, it } from "vitest";
-import { openDatabase } from "../../src/platform/database.ts";
-import { migrations } from "../../src/platform/migrations/all.ts";
+import { migrations } from "../../src/platform/database/migrations/all.ts";
+import { openDatabase } from "../../src/platform/database/open.ts";
 import { findPostgres } from "../../src/platform/testing/postgres.ts";
 
 const FIXTURE = join(import.meta.dirname, "fixtures", "migrations.json");

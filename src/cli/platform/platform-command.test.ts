@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { lockFolder } from "../../platform/folder-lock.ts";
+import { lockFolder } from "../../platform/database/folder-lock.ts";
 import { parsedDuration } from "../duration.ts";
 import { welcomeFirstAdmin } from "./first-admin.ts";
 

@@ -1,7 +1,7 @@
 import { type ParseArgsConfig, parseArgs } from "node:util";
 import { ConfigError, PLATFORM_SETTINGS, readDatabaseLocation } from "../../platform/config.ts";
-import type { DatabaseLocation } from "../../platform/database.ts";
-import { FolderInUseError } from "../../platform/folder-lock.ts";
+import { FolderInUseError } from "../../platform/database/folder-lock.ts";
+import type { DatabaseLocation } from "../../platform/database/open.ts";
 import { RefusedError } from "../../platform/refused-error.ts";
 import { FriendlyError } from "../command.ts";
 import { LOG_SETTINGS } from "../services/process-logger.ts";

@@ -1,4 +1,4 @@
-import type { Db } from "../database.ts";
+import type { Db } from "../database/db.ts";
 import { type Authenticator, bearerOf } from "../kernel/credential.ts";
 import { PlatformError } from "../kernel/errors.ts";
 import { hashOf } from "./store.ts";

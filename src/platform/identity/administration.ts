@@ -1,5 +1,5 @@
 import { WORKSPACE_ROLES } from "../../contract/wire/roles.ts";
-import type { Db } from "../database.ts";
+import type { Db } from "../database/db.ts";
 import { RefusedError } from "../refused-error.ts";
 import { findOrCreateUser, putMember } from "./store.ts";
 

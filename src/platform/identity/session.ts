@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { Db } from "../database.ts";
+import type { Db } from "../database/db.ts";
 import type { Authenticator } from "../kernel/credential.ts";
 import { PlatformError } from "../kernel/errors.ts";
 import { hashOf } from "./store.ts";

@@ -1,4 +1,4 @@
-import type { Db } from "../database.ts";
+import type { Db } from "../database/db.ts";
 import { CODE_KIND } from "./oauth/adapter.ts";
 import { SESSION_IDLE_MS, SESSION_LIFE_MS } from "./session.ts";
 

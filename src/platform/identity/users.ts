@@ -1,8 +1,8 @@
 import type { Selectable } from "kysely";
-import type { Db } from "../database.ts";
+import type { Db } from "../database/db.ts";
+import type { UserRow } from "../database/tables/identity.ts";
 import { type Arrival, ArrivalError } from "./outside-provider.ts";
 import { findOrCreateUser } from "./store.ts";
-import type { UserRow } from "./tables.ts";
 
 /**
  * The user that an outside provider vouches for. Its subject decides; at the first sign-in its verified address, so that

@@ -1,6 +1,6 @@
 import { type RawBuilder, type SqlBool, sql } from "kysely";
 import { type EventType, FACTS, PROGRESS } from "../../contract/events/events.ts";
-import type { Db } from "../database.ts";
+import type { Db } from "../database/db.ts";
 import type { Budgets } from "./budgets.ts";
 import type { Caller } from "./principal.ts";
 

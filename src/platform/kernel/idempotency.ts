@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { sql } from "kysely";
-import type { Db } from "../database.ts";
+import type { Db } from "../database/db.ts";
 import { invalid, PlatformError } from "./errors.ts";
 import { json } from "./json.ts";
 

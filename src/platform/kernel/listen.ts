@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import pg from "pg";
 import type { Logger } from "../../base/log.ts";
-import type { Db } from "../database.ts";
+import type { Db } from "../database/db.ts";
 import type { Waker } from "./waker.ts";
 
 const CHANNEL = "sallyport_work";

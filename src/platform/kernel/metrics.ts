@@ -1,5 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import { ERRORS, type ErrorCode } from "../../contract/wire/errors.ts";
+import type { ConnectionCounts } from "../database/connection-count.ts";
 import { BUDGET_NAMES, type BudgetName } from "./budgets.ts";
 
 const CODE_CLASSES = ["2xx", "3xx", "4xx", "5xx"] as const;
@@ -29,15 +30,6 @@ export interface Countable {
   readonly sweeps: readonly string[];
   /** Asked at each scrape. */
   readonly connections: () => ConnectionCounts;
-}
-
-/** Of the database. */
-export interface ConnectionCounts {
-  readonly busy: number;
-  /** Requests in line for one. */
-  readonly waiting: number;
-  /** Connections that this process opens at most. */
-  readonly most: number;
 }
 
 /** Declares the platform's metrics on `registry`, every counter at 0, so that `rate()` sees the first event. */

@@ -2,12 +2,13 @@ import { type RawBuilder, sql } from "kysely";
 import type { EventState, EventType } from "../../contract/events/events.ts";
 import type { Topic } from "../../contract/managers/managers.ts";
 import type { StoredError } from "../../contract/wire/stored-error.ts";
-import type { Db } from "../database.ts";
+import type { Db } from "../database/db.ts";
+import type { Kept } from "../database/tables/kept.ts";
 import { newId } from "../ids.ts";
 import { type Teller, toldBy } from "./event-budget.ts";
 import { json } from "./json.ts";
 import { servesDeployment } from "./serves.ts";
-import { judged, type Kept, kept } from "./stored-error.ts";
+import { judged, kept } from "./stored-error.ts";
 
 export interface NewEvent {
   readonly type: EventType;

@@ -1,4 +1,4 @@
-import type { Db } from "../database.ts";
+import type { Db } from "../database/db.ts";
 import { notFound, PlatformError } from "./errors.ts";
 import { impliedProject, type Principal, scopeOfPrincipal } from "./principal.ts";
 import { servedBy } from "./serves.ts";

@@ -1,15 +1,6 @@
 import type { StoredError } from "../../contract/wire/stored-error.ts";
+import type { Kept } from "../database/tables/kept.ts";
 import type { Principal } from "./principal.ts";
-
-declare const asStored: unique symbol;
-
-/**
- * What a record keeps that is, or may hold, errors: a column, a manager's state, an event. A type that cannot be serialised
- * directly. Routes call `shown`, which replaces internal errors for callers other than managers and workspace admins.
- */
-export interface Kept<T> {
-  readonly [asStored]: T;
-}
 
 /** To be stored. */
 export function kept<T>(value: T): Kept<T> {

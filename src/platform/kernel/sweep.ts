@@ -1,7 +1,7 @@
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import { SWEEPS } from "../areas/sweeps.ts";
-import type { Db } from "../database.ts";
+import type { Db } from "../database/db.ts";
 import { forgetOld } from "./idempotency.ts";
 import type { PlatformMetrics } from "./metrics.ts";
 

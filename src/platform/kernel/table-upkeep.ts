@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { OpenDatabase } from "../database.ts";
+import type { OpenDatabase } from "../database/open.ts";
 import type { Sweep } from "./sweep.ts";
 
 /**

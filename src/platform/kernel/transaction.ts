@@ -1,7 +1,7 @@
 import { randomInt } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import type { Db } from "../database.ts";
-import { isStalePlan } from "../prepared-pool.ts";
+import type { Db } from "../database/db.ts";
+import { isStalePlan } from "../database/prepared-pool.ts";
 import { PlatformError } from "./errors.ts";
 import type { Lane } from "./lane.ts";
 

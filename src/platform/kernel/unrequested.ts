@@ -1,4 +1,4 @@
-import type { Db } from "../database.ts";
+import type { Db } from "../database/db.ts";
 import type { Call } from "./call.ts";
 import { insertEvent, insertFeedTopic } from "./outbox.ts";
 import { inTransaction } from "./transaction.ts";

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { DatabaseLocation } from "../database.ts";
+import type { DatabaseLocation } from "../database/open.ts";
 import { parseCredentials, type S3Location } from "./s3-store.ts";
 
 /** Where objects lie: in a folder of this host, or in a bucket that all replicas share. */

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import type { Db } from "../database.ts";
+import type { Db } from "../database/db.ts";
 import type { Sweep } from "../kernel/sweep.ts";
 import type { ObjectPage, ObjectStore } from "./object-store.ts";
 import { linkSignature } from "./signed-path.ts";

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
-import type { DatabaseLocation } from "../database.ts";
+import type { DatabaseLocation } from "../database/open.ts";
 import type { OpenDeps } from "../kernel/open-route.ts";
 import { type ObjectLocation, ownFolder } from "./config.ts";
 import { ObjectFolder } from "./object-folder.ts";

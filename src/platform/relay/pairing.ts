@@ -3,7 +3,7 @@ import type { Clock } from "../../base/clock.ts";
 import { RELAY_CLOSE_CODES } from "../../contract/debug-sessions/debug-relay.ts";
 import type { CloseReason } from "../../contract/debug-sessions/debug-sessions.ts";
 import type { Holder } from "../areas/debug-sessions/holders.ts";
-import type { RelaySide } from "../areas/debug-sessions/store.ts";
+import type { RelaySide } from "../database/tables/debug-sessions.ts";
 import { Pipe } from "./pipe.ts";
 
 /** §19.3. */

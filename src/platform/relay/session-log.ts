@@ -5,8 +5,8 @@ import { storeChange } from "../areas/debug-sessions/change.ts";
 import { type Held, withoutHolder } from "../areas/debug-sessions/holders.ts";
 import { asOf, moved } from "../areas/debug-sessions/state.ts";
 import { stateOf } from "../areas/debug-sessions/store.ts";
-import type { Db } from "../database.ts";
-import type { Kept } from "../kernel/stored-error.ts";
+import type { Db } from "../database/db.ts";
+import type { Kept } from "../database/tables/kept.ts";
 import { inTransaction } from "../kernel/transaction.ts";
 import { unrequested } from "../kernel/unrequested.ts";
 

@@ -9,7 +9,7 @@ import {
   RELAY_TICKET_PREFIX,
 } from "../../contract/debug-sessions/debug-relay.ts";
 import type { ErrorCode } from "../../contract/wire/errors.ts";
-import type { RelaySide } from "../areas/debug-sessions/store.ts";
+import type { RelaySide } from "../database/tables/debug-sessions.ts";
 import { toPlatformError } from "../kernel/answer.ts";
 import { callerAddress, type Trust } from "../kernel/caller-address.ts";
 import { PlatformError, toBody } from "../kernel/errors.ts";

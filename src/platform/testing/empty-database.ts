@@ -3,7 +3,7 @@ import { cp, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { PGlite } from "@electric-sql/pglite";
 import { inject } from "vitest";
-import { type DatabaseLocation, openDatabase } from "../database.ts";
+import { type DatabaseLocation, openDatabase } from "../database/open.ts";
 
 declare module "vitest" {
   export interface ProvidedContext {

@@ -4,7 +4,7 @@ import { PGlite } from "@electric-sql/pglite";
 import { pg_trgm } from "@electric-sql/pglite/contrib/pg_trgm";
 import Fastify, { type FastifyInstance } from "fastify";
 import pg from "pg";
-import type { DatabaseLocation } from "../../../src/platform/database.ts";
+import type { DatabaseLocation } from "../../../src/platform/database/open.ts";
 import { ownUsage, serveCommands } from "./child.ts";
 import type { Blank, Replay, ReplayStep } from "./replay.ts";
 

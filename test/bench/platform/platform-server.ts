@@ -1,5 +1,5 @@
 import pino from "pino";
-import type { DatabaseLocation } from "../../../src/platform/database.ts";
+import type { DatabaseLocation } from "../../../src/platform/database/open.ts";
 import { type RunningPlatform, startPlatform } from "../../../src/platform/server.ts";
 import { ownUsage, serveCommands } from "./child.ts";
 import { startRecording, takeRecording, tapDriver } from "./recorded-sql.ts";

@@ -1,7 +1,7 @@
 import { cp, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { DatabaseLocation } from "../../../src/platform/database.ts";
+import type { DatabaseLocation } from "../../../src/platform/database/open.ts";
 import { type Row, spread } from "../table.ts";
 import { ask } from "./ask.ts";
 import type { BareCommands } from "./bare-server.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { OBJECT_OWNERS } from "../../../src/platform/areas/object-owners.ts";
-import { openDatabase } from "../../../src/platform/database.ts";
+import { openDatabase } from "../../../src/platform/database/open.ts";
 import { newId } from "../../../src/platform/ids.ts";
 import { OBJECT_GRACE_MS, objectSweep } from "../../../src/platform/objects/object-sweep.ts";
 import { S3Store } from "../../../src/platform/objects/s3-store.ts";

@@ -5,6 +5,7 @@ import type {
 } from "../../../contract/access-requests/access-requests.ts";
 import { DEBUG_PLUGIN } from "../../../contract/operations/builtin-plugins.ts";
 import { planHash } from "../../../contract/operations/plan-hash.ts";
+import type { AccessRequestRow } from "../../database/tables/access-requests.ts";
 import { newId } from "../../ids.ts";
 import type { Call } from "../../kernel/call.ts";
 import { invalid, notFound, PlatformError } from "../../kernel/errors.ts";
@@ -22,7 +23,7 @@ import { checkParams, checkSizes } from "../operations/params.ts";
 import { isLive, requireTarget } from "../operations/target.ts";
 import { refuseAutomation } from "../workspaces/store.ts";
 import { toRecord } from "./record.ts";
-import { type AccessRequestRow, insertRequest } from "./store.ts";
+import { insertRequest } from "./store.ts";
 
 const DEFAULT_MAX_MINUTES = 480;
 const DEFAULT_DECIDE_WITHIN_MINUTES = 1440;

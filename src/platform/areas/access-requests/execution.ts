@@ -1,9 +1,10 @@
+import type { AccessRequestRow } from "../../database/tables/access-requests.ts";
+import type { CommandRow } from "../../database/tables/commands.ts";
 import type { Call } from "../../kernel/call.ts";
 import { createCommand, type NewCommand, OPERATOR_TARGET } from "../commands/create.ts";
 import type { SettledCall } from "../commands/settled.ts";
-import type { CommandRow } from "../commands/store.ts";
 import { settled, stateOf, withState } from "./settle.ts";
-import { type AccessRequestRow, findOwnerOf, updateRequest } from "./store.ts";
+import { findOwnerOf, updateRequest } from "./store.ts";
 
 /**
  * Creates the command of one line of an approved plan. Once only, whoever else tries: the pair of request and index

@@ -1,5 +1,6 @@
 import type { AccessRequest, Decision } from "../../../contract/access-requests/access-requests.ts";
 import type { Actor } from "../../../contract/wire/actor.ts";
+import type { AccessRequestRow } from "../../database/tables/access-requests.ts";
 import type { Call } from "../../kernel/call.ts";
 import { notFound } from "../../kernel/errors.ts";
 import { actorOf } from "../../kernel/principal.ts";
@@ -7,7 +8,7 @@ import { requireManagerOf } from "../managers/store.ts";
 import { toRecord } from "./record.ts";
 import { settled, stateOf, withState } from "./settle.ts";
 import { moved } from "./state.ts";
-import { type AccessRequestRow, commandsOf, findRequest, updateRequest } from "./store.ts";
+import { commandsOf, findRequest, updateRequest } from "./store.ts";
 
 /** The engineer's two moves. A refused one leaves the row as it was: what time did to it is written by the sweep. */
 type GateCall = Pick<Call, "db" | "now" | "principal" | "raise">;

@@ -1,10 +1,11 @@
+import type { AccessRequestRow } from "../../database/tables/access-requests.ts";
 import type { Call } from "../../kernel/call.ts";
 import type { Sweep } from "../../kernel/sweep.ts";
 import { inTransaction } from "../../kernel/transaction.ts";
 import { unrequested } from "../../kernel/unrequested.ts";
 import { expirePending } from "../commands/settle.ts";
 import { settled } from "./settle.ts";
-import { type AccessRequestRow, listLapsed, updateRequest } from "./store.ts";
+import { listLapsed, updateRequest } from "./store.ts";
 
 type LapseCall = Pick<Call, "db" | "now" | "raise" | "emit">;
 

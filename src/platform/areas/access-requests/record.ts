@@ -7,12 +7,13 @@ import type {
 } from "../../../contract/access-requests/access-requests.ts";
 import type { Actor } from "../../../contract/wire/actor.ts";
 import { HUMAN_LINE } from "../../../contract/wire/schema.ts";
+import type { AccessRequestRow } from "../../database/tables/access-requests.ts";
+import type { CommandRow } from "../../database/tables/commands.ts";
 import type { Call } from "../../kernel/call.ts";
 import type { Principal } from "../../kernel/principal.ts";
 import { shown } from "../../kernel/stored-error.ts";
-import { asOf, type CommandRow } from "../commands/store.ts";
+import { asOf } from "../commands/store.ts";
 import { kubectlApprove } from "./kubectl.ts";
-import type { AccessRequestRow } from "./store.ts";
 
 // Rows here are settled.
 

@@ -1,14 +1,16 @@
 import type { ApprovalReport, DecisionReport, ReportResult } from "../../../contract/access-requests/access-relay.ts";
+import type { AccessRequestRow } from "../../database/tables/access-requests.ts";
+import type { CommandRow } from "../../database/tables/commands.ts";
 import type { Call } from "../../kernel/call.ts";
 import { expirePending } from "../commands/settle.ts";
-import { type CommandRow, claimOfPlans } from "../commands/store.ts";
+import { claimOfPlans } from "../commands/store.ts";
 import { requireTarget, type Target } from "../operations/target.ts";
 import { dispatchLine } from "./execution.ts";
 import { grantName } from "./kubectl.ts";
 import { writeLapse } from "./lapse.ts";
 import { judgeApproval, judgeDecision, type ReportCode } from "./reports.ts";
 import { settled, stateOf, withState } from "./settle.ts";
-import { type AccessRequestRow, findOfDeployment, listForManager, updateRequest } from "./store.ts";
+import { findOfDeployment, listForManager, updateRequest } from "./store.ts";
 
 // What a manager says of one deployment. Items are judged in order, so the second of two equal ones is a duplicate.
 

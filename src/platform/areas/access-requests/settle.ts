@@ -1,7 +1,7 @@
 import type { Decision } from "../../../contract/access-requests/access-requests.ts";
+import type { AccessRequestRow } from "../../database/tables/access-requests.ts";
 import { lapse, type Reported } from "./reports.ts";
 import { afterMove, hasLapsed, lapsesAt, type State } from "./state.ts";
-import type { AccessRequestRow } from "./store.ts";
 
 /** The row as its rules see it. */
 export function stateOf(row: AccessRequestRow): Reported {

@@ -1,61 +1,14 @@
 import { type Expression, type SqlBool, sql } from "kysely";
-import type {
-  AccessRequestStatus,
-  Decision,
-  ExecutionState,
-  PlanLine,
-} from "../../../contract/access-requests/access-requests.ts";
-import type { Tier } from "../../../contract/operations/operations.ts";
-import type { Actor } from "../../../contract/wire/actor.ts";
-import type { Db } from "../../database.ts";
+import type { AccessRequestStatus } from "../../../contract/access-requests/access-requests.ts";
+import type { Db } from "../../database/db.ts";
+import type { AccessRequestRow } from "../../database/tables/access-requests.ts";
+import type { CommandRow } from "../../database/tables/commands.ts";
 import { json } from "../../kernel/json.ts";
 import { statusIn } from "../../kernel/lapsing.ts";
 import { type PageRequest, paged } from "../../kernel/page.ts";
 import type { Principal } from "../../kernel/principal.ts";
 import { visible } from "../../kernel/scope.ts";
-import type { CommandRow } from "../commands/store.ts";
 import { REPORT_GRACE_MS } from "./state.ts";
-
-export interface AccessRequestTables {
-  access_requests: AccessRequestRow;
-}
-
-export interface AccessRequestRow {
-  id: string;
-  workspace_id: string;
-  project_id: string;
-  deployment_id: string;
-  remediation_plan_id: string;
-  title: string;
-  reason: string | null;
-  commands: PlanLine[];
-  risk: Tier;
-  plan_hash: string;
-  max_minutes: number;
-  debug: boolean;
-  decide_before: Date;
-  /** As last written. What time has done since is in `settled` (settle.ts). */
-  status: AccessRequestStatus;
-  execution: ExecutionState;
-  approved_until: Date | null;
-  /** All of them, oldest first; the record shows the last. Who approved stays on file when the end is another's. */
-  decisions: Decision[];
-  materialized: Materialized | null;
-  queued_by: Actor | null;
-  queued_at: Date | null;
-  /** When it became rejected or expired. */
-  closed_at: Date | null;
-  created_by: Actor;
-  created_at: Date;
-  updated_at: Date;
-}
-
-export interface Materialized {
-  readonly namespace: string;
-  readonly resourcePlural: string;
-  readonly name: string;
-  readonly at: string;
-}
 
 const SCOPE = { workspace: "access_requests.workspace_id", project: "access_requests.project_id" } as const;
 

@@ -1,13 +1,13 @@
 import { hash } from "node:crypto";
 import type { Selectable } from "kysely";
 import type { Role, ScopeType } from "../../../contract/wire/roles.ts";
-import type { Db } from "../../database.ts";
+import type { Db } from "../../database/db.ts";
+import type { ApiKeyRow } from "../../database/tables/api-keys.ts";
 import { ALPHANUMERIC, LOWER_ALPHANUMERIC, newId, randomText } from "../../ids.ts";
 import type { Call } from "../../kernel/call.ts";
 import { json } from "../../kernel/json.ts";
 import type { Scope, ServiceAccount } from "../../kernel/principal.ts";
 import { requireKeyBudget } from "./key-budget.ts";
-import type { ApiKeyRow } from "./store.ts";
 
 /** A key to be: of the API, of group tokens, setup tokens, manager bootstrap or the server's commands. */
 export interface NewKey {

@@ -1,6 +1,7 @@
 import type { Selectable } from "kysely";
 import type { KeyScope } from "../../../contract/api-keys/api-keys.ts";
-import type { Db } from "../../database.ts";
+import type { Db } from "../../database/db.ts";
+import type { ApiKeyRow } from "../../database/tables/api-keys.ts";
 import type { Call } from "../../kernel/call.ts";
 import { invalid, invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";
 import { json } from "../../kernel/json.ts";
@@ -8,7 +9,7 @@ import type { Principal, Scope } from "../../kernel/principal.ts";
 import { requireKeyBudget } from "./key-budget.ts";
 import { mintKey } from "./mint.ts";
 import { keyRights } from "./rights.ts";
-import { type ApiKeyRow, keysOf, revokeKey, updateKey } from "./store.ts";
+import { keysOf, revokeKey, updateKey } from "./store.ts";
 
 export interface KeyRequest {
   readonly description: string | null;

@@ -1,6 +1,7 @@
 import type { Static } from "typebox";
 import type { Command, commandRoutes } from "../../../contract/operations/commands.ts";
 import type { Role } from "../../../contract/wire/roles.ts";
+import type { CommandRow } from "../../database/tables/commands.ts";
 import { type Call, type Handlers, reply } from "../../kernel/call.ts";
 import { contains } from "../../kernel/contains.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
@@ -10,7 +11,7 @@ import { optionalProject } from "../../kernel/project-ref.ts";
 import { getDeployment } from "../deployments/service.ts";
 import { payloadOf, toClaimed, toCommand } from "./record.ts";
 import { complete, dispatch, incrementAttempt, patch, requestCommand, visibleCommands } from "./service.ts";
-import { asOf, type CommandRow, stateIn, WITHOUT_PAYLOAD } from "./store.ts";
+import { asOf, stateIn, WITHOUT_PAYLOAD } from "./store.ts";
 
 type Routes = typeof commandRoutes;
 type Include = NonNullable<Static<Routes["get"]["query"]>["include"]>;

@@ -4,6 +4,7 @@ import {
   type CommandTarget,
   type commandRoutes,
 } from "../../../contract/operations/commands.ts";
+import type { CommandRow } from "../../database/tables/commands.ts";
 import type { Call } from "../../kernel/call.ts";
 import { invalid, invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";
 import { json } from "../../kernel/json.ts";
@@ -16,7 +17,7 @@ import { createCommand } from "./create.ts";
 import { requireCommandRoom } from "./room.ts";
 import { type Settlement, settle, settleIfExpired } from "./settle.ts";
 import { allowedMoves, isTerminal } from "./states.ts";
-import { asOf, type CommandRow, claimOfPlans, findCommand, moveCommand } from "./store.ts";
+import { asOf, claimOfPlans, findCommand, moveCommand } from "./store.ts";
 import { commandTarget } from "./target.ts";
 
 type Routes = typeof commandRoutes;

@@ -1,6 +1,6 @@
+import type { CommandRow } from "../../database/tables/commands.ts";
 import type { Call } from "../../kernel/call.ts";
 import { continuePlan } from "../access-requests/execution.ts";
-import type { CommandRow } from "./store.ts";
 
 /** What a hook may use: everything in the transaction of the call that ended the command. */
 export type SettledCall = Pick<Call, "db" | "now" | "raise" | "emit">;

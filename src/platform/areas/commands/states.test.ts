@@ -1,8 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { COMMAND_STATES, type CommandState } from "../../../contract/operations/commands.ts";
+import type { CommandRow } from "../../database/tables/commands.ts";
 import { allowedMoves, expiryOf, hasExpired, isTerminal, RESULT_GRACE_MS } from "./states.ts";
-import { asOf, type CommandRow } from "./store.ts";
+import { asOf } from "./store.ts";
 
 const at = (ms: number): Date => new Date(1_800_000_000_000 + ms);
 

@@ -1,44 +1,9 @@
 import { type Expression, type SqlBool, sql, type UpdateObject } from "kysely";
-import type { DeploymentModel } from "../../../contract/deployments/deployment-state.ts";
-import type { CommandState, CommandTarget } from "../../../contract/operations/commands.ts";
-import type { Actor } from "../../../contract/wire/actor.ts";
-import type { StoredError } from "../../../contract/wire/stored-error.ts";
-import type { Database, Db } from "../../database.ts";
+import type { CommandState } from "../../../contract/operations/commands.ts";
+import type { Database, Db } from "../../database/db.ts";
+import type { CommandRow } from "../../database/tables/commands.ts";
 import { statusIn } from "../../kernel/lapsing.ts";
-import type { Kept } from "../../kernel/stored-error.ts";
 import { expiryOf, hasExpired, RESULT_GRACE_MS } from "./states.ts";
-
-export interface CommandTables {
-  commands: CommandRow;
-}
-
-export interface CommandRow {
-  id: string;
-  workspace_id: string;
-  project_id: string;
-  deployment_id: string;
-  name: string;
-  /** As stored. Whether it has expired since is judged by `asOf`. */
-  state: CommandState;
-  deployment_model: DeploymentModel;
-  target: CommandTarget | null;
-  attempt: number | null;
-  deadline: Date | null;
-  request_size_bytes: number | null;
-  response_size_bytes: number | null;
-  created_at: Date;
-  dispatched_at: Date | null;
-  completed_at: Date | null;
-  error: Kept<StoredError> | null;
-  /** With `plan_index` unique: a plan's line has one command, ever. */
-  access_request_id: string | null;
-  plan_index: number | null;
-  invoked_by: Actor | null;
-  /** JSON text and not jsonb, which cannot hold every JSON string. Null when there are none. */
-  params: string | null;
-  result: string | null;
-  idempotency_key: string | null;
-}
 
 /** What lists read of a command that does not show its params and result, 150 kB each. */
 export const WITHOUT_PAYLOAD = [

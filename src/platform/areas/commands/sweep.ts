@@ -1,4 +1,4 @@
-import type { Db } from "../../database.ts";
+import type { Db } from "../../database/db.ts";
 import type { Sweep } from "../../kernel/sweep.ts";
 import { inTransaction } from "../../kernel/transaction.ts";
 import { unrequested } from "../../kernel/unrequested.ts";

@@ -1,8 +1,9 @@
+import type { DebugSessionRow } from "../../database/tables/debug-sessions.ts";
 import type { Call } from "../../kernel/call.ts";
 import { eventState, failedWith } from "../../kernel/outbox.ts";
 import { kept } from "../../kernel/stored-error.ts";
 import { isOver, type SessionState } from "./state.ts";
-import { type DebugSessionRow, stateOf, updateSession } from "./store.ts";
+import { stateOf, updateSession } from "./store.ts";
 
 export type ChangeCall = Pick<Call, "db" | "now" | "emit" | "raise">;
 

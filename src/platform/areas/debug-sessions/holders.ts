@@ -1,9 +1,9 @@
 import { sql } from "kysely";
 import { WRITERS } from "../../../contract/wire/roles.ts";
-import type { Db } from "../../database.ts";
+import type { Db } from "../../database/db.ts";
+import type { RelayTicketRow } from "../../database/tables/debug-sessions.ts";
 import { SESSION_IDLE_MS, SESSION_LIFE_MS } from "../../identity/session.ts";
 import type { Proof } from "../../kernel/credential.ts";
-import type { RelayTicketRow } from "./store.ts";
 
 /** Whom a side of the relay belongs to: it ends with the key, or with the user's sign-in, membership or role. */
 export type Holder =

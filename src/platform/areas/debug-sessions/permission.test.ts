@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { AccessRequestRow } from "../access-requests/store.ts";
+import type { AccessRequestRow } from "../../database/tables/access-requests.ts";
 import { covers } from "./permission.ts";
 
 const at = (ms: number): Date => new Date(Date.UTC(2100, 0, 1) + ms);

@@ -1,5 +1,5 @@
 import type { DebugMode } from "../../../contract/debug-sessions/debug-sessions.ts";
-import type { AccessRequestRow } from "../access-requests/store.ts";
+import type { AccessRequestRow } from "../../database/tables/access-requests.ts";
 
 export interface Asked {
   readonly mode: DebugMode;

@@ -1,16 +1,18 @@
 import type { debugRelayRoutes } from "../../../contract/debug-sessions/debug-relay.ts";
 import { DEBUG_SESSION_MAX_MS } from "../../../contract/debug-sessions/debug-sessions.ts";
 import type { BodyOf } from "../../../contract/wire/route.ts";
+import type { AccessRequestRow } from "../../database/tables/access-requests.ts";
+import type { DebugSessionRow } from "../../database/tables/debug-sessions.ts";
 import { newId } from "../../ids.ts";
 import type { Call } from "../../kernel/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
 import { settled } from "../access-requests/settle.ts";
-import { type AccessRequestRow, findOfDeployment } from "../access-requests/store.ts";
+import { findOfDeployment } from "../access-requests/store.ts";
 import { getDeployment } from "../deployments/service.ts";
 import { requireHeard } from "../managers/store.ts";
 import { refuseAutomation, type Settings, settingsOf } from "../workspaces/store.ts";
 import { covers } from "./permission.ts";
-import { type DebugSessionRow, insertSession, requireSessionBudget } from "./store.ts";
+import { insertSession, requireSessionBudget } from "./store.ts";
 import { mintTicket, type Ticket } from "./tickets.ts";
 
 type Context = Pick<Call, "db" | "principal" | "now" | "config" | "raise" | "proof" | "budgets">;

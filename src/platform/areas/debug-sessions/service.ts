@@ -5,6 +5,7 @@ import {
 } from "../../../contract/debug-sessions/debug-sessions.ts";
 import type { BodyOf } from "../../../contract/wire/route.ts";
 import { StoredError } from "../../../contract/wire/stored-error.ts";
+import type { DebugSessionRow } from "../../database/tables/debug-sessions.ts";
 import { newId } from "../../ids.ts";
 import type { Call } from "../../kernel/call.ts";
 import { invalid, invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";
@@ -13,7 +14,7 @@ import { Checker } from "../../kernel/syntax.ts";
 import { getDeployment } from "../deployments/service.ts";
 import { type ChangeCall, storeChange, tellStarted } from "./change.ts";
 import { allowedMoves, asOf, isOver, moved, type SessionState } from "./state.ts";
-import { type DebugSessionRow, insertSession, requireSessionBudget, sessionsOf, stateOf } from "./store.ts";
+import { insertSession, requireSessionBudget, sessionsOf, stateOf } from "./store.ts";
 
 type Routes = typeof debugSessionRoutes;
 type Context = ChangeCall & Pick<Call, "principal" | "budgets">;

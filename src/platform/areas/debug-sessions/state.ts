@@ -1,6 +1,6 @@
 import type { CloseReason, DebugSessionState } from "../../../contract/debug-sessions/debug-sessions.ts";
 import type { StoredError } from "../../../contract/wire/stored-error.ts";
-import type { Kept } from "../../kernel/stored-error.ts";
+import type { Kept } from "../../database/tables/kept.ts";
 
 /** What decides about a session. */
 export interface SessionState {

@@ -1,12 +1,13 @@
 import { createHash, randomBytes } from "node:crypto";
 import { RELAY_TICKET_MS } from "../../../contract/debug-sessions/debug-relay.ts";
-import type { Db } from "../../database.ts";
+import type { Db } from "../../database/db.ts";
+import type { DebugSessionRow, RelaySide } from "../../database/tables/debug-sessions.ts";
 import type { Call } from "../../kernel/call.ts";
 import { invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";
 import { type Holder, holderOf } from "./holders.ts";
 import { getSession } from "./service.ts";
 import { allowedMoves, asOf } from "./state.ts";
-import { type DebugSessionRow, type RelaySide, stateOf } from "./store.ts";
+import { stateOf } from "./store.ts";
 
 type Context = Pick<Call, "db" | "principal" | "now" | "config" | "proof">;
 

@@ -2,11 +2,12 @@ import {
   DEFAULT_MAX_DEPLOYMENTS,
   type DeploymentGroup,
 } from "../../../contract/deployment-groups/deployment-groups.ts";
+import type { DeploymentGroupRow } from "../../database/tables/deployment-groups.ts";
 import { newId } from "../../ids.ts";
 import type { Call } from "../../kernel/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
 import { requireProject } from "../../kernel/project-ref.ts";
-import { countDeployments, type DeploymentGroupRow, groupsOf, insertGroup } from "./store.ts";
+import { countDeployments, groupsOf, insertGroup } from "./store.ts";
 
 type Context = Pick<Call, "db" | "now" | "principal" | "workspaceId">;
 

@@ -5,10 +5,11 @@ import {
 } from "../../../contract/deployment-groups/setup-config.ts";
 import type { CAPABILITIES } from "../../../contract/projects/projects.ts";
 import { PRODUCTION } from "../../../contract/releases/release-channels.ts";
-import type { Db } from "../../database.ts";
+import type { Db } from "../../database/db.ts";
+import type { ReleaseRow } from "../../database/tables/releases.ts";
 import type { Issue } from "../../kernel/errors.ts";
 import { modelsOf } from "../releases/models.ts";
-import { findChannel, type ReleaseRow } from "../releases/store.ts";
+import { findChannel } from "../releases/store.ts";
 
 type Item = WantedSetupItem["item"];
 

@@ -4,6 +4,8 @@ import type { SetupConfig, SetupPolicy } from "../../../contract/deployment-grou
 import { type Input, SETUP_METHODS } from "../../../contract/deployments/deployment.ts";
 import { PRODUCTION } from "../../../contract/releases/release-channels.ts";
 import { PLATFORMS } from "../../../contract/wire/schema.ts";
+import type { DeploymentGroupRow, GroupTokenSetupRow } from "../../database/tables/deployment-groups.ts";
+import type { ReleaseRow } from "../../database/tables/releases.ts";
 import type { Call } from "../../kernel/call.ts";
 import { type Issue, PlatformError } from "../../kernel/errors.ts";
 import { json } from "../../kernel/json.ts";
@@ -13,10 +15,9 @@ import { sealVariables } from "../deployments/environment.ts";
 import { checkInputValues, inputsOf, sealInputs } from "../deployments/inputs.ts";
 import { settingIssues } from "../deployments/policy.ts";
 import { fits } from "../deployments/setup-methods.ts";
-import { findChannel, type ReleaseRow } from "../releases/store.ts";
+import { findChannel } from "../releases/store.ts";
 import { getGroup } from "./service.ts";
 import { resolveItems } from "./setup-items.ts";
-import type { DeploymentGroupRow, GroupTokenSetupRow } from "./store.ts";
 
 type Body = Static<(typeof deploymentGroupRoutes)["createToken"]["body"]>;
 type Context = Pick<Call, "db" | "now" | "principal" | "workspaceId" | "config" | "budgets">;

@@ -1,11 +1,11 @@
 import type { Selectable } from "kysely";
 import type { InstallTarget } from "../../../contract/deployment-portal/deployment-info.ts";
 import type { PLATFORMS } from "../../../contract/wire/schema.ts";
-import type { Db } from "../../database.ts";
+import type { Db } from "../../database/db.ts";
+import type { ManagerRow } from "../../database/tables/managers.ts";
 import { type Principal, scopeOfPrincipal } from "../../kernel/principal.ts";
 import { managementConfigOf } from "../managers/runtime.ts";
 import { statusOf } from "../managers/state.ts";
-import type { ManagerRow } from "../managers/store.ts";
 import { choose } from "../resolve/choice.ts";
 import { assignedManager, candidates, defaultManager } from "../resolve/store.ts";
 

@@ -4,10 +4,10 @@ import {
   type ModelAvailabilitySource,
 } from "../../../contract/deployment-portal/deployment-info.ts";
 import { STALE_AFTER_MS } from "../../../contract/resources/resource-heartbeat.ts";
-import type { Db } from "../../database.ts";
+import type { Db } from "../../database/db.ts";
+import type { ResourceHeartbeatRow } from "../../database/tables/sync.ts";
 import type { Principal } from "../../kernel/principal.ts";
 import { shown } from "../../kernel/stored-error.ts";
-import type { ResourceHeartbeatRow } from "../sync/store.ts";
 
 /** What the `ai` resources of the deployments say of the models that their accounts reach, by deployment. */
 export async function modelSources(

@@ -3,10 +3,10 @@ import type { SETUP_METHODS } from "../../../contract/deployments/deployment.ts"
 import type { PackageOutputs, PackageType } from "../../../contract/packages/package-types.ts";
 import type { Package } from "../../../contract/packages/packages.ts";
 import { isTypedWord, pastedLine } from "../../../contract/wire/pasted-line.ts";
-import type { Db } from "../../database.ts";
+import type { Db } from "../../database/db.ts";
+import type { PackageRow } from "../../database/tables/packages.ts";
+import type { ProjectRow } from "../../database/tables/projects.ts";
 import { enabledConfigs } from "../packages/config.ts";
-import type { PackageRow } from "../packages/store.ts";
-import type { ProjectRow } from "../projects/store.ts";
 
 export type SetupMethod = (typeof SETUP_METHODS)[number];
 

@@ -6,12 +6,12 @@ import type {
   PortalSetupItem,
 } from "../../../contract/deployment-portal/deployment-info.ts";
 import { STALE_AFTER_MS } from "../../../contract/resources/resource-heartbeat.ts";
-import type { Db } from "../../database.ts";
+import type { Db } from "../../database/db.ts";
+import type { DeploymentRow } from "../../database/tables/deployments.ts";
 import type { Principal } from "../../kernel/principal.ts";
 import { shown } from "../../kernel/stored-error.ts";
 import { PURPOSE_OF } from "../deployments/create.ts";
 import { connectivityOf } from "../deployments/record.ts";
-import type { DeploymentRow } from "../deployments/store.ts";
 import { itemStatus } from "../gateways/item-status.ts";
 import { availableModels } from "./model-availability.ts";
 

@@ -1,14 +1,16 @@
 import type { DeploymentStatus } from "../../../contract/deployments/deployment-state.ts";
 import type { EventState, EventType } from "../../../contract/events/events.ts";
 import type { StoredError } from "../../../contract/wire/stored-error.ts";
+import type { DeploymentRow } from "../../database/tables/deployments.ts";
+import type { Kept } from "../../database/tables/kept.ts";
 import type { Call } from "../../kernel/call.ts";
 import { json } from "../../kernel/json.ts";
 import { eventState, failedWith, type NewEventState } from "../../kernel/outbox.ts";
 import { actorOf } from "../../kernel/principal.ts";
-import { type Kept, kept } from "../../kernel/stored-error.ts";
+import { kept } from "../../kernel/stored-error.ts";
 import { managerFollows } from "../managers/own-status.ts";
 import { deploymentEnded } from "./ended.ts";
-import { type DeploymentRow, updateDeployment } from "./store.ts";
+import { updateDeployment } from "./store.ts";
 import type { Targeted } from "./target.ts";
 
 export type ChangeCall = Pick<Call, "db" | "now" | "emit" | "raise">;

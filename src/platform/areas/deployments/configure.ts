@@ -1,6 +1,7 @@
 import type { Input, InputValues } from "../../../contract/deployments/deployment.ts";
 import type { EnvironmentVariable, UpdateOperation } from "../../../contract/deployments/deployment-state.ts";
 import { VALUES_BYTES } from "../../../contract/wire/schema.ts";
+import type { DeploymentRow } from "../../database/tables/deployments.ts";
 import type { Call } from "../../kernel/call.ts";
 import { bytesOf } from "../../kernel/document-bounds.ts";
 import { invalid, invalidTransition, PlatformError } from "../../kernel/errors.ts";
@@ -20,7 +21,7 @@ import {
 } from "./inputs.ts";
 import { asStored, checkPolicy } from "./policy.ts";
 import { getDeployment, wish } from "./service.ts";
-import type { DeploymentRow, VisibleDeployment } from "./store.ts";
+import type { VisibleDeployment } from "./store.ts";
 import { retarget } from "./target.ts";
 
 type Context = Pick<Call, "db" | "now" | "principal" | "emit" | "raise" | "config">;

@@ -2,6 +2,8 @@ import type { Static } from "typebox";
 import type { InputValues } from "../../../contract/deployments/deployment.ts";
 import type { DeploymentModel, EnvironmentInfo } from "../../../contract/deployments/deployment-state.ts";
 import type { deploymentRoutes } from "../../../contract/deployments/deployments.ts";
+import type { DeploymentGroupRow } from "../../database/tables/deployment-groups.ts";
+import type { DeploymentRow } from "../../database/tables/deployments.ts";
 import { newId } from "../../ids.ts";
 import type { Call } from "../../kernel/call.ts";
 import { invalid, notFound, PlatformError } from "../../kernel/errors.ts";
@@ -10,7 +12,7 @@ import { optionalProject } from "../../kernel/project-ref.ts";
 import { withoutNulls } from "../../kernel/without-nulls.ts";
 import { mintKey } from "../api-keys/mint.ts";
 import { getGroup } from "../deployment-groups/service.ts";
-import { countDeployments, type DeploymentGroupRow } from "../deployment-groups/store.ts";
+import { countDeployments } from "../deployment-groups/store.ts";
 import { findRelease } from "../releases/store.ts";
 import { refuseRepeats } from "./configure.ts";
 import { sealVariables } from "./environment.ts";
@@ -19,7 +21,6 @@ import { checkInputValues, inputsOf, missingInputs, sealInputs } from "./inputs.
 import { managerFor, servingManager } from "./manager.ts";
 import { asStored, checkPolicy } from "./policy.ts";
 import { followedRelease, requireDeployable } from "./releases.ts";
-import type { DeploymentRow } from "./store.ts";
 import { tellWaiting } from "./waiting.ts";
 
 export type CreateBody = Static<(typeof deploymentRoutes)["create"]["body"]>;

@@ -1,9 +1,10 @@
+import type { DeploymentRow } from "../../database/tables/deployments.ts";
 import { abandonRequests } from "../access-requests/abandon.ts";
 import { expirePending } from "../commands/settle.ts";
 import type { SettledCall } from "../commands/settled.ts";
 import { stopSessions } from "../debug-sessions/ended.ts";
 import { closeToMachines } from "../machines/revoke.ts";
-import { type DeploymentRow, updateDeployment } from "./store.ts";
+import { updateDeployment } from "./store.ts";
 
 /** What else ends with a deployment, beside its tokens, lease and commands: each area adds its line. */
 const HOOKS: readonly ((call: SettledCall, deployment: DeploymentRow) => Promise<void>)[] = [

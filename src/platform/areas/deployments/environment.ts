@@ -1,14 +1,8 @@
 import { createHash } from "node:crypto";
 import canonicalize from "canonicalize";
 import type { EnvironmentVariable, EnvironmentVariables } from "../../../contract/deployments/deployment-state.ts";
+import type { SealedVariables } from "../../database/tables/deployments.ts";
 import { open, seal } from "../../kernel/sealed.ts";
-
-/** A set of variables as it lies in the database: secret values sealed, all else in clear. */
-export interface SealedVariables {
-  readonly variables: readonly EnvironmentVariable[];
-  readonly hash: string;
-  readonly createdAt: string;
-}
 
 /** The whole set's SHA-256 over RFC 8785, sorted by name; secrets included, so that a changed secret is seen. */
 function hashOf(variables: readonly EnvironmentVariable[]): string {

@@ -1,9 +1,9 @@
 import type { Input, InputValues } from "../../../contract/deployments/deployment.ts";
 import type { StackInput } from "../../../contract/deployments/stack.ts";
+import type { ReleaseRow } from "../../database/tables/releases.ts";
 import type { Issue } from "../../kernel/errors.ts";
 import { open, seal } from "../../kernel/sealed.ts";
 import { PatternJudge } from "../../kernel/stranger-pattern.ts";
-import type { ReleaseRow } from "../releases/store.ts";
 
 type Value = InputValues[string];
 

@@ -1,7 +1,7 @@
+import type { DeploymentRow } from "../../database/tables/deployments.ts";
 import type { Call } from "../../kernel/call.ts";
 import { choose } from "../resolve/choice.ts";
 import { candidates, defaultManager } from "../resolve/store.ts";
-import type { DeploymentRow } from "./store.ts";
 
 type Context = Pick<Call, "db" | "now">;
 type Owner = Pick<DeploymentRow, "workspace_id" | "project_id" | "deployment_group_id" | "platform">;

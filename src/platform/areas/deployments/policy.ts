@@ -1,7 +1,7 @@
 import type { DeploymentModel } from "../../../contract/deployments/deployment-state.ts";
 import type { StackSettings } from "../../../contract/deployments/stack-settings.ts";
+import type { DeploymentRow } from "../../database/tables/deployments.ts";
 import { type Issue, PlatformError } from "../../kernel/errors.ts";
-import type { DeploymentRow } from "./store.ts";
 
 /** What a group token allows whoever holds it (§4.2). Absent lists allow everything. */
 export interface SetupPolicy {

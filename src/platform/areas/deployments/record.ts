@@ -2,11 +2,12 @@ import type { Deployment, DeploymentListItem } from "../../../contract/deploymen
 import type { UpdateOperation, UpdateState } from "../../../contract/deployments/deployment-state.ts";
 import { STALE_AFTER_MS } from "../../../contract/resources/resource-heartbeat.ts";
 import type { CallConfig } from "../../config.ts";
+import type { DeploymentRow, SealedVariables } from "../../database/tables/deployments.ts";
 import type { Principal } from "../../kernel/principal.ts";
 import { shown } from "../../kernel/stored-error.ts";
-import { openVariables, redactVariables, type SealedVariables } from "./environment.ts";
+import { openVariables, redactVariables } from "./environment.ts";
 import { isHidden } from "./hidden.ts";
-import type { DeploymentRow, ListedDeployment } from "./store.ts";
+import type { ListedDeployment } from "./store.ts";
 
 /** Who reads, when, and the key to what only managers may read in clear. */
 export interface Reader {

@@ -1,7 +1,8 @@
+import type { DeploymentRow } from "../../database/tables/deployments.ts";
+import type { ReleaseRow } from "../../database/tables/releases.ts";
 import type { Call } from "../../kernel/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
-import { findChannel, findRelease, type ReleaseRow } from "../releases/store.ts";
-import type { DeploymentRow } from "./store.ts";
+import { findChannel, findRelease } from "../releases/store.ts";
 
 type Context = Pick<Call, "db">;
 type Owner = Pick<DeploymentRow, "workspace_id" | "project_id" | "platform">;

@@ -1,6 +1,7 @@
 import type { DeploymentStatus, UpdateOperation } from "../../../contract/deployments/deployment-state.ts";
 import type { DeleteAction } from "../../../contract/deployments/deployments.ts";
 import type { StackSettings } from "../../../contract/deployments/stack-settings.ts";
+import type { DeploymentRow } from "../../database/tables/deployments.ts";
 import { newId } from "../../ids.ts";
 import type { Call } from "../../kernel/call.ts";
 import { invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";
@@ -10,14 +11,7 @@ import { changeByRequest, targetColumns } from "./change.ts";
 import { servingManager } from "./manager.ts";
 import { followedRelease, requireDeployable } from "./releases.ts";
 import { canRetry, nextStatus } from "./status.ts";
-import {
-  type DeploymentRow,
-  findDeployment,
-  findOwnOfManager,
-  findServed,
-  updateDeployment,
-  type VisibleDeployment,
-} from "./store.ts";
+import { findDeployment, findOwnOfManager, findServed, updateDeployment, type VisibleDeployment } from "./store.ts";
 import { retarget, type Wish } from "./target.ts";
 import { handOver } from "./waiting.ts";
 

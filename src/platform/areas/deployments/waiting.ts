@@ -1,6 +1,7 @@
 import { type SqlBool, sql } from "kysely";
 import { TOPICS } from "../../../contract/managers/managers.ts";
-import type { Db } from "../../database.ts";
+import type { Db } from "../../database/db.ts";
+import type { DeploymentRow } from "../../database/tables/deployments.ts";
 import type { Call } from "../../kernel/call.ts";
 import { actorOf, type Principal } from "../../kernel/principal.ts";
 import { servesDeployment } from "../../kernel/serves.ts";
@@ -8,7 +9,7 @@ import { stopSessions } from "../debug-sessions/ended.ts";
 import { FREE } from "../sync/lease.ts";
 import { HIDDEN_WORKSPACE } from "./hidden.ts";
 import { managerFor } from "./manager.ts";
-import { type DeploymentRow, updateDeployment } from "./store.ts";
+import { updateDeployment } from "./store.ts";
 
 // A deployment without a manager that serves its group waits. It gets one when one begins to serve; one that had a manager
 // gets that one back and no other, because to move a deployment is an admin's act. So is to delete the manager: then the

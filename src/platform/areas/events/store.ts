@@ -1,31 +1,12 @@
-import type { ColumnType, Generated, Selectable } from "kysely";
+import type { Selectable } from "kysely";
 import type { Event } from "../../../contract/events/events.ts";
-import type { Db } from "../../database.ts";
+import type { Db } from "../../database/db.ts";
+import type { EventRow } from "../../database/tables/events.ts";
 import { type PageRequest, paged } from "../../kernel/page.ts";
 import type { Principal } from "../../kernel/principal.ts";
 import { visible } from "../../kernel/scope.ts";
-import { type Kept, shown } from "../../kernel/stored-error.ts";
+import { shown } from "../../kernel/stored-error.ts";
 import { withoutNulls } from "../../kernel/without-nulls.ts";
-
-export interface EventTables {
-  events: EventRow;
-}
-
-export interface EventRow {
-  id: string;
-  workspace_id: string;
-  project_id: string;
-  deployment_id: string | null;
-  deployment_group_id: string | null;
-  release_id: string | null;
-  debug_session_id: string | null;
-  type: string;
-  data: ColumnType<Kept<Event["data"]>, unknown>;
-  state: ColumnType<Kept<Event["state"]>, unknown>;
-  /** A request with a customer's token caused it: it counts in that customer's budget (kernel/event-budget.ts). */
-  by_customer: Generated<boolean>;
-  created_at: Date;
-}
 
 type ReadEvent = Selectable<EventRow> & { readonly release_created_at: Date | null };
 

@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { DeploymentStatus } from "../../../contract/deployments/deployment-state.ts";
 import { STALE_AFTER_MS } from "../../../contract/resources/resource-heartbeat.ts";
-import type { Db } from "../../database.ts";
+import type { Db } from "../../database/db.ts";
 import type { Principal } from "../../kernel/principal.ts";
 import { visible } from "../../kernel/scope.ts";
 

@@ -1,22 +1,7 @@
 import { type Selectable, sql } from "kysely";
 import type { GitNamespace } from "../../../contract/projects/git-namespaces.ts";
-import type { Db } from "../../database.ts";
-
-export interface GitNamespaceTables {
-  git_namespaces: GitNamespaceRow;
-}
-
-export interface GitNamespaceRow {
-  user_id: string;
-  provider: GitNamespace["provider"];
-  slug: string;
-  /** The host's own number for it. */
-  host_id: number | null;
-  name: string;
-  installation_id: number | null;
-  type: GitNamespace["type"];
-  created_at: Date;
-}
+import type { Db } from "../../database/db.ts";
+import type { GitNamespaceRow } from "../../database/tables/git-namespaces.ts";
 
 /** The personal one first. */
 export function namespacesOf(db: Db, userId: string) {

@@ -1,7 +1,7 @@
 import type { AcceptedInvitation, InvitationPreview } from "../../../contract/workspaces/invitations.ts";
-import type { Db } from "../../database.ts";
+import type { Db } from "../../database/db.ts";
+import type { WorkspaceRole } from "../../database/tables/identity.ts";
 import { findRole, hashOf, putMember } from "../../identity/store.ts";
-import type { WorkspaceRole } from "../../identity/tables.ts";
 import type { Call } from "../../kernel/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
 import type { Person, User } from "../../kernel/principal.ts";

@@ -1,9 +1,10 @@
 import { INVITE_LINK_MS } from "../../../contract/workspaces/invitations.ts";
-import type { WorkspaceRole } from "../../identity/tables.ts";
+import type { WorkspaceRole } from "../../database/tables/identity.ts";
+import type { InviteLinkRow } from "../../database/tables/invitations.ts";
 import { newId } from "../../ids.ts";
 import type { Call } from "../../kernel/call.ts";
 import { inviterOf, mintToken } from "./service.ts";
-import { findLiveLink, type InviteLink, type InviteLinkRow } from "./store.ts";
+import { findLiveLink, type InviteLink } from "./store.ts";
 
 type Context = Pick<Call, "db" | "now" | "workspaceId" | "principal" | "config">;
 

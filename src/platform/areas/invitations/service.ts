@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { INVITATION_MS } from "../../../contract/workspaces/invitations.ts";
 import type { CallConfig } from "../../config.ts";
+import type { WorkspaceRole } from "../../database/tables/identity.ts";
+import type { InvitationRow } from "../../database/tables/invitations.ts";
 import { hashOf, isMember, normalEmail } from "../../identity/store.ts";
-import type { WorkspaceRole } from "../../identity/tables.ts";
 import { newId } from "../../ids.ts";
 import type { Call } from "../../kernel/call.ts";
 import { invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";
@@ -10,7 +11,7 @@ import type { Principal } from "../../kernel/principal.ts";
 import { seal } from "../../kernel/sealed.ts";
 import { COURIER } from "./courier.ts";
 import { NEXT, statusOf } from "./state.ts";
-import { type Invitation, type InvitationRow, invitationsOf, pendingOf, updateInvitation } from "./store.ts";
+import { type Invitation, invitationsOf, pendingOf, updateInvitation } from "./store.ts";
 
 /** Each resend is a mail to somebody who has not asked for it. */
 const RESEND_EVERY_MS = 60_000;

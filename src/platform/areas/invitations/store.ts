@@ -1,46 +1,10 @@
 import type { Selectable } from "kysely";
 import type { WorkspaceInvitation, WorkspaceInviteLink } from "../../../contract/workspaces/invitations.ts";
 import type { CallConfig } from "../../config.ts";
-import type { Db } from "../../database.ts";
-import type { WorkspaceRole } from "../../identity/tables.ts";
+import type { Db } from "../../database/db.ts";
+import type { InvitationRow, InviteLinkRow, TokenRow } from "../../database/tables/invitations.ts";
 import { open } from "../../kernel/sealed.ts";
 import { statusOf } from "./state.ts";
-
-export interface InvitationTables {
-  invitations: InvitationRow;
-  invite_links: InviteLinkRow;
-}
-
-interface TokenRow {
-  id: string;
-  workspace_id: string;
-  role: WorkspaceRole;
-  /** SHA-256 of the token, hex: how a presented one is found. */
-  token_hash: string;
-  /** The token itself, which admins may read again (kernel/sealed.ts). */
-  sealed_token: string;
-  /** The user who made it; null when a key did, or the user is gone. */
-  created_by: string | null;
-  created_at: Date;
-  expires_at: Date;
-  revoked_at: Date | null;
-}
-
-export interface InvitationRow extends TokenRow {
-  /** Lower case. */
-  email: string;
-  accepted_at: Date | null;
-  delivery_status: WorkspaceInvitation["deliveryStatus"];
-  /** While a replica sends the mail: until when the others leave it alone. */
-  delivery_until: Date | null;
-  last_sent_at: Date | null;
-  resent_at: Date | null;
-}
-
-export interface InviteLinkRow extends TokenRow {
-  use_count: number;
-  last_used_at: Date | null;
-}
 
 export type Invitation = Selectable<InvitationRow>;
 export type InviteLink = Selectable<InviteLinkRow>;

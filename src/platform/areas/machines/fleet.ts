@@ -1,8 +1,9 @@
 import type { DeploymentStatus } from "../../../contract/deployments/deployment-state.ts";
+import type { DeploymentRow } from "../../database/tables/deployments.ts";
 import type { Call } from "../../kernel/call.ts";
 import { PlatformError } from "../../kernel/errors.ts";
 import { getDeployment } from "../deployments/service.ts";
-import type { DeploymentRow, VisibleDeployment } from "../deployments/store.ts";
+import type { VisibleDeployment } from "../deployments/store.ts";
 
 /** §10.1: provisioned, and not on its way out. */
 const PROVISIONED: readonly DeploymentStatus[] = [

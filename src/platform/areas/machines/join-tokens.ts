@@ -1,14 +1,15 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { JoinToken, NewJoinToken } from "../../../contract/machines/machines.ts";
 import { isTypedWord, TYPED_URL } from "../../../contract/wire/pasted-line.ts";
+import type { DeploymentRow } from "../../database/tables/deployments.ts";
+import type { JoinTokenRow } from "../../database/tables/machines.ts";
 import { ALPHANUMERIC, LOWER_ALPHANUMERIC, randomText } from "../../ids.ts";
 import type { Call } from "../../kernel/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
-import type { DeploymentRow } from "../deployments/store.ts";
 import { requireManagerOf } from "../managers/store.ts";
 import { requireFleet } from "./fleet.ts";
 import { revokeJoinTokens } from "./revoke.ts";
-import { clusterOf, type JoinTokenRow, toToken } from "./store.ts";
+import { clusterOf, toToken } from "./store.ts";
 
 type Context = Pick<Call, "db" | "principal" | "now" | "raise"> & Pick<Call, "budgets">;
 

@@ -1,19 +1,12 @@
 import type { machineRuntimeRoutes } from "../../../contract/machines/machines.ts";
 import type { BodyOf, ResponseOf } from "../../../contract/wire/route.ts";
+import type { JoinTokenRow, MachineDetails, MachineRow } from "../../database/tables/machines.ts";
 import type { Call } from "../../kernel/call.ts";
 import { PlatformError } from "../../kernel/errors.ts";
 import { findDeployment } from "../deployments/store.ts";
 import { presentedToken, refusal } from "./join-tokens.ts";
 import { NO_WISHES } from "./state.ts";
-import {
-  clusterOf,
-  findMachine,
-  insertMachine,
-  type JoinTokenRow,
-  type MachineDetails,
-  type MachineRow,
-  requireMachineRoom,
-} from "./store.ts";
+import { clusterOf, findMachine, insertMachine, requireMachineRoom } from "./store.ts";
 
 type Context = Pick<Call, "db" | "principal" | "now" | "budgets">;
 type Join = BodyOf<(typeof machineRuntimeRoutes)["join"]>;

@@ -1,4 +1,4 @@
-import type { Db } from "../../database.ts";
+import type { Db } from "../../database/db.ts";
 import type { Call } from "../../kernel/call.ts";
 
 /** All of a deployment's join tokens end at `at`, which may lie ahead; none lives longer by it than before. */

@@ -1,70 +1,12 @@
 import { sql } from "kysely";
-import type { Static } from "typebox";
-import type { Machine, MachineReport, MachineStatus } from "../../../contract/machines/machine.ts";
+import type { Machine } from "../../../contract/machines/machine.ts";
 import type { JoinToken } from "../../../contract/machines/machines.ts";
-import type { Db } from "../../database.ts";
+import type { Db } from "../../database/db.ts";
+import type { ClusterRow, JoinTokenRow, MachineDetails, MachineRow } from "../../database/tables/machines.ts";
 import { LOWER_ALPHANUMERIC, newId, randomText } from "../../ids.ts";
 import type { Call } from "../../kernel/call.ts";
 import { json } from "../../kernel/json.ts";
 import { asOf, isStale, type MachineState } from "./state.ts";
-
-export interface MachineTables {
-  machine_clusters: ClusterRow;
-  join_tokens: JoinTokenRow;
-  machines: MachineRow;
-}
-
-/** The fleet of one deployment. */
-export interface ClusterRow {
-  deployment_id: string;
-  cluster_id: string;
-  /** Of the newest inventory taken; never later than its receipt. */
-  inventory_observed_at: Date | null;
-}
-
-export interface JoinTokenRow {
-  id: string;
-  deployment_id: string;
-  /** SHA-256 of the whole token. */
-  secret_hash: string;
-  created_by: string;
-  created_at: Date;
-  expires_at: Date | null;
-  max_joins: number | null;
-  join_count: number;
-  last_used_at: Date | null;
-  /** May lie ahead: a rotated token's grace. */
-  revoked_at: Date | null;
-}
-
-/** The part of a report that nothing is decided by. */
-export type MachineDetails = Omit<
-  Static<typeof MachineReport>,
-  "machineId" | "status" | "lastHeartbeat" | "drainRequestedAt" | "drainDeadlineAt" | "drainForce" | "drainedAt"
->;
-
-export interface MachineRow {
-  id: string;
-  deployment_id: string;
-  machine_id: string;
-  /** As stored; silence is judged on read. */
-  status: MachineStatus;
-  status_since: Date;
-  last_heartbeat: Date;
-  reported: MachineStatus | null;
-  drain_requested_at: Date | null;
-  drain_deadline_at: Date | null;
-  drain_force: boolean;
-  drained_at: Date | null;
-  drain_cancelled_at: Date | null;
-  removal_requested_at: Date | null;
-  revision: number;
-  details: MachineDetails;
-  /** The token that it joined with; null for a node that never joined. */
-  token_id: string | null;
-  public_key: string | null;
-  created_at: Date;
-}
 
 /** The deployment's cluster, made at its first use. */
 export async function clusterOf(db: Db, deploymentId: string): Promise<ClusterRow> {

@@ -1,5 +1,5 @@
 import { createPrivateKey, generateKeyPairSync, sign } from "node:crypto";
-import type { Db } from "../../database.ts";
+import type { Db } from "../../database/db.ts";
 import { LOWER_ALPHANUMERIC, randomText, uuidv7 } from "../../ids.ts";
 import { json } from "../../kernel/json.ts";
 import { open, seal } from "../../kernel/sealed.ts";

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { Logger } from "../../../base/log.ts";
-import type { Db } from "../../database.ts";
+import type { Db } from "../../database/db.ts";
 
 /** Ids in one line of the log; there may be many more. */
 const SHOWN = 20;

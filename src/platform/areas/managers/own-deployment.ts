@@ -1,4 +1,6 @@
-import type { Db } from "../../database.ts";
+import type { Db } from "../../database/db.ts";
+import type { DeploymentRow } from "../../database/tables/deployments.ts";
+import type { ManagerRow } from "../../database/tables/managers.ts";
 import { newId } from "../../ids.ts";
 import type { Call } from "../../kernel/call.ts";
 import { invalidTransition } from "../../kernel/errors.ts";
@@ -6,10 +8,8 @@ import { json } from "../../kernel/json.ts";
 import { changeByRequest } from "../deployments/change.ts";
 import { HIDDEN_WORKSPACE } from "../deployments/hidden.ts";
 import { canRetry, nextStatus } from "../deployments/status.ts";
-import type { DeploymentRow } from "../deployments/store.ts";
 import { FREE } from "../sync/lease.ts";
 import { stackSettingsOf } from "./setup.ts";
-import type { ManagerRow } from "./store.ts";
 
 // The deployment that a private manager runs as (§9): it is reported on like any other, and in no list.
 

@@ -1,6 +1,6 @@
+import type { DeploymentRow } from "../../database/tables/deployments.ts";
 import type { Call } from "../../kernel/call.ts";
 import { isHidden } from "../deployments/hidden.ts";
-import type { DeploymentRow } from "../deployments/store.ts";
 import { revokeManagerKeys } from "./store.ts";
 
 /**

@@ -5,7 +5,8 @@ import type {
   Manager,
   ManagerMetrics,
 } from "../../../contract/managers/managers.ts";
-import type { Db } from "../../database.ts";
+import type { Db } from "../../database/db.ts";
+import type { ManagerRow } from "../../database/tables/managers.ts";
 import { invalid, notFound, PlatformError } from "../../kernel/errors.ts";
 import { json } from "../../kernel/json.ts";
 import type { Principal } from "../../kernel/principal.ts";
@@ -17,7 +18,7 @@ import { accessTokenLife, signAccessToken } from "./access-token.ts";
 import { beginOwn } from "./own-deployment.ts";
 import type { Act } from "./service.ts";
 import { requireMove, setupStatusOf } from "./state.ts";
-import { type ManagerRow, requireManager, revokeManagerKeys } from "./store.ts";
+import { requireManager, revokeManagerKeys } from "./store.ts";
 
 export interface Heartbeat {
   readonly status: "healthy" | "degraded" | "unhealthy";

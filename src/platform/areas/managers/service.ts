@@ -1,7 +1,7 @@
 import type { Selectable } from "kysely";
 import type { Cloud, ManagerSetupMethod, SetupResponse } from "../../../contract/managers/managers.ts";
 import type { CallConfig } from "../../config.ts";
-import type { Db } from "../../database.ts";
+import type { Db } from "../../database/db.ts";
 import { newId } from "../../ids.ts";
 import type { Call } from "../../kernel/call.ts";
 import { invalidTransition, PlatformError } from "../../kernel/errors.ts";

@@ -1,11 +1,12 @@
 import type { StackSettings } from "../../../contract/deployments/stack-settings.ts";
 import type { Cloud, ManagerSetup, ManagerSetupMethod, SetupResponse } from "../../../contract/managers/managers.ts";
+import type { ManagerRow } from "../../database/tables/managers.ts";
 import type { Call } from "../../kernel/call.ts";
 import { PlatformError } from "../../kernel/errors.ts";
 import { mintKey } from "../api-keys/mint.ts";
 import { MODULE_PROVIDER, MODULE_VERSION } from "./setup-module.ts";
 import { SETUP_PATHS } from "./setup-routes.ts";
-import { type ManagerRow, revokeManagerKeys } from "./store.ts";
+import { revokeManagerKeys } from "./store.ts";
 
 const METHODS: Readonly<Record<Cloud, readonly ManagerSetupMethod[]>> = {
   aws: ["cloudformation", "terraform"],

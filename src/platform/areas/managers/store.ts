@@ -1,70 +1,12 @@
-import { type ColumnType, type Expression, type Generated, type Selectable, type SqlBool, sql } from "kysely";
-import type {
-  Cloud,
-  ManagementConfigs,
-  Manager,
-  ManagerMetrics,
-  ManagerSetupMethod,
-  SetupStatus,
-} from "../../../contract/managers/managers.ts";
-import type { Db } from "../../database.ts";
+import { type Expression, type Selectable, type SqlBool, sql } from "kysely";
+import type { Manager } from "../../../contract/managers/managers.ts";
+import type { Db } from "../../database/db.ts";
+import type { ManagerRow } from "../../database/tables/managers.ts";
 import type { Call } from "../../kernel/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
 import { type Principal, scopeOfPrincipal } from "../../kernel/principal.ts";
 import { serves, servesDeployment } from "../../kernel/serves.ts";
 import { isSilent, setupStatusOf, statusOf } from "./state.ts";
-
-export interface ManagerTables {
-  managers: ManagerRow;
-  signing_keys: SigningKeyRow;
-}
-
-export interface ManagerRow {
-  id: string;
-  workspace_id: string;
-  name: string;
-  is_system: Generated<boolean>;
-  cloud: Cloud | null;
-  region: string | null;
-  targets: Manager["targets"];
-  /** Null for system managers. `failed` by time-out and `deleted` by silence are computed on read (§9). */
-  setup_status: SetupStatus | null;
-  setup_method: ManagerSetupMethod | null;
-  setup_changed_at: Date;
-  url: string | null;
-  /** As last reported; null before the first heartbeat. */
-  status: "healthy" | "degraded" | "unhealthy" | null;
-  version: string | null;
-  metrics: ColumnType<ManagerMetrics | null, unknown>;
-  management_configs: ColumnType<ManagementConfigs, unknown>;
-  /** `{logsEndpoint, sealedAuthHeader}`. */
-  otlp_config: ColumnType<unknown, unknown>;
-  network: "create" | "default" | null;
-  last_heartbeat_at: Date | null;
-  /** The scope of setup tokens (§9), hidden like what will be in it (deployments/hidden.ts). Null without a setup. */
-  internal_project_id: string | null;
-  internal_group_id: string | null;
-  /** The deployment that the manager itself runs as; made by bootstrap, forgotten by another setup. */
-  internal_deployment_id: string | null;
-  /** The key that the last bootstrap returned; a repeat revokes it. */
-  bootstrap_key_id: string | null;
-  /** The customer that it serves. Which deployments those are is said in kernel/serves.ts. */
-  deployment_group_id: string | null;
-  /** Serves every group of its workspace; never beside a group. */
-  shared: Generated<boolean>;
-  created_at: Date;
-}
-
-/** Ed25519 keys of the managers' access tokens; the newest signs. */
-export interface SigningKeyRow {
-  id: string;
-  /** Tokens that managers check, or id tokens: one must never pass for the other. */
-  purpose: Generated<"manager-access" | "id-token">;
-  public_jwk: ColumnType<Readonly<Record<string, string>>, unknown>;
-  /** PKCS #8 in PEM, sealed. */
-  sealed_private_key: string;
-  created_at: Date;
-}
 
 /** The workspace's own managers and the system's; for a manager's key, itself; for a group's, those that serve it. */
 function reachable(principal: Principal): Expression<SqlBool> {

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { WorkspaceRole } from "../../identity/tables.ts";
+import type { WorkspaceRole } from "../../database/tables/identity.ts";
 import { type Answer, onEachDatabase, type TestUser } from "../../testing/harness.ts";
 
 onEachDatabase("members", (world) => {

@@ -1,6 +1,6 @@
 import type { WorkspaceMember } from "../../../contract/workspaces/members.ts";
-import type { Db } from "../../database.ts";
-import type { WorkspaceRole } from "../../identity/tables.ts";
+import type { Db } from "../../database/db.ts";
+import type { WorkspaceRole } from "../../database/tables/identity.ts";
 
 interface MemberRow {
   readonly id: string;

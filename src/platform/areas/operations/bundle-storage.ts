@@ -3,7 +3,8 @@ import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import { sql } from "kysely";
-import type { Db } from "../../database.ts";
+import type { Db } from "../../database/db.ts";
+import type { StoredBundle } from "../../database/tables/operations.ts";
 import { ALPHANUMERIC, randomText } from "../../ids.ts";
 import { PlatformError } from "../../kernel/errors.ts";
 import { type ObjectStore, ObjectTooLargeError } from "../../objects/object-store.ts";
@@ -13,13 +14,6 @@ export const BUNDLE_CONTENT_TYPE = "application/zip";
 /** Decisions §0.9. */
 export const MAX_BUNDLE_BYTES = 100 * 1024 ** 2;
 const UPLOAD_MS = 15 * 60_000;
-
-/** Where a registered plugin's archive lies: under a name of its own, which no other registration has or gets. */
-export interface StoredBundle {
-  readonly key: string;
-  readonly sha256: string;
-  readonly size: number;
-}
 
 /** An archive that was uploaded and is fit to be a bundle. */
 export interface UploadedBundle {

@@ -8,7 +8,7 @@ import {
 } from "../../../contract/operations/builtin-plugins.ts";
 import type { Plugin, Tier } from "../../../contract/operations/operations.ts";
 import { TIERS } from "../../../contract/operations/operations.ts";
-import type { Db } from "../../database.ts";
+import type { Db } from "../../database/db.ts";
 import { PlatformError } from "../../kernel/errors.ts";
 import { builtinSwitches, customPlugins } from "./store.ts";
 

@@ -1,5 +1,5 @@
 import { BUILTIN_PLUGINS } from "../../../contract/operations/builtin-plugins.ts";
-import type { Db } from "../../database.ts";
+import type { Db } from "../../database/db.ts";
 import type { Budgets } from "../../kernel/budgets.ts";
 import type { Call } from "../../kernel/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";

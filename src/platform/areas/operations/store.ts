@@ -1,36 +1,7 @@
-import type { PluginOperation } from "../../../contract/operations/builtin-plugins.ts";
-import type { PolicyRule, Tier } from "../../../contract/operations/operations.ts";
-import type { Db } from "../../database.ts";
+import type { PolicyRule } from "../../../contract/operations/operations.ts";
+import type { Db } from "../../database/db.ts";
+import type { BuiltinPluginRow, CustomPluginRow } from "../../database/tables/operations.ts";
 import { json } from "../../kernel/json.ts";
-import type { StoredBundle } from "./bundle-storage.ts";
-
-export interface OperationTables {
-  builtin_plugins: BuiltinPluginRow;
-  custom_plugins: CustomPluginRow;
-  operation_policies: { project_id: string; rules: PolicyRule[]; updated_at: Date };
-}
-
-/** A built-in plugin that a project has switched; without a row it is as in a new project. */
-export interface BuiltinPluginRow {
-  project_id: string;
-  name: string;
-  enabled: boolean;
-}
-
-export interface CustomPluginRow {
-  project_id: string;
-  name: string;
-  version: string;
-  tier: Tier;
-  /** With effective tiers. */
-  operations: PluginOperation[];
-  /** The bundle's own, verbatim: what builds the operator image reads it. */
-  metadata: unknown;
-  /** Null for a plugin from before archives were kept. */
-  bundle: StoredBundle | null;
-  enabled: boolean;
-  registered_at: Date;
-}
 
 // Every function takes a project that the caller has found in its tenancy (`projectOf`).
 

@@ -1,10 +1,10 @@
 import type { DeploymentStatus } from "../../../contract/deployments/deployment-state.ts";
-import type { Db } from "../../database.ts";
+import type { Db } from "../../database/db.ts";
+import type { DeploymentRow } from "../../database/tables/deployments.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
 import { type Principal, scopeOfPrincipal } from "../../kernel/principal.ts";
 import { requireProject } from "../../kernel/project-ref.ts";
 import { visible } from "../../kernel/scope.ts";
-import type { DeploymentRow } from "../deployments/store.ts";
 
 /** What operations need to know of a deployment. */
 export type Target = Pick<DeploymentRow, "id" | "workspace_id" | "project_id" | "status" | "deployment_model">;

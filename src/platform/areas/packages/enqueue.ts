@@ -1,12 +1,14 @@
 import type { PackageConfig } from "../../../contract/packages/package-types.ts";
 import { PRODUCTION } from "../../../contract/releases/release-channels.ts";
+import type { PackageRow } from "../../database/tables/packages.ts";
+import type { ReleaseChannelRow, ReleaseRow } from "../../database/tables/releases.ts";
 import { newId } from "../../ids.ts";
 import type { Call } from "../../kernel/call.ts";
 import { json } from "../../kernel/json.ts";
 import { sha256OfJson } from "../releases/fingerprint.ts";
-import { findChannel, type ReleaseChannelRow, type ReleaseRow } from "../releases/store.ts";
+import { findChannel } from "../releases/store.ts";
 import { enabledConfigs } from "./config.ts";
-import { abandoned, type PackageRow } from "./store.ts";
+import { abandoned } from "./store.ts";
 
 type Context = Pick<Call, "db" | "now" | "wake">;
 /** The builder of this process sleeps under that name. */

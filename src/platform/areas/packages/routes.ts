@@ -1,9 +1,10 @@
 import type { packageBuilderRoutes } from "../../../contract/packages/package-builder.ts";
 import type { Package, packageRoutes } from "../../../contract/packages/packages.ts";
+import type { PackageRow } from "../../database/tables/packages.ts";
 import type { Call, Handlers } from "../../kernel/call.ts";
 import { complete, lease, progress } from "./build.ts";
 import { cancelPackage, getPackage, listPackages, rebuildProject } from "./service.ts";
-import { type PackageRow, toPackage } from "./store.ts";
+import { toPackage } from "./store.ts";
 
 export const handlers: Handlers<typeof packageRoutes> = {
   list: listPackages,

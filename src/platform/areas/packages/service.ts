@@ -2,6 +2,7 @@ import { type SqlBool, sql } from "kysely";
 import { PACKAGE_TYPES } from "../../../contract/packages/package-types.ts";
 import type { Package, packageRoutes } from "../../../contract/packages/packages.ts";
 import type { StoredError } from "../../../contract/wire/stored-error.ts";
+import type { PackageRow } from "../../database/tables/packages.ts";
 import type { Call } from "../../kernel/call.ts";
 import { contains } from "../../kernel/contains.ts";
 import { invalidTransition, notFound } from "../../kernel/errors.ts";
@@ -13,7 +14,7 @@ import { ended } from "./build.ts";
 import { rebuild } from "./enqueue.ts";
 import { endProgress } from "./progress.ts";
 import { CANCELABLE, statusAt } from "./state.ts";
-import { type PackageRow, packagesOf, statusIs, toPackage, updatePackage, VERSION } from "./store.ts";
+import { packagesOf, statusIs, toPackage, updatePackage, VERSION } from "./store.ts";
 
 type Context = Pick<Call, "db" | "now" | "principal" | "wake">;
 

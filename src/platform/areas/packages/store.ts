@@ -1,49 +1,15 @@
 import { type Expression, type RawBuilder, type Selectable, type SqlBool, sql, type UpdateObject } from "kysely";
-import type { SetupFingerprints } from "../../../contract/deployments/stack.ts";
 import { MAX_BUILD_RETRIES } from "../../../contract/packages/package-builder.ts";
-import type { PackageConfig, PackageOutputs, PackageType } from "../../../contract/packages/package-types.ts";
-import type { BUILD_PHASES, Package, PackageStatus } from "../../../contract/packages/packages.ts";
+import type { Package, PackageStatus } from "../../../contract/packages/packages.ts";
 import type { StoredError } from "../../../contract/wire/stored-error.ts";
-import type { Database, Db } from "../../database.ts";
+import type { Database, Db } from "../../database/db.ts";
+import type { Kept } from "../../database/tables/kept.ts";
+import type { PackageRow } from "../../database/tables/packages.ts";
 import { statusIn } from "../../kernel/lapsing.ts";
 import { type Principal, scopeOfPrincipal } from "../../kernel/principal.ts";
 import { visible } from "../../kernel/scope.ts";
-import { type Kept, kept, shown } from "../../kernel/stored-error.ts";
+import { kept, shown } from "../../kernel/stored-error.ts";
 import { isAbandoned } from "./state.ts";
-
-export interface PackageTables {
-  packages: PackageRow;
-}
-
-export interface PackageRow {
-  id: string;
-  workspace_id: string;
-  project_id: string;
-  type: PackageType;
-  /** The last part of the version; counted a project and type. */
-  number: number;
-  /** As stored: a lease that lapsed for the last time is `failed` to every reader before anybody writes it. */
-  status: PackageStatus;
-  source_release_id: string | null;
-  setup_fingerprints: SetupFingerprints;
-  build_input_hash: string;
-  config: PackageConfig;
-  outputs: PackageOutputs | null;
-  error: Kept<StoredError> | null;
-  source_binary_sha256: string | null;
-  retries: number;
-  locked_at: Date | null;
-  /** Kept when the build ends, so that its builder may say so twice. */
-  locked_by: string | null;
-  lease_expires_at: Date | null;
-  build_phase: (typeof BUILD_PHASES)[number] | null;
-  last_progress_at: Date | null;
-  /** The started event of what the builder is at. */
-  event_id: string | null;
-  created_at: Date;
-  updated_at: Date;
-  completed_at: Date | null;
-}
 
 /** The packages that the caller may see; a group token those of its project, as the portal does. */
 export function packagesOf(db: Db, principal: Principal) {

@@ -1,11 +1,12 @@
 import type { Static } from "typebox";
 import type { Project, projectRoutes } from "../../../contract/projects/projects.ts";
+import type { ProjectRow } from "../../database/tables/projects.ts";
 import { newId } from "../../ids.ts";
 import type { Call } from "../../kernel/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
 import { json } from "../../kernel/json.ts";
 import { requireProject } from "../../kernel/project-ref.ts";
-import { deploymentCounts, type ProjectRow, servingManagers } from "./store.ts";
+import { deploymentCounts, servingManagers } from "./store.ts";
 
 type Body<K extends "create" | "patch"> = Static<(typeof projectRoutes)[K]["body"]>;
 type Context = Pick<Call, "db" | "now" | "principal" | "workspaceId" | "budgets">;

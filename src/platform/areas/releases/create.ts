@@ -3,6 +3,7 @@ import type { Stack, Stacks } from "../../../contract/deployments/stack.ts";
 import { PRODUCTION } from "../../../contract/releases/release-channels.ts";
 import type { NewRelease, releaseRoutes } from "../../../contract/releases/releases.ts";
 import { PLATFORMS } from "../../../contract/wire/schema.ts";
+import type { ReleaseRow } from "../../database/tables/releases.ts";
 import { newId } from "../../ids.ts";
 import type { Call } from "../../kernel/call.ts";
 import { type Issue, invalid, notFound, PlatformError } from "../../kernel/errors.ts";
@@ -13,7 +14,7 @@ import { PatternJudge } from "../../kernel/stranger-pattern.ts";
 import { fingerprintOf } from "./fingerprint.ts";
 import { branchOf, toGitMetadata } from "./git.ts";
 import { pointChannel } from "./promote.ts";
-import { findChannelRow, type ReleaseRow } from "./store.ts";
+import { findChannelRow } from "./store.ts";
 
 type Body = Static<(typeof releaseRoutes)["create"]["body"]>;
 type Context = Pick<Call, "db" | "now" | "principal" | "workspaceId" | "emit" | "raise" | "wake">;

@@ -1,6 +1,6 @@
 import type { ModelRequirement } from "../../../contract/deployment-groups/setup-config.ts";
+import type { ReleaseRow } from "../../database/tables/releases.ts";
 import { enabledResources } from "./resources.ts";
-import type { ReleaseRow } from "./store.ts";
 
 const CLIENT_APIS = ["openai-chat", "openai-responses", "anthropic-messages"] as const;
 /** As many requirements as an item may have (§4.2). */

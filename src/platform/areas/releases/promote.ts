@@ -1,8 +1,8 @@
+import type { ReleaseChannelRow, ReleaseRow } from "../../database/tables/releases.ts";
 import type { Call } from "../../kernel/call.ts";
 import { actorOf } from "../../kernel/principal.ts";
 import { retargetFollowers } from "../deployments/follow.ts";
 import { packageProduction } from "../packages/enqueue.ts";
-import type { ReleaseChannelRow, ReleaseRow } from "./store.ts";
 
 type Context = Pick<Call, "db" | "now" | "principal" | "emit" | "raise" | "wake">;
 

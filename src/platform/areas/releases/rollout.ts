@@ -5,13 +5,13 @@ import {
   type RolloutState,
   type releaseRoutes,
 } from "../../../contract/releases/releases.ts";
-import type { Database, Db } from "../../database.ts";
+import type { Database, Db } from "../../database/db.ts";
+import type { DeploymentRow } from "../../database/tables/deployments.ts";
 import type { Call } from "../../kernel/call.ts";
 import { type PageRequest, pagedByName, toPage } from "../../kernel/page.ts";
 import type { Principal } from "../../kernel/principal.ts";
 import { shown } from "../../kernel/stored-error.ts";
 import { groupIds } from "../deployments/list.ts";
-import type { DeploymentRow } from "../deployments/store.ts";
 import type { VisibleRelease } from "./store.ts";
 import { JUDGED, tallies } from "./tallies.ts";
 

@@ -1,61 +1,8 @@
-import { type Expression, type Generated, type SqlBool, sql } from "kysely";
-import type { SetupFingerprints } from "../../../contract/deployments/stack.ts";
-import type { GitMetadata } from "../../../contract/releases/git-metadata.ts";
-import type { Db } from "../../database.ts";
+import { type Expression, type SqlBool, sql } from "kysely";
+import type { Db } from "../../database/db.ts";
+import type { ReleaseChannelRow, ReleaseRow } from "../../database/tables/releases.ts";
 import { type Principal, scopeOfPrincipal } from "../../kernel/principal.ts";
 import { visible } from "../../kernel/scope.ts";
-import type { TallyTables } from "./tallies.ts";
-
-export interface ReleaseTables extends TallyTables {
-  releases: ReleaseRow;
-  release_channels: ReleaseChannelRow;
-  channel_promotions: ChannelPromotionRow;
-}
-
-/** Never changes once it is there. */
-export interface ReleaseRow {
-  id: string;
-  workspace_id: string;
-  project_id: string;
-  /** Unique in the project. */
-  version: string;
-  git_metadata: GitMetadata | null;
-  /** Platform to stack or null. */
-  stack: Record<string, Record<string, unknown> | null>;
-  setup_fingerprints: SetupFingerprints;
-  root_directory: string | null;
-  /** `commitRef` without `refs/heads/`: what lists are filtered by. */
-  branch: string | null;
-  /** The user who made it; null when a key did. */
-  created_by: {
-    readonly id: string;
-    readonly name: string | null;
-    readonly email: string;
-    image: string | null;
-  } | null;
-  created_at: Date;
-}
-
-/** A named pointer to one release of a project; `production` is there from the project's creation. */
-export interface ReleaseChannelRow {
-  workspace_id: string;
-  project_id: string;
-  name: string;
-  current_release_id: string | null;
-  created_at: Date;
-  updated_at: Date;
-}
-
-/** That a channel points or has pointed at a release. */
-export interface ChannelPromotionRow {
-  project_id: string;
-  channel: string;
-  release_id: string;
-  promoted_at: Date;
-  /** The place in lists of the release that is promoted; the database fills it in. */
-  workspace_id: Generated<string>;
-  created_at: Generated<Date>;
-}
 
 export function findRelease(db: Db, workspaceId: string, id: string): Promise<ReleaseRow | undefined> {
   const own = db.selectFrom("releases").selectAll().where("workspace_id", "=", workspaceId);

@@ -1,35 +1,12 @@
-import { type Generated, type RawBuilder, sql } from "kysely";
-import type { Db } from "../../database.ts";
+import { type RawBuilder, sql } from "kysely";
+import type { Db } from "../../database/db.ts";
 import type { Sweep } from "../../kernel/sweep.ts";
-import type { DeploymentRow } from "../deployments/store.ts";
 
 /** What deployments of one project have in common that stand alike towards each release. */
 const ALIKE = ["status", "current_release_id", "desired_release_id", "pinned_release_id", "release_channel"] as const;
 
 /** What is read of a deployment to tell where it stands towards a release. */
 export const JUDGED = ["project_id", ...ALIKE] as const;
-
-/** How many deployments of an owner are alike. Triggers on `deployments` write what changes (migration 0016). */
-export interface DeploymentTallyRow {
-  /** A project or a deployment group: each has its own tallies. */
-  owner_id: string;
-  status: DeploymentRow["status"];
-  /** Empty: none. */
-  current_release_id: string;
-  desired_release_id: string;
-  pinned_release_id: string;
-  release_channel: string;
-  count: number;
-  /** Those with a `release_duration_ms`, and its sum. */
-  timed: number;
-  duration_ms: number;
-}
-
-export interface TallyTables {
-  deployment_tallies: DeploymentTallyRow;
-  /** What came since the last sweep: to be added. */
-  deployment_tally_changes: DeploymentTallyRow & { id: Generated<number> };
-}
 
 const KEY = ["owner_id", ...ALIKE] as const;
 const COUNTS = ["count", "timed", "duration_ms"] as const;

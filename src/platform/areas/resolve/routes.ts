@@ -1,13 +1,13 @@
 import type { Selectable } from "kysely";
 import type { Manager } from "../../../contract/managers/managers.ts";
 import type { Resolved, resolveRoutes } from "../../../contract/managers/resolve.ts";
+import type { ManagerRow } from "../../database/tables/managers.ts";
 import type { Call, Handlers } from "../../kernel/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
 import { scopeOfPrincipal } from "../../kernel/principal.ts";
 import { type ProjectRef, requireProject } from "../../kernel/project-ref.ts";
 import { groupsOf } from "../deployment-groups/store.ts";
 import { managementConfigOf } from "../managers/runtime.ts";
-import type { ManagerRow } from "../managers/store.ts";
 import { choose } from "./choice.ts";
 import { assignedManager, candidates, defaultManager } from "./store.ts";
 

@@ -1,9 +1,9 @@
 import type { Selectable } from "kysely";
 import { type SqlBool, sql } from "kysely";
 import type { Manager } from "../../../contract/managers/managers.ts";
-import type { Db } from "../../database.ts";
+import type { Db } from "../../database/db.ts";
+import type { ManagerRow } from "../../database/tables/managers.ts";
 import { serves, servesDeployment } from "../../kernel/serves.ts";
-import type { ManagerRow } from "../managers/store.ts";
 
 type Platform = Manager["targets"][number];
 

@@ -1,7 +1,7 @@
 import { type Expression, type RawBuilder, type SqlBool, sql } from "kysely";
 import { STALE_AFTER_MS } from "../../../contract/resources/resource-heartbeat.ts";
 import type { DeployedResource } from "../../../contract/resources/resources.ts";
-import type { Db } from "../../database.ts";
+import type { Db } from "../../database/db.ts";
 
 type Words = Pick<DeployedResource, "health" | "lifecycle" | "backend" | "controllerPlatform" | "source">;
 

@@ -1,8 +1,8 @@
 import type { ProgressEvent } from "../../../contract/deployments/sync.ts";
+import type { DeploymentRow } from "../../database/tables/deployments.ts";
 import type { Call } from "../../kernel/call.ts";
 import { eventState } from "../../kernel/outbox.ts";
 import { kept } from "../../kernel/stored-error.ts";
-import type { DeploymentRow } from "../deployments/store.ts";
 
 /** A started event is one row; the end of the same type closes the newest open one, or stands by itself (§13.2). */
 export async function storeProgress(

@@ -1,12 +1,13 @@
 import type { Static } from "typebox";
 import { DEPLOYMENT_PROTOCOL_VERSION, type EnvironmentInfo } from "../../../contract/deployments/deployment-state.ts";
 import type { syncRoutes } from "../../../contract/deployments/sync.ts";
+import type { DeploymentRow } from "../../database/tables/deployments.ts";
 import { type Issue, invalid, invalidTransition, PlatformError } from "../../kernel/errors.ts";
 import { json } from "../../kernel/json.ts";
 import { kept } from "../../kernel/stored-error.ts";
 import { statusChanged, targetColumns } from "../deployments/change.ts";
 import { regionOf } from "../deployments/create.ts";
-import { type DeploymentRow, updateDeployment } from "../deployments/store.ts";
+import { updateDeployment } from "../deployments/store.ts";
 import type { Targeted } from "../deployments/target.ts";
 import { findRelease } from "../releases/store.ts";
 import type { SyncCall } from "./acquire.ts";

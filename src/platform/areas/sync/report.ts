@@ -1,6 +1,6 @@
 import type { DeploymentState, DeploymentStatus } from "../../../contract/deployments/deployment-state.ts";
+import type { DeploymentRow } from "../../database/tables/deployments.ts";
 import { isDeletePhase, nextStatus, reportable } from "../deployments/status.ts";
-import type { DeploymentRow } from "../deployments/store.ts";
 import { advance, type Targeted } from "../deployments/target.ts";
 
 /** What a reported state means for the stored one. */

@@ -1,15 +1,15 @@
 import type { Selectable } from "kysely";
 import type { DeploymentState, DeploymentStatus, ReleaseInfo } from "../../../contract/deployments/deployment-state.ts";
 import type { AcquireItem, DeploymentConfig } from "../../../contract/deployments/sync.ts";
-import type { Db } from "../../database.ts";
+import type { Db } from "../../database/db.ts";
+import type { DeploymentRow } from "../../database/tables/deployments.ts";
+import type { ManagerRow } from "../../database/tables/managers.ts";
+import type { ReleaseRow } from "../../database/tables/releases.ts";
 import { open } from "../../kernel/sealed.ts";
 import { shown } from "../../kernel/stored-error.ts";
 import { openVariables, sealVariables } from "../deployments/environment.ts";
 import { openInputs } from "../deployments/inputs.ts";
 import { isDeletePhase } from "../deployments/status.ts";
-import type { DeploymentRow } from "../deployments/store.ts";
-import type { ManagerRow } from "../managers/store.ts";
-import type { ReleaseRow } from "../releases/store.ts";
 
 /** What is needed beside the rows to show them to a manager, read once for any number of them. */
 export interface Surroundings {

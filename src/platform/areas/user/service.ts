@@ -6,8 +6,8 @@ import {
   type UserProfile,
   type userRoutes,
 } from "../../../contract/workspaces/user.ts";
-import type { Db } from "../../database.ts";
-import type { UserRow } from "../../identity/tables.ts";
+import type { Db } from "../../database/db.ts";
+import type { UserRow } from "../../database/tables/identity.ts";
 import type { Call } from "../../kernel/call.ts";
 import { invalid } from "../../kernel/errors.ts";
 

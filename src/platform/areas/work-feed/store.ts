@@ -1,21 +1,8 @@
-import { type ColumnType, sql } from "kysely";
+import { sql } from "kysely";
 import type { Topic } from "../../../contract/managers/managers.ts";
-import type { Db } from "../../database.ts";
+import type { Db } from "../../database/db.ts";
 import { servedBy } from "../../kernel/serves.ts";
 import { HIDDEN_WORKSPACE } from "../deployments/hidden.ts";
-
-export interface WorkFeedTables {
-  work_feed: WorkFeedRow;
-  feed_epoch: { id: string };
-}
-
-export interface WorkFeedRow {
-  manager_id: string;
-  topic: Topic;
-  deployment_id: string;
-  /** Transaction that raised it last (`xid8`): compared with a cursor's snapshot, never with a clock. */
-  xid: ColumnType<string, unknown, unknown>;
-}
 
 export interface Work {
   readonly topic: Topic;

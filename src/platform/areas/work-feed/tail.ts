@@ -1,5 +1,5 @@
 import type { Logger } from "../../../base/log.ts";
-import type { Db } from "../../database.ts";
+import type { Db } from "../../database/db.ts";
 import type { Waker } from "../../kernel/waker.ts";
 import { readRaised } from "./store.ts";
 

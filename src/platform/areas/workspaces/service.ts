@@ -1,12 +1,12 @@
 import type { Selectable } from "kysely";
 import type { BodyOf } from "../../../contract/wire/route.ts";
 import type { AgentSettings, workspaceRoutes } from "../../../contract/workspaces/workspaces.ts";
+import type { WorkspaceRow } from "../../database/tables/workspaces.ts";
 import { putMember } from "../../identity/store.ts";
 import { newId } from "../../ids.ts";
 import type { Call } from "../../kernel/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
 import type { Person, User } from "../../kernel/principal.ts";
-import type { WorkspaceRow } from "../../kernel/tables.ts";
 import { DEFAULT_SETTINGS, findSettings, liveWorkspaces } from "./store.ts";
 
 type Body<K extends "create" | "patch" | "patchSettings"> = BodyOf<(typeof workspaceRoutes)[K]>;

@@ -1,23 +1,10 @@
-import type { ColumnType, Selectable } from "kysely";
+import type { Selectable } from "kysely";
 import type { AgentSettings, Membership, Workspace } from "../../../contract/workspaces/workspaces.ts";
-import type { Db } from "../../database.ts";
-import type { WorkspaceRole } from "../../identity/tables.ts";
+import type { Db } from "../../database/db.ts";
+import type { WorkspaceRole } from "../../database/tables/identity.ts";
+import type { WorkspaceRow, WorkspaceSettingsRow } from "../../database/tables/workspaces.ts";
 import { PlatformError } from "../../kernel/errors.ts";
 import type { Principal } from "../../kernel/principal.ts";
-import type { WorkspaceRow } from "../../kernel/tables.ts";
-
-export interface WorkspaceTables {
-  workspace_settings: WorkspaceSettingsRow;
-}
-
-/** Absent as long as nobody has changed them. */
-export interface WorkspaceSettingsRow {
-  workspace_id: string;
-  enabled: boolean;
-  debug_permission_mode: AgentSettings["debugPermissionMode"];
-  created_at: ColumnType<Date, Date, never>;
-  updated_at: Date;
-}
 
 export type Settings = Pick<AgentSettings, "enabled" | "debugPermissionMode">;
 

@@ -1,6 +1,6 @@
 import { type Adapter, type AdapterPayload, errors } from "oidc-provider";
 import type { Clock } from "../../../base/clock.ts";
-import type { Db } from "../../database.ts";
+import type { Db } from "../../database/db.ts";
 import { json } from "../../kernel/json.ts";
 import { hashOf } from "../store.ts";
 

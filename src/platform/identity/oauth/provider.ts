@@ -3,7 +3,7 @@ import Provider, { type ClientMetadata, type Configuration, type KoaContextWithO
 import type { Clock } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
 import type { CallConfig } from "../../config.ts";
-import type { Db } from "../../database.ts";
+import type { Db } from "../../database/db.ts";
 import { ACCESS_TOKEN_PREFIX } from "../access-token.ts";
 import { errorPage } from "../pages.ts";
 import { siteOf } from "../site.ts";

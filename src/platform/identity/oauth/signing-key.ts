@@ -1,7 +1,7 @@
 import { createPrivateKey, generateKeyPairSync } from "node:crypto";
 import { sql } from "kysely";
 import type { JWK } from "oidc-provider";
-import type { Db } from "../../database.ts";
+import type { Db } from "../../database/db.ts";
 import { LOWER_ALPHANUMERIC, randomText } from "../../ids.ts";
 import { json } from "../../kernel/json.ts";
 import { open, seal } from "../../kernel/sealed.ts";

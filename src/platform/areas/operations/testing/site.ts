@@ -1,5 +1,5 @@
 import type { DeploymentStatus } from "../../../../contract/deployments/deployment-state.ts";
-import type { Db } from "../../../database.ts";
+import type { Db } from "../../../database/db.ts";
 import { newId } from "../../../ids.ts";
 import { json } from "../../../kernel/json.ts";
 import type { TestWorkspace, World } from "../../../testing/harness.ts";

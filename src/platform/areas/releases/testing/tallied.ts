@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { Db } from "../../../database.ts";
+import type { Db } from "../../../database/db.ts";
 
 /** The tallies that are not what counting the deployments gives, of both sides; none, unless something is broken. */
 export async function wrongTallies(db: Db): Promise<readonly unknown[]> {

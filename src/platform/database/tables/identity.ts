@@ -1,5 +1,5 @@
 import type { ColumnType, Generated } from "kysely";
-import type { WORKSPACE_ROLES } from "../../contract/wire/roles.ts";
+import type { WORKSPACE_ROLES } from "../../../contract/wire/roles.ts";
 
 export type WorkspaceRole = (typeof WORKSPACE_ROLES)[number];
 

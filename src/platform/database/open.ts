@@ -4,58 +4,13 @@ import { createPgConfig } from "@electric-sql/pglite/node-postgres";
 import { type Dialect, type Driver, Kysely, PostgresDialect, type PostgresPool } from "kysely";
 import { type Migration, Migrator } from "kysely/migration";
 import pg from "pg";
-import type { AccessRequestTables } from "./areas/access-requests/store.ts";
-import type { ApiKeyTables } from "./areas/api-keys/store.ts";
-import type { CommandTables } from "./areas/commands/store.ts";
-import type { DebugSessionTables } from "./areas/debug-sessions/store.ts";
-import type { DeploymentGroupTables } from "./areas/deployment-groups/store.ts";
-import type { DeploymentTables } from "./areas/deployments/store.ts";
-import type { EventTables } from "./areas/events/store.ts";
-import type { GitNamespaceTables } from "./areas/git-namespaces/store.ts";
-import type { InvitationTables } from "./areas/invitations/store.ts";
-import type { MachineTables } from "./areas/machines/store.ts";
-import type { ManagerTables } from "./areas/managers/store.ts";
-import type { OperationTables } from "./areas/operations/store.ts";
-import type { PackageTables } from "./areas/packages/store.ts";
-import type { ProjectTables } from "./areas/projects/store.ts";
-import type { ReleaseTables } from "./areas/releases/store.ts";
-import type { SyncTables } from "./areas/sync/store.ts";
-import type { WorkFeedTables } from "./areas/work-feed/store.ts";
-import type { WorkspaceTables } from "./areas/workspaces/store.ts";
 import { BatchingPGlite, corkedSocket } from "./batching.ts";
 import { type CountedDialect, counted } from "./connection-count.ts";
+import type { Database, Db } from "./db.ts";
 import { lockFolder } from "./folder-lock.ts";
-import type { IdentityTables } from "./identity/tables.ts";
-import type { KernelTables } from "./kernel/tables.ts";
 import { migrations } from "./migrations/all.ts";
 import { pipelined } from "./pipelined-driver.ts";
 import { preparing } from "./prepared-pool.ts";
-
-/** Every table, composed of the areas' own. Columns are the SQL names. An area adds its line. */
-export interface Database
-  extends KernelTables,
-    ApiKeyTables,
-    MachineTables,
-    ManagerTables,
-    EventTables,
-    WorkFeedTables,
-    ProjectTables,
-    DebugSessionTables,
-    DeploymentGroupTables,
-    DeploymentTables,
-    ReleaseTables,
-    PackageTables,
-    SyncTables,
-    CommandTables,
-    OperationTables,
-    AccessRequestTables,
-    IdentityTables,
-    WorkspaceTables,
-    InvitationTables,
-    GitNamespaceTables {}
-
-/** The pool or a transaction: store functions cannot tell and need not. */
-export type Db = Kysely<Database>;
 
 /** Where the data lies: embedded, in memory or in one folder that one process may open; or a PostgreSQL server. */
 export type DatabaseLocation =

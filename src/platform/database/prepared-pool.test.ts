@@ -1,10 +1,10 @@
 import { Kysely, PostgresDialect, sql } from "kysely";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import type { Db } from "./database.ts";
-import { inTransaction } from "./kernel/transaction.ts";
+import { inTransaction } from "../kernel/transaction.ts";
+import { findPostgres, type TestPostgres } from "../testing/postgres.ts";
+import type { Db } from "./db.ts";
 import { preparing, StatementNames } from "./prepared-pool.ts";
-import { findPostgres, type TestPostgres } from "./testing/postgres.ts";
 
 describe("names of statements", () => {
   it("are for texts that come often, and stay", () => {

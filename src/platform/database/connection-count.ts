@@ -1,5 +1,12 @@
 import type { Dialect, Driver } from "kysely";
-import type { ConnectionCounts } from "./kernel/metrics.ts";
+
+export interface ConnectionCounts {
+  readonly busy: number;
+  /** Requests in line for one. */
+  readonly waiting: number;
+  /** Connections that this process opens at most. */
+  readonly most: number;
+}
 
 /** A dialect whose borrowed connections are counted, whichever database it is. */
 export interface CountedDialect {

@@ -1,5 +1,5 @@
 import type { ObservedResource, ResourceHeartbeat } from "../../../contract/resources/resource-heartbeat.ts";
-import type { Kept } from "../../kernel/stored-error.ts";
+import type { Kept } from "./kept.ts";
 
 export interface SyncTables {
   acquires: AcquireRow;

@@ -1,0 +1,47 @@
+import type { Kysely } from "kysely";
+import type { AccessRequestTables } from "./tables/access-requests.ts";
+import type { ApiKeyTables } from "./tables/api-keys.ts";
+import type { CommandTables } from "./tables/commands.ts";
+import type { DebugSessionTables } from "./tables/debug-sessions.ts";
+import type { DeploymentGroupTables } from "./tables/deployment-groups.ts";
+import type { DeploymentTables } from "./tables/deployments.ts";
+import type { EventTables } from "./tables/events.ts";
+import type { GitNamespaceTables } from "./tables/git-namespaces.ts";
+import type { IdempotencyTables } from "./tables/idempotency.ts";
+import type { IdentityTables } from "./tables/identity.ts";
+import type { InvitationTables } from "./tables/invitations.ts";
+import type { MachineTables } from "./tables/machines.ts";
+import type { ManagerTables } from "./tables/managers.ts";
+import type { OperationTables } from "./tables/operations.ts";
+import type { PackageTables } from "./tables/packages.ts";
+import type { ProjectTables } from "./tables/projects.ts";
+import type { ReleaseTables } from "./tables/releases.ts";
+import type { SyncTables } from "./tables/sync.ts";
+import type { WorkFeedTables } from "./tables/work-feed.ts";
+import type { WorkspaceTables } from "./tables/workspaces.ts";
+
+/** Every table of the platform; tables/<area>.ts declares an area's rows, with the columns' SQL names. */
+export interface Database
+  extends IdempotencyTables,
+    ApiKeyTables,
+    MachineTables,
+    ManagerTables,
+    EventTables,
+    WorkFeedTables,
+    ProjectTables,
+    DebugSessionTables,
+    DeploymentGroupTables,
+    DeploymentTables,
+    ReleaseTables,
+    PackageTables,
+    SyncTables,
+    CommandTables,
+    OperationTables,
+    AccessRequestTables,
+    IdentityTables,
+    WorkspaceTables,
+    InvitationTables,
+    GitNamespaceTables {}
+
+/** The pool or a transaction: store functions cannot tell and need not. */
+export type Db = Kysely<Database>;

@@ -1,0 +1,96 @@
+import type { PURPOSES, SETUP_METHODS } from "../../../contract/deployments/deployment.ts";
+import type {
+  Capability,
+  DeploymentModel,
+  DeploymentStatus,
+  EnvironmentInfo,
+  EnvironmentVariable,
+  StackState,
+  UpdateState,
+} from "../../../contract/deployments/deployment-state.ts";
+import type { DeleteAction } from "../../../contract/deployments/deployments.ts";
+import type { StackSettings } from "../../../contract/deployments/stack-settings.ts";
+import type { PLATFORMS } from "../../../contract/wire/schema.ts";
+import type { StoredError } from "../../../contract/wire/stored-error.ts";
+import type { Kept } from "./kept.ts";
+
+/** A set of variables as it lies in the database: secret values sealed, all else in clear. */
+export interface SealedVariables {
+  readonly variables: readonly EnvironmentVariable[];
+  readonly hash: string;
+  readonly createdAt: string;
+}
+
+export interface DeploymentTables {
+  deployments: DeploymentRow;
+}
+
+export interface DeploymentRow {
+  id: string;
+  workspace_id: string;
+  project_id: string;
+  deployment_group_id: string;
+  /** Null while it waits for a manager that serves its group. */
+  manager_id: string | null;
+  /** Of one that waits: which it had. No other is given to it without an admin's act. */
+  previous_manager_id: string | null;
+  /** Unique among the group's deployments that are not `deleted`. */
+  name: string;
+  platform: (typeof PLATFORMS)[number];
+  base_platform: "aws" | "gcp" | "azure" | "on-prem" | null;
+  region: string | null;
+  purpose: (typeof PURPOSES)[number];
+  deployment_model: DeploymentModel;
+  status: DeploymentStatus;
+  error: Kept<StoredError> | null;
+  /** Set by retry, cleared when the work is acquired or reported. */
+  retry_requested: boolean;
+  /** The delete that is going on or was done. */
+  delete_action: DeleteAction | null;
+  last_heartbeat_at: Date | null;
+  stack_state: Kept<StackState> | null;
+  environment_info: EnvironmentInfo | null;
+  /** The manager's own notes, opaque here. */
+  runtime_metadata: Record<string, unknown> | null;
+  update_state: UpdateState | null;
+  current_release_id: string | null;
+  /** When `current_release_id` last changed. */
+  released_at: Date | null;
+  /** How long the update that brought it took, from its request on; null when no update did. */
+  release_duration_ms: number | null;
+  /** Null when nothing else than the current release is wanted. */
+  desired_release_id: string | null;
+  pinned_release_id: string | null;
+  release_channel: string;
+  import_source: "cloudformation" | "terraform" | "helm" | null;
+  setup_method: (typeof SETUP_METHODS)[number] | null;
+  setup_metadata: Record<string, unknown> | null;
+  setup_target: string | null;
+  setup_fingerprint: string | null;
+  setup_fingerprint_version: number | null;
+  stack_settings: StackSettings;
+  resource_prefix: string | null;
+  public_subdomain: string | null;
+  operator_scope: string | null;
+  operator_permission: string | null;
+  operator_version: string | null;
+  capabilities: Capability[] | null;
+  /** As set through the API; secret values are sealed. */
+  environment_variables: SealedVariables | null;
+  /** Those that the running state was made with. */
+  current_environment_variables: SealedVariables | null;
+  /** Input id to value; secret ones sealed. */
+  input_values: Record<string, unknown>;
+  /** The manager asked to be left alone until then. */
+  next_step_after: Date | null;
+  lease_session: string | null;
+  lease_since: Date | null;
+  lease_expires_at: Date | null;
+  /** False until the first renew. */
+  lease_confirmed: boolean;
+  /** The last acquire, which a running deployment has at most once a minute. */
+  acquired_at: Date | null;
+  created_at: Date;
+  updated_at: Date;
+  deleted_at: Date | null;
+}
