@@ -31,6 +31,13 @@ const namespace = { ...dnsLabel, description: "Namespace of the objects." } as c
 const pod = { ...dnsName, description: "Name of the pod." } as const;
 const name = { ...dnsName, description: "Name of the object." } as const;
 const limit = { type: "integer", minimum: 1, maximum: 500, description: "Most objects to return." } as const;
+/** No more than the operator takes: what it refused after an approval would be refused for good. */
+const labelSelector = {
+  type: "string",
+  pattern: "^[A-Za-z0-9_./=!,() -]+$",
+  maxLength: 512,
+  description: "Such as `app=web,tier!=db`: letters, digits, plain spaces and the signs _ . / = ! , ( ) -",
+} as const;
 const workload = { enum: ["deployment", "statefulset", "daemonset"] } as const;
 
 /** A strict object: a key that no one declared is a mistake or an attempt. */
@@ -53,7 +60,7 @@ const KUBERNETES: PluginDefinition = {
       name: "get-pods",
       tier: "read-only",
       description: "List the pods of a namespace with their phase, readiness and restarts.",
-      paramsSchema: params({ namespace }, { labelSelector: { type: "string", maxLength: 1024 }, limit }),
+      paramsSchema: params({ namespace }, { labelSelector, limit }),
     },
     {
       name: "describe",

@@ -1,0 +1,90 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { BUILTIN_PLUGINS } from "../../contract/operations/builtin-plugins.ts";
+import { OPERATIONS } from "../../crds/operations/catalog.ts";
+import { checkParams, checkSizes } from "../../platform/areas/operations/params.ts";
+import { findOperation } from "./catalog.ts";
+
+type Params = Readonly<Record<string, unknown>>;
+
+interface Property {
+  readonly type?: string;
+  readonly enum?: readonly unknown[];
+  readonly pattern?: string;
+  readonly maxLength?: number;
+  readonly minimum?: number;
+  readonly maximum?: number;
+}
+
+/** The platform's own schema of an operation's params. */
+function schemaOf(command: string): Params & { readonly properties: Readonly<Record<string, Property>> } {
+  const found = BUILTIN_PLUGINS.flatMap(({ name: plugin, operations }) =>
+    operations.filter(({ name }) => `${plugin}/${name}` === command),
+  );
+  return (found[0]?.paramsSchema ?? {}) as ReturnType<typeof schemaOf>;
+}
+
+/** As the platform judges what an engineer sends. */
+function isAccepted(params: Params, command: string): boolean {
+  const given = [{ path: "/params", params, schema: schemaOf(command) }];
+  try {
+    checkSizes(given);
+    checkParams(given);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const SPACES = [" ", "\u00a0", "\u2003", "\u3000", "\u200b", "\ufeff", "\t", "\n", ""];
+
+/** Mostly what fits; then what is at a bound, or nearly fits. */
+function drawn({ type, enum: words, pattern = "^.*$", maxLength = 1024, minimum = 0, maximum = 0 }: Property) {
+  if (words !== undefined) return fc.constantFrom(...words, "Deployment", null);
+  if (type === "integer") {
+    return fc.oneof(
+      fc.integer({ min: minimum, max: maximum }),
+      fc.constantFrom(minimum, maximum, minimum - 1, maximum + 1, minimum + 0.5, -0, String(minimum)),
+    );
+  }
+  if (type === "boolean") return fc.constantFrom(true, false, "true", 0);
+  const fitting = fc.stringMatching(new RegExp(pattern));
+  const spaced = fc.tuple(fitting, fc.constantFrom(...SPACES), fitting).map((parts) => parts.join(""));
+  const long = fc.integer({ min: maxLength - 2, max: maxLength + 1 }).map((length) => "a".repeat(length));
+  return fc.oneof({ weight: 6, arbitrary: fitting }, spaced, long, fc.string());
+}
+
+function paramsOf(command: string): fc.Arbitrary<Params> {
+  const { properties } = schemaOf(command);
+  const values = Object.fromEntries(Object.entries(properties).map(([name, property]) => [name, drawn(property)]));
+  return fc.record(values, { requiredKeys: Object.keys(properties).slice(0, 1) });
+}
+
+describe.each(OPERATIONS.map(({ command }) => command))("%s", (command) => {
+  test("takes whatever params the platform takes: an approved plan is not refused for them", () => {
+    let taken = 0;
+    fc.assert(
+      fc.property(paramsOf(command), (params) => {
+        if (!isAccepted(params, command)) return;
+        taken += 1;
+        const bound = findOperation(command)?.bind(params);
+        expect(bound?.ok, JSON.stringify(params) + (bound?.ok === false ? bound.problems.join("; ") : "")).toBe(true);
+      }),
+      { numRuns: 300 },
+    );
+    expect(taken).toBeGreaterThan(20);
+  });
+});
+
+test.each([
+  ["of 512 characters is the longest", "a".repeat(512), true],
+  ["of 513 is too long for both", "a".repeat(513), false],
+  ["with a no-break space is refused at once", "app=\u00a0web", false],
+  ["with an em space is refused at once", "app=web,\u2003tier=db", false],
+  ["with a zero-width space is refused at once", "app=\u200bweb", false],
+  ["with a quote is refused at once", 'app="web"', false],
+])("a label selector %s", (_, labelSelector, fits) => {
+  const params = { namespace: "shop", labelSelector };
+  expect(isAccepted(params, "kubernetes/get-pods")).toBe(fits);
+  expect(findOperation("kubernetes/get-pods")?.bind(params).ok).toBe(fits);
+});
