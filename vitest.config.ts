@@ -23,7 +23,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "unit",
-          include: ["{src,scripts,test/cluster,test/patterns,test/platform}/**/*.test.ts"],
+          include: ["{src,scripts,lab,test/patterns,test/platform}/**/*.test.ts"],
           globalSetup: ["src/platform/testing/shared-databases.ts"],
           // For what hangs. A machine that is busy with other work takes ten times as long as a quiet one.
           testTimeout: 120_000,

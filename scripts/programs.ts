@@ -1,7 +1,7 @@
 // Has the Kubernetes programs ready before something needs them: `npm run programs`. Instant when they are.
 
-import { ProgramsError } from "../test/cluster/go-build.ts";
-import { findPrograms } from "../test/cluster/programs.ts";
+import { ProgramsError } from "../lab/cluster/go-build.ts";
+import { findPrograms } from "../lab/cluster/programs.ts";
 
 const stop = new AbortController();
 for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => stop.abort(name));

@@ -33,9 +33,8 @@ export function toJavaScript(folder: string): void {
   }
 }
 
-/** `sallyport dev` needs the test cluster, and starts what the image has one process a pod for. */
 function isSource(path: string): boolean {
-  return !path.endsWith(".test.ts") && basename(path) !== "testing" && path !== join("src", "cli", "dev");
+  return !path.endsWith(".test.ts") && basename(path) !== "testing";
 }
 
 /**

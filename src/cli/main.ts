@@ -8,11 +8,6 @@ import { versionCommand } from "./version-command.ts";
 
 const COMMANDS = [
   lazyCommand(
-    "dev",
-    "Starts everything on this machine and plays the story: what `npm start` does.",
-    async () => (await import("./dev/dev-command.ts")).devCommand,
-  ),
-  lazyCommand(
     "platform",
     "Serves the Management API (the vendor's side), and administers it.",
     async () => (await import("./platform/platform-command.ts")).platformCommand,

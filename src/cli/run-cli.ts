@@ -7,7 +7,7 @@ export interface Streams {
   error(text: string): void;
 }
 
-/** Finds the command, runs it, and turns what went wrong into words and an exit code: 1 failed, 2 wrongly called. */
+/** Finds the command and runs it. @returns the exit code: 1 failed, 2 wrongly called */
 export async function runCli(
   commands: readonly Command[],
   argv: readonly string[],
@@ -26,6 +26,21 @@ export async function runCli(
     );
     return 2;
   }
+  return await runCommand(command, args, `sallyport ${name}`, streams, signal);
+}
+
+/**
+ * Runs one command and turns what went wrong into words and an exit code.
+ *
+ * @param title what each error line begins with: the words that the person typed
+ */
+export async function runCommand(
+  command: Command,
+  args: readonly string[],
+  title: string,
+  streams: Streams,
+  signal: AbortSignal,
+): Promise<number> {
   try {
     if (args.includes("--help") || args.includes("-h")) {
       streams.out(await command.help(args.filter((word) => !word.startsWith("-"))));
@@ -35,10 +50,10 @@ export async function runCli(
   } catch (error) {
     if (error instanceof Stopped) return error.by === "SIGINT" ? 130 : 143;
     if (error instanceof UsageError) {
-      streams.error(`sallyport ${name}: ${error.message}\n`);
+      streams.error(`${title}: ${error.message}\n`);
       return 2;
     }
-    streams.error(`sallyport ${name}: ${error instanceof FriendlyError ? error.message : inspect(error)}\n`);
+    streams.error(`${title}: ${error instanceof FriendlyError ? error.message : inspect(error)}\n`);
     return error instanceof FriendlyError ? error.exitCode : 1;
   }
 }

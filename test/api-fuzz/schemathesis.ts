@@ -3,9 +3,9 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { ensureCacheEntry } from "../cluster/cache-entry.ts";
-import { findOnPath } from "../cluster/path-search.ts";
-import { cacheRoot } from "../cluster/programs.ts";
+import { ensureCacheEntry } from "../../lab/cluster/cache-entry.ts";
+import { findOnPath } from "../../lab/cluster/path-search.ts";
+import { cacheRoot } from "../../lab/cluster/programs.ts";
 
 /** Every package of it, at the version it is tested with. */
 const REQUIREMENTS = join(import.meta.dirname, "requirements.txt");

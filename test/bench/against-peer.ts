@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { assemble, toJavaScript } from "../../deploy/image/assemble.ts";
+import { type Cluster, startCluster } from "../../lab/cluster/cluster.ts";
 import { Client } from "../../src/kube/client/client.ts";
 import { connect } from "../../src/kube/client/connection.ts";
-import { type Cluster, startCluster } from "../cluster/cluster.ts";
 import { seedPods, seedWidgets, widgetDefinition } from "./seed.ts";
 import { type Row, type Spread, spread } from "./table.ts";
 

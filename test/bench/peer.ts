@@ -3,8 +3,8 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { ensureCacheEntry } from "../cluster/cache-entry.ts";
-import { cacheRoot } from "../cluster/programs.ts";
+import { ensureCacheEntry } from "../../lab/cluster/cache-entry.ts";
+import { cacheRoot } from "../../lab/cluster/programs.ts";
 
 const SOURCE = join(import.meta.dirname, "peer");
 

@@ -1,12 +1,13 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { isAlive } from "../../lab/cluster/cache-entry.ts";
+import { agentShowsDeployment, customerAccepts, platformServesDeployment } from "../../lab/story/accepting.ts";
+import { Narrator } from "../../lab/story/narrator.ts";
+import { openRunFolder } from "../../lab/story/run-folder.ts";
+import { startWorld, type World } from "../../lab/story/world.ts";
 import { sleep, systemClock } from "../../src/base/clock.ts";
 import { silentLogger } from "../../src/base/log.ts";
-import { agentShowsDeployment, customerAccepts, platformServesDeployment } from "../../src/cli/dev/accepting.ts";
-import { Narrator } from "../../src/cli/dev/narrator.ts";
-import { openRunFolder } from "../../src/cli/dev/run-folder.ts";
-import { startWorld, type World } from "../../src/cli/dev/world.ts";
 import { objectName } from "../../src/crds/group.ts";
 import { type AccessGrant, accessGrants } from "../../src/crds/kinds/access-grant.ts";
 import { type OperationInvocation, operationInvocations } from "../../src/crds/kinds/operation-invocation.ts";
@@ -14,7 +15,6 @@ import { Informer } from "../../src/kube/cache/informer.ts";
 import { Client } from "../../src/kube/client/client.ts";
 import { connect } from "../../src/kube/client/connection.ts";
 import { jsonProjection } from "../../src/kube/projection/projection.ts";
-import { isAlive } from "../cluster/cache-entry.ts";
 import { type Row, spread } from "./table.ts";
 
 const GRANTS = "sallyport-grants";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { useCluster } from "../cluster/use-cluster.ts";
+import { useCluster } from "../../lab/cluster/use-cluster.ts";
 import { CHART, REQUIRED, useHelm } from "./use-helm.ts";
 
 const GRANTS = "sallyport-grants";

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
-import { installRecipe } from "../cluster/go-build.ts";
-import { ensureRecipe } from "../cluster/programs.ts";
+import { installRecipe } from "../../lab/cluster/go-build.ts";
+import { ensureRecipe } from "../../lab/cluster/programs.ts";
 
 const HELM = { name: "helm", module: "helm.sh/helm/v4", version: "v4.3.1", command: "cmd/helm" } as const;
 

@@ -2,9 +2,9 @@ import { execFile } from "node:child_process";
 import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { ProgramsError, type Recipe } from "../cluster/go-build.ts";
-import { findOnPath } from "../cluster/path-search.ts";
-import { ensureRecipe } from "../cluster/programs.ts";
+import { ProgramsError, type Recipe } from "../../lab/cluster/go-build.ts";
+import { findOnPath } from "../../lab/cluster/path-search.ts";
+import { ensureRecipe } from "../../lab/cluster/programs.ts";
 
 const run = promisify(execFile);
 

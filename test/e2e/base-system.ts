@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readdir, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
-import { ensureCacheEntry } from "../cluster/cache-entry.ts";
-import { cacheRoot } from "../cluster/programs.ts";
+import { ensureCacheEntry } from "../../lab/cluster/cache-entry.ts";
+import { cacheRoot } from "../../lab/cluster/programs.ts";
 import { command } from "./command.ts";
 import { type Docker, Unavailable } from "./daemon.ts";
 

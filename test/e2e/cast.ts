@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll } from "vitest";
+import { argumentsOf } from "../../lab/story/deciding.ts";
 import { type Client as Api, createClient } from "../../src/api-client/client.ts";
-import { argumentsOf } from "../../src/cli/dev/deciding.ts";
 import type { AccessRequest } from "../../src/contract/access-requests/access-requests.ts";
 import type { Command } from "../../src/contract/operations/commands.ts";
 import { objectName } from "../../src/crds/group.ts";

@@ -1,7 +1,7 @@
 import { createServer as createControl, type IncomingMessage, request, type ServerResponse } from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo, Server } from "node:net";
-import { CertificateAuthority } from "../cluster/certificates.ts";
+import { CertificateAuthority } from "../../lab/cluster/certificates.ts";
 
 /** What the front saw of one request. */
 export interface Seen {

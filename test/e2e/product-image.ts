@@ -1,7 +1,7 @@
 import { cp, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { findOnPath } from "../cluster/path-search.ts";
+import { findOnPath } from "../../lab/cluster/path-search.ts";
 import { baseSystem } from "./base-system.ts";
 import { bash, command } from "./command.ts";
 import type { Docker } from "./daemon.ts";

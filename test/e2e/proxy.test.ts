@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { CertificateAuthority } from "../../lab/cluster/certificates.ts";
 import { sleep, systemClock } from "../../src/base/clock.ts";
 import { objectName } from "../../src/crds/group.ts";
 import { type ManagedDeployment, managedDeployments } from "../../src/crds/kinds/managed-deployment.ts";
-import { CertificateAuthority } from "../cluster/certificates.ts";
 import type { Line } from "../integration/proxy/agent-process.ts";
 import { Squid, squidProblem } from "../integration/proxy/squid.ts";
 import { eventually } from "../integration/wait.ts";

@@ -1,8 +1,8 @@
 import { existsSync, readdirSync } from "node:fs";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { isAlive } from "../cluster/cache-entry.ts";
-import { cacheRoot } from "../cluster/programs.ts";
+import { isAlive } from "../../lab/cluster/cache-entry.ts";
+import { cacheRoot } from "../../lab/cluster/programs.ts";
 import { command } from "./command.ts";
 
 /** What deletes a cluster when nobody who made it is left. */

@@ -1,7 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { startVendor } from "../../lab/story/vendor.ts";
 import { systemClock } from "../../src/base/clock.ts";
-import { startVendor } from "../../src/cli/dev/vendor.ts";
 import { fileLogger } from "../../src/cli/services/process-logger.ts";
 import { openFront } from "./front.ts";
 import type { VendorScene } from "./scene.ts";

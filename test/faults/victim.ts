@@ -1,5 +1,5 @@
+import type { Program } from "../../lab/cluster/program.ts";
 import { sleep, systemClock } from "../../src/base/clock.ts";
-import type { Program } from "../cluster/program.ts";
 
 /** A kubelet's first back-off is 10 s; here a test waits for it. */
 const RESTART_AFTER_MS = 300;

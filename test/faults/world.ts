@@ -1,18 +1,18 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { type Cluster, startCluster } from "../../lab/cluster/cluster.ts";
+import { freePort } from "../../lab/cluster/ports.ts";
+import { Program } from "../../lab/cluster/program.ts";
+import { Watchdog } from "../../lab/cluster/watchdog.ts";
+import { startVendor } from "../../lab/story/vendor.ts";
 import { type Client as Api, createClient } from "../../src/api-client/client.ts";
 import { systemClock } from "../../src/base/clock.ts";
 import { silentLogger } from "../../src/base/log.ts";
-import { startVendor } from "../../src/cli/dev/vendor.ts";
 import { DEFAULT_NAMES } from "../../src/crds/group.ts";
 import { defaultPolicy } from "../../src/crds/manifests/default-policy.ts";
 import { installation, openNamespace } from "../../src/crds/manifests/installation.ts";
 import { Client } from "../../src/kube/client/client.ts";
 import { connect } from "../../src/kube/client/connection.ts";
-import { type Cluster, startCluster } from "../cluster/cluster.ts";
-import { freePort } from "../cluster/ports.ts";
-import { Program } from "../cluster/program.ts";
-import { Watchdog } from "../cluster/watchdog.ts";
 import { Victim } from "./victim.ts";
 
 export const GRANTS = DEFAULT_NAMES.grantsNamespace;

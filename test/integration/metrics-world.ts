@@ -1,8 +1,8 @@
 import { join } from "node:path";
+import { freePort } from "../../lab/cluster/ports.ts";
 import { objectName } from "../../src/crds/group.ts";
 import { type AccessGrant, accessGrants } from "../../src/crds/kinds/access-grant.ts";
 import { resources } from "../../src/kube/objects/resource.ts";
-import { freePort } from "../cluster/ports.ts";
 import type { Victim } from "../faults/victim.ts";
 import { GRANTS, SHOP, SYSTEM, startWorld, type World } from "../faults/world.ts";
 import { PrometheusServer, type Target } from "./prometheus-server.ts";

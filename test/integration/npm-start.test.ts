@@ -4,11 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { useCluster } from "../cluster/use-cluster.ts";
+import { useCluster } from "../../lab/cluster/use-cluster.ts";
 
 // What a person does with `npm start`, on the real thing. npm itself is left out: it only puts Node 24 on the PATH.
 
-const MAIN = join(import.meta.dirname, "../../src/cli/main.ts");
+const MAIN = join(import.meta.dirname, "../../lab/main.ts");
 
 let folder = "";
 
@@ -26,7 +26,7 @@ class Run {
   out = "";
 
   constructor(args: readonly string[]) {
-    this.#child = spawn(process.execPath, [MAIN, "dev", "--dir", join(folder, "run"), ...args], {
+    this.#child = spawn(process.execPath, [MAIN, "--dir", join(folder, "run"), ...args], {
       stdio: ["ignore", "pipe", "pipe"],
     });
     for (const stream of [this.#child.stdout, this.#child.stderr]) {

@@ -1,10 +1,10 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { stringify } from "yaml";
+import { freePort } from "../../lab/cluster/ports.ts";
+import { Program } from "../../lab/cluster/program.ts";
+import { Watchdog } from "../../lab/cluster/watchdog.ts";
 import { prometheusPrograms } from "../chart/prometheus.ts";
-import { freePort } from "../cluster/ports.ts";
-import { Program } from "../cluster/program.ts";
-import { Watchdog } from "../cluster/watchdog.ts";
 
 /** What a ServiceMonitor would make of a pod. */
 export interface Target {

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
-import { CertificateAuthority } from "../cluster/certificates.ts";
+import { CertificateAuthority } from "../../lab/cluster/certificates.ts";
 
 /** Texts that nobody else writes, each under the name of the place where it was put. */
 export class Canaries {

@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { freePort } from "../../lab/cluster/ports.ts";
 import { sleep, systemClock } from "../../src/base/clock.ts";
 import type { AccessRequest } from "../../src/contract/access-requests/access-requests.ts";
 import type { Command } from "../../src/contract/operations/commands.ts";
@@ -10,7 +11,6 @@ import { type AccessGrant, type AccessGrantSpec, accessGrants } from "../../src/
 import { managedDeployments } from "../../src/crds/kinds/managed-deployment.ts";
 import { operationInvocations } from "../../src/crds/kinds/operation-invocation.ts";
 import { type KubeObject, resources } from "../../src/kube/objects/resource.ts";
-import { freePort } from "../cluster/ports.ts";
 import { GRANTS, SHOP, SYSTEM, startWorld, type World } from "../faults/world.ts";
 import { Canaries, ChattyKubelet } from "./secrets-canaries.ts";
 import { chatter, leakyObjects } from "./secrets-workload.ts";

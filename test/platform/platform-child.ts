@@ -2,9 +2,9 @@ import { execFile } from "node:child_process";
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { freePort } from "../cluster/ports.ts";
-import { Program } from "../cluster/program.ts";
-import { Watchdog } from "../cluster/watchdog.ts";
+import { freePort } from "../../lab/cluster/ports.ts";
+import { Program } from "../../lab/cluster/program.ts";
+import { Watchdog } from "../../lab/cluster/watchdog.ts";
 
 const MAIN = join(import.meta.dirname, "..", "..", "src", "cli", "main.ts");
 

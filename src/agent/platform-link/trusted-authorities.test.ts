@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { request } from "undici";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { CertificateAuthority } from "../../../test/cluster/certificates.ts";
+import { CertificateAuthority } from "../../../lab/cluster/certificates.ts";
 import { pool } from "../../api-client/options.ts";
 import { silentLogger } from "../../base/log.ts";
 import { FakeClock } from "../../base/testing/fake-clock.ts";

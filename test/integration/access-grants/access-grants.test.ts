@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
+import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { installation } from "../../../src/crds/manifests/installation.ts";
-import { useCluster } from "../../cluster/use-cluster.ts";
 import { type Case, expand, Replay, type Suite } from "./replay.ts";
 
 const suite = JSON.parse(readFileSync(join(import.meta.dirname, "cases.json"), "utf8")) as Suite;

@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { beforeAll, expect, it } from "vitest";
+import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { HUMAN_TEXT } from "../../../src/contract/wire/schema.ts";
 import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
 import { installation } from "../../../src/crds/manifests/installation.ts";
 import { checkParams, checkSizes } from "../../../src/platform/areas/operations/params.ts";
 import { shownLength } from "../../../src/platform/areas/operations/shown-length.ts";
-import { useCluster } from "../../cluster/use-cluster.ts";
 
 /** What the platform says of text in params (decisions §0.1). */
 const PLATFORM = new RegExp(HUMAN_TEXT, "u");

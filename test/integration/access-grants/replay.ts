@@ -1,5 +1,6 @@
+import type { Cluster } from "../../../lab/cluster/cluster.ts";
+import type { KubectlResult } from "../../../lab/cluster/kubectl.ts";
 import { planHash } from "../../../src/crds/plan.ts";
-import type { Cluster, KubectlResult } from "../../cluster/cluster.ts";
 
 /**
  * `cases.json`: what each identity tries with plain kubectl, and what the API server must say.

@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Registry } from "prom-client";
+import type { Cluster } from "../../../lab/cluster/cluster.ts";
 import { runAgent } from "../../../src/agent/agent.ts";
 import { loadAgentConfig } from "../../../src/agent/config.ts";
 import { type Client as Api, createClient } from "../../../src/api-client/client.ts";
@@ -18,7 +19,6 @@ import { connect } from "../../../src/kube/client/connection.ts";
 import { loadOperatorConfig } from "../../../src/operator/config.ts";
 import { runOperator } from "../../../src/operator/operator.ts";
 import { type RunningPlatform, startPlatform } from "../../../src/platform/server.ts";
-import type { Cluster } from "../../cluster/cluster.ts";
 import { eventually, signal } from "../wait.ts";
 import { PlatformGate } from "./platform-gate.ts";
 

@@ -1,11 +1,11 @@
 import { renameSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { objectName } from "../../../src/crds/group.ts";
 import { accessGrants } from "../../../src/crds/kinds/access-grant.ts";
 import { type ManagedDeployment, managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
 import { type OperationInvocation, operationInvocations } from "../../../src/crds/kinds/operation-invocation.ts";
 import { type DynamicObject, resources } from "../../../src/kube/objects/resource.ts";
-import { useCluster } from "../../cluster/use-cluster.ts";
 import { eventually, signal } from "../wait.ts";
 import { type AgentWorld, createAgentWorld, GRANTS, type Running, SHOP } from "./agent-world.ts";
 

@@ -1,10 +1,10 @@
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { sleep, systemClock } from "../../../src/base/clock.ts";
 import { objectName } from "../../../src/crds/group.ts";
 import { type ManagedDeployment, managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
-import { useCluster } from "../../cluster/use-cluster.ts";
 import { eventually, signal } from "../wait.ts";
 import { type AgentWorld, createAgentWorld, GRANTS, type Running } from "./agent-world.ts";
 import type { HeardAnswer } from "./platform-gate.ts";

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { type SentField, sentFields } from "../../../scripts/generate/egress/egress.ts";
 import { HEADER_WORDS } from "../../../scripts/generate/egress/egress-words.ts";
 import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
 import { defaultPolicy } from "../../../src/crds/manifests/default-policy.ts";
 import { OPERATIONS } from "../../../src/crds/operations/catalog.ts";
 import { RESULT_MARKS } from "../../../src/crds/operations/result-words.ts";
-import { useCluster } from "../../cluster/use-cluster.ts";
 import { type AgentWorld, createAgentWorld, type Running, SHOP } from "../agent/agent-world.ts";
 import { ChattyKubelet } from "../secrets-canaries.ts";
 import { eventually, signal } from "../wait.ts";

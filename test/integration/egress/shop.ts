@@ -1,6 +1,6 @@
+import type { Cluster } from "../../../lab/cluster/cluster.ts";
 import type { Client } from "../../../src/kube/client/client.ts";
 import { resources } from "../../../src/kube/objects/resource.ts";
-import type { Cluster } from "../../cluster/cluster.ts";
 import { SHOP } from "../agent/agent-world.ts";
 import { signal } from "../wait.ts";
 

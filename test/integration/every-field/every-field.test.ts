@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { DEFAULT_NAMES, GROUP, operationRole } from "../../../src/crds/group.ts";
 import { installation } from "../../../src/crds/manifests/installation.ts";
 import { OPERATIONS } from "../../../src/crds/operations/catalog.ts";
-import { useCluster } from "../../cluster/use-cluster.ts";
 import { eventually } from "../wait.ts";
 import { isObject, type Json, type JsonObject, mergePatch } from "./json.ts";
 import { type Change, Schemas } from "./openapi.ts";

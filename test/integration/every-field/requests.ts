@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { Agent, request } from "undici";
-import type { Cluster } from "../../cluster/cluster.ts";
+import type { Cluster } from "../../../lab/cluster/cluster.ts";
 import type { Json, JsonObject } from "./json.ts";
 
 export interface Answer {

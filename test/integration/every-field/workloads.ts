@@ -1,4 +1,4 @@
-import type { Manifest } from "../../cluster/cluster.ts";
+import type { Manifest } from "../../../lab/cluster/cluster.ts";
 
 export const NAMESPACE = "shop";
 export const WORKLOADS = [

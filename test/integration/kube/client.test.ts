@@ -2,11 +2,11 @@ import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { type AddressInfo, connect as dial } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { ApiError } from "../../../src/kube/client/api-error.ts";
 import { Client } from "../../../src/kube/client/client.ts";
 import { type Connection, connect } from "../../../src/kube/client/connection.ts";
 import { type DynamicObject, type KubeObject, resources } from "../../../src/kube/objects/resource.ts";
-import { useCluster } from "../../cluster/use-cluster.ts";
 
 interface ConfigMap extends KubeObject {
   readonly data?: Readonly<Record<string, string>>;

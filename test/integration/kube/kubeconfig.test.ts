@@ -6,11 +6,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parse } from "yaml";
+import { CertificateAuthority } from "../../../lab/cluster/certificates.ts";
+import { type Cluster, startCluster } from "../../../lab/cluster/cluster.ts";
 import { Client } from "../../../src/kube/client/client.ts";
 import { connect } from "../../../src/kube/client/connection.ts";
 import { resources } from "../../../src/kube/objects/resource.ts";
-import { CertificateAuthority } from "../../cluster/certificates.ts";
-import { type Cluster, startCluster } from "../../cluster/cluster.ts";
 import { eventually, signal } from "../wait.ts";
 
 // Ways to an API server that only a kubeconfig names: OIDC, and a SOCKS proxy.

@@ -1,5 +1,7 @@
 import { Registry } from "prom-client";
 import { expect, onTestFinished, test, vi } from "vitest";
+import type { Cluster } from "../../../lab/cluster/cluster.ts";
+import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { systemClock } from "../../../src/base/clock.ts";
 import { silentLogger } from "../../../src/base/log.ts";
 import { Informer } from "../../../src/kube/cache/informer.ts";
@@ -19,8 +21,6 @@ import { needsApply } from "../../../src/kube/objects/needs-apply.ts";
 import { ownerReference } from "../../../src/kube/objects/owner-reference.ts";
 import { type KubeObject, parseKey, resources } from "../../../src/kube/objects/resource.ts";
 import { jsonProjection } from "../../../src/kube/projection/projection.ts";
-import type { Cluster } from "../../cluster/cluster.ts";
-import { useCluster } from "../../cluster/use-cluster.ts";
 
 const cluster = useCluster();
 const NAMESPACE = "runtime";

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { systemClock } from "../../../src/base/clock.ts";
 import { silentLogger } from "../../../src/base/log.ts";
 import { Informer } from "../../../src/kube/cache/informer.ts";
@@ -18,7 +19,6 @@ import {
   replicaSetShape,
   statefulSetShape,
 } from "../../../src/kube/projection/shapes.ts";
-import { useCluster } from "../../cluster/use-cluster.ts";
 
 // Controllers, a scheduler and simulated nodes fill in status as in a real cluster.
 const cluster = useCluster({ controllers: true, kwok: { nodes: 2 } });

@@ -4,9 +4,9 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { installRecipe } from "../../cluster/go-build.ts";
-import { freePort } from "../../cluster/ports.ts";
-import { ensureRecipe } from "../../cluster/programs.ts";
+import { installRecipe } from "../../../lab/cluster/go-build.ts";
+import { freePort } from "../../../lab/cluster/ports.ts";
+import { ensureRecipe } from "../../../lab/cluster/programs.ts";
 
 /** An S3 server on a folder that checks every signature, which the simulators for tests do not. */
 const GATEWAY = {

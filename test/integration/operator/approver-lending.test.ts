@@ -1,11 +1,11 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { AUTO_ACCOUNT, DEFAULT_NAMES, grantAccount } from "../../../src/crds/group.ts";
 import type { AccessGrant } from "../../../src/crds/kinds/access-grant.ts";
 import { operationPolicies } from "../../../src/crds/kinds/operation-policy.ts";
 import { resources } from "../../../src/kube/objects/resource.ts";
-import { useCluster } from "../../cluster/use-cluster.ts";
 import { eventually, signal } from "../wait.ts";
 import { bound, lender, policyAdmin } from "./lenders.ts";
 import {

@@ -1,5 +1,6 @@
 import { inspect } from "node:util";
 import { Registry } from "prom-client";
+import type { Cluster } from "../../../lab/cluster/cluster.ts";
 import { type Clock, systemClock } from "../../../src/base/clock.ts";
 import type { Logger } from "../../../src/base/log.ts";
 import { DEFAULT_NAMES, type InstallationNames, objectName } from "../../../src/crds/group.ts";
@@ -18,7 +19,6 @@ import { type Connection, connect } from "../../../src/kube/client/connection.ts
 import { type DynamicObject, resources } from "../../../src/kube/objects/resource.ts";
 import { loadOperatorConfig, type OperatorConfig } from "../../../src/operator/config.ts";
 import { runOperator } from "../../../src/operator/operator.ts";
-import type { Cluster } from "../../cluster/cluster.ts";
 import { eventually, signal } from "../wait.ts";
 
 export const GRANTS = "sallyport-grants";

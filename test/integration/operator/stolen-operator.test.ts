@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { KubectlResult } from "../../../lab/cluster/kubectl.ts";
+import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { AUTO_ACCOUNT, DEFAULT_NAMES, GRANT_UID_LABEL, grantAccount } from "../../../src/crds/group.ts";
 import { bindingLine, lentBinding } from "../../../src/crds/lending.ts";
-import type { KubectlResult } from "../../cluster/cluster.ts";
-import { useCluster } from "../../cluster/use-cluster.ts";
 import { bound, lender, policyAdmin } from "./lenders.ts";
 import { APPROVER, GRANTS, OperatorWorld, SHOP, scaleTo } from "./operator-world.ts";
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import type { AccessGrant } from "../../../src/crds/kinds/access-grant.ts";
 import { MUTATING_POLICIES } from "../../../src/crds/manifests/admission/admission.ts";
-import { useCluster } from "../../cluster/use-cluster.ts";
 import { eventually } from "../wait.ts";
 import { OperatorWorld, type RunningOperator, scaleTo } from "./operator-world.ts";
 

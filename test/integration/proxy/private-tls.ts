@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import { networkInterfaces } from "node:os";
 import { createServer, type Server } from "node:tls";
-import { CertificateAuthority } from "../../cluster/certificates.ts";
+import { CertificateAuthority } from "../../../lab/cluster/certificates.ts";
 
 /** An address of this machine that is not loopback: what goes there may go through a proxy. Undefined: there is none. */
 export function outerAddress(): string | undefined {

@@ -1,12 +1,12 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { CertificateAuthority } from "../../../lab/cluster/certificates.ts";
+import { freePort } from "../../../lab/cluster/ports.ts";
+import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { sleep, systemClock } from "../../../src/base/clock.ts";
 import { objectName } from "../../../src/crds/group.ts";
 import { type ManagedDeployment, managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
-import { CertificateAuthority } from "../../cluster/certificates.ts";
-import { freePort } from "../../cluster/ports.ts";
-import { useCluster } from "../../cluster/use-cluster.ts";
 import { type AgentWorld, createAgentWorld, GRANTS, type Running } from "../agent/agent-world.ts";
 import { eventually, signal } from "../wait.ts";
 import { AgentProcess } from "./agent-process.ts";

@@ -3,7 +3,7 @@ import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePort } from "../../cluster/ports.ts";
+import { freePort } from "../../../lab/cluster/ports.ts";
 import { eventually } from "../wait.ts";
 
 const HELPER = "/usr/lib/squid/basic_ncsa_auth";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { sleep, systemClock } from "../../../src/base/clock.ts";
 import { LeadershipLostError } from "../../../src/kube/election/leader-election.ts";
-import { useCluster } from "../../cluster/use-cluster.ts";
 import { type AgentWorld, createAgentWorld, type Running } from "../agent/agent-world.ts";
 import { eventually, signal } from "../wait.ts";
 import { EXPECTED, fateOf, healed, keyOf, told, WATCHED_MS, type Witness } from "./consequences.ts";

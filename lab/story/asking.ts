@@ -1,8 +1,8 @@
-import type { AccessRequest } from "../../contract/access-requests/access-requests.ts";
-import { objectName } from "../../crds/group.ts";
-import { type AccessGrant, accessGrants } from "../../crds/kinds/access-grant.ts";
-import { type OperationInvocation, operationInvocations } from "../../crds/kinds/operation-invocation.ts";
-import { planHash } from "../../crds/plan.ts";
+import type { AccessRequest } from "../../src/contract/access-requests/access-requests.ts";
+import { objectName } from "../../src/crds/group.ts";
+import { type AccessGrant, accessGrants } from "../../src/crds/kinds/access-grant.ts";
+import { type OperationInvocation, operationInvocations } from "../../src/crds/kinds/operation-invocation.ts";
+import { planHash } from "../../src/crds/plan.ts";
 import { WORKLOAD } from "./customer.ts";
 import { StepFailed } from "./narrator.ts";
 import { GRANTS, type Scene, scaleParams } from "./scene.ts";

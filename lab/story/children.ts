@@ -1,16 +1,16 @@
 import { join } from "node:path";
-import { freePort } from "../../../test/cluster/ports.ts";
-import { Program } from "../../../test/cluster/program.ts";
-import { Watchdog } from "../../../test/cluster/watchdog.ts";
-import { DEFAULT_NAMES } from "../../crds/group.ts";
-import { FriendlyError } from "../command.ts";
+import { FriendlyError } from "../../src/cli/command.ts";
+import { DEFAULT_NAMES } from "../../src/crds/group.ts";
+import { freePort } from "../cluster/ports.ts";
+import { Program } from "../cluster/program.ts";
+import { Watchdog } from "../cluster/watchdog.ts";
 import type { Target } from "./target.ts";
 import type { Vendor } from "./vendor.ts";
 
 /** Agent and operator finish what they are doing; long before the 10 s after which everything is ended. */
 const CHILD_GRACE_MS = 5_000;
 
-const MAIN = join(import.meta.dirname, "..", "main.ts");
+const MAIN = join(import.meta.dirname, "../../src/cli/main.ts");
 
 /** Each a process of its own with an environment that holds its own credentials and no others. */
 export async function startChildren(

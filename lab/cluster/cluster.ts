@@ -1,4 +1,3 @@
-import { execFile } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -8,6 +7,7 @@ import { type ApiAnswer, type ApiCall, type ApiCredentials, apiRequest } from ".
 import { CertificateAuthority } from "./certificates.ts";
 import { type ClusterPrograms, type ClusterUser, freePorts, layOut, type Ports } from "./control-plane.ts";
 import { kubeconfigText } from "./kubeconfig.ts";
+import { type KubectlOptions, type KubectlResult, kubectl } from "./kubectl.ts";
 import { createNodes, nodesReady } from "./nodes.ts";
 import { findPrograms, type Programs } from "./programs.ts";
 import { Watchdog } from "./watchdog.ts";
@@ -27,19 +27,6 @@ export interface ClusterOptions {
   readonly programs?: Programs;
   /** What is being done, for people. @default silent, except for builds, which go to stderr */
   readonly log?: (line: string) => void;
-}
-
-export interface KubectlResult {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-export interface KubectlOptions {
-  /** Path. @default the admin's */
-  readonly kubeconfig?: string;
-  readonly stdin?: string;
-  readonly signal?: AbortSignal;
 }
 
 export type Manifest = Readonly<Record<string, unknown>>;
@@ -159,33 +146,10 @@ export class Cluster implements AsyncDisposable {
     });
   }
 
-  /** Never throws because of what kubectl says: look at `code`. */
+  /** As admin unless told otherwise. Never throws because of what kubectl says: look at `code`. */
   kubectl(args: readonly string[], options: KubectlOptions = {}): Promise<KubectlResult> {
-    const all = [
-      "--kubeconfig",
-      options.kubeconfig ?? this.adminKubeconfig,
-      "--cache-dir",
-      join(this.dir, "kubectl-cache"),
-      ...args,
-    ];
-    return new Promise((done, reject) => {
-      const child = execFile(
-        this.#kubectl,
-        all,
-        {
-          maxBuffer: 64 * 1024 * 1024,
-          timeout: 120_000,
-          ...(options.signal !== undefined && { signal: options.signal }),
-        },
-        (error, stdout, stderr) => {
-          if (error !== null && typeof error.code !== "number")
-            reject(options.signal?.aborted === true ? options.signal.reason : error);
-          else done({ code: typeof error?.code === "number" ? error.code : 0, stdout, stderr });
-        },
-      );
-      child.stdin?.on("error", () => undefined); // kubectl may end before it has read everything; its exit code tells.
-      child.stdin?.end(options.stdin ?? "");
-    });
+    const cacheDir = join(this.dir, "kubectl-cache");
+    return kubectl(this.#kubectl, cacheDir, args, { kubeconfig: this.adminKubeconfig, ...options });
   }
 
   /**

@@ -1,20 +1,20 @@
 import { mkdir, symlink } from "node:fs/promises";
 import { join } from "node:path";
-import type { Program } from "../../../test/cluster/program.ts";
-import { findPrograms, type Programs } from "../../../test/cluster/programs.ts";
-import type { Clock } from "../../base/clock.ts";
-import { DEFAULT_NAMES, objectName } from "../../crds/group.ts";
-import { managedDeployments } from "../../crds/kinds/managed-deployment.ts";
-import { installation } from "../../crds/manifests/installation.ts";
-import { Client as KubeClient } from "../../kube/client/client.ts";
-import { connect } from "../../kube/client/connection.ts";
-import { type KubeObject, resources } from "../../kube/objects/resource.ts";
-import { fileLogger } from "../services/process-logger.ts";
+import type { Clock } from "../../src/base/clock.ts";
+import { fileLogger } from "../../src/cli/services/process-logger.ts";
+import { DEFAULT_NAMES, objectName } from "../../src/crds/group.ts";
+import { managedDeployments } from "../../src/crds/kinds/managed-deployment.ts";
+import { installation } from "../../src/crds/manifests/installation.ts";
+import { Client as KubeClient } from "../../src/kube/client/client.ts";
+import { connect } from "../../src/kube/client/connection.ts";
+import { type KubeObject, resources } from "../../src/kube/objects/resource.ts";
+import type { Program } from "../cluster/program.ts";
+import { findPrograms, type Programs } from "../cluster/programs.ts";
 import { reportEnd, startChildren } from "./children.ts";
 import { customersManifests, WORKLOAD } from "./customer.ts";
 import { useNamedCluster } from "./named-cluster.ts";
 import type { Narrator } from "./narrator.ts";
-import type { DevOptions } from "./options.ts";
+import type { StoryOptions } from "./options.ts";
 import { startOwnCluster } from "./own-cluster.ts";
 import type { Target } from "./target.ts";
 import { until } from "./until.ts";
@@ -31,7 +31,7 @@ export interface World {
 }
 
 interface Beginning {
-  readonly options: DevOptions;
+  readonly options: StoryOptions;
   readonly narrator: Narrator;
   readonly clock: Clock;
   /** Gets everything that must be stopped. */

@@ -1,9 +1,9 @@
 import { execFile } from "node:child_process";
 import { access, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { kubeconfigText } from "../../../test/cluster/kubeconfig.ts";
-import type { Manifest } from "../../crds/manifests/manifest.ts";
-import { FriendlyError } from "../command.ts";
+import { FriendlyError } from "../../src/cli/command.ts";
+import type { Manifest } from "../../src/crds/manifests/manifest.ts";
+import { kubeconfigText } from "../cluster/kubeconfig.ts";
 import type { KubectlAnswer, Target } from "./target.ts";
 
 const WORKLOAD_NAMESPACE = "sallyport-demo";

@@ -1,7 +1,7 @@
 import { copyFile, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { startCluster } from "../../../test/cluster/cluster.ts";
-import type { Programs } from "../../../test/cluster/programs.ts";
+import { startCluster } from "../cluster/cluster.ts";
+import type { Programs } from "../cluster/programs.ts";
 import type { Target } from "./target.ts";
 
 const NODES = 2;

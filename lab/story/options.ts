@@ -1,8 +1,8 @@
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { UsageError } from "../command.ts";
+import { UsageError } from "../../src/cli/command.ts";
 
-export interface DevOptions {
+export interface StoryOptions {
   /** Approve with the approver's own credentials instead of waiting for a person. */
   readonly approve: boolean;
   /** End after the story; the exit code says whether all of it was verified. */
@@ -13,8 +13,7 @@ export interface DevOptions {
   readonly folder: string;
 }
 
-export const DEV_HELP = `usage: npm start -- [--approve] [--exit] [--kubeconfig FILE] [--dir FOLDER]
-       sallyport dev [the same]
+export const HELP = `usage: npm start -- [--approve] [--exit] [--kubeconfig FILE] [--dir FOLDER]
 
 Starts the vendor's platform, a Kubernetes control plane, the customer's agent and operator, and a workload on this
 machine; then plays the story that Sallyport exists for: an engineer asks, the customer decides, the operator acts, both
@@ -33,7 +32,7 @@ The first start builds the Kubernetes programs with Go (about 5 minutes on 2 cor
 `;
 
 /** @throws UsageError */
-export function parseDevOptions(args: readonly string[]): DevOptions {
+export function parseOptions(args: readonly string[]): StoryOptions {
   try {
     const { values } = parseArgs({
       args: [...args],

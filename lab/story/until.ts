@@ -1,4 +1,4 @@
-import { type Clock, sleep } from "../../base/clock.ts";
+import { type Clock, sleep } from "../../src/base/clock.ts";
 import { StepFailed } from "./narrator.ts";
 
 export interface Waiting {

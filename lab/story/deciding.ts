@@ -1,4 +1,4 @@
-import { type AccessGrant, accessGrants } from "../../crds/kinds/access-grant.ts";
+import { type AccessGrant, accessGrants } from "../../src/crds/kinds/access-grant.ts";
 import { StepFailed } from "./narrator.ts";
 import { GRANTS, type Scene } from "./scene.ts";
 import { until } from "./until.ts";

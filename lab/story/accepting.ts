@@ -1,6 +1,6 @@
-import { NAMESPACE_PLACEHOLDER } from "../../crds/accepted-namespaces.ts";
-import { objectName } from "../../crds/group.ts";
-import { type ManagedDeployment, managedDeployments } from "../../crds/kinds/managed-deployment.ts";
+import { NAMESPACE_PLACEHOLDER } from "../../src/crds/accepted-namespaces.ts";
+import { objectName } from "../../src/crds/group.ts";
+import { type ManagedDeployment, managedDeployments } from "../../src/crds/kinds/managed-deployment.ts";
 import { argumentsOf, typed } from "./deciding.ts";
 import { StepFailed } from "./narrator.ts";
 import { GRANTS, type Scene } from "./scene.ts";

@@ -3,11 +3,11 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { FakeClock } from "../../base/testing/fake-clock.ts";
+import { FakeClock } from "../../src/base/testing/fake-clock.ts";
 import { scalesIn } from "./acting.ts";
 import { argumentsOf } from "./deciding.ts";
 import { Narrator, StepFailed } from "./narrator.ts";
-import { parseDevOptions } from "./options.ts";
+import { parseOptions } from "./options.ts";
 import { openRunFolder } from "./run-folder.ts";
 import { until, verify } from "./until.ts";
 
@@ -15,7 +15,7 @@ const never = new AbortController().signal;
 
 describe("options", () => {
   it("default to a person who approves, our own cluster, and ./.sallyport", () => {
-    expect(parseDevOptions([])).toEqual({
+    expect(parseOptions([])).toEqual({
       approve: false,
       exit: false,
       kubeconfig: undefined,
@@ -24,11 +24,11 @@ describe("options", () => {
   });
 
   it.each([["--kubeconfig"], ["--aprove"], ["up"]])("refuse %s", (word) => {
-    expect(() => parseDevOptions([word])).toThrow(/npm start -- --help/);
+    expect(() => parseOptions([word])).toThrow(/npm start -- --help/);
   });
 
   it("never take a cluster from the environment", () => {
-    expect(parseDevOptions(["--approve"]).kubeconfig).toBeUndefined();
+    expect(parseOptions(["--approve"]).kubeconfig).toBeUndefined();
   });
 });
 

@@ -1,21 +1,22 @@
-import { isAlive } from "../../../test/cluster/cache-entry.ts";
-import { ProgramsError } from "../../../test/cluster/go-build.ts";
-import { systemClock } from "../../base/clock.ts";
-import { type Command, FriendlyError } from "../command.ts";
-import { Stopped } from "../stop-signals.ts";
+import { systemClock } from "../../src/base/clock.ts";
+import { type Command, FriendlyError } from "../../src/cli/command.ts";
+import { Stopped } from "../../src/cli/stop-signals.ts";
+import { isAlive } from "../cluster/cache-entry.ts";
+import { ProgramsError } from "../cluster/go-build.ts";
 import { Narrator, StepFailed } from "./narrator.ts";
-import { DEV_HELP, type DevOptions, parseDevOptions } from "./options.ts";
+import { HELP, parseOptions, type StoryOptions } from "./options.ts";
 import { approverExport, farewell, panel } from "./panel.ts";
 import { openRunFolder } from "./run-folder.ts";
 import { playStory } from "./story.ts";
 import { startWorld, type World } from "./world.ts";
 
-export const devCommand: Command = {
-  name: "dev",
-  summary: "Starts everything on this machine and plays the story: what `npm start` does.",
-  help: async () => DEV_HELP,
+/** What `npm start` runs. */
+export const startCommand: Command = {
+  name: "start",
+  summary: "Starts everything on this machine and plays the story.",
+  help: async () => HELP,
   async run(args, signal) {
-    const options = parseDevOptions(args);
+    const options = parseOptions(args);
     const clock = systemClock;
     const narrator = new Narrator(
       {
@@ -47,7 +48,7 @@ export const devCommand: Command = {
 };
 
 async function perform(
-  options: DevOptions,
+  options: StoryOptions,
   narrator: Narrator,
   stack: AsyncDisposableStack,
   signal: AbortSignal,
@@ -70,7 +71,7 @@ async function perform(
 }
 
 /** True when each step was verified. A step that failed is not the end: there is a world to look at. */
-async function played(world: World, options: DevOptions, narrator: Narrator, signal: AbortSignal): Promise<boolean> {
+async function played(world: World, options: StoryOptions, narrator: Narrator, signal: AbortSignal): Promise<boolean> {
   try {
     if ((await playStory({ world, narrator }, options.approve, signal)) === "approved") return true;
     narrator.blank();

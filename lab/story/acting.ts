@@ -1,9 +1,9 @@
 import { readFile } from "node:fs/promises";
-import type { AccessRequest } from "../../contract/access-requests/access-requests.ts";
-import { GRANT_UID_LABEL, grantAccount } from "../../crds/group.ts";
-import { type AccessGrant, accessGrants } from "../../crds/kinds/access-grant.ts";
-import { type OperationInvocation, operationInvocations } from "../../crds/kinds/operation-invocation.ts";
-import { resources } from "../../kube/objects/resource.ts";
+import type { AccessRequest } from "../../src/contract/access-requests/access-requests.ts";
+import { GRANT_UID_LABEL, grantAccount } from "../../src/crds/group.ts";
+import { type AccessGrant, accessGrants } from "../../src/crds/kinds/access-grant.ts";
+import { type OperationInvocation, operationInvocations } from "../../src/crds/kinds/operation-invocation.ts";
+import { resources } from "../../src/kube/objects/resource.ts";
 import { short, time } from "./asking.ts";
 import { WORKLOAD } from "./customer.ts";
 import { StepFailed } from "./narrator.ts";

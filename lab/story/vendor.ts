@@ -1,9 +1,9 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type Client, createClient } from "../../api-client/client.ts";
-import type { Clock } from "../../base/clock.ts";
-import type { Logger } from "../../base/log.ts";
-import { startPlatform } from "../../platform/server.ts";
+import { type Client, createClient } from "../../src/api-client/client.ts";
+import type { Clock } from "../../src/base/clock.ts";
+import type { Logger } from "../../src/base/log.ts";
+import { startPlatform } from "../../src/platform/server.ts";
 
 /** The vendor's side: the platform, on PGlite in a folder, with everything that the story needs to be there. */
 export interface Vendor {

@@ -1,5 +1,5 @@
-import type { Program } from "../../../test/cluster/program.ts";
-import type { Manifest } from "../../crds/manifests/manifest.ts";
+import type { Manifest } from "../../src/crds/manifests/manifest.ts";
+import type { Program } from "../cluster/program.ts";
 
 export interface KubectlAnswer {
   readonly code: number;

@@ -1,0 +1,36 @@
+import { execFile } from "node:child_process";
+
+export interface KubectlResult {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface KubectlOptions {
+  /** Path. @default the admin's */
+  readonly kubeconfig?: string;
+  readonly stdin?: string;
+  readonly signal?: AbortSignal;
+}
+
+const MAX_OUTPUT = 64 * 1024 * 1024;
+const LIMIT_MS = 120_000;
+
+/** One run of kubectl. Rejects only when it could not run or was aborted; what it says itself is in the result. */
+export function kubectl(
+  program: string,
+  cacheDir: string,
+  args: readonly string[],
+  { kubeconfig, stdin = "", signal }: KubectlOptions & { readonly kubeconfig: string },
+): Promise<KubectlResult> {
+  const all = ["--kubeconfig", kubeconfig, "--cache-dir", cacheDir, ...args];
+  return new Promise((done, reject) => {
+    const options = { maxBuffer: MAX_OUTPUT, timeout: LIMIT_MS, ...(signal !== undefined && { signal }) };
+    const child = execFile(program, all, options, (error, stdout, stderr) => {
+      if (error !== null && typeof error.code !== "number") reject(signal?.aborted === true ? signal.reason : error);
+      else done({ code: typeof error?.code === "number" ? error.code : 0, stdout, stderr });
+    });
+    child.stdin?.on("error", () => undefined); // kubectl may end before it has read everything; its exit code tells.
+    child.stdin?.end(stdin);
+  });
+}
