@@ -2,10 +2,10 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "nod
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { stringify } from "yaml";
+import type { SettingTable } from "../src/base/settings.ts";
 import { agentService } from "../src/cli/services/agent-service.ts";
 import { operatorService } from "../src/cli/services/operator-service.ts";
 import { platformService } from "../src/cli/services/platform-service.ts";
-import type { SettingTable } from "../src/cli/settings.ts";
 import { defaultPolicy } from "../src/crds/manifests/default-policy.ts";
 import { installation } from "../src/crds/manifests/installation.ts";
 import type { Manifest } from "../src/crds/manifests/manifest.ts";

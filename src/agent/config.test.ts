@@ -49,3 +49,8 @@ describe("the platform's address", () => {
     },
   );
 });
+
+test("the renew deadline must leave the lease its margin", () => {
+  const load = (): unknown => loadAgentConfig({ ...minimal, SALLYPORT_RENEW_DEADLINE: "14s" });
+  expect(load).toThrow("SALLYPORT_RENEW_DEADLINE must be at least 2s shorter than the lease's duration");
+});

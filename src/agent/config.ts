@@ -1,5 +1,16 @@
+import { ELECTION_SETTINGS } from "../base/election-settings.ts";
+import {
+  anyText,
+  duration,
+  type Environment,
+  integer,
+  loadSettings,
+  nonEmpty,
+  type SettingsOf,
+} from "../base/settings.ts";
 import { type NamedDeployments, parseNamedDeployments } from "../crds/accepted-namespaces.ts";
 import { NAMESPACE_NAME } from "../crds/group.ts";
+import { electionTimesProblems } from "../kube/election/election-times.ts";
 
 /** Read once by the command line, validated, frozen, passed down. Nothing else reads the environment. */
 export interface AgentConfig {
@@ -27,18 +38,8 @@ export interface AgentConfig {
   readonly kubeconfig: string;
 }
 
-export interface Setting<T> {
-  readonly env: string;
-  /** As an operator would write it, and parsed like theirs. `undefined`: must be set. */
-  readonly default: string | undefined;
-  /** Meaning, and what changes when it is raised or lowered. */
-  readonly doc: string;
-  /** Throws an Error whose message completes "ENV must be …". */
-  readonly parse: (text: string) => T;
-}
-
 /** The one table: `--help`, the chart's values reference and the docs page are printed from it. */
-export const AGENT_SETTINGS: { readonly [Name in keyof AgentConfig]: Setting<AgentConfig[Name]> } = {
+export const AGENT_SETTINGS: SettingsOf<AgentConfig> = {
   platformUrl: {
     env: "SALLYPORT_PLATFORM_URL",
     default: undefined,
@@ -141,54 +142,24 @@ export const AGENT_SETTINGS: { readonly [Name in keyof AgentConfig]: Setting<Age
     doc: "Lease that the replicas elect a leader with; of all that share it, one acts. The shipped role names this one.",
     parse: nonEmpty,
   },
-  leaseDurationMs: {
-    env: "SALLYPORT_LEASE_DURATION",
-    default: "15s",
-    doc: "Silence after which another replica may lead: the longest fail-over. Source: client-go.",
-    parse: duration(2_000, 120_000),
-  },
-  renewDeadlineMs: {
-    env: "SALLYPORT_RENEW_DEADLINE",
-    default: "10s",
-    doc: "The leader steps down when it could not renew for this long. At least 2 s below the lease's duration.",
-    parse: duration(1_000, 110_000),
-  },
-  retryPeriodMs: {
-    env: "SALLYPORT_RETRY_PERIOD",
-    default: "2s",
-    doc: "Between two tries to renew.",
-    parse: duration(100, 30_000),
-  },
+  ...ELECTION_SETTINGS,
   identity: {
     env: "SALLYPORT_IDENTITY",
     default: "",
     doc: "This replica's name in the lease, normally the pod's. Empty: host name and a random part.",
-    parse: (text) => text,
+    parse: anyText,
   },
   kubeconfig: {
     env: "SALLYPORT_KUBECONFIG",
     default: "",
     doc: "File to reach the API server with. Empty: the pod's own service account.",
-    parse: (text) => text,
+    parse: anyText,
   },
 };
 
-/** Call it with the environment. Throws one Error that lists every bad setting, not the first. */
-export function loadAgentConfig(env: Readonly<Record<string, string | undefined>>): AgentConfig {
-  const problems: string[] = [];
-  const entries = Object.entries<Setting<unknown>>(AGENT_SETTINGS).map(([name, setting]) => {
-    try {
-      const text = env[setting.env]?.trim() || setting.default; // Helm renders an unset value as "".
-      if (text === undefined) throw new Error("set");
-      return [name, setting.parse(text)] as const;
-    } catch (error) {
-      problems.push(`${setting.env} must be ${error instanceof Error ? error.message : String(error)}`);
-      return [name, undefined] as const;
-    }
-  });
-  if (problems.length > 0) throw new Error(`bad configuration:\n  ${problems.join("\n  ")}`);
-  // Each entry was parsed by the setting of that name, which the table's type ties to the field's.
-  return Object.freeze(Object.fromEntries(entries)) as unknown as AgentConfig;
+/** Call it with the environment. @throws ConfigError */
+export function loadAgentConfig(env: Environment): AgentConfig {
+  return loadSettings(AGENT_SETTINGS, env, electionTimesProblems);
 }
 
 function httpsUrl(text: string): string {
@@ -213,27 +184,4 @@ function namespaceList(text: string): readonly string[] {
     throw new Error("up to 64 names of namespaces, comma-separated");
   }
   return Object.freeze(names.sort());
-}
-
-function nonEmpty(text: string): string {
-  if (text === "") throw new Error("set");
-  return text;
-}
-
-/** `250ms`, `30s`, `5m`. A bare number is refused: its unit would be a guess. */
-function duration(minMs: number, maxMs: number): (text: string) => number {
-  return (text) => {
-    const [, amount, unit] = /^(\d+)(ms|s|m|h)$/.exec(text) ?? [];
-    const ms = Number(amount) * { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }[(unit ?? "s") as "ms" | "s" | "m" | "h"];
-    if (ms >= minMs && ms <= maxMs) return ms;
-    throw new Error(`a duration such as 30s, from ${minMs} to ${maxMs} ms`);
-  };
-}
-
-function integer(min: number, max: number): (text: string) => number {
-  return (text) => {
-    const value = Number(text);
-    if (/^\d+$/.test(text) && value >= min && value <= max) return value;
-    throw new Error(`a whole number from ${min} to ${max}`);
-  };
 }

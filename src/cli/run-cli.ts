@@ -1,4 +1,5 @@
 import { inspect } from "node:util";
+import { ConfigError } from "../base/settings.ts";
 import { type Command, FriendlyError, UsageError } from "./command.ts";
 import { Stopped } from "./stop-signals.ts";
 
@@ -53,7 +54,8 @@ export async function runCommand(
       streams.error(`${title}: ${error.message}\n`);
       return 2;
     }
-    streams.error(`${title}: ${error instanceof FriendlyError ? error.message : inspect(error)}\n`);
+    const isFriendly = error instanceof FriendlyError || error instanceof ConfigError;
+    streams.error(`${title}: ${isFriendly ? error.message : inspect(error)}\n`);
     return error instanceof FriendlyError ? error.exitCode : 1;
   }
 }

@@ -2,7 +2,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
-import { describeSettings, readSettings, type SettingTable, wrap } from "./settings.ts";
+import type { SettingTable } from "../base/settings.ts";
+import { describeSettings, readSettings, wrap } from "./settings.ts";
 
 const TABLE: SettingTable = {
   level: { env: "S_LEVEL", default: "info", doc: "How much is said." },

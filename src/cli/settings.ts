@@ -1,17 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { parse } from "yaml";
+import type { Environment, SettingTable } from "../base/settings.ts";
 import { FriendlyError } from "./command.ts";
-
-/** A row of a room's configuration table. Its parser stays in the room: here only words. */
-interface SettingRow {
-  readonly env: string;
-  /** As a person would write it; undefined: must be set. */
-  readonly default: string | undefined;
-  readonly doc: string;
-}
-
-export type SettingTable = Readonly<Record<string, SettingRow>>;
-export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * What a process is configured with: the environment, and under it a YAML file whose keys are the same names. One name

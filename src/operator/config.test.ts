@@ -31,9 +31,15 @@ test("all bad settings are told at once", () => {
 
 test.each([
   [{ SALLYPORT_GRANTS_NAMESPACE: "sallyport-system" }, "mint its own token"],
-  [{ SALLYPORT_RENEW_DEADLINE: "14s" }, "at least 2s shorter"],
+  [{ SALLYPORT_RENEW_DEADLINE: "14s" }, "SALLYPORT_RENEW_DEADLINE must be at least 2s shorter"],
+  [{ SALLYPORT_RETRY_PERIOD: "9s" }, "SALLYPORT_RETRY_PERIOD must be below the renew deadline divided by 1.2"],
 ])("settings that contradict each other are refused: %j", (env, words) => {
   expect(() => loadOperatorConfig(env)).toThrow(words);
+});
+
+test("a duration may be written in hours, as in the agent", () => {
+  expect(() => loadOperatorConfig({ SALLYPORT_SWEEP_INTERVAL: "1h" })).toThrow("from 1000 to 600000 ms");
+  expect(loadOperatorConfig({ SALLYPORT_SHUTDOWN_GRACE: "0h" }).shutdownGraceMs).toBe(0);
 });
 
 test("names of settings are unique, and all ours", () => {

@@ -1,6 +1,18 @@
+import { ELECTION_SETTINGS } from "../base/election-settings.ts";
+import {
+  anyText,
+  type Contradiction,
+  duration,
+  type Environment,
+  integer,
+  loadSettings,
+  oneOf,
+  type SettingsOf,
+} from "../base/settings.ts";
 import { type NamedDeployments, parseNamedDeployments } from "../crds/accepted-namespaces.ts";
 import { DEFAULT_NAMES, LENDING_MODES, type LendingMode, NAMESPACE_NAME } from "../crds/group.ts";
 import { MUTATING_POLICIES, VALIDATING_POLICIES } from "../crds/manifests/admission/admission.ts";
+import { electionTimesProblems } from "../kube/election/election-times.ts";
 import { ADMISSION_MODES, type AdmissionMode } from "./admission/enforcement.ts";
 
 /** Read once, validated, frozen, passed down. Nothing else of this room reads the environment. */
@@ -30,23 +42,13 @@ export interface OperatorConfig {
   readonly lendingMode: LendingMode;
 }
 
-export interface Setting<T> {
-  readonly env: string;
-  /** As a person would write it, and parsed like theirs. */
-  readonly default: string;
-  /** Meaning, and what changes when it is raised or lowered. */
-  readonly doc: string;
-  /** Throws an Error whose message completes "ENV must be …". */
-  readonly parse: (text: string) => T;
-}
-
 /** The one table: `--help`, the chart's values and the documentation are printed from it. */
-export const OPERATOR_SETTINGS: { readonly [Name in keyof OperatorConfig]: Setting<OperatorConfig[Name]> } = {
+export const OPERATOR_SETTINGS: SettingsOf<OperatorConfig> = {
   kubeconfig: {
     env: "SALLYPORT_KUBECONFIG",
     default: "",
     doc: "File to reach the API server with. Empty: the pod's own service account.",
-    parse: (text) => text,
+    parse: anyText,
   },
   systemNamespace: {
     env: "SALLYPORT_SYSTEM_NAMESPACE",
@@ -70,13 +72,13 @@ export const OPERATOR_SETTINGS: { readonly [Name in keyof OperatorConfig]: Setti
     env: "SALLYPORT_IDENTITY",
     default: "",
     doc: "This replica's name in the lease, normally the pod's. Empty: host name and a random part.",
-    parse: (text) => text,
+    parse: anyText,
   },
   healthHost: {
     env: "SALLYPORT_HEALTH_HOST",
     default: "0.0.0.0",
     doc: "Address of /livez, /readyz and /metrics.",
-    parse: (text) => text,
+    parse: anyText,
   },
   healthPort: {
     env: "SALLYPORT_HEALTH_PORT",
@@ -100,7 +102,7 @@ export const OPERATOR_SETTINGS: { readonly [Name in keyof OperatorConfig]: Setti
     env: "SALLYPORT_ADMISSION_MODE",
     default: "stamping",
     doc: "What vouches for approvers' names: stamping, where the API server can; or validating-only, where typed names are checked and missing stampers are no fault. unseen: the operator has no right to look, and says so on each decision.",
-    parse: admissionMode,
+    parse: oneOf(ADMISSION_MODES),
   },
   admissionCheckIntervalMs: {
     env: "SALLYPORT_ADMISSION_CHECK_INTERVAL",
@@ -120,24 +122,7 @@ export const OPERATOR_SETTINGS: { readonly [Name in keyof OperatorConfig]: Setti
     doc: "How long a running operation may go on after a stop, and then its result may take to be stored. Twice this must fit the pod's termination grace.",
     parse: duration(0, 120_000),
   },
-  leaseDurationMs: {
-    env: "SALLYPORT_LEASE_DURATION",
-    default: "15s",
-    doc: "Silence after which another replica may lead: the longest fail-over. Source: client-go.",
-    parse: duration(3_000, 120_000),
-  },
-  renewDeadlineMs: {
-    env: "SALLYPORT_RENEW_DEADLINE",
-    default: "10s",
-    doc: "The leader steps down when it could not renew for this long. Source: client-go.",
-    parse: duration(1_000, 110_000),
-  },
-  retryPeriodMs: {
-    env: "SALLYPORT_RETRY_PERIOD",
-    default: "2s",
-    doc: "Between two tries to get or renew the lease. Source: client-go.",
-    parse: duration(100, 60_000),
-  },
+  ...ELECTION_SETTINGS,
   leaseName: {
     env: "SALLYPORT_LEASE_NAME",
     default: DEFAULT_NAMES.operatorAccount,
@@ -148,50 +133,28 @@ export const OPERATOR_SETTINGS: { readonly [Name in keyof OperatorConfig]: Setti
     env: "SALLYPORT_ROLE_KIND",
     default: "ClusterRole",
     doc: "What the roles of the operations are: ClusterRole, or Role where each opened namespace has its own.",
-    parse: roleKind,
+    parse: oneOf(["ClusterRole", "Role"]),
   },
   lendingMode: {
     env: "SALLYPORT_LENDING_MODE",
     default: "operator",
     doc: "Who lends an operation's role to a grant's account: operator, or approver, where people bind it and the operator waits for the binding. It must be the mode that its roles were made for.",
-    parse: lendingMode,
+    parse: oneOf(LENDING_MODES),
   },
 };
 
-/** Call it with `process.env`. Throws one Error that lists every bad setting, not the first. */
-export function loadOperatorConfig(env: Readonly<Record<string, string | undefined>>): OperatorConfig {
-  const problems: string[] = [];
-  const read = <T>(setting: Setting<T>): T | undefined => {
-    const text = env[setting.env]?.trim() || setting.default; // Helm renders an unset value as "".
-    try {
-      return setting.parse(text);
-    } catch (error) {
-      problems.push(`${setting.env} must be ${error instanceof Error ? error.message : String(error)}`);
-      return undefined;
-    }
-  };
-  const values = Object.fromEntries(
-    Object.entries(OPERATOR_SETTINGS).map(([name, each]) => [name, read<unknown>(each)]),
-  );
-  // One key a setting, each parsed to its own type; what could not be is in `problems`.
-  const config = values as unknown as OperatorConfig;
-  if (problems.length === 0) problems.push(...contradictions(config));
-  if (problems.length > 0) throw new Error(`bad configuration:\n  ${problems.join("\n  ")}`);
-  return Object.freeze(config);
+/** Call it with the environment. @throws ConfigError */
+export function loadOperatorConfig(env: Environment): OperatorConfig {
+  return loadSettings(OPERATOR_SETTINGS, env, contradictions);
 }
 
-function contradictions({ systemNamespace, grantsNamespace, ...config }: OperatorConfig): string[] {
-  const problems: string[] = [];
-  if (systemNamespace === grantsNamespace) {
-    problems.push(
-      "SALLYPORT_GRANTS_NAMESPACE must not be the system namespace, or the operator could mint its own token",
-    );
+function contradictions(config: OperatorConfig): Contradiction<OperatorConfig>[] {
+  const found: Contradiction<OperatorConfig>[] = electionTimesProblems(config);
+  if (config.systemNamespace === config.grantsNamespace) {
+    const must = "not be the system namespace, or the operator could mint its own token";
+    found.push({ setting: "grantsNamespace", must });
   }
-  // The lease is fenced 2 s before it ends, and the elector refuses less.
-  if (config.leaseDurationMs - 2_000 < config.renewDeadlineMs) {
-    problems.push("SALLYPORT_RENEW_DEADLINE must be at least 2s shorter than SALLYPORT_LEASE_DURATION");
-  }
-  return problems;
+  return found;
 }
 
 function namespace(text: string): string {
@@ -202,39 +165,4 @@ function namespace(text: string): string {
 function objectName(text: string): string {
   if (/^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/.test(text)) return text;
   throw new Error("the name of an object");
-}
-
-function admissionMode(text: string): AdmissionMode {
-  const mode = ADMISSION_MODES.find((each) => each === text);
-  if (mode === undefined) throw new Error(ADMISSION_MODES.join(", "));
-  return mode;
-}
-
-function lendingMode(text: string): LendingMode {
-  const mode = LENDING_MODES.find((each) => each === text);
-  if (mode === undefined) throw new Error(LENDING_MODES.join(" or "));
-  return mode;
-}
-
-function roleKind(text: string): "ClusterRole" | "Role" {
-  if (text === "ClusterRole" || text === "Role") return text;
-  throw new Error("ClusterRole or Role");
-}
-
-/** `250ms`, `30s`, `5m`. A bare number is refused: its unit would be a guess. */
-function duration(minMs: number, maxMs: number): (text: string) => number {
-  return (text) => {
-    const [, amount, unit] = /^(\d+)(ms|s|m)$/.exec(text) ?? [];
-    const ms = Number(amount) * (unit === "m" ? 60_000 : unit === "s" ? 1_000 : 1);
-    if (ms >= minMs && ms <= maxMs) return ms;
-    throw new Error(`a duration such as 30s, from ${minMs} to ${maxMs} ms`);
-  };
-}
-
-function integer(min: number, max: number): (text: string) => number {
-  return (text) => {
-    const value = Number(text);
-    if (Number.isInteger(value) && value >= min && value <= max) return value;
-    throw new Error(`a whole number from ${min} to ${max}`);
-  };
 }

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { ConfigError, type Environment, type SettingRow, type SettingTable, settingText } from "../base/settings.ts";
 import { CLOUDS, type Cloud } from "../contract/managers/managers.ts";
 import { WORKSPACE_NAME } from "../contract/wire/schema.ts";
 import type { GitHost } from "./areas/git-namespaces/git-host.ts";
@@ -74,105 +75,89 @@ export interface CallConfig {
   readonly objects: ObjectStore | undefined;
 }
 
-/** One setting: how it is written, what it means when absent. `describe` is the documented table. */
-interface Setting {
-  readonly variable: string;
-  readonly fallback: string;
-  readonly help: string;
-  readonly secret?: true;
-}
-
 /** The one table of the platform's settings; the CLI's help and the docs are made from it. */
 export const PLATFORM_SETTINGS = {
   data: {
-    variable: "SALLYPORT_PLATFORM_DATA",
-    fallback: "./data",
-    help: "Folder of the embedded database; `memory` keeps nothing. One process may open it at a time.",
+    env: "SALLYPORT_PLATFORM_DATA",
+    default: "./data",
+    doc: "Folder of the embedded database; `memory` keeps nothing. One process may open it at a time.",
   },
   databaseUrl: {
-    variable: "SALLYPORT_PLATFORM_DATABASE_URL",
-    fallback: "",
-    help: "PostgreSQL URL; takes the place of the embedded database. Several replicas may share it.",
-    secret: true,
+    env: "SALLYPORT_PLATFORM_DATABASE_URL",
+    default: "",
+    doc: "PostgreSQL URL; takes the place of the embedded database. Several replicas may share it.",
   },
-  host: { variable: "SALLYPORT_PLATFORM_HOST", fallback: "127.0.0.1", help: "Address to listen on." },
-  port: { variable: "SALLYPORT_PLATFORM_PORT", fallback: "8080", help: "Port to listen on; 0 takes a free one." },
+  host: { env: "SALLYPORT_PLATFORM_HOST", default: "127.0.0.1", doc: "Address to listen on." },
+  port: { env: "SALLYPORT_PLATFORM_PORT", default: "8080", doc: "Port to listen on; 0 takes a free one." },
   baseUrl: {
-    variable: "SALLYPORT_PLATFORM_BASE_URL",
-    fallback: "",
-    help: "Address that callers use, when it is not the one listened on (behind a proxy).",
+    env: "SALLYPORT_PLATFORM_BASE_URL",
+    default: "",
+    doc: "Address that callers use, when it is not the one listened on (behind a proxy).",
   },
   rateLimits: {
-    variable: "SALLYPORT_PLATFORM_RATE_LIMITS",
-    fallback: "on",
-    help: "on or off. Off only for benchmarks and tests.",
+    env: "SALLYPORT_PLATFORM_RATE_LIMITS",
+    default: "on",
+    doc: "on or off. Off only for benchmarks and tests.",
   },
   budgets: {
-    variable: "SALLYPORT_PLATFORM_BUDGETS",
-    fallback: "",
-    help: "Sizes of budgets that shall differ from those of platform.md, such as `group-api-keys=200,uploads=32`.",
+    env: "SALLYPORT_PLATFORM_BUDGETS",
+    default: "",
+    doc: "Sizes of budgets that shall differ from those of platform.md, such as `group-api-keys=200,uploads=32`.",
   },
   trustedProxies: {
-    variable: "SALLYPORT_PLATFORM_TRUSTED_PROXIES",
-    fallback: "",
-    help: "Addresses and CIDRs of the proxies in front, comma-separated: from them alone X-Forwarded-For is believed, and its address pays for requests without a credential. Empty: none.",
+    env: "SALLYPORT_PLATFORM_TRUSTED_PROXIES",
+    default: "",
+    doc: "Addresses and CIDRs of the proxies in front, comma-separated: from them alone X-Forwarded-For is believed, and its address pays for requests without a credential. Empty: none.",
   },
   metricsPort: {
-    variable: "SALLYPORT_PLATFORM_METRICS_PORT",
-    fallback: "",
-    help: "Port of /metrics; empty: none.",
+    env: "SALLYPORT_PLATFORM_METRICS_PORT",
+    default: "",
+    doc: "Port of /metrics; empty: none.",
   },
   firstWorkspace: {
-    variable: "SALLYPORT_PLATFORM_FIRST_WORKSPACE",
-    fallback: "default",
-    help: "Name of the workspace that the first start on an empty database makes, with a key for its first admin.",
+    env: "SALLYPORT_PLATFORM_FIRST_WORKSPACE",
+    default: "default",
+    doc: "Name of the workspace that the first start on an empty database makes, with a key for its first admin.",
   },
   sealingKey: {
-    variable: "SALLYPORT_PLATFORM_SEALING_KEY",
-    fallback: "",
-    help: "64 hex digits: encrypts secret values at rest. Must stay the same, and must be set with PostgreSQL.",
-    secret: true,
+    env: "SALLYPORT_PLATFORM_SEALING_KEY",
+    default: "",
+    doc: "64 hex digits: encrypts secret values at rest. Must stay the same, and must be set with PostgreSQL.",
   },
   portalUrl: {
-    variable: "SALLYPORT_PLATFORM_PORTAL_URL",
-    fallback: "",
-    help: "Address of the pages that people open, such as those of invitations; default: the base URL.",
+    env: "SALLYPORT_PLATFORM_PORTAL_URL",
+    default: "",
+    doc: "Address of the pages that people open, such as those of invitations; default: the base URL.",
   },
   smtpUrl: {
-    variable: "SALLYPORT_PLATFORM_SMTP_URL",
-    fallback: "",
-    help: "smtp:// or smtps:// URL of the mail server, with user and password where it wants them. Empty: no mail is sent.",
-    secret: true,
+    env: "SALLYPORT_PLATFORM_SMTP_URL",
+    default: "",
+    doc: "smtp:// or smtps:// URL of the mail server, with user and password where it wants them. Empty: no mail is sent.",
   },
   mailFrom: {
-    variable: "SALLYPORT_PLATFORM_MAIL_FROM",
-    fallback: "",
-    help: "Address that mails come from, such as `Sallyport <sallyport@example.com>`; required with an SMTP URL.",
+    env: "SALLYPORT_PLATFORM_MAIL_FROM",
+    default: "",
+    doc: "Address that mails come from, such as `Sallyport <sallyport@example.com>`; required with an SMTP URL.",
   },
   setupTemplateUrl: {
-    variable: "SALLYPORT_PLATFORM_SETUP_TEMPLATE_URL",
-    fallback: "",
-    help: "https:// address in S3 of a copy of /setup/manager.cloudformation.yaml: a manager's `launchUrl` then opens its stack ready to be created. Empty: it opens where the template is uploaded, as CloudFormation takes addresses in S3 alone.",
+    env: "SALLYPORT_PLATFORM_SETUP_TEMPLATE_URL",
+    default: "",
+    doc: "https:// address in S3 of a copy of /setup/manager.cloudformation.yaml: a manager's `launchUrl` then opens its stack ready to be created. Empty: it opens where the template is uploaded, as CloudFormation takes addresses in S3 alone.",
   },
   generatedDomain: {
-    variable: "SALLYPORT_PLATFORM_GENERATED_DOMAIN",
-    fallback: "",
-    help: "Domain under which deployments get public names, as the deployment portal shows it. Empty: none.",
+    env: "SALLYPORT_PLATFORM_GENERATED_DOMAIN",
+    default: "",
+    doc: "Domain under which deployments get public names, as the deployment portal shows it. Empty: none.",
   },
   regions: {
-    variable: "SALLYPORT_PLATFORM_REGIONS",
-    fallback: "",
-    help: "Regions that the deployment portal offers, such as `aws:eu-central-1,gcp:europe-west3`. Empty: those that a new account of each cloud can use.",
+    env: "SALLYPORT_PLATFORM_REGIONS",
+    default: "",
+    doc: "Regions that the deployment portal offers, such as `aws:eu-central-1,gcp:europe-west3`. Empty: those that a new account of each cloud can use.",
   },
   ...OBJECT_SETTINGS,
   ...GIT_HOST_SETTINGS,
   ...IDENTITY_SETTINGS,
-} as const satisfies Readonly<Record<string, Setting>>;
-
-/** Every problem at once, so that a start does not fail once a setting. */
-export class ConfigError extends Error {
-  override readonly name = "ConfigError";
-}
+} as const satisfies SettingTable;
 
 const NAME = new RegExp(WORKSPACE_NAME);
 
@@ -182,24 +167,24 @@ export function isWorkspaceName(name: string): boolean {
 }
 
 /** The part that the server's own commands need: they seal nothing and listen nowhere. @throws ConfigError */
-export function readDatabaseLocation(environment: Readonly<Record<string, string | undefined>>): DatabaseLocation {
+export function readDatabaseLocation(environment: Environment): DatabaseLocation {
   const { databaseUrl, data, sealingKey } = PLATFORM_SETTINGS;
-  const anyKey = environment[sealingKey.variable] || "0".repeat(64);
-  const only = [databaseUrl, data].map(({ variable }) => [variable, environment[variable]]);
-  return readPlatformConfig({ ...Object.fromEntries(only), [sealingKey.variable]: anyKey }).database;
+  const anyKey = environment[sealingKey.env] || "0".repeat(64);
+  const only = [databaseUrl, data].map(({ env }) => [env, environment[env]]);
+  return readPlatformConfig({ ...Object.fromEntries(only), [sealingKey.env]: anyKey }).database;
 }
 
 /**
  * @param environment such as `process.env`.
  * @throws ConfigError naming every setting that is wrong. Values of secrets are not quoted.
  */
-export function readPlatformConfig(environment: Readonly<Record<string, string | undefined>>): PlatformConfig {
+export function readPlatformConfig(environment: Environment): PlatformConfig {
   const problems: string[] = [];
-  const text = (setting: Setting): string => environment[setting.variable] || setting.fallback;
-  const fail = (setting: Setting, expected: string): void => {
-    problems.push(`${setting.variable} must be ${expected}`);
+  const text = (setting: SettingRow): string => settingText(setting, environment) ?? "";
+  const fail = (setting: SettingRow, expected: string): void => {
+    problems.push(`${setting.env} must be ${expected}`);
   };
-  const port = (setting: Setting): number => {
+  const port = (setting: SettingRow): number => {
     const value = Number(text(setting));
     if (!Number.isInteger(value) || value < 0 || value > 65_535) fail(setting, "a port, 0 to 65535");
     return value;
@@ -256,7 +241,7 @@ export function readPlatformConfig(environment: Readonly<Record<string, string |
     identity,
     firstAdmin,
   };
-  if (problems.length > 0) throw new ConfigError(problems.join("; "));
+  if (problems.length > 0) throw new ConfigError(problems);
   return config;
 }
 

@@ -3,12 +3,11 @@ import { type AgentConfig, loadAgentConfig } from "../../agent/config.ts";
 import { ManagerIdentity, WrongKeyError } from "../../agent/platform-link/manager-identity.ts";
 import { createClient, ApiError as PlatformError } from "../../api-client/client.ts";
 import { type Clock, sleep } from "../../base/clock.ts";
+import type { Environment } from "../../base/settings.ts";
 import { GROUP } from "../../crds/group.ts";
 import { ApiError as KubeError } from "../../kube/client/api-error.ts";
 import { Client } from "../../kube/client/client.ts";
 import { connect } from "../../kube/client/connection.ts";
-import { configured } from "../services/service-command.ts";
-import type { Environment } from "../settings.ts";
 
 /** What came out of one look: all is well, or what to do. */
 export interface Finding {
@@ -55,12 +54,12 @@ export async function runChecks(
   return checks.every(({ name }) => findings.get(name)?.ok === true);
 }
 
-/** @throws FriendlyError when the settings are wrong. */
+/** @throws ConfigError */
 export async function installationChecks(
   env: Environment,
   ready: readonly (readonly [name: string, url: string])[],
 ): Promise<readonly Check[]> {
-  const config = configured(() => loadAgentConfig(env));
+  const config = loadAgentConfig(env);
   return [
     { name: "API server", look: (signal) => lookAtApiServer(config, signal) },
     { name: "platform", look: (signal) => lookAtPlatform(config, env, signal) },

@@ -1,7 +1,7 @@
 import { type ClientOptions, createClient } from "../../api-client/client.ts";
 import type { Clock } from "../../base/clock.ts";
+import type { Environment } from "../../base/settings.ts";
 import { FriendlyError } from "../command.ts";
-import type { Environment } from "../settings.ts";
 import { version } from "../version-command.ts";
 import { friendly } from "./exit-codes.ts";
 import { type Session, type SessionFlags, session } from "./session.ts";

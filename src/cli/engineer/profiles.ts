@@ -3,8 +3,8 @@ import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import type { UserTokens } from "../../api-client/user-sign-in.ts";
 import { type Clock, sleep } from "../../base/clock.ts";
+import type { Environment } from "../../base/settings.ts";
 import { FriendlyError } from "../command.ts";
-import type { Environment } from "../settings.ts";
 
 interface Place {
   readonly url: string;

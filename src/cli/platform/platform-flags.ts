@@ -1,33 +1,26 @@
 import { type ParseArgsConfig, parseArgs } from "node:util";
-import { ConfigError, PLATFORM_SETTINGS, readDatabaseLocation } from "../../platform/config.ts";
+import { PLATFORM_SETTINGS, readDatabaseLocation } from "../../platform/config.ts";
 import { FolderInUseError } from "../../platform/database/folder-lock.ts";
 import type { DatabaseLocation } from "../../platform/database/open.ts";
 import { RefusedError } from "../../platform/refused-error.ts";
 import { FriendlyError } from "../command.ts";
 import { LOG_SETTINGS } from "../services/process-logger.ts";
 import { parsed, type SettingFlag } from "../services/service-command.ts";
-import { readSettings, type SettingTable } from "../settings.ts";
+import { readSettings } from "../settings.ts";
 
 const { databaseUrl, data, host, port } = PLATFORM_SETTINGS;
 
 /** Which database: for the server and for its own commands alike. */
 export const DATABASE_FLAGS: readonly SettingFlag[] = [
-  { flag: "data", value: "DIR", env: data.variable },
-  { flag: "database", value: "URL", env: databaseUrl.variable },
+  { flag: "data", value: "DIR", env: data.env },
+  { flag: "database", value: "URL", env: databaseUrl.env },
 ];
 
 export const SERVER_FLAGS: readonly SettingFlag[] = [
   ...DATABASE_FLAGS,
-  { flag: "host", value: "ADDRESS", env: host.variable },
-  { flag: "port", value: "N", env: port.variable },
+  { flag: "host", value: "ADDRESS", env: host.env },
+  { flag: "port", value: "N", env: port.env },
 ];
-
-export const PLATFORM_TABLE: SettingTable = Object.fromEntries(
-  Object.entries(PLATFORM_SETTINGS).map(([name, { variable, fallback, help }]) => [
-    name,
-    { env: variable, default: fallback, doc: help },
-  ]),
-);
 
 type Options = NonNullable<ParseArgsConfig["options"]>;
 
@@ -61,7 +54,7 @@ export async function databaseArguments(
   );
   const given = DATABASE_FLAGS.flatMap(({ flag, env }) => (texts[flag] === undefined ? [] : [[env, texts[flag]]]));
   const env = { ...process.env, ...Object.fromEntries(given) };
-  const settings = await readSettings(texts.config, env, [PLATFORM_TABLE, LOG_SETTINGS]);
+  const settings = await readSettings(texts.config, env, [PLATFORM_SETTINGS, LOG_SETTINGS]);
   return { location: await inWords(async () => readDatabaseLocation(settings)), positionals, values: texts };
 }
 
@@ -70,7 +63,7 @@ export async function inWords<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    const known = [RefusedError, FolderInUseError, ConfigError].some((kind) => error instanceof kind);
+    const known = [RefusedError, FolderInUseError].some((kind) => error instanceof kind);
     if (known && error instanceof Error) throw new FriendlyError(error.message, { cause: error });
     throw error;
   }

@@ -1,14 +1,9 @@
 import { runAgent } from "../../agent/agent.ts";
 import { AGENT_SETTINGS, loadAgentConfig } from "../../agent/config.ts";
-import { configured, type Service } from "./service-command.ts";
+import type { Service } from "./service-command.ts";
 
 export const agentService: Service = {
   settings: AGENT_SETTINGS,
   ports: [AGENT_SETTINGS.healthPort.env],
-  run: (env, tools, signal) =>
-    runAgent(
-      configured(() => loadAgentConfig(env)),
-      { ...tools, environment: env },
-      signal,
-    ),
+  run: (env, tools, signal) => runAgent(loadAgentConfig(env), { ...tools, environment: env }, signal),
 };

@@ -1,5 +1,5 @@
+import { type Environment, type SettingTable, settingText } from "../../base/settings.ts";
 import { FriendlyError } from "../command.ts";
-import type { Environment, SettingTable } from "../settings.ts";
 
 /** A setting that names a port to listen on, and how the command line writes it. */
 export interface PortSetting {
@@ -50,9 +50,8 @@ function waysToSet(named: readonly PortSetting[]): string {
 }
 
 function textOf(name: string, env: Environment, settings: SettingTable): string | undefined {
-  const set = env[name]?.trim();
-  if (set !== undefined && set !== "") return set;
-  return Object.values(settings).find((row) => row.env === name)?.default;
+  const row = Object.values(settings).find((each) => each.env === name);
+  return row === undefined ? env[name]?.trim() || undefined : settingText(row, env);
 }
 
 /** As Node's `net` raises it. Errors of connections have the same codes and another `syscall`. */

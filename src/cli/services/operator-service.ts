@@ -1,14 +1,9 @@
 import { loadOperatorConfig, OPERATOR_SETTINGS } from "../../operator/config.ts";
 import { runOperator } from "../../operator/operator.ts";
-import { configured, type Service } from "./service-command.ts";
+import type { Service } from "./service-command.ts";
 
 export const operatorService: Service = {
   settings: OPERATOR_SETTINGS,
   ports: [OPERATOR_SETTINGS.healthPort.env],
-  run: (env, tools, signal) =>
-    runOperator(
-      configured(() => loadOperatorConfig(env)),
-      tools,
-      signal,
-    ),
+  run: (env, tools, signal) => runOperator(loadOperatorConfig(env), tools, signal),
 };

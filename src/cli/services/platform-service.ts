@@ -1,14 +1,14 @@
 import { PLATFORM_SETTINGS, readPlatformConfig } from "../../platform/config.ts";
 import { startPlatform } from "../../platform/server.ts";
 import { welcomeFirstAdmin } from "../platform/first-admin.ts";
-import { inWords, PLATFORM_TABLE } from "../platform/platform-flags.ts";
-import { configured, type Service } from "./service-command.ts";
+import { inWords } from "../platform/platform-flags.ts";
+import type { Service } from "./service-command.ts";
 
 export const platformService: Service = {
-  settings: PLATFORM_TABLE,
-  ports: [PLATFORM_SETTINGS.port.variable, PLATFORM_SETTINGS.metricsPort.variable],
+  settings: PLATFORM_SETTINGS,
+  ports: [PLATFORM_SETTINGS.port.env, PLATFORM_SETTINGS.metricsPort.env],
   async run(env, tools, signal) {
-    const config = configured(() => readPlatformConfig(env));
+    const config = readPlatformConfig(env);
     const platform = await inWords(() => startPlatform({ ...config, ...tools }));
     try {
       const { bootstrap, url } = platform;

@@ -1,20 +1,30 @@
 import pino from "pino";
 import pretty from "pino-pretty";
 import type { Logger } from "../../base/log.ts";
-import { FriendlyError } from "../command.ts";
-import type { Environment, SettingTable } from "../settings.ts";
+import { type Environment, loadSettings, oneOf, type SettingsOf } from "../../base/settings.ts";
 
 const LEVELS = ["debug", "info", "warn", "error"] as const;
 const FORMATS = ["auto", "json", "pretty"] as const;
 
-export const LOG_SETTINGS = {
-  logLevel: { env: "SALLYPORT_LOG_LEVEL", default: "info", doc: `Least severe line to print: ${LEVELS.join(", ")}.` },
-  logFormat: {
+interface LogConfig {
+  readonly level: (typeof LEVELS)[number];
+  readonly format: (typeof FORMATS)[number];
+}
+
+export const LOG_SETTINGS: SettingsOf<LogConfig> = {
+  level: {
+    env: "SALLYPORT_LOG_LEVEL",
+    default: "info",
+    doc: `Least severe line to print: ${LEVELS.join(", ")}.`,
+    parse: oneOf(LEVELS),
+  },
+  format: {
     env: "SALLYPORT_LOG_FORMAT",
     default: "auto",
     doc: "json, a line an event, for collectors; pretty, for people; auto: pretty on a terminal, json elsewhere.",
+    parse: oneOf(FORMATS),
   },
-} as const satisfies SettingTable;
+};
 
 /**
  * Fields that never leave the process, whoever logs them. A net under the rule that nobody logs them: names of fields,
@@ -22,10 +32,10 @@ export const LOG_SETTINGS = {
  */
 const SECRET_FIELDS = ["authorization", "token", "secret", "password", "credential", "kubeconfig", "apiKey"];
 
-/** @throws FriendlyError for a level or a format that does not exist. */
+/** @throws ConfigError */
 export function processLogger(component: string, env: Environment): Logger {
-  const options = loggerOptions(component, oneOf(LOG_SETTINGS.logLevel, LEVELS, env));
-  const format = oneOf(LOG_SETTINGS.logFormat, FORMATS, env);
+  const { level, format } = loadSettings(LOG_SETTINGS, env);
+  const options = loggerOptions(component, level);
   if (format === "pretty" || (format === "auto" && process.stdout.isTTY)) {
     // In this process, not in a worker: the last lines before an exit must come out.
     return pino(
@@ -49,11 +59,4 @@ function loggerOptions(component: string, level: string): pino.LoggerOptions {
     formatters: { level: (label) => ({ level: label }) },
     redact: { paths: SECRET_FIELDS.flatMap((field) => [field, `*.${field}`, `*.*.${field}`]), censor: "[redacted]" },
   };
-}
-
-function oneOf<T extends string>(row: SettingTable[string], allowed: readonly T[], env: Environment): T {
-  const text = env[row.env]?.trim() || row.default;
-  const found = allowed.find((word) => word === text);
-  if (found === undefined) throw new FriendlyError(`${row.env} must be one of ${allowed.join(", ")}, not ${text}`);
-  return found;
 }

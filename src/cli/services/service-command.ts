@@ -2,8 +2,9 @@ import { parseArgs } from "node:util";
 import type { Registry } from "prom-client";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
-import { type Command, FriendlyError, UsageError } from "../command.ts";
-import { describeSettings, type Environment, readSettings, type SettingTable } from "../settings.ts";
+import type { Environment, SettingTable } from "../../base/settings.ts";
+import { type Command, UsageError } from "../command.ts";
+import { describeSettings, readSettings } from "../settings.ts";
 import { listenProblem, type PortSetting } from "./listen-problem.ts";
 import { LOG_SETTINGS, processLogger } from "./process-logger.ts";
 import { buildOf, processRegistry } from "./process-metrics.ts";
@@ -21,7 +22,7 @@ export interface Service {
   readonly settings: SettingTable;
   /** Those of them that name a port to listen on. */
   readonly ports: readonly string[];
-  /** Resolves once it has stopped in order, after `signal`. @throws Error with all bad settings when configured wrongly. */
+  /** Resolves once it has stopped in order, after `signal`. @throws ConfigError */
   run(env: Environment, tools: ServiceTools, signal: AbortSignal): Promise<void>;
 }
 
@@ -40,15 +41,6 @@ export interface ServiceWords {
   readonly flags?: readonly SettingFlag[];
   /** Loaded when it runs, so that no process loads the code of another one. */
   readonly load: () => Promise<Service>;
-}
-
-/** What a room's loader says of bad settings is for whoever set them, and needs no stack trace. */
-export function configured<T>(load: () => T): T {
-  try {
-    return load();
-  } catch (error) {
-    throw new FriendlyError(error instanceof Error ? error.message : String(error), { cause: error });
-  }
 }
 
 export function serviceCommand({ name, summary, about, flags = [], load }: ServiceWords): Command {

@@ -4,6 +4,7 @@ import type { Logger } from "../../base/log.ts";
 import { ApiError } from "../client/api-error.ts";
 import type { ElectionMetrics, KubeMetrics } from "../metrics/metrics.ts";
 import { resources } from "../objects/resource.ts";
+import { DEFAULT_ELECTION_TIMES, type ElectionTimes, electionTimesProblems, JITTER_FACTOR } from "./election-times.ts";
 import {
   type Lease,
   type LeaseClient,
@@ -15,7 +16,7 @@ import {
   taken,
 } from "./lease.ts";
 
-export interface LeaderElectorOptions {
+export interface LeaderElectorOptions extends Partial<ElectionTimes> {
   /** Best on a connection of its own: behind a full pool a renewal comes late. */
   readonly client: LeaseClient;
   readonly namespace: string;
@@ -27,14 +28,6 @@ export interface LeaderElectorOptions {
   readonly log: Logger;
   readonly metrics: Pick<KubeMetrics, "election">;
   readonly random?: Random;
-  /** What others wait for after the last renewal that they saw; default 15,000. A crash costs this long. */
-  readonly leaseDurationMs?: number;
-  /** Without a renewal for this long the leader stops; default 10,000. */
-  readonly renewDeadlineMs?: number;
-  /** Between two tries; default 2,000, and up to 2.2 times that while somebody else leads. */
-  readonly retryPeriodMs?: number;
-  /** How long before the lease's end `fence` begins to refuse; default 2,000: clocks of different speed, writes on their way. */
-  readonly fenceMarginMs?: number;
 }
 
 /** This process must not act as the leader any more, or does not yet. */
@@ -42,8 +35,6 @@ export class LeadershipLostError extends Error {
   override readonly name = "LeadershipLostError";
 }
 
-/** client-go's `JitterFactor`: standbys that lost the same leader do not try in step. */
-const JITTER_FACTOR = 1.2;
 /** client-go's health adaptor, as kube-controller-manager sets it up. */
 const OVERDUE_TOLERANCE_MS = 20_000;
 
@@ -75,20 +66,10 @@ export class LeaderElector {
 
   constructor(options: LeaderElectorOptions) {
     const { metrics, ...rest } = options;
-    this.#options = {
-      random: systemRandom,
-      leaseDurationMs: 15_000,
-      renewDeadlineMs: 10_000,
-      retryPeriodMs: 2_000,
-      fenceMarginMs: 2_000,
-      ...rest,
-    };
-    const { leaseDurationMs, renewDeadlineMs, retryPeriodMs, fenceMarginMs } = this.#options;
-    if (leaseDurationMs <= renewDeadlineMs) throw new Error("leaseDurationMs must be above renewDeadlineMs");
-    if (renewDeadlineMs <= retryPeriodMs * JITTER_FACTOR) throw new Error("renewDeadlineMs is too near retryPeriodMs");
-    if (leaseDurationMs - fenceMarginMs < renewDeadlineMs)
-      throw new Error("fenceMarginMs reaches into renewDeadlineMs");
-    this.#requestTimeoutMs = Math.max(1000, renewDeadlineMs / 2);
+    this.#options = { random: systemRandom, ...DEFAULT_ELECTION_TIMES, ...rest };
+    const problem = electionTimesProblems(this.#options).map(({ setting, must }) => `${setting} must ${must}`);
+    if (problem.length > 0) throw new Error(problem.join("; "));
+    this.#requestTimeoutMs = Math.max(1000, this.#options.renewDeadlineMs / 2);
     this.#metrics = metrics.election(options.name);
   }
 

@@ -1,33 +1,31 @@
 import { createPrivateKey, type KeyObject } from "node:crypto";
+import type { SettingRow, SettingTable } from "../../base/settings.ts";
 import { isLoopback } from "../identity/oauth/client.ts";
 import type { GitHubAppConfig } from "./github-app.ts";
 
 /** Part of the platform's one table of settings. */
 export const GIT_HOST_SETTINGS = {
   githubAppId: {
-    variable: "SALLYPORT_PLATFORM_GITHUB_APP_ID",
-    fallback: "",
-    help: "Id of our GitHub app, from whose installations users choose repositories. Empty: no git host.",
+    env: "SALLYPORT_PLATFORM_GITHUB_APP_ID",
+    default: "",
+    doc: "Id of our GitHub app, from whose installations users choose repositories. Empty: no git host.",
   },
   githubAppKey: {
-    variable: "SALLYPORT_PLATFORM_GITHUB_APP_KEY",
-    fallback: "",
-    help: "Private key of that app, as the PEM that GitHub gives out; line breaks may be written as \\n.",
-    secret: true,
+    env: "SALLYPORT_PLATFORM_GITHUB_APP_KEY",
+    default: "",
+    doc: "Private key of that app, as the PEM that GitHub gives out; line breaks may be written as \\n.",
   },
   githubApiUrl: {
-    variable: "SALLYPORT_PLATFORM_GITHUB_API_URL",
-    fallback: "https://api.github.com",
-    help: "Address of GitHub's API; of a GitHub Enterprise server https://HOST/api/v3.",
+    env: "SALLYPORT_PLATFORM_GITHUB_API_URL",
+    default: "https://api.github.com",
+    doc: "Address of GitHub's API; of a GitHub Enterprise server https://HOST/api/v3.",
   },
-} as const;
-
-type Setting = (typeof GIT_HOST_SETTINGS)[keyof typeof GIT_HOST_SETTINGS];
+} as const satisfies SettingTable;
 
 /** @param fail notes what a setting must be. */
 export function readGitHost(
-  text: (setting: Setting) => string,
-  fail: (setting: Setting, expected: string) => void,
+  text: (setting: SettingRow) => string,
+  fail: (setting: SettingRow, expected: string) => void,
 ): GitHubAppConfig | undefined {
   const { githubAppId, githubAppKey, githubApiUrl } = GIT_HOST_SETTINGS;
   const [appId, pem, apiUrl] = [text(githubAppId), text(githubAppKey), text(githubApiUrl).replace(/\/+$/, "")];

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { ConfigError, readPlatformConfig } from "../config.ts";
+import { ConfigError } from "../../base/settings.ts";
+import { readPlatformConfig } from "../config.ts";
 import { CLI_CLIENT, isLoopback, parseClients } from "./oauth/client.ts";
 
 const OIDC = {

@@ -1,3 +1,4 @@
+import type { SettingRow, SettingTable } from "../../base/settings.ts";
 import { CLI_CLIENT, isLoopback, type OAuthClient, parseClients } from "./oauth/client.ts";
 import type { OutsideProviderConfig } from "./outside-provider.ts";
 
@@ -15,55 +16,51 @@ export const NO_SIGN_IN: IdentityConfig = { outside: undefined, devLogin: false,
 /** Part of the platform's one table of settings. */
 export const IDENTITY_SETTINGS = {
   oidcIssuer: {
-    variable: "SALLYPORT_PLATFORM_OIDC_ISSUER",
-    fallback: "",
-    help: "Address of the OpenID provider that signs users in; its callback is /auth/callback under the base URL. Empty: none.",
+    env: "SALLYPORT_PLATFORM_OIDC_ISSUER",
+    default: "",
+    doc: "Address of the OpenID provider that signs users in; its callback is /auth/callback under the base URL. Empty: none.",
   },
   oidcClientId: {
-    variable: "SALLYPORT_PLATFORM_OIDC_CLIENT_ID",
-    fallback: "",
-    help: "Our client id at that provider.",
+    env: "SALLYPORT_PLATFORM_OIDC_CLIENT_ID",
+    default: "",
+    doc: "Our client id at that provider.",
   },
   oidcClientSecret: {
-    variable: "SALLYPORT_PLATFORM_OIDC_CLIENT_SECRET",
-    fallback: "",
-    help: "Our client secret at that provider. Empty: we are a public client there.",
-    secret: true,
+    env: "SALLYPORT_PLATFORM_OIDC_CLIENT_SECRET",
+    default: "",
+    doc: "Our client secret at that provider. Empty: we are a public client there.",
   },
   oidcName: {
-    variable: "SALLYPORT_PLATFORM_OIDC_NAME",
-    fallback: "your organisation",
-    help: "What the sign-in button calls that provider: `Sign in with …`.",
+    env: "SALLYPORT_PLATFORM_OIDC_NAME",
+    default: "your organisation",
+    doc: "What the sign-in button calls that provider: `Sign in with …`.",
   },
   oauthClients: {
-    variable: "SALLYPORT_PLATFORM_OAUTH_CLIENTS",
-    fallback: "[]",
-    help: "Programs beside our command line that users may sign in to, as a JSON array of `{id, name, redirectUris, secret}`; without a secret a program is public.",
-    secret: true,
+    env: "SALLYPORT_PLATFORM_OAUTH_CLIENTS",
+    default: "[]",
+    doc: "Programs beside our command line that users may sign in to, as a JSON array of `{id, name, redirectUris, secret}`; without a secret a program is public.",
   },
   firstAdmin: {
-    variable: "SALLYPORT_PLATFORM_FIRST_ADMIN",
-    fallback: "",
-    help: "Email address of the user whom the first start on an empty database makes an admin of the first workspace.",
+    env: "SALLYPORT_PLATFORM_FIRST_ADMIN",
+    default: "",
+    doc: "Email address of the user whom the first start on an empty database makes an admin of the first workspace.",
   },
   devLogin: {
-    variable: "AUTH_DEV_LOGIN",
-    fallback: "false",
-    help: "true or false. True lets anybody sign in as anybody, for development; refused unless both the base URL and the address listened on are loopback.",
+    env: "AUTH_DEV_LOGIN",
+    default: "false",
+    doc: "true or false. True lets anybody sign in as anybody, for development; refused unless both the base URL and the address listened on are loopback.",
   },
-} as const;
-
-type Setting = (typeof IDENTITY_SETTINGS)[keyof typeof IDENTITY_SETTINGS];
+} as const satisfies SettingTable;
 
 /**
- * @param text the setting's value, or its fallback.
+ * @param text the setting's value, or its default.
  * @param fail notes what a setting must be.
  * @param address what callers will see: the base URL, or where we listen.
  * @param host where we listen: behind a base URL on loopback it may still be everywhere.
  */
 export function readIdentity(
-  text: (setting: Setting) => string,
-  fail: (setting: Setting, expected: string) => void,
+  text: (setting: SettingRow) => string,
+  fail: (setting: SettingRow, expected: string) => void,
   address: string,
   host: string,
 ): IdentityConfig & { readonly firstAdmin: string | undefined } {

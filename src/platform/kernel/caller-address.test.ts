@@ -1,7 +1,8 @@
 import type { IncomingMessage } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
-import { ConfigError, readPlatformConfig } from "../config.ts";
+import { ConfigError } from "../../base/settings.ts";
+import { readPlatformConfig } from "../config.ts";
 import { type RunningPlatform, startPlatform } from "../server.ts";
 import { inMemory } from "../testing/empty-database.ts";
 import { call } from "../testing/harness.ts";

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import type { SettingRow, SettingTable } from "../../base/settings.ts";
 import type { DatabaseLocation } from "../database/open.ts";
 import { parseCredentials, type S3Location } from "./s3-store.ts";
 
@@ -8,42 +9,39 @@ export type ObjectLocation = { readonly folder: string } | { readonly s3: S3Loca
 /** Part of the platform's one table of settings. */
 export const OBJECT_SETTINGS = {
   objects: {
-    variable: "SALLYPORT_PLATFORM_OBJECTS",
-    fallback: "",
-    help: "Where uploaded and built files lie: a folder of this host, or `s3://bucket/prefix`, of this platform alone. Empty: the folder `objects` beside the embedded database; with PostgreSQL or `memory` nowhere, and nothing can be uploaded.",
+    env: "SALLYPORT_PLATFORM_OBJECTS",
+    default: "",
+    doc: "Where uploaded and built files lie: a folder of this host, or `s3://bucket/prefix`, of this platform alone. Empty: the folder `objects` beside the embedded database; with PostgreSQL or `memory` nowhere, and nothing can be uploaded.",
   },
   objectsEndpoint: {
-    variable: "SALLYPORT_PLATFORM_OBJECTS_ENDPOINT",
-    fallback: "",
-    help: "http(s) URL of an S3-compatible store, also as callers reach it; buckets are named in its paths. Empty: AWS.",
+    env: "SALLYPORT_PLATFORM_OBJECTS_ENDPOINT",
+    default: "",
+    doc: "http(s) URL of an S3-compatible store, also as callers reach it; buckets are named in its paths. Empty: AWS.",
   },
   objectsRegion: {
-    variable: "SALLYPORT_PLATFORM_OBJECTS_REGION",
-    fallback: "us-east-1",
-    help: "Region of the bucket.",
+    env: "SALLYPORT_PLATFORM_OBJECTS_REGION",
+    default: "us-east-1",
+    doc: "Region of the bucket.",
   },
   objectsCredentials: {
-    variable: "SALLYPORT_PLATFORM_OBJECTS_CREDENTIALS",
-    fallback: "",
-    help: "`<access key id>:<secret access key>` for the bucket.",
-    secret: true,
+    env: "SALLYPORT_PLATFORM_OBJECTS_CREDENTIALS",
+    default: "",
+    doc: "`<access key id>:<secret access key>` for the bucket.",
   },
   objectsCredentialsFile: {
-    variable: "SALLYPORT_PLATFORM_OBJECTS_CREDENTIALS_FILE",
-    fallback: "",
-    help: "File with the same, in place of it; read again for each signature, so that keys can be rotated without a restart.",
+    env: "SALLYPORT_PLATFORM_OBJECTS_CREDENTIALS_FILE",
+    default: "",
+    doc: "File with the same, in place of it; read again for each signature, so that keys can be rotated without a restart.",
   },
-} as const;
-
-type Setting = (typeof OBJECT_SETTINGS)[keyof typeof OBJECT_SETTINGS];
+} as const satisfies SettingTable;
 
 /**
- * @param text the setting's value, or its fallback.
+ * @param text the setting's value, or its default.
  * @param fail notes what a setting must be.
  */
 export function readObjectLocation(
-  text: (setting: Setting) => string,
-  fail: (setting: Setting, expected: string) => void,
+  text: (setting: SettingRow) => string,
+  fail: (setting: SettingRow, expected: string) => void,
 ): ObjectLocation | undefined {
   const { objects, objectsEndpoint, objectsRegion, objectsCredentials, objectsCredentialsFile } = OBJECT_SETTINGS;
   const where = text(objects);
