@@ -12,7 +12,7 @@ import { LeaderElector } from "../kube/election/leader-election.ts";
 import { EventRecorder } from "../kube/events/event-recorder.ts";
 import { HealthServer } from "../kube/manager/health.ts";
 import { Manager, type Runnable } from "../kube/manager/manager.ts";
-import { kubeMetrics } from "../kube/metrics/metrics.ts";
+import { kubeMetrics } from "../kube/metrics/kube-metrics.ts";
 import { Cluster } from "./cluster.ts";
 import type { AgentConfig } from "./config.ts";
 import { AgentControllers, type ControllerParts } from "./controllers.ts";

@@ -44,7 +44,8 @@ export { LeaderElector, type LeaderElectorOptions, LeadershipLostError } from ".
 export { EventRecorder, type EventRecorderOptions } from "./events/event-recorder.ts";
 export { HealthServer, type HealthServerOptions } from "./manager/health.ts";
 export { Manager, type ManagerOptions, type Runnable } from "./manager/manager.ts";
-export { type KubeMetrics, kubeMetrics } from "./metrics/metrics.ts";
+export { kubeMetrics } from "./metrics/kube-metrics.ts";
+export type { KubeMetrics } from "./metrics/metrics.ts";
 export { type Condition, timestamp, withCondition } from "./objects/conditions.ts";
 export { needsApply } from "./objects/needs-apply.ts";
 export { AlreadyOwnedError, assertControllable, controllerOf, ownerReference } from "./objects/owner-reference.ts";

@@ -14,8 +14,8 @@ import type { Client } from "../kube/client/client.ts";
 import type { KubeMetrics } from "../kube/metrics/metrics.ts";
 import { keyOf } from "../kube/objects/resource.ts";
 import { jsonProjection } from "../kube/projection/projection.ts";
+import { plannedNamespaces } from "./access/planned-namespaces.ts";
 import { isApproved } from "./grants/crowd.ts";
-import { namespacesOf } from "./grants/grant-reconciler.ts";
 import type { GateWorld } from "./invocations/invocation-reconciler.ts";
 import { type CustomerPolicy, mergePolicies } from "./invocations/policy.ts";
 
@@ -148,7 +148,7 @@ export class Caches {
   /** Everywhere that access may have been given. */
   namespaces(): readonly string[] {
     const served = this.servedNamespaces();
-    const planned = this.grants.store.list().flatMap(namespacesOf);
+    const planned = this.grants.store.list().flatMap(plannedNamespaces);
     // Accepted no more, but something may have been left there.
     const ran = this.invocations.store.list().flatMap(ranIn);
     return [...new Set([...served, ...planned, ...ran])].sort();

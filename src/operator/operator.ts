@@ -11,7 +11,7 @@ import { LeaderElector } from "../kube/election/leader-election.ts";
 import { EventRecorder } from "../kube/events/event-recorder.ts";
 import { HealthServer } from "../kube/manager/health.ts";
 import { Manager } from "../kube/manager/manager.ts";
-import { kubeMetrics } from "../kube/metrics/metrics.ts";
+import { kubeMetrics } from "../kube/metrics/kube-metrics.ts";
 import { Rights } from "./access/rights.ts";
 import { AdmissionWatch } from "./admission/admission-watch.ts";
 import { Caches } from "./caches.ts";

@@ -10,7 +10,7 @@ import { Client } from "../../src/kube/client/client.ts";
 import { connect, type ExplicitEndpoint } from "../../src/kube/client/connection.ts";
 import { Controller } from "../../src/kube/controller/controller.ts";
 import { watches } from "../../src/kube/controller/sources.ts";
-import { kubeMetrics } from "../../src/kube/metrics/metrics.ts";
+import { kubeMetrics } from "../../src/kube/metrics/kube-metrics.ts";
 import { type KubeObject, parseKey, resources } from "../../src/kube/objects/resource.ts";
 import { jsonProjection } from "../../src/kube/projection/projection.ts";
 import { podShape } from "../../src/kube/projection/shapes.ts";

@@ -3,7 +3,7 @@ import { agentMetrics, deploymentsGauge } from "../../../src/agent/metrics.ts";
 import { rightsGauge as agentRights } from "../../../src/agent/rights.ts";
 import { buildInfo } from "../../../src/cli/services/process-metrics.ts";
 import { ROUTES } from "../../../src/contract/table.ts";
-import { kubeMetrics } from "../../../src/kube/metrics/metrics.ts";
+import { kubeMetrics } from "../../../src/kube/metrics/kube-metrics.ts";
 import { rightsGauge as operatorRights } from "../../../src/operator/access/rights.ts";
 import { operatorMetrics } from "../../../src/operator/metrics.ts";
 import { BESIDE } from "../../../src/platform/beside.ts";

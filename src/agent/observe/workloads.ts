@@ -3,7 +3,7 @@ import type { Logger } from "../../base/log.ts";
 import { Informer } from "../../kube/cache/informer.ts";
 import type { Client } from "../../kube/client/client.ts";
 import type { Runnable } from "../../kube/manager/manager.ts";
-import type { WatchMetrics } from "../../kube/metrics/wire-metrics.ts";
+import type { WatchMetrics } from "../../kube/metrics/metrics.ts";
 import { resources } from "../../kube/objects/resource.ts";
 import {
   type DaemonSet,

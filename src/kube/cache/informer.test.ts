@@ -5,7 +5,7 @@ import { silentLogger } from "../../base/log.ts";
 import { scaledClock } from "../../base/testing/scaled-clock.ts";
 import { Client } from "../client/client.ts";
 import { type Connection, connect } from "../client/connection.ts";
-import type { WatchRestartReason } from "../metrics/wire-metrics.ts";
+import type { WatchRestartReason } from "../metrics/metrics.ts";
 import { keyOf, resources } from "../objects/resource.ts";
 import { jsonProjection, type Projection } from "../projection/projection.ts";
 import { podShape } from "../projection/shapes.ts";

@@ -3,7 +3,7 @@ import type { Logger } from "../../base/log.ts";
 import { orAborted } from "../../base/or-aborted.ts";
 import { ApiError } from "../client/api-error.ts";
 import type { Client } from "../client/client.ts";
-import type { WatchMetrics } from "../metrics/wire-metrics.ts";
+import type { WatchMetrics } from "../metrics/metrics.ts";
 import type { Resource } from "../objects/resource.ts";
 import { Interner } from "../projection/interner.ts";
 import type { Projection } from "../projection/projection.ts";

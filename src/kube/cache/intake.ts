@@ -1,4 +1,4 @@
-import type { WatchMetrics } from "../metrics/wire-metrics.ts";
+import type { WatchMetrics } from "../metrics/metrics.ts";
 import { DecodeError } from "../projection/protobuf.ts";
 import type { Cache, Draft } from "./cache.ts";
 import type { ChangeType, WatchEvent } from "./codec.ts";

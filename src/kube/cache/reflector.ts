@@ -1,6 +1,6 @@
 import type { Random } from "../../base/clock.ts";
 import type { ApiError } from "../client/api-error.ts";
-import type { WatchRestartReason } from "../metrics/wire-metrics.ts";
+import type { WatchRestartReason } from "../metrics/metrics.ts";
 import { DecodeError } from "../projection/protobuf.ts";
 import type { WatchEnd } from "./watch.ts";
 

@@ -1,5 +1,5 @@
 import type { Clock } from "../../base/clock.ts";
-import type { ClientMetrics } from "../metrics/wire-metrics.ts";
+import type { ClientMetrics } from "../metrics/metrics.ts";
 
 export interface ClientOptions {
   readonly metrics?: ClientMetrics;

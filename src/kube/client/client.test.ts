@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { scaledClock } from "../../base/testing/scaled-clock.ts";
-import type { ClientMetrics } from "../metrics/wire-metrics.ts";
+import type { ClientMetrics } from "../metrics/metrics.ts";
 import { resources } from "../objects/resource.ts";
 import { ApiError } from "./api-error.ts";
 import { Client } from "./client.ts";

@@ -1,6 +1,6 @@
 import { type Clock, sleep } from "../../base/clock.ts";
 import { withDeadline } from "../../base/deadline.ts";
-import type { ClientMetrics } from "../metrics/wire-metrics.ts";
+import type { ClientMetrics } from "../metrics/metrics.ts";
 import { type Query, withQuery } from "../objects/paths.ts";
 import { ApiError, errorFromResponse, networkError } from "./api-error.ts";
 import type { Connection, WireRequest, WireResponse } from "./connection.ts";

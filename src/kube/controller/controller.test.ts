@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { silentLogger } from "../../base/log.ts";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
 import { settle } from "../../base/testing/settle.ts";
-import { kubeMetrics } from "../metrics/metrics.ts";
+import { kubeMetrics } from "../metrics/kube-metrics.ts";
 import { FakeInformer } from "../testing/fake-informer.ts";
 import {
   Controller,

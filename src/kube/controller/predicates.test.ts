@@ -5,13 +5,13 @@ import {
   annotationsChanged,
   everything,
   generationChanged,
+  type HasMeta,
   labelsChanged,
   not,
   or,
   type Predicate,
   resourceVersionChanged,
 } from "./predicates.ts";
-import type { HasMeta } from "./sources.ts";
 
 const BEFORE: HasMeta["metadata"] = {
   name: "a",

@@ -1,6 +1,25 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Change } from "../cache/cache.ts";
-import type { HasMeta } from "./sources.ts";
+
+/** What sources and predicates read of an object. A field that the projection leaves out never changes. */
+export interface HasMeta {
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string | undefined;
+    readonly resourceVersion: string;
+    readonly generation?: number | undefined;
+    readonly labels?: object | undefined;
+    readonly annotations?: object | undefined;
+    readonly ownerReferences?: readonly Owner[] | undefined;
+  };
+}
+
+interface Owner {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly controller?: boolean | undefined;
+}
 
 /** Whether a change is worth a reconcile. Adds and deletes pass all of these; they judge updates. */
 export type Predicate<T> = (change: Change<T>) => boolean;

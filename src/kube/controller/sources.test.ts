@@ -2,8 +2,9 @@ import { expect, onTestFinished, test } from "vitest";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
 import { settle } from "../../base/testing/settle.ts";
 import { FakeInformer } from "../testing/fake-informer.ts";
+import type { HasMeta } from "./predicates.ts";
 import { generationChanged } from "./predicates.ts";
-import { type HasMeta, owns, periodic, type Source, triggered, watches } from "./sources.ts";
+import { owns, periodic, type Source, triggered, watches } from "./sources.ts";
 
 function started(source: Source): { readonly keys: string[]; readonly stop: () => void } {
   const keys: string[] = [];

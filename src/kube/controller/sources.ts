@@ -1,7 +1,7 @@
 import { type Clock, type Random, sleep, systemRandom } from "../../base/clock.ts";
 import type { Change } from "../cache/cache.ts";
 import { keyOf, type Resource } from "../objects/resource.ts";
-import { everything, type Predicate } from "./predicates.ts";
+import { everything, type HasMeta, type Predicate } from "./predicates.ts";
 
 /** Puts a key in line, now or `afterMs` from now. */
 export type Enqueue = (key: string, afterMs?: number) => void;
@@ -14,26 +14,6 @@ export interface Source {
   start(enqueue: Enqueue, signal: AbortSignal): void;
   /** Resolves when what existed at the start has been enqueued. */
   whenSynced(signal: AbortSignal): Promise<void>;
-}
-
-/** What sources and predicates read of an object. A field that the projection leaves out never changes. */
-export interface HasMeta {
-  readonly metadata: {
-    readonly name: string;
-    readonly namespace?: string | undefined;
-    readonly resourceVersion: string;
-    readonly generation?: number | undefined;
-    readonly labels?: object | undefined;
-    readonly annotations?: object | undefined;
-    readonly ownerReferences?: readonly Owner[] | undefined;
-  };
-}
-
-interface Owner {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly name: string;
-  readonly controller?: boolean | undefined;
 }
 
 /** The part of an informer that a source uses. */

@@ -5,7 +5,7 @@ import type { Clock } from "../../base/clock.ts";
 import { silentLogger } from "../../base/log.ts";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
 import { settle } from "../../base/testing/settle.ts";
-import { kubeMetrics } from "../metrics/metrics.ts";
+import { kubeMetrics } from "../metrics/kube-metrics.ts";
 import { FakeLeases, type Fate } from "../testing/fake-leases.ts";
 import { LeaderElector, type LeaderElectorOptions, LeadershipLostError } from "./leader-election.ts";
 import type { Lease } from "./lease.ts";

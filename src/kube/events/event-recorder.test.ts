@@ -4,7 +4,7 @@ import { silentLogger } from "../../base/log.ts";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
 import { settle } from "../../base/testing/settle.ts";
 import { ApiError } from "../client/api-error.ts";
-import { kubeMetrics } from "../metrics/metrics.ts";
+import { kubeMetrics } from "../metrics/kube-metrics.ts";
 import { cutToBytes, type EventNote, type KubeEvent } from "./event.ts";
 import { EventRecorder, type EventRecorderOptions } from "./event-recorder.ts";
 

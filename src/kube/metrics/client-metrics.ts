@@ -1,5 +1,5 @@
 import { Counter, Histogram, type Registry } from "prom-client";
-import type { ClientMetrics } from "./wire-metrics.ts";
+import type { ClientMetrics } from "./metrics.ts";
 
 /** client-go's and component-base's: from a cached GET to the longest call that is allowed. */
 const LATENCY_BUCKETS = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60];

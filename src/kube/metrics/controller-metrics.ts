@@ -1,7 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
-import type { ControllerMetrics, KubeMetrics, QueueState } from "./metrics.ts";
-
-export const RECONCILE_RESULTS = ["success", "error", "requeue", "requeue_after"] as const;
+import { type ControllerMetrics, type KubeMetrics, type QueueState, RECONCILE_RESULTS } from "./metrics.ts";
 
 /** client-go's `ExponentialBuckets(10e-9, 10, 12)`, written out: multiplying gives 9.999999999999999e-8. */
 const QUEUE_BUCKETS = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1, 10, 100, 1000];

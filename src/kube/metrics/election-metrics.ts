@@ -1,7 +1,5 @@
 import { Counter, Gauge, type Registry } from "prom-client";
-import type { EventMetrics, KubeMetrics } from "./metrics.ts";
-
-export const EVENT_RESULTS = ["written", "dropped", "failed"] as const;
+import { EVENT_RESULTS, type EventMetrics, type KubeMetrics } from "./metrics.ts";
 
 /** client-go's leader election metrics. */
 export function electionMetrics(registry: Registry): KubeMetrics["election"] {

@@ -1,6 +1,7 @@
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
-import { type KubeMetrics, kubeMetrics } from "./metrics.ts";
+import { kubeMetrics } from "./kube-metrics.ts";
+import type { KubeMetrics } from "./metrics.ts";
 
 function everythingOnce(metrics: KubeMetrics): void {
   metrics.client.request({ method: "GET", host: "server:6443", code: "200", durationSeconds: 0.02 });

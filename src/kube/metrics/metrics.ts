@@ -1,9 +1,29 @@
-import type { Registry } from "prom-client";
-import { clientMetrics } from "./client-metrics.ts";
-import { controllerMetrics, queueMetrics, type RECONCILE_RESULTS } from "./controller-metrics.ts";
-import { type EVENT_RESULTS, electionMetrics, eventMetrics } from "./election-metrics.ts";
-import { watchMetrics } from "./watch-metrics.ts";
-import type { ClientMetrics, WatchMetrics } from "./wire-metrics.ts";
+/** What the client tells about each exchange. Labels are closed: methods, status codes, the one server's host. */
+export interface ClientMetrics {
+  /** An exchange ended. `code` is the HTTP status, or `<error>` when no answer came (client-go's own spelling). */
+  request(exchange: {
+    readonly method: string;
+    readonly host: string;
+    readonly code: string;
+    readonly durationSeconds: number;
+  }): void;
+  /** The exchange that ended with `code` is tried again. */
+  retry(exchange: { readonly method: string; readonly host: string; readonly code: string }): void;
+}
+
+/** Why a watch was opened again. */
+export type WatchRestartReason = "closed" | "expired" | "gone" | "idle" | "decode" | "throttled" | "error" | "short";
+
+/** What an informer tells. `kind` is the resource's plural: as many values as informers. */
+export interface WatchMetrics {
+  /** `count` events: told a chunk at a time, because 50,000 at once arrive with the first list. */
+  event(kind: string, type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ERROR", count: number): void;
+  restart(kind: string, reason: WatchRestartReason): void;
+  /** Anything at all arrived, bookmarks included: how fresh the cache is. Unix seconds. */
+  lastEvent(kind: string, timestampSeconds: number): void;
+  objects(kind: string, count: number): void;
+  synced(kind: string, synced: boolean): void;
+}
 
 /** What a work queue is asked at each scrape; cheaper and fresher than client-go's refresh every 500 ms. */
 export interface QueueState {
@@ -26,6 +46,8 @@ export interface QueueMetrics {
   observe(read: () => QueueState): () => void;
 }
 
+export const RECONCILE_RESULTS = ["success", "error", "requeue", "requeue_after"] as const;
+
 /** How a reconcile ended. `requeue` is never written by us; dashboards expect the series. */
 export type ReconcileResult = (typeof RECONCILE_RESULTS)[number];
 
@@ -46,6 +68,8 @@ export interface ElectionMetrics {
   slowPath(): void;
 }
 
+export const EVENT_RESULTS = ["written", "dropped", "failed"] as const;
+
 export interface EventMetrics {
   /** `dropped`: the queue was full. `failed`: the server refused it, or the tries ran out. */
   ended(result: (typeof EVENT_RESULTS)[number]): void;
@@ -59,20 +83,4 @@ export interface KubeMetrics {
   controller(name: string, concurrency: number): ControllerMetrics;
   election(name: string): ElectionMetrics;
   readonly events: EventMetrics;
-}
-
-/**
- * Registers the series of this room in `registry`, under client-go's and controller-runtime's own names, labels and
- * buckets, so that dashboards made for them light up. A registry takes them once. Labels hold names from code (kinds,
- * controllers, leases), never names of objects.
- */
-export function kubeMetrics(registry: Registry): KubeMetrics {
-  return {
-    client: clientMetrics(registry),
-    watch: watchMetrics(registry),
-    queue: queueMetrics(registry),
-    controller: controllerMetrics(registry),
-    election: electionMetrics(registry),
-    events: eventMetrics(registry),
-  };
 }

@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from "prom-client";
-import type { WatchMetrics, WatchRestartReason } from "./wire-metrics.ts";
+import type { WatchMetrics, WatchRestartReason } from "./metrics.ts";
 
 const EVENT_TYPES = ["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"] as const;
 /** A record, so that the compiler asks for a reason that is missing here. */

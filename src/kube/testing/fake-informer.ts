@@ -1,6 +1,7 @@
 import { orAborted } from "../../base/or-aborted.ts";
 import type { Change } from "../cache/cache.ts";
-import type { HasMeta, Watched } from "../controller/sources.ts";
+import type { HasMeta } from "../controller/predicates.ts";
+import type { Watched } from "../controller/sources.ts";
 import { keyOf } from "../objects/resource.ts";
 
 /** An informer whose server is the test: `set` and `delete` are the events. */

@@ -13,7 +13,7 @@ import { AccessWatch } from "../../kube/access/access-watch.ts";
 import type { Client } from "../../kube/client/client.ts";
 import type { EventRecorder } from "../../kube/events/event-recorder.ts";
 import type { OperatorConfig } from "../config.ts";
-import { namespacesOf } from "../grants/grant-reconciler.ts";
+import { plannedNamespaces } from "./planned-namespaces.ts";
 
 export interface RightsOptions {
   readonly client: Pick<Client, "selfSubjectRulesReview" | "selfSubjectAccessReview">;
@@ -46,7 +46,7 @@ export class Rights {
 
   /** What the plan of this grant cannot run without. */
   missingFor(grant: Pick<AccessGrant, "spec">): readonly RequiredRight[] {
-    const namespaces = namespacesOf(grant);
+    const namespaces = plannedNamespaces(grant);
     const roles = grant.spec.commands.map(({ command }) => {
       const [plugin = "", operation = ""] = command.split("/", 2);
       return operationRole(plugin, operation);

@@ -1,6 +1,5 @@
 import type { Clock } from "../../base/clock.ts";
 import { withDeadline } from "../../base/deadline.ts";
-import { NAMESPACE_NAME } from "../../crds/group.ts";
 import { type AccessGrant, type AccessGrantStatus, FINAL_GRANT_STATES } from "../../crds/kinds/access-grant.ts";
 import type { OperationInvocation } from "../../crds/kinds/operation-invocation.ts";
 import { tierOf } from "../../crds/operations/catalog.ts";
@@ -8,6 +7,7 @@ import { ApiError } from "../../kube/client/api-error.ts";
 import type { ReconcileContext, Result } from "../../kube/controller/controller.ts";
 import type { Access } from "../access/access.ts";
 import type { Lent, PlanLending } from "../access/lent.ts";
+import { plannedNamespaces } from "../access/planned-namespaces.ts";
 import type { Rights } from "../access/rights.ts";
 import type { Enforcement } from "../admission/enforcement.ts";
 import type { CustomerPolicy } from "../invocations/policy.ts";
@@ -65,7 +65,7 @@ export async function reconcileGrant(key: string, ports: GrantPorts, context: Re
       const stopped = ports.running.stop(grant.metadata.uid, action.because);
       if (stopped > 0) context.log.info({ stopped, because: action.because }, "running operations told to stop");
     } else if (action.do === "closeAccess") {
-      await ports.access.closeAll(grant.metadata.uid, namespacesOf(grant), context.signal);
+      await ports.access.closeAll(grant.metadata.uid, plannedNamespaces(grant), context.signal);
     } else if (action.do === "writeStatus") {
       if (!(await written(grant, action.status, ports, context))) return { requeueAfterMs: AFTER_CONFLICT_MS };
     } else result = { requeueAfterMs: action.afterMs };
@@ -97,7 +97,7 @@ async function written(
 /** Namespaces of the plan in which nothing of it would pass the gate. */
 function unacceptedOf(grant: AccessGrant, { acceptedOf }: Pick<GrantPorts, "acceptedOf">): readonly string[] {
   const accepted = acceptedOf(grant.spec.deploymentId) ?? [];
-  return namespacesOf(grant).filter((namespace) => !accepted.includes(namespace));
+  return plannedNamespaces(grant).filter((namespace) => !accepted.includes(namespace));
 }
 
 /** What is to be ended does not wait for a look at bindings, and a look does not outlast the window. */
@@ -116,10 +116,4 @@ async function lendingOf(
 function isStopped({ metadata, spec, status }: AccessGrant): boolean {
   const stopped = metadata.deletionTimestamp ?? spec.revokedReason ?? spec.deniedReason;
   return stopped !== undefined || FINAL_GRANT_STATES.some((final) => final === status?.state);
-}
-
-/** Where this plan can have been given rights: its lines name their namespaces. */
-export function namespacesOf({ spec }: Pick<AccessGrant, "spec">): readonly string[] {
-  const named = spec.commands.map(({ params }) => params?.namespace);
-  return [...new Set(named.filter((name): name is string => typeof name === "string" && NAMESPACE_NAME.test(name)))];
 }

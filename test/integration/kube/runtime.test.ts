@@ -16,7 +16,7 @@ import { referenceTo } from "../../../src/kube/events/event.ts";
 import { EventRecorder } from "../../../src/kube/events/event-recorder.ts";
 import { HealthServer } from "../../../src/kube/manager/health.ts";
 import { Manager } from "../../../src/kube/manager/manager.ts";
-import { kubeMetrics } from "../../../src/kube/metrics/metrics.ts";
+import { kubeMetrics } from "../../../src/kube/metrics/kube-metrics.ts";
 import { needsApply } from "../../../src/kube/objects/needs-apply.ts";
 import { ownerReference } from "../../../src/kube/objects/owner-reference.ts";
 import { type KubeObject, parseKey, resources } from "../../../src/kube/objects/resource.ts";
