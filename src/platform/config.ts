@@ -2,16 +2,15 @@ import { join } from "node:path";
 import { ConfigError, type Environment, type SettingRow, type SettingTable, settingText } from "../base/settings.ts";
 import { CLOUDS, type Cloud } from "../contract/managers/managers.ts";
 import { WORKSPACE_NAME } from "../contract/wire/schema.ts";
-import type { GitHost } from "./areas/git-namespaces/git-host.ts";
 import type { DatabaseLocation } from "./database/open.ts";
 import { GIT_HOST_SETTINGS, readGitHost } from "./git-hosts/config.ts";
 import type { GitHubAppConfig } from "./git-hosts/github-app.ts";
 import { IDENTITY_SETTINGS, type IdentityConfig, readIdentity, urlOfHost } from "./identity/config.ts";
 import { BUDGET_NAMES, type BudgetSizes, readBudgets } from "./kernel/budgets.ts";
+import type { Regions } from "./kernel/call-config.ts";
 import { TRUST_NOBODY, type Trust, trustIn } from "./kernel/caller-address.ts";
 import type { SmtpSettings } from "./mail/smtp-mailer.ts";
 import { OBJECT_SETTINGS, type ObjectLocation, readObjectLocation } from "./objects/config.ts";
-import type { ObjectStore } from "./objects/object-store.ts";
 
 /** The process's configuration, checked at its start. */
 export interface PlatformConfig {
@@ -51,28 +50,9 @@ export interface PlatformConfig {
   readonly firstAdmin: string | undefined;
 }
 
-/** Region names by cloud. */
-export type Regions = Readonly<Record<Cloud, string[]>>;
-
 /** Where the embedded database keeps the key that it brings along. */
 export function sealingKeyFile(folder: string): string {
   return join(folder, "sealing-key");
-}
-
-/** The part that handlers may know. */
-export interface CallConfig {
-  /** Without a trailing slash. */
-  readonly baseUrl: string;
-  /** Without a trailing slash. */
-  readonly portalUrl: string;
-  readonly sealingKey: Uint8Array;
-  /** A courier takes what is left to send. */
-  readonly sendsMail: boolean;
-  readonly gitHost: GitHost | undefined;
-  readonly generatedDomain: string | undefined;
-  readonly supportedRegions: Regions | undefined;
-  readonly setupTemplateUrl: string | undefined;
-  readonly objects: ObjectStore | undefined;
 }
 
 /** The one table of the platform's settings; the CLI's help and the docs are made from it. */

@@ -6,7 +6,7 @@ import { PGlite } from "@electric-sql/pglite";
 import { sealingKeyFile } from "./config.ts";
 import { lockFolder } from "./database/folder-lock.ts";
 import { keysIn } from "./objects/object-folder.ts";
-import { isObjectKey } from "./objects/object-store.ts";
+import { isObjectKey } from "./ports/object-store.ts";
 import { RefusedError } from "./refused-error.ts";
 import { TAR_END, tarEntries, tarHeader, tarPadding } from "./tar.ts";
 

@@ -6,9 +6,9 @@ import { ROUTES } from "../../../src/contract/table.ts";
 import { kubeMetrics } from "../../../src/kube/metrics/kube-metrics.ts";
 import { rightsGauge as operatorRights } from "../../../src/operator/access/rights.ts";
 import { operatorMetrics } from "../../../src/operator/metrics.ts";
+import { SWEEP_NAMES } from "../../../src/platform/areas/sweeps.ts";
 import { BESIDE } from "../../../src/platform/beside.ts";
 import { platformMetrics } from "../../../src/platform/kernel/metrics.ts";
-import { SWEEP_NAMES } from "../../../src/platform/kernel/sweep.ts";
 
 export const COMPONENTS = ["agent", "operator", "platform"] as const;
 export type Component = (typeof COMPONENTS)[number];

@@ -1,4 +1,5 @@
 import { sweepIdentity } from "../identity/sweep.ts";
+import { forgetOld } from "../kernel/idempotency.ts";
 import type { Sweep } from "../kernel/sweep.ts";
 import { sweepLapsed } from "./access-requests/lapse.ts";
 import { sweepApiKeys } from "./api-keys/sweep.ts";
@@ -13,8 +14,9 @@ import { sweepTallies } from "./releases/tallies.ts";
 import { sweepReports } from "./sync/sweep.ts";
 import { sweepWorkspaces } from "./workspaces/sweep.ts";
 
-/** What each area does once a minute, by its name in the log. */
+/** What runs once a minute beside the sweeps of the server's own parts, by the name in logs and metrics. */
 export const SWEEPS: Readonly<Record<string, Sweep>> = {
+  idempotency: forgetOld,
   "access-requests": sweepLapsed,
   "api-keys": sweepApiKeys,
   commands: sweepCommands,
@@ -29,3 +31,6 @@ export const SWEEPS: Readonly<Record<string, Sweep>> = {
   sync: sweepReports,
   workspaces: sweepWorkspaces,
 };
+
+/** The names of all sweeps: the metrics exist before the object store and the database's kind are known. */
+export const SWEEP_NAMES: readonly string[] = [...Object.keys(SWEEPS), "objects", "tables"];

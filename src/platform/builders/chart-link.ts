@@ -2,8 +2,8 @@ import type { FastifyInstance } from "fastify";
 import { setHeaders } from "../kernel/answer.ts";
 import { PlatformError } from "../kernel/errors.ts";
 import { type OpenDeps, openRoute } from "../kernel/open-route.ts";
-import { isObjectKey, type ObjectStore } from "../objects/object-store.ts";
 import { isLinkSignature, linkSignature } from "../objects/signed-path.ts";
+import { isObjectKey, type ObjectStore } from "../ports/object-store.ts";
 
 const PATH = "/charts/{id}/{signature}/{file}";
 export const CHART_ROUTES = [{ method: "GET", path: PATH }] as const;

@@ -11,7 +11,7 @@ import { PlatformError } from "../kernel/errors.ts";
 import type { ServiceAccount } from "../kernel/principal.ts";
 import { inTransaction } from "../kernel/transaction.ts";
 import type { Waker } from "../kernel/waker.ts";
-import type { ObjectStore } from "../objects/object-store.ts";
+import type { ObjectStore } from "../ports/object-store.ts";
 import { ChartError, packChart } from "./chart.ts";
 import { CHART_CONTENT_TYPE, chartKey, chartPath } from "./chart-link.ts";
 

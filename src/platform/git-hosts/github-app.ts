@@ -3,8 +3,8 @@ import Type, { type Static, type TSchema } from "typebox";
 import { Check } from "typebox/schema";
 import type { Clock } from "../../base/clock.ts";
 import type { GitRepository } from "../../contract/projects/git-namespaces.ts";
-import type { GitHost } from "../areas/git-namespaces/git-host.ts";
 import { PlatformError } from "../kernel/errors.ts";
+import type { GitHost } from "../ports/git-host.ts";
 
 /** An app that is registered at GitHub, or at a GitHub Enterprise server, and installed by those who let us in. */
 export interface GitHubAppConfig {

@@ -1,8 +1,8 @@
 import type { Topic } from "../../contract/managers/managers.ts";
 import type { BodyOf, ParamsOf, QueryOf, ResponseOf, Route, RouteTable } from "../../contract/wire/route.ts";
-import type { CallConfig } from "../config.ts";
 import type { Db } from "../database/db.ts";
 import type { Budgets } from "./budgets.ts";
+import type { CallConfig } from "./call-config.ts";
 import type { Proof } from "./credential.ts";
 import type { NewEvent } from "./outbox.ts";
 import type { PageRequest } from "./page.ts";

@@ -1,10 +1,10 @@
 import type { KeyObject } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
 import type { ResponseOf, Route } from "../../contract/wire/route.ts";
-import type { CallConfig } from "../config.ts";
 import type { Db } from "../database/db.ts";
 import type { Budgets } from "./budgets.ts";
 import { type Call, Reply } from "./call.ts";
+import type { CallConfig } from "./call-config.ts";
 import type { Credential } from "./credential.ts";
 import { answerProblem, type Endpoint, type ParsedRequest } from "./endpoint.ts";
 import { PlatformError, toBody } from "./errors.ts";

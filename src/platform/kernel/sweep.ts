@@ -1,8 +1,6 @@
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
-import { SWEEPS } from "../areas/sweeps.ts";
 import type { Db } from "../database/db.ts";
-import { forgetOld } from "./idempotency.ts";
 import type { PlatformMetrics } from "./metrics.ts";
 
 /**
@@ -13,13 +11,9 @@ export type Sweep = (db: Db, now: Date) => Promise<void>;
 
 const EVERY_MS = 60_000;
 
-const ALL: Readonly<Record<string, Sweep>> = { idempotency: forgetOld, ...SWEEPS };
-/** In logs and metrics. */
-export const SWEEP_NAMES: readonly string[] = [...Object.keys(ALL), "objects", "tables"];
-
 export interface SweepTools {
-  /** Of the object store and of the embedded database, which not every platform has. */
-  readonly own: Readonly<Record<"objects" | "tables", Sweep>>;
+  /** By the name in logs and metrics. */
+  readonly sweeps: Readonly<Record<string, Sweep>>;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Pick<PlatformMetrics, "swept">;
@@ -31,9 +25,9 @@ export interface Sweeper {
 }
 
 /** Runs every sweep once a minute until `signal`; one that fails is logged and does not stop the others. */
-export function sweepEvery(db: Db, { own, clock, log, metrics }: SweepTools, signal: AbortSignal): Sweeper {
+export function sweepEvery(db: Db, { sweeps, clock, log, metrics }: SweepTools, signal: AbortSignal): Sweeper {
   const now = async (): Promise<void> => {
-    for (const [name, sweep] of Object.entries({ ...ALL, ...own })) {
+    for (const [name, sweep] of Object.entries(sweeps)) {
       if (signal.aborted) return;
       try {
         await sweep(db, clock.wallNow());

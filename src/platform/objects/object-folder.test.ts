@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { isObjectKey, type ObjectStore } from "../ports/object-store.ts";
 import { type RunningPlatform, startPlatform } from "../server.ts";
 import { inMemory } from "../testing/empty-database.ts";
 import { TestClock } from "../testing/test-clock.ts";
 import { keysIn, ObjectFolder } from "./object-folder.ts";
-import { isObjectKey, type ObjectStore } from "./object-store.ts";
 import { urlKey } from "./signed-path.ts";
 import { storeKeepsItsPromises } from "./testing/promises.ts";
 

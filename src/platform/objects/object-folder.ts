@@ -13,7 +13,7 @@ import {
   requireObjectKey,
   type UploadTerms,
   type UrlTerms,
-} from "./object-store.ts";
+} from "../ports/object-store.ts";
 import { signedPath } from "./signed-path.ts";
 
 /** Not a key's first segment, so that no object can lie there. */

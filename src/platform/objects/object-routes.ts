@@ -5,8 +5,8 @@ import { setHeaders } from "../kernel/answer.ts";
 import type { Budgets, Seat } from "../kernel/budgets.ts";
 import { PlatformError } from "../kernel/errors.ts";
 import { type OpenDeps, openRoute } from "../kernel/open-route.ts";
+import { isObjectKey, ObjectExistsError, ObjectTooLargeError } from "../ports/object-store.ts";
 import type { ObjectFolder } from "./object-folder.ts";
-import { isObjectKey, ObjectExistsError, ObjectTooLargeError } from "./object-store.ts";
 import { type Permit, readPermit } from "./signed-path.ts";
 import type { KeptUpload, Upload, UploadRule } from "./upload-rule.ts";
 

@@ -13,7 +13,7 @@ import {
   ObjectTooLargeError,
   requireObjectKey,
   type UrlTerms,
-} from "./object-store.ts";
+} from "../ports/object-store.ts";
 
 export interface S3Location {
   readonly bucket: string;

@@ -3,10 +3,10 @@ import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import type { DatabaseLocation } from "../database/open.ts";
 import type { OpenDeps } from "../kernel/open-route.ts";
+import type { ObjectStore } from "../ports/object-store.ts";
 import { type ObjectLocation, ownFolder } from "./config.ts";
 import { ObjectFolder } from "./object-folder.ts";
 import { type ObjectDeps, registerObjects } from "./object-routes.ts";
-import type { ObjectStore } from "./object-store.ts";
 import { S3Store } from "./s3-store.ts";
 import { urlKey } from "./signed-path.ts";
 

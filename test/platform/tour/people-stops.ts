@@ -1,5 +1,5 @@
 import type { Routes } from "../../../src/contract/table.ts";
-import type { GitHost } from "../../../src/platform/areas/git-namespaces/git-host.ts";
+import type { GitHost } from "../../../src/platform/ports/git-host.ts";
 import type { Stage, Stops } from "./stage.ts";
 
 export const apiKeyStops: Stops<Routes["apiKeys"]> = {

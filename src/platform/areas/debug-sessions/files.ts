@@ -1,8 +1,8 @@
 import type { DebugSession } from "../../../contract/debug-sessions/debug-sessions.ts";
-import type { CallConfig } from "../../config.ts";
 import type { Db } from "../../database/db.ts";
 import type { DebugSessionRow } from "../../database/tables/debug-sessions.ts";
 import type { Budgets } from "../../kernel/budgets.ts";
+import type { CallConfig } from "../../kernel/call-config.ts";
 import type { Principal } from "../../kernel/principal.ts";
 
 /** Who reads a session, and where its files lie. */

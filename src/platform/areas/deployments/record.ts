@@ -1,8 +1,8 @@
 import type { Deployment, DeploymentListItem } from "../../../contract/deployments/deployment.ts";
 import type { UpdateOperation, UpdateState } from "../../../contract/deployments/deployment-state.ts";
 import { STALE_AFTER_MS } from "../../../contract/resources/resource-heartbeat.ts";
-import type { CallConfig } from "../../config.ts";
 import type { DeploymentRow, SealedVariables } from "../../database/tables/deployments.ts";
+import type { CallConfig } from "../../kernel/call-config.ts";
 import type { Principal } from "../../kernel/principal.ts";
 import { shown } from "../../kernel/stored-error.ts";
 import { openVariables, redactVariables } from "./environment.ts";

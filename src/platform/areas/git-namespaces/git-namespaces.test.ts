@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import type { GitRepository } from "../../../contract/projects/git-namespaces.ts";
+import type { GitHost } from "../../ports/git-host.ts";
 import { onEachDatabase } from "../../testing/harness.ts";
-import type { GitHost } from "./git-host.ts";
 
 const OWN = { id: 7, name: "Ada", slug: "ada", installationId: null, type: "user" } as const;
 const TEAM = { id: 3, name: "Acme", slug: "acme", installationId: 12, type: "team" } as const;

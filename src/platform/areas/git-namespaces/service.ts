@@ -2,7 +2,7 @@ import type { GitNamespace, GitRepository } from "../../../contract/projects/git
 import type { Call } from "../../kernel/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
 import type { Person, User } from "../../kernel/principal.ts";
-import type { GitHost } from "./git-host.ts";
+import type { GitHost } from "../../ports/git-host.ts";
 import { namespacesOf, toNamespace } from "./store.ts";
 
 type Context = Pick<Call, "db" | "now" | "signal" | "config">;

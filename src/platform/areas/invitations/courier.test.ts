@@ -1,5 +1,5 @@
 import { expect, it, vi } from "vitest";
-import type { Mail, Mailer } from "../../mail/mailer.ts";
+import type { Mail, Mailer } from "../../ports/mailer.ts";
 import { onEachDatabase } from "../../testing/harness.ts";
 import { newTeam, type Team } from "./testing/team.ts";
 

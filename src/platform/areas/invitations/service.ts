@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { INVITATION_MS } from "../../../contract/workspaces/invitations.ts";
-import type { CallConfig } from "../../config.ts";
 import type { WorkspaceRole } from "../../database/tables/identity.ts";
 import type { InvitationRow } from "../../database/tables/invitations.ts";
 import { hashOf, isMember, normalEmail } from "../../identity/store.ts";
 import { newId } from "../../ids.ts";
 import type { Call } from "../../kernel/call.ts";
+import type { CallConfig } from "../../kernel/call-config.ts";
 import { invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";
 import type { Principal } from "../../kernel/principal.ts";
 import { seal } from "../../kernel/sealed.ts";

@@ -1,9 +1,9 @@
 import type { Selectable } from "kysely";
 import type { Cloud, ManagerSetupMethod, SetupResponse } from "../../../contract/managers/managers.ts";
-import type { CallConfig } from "../../config.ts";
 import type { Db } from "../../database/db.ts";
 import { newId } from "../../ids.ts";
 import type { Call } from "../../kernel/call.ts";
+import type { CallConfig } from "../../kernel/call-config.ts";
 import { invalidTransition, PlatformError } from "../../kernel/errors.ts";
 import { json } from "../../kernel/json.ts";
 import type { Principal } from "../../kernel/principal.ts";

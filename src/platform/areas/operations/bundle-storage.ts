@@ -7,7 +7,7 @@ import type { Db } from "../../database/db.ts";
 import type { StoredBundle } from "../../database/tables/operations.ts";
 import { ALPHANUMERIC, randomText } from "../../ids.ts";
 import { PlatformError } from "../../kernel/errors.ts";
-import { type ObjectStore, ObjectTooLargeError } from "../../objects/object-store.ts";
+import { type ObjectStore, ObjectTooLargeError } from "../../ports/object-store.ts";
 import { readArchive } from "./bundle-archive.ts";
 
 export const BUNDLE_CONTENT_TYPE = "application/zip";

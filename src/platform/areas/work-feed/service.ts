@@ -1,5 +1,5 @@
-import type { CallConfig } from "../../config.ts";
 import type { Db } from "../../database/db.ts";
+import type { CallConfig } from "../../kernel/call-config.ts";
 import type { Waker } from "../../kernel/waker.ts";
 import { type FeedCursor, readCursor, writeCursor } from "./cursor.ts";
 import { type Reading, readChanges, readOpenWork, type Work } from "./store.ts";

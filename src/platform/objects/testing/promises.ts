@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
-import { type ObjectPage, type ObjectStore, ObjectTooLargeError } from "../object-store.ts";
+import { type ObjectPage, type ObjectStore, ObjectTooLargeError } from "../../ports/object-store.ts";
 
 const never = new AbortController().signal;
 

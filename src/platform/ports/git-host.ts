@@ -1,4 +1,4 @@
-import type { GitNamespace, GitRepository } from "../../../contract/projects/git-namespaces.ts";
+import type { GitNamespace, GitRepository } from "../../contract/projects/git-namespaces.ts";
 
 /** The git host that the platform is integrated with, if any. It knows the user by its address. */
 export interface GitHost {

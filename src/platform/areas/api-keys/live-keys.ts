@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { sql } from "kysely";
-import type { Db } from "../database/db.ts";
+import type { Db } from "../../database/db.ts";
 
 /** How long a question waits for others to join it; a part of the 5 s that a poll may outlive its key (§1.1). */
 const GATHER_MS = 200;
