@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ROUTES } from "../../src/contract/table.ts";
 import type { Route } from "../../src/contract/wire/route.ts";
-import { Checker } from "../../src/platform/kernel/syntax.ts";
+import { Checker } from "../../src/platform/kernel/input/syntax.ts";
 import { onEachDatabase } from "../../src/platform/testing/harness.ts";
 import {
   accessRelayStops,

@@ -10,10 +10,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Client, createClient } from "../../src/api-client/client.ts";
 import { pages } from "../../src/api-client/pages.ts";
 import { type Clock, systemClock } from "../../src/base/clock.ts";
+import { exportFolder, importFolder } from "../../src/platform/administration/dump.ts";
 import { wrongTallies } from "../../src/platform/areas/releases/testing/tallied.ts";
 import { migrations } from "../../src/platform/database/migrations/all.ts";
 import type { DatabaseLocation } from "../../src/platform/database/open.ts";
-import { exportFolder, importFolder } from "../../src/platform/dump.ts";
 import { type RunningPlatform, startPlatform } from "../../src/platform/server.ts";
 import { findPostgres } from "../../src/platform/testing/postgres.ts";
 

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { BUDGETS, type Budget } from "../../../src/platform/kernel/budget-table.ts";
+import { BUDGETS, type Budget } from "../../../src/platform/kernel/budgets/budget-table.ts";
 
-const BEGIN = "<!-- Made by `npm run generate` from src/platform/kernel/budget-table.ts: -->";
+const BEGIN = "<!-- Made by `npm run generate` from src/platform/kernel/budgets/budget-table.ts: -->";
 const END = "<!-- end of the budgets -->";
 
 const ANSWERS: Readonly<Record<Budget["code"], string>> = {

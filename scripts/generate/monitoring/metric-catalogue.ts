@@ -7,8 +7,8 @@ import { kubeMetrics } from "../../../src/kube/metrics/kube-metrics.ts";
 import { rightsGauge as operatorRights } from "../../../src/operator/access/rights.ts";
 import { operatorMetrics } from "../../../src/operator/metrics.ts";
 import { SWEEP_NAMES } from "../../../src/platform/areas/sweeps.ts";
-import { BESIDE } from "../../../src/platform/beside.ts";
-import { platformMetrics } from "../../../src/platform/kernel/metrics.ts";
+import { NON_API_ROUTES } from "../../../src/platform/http/non-api-routes.ts";
+import { platformMetrics } from "../../../src/platform/kernel/background/metrics.ts";
 
 export const COMPONENTS = ["agent", "operator", "platform"] as const;
 export type Component = (typeof COMPONENTS)[number];
@@ -54,7 +54,7 @@ function registryOf(component: Component): Registry {
   buildInfo(registry, component, { version: "0.0.0", revision: "unknown" });
   if (component === "platform") {
     const table = Object.values(ROUTES).flatMap((area) => Object.values(area).map((route) => ({ route })));
-    const endpoints = [...table, ...BESIDE];
+    const endpoints = [...table, ...NON_API_ROUTES];
     const connections = () => ({ busy: 0, waiting: 0, most: 0 });
     platformMetrics(registry, { endpoints, sweeps: SWEEP_NAMES, connections });
     return registry;

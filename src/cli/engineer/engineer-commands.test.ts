@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Environment } from "../../base/settings.ts";
 import { ROUTES } from "../../contract/table.ts";
 import { newSite, type Site } from "../../platform/areas/operations/testing/site.ts";
-import { json } from "../../platform/kernel/json.ts";
+import { json } from "../../platform/database/json.ts";
 import { onEachDatabase, type World } from "../../platform/testing/harness.ts";
 import { runCli } from "../run-cli.ts";
 import { Stopped } from "../stop-signals.ts";

@@ -1,4 +1,4 @@
-import { type Administration, administer } from "../../platform/administration.ts";
+import { type Administration, administer } from "../../platform/administration/administration.ts";
 import { type Command, UsageError } from "../command.ts";
 import { parsedDuration } from "../duration.ts";
 import { formatOf, render } from "../output.ts";

@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Bootstrap } from "../../platform/bootstrap.ts";
+import type { Bootstrap } from "../../platform/administration/bootstrap.ts";
 import type { DatabaseLocation } from "../../platform/database/open.ts";
 
 /** Where people read: not the log, which is collected and kept. */

@@ -47,7 +47,7 @@ function dumpCommand(name: "export" | "import", summary: string): Command {
       if (!("pglite" in location) || location.pglite === "memory") {
         throw new UsageError(`${name} is for the embedded database in a folder; for PostgreSQL use pg_dump`);
       }
-      const { exportFolder, importFolder } = await import("../../platform/dump.ts");
+      const { exportFolder, importFolder } = await import("../../platform/administration/dump.ts");
       const work = name === "export" ? exportFolder : importFolder;
       await inWords(() => work(location.pglite, file));
       return 0;

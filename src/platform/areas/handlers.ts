@@ -1,5 +1,5 @@
 import type { Routes } from "../../contract/table.ts";
-import type { Handlers } from "../kernel/call.ts";
+import type { Handlers } from "../kernel/call/call.ts";
 import { relayHandlers as accessRelay, handlers as accessRequests } from "./access-requests/routes.ts";
 import { handlers as apiKeys } from "./api-keys/routes.ts";
 import { handlers as commands } from "./commands/routes.ts";

@@ -1,6 +1,6 @@
 import { sweepIdentity } from "../identity/sweep.ts";
-import { forgetOld } from "../kernel/idempotency.ts";
-import type { Sweep } from "../kernel/sweep.ts";
+import type { Sweep } from "../kernel/background/sweep.ts";
+import { forgetOld } from "../kernel/call/idempotency.ts";
 import { sweepLapsed } from "./access-requests/lapse.ts";
 import { sweepApiKeys } from "./api-keys/sweep.ts";
 import { sweepCommands } from "./commands/sweep.ts";

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
-import { setHeaders } from "../kernel/answer.ts";
+import { setHeaders } from "../kernel/call/answer.ts";
+import { type OpenDeps, openRoute } from "../kernel/call/open-route.ts";
 import { PlatformError } from "../kernel/errors.ts";
-import { type OpenDeps, openRoute } from "../kernel/open-route.ts";
 import { isLinkSignature, linkSignature } from "../objects/signed-path.ts";
 import { isObjectKey, type ObjectStore } from "../ports/object-store.ts";
 

@@ -1,7 +1,7 @@
 import { Kysely, PostgresDialect, sql } from "kysely";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { inTransaction } from "../kernel/transaction.ts";
+import { inTransaction } from "../kernel/call/transaction.ts";
 import { findPostgres, type TestPostgres } from "../testing/postgres.ts";
 import type { Db } from "./db.ts";
 import { preparing, StatementNames } from "./prepared-pool.ts";

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import type { Logger } from "../../base/log.ts";
-import type { OpenDeps } from "../kernel/open-route.ts";
+import type { OpenDeps } from "../kernel/call/open-route.ts";
 import { Browser } from "./browser.ts";
 import type { IdentityConfig } from "./config.ts";
 import { registerConsent } from "./oauth/consent.ts";

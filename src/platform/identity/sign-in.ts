@@ -1,11 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "../../base/log.ts";
 import { DevLogin, type DevLoginAnswer } from "../../contract/openapi/auth-meta.ts";
-import { setHeaders } from "../kernel/answer.ts";
-import { parseBody, refuseBody } from "../kernel/body.ts";
+import { setHeaders } from "../kernel/call/answer.ts";
+import { type OpenDeps, openRoute } from "../kernel/call/open-route.ts";
 import { invalid, PlatformError } from "../kernel/errors.ts";
-import { type OpenDeps, openRoute } from "../kernel/open-route.ts";
-import { Checker } from "../kernel/syntax.ts";
+import { parseBody, refuseBody } from "../kernel/input/body.ts";
+import { Checker } from "../kernel/input/syntax.ts";
 import { type Browser, formOf } from "./browser.ts";
 import { ArrivalError, type OutsideProvider } from "./outside-provider.ts";
 import { errorPage, onwardPage, signedInPage, signInPage } from "./pages.ts";

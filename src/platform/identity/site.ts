@@ -1,4 +1,4 @@
-import type { CallConfig } from "../kernel/call-config.ts";
+import type { CallConfig } from "../kernel/call/call-config.ts";
 import { isLoopback } from "./oauth/client.ts";
 
 /** Where browsers see us, which behind a proxy is not where we listen. */

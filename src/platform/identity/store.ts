@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { Selectable } from "kysely";
 import type { Db } from "../database/db.ts";
 import type { UserRow, WorkspaceRole } from "../database/tables/identity.ts";
-import { ALPHANUMERIC, newId, randomText } from "../ids.ts";
+import { ALPHANUMERIC, newId, randomText } from "../kernel/ids.ts";
 
 /** The form in which addresses are stored and compared. */
 export function normalEmail(email: string): string {

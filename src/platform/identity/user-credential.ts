@@ -2,9 +2,9 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Selectable } from "kysely";
 import type { Db } from "../database/db.ts";
 import type { UserRow } from "../database/tables/identity.ts";
-import type { Credential, NamedWorkspace, Proof } from "../kernel/credential.ts";
 import { notFound, PlatformError } from "../kernel/errors.ts";
-import type { Caller } from "../kernel/principal.ts";
+import type { Credential, NamedWorkspace, Proof } from "../kernel/tenancy/credential.ts";
+import type { Caller } from "../kernel/tenancy/principal.ts";
 
 type Whose = Pick<Selectable<UserRow>, "id" | "email" | "name" | "image">;
 

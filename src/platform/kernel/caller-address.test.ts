@@ -7,8 +7,8 @@ import { type RunningPlatform, startPlatform } from "../server.ts";
 import { inMemory } from "../testing/empty-database.ts";
 import { call } from "../testing/harness.ts";
 import { TestClock } from "../testing/test-clock.ts";
+import { RATES } from "./budgets/rate-limit.ts";
 import { callerAddress, trustIn } from "./caller-address.ts";
-import { RATES } from "./rate-limit.ts";
 
 const VARIABLE = "SALLYPORT_PLATFORM_TRUSTED_PROXIES";
 const trusting = (proxies: string) => readPlatformConfig({ [VARIABLE]: proxies }).trustedProxies;

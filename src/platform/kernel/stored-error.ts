@@ -1,6 +1,6 @@
 import type { StoredError } from "../../contract/wire/stored-error.ts";
 import type { Kept } from "../database/tables/kept.ts";
-import type { Principal } from "./principal.ts";
+import type { Principal } from "./tenancy/principal.ts";
 
 /** To be stored. */
 export function kept<T>(value: T): Kept<T> {

@@ -1,10 +1,10 @@
 import type { Socket } from "node:net";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Clock } from "../../base/clock.ts";
-import { setHeaders } from "../kernel/answer.ts";
-import type { Budgets, Seat } from "../kernel/budgets.ts";
+import type { Budgets, Seat } from "../kernel/budgets/budgets.ts";
+import { setHeaders } from "../kernel/call/answer.ts";
+import { type OpenDeps, openRoute } from "../kernel/call/open-route.ts";
 import { PlatformError } from "../kernel/errors.ts";
-import { type OpenDeps, openRoute } from "../kernel/open-route.ts";
 import { isObjectKey, ObjectExistsError, ObjectTooLargeError } from "../ports/object-store.ts";
 import type { ObjectFolder } from "./object-folder.ts";
 import { type Permit, readPermit } from "./signed-path.ts";

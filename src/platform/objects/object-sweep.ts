@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import type { Db } from "../database/db.ts";
-import type { Sweep } from "../kernel/sweep.ts";
+import type { Sweep } from "../kernel/background/sweep.ts";
 import type { ObjectPage, ObjectStore } from "../ports/object-store.ts";
 import { linkSignature } from "./signed-path.ts";
 

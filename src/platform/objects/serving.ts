@@ -2,7 +2,7 @@ import type { FastifyInstance } from "fastify";
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import type { DatabaseLocation } from "../database/open.ts";
-import type { OpenDeps } from "../kernel/open-route.ts";
+import type { OpenDeps } from "../kernel/call/open-route.ts";
 import type { ObjectStore } from "../ports/object-store.ts";
 import { type ObjectLocation, ownFolder } from "./config.ts";
 import { ObjectFolder } from "./object-folder.ts";

@@ -1,5 +1,5 @@
-import type { Seat } from "../kernel/budgets.ts";
-import type { Engine } from "../kernel/execute.ts";
+import type { Seat } from "../kernel/budgets/budgets.ts";
+import type { Engine } from "../kernel/call/execute.ts";
 import type { Permit } from "./signed-path.ts";
 
 /**

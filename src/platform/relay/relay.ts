@@ -6,7 +6,7 @@ import type { CloseReason } from "../../contract/debug-sessions/debug-sessions.t
 import type { Admission } from "../areas/debug-sessions/tickets.ts";
 import { redeemTicket } from "../areas/debug-sessions/tickets.ts";
 import type { RelaySide } from "../database/tables/debug-sessions.ts";
-import type { Budgets } from "../kernel/budgets.ts";
+import type { Budgets } from "../kernel/budgets/budgets.ts";
 import { PlatformError } from "../kernel/errors.ts";
 import { kept } from "../kernel/stored-error.ts";
 import { type Ending, Pairing } from "./pairing.ts";

@@ -7,8 +7,8 @@ import { asOf, moved } from "../areas/debug-sessions/state.ts";
 import { stateOf } from "../areas/debug-sessions/store.ts";
 import type { Db } from "../database/db.ts";
 import type { Kept } from "../database/tables/kept.ts";
-import { inTransaction } from "../kernel/transaction.ts";
-import { unrequested } from "../kernel/unrequested.ts";
+import { inTransaction } from "../kernel/call/transaction.ts";
+import { unrequested } from "../kernel/call/unrequested.ts";
 
 /** What the relay writes of its sessions, and what it has to know of them once a second. */
 export class SessionLog {

@@ -10,12 +10,12 @@ import {
 } from "../../contract/debug-sessions/debug-relay.ts";
 import type { ErrorCode } from "../../contract/wire/errors.ts";
 import type { RelaySide } from "../database/tables/debug-sessions.ts";
-import { toPlatformError } from "../kernel/answer.ts";
+import { RATES, type RateLimiter, tooManyRequests } from "../kernel/budgets/rate-limit.ts";
+import { toPlatformError } from "../kernel/call/answer.ts";
+import type { Engine } from "../kernel/call/execute.ts";
+import { requestIdOf } from "../kernel/call/trace.ts";
 import { callerAddress, type Trust } from "../kernel/caller-address.ts";
 import { PlatformError, toBody } from "../kernel/errors.ts";
-import type { Engine } from "../kernel/execute.ts";
-import { RATES, type RateLimiter, tooManyRequests } from "../kernel/rate-limit.ts";
-import { requestIdOf } from "../kernel/trace.ts";
 import type { Relay } from "./relay.ts";
 
 const PATH = /^\/v1\/debug-sessions\/(dbg_[0-9a-zA-Z]{28})\/(attach|tunnel)(?:\?|$)/;

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe } from "vitest";
 import { type Role, scopeOf } from "../../contract/wire/roles.ts";
+import { json } from "../database/json.ts";
 import type { DatabaseLocation } from "../database/open.ts";
 import type { WorkspaceRole } from "../database/tables/identity.ts";
 import { ACCESS_TOKEN_KIND, ACCESS_TOKEN_PREFIX } from "../identity/access-token.ts";
 import { SESSION_COOKIE } from "../identity/session.ts";
 import { createSession, findOrCreateUser, hashOf, putMember } from "../identity/store.ts";
-import { ALPHANUMERIC, randomText } from "../ids.ts";
-import { json } from "../kernel/json.ts";
-import type { Scope } from "../kernel/principal.ts";
+import { ALPHANUMERIC, randomText } from "../kernel/ids.ts";
+import type { Scope } from "../kernel/tenancy/principal.ts";
 import { type RunningPlatform, type StartOptions, startPlatform } from "../server.ts";
 import { inMemory } from "./empty-database.ts";
 import { findPostgres } from "./postgres.ts";

@@ -18,7 +18,7 @@ import { connect } from "../../../src/kube/client/connection.ts";
 import { type DynamicObject, type KubeObject, type Resource, resources } from "../../../src/kube/objects/resource.ts";
 import { loadOperatorConfig } from "../../../src/operator/config.ts";
 import { runOperator } from "../../../src/operator/operator.ts";
-import { newId } from "../../../src/platform/ids.ts";
+import { newId } from "../../../src/platform/kernel/ids.ts";
 import { GRANTS, SHOP, startWorld, type World } from "../../faults/world.ts";
 import { getPods, JOBS, object, policyAdmins, workload } from "./customers-objects.ts";
 import { type Report, Swarm, tellsNothing } from "./swarm.ts";

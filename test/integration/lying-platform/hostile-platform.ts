@@ -7,7 +7,7 @@ import type {
 } from "../../../src/contract/access-requests/access-relay.ts";
 import type { ROUTES } from "../../../src/contract/table.ts";
 import type { BodyOf } from "../../../src/contract/wire/route.ts";
-import { newId } from "../../../src/platform/ids.ts";
+import { newId } from "../../../src/platform/kernel/ids.ts";
 
 export type End = BodyOf<(typeof ROUTES)["commands"]["complete"]>;
 

@@ -15,7 +15,7 @@ import { planHash } from "../../../src/crds/plan.ts";
 import { type DynamicObject, type KubeObject, resources } from "../../../src/kube/objects/resource.ts";
 import { loadOperatorConfig } from "../../../src/operator/config.ts";
 import { runOperator } from "../../../src/operator/operator.ts";
-import { newId } from "../../../src/platform/ids.ts";
+import { newId } from "../../../src/platform/kernel/ids.ts";
 import { GRANTS, SHOP, startWorld, type World } from "../../faults/world.ts";
 import { type End, HostilePlatform, type Wanted } from "./hostile-platform.ts";
 

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import type { ROUTES } from "../../../src/contract/table.ts";
 import type { BodyOf } from "../../../src/contract/wire/route.ts";
 import { planHash } from "../../../src/crds/plan.ts";
-import { newId } from "../../../src/platform/ids.ts";
+import { newId } from "../../../src/platform/kernel/ids.ts";
 
 export type Report = BodyOf<(typeof ROUTES)["sync"]["reconcile"]>;
 export type End = BodyOf<(typeof ROUTES)["commands"]["complete"]>;

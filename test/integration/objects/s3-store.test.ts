@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { OBJECT_OWNERS } from "../../../src/platform/areas/object-owners.ts";
 import { openDatabase } from "../../../src/platform/database/open.ts";
-import { newId } from "../../../src/platform/ids.ts";
+import { newId } from "../../../src/platform/kernel/ids.ts";
 import { OBJECT_GRACE_MS, objectSweep } from "../../../src/platform/objects/object-sweep.ts";
 import { S3Store } from "../../../src/platform/objects/s3-store.ts";
 import { storeKeepsItsPromises } from "../../../src/platform/objects/testing/promises.ts";

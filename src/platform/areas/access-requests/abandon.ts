@@ -1,4 +1,4 @@
-import type { Call } from "../../kernel/call.ts";
+import type { Call } from "../../kernel/call/call.ts";
 import { lapse } from "./reports.ts";
 import { settled, stateOf, withState } from "./settle.ts";
 import { moved } from "./state.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { planHash } from "../../../contract/operations/plan-hash.ts";
-import { newId } from "../../ids.ts";
+import { newId } from "../../kernel/ids.ts";
 import { type Answer, onEachDatabase } from "../../testing/harness.ts";
 import { insertDeployment, insertProject, newSite } from "../operations/testing/site.ts";
 import { EXEC, HOUR_MS, LOOK, RESTART, requestsOf } from "./testing/requests.ts";

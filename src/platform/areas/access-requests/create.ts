@@ -6,10 +6,10 @@ import type {
 import { DEBUG_PLUGIN } from "../../../contract/operations/builtin-plugins.ts";
 import { planHash } from "../../../contract/operations/plan-hash.ts";
 import type { AccessRequestRow } from "../../database/tables/access-requests.ts";
-import { newId } from "../../ids.ts";
-import type { Call } from "../../kernel/call.ts";
+import type { Call } from "../../kernel/call/call.ts";
 import { invalid, notFound, PlatformError } from "../../kernel/errors.ts";
-import { actorOf } from "../../kernel/principal.ts";
+import { newId } from "../../kernel/ids.ts";
+import { actorOf } from "../../kernel/tenancy/principal.ts";
 import { requireManagerOf } from "../managers/store.ts";
 import {
   type Catalogue,

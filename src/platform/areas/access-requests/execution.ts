@@ -1,6 +1,6 @@
 import type { AccessRequestRow } from "../../database/tables/access-requests.ts";
 import type { CommandRow } from "../../database/tables/commands.ts";
-import type { Call } from "../../kernel/call.ts";
+import type { Call } from "../../kernel/call/call.ts";
 import { createCommand, type NewCommand, OPERATOR_TARGET } from "../commands/create.ts";
 import type { SettledCall } from "../commands/settled.ts";
 import { settled, stateOf, withState } from "./settle.ts";

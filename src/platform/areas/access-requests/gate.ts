@@ -1,9 +1,9 @@
 import type { AccessRequest, Decision } from "../../../contract/access-requests/access-requests.ts";
 import type { Actor } from "../../../contract/wire/actor.ts";
 import type { AccessRequestRow } from "../../database/tables/access-requests.ts";
-import type { Call } from "../../kernel/call.ts";
+import type { Call } from "../../kernel/call/call.ts";
 import { notFound } from "../../kernel/errors.ts";
-import { actorOf } from "../../kernel/principal.ts";
+import { actorOf } from "../../kernel/tenancy/principal.ts";
 import { requireManagerOf } from "../managers/store.ts";
 import { toRecord } from "./record.ts";
 import { settled, stateOf, withState } from "./settle.ts";

@@ -1,7 +1,7 @@
 import type { ApprovalReport, DecisionReport, ReportResult } from "../../../contract/access-requests/access-relay.ts";
 import type { AccessRequestRow } from "../../database/tables/access-requests.ts";
 import type { CommandRow } from "../../database/tables/commands.ts";
-import type { Call } from "../../kernel/call.ts";
+import type { Call } from "../../kernel/call/call.ts";
 import { expirePending } from "../commands/settle.ts";
 import { claimOfPlans } from "../commands/store.ts";
 import { requireTarget, type Target } from "../operations/target.ts";

@@ -1,8 +1,8 @@
 import type { accessRelayRoutes } from "../../../contract/access-requests/access-relay.ts";
 import type { accessRequestRoutes } from "../../../contract/access-requests/access-requests.ts";
-import type { Handlers } from "../../kernel/call.ts";
-import { toPage } from "../../kernel/page.ts";
-import { optionalProject } from "../../kernel/project-ref.ts";
+import type { Handlers } from "../../kernel/call/call.ts";
+import { toPage } from "../../kernel/call/page.ts";
+import { optionalProject } from "../../kernel/tenancy/project-ref.ts";
 import { toClaimed } from "../commands/record.ts";
 import { create } from "./create.ts";
 import { queue, recordOf, reject, requireRequest } from "./gate.ts";

@@ -1,13 +1,13 @@
 import { type Expression, type SqlBool, sql } from "kysely";
 import type { AccessRequestStatus } from "../../../contract/access-requests/access-requests.ts";
 import type { Db } from "../../database/db.ts";
+import { json } from "../../database/json.ts";
+import { statusIn } from "../../database/lapsing.ts";
 import type { AccessRequestRow } from "../../database/tables/access-requests.ts";
 import type { CommandRow } from "../../database/tables/commands.ts";
-import { json } from "../../kernel/json.ts";
-import { statusIn } from "../../kernel/lapsing.ts";
-import { type PageRequest, paged } from "../../kernel/page.ts";
-import type { Principal } from "../../kernel/principal.ts";
-import { visible } from "../../kernel/scope.ts";
+import { type PageRequest, paged } from "../../kernel/call/page.ts";
+import type { Principal } from "../../kernel/tenancy/principal.ts";
+import { visible } from "../../kernel/tenancy/scope.ts";
 import { REPORT_GRACE_MS } from "./state.ts";
 
 const SCOPE = { workspace: "access_requests.workspace_id", project: "access_requests.project_id" } as const;

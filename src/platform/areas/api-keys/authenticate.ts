@@ -2,9 +2,9 @@ import { timingSafeEqual } from "node:crypto";
 import type { Selectable } from "kysely";
 import type { Db } from "../../database/db.ts";
 import type { ApiKeyRow } from "../../database/tables/api-keys.ts";
-import { type Authenticator, bearerOf, type Credential } from "../../kernel/credential.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
-import type { Scope, ServiceAccount } from "../../kernel/principal.ts";
+import { type Authenticator, bearerOf, type Credential } from "../../kernel/tenancy/credential.ts";
+import type { Scope, ServiceAccount } from "../../kernel/tenancy/principal.ts";
 import { LiveKeys } from "./live-keys.ts";
 import { hashOfKey, KEY_FORMAT } from "./mint.ts";
 

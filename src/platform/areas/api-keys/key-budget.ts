@@ -1,7 +1,7 @@
 import { type Selectable, type SqlBool, sql } from "kysely";
 import type { Db } from "../../database/db.ts";
 import type { ApiKeyRow } from "../../database/tables/api-keys.ts";
-import type { Call } from "../../kernel/call.ts";
+import type { Call } from "../../kernel/call/call.ts";
 
 type Context = Pick<Call, "db" | "now" | "principal" | "budgets">;
 

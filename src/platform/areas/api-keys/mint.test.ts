@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { ROUTES } from "../../../contract/table.ts";
 import type { Role } from "../../../contract/wire/roles.ts";
-import type { Scope } from "../../kernel/principal.ts";
+import type { Scope } from "../../kernel/tenancy/principal.ts";
 import { type Answer, onEachDatabase, type World } from "../../testing/harness.ts";
 import { MINUTE_MS } from "../../testing/model-step.ts";
 import { newSite, type Site } from "../deployments/testing/site.ts";

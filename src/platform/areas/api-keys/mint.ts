@@ -2,11 +2,11 @@ import { hash } from "node:crypto";
 import type { Selectable } from "kysely";
 import type { Role, ScopeType } from "../../../contract/wire/roles.ts";
 import type { Db } from "../../database/db.ts";
+import { json } from "../../database/json.ts";
 import type { ApiKeyRow } from "../../database/tables/api-keys.ts";
-import { ALPHANUMERIC, LOWER_ALPHANUMERIC, newId, randomText } from "../../ids.ts";
-import type { Call } from "../../kernel/call.ts";
-import { json } from "../../kernel/json.ts";
-import type { Scope, ServiceAccount } from "../../kernel/principal.ts";
+import type { Call } from "../../kernel/call/call.ts";
+import { ALPHANUMERIC, LOWER_ALPHANUMERIC, newId, randomText } from "../../kernel/ids.ts";
+import type { Scope, ServiceAccount } from "../../kernel/tenancy/principal.ts";
 import { requireKeyBudget } from "./key-budget.ts";
 
 /** A key to be: of the API, of group tokens, setup tokens, manager bootstrap or the server's commands. */

@@ -1,5 +1,5 @@
 import { ROLES, type Role } from "../../../contract/wire/roles.ts";
-import type { Principal } from "../../kernel/principal.ts";
+import type { Principal } from "../../kernel/tenancy/principal.ts";
 
 /** What a caller may mint, see and change: these roles, in this project only if one is named (§1.2). */
 export interface KeyRights {

@@ -1,7 +1,7 @@
 import type { apiKeyRoutes } from "../../../contract/api-keys/api-keys.ts";
-import type { Handlers } from "../../kernel/call.ts";
-import { paged, toPage } from "../../kernel/page.ts";
-import { optionalProject } from "../../kernel/project-ref.ts";
+import type { Handlers } from "../../kernel/call/call.ts";
+import { paged, toPage } from "../../kernel/call/page.ts";
+import { optionalProject } from "../../kernel/tenancy/project-ref.ts";
 import { keyRights } from "./rights.ts";
 import { changeKey, createKey, findKey, revoke } from "./service.ts";
 import { keysOf, removeKeys, toApiKey, toApiKeyWithCreator } from "./store.ts";

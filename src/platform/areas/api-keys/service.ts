@@ -1,11 +1,11 @@
 import type { Selectable } from "kysely";
 import type { KeyScope } from "../../../contract/api-keys/api-keys.ts";
 import type { Db } from "../../database/db.ts";
+import { json } from "../../database/json.ts";
 import type { ApiKeyRow } from "../../database/tables/api-keys.ts";
-import type { Call } from "../../kernel/call.ts";
+import type { Call } from "../../kernel/call/call.ts";
 import { invalid, invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";
-import { json } from "../../kernel/json.ts";
-import type { Principal, Scope } from "../../kernel/principal.ts";
+import type { Principal, Scope } from "../../kernel/tenancy/principal.ts";
 import { requireKeyBudget } from "./key-budget.ts";
 import { mintKey } from "./mint.ts";
 import { keyRights } from "./rights.ts";

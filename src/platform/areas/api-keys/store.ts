@@ -2,8 +2,8 @@ import type { Selectable, UpdateObject } from "kysely";
 import type { ApiKey, ApiKeyWithCreator } from "../../../contract/api-keys/api-keys.ts";
 import type { Database, Db } from "../../database/db.ts";
 import type { ApiKeyRow } from "../../database/tables/api-keys.ts";
-import type { Principal } from "../../kernel/principal.ts";
-import { visible } from "../../kernel/scope.ts";
+import type { Principal } from "../../kernel/tenancy/principal.ts";
+import { visible } from "../../kernel/tenancy/scope.ts";
 import type { KeyRights } from "./rights.ts";
 
 const SCOPE = { workspace: "k.workspace_id", project: "k.project_id" } as const;

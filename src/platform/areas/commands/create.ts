@@ -1,10 +1,10 @@
 import type { CommandTarget } from "../../../contract/operations/commands.ts";
 import type { Actor } from "../../../contract/wire/actor.ts";
+import { json } from "../../database/json.ts";
 import type { CommandRow } from "../../database/tables/commands.ts";
 import type { DeploymentRow } from "../../database/tables/deployments.ts";
-import { newId } from "../../ids.ts";
-import type { Call } from "../../kernel/call.ts";
-import { json } from "../../kernel/json.ts";
+import type { Call } from "../../kernel/call/call.ts";
+import { newId } from "../../kernel/ids.ts";
 
 /** The target of operations; only the platform itself names it (§2.3, §2.6). */
 export const OPERATOR_TARGET: CommandTarget = { resourceId: "operator", resourceType: "daemon" };

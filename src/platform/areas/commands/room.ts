@@ -1,6 +1,6 @@
 import { sql } from "kysely";
-import type { Call } from "../../kernel/call.ts";
-import { bytesOf } from "../../kernel/document-bounds.ts";
+import type { Call } from "../../kernel/call/call.ts";
+import { bytesOf } from "../../kernel/input/document-bounds.ts";
 
 const HOUR_MS = 3_600_000;
 

@@ -1,13 +1,13 @@
 import type { Static } from "typebox";
 import type { Command, commandRoutes } from "../../../contract/operations/commands.ts";
 import type { Role } from "../../../contract/wire/roles.ts";
+import { contains } from "../../database/contains.ts";
 import type { CommandRow } from "../../database/tables/commands.ts";
-import { type Call, type Handlers, reply } from "../../kernel/call.ts";
-import { contains } from "../../kernel/contains.ts";
+import { type Call, type Handlers, reply } from "../../kernel/call/call.ts";
+import { paged, readPage } from "../../kernel/call/page.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
-import { paged, readPage } from "../../kernel/page.ts";
-import type { Principal } from "../../kernel/principal.ts";
-import { optionalProject } from "../../kernel/project-ref.ts";
+import type { Principal } from "../../kernel/tenancy/principal.ts";
+import { optionalProject } from "../../kernel/tenancy/project-ref.ts";
 import { getDeployment } from "../deployments/service.ts";
 import { payloadOf, toClaimed, toCommand } from "./record.ts";
 import { complete, dispatch, incrementAttempt, patch, requestCommand, visibleCommands } from "./service.ts";

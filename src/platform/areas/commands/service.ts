@@ -4,13 +4,13 @@ import {
   type CommandTarget,
   type commandRoutes,
 } from "../../../contract/operations/commands.ts";
+import { json } from "../../database/json.ts";
 import type { CommandRow } from "../../database/tables/commands.ts";
-import type { Call } from "../../kernel/call.ts";
+import type { Call } from "../../kernel/call/call.ts";
 import { invalid, invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";
-import { json } from "../../kernel/json.ts";
-import { actorOf, type Principal } from "../../kernel/principal.ts";
-import { visible } from "../../kernel/scope.ts";
 import { judged, kept } from "../../kernel/stored-error.ts";
+import { actorOf, type Principal } from "../../kernel/tenancy/principal.ts";
+import { visible } from "../../kernel/tenancy/scope.ts";
 import { getDeployment } from "../deployments/service.ts";
 import { requireHeard } from "../managers/store.ts";
 import { createCommand } from "./create.ts";

@@ -1,7 +1,7 @@
 import type { TerminalCommandState } from "../../../contract/operations/commands.ts";
 import type { StoredError } from "../../../contract/wire/stored-error.ts";
+import { json } from "../../database/json.ts";
 import type { CommandRow } from "../../database/tables/commands.ts";
-import { json } from "../../kernel/json.ts";
 import { kept } from "../../kernel/stored-error.ts";
 import { commandSettled, type SettledCall } from "./settled.ts";
 import { expiryOf, hasExpired } from "./states.ts";

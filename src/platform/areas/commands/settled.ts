@@ -1,5 +1,5 @@
 import type { CommandRow } from "../../database/tables/commands.ts";
-import type { Call } from "../../kernel/call.ts";
+import type { Call } from "../../kernel/call/call.ts";
 import { continuePlan } from "../access-requests/execution.ts";
 
 /** What a hook may use: everything in the transaction of the call that ended the command. */

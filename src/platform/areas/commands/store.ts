@@ -1,8 +1,8 @@
 import { type Expression, type SqlBool, sql, type UpdateObject } from "kysely";
 import type { CommandState } from "../../../contract/operations/commands.ts";
 import type { Database, Db } from "../../database/db.ts";
+import { statusIn } from "../../database/lapsing.ts";
 import type { CommandRow } from "../../database/tables/commands.ts";
-import { statusIn } from "../../kernel/lapsing.ts";
 import { expiryOf, hasExpired, RESULT_GRACE_MS } from "./states.ts";
 
 /** What lists read of a command that does not show its params and result, 150 kB each. */

@@ -1,9 +1,9 @@
 import type { DebugSession } from "../../../contract/debug-sessions/debug-sessions.ts";
 import type { Db } from "../../database/db.ts";
 import type { DebugSessionRow } from "../../database/tables/debug-sessions.ts";
-import type { Budgets } from "../../kernel/budgets.ts";
-import type { CallConfig } from "../../kernel/call-config.ts";
-import type { Principal } from "../../kernel/principal.ts";
+import type { Budgets } from "../../kernel/budgets/budgets.ts";
+import type { CallConfig } from "../../kernel/call/call-config.ts";
+import type { Principal } from "../../kernel/tenancy/principal.ts";
 
 /** Who reads a session, and where its files lie. */
 export interface Reader {

@@ -1,5 +1,5 @@
 import type { debugRelayRoutes } from "../../../contract/debug-sessions/debug-relay.ts";
-import type { Handlers } from "../../kernel/call.ts";
+import type { Handlers } from "../../kernel/call/call.ts";
 import { upgradeRequired } from "../../kernel/errors.ts";
 import { requestDebug } from "./request.ts";
 import { toSession } from "./store.ts";

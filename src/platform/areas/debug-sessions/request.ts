@@ -3,9 +3,9 @@ import { DEBUG_SESSION_MAX_MS } from "../../../contract/debug-sessions/debug-ses
 import type { BodyOf } from "../../../contract/wire/route.ts";
 import type { AccessRequestRow } from "../../database/tables/access-requests.ts";
 import type { DebugSessionRow } from "../../database/tables/debug-sessions.ts";
-import { newId } from "../../ids.ts";
-import type { Call } from "../../kernel/call.ts";
+import type { Call } from "../../kernel/call/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
+import { newId } from "../../kernel/ids.ts";
 import { settled } from "../access-requests/settle.ts";
 import { findOfDeployment } from "../access-requests/store.ts";
 import { getDeployment } from "../deployments/service.ts";

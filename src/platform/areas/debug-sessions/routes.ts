@@ -1,8 +1,8 @@
 import type { Static } from "typebox";
 import type { debugSessionRoutes } from "../../../contract/debug-sessions/debug-sessions.ts";
-import { type Call, type Handlers, reply } from "../../kernel/call.ts";
-import { paged, toPage } from "../../kernel/page.ts";
-import { optionalProject } from "../../kernel/project-ref.ts";
+import { type Call, type Handlers, reply } from "../../kernel/call/call.ts";
+import { paged, toPage } from "../../kernel/call/page.ts";
+import { optionalProject } from "../../kernel/tenancy/project-ref.ts";
 import { getDeployment } from "../deployments/service.ts";
 import { getSession, patchSession, recordSession } from "./service.ts";
 import { sessionsOf, stateIn, toSession, toSessions } from "./store.ts";

@@ -6,11 +6,11 @@ import {
 import type { BodyOf } from "../../../contract/wire/route.ts";
 import { StoredError } from "../../../contract/wire/stored-error.ts";
 import type { DebugSessionRow } from "../../database/tables/debug-sessions.ts";
-import { newId } from "../../ids.ts";
-import type { Call } from "../../kernel/call.ts";
+import type { Call } from "../../kernel/call/call.ts";
 import { invalid, invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";
+import { newId } from "../../kernel/ids.ts";
+import { Checker } from "../../kernel/input/syntax.ts";
 import { kept } from "../../kernel/stored-error.ts";
-import { Checker } from "../../kernel/syntax.ts";
 import { getDeployment } from "../deployments/service.ts";
 import { type ChangeCall, storeChange, tellStarted } from "./change.ts";
 import { allowedMoves, asOf, isOver, moved, type SessionState } from "./state.ts";

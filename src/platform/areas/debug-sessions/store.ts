@@ -1,13 +1,13 @@
 import { type Expression, type SqlBool, sql } from "kysely";
 import type { DebugSession, DebugSessionState } from "../../../contract/debug-sessions/debug-sessions.ts";
 import type { Db } from "../../database/db.ts";
+import { json } from "../../database/json.ts";
+import { statusIn } from "../../database/lapsing.ts";
 import type { DebugSessionRow } from "../../database/tables/debug-sessions.ts";
-import type { Call } from "../../kernel/call.ts";
-import { json } from "../../kernel/json.ts";
-import { statusIn } from "../../kernel/lapsing.ts";
-import type { Principal } from "../../kernel/principal.ts";
-import { visible } from "../../kernel/scope.ts";
+import type { Call } from "../../kernel/call/call.ts";
 import { shown } from "../../kernel/stored-error.ts";
+import type { Principal } from "../../kernel/tenancy/principal.ts";
+import { visible } from "../../kernel/tenancy/scope.ts";
 import { filesOf, type Reader, writableFiles } from "./files.ts";
 import { asOf, type SessionState } from "./state.ts";
 

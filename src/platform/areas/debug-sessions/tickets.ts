@@ -2,7 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { RELAY_TICKET_MS } from "../../../contract/debug-sessions/debug-relay.ts";
 import type { Db } from "../../database/db.ts";
 import type { DebugSessionRow, RelaySide } from "../../database/tables/debug-sessions.ts";
-import type { Call } from "../../kernel/call.ts";
+import type { Call } from "../../kernel/call/call.ts";
 import { invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";
 import { type Holder, holderOf } from "./holders.ts";
 import { getSession } from "./service.ts";

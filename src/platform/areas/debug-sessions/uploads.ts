@@ -1,6 +1,6 @@
 import type { Db } from "../../database/db.ts";
+import { inTransaction } from "../../kernel/call/transaction.ts";
 import { PlatformError } from "../../kernel/errors.ts";
-import { inTransaction } from "../../kernel/transaction.ts";
 import type { KeptUpload, UploadRule } from "../../objects/upload-rule.ts";
 import { holderOfKey } from "../api-keys/authenticate.ts";
 import { heldBytes, sessionFileOf, writesEndAt } from "./files.ts";

@@ -1,8 +1,8 @@
 import type { DeploymentGroup, deploymentGroupRoutes } from "../../../contract/deployment-groups/deployment-groups.ts";
-import type { Call, Handlers } from "../../kernel/call.ts";
-import { contains } from "../../kernel/contains.ts";
-import { paged, toPage } from "../../kernel/page.ts";
-import { optionalProject } from "../../kernel/project-ref.ts";
+import { contains } from "../../database/contains.ts";
+import type { Call, Handlers } from "../../kernel/call/call.ts";
+import { paged, toPage } from "../../kernel/call/page.ts";
+import { optionalProject } from "../../kernel/tenancy/project-ref.ts";
 import {
   createGroup,
   deleteGroup,

@@ -3,10 +3,10 @@ import {
   type DeploymentGroup,
 } from "../../../contract/deployment-groups/deployment-groups.ts";
 import type { DeploymentGroupRow } from "../../database/tables/deployment-groups.ts";
-import { newId } from "../../ids.ts";
-import type { Call } from "../../kernel/call.ts";
+import type { Call } from "../../kernel/call/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
-import { requireProject } from "../../kernel/project-ref.ts";
+import { newId } from "../../kernel/ids.ts";
+import { requireProject } from "../../kernel/tenancy/project-ref.ts";
 import { countDeployments, groupsOf, insertGroup } from "./store.ts";
 
 type Context = Pick<Call, "db" | "now" | "principal" | "workspaceId">;

@@ -1,7 +1,7 @@
 import type { Db } from "../../database/db.ts";
 import type { DeploymentGroupRow } from "../../database/tables/deployment-groups.ts";
-import type { Principal } from "../../kernel/principal.ts";
-import { visible } from "../../kernel/scope.ts";
+import type { Principal } from "../../kernel/tenancy/principal.ts";
+import { visible } from "../../kernel/tenancy/scope.ts";
 
 /** The groups that the caller may see, with their project's name. */
 export function groupsOf(db: Db, principal: Principal) {

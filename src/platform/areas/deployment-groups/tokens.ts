@@ -4,11 +4,11 @@ import type { SetupConfig, SetupPolicy } from "../../../contract/deployment-grou
 import { type Input, SETUP_METHODS } from "../../../contract/deployments/deployment.ts";
 import { PRODUCTION } from "../../../contract/releases/release-channels.ts";
 import { PLATFORMS } from "../../../contract/wire/schema.ts";
+import { json } from "../../database/json.ts";
 import type { DeploymentGroupRow, GroupTokenSetupRow } from "../../database/tables/deployment-groups.ts";
 import type { ReleaseRow } from "../../database/tables/releases.ts";
-import type { Call } from "../../kernel/call.ts";
+import type { Call } from "../../kernel/call/call.ts";
 import { type Issue, PlatformError } from "../../kernel/errors.ts";
-import { json } from "../../kernel/json.ts";
 import { mintKey } from "../api-keys/mint.ts";
 import { checkExpiry } from "../api-keys/service.ts";
 import { sealVariables } from "../deployments/environment.ts";

@@ -3,7 +3,7 @@ import type { InstallTarget } from "../../../contract/deployment-portal/deployme
 import type { PLATFORMS } from "../../../contract/wire/schema.ts";
 import type { Db } from "../../database/db.ts";
 import type { ManagerRow } from "../../database/tables/managers.ts";
-import { type Principal, scopeOfPrincipal } from "../../kernel/principal.ts";
+import { type Principal, scopeOfPrincipal } from "../../kernel/tenancy/principal.ts";
 import { managementConfigOf } from "../managers/runtime.ts";
 import { statusOf } from "../managers/state.ts";
 import { choose } from "../resolve/choice.ts";

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import { Browser } from "../../identity/browser.ts";
 import { html, type Page, page } from "../../identity/pages.ts";
-import { type OpenDeps, openRoute } from "../../kernel/open-route.ts";
+import { type OpenDeps, openRoute } from "../../kernel/call/open-route.ts";
 
 /**
  * What a `deploymentLink` opens where no portal has a page of its own: what the link is, and how it is used without one.

@@ -1,9 +1,9 @@
 import type { Static } from "typebox";
 import type { deploymentPortalRoutes } from "../../../contract/deployment-portal/deployment-portal.ts";
 import type { Stack } from "../../../contract/deployments/stack.ts";
-import type { Call, Handlers } from "../../kernel/call.ts";
+import type { Call, Handlers } from "../../kernel/call/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
-import { impliedProject } from "../../kernel/principal.ts";
+import { impliedProject } from "../../kernel/tenancy/principal.ts";
 import { withoutNulls } from "../../kernel/without-nulls.ts";
 import { setupOfToken } from "../deployments/group-setup.ts";
 import { checkPolicy } from "../deployments/policy.ts";

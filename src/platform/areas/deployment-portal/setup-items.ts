@@ -8,8 +8,8 @@ import type {
 import { STALE_AFTER_MS } from "../../../contract/resources/resource-heartbeat.ts";
 import type { Db } from "../../database/db.ts";
 import type { DeploymentRow } from "../../database/tables/deployments.ts";
-import type { Principal } from "../../kernel/principal.ts";
 import { shown } from "../../kernel/stored-error.ts";
+import type { Principal } from "../../kernel/tenancy/principal.ts";
 import { PURPOSE_OF } from "../deployments/create.ts";
 import { connectivityOf } from "../deployments/record.ts";
 import { itemStatus } from "../gateways/item-status.ts";

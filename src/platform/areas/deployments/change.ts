@@ -1,13 +1,13 @@
 import type { DeploymentStatus } from "../../../contract/deployments/deployment-state.ts";
 import type { EventState, EventType } from "../../../contract/events/events.ts";
 import type { StoredError } from "../../../contract/wire/stored-error.ts";
+import { json } from "../../database/json.ts";
 import type { DeploymentRow } from "../../database/tables/deployments.ts";
 import type { Kept } from "../../database/tables/kept.ts";
-import type { Call } from "../../kernel/call.ts";
-import { json } from "../../kernel/json.ts";
-import { eventState, failedWith, type NewEventState } from "../../kernel/outbox.ts";
-import { actorOf } from "../../kernel/principal.ts";
+import type { Call } from "../../kernel/call/call.ts";
+import { eventState, failedWith, type NewEventState } from "../../kernel/events/outbox.ts";
 import { kept } from "../../kernel/stored-error.ts";
+import { actorOf } from "../../kernel/tenancy/principal.ts";
 import { managerFollows } from "../managers/own-status.ts";
 import { deploymentEnded } from "./ended.ts";
 import { updateDeployment } from "./store.ts";

@@ -1,11 +1,11 @@
 import type { Input, InputValues } from "../../../contract/deployments/deployment.ts";
 import type { EnvironmentVariable, UpdateOperation } from "../../../contract/deployments/deployment-state.ts";
 import { VALUES_BYTES } from "../../../contract/wire/schema.ts";
+import { json } from "../../database/json.ts";
 import type { DeploymentRow } from "../../database/tables/deployments.ts";
-import type { Call } from "../../kernel/call.ts";
-import { bytesOf } from "../../kernel/document-bounds.ts";
+import type { Call } from "../../kernel/call/call.ts";
 import { invalid, invalidTransition, PlatformError } from "../../kernel/errors.ts";
-import { json } from "../../kernel/json.ts";
+import { bytesOf } from "../../kernel/input/document-bounds.ts";
 import { findRelease } from "../releases/store.ts";
 import { changeByRequest, targetColumns } from "./change.ts";
 import { changedNames, openVariables, sealVariables } from "./environment.ts";

@@ -1,6 +1,6 @@
 import { PLATFORMS } from "../../../contract/wire/schema.ts";
 import type { ReleaseRow } from "../../database/tables/releases.ts";
-import type { Call } from "../../kernel/call.ts";
+import type { Call } from "../../kernel/call/call.ts";
 import { changeByRequest, targetColumns } from "./change.ts";
 import { newRelease } from "./service.ts";
 

@@ -1,7 +1,7 @@
 import type { SetupConfig, SetupItem } from "../../../contract/deployment-groups/setup-config.ts";
 import type { InputValues } from "../../../contract/deployments/deployment.ts";
 import type { DeploymentModel, EnvironmentVariable } from "../../../contract/deployments/deployment-state.ts";
-import type { Call } from "../../kernel/call.ts";
+import type { Call } from "../../kernel/call/call.ts";
 import { withoutNulls } from "../../kernel/without-nulls.ts";
 import type { CreateBody } from "./create.ts";
 import { openVariables } from "./environment.ts";

@@ -2,8 +2,8 @@ import type { Input, InputValues } from "../../../contract/deployments/deploymen
 import type { StackInput } from "../../../contract/deployments/stack.ts";
 import type { ReleaseRow } from "../../database/tables/releases.ts";
 import type { Issue } from "../../kernel/errors.ts";
+import { PatternJudge } from "../../kernel/input/stranger-pattern.ts";
 import { open, seal } from "../../kernel/sealed.ts";
-import { PatternJudge } from "../../kernel/stranger-pattern.ts";
 
 type Value = InputValues[string];
 

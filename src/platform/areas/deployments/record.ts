@@ -2,9 +2,9 @@ import type { Deployment, DeploymentListItem } from "../../../contract/deploymen
 import type { UpdateOperation, UpdateState } from "../../../contract/deployments/deployment-state.ts";
 import { STALE_AFTER_MS } from "../../../contract/resources/resource-heartbeat.ts";
 import type { DeploymentRow, SealedVariables } from "../../database/tables/deployments.ts";
-import type { CallConfig } from "../../kernel/call-config.ts";
-import type { Principal } from "../../kernel/principal.ts";
+import type { CallConfig } from "../../kernel/call/call-config.ts";
 import { shown } from "../../kernel/stored-error.ts";
+import type { Principal } from "../../kernel/tenancy/principal.ts";
 import { openVariables, redactVariables } from "./environment.ts";
 import { isHidden } from "./hidden.ts";
 import type { ListedDeployment } from "./store.ts";

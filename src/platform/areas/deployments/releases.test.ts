@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { newId } from "../../ids.ts";
-import { json } from "../../kernel/json.ts";
+import { json } from "../../database/json.ts";
+import { newId } from "../../kernel/ids.ts";
 import { onEachDatabase } from "../../testing/harness.ts";
 import { newSite, type Site } from "./testing/site.ts";
 

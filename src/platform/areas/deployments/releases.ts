@@ -1,6 +1,6 @@
 import type { DeploymentRow } from "../../database/tables/deployments.ts";
 import type { ReleaseRow } from "../../database/tables/releases.ts";
-import type { Call } from "../../kernel/call.ts";
+import type { Call } from "../../kernel/call/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
 import { findChannel, findRelease } from "../releases/store.ts";
 

@@ -1,5 +1,5 @@
 import type { deploymentRoutes } from "../../../contract/deployments/deployments.ts";
-import { type Call, type Handlers, reply } from "../../kernel/call.ts";
+import { type Call, type Handlers, reply } from "../../kernel/call/call.ts";
 import { shown } from "../../kernel/stored-error.ts";
 import { checkExpiry } from "../api-keys/service.ts";
 import { requireManagerOf } from "../managers/store.ts";

@@ -1,11 +1,11 @@
 import type { DeploymentStatus, UpdateOperation } from "../../../contract/deployments/deployment-state.ts";
 import type { DeleteAction } from "../../../contract/deployments/deployments.ts";
 import type { StackSettings } from "../../../contract/deployments/stack-settings.ts";
+import { json } from "../../database/json.ts";
 import type { DeploymentRow } from "../../database/tables/deployments.ts";
-import { newId } from "../../ids.ts";
-import type { Call } from "../../kernel/call.ts";
+import type { Call } from "../../kernel/call/call.ts";
 import { invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";
-import { json } from "../../kernel/json.ts";
+import { newId } from "../../kernel/ids.ts";
 import { withoutNulls } from "../../kernel/without-nulls.ts";
 import { changeByRequest, targetColumns } from "./change.ts";
 import { servingManager } from "./manager.ts";

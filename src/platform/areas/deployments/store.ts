@@ -1,9 +1,9 @@
 import { type Expression, type SqlBool, sql, type UpdateObject } from "kysely";
 import type { Database, Db } from "../../database/db.ts";
 import type { DeploymentRow } from "../../database/tables/deployments.ts";
-import { type Principal, scopeOfPrincipal } from "../../kernel/principal.ts";
-import { visible } from "../../kernel/scope.ts";
-import { servedBy } from "../../kernel/serves.ts";
+import { type Principal, scopeOfPrincipal } from "../../kernel/tenancy/principal.ts";
+import { visible } from "../../kernel/tenancy/scope.ts";
+import { servedBy } from "../../kernel/tenancy/serves.ts";
 import { HIDDEN_WORKSPACE } from "./hidden.ts";
 
 function withNames(db: Db) {

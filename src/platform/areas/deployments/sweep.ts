@@ -1,6 +1,6 @@
 import { type SqlBool, sql } from "kysely";
-import type { Sweep } from "../../kernel/sweep.ts";
-import { changeUnrequested } from "../../kernel/unrequested.ts";
+import type { Sweep } from "../../kernel/background/sweep.ts";
+import { changeUnrequested } from "../../kernel/call/unrequested.ts";
 import { AT_ONCE, giveWaiting, takeFrom, unserved } from "./waiting.ts";
 
 /** How long the record of a deleted deployment can still be read by id (§0.10). */

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import { expect, it } from "vitest";
-import { serveManager } from "../../manager-administration.ts";
+import { serveManager } from "../../administration/manager-administration.ts";
 import { onEachDatabase } from "../../testing/harness.ts";
 import { newVendor, type Vendor } from "../managers/testing/customers.ts";
 import { beat } from "./testing/site.ts";

@@ -2,9 +2,9 @@ import { type SqlBool, sql } from "kysely";
 import { TOPICS } from "../../../contract/managers/managers.ts";
 import type { Db } from "../../database/db.ts";
 import type { DeploymentRow } from "../../database/tables/deployments.ts";
-import type { Call } from "../../kernel/call.ts";
-import { actorOf, type Principal } from "../../kernel/principal.ts";
-import { servesDeployment } from "../../kernel/serves.ts";
+import type { Call } from "../../kernel/call/call.ts";
+import { actorOf, type Principal } from "../../kernel/tenancy/principal.ts";
+import { servesDeployment } from "../../kernel/tenancy/serves.ts";
 import { stopSessions } from "../debug-sessions/ended.ts";
 import { FREE } from "../sync/lease.ts";
 import { HIDDEN_WORKSPACE } from "./hidden.ts";
@@ -59,7 +59,7 @@ export const AT_ONCE = 100;
 
 /**
  * Deployments whose manager does not serve them: those with a debug session first, because a session that is open goes on
- * until it is stopped. Everything else is out of the manager's reach already (kernel/serves.ts).
+ * until it is stopped. Everything else is out of the manager's reach already (kernel/tenancy/serves.ts).
  * @param managerId default: any
  */
 export async function unserved(db: Db, managerId?: string): Promise<readonly string[]> {

@@ -1,8 +1,8 @@
 import type { eventRoutes } from "../../../contract/events/events.ts";
-import type { Handlers } from "../../kernel/call.ts";
+import type { Handlers } from "../../kernel/call/call.ts";
+import { toPage } from "../../kernel/call/page.ts";
 import { notFound } from "../../kernel/errors.ts";
-import { toPage } from "../../kernel/page.ts";
-import { optionalProject } from "../../kernel/project-ref.ts";
+import { optionalProject } from "../../kernel/tenancy/project-ref.ts";
 import { findEvent, listEvents, toEvent } from "./store.ts";
 
 export const handlers: Handlers<typeof eventRoutes> = {

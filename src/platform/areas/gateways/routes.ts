@@ -2,7 +2,7 @@ import type { Static } from "typebox";
 import type { ItemStatus } from "../../../contract/deployment-portal/deployment-info.ts";
 import type { Gateway, GatewayProject, GatewayState, gatewayRoutes } from "../../../contract/gateways/gateways.ts";
 import type { Role } from "../../../contract/wire/roles.ts";
-import type { Call, Handlers } from "../../kernel/call.ts";
+import type { Call, Handlers } from "../../kernel/call/call.ts";
 import { PlatformError } from "../../kernel/errors.ts";
 import { connectivityOf } from "../deployments/record.ts";
 import { itemStatus } from "./item-status.ts";

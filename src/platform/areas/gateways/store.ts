@@ -2,8 +2,8 @@ import { sql } from "kysely";
 import type { DeploymentStatus } from "../../../contract/deployments/deployment-state.ts";
 import { STALE_AFTER_MS } from "../../../contract/resources/resource-heartbeat.ts";
 import type { Db } from "../../database/db.ts";
-import type { Principal } from "../../kernel/principal.ts";
-import { visible } from "../../kernel/scope.ts";
+import type { Principal } from "../../kernel/tenancy/principal.ts";
+import { visible } from "../../kernel/tenancy/scope.ts";
 
 export interface GatewayRow {
   readonly project_id: string;

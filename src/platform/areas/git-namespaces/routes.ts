@@ -1,6 +1,6 @@
 import type { gitNamespaceRoutes } from "../../../contract/projects/git-namespaces.ts";
-import type { Handlers } from "../../kernel/call.ts";
-import { userOf } from "../../kernel/principal.ts";
+import type { Handlers } from "../../kernel/call/call.ts";
+import { userOf } from "../../kernel/tenancy/principal.ts";
 import { repositoriesOf, syncNamespaces } from "./service.ts";
 import { namespacesOf, toNamespace } from "./store.ts";
 

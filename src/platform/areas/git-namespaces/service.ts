@@ -1,7 +1,7 @@
 import type { GitNamespace, GitRepository } from "../../../contract/projects/git-namespaces.ts";
-import type { Call } from "../../kernel/call.ts";
+import type { Call } from "../../kernel/call/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
-import type { Person, User } from "../../kernel/principal.ts";
+import type { Person, User } from "../../kernel/tenancy/principal.ts";
 import type { GitHost } from "../../ports/git-host.ts";
 import { namespacesOf, toNamespace } from "./store.ts";
 

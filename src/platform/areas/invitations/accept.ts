@@ -2,9 +2,9 @@ import type { AcceptedInvitation, InvitationPreview } from "../../../contract/wo
 import type { Db } from "../../database/db.ts";
 import type { WorkspaceRole } from "../../database/tables/identity.ts";
 import { findRole, hashOf, putMember } from "../../identity/store.ts";
-import type { Call } from "../../kernel/call.ts";
+import type { Call } from "../../kernel/call/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
-import type { Person, User } from "../../kernel/principal.ts";
+import type { Person, User } from "../../kernel/tenancy/principal.ts";
 import { previewStateOf } from "./state.ts";
 
 type Context = Pick<Call, "db" | "now">;

@@ -1,7 +1,7 @@
 import type { Clock } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
 import type { Db } from "../../database/db.ts";
-import type { Waker } from "../../kernel/waker.ts";
+import type { Waker } from "../../kernel/events/waker.ts";
 import type { Mail, Mailer } from "../../ports/mailer.ts";
 import { type Invitation, inviteUrlOf, type LinkConfig } from "./store.ts";
 

@@ -1,8 +1,8 @@
 import { INVITE_LINK_MS } from "../../../contract/workspaces/invitations.ts";
 import type { WorkspaceRole } from "../../database/tables/identity.ts";
 import type { InviteLinkRow } from "../../database/tables/invitations.ts";
-import { newId } from "../../ids.ts";
-import type { Call } from "../../kernel/call.ts";
+import type { Call } from "../../kernel/call/call.ts";
+import { newId } from "../../kernel/ids.ts";
 import { inviterOf, mintToken } from "./service.ts";
 import { findLiveLink, type InviteLink } from "./store.ts";
 

@@ -3,9 +3,9 @@ import type { InvitationPreview } from "../../../contract/workspaces/invitations
 import { Browser, type SignedIn } from "../../identity/browser.ts";
 import { errorPage, html, type Page, page } from "../../identity/pages.ts";
 import { SIGN_IN_PATH } from "../../identity/sign-in.ts";
+import { type OpenDeps, openRoute } from "../../kernel/call/open-route.ts";
+import { inTransaction } from "../../kernel/call/transaction.ts";
 import { PlatformError } from "../../kernel/errors.ts";
-import { type OpenDeps, openRoute } from "../../kernel/open-route.ts";
-import { inTransaction } from "../../kernel/transaction.ts";
 import { accept, preview } from "./accept.ts";
 
 const PATH = "/invite/{token}";

@@ -1,6 +1,6 @@
 import type { invitationRoutes } from "../../../contract/workspaces/invitations.ts";
-import type { Handlers } from "../../kernel/call.ts";
-import { userOf } from "../../kernel/principal.ts";
+import type { Handlers } from "../../kernel/call/call.ts";
+import { userOf } from "../../kernel/tenancy/principal.ts";
 import { accept, preview } from "./accept.ts";
 import { putLink, revokeLink } from "./link.ts";
 import { invite, resend, revokeInvitation } from "./service.ts";

@@ -2,7 +2,7 @@ import type { Selectable } from "kysely";
 import type { WorkspaceInvitation, WorkspaceInviteLink } from "../../../contract/workspaces/invitations.ts";
 import type { Db } from "../../database/db.ts";
 import type { InvitationRow, InviteLinkRow, TokenRow } from "../../database/tables/invitations.ts";
-import type { CallConfig } from "../../kernel/call-config.ts";
+import type { CallConfig } from "../../kernel/call/call-config.ts";
 import { open } from "../../kernel/sealed.ts";
 import { statusOf } from "./state.ts";
 

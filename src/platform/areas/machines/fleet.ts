@@ -1,6 +1,6 @@
 import type { DeploymentStatus } from "../../../contract/deployments/deployment-state.ts";
 import type { DeploymentRow } from "../../database/tables/deployments.ts";
-import type { Call } from "../../kernel/call.ts";
+import type { Call } from "../../kernel/call/call.ts";
 import { PlatformError } from "../../kernel/errors.ts";
 import { getDeployment } from "../deployments/service.ts";
 import type { VisibleDeployment } from "../deployments/store.ts";

@@ -2,7 +2,7 @@ import type { Machine, MachineReport } from "../../../contract/machines/machine.
 import type { machineRuntimeRoutes } from "../../../contract/machines/machines.ts";
 import type { BodyOf } from "../../../contract/wire/route.ts";
 import type { MachineDetails, MachineRow } from "../../database/tables/machines.ts";
-import type { Call } from "../../kernel/call.ts";
+import type { Call } from "../../kernel/call/call.ts";
 import { requireFleet } from "./fleet.ts";
 import { afterAbsence, afterReport, NO_WISHES } from "./state.ts";
 import {

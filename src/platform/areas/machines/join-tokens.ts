@@ -3,9 +3,9 @@ import type { JoinToken, NewJoinToken } from "../../../contract/machines/machine
 import { isTypedWord, TYPED_URL } from "../../../contract/wire/pasted-line.ts";
 import type { DeploymentRow } from "../../database/tables/deployments.ts";
 import type { JoinTokenRow } from "../../database/tables/machines.ts";
-import { ALPHANUMERIC, LOWER_ALPHANUMERIC, randomText } from "../../ids.ts";
-import type { Call } from "../../kernel/call.ts";
+import type { Call } from "../../kernel/call/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
+import { ALPHANUMERIC, LOWER_ALPHANUMERIC, randomText } from "../../kernel/ids.ts";
 import { requireManagerOf } from "../managers/store.ts";
 import { requireFleet } from "./fleet.ts";
 import { revokeJoinTokens } from "./revoke.ts";

@@ -1,7 +1,7 @@
 import type { machineRuntimeRoutes } from "../../../contract/machines/machines.ts";
 import type { BodyOf, ResponseOf } from "../../../contract/wire/route.ts";
 import type { JoinTokenRow, MachineDetails, MachineRow } from "../../database/tables/machines.ts";
-import type { Call } from "../../kernel/call.ts";
+import type { Call } from "../../kernel/call/call.ts";
 import { PlatformError } from "../../kernel/errors.ts";
 import { findDeployment } from "../deployments/store.ts";
 import { presentedToken, refusal } from "./join-tokens.ts";

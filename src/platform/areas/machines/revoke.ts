@@ -1,5 +1,5 @@
 import type { Db } from "../../database/db.ts";
-import type { Call } from "../../kernel/call.ts";
+import type { Call } from "../../kernel/call/call.ts";
 
 /** All of a deployment's join tokens end at `at`, which may lie ahead; none lives longer by it than before. */
 export async function revokeJoinTokens(db: Db, deploymentId: string, at: Date): Promise<void> {

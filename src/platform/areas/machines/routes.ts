@@ -1,5 +1,5 @@
 import type { machineRoutes, machineRuntimeRoutes } from "../../../contract/machines/machines.ts";
-import type { Handlers } from "../../kernel/call.ts";
+import type { Handlers } from "../../kernel/call/call.ts";
 import { notFound } from "../../kernel/errors.ts";
 import { getDeployment } from "../deployments/service.ts";
 import { readInventory, takeInventory } from "./inventory.ts";

@@ -2,10 +2,10 @@ import { sql } from "kysely";
 import type { Machine } from "../../../contract/machines/machine.ts";
 import type { JoinToken } from "../../../contract/machines/machines.ts";
 import type { Db } from "../../database/db.ts";
+import { json } from "../../database/json.ts";
 import type { ClusterRow, JoinTokenRow, MachineDetails, MachineRow } from "../../database/tables/machines.ts";
-import { LOWER_ALPHANUMERIC, newId, randomText } from "../../ids.ts";
-import type { Call } from "../../kernel/call.ts";
-import { json } from "../../kernel/json.ts";
+import type { Call } from "../../kernel/call/call.ts";
+import { LOWER_ALPHANUMERIC, newId, randomText } from "../../kernel/ids.ts";
 import { asOf, isStale, type MachineState } from "./state.ts";
 
 /** The deployment's cluster, made at its first use. */

@@ -1,6 +1,6 @@
 import type { MachineAction } from "../../../contract/machines/machines.ts";
 import type { MachineRow } from "../../database/tables/machines.ts";
-import type { Call } from "../../kernel/call.ts";
+import type { Call } from "../../kernel/call/call.ts";
 import { invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";
 import { deploymentsOf } from "../deployments/store.ts";
 import { requireFleet } from "./fleet.ts";

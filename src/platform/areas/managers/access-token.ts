@@ -1,7 +1,7 @@
 import { createPrivateKey, generateKeyPairSync, sign } from "node:crypto";
 import type { Db } from "../../database/db.ts";
-import { LOWER_ALPHANUMERIC, randomText, uuidv7 } from "../../ids.ts";
-import { json } from "../../kernel/json.ts";
+import { json } from "../../database/json.ts";
+import { LOWER_ALPHANUMERIC, randomText, uuidv7 } from "../../kernel/ids.ts";
 import { open, seal } from "../../kernel/sealed.ts";
 
 const MAX_SECONDS = 900;

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { ROUTES } from "../../../contract/table.ts";
 import type { Route } from "../../../contract/wire/route.ts";
-import { newId } from "../../ids.ts";
+import { newId } from "../../kernel/ids.ts";
 import { type Answer, onEachDatabase } from "../../testing/harness.ts";
 import { beat } from "../deployments/testing/site.ts";
 import { type Customer, newVendor, type Vendor } from "./testing/customers.ts";

@@ -1,10 +1,10 @@
 import type { Db } from "../../database/db.ts";
+import { json } from "../../database/json.ts";
 import type { DeploymentRow } from "../../database/tables/deployments.ts";
 import type { ManagerRow } from "../../database/tables/managers.ts";
-import { newId } from "../../ids.ts";
-import type { Call } from "../../kernel/call.ts";
+import type { Call } from "../../kernel/call/call.ts";
 import { invalidTransition } from "../../kernel/errors.ts";
-import { json } from "../../kernel/json.ts";
+import { newId } from "../../kernel/ids.ts";
 import { changeByRequest } from "../deployments/change.ts";
 import { HIDDEN_WORKSPACE } from "../deployments/hidden.ts";
 import { canRetry, nextStatus } from "../deployments/status.ts";

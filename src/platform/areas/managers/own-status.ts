@@ -1,5 +1,5 @@
 import type { DeploymentRow } from "../../database/tables/deployments.ts";
-import type { Call } from "../../kernel/call.ts";
+import type { Call } from "../../kernel/call/call.ts";
 import { isHidden } from "../deployments/hidden.ts";
 import { revokeManagerKeys } from "./store.ts";
 

@@ -1,5 +1,5 @@
 import type { managerRoutes } from "../../../contract/managers/managers.ts";
-import type { Handlers } from "../../kernel/call.ts";
+import type { Handlers } from "../../kernel/call/call.ts";
 import {
   cancelSetup,
   createManager,

@@ -1,7 +1,7 @@
 import type { managerRuntimeRoutes } from "../../../contract/managers/manager-runtime.ts";
-import type { Handlers } from "../../kernel/call.ts";
+import type { Handlers } from "../../kernel/call/call.ts";
 import { notFound } from "../../kernel/errors.ts";
-import { type Principal, scopeOfPrincipal } from "../../kernel/principal.ts";
+import { type Principal, scopeOfPrincipal } from "../../kernel/tenancy/principal.ts";
 import { toApiKey } from "../api-keys/store.ts";
 import { waitForWork } from "../work-feed/service.ts";
 import { accessToken, bootstrapManager, managementConfigOf, takeHeartbeat } from "./runtime.ts";

@@ -6,12 +6,12 @@ import type {
   ManagerMetrics,
 } from "../../../contract/managers/managers.ts";
 import type { Db } from "../../database/db.ts";
+import { json } from "../../database/json.ts";
 import type { ManagerRow } from "../../database/tables/managers.ts";
 import { invalid, notFound, PlatformError } from "../../kernel/errors.ts";
-import { json } from "../../kernel/json.ts";
-import type { Principal } from "../../kernel/principal.ts";
-import { type ProjectRef, requireProject } from "../../kernel/project-ref.ts";
-import { serves } from "../../kernel/serves.ts";
+import type { Principal } from "../../kernel/tenancy/principal.ts";
+import { type ProjectRef, requireProject } from "../../kernel/tenancy/project-ref.ts";
+import { serves } from "../../kernel/tenancy/serves.ts";
 import { mintKey } from "../api-keys/mint.ts";
 import { giveWaiting } from "../deployments/waiting.ts";
 import { accessTokenLife, signAccessToken } from "./access-token.ts";

@@ -1,7 +1,7 @@
 import type { Selectable } from "kysely";
 import type { Db } from "../../database/db.ts";
 import type { ManagerRow } from "../../database/tables/managers.ts";
-import type { Call } from "../../kernel/call.ts";
+import type { Call } from "../../kernel/call/call.ts";
 import { invalid, invalidTransition, PlatformError } from "../../kernel/errors.ts";
 import { giveWaiting, takeFrom, unserved } from "../deployments/waiting.ts";
 import { isLive, setupStatusOf } from "./state.ts";

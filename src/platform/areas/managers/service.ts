@@ -1,13 +1,13 @@
 import type { Selectable } from "kysely";
 import type { Cloud, ManagerSetupMethod, SetupResponse } from "../../../contract/managers/managers.ts";
 import type { Db } from "../../database/db.ts";
-import { newId } from "../../ids.ts";
-import type { Call } from "../../kernel/call.ts";
-import type { CallConfig } from "../../kernel/call-config.ts";
+import { json } from "../../database/json.ts";
+import type { Call } from "../../kernel/call/call.ts";
+import type { CallConfig } from "../../kernel/call/call-config.ts";
 import { invalidTransition, PlatformError } from "../../kernel/errors.ts";
-import { json } from "../../kernel/json.ts";
-import type { Principal } from "../../kernel/principal.ts";
+import { newId } from "../../kernel/ids.ts";
 import { seal } from "../../kernel/sealed.ts";
+import type { Principal } from "../../kernel/tenancy/principal.ts";
 import { getGroup } from "../deployment-groups/service.ts";
 import { deleteOwn, forgetOwn, retryOwn } from "./own-deployment.ts";
 import { refuseTwin, type Served, type ServedRequest, serveAnew, servedAs } from "./served.ts";

@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { Browser } from "../../identity/browser.ts";
 import { html, type Page, page } from "../../identity/pages.ts";
-import { setHeaders } from "../../kernel/answer.ts";
-import { type OpenDeps, openRoute } from "../../kernel/open-route.ts";
+import { setHeaders } from "../../kernel/call/answer.ts";
+import { type OpenDeps, openRoute } from "../../kernel/call/open-route.ts";
 import { MODULE_VERSION, moduleArchive } from "./setup-module.ts";
 import { setupTemplate } from "./setup-template.ts";
 

@@ -1,7 +1,7 @@
 import type { StackSettings } from "../../../contract/deployments/stack-settings.ts";
 import type { Cloud, ManagerSetup, ManagerSetupMethod, SetupResponse } from "../../../contract/managers/managers.ts";
 import type { ManagerRow } from "../../database/tables/managers.ts";
-import type { Call } from "../../kernel/call.ts";
+import type { Call } from "../../kernel/call/call.ts";
 import { PlatformError } from "../../kernel/errors.ts";
 import { mintKey } from "../api-keys/mint.ts";
 import { MODULE_PROVIDER, MODULE_VERSION } from "./setup-module.ts";

@@ -2,10 +2,10 @@ import { type Expression, type Selectable, type SqlBool, sql } from "kysely";
 import type { Manager } from "../../../contract/managers/managers.ts";
 import type { Db } from "../../database/db.ts";
 import type { ManagerRow } from "../../database/tables/managers.ts";
-import type { Call } from "../../kernel/call.ts";
+import type { Call } from "../../kernel/call/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
-import { type Principal, scopeOfPrincipal } from "../../kernel/principal.ts";
-import { serves, servesDeployment } from "../../kernel/serves.ts";
+import { type Principal, scopeOfPrincipal } from "../../kernel/tenancy/principal.ts";
+import { serves, servesDeployment } from "../../kernel/tenancy/serves.ts";
 import { isSilent, setupStatusOf, statusOf } from "./state.ts";
 
 /** The workspace's own managers and the system's; for a manager's key, itself; for a group's, those that serve it. */

@@ -1,5 +1,5 @@
 import type { memberRoutes } from "../../../contract/workspaces/members.ts";
-import type { Handlers } from "../../kernel/call.ts";
+import type { Handlers } from "../../kernel/call/call.ts";
 import { invite } from "../invitations/service.ts";
 import { toInvitation } from "../invitations/store.ts";
 import { changeRole, removeMember } from "./service.ts";

@@ -1,7 +1,7 @@
 import type { WorkspaceMember } from "../../../contract/workspaces/members.ts";
 import type { WorkspaceRole } from "../../database/tables/identity.ts";
 import { putMember } from "../../identity/store.ts";
-import type { Call } from "../../kernel/call.ts";
+import type { Call } from "../../kernel/call/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
 import { hasOtherAdmin, membersOf, toMember } from "./store.ts";
 

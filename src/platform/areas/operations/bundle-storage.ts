@@ -5,8 +5,8 @@ import { pipeline } from "node:stream/promises";
 import { sql } from "kysely";
 import type { Db } from "../../database/db.ts";
 import type { StoredBundle } from "../../database/tables/operations.ts";
-import { ALPHANUMERIC, randomText } from "../../ids.ts";
 import { PlatformError } from "../../kernel/errors.ts";
+import { ALPHANUMERIC, randomText } from "../../kernel/ids.ts";
 import { type ObjectStore, ObjectTooLargeError } from "../../ports/object-store.ts";
 import { readArchive } from "./bundle-archive.ts";
 

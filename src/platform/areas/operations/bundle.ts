@@ -4,7 +4,7 @@ import type { PluginOperation } from "../../../contract/operations/builtin-plugi
 import { PluginName, PluginVersion, type Tier, TierWord } from "../../../contract/operations/operations.ts";
 import { FreeMap, HumanText } from "../../../contract/wire/schema.ts";
 import { type Issue, MAX_ISSUES, PlatformError } from "../../kernel/errors.ts";
-import { PatternJudge } from "../../kernel/stranger-pattern.ts";
+import { PatternJudge } from "../../kernel/input/stranger-pattern.ts";
 import { schemaFaults } from "./params-schema.ts";
 
 /** `metadata.json` of a bundle (decisions §2.1). Keys that are not named here are the bundle's own. */

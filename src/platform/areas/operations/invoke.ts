@@ -1,8 +1,8 @@
 import { DEBUG_PLUGIN } from "../../../contract/operations/builtin-plugins.ts";
 import type { Invocation, operationRoutes } from "../../../contract/operations/operations.ts";
-import type { Call } from "../../kernel/call.ts";
+import type { Call } from "../../kernel/call/call.ts";
 import { invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";
-import { actorOf } from "../../kernel/principal.ts";
+import { actorOf } from "../../kernel/tenancy/principal.ts";
 import { createCommand, OPERATOR_TARGET } from "../commands/create.ts";
 import { requireManagerOf } from "../managers/store.ts";
 import { refuseAutomation } from "../workspaces/store.ts";

@@ -1,7 +1,7 @@
 import Format from "typebox/format";
 import { canonicalJson } from "../../../contract/operations/plan-hash.ts";
 import { type Issue, MAX_ISSUES, oneOf } from "../../kernel/errors.ts";
-import type { PatternJudge } from "../../kernel/stranger-pattern.ts";
+import type { PatternJudge } from "../../kernel/input/stranger-pattern.ts";
 import { type ParamsSchema, pointer, type Scalar, type SchemaObject } from "./params-schema.ts";
 
 /**

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { BUILTIN_PLUGINS } from "../../../contract/operations/builtin-plugins.ts";
-import { PatternJudge } from "../../kernel/stranger-pattern.ts";
+import { PatternJudge } from "../../kernel/input/stranger-pattern.ts";
 import { paramsIssues } from "./params-fit.ts";
 import { type ParamsSchema, schemaFaults } from "./params-schema.ts";
 

@@ -1,5 +1,5 @@
 import type { Issue } from "../../kernel/errors.ts";
-import type { PatternJudge } from "../../kernel/stranger-pattern.ts";
+import type { PatternJudge } from "../../kernel/input/stranger-pattern.ts";
 
 /**
  * What a params schema may be: JSON Schema 2020-12, written out, without references. It is a stranger's, so that judging a

@@ -1,7 +1,7 @@
 import type { JsonSchema } from "../../../contract/operations/builtin-plugins.ts";
 import { HUMAN_TEXT } from "../../../contract/wire/schema.ts";
 import { type Issue, MAX_ISSUES, PlatformError } from "../../kernel/errors.ts";
-import { PatternJudge } from "../../kernel/stranger-pattern.ts";
+import { PatternJudge } from "../../kernel/input/stranger-pattern.ts";
 import { paramsIssues } from "./params-fit.ts";
 import { isDeeperThan, type ParamsSchema, pointer, schemaFaults } from "./params-schema.ts";
 import { shownLength } from "./shown-length.ts";

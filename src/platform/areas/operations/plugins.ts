@@ -1,9 +1,9 @@
 import { BUILTIN_PLUGINS } from "../../../contract/operations/builtin-plugins.ts";
 import type { Db } from "../../database/db.ts";
-import type { Budgets } from "../../kernel/budgets.ts";
-import type { Call } from "../../kernel/call.ts";
+import type { Budgets } from "../../kernel/budgets/budgets.ts";
+import type { Call } from "../../kernel/call/call.ts";
+import { inTransaction } from "../../kernel/call/transaction.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
-import { inTransaction } from "../../kernel/transaction.ts";
 import { type Registration, readMetadata } from "./bundle.ts";
 import { BUNDLE_CONTENT_TYPE, type BundleStorage } from "./bundle-storage.ts";
 import { isBuiltin, isSwitchableBuiltin } from "./catalogue.ts";

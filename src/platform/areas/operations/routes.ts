@@ -1,5 +1,5 @@
 import type { operationRoutes } from "../../../contract/operations/operations.ts";
-import type { Handlers } from "../../kernel/call.ts";
+import type { Handlers } from "../../kernel/call/call.ts";
 import { PlatformError } from "../../kernel/errors.ts";
 import { bundleStorage } from "./bundle-storage.ts";
 import { catalogueOf, toPlugins, unknownOperation, unknownPatterns } from "./catalogue.ts";

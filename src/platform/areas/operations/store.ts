@@ -1,7 +1,7 @@
 import type { PolicyRule } from "../../../contract/operations/operations.ts";
 import type { Db } from "../../database/db.ts";
+import { json } from "../../database/json.ts";
 import type { BuiltinPluginRow, CustomPluginRow } from "../../database/tables/operations.ts";
-import { json } from "../../kernel/json.ts";
 
 // Every function takes a project that the caller has found in its tenancy (`projectOf`).
 

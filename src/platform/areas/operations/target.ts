@@ -2,9 +2,9 @@ import type { DeploymentStatus } from "../../../contract/deployments/deployment-
 import type { Db } from "../../database/db.ts";
 import type { DeploymentRow } from "../../database/tables/deployments.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
-import { type Principal, scopeOfPrincipal } from "../../kernel/principal.ts";
-import { requireProject } from "../../kernel/project-ref.ts";
-import { visible } from "../../kernel/scope.ts";
+import { type Principal, scopeOfPrincipal } from "../../kernel/tenancy/principal.ts";
+import { requireProject } from "../../kernel/tenancy/project-ref.ts";
+import { visible } from "../../kernel/tenancy/scope.ts";
 
 /** What operations need to know of a deployment. */
 export type Target = Pick<DeploymentRow, "id" | "workspace_id" | "project_id" | "status" | "deployment_model">;

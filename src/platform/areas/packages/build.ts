@@ -4,14 +4,14 @@ import { BUILD_LEASE_MS, type packageBuilderRoutes } from "../../../contract/pac
 import { PACKAGE_TYPES, type PackageOutputs } from "../../../contract/packages/package-types.ts";
 import type { StoredError } from "../../../contract/wire/stored-error.ts";
 import type { Db } from "../../database/db.ts";
+import { json } from "../../database/json.ts";
 import type { Kept } from "../../database/tables/kept.ts";
 import type { PackageRow } from "../../database/tables/packages.ts";
-import type { Call } from "../../kernel/call.ts";
+import type { Sweep } from "../../kernel/background/sweep.ts";
+import type { Call } from "../../kernel/call/call.ts";
 import { invalid, notFound, PlatformError } from "../../kernel/errors.ts";
-import { json } from "../../kernel/json.ts";
-import { failedWith } from "../../kernel/outbox.ts";
+import { failedWith } from "../../kernel/events/outbox.ts";
 import { judged, kept } from "../../kernel/stored-error.ts";
-import type { Sweep } from "../../kernel/sweep.ts";
 import { outputsFor } from "./outputs.ts";
 import { endProgress, tellFinished, tellProgress } from "./progress.ts";
 import { holds } from "./state.ts";

@@ -1,10 +1,10 @@
 import type { PackageConfig } from "../../../contract/packages/package-types.ts";
 import { PRODUCTION } from "../../../contract/releases/release-channels.ts";
+import { json } from "../../database/json.ts";
 import type { PackageRow } from "../../database/tables/packages.ts";
 import type { ReleaseChannelRow, ReleaseRow } from "../../database/tables/releases.ts";
-import { newId } from "../../ids.ts";
-import type { Call } from "../../kernel/call.ts";
-import { json } from "../../kernel/json.ts";
+import type { Call } from "../../kernel/call/call.ts";
+import { newId } from "../../kernel/ids.ts";
 import { sha256OfJson } from "../releases/fingerprint.ts";
 import { findChannel } from "../releases/store.ts";
 import { enabledConfigs } from "./config.ts";

@@ -5,7 +5,7 @@ import {
   type PackageType,
 } from "../../../contract/packages/package-types.ts";
 import { invalid } from "../../kernel/errors.ts";
-import { Checker } from "../../kernel/syntax.ts";
+import { Checker } from "../../kernel/input/syntax.ts";
 
 /** Each type's own schema, so that an issue names the field and not "none of six shapes". */
 const CHECKERS = new Map(PACKAGE_TYPES.map((type) => [type, new Checker("body.outputs", PACKAGE_OUTPUTS[type])]));

@@ -1,7 +1,7 @@
 import type { BuildEvent } from "../../../contract/packages/package-builder.ts";
 import type { Db } from "../../database/db.ts";
 import type { PackageRow } from "../../database/tables/packages.ts";
-import { eventState, insertEvent, type NewEventState } from "../../kernel/outbox.ts";
+import { eventState, insertEvent, type NewEventState } from "../../kernel/events/outbox.ts";
 
 type Context = { readonly db: Db; readonly now: Date };
 

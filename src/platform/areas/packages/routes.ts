@@ -1,7 +1,7 @@
 import type { packageBuilderRoutes } from "../../../contract/packages/package-builder.ts";
 import type { Package, packageRoutes } from "../../../contract/packages/packages.ts";
 import type { PackageRow } from "../../database/tables/packages.ts";
-import type { Call, Handlers } from "../../kernel/call.ts";
+import type { Call, Handlers } from "../../kernel/call/call.ts";
 import { complete, lease, progress } from "./build.ts";
 import { cancelPackage, getPackage, listPackages, rebuildProject } from "./service.ts";
 import { toPackage } from "./store.ts";

@@ -3,12 +3,12 @@ import { MAX_BUILD_RETRIES } from "../../../contract/packages/package-builder.ts
 import type { Package, PackageStatus } from "../../../contract/packages/packages.ts";
 import type { StoredError } from "../../../contract/wire/stored-error.ts";
 import type { Database, Db } from "../../database/db.ts";
+import { statusIn } from "../../database/lapsing.ts";
 import type { Kept } from "../../database/tables/kept.ts";
 import type { PackageRow } from "../../database/tables/packages.ts";
-import { statusIn } from "../../kernel/lapsing.ts";
-import { type Principal, scopeOfPrincipal } from "../../kernel/principal.ts";
-import { visible } from "../../kernel/scope.ts";
 import { kept, shown } from "../../kernel/stored-error.ts";
+import { type Principal, scopeOfPrincipal } from "../../kernel/tenancy/principal.ts";
+import { visible } from "../../kernel/tenancy/scope.ts";
 import { isAbandoned } from "./state.ts";
 
 /** The packages that the caller may see; a group token those of its project, as the portal does. */

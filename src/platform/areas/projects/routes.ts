@@ -1,8 +1,8 @@
 import type { Project, projectRoutes } from "../../../contract/projects/projects.ts";
-import type { Call, Handlers } from "../../kernel/call.ts";
-import { contains } from "../../kernel/contains.ts";
-import { paged, toPage } from "../../kernel/page.ts";
-import { visible } from "../../kernel/scope.ts";
+import { contains } from "../../database/contains.ts";
+import type { Call, Handlers } from "../../kernel/call/call.ts";
+import { paged, toPage } from "../../kernel/call/page.ts";
+import { visible } from "../../kernel/tenancy/scope.ts";
 import { createProject, deleteProject, getProject, patchProject, toProject } from "./service.ts";
 import { deploymentCounts, latestReleases } from "./store.ts";
 

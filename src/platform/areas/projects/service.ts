@@ -1,11 +1,11 @@
 import type { Static } from "typebox";
 import type { Project, projectRoutes } from "../../../contract/projects/projects.ts";
+import { json } from "../../database/json.ts";
 import type { ProjectRow } from "../../database/tables/projects.ts";
-import { newId } from "../../ids.ts";
-import type { Call } from "../../kernel/call.ts";
+import type { Call } from "../../kernel/call/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
-import { json } from "../../kernel/json.ts";
-import { requireProject } from "../../kernel/project-ref.ts";
+import { newId } from "../../kernel/ids.ts";
+import { requireProject } from "../../kernel/tenancy/project-ref.ts";
 import { deploymentCounts, servingManagers } from "./store.ts";
 
 type Body<K extends "create" | "patch"> = Static<(typeof projectRoutes)[K]["body"]>;

@@ -1,8 +1,8 @@
 import { PRODUCTION, type ReleaseChannel } from "../../../contract/releases/release-channels.ts";
 import type { ReleaseChannelRow, ReleaseRow } from "../../database/tables/releases.ts";
-import type { Call } from "../../kernel/call.ts";
+import type { Call } from "../../kernel/call/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
-import { meantProject, optionalProject, type ProjectRef, requireProject } from "../../kernel/project-ref.ts";
+import { meantProject, optionalProject, type ProjectRef, requireProject } from "../../kernel/tenancy/project-ref.ts";
 import { pointChannel } from "./promote.ts";
 import { findChannelRow, findRelease } from "./store.ts";
 

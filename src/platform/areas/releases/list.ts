@@ -1,10 +1,10 @@
 import { type Expression, type SqlBool, sql } from "kysely";
 import { PRODUCTION } from "../../../contract/releases/release-channels.ts";
 import type { Release, releaseRoutes } from "../../../contract/releases/releases.ts";
-import type { Call } from "../../kernel/call.ts";
-import { beginsWith, contains } from "../../kernel/contains.ts";
-import { paged, toPage } from "../../kernel/page.ts";
-import { optionalProject } from "../../kernel/project-ref.ts";
+import { beginsWith, contains } from "../../database/contains.ts";
+import type { Call } from "../../kernel/call/call.ts";
+import { paged, toPage } from "../../kernel/call/page.ts";
+import { optionalProject } from "../../kernel/tenancy/project-ref.ts";
 import { toNewRelease } from "./create.ts";
 import { branchOf, commitUrlOf } from "./git.ts";
 import { rollouts } from "./rollout.ts";

@@ -1,6 +1,6 @@
 import type { ReleaseChannelRow, ReleaseRow } from "../../database/tables/releases.ts";
-import type { Call } from "../../kernel/call.ts";
-import { actorOf } from "../../kernel/principal.ts";
+import type { Call } from "../../kernel/call/call.ts";
+import { actorOf } from "../../kernel/tenancy/principal.ts";
 import { retargetFollowers } from "../deployments/follow.ts";
 import { packageProduction } from "../packages/enqueue.ts";
 

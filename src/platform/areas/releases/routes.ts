@@ -1,6 +1,6 @@
 import type { releaseChannelRoutes } from "../../../contract/releases/release-channels.ts";
 import type { releaseRoutes } from "../../../contract/releases/releases.ts";
-import type { Call, Handlers } from "../../kernel/call.ts";
+import type { Call, Handlers } from "../../kernel/call/call.ts";
 import { notFound } from "../../kernel/errors.ts";
 import { createChannel, deleteChannel, listChannels, promote } from "./channels.ts";
 import { createRelease, toNewRelease } from "./create.ts";

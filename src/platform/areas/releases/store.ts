@@ -1,8 +1,8 @@
 import { type Expression, type SqlBool, sql } from "kysely";
 import type { Db } from "../../database/db.ts";
 import type { ReleaseChannelRow, ReleaseRow } from "../../database/tables/releases.ts";
-import { type Principal, scopeOfPrincipal } from "../../kernel/principal.ts";
-import { visible } from "../../kernel/scope.ts";
+import { type Principal, scopeOfPrincipal } from "../../kernel/tenancy/principal.ts";
+import { visible } from "../../kernel/tenancy/scope.ts";
 
 export function findRelease(db: Db, workspaceId: string, id: string): Promise<ReleaseRow | undefined> {
   const own = db.selectFrom("releases").selectAll().where("workspace_id", "=", workspaceId);

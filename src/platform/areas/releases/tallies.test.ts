@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import { ROLLOUT_STATES, type RolloutState } from "../../../contract/releases/releases.ts";
 import type { Db } from "../../database/db.ts";
 import type { DeploymentRow } from "../../database/tables/deployments.ts";
-import { newId } from "../../ids.ts";
+import { newId } from "../../kernel/ids.ts";
 import { onEachDatabase, type World } from "../../testing/harness.ts";
 import { newSite, type Site } from "../deployments/testing/site.ts";
 import { sweepTallies } from "./tallies.ts";

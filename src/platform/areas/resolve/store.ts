@@ -3,7 +3,7 @@ import { type SqlBool, sql } from "kysely";
 import type { Manager } from "../../../contract/managers/managers.ts";
 import type { Db } from "../../database/db.ts";
 import type { ManagerRow } from "../../database/tables/managers.ts";
-import { serves, servesDeployment } from "../../kernel/serves.ts";
+import { serves, servesDeployment } from "../../kernel/tenancy/serves.ts";
 
 type Platform = Manager["targets"][number];
 

@@ -7,10 +7,10 @@ import type {
   ResourceDetail,
   resourceRoutes,
 } from "../../../contract/resources/resources.ts";
-import type { Call } from "../../kernel/call.ts";
+import type { Call } from "../../kernel/call/call.ts";
 import { notFound } from "../../kernel/errors.ts";
-import { optionalProject } from "../../kernel/project-ref.ts";
 import { judged, shown } from "../../kernel/stored-error.ts";
+import { optionalProject } from "../../kernel/tenancy/project-ref.ts";
 import { getDeployment } from "../deployments/service.ts";
 import type { VisibleDeployment } from "../deployments/store.ts";
 import { reachOf } from "./reach.ts";

@@ -1,9 +1,9 @@
 import { type Expression, type SqlBool, sql } from "kysely";
-import type { Call } from "../../kernel/call.ts";
+import type { Call } from "../../kernel/call/call.ts";
 import { notFound } from "../../kernel/errors.ts";
-import type { Principal } from "../../kernel/principal.ts";
-import { optionalProject } from "../../kernel/project-ref.ts";
-import { visible } from "../../kernel/scope.ts";
+import type { Principal } from "../../kernel/tenancy/principal.ts";
+import { optionalProject } from "../../kernel/tenancy/project-ref.ts";
+import { visible } from "../../kernel/tenancy/scope.ts";
 import { groupsOf } from "../deployment-groups/store.ts";
 import { getDeployment } from "../deployments/service.ts";
 import type { Reach } from "./store.ts";

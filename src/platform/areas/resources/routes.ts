@@ -6,7 +6,7 @@ import {
   type ResourceSummary,
   type resourceRoutes,
 } from "../../../contract/resources/resources.ts";
-import type { Call, Handlers } from "../../kernel/call.ts";
+import type { Call, Handlers } from "../../kernel/call/call.ts";
 import { resourceDetail } from "./detail.ts";
 import { reachOf } from "./reach.ts";
 import { type Aggregate, listAggregates, listByDeployment, listReports, type Report } from "./store.ts";

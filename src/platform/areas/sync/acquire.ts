@@ -4,10 +4,10 @@ import type { DeploymentStatus } from "../../../contract/deployments/deployment-
 import type { AcquireItem, AcquireMode, syncRoutes } from "../../../contract/deployments/sync.ts";
 import type { StoredError } from "../../../contract/wire/stored-error.ts";
 import type { DeploymentRow } from "../../database/tables/deployments.ts";
-import type { Call } from "../../kernel/call.ts";
-import { bytesOf } from "../../kernel/document-bounds.ts";
-import { ANSWER_BYTES } from "../../kernel/page.ts";
-import { visible } from "../../kernel/scope.ts";
+import type { Call } from "../../kernel/call/call.ts";
+import { ANSWER_BYTES } from "../../kernel/call/page.ts";
+import { bytesOf } from "../../kernel/input/document-bounds.ts";
+import { visible } from "../../kernel/tenancy/scope.ts";
 import { statusChanged, targetColumns } from "../deployments/change.ts";
 import { nextStatus } from "../deployments/status.ts";
 import { servedDeployments, updateDeployment, workedOnBy } from "../deployments/store.ts";

@@ -7,8 +7,8 @@ import { commandRoutes } from "../../../contract/operations/commands.ts";
 import { projectRoutes } from "../../../contract/projects/projects.ts";
 import { ROLES, scopeOf } from "../../../contract/wire/roles.ts";
 import type { Route } from "../../../contract/wire/route.ts";
-import { newId } from "../../ids.ts";
-import type { Scope } from "../../kernel/principal.ts";
+import { newId } from "../../kernel/ids.ts";
+import type { Scope } from "../../kernel/tenancy/principal.ts";
 import { onEachDatabase } from "../../testing/harness.ts";
 import { newSite, type Site } from "../deployments/testing/site.ts";
 

@@ -6,10 +6,10 @@ import {
   type ObservedInventoryBatch,
   type ResourceHeartbeat,
 } from "../../../contract/resources/resource-heartbeat.ts";
-import type { Call } from "../../kernel/call.ts";
-import { bytesOf } from "../../kernel/document-bounds.ts";
+import { json } from "../../database/json.ts";
+import type { Call } from "../../kernel/call/call.ts";
 import type { Issue } from "../../kernel/errors.ts";
-import { json } from "../../kernel/json.ts";
+import { bytesOf } from "../../kernel/input/document-bounds.ts";
 import { kept } from "../../kernel/stored-error.ts";
 
 type Context = Pick<Call, "db" | "now">;

@@ -1,9 +1,9 @@
 import type { Static } from "typebox";
 import { DEPLOYMENT_PROTOCOL_VERSION, type EnvironmentInfo } from "../../../contract/deployments/deployment-state.ts";
 import type { syncRoutes } from "../../../contract/deployments/sync.ts";
+import { json } from "../../database/json.ts";
 import type { DeploymentRow } from "../../database/tables/deployments.ts";
 import { type Issue, invalid, invalidTransition, PlatformError } from "../../kernel/errors.ts";
-import { json } from "../../kernel/json.ts";
 import { kept } from "../../kernel/stored-error.ts";
 import { statusChanged, targetColumns } from "../deployments/change.ts";
 import { regionOf } from "../deployments/create.ts";

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { Call } from "../../kernel/call.ts";
+import type { Call } from "../../kernel/call/call.ts";
 
 type Context = Pick<Call, "db" | "budgets">;
 

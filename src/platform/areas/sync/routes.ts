@@ -1,10 +1,10 @@
 import type { Static } from "typebox";
 import type { SyncDeployment, syncRoutes } from "../../../contract/deployments/sync.ts";
 import type { DeploymentRow } from "../../database/tables/deployments.ts";
-import type { Call, Handlers } from "../../kernel/call.ts";
+import type { Call, Handlers } from "../../kernel/call/call.ts";
+import { Filling } from "../../kernel/call/page.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
-import { Filling } from "../../kernel/page.ts";
-import type { Principal } from "../../kernel/principal.ts";
+import type { Principal } from "../../kernel/tenancy/principal.ts";
 import { toDeployment } from "../deployments/record.ts";
 import { deploymentsOf, findServed, servedDeployments, updateDeployment } from "../deployments/store.ts";
 import { acquire } from "./acquire.ts";

@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { userRoutes } from "../../../contract/workspaces/user.ts";
-import type { Handlers } from "../../kernel/call.ts";
-import { userOf } from "../../kernel/principal.ts";
+import type { Handlers } from "../../kernel/call/call.ts";
+import { userOf } from "../../kernel/tenancy/principal.ts";
 import { toMembership, workspacesOfUser } from "../workspaces/store.ts";
 import { getProfile, patchProfile, setupProfile } from "./service.ts";
 

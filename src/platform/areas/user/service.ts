@@ -8,7 +8,7 @@ import {
 } from "../../../contract/workspaces/user.ts";
 import type { Db } from "../../database/db.ts";
 import type { UserRow } from "../../database/tables/identity.ts";
-import type { Call } from "../../kernel/call.ts";
+import type { Call } from "../../kernel/call/call.ts";
 import { invalid } from "../../kernel/errors.ts";
 
 type Context = Pick<Call, "db" | "now">;

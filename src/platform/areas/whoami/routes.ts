@@ -1,5 +1,5 @@
 import type { whoamiRoutes } from "../../../contract/workspaces/whoami.ts";
-import type { Handlers } from "../../kernel/call.ts";
+import type { Handlers } from "../../kernel/call/call.ts";
 
 export const handlers: Handlers<typeof whoamiRoutes> = {
   async get({ principal }) {

@@ -1,6 +1,6 @@
 import type { Db } from "../../database/db.ts";
-import type { CallConfig } from "../../kernel/call-config.ts";
-import type { Waker } from "../../kernel/waker.ts";
+import type { CallConfig } from "../../kernel/call/call-config.ts";
+import type { Waker } from "../../kernel/events/waker.ts";
 import { type FeedCursor, readCursor, writeCursor } from "./cursor.ts";
 import { type Reading, readChanges, readOpenWork, type Work } from "./store.ts";
 

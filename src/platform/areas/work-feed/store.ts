@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { Topic } from "../../../contract/managers/managers.ts";
 import type { Db } from "../../database/db.ts";
-import { servedBy } from "../../kernel/serves.ts";
+import { servedBy } from "../../kernel/tenancy/serves.ts";
 import { HIDDEN_WORKSPACE } from "../deployments/hidden.ts";
 
 export interface Work {

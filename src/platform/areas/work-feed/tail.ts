@@ -1,6 +1,6 @@
 import type { Logger } from "../../../base/log.ts";
 import type { Db } from "../../database/db.ts";
-import type { Waker } from "../../kernel/waker.ts";
+import type { Waker } from "../../kernel/events/waker.ts";
 import { readRaised } from "./store.ts";
 
 /** A feed promises to tell of a change within one second of its commit (§14.4). */

@@ -1,8 +1,8 @@
 import type { Workspace, workspaceRoutes } from "../../../contract/workspaces/workspaces.ts";
-import type { Call, Handlers } from "../../kernel/call.ts";
-import { contains } from "../../kernel/contains.ts";
-import { paged, toPage } from "../../kernel/page.ts";
-import { userOf } from "../../kernel/principal.ts";
+import { contains } from "../../database/contains.ts";
+import type { Call, Handlers } from "../../kernel/call/call.ts";
+import { paged, toPage } from "../../kernel/call/page.ts";
+import { userOf } from "../../kernel/tenancy/principal.ts";
 import {
   createWorkspace,
   deleteWorkspace,

@@ -3,10 +3,10 @@ import type { BodyOf } from "../../../contract/wire/route.ts";
 import type { AgentSettings, workspaceRoutes } from "../../../contract/workspaces/workspaces.ts";
 import type { WorkspaceRow } from "../../database/tables/workspaces.ts";
 import { putMember } from "../../identity/store.ts";
-import { newId } from "../../ids.ts";
-import type { Call } from "../../kernel/call.ts";
+import type { Call } from "../../kernel/call/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
-import type { Person, User } from "../../kernel/principal.ts";
+import { newId } from "../../kernel/ids.ts";
+import type { Person, User } from "../../kernel/tenancy/principal.ts";
 import { DEFAULT_SETTINGS, findSettings, liveWorkspaces } from "./store.ts";
 
 type Body<K extends "create" | "patch" | "patchSettings"> = BodyOf<(typeof workspaceRoutes)[K]>;

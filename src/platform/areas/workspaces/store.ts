@@ -4,7 +4,7 @@ import type { Db } from "../../database/db.ts";
 import type { WorkspaceRole } from "../../database/tables/identity.ts";
 import type { WorkspaceRow, WorkspaceSettingsRow } from "../../database/tables/workspaces.ts";
 import { PlatformError } from "../../kernel/errors.ts";
-import type { Principal } from "../../kernel/principal.ts";
+import type { Principal } from "../../kernel/tenancy/principal.ts";
 
 export type Settings = Pick<AgentSettings, "enabled" | "debugPermissionMode">;
 

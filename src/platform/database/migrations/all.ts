@@ -1,24 +1,24 @@
 import type { Migration } from "kysely/migration";
-import { tenancy } from "./0001-tenancy.ts";
-import { deployments } from "./0002-deployments.ts";
-import { reportsAndCommands } from "./0003-reports-and-commands.ts";
-import { operations } from "./0004-operations.ts";
-import { releases } from "./0005-releases.ts";
-import { machines } from "./0006-machines.ts";
-import { packages } from "./0007-packages.ts";
-import { debugSessions } from "./0008-debug-sessions.ts";
-import { groupTokens } from "./0009-group-tokens.ts";
-import { identity } from "./0010-identity.ts";
-import { people } from "./0011-people.ts";
-import { speed } from "./0013-speed.ts";
-import { bundles } from "./0014-bundles.ts";
-import { longLists } from "./0015-long-lists.ts";
-import { tallies } from "./0016-tallies.ts";
-import { ownDeployments } from "./0017-own-deployments.ts";
-import { managersServe } from "./0018-managers-serve.ts";
-import { budgets } from "./0019-budgets.ts";
-import { sessionFiles } from "./0020-session-files.ts";
-import { keyMinters } from "./0021-key-minters.ts";
+import { tenancy } from "./0001-0010/0001-tenancy.ts";
+import { deployments } from "./0001-0010/0002-deployments.ts";
+import { reportsAndCommands } from "./0001-0010/0003-reports-and-commands.ts";
+import { operations } from "./0001-0010/0004-operations.ts";
+import { releases } from "./0001-0010/0005-releases.ts";
+import { machines } from "./0001-0010/0006-machines.ts";
+import { packages } from "./0001-0010/0007-packages.ts";
+import { debugSessions } from "./0001-0010/0008-debug-sessions.ts";
+import { groupTokens } from "./0001-0010/0009-group-tokens.ts";
+import { identity } from "./0001-0010/0010-identity.ts";
+import { people } from "./0011-0020/0011-people.ts";
+import { speed } from "./0011-0020/0013-speed.ts";
+import { bundles } from "./0011-0020/0014-bundles.ts";
+import { longLists } from "./0011-0020/0015-long-lists.ts";
+import { tallies } from "./0011-0020/0016-tallies.ts";
+import { ownDeployments } from "./0011-0020/0017-own-deployments.ts";
+import { managersServe } from "./0011-0020/0018-managers-serve.ts";
+import { budgets } from "./0011-0020/0019-budgets.ts";
+import { sessionFiles } from "./0011-0020/0020-session-files.ts";
+import { keyMinters } from "./0021-0030/0021-key-minters.ts";
 
 /** In order of name. A migration that has been released never changes; the next one repairs it. */
 export const migrations: Readonly<Record<string, Migration>> = {

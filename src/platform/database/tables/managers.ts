@@ -42,7 +42,7 @@ export interface ManagerRow {
   internal_deployment_id: string | null;
   /** The key that the last bootstrap returned; a repeat revokes it. */
   bootstrap_key_id: string | null;
-  /** The customer that it serves. Which deployments those are is said in kernel/serves.ts. */
+  /** The customer that it serves. Which deployments those are is said in kernel/tenancy/serves.ts. */
   deployment_group_id: string | null;
   /** Serves every group of its workspace; never beside a group. */
   shared: Generated<boolean>;

@@ -1,7 +1,7 @@
 import { type Adapter, type AdapterPayload, errors } from "oidc-provider";
 import type { Clock } from "../../../base/clock.ts";
 import type { Db } from "../../database/db.ts";
-import { json } from "../../kernel/json.ts";
+import { json } from "../../database/json.ts";
 import { hashOf } from "../store.ts";
 
 /** A used code is known as long as its grant: its reuse says that a stranger has it (RFC 6749 §4.1.2). */

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { errors, type Interaction, type InteractionResults } from "oidc-provider";
-import { type OpenDeps, openRoute } from "../../kernel/open-route.ts";
+import { type OpenDeps, openRoute } from "../../kernel/call/open-route.ts";
 import { type Browser, formOf, type SignedIn } from "../browser.ts";
 import { consentPage, errorPage, onwardPage, signInPage } from "../pages.ts";
 import type { SignInDeps } from "../sign-in.ts";

@@ -3,7 +3,7 @@ import Provider, { type ClientMetadata, type Configuration, type KoaContextWithO
 import type { Clock } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
 import type { Db } from "../../database/db.ts";
-import type { CallConfig } from "../../kernel/call-config.ts";
+import type { CallConfig } from "../../kernel/call/call-config.ts";
 import { ACCESS_TOKEN_PREFIX } from "../access-token.ts";
 import { errorPage } from "../pages.ts";
 import { siteOf } from "../site.ts";

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest } from "fastify";
 import type Provider from "oidc-provider";
-import { setHeaders } from "../../kernel/answer.ts";
-import { type OpenDeps, openRoute } from "../../kernel/open-route.ts";
+import { setHeaders } from "../../kernel/call/answer.ts";
+import { type OpenDeps, openRoute } from "../../kernel/call/open-route.ts";
 import { liveSession, sessionOf } from "../session.ts";
 import { siteOf } from "../site.ts";
 import { buildProvider, OAUTH_PATHS, type OAuthDeps, SILENT } from "./provider.ts";

@@ -2,8 +2,8 @@ import { createPrivateKey, generateKeyPairSync } from "node:crypto";
 import { sql } from "kysely";
 import type { JWK } from "oidc-provider";
 import type { Db } from "../../database/db.ts";
-import { LOWER_ALPHANUMERIC, randomText } from "../../ids.ts";
-import { json } from "../../kernel/json.ts";
+import { json } from "../../database/json.ts";
+import { LOWER_ALPHANUMERIC, randomText } from "../../kernel/ids.ts";
 import { open, seal } from "../../kernel/sealed.ts";
 
 /** Any number that no other lock of this database has. */

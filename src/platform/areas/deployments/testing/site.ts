@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import { ROLES, type Role, scopeOf } from "../../../../contract/wire/roles.ts";
-import type { Scope } from "../../../kernel/principal.ts";
+import type { Scope } from "../../../kernel/tenancy/principal.ts";
 import type { Answer, CallOptions, TestWorkspace, World } from "../../../testing/harness.ts";
 
 /** A workspace with a heard-of manager, a project and a group: the least that deployments need. */

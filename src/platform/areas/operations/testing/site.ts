@@ -1,7 +1,7 @@
 import type { DeploymentStatus } from "../../../../contract/deployments/deployment-state.ts";
 import type { Db } from "../../../database/db.ts";
-import { newId } from "../../../ids.ts";
-import { json } from "../../../kernel/json.ts";
+import { json } from "../../../database/json.ts";
+import { newId } from "../../../kernel/ids.ts";
 import type { TestWorkspace, World } from "../../../testing/harness.ts";
 
 /** A workspace with one project, one manager and one deployment, put there by SQL: how they come to be is not tested here. */

@@ -1,9 +1,0 @@
-import { AUTH_ROUTES } from "../contract/openapi/auth-paths.ts";
-import { SETUP_ROUTES } from "./areas/managers/setup-routes.ts";
-import { CHART_ROUTES } from "./builders/chart-link.ts";
-import { OBJECT_ROUTES } from "./objects/object-routes.ts";
-
-/** Served beside the table, and counted like it. */
-export const BESIDE = [...AUTH_ROUTES, ...OBJECT_ROUTES, ...CHART_ROUTES, ...SETUP_ROUTES].map(({ method, path }) => ({
-  route: { method, path },
-}));

@@ -1,0 +1,227 @@
+import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import type { Logger } from "../../base/log.ts";
+import { type Allowance, RATES, type RateLimiter, tooManyRequests } from "../kernel/budgets/rate-limit.ts";
+import { sendError, setHeaders } from "../kernel/call/answer.ts";
+import { type Endpoint, parseRequest } from "../kernel/call/endpoint.ts";
+import { type Engine, execute } from "../kernel/call/execute.ts";
+import { logAccess, requestIdOf, type Trace, trace } from "../kernel/call/trace.ts";
+import type { Trust } from "../kernel/caller-address.ts";
+import { PlatformError, upgradeRequired } from "../kernel/errors.ts";
+import type { Authenticator, Credential } from "../kernel/tenancy/credential.ts";
+import { isRelayUpgrade } from "../relay/upgrade.ts";
+import { admit, authenticate, workspaceOf } from "./admission.ts";
+import { registerReference } from "./reference.ts";
+import { REQUEST_LIMIT_MS, RequestDeadlines } from "./request-deadline.ts";
+import { refuseUnread } from "./unread-request.ts";
+import { Unrouted } from "./unrouted.ts";
+
+export interface HttpDeps {
+  readonly engine: Engine;
+  readonly endpoints: readonly Endpoint[];
+  readonly authenticators: readonly Authenticator[];
+  /** Undefined: no limits. */
+  readonly limiter: RateLimiter | undefined;
+  readonly trustedProxies: Trust;
+  readonly log: Logger;
+  /** Aborts when the server begins to drain: long-polls end, new requests are refused. */
+  readonly draining: AbortSignal;
+  ready(): Promise<boolean>;
+}
+
+/** JSON bodies larger than this are refused (§0.9). */
+const BODY_LIMIT_BYTES = 1024 * 1024;
+
+/** A body that trickles in holds a connection no longer than this: as long as the address to upload to is valid (§0.9). */
+const UPLOAD_LIMIT_MS = 15 * 60_000;
+
+/** Fastify from the table: the order of checks of decisions §0.2, one answer form, one log line and one metric each. */
+export function buildHttp(deps: HttpDeps): FastifyInstance {
+  const { engine } = deps;
+  const app = Fastify({
+    logger: false,
+    bodyLimit: BODY_LIMIT_BYTES,
+    exposeHeadRoutes: false,
+    // We refuse by ourselves while draining, with the nine fields.
+    return503OnClosing: false,
+    forceCloseConnections: "idle",
+    // For uploads; what the table takes may take no longer than a request.
+    requestTimeout: UPLOAD_LIMIT_MS,
+    trustProxy: deps.trustedProxies,
+    // The longest parameter has 512 characters, of which a reserved one counts as its escape here, `%2F`. A little more, so
+    // that what is too long is told so.
+    routerOptions: { maxParamLength: 4 * 512 },
+    // Clients offer other upgrades (h2c) on plain requests, which stay plain.
+    http: { shouldUpgradeCallback: isRelayUpgrade },
+    genReqId: ({ headers }) => requestIdOf(headers["x-request-id"], engine.clock.wallNow()),
+    clientErrorHandler: (error, socket) => refuseUnread(error, socket, engine.clock.wallNow()),
+    frameworkErrors: (error, request, reply) => {
+      trace(request, engine);
+      void sendError(engine, deps.log, request, reply, error);
+    },
+  });
+  // The body stays bytes until the credential, the rate and the role have been checked.
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
+
+  const unrouted = new Unrouted(deps.endpoints.map(({ route }) => route));
+  const refuse = async (request: FastifyRequest): Promise<never> => {
+    throw unrouted.error(request.url.split("?", 1)[0] ?? "");
+  };
+  app.addHook("onRequest", async (request) => {
+    trace(request, engine);
+    engine.metrics.inFlight(1);
+    // Before the body is looked at: whatever it is, nobody reads it.
+    if (request.is404) await refuse(request);
+  });
+  app.addHook("onResponse", async (request, reply) => {
+    engine.metrics.inFlight(-1);
+    logAccess(engine, deps.log, request, reply);
+  });
+  app.setErrorHandler((error: FastifyError, request, reply) => sendError(engine, deps.log, request, reply, error));
+  app.setNotFoundHandler(refuse);
+
+  const deadlines = new RequestDeadlines(engine.clock, deps.draining);
+  for (const endpoint of deps.endpoints) register(app, deps, deadlines, endpoint);
+  for (const { method, path } of unrouted.shadowed()) {
+    app.route({ method, url: urlOf(path), onRequest: refuse, handler: refuse });
+  }
+  registerHealth(app, deps);
+  registerReference(app, deps);
+  return app;
+}
+
+function register(app: FastifyInstance, deps: HttpDeps, deadlines: RequestDeadlines, endpoint: Endpoint): void {
+  const { engine } = deps;
+  app.route({
+    method: endpoint.route.method,
+    url: urlOf(endpoint.route.path),
+    // Before the body is read: a caller without rights cannot make us buffer it.
+    onRequest: async (request) => {
+      const seen = trace(request, engine);
+      seen.endpoint = endpoint;
+      if (deps.draining.aborted) throw new PlatformError("SERVICE_UNAVAILABLE", { headers: { connection: "close" } });
+      // Relay tickets are checked on the upgrade (relay/upgrade.ts); without one there is nothing to check.
+      if (endpoint.route.roles === "ticket") throw upgradeRequired();
+      const now = engine.clock.wallNow();
+      seen.credential = await limited(deps, request, seen, () => authenticate(deps.authenticators, request, now));
+      const { workspace: rule } = endpoint.route;
+      seen.principal = await seen.credential.inWorkspace({
+        name: workspaceOf(searchOf(request)),
+        id: rule === "path" ? String((request.params as { id?: unknown }).id) : undefined,
+        exempt: rule !== undefined,
+      });
+      admit(endpoint.route, seen.principal);
+    },
+    preParsing: async (request) => hurry(engine, request),
+    handler: (request, reply) => respond(deps, deadlines, endpoint, request, reply),
+  });
+}
+
+/** A body that trickles in is cut off when its request's time is over. */
+async function hurry({ clock }: Engine, { raw }: FastifyRequest): Promise<void> {
+  const { "content-length": length, "transfer-encoding": encoding } = raw.headers;
+  // Without a body nobody reads to its end, and a poll is held longer than this.
+  if (encoding === undefined && Number(length ?? 0) === 0) return;
+  const cancel = clock.after(REQUEST_LIMIT_MS, () => raw.destroy());
+  raw.once("end", cancel).once("close", cancel);
+}
+
+/** Fastify's way to write a template. */
+function urlOf(path: string): string {
+  return path.replace(/\{(\w+)\}/g, ":$1");
+}
+
+/** The caller's bucket pays, and its tenant's; who has no credential that holds pays from its address's. @throws RATE_LIMITED. */
+async function limited(
+  deps: HttpDeps,
+  request: FastifyRequest,
+  seen: Trace,
+  authenticated: () => Promise<Credential>,
+): Promise<Credential> {
+  try {
+    const credential = await authenticated();
+    seen.allowance = deps.limiter?.take(credential.caller, RATES[credential.rate]);
+    refuseExcess(deps, credential.rate, seen.allowance);
+    const { tenant } = credential;
+    const ofAll = tenant && deps.limiter?.take(tenant.id, RATES[tenant.rate]);
+    if (ofAll?.allowed === false) seen.allowance = ofAll;
+    if (tenant !== undefined) refuseExcess(deps, tenant.rate, ofAll);
+    return credential;
+  } catch (error) {
+    if (error instanceof PlatformError && error.spec.status === 401) {
+      seen.allowance = deps.limiter?.take(request.ip, RATES.unauthenticated);
+      refuseExcess(deps, "unauthenticated", seen.allowance);
+    }
+    throw error;
+  }
+}
+
+function refuseExcess({ engine }: HttpDeps, rate: keyof typeof RATES, allowance: Allowance | undefined): void {
+  if (allowance === undefined || allowance.allowed) return;
+  engine.metrics.rateLimited();
+  throw tooManyRequests(rate, allowance);
+}
+
+async function respond(
+  deps: HttpDeps,
+  deadlines: RequestDeadlines,
+  endpoint: Endpoint,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const { engine } = deps;
+  const { credential, principal } = trace(request, engine);
+  if (credential === undefined || principal === undefined) throw new Error("a handler ran before the checks");
+  const parsed = parseRequest(endpoint, {
+    params: request.params,
+    search: searchOf(request),
+    body: request.body instanceof Buffer ? request.body : undefined,
+    contentType: request.headers["content-type"],
+  });
+  const idempotencyKey = request.headers["idempotency-key"];
+  const longPoll = endpoint.route.longPoll === true;
+  const waitMs = longPoll ? Number(parsed.query.wait ?? 0) * 1000 : 0;
+  const limit = longPoll ? deadlines.ofPoll(request.raw, waitMs) : deadlines.of();
+  if (waitMs > 0) engine.metrics.polling(1);
+  try {
+    const answer = await Promise.race([
+      execute(engine, {
+        endpoint,
+        parsed,
+        principal,
+        credential,
+        requestId: request.id,
+        idempotencyKey: typeof idempotencyKey === "string" ? idempotencyKey : undefined,
+        now: engine.clock.wallNow(),
+        signal: limit.signal,
+      }),
+      limit.expired,
+    ]);
+    setHeaders(deps.engine, request, reply, answer.headers);
+    reply.code(answer.status);
+    if (answer.body === undefined) return reply.send();
+    return reply.type("application/json; charset=utf-8").send(JSON.stringify(answer.body));
+  } finally {
+    if (waitMs > 0) engine.metrics.polling(-1);
+    limit.clear();
+  }
+}
+
+/** The parsed query, read from the raw URL: our own rules for arrays and repeats. */
+function searchOf(request: FastifyRequest): URLSearchParams {
+  const at = request.url.indexOf("?");
+  return new URLSearchParams(at < 0 ? "" : request.url.slice(at + 1));
+}
+
+/** For the machinery around us: no credential, no limit. */
+function registerHealth(app: FastifyInstance, deps: HttpDeps): void {
+  app.get("/livez", (request, reply) => {
+    setHeaders(deps.engine, request, reply, {});
+    return reply.type("text/plain").send("ok");
+  });
+  app.get("/readyz", async (request, reply) => {
+    if (deps.draining.aborted || !(await deps.ready())) throw new PlatformError("SERVICE_UNAVAILABLE");
+    setHeaders(deps.engine, request, reply, {});
+    return reply.type("text/plain").send("ok");
+  });
+}

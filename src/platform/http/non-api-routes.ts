@@ -1,0 +1,11 @@
+import { AUTH_ROUTES } from "../../contract/openapi/auth-paths.ts";
+import { SETUP_ROUTES } from "../areas/managers/setup-routes.ts";
+import { CHART_ROUTES } from "../builders/chart-link.ts";
+import { OBJECT_ROUTES } from "../objects/object-routes.ts";
+
+/** Routes outside the contract: sign-in, objects, charts and setup files. Metrics count them as they count those of the contract. */
+export const NON_API_ROUTES = [...AUTH_ROUTES, ...OBJECT_ROUTES, ...CHART_ROUTES, ...SETUP_ROUTES].map(
+  ({ method, path }) => ({
+    route: { method, path },
+  }),
+);

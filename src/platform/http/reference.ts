@@ -1,0 +1,115 @@
+import { readFile } from "node:fs/promises";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { openApi } from "../../contract/openapi/openapi.ts";
+import { ROUTES } from "../../contract/table.ts";
+import { RATES, type RateLimiter, tooManyRequests } from "../kernel/budgets/rate-limit.ts";
+import { setHeaders } from "../kernel/call/answer.ts";
+import type { Engine } from "../kernel/call/execute.ts";
+import { trace } from "../kernel/call/trace.ts";
+
+/** The viewer's own files, by the name under which we serve them. Nothing else of that folder is reachable. */
+const FILES: Readonly<Record<string, { readonly type: string; readonly url: string }>> = {
+  "swagger-ui.css": {
+    type: "text/css; charset=utf-8",
+    url: import.meta.resolve("@fastify/swagger-ui/static/swagger-ui.css"),
+  },
+  "swagger-ui-bundle.js": {
+    type: "text/javascript; charset=utf-8",
+    url: import.meta.resolve("@fastify/swagger-ui/static/swagger-ui-bundle.js"),
+  },
+  "favicon-32x32.png": {
+    type: "image/png",
+    url: import.meta.resolve("@fastify/swagger-ui/static/favicon-32x32.png"),
+  },
+};
+
+const PAGE = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Sallyport Management API</title>
+<link rel="stylesheet" href="docs/swagger-ui.css">
+<link rel="icon" type="image/png" href="docs/favicon-32x32.png">
+</head>
+<body>
+<div id="reference"></div>
+<script src="docs/swagger-ui-bundle.js"></script>
+<script src="docs/start.js"></script>
+</body>
+</html>
+`;
+
+/** `validatorUrl` null: the viewer would otherwise send the document's address to a host of its makers. */
+const START = `SwaggerUIBundle({
+  url: "v1/openapi.json",
+  dom_id: "#reference",
+  deepLinking: true,
+  docExpansion: "none",
+  filter: true,
+  tagsSorter: "alpha",
+  validatorUrl: null,
+  persistAuthorization: false,
+});
+`;
+
+/**
+ * Nothing from elsewhere, nothing inline but styles, which the viewer sets on its elements, and pictures that its
+ * stylesheet holds; calls only to ourselves; in nobody's frame.
+ */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join("; ");
+
+const HEADERS = {
+  "content-security-policy": POLICY,
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+};
+
+export interface ReferenceDeps {
+  readonly engine: Engine;
+  readonly limiter: RateLimiter | undefined;
+}
+
+/** `/v1/openapi.json` and, to read it in a browser, `/docs`: public, from this package alone. */
+export function registerReference(app: FastifyInstance, { engine, limiter }: ReferenceDeps): void {
+  let document: { readonly baseUrl: string; readonly text: string } | undefined;
+  app.get("/v1/openapi.json", (request, reply) => {
+    const seen = trace(request, engine);
+    seen.allowance = limiter?.take(request.ip, RATES.unauthenticated);
+    if (seen.allowance?.allowed === false) {
+      throw tooManyRequests("unauthenticated", seen.allowance);
+    }
+    const { baseUrl } = engine.config;
+    if (document?.baseUrl !== baseUrl) document = { baseUrl, text: JSON.stringify(openApi(ROUTES, baseUrl)) };
+    setHeaders(engine, request, reply, {});
+    return reply.type("application/json; charset=utf-8").send(document.text);
+  });
+  const send = (request: FastifyRequest, reply: FastifyReply, type: string, content: string | Buffer): FastifyReply => {
+    setHeaders(engine, request, reply, { ...HEADERS, "cache-control": "public, max-age=3600" });
+    return reply.type(type).send(content);
+  };
+  app.get("/docs", (request, reply) => send(request, reply, "text/html; charset=utf-8", PAGE));
+  // The page's own links would lead elsewhere from here.
+  app.get("/docs/", (request, reply) => {
+    setHeaders(engine, request, reply, { location: "../docs" });
+    return reply.code(308).send();
+  });
+  app.get("/docs/start.js", (request, reply) => send(request, reply, "text/javascript; charset=utf-8", START));
+  for (const [name, { type, url }] of Object.entries(FILES)) {
+    // Read when first asked for: most platforms are never looked at with a browser.
+    let content: Promise<Buffer> | undefined;
+    app.get(`/docs/${name}`, async (request, reply) => {
+      content ??= readFile(new URL(url));
+      return send(request, reply, type, await content);
+    });
+  }
+}

@@ -1,0 +1,22 @@
+import type { Cloud } from "../../../contract/managers/managers.ts";
+import type { GitHost } from "../../ports/git-host.ts";
+import type { ObjectStore } from "../../ports/object-store.ts";
+
+/** Region names by cloud. */
+export type Regions = Readonly<Record<Cloud, string[]>>;
+
+/** The part that handlers may know. */
+export interface CallConfig {
+  /** Without a trailing slash. */
+  readonly baseUrl: string;
+  /** Without a trailing slash. */
+  readonly portalUrl: string;
+  readonly sealingKey: Uint8Array;
+  /** A courier takes what is left to send. */
+  readonly sendsMail: boolean;
+  readonly gitHost: GitHost | undefined;
+  readonly generatedDomain: string | undefined;
+  readonly supportedRegions: Regions | undefined;
+  readonly setupTemplateUrl: string | undefined;
+  readonly objects: ObjectStore | undefined;
+}

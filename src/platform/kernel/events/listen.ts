@@ -1,0 +1,54 @@
+import { sql } from "kysely";
+import pg from "pg";
+import type { Logger } from "../../../base/log.ts";
+import type { Db } from "../../database/db.ts";
+import type { Waker } from "./waker.ts";
+
+const CHANNEL = "sallyport_work";
+
+/** Tells the other replicas that a manager has work. Part of the transaction: sent by the commit, dropped by a rollback. */
+export async function announce(db: Db, managerId: string): Promise<void> {
+  await sql`select pg_notify(${CHANNEL}, ${managerId})`.execute(db);
+}
+
+const RECONNECT_MS = 1_000;
+
+/**
+ * Hears the other replicas on a connection of its own, until `signal`; a lost connection is made again.
+ * Losing notifications costs latency only: the feed is looked at every second anyway (work-feed/tail.ts).
+ */
+export async function listen(url: string, waker: Waker, log: Logger, signal: AbortSignal): Promise<void> {
+  let failing = false;
+  while (!signal.aborted) {
+    try {
+      await hear(url, waker, signal, () => {
+        if (failing) log.info({}, "listening for other replicas again");
+        failing = false;
+      });
+    } catch (error) {
+      if (!failing) log.warn({ err: error }, "cannot listen for other replicas; the feed is looked at every second");
+      failing = true;
+    }
+    if (!signal.aborted) await waker.sleep("", RECONNECT_MS, signal);
+  }
+}
+
+async function hear(url: string, waker: Waker, signal: AbortSignal, onConnected: () => void): Promise<void> {
+  const client = new pg.Client({ connectionString: url, keepAlive: true });
+  const { promise: ended, resolve, reject } = Promise.withResolvers<void>();
+  const stop = (): void => resolve();
+  client.on("error", reject);
+  client.on("end", stop);
+  client.on("notification", ({ payload }) => waker.wake(payload ?? ""));
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    await client.connect();
+    await client.query(`listen ${CHANNEL}`);
+    onConnected();
+    if (!signal.aborted) await ended;
+  } finally {
+    signal.removeEventListener("abort", stop);
+    client.off("end", stop);
+    await client.end();
+  }
+}

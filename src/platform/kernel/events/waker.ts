@@ -1,0 +1,83 @@
+import type { Clock } from "../../../base/clock.ts";
+
+/** Wakes sleepers by manager id, within this process. */
+export class Waker {
+  readonly #clock: Clock;
+  readonly #ears = new Map<string, Set<Ear>>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  wake(managerId: string): void {
+    for (const ear of this.#ears.get(managerId) ?? []) ear.ring();
+  }
+
+  /** Milliseconds left of `waitMs`, from now on; may be negative. */
+  timer(waitMs: number): () => number {
+    const endsMs = this.#clock.monotonicMs() + waitMs;
+    return () => endsMs - this.#clock.monotonicMs();
+  }
+
+  get sleeping(): number {
+    return this.#ears.size;
+  }
+
+  /** Remembers every wake from now on: hear first, then look at the table, then wait; nothing falls between. */
+  hear(managerId: string): Ear {
+    const ears = this.#ears.get(managerId) ?? new Set();
+    this.#ears.set(managerId, ears);
+    const ear = new Ear(this.#clock, () => {
+      ears.delete(ear);
+      if (ears.size === 0) this.#ears.delete(managerId);
+    });
+    ears.add(ear);
+    return ear;
+  }
+
+  /** Starts to listen now and resolves at the first wake, after `timeoutMs`, or on abort; never rejects. */
+  async sleep(managerId: string, timeoutMs: number, signal: AbortSignal): Promise<void> {
+    using ear = this.hear(managerId);
+    await ear.next(timeoutMs, signal);
+  }
+}
+
+/** One listener's memory of whether it was woken since it last waited. */
+export class Ear {
+  readonly #clock: Clock;
+  readonly #close: () => void;
+  #rung = false;
+  #resume: (() => void) | undefined;
+
+  constructor(clock: Clock, close: () => void) {
+    this.#clock = clock;
+    this.#close = close;
+  }
+
+  ring(): void {
+    this.#rung = true;
+    this.#resume?.();
+  }
+
+  /** True once there was a wake since the last call; false after `timeoutMs` or on abort. Never rejects. */
+  next(timeoutMs: number, signal: AbortSignal): Promise<boolean> {
+    return new Promise((resolve) => {
+      const end = (): void => {
+        cancel();
+        signal.removeEventListener("abort", end);
+        this.#resume = undefined;
+        const rung = this.#rung;
+        this.#rung = false;
+        resolve(rung);
+      };
+      const cancel = this.#clock.after(timeoutMs, end);
+      signal.addEventListener("abort", end, { once: true });
+      this.#resume = end;
+      if (this.#rung || signal.aborted) end();
+    });
+  }
+
+  [Symbol.dispose](): void {
+    this.#close();
+  }
+}

@@ -1,0 +1,168 @@
+import type { TObject, TSchema } from "typebox";
+import { Compile, type Validator } from "typebox/compile";
+import Format from "typebox/format";
+import { Settings } from "typebox/system";
+import { type Issue, MAX_ISSUES, oneOf } from "../errors.ts";
+import { MAX_DEPTH, MAX_KEYS, MAX_VALUES } from "./body.ts";
+import { oversized } from "./document-bounds.ts";
+import { type Misfit, misfits } from "./misfits.ts";
+
+// typebox stops at 8 errors and allows what RFC 3339 does not; both registries are the process's.
+Settings.Set({ maxErrors: 200 });
+Format.Set("date-time", isInstant);
+
+const RFC_3339 =
+  /^\d{4}-(0\d|1[0-2])-[0-3]\dT([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/i;
+const EARLIEST_MS = Date.parse("0001-01-01T00:00:00Z");
+const LATEST_MS = Date.parse("9999-12-31T23:59:59.999Z");
+
+/** A date that exists, and whose UTC form SQL and RFC 3339 can both write. */
+function isInstant(text: string): boolean {
+  if (!RFC_3339.test(text)) return false;
+  const atMs = Date.parse(text);
+  const day = Number(text.slice(8, 10));
+  const monthEnds = new Date(Date.UTC(Number(text.slice(0, 4)), Number(text.slice(5, 7)), 0)).getUTCDate();
+  return day >= 1 && day <= monthEnds && atMs >= EARLIEST_MS && atMs <= LATEST_MS;
+}
+
+/** A compiled schema that says what is wrong by the caller's own names. */
+export class Checker {
+  readonly #where: string;
+  readonly #schema: TSchema;
+  readonly #validator: Validator;
+
+  /** @param where first word of every path: `body`, `query`, `path`, `response`. */
+  constructor(where: string, schema: TSchema) {
+    this.#where = where;
+    this.#schema = schema;
+    this.#validator = Compile(schema);
+  }
+
+  /** For what comes from us: that SQL can hold it need not be asked of what SQL held. */
+  fits(value: unknown): boolean {
+    return this.#validator.Check(value);
+  }
+
+  issues(value: unknown): readonly Issue[] {
+    const unfit = unfitForStorage(this.#where, value);
+    if (unfit !== undefined) return [unfit];
+    if (this.#validator.Check(value)) return [...oversized(this.#schema, value, this.#where)].slice(0, MAX_ISSUES);
+    const found = new Map<string, Issue>();
+    for (const error of misfits(this.#schema, value)) {
+      for (const issue of toIssues(this.#where, error)) {
+        if (found.size < MAX_ISSUES) found.set(`${issue.path} ${issue.message}`, issue);
+      }
+      if (found.size === MAX_ISSUES) break;
+    }
+    return found.size > 0 ? [...found.values()] : [{ path: this.#where, message: "does not fit its schema" }];
+  }
+}
+
+function toIssues(where: string, error: Misfit): Issue[] {
+  const path = [where, ...error.instancePath.split("/").slice(1).map(unescapePointer)].join(".");
+  switch (error.keyword) {
+    case "required":
+      return error.params.requiredProperties.map((name) => ({ path: `${path}.${name}`, message: "is required" }));
+    case "additionalProperties":
+      return error.params.additionalProperties.map((name) => ({
+        path: `${path}.${name.slice(0, 128)}`,
+        message: "is not a known key",
+      }));
+    case "enum":
+      return [{ path, message: `must be ${oneOf(error.params.allowedValues)}` }];
+    case "const":
+      return [{ path, message: `must be ${JSON.stringify(error.params.allowedValue)}` }];
+    // Said better by the errors beside them.
+    case "boolean":
+    case "anyOf":
+      return [];
+    default:
+      return [{ path, message: error.message }];
+  }
+}
+
+function unescapePointer(segment: string): string {
+  return segment.replaceAll("~1", "/").replaceAll("~0", "~").slice(0, 128);
+}
+
+/** Strings that SQL cannot hold, nesting that recursion cannot, and more values than the event loop should walk. */
+function unfitForStorage(where: string, root: unknown): Issue | undefined {
+  const fault = faultIn(root, 0, { values: MAX_VALUES });
+  return fault && { path: [where, ...(fault.at ?? [])].join("."), message: fault.message };
+}
+
+interface Fault {
+  readonly message: string;
+  /** Built on the way back from the fault: a path for each value that is sound would cost more than reading it. */
+  readonly at?: readonly string[];
+}
+
+function faultIn(value: unknown, depth: number, left: { values: number }): Fault | undefined {
+  if (depth > MAX_DEPTH) return { message: `is nested deeper than ${MAX_DEPTH}` };
+  if (typeof value === "string") {
+    return isStorable(value) ? undefined : { message: "contains NUL or a lone surrogate", at: [] };
+  }
+  if (typeof value !== "object" || value === null) return undefined;
+  if (Array.isArray(value)) {
+    left.values -= value.length;
+    if (left.values < 0) return { message: `has more than ${MAX_VALUES} values` };
+    for (let index = 0; index < value.length; index += 1) {
+      const fault = faultIn(value[index], depth + 1, left);
+      if (fault !== undefined) return within(String(index), fault);
+    }
+    return undefined;
+  }
+  const map = value as Readonly<Record<string, unknown>>;
+  const names = Object.keys(map);
+  if (names.length > MAX_KEYS) return { message: `has more than ${MAX_KEYS} keys`, at: [] };
+  left.values -= names.length;
+  if (left.values < 0) return { message: `has more than ${MAX_VALUES} values` };
+  for (const name of names) {
+    if (!isStorable(name)) return { message: "has a key with NUL or a lone surrogate", at: [] };
+    const fault = faultIn(map[name], depth + 1, left);
+    if (fault !== undefined) return within(name, fault);
+  }
+  return undefined;
+}
+
+function within(name: string, { message, at }: Fault): Fault {
+  return { message, ...(at !== undefined && { at: [name.slice(0, 128), ...at] }) };
+}
+
+function isStorable(text: string): boolean {
+  return !text.includes("\0") && text.isWellFormed();
+}
+
+/**
+ * Query strings become what the schema says: arrays from repeats or commas, integers, numbers, booleans; defaults are
+ * filled in; unknown parameters are dropped (§0.1). What does not convert stays text, for the checker to name.
+ */
+export function convertQuery(schema: TObject, search: URLSearchParams): Record<string, unknown> {
+  const query: Record<string, unknown> = {};
+  for (const [name, property] of Object.entries(schema.properties)) {
+    const form = property as QueryForm;
+    const given = search.getAll(name);
+    if (given.length === 0) {
+      if (form.default !== undefined) query[name] = form.default;
+    } else if (form.type === "array") {
+      query[name] = given.flatMap((text) => text.split(",")).map((text) => convert(form.items?.type, text));
+    } else {
+      query[name] = given.length === 1 ? convert(form.type, given[0] ?? "") : given;
+    }
+  }
+  return query;
+}
+
+/** The JSON Schema keywords that a query parameter uses. */
+interface QueryForm {
+  readonly type?: string;
+  readonly default?: unknown;
+  readonly items?: { readonly type?: string };
+}
+
+function convert(type: string | undefined, text: string): unknown {
+  if (type === "integer" && /^-?\d{1,15}$/.test(text)) return Number(text);
+  if (type === "number" && /^-?\d{1,15}(\.\d{1,15})?$/.test(text)) return Number(text);
+  if (type === "boolean" && (text === "true" || text === "false")) return text === "true";
+  return text;
+}

@@ -1,0 +1,76 @@
+import type { Actor } from "../../../contract/wire/actor.ts";
+import type { Role } from "../../../contract/wire/roles.ts";
+
+/** What a key may reach. Every id is the owner's: a deployment key carries its project and group too. */
+export type Scope =
+  | { readonly type: "workspace" }
+  | { readonly type: "project"; readonly projectId: string }
+  | { readonly type: "deployment-group"; readonly deploymentGroupId: string; readonly projectId: string }
+  | { readonly type: "deployment"; readonly deploymentId: string; readonly projectId: string }
+  | { readonly type: "manager"; readonly managerId: string };
+
+interface Identity {
+  /** The workspace the call acts in. For a system manager's key: the system workspace. */
+  readonly workspaceId: string;
+  readonly workspaceName: string;
+  readonly role: Role;
+}
+
+export interface ServiceAccount extends Identity {
+  readonly kind: "serviceAccount";
+  /** The API key's id. */
+  readonly id: string;
+  readonly scope: Scope;
+  readonly expiresAt: Date | null;
+  /** A system manager's key reaches its assigned deployments of every workspace. */
+  readonly system: boolean;
+  /** The manager that this setup token may bootstrap. */
+  readonly setupFor: string | null;
+}
+
+/** A signed-in user in a workspace, with the role that its membership gives at this request. */
+export interface User extends Identity {
+  readonly kind: "user";
+  readonly id: string;
+  readonly email: string;
+  readonly name: string;
+  readonly image: string | null;
+}
+
+/** A signed-in user where no workspace is named: on the routes of §0.5 that need none. */
+export interface Person extends Omit<User, keyof Identity | "kind"> {
+  readonly kind: "person";
+}
+
+/** Who calls within a workspace, after the credential and the workspace rules. */
+export type Principal = ServiceAccount | User;
+
+/** Who calls at all. */
+export type Caller = Principal | Person;
+
+/** A user's reach is its workspace. */
+export function scopeOfPrincipal(principal: Principal): Scope {
+  return principal.kind === "user" ? { type: "workspace" } : principal.scope;
+}
+
+/** The user who calls a route that only users may call. */
+export function userOf(caller: Caller): User | Person {
+  if (caller.kind === "serviceAccount") throw new Error("a key came to a route for users");
+  return caller;
+}
+
+/** The project that the credential implies (§0.3), if any. */
+export function impliedProject(principal: Principal): string | undefined {
+  const scope = scopeOfPrincipal(principal);
+  return "projectId" in scope ? scope.projectId : undefined;
+}
+
+/** Where the caller acts: distinct for each user in each workspace. What is kept for a caller is kept under this. */
+export function seatOf(caller: Caller): string {
+  return caller.kind === "user" ? `${caller.id} ${caller.workspaceId}` : caller.id;
+}
+
+/** How records name the caller: `queuedBy`, `createdBy`, event `actor`. */
+export function actorOf(principal: Principal): Actor {
+  return { kind: principal.kind, id: principal.id, email: principal.kind === "user" ? principal.email : null };
+}
