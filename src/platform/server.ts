@@ -114,16 +114,11 @@ async function start(
   const { db, connections } = database;
   const waker = new Waker(clock);
   if ("postgres" in options.database) {
-    const listening = listen(options.database.postgres, waker, log, draining.signal);
-    const tailing = tailFeed({ db, waker, log }, draining.signal);
-    parts.defer(() => Promise.all([listening, tailing]).then(() => undefined));
+    parts.defer(hearReplicas(options.database.postgres, { db, waker, log }, draining.signal));
   }
   const endpoints = endpointsOf(ROUTES, HANDLERS);
-  const metrics = platformMetrics(registry, {
-    endpoints: [...endpoints, ...NON_API_ROUTES],
-    sweeps: SWEEP_NAMES,
-    connections,
-  });
+  const counted = [...endpoints, ...NON_API_ROUTES];
+  const metrics = platformMetrics(registry, { endpoints: counted, sweeps: SWEEP_NAMES, connections });
   const address = { url: "" };
   const baseUrl = (): string => options.baseUrl ?? address.url;
   const objects = await openObjects({ ...options, sealingKey, clock, log, baseUrl });
@@ -174,6 +169,17 @@ async function start(
       log.info({}, "platform stopped");
     },
   };
+}
+
+/** Wakes this process's long-polls for what other replicas commit. @returns the end, once `signal` has aborted. */
+function hearReplicas(
+  url: string,
+  { db, waker, log }: { readonly db: Db; readonly waker: Waker; readonly log: Logger },
+  signal: AbortSignal,
+): () => Promise<void> {
+  const listening = listen(url, waker, log, signal);
+  const tailing = tailFeed({ db, waker, log }, signal);
+  return () => Promise.all([listening, tailing]).then(() => undefined);
 }
 
 async function scrapable(

@@ -1,8 +1,8 @@
 import { type ParseArgsConfig, parseArgs } from "node:util";
 import { PLATFORM_SETTINGS, readDatabaseLocation } from "../../platform/config.ts";
+import { RefusedError } from "../../platform/administration/refused-error.ts";
 import { FolderInUseError } from "../../platform/database/folder-lock.ts";
 import type { DatabaseLocation } from "../../platform/database/open.ts";
-import { RefusedError } from "../../platform/administration/refused-error.ts";
 import { FriendlyError } from "../command.ts";
 import { LOG_SETTINGS } from "../services/process-logger.ts";
 import { parsed, type SettingFlag } from "../services/service-command.ts";
