@@ -1,6 +1,6 @@
 import { type ParseArgsConfig, parseArgs } from "node:util";
-import { PLATFORM_SETTINGS, readDatabaseLocation } from "../../platform/config.ts";
 import { RefusedError } from "../../platform/administration/refused-error.ts";
+import { PLATFORM_SETTINGS, readDatabaseLocation } from "../../platform/config.ts";
 import { FolderInUseError } from "../../platform/database/folder-lock.ts";
 import type { DatabaseLocation } from "../../platform/database/open.ts";
 import { FriendlyError } from "../command.ts";
