@@ -82,6 +82,21 @@ it("runs every part, the faults shortened, and ends in the totals of all of them
   expect(called.slice(4).toSorted()).toEqual(["test/e2e/main.ts", "test:api-fuzz"]);
 });
 
+it("tells where the time went: each part, and its ten slowest files", async () => {
+  const testResults = Array.from({ length: 12 }, (_, n) => ({
+    name: join(process.cwd(), `src/${n}.test.ts`),
+    startTime: 1_000,
+    endTime: 1_000 + n * 500,
+    assertionResults: [],
+  }));
+  const { out } = await run({ ...ALL_WELL, unit: { report: { numPassedTests: 8, testResults }, code: 0 } });
+  const [, times = ""] = out.split("── where the time went ──\n");
+  expect(times).toMatch(
+    /^ +[\d.]+ s {2}check\n +[\d.]+ s {2}programs\n +[\d.]+ s {2}unit\n +5\.5 s {2}src\/11\.test\.ts\n/,
+  );
+  expect(times.match(/src\/\d+\.test\.ts/g)).toHaveLength(10);
+});
+
 it("shows of two parts that run at the same time one after the other", async () => {
   const { out } = await run(ALL_WELL, { "test:api-fuzz": 1 });
   expect(out).toMatch(

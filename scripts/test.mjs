@@ -40,14 +40,15 @@ const PARTS = [
 const CANNOT_RUN_HERE = 77;
 const MAY_BE_LEFT_OUT = ["api-fuzz", "e2e"];
 
-const NOTHING = { passed: 0, failures: [] };
 const MOST_SHOWN = 40;
+const SLOWEST_SHOWN = 10;
 
 let passed = 0;
 let failed = 0;
 const broken = [];
 const failures = [];
 const skipped = [];
+const times = [];
 for (const [first, ...beside] of PARTS) {
   if (interrupted !== undefined) break;
   const kept = beside.map((part) => ({ part, ran: run(part, true) }));
@@ -62,6 +63,7 @@ for (const [first, ...beside] of PARTS) {
 }
 rmSync(reports, { recursive: true, force: true });
 
+process.stdout.write(`\n── where the time went ──\n${times.join("")}`);
 if (interrupted !== undefined) process.stdout.write(`\nstopped by ${interrupted}\n`);
 else if (broken.length > 0) process.stdout.write(`\nfailed: ${broken.join(", ")}\n`);
 // Again at the end, because a test's own words are thousands of lines further up, where a shortened log has nothing.
@@ -72,17 +74,28 @@ process.stdout.write(`${passed} passed, ${failed} failed\n`);
 process.exitCode = interrupted !== undefined ? 128 + constants.signals[interrupted] : failed > 0 ? 1 : 0;
 
 function tell(part, { code, seconds }) {
-  const totals = part.report === undefined ? NOTHING : totalsOf(part.report);
-  passed += totals.passed;
-  failed += totals.failures.length;
-  failures.push(...totals.failures);
+  const { numPassedTests, testResults } = read(part.report);
+  const failuresHere = testResults.flatMap(failuresOf);
+  passed += numPassedTests;
+  failed += failuresHere.length;
+  failures.push(...failuresHere);
   if (code === CANNOT_RUN_HERE && MAY_BE_LEFT_OUT.includes(part.title)) skipped.push(part.title);
   else if (code !== 0) {
     broken.push(part.title);
-    if (totals.failures.length === 0) failed += 1;
+    if (failuresHere.length === 0) failed += 1;
   }
   const outcome = code === 0 ? "ok" : skipped.includes(part.title) ? "SKIPPED" : "FAILED";
   process.stdout.write(`── ${part.title}: ${outcome}, ${seconds} s ──\n`);
+  times.push(`${seconds.padStart(8)} s  ${part.title}\n`, ...slowestFiles(testResults));
+}
+
+/** @returns a line for each of the files that took longest; several run at the same time, so they sum up to more */
+function slowestFiles(testResults) {
+  return testResults
+    .map(({ name, startTime, endTime }) => ({ name, ms: endTime - startTime }))
+    .sort((a, b) => b.ms - a.ms)
+    .slice(0, SLOWEST_SHOWN)
+    .map(({ name, ms }) => `${(ms / 1000).toFixed(1).padStart(18)} s  ${relative(process.cwd(), name)}\n`);
 }
 
 function npm(script) {
@@ -123,17 +136,16 @@ async function run({ title, command: [program, ...args], env }, isKept = false) 
   return { code, log, seconds: ((Date.now() - startedAt) / 1000).toFixed(1) };
 }
 
-/** A file that does not even load has no tests to count: it is one failure. */
-function totalsOf(file) {
+/** What vitest wrote; a part that ended before it wrote, or has no tests, has nothing. */
+function read(report) {
   try {
-    const { numPassedTests, testResults } = JSON.parse(readFileSync(file, "utf8"));
-    return { passed: numPassedTests, failures: testResults.flatMap(failuresOf) };
+    return JSON.parse(readFileSync(report, "utf8"));
   } catch {
-    return NOTHING;
+    return { numPassedTests: 0, testResults: [] };
   }
 }
 
-/** @returns a line or two for each failed test of one file, or for the file */
+/** @returns a line or two for each failed test of one file; for the file when it did not even load */
 function failuresOf({ name, status, message, assertionResults }) {
   const file = relative(process.cwd(), name);
   const tests = assertionResults.filter((test) => test.status === "failed");
