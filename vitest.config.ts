@@ -25,6 +25,8 @@ export default defineConfig({
           name: "unit",
           include: ["{src,scripts,lab,test/patterns,test/platform}/**/*.test.ts"],
           globalSetup: ["src/platform/testing/shared-databases.ts"],
+          // A worker loads the modules, compiles the route table and PGlite once and not for each of four hundred files.
+          isolate: false,
           // For what hangs. A machine that is busy with other work takes ten times as long as a quiet one.
           testTimeout: 120_000,
           hookTimeout: 180_000,
