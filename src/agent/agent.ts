@@ -49,7 +49,7 @@ export async function runAgent(config: AgentConfig, tools: AgentTools, signal: A
   const where = config.kubeconfig === "" ? ({ inCluster: true } as const) : { kubeconfig: config.kubeconfig };
   const connection = await connect({ ...where, userAgent: NAME }, clock);
   const kube = kubeMetrics(registry);
-  const client = new Client(connection, { clock, metrics: kube.client, fieldManager: NAME });
+  const client = new Client(connection, { clock, metrics: kube.client });
   const common = { client, clock, log, metrics: kube };
   const { systemNamespace: namespace, leaseName: name, leaseDurationMs, renewDeadlineMs, retryPeriodMs } = config;
   const lease = { namespace, name, identity, leaseDurationMs, renewDeadlineMs, retryPeriodMs };
@@ -113,14 +113,14 @@ export async function runAgent(config: AgentConfig, tools: AgentTools, signal: A
 /** What hears from the platform, and tells it that this agent lives. */
 function voices(
   { platform, metrics, clock, log, config, version }: ControllerParts,
-  { changed, lookAtAll, boards }: AgentControllers,
+  { changed, lookAtAll, snapshots }: AgentControllers,
 ): readonly Runnable[] {
   const rule = (): ReconnectRule => new ReconnectRule(clock, random, config.reconnectSpreadMs);
   const identity = new ManagerIdentity(platform.whoami);
   const common = { platform: platform.managerRuntime, identity, clock, random, log, metrics };
   const { pollIntervalMs, heartbeatIntervalMs: intervalMs } = config;
   const feed = new WorkFeed({ ...common, rule: rule(), pollIntervalMs, changed, lookAtAll });
-  const body = heartbeatBody(config, version, boards.deployments);
+  const body = heartbeatBody(config, version, snapshots.deployments);
   const heartbeat = new Heartbeat({ ...common, rule: rule(), intervalMs, body });
   return [
     { name: "work feed", run: (each) => feed.run(each) },

@@ -103,7 +103,7 @@ export const AGENT_SETTINGS: SettingsOf<AgentConfig> = {
   resyncIntervalMs: {
     env: "SALLYPORT_RESYNC_INTERVAL",
     default: "5m",
-    doc: "Everything is read again this often, ±10 %: the longest a lost hint can cost.",
+    doc: "Everything is read again this often, ±10 %: the longest that a lost message can cost.",
     parse: duration(1_000, 3_600_000),
   },
   pollIntervalMs: {

@@ -7,26 +7,25 @@ import type { ManagedDeployment } from "../crds/kinds/managed-deployment.ts";
 import type { RequiredRight } from "../crds/manifests/roles/required-rights.ts";
 import type { AccessWatch } from "../kube/access/access-watch.ts";
 import { Controller, type Reconcile } from "../kube/controller/controller.ts";
-import { periodic, type Source, watches } from "../kube/controller/sources.ts";
+import { periodic, type Source, triggered, watches } from "../kube/controller/sources.ts";
 import type { EventRecorder } from "../kube/events/event-recorder.ts";
 import type { Runnable } from "../kube/manager/manager.ts";
 import type { KubeMetrics } from "../kube/metrics/metrics.ts";
 import { AccessRequests } from "./access-requests/access-requests.ts";
-import { Board } from "./board.ts";
+import { Capacity } from "./capacity.ts";
 import type { Cluster } from "./cluster.ts";
 import { Commands } from "./commands/commands.ts";
 import type { AgentConfig } from "./config.ts";
 import { isUnanswered } from "./deployments/deployment.ts";
 import { Deployments } from "./deployments/deployments.ts";
 import { Leases } from "./deployments/leases.ts";
-import { Hints } from "./hints.ts";
-import { ALL, type Boards, Intake, type IntakeHints } from "./intake.ts";
+import { ALL, Lister, type Snapshots, type Triggers } from "./lister.ts";
 import { type AgentMetrics, BUFFER_CAPACITY, type Buffer } from "./metrics.ts";
 import { resourceReport } from "./observe/resource-report.ts";
 import type { Workloads } from "./observe/workloads.ts";
 import type { PlatformLink } from "./platform-link/platform-link.ts";
 import type { Platform } from "./platform-link/routes.ts";
-import { Room } from "./room.ts";
+import { Snapshot } from "./snapshot.ts";
 
 export interface ControllerParts {
   readonly platform: Platform;
@@ -52,13 +51,13 @@ const RELEASE_TIMEOUT_MS = 5_000;
 
 /** The four reconcilers of the agent, and the ways in which they are woken. Only the leader runs them. */
 export class AgentControllers {
-  readonly boards: Boards;
+  readonly snapshots: Snapshots;
   readonly #parts: ControllerParts;
-  readonly #hints: IntakeHints = {
-    intake: new Hints("intake", [ALL]),
-    deployments: new Hints("deployments"),
-    requests: new Hints("requests"),
-    commands: new Hints("commands"),
+  readonly #triggers: Triggers = {
+    lister: triggered("lister", [ALL]),
+    deployments: triggered("deployments"),
+    requests: triggered("requests"),
+    commands: triggered("commands"),
   };
   /** The customer accepts this deployment, somewhere. */
   readonly #accepts = (id: string): boolean => {
@@ -72,8 +71,8 @@ export class AgentControllers {
 
   constructor(parts: ControllerParts, workloads: Pick<Workloads, "lists" | "podsOf">) {
     const { platform, cluster, events, metrics, fence, clock, config, rights, link } = parts;
-    const board = <T extends { readonly id: string }>(name: keyof Boards & Buffer): Board<T> =>
-      new Board<T>(BUFFER_CAPACITY[name], () => metrics.dropped(name));
+    const snapshot = <T extends { readonly id: string }>(name: keyof Snapshots & Buffer): Snapshot<T> =>
+      new Snapshot<T>(BUFFER_CAPACITY[name], () => metrics.dropped(name));
     // A claim of a command: not by an agent that may not lead any more.
     const claims = <Args, Answer>(call: (args: Args, signal: AbortSignal) => Promise<Answer>): typeof call => {
       return async (args, signal) => {
@@ -82,14 +81,18 @@ export class AgentControllers {
       };
     };
     this.#parts = parts;
-    this.boards = { deployments: board("deployments"), requests: board("requests"), commands: board("commands") };
+    this.snapshots = {
+      deployments: snapshot("deployments"),
+      requests: snapshot("requests"),
+      commands: snapshot("commands"),
+    };
     cluster.managed.onChange((change) => {
       if (change.type === "updated") this.#answered(change.object, change.previous);
     });
     this.#leases = new Leases({ platform: platform.sync, clock, changed: (held) => metrics.leasesHeld(held) });
     this.#deployments = new Deployments({
       ...parts,
-      board: this.boards.deployments,
+      snapshot: this.snapshots.deployments,
       leases: this.#leases,
       places: { named: config.deployments, opened: config.namespaces, grantsNamespace: config.grantsNamespace },
       maxWaiting: config.maxWaitingDeployments,
@@ -117,28 +120,28 @@ export class AgentControllers {
         trouble: () => link.trouble ?? (link.isConnected ? undefined : "unknown"),
       },
     });
-    const grantRoom = new Room({ clock, open: cluster.openGrants });
-    const invocationRoom = new Room({ clock, open: cluster.openInvocations });
-    cluster.grants.onChange(grantRoom.shown);
-    cluster.invocations.onChange(invocationRoom.shown);
+    const grantCapacity = new Capacity({ clock, open: cluster.openGrants });
+    const invocationCapacity = new Capacity({ clock, open: cluster.openInvocations });
+    cluster.grants.onChange(grantCapacity.shown);
+    cluster.invocations.onChange(invocationCapacity.shown);
     this.#requests = new AccessRequests({
       ...parts,
-      board: this.boards.requests,
+      snapshot: this.snapshots.requests,
       grantsNamespace: config.grantsNamespace,
       ports: {
         accepts: this.#accepts,
         platform: { ...platform.accessRelay, approvals: claims(platform.accessRelay.approvals) },
         claimed: (items, plan) => this.#commands.claimed(items, plan),
         grant: (id) => cluster.grantOf(id),
-        room: grantRoom,
+        capacity: grantCapacity,
         createGrant: (grant, signal) => cluster.createGrant(grant, signal),
         events,
       },
     });
     this.#commands = new Commands({
       ...parts,
-      board: this.boards.commands,
-      hint: (id) => this.#hints.commands.hint(id),
+      snapshot: this.snapshots.commands,
+      trigger: (id) => this.#triggers.commands.trigger(id),
       grantsNamespace: config.grantsNamespace,
       ports: {
         accepts: this.#accepts,
@@ -149,7 +152,7 @@ export class AgentControllers {
         },
         cached: (name) => cluster.invocationNamed(name),
         read: (name, signal) => cluster.readInvocation(name, signal),
-        room: invocationRoom,
+        capacity: invocationCapacity,
         create: (invocation, signal) => cluster.createInvocation(invocation, signal),
       },
     });
@@ -157,36 +160,37 @@ export class AgentControllers {
 
   /** Nothing is known: everything is read again. The list of deployments leads to all other lists. */
   readonly lookAtAll = (): void => {
-    this.#hints.intake.hint(ALL);
+    this.#triggers.lister.trigger(ALL);
   };
 
   /** The platform is back: what failed meanwhile waits for its backoff, and need not. */
   readonly recovered = (): void => {
     this.lookAtAll();
-    for (const id of this.#requestIds()) this.#hints.requests.hint(id);
-    for (const { id } of this.boards.commands.values()) this.#hints.commands.hint(id);
-    for (const { id } of this.boards.deployments.values()) this.#hints.deployments.hint(id);
+    for (const id of this.#requestIds()) this.#triggers.requests.trigger(id);
+    for (const { id } of this.snapshots.commands.values()) this.#triggers.commands.trigger(id);
+    for (const { id } of this.snapshots.deployments.values()) this.#triggers.deployments.trigger(id);
   };
 
   /** A hint of the work feed. Topics of other parts of the product are not this agent's. */
   readonly changed = (topic: string, deploymentId: string): void => {
     if (topic === "deployments") this.lookAtAll();
-    else if (topic === "commands") this.#hints.intake.hint(`commands/${deploymentId}`);
-    else if (topic === "access-requests") this.#hints.intake.hint(`requests/${deploymentId}`);
+    else if (topic === "commands") this.#triggers.lister.trigger(`commands/${deploymentId}`);
+    else if (topic === "access-requests") this.#triggers.lister.trigger(`requests/${deploymentId}`);
   };
 
   /** What is known of rights or connection changed: the deployments say so. */
   readonly standingChanged = (): void => {
-    for (const { spec } of this.#parts.cluster.managed.store.list()) this.#hints.deployments.hint(spec.deploymentId);
+    for (const { spec } of this.#parts.cluster.managed.store.list())
+      this.#triggers.deployments.trigger(spec.deploymentId);
   };
 
   readonly workloadsChanged = (namespace: string): void => {
-    for (const id of this.#deployments.workloadsChanged(namespace)) this.#hints.deployments.hint(id);
+    for (const id of this.#deployments.workloadsChanged(namespace)) this.#triggers.deployments.trigger(id);
   };
 
   /** Of what the platform lists. */
   readonly deploymentStates = () =>
-    this.boards.deployments.values().map(({ id }) => {
+    this.snapshots.deployments.values().map(({ id }) => {
       if (this.#accepts(id)) return "accepted";
       return this.#parts.cluster.managedOf(id) === undefined ? "unshown" : "waiting";
     });
@@ -196,38 +200,39 @@ export class AgentControllers {
     const { deploymentId: id, acceptedNamespaces: now = [] } = spec;
     const { acceptedNamespaces: then = [] } = before.spec;
     if (now.length > 0 === then.length > 0) return;
-    this.#hints.intake.hint(`commands/${id}`);
-    this.#hints.intake.hint(`requests/${id}`);
+    this.#triggers.lister.trigger(`commands/${id}`);
+    this.#triggers.lister.trigger(`requests/${id}`);
   }
 
   runnables(): readonly Runnable[] {
     const { platform, cluster, metrics, clock, random, config } = this.#parts;
-    const { boards } = this;
-    const hints = this.#hints;
+    const { snapshots } = this;
+    const triggers = this.#triggers;
     const resync = (keys: () => readonly string[]): Source =>
       periodic(config.resyncIntervalMs, keys, { clock, random });
-    const idsOn = (board: keyof Boards) => (): readonly string[] => boards[board].values().map(({ id }) => id);
+    const idsOn = (snapshot: keyof Snapshots) => (): readonly string[] =>
+      snapshots[snapshot].values().map(({ id }) => id);
     const grants = watches<AccessGrant>(cluster.grants, (grant, { type }) => {
       if (type === "deleted") this.#requests.deleted(grant);
       return [grant.spec.requestId];
     });
     const invocations = watches(cluster.invocations, ({ spec }) => [spec.commandId]);
     const managed = watches(cluster.managed, ({ spec }) => [spec.deploymentId]);
-    const intake = new Intake({ platform, boards, hints, accepts: this.#accepts, metrics });
+    const lister = new Lister({ platform, snapshots, triggers, accepts: this.#accepts, metrics });
     return [
-      this.#controller("intake", intake.reconcile, 4, [hints.intake, resync(() => [ALL])]),
+      this.#controller("intake", lister.reconcile, 4, [triggers.lister, resync(() => [ALL])]),
       this.#controller("deployments", this.#deployments.reconcile, 2, [
-        hints.deployments,
+        triggers.deployments,
         managed,
         resync(idsOn("deployments")),
       ]),
       this.#controller("access-requests", this.#requests.reconcile, 4, [
-        hints.requests,
+        triggers.requests,
         grants,
         resync(() => this.#requestIds()),
       ]),
       this.#controller("commands", this.#commands.reconcile, 8, [
-        hints.commands,
+        triggers.commands,
         invocations,
         resync(idsOn("commands")),
       ]),
@@ -250,7 +255,7 @@ export class AgentControllers {
   }
 
   #requestIds(): readonly string[] {
-    const listed = this.boards.requests.values().map(({ id }) => id);
+    const listed = this.snapshots.requests.values().map(({ id }) => id);
     const inCluster = this.#parts.cluster.grants.store.list().map(({ spec }) => spec.requestId);
     return [...new Set([...listed, ...inCluster])];
   }

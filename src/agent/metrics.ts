@@ -132,7 +132,7 @@ function selfMetrics(registry: Registry): SelfMetrics {
   const dropped = closedCounter(
     registry,
     "sallyport_buffer_dropped_total",
-    "Items that found no room: a platform or a customer beyond all bounds.",
+    "Items that found no capacity: a platform or a customer beyond all bounds.",
     {
       queue: BUFFERS,
       reason: ["full"],

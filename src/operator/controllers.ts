@@ -5,7 +5,7 @@ import { type OperationInvocation, operationInvocations } from "../crds/kinds/op
 import { redactText } from "../crds/redact.ts";
 import type { Client } from "../kube/client/client.ts";
 import { Controller } from "../kube/controller/controller.ts";
-import { reads, type Source, watches } from "../kube/controller/sources.ts";
+import { notifiedBy, reads, type Source, watches } from "../kube/controller/sources.ts";
 import type { Runnable } from "../kube/manager/manager.ts";
 import type { KubeMetrics } from "../kube/metrics/metrics.ts";
 import { Access } from "./access/access.ts";
@@ -37,12 +37,6 @@ export interface OperatorParts {
   readonly clock: Clock;
   readonly log: Logger;
   readonly config: OperatorConfig;
-}
-
-interface Announcer {
-  readonly name: string;
-  onChange(listener: () => void): void;
-  whenSynced(signal: AbortSignal): Promise<void>;
 }
 
 /** A conflict or a blip is retried soon, a broken API server not hotter than every half minute. */
@@ -104,8 +98,8 @@ function grantController(parts: OperatorParts, access: Access, lent: Lent, runni
     watches(caches.invocations, (invocation) => caches.grantKeysOver(invocation)),
     watches(caches.policies, () => caches.openGrantKeys()),
     watches(caches.deployments, ({ spec }) => caches.openGrantKeys(spec.deploymentId)),
-    announced(admission, () => caches.openGrantKeys()),
-    announced(rights.watch, () => caches.openGrantKeys()),
+    notifiedBy(admission, () => caches.openGrantKeys()),
+    notifiedBy(rights.watch, () => caches.openGrantKeys()),
   ]);
 }
 
@@ -160,7 +154,7 @@ function invocationController(
     // Not to be judged by policies and places that are not known yet.
     reads(caches.policies),
     reads(caches.deployments),
-    announced(rights.watch, () => caches.waitingInvocationKeys()),
+    notifiedBy(rights.watch, () => caches.waitingInvocationKeys()),
   ]);
 }
 
@@ -174,18 +168,4 @@ function controller(
   const common = { clock, log, metrics: kube, concurrency, backoff: BACKOFF };
   // A kind that may not be read is shown by readiness, log and event; starting again would not make it readable.
   return new Controller({ ...common, name, reconcile, sources, cacheSyncTimeoutMs: "never" });
-}
-
-/** Reconciles `keys` when what is looked at changes: a policy that comes or goes, a right that is lost or regained. */
-function announced(watch: Announcer, keys: () => readonly string[]): Source {
-  return {
-    name: watch.name,
-    start(enqueue, signal) {
-      watch.onChange(() => {
-        if (signal.aborted) return;
-        for (const key of keys()) enqueue(key);
-      });
-    },
-    whenSynced: (signal) => watch.whenSynced(signal),
-  };
 }

@@ -41,7 +41,7 @@ export async function runOperator(config: OperatorConfig, tools: OperatorTools, 
   const connection = await connect({ ...where, userAgent: NAME }, clock);
   try {
     const kube = kubeMetrics(registry);
-    const client = new Client(connection, { clock, metrics: kube.client, fieldManager: NAME });
+    const client = new Client(connection, { clock, metrics: kube.client });
     const { leaseName: name, leaseDurationMs, renewDeadlineMs, retryPeriodMs, admissionMode: mode } = config;
     const lease = { namespace: systemNamespace, name, identity, leaseDurationMs, renewDeadlineMs, retryPeriodMs };
     const elector = new LeaderElector({ ...lease, client, clock, log, metrics: kube });

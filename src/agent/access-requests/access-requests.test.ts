@@ -5,7 +5,7 @@ import { FakeClock } from "../../base/testing/fake-clock.ts";
 import type { DecisionReport, PendingRequest, ReportResult } from "../../contract/access-requests/access-relay.ts";
 import { objectName } from "../../crds/group.ts";
 import type { AccessGrant } from "../../crds/kinds/access-grant.ts";
-import { Board } from "../board.ts";
+import { Snapshot } from "../snapshot.ts";
 import { commandRecord, context, DEPLOYMENT, kubeError, NAMESPACE, pendingRequest, stored } from "../testing/sample.ts";
 import type { NewGrant } from "./access-request.ts";
 import { AccessRequests, type RequestPorts } from "./access-requests.ts";
@@ -34,7 +34,7 @@ class World {
   #effects = 0;
   #crashAt = Number.POSITIVE_INFINITY;
   #after = false;
-  #board!: Board<ListedRequest>;
+  #snapshot!: Snapshot<ListedRequest>;
   #shell!: AccessRequests;
 
   constructor() {
@@ -44,7 +44,7 @@ class World {
   }
 
   restart(): void {
-    this.#board = new Board<ListedRequest>(100, () => undefined);
+    this.#snapshot = new Snapshot<ListedRequest>(100, () => undefined);
     const metrics = {
       requestRefused: (reason: string) => void this.refused.push(reason),
       reported: () => undefined,
@@ -53,7 +53,7 @@ class World {
     };
     const { clock } = this;
     this.#shell = new AccessRequests({
-      board: this.#board,
+      snapshot: this.#snapshot,
       ports: this.#ports(),
       grantsNamespace: NAMESPACE,
       clock,
@@ -65,7 +65,7 @@ class World {
   list(): void {
     if (this.away) return;
     const queued = [...this.requests.values()].filter(({ status }) => status === "queued");
-    this.#board.replace(
+    this.#snapshot.replace(
       DEPLOYMENT,
       queued.map(({ request }) => readListedRequest(request, DEPLOYMENT)).filter((each) => each !== undefined),
     );
@@ -154,7 +154,7 @@ class World {
     return {
       accepts: () => true,
       grant: (id) => this.#cache.get(objectName(id)),
-      room: { fullBecause: () => this.full, made: () => undefined, unmade: () => undefined },
+      capacity: { fullBecause: () => this.full, made: () => undefined, unmade: () => undefined },
       createGrant: async (grant: NewGrant) =>
         this.#effect(() => {
           const { name } = grant.metadata;

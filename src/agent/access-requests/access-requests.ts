@@ -8,13 +8,13 @@ import { ApiError as KubeError } from "../../kube/client/api-error.ts";
 import type { ReconcileContext, Result } from "../../kube/controller/controller.ts";
 import { referenceTo } from "../../kube/events/event.ts";
 import type { EventRecorder } from "../../kube/events/event-recorder.ts";
-import type { Board } from "../board.ts";
+import type { Capacity } from "../capacity.ts";
 import type { Commands } from "../commands/commands.ts";
 import { type AgentMetrics, BUFFER_CAPACITY } from "../metrics.ts";
 import { printable } from "../params-problem.ts";
 import { isGone } from "../platform-link/platform-answer.ts";
 import type { Platform } from "../platform-link/routes.ts";
-import type { Room } from "../room.ts";
+import type { Snapshot } from "../snapshot.ts";
 import { decideRequest, type NewGrant, REFUSED_BY, type RequestAction, refuse } from "./access-request.ts";
 import type { ListedRequest } from "./pending-request.ts";
 
@@ -24,7 +24,7 @@ export interface RequestPorts {
   readonly platform: Pick<Platform["accessRelay"], "materialized" | "approvals" | "decisions">;
   /** By request id, from the cache. */
   readonly grant: (requestId: string) => AccessGrant | undefined;
-  readonly room: Pick<Room, "fullBecause" | "made" | "unmade">;
+  readonly capacity: Pick<Capacity, "fullBecause" | "made" | "unmade">;
   readonly createGrant: (grant: NewGrant, signal: AbortSignal) => Promise<unknown>;
   readonly events: Pick<EventRecorder, "record">;
   /** Takes over the command that the platform made of an approval and claimed for this agent. */
@@ -32,7 +32,7 @@ export interface RequestPorts {
 }
 
 export interface AccessRequestsOptions {
-  readonly board: Board<ListedRequest>;
+  readonly snapshot: Snapshot<ListedRequest>;
   readonly ports: RequestPorts;
   readonly grantsNamespace: string;
   readonly clock: Clock;
@@ -67,14 +67,14 @@ export class AccessRequests {
 
   /** @param id of the access request. */
   readonly reconcile = async (id: string, context: ReconcileContext): Promise<Result> => {
-    const { board, ports, grantsNamespace, clock, metrics } = this.#options;
-    const [listed, grant, deleted] = [board.get(id), ports.grant(id), this.#deleted.get(id)];
+    const { snapshot, ports, grantsNamespace, clock, metrics } = this.#options;
+    const [listed, grant, deleted] = [snapshot.get(id), ports.grant(id), this.#deleted.get(id)];
     const answered = this.#answered.get(id) ?? new Set<string>();
     const accepted = listed !== undefined && ports.accepts(listed.deploymentId);
     const world = { listed, accepted, grant, deleted, answered };
     for (const action of decideRequest(world, grantsNamespace, clock.wallNow())) {
       context.signal.throwIfAborted();
-      const full = action.do === "createGrant" ? ports.room.fullBecause(action.grant.spec.deploymentId) : undefined;
+      const full = action.do === "createGrant" ? ports.capacity.fullBecause(action.grant.spec.deploymentId) : undefined;
       if (full !== undefined && action.do === "createGrant") return this.#delay(action.grant, full, context);
       await this.#carryOut(action, context);
     }
@@ -99,7 +99,7 @@ export class AccessRequests {
 
   async #createGrant(grant: NewGrant, context: ReconcileContext): Promise<void> {
     const { ports } = this.#options;
-    ports.room.made(grant);
+    ports.capacity.made(grant);
     try {
       await ports.createGrant(grant, context.signal);
       context.log.info(
@@ -107,7 +107,7 @@ export class AccessRequests {
         "access request is in the cluster",
       );
     } catch (error) {
-      ports.room.unmade(grant);
+      ports.capacity.unmade(grant);
       // There already, and the cache will say so.
       if (error instanceof KubeError && error.isAlreadyExists) return;
       if (!(error instanceof KubeError && error.isInvalid)) throw error;

@@ -6,7 +6,7 @@ import { FakeClock } from "../../base/testing/fake-clock.ts";
 import type { Command } from "../../contract/operations/commands.ts";
 import { objectName } from "../../crds/group.ts";
 import type { OperationInvocation } from "../../crds/kinds/operation-invocation.ts";
-import { Board } from "../board.ts";
+import { Snapshot } from "../snapshot.ts";
 import {
   commandRecord,
   context,
@@ -38,7 +38,7 @@ class World {
   readonly clock = new FakeClock("2026-01-01T12:00:00Z");
   readonly won = new Map<string, number>();
   readonly creations = new Map<string, number>();
-  readonly hinted: string[] = [];
+  readonly triggeredKeys: string[] = [];
   readonly warned: string[] = [];
   /** Looks at the API server itself. */
   reads = 0;
@@ -47,7 +47,7 @@ class World {
   #effects = 0;
   #crashAt = Number.POSITIVE_INFINITY;
   #after = false;
-  #board!: Board<ListedCommand>;
+  #snapshot!: Snapshot<ListedCommand>;
   #commands!: Commands;
 
   constructor() {
@@ -58,16 +58,16 @@ class World {
 
   /** A new process: its memory is empty. */
   restart(): void {
-    this.#board = new Board<ListedCommand>(100, () => undefined);
+    this.#snapshot = new Snapshot<ListedCommand>(100, () => undefined);
     const metrics = { commandDispatched: () => undefined, commandEnded: () => undefined };
     const { clock } = this;
     this.#commands = new Commands({
-      board: this.#board,
+      snapshot: this.#snapshot,
       ports: this.#ports(),
       grantsNamespace: NAMESPACE,
       clock,
       metrics,
-      hint: (id) => void this.hinted.push(id),
+      trigger: (id) => void this.triggeredKeys.push(id),
     });
     this.syncCache();
   }
@@ -92,7 +92,7 @@ class World {
 
   list(): void {
     const open = [...this.records.values()].filter(({ state }) => state === "PENDING" || state === "DISPATCHED");
-    this.#board.replace(
+    this.#snapshot.replace(
       DEPLOYMENT,
       open.map(readListedCommand).filter((each) => each !== undefined),
     );
@@ -143,7 +143,7 @@ class World {
         this.reads += 1;
         return this.invocations.get(name);
       },
-      room: { fullBecause: () => this.full, made: () => undefined, unmade: () => undefined },
+      capacity: { fullBecause: () => this.full, made: () => undefined, unmade: () => undefined },
       create: async (invocation) =>
         this.#effect(() => {
           const { name } = invocation.metadata;
@@ -305,7 +305,7 @@ describe("commands", () => {
     world.operate("Succeeded");
     world.syncCache();
     await world.reconcile(first);
-    expect(world.hinted).toEqual([second]);
+    expect(world.triggeredKeys).toEqual([second]);
     await world.reconcile(second);
     expect(world.creations.get(objectName(second))).toBe(1);
     expect(world.reads).toBe(0);
@@ -336,7 +336,7 @@ describe("commands", () => {
   ])("an answer with %s is left to the listing", async (_, items) => {
     const world = new World();
     world.answer(items);
-    expect(world.hinted).toEqual([]);
+    expect(world.triggeredKeys).toEqual([]);
     await world.reconcile(claimed.id);
     expect(world.creations.size).toBe(0);
   });

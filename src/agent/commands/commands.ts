@@ -3,12 +3,12 @@ import { objectName } from "../../crds/group.ts";
 import type { OperationInvocation } from "../../crds/kinds/operation-invocation.ts";
 import { ApiError as KubeError } from "../../kube/client/api-error.ts";
 import type { ReconcileContext, Result } from "../../kube/controller/controller.ts";
-import type { Board } from "../board.ts";
+import type { Capacity } from "../capacity.ts";
 import type { AgentMetrics } from "../metrics.ts";
 import { printable } from "../params-problem.ts";
 import { isGone, isUnacceptable } from "../platform-link/platform-answer.ts";
 import type { Platform } from "../platform-link/routes.ts";
-import type { Room } from "../room.ts";
+import type { Snapshot } from "../snapshot.ts";
 import { type CommandStep, type NewInvocation, nextStep } from "./command.ts";
 import { type CommandEnd, failed } from "./command-end.ts";
 import { type ListedCommand, readListedCommand } from "./listed-command.ts";
@@ -21,18 +21,18 @@ export interface CommandPorts {
   readonly cached: (name: string) => OperationInvocation | undefined;
   /** From the API server itself. */
   readonly read: (name: string, signal: AbortSignal) => Promise<OperationInvocation | undefined>;
-  readonly room: Pick<Room, "fullBecause" | "made" | "unmade">;
+  readonly capacity: Pick<Capacity, "fullBecause" | "made" | "unmade">;
   readonly create: (invocation: NewInvocation, signal: AbortSignal) => Promise<OperationInvocation>;
 }
 
 export interface CommandsOptions {
-  readonly board: Board<ListedCommand>;
+  readonly snapshot: Snapshot<ListedCommand>;
   readonly ports: CommandPorts;
   readonly grantsNamespace: string;
   readonly clock: Clock;
   readonly metrics: Pick<AgentMetrics, "commandEnded" | "commandDispatched">;
-  /** Asks for a look at a command. */
-  readonly hint: (id: string) => void;
+  /** Reconciles this command. */
+  readonly trigger: (id: string) => void;
 }
 
 /** The plan whose command an answer of the platform may carry. */
@@ -65,22 +65,22 @@ export class Commands {
    * not taken here, or lost with the process or the answer, is DISPATCHED on the platform, and its listing brings it.
    */
   readonly claimed = (items: unknown, { deploymentId, requestId }: ClaimedPlan): void => {
-    const { board, metrics, hint } = this.#options;
+    const { snapshot, metrics, trigger } = this.#options;
     const [item] = Array.isArray(items) ? items : [];
     const command = readListedCommand(item);
     if (command?.state !== "DISPATCHED" || command.deploymentId !== deploymentId || !command.wanted.fit) return;
-    if (command.wanted.run.accessRequestId !== requestId || !board.add(deploymentId, command)) return;
+    if (command.wanted.run.accessRequestId !== requestId || !snapshot.add(deploymentId, command)) return;
     metrics.commandDispatched("won");
     this.#fresh.add(command.id);
-    hint(command.id);
+    trigger(command.id);
   };
 
   /** @param id of the command. */
   readonly reconcile = async (id: string, { signal, log }: ReconcileContext): Promise<Result> => {
-    const { board, ports, clock, grantsNamespace } = this.#options;
+    const { snapshot, ports, clock, grantsNamespace } = this.#options;
     for (let steps = 0; steps < MAX_STEPS; steps += 1) {
       signal.throwIfAborted();
-      const command = board.get(id);
+      const command = snapshot.get(id);
       if (command === undefined) {
         this.#seen.delete(id);
         this.#fresh.delete(id);
@@ -104,7 +104,7 @@ export class Commands {
 
   /** Said once a deployment, until there is room again: the platform may list any number of commands. */
   #hasRoomFor({ deploymentId }: ListedCommand, log: ReconcileContext["log"]): boolean {
-    const full = this.#options.ports.room.fullBecause(deploymentId);
+    const full = this.#options.ports.capacity.fullBecause(deploymentId);
     if (full === undefined) {
       this.#crowded.delete(deploymentId);
       return true;
@@ -141,20 +141,20 @@ export class Commands {
   }
 
   async #dispatch(command: ListedCommand, dispatchedAt: string, signal: AbortSignal): Promise<void> {
-    const { board, ports, metrics } = this.#options;
+    const { snapshot, ports, metrics } = this.#options;
     const params = { id: command.id };
     try {
       const { updated } = await ports.platform.dispatch({ params, body: { dispatchedAt } }, signal);
       metrics.commandDispatched(updated === true ? "won" : "lost");
       if (updated === true) {
         this.#fresh.add(command.id);
-        return board.update({ ...command, state: "DISPATCHED" });
+        return snapshot.update({ ...command, state: "DISPATCHED" });
       }
       // Ours from before a crash, or over: the platform's own state says which.
       const fresh = readListedCommand(await ports.platform.get({ params, query: { include: ["payload"] } }, signal));
       // Still pending though it may not be dispatched: only its deadline can have passed, by the platform's clock.
       if (fresh === undefined || fresh.state === "PENDING") return this.#forget(command);
-      board.update(fresh);
+      snapshot.update(fresh);
     } catch (error) {
       if (!isGone(error)) throw error;
       this.#forget(command);
@@ -162,14 +162,14 @@ export class Commands {
   }
 
   async #create(command: ListedCommand, invocation: NewInvocation, signal: AbortSignal): Promise<void> {
-    const { room } = this.#options.ports;
-    room.made(invocation);
+    const { capacity } = this.#options.ports;
+    capacity.made(invocation);
     try {
       await this.#options.ports.create(invocation, signal);
       this.#seen.add(command.id);
     } catch (error) {
       if (!(error instanceof KubeError)) throw error;
-      room.unmade(invocation);
+      capacity.unmade(invocation);
       // Made by us before a crash: the next look finds it.
       if (error.isAlreadyExists) return;
       if (!error.isInvalid) throw error;
@@ -203,7 +203,7 @@ export class Commands {
   }
 
   #forget({ id }: ListedCommand): void {
-    this.#options.board.remove(id);
+    this.#options.snapshot.remove(id);
     this.#seen.delete(id);
     this.#fresh.delete(id);
   }

@@ -5,8 +5,8 @@ import type { DeploymentStatus } from "../../contract/deployments/deployment-sta
 import type { ManagedDeployment, ManagedDeploymentStatus } from "../../crds/kinds/managed-deployment.ts";
 import type { RequiredRight } from "../../crds/manifests/roles/required-rights.ts";
 import { ApiError as KubeError } from "../../kube/client/api-error.ts";
-import { Board } from "../board.ts";
 import type { Trouble } from "../platform-link/platform-trouble.ts";
+import { Snapshot } from "../snapshot.ts";
 import { context, DEPLOYMENT } from "../testing/sample.ts";
 import { type DeploymentPorts, Deployments } from "./deployments.ts";
 import { Leases, type LeasesOptions } from "./leases.ts";
@@ -25,7 +25,7 @@ const listed: ListedDeployment = {
 class World {
   readonly clock = new FakeClock("2026-01-01T00:00:00Z");
   readonly done: string[] = [];
-  readonly board = new Board<ListedDeployment>(10, () => undefined);
+  readonly snapshot = new Snapshot<ListedDeployment>(10, () => undefined);
   managed: ManagedDeployment | undefined;
   /** What has this deployment's object name, though it is another's. */
   holder: ManagedDeployment | undefined;
@@ -37,8 +37,8 @@ class World {
   waiting: string[] = [];
 
   constructor(changes: Partial<ListedDeployment> = {}, list: "read" | "unread" = "read", named = ["shop"]) {
-    if (list === "read") this.board.replace("all", [{ ...listed, ...changes }]);
-    const { clock, board } = this;
+    if (list === "read") this.snapshot.replace("all", [{ ...listed, ...changes }]);
+    const { clock, snapshot } = this;
     const routes = {
       acquire: async () => {
         this.done.push("acquire");
@@ -56,7 +56,7 @@ class World {
       changed: () => undefined,
     });
     this.deployments = new Deployments({
-      board,
+      snapshot,
       leases,
       ports: this.#ports(),
       places: {
@@ -170,7 +170,7 @@ describe("a deployment", () => {
     await world.run();
     expect(await world.run()).toEqual({ requeueAfterMs: 60_000 });
     expect(world.done).toEqual(["create", "acquire", "renew", "report running under lease"]);
-    expect(world.board.get(DEPLOYMENT)?.status).toBe("running");
+    expect(world.snapshot.get(DEPLOYMENT)?.status).toBe("running");
     expect(world.condition()).toBe("Serving Reported=True/Acknowledged");
   });
 
@@ -249,7 +249,7 @@ describe("a deployment", () => {
     restarted.managed = managed;
     expect(await restarted.run()).toEqual({ requeueAfterMs: 5_000 });
     expect([restarted.done, restarted.managed]).toEqual([[], managed]);
-    restarted.board.replace("all", []);
+    restarted.snapshot.replace("all", []);
     await restarted.run();
     expect(restarted.condition()).toBe("Detached Reported=True/Acknowledged");
   });
@@ -300,7 +300,7 @@ describe("a deployment", () => {
   test("that the platform lists no more is released and detached", async () => {
     await world.run();
     await world.run();
-    world.board.replace("all", []);
+    world.snapshot.replace("all", []);
     world.done.length = 0;
     await world.run();
     expect(world.done).toEqual(["release"]);
@@ -391,7 +391,7 @@ describe("a deployment that the customer has not accepted", () => {
   test("goes some time after the platform has stopped listing it, and waits anew when it is listed again", async () => {
     await world.run();
     await world.run();
-    world.board.replace("all", []);
+    world.snapshot.replace("all", []);
     world.done.length = 0;
     await world.run();
     expect(world.managed?.status?.state).toBe("Detached");
@@ -399,7 +399,7 @@ describe("a deployment that the customer has not accepted", () => {
     world.clock.advance(900_000);
     await world.run();
     expect(world.done).toEqual(["remove"]);
-    world.board.replace("all", [listed]);
+    world.snapshot.replace("all", [listed]);
     await world.run();
     await world.run();
     expect([world.done.slice(1), world.managed?.status?.state]).toEqual([["create", "report pending"], "Waiting"]);
@@ -409,10 +409,10 @@ describe("a deployment that the customer has not accepted", () => {
     await world.run();
     world.answer(["shop"]);
     await world.run();
-    world.board.replace("all", []);
+    world.snapshot.replace("all", []);
     await world.run();
     expect(world.managed?.status?.state).toBe("Detached");
-    world.board.replace("all", [listed]);
+    world.snapshot.replace("all", [listed]);
     await world.run();
     expect(world.condition()).toBe("Serving Reported=True/Acknowledged");
   });

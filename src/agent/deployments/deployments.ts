@@ -3,11 +3,11 @@ import type { Clock, Random } from "../../base/clock.ts";
 import type { Capability, DeploymentState, DeploymentStatus } from "../../contract/deployments/deployment-state.ts";
 import { DEPLOYMENT_PROTOCOL_VERSION } from "../../contract/deployments/deployment-state.ts";
 import type { ReconcileContext, Result } from "../../kube/controller/controller.ts";
-import type { Board } from "../board.ts";
 import type { AgentMetrics } from "../metrics.ts";
 import type { ReportPart } from "../observe/resource-report.ts";
 import { isGone } from "../platform-link/platform-answer.ts";
 import type { Platform } from "../platform-link/routes.ts";
+import type { Snapshot } from "../snapshot.ts";
 import type { Places } from "./acceptance.ts";
 import { type ApplicationPorts, Applications } from "./applications.ts";
 import { type DeploymentStep, type DeploymentWorld, nextDeploymentStep } from "./deployment.ts";
@@ -24,7 +24,7 @@ export interface DeploymentPorts extends ApplicationPorts {
 }
 
 export interface DeploymentsOptions {
-  readonly board: Board<ListedDeployment>;
+  readonly snapshot: Snapshot<ListedDeployment>;
   readonly ports: DeploymentPorts;
   readonly leases: Leases;
   readonly places: Places;
@@ -79,7 +79,7 @@ export class Deployments {
 
   constructor(options: DeploymentsOptions) {
     this.#options = options;
-    this.#applications = new Applications({ ...options, isListed: (id) => options.board.get(id) !== undefined });
+    this.#applications = new Applications({ ...options, isListed: (id) => options.snapshot.get(id) !== undefined });
   }
 
   /** Workloads of a namespace changed: report soon. Returns the ids concerned; no other deployment may learn of it. */
@@ -95,12 +95,12 @@ export class Deployments {
 
   /** @param id of the deployment. */
   readonly reconcile = async (id: string, context: ReconcileContext): Promise<Result> => {
-    const { board, clock } = this.#options;
+    const { snapshot, clock } = this.#options;
     // Before anything that needs the platform: this is where people look for what is wrong with it.
     await this.#applications.tellStanding(id, context.signal);
     // After a start, with the platform away: what it does not list it may not have been asked for yet. Taking that for
     // a detachment would have the operator refuse what was granted.
-    if (!board.isRead) return { requeueAfterMs: UNREAD_RETRY_MS };
+    if (!snapshot.isRead) return { requeueAfterMs: UNREAD_RETRY_MS };
     for (let steps = 0; steps < MAX_STEPS; steps += 1) {
       context.signal.throwIfAborted();
       const world = this.#worldOf(id);
@@ -118,8 +118,8 @@ export class Deployments {
   };
 
   #worldOf(id: string): DeploymentWorld {
-    const { board, leases, clock } = this.#options;
-    const [listed, memory, accepted] = [board.get(id), this.#memoryOf(id), this.#applications.accepted(id)];
+    const { snapshot, leases, clock } = this.#options;
+    const [listed, memory, accepted] = [snapshot.get(id), this.#memoryOf(id), this.#applications.accepted(id)];
     memory.unlistedAtMs = listed === undefined ? (memory.unlistedAtMs ?? clock.monotonicMs()) : undefined;
     // Accepted, or not any more: that is told at once.
     if (accepted.join() !== memory.accepted.join()) memory.reportAtMs = 0;
@@ -137,7 +137,7 @@ export class Deployments {
   }
 
   async #take(step: Exclude<DeploymentStep, { do: "wait" }>, id: string, context: ReconcileContext): Promise<void> {
-    const { board, leases } = this.#options;
+    const { snapshot, leases } = this.#options;
     switch (step.do) {
       case "create":
         return this.#applications.create(step.spec, context);
@@ -146,7 +146,7 @@ export class Deployments {
       case "clear":
         return this.#applications.clear(id, context);
       case "acquire":
-        return leases.acquire(id, board.get(id)?.model ?? "pull", context.signal);
+        return leases.acquire(id, snapshot.get(id)?.model ?? "pull", context.signal);
       case "renew":
         if (!(await leases.renew(id, context.signal))) context.log.warn({ deploymentId: id }, "lease lost");
         return;
@@ -189,8 +189,8 @@ export class Deployments {
     accepted: readonly string[],
     signal: AbortSignal,
   ): Promise<void> {
-    const { board, ports, leases, version, places } = this.#options;
-    const listed = board.get(id);
+    const { snapshot, ports, leases, version, places } = this.#options;
+    const listed = snapshot.get(id);
     if (listed === undefined) return;
     const served = accepted.filter((each) => places.opened.includes(each));
     const environmentInfo = { platform: "kubernetes" as const, namespace: served.join(",").slice(0, 512) };
@@ -210,7 +210,7 @@ export class Deployments {
       operatorVersion: version,
     };
     const { current } = await ports.platform.reconcile({ body }, signal);
-    board.update({ ...listed, status: current.status });
+    snapshot.update({ ...listed, status: current.status });
     // More steps that may not be skipped follow at once.
     const moves = current.status !== listed.status && current.status !== "running";
     if (moves && listed.model === "push") this.#memoryOf(id).reportAtMs = 0;

@@ -1,13 +1,13 @@
-import type { Board } from "../board.ts";
 import type { AgentConfig } from "../config.ts";
 import type { ListedDeployment } from "../deployments/listed-deployment.ts";
+import type { Snapshot } from "../snapshot.ts";
 import type { HeartbeatBody } from "./heartbeat.ts";
 
 /** What a heartbeat says of this agent at the moment it is sent. */
 export function heartbeatBody(
   { managerUrl }: Pick<AgentConfig, "managerUrl">,
   version: string,
-  deployments: Board<ListedDeployment>,
+  deployments: Snapshot<ListedDeployment>,
 ): () => HeartbeatBody {
   return () => {
     const active = deployments.values().filter(({ status }) => status === "running").length;

@@ -35,7 +35,7 @@ const POLLS_PER_PROBE = 20;
 const MAX_ID = 128;
 
 /**
- * Listens for hints on what changed at the platform. Hints only: each one lost costs latency, up to the next full
+ * Listens for triggers on what changed at the platform. TriggeredSource only: each one lost costs latency, up to the next full
  * resync. A platform without a feed (404) is polled.
  */
 export class WorkFeed {

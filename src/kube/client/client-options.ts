@@ -4,7 +4,7 @@ import type { ClientMetrics } from "../metrics/metrics.ts";
 export interface ClientOptions {
   readonly metrics?: ClientMetrics;
   readonly clock?: Clock;
-  /** Who owns the fields that we write; one constant a program. Default `sallyport`. */
+  /** Who owns the fields that we write; one constant a program. Default: the connection's user agent. */
   readonly fieldManager?: string;
   /** For one try of one request. Default 60_000, the API server's own limit. */
   readonly timeoutMs?: number;

@@ -189,9 +189,9 @@ describe("a client", () => {
     await client.patch(resources.pods, pod, { type: "merge", body: {} }, {}, signal);
     await client.patch(resources.pods, pod, { type: "json", body: [] }, { subresource: "status" }, signal);
     expect(server.seen.map(({ url, type }) => `${type} ${url}`)).toEqual([
-      "application/apply-patch+yaml /api/v1/namespaces/ns/pods/p/status?fieldManager=sallyport&force=true",
-      "application/merge-patch+json /api/v1/namespaces/ns/pods/p?fieldManager=sallyport",
-      "application/json-patch+json /api/v1/namespaces/ns/pods/p/status?fieldManager=sallyport",
+      "application/apply-patch+yaml /api/v1/namespaces/ns/pods/p/status?fieldManager=kube-client&force=true",
+      "application/merge-patch+json /api/v1/namespaces/ns/pods/p?fieldManager=kube-client",
+      "application/json-patch+json /api/v1/namespaces/ns/pods/p/status?fieldManager=kube-client",
     ]);
   });
 

@@ -34,7 +34,7 @@ export class Client {
   constructor(connection: Connection, options: ClientOptions = {}) {
     this.#connection = connection;
     this.#options = options;
-    this.fieldManager = options.fieldManager ?? "sallyport";
+    this.fieldManager = options.fieldManager ?? connection.userAgent;
     this.exchange = new Exchange({
       connection,
       clock: options.clock ?? systemClock,

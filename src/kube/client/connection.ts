@@ -38,7 +38,7 @@ export type ConnectionOptions = (
   | { readonly inCluster: true }
   | { readonly explicit: ExplicitEndpoint }
 ) & {
-  /** First word of what the API server's audit log shows. Default `sallyport-kube`. */
+  /** The program's name: what the API server's audit log shows. Default `kube-client`. */
   readonly userAgent?: string;
   /** Where proxies and the in-cluster address are read from. Default: the process's environment. */
   readonly environment?: Environment;
@@ -62,6 +62,7 @@ export interface WireResponse {
 /** A way to one API server as one user. Holds sockets: close it. */
 export interface Connection {
   readonly server: string;
+  readonly userAgent: string;
   /** Namespace of the kubeconfig's context or of the pod. */
   readonly namespace: string | undefined;
   /** One exchange over the shared pool. Any status is an answer; only the network throws. */
@@ -93,7 +94,7 @@ export async function connect(options: ConnectionOptions, clock: Clock = systemC
     // A server behind a path (`https://rancher/k8s/clusters/c-1`) keeps it in front of every request.
     prefix: server.pathname.replace(/\/$/, ""),
     namespace: endpoint.namespace,
-    userAgent: options.userAgent ?? "sallyport-kube",
+    userAgent: options.userAgent ?? "kube-client",
     credentials: endpoint.credentials,
     ...socketsOf(endpoint.tls, proxyUrl),
     ownsSockets: true,
@@ -184,12 +185,14 @@ interface ConnectionParts {
 
 class PooledConnection implements Connection {
   readonly server: string;
+  readonly userAgent: string;
   readonly namespace: string | undefined;
   readonly #parts: ConnectionParts;
 
   constructor(parts: ConnectionParts) {
     this.#parts = parts;
     this.server = parts.origin + parts.prefix;
+    this.userAgent = parts.userAgent;
     this.namespace = parts.namespace;
   }
 

@@ -4,7 +4,7 @@ import { settle } from "../../base/testing/settle.ts";
 import { FakeInformer } from "../testing/fake-informer.ts";
 import type { HasMeta } from "./predicates.ts";
 import { generationChanged } from "./predicates.ts";
-import { owns, periodic, type Source, triggered, watches } from "./sources.ts";
+import { notifiedBy, owns, periodic, type Source, triggered, watches } from "./sources.ts";
 
 function started(source: Source): { readonly keys: string[]; readonly stop: () => void } {
   const keys: string[] = [];
@@ -79,8 +79,7 @@ test("a cluster-scoped owner is named without the child's namespace", () => {
 });
 
 test("a trigger reaches each controller that has started the source and not stopped", () => {
-  const source = triggered("hint");
-  source.trigger("too-early");
+  const source = triggered("message");
   const first = started(source);
   const second = started(source);
   source.trigger("a", 50);
@@ -88,6 +87,33 @@ test("a trigger reaches each controller that has started the source and not stop
   source.trigger("b");
   expect(first.keys).toEqual(["a in 50 ms"]);
   expect(second.keys).toEqual(["a in 50 ms", "b"]);
+});
+
+test("what is triggered while no controller runs is kept for the next one, once a key", () => {
+  const source = triggered("message", ["all"]);
+  source.trigger("a");
+  source.trigger("a");
+  const first = started(source);
+  first.stop();
+  source.trigger("b");
+  expect(first.keys).toEqual(["all", "a"]);
+  expect(started(source).keys).toEqual(["b"]);
+});
+
+test("a notifier's change reconciles the keys of that moment, until the controller stops", () => {
+  const listeners: (() => void)[] = [];
+  const notifier = {
+    name: "rights",
+    onChange: (each: () => void) => void listeners.push(each),
+    whenSynced: async () => undefined,
+  };
+  let keys: readonly string[] = ["a"];
+  const run = started(notifiedBy(notifier, () => keys));
+  keys = ["b", "c"];
+  for (const tell of listeners) tell();
+  run.stop();
+  for (const tell of listeners) tell();
+  expect(run.keys).toEqual(["b", "c"]);
 });
 
 test("a period is varied by a tenth, and the keys are asked for each time", async () => {

@@ -86,24 +86,53 @@ export function owns<T extends HasMeta>(informer: Watched<T>, owner: OwnerKind, 
 }
 
 export interface TriggeredSource extends Source {
-  /** Enqueues in every controller that has started this source; before and after, nothing happens. */
+  /** Enqueues in every controller that has started this source. While none has, the key is kept for the next one. */
   trigger(key: string, afterMs?: number): void;
 }
 
-/** Keys from code: a hint from elsewhere, a test. */
-export function triggered(name: string): TriggeredSource {
+/**
+ * Keys from code: a message from elsewhere, a test.
+ *
+ * @param atStart keys that wait for the first controller.
+ */
+export function triggered(name: string, atStart: readonly string[] = []): TriggeredSource {
   const started = new Set<Enqueue>();
+  const waiting = new Set(atStart);
   return {
     name,
     start(enqueue, signal) {
       if (signal.aborted) return;
       started.add(enqueue);
       signal.addEventListener("abort", () => started.delete(enqueue), { once: true });
+      for (const key of waiting) enqueue(key);
+      waiting.clear();
     },
     whenSynced: () => Promise.resolve(),
     trigger(key, afterMs) {
+      if (started.size === 0) waiting.add(key);
       for (const enqueue of started) enqueue(key, afterMs);
     },
+  };
+}
+
+/** Something that is no kind of object, and tells when it changes: an `AccessWatch`, a file. */
+export interface Notifier {
+  readonly name: string;
+  onChange(listener: () => void): void;
+  whenSynced(signal: AbortSignal): Promise<void>;
+}
+
+/** Reconciles `keys()` each time that `notifier` changes. */
+export function notifiedBy(notifier: Notifier, keys: () => readonly string[]): Source {
+  return {
+    name: notifier.name,
+    start(enqueue, signal) {
+      notifier.onChange(() => {
+        if (signal.aborted) return;
+        for (const key of keys()) enqueue(key);
+      });
+    },
+    whenSynced: (signal) => notifier.whenSynced(signal),
   };
 }
 

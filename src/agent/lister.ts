@@ -1,32 +1,32 @@
 import { pages } from "../api-client/pages.ts";
 import type { ReconcileContext, Result } from "../kube/controller/controller.ts";
+import type { TriggeredSource } from "../kube/controller/sources.ts";
 import { type ListedRequest, readListedRequest } from "./access-requests/pending-request.ts";
-import type { Board } from "./board.ts";
 import { type ListedCommand, readListedCommand } from "./commands/listed-command.ts";
 import { type ListedDeployment, readListedDeployment } from "./deployments/listed-deployment.ts";
-import type { Hints } from "./hints.ts";
 import type { AgentMetrics } from "./metrics.ts";
 import { isGone } from "./platform-link/platform-answer.ts";
 import type { Platform } from "./platform-link/routes.ts";
+import type { Snapshot } from "./snapshot.ts";
 
-export interface Boards {
-  readonly deployments: Board<ListedDeployment>;
-  readonly requests: Board<ListedRequest>;
-  readonly commands: Board<ListedCommand>;
+export interface Snapshots {
+  readonly deployments: Snapshot<ListedDeployment>;
+  readonly requests: Snapshot<ListedRequest>;
+  readonly commands: Snapshot<ListedCommand>;
 }
 
 /** Where ids go when something about them may be new. */
-export interface IntakeHints {
-  readonly intake: Hints;
-  readonly deployments: Hints;
-  readonly requests: Hints;
-  readonly commands: Hints;
+export interface Triggers {
+  readonly lister: TriggeredSource;
+  readonly deployments: TriggeredSource;
+  readonly requests: TriggeredSource;
+  readonly commands: TriggeredSource;
 }
 
-export interface IntakeOptions {
+export interface ListerOptions {
   readonly platform: Pick<Platform, "sync" | "accessRelay" | "commands">;
-  readonly boards: Boards;
-  readonly hints: IntakeHints;
+  readonly snapshots: Snapshots;
+  readonly triggers: Triggers;
   /** Whether the customer accepts this deployment; of others only their being there is read. */
   readonly accepts: (deploymentId: string) => boolean;
   readonly metrics: Pick<AgentMetrics, "buffered" | "requestRefused">;
@@ -38,11 +38,11 @@ const MAX_DEPLOYMENTS = 500;
 /** Open commands of one deployment looked at in one go; the platform gives the oldest first, the rest comes after them. */
 const MAX_COMMANDS = 500;
 
-/** Reads the platform's levels onto the boards, and hints at each id that may have changed. */
-export class Intake {
-  readonly #options: IntakeOptions;
+/** Reads the platform's lists into the snapshots, and reconciles each id that may have changed. */
+export class Lister {
+  readonly #options: ListerOptions;
 
-  constructor(options: IntakeOptions) {
+  constructor(options: ListerOptions) {
     this.#options = options;
   }
 
@@ -51,13 +51,13 @@ export class Intake {
     if (level === ALL) await this.#deployments(context);
     else if (level === "commands" && deploymentId !== undefined) await this.#commands(deploymentId, context);
     else if (level === "requests" && deploymentId !== undefined) await this.#requests(deploymentId, context);
-    const { metrics, boards } = this.#options;
-    for (const name of ["deployments", "requests", "commands"] as const) metrics.buffered(name, boards[name].size);
+    const { metrics, snapshots } = this.#options;
+    for (const name of ["deployments", "requests", "commands"] as const) metrics.buffered(name, snapshots[name].size);
     return undefined;
   };
 
   async #deployments({ signal, log }: ReconcileContext): Promise<void> {
-    const { platform, boards, hints } = this.#options;
+    const { platform, snapshots, triggers } = this.#options;
     const listed: ListedDeployment[] = [];
     let after: string | undefined;
     let left = MAX_DEPLOYMENTS;
@@ -73,16 +73,16 @@ export class Intake {
       // An answer without an item gets no further.
       after = deployments.length > 0 && typeof nextAfter === "string" ? nextAfter : undefined;
     } while (after !== undefined && left > 0);
-    for (const id of boards.deployments.replace(ALL, listed)) {
-      hints.deployments.hint(id);
+    for (const id of snapshots.deployments.replace(ALL, listed)) {
+      triggers.deployments.trigger(id);
       // Also for one that is gone: its open commands and requests are gone with it.
-      hints.intake.hint(`commands/${id}`);
-      hints.intake.hint(`requests/${id}`);
+      triggers.lister.trigger(`commands/${id}`);
+      triggers.lister.trigger(`requests/${id}`);
     }
   }
 
   async #commands(deploymentId: string, { signal, log }: ReconcileContext): Promise<void> {
-    const { platform, boards, hints, accepts } = this.#options;
+    const { platform, snapshots, triggers, accepts } = this.#options;
     const query = {
       deploymentId,
       state: ["PENDING" as const, "DISPATCHED" as const],
@@ -92,7 +92,7 @@ export class Intake {
     };
     const listed: ListedCommand[] = [];
     // A command may be claimed while the list is on its way, which then does not have it.
-    const since = accepts(deploymentId) ? boards.commands.added : undefined;
+    const since = accepts(deploymentId) ? snapshots.commands.added : undefined;
     try {
       for await (const item of since === undefined ? [] : pages(platform.commands.list, { query }, signal)) {
         const command = readListedCommand(item);
@@ -103,11 +103,11 @@ export class Intake {
     } catch (error) {
       if (!isGone(error)) throw error;
     }
-    for (const id of boards.commands.replace(deploymentId, listed, since)) hints.commands.hint(id);
+    for (const id of snapshots.commands.replace(deploymentId, listed, since)) triggers.commands.trigger(id);
   }
 
   async #requests(deploymentId: string, { signal, log }: ReconcileContext): Promise<void> {
-    const { platform, boards, hints, accepts } = this.#options;
+    const { platform, snapshots, triggers, accepts } = this.#options;
     const listed: ListedRequest[] = [];
     try {
       const { requests } = accepts(deploymentId)
@@ -121,7 +121,7 @@ export class Intake {
     } catch (error) {
       if (!isGone(error)) throw error;
     }
-    for (const id of boards.requests.replace(deploymentId, listed)) hints.requests.hint(id);
+    for (const id of snapshots.requests.replace(deploymentId, listed)) triggers.requests.trigger(id);
   }
 
   /** There is not even an id to answer with. */

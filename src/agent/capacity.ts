@@ -7,7 +7,7 @@ interface Counted {
   readonly spec: { readonly deploymentId: string };
 }
 
-interface RoomOptions {
+interface CapacityOptions {
   readonly clock: Clock;
   /** Of the cache. */
   readonly open: Pick<OpenObjects<never>, "counts">;
@@ -17,12 +17,12 @@ interface RoomOptions {
 const CACHE_LAG_MS = 60_000;
 
 /** Whether one more object of a kind may be made: what the cache shows open, and what was made and is not shown yet. */
-export class Room {
-  readonly #options: RoomOptions;
+export class Capacity {
+  readonly #options: CapacityOptions;
   /** By name. Bounded by the cap itself: nothing is made beyond it. */
   readonly #made = new Map<string, { readonly object: Counted; readonly atMs: number }>();
 
-  constructor(options: RoomOptions) {
+  constructor(options: CapacityOptions) {
     this.#options = options;
   }
 

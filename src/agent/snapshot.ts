@@ -2,14 +2,14 @@
  * What the platform said last, per scope (a deployment, or everything): a level, not a stream. Replacing a scope
  * forgets what is not in it any more, so the platform bounds the size; `capacity` bounds a platform that lies.
  */
-export class Board<T extends { readonly id: string }> {
+export class Snapshot<T extends { readonly id: string }> {
   readonly #capacity: number;
   readonly #dropped: () => void;
   #isRead = false;
   readonly #items = new Map<string, { readonly scope: string; item: T; readonly addedAs: number }>();
   #added = 0;
 
-  /** @param dropped told of each item that found no room. */
+  /** @param dropped told of each item that found no capacity. */
   constructor(capacity: number, dropped: () => void) {
     this.#capacity = capacity;
     this.#dropped = dropped;
@@ -59,7 +59,7 @@ export class Board<T extends { readonly id: string }> {
     return [...touched];
   }
 
-  /** One item that is known before the next level of its scope. False: there was no room. */
+  /** One item that is known before the next level of its scope. False: there was no capacity. */
   add(scope: string, item: T): boolean {
     if (!this.#items.has(item.id) && this.#items.size >= this.#capacity) {
       this.#dropped();
@@ -70,7 +70,7 @@ export class Board<T extends { readonly id: string }> {
     return true;
   }
 
-  /** A newer state of an item that is on the board; without effect when it is not. */
+  /** A newer state of an item that is on the snapshot; without effect when it is not. */
   update(item: T): void {
     const entry = this.#items.get(item.id);
     if (entry !== undefined) entry.item = item;
