@@ -11,6 +11,7 @@ import { installation } from "../src/crds/manifests/installation.ts";
 import type { Manifest } from "../src/crds/manifests/manifest.ts";
 import { chartFiles } from "./generate/chart/chart.ts";
 import { platformPage } from "./generate/docs/budgets.ts";
+import { errorsPage } from "./generate/docs/errors.ts";
 import { managementApiPage } from "./generate/docs/operations.ts";
 import { permissionsPage } from "./generate/docs/permissions.ts";
 import { egressPage } from "./generate/egress/egress.ts";
@@ -62,6 +63,7 @@ const files = new Map<string, string>([
   ["docs/permissions.md", permissionsPage()],
   ["docs/platform.md", platformPage(root)],
   ["docs/management-api.md", managementApiPage(root)],
+  ["docs/api-rules/26-errors.md", errorsPage(root)],
   ["docs/data-that-leaves.md", egressPage()],
   ...chartFiles(root),
   ...(await monitoringFiles()),
