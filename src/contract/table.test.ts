@@ -4,7 +4,7 @@ import { ROUTES } from "./table.ts";
 import { ERRORS } from "./wire/errors.ts";
 import type { Route } from "./wire/route.ts";
 
-/** One line of the normative list (decisions, routes.tsv). */
+/** One line of the list of routes (testing/routes.tsv), which is kept apart from the table. */
 interface Row {
   readonly area: string;
   readonly roles: readonly string[];
@@ -19,7 +19,7 @@ for (const line of readFileSync(new URL("testing/routes.tsv", import.meta.url), 
   .trim()
   .split("\n")
   .slice(1)) {
-  const [method, path, area = "", , roles = "", success, errors = "", paginated, idempotentBy = ""] = line.split("\t");
+  const [method, path, area = "", roles = "", success, errors = "", paginated, idempotentBy = ""] = line.split("\t");
   rows.set(`${method} ${path}`, {
     area,
     roles: roles.split(",").sort(),
@@ -40,7 +40,7 @@ const FOREIGN_MANAGER = new Set(["POST /v1/sync/list", "POST /v1/sync/acquire"])
 /** The list calls it by its longer name. */
 const AUDIENCES: Readonly<Record<string, string>> = { ticket: "relay-ticket" };
 
-describe("the table and the normative list of routes", () => {
+describe("the table and the list of routes", () => {
   it.each(routes)("%s agrees with its line", (name, route) => {
     const row = rows.get(name);
     expect(row, "not in the list").toBeDefined();

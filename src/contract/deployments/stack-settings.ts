@@ -122,7 +122,7 @@ const KubernetesSettings = Strict({
   exposure: Maybe(Exposure),
 });
 
-/** How a deployment is set up: the brief's shape with the value lists of §4.2. */
+/** How a deployment is set up. What a group token's policy may bound of it: §4.2. */
 export const StackSettings = Bounded(
   DOCUMENT_BYTES,
   Strict({

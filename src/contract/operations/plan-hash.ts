@@ -22,7 +22,7 @@ export function canonicalJson(value: unknown): string {
 }
 
 /**
- * `sha256:` and 64 hex digits over plan hash version 1 (decisions §2.4). Params left out count as `{}`. The operator
+ * `sha256:` and 64 hex digits over plan hash version 1 (§2.4). Params left out count as `{}`. The operator
  * has its own copy of this rule (src/crds/plan.ts) on purpose: it must not believe the platform's.
  */
 export function planHash({ requestId, deploymentId, risk, commands }: Plan): string {

@@ -19,7 +19,7 @@ function retry(status: number, message: string, hint: string | null = null): Err
   return { status, retryable: true, message, hint };
 }
 
-/** The one table (decisions §26): HTTP bodies, OpenAPI, the client and the CLI read it. */
+/** The one table (§26): HTTP bodies, OpenAPI, the client and the CLI read it. */
 export const ERRORS = {
   VALIDATION_ERROR: stop(
     400,

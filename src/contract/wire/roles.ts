@@ -1,4 +1,4 @@
-/** Every role a credential can have. Source: decisions, "Role letters" and §1. */
+/** Every role a credential can have (§1.2, §27). */
 export const ROLES = [
   "workspace.viewer",
   "workspace.member",
@@ -39,7 +39,7 @@ export function scopeOf(role: Role): ScopeType {
  */
 export type Audience = readonly (Role | "user")[] | "any" | "public" | "setup-token" | "ticket";
 
-/** The lists that the tables repeat, under the letters that decisions uses. */
+/** The lists that the tables repeat, by what their callers do there. */
 export const READERS = [
   "workspace.viewer",
   "workspace.member",

@@ -4,7 +4,7 @@ import type { Audience } from "./roles.ts";
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
-/** How a repeat of the same call behaves; the last column of routes.tsv in five words. */
+/** How a repeat of the same call behaves; in five words. */
 export type Repeat =
   /** Reads only: retry at will. */
   | "safe"
@@ -20,7 +20,7 @@ export type Repeat =
 /** One endpoint. Everything is made from it: Fastify's registration, validation, the client, OpenAPI, the tests. */
 export interface Route {
   readonly method: Method;
-  /** As in routes.tsv, with `{name}` segments. */
+  /** With `{name}` segments. */
   readonly path: string;
   /** One sentence for the OpenAPI document and the CLI's help. */
   readonly summary: string;

@@ -88,7 +88,7 @@ const id = (prefix: string, characters: string, length: number): Type.TString =>
 const LOWER = "[0-9a-z]";
 const MIXED = "[0-9a-zA-Z]";
 
-/** Identifier formats of the brief and §0.1. */
+/** Identifier formats (§0.1). */
 export const WorkspaceId: Type.TString = id("ws", MIXED, 24);
 export const ApiKeyId: Type.TString = id("apikey", LOWER, 28);
 export const ProjectId: Type.TString = id("prj", LOWER, 28);

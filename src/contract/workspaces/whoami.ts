@@ -5,7 +5,7 @@ import { DeploymentGroupId, DeploymentId, ManagerId, ProjectId, Strict, Words } 
 
 const identity = { id: Type.String(), workspaceId: Type.String(), workspaceName: Type.String(), role: Words(ROLES) };
 
-/** Who the credential is (brief, Authentication 4). */
+/** Who the credential is (§14.1). */
 export const Whoami = Type.Union([
   Strict({ kind: Type.Literal("user"), email: Type.String(), ...identity }),
   Strict({

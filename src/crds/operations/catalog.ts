@@ -25,7 +25,7 @@ export const OPERATIONS: readonly OperationDeclaration[] = [
 
 /**
  * Lines of a plan that asks for a debug session: nothing that runs here, but a danger that an approver reads all the same.
- * Source: §2.1 of the API's decisions.
+ * Source: §2.1 of docs/api-rules.
  */
 const DEBUG_TIERS: Readonly<Record<string, Tier>> = {
   "debug/read": "read-only",

@@ -34,7 +34,7 @@ const BODY_LIMIT_BYTES = 1024 * 1024;
 /** A body that trickles in holds a connection no longer than this: as long as the address to upload to is valid (§0.9). */
 const UPLOAD_LIMIT_MS = 15 * 60_000;
 
-/** Fastify from the table: the order of checks of decisions §0.2, one answer form, one log line and one metric each. */
+/** Fastify from the table: the order of checks of §0.2, one answer form, one log line and one metric each. */
 export function buildHttp(deps: HttpDeps): FastifyInstance {
   const { engine } = deps;
   const app = Fastify({

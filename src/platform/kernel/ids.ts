@@ -3,7 +3,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 const LOWER = "0123456789abcdefghijklmnopqrstuvwxyz";
 const MIXED = `${LOWER}ABCDEFGHIJKLMNOPQRSTUVWXYZ`;
 
-/** Length and alphabet of each kind of id (decisions §0.1). */
+/** Length and alphabet of each kind of id (§0.1). */
 const FORMATS = {
   ws: [24, MIXED],
   apikey: [28, LOWER],

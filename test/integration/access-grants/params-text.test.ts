@@ -7,7 +7,7 @@ import { installation } from "../../../src/crds/manifests/installation.ts";
 import { checkParams, checkSizes } from "../../../src/platform/areas/operations/params.ts";
 import { shownLength } from "../../../src/platform/areas/operations/shown-length.ts";
 
-/** What the platform says of text in params (decisions §0.1). */
+/** What the platform says of text in params (§0.1). */
 const PLATFORM = new RegExp(HUMAN_TEXT, "u");
 const REFUSAL = "params hold control, zero-width or bidirectional characters";
 const cluster = useCluster();

@@ -8,7 +8,7 @@ import { findOwnerOf, updateRequest } from "./store.ts";
 
 /**
  * Creates the command of one line of an approved plan. Once only, whoever else tries: the pair of request and index
- * is unique in the database, and the second one loses the race (decisions §2.6).
+ * is unique in the database, and the second one loses the race (§2.6).
  */
 export async function dispatchLine(
   call: Pick<Call, "db" | "now" | "raise">,

@@ -7,7 +7,7 @@ import { ANY_STEPS, STRAIGHT_WAY } from "./testing/steps.ts";
 import { type Model, START_MS } from "./testing/twin.ts";
 
 // The services against a naive twin, in one made-up time: people, managers (also lying ones), commands and the clock
-// do random things in random order, right up to the edges of every window. The twin keeps what decisions §2.5, §2.6
+// do random things in random order, right up to the edges of every window. The twin keeps what §2.5, §2.6
 // and §17 say, in the plainest words; after each step both must tell the same story.
 
 const TWIN_TIMEOUT_MS = 240_000;

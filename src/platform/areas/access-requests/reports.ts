@@ -4,7 +4,7 @@ import type { Tier } from "../../../contract/operations/operations.ts";
 import { HUMAN_LINE, HUMAN_TEXT } from "../../../contract/wire/schema.ts";
 import { afterMove, type State } from "./state.ts";
 
-// What a manager's report does to a request (decisions §17.3, §17.4). Pure: the request is already settled at `now`,
+// What a manager's report does to a request (§17.3, §17.4). Pure: the request is already settled at `now`,
 // and whoever calls writes what comes back. The platform believes a report only as far as the request allows.
 
 /** What a report is judged against. */

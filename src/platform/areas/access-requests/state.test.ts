@@ -16,7 +16,7 @@ function state(status: AccessRequestStatus, execution: ExecutionState = "idle", 
 }
 
 describe("the state table", () => {
-  // Every legal move of decisions §2.5; what is not here must be refused.
+  // Every legal move of §2.5; what is not here must be refused.
   const legal = new Map<string, AccessRequestStatus>([
     ["pending-approval queue", "queued"],
     ["pending-approval reject", "rejected"],

@@ -9,7 +9,7 @@ export interface State {
   readonly approvedUntil: Date | null;
 }
 
-/** What people, managers and time do to a request (decisions §2.5). Everything else is refused. */
+/** What people, managers and time do to a request (§2.5). Everything else is refused. */
 const MOVES = {
   queue: { from: ["pending-approval"], to: "queued" },
   reject: { from: ["pending-approval", "queued"], to: "rejected" },

@@ -2,7 +2,7 @@ import type { Readable } from "node:stream";
 import { type Entry, openPromise, type ZipFile } from "yauzl";
 import type { Issue } from "../../kernel/errors.ts";
 
-/** Decisions §2.1; what an archive claims to unpack to is bounded too, for whoever unpacks it. */
+/** §2.1; what an archive claims to unpack to is bounded too, for whoever unpacks it. */
 const MAX_ENTRIES = 2000;
 const MAX_UNPACKED_BYTES = 1024 ** 3;
 /** Larger than any project's operations need. */

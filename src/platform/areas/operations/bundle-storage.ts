@@ -11,7 +11,7 @@ import { type ObjectStore, ObjectTooLargeError } from "../../ports/object-store.
 import { readArchive } from "./bundle-archive.ts";
 
 export const BUNDLE_CONTENT_TYPE = "application/zip";
-/** Decisions §0.9. */
+/** §0.9. */
 export const MAX_BUNDLE_BYTES = 100 * 1024 ** 2;
 const UPLOAD_MS = 15 * 60_000;
 

@@ -7,7 +7,7 @@ import { type Issue, MAX_ISSUES, PlatformError } from "../../kernel/errors.ts";
 import { PatternJudge } from "../../kernel/input/stranger-pattern.ts";
 import { schemaFaults } from "./params-schema.ts";
 
-/** `metadata.json` of a bundle (decisions §2.1). Keys that are not named here are the bundle's own. */
+/** `metadata.json` of a bundle (§2.1). Keys that are not named here are the bundle's own. */
 const Metadata = Type.Object({
   name: PluginName,
   version: PluginVersion,

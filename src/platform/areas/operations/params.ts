@@ -6,7 +6,7 @@ import { paramsIssues } from "./params-fit.ts";
 import { isDeeperThan, type ParamsSchema, pointer, schemaFaults } from "./params-schema.ts";
 import { shownLength } from "./shown-length.ts";
 
-/** Operation params must fit the custom resources of the cluster (decisions §2.4). */
+/** Operation params must fit the custom resources of the cluster (§2.4). */
 const MAX_KEYS = 32;
 const MAX_BYTES = 4096;
 const MAX_PLAN_BYTES = 32_768;

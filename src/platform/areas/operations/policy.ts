@@ -1,6 +1,6 @@
 import type { Decision, PolicyRule } from "../../../contract/operations/operations.ts";
 
-/** What no rule speaks of waits for a person; not settable (decisions §2.2). */
+/** What no rule speaks of waits for a person; not settable (§2.2). */
 export const DEFAULT_DECISION = "manual" satisfies Decision;
 
 /** The most exact pattern wins; the order of rules has no meaning. */

@@ -12,7 +12,7 @@ export interface OpenDeps {
 
 /**
  * A route that needs no credential and answers in a form of its own, beside the table: its address's bucket pays.
- * @param path as in routes.tsv: also its name in logs and metrics.
+ * @param path with `{name}` segments: also its name in logs and metrics.
  * @throws RATE_LIMITED; SERVICE_UNAVAILABLE while the server drains.
  */
 export function openRoute(

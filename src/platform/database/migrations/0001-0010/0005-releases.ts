@@ -11,7 +11,7 @@ export const releases: Migration = {
         add column branch text,
         add column created_by jsonb`.execute(db);
     await sql`create index releases_of_workspace on releases (workspace_id, created_at desc, id desc)`.execute(db);
-    // Lists show what a channel points at or has pointed at (decisions §5.2).
+    // Lists show what a channel points at or has pointed at (§5.2).
     await sql`
       create table channel_promotions (
         project_id text not null references projects (id) on delete cascade,
