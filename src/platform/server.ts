@@ -11,6 +11,7 @@ import { type Bootstrap, createBootstrap } from "./administration/bootstrap.ts";
 import { apiKeys } from "./areas/api-keys/authenticate.ts";
 import { registerDeployPage } from "./areas/deployment-portal/page.ts";
 import { HANDLERS } from "./areas/handlers.ts";
+import { HOOKS } from "./areas/hooks.ts";
 import { startCourier } from "./areas/invitations/courier.ts";
 import { registerInvitePage } from "./areas/invitations/page.ts";
 import { logIdle } from "./areas/managers/idle.ts";
@@ -125,7 +126,7 @@ async function start(
   const { store, secret } = objects;
   const forgotten = objectSweep({ store, secret, owners: OBJECT_OWNERS, signal: draining.signal });
   const sweeps = { ...SWEEPS, objects: forgotten, tables: tableUpkeep(database.kind) };
-  const sweeper = sweepEvery(db, { sweeps, clock, log, metrics }, draining.signal);
+  const sweeper = sweepEvery(db, { sweeps, hooks: HOOKS, clock, log, metrics }, draining.signal);
   parts.defer(() => sweeper.ended);
   await scrapable(registry, host, options.metricsPort, parts);
   const mailer = options.mailer ?? (options.mail && smtpMailer(options.mail));
@@ -136,6 +137,7 @@ async function start(
     budgets: new Budgets({ ...BUDGET_SIZES, ...options.budgets }, (name) => metrics.budgetRefused(name)),
     cursorKey: createSecretKey(sealingKey),
     waker,
+    hooks: HOOKS,
     metrics,
     announce: database.kind === "postgres" ? announce : async () => undefined,
     retries: new Lane(),

@@ -1,5 +1,6 @@
 import type { Clock } from "../../base/clock.ts";
 import { PLATFORMS } from "../../contract/wire/schema.ts";
+import { HOOKS } from "../areas/hooks.ts";
 import { type ServedRequest, serveAnew, servedAs } from "../areas/managers/served.ts";
 import type { Db } from "../database/db.ts";
 import { changeUnrequested } from "../kernel/call/unrequested.ts";
@@ -58,7 +59,7 @@ async function servedIn(db: Db, workspaceId: string, { group, shared }: ServedOr
 /** What `PATCH /v1/managers/{id}` does. @throws RefusedError */
 export async function serveManager(db: Db, clock: Clock, id: string, order: ServedOrder): Promise<void> {
   try {
-    await changeUnrequested(db, clock.wallNow(), async (call) => {
+    await changeUnrequested(db, clock.wallNow(), HOOKS, async (call) => {
       const manager = await call.db.selectFrom("managers").selectAll().where("id", "=", id).executeTakeFirst();
       if (manager === undefined) throw new RefusedError(`there is no manager ${id}`);
       await serveAnew(call, manager, servedAs(await servedIn(call.db, manager.workspace_id, order)));

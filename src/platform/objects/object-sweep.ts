@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import type { Db } from "../database/db.ts";
-import type { Sweep } from "../kernel/background/sweep.ts";
+import type { CleanUp } from "../kernel/background/sweep.ts";
 import type { ObjectPage, ObjectStore } from "../ports/object-store.ts";
 import { linkSignature } from "./signed-path.ts";
 
@@ -34,7 +34,7 @@ export interface ObjectSweepParts {
  * Removes objects that no row names (any more): a row always goes first, so that a crash leaves an object too many, which
  * a later run finds, and never a row without its object. Each run looks at the next page of the store.
  */
-export function objectSweep({ store, secret, owners, signal }: ObjectSweepParts): Sweep {
+export function objectSweep({ store, secret, owners, signal }: ObjectSweepParts): CleanUp {
   if (store === undefined) return async () => undefined;
   let after: string | undefined;
   return async (db, now) => {

@@ -1,8 +1,7 @@
 import type { AccessRequestRow } from "../../database/tables/access-requests.ts";
 import type { CommandRow } from "../../database/tables/commands.ts";
-import type { Call } from "../../kernel/call/call.ts";
+import type { Call, ChangeCall } from "../../kernel/call/call.ts";
 import { createCommand, type NewCommand, OPERATOR_TARGET } from "../commands/create.ts";
-import type { SettledCall } from "../commands/settled.ts";
 import { settled, stateOf, withState } from "./settle.ts";
 import { findOwnerOf, updateRequest } from "./store.ts";
 
@@ -32,7 +31,7 @@ export async function dispatchLine(
 }
 
 /** The next line after a success, the end of the plan after anything else. Nothing for a plan that has been stopped. */
-export async function continuePlan(call: SettledCall, command: CommandRow): Promise<void> {
+export async function continuePlan(call: ChangeCall, command: CommandRow): Promise<void> {
   if (command.access_request_id === null || command.plan_index === null) return;
   const stored = await findOwnerOf(call.db, command);
   if (stored === undefined) return;

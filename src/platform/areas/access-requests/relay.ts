@@ -14,7 +14,7 @@ import { findOfDeployment, listForManager, updateRequest } from "./store.ts";
 
 // What a manager says of one deployment. Items are judged in order, so the second of two equal ones is a duplicate.
 
-type RelayCall = Pick<Call, "db" | "now" | "principal" | "raise" | "emit">;
+type RelayCall = Pick<Call, "db" | "now" | "principal" | "raise" | "emit" | "hooks">;
 interface Answer {
   recorded: number;
   results: ReportResult[];

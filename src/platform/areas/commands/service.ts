@@ -22,7 +22,7 @@ import { commandTarget } from "./target.ts";
 
 type Routes = typeof commandRoutes;
 type Body<K extends "create" | "patch" | "complete"> = Static<Routes[K]["body"]>;
-type Context = Pick<Call, "db" | "now" | "principal" | "emit" | "raise">;
+type Context = Pick<Call, "db" | "now" | "principal" | "emit" | "raise" | "hooks">;
 type Requesting = Context & Pick<Call, "budgets">;
 
 const DAY_MS = 86_400_000;

@@ -2,8 +2,8 @@ import type { TerminalCommandState } from "../../../contract/operations/commands
 import type { StoredError } from "../../../contract/wire/stored-error.ts";
 import { json } from "../../database/json.ts";
 import type { CommandRow } from "../../database/tables/commands.ts";
+import type { ChangeCall } from "../../kernel/call/call.ts";
 import { kept } from "../../kernel/stored-error.ts";
-import { commandSettled, type SettledCall } from "./settled.ts";
 import { expiryOf, hasExpired } from "./states.ts";
 import { moveCommand } from "./store.ts";
 
@@ -17,7 +17,7 @@ export interface Settlement {
 }
 
 /** Ends a command and lets its followers go on; undefined when somebody else was first. */
-export async function settle(call: SettledCall, row: CommandRow, end: Settlement): Promise<CommandRow | undefined> {
+export async function settle(call: ChangeCall, row: CommandRow, end: Settlement): Promise<CommandRow | undefined> {
   const moved = await moveCommand(call.db, row.id, [row.state], {
     state: end.state,
     completed_at: end.completedAt,
@@ -25,12 +25,13 @@ export async function settle(call: SettledCall, row: CommandRow, end: Settlement
     ...(end.responseSizeBytes === undefined ? {} : { response_size_bytes: end.responseSizeBytes }),
     ...(end.result === undefined ? {} : { result: end.result }),
   });
-  if (moved !== undefined) await commandSettled(call, moved);
+  if (moved === undefined) return undefined;
+  for (const hook of call.hooks.commandSettled) await hook(call, moved);
   return moved;
 }
 
 /** Writes down that a command has expired, if it has: every write on a command starts with this. */
-export async function settleIfExpired(call: SettledCall, row: CommandRow): Promise<CommandRow> {
+export async function settleIfExpired(call: ChangeCall, row: CommandRow): Promise<CommandRow> {
   if (!hasExpired(row, call.now)) return row;
   return (await settle(call, row, { state: "EXPIRED", completedAt: expiryOf(row) ?? call.now })) ?? row;
 }
@@ -40,7 +41,7 @@ export async function settleIfExpired(call: SettledCall, row: CommandRow): Promi
  * EXPIRED, dispatched ones keep their own end (§2.5, §24.4).
  */
 export async function expirePending(
-  call: SettledCall,
+  call: ChangeCall,
   of: { readonly deploymentId: string } | { readonly accessRequestId: string },
 ): Promise<readonly CommandRow[]> {
   const open = call.db.selectFrom("commands").selectAll().where("state", "in", ["PENDING", "PENDING_UPLOAD"]);

@@ -1,5 +1,6 @@
 import type { Db } from "../../database/db.ts";
 import type { Sweep } from "../../kernel/background/sweep.ts";
+import type { Hooks } from "../../kernel/call/call.ts";
 import { inTransaction } from "../../kernel/call/transaction.ts";
 import { unrequested } from "../../kernel/call/unrequested.ts";
 import { settleIfExpired } from "./settle.ts";
@@ -15,10 +16,10 @@ const KEEP_PLANNED_MS = 400 * 86_400_000;
  * Writes down expiries, so that whoever waits for a command goes on, and forgets old commands. Every read and write
  * judges a deadline by itself: without this only followers would wait.
  */
-export const sweepCommands: Sweep = async (db, now) => {
+export const sweepCommands: Sweep = async (db, now, hooks) => {
   const options = { readOnly: false, signal: new AbortController().signal, onRetry: () => undefined };
   for (let written = BATCH; written === BATCH; ) {
-    written = await inTransaction(db, options, (transaction) => settleBatch(transaction, now));
+    written = await inTransaction(db, options, (transaction) => settleBatch(transaction, now, hooks));
   }
   const old = (keepMs: number) => new Date(now.getTime() - keepMs);
   await db
@@ -29,8 +30,8 @@ export const sweepCommands: Sweep = async (db, now) => {
   await db.deleteFrom("commands").where("created_at", "<", old(KEEP_PLANNED_MS)).execute();
 };
 
-async function settleBatch(db: Db, now: Date): Promise<number> {
-  const call = unrequested(db, now);
+async function settleBatch(db: Db, now: Date, hooks: Hooks): Promise<number> {
+  const call = { ...unrequested(db, now), hooks };
   const rows = await db
     .selectFrom("commands")
     .selectAll()

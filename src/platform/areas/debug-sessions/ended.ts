@@ -1,10 +1,9 @@
-import type { SettledCall } from "../commands/settled.ts";
-import { storeChange } from "./change.ts";
+import { type ChangeCall, storeChange } from "./change.ts";
 import { asOf, moved } from "./state.ts";
 import { stateOf } from "./store.ts";
 
 /** A deleted deployment has no sessions: the relay closes those that it finds stopping. */
-export async function stopSessions(call: SettledCall, { id }: { readonly id: string }): Promise<void> {
+export async function stopSessions(call: ChangeCall, { id }: { readonly id: string }): Promise<void> {
   const rows = await call.db
     .selectFrom("debug_sessions")
     .selectAll()

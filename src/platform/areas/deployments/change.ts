@@ -4,16 +4,13 @@ import type { StoredError } from "../../../contract/wire/stored-error.ts";
 import { json } from "../../database/json.ts";
 import type { DeploymentRow } from "../../database/tables/deployments.ts";
 import type { Kept } from "../../database/tables/kept.ts";
-import type { Call } from "../../kernel/call/call.ts";
+import type { Call, ChangeCall } from "../../kernel/call/call.ts";
 import { eventState, failedWith, type NewEventState } from "../../kernel/events/outbox.ts";
 import { kept } from "../../kernel/stored-error.ts";
 import { actorOf } from "../../kernel/tenancy/principal.ts";
-import { managerFollows } from "../managers/own-status.ts";
 import { deploymentEnded } from "./ended.ts";
 import { updateDeployment } from "./store.ts";
 import type { Targeted } from "./target.ts";
-
-export type ChangeCall = Pick<Call, "db" | "now" | "emit" | "raise">;
 
 /** Which failure is of which phase, in the words of DeploymentFailed. */
 const FAILURES: Partial<Record<DeploymentStatus, "preflights" | "provisioning" | "updating" | "deleting">> = {
@@ -60,7 +57,7 @@ export async function statusChanged(call: ChangeCall, from: DeploymentStatus, ro
   await tellProgress(call, row);
   await tellFacts(call, from, row);
   if (to === "deleted") await deploymentEnded(call, row);
-  await managerFollows(call, row);
+  for (const hook of call.hooks.deploymentChanged) await hook(call, row);
 }
 
 async function tellFacts(call: ChangeCall, from: DeploymentStatus, row: DeploymentRow): Promise<void> {

@@ -8,7 +8,7 @@ import { invalid, invalidTransition, PlatformError } from "../../kernel/errors.t
 import { bytesOf } from "../../kernel/input/document-bounds.ts";
 import { findRelease } from "../releases/store.ts";
 import { changeByRequest, targetColumns } from "./change.ts";
-import { changedNames, openVariables, sealVariables } from "./environment.ts";
+import { changedNames, openVariables, refuseRepeats, sealVariables } from "./environment.ts";
 import { setupOfToken } from "./group-setup.ts";
 import {
   checkInputValues,
@@ -24,7 +24,7 @@ import { getDeployment, wish } from "./service.ts";
 import type { VisibleDeployment } from "./store.ts";
 import { retarget } from "./target.ts";
 
-type Context = Pick<Call, "db" | "now" | "principal" | "emit" | "raise" | "config">;
+type Context = Pick<Call, "db" | "now" | "principal" | "emit" | "raise" | "hooks" | "config">;
 
 export interface InputsView {
   readonly inputs: Input[];
@@ -105,16 +105,6 @@ export async function setEnvironmentVariables(
   const was = before === null ? [] : openVariables(before, sealingKey).variables;
   const sealed = sealVariables(variables, sealingKey, call.now);
   await configure(call, row, changedNames(was, variables), { environment_variables: json(sealed) });
-}
-
-export function refuseRepeats(variables: readonly EnvironmentVariable[], path: string): void {
-  const seen = new Set<string>();
-  const issues = variables.flatMap(({ name }, index) => {
-    const again = seen.has(name);
-    seen.add(name);
-    return again ? [{ path: `${path}.${index}.name`, message: "is given twice" }] : [];
-  });
-  if (issues.length > 0) throw invalid(...issues);
 }
 
 /** Stores a new configuration and asks for it to be applied. Nothing happens when nothing changed. */

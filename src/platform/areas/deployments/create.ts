@@ -1,7 +1,5 @@
-import type { Static } from "typebox";
 import type { InputValues } from "../../../contract/deployments/deployment.ts";
 import type { DeploymentModel, EnvironmentInfo } from "../../../contract/deployments/deployment-state.ts";
-import type { deploymentRoutes } from "../../../contract/deployments/deployments.ts";
 import { json } from "../../database/json.ts";
 import type { DeploymentGroupRow } from "../../database/tables/deployment-groups.ts";
 import type { DeploymentRow } from "../../database/tables/deployments.ts";
@@ -14,8 +12,8 @@ import { mintKey } from "../api-keys/mint.ts";
 import { getGroup } from "../deployment-groups/service.ts";
 import { countDeployments } from "../deployment-groups/store.ts";
 import { findRelease } from "../releases/store.ts";
-import { refuseRepeats } from "./configure.ts";
-import { sealVariables } from "./environment.ts";
+import { refuseRepeats, sealVariables } from "./environment.ts";
+import type { CreateBody } from "./group-setup.ts";
 import { setupOfToken, withSetup } from "./group-setup.ts";
 import { checkInputValues, inputsOf, missingInputs, sealInputs } from "./inputs.ts";
 import { managerFor, servingManager } from "./manager.ts";
@@ -23,8 +21,10 @@ import { asStored, checkPolicy } from "./policy.ts";
 import { followedRelease, requireDeployable } from "./releases.ts";
 import { tellWaiting } from "./waiting.ts";
 
-export type CreateBody = Static<(typeof deploymentRoutes)["create"]["body"]>;
-type Context = Pick<Call, "db" | "now" | "principal" | "workspaceId" | "emit" | "raise" | "config" | "budgets">;
+type Context = Pick<
+  Call,
+  "db" | "now" | "principal" | "workspaceId" | "emit" | "raise" | "hooks" | "config" | "budgets"
+>;
 
 /** What a deployment is for, by the setup item that it stands for (§8). */
 export const PURPOSE_OF = {

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import canonicalize from "canonicalize";
 import type { EnvironmentVariable, EnvironmentVariables } from "../../../contract/deployments/deployment-state.ts";
 import type { SealedVariables } from "../../database/tables/deployments.ts";
+import { invalid } from "../../kernel/errors.ts";
 import { open, seal } from "../../kernel/sealed.ts";
 
 /** The whole set's SHA-256 over RFC 8785, sorted by name; secrets included, so that a changed secret is seen. */
@@ -53,4 +54,14 @@ export function changedNames(
 /** As it is shown: null says that it goes to all resources. */
 export function targeted<V extends Pick<EnvironmentVariable, "targetResources">>(variable: V) {
   return { ...variable, targetResources: variable.targetResources ?? null };
+}
+
+export function refuseRepeats(variables: readonly EnvironmentVariable[], path: string): void {
+  const seen = new Set<string>();
+  const issues = variables.flatMap(({ name }, index) => {
+    const again = seen.has(name);
+    seen.add(name);
+    return again ? [{ path: `${path}.${index}.name`, message: "is given twice" }] : [];
+  });
+  if (issues.length > 0) throw invalid(...issues);
 }

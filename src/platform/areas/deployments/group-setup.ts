@@ -1,9 +1,11 @@
+import type { Static } from "typebox";
 import type { SetupConfig, SetupItem } from "../../../contract/deployment-groups/setup-config.ts";
 import type { InputValues } from "../../../contract/deployments/deployment.ts";
 import type { DeploymentModel, EnvironmentVariable } from "../../../contract/deployments/deployment-state.ts";
+import type { deploymentRoutes } from "../../../contract/deployments/deployments.ts";
 import type { Call } from "../../kernel/call/call.ts";
 import { withoutNulls } from "../../kernel/without-nulls.ts";
-import type { CreateBody } from "./create.ts";
+
 import { openVariables } from "./environment.ts";
 import { openInputs } from "./inputs.ts";
 import { withinPolicy } from "./policy.ts";
@@ -72,3 +74,5 @@ export function withSetup(setup: GroupSetup, body: CreateBody, usualModel: Deplo
     ...(subdomain !== undefined && { publicSubdomain: subdomain }),
   };
 }
+
+export type CreateBody = Static<(typeof deploymentRoutes)["create"]["body"]>;

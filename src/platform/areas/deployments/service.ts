@@ -15,7 +15,7 @@ import { findDeployment, findOwnOfManager, findServed, updateDeployment, type Vi
 import { retarget, type Wish } from "./target.ts";
 import { handOver } from "./waiting.ts";
 
-type Context = Pick<Call, "db" | "now" | "principal" | "emit" | "raise">;
+type Context = Pick<Call, "db" | "now" | "principal" | "emit" | "raise" | "hooks">;
 
 /** @throws NOT_FOUND outside the caller's reach. */
 export async function getDeployment({ db, principal }: Pick<Call, "db" | "principal">, id: string) {

@@ -17,15 +17,15 @@ const hasRecords = sql<SqlBool>`(
  * Takes deployments from managers that do not serve them; gives those that wait a manager, if one serves them by now; forgets
  * deleted ones, with all that hangs on them.
  */
-export const sweepDeployments: Sweep = async (db, now) => {
+export const sweepDeployments: Sweep = async (db, now, hooks) => {
   let some: readonly string[];
   do {
     // Outside of the transaction: a serialisable one that read all deployments would race with every request.
     some = await unserved(db);
     const ids = some;
-    if (ids.length > 0) await changeUnrequested(db, now, (call) => takeFrom(call, ids));
+    if (ids.length > 0) await changeUnrequested(db, now, hooks, (call) => takeFrom(call, ids));
   } while (some.length === AT_ONCE);
-  while (await changeUnrequested(db, now, (call) => giveWaiting(call)));
+  while (await changeUnrequested(db, now, hooks, (call) => giveWaiting(call)));
   const before = (keepMs: number) => new Date(now.getTime() - keepMs);
   await db
     .deleteFrom("deployments")

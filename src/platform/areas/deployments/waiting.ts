@@ -2,10 +2,9 @@ import { type SqlBool, sql } from "kysely";
 import { TOPICS } from "../../../contract/managers/managers.ts";
 import type { Db } from "../../database/db.ts";
 import type { DeploymentRow } from "../../database/tables/deployments.ts";
-import type { Call } from "../../kernel/call/call.ts";
+import type { Call, ChangeCall } from "../../kernel/call/call.ts";
 import { actorOf, type Principal } from "../../kernel/tenancy/principal.ts";
 import { servesDeployment } from "../../kernel/tenancy/serves.ts";
-import { stopSessions } from "../debug-sessions/ended.ts";
 import { FREE } from "../sync/lease.ts";
 import { HIDDEN_WORKSPACE } from "./hidden.ts";
 import { managerFor } from "./manager.ts";
@@ -14,8 +13,6 @@ import { updateDeployment } from "./store.ts";
 // A deployment without a manager that serves its group waits. It gets one when one begins to serve; one that had a manager
 // gets that one back and no other, because to move a deployment is an admin's act. So is to delete the manager: then the
 // deployment waits like a new one.
-
-type Context = Pick<Call, "db" | "now" | "emit" | "raise">;
 
 /** Says that it waits, on its record of events. */
 export async function tellWaiting(
@@ -29,7 +26,7 @@ export async function tellWaiting(
 
 /** The end of the earlier manager's lease and debug sessions, and the beginning of the new one's work; both are told. */
 export async function handOver(
-  call: Context,
+  call: ChangeCall,
   row: DeploymentRow,
   managerId: string,
   by?: Principal,
@@ -46,7 +43,7 @@ export async function handOver(
   const { project_id: projectId, id: deploymentId } = row;
   await call.emit({ type: "DeploymentManagerChanged", projectId, deploymentId, data });
   if (row.manager_id !== null) {
-    await stopSessions(call, row);
+    for (const hook of call.hooks.deploymentTaken) await hook(call, row);
     await call.raise("deployments", row.id, row.manager_id);
   }
   // All that may lie open on it is new to this manager.
@@ -75,7 +72,7 @@ export async function unserved(db: Db, managerId?: string): Promise<readonly str
 }
 
 /** They wait from now on, unless they are served again by now. @param ids of `unserved` */
-export async function takeFrom(call: Context, ids: readonly string[]): Promise<void> {
+export async function takeFrom(call: ChangeCall, ids: readonly string[]): Promise<void> {
   const taken = await call.db
     .updateTable("deployments as d")
     .set((eb) => ({ manager_id: null, previous_manager_id: eb.ref("d.manager_id"), ...FREE, updated_at: call.now }))
@@ -87,7 +84,7 @@ export async function takeFrom(call: Context, ids: readonly string[]): Promise<v
     .execute();
   for (const row of taken) {
     await tellWaiting(call, row);
-    await stopSessions(call, row);
+    for (const hook of call.hooks.deploymentTaken) await hook(call, row);
     await call.raise("deployments", row.id, row.previous_manager_id ?? undefined);
   }
 }
@@ -97,7 +94,7 @@ export async function takeFrom(call: Context, ids: readonly string[]): Promise<v
  * @param managerId one that has just begun to serve; default: all
  * @returns whether there may be more
  */
-export async function giveWaiting(call: Context, managerId?: string): Promise<boolean> {
+export async function giveWaiting(call: ChangeCall, managerId?: string): Promise<boolean> {
   const only = managerId === undefined ? sql`true` : sql`m.id = ${managerId}`;
   const rows = await call.db
     .selectFrom("deployments as d")

@@ -13,7 +13,7 @@ import { stackSettingsOf } from "./setup.ts";
 
 // The deployment that a private manager runs as (§9): it is reported on like any other, and in no list.
 
-type Context = Pick<Call, "db" | "now" | "principal" | "emit" | "raise">;
+type Context = Pick<Call, "db" | "now" | "principal" | "emit" | "raise" | "hooks">;
 type Owner = Pick<
   ManagerRow,
   "id" | "internal_project_id" | "internal_group_id" | "cloud" | "region" | "setup_method" | "network"

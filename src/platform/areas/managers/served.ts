@@ -64,7 +64,7 @@ export async function refuseTwin(
   });
 }
 
-type Context = Pick<Call, "db" | "now" | "emit" | "raise">;
+type Context = Pick<Call, "db" | "now" | "emit" | "raise" | "hooks">;
 
 /**
  * Its deployments of other groups are out of its reach from then on and wait; those that waited for a manager that serves them

@@ -16,7 +16,7 @@ import { requireMove, setupStatusOf } from "./state.ts";
 import { findManager, managersOf, type ReadManager, revokeManagerKeys } from "./store.ts";
 
 /** Who does it, with what, and when: what every rule here needs. */
-export type Act = Pick<Call, "db" | "principal" | "config" | "now" | "emit" | "raise" | "budgets">;
+export type Act = Pick<Call, "db" | "principal" | "config" | "now" | "emit" | "raise" | "hooks" | "budgets">;
 
 export interface ManagerRequest extends ServedRequest {
   readonly name: string;

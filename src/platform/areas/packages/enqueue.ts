@@ -31,7 +31,10 @@ export async function rebuild(call: Context, owner: Owner): Promise<number> {
 }
 
 /** A release that reaches production is packaged, unless the same is waiting, being built or built already. */
-export async function packageProduction(call: Context, channel: ReleaseChannelRow, release: ReleaseRow): Promise<void> {
+export async function packageProduction(
+  call: Context,
+  { channel, release }: { readonly channel: ReleaseChannelRow; readonly release: ReleaseRow },
+): Promise<void> {
   if (channel.name !== PRODUCTION) return;
   for (const config of await configsOf(call, channel)) {
     const newest = await newestLive(call, channel.project_id, config.type);

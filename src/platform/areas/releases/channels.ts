@@ -6,7 +6,7 @@ import { meantProject, optionalProject, type ProjectRef, requireProject } from "
 import { pointChannel } from "./promote.ts";
 import { findChannelRow, findRelease } from "./store.ts";
 
-type Context = Pick<Call, "db" | "now" | "principal" | "emit" | "raise" | "wake" | "budgets">;
+type Context = Pick<Call, "db" | "now" | "principal" | "emit" | "raise" | "hooks" | "wake" | "budgets">;
 
 /** Of one project; of all that the caller sees when none is named, project by project. */
 export async function listChannels(call: Context, ref: string | undefined): Promise<ReleaseChannel[]> {

@@ -17,7 +17,7 @@ import { pointChannel } from "./promote.ts";
 import { findChannelRow } from "./store.ts";
 
 type Body = Static<(typeof releaseRoutes)["create"]["body"]>;
-type Context = Pick<Call, "db" | "now" | "principal" | "workspaceId" | "emit" | "raise" | "wake">;
+type Context = Pick<Call, "db" | "now" | "principal" | "workspaceId" | "emit" | "raise" | "hooks" | "wake">;
 
 /** One platform's stack as JSON (§5.1). */
 const MAX_STACK_BYTES = 512 * 1024;

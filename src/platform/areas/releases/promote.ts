@@ -1,15 +1,8 @@
 import type { ReleaseChannelRow, ReleaseRow } from "../../database/tables/releases.ts";
 import type { Call } from "../../kernel/call/call.ts";
 import { actorOf } from "../../kernel/tenancy/principal.ts";
-import { retargetFollowers } from "../deployments/follow.ts";
-import { packageProduction } from "../packages/enqueue.ts";
 
-type Context = Pick<Call, "db" | "now" | "principal" | "emit" | "raise" | "wake">;
-
-/** What else a promotion does, beside moving the pointer and telling the followers: each area adds its line. */
-const HOOKS: readonly ((call: Context, channel: ReleaseChannelRow, release: ReleaseRow) => Promise<void>)[] = [
-  packageProduction,
-];
+type Context = Pick<Call, "db" | "now" | "principal" | "emit" | "raise" | "hooks" | "wake">;
 
 /**
  * Moves a channel's pointer, with all that follows from it, in the caller's transaction (§5.4). Pointing it where it
@@ -45,7 +38,6 @@ export async function pointChannel(
     releaseId: release.id,
     data: { actor: actorOf(call.principal), channel: channel.name, previousReleaseId, releaseId: release.id },
   });
-  await retargetFollowers(call, channel.name, release);
-  for (const hook of HOOKS) await hook(call, stored, release);
+  for (const hook of call.hooks.channelMoved) await hook(call, { channel: stored, release });
   return stored;
 }

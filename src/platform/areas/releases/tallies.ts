@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import type { Db } from "../../database/db.ts";
-import type { Sweep } from "../../kernel/background/sweep.ts";
+import type { CleanUp } from "../../kernel/background/sweep.ts";
 
 /** What deployments of one project have in common that stand alike towards each release. */
 const ALIKE = ["status", "current_release_id", "desired_release_id", "pinned_release_id", "release_channel"] as const;
@@ -51,7 +51,7 @@ const MAX_CHANGES = 10_000;
 const FOLD_LOCK = 0x74616c6c;
 
 /** Adds up what was written since, for reads to find little. Whatever part of it is added up, the sums stay the same. */
-export const sweepTallies: Sweep = async (db) => {
+export const sweepTallies: CleanUp = async (db) => {
   let folded: number;
   do folded = await fold(db);
   while (folded === MAX_CHANGES);

@@ -16,7 +16,7 @@ import { FREE, grant, holder } from "./lease.ts";
 import { surroundingsOf, toItem } from "./work.ts";
 
 export type AcquireBody = Static<(typeof syncRoutes)["acquire"]["body"]>;
-export type SyncCall = Pick<Call, "db" | "now" | "principal" | "emit" | "raise" | "config" | "budgets">;
+export type SyncCall = Pick<Call, "db" | "now" | "principal" | "emit" | "raise" | "hooks" | "config" | "budgets">;
 
 export interface Acquired {
   readonly deployments: AcquireItem[];

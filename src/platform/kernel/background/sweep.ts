@@ -1,19 +1,24 @@
 import type { Clock } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
 import type { Db } from "../../database/db.ts";
+import type { Hooks } from "../call/call.ts";
 import type { PlatformMetrics } from "./metrics.ts";
 
 /**
  * Work that no request asks for: clean-up, and changes that time makes and that others must be told of. Idempotent and
  * safe on several replicas at once. Whatever a reader can compute from the clock is not here.
  */
-export type Sweep = (db: Db, now: Date) => Promise<void>;
+export type Sweep = (db: Db, now: Date, hooks: Hooks) => Promise<void>;
+
+/** A sweep that only forgets or sums up: nothing follows from it. */
+export type CleanUp = (db: Db, now: Date) => Promise<void>;
 
 const EVERY_MS = 60_000;
 
 export interface SweepTools {
   /** By the name in logs and metrics. */
   readonly sweeps: Readonly<Record<string, Sweep>>;
+  readonly hooks: Hooks;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Pick<PlatformMetrics, "swept">;
@@ -25,12 +30,12 @@ export interface Sweeper {
 }
 
 /** Runs every sweep once a minute until `signal`; one that fails is logged and does not stop the others. */
-export function sweepEvery(db: Db, { sweeps, clock, log, metrics }: SweepTools, signal: AbortSignal): Sweeper {
+export function sweepEvery(db: Db, { sweeps, hooks, clock, log, metrics }: SweepTools, signal: AbortSignal): Sweeper {
   const now = async (): Promise<void> => {
     for (const [name, sweep] of Object.entries(sweeps)) {
       if (signal.aborted) return;
       try {
-        await sweep(db, clock.wallNow());
+        await sweep(db, clock.wallNow(), hooks);
         metrics.swept(name, "ok", clock.wallNow());
       } catch (error) {
         metrics.swept(name, "failed", clock.wallNow());

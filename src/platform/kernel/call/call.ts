@@ -1,6 +1,9 @@
 import type { Topic } from "../../../contract/managers/managers.ts";
 import type { BodyOf, ParamsOf, QueryOf, ResponseOf, Route, RouteTable } from "../../../contract/wire/route.ts";
 import type { Db } from "../../database/db.ts";
+import type { CommandRow } from "../../database/tables/commands.ts";
+import type { DeploymentRow } from "../../database/tables/deployments.ts";
+import type { ReleaseChannelRow, ReleaseRow } from "../../database/tables/releases.ts";
 import type { Budgets } from "../budgets/budgets.ts";
 import type { NewEvent } from "../events/outbox.ts";
 import type { Waker } from "../events/waker.ts";
@@ -42,12 +45,40 @@ export interface Call<R extends Route = Route> {
    * the commit. `managerId` only when it is not the current one, as for the old manager of a reassigned deployment.
    */
   raise(topic: Topic, deploymentId: string, managerId?: string): Promise<void>;
+  /** What other areas do when something happens, in this transaction. */
+  readonly hooks: Hooks;
   /** Wakes, after the commit, whoever sleeps under that name: work that a request leaves to the process. */
   wake(sleeper: string): void;
   /** Of a user: what its credential hangs on. */
   readonly proof: Proof | undefined;
   /** Long-polls only: false once the credential has been revoked, disabled or expired. */
   credentialLives(): Promise<boolean>;
+}
+
+/** What a rule needs that makes a change: a request's transaction, or the server's own (unrequested.ts). */
+export type ChangeCall = Pick<Call, "db" | "now" | "emit" | "raise" | "hooks">;
+
+type Hook<T> = (call: ChangeCall, what: T) => Promise<void>;
+
+/**
+ * What follows from a change in one area and is another area's rule. Hooks run in the transaction of the change, after it is
+ * stored, in their order. areas/hooks.ts is the list; the server hands it in, so that an area that makes changes need not
+ * import those that follow.
+ */
+export interface Hooks {
+  /** A command has reached a terminal state. */
+  readonly commandSettled: readonly Hook<CommandRow>[];
+  /** A deployment's status has changed. */
+  readonly deploymentChanged: readonly Hook<DeploymentRow>[];
+  /** A deployment is deleted; its keys and its lease are gone. */
+  readonly deploymentEnded: readonly Hook<DeploymentRow>[];
+  /** A deployment has been taken from its manager: what the manager holds open on it ends. */
+  readonly deploymentTaken: readonly Hook<Pick<DeploymentRow, "id">>[];
+  /** A request has pointed a channel at another release. */
+  readonly channelMoved: readonly ((
+    call: ChangeCall & Pick<Call, "principal" | "wake">,
+    moved: { readonly channel: ReleaseChannelRow; readonly release: ReleaseRow },
+  ) => Promise<void>)[];
 }
 
 /** On these routes a signed-in user may come without a workspace (§0.5). */

@@ -10,7 +10,7 @@ import type { Waker } from "../events/waker.ts";
 import { open, seal } from "../sealed.ts";
 import type { Credential } from "../tenancy/credential.ts";
 import { type Caller, type Principal, seatOf } from "../tenancy/principal.ts";
-import { type Call, Reply } from "./call.ts";
+import { type Call, type Hooks, Reply } from "./call.ts";
 import type { CallConfig } from "./call-config.ts";
 import { answerProblem, type Endpoint, type ParsedRequest } from "./endpoint.ts";
 import { claim, remember, type Slot, type StoredAnswer, slotOf, stillRunning } from "./idempotency.ts";
@@ -27,6 +27,7 @@ export interface Engine {
   /** Signs the cursors of lists. */
   readonly cursorKey: KeyObject;
   readonly waker: Waker;
+  readonly hooks: Hooks;
   readonly metrics: PlatformMetrics;
   /** Tells other replicas after the commit; part of the transaction. */
   announce(db: Db, managerId: string): Promise<void>;
@@ -156,6 +157,7 @@ async function attempt(engine: Engine, request: CheckedRequest, db: Db): Promise
       const woken = await insertFeedTopic(db, topic, deploymentId, managerId);
       if (woken !== undefined) wakes.add(woken);
     },
+    hooks: engine.hooks,
     wake: (sleeper) => void wakes.add(sleeper),
     proof: request.credential.proof,
     credentialLives: () => request.credential.lives(engine.clock.wallNow()),

@@ -8,6 +8,7 @@ import { PlatformError } from "../../../kernel/errors.ts";
 import type { Principal } from "../../../kernel/tenancy/principal.ts";
 import type { World } from "../../../testing/harness.ts";
 import { complete, dispatch } from "../../commands/service.ts";
+import { HOOKS } from "../../hooks.ts";
 import type { Site } from "../../operations/testing/site.ts";
 import { create } from "../create.ts";
 import { queue, recordOf, reject, requireRequest } from "../gate.ts";
@@ -52,6 +53,7 @@ export class Real {
         principal,
         emit: async () => undefined,
         raise: async (topic: string) => void this.topics.push(topic),
+        hooks: HOOKS,
       } as unknown as Call<never>),
     );
   }
@@ -130,7 +132,7 @@ export class Real {
   }
 
   sweep(model: Model): Promise<void> {
-    return sweepLapsed(this.#world.platform.db, new Date(model.nowMs));
+    return sweepLapsed(this.#world.platform.db, new Date(model.nowMs), HOOKS);
   }
 }
 
