@@ -92,7 +92,7 @@ export const Event = Strict({
   debugSessionId: Nullable(DebugSessionId),
   data: Type.Object(
     { type: Words(EVENT_TYPES) },
-    { additionalProperties: true, description: "`type`, and the fields of that type's row in §13." },
+    { additionalProperties: true, description: "`type`, and the fields of that type's row in docs/api-rules §13." },
   ),
   state: EventState,
   createdAt: Timestamp,

@@ -89,7 +89,7 @@ export const ERRORS = {
   ),
   MACHINES_DEPLOYMENT_UNAVAILABLE: stop(
     400,
-    "not a provisioned machines deployment (§10.1)",
+    "not a provisioned machines deployment",
     "wait for provisioning, or use a machines deployment",
   ),
   INCOMPATIBLE_DEPLOYMENT_PROTOCOL: stop(400, "state.protocolVersion is not 1", "upgrade the reporting side"),
@@ -114,7 +114,7 @@ export const ERRORS = {
     "context.requiredRoles lists the roles",
   ),
   WORKSPACE_MISMATCH: stop(403, "workspace differs from the key's workspace", "drop the parameter"),
-  PRIVILEGE_ESCALATION: stop(403, "asked-for role is wider than the caller may grant (§1.2)"),
+  PRIVILEGE_ESCALATION: stop(403, "asked-for role is wider than the caller may grant"),
   INVITATION_EMAIL_MISMATCH: stop(
     403,
     "email invitation opened by a user with another verified address",
@@ -180,7 +180,7 @@ export const ERRORS = {
   ),
   PLAN_HASH_MISMATCH: stop(409, "reported planHash is not the request's (item-level only)", "refuse the plan"),
   JOIN_TOKEN_EXHAUSTED: stop(409, "joinCount has reached maxJoins", "create a join token"),
-  MACHINE_NOT_DRAINED: stop(409, "machine may not be removed yet (§10.4)", "drain it"),
+  MACHINE_NOT_DRAINED: stop(409, "machine may not be removed yet", "drain it"),
   MACHINE_ID_TAKEN: stop(409, "live machine of that id joined with another public key", "use a fresh machine id"),
   COMMAND_TARGET_AMBIGUOUS: stop(409, "several command-capable resources and no target", "name the target"),
   IDEMPOTENCY_KEY_REUSED: stop(
@@ -190,7 +190,7 @@ export const ERRORS = {
   ),
   COMMAND_EXPIRED: stop(410, "deadline passed before the write"),
   PAYLOAD_TOO_LARGE: stop(413, "JSON body over 1 MiB", "split the request"),
-  PARAMS_TOO_LARGE: stop(413, "command params or result over 150 000 B, operation params over §2.4"),
+  PARAMS_TOO_LARGE: stop(413, "command params or result over 150 000 B, or params of an operation over 4096 B"),
   UNSUPPORTED_MEDIA_TYPE: stop(415, "body is not application/json"),
   NO_COMMAND_TARGETS: stop(422, "deployment has no command-capable resource"),
   UPGRADE_REQUIRED: stop(426, "relay path called without a WebSocket upgrade"),

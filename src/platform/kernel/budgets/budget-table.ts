@@ -179,7 +179,7 @@ export const BUDGETS = {
     hint: LATER,
   }),
   "deployment-command-bytes": rows({
-    what: "bytes of params and results of commands, kept 90 days after their end; a plan's may go beyond it",
+    what: "bytes of params and results of commands, kept 90 days, of a plan 400; a plan's may go beyond it",
     tenant: "deployment",
     size: 64 * 1024 * 1024,
     hint: "send smaller params, or ask who runs the platform for a larger budget",
