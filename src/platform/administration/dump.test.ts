@@ -1,7 +1,9 @@
 import { copyFile, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { buffer } from "node:stream/consumers";
 import { PGlite } from "@electric-sql/pglite";
+import { pack } from "tar-stream";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { zip } from "../areas/operations/testing/zip.ts";
 import { startPlatform } from "../server.ts";
@@ -70,20 +72,45 @@ it("the form of exports before there were objects is still imported", async () =
   await second.close();
 }, 120_000);
 
-it.each([
-  ["cut short", (tar: Buffer) => tar.subarray(0, tar.length - 2000)],
-  ["with a file out of the folder", () => tarOf([{ name: "../escape", content: Buffer.from("x") }])],
-  ["with an object out of the folder", () => tarOf([{ name: "objects/../../escape", content: Buffer.from("x") }])],
-  ["with a changed header", (tar: Buffer) => Buffer.concat([Buffer.from("D"), tar.subarray(1)])],
-  ["without a database", () => tarOf([{ name: "objects/a", content: Buffer.from("x") }])],
-])("an export %s is refused, and nothing is left of it", async (_, change) => {
+const x = Buffer.from("x");
+const linked = async (type: "symlink" | "link"): Promise<Buffer> => {
+  const archive = pack();
+  archive.entry({ name: "objects/b", type, linkname: "../../escape" });
+  archive.finalize();
+  return await buffer(archive);
+};
+/** Its header says more than follows. */
+const claiming = async (size: number): Promise<Buffer> => {
+  const archive = pack();
+  archive.entry({ name: "objects/b", size }).write(x);
+  const { value: header } = await archive[Symbol.asyncIterator]().next();
+  return Buffer.concat([header as Uint8Array, x, Buffer.alloc(511 + 1024)]);
+};
+
+it.each<[string, (tar: Buffer) => Buffer | Promise<Buffer>, RegExp]>([
+  ["cut short", (tar) => tar.subarray(0, tar.length - 2000), /too early/],
+  ["cut between two files", (tar) => tar.subarray(0, tar.length - 2048), /too early/],
+  ["without its end", (tar) => tar.subarray(0, tar.length - 1024), /too early/],
+  ["with a file out of the folder", () => tarOf([{ name: "../escape", content: x }]), /none of ours/],
+  ["with an object out of the folder", () => tarOf([{ name: "objects/../../escape", content: x }]), /none of ours/],
+  ["with a long name out of it", () => tarOf([{ name: `objects/${"a/".repeat(200)}..`, content: x }]), /none of ours/],
+  ["with a symbolic link", () => linked("symlink"), /more than files/],
+  ["with a hard link", () => linked("link"), /more than files/],
+  ["with the same object twice", (tar) => Buffer.concat([tar.subarray(0, 3584), tar]), /EEXIST/],
+  ["with a file of more than there is", () => claiming(100 * 1024 ** 3), /end of data|was destroyed/],
+  ["with a changed header", (tar) => Buffer.concat([Buffer.from("D"), tar.subarray(1)]), /Invalid tar header/],
+  ["without a database", () => tarOf([{ name: "objects/a", content: x }]), /no database/],
+])("an export %s is refused, and nothing is left of it", async (_, change, why) => {
   const [folder, file] = [join(root, "folder"), join(root, "file")];
-  const whole = tarOf([
-    { name: "objects/a", content: Buffer.alloc(3000) },
+  const whole = await tarOf([
+    { name: "objects/a", content: Buffer.alloc(3000, "a") },
     { name: "sealing-key", content: Buffer.from("00") },
   ]);
-  await writeFile(file, change(whole));
-  await expect(importFolder(folder, file)).rejects.toThrow(/is damaged/);
+  await writeFile(file, await change(whole));
+  await expect(importFolder(folder, file)).rejects.toMatchObject({
+    message: expect.stringMatching(/is damaged/),
+    cause: { message: expect.stringMatching(why) },
+  });
   expect((await readdir(folder)).filter((name) => name !== "lock")).toEqual([]);
   expect(await readdir(root)).not.toContain("escape");
 });

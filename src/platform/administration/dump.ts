@@ -1,13 +1,15 @@
 import { createReadStream, createWriteStream } from "node:fs";
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { buffer } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import { PGlite } from "@electric-sql/pglite";
+import { type Extract, extract, type Pack, pack } from "tar-stream";
 import { sealingKeyFile } from "../config.ts";
 import { lockFolder } from "../database/folder-lock.ts";
 import { keysIn } from "../objects/object-folder.ts";
 import { isObjectKey } from "../ports/object-store.ts";
-import { TAR_END, tarEntries, tarHeader, tarPadding } from "../tar.ts";
+import { addFile } from "../tar.ts";
 import { RefusedError } from "./refused-error.ts";
 
 /** What the file holds, in this order: the database's own dump, the key to its sealed values, the objects. */
@@ -28,7 +30,7 @@ export async function exportFolder(folder: string, file: string): Promise<void> 
   const release = await lockFolder(folder);
   try {
     const dump = await dumpOf(join(folder, "database"));
-    await writeFresh(file, contentOf(folder, dump));
+    await writeFresh(file, (archive) => fill(archive, folder, dump));
   } finally {
     release();
   }
@@ -44,18 +46,16 @@ async function dumpOf(database: string): Promise<Buffer> {
   }
 }
 
-async function* contentOf(folder: string, dump: Buffer): AsyncGenerator<Uint8Array> {
-  yield* [tarHeader({ name: DATABASE, size: dump.length }, 0o600), dump, tarPadding(dump.length)];
+async function fill(archive: Pack, folder: string, dump: Buffer): Promise<void> {
+  await addFile(archive, { name: DATABASE, size: dump.length, mode: 0o600 }, [dump]);
   const files = (await keysIn(join(folder, "objects"))).map((key) => `${OBJECTS}${key}`);
   // Absent when the key is configured: then it belongs to the configuration, there and here.
   if ((await namesIn(folder)).includes(basename(sealingKeyFile(folder)))) files.unshift(SEALING_KEY);
   for (const name of files) {
-    const { size } = await stat(join(folder, name));
-    yield tarHeader({ name, size }, 0o600);
-    yield* createReadStream(join(folder, name));
-    yield tarPadding(size);
+    const path = join(folder, name);
+    await addFile(archive, { name, size: (await stat(path)).size, mode: 0o600 }, createReadStream(path));
   }
-  yield TAR_END;
+  archive.finalize();
 }
 
 /**
@@ -79,22 +79,44 @@ export async function importFolder(folder: string, file: string): Promise<void> 
 }
 
 async function unpack(folder: string, file: string): Promise<void> {
+  if (!(await hasEnd(file))) throw new Error("the archive ends too early");
+  const archive = extract();
+  // Until both have ended, also when one fails: what still writes would write into a folder that was cleared.
+  const [unpacked, read] = await Promise.allSettled([
+    unpackEntries(folder, archive),
+    pipeline(createReadStream(file), archive),
+  ]);
+  if (unpacked.status === "rejected") throw unpacked.reason;
+  if (read.status === "rejected") throw read.reason;
+  if (!unpacked.value) throw new Error("the archive holds no database");
+}
+
+/** An archive that was cut between two of its files reads like a shorter one, but for the zeros at its end. */
+async function hasEnd(file: string): Promise<boolean> {
+  const { size } = await stat(file);
+  const end = await buffer(createReadStream(file, { start: Math.max(0, size - 1024) }));
+  return end.length === 1024 && end.every((byte) => byte === 0);
+}
+
+/** @returns whether there was a database */
+async function unpackEntries(folder: string, archive: Extract): Promise<boolean> {
   let found = false;
-  for await (const { name, size, start } of tarEntries(file)) {
-    const range = { start, end: start + size - 1 };
+  for await (const entry of archive) {
+    const { name, type } = entry.header;
+    if (type !== "file") throw new Error("the archive holds more than files");
     if (name === DATABASE) {
       found = true;
-      await loadDump(folder, Buffer.concat(await createReadStream(file, range).toArray()));
+      await loadDump(folder, await buffer(entry));
     } else if (name === SEALING_KEY || (name.startsWith(OBJECTS) && isObjectKey(name.slice(OBJECTS.length)))) {
       const path = join(folder, name);
       await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-      const target = createWriteStream(path, { flags: "wx", mode: 0o600, flush: true });
-      await pipeline(size === 0 ? [] : createReadStream(file, range), target);
+      // By iteration: Node's pipeline waits for ever for an entry that the archive's end destroyed before it began.
+      await writeFile(path, entry as AsyncIterable<Uint8Array>, { flag: "wx", mode: 0o600, flush: true });
     } else {
       throw new Error("the archive holds a file that is none of ours");
     }
   }
-  if (!found) throw new Error("the archive holds no database");
+  return found;
 }
 
 async function loadDump(folder: string, dump: Buffer): Promise<void> {
@@ -127,14 +149,19 @@ async function namesIn(folder: string): Promise<readonly string[]> {
   }
 }
 
-async function writeFresh(file: string, content: AsyncIterable<Uint8Array>): Promise<void> {
+async function writeFresh(file: string, fill: (archive: Pack) => Promise<void>): Promise<void> {
   try {
     await writeFile(file, "", { mode: 0o600, flag: "wx" });
   } catch (error) {
     throw new RefusedError(`${file} cannot be written, or is there already`, { cause: error });
   }
+  const archive = pack();
+  const filled = fill(archive).catch((error: Error) => {
+    archive.destroy(error);
+    throw error;
+  });
   try {
-    await pipeline(content, createWriteStream(file, { flags: "r+", flush: true }));
+    await Promise.all([filled, pipeline(archive, createWriteStream(file, { flags: "r+", flush: true }))]);
   } catch (error) {
     await rm(file, { force: true });
     throw error;

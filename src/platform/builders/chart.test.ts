@@ -6,15 +6,16 @@ const NAMES = { name: "shop", description: "The shop", version: "1.0.3", appVers
 const FILES = { "values.yaml": "a: 1\n", "templates/b.yaml": "b", "templates/a.yaml": "a" };
 
 describe("a packed chart", () => {
-  it("is the same bytes for the same source, in whatever order it came", () => {
+  it("is the same bytes for the same source, in whatever order it came", async () => {
     const turned = Object.fromEntries(Object.entries(FILES).reverse());
-    expect(packChart({ files: turned }, NAMES)).toEqual(packChart({ files: FILES }, NAMES));
-    expect(packChart({ files: FILES }, { ...NAMES, version: "1.0.4" })).not.toEqual(packChart({ files: FILES }, NAMES));
+    const packed = await packChart({ files: FILES }, NAMES);
+    expect(await packChart({ files: turned }, NAMES)).toEqual(packed);
+    expect(await packChart({ files: FILES }, { ...NAMES, version: "1.0.4" })).not.toEqual(packed);
   });
 
-  it("has the package's name and version, whatever its metadata says, and the metadata's other fields", () => {
+  it("has the package's name and version, whatever its metadata says, and the metadata's other fields", async () => {
     const metadata = { name: "other", version: "9", appVersion: "8", home: "https://example.com", apiVersion: "v1" };
-    const text = gunzipSync(packChart({ files: FILES, metadata }, NAMES)).toString();
+    const text = gunzipSync(await packChart({ files: FILES, metadata }, NAMES)).toString();
     const about = JSON.parse(text.slice(512, text.indexOf("\0", 512)));
     expect(about).toEqual({
       type: "application",
@@ -39,14 +40,16 @@ describe("a packed chart", () => {
     ["an empty segment", { files: { "a//b": "" } }, "cannot be a path"],
     ["a file that is a folder", { files: { a: "", "a/b": "" } }, "is a file and a folder"],
     ["a Chart.yaml", { files: { "Chart.yaml": "" } }, "leave it out"],
-    ["a long path", { files: { ["x".repeat(101)]: "" } }, "too long"],
+    ["a long name", { files: { ["x".repeat(101)]: "" } }, "too long"],
+    ["a long path", { files: { [Array(51).fill("path").join("/")]: "" } }, "too long"],
     ["too many files", { files: Object.fromEntries(Array.from({ length: 501 }, (_, at) => [`f${at}`, ""])) }, "500"],
-  ])("is not made of %s", (_, source, message) => {
-    expect(() => packChart(source, NAMES)).toThrow(ChartError);
-    expect(() => packChart(source, NAMES)).toThrow(message);
+  ])("is not made of %s", async (_, source, message) => {
+    const packing = packChart(source, NAMES);
+    await expect(packing).rejects.toThrow(ChartError);
+    await expect(packing).rejects.toThrow(message);
   });
 
-  it.each(["Shop", "my shop", "", "a/b", "..", "shop-"])("is not called %j", (name) => {
-    expect(() => packChart({ files: FILES }, { ...NAMES, name })).toThrow("cannot be a chart's name");
+  it.each(["Shop", "my shop", "", "a/b", "..", "shop-"])("is not called %j", async (name) => {
+    await expect(packChart({ files: FILES }, { ...NAMES, name })).rejects.toThrow("cannot be a chart's name");
   });
 });

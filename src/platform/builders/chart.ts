@@ -36,7 +36,7 @@ const PATH = /^(?!.*(^|\/)\.{1,2}(\/|$))[A-Za-z0-9_.][A-Za-z0-9_.@+-]*(\/[A-Za-z
  * A chart archive as `helm package` makes it, the same bytes for the same source.
  * @throws ChartError
  */
-export function packChart(source: unknown, names: ChartNames): Buffer {
+export async function packChart(source: unknown, names: ChartNames): Promise<Buffer> {
   const { metadata, files } = read(source);
   if (!NAME.test(names.name)) throw new ChartError(`${JSON.stringify(names.name)} cannot be a chart's name`);
   const { appVersion = names.appVersion, ...more } = metadata ?? {};
@@ -54,19 +54,21 @@ export function packChart(source: unknown, names: ChartNames): Buffer {
     [CHART_FILE, `${JSON.stringify(about, null, 2)}\n`] as const,
     ...Object.entries(files).sort(([a], [b]) => (a < b ? -1 : 1)),
   ];
-  const packed = gzipSync(tarIn(names.name, contents), { level: 9 });
+  const packed = gzipSync(await tarIn(names.name, contents), { level: 9 });
   // The byte that says which system packed it: unknown, on all of them.
   packed[9] = 255;
   return packed;
 }
 
-function tarIn(folder: string, contents: readonly (readonly [path: string, content: string])[]): Buffer {
-  try {
-    return tarOf(contents.map(([path, content]) => ({ name: `${folder}/${path}`, content: Buffer.from(content) })));
-  } catch (error) {
-    if (error instanceof RangeError) throw new ChartError("a path in the chart is too long", { cause: error });
-    throw error;
-  }
+function tarIn(folder: string, contents: readonly (readonly [path: string, content: string])[]): Promise<Buffer> {
+  const files = contents.map(([path, content]) => ({ name: `${folder}/${path}`, content: Buffer.from(content) }));
+  if (files.some(({ name }) => isTooLong(name))) throw new ChartError("a path in the chart is too long");
+  return tarOf(files);
+}
+
+/** What every reader of archives takes without extensions of the format (POSIX "ustar"). Paths are ASCII. */
+function isTooLong(name: string): boolean {
+  return name.length > 255 || name.split("/").some((segment) => segment.length > 100);
 }
 
 function read(source: unknown): ChartSource {

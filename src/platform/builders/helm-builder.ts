@@ -108,7 +108,7 @@ async function build(parts: BuilderParts, row: PackageRow, builderId: string, si
   await tell("building", { type: "BuildingStack", stack });
   const version = versionOf(row);
   const { chartName: name, description } = config;
-  const packed = packChart(release.chart, { name, description, version, appVersion: release.version });
+  const packed = await packChart(release.chart, { name, description, version, appVersion: release.version });
   const chart = { packageId: row.id, file: `${name}-${version}.tgz` };
   await tell("publishing", { type: "PushingStack", platform: "kubernetes", stack });
   await parts.objects.put(chartKey(chart), packed, CHART_CONTENT_TYPE, signal);

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { BlockList, isIP } from "node:net";
+import proxyAddress from "@fastify/proxy-addr";
 
 /** Whether what this address says of others is believed. */
 export type Trust = (address: string) => boolean;
@@ -31,16 +32,7 @@ function familyOf(address: string): "ipv4" | "ipv6" | undefined {
   return version === 0 ? undefined : version === 4 ? "ipv4" : "ipv6";
 }
 
-/**
- * Who calls, for what does not come through Fastify, by the same rule: each proxy adds its own peer at the end of
- * X-Forwarded-For, so the last that we do not trust is who came from outside. What stands before it anybody can write.
- */
-export function callerAddress({ socket, headers }: IncomingMessage, trusts: Trust): string {
-  const told = [headers["x-forwarded-for"] ?? []].flat().join(",").split(",");
-  let caller = socket.remoteAddress ?? "";
-  for (const address of told.map((each) => each.trim()).reverse()) {
-    if (!trusts(caller)) break;
-    if (address !== "") caller = address;
-  }
-  return caller;
+/** Who calls, for what does not come through Fastify, by the very code that Fastify asks. */
+export function callerAddress(request: IncomingMessage, trusts: Trust): string {
+  return proxyAddress(request, trusts);
 }

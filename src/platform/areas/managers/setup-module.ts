@@ -73,6 +73,6 @@ output "key_file" {
 `;
 
 /** The Terraform module of a manager's setup, as an archive that Terraform fetches by its address. */
-export function moduleArchive(): Buffer {
-  return gzipSync(tarOf([{ name: "main.tf", content: Buffer.from(MAIN) }]));
+export async function moduleArchive(): Promise<Buffer> {
+  return gzipSync(await tarOf([{ name: "main.tf", content: Buffer.from(MAIN) }]));
 }

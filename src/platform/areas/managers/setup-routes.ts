@@ -26,7 +26,7 @@ export function registerSetup(app: FastifyInstance, open: OpenDeps): void {
     send(request, reply, "application/yaml; charset=utf-8", setupTemplate(engine.config.baseUrl)),
   );
   openRoute(app, open, "GET", SETUP_PATHS.module, async (request, reply) =>
-    send(request, reply, "application/gzip", archive),
+    send(request, reply, "application/gzip", await archive),
   );
   const browser = new Browser(engine);
   openRoute(app, open, "GET", SETUP_PATHS.google, async (request, reply) => {
