@@ -15,7 +15,7 @@ import { Manager, type Runnable } from "../kube/manager/manager.ts";
 import { kubeMetrics } from "../kube/metrics/kube-metrics.ts";
 import { Cluster } from "./cluster.ts";
 import type { AgentConfig } from "./config.ts";
-import { AgentControllers, type ControllerParts } from "./controllers.ts";
+import { AgentControllers } from "./controllers.ts";
 import { Heartbeat } from "./heartbeat/heartbeat.ts";
 import { heartbeatBody } from "./heartbeat/heartbeat-body.ts";
 import { agentMetrics, deploymentsGauge } from "./metrics.ts";
@@ -25,13 +25,14 @@ import { connectPlatform } from "./platform-link/platform-connection.ts";
 import { ReconnectRule } from "./platform-link/reconnect-rule.ts";
 import { TrustedAuthorities } from "./platform-link/trusted-authorities.ts";
 import { WorkFeed } from "./platform-link/work-feed.ts";
+import type { ControllerParts } from "./reconcilers.ts";
 import { watchRights } from "./rights.ts";
 
 export interface AgentTools {
   readonly clock: Clock;
   readonly log: Logger;
   readonly registry: Registry;
-  /** Told to the platform. */
+  /** Reported to the platform. */
   readonly version?: string;
   /** Where HTTP_PROXY, HTTPS_PROXY, NO_PROXY and NODE_EXTRA_CA_CERTS are read from. Default: none of them. */
   readonly environment?: Environment;
@@ -90,11 +91,11 @@ export async function runAgent(config: AgentConfig, tools: AgentTools, signal: A
     const controllers = new AgentControllers(shared, workloads);
     deploymentsGauge(registry, controllers.deploymentStates);
     link.onRecovered(controllers.recovered);
-    link.onTrouble(controllers.standingChanged);
+    link.onTrouble(controllers.conditionsChanged);
     rights.onChange(() => {
       for (const informer of [...cluster.informers, ...workloads.informers]) informer.retryNow();
       controllers.recovered();
-      controllers.standingChanged();
+      controllers.conditionsChanged();
     });
     const health = new HealthServer({ port: config.healthPort, host: config.healthHost, registry });
     const manager = new Manager({ clock, log, health, leaderElection: elector, events });
@@ -103,23 +104,23 @@ export async function runAgent(config: AgentConfig, tools: AgentTools, signal: A
     for (const runnable of [...workloads.runnables(), ...controllers.runnables()]) manager.addRunnable(runnable);
     const { NODE_EXTRA_CA_CERTS: file } = environment;
     const trusted = file ? [new TrustedAuthorities(file, { clock, log })] : [];
-    for (const runnable of [...voices(shared, controllers), ...trusted]) manager.addRunnable(runnable);
+    for (const runnable of [...platformRunnables(shared, controllers), ...trusted]) manager.addRunnable(runnable);
     await manager.run(signal);
   } finally {
     await Promise.all([platform.close(), connection.close()]);
   }
 }
 
-/** What hears from the platform, and tells it that this agent lives. */
-function voices(
+/** The work feed listens to the platform; the heartbeat tells it that this agent lives. */
+function platformRunnables(
   { platform, metrics, clock, log, config, version }: ControllerParts,
-  { changed, lookAtAll, snapshots }: AgentControllers,
+  { changed, relistAll, snapshots }: AgentControllers,
 ): readonly Runnable[] {
   const rule = (): ReconnectRule => new ReconnectRule(clock, random, config.reconnectSpreadMs);
   const identity = new ManagerIdentity(platform.whoami);
   const common = { platform: platform.managerRuntime, identity, clock, random, log, metrics };
   const { pollIntervalMs, heartbeatIntervalMs: intervalMs } = config;
-  const feed = new WorkFeed({ ...common, rule: rule(), pollIntervalMs, changed, lookAtAll });
+  const feed = new WorkFeed({ ...common, rule: rule(), pollIntervalMs, changed, relistAll });
   const body = heartbeatBody(config, version, snapshots.deployments);
   const heartbeat = new Heartbeat({ ...common, rule: rule(), intervalMs, body });
   return [

@@ -1,6 +1,6 @@
 /**
- * What the platform said last, per scope (a deployment, or everything): a level, not a stream. Replacing a scope
- * forgets what is not in it any more, so the platform bounds the size; `capacity` bounds a platform that lies.
+ * The platform's last list of one kind, per scope (a deployment, or everything). Replacing a scope drops what its new list
+ * does not have, so the platform bounds the size; `capacity` bounds it where the platform does not.
  */
 export class Snapshot<T extends { readonly id: string }> {
   readonly #capacity: number;
@@ -15,7 +15,7 @@ export class Snapshot<T extends { readonly id: string }> {
     this.#dropped = dropped;
   }
 
-  /** Something was read onto it. Before that an item's absence means nothing. */
+  /** A list was read into it. Before that an item's absence means nothing. */
   get isRead(): boolean {
     return this.#isRead;
   }
@@ -32,15 +32,15 @@ export class Snapshot<T extends { readonly id: string }> {
     return [...this.#items.values()].map(({ item }) => item);
   }
 
-  /** How many items were added so far: for {@link replace}, from before a level is asked for. */
+  /** How many items were added so far: for {@link replace}, from before a list is asked for. */
   get added(): number {
     return this.#added;
   }
 
   /**
-   * The whole new level of a scope. Returns the ids that are in it now or were before: all worth a look.
+   * The new list of a scope. Returns the ids that are in it now or were before: each may have changed.
    *
-   * @param since items that were added after this count stay as they are: the level is older than they are
+   * @param since items that were added after this count stay as they are: the list is older than they are
    */
   replace(scope: string, items: readonly T[], since = this.#added): readonly string[] {
     const touched = new Set<string>();

@@ -15,8 +15,8 @@ import type { KubeMetrics } from "../kube/metrics/metrics.ts";
 import { keyOf } from "../kube/objects/resource.ts";
 import { jsonProjection } from "../kube/projection/projection.ts";
 import { plannedNamespaces } from "./access/planned-namespaces.ts";
-import { isApproved } from "./grants/crowd.ts";
-import type { GateWorld } from "./invocations/invocation-reconciler.ts";
+import { isApproved } from "./grants/open-limit.ts";
+import type { GateFacts } from "./invocations/invocation-reconciler.ts";
 import { type CustomerPolicy, mergePolicies } from "./invocations/policy.ts";
 
 export interface CacheOptions {
@@ -117,7 +117,7 @@ export class Caches {
     return grant.spec.revokedReason === undefined && grant.metadata.deletionTimestamp === undefined;
   }
 
-  world({ spec }: OperationInvocation): GateWorld {
+  facts({ spec }: OperationInvocation): GateFacts {
     return {
       grant: spec.grantName === undefined ? undefined : this.grantNamed(spec.grantName),
       policies: this.policies.store.list(),
@@ -126,7 +126,7 @@ export class Caches {
   }
 
   /** The same, from the API server. */
-  async liveWorld({ spec }: OperationInvocation, signal: AbortSignal): Promise<GateWorld> {
+  async liveFacts({ spec }: OperationInvocation, signal: AbortSignal): Promise<GateFacts> {
     const [grant, policies, deployments] = await Promise.all([
       spec.grantName === undefined
         ? undefined

@@ -9,19 +9,19 @@ import { notifiedBy, reads, type Source, watches } from "../kube/controller/sour
 import type { Runnable } from "../kube/manager/manager.ts";
 import type { KubeMetrics } from "../kube/metrics/metrics.ts";
 import { Access } from "./access/access.ts";
-import { Lent } from "./access/lent.ts";
 import type { Rights } from "./access/rights.ts";
+import { RoleLending } from "./access/role-lending.ts";
 import { Sweeper } from "./access/sweep.ts";
 import type { AdmissionWatch } from "./admission/admission-watch.ts";
 import type { Caches } from "./caches.ts";
 import type { OperatorConfig } from "./config.ts";
-import { crowdedBecause } from "./grants/crowd.ts";
+import type { EventPublisher } from "./event-publisher.ts";
 import { type GrantPorts, reconcileGrant } from "./grants/grant-reconciler.ts";
+import { limitReached } from "./grants/open-limit.ts";
 import { type InvocationPorts, reconcileInvocation } from "./invocations/invocation-reconciler.ts";
 import { OperationRunner, type RunnerPorts } from "./invocations/operation-runner.ts";
 import { RunningOperations } from "./invocations/running-operations.ts";
 import type { OperatorMetrics } from "./metrics.ts";
-import type { News } from "./news.ts";
 import { writeStatus } from "./status-writer.ts";
 
 /** What the parts of the operator share. */
@@ -32,7 +32,7 @@ export interface OperatorParts {
   readonly rights: Rights;
   readonly metrics: OperatorMetrics;
   readonly kube: KubeMetrics;
-  readonly news: News;
+  readonly publisher: EventPublisher;
   readonly fence: () => void;
   readonly clock: Clock;
   readonly log: Logger;
@@ -47,7 +47,7 @@ export function operatorControllers(parts: OperatorParts): readonly Runnable[] {
   const { client, caches, metrics, fence, clock, log, config } = parts;
   const { grantsNamespace, roleKind, lendingMode: mode } = config;
   const access = new Access(client, { grantsNamespace, roleKind, mode });
-  const lent = new Lent({ access, grantsNamespace, roleKind, mode });
+  const roleLending = new RoleLending({ access, grantsNamespace, roleKind, mode });
   const running = new RunningOperations();
   const sweeper = new Sweeper(
     {
@@ -72,11 +72,20 @@ export function operatorControllers(parts: OperatorParts): readonly Runnable[] {
     running.stop(gone.metadata.uid, "revoked");
     sweeper.soon();
   });
-  return [grantController(parts, access, lent, running), invocationController(parts, access, lent, running), sweeper];
+  return [
+    grantController(parts, access, roleLending, running),
+    invocationController(parts, access, roleLending, running),
+    sweeper,
+  ];
 }
 
-function grantController(parts: OperatorParts, access: Access, lent: Lent, running: RunningOperations): Controller {
-  const { client, caches, admission, rights, metrics, news, fence, clock } = parts;
+function grantController(
+  parts: OperatorParts,
+  access: Access,
+  roleLending: RoleLending,
+  running: RunningOperations,
+): Controller {
+  const { client, caches, admission, rights, metrics, publisher, fence, clock } = parts;
   const ports: GrantPorts = {
     clock,
     fence,
@@ -88,10 +97,10 @@ function grantController(parts: OperatorParts, access: Access, lent: Lent, runni
     rights,
     writeStatus: (grant, status, signal) => writeStatus(client, accessGrants, grant, status, signal),
     access,
-    lent,
+    roleLending,
     running,
     metrics,
-    news,
+    publisher,
   };
   return controller("accessgrant", parts, (key, context) => reconcileGrant(key, ports, context), [
     watches(caches.grants),
@@ -106,10 +115,10 @@ function grantController(parts: OperatorParts, access: Access, lent: Lent, runni
 function invocationController(
   parts: OperatorParts,
   access: Access,
-  lent: Lent,
+  roleLending: RoleLending,
   running: RunningOperations,
 ): Controller {
-  const { client, caches, rights, metrics, news, fence, clock, log, config } = parts;
+  const { client, caches, rights, metrics, publisher, fence, clock, log, config } = parts;
   const { shutdownGraceMs: graceMs } = config;
   const writeInvocation: InvocationPorts["writeInvocation"] = (invocation, status, signal) =>
     writeStatus(client, operationInvocations, invocation, status, signal);
@@ -127,7 +136,7 @@ function invocationController(
     grantStands: (name, uid) => caches.grantStands(name, uid),
     runningOperations: running,
     metrics,
-    news,
+    publisher,
     graceMs,
   };
   const ports: InvocationPorts = {
@@ -135,18 +144,18 @@ function invocationController(
     fence,
     invocation: (key) => caches.invocations.store.get(key),
     named: config.deployments,
-    cachedWorld: (invocation) => caches.world(invocation),
-    liveWorld: (invocation, signal) => caches.liveWorld(invocation, signal),
+    cachedFacts: (invocation) => caches.facts(invocation),
+    liveFacts: (invocation, signal) => caches.liveFacts(invocation, signal),
     liveInvocation,
     writeInvocation,
     writeGrant: (grant, status, signal) => writeStatus(client, accessGrants, grant, status, signal),
     graceMs,
     obstacle: () => rights.obstacle,
-    crowd: (invocation, grant) => crowdedBecause(invocation, grant, caches),
-    lent,
+    limitReached: (invocation, grant) => limitReached(invocation, grant, caches),
+    roleLending,
     runner: new OperationRunner(runnerPorts),
     metrics,
-    news,
+    publisher,
   };
   return controller("operationinvocation", parts, (key, context) => reconcileInvocation(key, ports, context), [
     watches(caches.invocations),

@@ -17,8 +17,8 @@ import { AdmissionWatch } from "./admission/admission-watch.ts";
 import { Caches } from "./caches.ts";
 import type { OperatorConfig } from "./config.ts";
 import { operatorControllers } from "./controllers.ts";
+import { EventPublisher } from "./event-publisher.ts";
 import { operatorMetrics } from "./metrics.ts";
-import { News } from "./news.ts";
 
 export interface OperatorTools {
   readonly clock: Clock;
@@ -91,7 +91,7 @@ export async function runOperator(config: OperatorConfig, tools: OperatorTools, 
       clock,
       log,
       kube,
-      news: new News(events),
+      publisher: new EventPublisher(events),
       config,
     };
     for (const runnable of operatorControllers(shared)) manager.addRunnable(runnable);

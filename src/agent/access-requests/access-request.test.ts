@@ -1,18 +1,18 @@
 import { describe, expect, test } from "vitest";
 import type { AccessGrant, AccessGrantStatus } from "../../crds/kinds/access-grant.ts";
 import { DEPLOYMENT, NAMESPACE, NOW, newGrant, pendingRequest, REQUEST, stored } from "../testing/sample.ts";
-import { decideRequest, type RequestWorld } from "./access-request.ts";
+import { decideRequest, type RequestFacts } from "./access-request.ts";
 import { readListedRequest } from "./pending-request.ts";
 
 const listed = readListedRequest(pendingRequest(), DEPLOYMENT);
-const nothing: RequestWorld = {
+const nothing: RequestFacts = {
   listed: undefined,
   accepted: true,
   grant: undefined,
   deleted: undefined,
   answered: new Set(),
 };
-const decide = (world: Partial<RequestWorld>, now = NOW) => decideRequest({ ...nothing, ...world }, NAMESPACE, now);
+const decide = (world: Partial<RequestFacts>, now = NOW) => decideRequest({ ...nothing, ...world }, NAMESPACE, now);
 const grant = (status?: AccessGrantStatus, spec: Partial<AccessGrant["spec"]> = {}): AccessGrant =>
   stored(newGrant(), status, spec);
 const window = { approvedAt: "2026-01-01T11:55:00Z", approvedUntil: "2026-01-01T12:55:00Z" };
@@ -201,7 +201,7 @@ describe("what is reported of a grant", () => {
 
   const revoked = (status: object): AccessGrant =>
     grant({ state: "Revoked", ...status }, { approvedForMinutes: 60, revokedReason: "over", revokedBy: "bob" });
-  const ends = (world: Partial<RequestWorld>, now = NOW): readonly unknown[] =>
+  const ends = (world: Partial<RequestFacts>, now = NOW): readonly unknown[] =>
     decide(world, now).flatMap((action) => (action.do === "reportDecision" ? [action.report.outcome] : []));
 
   test("a grant revoked before its window opened is denied: the platform knows no approval that could be revoked", () => {

@@ -6,7 +6,7 @@ import { reportsOf } from "./grant-reports.ts";
 import type { ListedRequest } from "./pending-request.ts";
 
 /** All that is known of one access request. */
-export interface RequestWorld {
+export interface RequestFacts {
   /** As the platform lists it; undefined: it does not wait for the customer (any more). */
   readonly listed: ListedRequest | undefined;
   /** The customer accepts its deployment. */
@@ -56,8 +56,8 @@ const MAX_REASON = 1_024;
  * The promises: no grant for a deployment that the customer does not accept; one grant a request, never a second one after the customer deleted it; nothing is shown that a person
  * could misread; every decision is reported until the platform has answered; a grant is never changed.
  */
-export function decideRequest(world: RequestWorld, grantsNamespace: string, now: Date): readonly RequestAction[] {
-  const { listed, accepted, grant, deleted, answered } = world;
+export function decideRequest(facts: RequestFacts, grantsNamespace: string, now: Date): readonly RequestAction[] {
+  const { listed, accepted, grant, deleted, answered } = facts;
   const subject = grant ?? deleted;
   const actions: RequestAction[] = [];
   if (listed !== undefined && accepted && subject === undefined) actions.push(...raise(listed, grantsNamespace, now));

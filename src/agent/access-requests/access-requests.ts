@@ -71,8 +71,8 @@ export class AccessRequests {
     const [listed, grant, deleted] = [snapshot.get(id), ports.grant(id), this.#deleted.get(id)];
     const answered = this.#answered.get(id) ?? new Set<string>();
     const accepted = listed !== undefined && ports.accepts(listed.deploymentId);
-    const world = { listed, accepted, grant, deleted, answered };
-    for (const action of decideRequest(world, grantsNamespace, clock.wallNow())) {
+    const facts = { listed, accepted, grant, deleted, answered };
+    for (const action of decideRequest(facts, grantsNamespace, clock.wallNow())) {
       context.signal.throwIfAborted();
       const full = action.do === "createGrant" ? ports.capacity.fullBecause(action.grant.spec.deploymentId) : undefined;
       if (full !== undefined && action.do === "createGrant") return this.#delay(action.grant, full, context);

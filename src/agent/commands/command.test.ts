@@ -2,15 +2,15 @@ import { describe, expect, test } from "vitest";
 import type { Command } from "../../contract/operations/commands.ts";
 import type { OperationInvocationStatus } from "../../crds/kinds/operation-invocation.ts";
 import { COMMAND, commandRecord, DEPLOYMENT, NAMESPACE, NOW, storedInvocation } from "../testing/sample.ts";
-import { type CommandWorld, nextStep } from "./command.ts";
+import { type CommandFacts, nextStep } from "./command.ts";
 import { readListedCommand } from "./listed-command.ts";
 
-function world(changes: Partial<Command> = {}, more: Partial<CommandWorld> = {}): CommandWorld {
+function world(changes: Partial<Command> = {}, more: Partial<CommandFacts> = {}): CommandFacts {
   const command = readListedCommand(commandRecord(changes));
   if (command === undefined) throw new Error("the sample must be for the operator");
   return { command, accepted: true, invocation: undefined, seen: false, ...more };
 }
-const step = (each: CommandWorld, now = NOW) => nextStep(each, NAMESPACE, now);
+const step = (each: CommandFacts, now = NOW) => nextStep(each, NAMESPACE, now);
 const DISPATCHED = { state: "DISPATCHED" } as const;
 
 function created(changes: Partial<Command> = {}) {
@@ -18,7 +18,7 @@ function created(changes: Partial<Command> = {}) {
   if (next.do !== "create") throw new Error(`expected create, got ${next.do}`);
   return next.invocation;
 }
-const withStatus = (status: OperationInvocationStatus): CommandWorld =>
+const withStatus = (status: OperationInvocationStatus): CommandFacts =>
   world(DISPATCHED, { invocation: storedInvocation(created(), status), seen: true });
 
 describe("a command", () => {

@@ -10,7 +10,7 @@ import { type CommandEnd, endOf, failed } from "./command-end.ts";
 import type { ListedCommand, Run } from "./listed-command.ts";
 
 /** All that is known of one command. */
-export interface CommandWorld {
+export interface CommandFacts {
   readonly command: ListedCommand;
   /** The customer accepts its deployment. */
   readonly accepted: boolean;
@@ -24,7 +24,7 @@ export type NewInvocation = Omit<OperationInvocation, "metadata" | "status"> & {
   readonly metadata: { readonly name: string; readonly namespace: string };
 };
 
-/** The next thing to do; carried out, the world is read again and the next one decided. */
+/** The next thing to do; carried out, the facts are read again and the next one decided. */
 export type CommandStep =
   | { readonly do: "dispatch"; readonly dispatchedAt: string }
   | { readonly do: "create"; readonly invocation: NewInvocation }
@@ -40,10 +40,10 @@ export type CommandStep =
  * The promises: no claim and no invocation for a deployment that the customer does not accept; `dispatch` is the one
  * claim, and an invocation is created only after it; the object's name is the command's id, so a second create is refused
  * by the API server; one that was seen and is gone is not made again.
- * Crash anywhere: the next look at the same world goes on where this one stopped.
+ * Decided from stored facts alone: after a crash anywhere the next run goes on where this one stopped.
  */
-export function nextStep(world: CommandWorld, grantsNamespace: string, now: Date): CommandStep {
-  const { command, accepted, invocation, seen } = world;
+export function nextStep(facts: CommandFacts, grantsNamespace: string, now: Date): CommandStep {
+  const { command, accepted, invocation, seen } = facts;
   if (command.state !== "PENDING" && command.state !== "DISPATCHED") return { do: "forget" };
   // Not claimed, so that it may still run when the customer accepts in time; else the platform ends it.
   if (!accepted && command.state === "PENDING") return { do: "wait" };

@@ -88,8 +88,8 @@ export class Commands {
       }
       const invocation = await this.#invocationOf(command, signal);
       const accepted = ports.accepts(command.deploymentId);
-      const world = { command, accepted, invocation, seen: this.#seen.has(id) };
-      const step = nextStep(world, grantsNamespace, clock.wallNow());
+      const facts = { command, accepted, invocation, seen: this.#seen.has(id) };
+      const step = nextStep(facts, grantsNamespace, clock.wallNow());
       if (step.do === "wait") return undefined;
       // It stays where it is, and ends by its deadline when no room comes.
       const isNew = step.do === "dispatch" || step.do === "create";
@@ -102,7 +102,7 @@ export class Commands {
     return { requeueAfterMs: CONTRADICTION_RETRY_MS };
   };
 
-  /** Said once a deployment, until there is room again: the platform may list any number of commands. */
+  /** DeploymentCondition once a deployment, until there is room again: the platform may list any number of commands. */
   #hasRoomFor({ deploymentId }: ListedCommand, log: ReconcileContext["log"]): boolean {
     const full = this.#options.ports.capacity.fullBecause(deploymentId);
     if (full === undefined) {

@@ -1,6 +1,6 @@
 import { acceptedNamespaces, type NamedDeployments } from "../../crds/accepted-namespaces.ts";
 import type { ManagedDeployment } from "../../crds/kinds/managed-deployment.ts";
-import type { Said } from "./standing.ts";
+import type { DeploymentCondition } from "./conditions.ts";
 
 /** What this installation was told about namespaces. */
 export interface Places {
@@ -12,7 +12,7 @@ export interface Places {
 }
 
 /** Whether and where the customer accepts this deployment, in words for them. Pure. */
-export function acceptance({ spec }: Pick<ManagedDeployment, "spec">, places: Places): readonly Said[] {
+export function acceptance({ spec }: Pick<ManagedDeployment, "spec">, places: Places): readonly DeploymentCondition[] {
   const { deploymentId } = spec;
   const { named, opened } = places;
   const accepted = acceptedNamespaces(deploymentId, { spec }, named);
@@ -29,7 +29,7 @@ export function acceptance({ spec }: Pick<ManagedDeployment, "spec">, places: Pl
 /** A message holds no command; the line has a field of its own. */
 const HOW = "status.acceptanceLine has the line that accepts it";
 
-function notAccepted({ acceptedNamespaces }: ManagedDeployment["spec"]): Said {
+function notAccepted({ acceptedNamespaces }: ManagedDeployment["spec"]): DeploymentCondition {
   const common = { type: "Accepted", status: "False" } as const;
   if (acceptedNamespaces === undefined) {
     return {
@@ -45,7 +45,7 @@ function notAccepted({ acceptedNamespaces }: ManagedDeployment["spec"]): Said {
   };
 }
 
-function openedFor(accepted: readonly string[], opened: readonly string[]): Said {
+function openedFor(accepted: readonly string[], opened: readonly string[]): DeploymentCondition {
   const closed = accepted.filter((namespace) => !opened.includes(namespace));
   if (closed.length === 0) {
     return { type: "Opened", status: "True", reason: "AllOpened", message: "each of its namespaces is opened" };

@@ -5,8 +5,8 @@ import type { ManagedDeployment } from "../../crds/kinds/managed-deployment.ts";
 import { DEPLOYMENT } from "../testing/sample.ts";
 import {
   CLEAR_AFTER_MS,
+  type DeploymentFacts,
   type DeploymentStep,
-  type DeploymentWorld,
   leaseAfter,
   nextDeploymentStep,
 } from "./deployment.ts";
@@ -35,7 +35,7 @@ function managed(
   };
 }
 const far = 10_000_000;
-const quiet: DeploymentWorld = {
+const quiet: DeploymentFacts = {
   listed,
   managed: managed(),
   accepted: SPACES,
@@ -45,7 +45,7 @@ const quiet: DeploymentWorld = {
   acquireAtMs: far,
   reportAtMs: far,
 };
-const step = (changes: Partial<DeploymentWorld>, nowMs = 1_000): DeploymentStep =>
+const step = (changes: Partial<DeploymentFacts>, nowMs = 1_000): DeploymentStep =>
   nextDeploymentStep({ ...quiet, ...changes }, nowMs);
 const waits = { accepted: [] };
 

@@ -16,7 +16,7 @@ export interface HeldLease {
 }
 
 /** All that is known of one deployment. */
-export interface DeploymentWorld {
+export interface DeploymentFacts {
   /** As the platform lists it; undefined: not served here (any more). */
   readonly listed: ListedDeployment | undefined;
   readonly managed: ManagedDeployment | undefined;
@@ -32,7 +32,7 @@ export interface DeploymentWorld {
   readonly reportAtMs: number;
 }
 
-/** The next thing to do; carried out, the world is read again and the next one decided. */
+/** The next thing to do; carried out, the facts are read again and the next one decided. */
 export type DeploymentStep =
   | { readonly do: "create"; readonly spec: ManagedDeploymentSpec }
   | { readonly do: "detach" }
@@ -69,14 +69,14 @@ export const CLEAR_AFTER_MS = 15 * 60_000;
  * namespace for it; a lease is renewed every 60 s and given up 210 s after the last success, whatever the platform says
  * later; a deployment that pushes is reported only under a lease.
  */
-export function nextDeploymentStep(world: DeploymentWorld, nowMs: number): DeploymentStep {
-  const { listed, managed, accepted, lease, acquireAtMs, reportAtMs } = world;
+export function nextDeploymentStep(facts: DeploymentFacts, nowMs: number): DeploymentStep {
+  const { listed, managed, accepted, lease, acquireAtMs, reportAtMs } = facts;
   if (lease !== undefined && isOver(lease, nowMs)) return { do: "giveUp" };
   const isAccepted = accepted.length > 0;
   if (lease !== undefined && (listed === undefined || !isAccepted)) return { do: "release" };
-  if (listed === undefined) return afterListing(world, nowMs);
+  if (listed === undefined) return afterListing(facts, nowMs);
   if (managed === undefined) {
-    return isAccepted || world.hasRoom ? { do: "create", spec: specOf(listed) } : { do: "wait", forMs: undefined };
+    return isAccepted || facts.hasRoom ? { do: "create", spec: specOf(listed) } : { do: "wait", forMs: undefined };
   }
   if (lease !== undefined && nowMs >= lease.renewAtMs) return { do: "renew" };
   const mayAcquire = isAccepted && lease === undefined && LEASABLE.has(listed.status);
@@ -89,7 +89,7 @@ export function nextDeploymentStep(world: DeploymentWorld, nowMs: number): Deplo
 }
 
 /** The platform lists it no more: what was ever served stays as a record, what the customer has not answered goes after a while. */
-function afterListing({ managed, accepted, unlistedAtMs }: DeploymentWorld, nowMs: number): DeploymentStep {
+function afterListing({ managed, accepted, unlistedAtMs }: DeploymentFacts, nowMs: number): DeploymentStep {
   if (managed === undefined) return { do: "wait", forMs: undefined };
   if (managed.status?.state !== "Detached") return { do: "detach" };
   if (accepted.length > 0 || !isUnanswered(managed)) return { do: "wait", forMs: undefined };

@@ -9,13 +9,13 @@ import { isGone } from "../platform-link/platform-answer.ts";
 import type { Platform } from "../platform-link/routes.ts";
 import type { Snapshot } from "../snapshot.ts";
 import type { Places } from "./acceptance.ts";
-import { type ApplicationPorts, Applications } from "./applications.ts";
-import { type DeploymentStep, type DeploymentWorld, nextDeploymentStep } from "./deployment.ts";
+import { type DeploymentFacts, type DeploymentStep, nextDeploymentStep } from "./deployment.ts";
+import { type DeploymentObjectPorts, DeploymentObjects } from "./deployment-objects.ts";
 import { isLeaseLost, type Leases } from "./leases.ts";
 import type { ListedDeployment } from "./listed-deployment.ts";
 
 /** All the I/O of this reconciler, as functions. */
-export interface DeploymentPorts extends ApplicationPorts {
+export interface DeploymentPorts extends DeploymentObjectPorts {
   readonly platform: Pick<Platform["sync"], "reconcile">;
   /** What the caches say of the workloads in these namespaces, cut into calls. */
   readonly resources: (namespaces: readonly string[]) => readonly ReportPart[];
@@ -74,18 +74,18 @@ interface Memory {
  */
 export class Deployments {
   readonly #options: DeploymentsOptions;
-  readonly #applications: Applications;
+  readonly #objects: DeploymentObjects;
   readonly #memories = new Map<string, Memory>();
 
   constructor(options: DeploymentsOptions) {
     this.#options = options;
-    this.#applications = new Applications({ ...options, isListed: (id) => options.snapshot.get(id) !== undefined });
+    this.#objects = new DeploymentObjects({ ...options, isListed: (id) => options.snapshot.get(id) !== undefined });
   }
 
   /** Workloads of a namespace changed: report soon. Returns the ids concerned; no other deployment may learn of it. */
   workloadsChanged(namespace: string): readonly string[] {
     const nowMs = this.#options.clock.monotonicMs();
-    const concerned = [...this.#memories].filter(([id]) => this.#applications.accepted(id).includes(namespace));
+    const concerned = [...this.#memories].filter(([id]) => this.#objects.accepted(id).includes(namespace));
     for (const [, memory] of concerned) {
       const soonMs = Math.max(nowMs, memory.reportedAtMs + REPORT_AFTER_CHANGE_MS);
       memory.reportAtMs = Math.min(memory.reportAtMs, soonMs);
@@ -97,17 +97,17 @@ export class Deployments {
   readonly reconcile = async (id: string, context: ReconcileContext): Promise<Result> => {
     const { snapshot, clock } = this.#options;
     // Before anything that needs the platform: this is where people look for what is wrong with it.
-    await this.#applications.tellStanding(id, context.signal);
+    await this.#objects.updateConditions(id, context.signal);
     // After a start, with the platform away: what it does not list it may not have been asked for yet. Taking that for
     // a detachment would have the operator refuse what was granted.
     if (!snapshot.isRead) return { requeueAfterMs: UNREAD_RETRY_MS };
     for (let steps = 0; steps < MAX_STEPS; steps += 1) {
       context.signal.throwIfAborted();
-      const world = this.#worldOf(id);
-      const step = nextDeploymentStep(world, clock.monotonicMs());
+      const facts = this.#factsOf(id);
+      const step = nextDeploymentStep(facts, clock.monotonicMs());
       if (step.do === "wait") {
-        if (world.listed === undefined && step.forMs === undefined) this.#forget(id);
-        if (world.listed !== undefined && world.managed === undefined) this.#applications.turnedAway(context);
+        if (facts.listed === undefined && step.forMs === undefined) this.#forget(id);
+        if (facts.listed !== undefined && facts.managed === undefined) this.#objects.noRoom(context);
         return step.forMs === undefined ? undefined : { requeueAfterMs: step.forMs };
       }
       await this.#take(step, id, context);
@@ -117,18 +117,18 @@ export class Deployments {
     return { requeueAfterMs: CONTRADICTION_RETRY_MS };
   };
 
-  #worldOf(id: string): DeploymentWorld {
+  #factsOf(id: string): DeploymentFacts {
     const { snapshot, leases, clock } = this.#options;
-    const [listed, memory, accepted] = [snapshot.get(id), this.#memoryOf(id), this.#applications.accepted(id)];
+    const [listed, memory, accepted] = [snapshot.get(id), this.#memoryOf(id), this.#objects.accepted(id)];
     memory.unlistedAtMs = listed === undefined ? (memory.unlistedAtMs ?? clock.monotonicMs()) : undefined;
     // Accepted, or not any more: that is told at once.
     if (accepted.join() !== memory.accepted.join()) memory.reportAtMs = 0;
     memory.accepted = accepted;
     return {
       listed,
-      managed: this.#applications.of(id),
+      managed: this.#objects.of(id),
       accepted,
-      hasRoom: this.#applications.hasRoomFor(id),
+      hasRoom: this.#objects.hasRoomFor(id),
       unlistedAtMs: memory.unlistedAtMs,
       lease: leases.of(id),
       acquireAtMs: leases.acquireAtMs(id),
@@ -140,11 +140,11 @@ export class Deployments {
     const { snapshot, leases } = this.#options;
     switch (step.do) {
       case "create":
-        return this.#applications.create(step.spec, context);
+        return this.#objects.create(step.spec, context);
       case "detach":
-        return this.#applications.detach(id, context.signal);
+        return this.#objects.detach(id, context.signal);
       case "clear":
-        return this.#applications.clear(id, context);
+        return this.#objects.clear(id, context);
       case "acquire":
         return leases.acquire(id, snapshot.get(id)?.model ?? "pull", context.signal);
       case "renew":
@@ -162,7 +162,7 @@ export class Deployments {
 
   async #report(id: string, status: DeploymentStatus, context: ReconcileContext): Promise<void> {
     const { ports, clock, random, metrics } = this.#options;
-    const accepted = this.#applications.accepted(id);
+    const accepted = this.#objects.accepted(id);
     const memory = this.#memoryOf(id);
     const atMs = clock.monotonicMs();
     memory.reportedAtMs = atMs;
@@ -179,7 +179,7 @@ export class Deployments {
       return;
     }
     const message = accepted.length === 0 ? "the platform knows that it waits" : "the platform has the last report";
-    await this.#applications.reported(id, { message }, context.signal);
+    await this.#objects.reported(id, { message }, context.signal);
   }
 
   async #send(
@@ -228,12 +228,12 @@ export class Deployments {
     }
     log.info({ deploymentId: id, code }, "report refused");
     const told = { message: "the platform refused the last report", refusedWith: code };
-    await this.#applications.reported(id, told, signal);
+    await this.#objects.reported(id, told, signal);
   }
 
   #forget(id: string): void {
     this.#memories.delete(id);
-    this.#applications.forget(id);
+    this.#objects.forget(id);
     this.#options.leases.forget(id);
   }
 

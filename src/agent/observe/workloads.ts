@@ -27,7 +27,7 @@ export interface WorkloadsOptions {
   readonly log: Logger;
   readonly metrics: Pick<AgentMetrics, "resources">;
   readonly watchMetrics: WatchMetrics;
-  /** Told where a workload changed. Not of pods: those show in their workload's counts. */
+  /** Called with the namespace of a changed workload. Not of pods: those show in their workload's counts. */
   readonly changed: (namespace: string) => void;
 }
 

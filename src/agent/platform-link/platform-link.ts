@@ -104,7 +104,7 @@ export class PlatformLink {
         return await reconcile(key, context);
       } catch (error) {
         if (this.isConnected || !isOutage(error)) throw error;
-        // Told once, by this link; everybody is woken when it is over.
+        // Logged once, by this link; all controllers are triggered when it is over.
         context.log.debug({ err: error }, "waits for the platform");
         return { requeueAfterMs: OUTAGE_RETRY_MS * (1 + this.#options.random()) };
       }

@@ -11,7 +11,7 @@ export interface RuntimeKeyOptions {
   /** How long the key before the last change is still good for a try. */
   readonly overlapMs: number;
   readonly clock: Clock;
-  /** Told of each change and each new reason why it cannot be read, for metric and log. Never gets the key. */
+  /** Called at each change and each new reason why it cannot be read, for metric and log. Never gets the key. */
   readonly reloaded: (result: ReloadResult, detail: string) => void;
 }
 

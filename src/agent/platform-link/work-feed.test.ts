@@ -62,7 +62,7 @@ async function start(random = 0.5): Promise<void> {
     metrics: { backingOff: () => undefined },
     pollIntervalMs: 10_000,
     changed: (topic, deploymentId) => void seen.push(`${topic} ${deploymentId}`),
-    lookAtAll: () => void seen.push("all"),
+    relistAll: () => void seen.push("all"),
   });
   done = feed.run(stop.signal);
   await settle();

@@ -20,7 +20,7 @@ export interface WorkFeedOptions {
   /** Something of this topic changed for this deployment. Unknown topics are passed on too. */
   readonly changed: (topic: string, deploymentId: string) => void;
   /** Nothing is known: look at everything. */
-  readonly lookAtAll: () => void;
+  readonly relistAll: () => void;
 }
 
 /** Seconds that the platform may hold a poll: the contract's most, less what proxies with 30 s limits need. */
@@ -85,11 +85,11 @@ export class WorkFeed {
   }
 
   async #withoutFeed(signal: AbortSignal): Promise<void> {
-    const { clock, random, log, pollIntervalMs, lookAtAll } = this.#options;
+    const { clock, random, log, pollIntervalMs, relistAll } = this.#options;
     this.#cursor = undefined;
     log.info({ pollIntervalMs }, "the platform has no work feed; polling");
     for (let polls = 0; polls < POLLS_PER_PROBE; polls += 1) {
-      lookAtAll();
+      relistAll();
       await sleep(clock, pollIntervalMs * (0.9 + 0.2 * random()), signal);
     }
   }

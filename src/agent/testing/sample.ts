@@ -58,14 +58,14 @@ export function stored(
 }
 
 export function newGrant(request: PendingRequest = pendingRequest()): NewGrant {
-  const world = {
+  const facts = {
     listed: readListedRequest(request, DEPLOYMENT),
     accepted: true,
     grant: undefined,
     deleted: undefined,
     answered: new Set<string>(),
   };
-  const [action] = decideRequest(world, NAMESPACE, NOW);
+  const [action] = decideRequest(facts, NAMESPACE, NOW);
   if (action?.do !== "createGrant") throw new Error("the sample must be fit");
   return action.grant;
 }

@@ -4,7 +4,7 @@ import type { AccessGrant, AccessGrantStatus, GrantLine, GrantState } from "../.
 import { FINAL_GRANT_STATES } from "../../crds/kinds/access-grant.ts";
 import { type RequiredRight, rightsText } from "../../crds/manifests/roles/required-rights.ts";
 import { type Condition, withCondition } from "../../kube/objects/conditions.ts";
-import type { PlanLending } from "../access/lent.ts";
+import type { PlanLending } from "../access/role-lending.ts";
 import type { Enforcement } from "../admission/enforcement.ts";
 import { toldLine } from "../text.ts";
 import type { PlanFault } from "./plan-check.ts";

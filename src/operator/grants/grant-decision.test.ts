@@ -8,11 +8,11 @@ import type { Enforcement } from "../admission/enforcement.ts";
 import { claimDigest } from "../invocations/gate.ts";
 import { mergePolicies } from "../invocations/policy.ts";
 import { at, grant, INVOCATION_UID, invocation, SCALE } from "../testing/fixtures.ts";
-import { decideGrant, type GrantAction, type GrantWorld } from "./grant-decision.ts";
+import { decideGrant, type GrantAction, type GrantFacts } from "./grant-decision.ts";
 
 const STAMPED: Enforcement = { kind: "stamped", since: at("08:00:00") };
 
-function world(of: AccessGrant, more: Partial<GrantWorld> = {}): GrantWorld {
+function world(of: AccessGrant, more: Partial<GrantFacts> = {}): GrantFacts {
   const policy = mergePolicies([]);
   return {
     grant: of,
@@ -29,7 +29,7 @@ function world(of: AccessGrant, more: Partial<GrantWorld> = {}): GrantWorld {
 }
 
 /** The grant after its next reconcile, as the API server would hold it. */
-function settled(of: AccessGrant, now: Date, more: Partial<GrantWorld> = {}): AccessGrant {
+function settled(of: AccessGrant, now: Date, more: Partial<GrantFacts> = {}): AccessGrant {
   const action = decideGrant(world(of, more), now).find((each) => each.do === "writeStatus");
   return action?.do === "writeStatus" ? { ...of, status: action.status } : of;
 }
@@ -38,7 +38,7 @@ function edited(of: AccessGrant, spec: Partial<AccessGrantSpec>): AccessGrant {
   return { ...of, spec: { ...of.spec, ...spec } };
 }
 
-const does = (of: AccessGrant, now: Date, more: Partial<GrantWorld> = {}): readonly GrantAction["do"][] =>
+const does = (of: AccessGrant, now: Date, more: Partial<GrantFacts> = {}): readonly GrantAction["do"][] =>
   decideGrant(world(of, more), now).map((action) => action.do);
 const reasonOf = ({ status }: AccessGrant, type: string): string => {
   const found = status?.conditions?.find((condition) => condition.type === type);
@@ -169,8 +169,8 @@ describe("the window", () => {
 });
 
 describe("who decided", () => {
-  const since = (time: string): Partial<GrantWorld> => ({ enforcement: { kind: "stamped", since: at(time) } });
-  const missing: Partial<GrantWorld> = { enforcement: { kind: "none", missing: ["sallyport-grant-decisions"] } };
+  const since = (time: string): Partial<GrantFacts> => ({ enforcement: { kind: "stamped", since: at(time) } });
+  const missing: Partial<GrantFacts> = { enforcement: { kind: "none", missing: ["sallyport-grant-decisions"] } };
 
   test("is vouched for by policies that are older than the last look at the undecided grant", () => {
     expect(reasonOf(open, "IdentityVerified")).toBe("True/StampedByAdmission");

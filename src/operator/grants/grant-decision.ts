@@ -5,7 +5,7 @@ import { MAX_BINDING_LINES } from "../../crds/lending.ts";
 import type { RequiredRight } from "../../crds/manifests/roles/required-rights.ts";
 import type { Tier } from "../../crds/plan.ts";
 import { timestamp } from "../../kube/objects/conditions.ts";
-import type { PlanLending } from "../access/lent.ts";
+import type { PlanLending } from "../access/role-lending.ts";
 import type { Enforcement } from "../admission/enforcement.ts";
 import type { CustomerPolicy } from "../invocations/policy.ts";
 import { grantConditions } from "./grant-conditions.ts";
@@ -14,7 +14,7 @@ import { type GrantWindow, isTooLate, newWindow, openedWindow } from "./grant-wi
 import { planFault } from "./plan-check.ts";
 
 /** Everything that a decision about one grant looks at. */
-export interface GrantWorld {
+export interface GrantFacts {
   readonly grant: AccessGrant;
   readonly policy: CustomerPolicy;
   readonly enforcement: Enforcement;
@@ -46,11 +46,11 @@ export const LOOK_AGAIN_MS = 3_000;
  *
  * Access is closed before the end is written: crash anywhere, and nobody has access under a grant that says it is over.
  */
-export function decideGrant(world: GrantWorld, now: Date): readonly GrantAction[] {
-  const { grant } = world;
+export function decideGrant(facts: GrantFacts, now: Date): readonly GrantAction[] {
+  const { grant } = facts;
   const before = grant.status?.state ?? "Pending";
   const deleted = grant.metadata.deletionTimestamp !== undefined;
-  const status = nextStatus(world, now);
+  const status = nextStatus(facts, now);
   const state = status.state ?? "Pending";
   const actions: GrantAction[] = [];
   const wasOpened = grant.status?.approvedAt !== undefined;
@@ -63,7 +63,7 @@ export function decideGrant(world: GrantWorld, now: Date): readonly GrantAction[
   // An equal status is not written: our own write comes back as an event, and would spin forever.
   if (!isDeepStrictEqual(status, grant.status)) actions.push({ do: "writeStatus", status });
   const next = nextInstant(grant, status);
-  const awaits = state === "Approved" && (world.lending?.missing.length ?? 0) > 0;
+  const awaits = state === "Approved" && (facts.lending?.missing.length ?? 0) > 0;
   if (next !== undefined) {
     const afterMs = Math.min(next - now.getTime(), awaits ? LOOK_AGAIN_MS : Number.POSITIVE_INFINITY);
     actions.push({ do: "comeBack", afterMs: Math.max(afterMs, 1) });
@@ -71,8 +71,8 @@ export function decideGrant(world: GrantWorld, now: Date): readonly GrantAction[
   return actions;
 }
 
-function nextStatus(world: GrantWorld, now: Date): AccessGrantStatus {
-  const { grant, policy, tierOf, isBlind, missing, unaccepted } = world;
+function nextStatus(facts: GrantFacts, now: Date): AccessGrantStatus {
+  const { grant, policy, tierOf, isBlind, missing, unaccepted } = facts;
   const fault = planFault(grant.spec, tierOf);
   const late = isTooLate(grant, now);
   const opened = openedWindow(grant);
@@ -81,7 +81,7 @@ function nextStatus(world: GrantWorld, now: Date): AccessGrantStatus {
   const mayOpen = !mustWait && fault === undefined && !late && isOpen(grant.status?.state ?? "Pending");
   const window = opened ?? (mayOpen ? newWindow(grant, policy.maxWindowMinutes, now) : undefined);
   const settled = nextState(grant, { fault: fault !== undefined, late, window, mustWait }, now);
-  const lines = grantLines({ ...world, state: settled });
+  const lines = grantLines({ ...facts, state: settled });
   // A plan that has run to its end is not "expired" a minute later.
   const complete = settled === "Approved" && lines?.every(isOver) === true;
   const state = complete ? "Completed" : settled;
@@ -91,7 +91,7 @@ function nextStatus(world: GrantWorld, now: Date): AccessGrantStatus {
     commandCount: grant.spec.commands.length,
     observedGeneration: grant.metadata.generation ?? 0,
     ...recorded(grant, window, state),
-    ...(world.lending && { bindings: shown(world.lending) }),
+    ...(facts.lending && { bindings: shown(facts.lending) }),
     ...(lines && { commands: lines.map((line) => ({ ...line })) }),
     conditions: grantConditions(
       {
@@ -99,11 +99,11 @@ function nextStatus(world: GrantWorld, now: Date): AccessGrantStatus {
         state,
         fault,
         lines: lines ?? [],
-        enforcement: world.enforcement,
+        enforcement: facts.enforcement,
         notify: policy.notify,
         missing,
         unaccepted,
-        lending: world.lending,
+        lending: facts.lending,
       },
       now,
     ),

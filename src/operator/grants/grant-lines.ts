@@ -5,7 +5,7 @@ import { claimDigest } from "../invocations/gate.ts";
 import { type CustomerPolicy, decisionFor } from "../invocations/policy.ts";
 import { toldLine } from "../text.ts";
 
-export interface LineWorld {
+export interface LineFacts {
   readonly grant: AccessGrant;
   readonly state: GrantState;
   readonly policy: CustomerPolicy;
@@ -15,16 +15,16 @@ export interface LineWorld {
 }
 
 /** One line per command of the plan, once there was an approval; before that there is nothing to say about them. */
-export function grantLines(world: LineWorld): readonly GrantLine[] | undefined {
-  const { spec, status } = world.grant;
+export function grantLines(facts: LineFacts): readonly GrantLine[] | undefined {
+  const { spec, status } = facts.grant;
   if (spec.approvedForMinutes === undefined && status?.commands === undefined) return undefined;
   return spec.commands.map(({ command }, index) => {
     const line = status?.commands?.find((known) => known.index === index);
-    return line?.commandId === undefined ? unused(world, command, index) : used(world, line);
+    return line?.commandId === undefined ? unused(facts, command, index) : used(facts, line);
   });
 }
 
-function unused({ state, policy, tierOf }: LineWorld, command: string, index: number): GrantLine {
+function unused({ state, policy, tierOf }: LineFacts, command: string, index: number): GrantLine {
   if (state !== "Approved") return { index, state: "Skipped", message: `the grant is ${state}` };
   if (decisionFor(policy, command, tierOf(command)) === "deny") {
     return { index, state: "Held", message: "the customer's policy denies this operation" };
@@ -33,7 +33,7 @@ function unused({ state, policy, tierOf }: LineWorld, command: string, index: nu
 }
 
 /** What its invocation says became of a claimed line. The claim itself is the invocation reconciler's to write. */
-function used({ invocationOf }: LineWorld, line: GrantLine): GrantLine {
+function used({ invocationOf }: LineFacts, line: GrantLine): GrantLine {
   if (line.state === "Succeeded" || line.state === "Failed" || line.state === "NotStarted") return line;
   const invocation = invocationOf(line.commandId ?? "");
   if (invocation === undefined || line.digest !== claimDigest(invocation.metadata.uid)) {

@@ -6,7 +6,7 @@ import { mergePolicies } from "../invocations/policy.ts";
 import { at, grant } from "../testing/fixtures.ts";
 import { type GrantPorts, reconcileGrant } from "./grant-reconciler.ts";
 
-type Look = GrantPorts["lent"]["ofPlan"];
+type Look = GrantPorts["roleLending"]["ofPlan"];
 
 /** A grant whose window is 09:00 to 09:05, where approvers lend and the look at their bindings goes as `look` says. */
 function windowed(look: Look) {
@@ -29,7 +29,7 @@ function windowed(look: Look) {
     rights: { missingFor: () => [], obstacle: undefined },
     writeStatus: async (each) => each,
     access: { closeAll: async () => undefined },
-    lent: { ofPlan: look },
+    roleLending: { ofPlan: look },
     running: {
       stop: (_, because) => {
         stopped.push(because);
@@ -37,7 +37,7 @@ function windowed(look: Look) {
       },
     },
     metrics: { transition: () => undefined },
-    news: { grantBecame: () => undefined },
+    publisher: { grantBecame: () => undefined },
   };
   const context = { signal: new AbortController().signal, log: silentLogger, reconcileId: "1" };
   return { clock, stopped, reconcile: () => reconcileGrant("a/b", ports, context) };

@@ -6,14 +6,14 @@ import { tierOf } from "../../crds/operations/catalog.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
 import type { ReconcileContext, Result } from "../../kube/controller/controller.ts";
 import type { Access } from "../access/access.ts";
-import type { Lent, PlanLending } from "../access/lent.ts";
 import { plannedNamespaces } from "../access/planned-namespaces.ts";
 import type { Rights } from "../access/rights.ts";
+import type { PlanLending, RoleLending } from "../access/role-lending.ts";
 import type { Enforcement } from "../admission/enforcement.ts";
+import type { EventPublisher } from "../event-publisher.ts";
 import type { CustomerPolicy } from "../invocations/policy.ts";
 import type { RunningOperations } from "../invocations/running-operations.ts";
 import type { OperatorMetrics } from "../metrics.ts";
-import type { News } from "../news.ts";
 import { decideGrant } from "./grant-decision.ts";
 import { openedWindow } from "./grant-window.ts";
 
@@ -33,10 +33,10 @@ export interface GrantPorts {
   /** With the resourceVersion that was read. */
   readonly writeStatus: (grant: AccessGrant, status: AccessGrantStatus, signal: AbortSignal) => Promise<AccessGrant>;
   readonly access: Pick<Access, "closeAll">;
-  readonly lent: Pick<Lent, "ofPlan">;
+  readonly roleLending: Pick<RoleLending, "ofPlan">;
   readonly running: Pick<RunningOperations, "stop">;
   readonly metrics: Pick<OperatorMetrics, "transition">;
-  readonly news: Pick<News, "grantBecame">;
+  readonly publisher: Pick<EventPublisher, "grantBecame">;
 }
 
 /** Somebody wrote in between, most likely our own claim of a line; its event is on the way. */
@@ -46,7 +46,7 @@ const AFTER_CONFLICT_MS = 20;
 export async function reconcileGrant(key: string, ports: GrantPorts, context: ReconcileContext): Promise<Result> {
   const grant = ports.grant(key);
   if (grant === undefined) return undefined;
-  const world = {
+  const facts = {
     grant,
     policy: ports.policy(),
     enforcement: ports.enforcement(),
@@ -58,7 +58,7 @@ export async function reconcileGrant(key: string, ports: GrantPorts, context: Re
     lending: await lendingOf(grant, ports, context.signal),
   };
   let result: Result;
-  for (const action of decideGrant(world, ports.clock.wallNow())) {
+  for (const action of decideGrant(facts, ports.clock.wallNow())) {
     context.signal.throwIfAborted(); // Leadership may end between two writes.
     ports.fence();
     if (action.do === "stopRunning") {
@@ -85,7 +85,7 @@ async function written(
     const to = status.state ?? "Pending";
     if (from === to) return true;
     ports.metrics.transition(from, to);
-    ports.news.grantBecame(stored, to);
+    ports.publisher.grantBecame(stored, to);
     log.info({ from, to, approvedUntil: status.approvedUntil }, "grant changed state");
     return true;
   } catch (error) {
@@ -103,13 +103,13 @@ function unacceptedOf(grant: AccessGrant, { acceptedOf }: Pick<GrantPorts, "acce
 /** What is to be ended does not wait for a look at bindings, and a look does not outlast the window. */
 async function lendingOf(
   grant: AccessGrant,
-  { clock, lent }: GrantPorts,
+  { clock, roleLending }: GrantPorts,
   signal: AbortSignal,
 ): Promise<PlanLending | undefined> {
   const until = openedWindow(grant)?.until;
   const leftMs = until === undefined ? undefined : until.getTime() - clock.wallNow().getTime();
   if (isStopped(grant) || (leftMs !== undefined && leftMs <= 0)) return undefined;
-  return await withDeadline(clock, leftMs, signal, (deadline) => lent.ofPlan(grant, deadline));
+  return await withDeadline(clock, leftMs, signal, (deadline) => roleLending.ofPlan(grant, deadline));
 }
 
 /** By a person, or over already. */

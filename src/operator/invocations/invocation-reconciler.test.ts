@@ -23,7 +23,7 @@ import {
   NAMESPACE,
 } from "../testing/fixtures.ts";
 import { claimDigest } from "./gate.ts";
-import { type GateWorld, type InvocationPorts, reconcileInvocation } from "./invocation-reconciler.ts";
+import { type GateFacts, type InvocationPorts, reconcileInvocation } from "./invocation-reconciler.ts";
 import { OperationRunner } from "./operation-runner.ts";
 import { mergePolicies } from "./policy.ts";
 import { RunningOperations } from "./running-operations.ts";
@@ -45,24 +45,24 @@ const WEB = {
 interface Told {
   readonly ended: string[];
   readonly refused: string[];
-  readonly news: string[];
+  readonly publisher: string[];
   claimsLost: number;
 }
 
 /** One life of the operator's process, on a cluster that outlives it. Its caches are the cluster, unless told otherwise. */
 class Life {
   readonly running = new RunningOperations();
-  readonly told: Told = { ended: [], refused: [], news: [], claimsLost: 0 };
+  readonly told: Told = { ended: [], refused: [], publisher: [], claimsLost: 0 };
   readonly cluster: FakeCluster;
   readonly clock: FakeClock;
   readonly stop = new AbortController();
   fence: () => void = () => undefined;
   cachedGrant: () => AccessGrant | undefined;
   cachedInvocation: () => OperationInvocation | undefined;
-  policies: GateWorld["policies"] = [{ spec: { defaults: { "read-only": "auto" } } }];
+  policies: GateFacts["policies"] = [{ spec: { defaults: { "read-only": "auto" } } }];
   obstacle: string | undefined;
   awaited: string | undefined;
-  crowd: string | undefined;
+  limit: string | undefined;
 
   constructor(cluster: FakeCluster, clock: FakeClock) {
     this.cluster = cluster;
@@ -89,10 +89,10 @@ class Life {
       writeStatus: (grant: AccessGrant, status: NonNullable<AccessGrant["status"]>, signal: AbortSignal) =>
         writeStatus(client, accessGrants, grant, status, signal),
       access: new Access(client, { grantsNamespace: NAMESPACE }),
-      lent: { ofPlan: async () => undefined },
+      roleLending: { ofPlan: async () => undefined },
       running: this.running,
       metrics: { transition: () => undefined },
-      news: { grantBecame: (_: AccessGrant, state: string) => void this.told.news.push(state) },
+      publisher: { grantBecame: (_: AccessGrant, state: string) => void this.told.publisher.push(state) },
     };
     return reconcileGrant(`${NAMESPACE}/req-1`, ports, this.#context());
   }
@@ -104,7 +104,7 @@ class Life {
   #ports(): InvocationPorts {
     const client = this.cluster.client();
     const { told, clock } = this;
-    const news = { invocationBecame: (_: OperationInvocation, state: string) => void told.news.push(state) };
+    const publisher = { invocationBecame: (_: OperationInvocation, state: string) => void told.publisher.push(state) };
     const metrics = {
       operationEnded: (_: string, outcome: string) => void told.ended.push(outcome),
       operationStarted: () => undefined,
@@ -119,7 +119,7 @@ class Life {
       writeStatus(client, operationInvocations, of, status, signal);
     const liveInvocation: InvocationPorts["liveInvocation"] = ({ metadata }, signal) =>
       client.get<OperationInvocation>(operationInvocations, metadata, signal);
-    const world = (grant: AccessGrant | undefined): GateWorld => ({
+    const world = (grant: AccessGrant | undefined): GateFacts => ({
       grant,
       policies: this.policies,
       deployments: DEPLOYMENTS,
@@ -139,7 +139,7 @@ class Life {
       },
       runningOperations: this.running,
       metrics,
-      news,
+      publisher,
       graceMs: 5_000,
     });
     return {
@@ -147,19 +147,19 @@ class Life {
       fence,
       invocation: () => this.cachedInvocation(),
       named: new Map(),
-      cachedWorld: () => world(this.cachedGrant()),
-      liveWorld: async (_, signal) =>
+      cachedFacts: () => world(this.cachedGrant()),
+      liveFacts: async (_, signal) =>
         world(await client.get<AccessGrant>(accessGrants, { name: "req-1", namespace: NAMESPACE }, signal)),
       liveInvocation,
       writeInvocation,
       writeGrant: (grant, status, signal) => writeStatus(client, accessGrants, grant, status, signal),
       graceMs: 5_000,
       obstacle: () => this.obstacle,
-      crowd: () => this.crowd,
-      lent: { awaited: async () => this.awaited },
+      limitReached: () => this.limit,
+      roleLending: { missingBinding: async () => this.awaited },
       runner,
       metrics,
-      news,
+      publisher,
     };
   }
 }
@@ -211,7 +211,7 @@ test("the line is claimed, then the invocation, then it runs as the grant's acco
   );
   expect(cluster.changes(`token-of-${grantAccount(GRANT_UID)}`)).toEqual(["patch deployments/scale"]);
   expect(lineOf(life)).toMatchObject({ state: "Starting", commandId: "cmd_1", digest: claimDigest(INVOCATION_UID) });
-  expect(told).toMatchObject({ ended: ["success"], news: ["Running", "Succeeded"] });
+  expect(told).toMatchObject({ ended: ["success"], publisher: ["Running", "Succeeded"] });
   expect([life.running.size, life.clock.pending]).toEqual([0, 0]);
 });
 
@@ -265,7 +265,7 @@ test("a refusal by an old cache is looked at again, live, before it is final", a
   });
   const other = scene(approvedGrant(), invocation({ params: { ...invocation().spec.params, replicas: 6 } }));
   await other.invocation();
-  expect(other.told).toMatchObject({ refused: ["ParamsMismatch"], ended: ["held"], news: ["Held"] });
+  expect(other.told).toMatchObject({ refused: ["ParamsMismatch"], ended: ["held"], publisher: ["Held"] });
   expect(
     other.cluster.calls.filter(({ verb, resource }) => verb === "get" && resource === "accessgrants"),
   ).toHaveLength(1);
@@ -483,14 +483,14 @@ function hanging(life: Life, verb: string, then: () => void): void {
 
 test("what older commands leave no room for waits unclaimed, and runs when they are done", async () => {
   const life = scene();
-  life.crowd = "older commands go first: at most 50 of this deployment may be open";
+  life.limit = "older commands go first: at most 50 of this deployment may be open";
   await life.invocation();
   expect(statusOf(life)).toMatchObject({
     state: "Pending",
-    conditions: [{ type: "Authorized", status: "Unknown", reason: "TooManyOpen", message: life.crowd }, {}],
+    conditions: [{ type: "Authorized", status: "Unknown", reason: "TooManyOpen", message: life.limit }, {}],
   });
   expect(life.cluster.changes()).not.toContain("patch accessgrants/status");
-  life.crowd = undefined;
+  life.limit = undefined;
   await life.invocation();
   expect(stateOf(life)).toBe("Succeeded");
 });

@@ -8,10 +8,10 @@ import { tierOf } from "../../crds/operations/catalog.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
 import type { ReconcileContext, Result } from "../../kube/controller/controller.ts";
 import { timestamp } from "../../kube/objects/conditions.ts";
-import type { Lent } from "../access/lent.ts";
+import type { RoleLending } from "../access/role-lending.ts";
+import type { EventPublisher } from "../event-publisher.ts";
 import { LOOK_AGAIN_MS } from "../grants/grant-decision.ts";
 import type { OperatorMetrics } from "../metrics.ts";
-import type { News } from "../news.ts";
 import { findOperation } from "../operations/catalog.ts";
 import { claimDigest, gate, type Verdict } from "./gate.ts";
 import { expired, held, isClaimedBy, running, waiting } from "./invocation-status.ts";
@@ -20,7 +20,7 @@ import { mergePolicies } from "./policy.ts";
 import { graceSignal } from "./stop-signal.ts";
 
 /** What the gate reads besides the invocation. */
-export interface GateWorld {
+export interface GateFacts {
   readonly grant: AccessGrant | undefined;
   readonly policies: readonly Pick<OperationPolicy, "spec">[];
   readonly deployments: readonly Pick<ManagedDeployment, "spec" | "status">[];
@@ -35,9 +35,9 @@ export interface InvocationPorts {
   readonly invocation: (key: string) => OperationInvocation | undefined;
   /** What the install values name for each deployment. */
   readonly named: NamedDeployments;
-  readonly cachedWorld: (invocation: OperationInvocation) => GateWorld;
+  readonly cachedFacts: (invocation: OperationInvocation) => GateFacts;
   /** From the API server itself: before a refusal, which is final, and after a lost race. */
-  readonly liveWorld: (invocation: OperationInvocation, signal: AbortSignal) => Promise<GateWorld>;
+  readonly liveFacts: (invocation: OperationInvocation, signal: AbortSignal) => Promise<GateFacts>;
   readonly liveInvocation: (
     invocation: OperationInvocation,
     signal: AbortSignal,
@@ -54,11 +54,11 @@ export interface InvocationPorts {
   /** Why nothing may be started now: a right of the operator's own is missing. */
   readonly obstacle: () => string | undefined;
   /** Why this one has to wait for older ones; from the cache. */
-  readonly crowd: (invocation: OperationInvocation, grant: AccessGrant | undefined) => string | undefined;
-  readonly lent: Pick<Lent, "awaited">;
+  readonly limitReached: (invocation: OperationInvocation, grant: AccessGrant | undefined) => string | undefined;
+  readonly roleLending: Pick<RoleLending, "missingBinding">;
   readonly runner: Pick<OperationRunner, "run" | "abandon">;
   readonly metrics: Pick<OperatorMetrics, "operationEnded" | "refused" | "claimLost">;
-  readonly news: Pick<News, "invocationBecame">;
+  readonly publisher: Pick<EventPublisher, "invocationBecame">;
 }
 
 type Run = Extract<Verdict, { do: "run" }>;
@@ -69,7 +69,7 @@ const CLAIM_TRIES = 8;
 const AFTER_CONFLICT_MS = 20;
 /** The right's return wakes what waits for it; this is for the case that nobody notices. */
 const AFTER_OBSTACLE_MS = 60_000;
-const AFTER_CROWD_MS = 5_000;
+const AFTER_LIMIT_MS = 5_000;
 
 /**
  * One invocation: gate → claim the plan's line → claim the invocation → run → result.
@@ -102,13 +102,13 @@ async function begin(
   ports: InvocationPorts,
   context: ReconcileContext,
 ): Promise<Result> {
-  let world = ports.cachedWorld(invocation);
+  let facts = ports.cachedFacts(invocation);
   let live = false;
   for (let attempt = 1; attempt <= CLAIM_TRIES; attempt += 1) {
     const verdict = gate({
-      ...world,
+      ...facts,
       invocation,
-      policy: mergePolicies(world.policies),
+      policy: mergePolicies(facts.policies),
       named: ports.named,
       findOperation,
       tierOf,
@@ -120,19 +120,19 @@ async function begin(
       const wait = { do: "wait", reason: "RuleMissing", message: obstacle, againMs: AFTER_OBSTACLE_MS } as const;
       return settle(invocation, wait, ports, context);
     }
-    const crowd = verdict.do === "run" ? ports.crowd(invocation, world.grant) : undefined;
-    if (crowd !== undefined) {
-      const wait = { do: "wait", reason: "TooManyOpen", message: crowd, againMs: AFTER_CROWD_MS } as const;
+    const limit = verdict.do === "run" ? ports.limitReached(invocation, facts.grant) : undefined;
+    if (limit !== undefined) {
+      const wait = { do: "wait", reason: "TooManyOpen", message: limit, againMs: AFTER_LIMIT_MS } as const;
       return settle(invocation, wait, ports, context);
     }
     const unlent = verdict.do === "run" ? await awaitedBinding(verdict, ports, context) : undefined;
     if (unlent !== undefined) return settle(invocation, unlent, ports, context);
-    if (verdict.do === "run" && (await lineClaimed(invocation, world.grant, verdict, ports, context))) {
+    if (verdict.do === "run" && (await lineClaimed(invocation, facts.grant, verdict, ports, context))) {
       return start(invocation, verdict, ports, context);
     }
     // A refusal is final and caches lag; a lost claim means that the grant has moved on. Either way: look again, live.
     if (verdict.do !== "run" && (verdict.do !== "refuse" || live)) return settle(invocation, verdict, ports, context);
-    world = await ports.liveWorld(invocation, context.signal);
+    facts = await ports.liveFacts(invocation, context.signal);
     live = true;
   }
   throw new Error(`the plan line was not claimed in ${CLAIM_TRIES} tries`);
@@ -141,10 +141,10 @@ async function begin(
 /** Before the claim too: a line whose binding is not made yet is not used up. */
 async function awaitedBinding(
   { operation, bound, granted }: Run,
-  { lent }: InvocationPorts,
+  { roleLending }: InvocationPorts,
   { signal }: ReconcileContext,
 ): Promise<Held | undefined> {
-  const message = await lent.awaited(operation.command, bound.namespace, granted?.grantUid, signal);
+  const message = await roleLending.missingBinding(operation.command, bound.namespace, granted?.grantUid, signal);
   return message === undefined ? undefined : { do: "wait", reason: "AwaitingBinding", message, againMs: LOOK_AGAIN_MS };
 }
 
@@ -194,7 +194,7 @@ async function start(
   const claimed = await claim(invocation, status, claimant, ports, kept).finally(release);
   const { plugin, operation, commandId } = claimed.spec;
   log.info({ commandId, plugin, operation, reason: verdict.reason }, "operation started");
-  ports.news.invocationBecame(claimed, "Running", verdict.reason);
+  ports.publisher.invocationBecame(claimed, "Running", verdict.reason);
   // The stored instant has whole seconds, and it is the one that every try must see.
   await ports.runner.run(claimed, verdict, startedAt, context);
   return undefined;
@@ -242,7 +242,7 @@ async function settle(
   if (verdict.do === "expire") {
     const stored = await ports.writeInvocation(invocation, expired(invocation, verdict.message, now), signal);
     ports.metrics.operationEnded(command, "expired");
-    ports.news.invocationBecame(stored, "Expired", verdict.message);
+    ports.publisher.invocationBecame(stored, "Expired", verdict.message);
     log.info({ commandId, deadline: deadline ?? timestamp(now) }, "operation expired");
     return undefined;
   }
@@ -250,7 +250,7 @@ async function settle(
   const stored = await ports.writeInvocation(invocation, held(invocation, reason, message, now), signal);
   ports.metrics.refused(reason);
   ports.metrics.operationEnded(command, "held");
-  ports.news.invocationBecame(stored, "Held", `${reason}: ${message}`);
+  ports.publisher.invocationBecame(stored, "Held", `${reason}: ${message}`);
   log.info({ commandId, code: reason }, "operation refused");
   return undefined;
 }

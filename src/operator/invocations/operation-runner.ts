@@ -5,8 +5,8 @@ import type { OperationInvocation, OperationInvocationStatus } from "../../crds/
 import { ApiError } from "../../kube/client/api-error.ts";
 import type { ReconcileContext, Result } from "../../kube/controller/controller.ts";
 import type { Access, AccessRequest } from "../access/access.ts";
+import type { EventPublisher } from "../event-publisher.ts";
 import type { OperationOutcome, OperatorMetrics } from "../metrics.ts";
-import type { News } from "../news.ts";
 import { type ExecutionPorts, execute, type Outcome, ROLES_READ_MS } from "./execution.ts";
 import type { Verdict } from "./gate.ts";
 import { ended } from "./invocation-status.ts";
@@ -28,7 +28,7 @@ export interface RunnerPorts extends ExecutionPorts {
   readonly grantStands: (name: string, uid: string) => boolean;
   readonly runningOperations: RunningOperations;
   readonly metrics: Pick<OperatorMetrics, "operationStarted" | "operationEnded" | "operationLeft">;
-  readonly news: Pick<News, "invocationBecame">;
+  readonly publisher: Pick<EventPublisher, "invocationBecame">;
   readonly log: Logger;
   /** How long a running operation, and then the writing of its result, may go on after the process is told to stop. */
   readonly graceMs: number;
@@ -81,14 +81,14 @@ export class OperationRunner {
 
   /** Somebody who is no more had started it. What came of it cannot be known; it is never run again. */
   async abandon(invocation: OperationInvocation, signal: AbortSignal): Promise<Result> {
-    const { clock, fence, writeInvocation, metrics, news } = this.#ports;
+    const { clock, fence, writeInvocation, metrics, publisher } = this.#ports;
     const message = "the operator that ran it ended before it could say what became of it";
     const outcome = { state: "Unknown", message } as const;
     fence();
     try {
       const stored = await writeInvocation(invocation, ended(invocation, outcome, clock.wallNow()), signal);
       metrics.operationEnded(`${invocation.spec.plugin}/${invocation.spec.operation}`, "unknown");
-      news.invocationBecame(stored, "Unknown", message);
+      publisher.invocationBecame(stored, "Unknown", message);
     } catch (error) {
       // The cache was behind our own result; its event is on the way.
       if (!(error instanceof ApiError && error.isConflict)) throw error;
@@ -131,7 +131,7 @@ export class OperationRunner {
    * grace as the operation had; without leadership nothing is written, and the next leader says Unknown.
    */
   async #store(invocation: OperationInvocation, outcome: Outcome, context: ReconcileContext): Promise<void> {
-    const { clock, fence, news } = this.#ports;
+    const { clock, fence, publisher } = this.#ports;
     const [signal, release] = graceSignal(this.#ports, context.signal);
     let current = invocation;
     let toStore = outcome;
@@ -143,7 +143,7 @@ export class OperationRunner {
           const status = ended(current, toStore, clock.wallNow());
           const stored = await this.#ports.writeInvocation(current, status, signal);
           const said = toStore.state === "Succeeded" ? "done" : toStore.message;
-          news.invocationBecame(stored, toStore.state, said);
+          publisher.invocationBecame(stored, toStore.state, said);
           context.log.info({ commandId: invocation.spec.commandId, outcome: toStore.state }, "operation ended");
           return;
         } catch (error) {

@@ -5,7 +5,7 @@ import type { EventRecorder } from "../kube/events/event-recorder.ts";
 import { toldLine } from "./text.ts";
 
 /** Reasons of our Kubernetes events: closed, because people alert on them. */
-const GRANT_NEWS: Readonly<Record<GrantState, { readonly reason: string; readonly type: "Normal" | "Warning" }>> = {
+const GRANT_EVENTS: Readonly<Record<GrantState, { readonly reason: string; readonly type: "Normal" | "Warning" }>> = {
   Pending: { reason: "GrantProposed", type: "Normal" },
   Approved: { reason: "GrantApproved", type: "Normal" },
   Denied: { reason: "GrantDenied", type: "Normal" },
@@ -16,7 +16,7 @@ const GRANT_NEWS: Readonly<Record<GrantState, { readonly reason: string; readonl
   Completed: { reason: "GrantCompleted", type: "Normal" },
 };
 
-const INVOCATION_NEWS = {
+const INVOCATION_EVENTS = {
   Running: { reason: "OperationStarted", type: "Normal" },
   Succeeded: { reason: "OperationSucceeded", type: "Normal" },
   Failed: { reason: "OperationFailed", type: "Warning" },
@@ -25,8 +25,8 @@ const INVOCATION_NEWS = {
   Unknown: { reason: "OutcomeUnknown", type: "Warning" },
 } as const;
 
-/** What people see in `kubectl describe`: one event a change, about the grant or the invocation. */
-export class News {
+/** Publishes one Kubernetes event a change of a grant or an invocation: what `kubectl describe` shows. */
+export class EventPublisher {
   readonly #recorder: Pick<EventRecorder, "record">;
 
   constructor(recorder: Pick<EventRecorder, "record">) {
@@ -34,18 +34,18 @@ export class News {
   }
 
   grantBecame(grant: AccessGrant, state: GrantState): void {
-    const { reason, type } = GRANT_NEWS[state];
+    const { reason, type } = GRANT_EVENTS[state];
     const said = grant.status?.conditions?.find((condition) => condition.type === "Approved");
-    this.#tell(referenceTo(grant), type, reason, "Decide", `${said?.reason ?? state}: ${said?.message ?? ""}`);
+    this.#publish(referenceTo(grant), type, reason, "Decide", `${said?.reason ?? state}: ${said?.message ?? ""}`);
   }
 
-  invocationBecame(invocation: OperationInvocation, state: keyof typeof INVOCATION_NEWS, message: string): void {
-    const { reason, type } = INVOCATION_NEWS[state];
+  invocationBecame(invocation: OperationInvocation, state: keyof typeof INVOCATION_EVENTS, message: string): void {
+    const { reason, type } = INVOCATION_EVENTS[state];
     const { plugin, operation } = invocation.spec;
-    this.#tell(referenceTo(invocation), type, reason, "RunOperation", `${plugin}/${operation}: ${message}`);
+    this.#publish(referenceTo(invocation), type, reason, "RunOperation", `${plugin}/${operation}: ${message}`);
   }
 
-  #tell(regarding: EventReference, type: "Normal" | "Warning", reason: string, action: string, note: string): void {
+  #publish(regarding: EventReference, type: "Normal" | "Warning", reason: string, action: string, note: string): void {
     this.#recorder.record({ regarding, type, reason, action, note: toldLine(note, 512) });
   }
 }

@@ -11,18 +11,18 @@ export interface PlanLending {
   readonly missing: readonly string[];
 }
 
-export interface LentOptions {
+export interface RoleLendingOptions {
   readonly access: Pick<Access, "bindingsIn">;
   readonly grantsNamespace: string;
   readonly roleKind: string;
   readonly mode: LendingMode;
 }
 
-/** Where approvers lend: looks whether they have. Where the operator lends, nothing is ever awaited. */
-export class Lent {
-  readonly #options: LentOptions;
+/** Looks for the role bindings that approvers have to make. Where the operator makes them, none is ever missing. */
+export class RoleLending {
+  readonly #options: RoleLendingOptions;
 
-  constructor(options: LentOptions) {
+  constructor(options: RoleLendingOptions) {
     this.#options = options;
   }
 
@@ -40,7 +40,7 @@ export class Lent {
    *
    * @param grantUid absent for what runs by itself
    */
-  async awaited(
+  async missingBinding(
     command: string,
     namespace: string,
     grantUid: string | undefined,

@@ -7,7 +7,7 @@ import type { OperationInvocation } from "../../crds/kinds/operation-invocation.
  * The agent limits open objects. The operator enforces the same limit, oldest first, so that a compromised agent cannot
  * run more.
  */
-export function crowdedBecause(
+export function limitReached(
   invocation: OperationInvocation,
   grant: AccessGrant | undefined,
   open: {
@@ -15,10 +15,10 @@ export function crowdedBecause(
     readonly approvedGrants: Pick<OpenObjects<AccessGrant>, "countsBefore">;
   },
 ): string | undefined {
-  const crowd = fullBecause(open.openInvocations.countsBefore(invocation));
-  if (crowd !== undefined) return `older commands go first: ${crowd}`;
-  const crowded = grant === undefined ? undefined : fullBecause(open.approvedGrants.countsBefore(grant));
-  return crowded === undefined ? undefined : `older approved grants go first: ${crowded}`;
+  const commandLimit = fullBecause(open.openInvocations.countsBefore(invocation));
+  if (commandLimit !== undefined) return `older commands go first: ${commandLimit}`;
+  const grantLimit = grant === undefined ? undefined : fullBecause(open.approvedGrants.countsBefore(grant));
+  return grantLimit === undefined ? undefined : `older approved grants go first: ${grantLimit}`;
 }
 
 /** A grant that takes room: approved, and not over. */

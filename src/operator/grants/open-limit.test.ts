@@ -3,7 +3,7 @@ import type { AccessGrant } from "../../crds/kinds/access-grant.ts";
 import { MAX_OPEN } from "../../crds/kinds/open-cap.ts";
 import { OpenObjects } from "../../crds/kinds/open-objects.ts";
 import type { OperationInvocation } from "../../crds/kinds/operation-invocation.ts";
-import { crowdedBecause, isApproved } from "./crowd.ts";
+import { isApproved, limitReached } from "./open-limit.ts";
 
 type State = string | undefined;
 const at = (second: number): string => new Date(Date.UTC(2026, 0, 1) + second * 1000).toISOString();
@@ -30,7 +30,7 @@ test("the oldest of a deployment are served, each next one when one of them ends
   const invocations = times(400, (second) => command(second));
   const served = (all: readonly OperationInvocation[]) => {
     const shown = world(all.toReversed());
-    return all.filter((each) => crowdedBecause(each, undefined, shown) === undefined);
+    return all.filter((each) => limitReached(each, undefined, shown) === undefined);
   };
   expect(served(invocations)).toEqual(invocations.slice(0, ofDeployment));
   const [first, ...rest] = invocations;
@@ -42,16 +42,16 @@ test("the oldest of a deployment are served, each next one when one of them ends
 test("one deployment leaves room for the others, all together have a bound too", () => {
   const theirs = times(400, (second) => command(second));
   const mine = command(1_000, undefined, "dep-2");
-  expect(crowdedBecause(mine, undefined, world(theirs.slice(0, inAll - 1)))).toBeUndefined();
-  expect(crowdedBecause(mine, undefined, world(theirs))).toContain("in this cluster");
+  expect(limitReached(mine, undefined, world(theirs.slice(0, inAll - 1)))).toBeUndefined();
+  expect(limitReached(mine, undefined, world(theirs))).toContain("in this cluster");
 });
 
 test("of approved grants the oldest are served; those that nobody approved take no room", () => {
   const older = times(ofDeployment, (second) => grant(second));
-  expect(crowdedBecause(command(99), grant(60), world([], older))).toContain("older approved grants");
-  expect(crowdedBecause(command(99), older[3], world([], older))).toBeUndefined();
+  expect(limitReached(command(99), grant(60), world([], older))).toContain("older approved grants");
+  expect(limitReached(command(99), older[3], world([], older))).toBeUndefined();
   const pending = older.map((each) => ({ ...each, spec: { deploymentId: "dep-1" } }) as AccessGrant);
-  expect(crowdedBecause(command(99), grant(60), world([], pending))).toBeUndefined();
+  expect(limitReached(command(99), grant(60), world([], pending))).toBeUndefined();
 });
 
 /** A look at an object, counted: a clock would judge the machine. */
@@ -69,7 +69,7 @@ test("what waits is judged by a few looks at others, however many an agent has m
   };
   const shown = world([...times(10_000, (n) => counted(n, "Succeeded")), ...times(10_000, (n) => counted(20_000 - n))]);
   looks = 0;
-  expect(crowdedBecause(counted(30_000), undefined, shown)).toContain("older commands go first");
-  expect(crowdedBecause(counted(10_001), undefined, shown)).toBeUndefined();
+  expect(limitReached(counted(30_000), undefined, shown)).toContain("older commands go first");
+  expect(limitReached(counted(10_001), undefined, shown)).toBeUndefined();
   expect(looks).toBeLessThan(200);
 });

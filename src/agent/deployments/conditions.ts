@@ -6,19 +6,22 @@ import { withCondition } from "../../kube/objects/conditions.ts";
 import type { Trouble } from "../platform-link/platform-trouble.ts";
 
 /** One condition of a ManagedDeployment, before it has a time. */
-export interface Said {
+export interface DeploymentCondition {
   readonly type: ManagedDeploymentConditionType;
   readonly status: "True" | "False";
   readonly reason: ManagedDeploymentReason;
   readonly message: string;
 }
 
-/** What keeps us from the platform; undefined: it answers. `unknown`: it was not asked yet. */
-export type Connectedness = Trouble | "unknown" | undefined;
+/** Why the platform does not answer. Undefined: it does. `unknown`: it was not asked yet. */
+export type ConnectionTrouble = Trouble | "unknown" | undefined;
 
-/** How the agent itself stands, whatever the deployment: its rights here, and its way to the platform. */
-export function standing(missing: readonly RequiredRight[], trouble: Connectedness): readonly Said[] {
-  const permitted: Said =
+/** The conditions that are the same on each deployment: the agent's rights, and its connection to the platform. */
+export function agentConditions(
+  missing: readonly RequiredRight[],
+  trouble: ConnectionTrouble,
+): readonly DeploymentCondition[] {
+  const permitted: DeploymentCondition =
     missing.length === 0
       ? { type: "Permitted", status: "True", reason: "RightsComplete", message: "the agent has all of its rights" }
       : {
@@ -32,8 +35,11 @@ export function standing(missing: readonly RequiredRight[], trouble: Connectedne
   return [permitted, { type: "Connected", status: "True", reason: "Connected", message: "the platform answers" }];
 }
 
-/** Of these, what `managed` does not say yet. Of what was never reported and lacks nothing there is nothing to say. */
-export function newsFor({ status }: ManagedDeployment, said: readonly Said[]): readonly Said[] {
+/** Those that differ from the conditions of `managed`. A True one that it never had is no difference. */
+export function changedConditions(
+  { status }: ManagedDeployment,
+  said: readonly DeploymentCondition[],
+): readonly DeploymentCondition[] {
   return said.filter((each) => {
     const before = status?.conditions?.find(({ type }) => type === each.type);
     if (before === undefined) return each.status === "False";
@@ -41,10 +47,10 @@ export function newsFor({ status }: ManagedDeployment, said: readonly Said[]): r
   });
 }
 
-/** The conditions of `managed`, with these as said now. */
-export function saying(
+/** The conditions of `managed`, with these in place of those of their types. */
+export function mergedConditions(
   { metadata, status }: ManagedDeployment,
-  said: readonly Said[],
+  said: readonly DeploymentCondition[],
   now: Date,
 ): NonNullable<ManagedDeploymentStatus["conditions"]> {
   const observedGeneration = metadata.generation ?? 0;

@@ -12,10 +12,16 @@ import type { ReconcileContext } from "../../kube/controller/controller.ts";
 import { referenceTo } from "../../kube/events/event.ts";
 import type { EventRecorder } from "../../kube/events/event-recorder.ts";
 import { acceptance, type Places } from "./acceptance.ts";
-import { type Connectedness, newsFor, type Said, saying, standing } from "./standing.ts";
+import {
+  agentConditions,
+  type ConnectionTrouble,
+  changedConditions,
+  type DeploymentCondition,
+  mergedConditions,
+} from "./conditions.ts";
 
 /** All the I/O of this part, as functions. */
-export interface ApplicationPorts {
+export interface DeploymentObjectPorts {
   /** By deployment id, from the cache. */
   readonly managed: (deploymentId: string) => ManagedDeployment | undefined;
   /** From the cache, what has the object name of this deployment: two ids can meet in one name. */
@@ -32,11 +38,11 @@ export interface ApplicationPorts {
   readonly events: Pick<EventRecorder, "record">;
   /** The agent's own rights that are missing. */
   readonly missing: () => readonly RequiredRight[];
-  readonly trouble: () => Connectedness;
+  readonly trouble: () => ConnectionTrouble;
 }
 
-export interface ApplicationsOptions {
-  readonly ports: ApplicationPorts;
+export interface DeploymentObjectsOptions {
+  readonly ports: DeploymentObjectPorts;
   readonly places: Places;
   /** Most that wait at once. */
   readonly maxWaiting: number;
@@ -45,22 +51,22 @@ export interface ApplicationsOptions {
 }
 
 /** What the platform answered to the last report. */
-export interface Told {
+export interface ReportAnswer {
   readonly message: string;
   /** The code of a refusal. */
   readonly refusedWith?: string | undefined;
 }
 
 /** The objects that show the customer what the platform lists, and what the customer says there. */
-export class Applications {
-  readonly #options: ApplicationsOptions;
+export class DeploymentObjects {
+  readonly #options: DeploymentObjectsOptions;
   /** Objects that are being made, or that the cache does not show yet: they count where room is asked for. */
   readonly #made = new Set<string>();
   #isCrowded = false;
   /** Ids whose object name is another's, and told. Bounded by what is listed. */
-  readonly #nameless = new Set<string>();
+  readonly #nameTakenIds = new Set<string>();
 
-  constructor(options: ApplicationsOptions) {
+  constructor(options: DeploymentObjectsOptions) {
     this.#options = options;
   }
 
@@ -83,8 +89,8 @@ export class Applications {
     return others.size < maxWaiting;
   }
 
-  /** There was no room for it. Told once, not once a deployment: the platform may list any number. */
-  turnedAway({ log }: ReconcileContext): void {
+  /** The most that may wait is reached. Logged once, not once a deployment: the platform may list any number. */
+  noRoom({ log }: ReconcileContext): void {
     if (this.#isCrowded) return;
     this.#isCrowded = true;
     log.warn({ max: this.#options.maxWaiting }, "more deployments wait than are shown; the rest is only counted");
@@ -117,8 +123,8 @@ export class Applications {
 
   /** It is not made; told once an id, on the object that has the name. */
   #nameTaken(deploymentId: string, holder: ManagedDeployment, { log }: ReconcileContext): void {
-    if (holder.spec.deploymentId === deploymentId || this.#nameless.has(deploymentId)) return;
-    this.#nameless.add(deploymentId);
+    if (holder.spec.deploymentId === deploymentId || this.#nameTakenIds.has(deploymentId)) return;
+    this.#nameTakenIds.add(deploymentId);
     const { name } = holder.metadata;
     log.warn(
       { deploymentId, name, code: "NAME_TAKEN" },
@@ -139,32 +145,32 @@ export class Applications {
 
   forget(id: string): void {
     this.#made.delete(id);
-    this.#nameless.delete(id);
+    this.#nameTakenIds.delete(id);
   }
 
   detach(id: string, signal: AbortSignal): Promise<void> {
     return this.#tell(id, "Detached", { message: "the platform no longer lists it" }, signal);
   }
 
-  reported(id: string, told: Told, signal: AbortSignal): Promise<void> {
-    return this.#tell(id, this.#standingState(id), told, signal);
+  reported(id: string, told: ReportAnswer, signal: AbortSignal): Promise<void> {
+    return this.#tell(id, this.#stateOf(id), told, signal);
   }
 
   /** The customer's word, rights and connection come and go between two reports. */
-  async tellStanding(id: string, signal: AbortSignal): Promise<void> {
+  async updateConditions(id: string, signal: AbortSignal): Promise<void> {
     const managed = this.of(id);
     if (managed === undefined) return;
     const { status: before } = managed;
-    const said = this.#standing(managed);
-    const status = this.#statusOf(managed, this.#standingState(id), said, before?.lastReportedAt);
+    const conditions = this.#conditionsOf(managed);
+    const status = this.#statusOf(managed, this.#stateOf(id), conditions, before?.lastReportedAt);
     const isSame = status.state === before?.state && String(status.namespaces) === String(before?.namespaces);
-    if (isSame && newsFor(managed, said).length === 0) return;
+    if (isSame && changedConditions(managed, conditions).length === 0) return;
     await this.#write(managed, status, signal);
     if (before?.state !== "Waiting" || status.state !== "Serving") return;
     this.#record(managed, "Accepted", `may be served in ${status.namespaces?.join(", ")}`);
   }
 
-  async #tell(id: string, state: ManagedDeploymentState, told: Told, signal: AbortSignal): Promise<void> {
+  async #tell(id: string, state: ManagedDeploymentState, told: ReportAnswer, signal: AbortSignal): Promise<void> {
     const managed = this.of(id);
     if (managed === undefined) return;
     const { message, refusedWith } = told;
@@ -172,14 +178,14 @@ export class Applications {
       refusedWith === undefined
         ? ({ status: "True", reason: "Acknowledged" } as const)
         : ({ status: "False", reason: "Refused" } as const);
-    const said = [{ type: "Reported", ...reported, message } as const, ...this.#standing(managed)];
+    const conditions = [{ type: "Reported", ...reported, message } as const, ...this.#conditionsOf(managed)];
     const isServed = refusedWith === undefined && state === "Serving";
     const at = isServed ? this.#options.clock.wallNow().toISOString() : managed.status?.lastReportedAt;
-    await this.#write(managed, this.#statusOf(managed, state, said, at), signal);
+    await this.#write(managed, this.#statusOf(managed, state, conditions, at), signal);
   }
 
   /** Detached is decided apart: it is said only after the platform has been asked, and stays until it lists it again. */
-  #standingState(id: string): ManagedDeploymentState {
+  #stateOf(id: string): ManagedDeploymentState {
     const { isListed, ports } = this.#options;
     if (ports.managed(id)?.status?.state === "Detached" && !isListed(id)) return "Detached";
     return this.accepted(id).length > 0 ? "Serving" : "Waiting";
@@ -188,13 +194,13 @@ export class Applications {
   #statusOf(
     managed: ManagedDeployment,
     state: ManagedDeploymentState,
-    said: readonly Said[],
+    changed: readonly DeploymentCondition[],
     lastReportedAt: string | undefined,
   ): ManagedDeploymentStatus {
     const { deploymentId } = managed.spec;
     const accepted = this.accepted(deploymentId);
     const { grantsNamespace } = this.#options.places;
-    const conditions = saying(managed, said, this.#options.clock.wallNow());
+    const conditions = mergedConditions(managed, changed, this.#options.clock.wallNow());
     return {
       state,
       ...(accepted.length === 0
@@ -207,9 +213,9 @@ export class Applications {
     };
   }
 
-  #standing(managed: ManagedDeployment): readonly Said[] {
+  #conditionsOf(managed: ManagedDeployment): readonly DeploymentCondition[] {
     const { ports, places } = this.#options;
-    return [...acceptance(managed, places), ...standing(ports.missing(), ports.trouble())];
+    return [...acceptance(managed, places), ...agentConditions(ports.missing(), ports.trouble())];
   }
 
   #record(

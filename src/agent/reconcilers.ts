@@ -1,0 +1,148 @@
+import type { Clock, Random } from "../base/clock.ts";
+import type { Logger } from "../base/log.ts";
+import type { RequiredRight } from "../crds/manifests/roles/required-rights.ts";
+import type { AccessWatch } from "../kube/access/access-watch.ts";
+import type { EventRecorder } from "../kube/events/event-recorder.ts";
+import type { KubeMetrics } from "../kube/metrics/metrics.ts";
+import { AccessRequests } from "./access-requests/access-requests.ts";
+import { Capacity } from "./capacity.ts";
+import type { Cluster } from "./cluster.ts";
+import { Commands } from "./commands/commands.ts";
+import type { AgentConfig } from "./config.ts";
+import { isUnanswered } from "./deployments/deployment.ts";
+import { Deployments } from "./deployments/deployments.ts";
+import { Leases } from "./deployments/leases.ts";
+import type { Snapshots } from "./lister.ts";
+import type { AgentMetrics } from "./metrics.ts";
+import { resourceReport } from "./observe/resource-report.ts";
+import type { Workloads } from "./observe/workloads.ts";
+import type { PlatformLink } from "./platform-link/platform-link.ts";
+import type { Platform } from "./platform-link/routes.ts";
+
+/** What the parts of the agent share. */
+export interface ControllerParts {
+  readonly platform: Platform;
+  readonly link: PlatformLink;
+  readonly cluster: Cluster;
+  readonly events: Pick<EventRecorder, "record">;
+  readonly metrics: AgentMetrics;
+  readonly kube: KubeMetrics;
+  readonly fence: () => void;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  readonly config: AgentConfig;
+  readonly version: string;
+  readonly rights: Pick<AccessWatch<RequiredRight>, "missing">;
+}
+
+export interface ReconcilerParts extends ControllerParts {
+  readonly workloads: Pick<Workloads, "lists" | "podsOf">;
+  readonly snapshots: Snapshots;
+  /** The customer accepts this deployment, somewhere. */
+  readonly accepts: (deploymentId: string) => boolean;
+  /** Reads the platform's lists again. */
+  readonly relist: () => void;
+  /** Reconciles a command. */
+  readonly trigger: (commandId: string) => void;
+}
+
+export interface AgentReconcilers {
+  readonly leases: Leases;
+  readonly deployments: Deployments;
+  readonly requests: AccessRequests;
+  readonly commands: Commands;
+}
+
+/** The agent's reconcilers, wired to the platform's routes and to the cluster's caches and writes. */
+export function agentReconcilers(parts: ReconcilerParts): AgentReconcilers {
+  const { platform, clock, metrics } = parts;
+  const leases = new Leases({ platform: platform.sync, clock, changed: (held) => metrics.leasesHeld(held) });
+  const commands = commandsOf(parts);
+  return { leases, deployments: deploymentsOf(parts, leases), requests: requestsOf(parts, commands), commands };
+}
+
+function deploymentsOf(parts: ReconcilerParts, leases: Leases): Deployments {
+  const { platform, cluster, events, clock, config, rights, link, workloads, snapshots, accepts, relist } = parts;
+  return new Deployments({
+    ...parts,
+    snapshot: snapshots.deployments,
+    leases,
+    places: { named: config.deployments, opened: config.namespaces, grantsNamespace: config.grantsNamespace },
+    maxWaiting: config.maxWaitingDeployments,
+    ports: {
+      platform: platform.sync,
+      managed: (id) => cluster.managedOf(id),
+      holder: (id) => cluster.managedUnderNameOf(id),
+      unanswered: () =>
+        cluster.managed.store
+          .list()
+          .filter((managed) => isUnanswered(managed) && !accepts(managed.spec.deploymentId))
+          .map(({ spec }) => spec.deploymentId),
+      create: (spec, signal) => cluster.createManaged(spec, signal),
+      remove: (managed, signal) => cluster.deleteManaged(managed, signal),
+      events,
+      applyStatus: (managed, status, signal) => cluster.applyManagedStatus(managed, status, signal),
+      resources: (namespaces) =>
+        resourceReport(
+          workloads.lists().filter(({ namespace }) => namespaces.includes(namespace)),
+          (workload) => workloads.podsOf(workload),
+          clock.wallNow(),
+        ),
+      relist,
+      missing: () => rights.missing,
+      trouble: () => link.trouble ?? (link.isConnected ? undefined : "unknown"),
+    },
+  });
+}
+
+function requestsOf(parts: ReconcilerParts, commands: Commands): AccessRequests {
+  const { platform, cluster, events, clock, fence, config, snapshots, accepts } = parts;
+  const capacity = new Capacity({ clock, open: cluster.openGrants });
+  cluster.grants.onChange(capacity.shown);
+  return new AccessRequests({
+    ...parts,
+    snapshot: snapshots.requests,
+    grantsNamespace: config.grantsNamespace,
+    ports: {
+      accepts,
+      platform: { ...platform.accessRelay, approvals: fenced(fence, platform.accessRelay.approvals) },
+      claimed: commands.claimed,
+      grant: (id) => cluster.grantOf(id),
+      capacity,
+      createGrant: (grant, signal) => cluster.createGrant(grant, signal),
+      events,
+    },
+  });
+}
+
+function commandsOf(parts: ReconcilerParts): Commands {
+  const { platform, cluster, clock, fence, config, snapshots, accepts } = parts;
+  const { dispatch, complete } = platform.commands;
+  const capacity = new Capacity({ clock, open: cluster.openInvocations });
+  cluster.invocations.onChange(capacity.shown);
+  return new Commands({
+    ...parts,
+    snapshot: snapshots.commands,
+    grantsNamespace: config.grantsNamespace,
+    ports: {
+      accepts,
+      platform: { ...platform.commands, dispatch: fenced(fence, dispatch), complete: fenced(fence, complete) },
+      cached: (name) => cluster.invocationNamed(name),
+      read: (name, signal) => cluster.readInvocation(name, signal),
+      capacity,
+      create: (invocation, signal) => cluster.createInvocation(invocation, signal),
+    },
+  });
+}
+
+/** A call that claims a command: refused when another agent may lead by now. */
+function fenced<Args, Answer>(
+  fence: () => void,
+  call: (args: Args, signal: AbortSignal) => Promise<Answer>,
+): typeof call {
+  return async (args, signal) => {
+    fence();
+    return await call(args, signal);
+  };
+}
