@@ -1,5 +1,3 @@
-import type { Words } from "./egress-words.ts";
-
 const BEAT = "body.resourceHeartbeats[]";
 const DATA = `${BEAT}.data.data`;
 const POD = `${DATA}.pods[]`;
@@ -98,3 +96,8 @@ export const REPORT_WORDS: Words = {
   "body.capabilities[].detail": constant("not in this version"),
   "body.operatorVersion": ["the agent's version", "0.1.0"],
 };
+
+/** Where a value comes from in the cluster, and one that it could be. */
+export type Said = readonly [from: string, example: unknown];
+
+export type Words = Readonly<Record<string, Said>>;

@@ -1,8 +1,5 @@
+import type { Said, Words } from "./egress-report-words.ts";
 import { REPORT_WORDS } from "./egress-report-words.ts";
-
-/** Where a value comes from in the cluster, and one that it could be. */
-export type Said = readonly [from: string, example: unknown];
-export type Words = Readonly<Record<string, Said>>;
 
 const DEPLOYMENT: Said = ["the platform's own id, from its list", "dep_0123456789abcdefghijklmnopqr"];
 const REQUEST: Said = ["`AccessGrant.spec.requestId`: the platform's own id", "ar_0123456789abcdefghijklmnopqr"];
