@@ -11,8 +11,8 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-// A project for each thing that tests need: `unit` Node and the lab's own programs, `chart` helm, `integration` the lab's
-// control plane and real SQL, `faults` the same and minutes of killing processes, `e2e` the kind cluster of its main.ts.
+// Projects, because they need different worlds: `unit` nothing but Node, `chart` helm, `integration` a real
+// API server and real SQL, `faults` the same and minutes of killing things, `e2e` a kind cluster that main.ts makes.
 export default defineConfig({
   test: {
     // Two cores is what CI has: more workers only make the API servers of the tests slower.

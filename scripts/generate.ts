@@ -7,7 +7,7 @@ import { agentService } from "../src/cli/services/agent-service.ts";
 import { operatorService } from "../src/cli/services/operator-service.ts";
 import { platformService } from "../src/cli/services/platform-service.ts";
 import { defaultPolicy } from "../src/crds/manifests/default-policy.ts";
-import { installation } from "../src/crds/manifests/installation.ts";
+import { installation, openCluster } from "../src/crds/manifests/installation.ts";
 import type { Manifest } from "../src/crds/manifests/manifest.ts";
 import { chartFiles } from "./generate/chart/chart.ts";
 import { platformPage } from "./generate/docs/budgets.ts";
@@ -57,6 +57,7 @@ const { crds, rbac, policies } = installation();
 const files = new Map<string, string>([
   ...crds.map((crd): [string, string] => [`crds/${crd.metadata.name}.yaml`, text([crd])]),
   ["deploy/manifests/rbac.yaml", text(rbac)],
+  ["deploy/manifests/cluster-operations.yaml", text(openCluster())],
   ["deploy/manifests/policies.yaml", text(policies)],
   ["deploy/manifests/default-policy.yaml", text([defaultPolicy()])],
   ["docs/configuration.md", settingsPage()],

@@ -20,6 +20,21 @@ test("the line is one plain kubectl command, as the API server wants it", () => 
   expect(inNamespaces).toMatch(new RegExp(BINDING_LINE));
 });
 
+test("a role of cluster scope is lent by a ClusterRoleBinding, and no other role is", () => {
+  const lent = lentRole("kubernetes/cordon-node", "shop");
+  if (lent === undefined) throw new Error("no role");
+  expect(lent).toEqual({ role: "sallyport-op-kubernetes-cordon-node", namespace: undefined });
+  const line = bindingLine(lent, ACCOUNT, { grantsNamespace: GRANTS });
+  expect(line).toBe(
+    "kubectl create clusterrolebinding grant-0123456789ab-kubernetes-cordon-node --clusterrole=sallyport-op-kubernetes-cordon-node --serviceaccount=sallyport-grants:grant-0123456789ab",
+  );
+  expect(line).toMatch(new RegExp(BINDING_LINE));
+  expect(line.replaceAll("cordon-node", "delete-pod")).not.toMatch(new RegExp(BINDING_LINE));
+  const binding = lentBinding(lent, ACCOUNT, { grantsNamespace: GRANTS, roleKind: "Role" }, {});
+  expect(binding).toMatchObject({ kind: "ClusterRoleBinding", roleRef: { kind: "ClusterRole" } });
+  expect(binding.metadata).not.toHaveProperty("namespace");
+});
+
 test("whatever a plan says, what is shown is such a line or nothing", () => {
   const word = fc.oneof(
     fc.string(),

@@ -5,29 +5,37 @@ import {
   OPERATION_ROLE_PREFIX,
   operationRole,
 } from "./group.ts";
+import { inScope, isClusterWide } from "./operations/catalog.ts";
 
-/** One shipped role in one namespace: what a line of a plan cannot run without. */
+/** Where a role holds: in one namespace, or, undefined, in the whole cluster. */
+export type Place = string | undefined;
+
+/** One shipped role in one place: what a line of a plan cannot run without. */
 export interface LentRole {
   readonly role: string;
-  readonly namespace: string;
+  readonly namespace: Place;
 }
 
-/** What tells who was lent what; the rest of a RoleBinding does not count. */
+/** What tells who was lent what; the rest of a RoleBinding or ClusterRoleBinding does not count. */
 export interface BindingLike {
   readonly roleRef?: { readonly name: string };
   readonly subjects?: readonly { readonly kind: string; readonly name: string; readonly namespace?: string }[];
 }
 
-type Place = Pick<InstallationNames, "grantsNamespace" | "roleKind">;
+type Names = Pick<InstallationNames, "grantsNamespace" | "roleKind">;
 
 const RBAC = "rbac.authorization.k8s.io";
 /** Within a longer pattern. */
 const ACCOUNT = GRANT_ACCOUNT.source.slice(1, -1);
 
-/** `plugin/operation` in `namespace`. Undefined when no binding could be made for it: its line cannot run either. */
+/**
+ * `plugin/operation` in `namespace`, which does not count for an operation of cluster scope. Undefined when no binding
+ * could be made for it: its line cannot run either.
+ */
 export function lentRole(command: string, namespace: unknown): LentRole | undefined {
   const [, plugin, operation] = /^([a-z0-9-]{1,63})\/([a-z0-9-]{1,63})$/.exec(command) ?? [];
   if (plugin === undefined || operation === undefined || command.length > 64) return undefined;
+  if (isClusterWide(command)) return { role: operationRole(plugin, operation), namespace: undefined };
   if (typeof namespace !== "string" || !NAMESPACE_NAME.test(namespace)) return undefined;
   return { role: operationRole(plugin, operation), namespace };
 }
@@ -42,7 +50,7 @@ export function rolesOfPlan(
   );
 }
 
-/** Whether one of the bindings of `namespace` lends `role` to `account`, by any name and from any author. */
+/** Whether one of the bindings of its place lends `role` to `account`, by any name and from any author. */
 export function isLent(
   { role }: LentRole,
   account: string,
@@ -74,7 +82,7 @@ export function lentBindingName({ role }: LentRole, account: string): string {
 export function lentBinding(
   lent: LentRole,
   account: string,
-  { grantsNamespace, roleKind = "ClusterRole" }: Place,
+  { grantsNamespace, roleKind = "ClusterRole" }: Names,
   marks: {
     readonly labels?: Readonly<Record<string, string>>;
     readonly annotations?: Readonly<Record<string, string>>;
@@ -82,9 +90,9 @@ export function lentBinding(
 ): LentBinding {
   return {
     apiVersion: `${RBAC}/v1`,
-    kind: "RoleBinding",
-    metadata: { name: lentBindingName(lent, account), namespace: lent.namespace, ...marks },
-    roleRef: { apiGroup: RBAC, kind: roleKind, name: lent.role },
+    kind: lent.namespace === undefined ? "ClusterRoleBinding" : "RoleBinding",
+    metadata: { name: lentBindingName(lent, account), ...inNamespace(lent.namespace), ...marks },
+    roleRef: { apiGroup: RBAC, kind: lent.namespace === undefined ? "ClusterRole" : roleKind, name: lent.role },
     subjects: [{ kind: "ServiceAccount", name: account, namespace: grantsNamespace }],
   };
 }
@@ -94,7 +102,7 @@ export interface LentBinding {
   readonly kind: string;
   readonly metadata: {
     readonly name: string;
-    readonly namespace: string;
+    readonly namespace?: string;
     readonly labels?: Readonly<Record<string, string>>;
     readonly annotations?: Readonly<Record<string, string>>;
   };
@@ -106,17 +114,31 @@ export interface LentBinding {
 export function bindingLine(
   lent: LentRole,
   account: string,
-  { grantsNamespace, roleKind = "ClusterRole" }: Place,
+  { grantsNamespace, roleKind = "ClusterRole" }: Names,
 ): string {
-  const role = `--${roleKind.toLowerCase()}=${lent.role}`;
+  const name = lentBindingName(lent, account);
   const subject = `--serviceaccount=${grantsNamespace}:${account}`;
-  return `kubectl create rolebinding ${lentBindingName(lent, account)} -n ${lent.namespace} ${role} ${subject}`;
+  if (lent.namespace === undefined) {
+    return `kubectl create clusterrolebinding ${name} --clusterrole=${lent.role} ${subject}`;
+  }
+  return `kubectl create rolebinding ${name} -n ${lent.namespace} --${roleKind.toLowerCase()}=${lent.role} ${subject}`;
 }
+
+/** The field of an object's or a request's key, absent for the whole cluster. */
+export function inNamespace(namespace: Place): { readonly namespace?: string } {
+  return namespace === undefined ? {} : { namespace };
+}
+
+/** Roles of operations of cluster scope: the only ones that a ClusterRoleBinding may lend. */
+export const CLUSTER_ROLES: readonly string[] = inScope("cluster").map(({ plugin, name }) =>
+  operationRole(plugin, name),
+);
 
 /** Of a plan that needs more, those that are not made yet come first. */
 export const MAX_BINDING_LINES = 16;
 
 /** What the API server accepts as such a line in a grant's status: a line to be pasted holds nothing else, also one that a stolen operator wrote. */
 export const BINDING_LINE =
-  `^kubectl create rolebinding ${ACCOUNT}-[a-z0-9-]{1,64} -n [a-z0-9][a-z0-9-]{0,62} ` +
-  `--(cluster)?role=sallyport-op-[a-z0-9-]{1,64} --serviceaccount=[a-z0-9][a-z0-9-]{0,62}:${ACCOUNT}$`;
+  `^kubectl create (rolebinding ${ACCOUNT}-[a-z0-9-]{1,64} -n [a-z0-9][a-z0-9-]{0,62} ` +
+  `--(cluster)?role=sallyport-op-[a-z0-9-]{1,64}|clusterrolebinding ${ACCOUNT}-[a-z0-9-]{1,64} ` +
+  `--clusterrole=(${CLUSTER_ROLES.join("|")})) --serviceaccount=[a-z0-9][a-z0-9-]{0,62}:${ACCOUNT}$`;

@@ -8,13 +8,15 @@ import { type ManagedDeployment, managedDeployments } from "../crds/kinds/manage
 import { OpenObjects } from "../crds/kinds/open-objects.ts";
 import { type OperationInvocation, operationInvocations } from "../crds/kinds/operation-invocation.ts";
 import { type OperationPolicy, operationPolicies } from "../crds/kinds/operation-policy.ts";
+import type { Place } from "../crds/lending.ts";
+import { isClusterWide } from "../crds/operations/catalog.ts";
 import { Informer } from "../kube/cache/informer.ts";
 import type { Cached } from "../kube/cache/store.ts";
 import type { Client } from "../kube/client/client.ts";
 import type { KubeMetrics } from "../kube/metrics/metrics.ts";
 import { keyOf } from "../kube/objects/resource.ts";
 import { jsonProjection } from "../kube/projection/projection.ts";
-import { plannedNamespaces } from "./access/planned-namespaces.ts";
+import { plannedPlaces } from "./access/planned-places.ts";
 import { isApproved } from "./grants/open-limit.ts";
 import type { GateFacts } from "./invocations/invocation-reconciler.ts";
 import { type CustomerPolicy, mergePolicies } from "./invocations/policy.ts";
@@ -145,13 +147,14 @@ export class Caches {
     return [...new Set([...accepted, ...[...this.#named.values()].flat()])].sort();
   }
 
-  /** Everywhere that access may have been given. */
-  namespaces(): readonly string[] {
+  /** Everywhere that access may have been given. The cluster, where a policy opens it or a plan or run needed it. */
+  places(): readonly Place[] {
     const served = this.servedNamespaces();
-    const planned = this.grants.store.list().flatMap(plannedNamespaces);
+    const planned = this.grants.store.list().flatMap(plannedPlaces);
     // Accepted no more, but something may have been left there.
     const ran = this.invocations.store.list().flatMap(ranIn);
-    return [...new Set([...served, ...planned, ...ran])].sort();
+    const isOpened = this.policies.store.list().some(({ spec }) => spec.clusterOperations !== undefined);
+    return [...new Set<Place>([...served, ...planned, ...ran, ...(isOpened ? [undefined] : [])])];
   }
 
   async #all<T extends OperationPolicy | ManagedDeployment>(resource: KindResource, signal: AbortSignal): Promise<T[]> {
@@ -166,7 +169,8 @@ export class Caches {
   }
 }
 
-function ranIn({ spec, status }: OperationInvocation): readonly string[] {
+function ranIn({ spec, status }: OperationInvocation): readonly Place[] {
+  if (status?.startedAt !== undefined && isClusterWide(`${spec.plugin}/${spec.operation}`)) return [undefined];
   const namespace = spec.params?.namespace;
   return status?.startedAt !== undefined && typeof namespace === "string" ? [namespace] : [];
 }

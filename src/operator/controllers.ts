@@ -61,7 +61,7 @@ export function operatorControllers(parts: OperatorParts): readonly Runnable[] {
       invocations: () => caches.invocations.store.values(),
       running: () => running.owners,
       lendingMode: mode,
-      namespaces: () => caches.namespaces(),
+      places: () => caches.places(),
     },
     config.sweepIntervalMs,
   );

@@ -11,7 +11,7 @@ export const OPERATION_RESULTS = ["success", "held", "failed", "expired", "timeo
 export type OperationOutcome = (typeof OPERATION_RESULTS)[number];
 
 export const SWEEP_RESULTS = ["ok", "failed"] as const;
-export const SWEPT_KINDS = ["ServiceAccount", "RoleBinding"] as const;
+export const SWEPT_KINDS = ["ServiceAccount", "RoleBinding", "ClusterRoleBinding"] as const;
 export type SweptKind = (typeof SWEPT_KINDS)[number];
 
 /** Where a grant may come from and go to; `none` is its first visit. Everything else cannot happen. */

@@ -4,7 +4,7 @@ import { stringify } from "yaml";
 import { DEFAULT_NAMES, type InstallationNames, operationRole } from "../../src/crds/group.ts";
 import { MUTATING_POLICIES, VALIDATING_POLICIES } from "../../src/crds/manifests/admission/admission.ts";
 import { installation, openNamespace } from "../../src/crds/manifests/installation.ts";
-import { OPERATIONS } from "../../src/crds/operations/catalog.ts";
+import { inScope } from "../../src/crds/operations/catalog.ts";
 import { CHART, ofKind, one, REQUIRED, type Rendered, type RenderOptions, useHelm } from "./use-helm.ts";
 
 const helm = useHelm();
@@ -105,6 +105,58 @@ describe.each(["default", "namespaces", "hardened", "older-server", "approver-le
   },
 );
 
+const NAMESPACED = inScope("namespaced");
+
+describe("operations of cluster scope", () => {
+  const wide = async (more: object): Promise<readonly string[]> =>
+    ofKind(await helm.render({ ...REQUIRED, ...more }), "ClusterRole", "ClusterRoleBinding")
+      .map(({ kind, metadata }) => `${kind} ${metadata.name}`)
+      .filter((each) => /cordon|cluster-(target|lender)/.test(each));
+  const on = (...names: readonly string[]): object => ({
+    operations: { kubernetes: Object.fromEntries(names.map((each) => [each, { enabled: true }])) },
+  });
+
+  test("are off, and nobody may lend in the whole cluster", async () => {
+    expect(await wide({})).toEqual([]);
+    const objects = await helm.render(REQUIRED);
+    const roles = ofKind(objects, "ClusterRole").flatMap(({ rules }) => rules ?? []);
+    expect(roles.flatMap((rule: Rendered) => rule.resources)).not.toContain("clusterrolebindings");
+  });
+
+  test("are opened one by one, and the operator may lend exactly those", async () => {
+    expect(await wide(on("cordon-node"))).toEqual([
+      "ClusterRole sallyport-op-kubernetes-cordon-node",
+      "ClusterRole sallyport-operator-cluster-target",
+      "ClusterRoleBinding sallyport-operator-cluster-target",
+    ]);
+    const objects = await helm.render({ ...REQUIRED, ...on("cordon-node") });
+    const { rules } = one(objects, "ClusterRole", "sallyport-operator-cluster-target");
+    expect(rules.flatMap(({ resourceNames = [] }: Rendered) => resourceNames)).toEqual([
+      "sallyport-op-kubernetes-cordon-node",
+    ]);
+  });
+
+  test("are lent by people where approvers lend, whose role waits for your binding", async () => {
+    expect(await wide({ ...on("cordon-node", "uncordon-node"), lending: { mode: "approver" } })).toEqual([
+      "ClusterRole sallyport-op-kubernetes-cordon-node",
+      "ClusterRole sallyport-op-kubernetes-uncordon-node",
+      "ClusterRole sallyport-operator-cluster-target",
+      "ClusterRole sallyport-cluster-lender",
+      "ClusterRoleBinding sallyport-operator-cluster-target",
+    ]);
+  });
+
+  test("are not there where roles lie in namespaces", async () => {
+    expect(await wide({ ...on("cordon-node"), namespaces: ["shop"], rbac: { scope: "namespaces" } })).toEqual([]);
+  });
+
+  test("are opened to deployments by the policy that the chart makes", async () => {
+    const clusterOperations = [{ operation: "kubernetes/cordon-node", deployments: ["dep_x"], names: ["node-1"] }];
+    const objects = await helm.render({ ...REQUIRED, operationPolicy: { clusterOperations } });
+    expect(one(objects, "OperationPolicy", "default").spec).toMatchObject({ clusterOperations });
+  });
+});
+
 describe("an operation that is off", () => {
   const off = (...operations: readonly string[]): object => ({
     ...REQUIRED,
@@ -114,25 +166,25 @@ describe("an operation that is off", () => {
     one(objects, "ClusterRole", "sallyport-operator-target").rules.find((rule: Rendered) => rule.verbs.includes("bind"))
       ?.resourceNames;
 
-  test.each(OPERATIONS.map(({ name }) => name))("%s has no role, and cannot be lent", async (operation) => {
+  test.each(NAMESPACED.map(({ name }) => name))("%s has no role, and cannot be lent", async (operation) => {
     const objects = await helm.render(off(operation));
     const role = operationRole("kubernetes", operation);
     expect(ofKind(objects, "ClusterRole").map(({ metadata }) => metadata.name)).not.toContain(role);
     expect(bindable(objects)).toEqual(
-      OPERATIONS.map((each) => operationRole(each.plugin, each.name)).filter((each) => each !== role),
+      NAMESPACED.map((each) => operationRole(each.plugin, each.name)).filter((each) => each !== role),
     );
   });
 
   test("cannot be lent by a lender either", async () => {
-    const [first] = OPERATIONS;
+    const [first] = NAMESPACED;
     const objects = await helm.render({ ...off(first?.name ?? ""), lending: { mode: "approver" } });
     const { rules } = one(objects, "ClusterRole", "sallyport-lender");
     const names = rules.flatMap(({ resourceNames = [] }: Rendered) => resourceNames);
-    expect(names).toEqual(OPERATIONS.slice(1).map((each) => operationRole(each.plugin, each.name)));
+    expect(names).toEqual(NAMESPACED.slice(1).map((each) => operationRole(each.plugin, each.name)));
   });
 
   test("together with all the others leaves no rule to lend at all: one without names would lend every role", async () => {
-    const objects = await helm.render(off(...OPERATIONS.map(({ name }) => name)));
+    const objects = await helm.render(off(...NAMESPACED.map(({ name }) => name)));
     const { rules } = one(objects, "ClusterRole", "sallyport-operator-target");
     expect(rules.map((rule: Rendered) => rule.verbs)).toEqual([["create", "get", "list", "delete"]]);
   });

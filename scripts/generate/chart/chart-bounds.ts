@@ -1,4 +1,5 @@
 import { POLICY_DECISIONS } from "../../../src/crds/kinds/operation-policy.ts";
+import { inScope } from "../../../src/crds/operations/catalog.ts";
 import { type Branch, branch, count, flag, list, words } from "./chart-value.ts";
 
 /** What may run by itself. */
@@ -17,6 +18,20 @@ export const OPERATION_POLICY_VALUES: Branch = branch(
       additionalProperties: false,
       properties: { pattern: { type: "string" }, decision: { enum: POLICY_DECISIONS } },
     }),
+    clusterOperations: list(
+      "Operations on objects without a namespace, opened to deployments: `{operation: kubernetes/cordon-node, deployments: [dep_…], names: [node-1]}`. Without `names`, on any object. Always with an approved grant; what no entry names never runs.",
+      [],
+      {
+        type: "object",
+        required: ["operation", "deployments"],
+        additionalProperties: false,
+        properties: {
+          operation: { enum: inScope("cluster").map(({ command }) => command) },
+          deployments: { type: "array", minItems: 1, items: { type: "string" } },
+          names: { type: "array", items: { type: "string" } },
+        },
+      },
+    ),
   },
 );
 

@@ -47,6 +47,7 @@ export function chartTemplates(): ReadonlyMap<string, string> {
     ["admission-policies.yaml", HEAD + policyTemplates(policies)],
     ["account-roles.yaml", HEAD + when(".Values.rbac.create", accountRoles(at("system", "grants", "cluster")))],
     ["opened-namespaces.yaml", HEAD + when(".Values.rbac.create", openedNamespaces(at("opened")))],
+    ["cluster-operations.yaml", HEAD + clusterOperations(at("cluster-opened"))],
     [
       "people-roles.yaml",
       HEAD +
@@ -99,6 +100,28 @@ function openedNamespaces(roles: readonly ShippedRole[]): readonly string[] {
     ...forApprovers.map((role) => when(APPROVERS_LEND, [placed(role, "openedPlaces")])),
     `{{- range $namespace := include "sallyport.opened" $ | fromJsonArray }}\n${perNamespace.join("")}{{- end }}\n`,
   ];
+}
+
+/** Roles of cluster scope, and the right to lend them: nothing of it while every such operation is off. */
+function clusterOperations(roles: readonly ShippedRole[]): string {
+  const whole = (role: ShippedRole): string =>
+    manifestsOf(role, MARKS)
+      .map((each) => object(each))
+      .join("");
+  const operations = roles.filter(({ holder }) => holder === "grant account");
+  const lending = roles.filter(({ holder }) => holder !== "grant account").map(whole);
+  const byApprovers = lentByApprovers().filter(
+    ({ holder, reach }) => reach === "cluster-opened" && holder !== "grant account",
+  );
+  const isAnyOn = anyOf(operations.map(({ name }) => name));
+  return when(`and .Values.rbac.create (eq .Values.rbac.scope "cluster") (${isAnyOn})`, [
+    ...operations.map((role) => when(operationOf(role.name) ?? "false", [whole(role)])),
+    `{{- if ${APPROVERS_LEND} }}\n${byApprovers.map(whole).join("")}{{- else }}\n${lending.join("")}{{- end }}\n`,
+  ]);
+}
+
+function anyOf(roles: readonly string[]): string {
+  return `or ${roles.flatMap((role) => operationOf(role) ?? []).join(" ")}`;
 }
 
 const APPROVERS_LEND = 'eq .Values.lending.mode "approver"';
@@ -173,7 +196,8 @@ function switchable(body: string): string {
   const rule = listed
     .slice(start)
     .replace("- roles\n", '- {{ ternary "clusterroles" "roles" (eq $.Values.rbac.scope "cluster") }}\n');
-  return `${listed.slice(0, start)}{{- if include "sallyport.anyOperation" $ }}\n${rule}{{- end }}\n`;
+  const roles = [...body.matchAll(/^ +- (sallyport-op-\S+)$/gm)].map(([, role = ""]) => role);
+  return listed.slice(0, start) + when(anyOf(roles), [rule]);
 }
 
 function operationOf(role: string): string | undefined {

@@ -1,4 +1,5 @@
 import { OPERATION_POLICY_VALUES, QUOTA_VALUES } from "./chart-bounds.ts";
+import { OPERATION_VALUES } from "./chart-operations.ts";
 import {
   type Branch,
   branch,
@@ -95,10 +96,8 @@ const monitor = (kind: string): Branch =>
     metricRelabelings: list("After the scrape."),
   });
 
-/** Every value of the chart, in the order of values.yaml. Operations are those that are shipped. */
-export function chartValues(
-  operations: readonly { readonly plugin: string; readonly name: string; readonly summary: string }[],
-): Branch {
+/** Every value of the chart, in the order of values.yaml. */
+export function chartValues(): Branch {
   return branch("", {
     global: leaf(
       { imageRegistry: "", imagePullSecrets: [] },
@@ -206,22 +205,7 @@ export function chartValues(
         aggregateToView: flag(true, "Add the viewer's rights to the built-in roles view, edit and admin."),
       },
     ),
-    operations: branch(
-      "Off: the operation's role is not there, and the operator may not lend it.",
-      Object.fromEntries(
-        [...new Set(operations.map(({ plugin }) => plugin))].map((plugin) => [
-          plugin,
-          branch(
-            `Operations of the plugin ${plugin}.`,
-            Object.fromEntries(
-              operations
-                .filter((each) => each.plugin === plugin)
-                .map(({ name, summary }) => [name, branch(summary, { enabled: flag(true, "May be granted.") })]),
-            ),
-          ),
-        ]),
-      ),
-    ),
+    operations: OPERATION_VALUES,
     proxy: branch("Between agent and platform.", {
       http: text("", "HTTP_PROXY."),
       https: text("", "HTTPS_PROXY; the one that counts, as the platform is https."),

@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { stringify } from "yaml";
 import { GROUP, VERSION } from "../../../src/crds/group.ts";
 import { KINDS } from "../../../src/crds/manifests/installation.ts";
-import { OPERATIONS } from "../../../src/crds/operations/catalog.ts";
 import { chartTemplates } from "./chart-templates.ts";
 import { chartValues } from "./chart-values.ts";
 import { valuesSchema, valuesTable, valuesYaml } from "./chart-values-files.ts";
@@ -12,7 +11,7 @@ const CHART = "deploy/helm/sallyport";
 
 /** The chart's generated files: metadata, values, their schema and table, and what comes from `src/crds`. */
 export function chartFiles(root: string): ReadonlyMap<string, string> {
-  const values = chartValues(OPERATIONS);
+  const values = chartValues();
   const files = new Map([
     [`${CHART}/Chart.yaml`, chartYaml(version(root))],
     [`${CHART}/values.yaml`, valuesYaml(values)],

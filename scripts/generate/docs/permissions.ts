@@ -8,6 +8,7 @@ const REACHES: Readonly<Record<ShippedRole["reach"], string>> = {
   grants: "in the grants namespace",
   opened: "in each opened namespace",
   cluster: "in the whole cluster (the resource has no namespace)",
+  "cluster-opened": "in the whole cluster, once you switch an operation of cluster scope on",
   people: "where you bind it; meant for the grants namespace",
 };
 
@@ -25,7 +26,7 @@ const HOLDERS = [
   [
     "grant account",
     "The account of a grant",
-    "Made for one grant, with a token of at most an hour. It gets exactly the role of the operation that runs, in the one namespace that the plan names. Switch an operation off with `operations.<plugin>.<operation>.enabled=false`.",
+    "Made for one grant, with a token of at most an hour. It gets exactly the role of the operation that runs, in the one namespace that the plan names; or in the cluster, where the operation works on an object without a namespace. Switch an operation off with `operations.<plugin>.<operation>.enabled=false`.",
   ],
   [
     "person",
@@ -43,7 +44,7 @@ export function permissionsPage(): string {
     "<!-- Made by `npm run generate` from src/crds/manifests. Do not edit. -->",
     "# Permissions",
     "Every right that an installation has, and why. No rule has a wildcard; none reaches Secrets, pod exec, escalate or\nimpersonate. With `rbac.scope: namespaces` the same rules are Roles in the opened namespaces instead of ClusterRoles; the\none that stays is the look at the admission policies, which `rbac.selfCheck=false` removes.",
-    "What RBAC cannot say is said by admission policies: a decision needs a person with the right `approve`, the operator may\nbind only its operation roles to grant accounts and never in a system namespace, and any other lender is a person who may\napprove its tier, tokens are for grant accounts only, and a\nrestart changes nothing but the restart annotation.",
+    "What RBAC cannot say is said by admission policies: a decision needs a person with the right `approve`, the operator may\nbind only its operation roles to grant accounts and never in a system namespace, and any other lender is a person who may\napprove its tier, tokens are for grant accounts only, a\nrestart changes nothing but the restart annotation, and a cordon nothing but `spec.unschedulable`.",
     ...HOLDERS.flatMap(([holder, title, about]) => [
       `## ${title}`,
       about,

@@ -116,7 +116,7 @@ const NEVER: readonly string[] = [
   "Secrets and ConfigMaps: no identity of the installation has the right to read one (docs/permissions.md).",
   "Values of environment variables, arguments and commands of containers, volumes, annotations: they are not decoded from what the API server sends. `describe` tells the names of environment variables.",
   "Objects of namespaces that you did not accept for the deployment, and the list of namespaces.",
-  "Nodes, but for the name that a pod bears; cluster name, server version, cloud account.",
+  "Nodes, but for the name that a pod bears, and whether the node that you approved an operation on is there and cordoned; cluster name, server version, cloud account.",
   "Custom resources other than the grants, invocations and deployments that came from the platform.",
   "The agent's and the operator's service account tokens, the tokens of grant accounts, kubeconfigs.",
   "Logs and metrics of Sallyport itself: `/metrics` is read by your Prometheus, inside.",

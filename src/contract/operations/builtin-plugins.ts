@@ -30,6 +30,7 @@ const dnsName = {
 const namespace = { ...dnsLabel, description: "Namespace of the objects." } as const;
 const pod = { ...dnsName, description: "Name of the pod." } as const;
 const name = { ...dnsName, description: "Name of the object." } as const;
+const node = { ...dnsName, description: "Name of the node." } as const;
 const limit = { type: "integer", minimum: 1, maximum: 500, description: "Most objects to return." } as const;
 /** No more than the operator takes: what it refused after an approval would be refused for good. */
 const labelSelector = {
@@ -122,6 +123,20 @@ const KUBERNETES: PluginDefinition = {
       tier: "destructive",
       description: "Delete any pod, also one that nothing replaces.",
       paramsSchema: params({ namespace, pod }, { gracePeriodSeconds: { type: "integer", minimum: 0, maximum: 3600 } }),
+    },
+    {
+      name: "cordon-node",
+      tier: "mutating",
+      scope: "cluster",
+      description: "Keep new pods off one node; the customer opens it to a deployment first.",
+      paramsSchema: params({ name: node }),
+    },
+    {
+      name: "uncordon-node",
+      tier: "mutating",
+      scope: "cluster",
+      description: "Let new pods onto one node again; the customer opens it to a deployment first.",
+      paramsSchema: params({ name: node }),
     },
   ],
 };

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { grantAccount, objectName } from "../group.ts";
-import { installation, KINDS } from "../manifests/installation.ts";
-import { OPERATIONS } from "../operations/catalog.ts";
+import { installation, KINDS, openCluster } from "../manifests/installation.ts";
+import { inScope } from "../operations/catalog.ts";
 import { ACCESS_GRANT, type AccessGrantSpec } from "./access-grant.ts";
 import { customResourceDefinition } from "./kind.ts";
 
@@ -77,8 +77,21 @@ test("the operator may bind exactly the shipped operation roles", () => {
     .map(({ metadata }) => metadata.name);
   const target = rbac.find(({ metadata }) => metadata.name === "sallyport-operator-target");
   const bindable = [...levels(target)].flatMap(([, rule]) => rule.resourceNames ?? []);
-  expect(shipped).toHaveLength(OPERATIONS.length);
+  expect(shipped).toHaveLength(inScope("namespaced").length);
   expect(bindable).toEqual(shipped);
+});
+
+test("nothing of cluster scope is there until the customer opens it, and then the operator may bind exactly those roles", () => {
+  const { rbac } = installation();
+  const words = rbac.flatMap((manifest) => [...levels(manifest.rules)].flatMap(([, rule]) => rule.resources ?? []));
+  expect(words).not.toContain("clusterrolebindings");
+  expect(words).not.toContain("nodes");
+  const opened = openCluster();
+  const target = opened.find(({ metadata }) => metadata.name === "sallyport-operator-cluster-target");
+  expect([...levels(target)].flatMap(([, rule]) => rule.resourceNames ?? [])).toEqual([
+    "sallyport-op-kubernetes-cordon-node",
+    "sallyport-op-kubernetes-uncordon-node",
+  ]);
 });
 
 test("renamed namespaces and accounts leave no default name behind", () => {

@@ -1,5 +1,6 @@
 import Type from "typebox";
-import { Line, Words } from "../schema.ts";
+import { inScope } from "../operations/catalog.ts";
+import { DeploymentRef, Line, Words } from "../schema.ts";
 import { type Kind, type ObjectOf, resourceOf } from "./kind.ts";
 
 /** `auto` runs by itself, `manual` needs an approved grant, `deny` never runs, approved or not. Least strict first. */
@@ -30,6 +31,28 @@ const Spec = Type.Object({
         destructive: Type.Optional(Decision),
       },
       { description: "For operations that no rule names. Left out: manual, also for what only reads." },
+    ),
+  ),
+  clusterOperations: Type.Optional(
+    Type.Array(
+      Type.Object({
+        operation: Words(inScope("cluster").map(({ command }) => command)),
+        deployments: Type.Array(DeploymentRef, { minItems: 1, maxItems: 64, "x-kubernetes-list-type": "set" }),
+        names: Type.Optional(
+          Type.Array(Type.String({ maxLength: 253, pattern: "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$" }), {
+            maxItems: 256,
+            "x-kubernetes-list-type": "set",
+            description: "The objects, such as nodes, that it may work on. Left out: any.",
+          }),
+        ),
+      }),
+      {
+        maxItems: 32,
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["operation"],
+        description:
+          "Operations on objects without a namespace, opened to these deployments. Never without an approved grant; what is not named here, in every policy, never runs.",
+      },
     ),
   ),
   maxWindowMinutes: Type.Optional(

@@ -1,14 +1,16 @@
 import type { Tier } from "../plan.ts";
+import { CORDON_NODE } from "./cordon-node.ts";
 import { DELETE_POD } from "./delete-pod.ts";
 import { DESCRIBE } from "./describe.ts";
 import { EVENTS } from "./events.ts";
 import { GET_PODS } from "./get-pods.ts";
 import { LOGS } from "./logs.ts";
-import type { OperationDeclaration } from "./operation.ts";
+import type { OperationDeclaration, Scope } from "./operation.ts";
 import { RESTART_POD } from "./restart-pod.ts";
 import { ROLLOUT_RESTART } from "./rollout-restart.ts";
 import { ROLLOUT_STATUS } from "./rollout-status.ts";
 import { SCALE } from "./scale.ts";
+import { UNCORDON_NODE } from "./uncordon-node.ts";
 
 /** Every operation that the customer's side knows, in the order in which it is listed. */
 export const OPERATIONS: readonly OperationDeclaration[] = [
@@ -21,6 +23,8 @@ export const OPERATIONS: readonly OperationDeclaration[] = [
   ROLLOUT_RESTART,
   SCALE,
   DELETE_POD,
+  CORDON_NODE,
+  UNCORDON_NODE,
 ];
 
 /**
@@ -33,6 +37,17 @@ const DEBUG_TIERS: Readonly<Record<string, Tier>> = {
   "debug/port-forward": "mutating",
   "debug/exec": "destructive",
 };
+
+const CLUSTER_WIDE: ReadonlySet<string> = new Set(inScope("cluster").map(({ command }) => command));
+
+export function inScope(scope: Scope): readonly OperationDeclaration[] {
+  return OPERATIONS.filter((each) => each.scope === scope);
+}
+
+/** Whether a command works on an object that has no namespace. An unknown one does not run at all. */
+export function isClusterWide(command: string): boolean {
+  return CLUSTER_WIDE.has(command);
+}
 
 const TIERS: ReadonlyMap<string, Tier> = new Map([
   ...Object.entries(DEBUG_TIERS),

@@ -42,6 +42,13 @@ export function namespacedOperation<S extends ParamsSpec>(
   return operation({ ...declared, scope: "namespaced", params: { namespace: required(label), ...declared.params } });
 }
 
+/** An operation of the plugin `kubernetes` on one object that has no namespace, which its param `name` names. */
+export function clusterOperation<S extends ParamsSpec & { readonly name: RequiredField<string> }>(
+  declared: Declared<S>,
+): OperationDeclaration<S> {
+  return operation({ ...declared, scope: "cluster" });
+}
+
 function operation<S extends ParamsSpec>(
   declared: Omit<OperationDeclaration<S>, "plugin" | "command">,
 ): OperationDeclaration<S> {

@@ -27,6 +27,12 @@ export const POD_DELETION: ResultWords = {
   terminating: ["whether it is still going", true],
 };
 
+export const NODE_SCHEDULING: ResultWords = {
+  name: ["the command's own parameter", "node-1"],
+  unschedulable: ["the node's `spec.unschedulable` afterwards", true],
+  changed: ["whether it was otherwise before", true],
+};
+
 /** Of any operation. */
 export const RESULT_MARKS: ResultWords = {
   truncated: ["something was left out: a result holds at most 60,000 characters", true],

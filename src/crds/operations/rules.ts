@@ -10,4 +10,8 @@ export function workloads(...verbs: string[]): PolicyRule {
   return { apiGroups: ["apps"], resources: ["deployments", "statefulsets", "daemonsets"], verbs };
 }
 
+export function nodes(...verbs: string[]): PolicyRule {
+  return { apiGroups: [""], resources: ["nodes"], verbs };
+}
+
 export const LIST_EVENTS: PolicyRule = { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["list"] };

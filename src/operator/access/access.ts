@@ -8,11 +8,11 @@ import {
   operationRole,
   VERSION,
 } from "../../crds/group.ts";
-import { type BindingLike, borrower } from "../../crds/lending.ts";
+import { type BindingLike, borrower, inNamespace, type Place } from "../../crds/lending.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
 import type { Client } from "../../kube/client/client.ts";
 import { timestamp } from "../../kube/objects/conditions.ts";
-import { type KubeObject, resources } from "../../kube/objects/resource.ts";
+import { type KubeObject, type Resource, resources } from "../../kube/objects/resource.ts";
 
 const RBAC = "rbac.authorization.k8s.io";
 
@@ -29,14 +29,15 @@ export interface AccessRequest {
   readonly invocationUid: string;
   readonly plugin: string;
   readonly operation: string;
-  readonly namespace: string;
+  /** Undefined: the whole cluster. */
+  readonly namespace: Place;
   /** When the binding must be gone, whatever happens to us. */
   readonly expiresAt: Date;
   /** Lifetime of the token; the API server accepts 600 to 3600 s. */
   readonly tokenSeconds: number;
 }
 
-/** A RoleBinding of an opened namespace, with what tells who was lent what. */
+/** A RoleBinding of an opened namespace or a ClusterRoleBinding, with what tells who was lent what. */
 export type Binding = KubeObject & BindingLike;
 
 /** The verbs that access needs; the operator's own client has them in `sallyport-grants` and in opened namespaces. */
@@ -96,33 +97,35 @@ export class Access {
   async close(request: AccessRequest, signal: AbortSignal): Promise<void> {
     if (this.#mode === "approver") return;
     const { owner, namespace } = request;
-    await this.#client.delete(resources.roleBindings, { namespace, name: bindingName(request) }, {}, signal);
+    const key = { name: bindingName(request), ...inNamespace(namespace) };
+    await this.#client.delete(bindingsOf(namespace), key, {}, signal);
     if (owner.kind === "OperationInvocation") await this.#deleteAccount(owner.uid, signal);
   }
 
-  /** Everything of one owner. RoleBindings first: a deleted account's token works on for 10 s (the server's cache). */
-  async closeAll(ownerUid: string, namespaces: readonly string[], signal: AbortSignal): Promise<void> {
-    for (const namespace of namespaces) {
+  /** Everything of one owner. Bindings first: a deleted account's token works on for 10 s (the server's cache). */
+  async closeAll(ownerUid: string, places: readonly Place[], signal: AbortSignal): Promise<void> {
+    for (const namespace of places) {
       for (const [account, { metadata }] of await this.lentIn(namespace, signal)) {
         if (account !== grantAccount(ownerUid)) continue;
-        await this.#client.delete(resources.roleBindings, { namespace, name: metadata.name }, {}, signal);
+        const key = { name: metadata.name, ...inNamespace(namespace) };
+        await this.#client.delete(bindingsOf(namespace), key, {}, signal);
       }
     }
     await this.#deleteAccount(ownerUid, signal);
   }
 
   /** What was lent in `namespace` to accounts of grants, by us or by approvers, each with its account. */
-  async lentIn(namespace: string, signal: AbortSignal): Promise<readonly (readonly [account: string, Binding])[]> {
+  async lentIn(namespace: Place, signal: AbortSignal): Promise<readonly (readonly [account: string, Binding])[]> {
     return (await this.bindingsIn(namespace, signal)).flatMap((binding) => {
       const account = borrower(binding, this.#grantsNamespace);
       return account === undefined ? [] : [[account, binding] as const];
     });
   }
 
-  /** Every RoleBinding. None where we may not look: there we could neither have made any nor wait for one. */
-  async bindingsIn(namespace: string, signal: AbortSignal): Promise<readonly Binding[]> {
+  /** Every binding of a place. None where we may not look: there we could neither have made any nor wait for one. */
+  async bindingsIn(namespace: Place, signal: AbortSignal): Promise<readonly Binding[]> {
     try {
-      return await collected(this.#client.list<Binding>(resources.roleBindings, { namespace }, signal));
+      return await collected(this.#client.list<Binding>(bindingsOf(namespace), inNamespace(namespace), signal));
     } catch (error) {
       if (error instanceof ApiError && (error.isForbidden || error.isNotFound)) return [];
       throw error;
@@ -153,25 +156,31 @@ export class Access {
 
   async #ensureBinding(request: AccessRequest, signal: AbortSignal): Promise<void> {
     const { owner, namespace, plugin, operation, expiresAt } = request;
+    // An installation whose roles lie in namespaces has none of cluster scope: such a binding is refused.
+    const roleKind = namespace === undefined ? "ClusterRole" : this.#roleKind;
     const binding = {
       apiVersion: `${RBAC}/v1`,
-      kind: "RoleBinding",
+      kind: bindingsOf(namespace).kind,
       metadata: {
         name: bindingName(request),
-        namespace,
+        ...inNamespace(namespace),
         labels: { [GRANT_UID_LABEL]: owner.uid },
         annotations: { [EXPIRES_AT_ANNOTATION]: timestamp(expiresAt) },
       },
-      roleRef: { apiGroup: RBAC, kind: this.#roleKind, name: operationRole(plugin, operation) },
+      roleRef: { apiGroup: RBAC, kind: roleKind, name: operationRole(plugin, operation) },
       subjects: [{ kind: "ServiceAccount", name: grantAccount(owner.uid), namespace: this.#grantsNamespace }],
     };
-    await tolerateExisting(this.#client.create(resources.roleBindings, binding, signal));
+    await tolerateExisting(this.#client.create(bindingsOf(namespace), binding, signal));
   }
 
   async #deleteAccount(uid: string, signal: AbortSignal): Promise<void> {
     const key = { namespace: this.#grantsNamespace, name: grantAccount(uid) };
     await this.#client.delete(resources.serviceAccounts, key, {}, signal);
   }
+}
+
+export function bindingsOf(namespace: Place): Resource {
+  return namespace === undefined ? resources.clusterRoleBindings : resources.roleBindings;
 }
 
 /** One binding an invocation: its end never takes another command's rights away. */

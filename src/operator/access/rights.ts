@@ -13,7 +13,7 @@ import { AccessWatch } from "../../kube/access/access-watch.ts";
 import type { Client } from "../../kube/client/client.ts";
 import type { EventRecorder } from "../../kube/events/event-recorder.ts";
 import type { OperatorConfig } from "../config.ts";
-import { plannedNamespaces } from "./planned-namespaces.ts";
+import { plannedNamespaces } from "./planned-places.ts";
 
 export interface RightsOptions {
   readonly client: Pick<Client, "selfSubjectRulesReview" | "selfSubjectAccessReview">;

@@ -1,6 +1,6 @@
 import { AUTO_ACCOUNT, grantAccount, type LendingMode } from "../../crds/group.ts";
 import type { AccessGrant } from "../../crds/kinds/access-grant.ts";
-import { bindingLine, isLent, type LentRole, lentRole, rolesOfPlan } from "../../crds/lending.ts";
+import { bindingLine, isLent, type LentRole, lentRole, type Place, rolesOfPlan } from "../../crds/lending.ts";
 import type { Access, Binding } from "./access.ts";
 
 /** What approvers still have to lend before a plan can run, and how. */
@@ -42,27 +42,31 @@ export class RoleLending {
    */
   async missingBinding(
     command: string,
-    namespace: string,
+    namespace: Place,
     grantUid: string | undefined,
     signal: AbortSignal,
   ): Promise<string | undefined> {
     if (this.#options.mode === "operator") return undefined;
     const account = grantUid === undefined ? AUTO_ACCOUNT : grantAccount(grantUid);
     const role = lentRole(command, namespace);
-    if (role === undefined) return `no role can be lent for ${command} in ${namespace}`;
+    if (role === undefined) return `no role can be lent for ${command} in ${whereOf(namespace)}`;
     const missing = await this.#missing([role], account, signal);
     if (missing.length === 0) return undefined;
     const [who, how] =
       grantUid === undefined ? ["a policy admin", ""] : ["an approver", "; status.bindings of the grant has its line"];
-    return `waits for a binding of ${role.role} to account ${account} in ${namespace}, which ${who} makes${how}`;
+    return `waits for a binding of ${role.role} to account ${account} in ${whereOf(namespace)}, which ${who} makes${how}`;
   }
 
   async #missing(roles: readonly LentRole[], account: string, signal: AbortSignal): Promise<readonly LentRole[]> {
     const { access, grantsNamespace } = this.#options;
-    const found = new Map<string, readonly Binding[]>();
+    const found = new Map<Place, readonly Binding[]>();
     for (const { namespace } of roles) {
       if (!found.has(namespace)) found.set(namespace, await access.bindingsIn(namespace, signal));
     }
     return roles.filter((role) => !isLent(role, account, found.get(role.namespace) ?? [], grantsNamespace));
   }
+}
+
+function whereOf(namespace: Place): string {
+  return namespace ?? "the whole cluster";
 }

@@ -51,7 +51,7 @@ function scene(more: Partial<SweepPorts> = {}): {
     invocations: () => [],
     running: () => [],
     lendingMode: "operator",
-    namespaces: () => ["shop"],
+    places: () => ["shop"],
     ...more,
   };
   return { cluster, ports, told, clock };
@@ -137,13 +137,26 @@ test("access that is opened while a sweep is under way stays", async () => {
 });
 
 test("a namespace that was closed to us does not keep the others from being swept", async () => {
-  const { cluster, ports } = scene({ namespaces: () => ["closed", "shop"] });
+  const { cluster, ports } = scene({ places: () => ["closed", "shop"] });
   cluster.put(resources.roleBindings, made("RoleBinding", "orphan", "shop", ORPHAN));
   cluster.fault = ({ verb, namespace }) => {
     if (verb === "list" && namespace === "closed") throw refusal(403, "Forbidden");
   };
   await sweep(ports, signal);
   expect(cluster.all(resources.roleBindings)).toEqual([]);
+});
+
+test("what was lent in the whole cluster is swept like what was lent in a namespace", async () => {
+  const { cluster, ports, told } = scene({ places: () => ["shop", undefined] });
+  const wide = (name: string, uid: string): KubeObject => {
+    const binding = made("RoleBinding", name, "", uid, "2026-01-01T10:31:00Z");
+    return { ...binding, metadata: { ...binding.metadata, namespace: undefined } } as unknown as KubeObject;
+  };
+  cluster.put(resources.clusterRoleBindings, wide("in-use", GRANT_UID));
+  cluster.put(resources.clusterRoleBindings, wide("orphan", ORPHAN));
+  await sweep(ports, signal);
+  expect(cluster.all(resources.clusterRoleBindings).map(({ metadata }) => metadata.name)).toEqual(["in-use"]);
+  expect(told).toEqual(["ClusterRoleBinding"]);
 });
 
 test("without leadership nothing is removed", async () => {

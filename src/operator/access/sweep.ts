@@ -3,11 +3,12 @@ import type { Logger } from "../../base/log.ts";
 import { EXPIRES_AT_ANNOTATION, grantAccount, type LendingMode } from "../../crds/group.ts";
 import type { AccessGrant } from "../../crds/kinds/access-grant.ts";
 import type { OperationInvocation } from "../../crds/kinds/operation-invocation.ts";
+import { inNamespace, type Place } from "../../crds/lending.ts";
 import type { Client } from "../../kube/client/client.ts";
 import { type KubeObject, resources } from "../../kube/objects/resource.ts";
 import { openedWindow } from "../grants/grant-window.ts";
-import type { OperatorMetrics } from "../metrics.ts";
-import type { Access } from "./access.ts";
+import type { OperatorMetrics, SweptKind } from "../metrics.ts";
+import { type Access, bindingsOf } from "./access.ts";
 
 export interface SweepPorts {
   readonly client: Pick<Client, "delete">;
@@ -22,8 +23,8 @@ export interface SweepPorts {
   /** Owners of which an operation runs in this process. */
   readonly running: () => Iterable<string>;
   readonly lendingMode: LendingMode;
-  /** Everywhere that access may have been given: namespaces of served deployments and of plans. */
-  readonly namespaces: () => readonly string[];
+  /** Everywhere that access may have been given: namespaces of served deployments and of plans, and the cluster. */
+  readonly places: () => readonly Place[];
 }
 
 /**
@@ -56,7 +57,7 @@ export function livingOwners(
 
 /** The fourth hand on every expiry: removes access that a crash or a lost request has left behind. */
 export async function sweep(ports: SweepPorts, signal: AbortSignal): Promise<void> {
-  for (const namespace of ports.namespaces()) {
+  for (const namespace of ports.places()) {
     const lent = await ports.access.lentIn(namespace, signal);
     const now = ports.clock.wallNow();
     const isNeeded = neededAfterListing(ports, now);
@@ -64,7 +65,7 @@ export async function sweep(ports: SweepPorts, signal: AbortSignal): Promise<voi
       const end = Date.parse(binding.metadata.annotations?.[EXPIRES_AT_ANNOTATION] ?? "");
       // A binding of ours whose end cannot be read has none that we would trust; an approver's ends with the grant.
       if (isNeeded(account) && (ports.lendingMode === "approver" || now.getTime() < end)) continue;
-      await remove(ports, "RoleBinding", binding, signal);
+      await remove(ports, namespace === undefined ? "ClusterRoleBinding" : "RoleBinding", binding, signal);
     }
   }
   const accounts = await ports.access.accounts(signal);
@@ -86,14 +87,15 @@ function neededAfterListing(ports: SweepPorts, now: Date): (account: string) => 
 
 async function remove(
   { client, fence, log, metrics }: SweepPorts,
-  kind: "RoleBinding" | "ServiceAccount",
+  kind: SweptKind,
   { metadata }: KubeObject,
   signal: AbortSignal,
 ): Promise<void> {
   fence();
   const { name, namespace, uid } = metadata;
-  const resource = kind === "RoleBinding" ? resources.roleBindings : resources.serviceAccounts;
-  if (!(await client.delete(resource, { name, namespace }, { preconditions: { uid } }, signal))) return;
+  const resource = kind === "ServiceAccount" ? resources.serviceAccounts : bindingsOf(namespace);
+  const key = { name, ...inNamespace(namespace) };
+  if (!(await client.delete(resource, key, { preconditions: { uid } }, signal))) return;
   metrics.removed(kind);
   log.info({ kind, namespace, name }, "left-over access removed");
 }

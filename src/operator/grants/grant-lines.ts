@@ -2,7 +2,7 @@ import type { AccessGrant, GrantLine, GrantState } from "../../crds/kinds/access
 import type { OperationInvocation } from "../../crds/kinds/operation-invocation.ts";
 import type { Tier } from "../../crds/plan.ts";
 import { claimDigest } from "../invocations/gate.ts";
-import { type CustomerPolicy, decisionFor } from "../invocations/policy.ts";
+import { type CustomerPolicy, decisionOn } from "../invocations/policy.ts";
 import { toldLine } from "../text.ts";
 
 export interface LineFacts {
@@ -18,15 +18,19 @@ export interface LineFacts {
 export function grantLines(facts: LineFacts): readonly GrantLine[] | undefined {
   const { spec, status } = facts.grant;
   if (spec.approvedForMinutes === undefined && status?.commands === undefined) return undefined;
-  return spec.commands.map(({ command }, index) => {
+  return spec.commands.map((wanted, index) => {
     const line = status?.commands?.find((known) => known.index === index);
-    return line?.commandId === undefined ? unused(facts, command, index) : used(facts, line);
+    return line?.commandId === undefined ? unused(facts, wanted, index) : used(facts, line);
   });
 }
 
-function unused({ state, policy, tierOf }: LineFacts, command: string, index: number): GrantLine {
+function unused(
+  { grant, state, policy, tierOf }: LineFacts,
+  { command, params }: AccessGrant["spec"]["commands"][number],
+  index: number,
+): GrantLine {
   if (state !== "Approved") return { index, state: "Skipped", message: `the grant is ${state}` };
-  if (decisionFor(policy, command, tierOf(command)) === "deny") {
+  if (decisionOn(policy, { command, params, tier: tierOf(command) }, grant.spec.deploymentId) === "deny") {
     return { index, state: "Held", message: "the customer's policy denies this operation" };
   }
   return { index, state: "Planned" };

@@ -6,7 +6,7 @@ import { tierOf } from "../../crds/operations/catalog.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
 import type { ReconcileContext, Result } from "../../kube/controller/controller.ts";
 import type { Access } from "../access/access.ts";
-import { plannedNamespaces } from "../access/planned-namespaces.ts";
+import { plannedNamespaces, plannedPlaces } from "../access/planned-places.ts";
 import type { Rights } from "../access/rights.ts";
 import type { PlanLending, RoleLending } from "../access/role-lending.ts";
 import type { Enforcement } from "../admission/enforcement.ts";
@@ -65,7 +65,7 @@ export async function reconcileGrant(key: string, ports: GrantPorts, context: Re
       const stopped = ports.running.stop(grant.metadata.uid, action.because);
       if (stopped > 0) context.log.info({ stopped, because: action.because }, "running operations told to stop");
     } else if (action.do === "closeAccess") {
-      await ports.access.closeAll(grant.metadata.uid, plannedNamespaces(grant), context.signal);
+      await ports.access.closeAll(grant.metadata.uid, plannedPlaces(grant), context.signal);
     } else if (action.do === "writeStatus") {
       if (!(await written(grant, action.status, ports, context))) return { requeueAfterMs: AFTER_CONFLICT_MS };
     } else result = { requeueAfterMs: action.afterMs };

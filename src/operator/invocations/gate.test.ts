@@ -20,6 +20,13 @@ const policy = (...specs: OperationPolicySpec[]) => mergePolicies(specs.map((spe
 const withParams = (params: Record<string, unknown>) => invocation({ params: { ...SCALE.params, ...params } });
 const summary = "s";
 
+const AUTOMATIC: OperationPolicySpec = { rules: [{ pattern: "*", decision: "auto" }] };
+const cordon = (params: Record<string, unknown>) => invocation({ operation: "cordon-node", params });
+const alone = () => automatic({ operation: "cordon-node", tier: "mutating", params: { name: "node-1" } });
+const openedTo = (deployment: string, names?: string[]): OperationPolicySpec => ({
+  clusterOperations: [{ operation: "kubernetes/cordon-node", deployments: [deployment], ...(names && { names }) }],
+});
+
 /** The line of the plan, in `state`, claimed by `commandId` if it is given. */
 function used(state: GrantLine["state"], commandId?: string, uid = INVOCATION_UID): AccessGrant {
   const claim = commandId === undefined ? {} : { commandId, digest: claimDigest(uid) };
@@ -350,4 +357,52 @@ test("whatever comes, the gate has a word, and runs only what a policy or an ope
     }),
     { numRuns: 2_000 },
   );
+});
+
+const CORDON = { command: "kubernetes/cordon-node", params: { name: "node-1" } };
+const OPENED: OperationPolicySpec = {
+  clusterOperations: [{ operation: "kubernetes/cordon-node", deployments: [DEPLOYMENT_ID] }],
+};
+const cordoning = (more: Partial<GateInput> = {}): GateInput =>
+  gateInput({
+    invocation: invocation({ operation: "cordon-node", params: CORDON.params }),
+    grant: approvedGrant({ commands: [{ ...CORDON, summary }] }),
+    policy: policy(OPENED),
+    ...more,
+  });
+
+test("an operation of cluster scope runs where the policies open it to the deployment, in no namespace", () => {
+  expect(gate(cordoning())).toMatchObject({
+    do: "run",
+    reason: "GrantMatched",
+    bound: { namespace: undefined, object: "node-1" },
+  });
+});
+
+test.each<readonly [string, Partial<GateInput>, string]>([
+  ["no policy", { policy: policy() }, "PolicyDenied"],
+  ["a policy that lets all of its tier run by itself", { policy: policy(AUTOMATIC) }, "PolicyDenied"],
+  ["a policy that opens it to another deployment", { policy: policy(openedTo("dpl_2")) }, "PolicyDenied"],
+  ["a policy that opens it on another node", { policy: policy(openedTo(DEPLOYMENT_ID, ["node-2"])) }, "PolicyDenied"],
+  [
+    "a deployment that nobody accepted",
+    { deployments: [{ spec: { deploymentId: DEPLOYMENT_ID, name: "x" } }] },
+    "DeploymentNotAccepted",
+  ],
+  ["a deployment that is not here", { deployments: [] }, "DeploymentNotServed"],
+  ["another node than the plan's", { invocation: cordon({ name: "node-2" }) }, "ParamsMismatch"],
+  ["a namespace beside the node", { invocation: cordon({ name: "node-1", namespace: "shop" }) }, "InvalidParams"],
+  ["several nodes", { invocation: cordon({ name: "node-1,node-2" }) }, "InvalidParams"],
+  [
+    "the other direction",
+    { invocation: invocation({ operation: "uncordon-node", params: CORDON.params }) },
+    "PolicyDenied",
+  ],
+  [
+    "no grant, though a rule lets it run by itself",
+    { invocation: alone(), policy: policy({ ...OPENED, ...AUTOMATIC }) },
+    "NoGrant",
+  ],
+])("an operation of cluster scope is refused with %s", (_, more, reason) => {
+  expect(gate(cordoning(more))).toMatchObject({ do: "refuse", reason });
 });

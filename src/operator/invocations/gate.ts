@@ -6,11 +6,12 @@ import { FINAL_GRANT_STATES } from "../../crds/kinds/access-grant.ts";
 import type { ManagedDeployment } from "../../crds/kinds/managed-deployment.ts";
 import type { OperationInvocation } from "../../crds/kinds/operation-invocation.ts";
 import type { PolicyDecision } from "../../crds/kinds/operation-policy.ts";
+import type { Place } from "../../crds/lending.ts";
 import { sameParams, TIERS, type Tier } from "../../crds/plan.ts";
 import { openedWindow } from "../grants/grant-window.ts";
 import { planFault } from "../grants/plan-check.ts";
 import type { BoundOperation, Operation } from "../operations/operation.ts";
-import { type CustomerPolicy, decisionFor } from "./policy.ts";
+import { type CustomerPolicy, decisionOn } from "./policy.ts";
 
 /** Everything that the gate looks at. It asks nobody and waits for nothing. */
 export interface GateInput {
@@ -99,8 +100,9 @@ export function gate(input: GateInput): Verdict {
   const fixed = { operation, bound: bound.params };
   const unserved = placeRefusal(input, bound.params.namespace);
   if (unserved !== undefined) return unserved;
-  const decision = decisionFor(policy, command, operation.tier);
-  if (decision === "deny") return refuse("PolicyDenied", `the customer's policy denies ${command}, approved or not`);
+  const wanted = { command, tier: operation.tier, params: spec.params };
+  const decision = decisionOn(policy, wanted, spec.deploymentId);
+  if (decision === "deny") return refuse("PolicyDenied", deniedBecause(command, bound.params, spec.deploymentId));
   // A command that names a grant stands or falls with it, even where the policy would let it run by itself:
   // whoever revokes a plan stops all of it.
   if (spec.grantName === undefined) return withoutGrant(decision, command, fixed);
@@ -109,13 +111,21 @@ export function gate(input: GateInput): Verdict {
 
 type Fixed = Pick<Extract<Verdict, { do: "run" }>, "operation" | "bound">;
 
-/** Only in a namespace that the customer named for this very deployment. */
-function placeRefusal({ invocation, deployments, named }: GateInput, namespace: string): Verdict | undefined {
+function deniedBecause(command: string, { object }: BoundOperation, deploymentId: string): string {
+  if (object === undefined) return `the customer's policy denies ${command}, approved or not`;
+  return `the customer's policies do not open ${command} on ${object} to deployment ${deploymentId} (clusterOperations)`;
+}
+
+/**
+ * Only in a namespace that the customer named for this very deployment. For an operation of cluster scope, any such
+ * namespace: the deployment is accepted; what it may do beyond its namespaces, the policies say.
+ */
+function placeRefusal({ invocation, deployments, named }: GateInput, namespace: Place): Verdict | undefined {
   const { deploymentId } = invocation.spec;
   const accepted = acceptedOf(deploymentId, deployments, named);
   if (accepted === undefined)
     return refuse("DeploymentNotServed", `deployment ${deploymentId} is not served by this cluster`);
-  if (accepted.includes(namespace)) return undefined;
+  if (namespace === undefined ? accepted.length > 0 : accepted.includes(namespace)) return undefined;
   if (accepted.length > 0)
     return refuse("NamespaceNotOpen", `deployment ${deploymentId} is not accepted for namespace ${namespace}`);
   return refuse("DeploymentNotAccepted", `deployment ${deploymentId} waits until the customer accepts it`);

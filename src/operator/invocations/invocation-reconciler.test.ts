@@ -627,3 +627,54 @@ test("wherever the process dies, nothing runs twice, and both sides reach an end
     { numRuns: 400 },
   );
 });
+
+const NODE = {
+  apiVersion: "v1",
+  kind: "Node",
+  metadata: { name: "node-1", uid: "uid-of-node", resourceVersion: "0", creationTimestamp: "2026-01-01T08:00:00Z" },
+  spec: {},
+};
+
+test("an operation of cluster scope is lent by a ClusterRoleBinding for its run, and nothing is left of it", async () => {
+  const line = { command: "kubernetes/cordon-node", params: { name: "node-1" }, summary: "s" };
+  const life = scene(
+    approvedGrant({ commands: [line] }),
+    invocation({ operation: "cordon-node", params: line.params }),
+  );
+  life.policies = [
+    { spec: { clusterOperations: [{ operation: "kubernetes/cordon-node", deployments: [DEPLOYMENT_ID] }] } },
+  ];
+  const { cluster } = life;
+  cluster.put(resources.nodes, NODE);
+  let lent: object | undefined;
+  cluster.fault = ({ resource, verb }, when) => {
+    if (resource === "nodes" && verb === "patch" && when === "before")
+      [lent] = cluster.all(resources.clusterRoleBindings);
+  };
+  await life.invocation();
+  expect(stateOf(life)).toBe("Succeeded");
+  expect(cluster.peek(resources.nodes, "node-1")).toMatchObject({ spec: { unschedulable: true } });
+  expect(lent).toMatchObject({
+    kind: "ClusterRoleBinding",
+    roleRef: { kind: "ClusterRole", name: "sallyport-op-kubernetes-cordon-node" },
+    subjects: [{ kind: "ServiceAccount", name: grantAccount(GRANT_UID), namespace: NAMESPACE }],
+  });
+  expect(cluster.changes(`token-of-${grantAccount(GRANT_UID)}`)).toEqual(["patch nodes"]);
+  expect(cluster.all(resources.clusterRoleBindings)).toEqual([]);
+  expect(cluster.changes().filter((change) => change.endsWith(" rolebindings"))).toEqual([]);
+});
+
+test("at its end a grant with an operation of cluster scope takes back what was lent in the whole cluster", async () => {
+  const line = { command: "kubernetes/cordon-node", params: { name: "node-1" }, summary: "s" };
+  const life = scene(approvedGrant({ commands: [line], revokedReason: "enough" }));
+  const account = grantAccount(GRANT_UID);
+  life.cluster.put(resources.clusterRoleBindings, {
+    ...NODE,
+    kind: "ClusterRoleBinding",
+    metadata: { ...NODE.metadata, name: "lent" },
+    roleRef: { name: "sallyport-op-kubernetes-cordon-node" },
+    subjects: [{ kind: "ServiceAccount", name: account, namespace: NAMESPACE }],
+  } as typeof NODE);
+  await life.grant();
+  expect(life.cluster.all(resources.clusterRoleBindings)).toEqual([]);
+});

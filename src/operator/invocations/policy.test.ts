@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type OperationPolicySpec, POLICY_DECISIONS } from "../../crds/kinds/operation-policy.ts";
 import { TIERS } from "../../crds/plan.ts";
-import { decisionFor, mergePolicies } from "./policy.ts";
+import { decisionFor, decisionOn, mergePolicies } from "./policy.ts";
 
 const policies = (...specs: OperationPolicySpec[]) => mergePolicies(specs.map((spec) => ({ spec })));
 const scale = (spec: OperationPolicySpec): string => decisionFor(policies(spec), "kubernetes/scale", "mutating");
@@ -31,6 +31,9 @@ test("the most exact pattern decides, in whatever order they are written", () =>
   expect(scale({ rules: [all, plugin] })).toBe("manual");
   expect(scale({ rules: [all, { pattern: "other/scale", decision: "auto" }] })).toBe("deny");
 });
+
+const AUTO: OperationPolicySpec = { rules: [{ pattern: "*", decision: "auto" }] };
+const DENY: OperationPolicySpec = { rules: [{ pattern: "kubernetes/*", decision: "deny" }] };
 
 const Spec = fc.record(
   {
@@ -84,4 +87,27 @@ test("the smallest window and everybody to be told are taken together", () => {
   );
   expect(merged).toMatchObject({ maxWindowMinutes: 30, notify: ["a", "b", "c"] });
   expect(policies({})).not.toHaveProperty("maxWindowMinutes");
+});
+
+const CORDON = { command: "kubernetes/cordon-node", tier: "mutating", params: { name: "node-1" } } as const;
+const opened = (more: object = {}): OperationPolicySpec => ({
+  clusterOperations: [{ operation: "kubernetes/cordon-node", deployments: ["dep_a"], ...more }],
+});
+
+test.each<[string, OperationPolicySpec[], string]>([
+  ["no policy", [], "deny"],
+  ["a policy that does not name it", [{ rules: [{ pattern: "*", decision: "auto" }] }], "deny"],
+  ["a rule that names it, and no deployment", [{ rules: [{ pattern: CORDON.command, decision: "auto" }] }], "deny"],
+  ["a policy that names it", [opened()], "manual"],
+  ["a policy that names it, and a rule that would let it run by itself", [{ ...opened(), ...AUTO }], "manual"],
+  ["a policy that names it, and a rule that denies it", [{ ...opened(), ...DENY }], "deny"],
+  ["a policy that names it for another deployment", [opened({ deployments: ["dep_b"] })], "deny"],
+  ["a policy that names the node", [opened({ names: ["node-2", "node-1"] })], "manual"],
+  ["a policy that names another node", [opened({ names: ["node-2"] })], "deny"],
+  ["a policy that names no node", [opened({ names: [] })], "deny"],
+  ["a policy that names the other direction", [opened({ operation: "kubernetes/uncordon-node" })], "deny"],
+  ["one of two policies", [opened(), {}], "deny"],
+  ["both of two policies", [opened(), opened()], "manual"],
+])("an operation of cluster scope, with %s: %s", (_, specs, decision) => {
+  expect(decisionOn(policies(...specs), CORDON, "dep_a")).toBe(decision);
 });

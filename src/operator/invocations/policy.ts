@@ -1,5 +1,6 @@
 import type { OperationPolicy, OperationPolicySpec, PolicyDecision } from "../../crds/kinds/operation-policy.ts";
 import { POLICY_DECISIONS } from "../../crds/kinds/operation-policy.ts";
+import { isClusterWide } from "../../crds/operations/catalog.ts";
 import type { Tier } from "../../crds/plan.ts";
 
 /** All OperationPolicies of the cluster, as one word of the customer. */
@@ -30,6 +31,35 @@ export function decisionFor(policy: CustomerPolicy, command: string, tier: Tier)
   if (policy.specs.length === 0) return UNSAID;
   const strictness = policy.specs.map((spec) => POLICY_DECISIONS.indexOf(decisionIn(spec, command, tier)));
   return POLICY_DECISIONS[Math.max(...strictness)] ?? "deny";
+}
+
+/** What one line of a plan, or one command, wants to do. */
+export interface Wanted {
+  readonly command: string;
+  readonly tier: Tier;
+  readonly params?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/**
+ * What the customer says about one command of one deployment. An operation of cluster scope reaches beyond the namespaces
+ * that a deployment is accepted for: it needs an approved grant whatever a rule says, and every policy must name it, this
+ * deployment and, where objects are listed, this object.
+ */
+export function decisionOn(policy: CustomerPolicy, wanted: Wanted, deploymentId: string): PolicyDecision {
+  const decision = decisionFor(policy, wanted.command, wanted.tier);
+  if (decision === "deny" || !isClusterWide(wanted.command)) return decision;
+  return isOpened(policy, wanted, deploymentId) ? "manual" : "deny";
+}
+
+function isOpened({ specs }: CustomerPolicy, { command, params }: Wanted, deploymentId: string): boolean {
+  const isNamed = ({ clusterOperations = [] }: OperationPolicySpec): boolean =>
+    clusterOperations.some(
+      ({ operation, deployments, names }) =>
+        operation === command &&
+        deployments.includes(deploymentId) &&
+        (names === undefined || names.some((name) => name === params?.name)),
+    );
+  return specs.length > 0 && specs.every(isNamed);
 }
 
 /** Inside one policy the most exact pattern decides; the order of rules has no meaning. */

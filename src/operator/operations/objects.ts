@@ -41,6 +41,10 @@ export interface Pod extends KubeObject {
   };
 }
 
+export interface ClusterNode extends KubeObject {
+  readonly spec: { readonly unschedulable?: boolean };
+}
+
 export interface Workload extends KubeObject {
   readonly spec: {
     readonly replicas?: number;

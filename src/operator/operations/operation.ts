@@ -1,4 +1,5 @@
 import type { Clock } from "../../base/clock.ts";
+import type { Place } from "../../crds/lending.ts";
 import type { OperationDeclaration } from "../../crds/operations/operation.ts";
 import { type ParamsOf, type ParamsSpec, type Parsed, parseParams } from "../../crds/operations/params.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
@@ -37,7 +38,10 @@ interface Work<S extends ParamsSpec> {
 
 /** Params that have passed the operation's own check, bound to it. */
 export interface BoundOperation {
-  readonly namespace: string;
+  /** Undefined for an operation on an object that has none. */
+  readonly namespace: Place;
+  /** The object that an operation of cluster scope works on. */
+  readonly object: string | undefined;
   run(call: Unbound, signal: AbortSignal): Promise<OperationResult>;
   verify(call: Unbound, done: OperationResult, signal: AbortSignal): Promise<OperationResult>;
 }
@@ -50,7 +54,7 @@ export interface Operation extends Pick<OperationDeclaration, "plugin" | "name" 
 
 /** What is declared, and how it is done here. */
 export function operation<S extends ParamsSpec>(declaration: OperationDeclaration<S>, work: Work<S>): Operation {
-  const { plugin, name, command, tier, params: spec } = declaration;
+  const { plugin, name, command, tier, scope, params: spec } = declaration;
   const { timeLimitMs, run, verify } = work;
   return Object.freeze({
     ...{ plugin, name, command, tier, timeLimitMs },
@@ -61,7 +65,8 @@ export function operation<S extends ParamsSpec>(declaration: OperationDeclaratio
       return {
         ok: true,
         params: {
-          namespace: String(input.namespace),
+          namespace: scope === "cluster" ? undefined : String(input.namespace),
+          object: scope === "cluster" ? String(input.name) : undefined,
           run: (call, signal) => run({ ...call, params }, signal),
           verify: async (call, done, signal) => (verify ? verify({ ...call, params }, done, signal) : done),
         },

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
-import { OPERATIONS } from "../../crds/operations/catalog.ts";
+import { isClusterWide, OPERATIONS } from "../../crds/operations/catalog.ts";
 import { type KubeObject, type Resource, resources } from "../../kube/objects/resource.ts";
 import { FakeCluster, refusal } from "../testing/fake-cluster.ts";
 import { findOperation } from "./catalog.ts";
@@ -40,7 +40,8 @@ async function perform(
   params: Record<string, unknown>,
   on: FakeCluster,
 ): Promise<Record<string, unknown>> {
-  const bound = findOperation(`kubernetes/${name}`)?.bind({ namespace: "shop", ...params });
+  const place = isClusterWide(`kubernetes/${name}`) ? {} : { namespace: "shop" };
+  const bound = findOperation(`kubernetes/${name}`)?.bind({ ...place, ...params });
   if (!bound?.ok) throw new Error(bound?.problems.join("; ") ?? "unknown");
   const call = {
     client: on.client("grant"),
@@ -323,4 +324,33 @@ test.each([
   const on = cluster();
   await expect(perform(name, params, on)).rejects.toThrow(/there is no \w+ x in shop/);
   expect(on.changes()).toEqual([]);
+});
+
+const node = (name: string, unschedulable?: boolean): KubeObject => {
+  const made = object("Node", name, { spec: { ...(unschedulable !== undefined && { unschedulable }) } });
+  return { ...made, metadata: { ...made.metadata, namespace: undefined } };
+};
+
+test.each([
+  ["cordon-node", undefined, true, ["patch nodes"]],
+  ["cordon-node", true, true, []],
+  ["uncordon-node", true, false, ["patch nodes"]],
+  ["uncordon-node", undefined, false, []],
+] as const)("%s of a node that is %s leaves it %s", async (name, before, unschedulable, changes) => {
+  const on = cluster([resources.nodes, node("node-1", before)], [resources.nodes, node("node-2")]);
+  const done = await perform(name, { name: "node-1" }, on);
+  expect(done).toMatchObject({ name: "node-1", unschedulable, changed: changes.length > 0 });
+  expect(on.changes()).toEqual(changes);
+  expect(on.peek(resources.nodes, "node-2")).toMatchObject({ spec: {} });
+  expect(on.calls.every((call) => call.name === "node-1" && call.namespace === undefined)).toBe(true);
+});
+
+test("a node that is not there is not cordoned, and one that is uncordoned at once is told", async () => {
+  const params = { name: "node-1" };
+  await expect(perform("cordon-node", params, cluster())).rejects.toThrow("there is no node node-1");
+  const on = cluster([resources.nodes, node("node-1")]);
+  on.fault = ({ verb }, when) => {
+    if (verb === "patch" && when === "after") on.put(resources.nodes, node("node-1"));
+  };
+  await expect(perform("cordon-node", params, on)).rejects.toThrow("something else has uncordoned node node-1 since");
 });

@@ -17,7 +17,10 @@ interface Property {
 }
 
 /** The platform's own schema of an operation's params. */
-function schemaOf(command: string): Params & { readonly properties: Readonly<Record<string, Property>> } {
+function schemaOf(command: string): Params & {
+  readonly properties: Readonly<Record<string, Property>>;
+  readonly required: readonly string[];
+} {
   const found = BUILTIN_PLUGINS.flatMap(({ name: plugin, operations }) =>
     operations.filter(({ name }) => `${plugin}/${name}` === command),
   );
@@ -40,9 +43,9 @@ const SPACES = [" ", "\u00a0", "\u2003", "\u3000", "\u200b", "\ufeff", "\t", "\n
 
 /** Mostly what fits; then what is at a bound, or nearly fits. */
 function drawn({ type, enum: words, pattern = "^.*$", maxLength = 1024, minimum = 0, maximum = 0 }: Property) {
-  if (words !== undefined) return fc.constantFrom(...words, "Deployment", null);
+  if (words !== undefined) return mostly(fc.constantFrom(...words), fc.constantFrom("Deployment", null));
   if (type === "integer") {
-    return fc.oneof(
+    return mostly(
       fc.integer({ min: minimum, max: maximum }),
       fc.constantFrom(minimum, maximum, minimum - 1, maximum + 1, minimum + 0.5, -0, String(minimum)),
     );
@@ -51,13 +54,17 @@ function drawn({ type, enum: words, pattern = "^.*$", maxLength = 1024, minimum 
   const fitting = fc.stringMatching(new RegExp(pattern));
   const spaced = fc.tuple(fitting, fc.constantFrom(...SPACES), fitting).map((parts) => parts.join(""));
   const long = fc.integer({ min: maxLength - 2, max: maxLength + 1 }).map((length) => "a".repeat(length));
-  return fc.oneof({ weight: 6, arbitrary: fitting }, spaced, long, fc.string());
+  return mostly(fitting, fc.oneof(spaced, long, fc.string()));
+}
+
+function mostly<T>(fitting: fc.Arbitrary<T>, other: fc.Arbitrary<T>): fc.Arbitrary<T> {
+  return fc.oneof({ weight: 5, arbitrary: fitting }, { weight: 1, arbitrary: other });
 }
 
 function paramsOf(command: string): fc.Arbitrary<Params> {
-  const { properties } = schemaOf(command);
+  const { properties, required } = schemaOf(command);
   const values = Object.fromEntries(Object.entries(properties).map(([name, property]) => [name, drawn(property)]));
-  return fc.record(values, { requiredKeys: Object.keys(properties).slice(0, 1) });
+  return fc.record(values, { requiredKeys: [...required] });
 }
 
 describe.each(OPERATIONS.map(({ command }) => command))("%s", (command) => {
@@ -70,9 +77,9 @@ describe.each(OPERATIONS.map(({ command }) => command))("%s", (command) => {
         const bound = findOperation(command)?.bind(params);
         expect(bound?.ok, JSON.stringify(params) + (bound?.ok === false ? bound.problems.join("; ") : "")).toBe(true);
       }),
-      { numRuns: 300 },
+      { numRuns: 150 },
     );
-    expect(taken).toBeGreaterThan(20);
+    expect(taken).toBeGreaterThan(10);
   });
 });
 

@@ -4,7 +4,8 @@ import { type SentField, sentFields } from "../../../scripts/generate/egress/egr
 import { HEADER_WORDS } from "../../../scripts/generate/egress/egress-words.ts";
 import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
 import { defaultPolicy } from "../../../src/crds/manifests/default-policy.ts";
-import { OPERATIONS } from "../../../src/crds/operations/catalog.ts";
+import { openCluster } from "../../../src/crds/manifests/installation.ts";
+import { inScope, OPERATIONS } from "../../../src/crds/operations/catalog.ts";
 import { RESULT_MARKS } from "../../../src/crds/operations/result-words.ts";
 import { type AgentWorld, createAgentWorld, type Running, SHOP } from "../agent/agent-world.ts";
 import { ChattyKubelet } from "../secrets-canaries.ts";
@@ -36,7 +37,10 @@ beforeAll(async () => {
   world.gate.onHeard = captured.add;
   await furnish(cluster(), world.admin, kubelet.node);
   const auto = { "read-only": "auto", mutating: "auto", destructive: "auto" } as const;
-  await cluster().apply([defaultPolicy(DEFAULT_NAMES, auto)]);
+  const policy = defaultPolicy(DEFAULT_NAMES, auto);
+  const clusterOperations = NODE_OPERATIONS.map((operation) => ({ operation, deployments: [world.deploymentId] }));
+  const spec = { ...(policy.spec as object), clusterOperations };
+  await cluster().apply([...openCluster(), { ...policy, spec }]);
   const rules = [{ pattern: "kubernetes/*", decision: "auto" as const }];
   await world.vendorAdmin.operations.putPolicy({ query: { project: world.projectId }, body: { rules } }, signal());
   operator = world.startOperator();
@@ -123,6 +127,7 @@ async function theStory(): Promise<void> {
   await run("delete-pod", { namespace: SHOP, pod: "front-1-c" });
   expect(await run("logs", { namespace: SHOP, pod: "absent" })).toBe("FAILED");
   await claimedByNobody();
+  await onNodes();
 
   const [approved, denied, revoked] = [await world.ask(4), await world.ask(5), await world.ask(6)];
   await decide(denied.id, { deniedReason: "not today" });
@@ -135,6 +140,18 @@ async function theStory(): Promise<void> {
     async () => captured.fields.get("sync.reconcile"),
     (seen) => seen.has("body.resourceHeartbeats[].data.data.replicas.misscheduled"),
   );
+}
+
+/** They run under an approved grant only. */
+const NODE_OPERATIONS = inScope("cluster").map(({ command }) => command);
+
+async function onNodes(): Promise<void> {
+  const commands = NODE_OPERATIONS.map((command) => ({ command, summary: command, params: { name: "node-1" } }));
+  const body = { deploymentId: world.deploymentId, remediationPlanId: "plan-2", title: "Empty a node", commands };
+  const { id } = await world.engineer.accessRequests.create({ body }, signal());
+  await world.engineer.accessRequests.queue({ params: { id } }, signal());
+  await decide(id, { approvedForMinutes: 30 });
+  await world.request(id, ({ execution }) => execution.state === "succeeded");
 }
 
 /** The claim went through and the answer said otherwise: the agent asks for the command's state. */

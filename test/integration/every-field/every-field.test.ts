@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
-import { DEFAULT_NAMES, GROUP, operationRole } from "../../../src/crds/group.ts";
-import { installation } from "../../../src/crds/manifests/installation.ts";
+import { DEFAULT_NAMES, GROUP } from "../../../src/crds/group.ts";
+import { lentBinding, lentRole } from "../../../src/crds/lending.ts";
+import { installation, openCluster } from "../../../src/crds/manifests/installation.ts";
 import { OPERATIONS } from "../../../src/crds/operations/catalog.ts";
 import { eventually } from "../wait.ts";
 import { isObject, type Json, type JsonObject, mergePatch } from "./json.ts";
@@ -32,6 +33,19 @@ const UNCHANGEABLE = {
   daemonsets: COMMON,
 };
 
+const UNSCHEDULABLE = "spec.unschedulable";
+const NODE = {
+  apiVersion: "v1",
+  kind: "Node",
+  metadata: { name: "node-1", labels: { disk: "ssd" }, annotations: { "example.com/note": "text" } },
+  spec: { podCIDR: "10.1.0.0/24", podCIDRs: ["10.1.0.0/24"], taints: [{ key: "spot", effect: "NoSchedule" }] },
+};
+/** Of a node, what a policy of ours must have refused in at least one change. */
+const GUARDED_OF_NODE = [
+  ...["metadata.labels", "metadata.annotations", "metadata.finalizers", "metadata.ownerReferences"],
+  ...["spec.taints", "spec.providerID"],
+];
+
 const cluster = useCluster({ tokenUsers: [{ user: ADMIN, groups: ["system:masters"] }] });
 let requests: Requests;
 let grant: Patch;
@@ -41,18 +55,15 @@ let schemas: Schemas;
 beforeAll(async () => {
   const { crds, rbac, policies } = installation();
   const account = { name: "grant-0123456789ab", namespace: grantsNamespace };
-  const bindings = OPERATIONS.map(({ plugin, name }) => ({
-    apiVersion: "rbac.authorization.k8s.io/v1",
-    kind: "RoleBinding",
-    metadata: { name, namespace: NAMESPACE },
-    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: operationRole(plugin, name) },
-    subjects: [{ kind: "ServiceAccount", ...account }],
-  }));
+  const bindings = OPERATIONS.flatMap(({ command }) => lentRole(command, NAMESPACE) ?? []).map((lent) =>
+    lentBinding(lent, account.name, { grantsNamespace }, {}),
+  );
   await cluster().apply([
     { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } },
-    ...[...crds, ...rbac, ...policies],
+    ...[...crds, ...rbac, ...openCluster(), ...policies],
     { apiVersion: "v1", kind: "ServiceAccount", metadata: account },
-    ...bindings,
+    ...bindings.map((each) => ({ ...each })),
+    NODE,
     ...WORKLOADS.map(({ plural }) => workload(plural)),
   ]);
   requests = new Requests(cluster());
@@ -77,7 +88,7 @@ test("this file knows all that a shipped role may write", () => {
   );
   const known = WORKLOADS.map(({ plural }) => `patch ${plural}`);
   const scales = ["patch deployments/scale", "patch statefulsets/scale"];
-  expect(new Set(writes)).toEqual(new Set([...known, ...scales, "delete pods"]));
+  expect(new Set(writes)).toEqual(new Set([...known, ...scales, "delete pods", "patch nodes"]));
 });
 
 describe.each(WORKLOADS)("a grant account and a $kind", ({ kind, plural }) => {
@@ -91,7 +102,7 @@ describe.each(WORKLOADS)("a grant account and a $kind", ({ kind, plural }) => {
       ({ path }) => !isAnnotation(path) && !(path.includes("ephemeralContainers") && path.length > 4),
     );
     await inParallel(changes, 16, async (change) => {
-      const fate = await fateOf(plural, live, change);
+      const fate = await fateOf(pathOf(plural), live, change);
       if (fate === "guarded") for (const level of LEVELS) guarded.add(change.path.slice(0, level.length + 1).join("."));
       if (fate === "stored") holes.push(change.path.join("."));
     });
@@ -103,11 +114,43 @@ describe.each(WORKLOADS)("a grant account and a $kind", ({ kind, plural }) => {
   });
 });
 
+describe("a grant account and a Node", () => {
+  test("may set spec.unschedulable, and no other field", async () => {
+    const path = "/api/v1/nodes/node-1";
+    const live = (await cluster().request({ path })).body as JsonObject;
+    const core = new Schemas((await cluster().request({ path: "/openapi/v3/api/v1" })).body);
+    const schema = core.ofKind("", "v1", "Node");
+    const holes: string[] = [];
+    const guarded = new Set<string>();
+    const changes = [...core.changes(schema, live)].filter((change) => change.path.join(".") !== UNSCHEDULABLE);
+    await inParallel(changes, 16, async (change) => {
+      const fate = await fateOf(path, live, change);
+      if (fate === "guarded") guarded.add(change.path.slice(0, 2).join("."));
+      if (fate === "stored") holes.push(change.path.join("."));
+    });
+    expect(holes).toEqual([]);
+    expect([...guarded]).toEqual(expect.arrayContaining(GUARDED_OF_NODE));
+    for (const unschedulable of [true, false])
+      expect((await grant(path, { spec: { unschedulable } })).status).toBe(200);
+  });
+
+  test("cannot forge who owns a field of it, so that the owner's next apply deletes it", async () => {
+    const path = "/api/v1/nodes/node-1?dryRun=All";
+    const live = (await cluster().request({ path })).body as JsonObject;
+    const metadata = live.metadata as JsonObject;
+    const [owner, ...others] = metadata.managedFields as readonly JsonObject[];
+    const fieldsV1 = { "f:metadata": { "f:labels": { "f:disk": {} } }, "f:spec": { "f:taints": {} } };
+    const forged = [{ ...owner, manager: "theirs", fieldsV1 }, ...others];
+    expect(refusedByUs(await grant(path, { metadata: { managedFields: forged } }))).toBe(true);
+    expect((await admin(path, { metadata: { managedFields: forged } })).status).toBe(200);
+  });
+});
+
 type Fate = "guarded" | "impossible" | "nothing changes" | "stored";
 
 /** `impossible`: the API server itself refuses it, from an admin too. */
-async function fateOf(plural: WorkloadPlural, live: JsonObject, { value }: Change): Promise<Fate> {
-  const path = `${pathOf(plural)}?dryRun=All&fieldValidation=Ignore`;
+async function fateOf(of: string, live: JsonObject, { value }: Change): Promise<Fate> {
+  const path = `${of}?dryRun=All&fieldValidation=Ignore`;
   const patch = mergePatch(live, value as JsonObject);
   const answer = await grant(path, patch);
   if (refusedByUs(answer)) return "guarded";

@@ -4,6 +4,7 @@ import type { KubectlResult } from "../../../lab/cluster/kubectl.ts";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { AUTO_ACCOUNT, DEFAULT_NAMES, GRANT_UID_LABEL, grantAccount } from "../../../src/crds/group.ts";
 import { bindingLine, lentBinding } from "../../../src/crds/lending.ts";
+import { allowed, eventuallyAllowed, refused } from "./kubectl-results.ts";
 import { bound, lender, policyAdmin } from "./lenders.ts";
 import { APPROVER, GRANTS, OperatorWorld, SHOP, scaleTo } from "./operator-world.ts";
 
@@ -280,22 +281,4 @@ function anEvent(note: string): object {
 function elsewhere(namespace: string): object {
   const annotations = { "sallyport.dev/expires-at": "2099-01-01T00:00:00Z" };
   return { name: "elsewhere", namespace, labels: { [GRANT_UID_LABEL]: INVENTED }, annotations };
-}
-
-function allowed({ code, stderr }: KubectlResult): void {
-  expect(code, stderr).toBe(0);
-}
-
-function refused({ code, stdout, stderr }: KubectlResult, words = ""): void {
-  expect(code, stdout).not.toBe(0);
-  expect(stderr.toLowerCase()).toMatch(/forbidden|cannot/);
-  expect(stderr).toContain(words);
-}
-
-/** A new binding is known to the API server a moment later. */
-async function eventuallyAllowed(act: () => Promise<KubectlResult>): Promise<void> {
-  for (let left = 20; ; left -= 1) {
-    const result = await act();
-    if (result.code === 0 || left === 0) return allowed(result);
-  }
 }

@@ -14,7 +14,7 @@ export interface Rule {
 }
 
 export const RULES: readonly Rule[] = shippedRoles(DEFAULT_NAMES)
-  .filter(({ holder }) => holder === "agent" || holder === "operator")
+  .filter(({ holder, reach }) => reach !== "cluster-opened" && (holder === "agent" || holder === "operator"))
   .flatMap((role) =>
     role.rules.map((rule) => {
       const what = `${rule.verbs.join(", ")} ${rule.resources.join(", ")}${rule.resourceNames ? " by name" : ""}`;
@@ -37,8 +37,7 @@ interface RoleObject extends KubeObject {
 /** Takes the rule out of the role in the cluster. Returns what puts it back. Works on any cluster with our roles. */
 export async function removeRule(admin: Client, { role, rule }: Rule): Promise<() => Promise<void>> {
   const { systemNamespace, grantsNamespace } = DEFAULT_NAMES;
-  const inNamespace = { system: systemNamespace, grants: grantsNamespace, opened: undefined, cluster: undefined };
-  const namespace = role.reach === "people" ? undefined : inNamespace[role.reach];
+  const namespace = { system: systemNamespace, grants: grantsNamespace }[String(role.reach)];
   const resource = namespace === undefined ? rbac("ClusterRole", "clusterroles", false) : rbac("Role", "roles", true);
   const key = { name: role.name, ...(namespace !== undefined && { namespace }) };
   const found = await admin.get<RoleObject>(resource, key, signal());

@@ -110,15 +110,6 @@ annotations:
 {{- eq .Values.rbac.scope "cluster" | ternary "ClusterRole" "Role" -}}
 {{- end -}}
 
-{{/* Not empty when at least one operation may be granted. */}}
-{{- define "sallyport.anyOperation" -}}
-{{- range $plugin, $operations := .Values.operations -}}
-{{- range $operation, $settings := $operations -}}
-{{- if $settings.enabled -}}x{{- end -}}
-{{- end -}}
-{{- end -}}
-{{- end -}}
-
 {{- define "sallyport.runtimeKeySecret" -}}
 {{- default (printf "%s-runtime-key" (include "sallyport.fullname" .)) .Values.runtimeKey.existingSecret -}}
 {{- end -}}

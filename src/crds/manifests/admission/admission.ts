@@ -2,7 +2,7 @@ import { GROUP, type InstallationNames } from "../../group.ts";
 import type { Manifest } from "../manifest.ts";
 import { forbid, MACHINE, type Match, stampingPolicy, validatingPolicy } from "./admission-policy.ts";
 import { deploymentAcceptance } from "./deployment-admission.ts";
-import { podDeletion, rolloutRestart, scaleBounds } from "./grant-account-admission.ts";
+import { nodeScheduling, podDeletion, rolloutRestart, scaleBounds } from "./grant-account-admission.ts";
 import { lending, operatorAccounts } from "./lending-admission.ts";
 import { operatorObjects } from "./made-objects-admission.ts";
 import { operatorBindings, operatorTokens } from "./operator-admission.ts";
@@ -23,6 +23,7 @@ export const VALIDATING_POLICIES = [
   "sallyport-rollout-restart",
   "sallyport-scale-bounds",
   "sallyport-pod-deletion",
+  "sallyport-node-scheduling",
   "sallyport-own-events",
   "sallyport-own-leases",
   "sallyport-named-decisions",
@@ -53,6 +54,7 @@ export function admissionPolicies(names: InstallationNames): readonly Manifest[]
     ...rolloutRestart(names),
     ...scaleBounds(names),
     ...podDeletion(names),
+    ...nodeScheduling(names),
     ...ownNames(names),
     ...stampers(),
     ...namedDecisions(),

@@ -11,6 +11,13 @@ function grantAccountsOnly({ grantsNamespace }: InstallationNames): readonly Nam
   return [{ name: "made-by-a-grant-account", expression }];
 }
 
+const BEFORE_AND_AFTER: readonly Named[] = [
+  { name: "now", expression: "dyn(object)" },
+  { name: "was", expression: "dyn(oldObject)" },
+  { name: "nowOwners", expression: "variables.now.metadata[?'managedFields'].orValue([])" },
+  { name: "wasOwners", expression: "variables.was.metadata[?'managedFields'].orValue([])" },
+];
+
 /**
  * 6. RBAC cannot say "restart, but change nothing else". Turned round: all that is not the restart annotation is equal,
  * so that a field that a later Kubernetes adds is covered too. Generation, resourceVersion and that one annotation are
@@ -28,12 +35,7 @@ export function rolloutRestart(names: InstallationNames): readonly Manifest[] {
     { apiGroups: ["apps"], operations: ["UPDATE"], resources: ["deployments", "statefulsets", "daemonsets"] },
     {
       matchConditions: grantAccountsOnly(names),
-      variables: [
-        { name: "now", expression: "dyn(object)" },
-        { name: "was", expression: "dyn(oldObject)" },
-        { name: "nowOwners", expression: "variables.now.metadata[?'managedFields'].orValue([])" },
-        { name: "wasOwners", expression: "variables.was.metadata[?'managedFields'].orValue([])" },
-      ],
+      variables: BEFORE_AND_AFTER,
       validations: [
         forbid(sameBut("variables.now", "variables.was", restart), message),
         forbid(sameBut("variables.now.metadata", "variables.was.metadata", bookkeeping), message),
@@ -41,26 +43,19 @@ export function rolloutRestart(names: InstallationNames): readonly Manifest[] {
           `variables.now.spec.template.metadata[?'annotations'][?'${RESTARTED_AT}'].orValue('none').matches('^[0-9TZ:.+-]{1,40}$')`,
           `annotation ${RESTARTED_AT} must hold an instant`,
         ),
-        ownersKept(),
+        ownersKept([["f:template"], ["f:metadata"], ["f:annotations"], [`f:${RESTARTED_AT}`, "."]]),
       ],
     },
   );
 }
 
 /**
- * Ownership may move for the annotation alone. A client may write managedFields; a forged owner of a field has the real
+ * Ownership may move for one field alone, which `below` leads to under `spec`. A client may write managedFields; a forged owner of a field has the real
  * one's next server-side apply delete that field. Beyond ten writers the API server itself merges the oldest into one.
  */
-function ownersKept(): Validation {
-  const [entry, ...fields]: readonly Level[] = [
-    ["fieldsV1", "time"],
-    ["f:spec"],
-    ["f:template"],
-    ["f:metadata"],
-    ["f:annotations"],
-    [`f:${RESTARTED_AT}`, "."],
-  ];
-  const same = sameBut("n", "o", [entry ?? ["fieldsV1"], ...fields]);
+function ownersKept(below: readonly Level[]): Validation {
+  const fields: readonly Level[] = [["f:spec"], ...below];
+  const same = sameBut("n", "o", [["fieldsV1", "time"], ...fields]);
   const onlyOfIt = (owner: string): string => sameBut(`${owner}[?'fieldsV1'].orValue({})`, "{}", fields);
   const merged = "variables.nowOwners.exists(n, n.manager == 'ancient-changes')";
   return forbid(
@@ -120,6 +115,34 @@ export function podDeletion(names: InstallationNames): readonly Manifest[] {
             "!has(request.options.orphanDependents)",
           "a grant account may not choose what becomes of what a pod owns (propagationPolicy)",
         ),
+      ],
+    },
+  );
+}
+
+/**
+ * 15. RBAC cannot say "cordon, but change nothing else". A node's labels and taints decide what runs on it, so that all but
+ * `spec.unschedulable` is equal. Each direction wants a right of ours: who was lent one does not hold the other.
+ */
+export function nodeScheduling(names: InstallationNames): readonly Manifest[] {
+  const message = "a grant account may only cordon or uncordon a node (spec.unschedulable)";
+  const bookkeeping: readonly Level[] = [["managedFields", "generation", "resourceVersion"]];
+  const verb = "variables.now.spec[?'unschedulable'].orValue(false) ? 'cordon' : 'uncordon'";
+  return validatingPolicy(
+    "sallyport-node-scheduling",
+    { apiGroups: [""], operations: ["CREATE", "UPDATE", "DELETE"], resources: ["nodes", "nodes/status"] },
+    {
+      matchConditions: grantAccountsOnly(names),
+      variables: [...BEFORE_AND_AFTER, { name: "verb", expression: verb }],
+      validations: [
+        forbid("request.operation == 'UPDATE' && (!has(request.subResource) || request.subResource == '')", message),
+        forbid(sameBut("variables.now", "variables.was", [["spec", "metadata"], ["unschedulable"]]), message),
+        forbid(sameBut("variables.now.metadata", "variables.was.metadata", bookkeeping), message),
+        forbid(
+          `authorizer.group('${GROUP}').resource('nodes').name(request.name).check(variables.verb).allowed()`,
+          "a grant account cordons a node with the operation cordon-node, and uncordons it with uncordon-node",
+        ),
+        ownersKept([["f:unschedulable", "."]]),
       ],
     },
   );

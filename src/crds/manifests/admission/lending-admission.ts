@@ -8,8 +8,8 @@ import {
 } from "../../group.ts";
 import { OPERATIONS } from "../../operations/catalog.ts";
 import type { Manifest } from "../manifest.ts";
-import { forbid, MACHINE, validatingPolicy } from "./admission-policy.ts";
-import { operatorOnly, systemNamespaces } from "./operator-admission.ts";
+import { forbid, MACHINE, type Named, validatingPolicy } from "./admission-policy.ts";
+import { clusterWide, operatorOnly, outsideSystem } from "./operator-admission.ts";
 
 /** CEL: true where approvers lend. A template of the chart has the release's word in place of the mode. */
 export function approversLend({ lendingMode = "operator" }: InstallationNames): string {
@@ -45,19 +45,7 @@ export function lending(names: InstallationNames): readonly Manifest[] {
       ],
       variables: [
         { name: "machine", expression: MACHINE },
-        {
-          // The garbage collector, a service account, takes its finalizer off a binding that is being deleted.
-          name: "lends",
-          expression:
-            "request.operation == 'CREATE' || has(object.subjects) != has(oldObject.subjects) || " +
-            "(has(object.subjects) && object.subjects != oldObject.subjects)",
-        },
-        {
-          name: "account",
-          expression:
-            "has(object.subjects) && object.subjects.size() == 1 && object.subjects.all(s, s.kind == 'ServiceAccount' && " +
-            `has(s.namespace) && s.namespace == '${grantsNamespace}') ? object.subjects[0].name : ''`,
-        },
+        ...whatIsLent(grantsNamespace),
         { name: "tiers", expression: `{${tiers.join(", ")}}` },
         {
           name: "tier",
@@ -65,7 +53,14 @@ export function lending(names: InstallationNames): readonly Manifest[] {
         },
       ],
       validations: [
-        forbid("request.resource.resource == 'rolebindings'", "an operation's role is lent in one namespace at a time"),
+        forbid(
+          `request.resource.resource == 'rolebindings' || (${clusterWide("object")})`,
+          "an operation's role is lent in one namespace at a time, but for operations on objects without a namespace",
+        ),
+        forbid(
+          `request.resource.resource == 'rolebindings' || variables.account != '${AUTO_ACCOUNT}'`,
+          "an operation of cluster scope never runs by itself",
+        ),
         forbid(
           "!variables.lends || !variables.machine",
           "a service account or node cannot lend an operation's role: a person does",
@@ -78,10 +73,7 @@ export function lending(names: InstallationNames): readonly Manifest[] {
           `variables.account == '${AUTO_ACCOUNT}' || variables.account.matches('${GRANT_ACCOUNT.source}')`,
           `an operation's role is lent to exactly one ServiceAccount of namespace ${grantsNamespace}: grant-<first 12 hex digits of the grant uid>, or ${AUTO_ACCOUNT}`,
         ),
-        forbid(
-          `!(request.namespace in [${systemNamespaces(names)}])`,
-          "an operation's role is not lent in a system namespace",
-        ),
+        forbid(outsideSystem(names), "an operation's role is not lent in a system namespace"),
         {
           expression: `!variables.lends || variables.account == '${AUTO_ACCOUNT}' || ${may("risks")}.name(variables.tier).check('approve').allowed()`,
           messageExpression:
@@ -95,6 +87,25 @@ export function lending(names: InstallationNames): readonly Manifest[] {
       ],
     },
   );
+}
+
+/** CEL: whether this write lends something, and the one account that it lends to, or nothing. */
+function whatIsLent(grantsNamespace: string): readonly Named[] {
+  return [
+    {
+      // The garbage collector, a service account, takes its finalizer off a binding that is being deleted.
+      name: "lends",
+      expression:
+        "request.operation == 'CREATE' || has(object.subjects) != has(oldObject.subjects) || " +
+        "(has(object.subjects) && object.subjects != oldObject.subjects)",
+    },
+    {
+      name: "account",
+      expression:
+        "has(object.subjects) && object.subjects.size() == 1 && object.subjects.all(s, s.kind == 'ServiceAccount' && " +
+        `has(s.namespace) && s.namespace == '${grantsNamespace}') ? object.subjects[0].name : ''`,
+    },
+  ];
 }
 
 /** CEL: this list of the metadata has no entry that it had not before this write. */

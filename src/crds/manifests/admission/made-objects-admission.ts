@@ -22,7 +22,7 @@ export function operatorObjects(names: InstallationNames): readonly Manifest[] {
     {
       apiGroups: ["", "rbac.authorization.k8s.io"],
       operations: ["CREATE", "UPDATE"],
-      resources: ["serviceaccounts", "rolebindings"],
+      resources: ["serviceaccounts", "rolebindings", "clusterrolebindings"],
     },
     {
       matchConditions: operatorOnly(names),

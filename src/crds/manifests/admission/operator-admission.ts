@@ -6,6 +6,7 @@ import {
   type InstallationNames,
   OPERATION_ROLE_PREFIX,
 } from "../../group.ts";
+import { CLUSTER_ROLES } from "../../lending.ts";
 import type { Manifest } from "../manifest.ts";
 import { forbid, type Named, validatingPolicy } from "./admission-policy.ts";
 
@@ -14,14 +15,20 @@ export function operatorOnly({ systemNamespace, operatorAccount }: InstallationN
   return [{ name: "made-by-the-operator", expression: `request.userInfo.username == '${username}'` }];
 }
 
-/** For a list in CEL: where no operation's role is ever lent. */
-export function systemNamespaces({ systemNamespace, grantsNamespace }: InstallationNames): string {
+/** CEL: the role of this binding is an operation's of cluster scope. */
+export function clusterWide(binding: string): string {
+  return `${binding}.roleRef.name in [${CLUSTER_ROLES.map((name) => `'${name}'`).join(", ")}]`;
+}
+
+/** CEL: not where no operation's role is ever lent. A request on a ClusterRoleBinding has no namespace. */
+export function outsideSystem({ systemNamespace, grantsNamespace }: InstallationNames): string {
   const names = ["kube-system", "kube-public", "kube-node-lease", systemNamespace, grantsNamespace];
-  return names.map((name) => `'${name}'`).join(", ");
+  return `!has(request.namespace) || !(request.namespace in [${names.map((name) => `'${name}'`).join(", ")}])`;
 }
 
 /**
- * 4. What the operator may hand out: only labelled RoleBindings, only shipped operation roles, only to the grant's own
+ * 4. What the operator may hand out: only labelled RoleBindings, and ClusterRoleBindings for operations of cluster scope
+ * alone, only shipped operation roles, only to the grant's own
  * ServiceAccount, never into a system namespace; and it may remove only what was lent to a grant, by itself or by an approver.
  */
 export function operatorBindings(names: InstallationNames): readonly Manifest[] {
@@ -57,7 +64,10 @@ export function operatorBindings(names: InstallationNames): readonly Manifest[] 
         },
       ],
       validations: [
-        forbid("request.resource.resource == 'rolebindings'", "the operator may not touch ClusterRoleBindings"),
+        forbid(
+          `request.resource.resource == 'rolebindings' || (${clusterWide("variables.target")})`,
+          "the operator may not touch ClusterRoleBindings, but those of operations on objects without a namespace",
+        ),
         forbid(
           `${removing} ? variables.lent : variables.grantUid.matches('^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$')`,
           `the operator may only make RoleBindings labelled ${GRANT_UID_LABEL}, and only remove those of ${OPERATION_ROLE_PREFIX}* roles to grant accounts`,
@@ -68,7 +78,7 @@ export function operatorBindings(names: InstallationNames): readonly Manifest[] 
           `a RoleBinding of the operator must carry annotation ${EXPIRES_AT_ANNOTATION} (UTC, seconds)`,
         ),
         forbid(
-          `${removing} || (object.roleRef.kind == '${roleKind}' && object.roleRef.name.startsWith('${OPERATION_ROLE_PREFIX}'))`,
+          `${removing} || ((request.resource.resource == 'clusterrolebindings' || object.roleRef.kind == '${roleKind}') && object.roleRef.name.startsWith('${OPERATION_ROLE_PREFIX}'))`,
           `the operator may only bind ${roleKind}s named ${OPERATION_ROLE_PREFIX}*`,
         ),
         forbid(
@@ -76,10 +86,7 @@ export function operatorBindings(names: InstallationNames): readonly Manifest[] 
             `s.kind == 'ServiceAccount' && has(s.namespace) && s.namespace == '${names.grantsNamespace}' && s.name == variables.grantAccount))`,
           `the operator may only bind the grant's own ServiceAccount (grant-<first 12 hex digits of the grant uid>) of namespace ${names.grantsNamespace}`,
         ),
-        forbid(
-          `!(request.namespace in [${systemNamespaces(names)}])`,
-          "the operator may not bind roles in a system namespace",
-        ),
+        forbid(outsideSystem(names), "the operator may not bind roles in a system namespace"),
       ],
     },
   );

@@ -7,9 +7,16 @@ import { shippedRoles } from "./shipped-roles.ts";
 const APIS = "rbac.authorization.k8s.io";
 const API = `${APIS}/v1`;
 
+/** What opens operations on objects without a namespace: their roles, and the right to lend them. */
+export function clusterOperations(names: InstallationNames): readonly Manifest[] {
+  const opened = shippedRoles(names).filter(({ reach }) => reach === "cluster-opened");
+  return opened.flatMap((role) => manifestsOf(role, names));
+}
+
 /** Namespaces, accounts, and the roles of `shipped-roles.ts` with the bindings that are always there. */
 export function rbac(names: InstallationNames): readonly Manifest[] {
-  return [...foundations(names), ...shippedRoles(names).flatMap((role) => manifestsOf(role, names))];
+  const always = shippedRoles(names).filter(({ reach }) => reach !== "cluster-opened");
+  return [...foundations(names), ...always.flatMap((role) => manifestsOf(role, names))];
 }
 
 function foundations(names: InstallationNames): Manifest[] {
@@ -31,12 +38,12 @@ function foundations(names: InstallationNames): Manifest[] {
 export function manifestsOf(role: ShippedRole, names: InstallationNames): readonly Manifest[] {
   const { name, reach, labels } = role;
   const rules = role.rules.map(withoutReason);
-  if (reach === "opened" || reach === "people") {
+  if (reach === "opened" || reach === "people" || (reach === "cluster-opened" && role.holder !== "operator")) {
     return [{ apiVersion: API, kind: "ClusterRole", metadata: { name, ...(labels && { labels }) }, rules }];
   }
   const account = role.holder === "agent" ? names.agentAccount : names.operatorAccount;
   const subjects = [{ kind: "ServiceAccount", name: account, namespace: names.systemNamespace }];
-  const clusterWide = reach === "cluster";
+  const clusterWide = reach === "cluster" || reach === "cluster-opened";
   const kind = clusterWide ? "ClusterRole" : "Role";
   const namespace = reach === "grants" ? names.grantsNamespace : names.systemNamespace;
   const metadata = { name, ...(!clusterWide && { namespace }) };

@@ -7,10 +7,10 @@ export interface ExplainedRule extends PolicyRule {
 
 /**
  * Where a role holds. `system`, `grants`: in that namespace. `opened`: in each namespace that the customer opens, by a
- * RoleBinding there. `cluster`: everywhere, because the resource has no namespace. `people`: where the customer binds
- * it, meant for the grants namespace.
+ * RoleBinding there. `cluster`: everywhere, because the resource has no namespace. `cluster-opened`: the same, once the
+ * customer opens operations of cluster scope. `people`: where the customer binds it, meant for the grants namespace.
  */
-export type Reach = "system" | "grants" | "opened" | "cluster" | "people";
+export type Reach = "system" | "grants" | "opened" | "cluster" | "cluster-opened" | "people";
 
 export interface ShippedRole {
   readonly name: string;

@@ -2,7 +2,7 @@ import { GROUP, type InstallationNames, operationRole, TIER_LABEL } from "../../
 import { OPERATIONS } from "../../operations/catalog.ts";
 import type { PolicyRule } from "../../operations/operation.ts";
 import { MUTATING_POLICIES, VALIDATING_POLICIES } from "../admission/admission.ts";
-import { lender, operatorTarget } from "./lending-roles.ts";
+import { lenders, operatorTargets } from "./lending-roles.ts";
 import { type ExplainedRule, leaderElection, rule, type ShippedRole } from "./shipped-role.ts";
 
 /**
@@ -10,7 +10,14 @@ import { type ExplainedRule, leaderElection, rule, type ShippedRole } from "./sh
  * creates requests and reads. The operator is the customer's hand: it reports, and hands out shipped roles for a while.
  */
 export function shippedRoles(names: InstallationNames): readonly ShippedRole[] {
-  return [...agent(names), ...operator(names), operatorTarget(names), ...people(), ...lender(names), ...operations()];
+  return [
+    ...agent(names),
+    ...operator(names),
+    ...operatorTargets(names),
+    ...people(),
+    ...lenders(names),
+    ...operations(),
+  ];
 }
 
 const OURS = ["accessgrants", "operationinvocations", "operationpolicies", "manageddeployments"];
@@ -217,10 +224,10 @@ function people(): readonly ShippedRole[] {
 }
 
 function operations(): readonly ShippedRole[] {
-  return OPERATIONS.map(({ plugin, name, tier, rules, summary }) => ({
+  return OPERATIONS.map(({ plugin, name, tier, scope, rules, summary }) => ({
     name: operationRole(plugin, name),
     holder: "grant account",
-    reach: "opened",
+    reach: scope === "cluster" ? "cluster-opened" : "opened",
     about: summary,
     labels: { [TIER_LABEL]: tier },
     rules: rules.map((each) => ({ ...each, why: whyOperation(each) })),
