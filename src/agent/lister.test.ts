@@ -44,12 +44,12 @@ function lister(levels: Levels, accepts = () => true) {
     commands: {
       list: async () => {
         const page = answer({ items: levels.commands, nextCursor: null });
-        meanwhile();
+        duringList();
         return page;
       },
     },
   };
-  let meanwhile = (): void => undefined;
+  let duringList = (): void => undefined;
   const metrics = { buffered: () => undefined, requestRefused: (reason: string) => void refused.push(reason) };
   const each = new Lister({ platform: platform as never, snapshots, triggers, accepts, metrics });
   return {
@@ -58,7 +58,7 @@ function lister(levels: Levels, accepts = () => true) {
     refused,
     read: (key: string) => each.reconcile(key, context),
     during: (act: () => void) => {
-      meanwhile = act;
+      duringList = act;
     },
   };
 }

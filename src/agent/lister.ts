@@ -32,10 +32,14 @@ export interface ListerOptions {
   readonly metrics: Pick<AgentMetrics, "buffered" | "requestRefused">;
 }
 
-/** The key under which all deployments are listed; the other keys are `commands/<deployment>`, `requests/<deployment>`. */
+/**
+ * The key under which all deployments are listed; the other keys are `commands/<deployment>`, `requests/<deployment>`.
+ */
 export const ALL = "deployments";
 const MAX_DEPLOYMENTS = 500;
-/** Open commands of one deployment looked at in one go; the platform gives the oldest first, the rest comes after them. */
+/**
+ * Open commands of one deployment looked at in one go; the platform gives the oldest first, the rest comes after them.
+ */
 const MAX_COMMANDS = 500;
 
 /** Reads the platform's lists into the snapshots, and reconciles each id that may have changed. */

@@ -156,7 +156,7 @@ function workMetrics(registry: Registry): WorkMetrics {
   const refused = closedCounter(
     registry,
     "sallyport_requests_refused_total",
-    "Access requests that this cluster does not show to anybody.",
+    "Access requests that this cluster does not show.",
     { reason: REFUSALS },
   );
   const reports = closedCounter(
@@ -171,7 +171,7 @@ function workMetrics(registry: Registry): WorkMetrics {
   const dispatches = closedCounter(
     registry,
     "sallyport_command_dispatches_total",
-    "Claims of commands: won, or had by somebody already.",
+    "Claims of commands: won, or lost to an earlier claim.",
     { result: DISPATCHES },
   );
   const ends = closedCounter(

@@ -2,7 +2,7 @@ import { HUMAN_TEXT } from "../contract/wire/schema.ts";
 
 const READABLE = new RegExp(HUMAN_TEXT, "u");
 const UNREADABLE = /(?![\n\t])[\p{Cc}\p{Cf}\p{Co}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]/gu;
-/** As deep as anybody writes by hand; recursion below must end whatever a platform sends. */
+/** Deeper than params written by hand: the recursion below must end whatever a platform sends. */
 const MAX_DEPTH = 16;
 /** Bytes of one line's params as JSON (§2.4); an admission policy of the cluster has a bound of its own. */
 const MAX_BYTES = 4_096;

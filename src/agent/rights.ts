@@ -17,7 +17,9 @@ export interface RightsOptions {
   readonly log: Logger;
 }
 
-/** Which of its own rights the agent has lost. The lease, and with it the account's name in the roles, is the config's. */
+/**
+ * Which of its own rights the agent has lost. The lease, and with it the account's name in the roles, is the config's.
+ */
 export function watchRights(options: RightsOptions): AccessWatch<RequiredRight> {
   const { client, config, events, registry, clock, log } = options;
   const { systemNamespace, grantsNamespace, leaseName: agentAccount, namespaces } = config;

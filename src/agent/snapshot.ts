@@ -1,6 +1,6 @@
 /**
- * The platform's last list of one kind, per scope (a deployment, or everything). Replacing a scope drops what its new list
- * does not have, so the platform bounds the size; `capacity` bounds it where the platform does not.
+ * The platform's last list of one kind, per scope (a deployment, or everything). Replacing a scope drops what its new
+ * list does not have, so the platform bounds the size; `capacity` bounds it where the platform does not.
  */
 export class Snapshot<T extends { readonly id: string }> {
   readonly #capacity: number;

@@ -1,7 +1,7 @@
 /**
  * What this room logs to: one line an event, message constant, data in fields. A pino logger is one.
  *
- * Levels: `error` somebody must look; `warn` it healed or will be retried; `info` state changed; `debug` the rest.
+ * Levels: `error` a person must look; `warn` it healed or will be retried; `info` state changed; `debug` the rest.
  * Errors go under `err`. Never logged here: tokens, kubeconfigs, object bodies.
  */
 export interface Logger {

@@ -68,8 +68,8 @@ export function loadSettings<Config extends object>(
 const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /**
- * `250ms`, `30s`, `5m`, `12h`, `30d` in milliseconds; undefined for all else. A bare number is refused: its unit would be
- * a guess. Seven digits at most, so that no date counted from it overflows.
+ * `250ms`, `30s`, `5m`, `12h`, `30d` in milliseconds; undefined for all else. A bare number is refused: its unit would
+ * be a guess. Seven digits at most, so that no date counted from it overflows.
  */
 export function durationMs(text: string): number | undefined {
   const [, amount, unit = ""] = /^(\d{1,7})(ms|s|m|h|d)$/.exec(text) ?? [];

@@ -69,7 +69,7 @@ test("work adds to values, never to the number of series, whatever names come in
   }
 });
 
-test("policies that nobody looks at have no series, which an alert would take for missing ones", async () => {
+test("policies that are not looked at have no series, which an alert would take for missing ones", async () => {
   const registry = new Registry();
   operatorMetrics(registry, { grants: () => [], isLeader: () => false, now }).policies({});
   expect((await scrape(registry)).filter((line) => line.includes("policies_present"))).toEqual([]);

@@ -34,7 +34,7 @@ export interface OperatorMetrics {
   /** Whatever its outcome: it is no longer in progress here. */
   operationLeft(command: string): void;
   refused(reason: Refusal): void;
-  /** A claim that somebody else won; the exactly-once rule at work. */
+  /** A claim lost to another process: the exactly-once rule at work. */
   claimLost(): void;
   transition(from: GrantState | "none", to: GrantState): void;
   policies(presence: PolicyPresence): void;

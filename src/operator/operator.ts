@@ -31,7 +31,7 @@ const NAME = "sallyport-operator";
 
 /**
  * Runs the operator until `signal` aborts, then stops it in order: what runs gets to its end, results are stored, and
- * only then is the lease given back. It talks to the API server and to nobody else.
+ * only then is the lease given back. It talks to the API server alone.
  */
 export async function runOperator(config: OperatorConfig, tools: OperatorTools, signal: AbortSignal): Promise<void> {
   const { clock, log, registry } = tools;

@@ -88,7 +88,7 @@ describe("a request that the platform lists", () => {
   });
 });
 
-describe("a request that nobody should be shown is denied with the reason", () => {
+describe("a request that must not be shown is denied with the reason", () => {
   test.each([
     ["a title with a control character", { title: "a\u0000b" }, "title"],
     ["a title with an override", { title: "\u202e" }, "title"],

@@ -53,8 +53,9 @@ const MAX_REASON = 1_024;
 /**
  * What has to happen for this request at `now`. Pure.
  *
- * The promises: no grant for a deployment that the customer does not accept; one grant a request, never a second one after the customer deleted it; nothing is shown that a person
- * could misread; every decision is reported until the platform has answered; a grant is never changed.
+ * The promises: no grant for a deployment that the customer does not accept; one grant a request, never a second one
+ * after the customer deleted it; nothing is shown that a person could misread; every decision is reported until the
+ * platform has answered; a grant is never changed.
  */
 export function decideRequest(facts: RequestFacts, grantsNamespace: string, now: Date): readonly RequestAction[] {
   const { listed, accepted, grant, deleted, answered } = facts;

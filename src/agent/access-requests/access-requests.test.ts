@@ -266,7 +266,7 @@ describe("access requests", () => {
     expect([world.grants.size, world.requests.get(first)?.materialized]).toEqual([1, true]);
   });
 
-  test("a grant deleted by the customer is told as denied and not made again, though the platform was away meanwhile", async () => {
+  test("a grant deleted by the customer is reported as denied and not made again, though the platform was away in between", async () => {
     const world = new World();
     await settle(world);
     world.away = true;

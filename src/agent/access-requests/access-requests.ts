@@ -159,7 +159,7 @@ export class AccessRequests {
     try {
       result = (await this.#send(action, context.signal)).results.find((each) => each.requestId === requestId);
     } catch (error) {
-      // Not our deployment (any more): nobody there wants to hear of it.
+      // Not this agent's deployment (any more): the platform takes no report on it.
       if (!isGone(error)) throw error;
       result = { outcome: "ignored", code: "NOT_FOUND" };
     }

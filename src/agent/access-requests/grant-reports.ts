@@ -46,7 +46,7 @@ function endOf(grant: AccessGrant, gone: boolean, isHeard: boolean, now: Date): 
     case "Revoked":
       return decision(grant, isHeard ? "revoked" : "denied", spec.revokedReason, spec.revokedBy, now);
     case "Lapsed":
-      return decision(grant, "expired", "nobody decided in time", undefined, now);
+      return decision(grant, "expired", "no decision in time", undefined, now);
     case "Superseded":
       return decision(grant, "expired", "superseded in the cluster", undefined, now);
     case "Expired":

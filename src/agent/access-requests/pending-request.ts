@@ -34,7 +34,7 @@ export function readListedRequest(item: unknown, deploymentId: string): ListedRe
   return { id, deploymentId, wanted: { fit: true, request: item as PendingRequest } };
 }
 
-/** Why nobody should be shown this request, though its fields have the right types. */
+/** Why this request is not shown in the cluster, though its fields have the right types. */
 function requestProblem(request: PendingRequest, deploymentId: string): string | undefined {
   const texts = { title: request.title, reason: request.reason ?? "", requestedBy: request.requestedBy };
   for (const [name, text] of Object.entries(texts)) {

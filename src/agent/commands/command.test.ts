@@ -58,7 +58,7 @@ describe("a command", () => {
     });
   });
 
-  test("of an operation that nobody knows counts as destructive", () => {
+  test("of an unknown operation counts as destructive", () => {
     expect(created({ name: "acme/explode" }).spec.tier).toBe("destructive");
   });
 
@@ -85,7 +85,7 @@ describe("a command", () => {
     });
   });
 
-  test("whose invocation somebody deleted is not run again", () => {
+  test("whose invocation was deleted is not run again", () => {
     expect(step(world(DISPATCHED, { seen: true }))).toMatchObject({
       end: { state: "FAILED", error: { code: "OUTCOME_UNKNOWN" } },
     });

@@ -16,7 +16,7 @@ export interface CommandFacts {
   readonly accepted: boolean;
   /** As the API server has it, not only the cache: whether it exists decides whether it may be created. */
   readonly invocation: OperationInvocation | undefined;
-  /** This process has seen the invocation exist; if it does not now, somebody deleted it. */
+  /** This process has seen the invocation. If it is absent now, it was deleted. */
   readonly seen: boolean;
 }
 
@@ -38,9 +38,9 @@ export type CommandStep =
  * What has to happen for this command next, at `now`. Pure.
  *
  * The promises: no claim and no invocation for a deployment that the customer does not accept; `dispatch` is the one
- * claim, and an invocation is created only after it; the object's name is the command's id, so a second create is refused
- * by the API server; one that was seen and is gone is not made again.
- * Decided from stored facts alone: after a crash anywhere the next run goes on where this one stopped.
+ * claim, and an invocation is created only after it; the object's name is the command's id, so a second create is
+ * refused by the API server; one that was seen and is gone is not made again. Decided from stored facts alone: after a
+ * crash anywhere the next run goes on where this one stopped.
  */
 export function nextStep(facts: CommandFacts, grantsNamespace: string, now: Date): CommandStep {
   const { command, accepted, invocation, seen } = facts;
@@ -72,7 +72,10 @@ function isOver({ deadline }: ListedCommand, now: Date): boolean {
   return deadline !== undefined && Date.parse(deadline) <= now.getTime();
 }
 
-/** Names are in lower case, ids are not: two ids can meet in one name. And nobody else's object is taken for ours. */
+/**
+ * Names are in lower case, ids are not: two ids can meet in one name. An object of another source is never taken for
+ * ours.
+ */
 function isOf({ spec }: OperationInvocation, command: ListedCommand, run: Run): boolean {
   return (
     spec.commandId === command.id &&

@@ -61,8 +61,9 @@ export class Commands {
   }
 
   /**
-   * The next command of a plan, which the platform claimed for us with its answer to a report. Only a short cut: what is
-   * not taken here, or lost with the process or the answer, is DISPATCHED on the platform, and its listing brings it.
+   * The next command of a plan, which the platform claimed for us with its answer to a report. Only a short cut: what
+   * is not taken here, or lost with the process or the answer, is DISPATCHED on the platform, and its listing brings
+   * it.
    */
   readonly claimed = (items: unknown, { deploymentId, requestId }: ClaimedPlan): void => {
     const { snapshot, metrics, trigger } = this.#options;
@@ -119,7 +120,8 @@ export class Commands {
   async #invocationOf(command: ListedCommand, signal: AbortSignal): Promise<OperationInvocation | undefined> {
     const { ports } = this.#options;
     const name = objectName(command.id);
-    // The cache lags: its "not there" is not enough to create or to call it deleted. While PENDING nobody asks.
+    // The cache lags: its "not there" is not enough to create or to call it deleted. While the command is PENDING no
+    // read is sent.
     const cached = ports.cached(name);
     if (cached === undefined && this.#fresh.delete(command.id)) return undefined;
     const invocation = cached ?? (command.state === "DISPATCHED" ? await ports.read(name, signal) : undefined);

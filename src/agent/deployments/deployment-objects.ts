@@ -184,7 +184,9 @@ export class DeploymentObjects {
     await this.#write(managed, this.#statusOf(managed, state, conditions, at), signal);
   }
 
-  /** Detached is decided apart: it is said only after the platform has been asked, and stays until it lists it again. */
+  /**
+   * Detached is decided apart: it is said only after the platform has been asked, and stays until it lists it again.
+   */
   #stateOf(id: string): ManagedDeploymentState {
     const { isListed, ports } = this.#options;
     if (ports.managed(id)?.status?.state === "Detached" && !isListed(id)) return "Detached";

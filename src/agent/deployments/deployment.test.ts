@@ -84,7 +84,7 @@ describe("the resource in the cluster", () => {
   });
 });
 
-describe("what nobody of the customer has answered", () => {
+describe("what the customer has not answered", () => {
   const gone = { listed: undefined, unlistedAtMs: 1_000, ...waits };
   test("is cleared away a quarter of an hour after the platform stopped listing it", () => {
     expect(step({ ...gone, managed: managed({}, { state: "Waiting" }) })).toEqual({ do: "detach" });

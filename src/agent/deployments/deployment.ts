@@ -88,7 +88,10 @@ export function nextDeploymentStep(facts: DeploymentFacts, nowMs: number): Deplo
   return waitUntil([lease?.renewAtMs, mayAcquire ? acquireAtMs : undefined, mayReport ? reportAtMs : undefined], nowMs);
 }
 
-/** The platform lists it no more: what was ever served stays as a record, what the customer has not answered goes after a while. */
+/**
+ * The platform lists it no more: what was ever served stays as a record, what the customer has not answered goes after
+ * a while.
+ */
 function afterListing({ managed, accepted, unlistedAtMs }: DeploymentFacts, nowMs: number): DeploymentStep {
   if (managed === undefined) return { do: "wait", forMs: undefined };
   if (managed.status?.state !== "Detached") return { do: "detach" };
@@ -139,8 +142,8 @@ const SETUP_STEP: Readonly<Partial<Record<DeploymentStatus, DeploymentStatus>>> 
 };
 
 /**
- * The status to report. This agent installs nothing: being here is all there is to a setup, an update waits for whoever
- * installs it, and what a deletion leaves behind belongs to whoever set it up.
+ * The status to report. The agent installs nothing: a setup is done as soon as the agent runs, an update waits for the
+ * person who installs it, and the resources of a deleted deployment are left to the person who set them up.
  */
 function reportedStatus({ status, model, stackResources }: ListedDeployment): DeploymentStatus {
   if (status === "delete-pending" && model === "push") return "deleting";
@@ -150,7 +153,7 @@ function reportedStatus({ status, model, stackResources }: ListedDeployment): De
   return model === "pull" ? "running" : step;
 }
 
-/** Of one that waits nothing is told but that it waits, and that nothing of it stands in the way of its deletion. */
+/** A deployment that waits reports only that, and that nothing of it hinders its deletion. */
 function waitingStatus(listed: ListedDeployment): DeploymentStatus {
   return listed.status === "delete-pending" || listed.status === "deleting" ? reportedStatus(listed) : listed.status;
 }

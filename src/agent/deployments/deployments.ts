@@ -42,7 +42,9 @@ const REPORT_AFTER_CHANGE_MS = 5_000;
 /** Apply, acquire, renew, report in up to three setup steps, and a margin. */
 const MAX_STEPS = 10;
 const CONTRADICTION_RETRY_MS = 30_000;
-/** A deployment that is gone from the platform since the last run is on no list, so nothing else brings us back to it. */
+/**
+ * A deployment that is gone from the platform since the last run is on no list, so nothing else brings us back to it.
+ */
 const UNREAD_RETRY_MS = 5_000;
 
 const CAPABILITIES: readonly Capability[] = [

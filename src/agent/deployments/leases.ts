@@ -64,7 +64,7 @@ export class Leases {
     }
   }
 
-  /** Nothing may be done under it any more; whoever has it now keeps it for a while. */
+  /** Nothing may be done under it any more. Its new holder keeps it for a while, so the next try comes late. */
   lost(id: string): void {
     this.#acquireAtMs.set(id, this.#options.clock.monotonicMs() + ACQUIRE_EVERY_MS);
     this.#hold(id, undefined);

@@ -10,7 +10,7 @@ export interface ListedDeployment {
   readonly status: DeploymentStatus;
   readonly platform: SyncDeployment["platform"];
   readonly model: SyncDeployment["deploymentModel"];
-  /** Resources that the platform believes to exist: what a deletion leaves to whoever set them up. */
+  /** Resources that the platform believes to exist: what a deletion leaves to the person who installed them. */
   readonly stackResources: number;
 }
 

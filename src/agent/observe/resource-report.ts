@@ -180,13 +180,16 @@ function conditionOf({ type, status, reason, message, lastTransitionTime }: Work
     type,
     status,
     reason: line(reason),
-    // Controllers quote webhooks, and those may quote what they refused. Taken out before the cut, which could halve it.
+    // Controllers quote webhooks, and those may quote what they refused. Taken out before the cut, which could halve
+    // it.
     message: message === undefined ? null : redactText(message.slice(0, 8_192), () => undefined).slice(0, 4_096),
     lastTransitionTime: lastTransitionTime || null,
   };
 }
 
-/** The whole list of a kind in a namespace; several parts when it is long, so that absent rows are removed only once. */
+/**
+ * The whole list of a kind in a namespace; several parts when it is long, so that absent rows are removed only once.
+ */
 function batchesOf(
   { namespace, kind, complete, workloads }: WorkloadList,
   now: Date,

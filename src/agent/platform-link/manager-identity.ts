@@ -2,7 +2,7 @@ import type { Platform } from "./routes.ts";
 
 const ID = /^mgr_[0-9a-z]{28}$/;
 
-/** The runtime key is of another kind than this process needs: nobody but the one who mounts it can help. */
+/** The runtime key is of another kind than this process needs: only who mounts the key can mend it. */
 export class WrongKeyError extends Error {
   override readonly name = "WrongKeyError";
 }

@@ -41,7 +41,7 @@ function link() {
   return { link: each, clock, told, skews, expiries, attempt };
 }
 
-test("a change of the connection is told once, and finding it again wakes everybody", () => {
+test("a change of the connection is logged once, and its return triggers every listener", () => {
   const { told, attempt } = link();
   for (const status of [200, 200, 404, 0, 503, 401, 200, 200]) attempt(status);
   expect(told).toEqual(["sync connected", "sync failed", "sync connected", "recovered"]);

@@ -13,16 +13,19 @@ export interface PlatformLinkOptions {
   readonly log: Logger;
   readonly random: Random;
   readonly metrics: LinkMetrics;
-  /** Finds out why an attempt failed, for whoever has to mend it. */
+  /** Finds out why an attempt failed, in words for the operator of the installation. */
   readonly explain: (attempt: Attempt) => Promise<Trouble>;
 }
 
 /** Ends of a connection that had worked, seen from here. */
 const CLOSED_CODES: ReadonlySet<string> = new Set(["TRUNCATED_RESPONSE"]);
 
-/** Each of what waits for the platform also looks for itself, so that a found platform is noticed within this or twice it. */
+/**
+ * Each of what waits for the platform also looks for itself, so that a found platform is noticed within this or twice
+ * it.
+ */
 const OUTAGE_RETRY_MS = 15_000;
-/** An outage that goes on is looked into this often: what is wrong may change while somebody mends it. */
+/** Between two diagnoses of one outage: its cause may change while people work on it. */
 const EXPLAIN_EVERY_MS = 30_000;
 
 /**
@@ -161,7 +164,7 @@ export class PlatformLink {
   }
 }
 
-/** Not an answer to this call, but the lack of anybody to answer any. */
+/** The platform cannot be reached at all, as opposed to one refused call. */
 function isOutage(error: unknown): boolean {
   return error instanceof ApiError && (error.status === 0 || error.status === 401 || error.status >= 500);
 }

@@ -20,7 +20,9 @@ export interface PlatformPath {
 /** A handshake through a proxy takes as long; what is slower is told as not answering. */
 const PROBE_LIMIT_MS = 15_000;
 
-/** Codes of certificates that are right but for who signed them. Source: OpenSSL's verify errors, as Node names them. */
+/**
+ * Codes of certificates that are right but for who signed them. Source: OpenSSL's verify errors, as Node names them.
+ */
 const UNTRUSTED: ReadonlySet<string> = new Set([
   "DEPTH_ZERO_SELF_SIGNED_CERT",
   "SELF_SIGNED_CERT_IN_CHAIN",

@@ -4,7 +4,10 @@ import type { Clock, Random } from "../../base/clock.ts";
 export const BASE_MS = 1_000;
 /** Highest ceiling: a platform that was away for an hour is found again within five minutes. */
 export const CAP_MS = 300_000;
-/** Default spread after the server ended a connection: all that were connected to the replica that restarts come at once. */
+/**
+ * Default spread after the server ended a connection: all that were connected to the replica that restarts come at
+ * once.
+ */
 export const CLOSED_SPREAD_MS = 30_000;
 /** Longest `Retry-After` that is believed. */
 export const RETRY_AFTER_CAP_MS = 900_000;

@@ -46,7 +46,7 @@ export class RuntimeKey {
     this.#options = options;
   }
 
-  /** @throws ApiError without a status when there was never a readable key: nobody can be asked yet. */
+  /** @throws ApiError without a status when no key has been readable so far: no request can be sent. */
   current(): string {
     const nowMs = this.#options.clock.monotonicMs();
     if (nowMs - this.#lookedAtMs >= LOOK_EVERY_MS) this.#look(nowMs);

@@ -11,7 +11,8 @@ const PEM = /-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----/gs;
 
 /**
  * The certificates of `NODE_EXTRA_CA_CERTS`, taken again when the file changes: Node reads it at its start only. Like
- * there, they are added to the built-in ones and trusted by every new connection of the process that names none of its own.
+ * there, they are added to the built-in ones and trusted by every new connection of the process that names none of its
+ * own.
  */
 export class TrustedAuthorities implements Runnable {
   readonly name = "trusted authorities";

@@ -35,8 +35,8 @@ const POLLS_PER_PROBE = 20;
 const MAX_ID = 128;
 
 /**
- * Listens for triggers on what changed at the platform. TriggeredSource only: each one lost costs latency, up to the next full
- * resync. A platform without a feed (404) is polled.
+ * Listens for triggers on what changed at the platform. TriggeredSource only: each one lost costs latency, up to the
+ * next full resync. A platform without a feed (404) is polled.
  */
 export class WorkFeed {
   readonly #options: WorkFeedOptions;
@@ -101,7 +101,7 @@ function isHint(value: unknown): value is { readonly topic: string; readonly dep
   return typeof topic === "string" && typeof deploymentId === "string" && deploymentId.length <= MAX_ID;
 }
 
-/** The server ended a connection that stood: it restarts, and everybody it held comes back at once. */
+/** The server ended an open connection: it restarts, and all of its clients reconnect at once. */
 function hasClosed(error: unknown): boolean {
   return (
     error instanceof ApiError &&

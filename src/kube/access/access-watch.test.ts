@@ -102,7 +102,7 @@ test("a right that goes and comes back is told once each, and a failed look chan
   ]);
 });
 
-test("whoever waits for the first look is let go when even looking is refused", async () => {
+test("the wait for the first look ends also when looking is refused", async () => {
   const authorizer = new Authorizer();
   authorizer.failure = new ApiError("no", { status: 403, reason: "Forbidden" });
   const stop = new AbortController();

@@ -22,8 +22,8 @@ export interface AccessChange<T> {
 }
 
 /**
- * Asks the API server again and again which of the needed rights this process has. A missing one ends nothing here: what
- * needs it says so, what does not goes on, and when it comes back whoever waits is told.
+ * Asks the API server again and again which of the needed rights this process has. A missing one ends nothing here:
+ * what needs it says so, what does not goes on, and its return is told to the listeners.
  */
 export class AccessWatch<T extends RequiredAccess> {
   readonly name = "access";
@@ -53,7 +53,7 @@ export class AccessWatch<T extends RequiredAccess> {
   /** Looks until `signal` aborts; a look that fails leaves the last one standing. */
   async run(signal: AbortSignal): Promise<void> {
     const look = async (each: AbortSignal): Promise<void> => {
-      // Whoever waits for the first look must not wait for a right of ours.
+      // The wait for the first look must end without that right too.
       await this.look(each).finally(() => this.#first.resolve());
     };
     await lookRepeatedly(look, { ...this.#options, failed: "own rights not read" }, signal);

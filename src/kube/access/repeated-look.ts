@@ -12,7 +12,7 @@ export interface RepeatedLookOptions {
   readonly failed: string;
 }
 
-/** Looks again and again until `signal` aborts, at what tells nobody of its changes. A look that fails ends nothing. */
+/** Polls until `signal` aborts what cannot be watched. A look that fails ends nothing. */
 export async function lookRepeatedly(
   look: (signal: AbortSignal) => Promise<void>,
   { clock, log, everyMs, retryMs = everyMs, failed }: RepeatedLookOptions,

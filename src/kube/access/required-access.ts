@@ -21,7 +21,7 @@ export function accessText({ verb, resource, namespace, name }: RequiredAccess):
  * Which of `required` this process does not have. One rules review a namespace; only what that does not show is asked
  * for one by one, because authorizers may leave rules out (a webhook's, or the node authorizer's).
  *
- * @throws ApiError 403: not even allowed to ask, which the built-in role `system:basic-user` lets everybody.
+ * @throws ApiError 403: not even allowed to ask, which the built-in role `system:basic-user` lets every user do.
  */
 export async function missingAccess<T extends RequiredAccess>(
   client: Pick<Client, "selfSubjectRulesReview" | "selfSubjectAccessReview">,

@@ -10,7 +10,7 @@ export type Change<T> =
   /** `initial`: part of the first list, not a creation that was seen. */
   | { readonly type: "added"; readonly object: T; readonly initial: boolean }
   | { readonly type: "updated"; readonly object: T; readonly previous: T }
-  /** `object` is the last known state: the deletion itself may have happened while nobody watched. */
+  /** `object` is the last known state: the deletion itself may have happened between two watches. */
   | { readonly type: "deleted"; readonly object: T };
 
 export type Listener<T> = (change: Change<T>) => void;
@@ -26,7 +26,7 @@ export interface CacheOptions<T> {
 /** Longest stretch of telling listeners before others get the event loop. */
 const SLICE_MS = 10;
 
-/** A store and whoever wants to know of its changes. One writer: the loop that reads the server. */
+/** A store and the listeners to its changes. One writer: the loop that reads the server. */
 export class Cache<T extends Cached> {
   readonly #options: CacheOptions<T>;
   readonly #store: Store<T>;

@@ -240,7 +240,7 @@ describe("an informer", () => {
     expect(world.changes.map((change) => change.type === "added" && change.initial)).toEqual([true, false]);
   });
 
-  test("tells a deletion that happened while nobody watched, with the last known state", async () => {
+  test("tells a deletion that happened between two watches, with the last known state", async () => {
     await begin((server) => server.put("gone", "Running"));
     await world.synced();
     world.server.faults.push({ of: "any", status: 503 });

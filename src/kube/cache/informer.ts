@@ -45,7 +45,7 @@ export interface InformerOptions<T extends Cached> {
 const MIN_WATCH_SECONDS = 300;
 
 /**
- * The cache of one kind: a store that follows the server, and whoever wants to know of changes.
+ * The cache of one kind: a store that follows the server, and listeners to its changes.
  *
  * While a list is being received, readers see the old content until the new one is whole.
  */
@@ -92,12 +92,14 @@ export class Informer<T extends Cached> {
     return orAborted(this.#sync.promise, signal);
   }
 
-  /** Resolves when {@link synced}, or once the server has refused: a right that is missing must not hold up the rest. */
+  /**
+   * Resolves when {@link synced}, or once the server has refused: a right that is missing must not hold up the rest.
+   */
   whenSettled(signal: AbortSignal): Promise<void> {
     return orAborted(this.#settled.promise, signal);
   }
 
-  /** Tries again now if it waits for a retry: somebody knows that what failed may work again. */
+  /** Tries again now if it waits for a retry: the caller knows that what failed may work again. */
   retryNow(): void {
     this.#wake?.();
   }

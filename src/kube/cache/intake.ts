@@ -71,7 +71,9 @@ export class Intake<T extends Cached> implements WatchSink<T> {
     this.#isMarked = true;
   }
 
-  /** At the end of the chunk, not at the mark: a few later changes in the same chunk join the set before it is shown. */
+  /**
+   * At the end of the chunk, not at the mark: a few later changes in the same chunk join the set before it is shown.
+   */
   settle(): Promise<void> | undefined {
     this.#count();
     this.#options.onHeard();

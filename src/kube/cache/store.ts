@@ -80,7 +80,10 @@ export class Store<T extends Cached> implements ReadonlyStore<T> {
     return previous;
   }
 
-  /** Takes over the content and indexes of `other`, in one step: no reader ever sees half a list. Returns the old content. */
+  /**
+   * Takes over the content and indexes of `other`, in one step: no reader ever sees half a list. Returns the old
+   * content.
+   */
   adopt(other: Store<T>): ReadonlyMap<string, T> {
     const previous = this.#objects;
     this.#objects = other.#objects;

@@ -77,7 +77,8 @@ export function codecOf<T>(target: WatchTarget<T>, contentType: unknown): Codec<
 }
 
 /**
- * Opens one watch and hands its events to `sink`, in order, until it ends. A sink that throws ends it as a bad frame does.
+ * Opens one watch and hands its events to `sink`, in order, until it ends. A sink that throws ends it as a bad frame
+ * does.
  *
  * @throws `signal.reason` on abort, and nothing else.
  */
@@ -164,7 +165,7 @@ class Reading {
   ): Promise<WatchEnd> {
     const onAbort = (): void => void this.#body.destroy();
     signal.addEventListener("abort", onAbort, { once: true });
-    // A destroyed body emits "error" even when nobody reads it any more; unheard, that would end the process.
+    // A destroyed body emits "error" even when it is not read any more; without a listener that would end the process.
     this.#body.on("error", () => undefined);
     const cancelLimit = this.#clock.after(this.#limitMs, () => this.finish({ reason: "expired" }));
     this.#armIdle(IDLE_MS);

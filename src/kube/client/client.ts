@@ -60,9 +60,9 @@ export class Client {
   /**
    * All objects, page by page; memory holds one page.
    *
-   * @throws ApiError 410 when the list changed so much meanwhile that the server cannot go on: objects already yielded
-   * may be stale, so the caller starts again. Between two pages there is a request: a slow consumer gets a 410 after
-   * about five minutes.
+   * @throws ApiError 410 when the list changed so much between two pages that the server cannot go on: objects already
+   * yielded may be stale, so the caller starts again. Between two pages there is a request: a slow consumer gets a 410
+   * after about five minutes.
    */
   async *list<T extends KubeObject = DynamicObject>(
     resource: Resource,
@@ -88,7 +88,7 @@ export class Client {
       for (const item of page.items ?? []) {
         if (remaining <= 0) return;
         remaining -= 1;
-        // Items of a list carry no kind of their own; whoever reads them expects one.
+        // Items of a list carry no kind of their own; their readers expect one.
         yield { apiVersion: apiVersionOf(resource), kind: resource.kind, ...item } as unknown as T;
       }
       next = page.metadata.continue;

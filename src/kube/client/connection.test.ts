@@ -130,7 +130,8 @@ describe("a connection", () => {
     });
     await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
     const environment = { HTTP_PROXY: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}` };
-    // A name that only the proxy knows. Plain HTTP is asked of the proxy; the tunnel for TLS is tested on a real server.
+    // A name that only the proxy knows. Plain HTTP is asked of the proxy; the tunnel for TLS is tested on a real
+    // server.
     const proxied = await connect({ explicit: { server: "http://kube.invalid:6443" }, environment }, new FakeClock());
     expect(await status(proxied)).toBe(200);
     expect(asked).toEqual(["http://kube.invalid:6443/"]);

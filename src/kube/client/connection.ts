@@ -14,7 +14,10 @@ const SERVICE_ACCOUNT_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount";
  */
 const REQUEST_SOCKETS = 64;
 
-/** Idle sockets are dropped before the usual 60 s of load balancers in between, so that a request never meets a dead one. */
+/**
+ * Idle sockets are dropped before the usual 60 s of load balancers in between, so that a request never meets a dead
+ * one.
+ */
 const KEEP_ALIVE_MS = 30_000;
 
 /** TCP and TLS must stand by then. Source: client-go's dialer, 30 s; less, because our callers retry. */
@@ -108,7 +111,7 @@ interface Sockets {
 
 /**
  * Our own sockets, and those for other users' tokens. A client certificate belongs to the socket and wins over any
- * token sent on it: with one set of sockets, whoever acts by token would act with our rights.
+ * token sent on it: with one set of sockets, a caller with a token would act with our rights.
  */
 function socketsOf(tls: TlsOptions, proxyUrl: string | undefined): { readonly own: Sockets; readonly shared: Sockets } {
   const pools = (options: TlsOptions): Sockets => ({
@@ -212,7 +215,7 @@ class PooledConnection implements Connection {
   async close(): Promise<void> {
     const { own, shared, ownsSockets } = this.#parts;
     if (!ownsSockets) return;
-    // destroy, not close: whoever closes has stopped its work, and a half-open watch would hold a graceful close forever.
+    // destroy, not close: the caller has stopped its work, and a half-open watch would hold a graceful close forever.
     const pools = new Set([own.requests, own.streams, shared.requests, shared.streams]);
     await Promise.all([...pools].map((pool) => pool.destroy()));
   }

@@ -3,7 +3,7 @@ import type { JsonPatchOperation } from "./client-options.ts";
 
 /**
  * JSON patches for one finalizer. Each tests what it was computed from, so a race fails (422 `Invalid`) instead of
- * removing somebody else's finalizer; read again then. `undefined`: nothing to do.
+ * removing another controller's finalizer; read again then. `undefined`: nothing to do.
  *
  * Source: kube-rs `kube-runtime/src/finalizer.rs`; the test of the uid is ours, for an object deleted and made again.
  */

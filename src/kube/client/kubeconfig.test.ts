@@ -46,7 +46,7 @@ test.each<readonly [string, Written, RegExp]>([
   ["no cluster of that name", { more: { clusters: [] } }, /names no cluster for context it$/],
   ["a user without anything", {}, /gives user ann no way in: it needs a token, /],
   ["a token file, which is not read", { user: { tokenFile: "/t" } }, /not tokenFile/],
-  ["a provider that nobody knows", { user: provider("openstack") }, /it needs a token, .* an exec plugin/],
+  ["an unknown provider", { user: provider("openstack") }, /it needs a token, .* an exec plugin/],
   ["a provider of old", { user: provider("gcp") }, /gives user ann no way in: Token is expired/],
   ["OIDC without a token", { user: provider("oidc") }, /id-token is missing or has expired.*log in again.*exec plugin/],
   ["OIDC with something else", { user: provider("oidc", { "id-token": "abc" }) }, /id-token is missing or has expired/],

@@ -12,7 +12,7 @@ export interface KubeconfigEndpoint {
   readonly namespace: string | undefined;
 }
 
-/** Longest that an exec plugin may take: a person may have to log in meanwhile, and a process must not start for ever. */
+/** Longest that an exec plugin may take: a person may have to log in, and a process must not start for ever. */
 const CREDENTIAL_LIMIT_MS = 60_000;
 
 /**
@@ -23,7 +23,7 @@ const CREDENTIAL_LIMIT_MS = 60_000;
  * A client certificate from an exec plugin is read once; tokens are asked for before each request (the plugin's
  * answer is cached until it expires, by client-node).
  *
- * @throws Error in words for whoever wrote the file, when it gives no way in. Nobody is anonymous by mistake.
+ * @throws Error in words for the author of the file, when it gives no way in. No user is anonymous by mistake.
  */
 export async function loadKubeconfig(
   path: string,

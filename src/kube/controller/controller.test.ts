@@ -258,7 +258,7 @@ test("a run over its limit is aborted, counted as a timeout and tried again", as
 test("a stop aborts what runs, waits for it, and counts it as nothing", async () => {
   let context: ReconcileContext | undefined;
   let finish: () => void = () => undefined;
-  // A second worker, idle: its end must not be taken for everybody's.
+  // A second worker, idle: its end must not be taken for that of all.
   const world = await run(
     async (_key, given) => {
       context = given;

@@ -26,7 +26,7 @@ export interface ReconcileContext {
  */
 export type Reconcile = (key: string, context: ReconcileContext) => Promise<Result>;
 
-/** Trying again cannot help until somebody edits the object: counted and logged, not retried. */
+/** A retry cannot help until the object is edited: counted and logged, not retried. */
 export class TerminalError extends Error {
   override readonly name = "TerminalError";
 }
@@ -64,7 +64,8 @@ type Outcome =
  *
  * - error → counted, logged, again after the backoff; `TerminalError` → counted, logged, dropped;
  * - `requeueAfterMs` → failures forgotten, again after the delay or the next event, whichever is first;
- * - a bug (a throw before the first await, something thrown that is no Error, a `TypeError`) → counted as panic, then an error;
+ * - a bug (a throw before the first await, something thrown that is no Error, a `TypeError`) → counted as panic, then
+ * an error;
  * - a throw after the run's signal aborted for shutdown or lost leadership → not counted, not retried.
  *
  * Source: controller-runtime `pkg/internal/controller`.

@@ -64,7 +64,10 @@ export function reads(informer: Pick<Watched<never>, "resource" | "whenSynced">)
   };
 }
 
-/** What an owner reference is matched by. The version is left out: an owner keeps its children when its kind is upgraded. */
+/**
+ * What an owner reference is matched by. The version is left out: an owner keeps its children when its kind is
+ * upgraded.
+ */
 export interface OwnerKind {
   readonly group: string;
   readonly kind: string;

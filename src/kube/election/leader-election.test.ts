@@ -192,7 +192,7 @@ test("one failed renewal is no loss: the slow path reads the lease and goes on",
   const { clock, leases, advance } = world();
   const a = candidate(leases, clock, "a");
   await settle();
-  // Somebody labelled the lease: the resourceVersion moved, the holder did not.
+  // The lease was labelled: the resourceVersion moved, the holder did not.
   const before = leases.lease;
   if (before) leases.lease = { ...before, metadata: { ...before.metadata, resourceVersion: "labelled" } };
   await advance(2000);
@@ -466,7 +466,7 @@ test("two processes never both pass the fence, whatever the network and their ow
     },
   );
   await fc.assert(run, { numRuns: 150 });
-  // Guards the guard: a test in which nobody leads or nobody takes over proves nothing.
+  // Guards the guard: a test without a leader or without a take-over proves nothing.
   expect(led).toBeGreaterThan(1000);
   expect(tookOver).toBeGreaterThan(20);
 });

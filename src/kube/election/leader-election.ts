@@ -50,7 +50,7 @@ type Standing =
  * *sent* its last successful renewal, the others from when they *received* it. Only the local monotonic clock is read;
  * its assumption is that machines' clocks run about equally fast, {@link LeaderElector.fence} pays for "about". A write
  * that passed the fence and is then delayed on the network can still arrive late: writes must carry a
- * resourceVersion, or be the same whoever sends them. A machine that is suspended may stop its monotonic clock too.
+ * resourceVersion, or be the same from every sender. A machine that is suspended may stop its monotonic clock too.
  *
  * Source: client-go `tools/leaderelection`. Stricter in three points: the time of a renewal is when it was sent; a
  * leader that reads another holder stops at once; a lease that was deleted while held is waited out like a held one.
@@ -129,7 +129,7 @@ export class LeaderElector {
     } finally {
       renewals.abort();
       signal.removeEventListener("abort", forward);
-      // Whichever lost the race has nobody to report to; the renewals end by our abort, the work by its term's.
+      // The loser of the race has no caller left: the renewals end by our abort, the work by its term's.
       for (const each of [work, renewing]) each.catch(() => undefined);
     }
     await this.#release();
@@ -184,7 +184,7 @@ export class LeaderElector {
     const standing = this.#standing;
     if (standing.is === "leading") {
       try {
-        // Optimistic: nobody else writes while we hold it, so one request does.
+        // Optimistic: no other process writes while we hold it, so one request does.
         await this.#write(standing.lease, renewed, signal);
         return true;
       } catch (error) {
@@ -225,7 +225,7 @@ export class LeaderElector {
     const { client, clock, leaseDurationMs } = this.#options;
     const sentMs = clock.monotonicMs();
     const spec = change(lease.spec, leaseDurationMs, clock.wallNow());
-    // The resourceVersion in the metadata makes this fail with 409 if anybody wrote in between.
+    // The resourceVersion in the metadata makes this fail with 409 after a write in between.
     this.#hold(await client.replace<Lease>(resources.leases, { ...lease, spec }, {}, signal), sentMs);
   }
 
@@ -247,7 +247,7 @@ export class LeaderElector {
     const { client, clock, log, namespace, name, identity } = this.#options;
     if (this.#standing.is !== "leading") return;
     const { lease } = this.#standing;
-    // First, so that the fence is shut before anybody can see the lease free.
+    // First, so that the fence is shut before another process can see the lease free.
     this.#end({ is: "standby" });
     const write = (latest: Lease, signal: AbortSignal): Promise<Lease> =>
       client.replace<Lease>(resources.leases, { ...latest, spec: released(latest.spec, clock.wallNow()) }, {}, signal);

@@ -4,7 +4,7 @@ import { apiVersionOf, type KubeObject, type NewObject, resources } from "../obj
 
 /** `coordination.k8s.io/v1` Lease, the fields of an election. All are optional in the API. */
 export interface LeaseSpec {
-  /** `""` or absent: nobody. */
+  /** `""` or absent: free. */
   readonly holderIdentity?: string;
   /** How long others wait after they last saw the lease change. */
   readonly leaseDurationSeconds?: number;
@@ -32,7 +32,7 @@ export class ObservedLease {
     return this.#last?.spec;
   }
 
-  /** Undefined: nobody. */
+  /** Undefined: free. */
   get holder(): string | undefined {
     return this.#last?.spec.holderIdentity || undefined;
   }
@@ -44,8 +44,9 @@ export class ObservedLease {
   }
 
   /**
-   * By the duration that its holder wrote, which may be configured otherwise than ours: believed up to twice ours, or five
-   * minutes. A foreign object of this name that says a century and is never renewed would otherwise keep us out as long.
+   * By the duration that its holder wrote, which may be configured otherwise than ours: believed up to twice ours, or
+   * five minutes. A foreign object of this name that says a century and is never renewed would otherwise keep us out as
+   * long.
    */
   isValid(nowMs: number, ourLeaseMs: number): boolean {
     if (this.#last === undefined) return false;
@@ -54,7 +55,7 @@ export class ObservedLease {
   }
 }
 
-/** Fields of a lease just taken by `identity`, whoever had it before. */
+/** Fields of a lease just taken by `identity`, free before or held. */
 export function taken(before: LeaseSpec | undefined, identity: string, leaseMs: number, now: Date): LeaseSpec {
   const isNew = before === undefined;
   return {
@@ -71,7 +72,7 @@ export function renewed(held: LeaseSpec | undefined, leaseMs: number, now: Date)
   return { ...held, leaseDurationSeconds: Math.ceil(leaseMs / 1000), renewTime: microTime(now) };
 }
 
-/** Nobody's, and free after one second: client-go's form of a release. */
+/** Without a holder, and free after one second: client-go's form of a release. */
 export function released(held: LeaseSpec | undefined, now: Date): LeaseSpec {
   return {
     holderIdentity: "",

@@ -25,8 +25,9 @@ export interface HealthServerOptions {
 /**
  * `/livez`, `/readyz`, `/metrics` for the kubelet and Prometheus.
  *
- * `/readyz/<check>` asks one check; `?verbose` lists them, `?exclude=<check>` (repeatable) leaves one out. 200 and `ok`,
- * or 500 and the list. Neither probe ever asks the API server: were it away, the kubelet would restart all of us for it.
+ * `/readyz/<check>` asks one check; `?verbose` lists them, `?exclude=<check>` (repeatable) leaves one out. 200 and
+ * `ok`, or 500 and the list. Neither probe ever asks the API server: were it away, the kubelet would restart all of us
+ * for it.
  */
 export class HealthServer {
   readonly #options: HealthServerOptions;
@@ -43,7 +44,8 @@ export class HealthServer {
     this.#checks = { livez: [ping, ...livez], readyz: [ping, ...readyz] };
     this.#server = createServer({ requestTimeout: 10_000, headersTimeout: 10_000 }, (request, response) => {
       this.#silent.delete(request.socket);
-      // Writing the answer to a socket that is gone is nobody's failure; rendering metrics is all that could fail.
+      // Writing the answer to a socket that is gone is no failure of this process; rendering metrics is all that could
+      // fail.
       this.#answer(request, response).catch(() => response.writeHead(500).end());
     });
     this.#server.on("connection", (socket) => {

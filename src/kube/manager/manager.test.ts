@@ -216,7 +216,7 @@ test("a part that fails stops the others in order and is what run throws", async
   expect(since()).toContain("events ends");
 });
 
-test("a part that returns early stops nobody", async () => {
+test("a part that returns early stops no other part", async () => {
   const { parts, ended, since, stop } = await leading();
   parts.end("other");
   await settle();
@@ -236,7 +236,7 @@ test("a lost lease ends the run at once, without waiting for workers", async () 
   expect(since()).not.toContain("lease is given back");
 });
 
-test("a part that fails while the others stop is logged, because nobody is left to throw to", async () => {
+test("a part that fails while the others stop is logged, because no caller is left to throw to", async () => {
   const warnings: object[] = [];
   const log = { ...silentLogger, warn: (fields: object) => void warnings.push(fields) };
   const { parts, stop, ended } = await leading({ log });

@@ -79,14 +79,14 @@ export class Manager {
   /**
    * Runs everything until `signal` aborts, then stops it in order and returns. Call once.
    *
-   * @throws what a part threw, after stopping the others; LeadershipLostError at once, without waiting for anybody:
+   * @throws what a part threw, after stopping the others; LeadershipLostError at once, without waiting for the others:
    * another process may lead by now, and this one should end. Error when parts had not stopped after `shutdownGraceMs`:
    * end the process. As long as it lives the lease is renewed, because those parts may still be writing.
    */
   async run(signal: AbortSignal): Promise<void> {
     const stop = new AbortController();
     const failure = Promise.withResolvers<never>();
-    // Nobody may be waiting when it comes.
+    // It may reject before it is awaited.
     failure.promise.catch(() => undefined);
     const failed = (error: unknown): void => {
       // Too late to be thrown, so it is logged.
@@ -138,7 +138,7 @@ export class Manager {
     else log.warn({ reason: unsynced }, "started without all caches");
     for (const runnable of this.#otherRunnables) groups.others.start(runnable);
     const lead = (): void => {
-      // Leadership that arrives during a stop starts nobody.
+      // Leadership that arrives during a stop starts nothing.
       if (signal.aborted) return;
       for (const runnable of this.#leaderRunnables) groups.leader.start(runnable);
     };

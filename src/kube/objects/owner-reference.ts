@@ -28,8 +28,8 @@ export function controllerOf(object: Pick<KubeObject, "metadata">): OwnerReferen
 /**
  * Call before applying over an `existing` object that only its name says is ours.
  *
- * @throws AlreadyOwnedError when its controller is somebody else. The same name with another uid is somebody else: an
- * owner that was deleted and created again.
+ * @throws AlreadyOwnedError when it has another controller. The same name with another uid is another one: an owner
+ * that was deleted and created again.
  */
 export function assertControllable(existing: KubeObject, owner: KubeObject): void {
   const controller = controllerOf(existing);

@@ -1,7 +1,8 @@
 import { bool, int, interned, list, map, optional, string, time } from "./field-types.ts";
 import { field, message } from "./projection.ts";
 
-// Parts of several kinds. Field numbers: generated.proto of k8s.io/apimachinery/pkg/apis/meta/v1 and k8s.io/api/{core,apps}/v1.
+// Parts of several kinds. Field numbers: generated.proto of k8s.io/apimachinery/pkg/apis/meta/v1 and
+// k8s.io/api/{core,apps}/v1.
 
 export const ownerReferenceShape = message({
   apiVersion: field(5, interned),
@@ -27,7 +28,10 @@ export const metadataShape = message({
   finalizers: field(14, list(interned)),
 });
 
-/** As {@link metadataShape} without annotations: on pods and nodes they are the larger half of an object and seldom read. */
+/**
+ * As {@link metadataShape} without annotations: on pods and nodes they are the larger half of an object and seldom
+ * read.
+ */
 export const leanMetadataShape = message({
   name: field(1, string),
   namespace: field(3, optional(interned)),

@@ -135,7 +135,7 @@ const innerBytes = fc
   )
   .map((fields) => Buffer.concat(fields));
 
-/** Any fields of the message in any order, any number of times, among fields that nobody declared. */
+/** Any fields of the message in any order, any number of times, among fields that are not declared. */
 const messageBytes = fc
   .array(
     fc.oneof(

@@ -43,7 +43,9 @@ type Fields = Readonly<Record<string, Field<unknown, boolean>>>;
 type Value<F> = F extends Field<infer T, boolean> ? T : never;
 type OptionalKeys<F extends Fields> = { [K in keyof F]: F[K]["optional"] extends true ? K : never }[keyof F];
 
-/** Optional fields are typed `?:`; the property is always there, so that all objects of a kind share one hidden class. */
+/**
+ * Optional fields are typed `?:`; the property is always there, so that all objects of a kind share one hidden class.
+ */
 export type ProjectedFields<F extends Fields> = Simplify<
   { readonly [K in Exclude<keyof F, OptionalKeys<F>>]: Value<F[K]> } & {
     readonly [K in OptionalKeys<F>]?: Exclude<Value<F[K]>, undefined>;
@@ -63,9 +65,10 @@ export function field<T>(number: number, type: Type<T>): Field<T, boolean> {
 
 /**
  * Declares a message by the kind's own JSON names and its protobuf field numbers, and compiles it: one table from
- * field number to handler, so that decoding is one loop that skips what nobody declared.
+ * field number to handler, so that decoding is one loop that skips what is not declared.
  *
- * An embedded message that occurs twice is taken from its last occurrence, not merged: no Kubernetes encoder splits one.
+ * An embedded message that occurs twice is taken from its last occurrence, not merged: no Kubernetes encoder splits
+ * one.
  */
 export function message<F extends Fields>(fields: F): Message<ProjectedFields<F>> {
   const plan = compile(fields);

@@ -17,7 +17,7 @@ export class FakeInformer<T extends HasMeta> implements Watched<T> {
 
   readonly store: Watched<T>["store"] = { values: () => this.#objects.values() };
 
-  /** Listeners now: 0 at the end of a test, or somebody forgot to leave. */
+  /** Listeners now: 0 at the end of a test, or one was not removed. */
   get listeners(): number {
     return this.#listeners.size;
   }

@@ -58,8 +58,9 @@ export class Rights {
   }
 
   /**
-   * Why nothing may be started now. Who cannot read decisions and policies must not act on what they were, and without
-   * an account there is nobody to act as. An operation switched off in one namespace is no obstacle: it fails by itself.
+   * Why nothing may be started now. Without reads of decisions and policies the operator would act on old ones; without
+   * an account an operation has no user to run as. An operation switched off in one namespace is no obstacle: it fails
+   * by itself.
    */
   get obstacle(): string | undefined {
     const missing = this.watch.missing.filter(({ reach, resource, verb }) => {

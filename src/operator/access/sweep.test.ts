@@ -83,7 +83,7 @@ test.each([
   expect([...livingOwners(grants, invocations, at(now), "operator")]).toEqual(living);
 });
 
-test("what belongs to nobody, or is past its end, is removed; what is in use stays", async () => {
+test("what has no owner, or is past its end, is removed; what is in use stays", async () => {
   const { cluster, ports, told } = scene();
   const later = "2026-01-01T10:31:00Z";
   cluster.put(resources.roleBindings, made("RoleBinding", "in-use", "shop", GRANT_UID, later));

@@ -28,7 +28,7 @@ export interface SweepPorts {
 }
 
 /**
- * Owners whose access may still be needed at `now`. Everybody else's is left over.
+ * Owners whose access may still be needed at `now`. All other access is left over.
  *
  * @param lendingMode where approvers lend, a binding may be there before we have recorded the approval, or before it.
  */
@@ -76,8 +76,8 @@ export async function sweep(ports: SweepPorts, signal: AbortSignal): Promise<voi
 }
 
 /**
- * Whose access stays. To be asked for after the list it judges: whoever opens access is registered as running by then,
- * though an owner may be younger than our last look, or, read live, younger than the cache.
+ * Whose access stays. Call it after the list that it judges: an operation is registered as running before it opens
+ * access, while its owner may be missing from an older cache.
  */
 function neededAfterListing(ports: SweepPorts, now: Date): (account: string) => boolean {
   const living = livingOwners(ports.grants(), ports.invocations(), now, ports.lendingMode);
@@ -100,7 +100,7 @@ async function remove(
   log.info({ kind, namespace, name }, "left-over access removed");
 }
 
-/** Sweeps at the start, every `everyMs`, and when somebody calls `soon`. */
+/** Sweeps at the start, every `everyMs`, and after a call of `soon`. */
 export class Sweeper {
   readonly name = "sweep";
   readonly #ports: SweepPorts;

@@ -116,7 +116,7 @@ test("without the right to look, nothing is vouched for and the operator goes on
   expect(Object.values(presence)).toEqual(ALL.map(() => false));
 });
 
-test("where the right to look was left out on purpose, nobody tries", async () => {
+test("where the right to look was left out on purpose, no read is tried", async () => {
   const never = async (): Promise<never> => Promise.reject(new Error("nothing is to be read"));
   const reading = await readEnforcement({ get: never, rawGet: never }, "unseen", signal);
   expect(reading).toEqual({ enforcement: { kind: "unseen" }, presence: {} });
@@ -164,7 +164,7 @@ test("it is looked at again and again; a look that fails leaves the last one sta
   expect(clock.pending).toBe(0);
 });
 
-test("whoever waits for the first look stops waiting when told to", async () => {
+test("a wait for the first look ends when its signal aborts", async () => {
   const options = {
     client: server({}),
     clock: new FakeClock(),

@@ -4,7 +4,9 @@ import type { Client } from "../../kube/client/client.ts";
 import type { KubeObject, Resource } from "../../kube/objects/resource.ts";
 import { resources } from "../../kube/objects/resource.ts";
 
-/** What the API server's admission does for decisions right now, and since when all that see access grants are there. */
+/**
+ * What the API server's admission does for decisions right now, and since when all that see access grants are there.
+ */
 export type Enforcement =
   /** Names are stamped by the server. */
   | { readonly kind: "stamped"; readonly since: Date }
@@ -21,7 +23,7 @@ export type Enforcement =
 export const ADMISSION_MODES = ["stamping", "validating-only", "unseen"] as const;
 export type AdmissionMode = (typeof ADMISSION_MODES)[number];
 
-/** By policy. Of what nobody looks at there is nothing. */
+/** By policy. Policies that are not looked at are left out. */
 export type PolicyPresence = Readonly<Record<string, boolean>>;
 
 interface PolicyBinding extends KubeObject {
@@ -50,7 +52,8 @@ interface Reading {
 
 /**
  * One reading of all policies and bindings, each by its name: the operator may get them, and nothing else of the kind.
- * A right to look that was to be there and is not counts as absent policies: whoever takes both away hides nothing.
+ * A right to look that was to be there and is not counts as absent policies: taking away right and policy together
+ * hides nothing.
  */
 export async function readEnforcement(
   client: Pick<Client, "get" | "rawGet">,
@@ -83,7 +86,7 @@ async function readPolicies(
   const presence = Object.fromEntries(found.map(({ name, since }) => [name, since !== undefined]));
   const stampers = [...mutating, ...validating.filter(({ name }) => name === NEEDS_STAMPING)];
   const isStamping = stampers.every(({ since }) => since !== undefined);
-  // Whoever chose to go without stampers misses none: what is there checks each typed name against the user.
+  // In this mode no stamper is missing: the policies check each typed name against the user.
   const canStamp = isStamping || (mode === "stamping" && (await servesStamping(client, signal)));
   const needed = canStamp ? found : validating.filter(({ name }) => name !== NEEDS_STAMPING);
   const missing = needed.filter(({ since }) => since === undefined).map(({ name }) => name);

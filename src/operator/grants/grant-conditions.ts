@@ -9,7 +9,9 @@ import type { Enforcement } from "../admission/enforcement.ts";
 import { toldLine } from "../text.ts";
 import type { PlanFault } from "./plan-check.ts";
 
-/** What was true of the decision when it was taken stays on record, whatever becomes of policies and operators later. */
+/**
+ * What was true of the decision when it was taken stays on record, whatever becomes of policies and operators later.
+ */
 const HISTORY: ReadonlySet<string> = new Set<GrantConditionType>(["Approved", "IdentityVerified"]);
 /** Said while something may still run; what was true at the end stays. */
 const WHILE_OPEN: ReadonlySet<string> = new Set<GrantConditionType>(["Permitted", "Accepted"]);
@@ -36,7 +38,10 @@ export interface Outlook {
   readonly lending: PlanLending | undefined;
 }
 
-/** All conditions but `Lent`, which is said only where approvers lend, from the first visit on. A final grant keeps what was said about its decision and its names. */
+/**
+ * All conditions but `Lent`, which is said only where approvers lend, from the first visit on. A final grant keeps what
+ * was said about its decision and its names.
+ */
 export function grantConditions(outlook: Outlook, now: Date): NonNullable<AccessGrantStatus["conditions"]> {
   const said: { readonly [T in GrantConditionType]: Said<T> | undefined } = {
     Approved: approved(outlook),
@@ -150,7 +155,7 @@ function identityVerified({ grant, enforcement }: Outlook): Said<"IdentityVerifi
       "the operator may not look at the admission policies: it needs get on validatingadmissionpolicies, mutatingadmissionpolicies and their bindings",
     );
   }
-  if (!decided) return { status: "Unknown", reason: "AwaitingDecision", message: "nobody has decided yet" };
+  if (!decided) return { status: "Unknown", reason: "AwaitingDecision", message: "no decision yet" };
   const before = status?.conditions?.find(({ type }) => type === "IdentityVerified");
   const trusted = before !== undefined && before.status !== "False";
   const undecidedAt = trusted ? before.lastTransitionTime : metadata.creationTimestamp;
@@ -162,7 +167,7 @@ function identityVerified({ grant, enforcement }: Outlook): Said<"IdentityVerifi
   return yes("ClaimCheckedByPolicy", `${spec.decidedBy} typed their own name, and a policy compared it with the user`);
 }
 
-/** Before anybody approves what could not run, and while it waits. */
+/** Written before an approval of what could not run, and while it waits. */
 function permitted({ missing }: Outlook): Said<"Permitted"> {
   if (missing.length === 0) return yes("RightsComplete", "the operator has every right that this plan needs");
   return no("RuleMissing", `the operator may not ${rightsText(missing)}`);

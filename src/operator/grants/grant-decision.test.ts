@@ -151,7 +151,7 @@ describe("the window", () => {
     expect(settled(open, at("10:05:00"), { policy }).status?.approvedUntil).toBe("2026-01-01T11:00:00Z");
   });
 
-  test("is counted from the instant on record, should somebody have written one", () => {
+  test("is counted from the instant on record, where there is one", () => {
     const forged = { ...asked, status: { ...asked.status, approvedAt: "2026-01-01T09:50:00Z" } };
     expect(settled(forged, at("10:00:00")).status?.approvedUntil).toBe("2026-01-01T10:50:00Z");
   });
@@ -204,7 +204,7 @@ describe("who decided", () => {
     expect(reasonOf(settled(open, at("10:03:00"), since("10:02:00")), "IdentityVerified")).toBe("False/NotEnforced");
   });
 
-  test("is nobody when no name is on the decision", () => {
+  test("is unknown when no name is on the decision", () => {
     const nameless = edited(pending, { approvedForMinutes: 60 });
     expect(reasonOf(settled(nameless, at("10:00:00")), "IdentityVerified")).toBe("False/NoName");
   });

@@ -33,7 +33,9 @@ export interface GrantFacts {
 export type GrantAction =
   /** Stop what is running under this grant; it does not wait for an answer. */
   | { readonly do: "stopRunning"; readonly because: "revoked" | "window closed" }
-  /** RoleBindings first, then the account: a deleted account's token works for 10 s more, a binding's end is at once. */
+  /**
+   * RoleBindings first, then the account: a deleted account's token works for 10 s more, a binding's end is at once.
+   */
   | { readonly do: "closeAccess" }
   | { readonly do: "writeStatus"; readonly status: AccessGrantStatus }
   | { readonly do: "comeBack"; readonly afterMs: number };
@@ -44,7 +46,8 @@ export const LOOK_AGAIN_MS = 3_000;
 /**
  * What has to happen to this grant at `now`. Pure: no clock, no I/O, no log.
  *
- * Access is closed before the end is written: crash anywhere, and nobody has access under a grant that says it is over.
+ * Access is closed before the end is written: after a crash anywhere no access is left under a grant whose status says
+ * that it is over.
  */
 export function decideGrant(facts: GrantFacts, now: Date): readonly GrantAction[] {
   const { grant } = facts;
@@ -110,7 +113,7 @@ function nextStatus(facts: GrantFacts, now: Date): AccessGrantStatus {
   };
 }
 
-/** As many lines as the status holds, first those whose binding is not there. */
+/** As many lines as the status can hold, those with a missing binding first. */
 function shown({ lines, missing }: PlanLending): string[] {
   return [...new Set([...missing, ...lines])].slice(0, MAX_BINDING_LINES);
 }
@@ -122,7 +125,10 @@ interface Facts {
   readonly mustWait: boolean;
 }
 
-/** First word of the customer, then the plan's truth, then the clock. Final is final. */
+/**
+ * The state at `now`. A final state never changes. Else the customer's decision rules, then a plan that cannot run,
+ * then the clock.
+ */
 function nextState({ spec, status }: AccessGrant, { fault, late, window, mustWait }: Facts, now: Date): GrantState {
   const state = status?.state ?? "Pending";
   if (!isOpen(state)) return state;

@@ -39,7 +39,7 @@ export interface GrantPorts {
   readonly publisher: Pick<EventPublisher, "grantBecame">;
 }
 
-/** Somebody wrote in between, most likely our own claim of a line; its event is on the way. */
+/** Another write came in between, most likely this operator's own claim of a line; its event is on the way. */
 const AFTER_CONFLICT_MS = 20;
 
 /** The shell around {@link decideGrant}: carries out, decides nothing. */

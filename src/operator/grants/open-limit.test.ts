@@ -46,7 +46,7 @@ test("one deployment leaves room for the others, all together have a bound too",
   expect(limitReached(mine, undefined, world(theirs))).toContain("in this cluster");
 });
 
-test("of approved grants the oldest are served; those that nobody approved take no room", () => {
+test("of approved grants the oldest are served; those without an approval take no room", () => {
   const older = times(ofDeployment, (second) => grant(second));
   expect(limitReached(command(99), grant(60), world([], older))).toContain("older approved grants");
   expect(limitReached(command(99), older[3], world([], older))).toBeUndefined();

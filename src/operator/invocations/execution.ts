@@ -40,7 +40,7 @@ export interface Execution {
 /** A new binding is not known to every API server at once (0.1 s on one); longer than this, a refusal is meant. */
 const FORBIDDEN_FOR_MS = 2_000;
 /**
- * An API server that has just started refuses everybody until it has read its roles: seconds, on a busy machine. For
+ * An API server that has just started refuses all requests until it has read its roles: seconds, on a busy machine. For
  * this long our own account's being refused is not believed.
  */
 export const ROLES_READ_MS = 10_000;
@@ -50,7 +50,8 @@ const MAX_RETRY_MS = 1_000;
 /**
  * Runs one claimed operation as the grant's own account, and verifies it. Never throws: whatever happens is an outcome.
  *
- * @param signal aborts with {@link OperationStopped}: at the time limit, on revocation, at the window's end, on shutdown.
+ * @param signal aborts with {@link OperationStopped}: at the time limit, on revocation, at the window's end, on
+ * shutdown.
  */
 export async function execute(execution: Execution, ports: ExecutionPorts, signal: AbortSignal): Promise<Outcome> {
   const effect = new Effect(ports.fence);

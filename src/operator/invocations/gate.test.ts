@@ -100,7 +100,7 @@ test.each(runs)("runs: %s", (_, more, reason) => {
 });
 
 test.each<readonly [string, Partial<GateInput>, string]>([
-  ["an operation that nobody knows", { invocation: invocation({ operation: "exec" }) }, "UnknownOperation"],
+  ["an unknown operation", { invocation: invocation({ operation: "exec" }) }, "UnknownOperation"],
   ["another plugin's operation", { invocation: invocation({ plugin: "debug" }) }, "UnknownOperation"],
   ["a tier understated by the caller", { invocation: invocation({ tier: "read-only" }) }, "TierMismatch"],
   ["a missing parameter", { invocation: invocation({ params: { namespace: "shop" } }) }, "InvalidParams"],
@@ -182,7 +182,7 @@ test.each<readonly [string, Partial<GateInput>, string]>([
   ...(["Denied", "Lapsed", "Revoked", "Expired", "Superseded", "Completed"] as const).map(
     (state) => [`a grant that says ${state}`, { grant: approvedGrant({}, { state }) }, "GrantClosed"] as const,
   ),
-  ["a status that says Approved where nobody approved", { grant: grant({}, approvedGrant().status) }, "GrantClosed"],
+  ["a status that says Approved without an approval", { grant: grant({}, approvedGrant().status) }, "GrantClosed"],
   ["the end of the window, exactly", { now: at("11:00:00.000") }, "GrantClosed"],
   [
     "a forged end of the window",
@@ -217,7 +217,7 @@ test.each<readonly [string, Partial<GateInput>, string]>([
   ],
   ["a risk understated by the plan", { grant: approvedGrant({ risk: "read-only" }) }, "RiskUnderstated"],
   [
-    "a plan with a line that nobody knows, not called destructive",
+    "a plan with an unknown line, not called destructive",
     {
       grant: approvedGrant({
         commands: [

@@ -13,7 +13,7 @@ import { planFault } from "../grants/plan-check.ts";
 import type { BoundOperation, Operation } from "../operations/operation.ts";
 import { type CustomerPolicy, decisionOn } from "./policy.ts";
 
-/** Everything that the gate looks at. It asks nobody and waits for nothing. */
+/** Everything that the gate looks at. It does no I/O. */
 export interface GateInput {
   readonly invocation: Pick<OperationInvocation, "metadata" | "spec">;
   /** The grant that the invocation names, if it names one and there is one. */
@@ -104,7 +104,7 @@ export function gate(input: GateInput): Verdict {
   const decision = decisionOn(policy, wanted, spec.deploymentId);
   if (decision === "deny") return refuse("PolicyDenied", deniedBecause(command, bound.params, spec.deploymentId));
   // A command that names a grant stands or falls with it, even where the policy would let it run by itself:
-  // whoever revokes a plan stops all of it.
+  // a revocation stops the whole plan.
   if (spec.grantName === undefined) return withoutGrant(decision, command, fixed);
   return withGrant(input, command, fixed);
 }
@@ -176,7 +176,7 @@ function isFinal(state: string | undefined): boolean {
   return FINAL_GRANT_STATES.some((final) => final === state);
 }
 
-/** The first line that is exactly this command with exactly these params, and that nobody has used. */
+/** The first line that is exactly this command with exactly these params, and that is unused. */
 function lineFor(
   { metadata, spec }: GateInput["invocation"],
   { spec: plan, status }: AccessGrant,

@@ -49,7 +49,9 @@ interface Told {
   claimsLost: number;
 }
 
-/** One life of the operator's process, on a cluster that outlives it. Its caches are the cluster, unless told otherwise. */
+/**
+ * One life of the operator's process, on a cluster that outlives it. Its caches are the cluster, unless told otherwise.
+ */
 class Life {
   readonly running = new RunningOperations();
   readonly told: Told = { ended: [], refused: [], publisher: [], claimsLost: 0 };
@@ -323,7 +325,7 @@ test("a claim that is on its way when the process is told to stop is kept, and w
   expect([stateOf(life), replicasOf(life)]).toEqual(["Succeeded", 5]);
 });
 
-test("somebody else's invocation that is found running is Unknown, and never run", async () => {
+test("an invocation of a previous process that is found running is Unknown, and never run", async () => {
   const life = scene(approvedGrant(), invocation({}, { state: "Running", startedAt: "2026-01-01T10:20:00Z" }));
   await life.invocation();
   expect(statusOf(life)).toMatchObject({ state: "Unknown", error: { code: "OUTCOME_UNKNOWN" } });
@@ -433,7 +435,7 @@ describe("what the request's fate makes of the outcome", () => {
   });
 
   test.each([401, 403])(
-    "an API server that has just started and answers everybody %i: waited for, and told the result",
+    "an API server that has just started and answers all %i: waited for, and told the result",
     async (status) => {
       const life = scene();
       let left = 4;

@@ -67,15 +67,15 @@ type Held = Exclude<Verdict, Run>;
 /** Lost races in a row before the queue's backoff takes over; each is another line of the same plan being claimed. */
 const CLAIM_TRIES = 8;
 const AFTER_CONFLICT_MS = 20;
-/** The right's return wakes what waits for it; this is for the case that nobody notices. */
+/** The right's return triggers what waits for it; this is for a return that was not noticed. */
 const AFTER_OBSTACLE_MS = 60_000;
 const AFTER_LIMIT_MS = 5_000;
 
 /**
  * One invocation: gate → claim the plan's line → claim the invocation → run → result.
  *
- * The second claim is the promise: nothing is executed before `Running` is stored, and an invocation that is found
- * `Running` is not run by anybody: only one worker at a time has a key, so that whoever finds it so did not start it.
+ * Nothing is executed before `Running` is stored. An invocation that is found `Running` is never executed: only one
+ * worker at a time has a key, so a previous process began it.
  */
 export async function reconcileInvocation(
   key: string,
@@ -189,7 +189,7 @@ async function start(
   signal.throwIfAborted();
   ports.fence();
   const status = running(invocation, verdict.reason, claimant, startedAt);
-  // Cut off on its way it might be stored all the same: a line used up that nobody runs.
+  // Cut off on its way it might be stored all the same: a used line without a run.
   const [kept, release] = graceSignal(ports, signal);
   const claimed = await claim(invocation, status, claimant, ports, kept).finally(release);
   const { plugin, operation, commandId } = claimed.spec;

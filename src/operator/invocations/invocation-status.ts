@@ -51,7 +51,7 @@ export function expired(invocation: OperationInvocation, message: string, now: D
 }
 
 /**
- * The claim: whoever has stored this runs the operation, and nobody else ever does.
+ * The claim: the process that has stored this runs the operation, and no other one ever does.
  *
  * @param claimant unique to this attempt, to recognise the own write when its answer was lost.
  */

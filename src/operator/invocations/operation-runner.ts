@@ -38,7 +38,7 @@ type Run = Extract<Verdict, { do: "run" }>;
 
 /** Tokens live from 600 to 3600 s; an operation's longest time is a minute. Source: the TokenRequest API. */
 const TOKEN_SECONDS = 600;
-/** A binding outlives its operation by this at most, should nobody come to remove it. */
+/** A binding outlives its operation by this at most when no sweep removes it. */
 const BINDING_MARGIN_MS = 60_000;
 const CLOSE_LIMIT_MS = 5_000;
 
@@ -61,8 +61,8 @@ export class OperationRunner {
     const [stop, release] = stopSignal({ clock, timeLimitMs, untilMs, graceMs }, context.signal);
     const access = this.#accessFor(invocation, verdict);
     const left = runningOperations.add(access.owner.uid, stop);
-    // A revocation that came after the line was claimed and before the line above has stopped nobody. From here on it
-    // either finds us registered or is in the cache already.
+    // A revocation between the claim of the line and this registration has stopped nothing. It is in the cache by now;
+    // a later one finds the registration.
     if (granted && !this.#ports.grantStands(access.owner.name, granted.grantUid)) {
       stop.abort(new OperationStopped("revoked"));
     }
@@ -79,7 +79,7 @@ export class OperationRunner {
     await Promise.all([this.#store(invocation, outcome, context), this.#close(access, context.log)]);
   }
 
-  /** Somebody who is no more had started it. What came of it cannot be known; it is never run again. */
+  /** Found Running at start: a previous process began it. Records Unknown; never reruns it. */
   async abandon(invocation: OperationInvocation, signal: AbortSignal): Promise<Result> {
     const { clock, fence, writeInvocation, metrics, publisher } = this.#ports;
     const message = "the operator that ran it ended before it could say what became of it";
@@ -112,7 +112,7 @@ export class OperationRunner {
     };
   }
 
-  /** The sweep comes after whoever fails here. */
+  /** A failure here is left to the sweep. */
   async #close(access: AccessRequest, log: Logger): Promise<void> {
     const { clock, fence } = this.#ports;
     const close = (signal: AbortSignal): Promise<void> => {

@@ -79,7 +79,7 @@ test("the order of policies has no meaning", () => {
   );
 });
 
-test("the smallest window and everybody to be told are taken together", () => {
+test("the smallest window and all people to be told are taken together", () => {
   const merged = policies(
     { maxWindowMinutes: 60, notify: ["b", "a"] },
     { maxWindowMinutes: 30, notify: ["c", "a"] },

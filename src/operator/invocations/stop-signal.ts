@@ -34,7 +34,7 @@ export function stopSignal(limits: StopLimits, process: AbortSignal): readonly [
 }
 
 /**
- * For a write that must not be given up in the midst, or nobody would know whether it is stored: it ends a grace after
+ * For a write that must not be cut off, or it would be unknown whether it is stored: it ends a grace after
  * the process was told to stop, and at once with the leadership.
  *
  * @param process the reconcile's own signal.
@@ -45,7 +45,9 @@ export function graceSignal(limits: GraceLimits, process: AbortSignal): readonly
   return [controller.signal, onProcessStop(limits, process, () => controller.abort(process.reason))];
 }
 
-/** Calls `end` a grace after the process was told to stop, at once with lost leadership. Returns how to call that off. */
+/**
+ * Calls `end` a grace after the process was told to stop, at once with lost leadership. Returns how to call that off.
+ */
 function onProcessStop(
   { clock, graceMs }: GraceLimits,
   process: AbortSignal,

@@ -43,7 +43,7 @@ function replacesPods({ kind }: OwnerReference): boolean {
   return kind !== "Node";
 }
 
-/** By uid: a pod that took the name since we looked is somebody else's, and stays. */
+/** By uid: a new pod of the same name stays. */
 async function deletePodExactly(
   { client, effect, params: { namespace } }: PodCall,
   { metadata: { name, uid } }: Pod,

@@ -27,7 +27,7 @@ export const rolloutRestart = operation(ROLLOUT_RESTART, {
     const { kind, name } = call.params;
     const workload = await existing(call, signal);
     if (restartedAt(workload) === stampOf(call)) return { ...done, generation: workload.metadata.generation };
-    throw new OperationError(`${kind} ${name} does not carry this restart's mark; somebody restarted it as well`);
+    throw new OperationError(`${kind} ${name} does not carry this restart's mark; it was restarted again`);
   },
 });
 

@@ -2,7 +2,7 @@ import { ApiError } from "../../kube/client/api-error.ts";
 import type { Client } from "../../kube/client/client.ts";
 import type { KubeObject, Resource } from "../../kube/objects/resource.ts";
 
-/** The verbs that the operator uses, as somebody. */
+/** The verbs that the operator uses, as one user. */
 export type FakeClient = Pick<
   Client,
   "get" | "list" | "create" | "patch" | "delete" | "getScale" | "createToken" | "podLogs" | "rawGet"
@@ -66,7 +66,7 @@ export class FakeCluster {
       signal.throwIfAborted();
       return result;
     };
-    // Answers are typed by whoever asks, as the real client's are.
+    // Answers are typed by the caller, as the real client's are.
     // biome-ignore lint/suspicious/noExplicitAny: see above.
     const any = (value: unknown): any => value;
     const about = (
@@ -117,7 +117,7 @@ export class FakeCluster {
     resource: Resource,
     options: { readonly namespace?: string; readonly labelSelector?: string; readonly limit?: number },
     signal: AbortSignal,
-    // biome-ignore lint/suspicious/noExplicitAny: typed by whoever asks.
+    // biome-ignore lint/suspicious/noExplicitAny: typed by the caller.
   ): AsyncGenerator<any, void, undefined> {
     const { namespace, labelSelector = "", limit = Number.POSITIVE_INFINITY } = options;
     const [label = "", value] = labelSelector.split("=");
@@ -169,7 +169,7 @@ export class FakeCluster {
   }
 }
 
-/** RFC 7386, less the removal by null, which nobody here uses. */
+/** RFC 7386, less the removal by null, which is not used here. */
 function merged(before: unknown, patch: unknown): unknown {
   if (typeof patch !== "object" || patch === null || Array.isArray(patch)) return patch;
   const base = typeof before === "object" && before !== null ? (before as Record<string, unknown>) : {};
