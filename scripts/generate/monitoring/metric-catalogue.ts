@@ -8,7 +8,7 @@ import { rightsGauge as operatorRights } from "../../../src/operator/access/righ
 import { operatorMetrics } from "../../../src/operator/metrics.ts";
 import { SWEEP_NAMES } from "../../../src/platform/areas/sweeps.ts";
 import { NON_API_ROUTES } from "../../../src/platform/http/non-api-routes.ts";
-import { platformMetrics } from "../../../src/platform/kernel/background/metrics.ts";
+import { platformMetrics } from "../../../src/platform/kernel/metrics/metrics.ts";
 
 export const COMPONENTS = ["agent", "operator", "platform"] as const;
 export type Component = (typeof COMPONENTS)[number];

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { BUILTIN_PLUGINS } from "../../contract/operations/builtin-plugins.ts";
 import { OPERATIONS } from "../../crds/operations/catalog.ts";
-import { checkParams, checkSizes } from "../../platform/areas/operations/params.ts";
+import { checkParams, checkSizes } from "../../platform/areas/operations/params/params.ts";
 import { findOperation } from "./catalog.ts";
 
 type Params = Readonly<Record<string, unknown>>;

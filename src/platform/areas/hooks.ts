@@ -3,7 +3,7 @@ import { abandonRequests } from "./access-requests/abandon.ts";
 import { continuePlan } from "./access-requests/execution.ts";
 import { expirePending } from "./commands/settle.ts";
 import { stopSessions } from "./debug-sessions/ended.ts";
-import { retargetFollowers } from "./deployments/follow.ts";
+import { retargetFollowers } from "./deployments/lifecycle/follow.ts";
 import { closeToMachines } from "./machines/revoke.ts";
 import { managerFollows } from "./managers/own-status.ts";
 import { packageProduction } from "./packages/enqueue.ts";

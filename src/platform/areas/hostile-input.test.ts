@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { onEachDatabase } from "../testing/harness.ts";
-import { checkInputValues } from "./deployments/inputs.ts";
+import { checkInputValues } from "./deployments/settings/inputs.ts";
 import { insertProject } from "./operations/testing/site.ts";
 
 const MEGABYTE = 1024 * 1024;

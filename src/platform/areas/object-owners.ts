@@ -1,6 +1,6 @@
 import type { NamedKeys } from "../objects/object-sweep.ts";
 import { namedSessionFiles } from "./debug-sessions/files.ts";
-import { namedBundles } from "./operations/bundle-storage.ts";
+import { namedBundles } from "./operations/bundles/bundle-storage.ts";
 import { namedPackages } from "./packages/store.ts";
 
 /** Who puts objects under a first segment, and which of them its rows name. */

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { ROUTES } from "../../contract/table.ts";
 import { ROLES, type Role, WORKSPACE_ROLES } from "../../contract/wire/roles.ts";
 import type { Route } from "../../contract/wire/route.ts";
-import { kept, shown } from "../kernel/stored-error.ts";
+import { kept, shown } from "../kernel/tenancy/stored-error.ts";
 import { onEachDatabase, type World } from "../testing/harness.ts";
 import { sampleQuery } from "../testing/sample.ts";
 import { keysOfRoles, newSite, type Site } from "./deployments/testing/site.ts";

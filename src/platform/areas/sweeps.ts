@@ -1,11 +1,11 @@
 import { sweepIdentity } from "../identity/sweep.ts";
-import type { Sweep } from "../kernel/background/sweep.ts";
 import { forgetOld } from "../kernel/call/idempotency.ts";
+import type { Sweep } from "../kernel/sweeps/sweep.ts";
 import { sweepLapsed } from "./access-requests/lapse.ts";
 import { sweepApiKeys } from "./api-keys/sweep.ts";
 import { sweepCommands } from "./commands/sweep.ts";
 import { sweepDebugSessions } from "./debug-sessions/sweep.ts";
-import { sweepDeployments } from "./deployments/sweep.ts";
+import { sweepDeployments } from "./deployments/lifecycle/sweep.ts";
 import { sweepEvents } from "./events/sweep.ts";
 import { sweepInvitations } from "./invitations/sweep.ts";
 import { sweepManagers } from "./managers/service.ts";

@@ -7,9 +7,10 @@ import type { DeploymentGroupTables } from "./tables/deployment-groups.ts";
 import type { DeploymentTables } from "./tables/deployments.ts";
 import type { EventTables } from "./tables/events.ts";
 import type { GitNamespaceTables } from "./tables/git-namespaces.ts";
-import type { IdempotencyTables } from "./tables/idempotency.ts";
+
 import type { IdentityTables } from "./tables/identity.ts";
 import type { InvitationTables } from "./tables/invitations.ts";
+import type { KernelTables } from "./tables/kernel.ts";
 import type { MachineTables } from "./tables/machines.ts";
 import type { ManagerTables } from "./tables/managers.ts";
 import type { OperationTables } from "./tables/operations.ts";
@@ -17,17 +18,15 @@ import type { PackageTables } from "./tables/packages.ts";
 import type { ProjectTables } from "./tables/projects.ts";
 import type { ReleaseTables } from "./tables/releases.ts";
 import type { SyncTables } from "./tables/sync.ts";
-import type { WorkFeedTables } from "./tables/work-feed.ts";
 import type { WorkspaceTables } from "./tables/workspaces.ts";
 
 /** Every table of the platform; tables/<area>.ts declares an area's rows, with the columns' SQL names. */
 export interface Database
-  extends IdempotencyTables,
+  extends KernelTables,
     ApiKeyTables,
     MachineTables,
     ManagerTables,
     EventTables,
-    WorkFeedTables,
     ProjectTables,
     DebugSessionTables,
     DeploymentGroupTables,

@@ -1,7 +1,7 @@
 import type { Route } from "../../contract/wire/route.ts";
 import { WORKSPACE_NAME } from "../../contract/wire/schema.ts";
+import type { Authenticator, Credential, Presented } from "../kernel/call/credential.ts";
 import { invalid, PlatformError } from "../kernel/errors.ts";
-import type { Authenticator, Credential, Presented } from "../kernel/tenancy/credential.ts";
 import type { Caller } from "../kernel/tenancy/principal.ts";
 
 /** Step 2: the first authenticator that knows the credential decides. @throws a 401. */

@@ -2,12 +2,12 @@ import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, ty
 import type { Logger } from "../../base/log.ts";
 import { type Allowance, RATES, type RateLimiter, tooManyRequests } from "../kernel/budgets/rate-limit.ts";
 import { sendError, setHeaders } from "../kernel/call/answer.ts";
+import type { Authenticator, Credential } from "../kernel/call/credential.ts";
 import { type Endpoint, parseRequest } from "../kernel/call/endpoint.ts";
 import { type Engine, execute } from "../kernel/call/execute.ts";
 import { logAccess, requestIdOf, type Trace, trace } from "../kernel/call/trace.ts";
 import type { Trust } from "../kernel/caller-address.ts";
 import { PlatformError, upgradeRequired } from "../kernel/errors.ts";
-import type { Authenticator, Credential } from "../kernel/tenancy/credential.ts";
 import { isRelayUpgrade } from "../relay/upgrade.ts";
 import { admit, authenticate, workspaceOf } from "./admission.ts";
 import { registerReference } from "./reference.ts";

@@ -1,5 +1,5 @@
 import { AUTH_ROUTES } from "../../contract/openapi/auth-paths.ts";
-import { SETUP_ROUTES } from "../areas/managers/setup-routes.ts";
+import { SETUP_ROUTES } from "../areas/managers/setup/setup-routes.ts";
 import { CHART_ROUTES } from "../builders/chart-link.ts";
 import { OBJECT_ROUTES } from "../objects/object-routes.ts";
 

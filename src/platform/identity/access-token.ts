@@ -1,6 +1,6 @@
 import type { Db } from "../database/db.ts";
+import { type Authenticator, bearerOf } from "../kernel/call/credential.ts";
 import { PlatformError } from "../kernel/errors.ts";
-import { type Authenticator, bearerOf } from "../kernel/tenancy/credential.ts";
 import { hashOf } from "./store.ts";
 import { noticeCli, userCredential } from "./user-credential.ts";
 

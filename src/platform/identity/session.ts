@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Db } from "../database/db.ts";
+import type { Authenticator } from "../kernel/call/credential.ts";
 import { PlatformError } from "../kernel/errors.ts";
-import type { Authenticator } from "../kernel/tenancy/credential.ts";
 import { hashOf } from "./store.ts";
 import { noticeCli, userCredential } from "./user-credential.ts";
 

@@ -2,8 +2,8 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Selectable } from "kysely";
 import type { Db } from "../database/db.ts";
 import type { UserRow } from "../database/tables/identity.ts";
+import type { Credential, NamedWorkspace, Proof } from "../kernel/call/credential.ts";
 import { notFound, PlatformError } from "../kernel/errors.ts";
-import type { Credential, NamedWorkspace, Proof } from "../kernel/tenancy/credential.ts";
 import type { Caller } from "../kernel/tenancy/principal.ts";
 
 type Whose = Pick<Selectable<UserRow>, "id" | "email" | "name" | "image">;

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import type { Db } from "../database/db.ts";
-import type { CleanUp } from "../kernel/background/sweep.ts";
+import type { CleanUp } from "../kernel/sweeps/sweep.ts";
 import type { ObjectPage, ObjectStore } from "../ports/object-store.ts";
 import { linkSignature } from "./signed-path.ts";
 

@@ -8,7 +8,7 @@ import { redeemTicket } from "../areas/debug-sessions/tickets.ts";
 import type { RelaySide } from "../database/tables/debug-sessions.ts";
 import type { Budgets } from "../kernel/budgets/budgets.ts";
 import { PlatformError } from "../kernel/errors.ts";
-import { kept } from "../kernel/stored-error.ts";
+import { kept } from "../kernel/tenancy/stored-error.ts";
 import { type Ending, Pairing } from "./pairing.ts";
 import type { SessionLog } from "./session-log.ts";
 

@@ -4,8 +4,8 @@ import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { HUMAN_TEXT } from "../../../src/contract/wire/schema.ts";
 import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
 import { installation } from "../../../src/crds/manifests/installation.ts";
-import { checkParams, checkSizes } from "../../../src/platform/areas/operations/params.ts";
-import { shownLength } from "../../../src/platform/areas/operations/shown-length.ts";
+import { checkParams, checkSizes } from "../../../src/platform/areas/operations/params/params.ts";
+import { shownLength } from "../../../src/platform/areas/operations/params/shown-length.ts";
 
 /** What the platform says of text in params (§0.1). */
 const PLATFORM = new RegExp(HUMAN_TEXT, "u");

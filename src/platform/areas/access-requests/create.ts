@@ -10,7 +10,7 @@ import type { Call } from "../../kernel/call/call.ts";
 import { invalid, notFound, PlatformError } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
 import { actorOf } from "../../kernel/tenancy/principal.ts";
-import { requireManagerOf } from "../managers/store.ts";
+import { requireManagerOf } from "../managers/record/store.ts";
 import {
   type Catalogue,
   type CatalogueOperation,
@@ -19,7 +19,7 @@ import {
   highestTier,
   unknownOperation,
 } from "../operations/catalogue.ts";
-import { checkParams, checkSizes } from "../operations/params.ts";
+import { checkParams, checkSizes } from "../operations/params/params.ts";
 import { isLive, requireTarget } from "../operations/target.ts";
 import { refuseAutomation } from "../workspaces/store.ts";
 import { toRecord } from "./record.ts";

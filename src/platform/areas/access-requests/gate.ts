@@ -4,7 +4,7 @@ import type { AccessRequestRow } from "../../database/tables/access-requests.ts"
 import type { Call } from "../../kernel/call/call.ts";
 import { notFound } from "../../kernel/errors.ts";
 import { actorOf } from "../../kernel/tenancy/principal.ts";
-import { requireManagerOf } from "../managers/store.ts";
+import { requireManagerOf } from "../managers/record/store.ts";
 import { toRecord } from "./record.ts";
 import { settled, stateOf, withState } from "./settle.ts";
 import { moved } from "./state.ts";

@@ -1,8 +1,8 @@
 import type { AccessRequestRow } from "../../database/tables/access-requests.ts";
-import type { Sweep } from "../../kernel/background/sweep.ts";
 import type { ChangeCall } from "../../kernel/call/call.ts";
 import { inTransaction } from "../../kernel/call/transaction.ts";
 import { unrequested } from "../../kernel/call/unrequested.ts";
+import type { Sweep } from "../../kernel/sweeps/sweep.ts";
 import { expirePending } from "../commands/settle.ts";
 import { settled } from "./settle.ts";
 import { listLapsed, updateRequest } from "./store.ts";

@@ -10,8 +10,8 @@ import { HUMAN_LINE } from "../../../contract/wire/schema.ts";
 import type { AccessRequestRow } from "../../database/tables/access-requests.ts";
 import type { CommandRow } from "../../database/tables/commands.ts";
 import type { Call } from "../../kernel/call/call.ts";
-import { shown } from "../../kernel/stored-error.ts";
 import type { Principal } from "../../kernel/tenancy/principal.ts";
+import { shown } from "../../kernel/tenancy/stored-error.ts";
 import { asOf } from "../commands/store.ts";
 import { kubectlApprove } from "./kubectl.ts";
 

@@ -1,4 +1,4 @@
-import type { Sweep } from "../../kernel/background/sweep.ts";
+import type { Sweep } from "../../kernel/sweeps/sweep.ts";
 
 /** §0.10. A caller with the key is told so long that it was revoked or has expired, and then that there is none. */
 const KEEP_ENDED_MS = 400 * 86_400_000;

@@ -1,7 +1,7 @@
 import type { Command } from "../../../contract/operations/commands.ts";
 import type { CommandRow } from "../../database/tables/commands.ts";
-import { shown } from "../../kernel/stored-error.ts";
 import type { Principal } from "../../kernel/tenancy/principal.ts";
+import { shown } from "../../kernel/tenancy/stored-error.ts";
 
 /** As the manager gets it that has just claimed it. */
 export function toClaimed(row: CommandRow, principal: Principal): Command {

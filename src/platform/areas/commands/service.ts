@@ -8,11 +8,12 @@ import { json } from "../../database/json.ts";
 import type { CommandRow } from "../../database/tables/commands.ts";
 import type { Call } from "../../kernel/call/call.ts";
 import { invalid, invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";
-import { judged, kept } from "../../kernel/stored-error.ts";
 import { actorOf, type Principal } from "../../kernel/tenancy/principal.ts";
 import { visible } from "../../kernel/tenancy/scope.ts";
-import { getDeployment } from "../deployments/service.ts";
-import { requireHeard } from "../managers/store.ts";
+import { judged, kept } from "../../kernel/tenancy/stored-error.ts";
+import { getDeployment } from "../deployments/read/get.ts";
+
+import { requireHeard } from "../managers/record/store.ts";
 import { createCommand } from "./create.ts";
 import { requireCommandRoom } from "./room.ts";
 import { type Settlement, settle, settleIfExpired } from "./settle.ts";

@@ -3,7 +3,7 @@ import type { StoredError } from "../../../contract/wire/stored-error.ts";
 import { json } from "../../database/json.ts";
 import type { CommandRow } from "../../database/tables/commands.ts";
 import type { ChangeCall } from "../../kernel/call/call.ts";
-import { kept } from "../../kernel/stored-error.ts";
+import { kept } from "../../kernel/tenancy/stored-error.ts";
 import { expiryOf, hasExpired } from "./states.ts";
 import { moveCommand } from "./store.ts";
 

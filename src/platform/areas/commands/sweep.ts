@@ -1,8 +1,8 @@
 import type { Db } from "../../database/db.ts";
-import type { Sweep } from "../../kernel/background/sweep.ts";
 import type { Hooks } from "../../kernel/call/call.ts";
 import { inTransaction } from "../../kernel/call/transaction.ts";
 import { unrequested } from "../../kernel/call/unrequested.ts";
+import type { Sweep } from "../../kernel/sweeps/sweep.ts";
 import { settleIfExpired } from "./settle.ts";
 import { stateAsOf } from "./store.ts";
 

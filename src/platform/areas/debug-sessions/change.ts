@@ -1,7 +1,7 @@
 import type { DebugSessionRow } from "../../database/tables/debug-sessions.ts";
 import type { Call } from "../../kernel/call/call.ts";
 import { eventState, failedWith } from "../../kernel/events/outbox.ts";
-import { kept } from "../../kernel/stored-error.ts";
+import { kept } from "../../kernel/tenancy/stored-error.ts";
 import { isOver, type SessionState } from "./state.ts";
 import { stateOf, updateSession } from "./store.ts";
 

@@ -3,7 +3,7 @@ import { WRITERS } from "../../../contract/wire/roles.ts";
 import type { Db } from "../../database/db.ts";
 import type { RelayTicketRow } from "../../database/tables/debug-sessions.ts";
 import { SESSION_IDLE_MS, SESSION_LIFE_MS } from "../../identity/session.ts";
-import type { Proof } from "../../kernel/tenancy/credential.ts";
+import type { Proof } from "../../kernel/call/credential.ts";
 
 /** Whom a side of the relay belongs to: it ends with the key, or with the user's sign-in, membership or role. */
 export type Holder =

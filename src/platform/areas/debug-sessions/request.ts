@@ -8,8 +8,9 @@ import { notFound, PlatformError } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
 import { settled } from "../access-requests/settle.ts";
 import { findOfDeployment } from "../access-requests/store.ts";
-import { getDeployment } from "../deployments/service.ts";
-import { requireHeard } from "../managers/store.ts";
+import { getDeployment } from "../deployments/read/get.ts";
+
+import { requireHeard } from "../managers/record/store.ts";
 import { refuseAutomation, type Settings, settingsOf } from "../workspaces/store.ts";
 import { covers } from "./permission.ts";
 import { insertSession, requireSessionBudget } from "./store.ts";

@@ -10,8 +10,9 @@ import type { Call } from "../../kernel/call/call.ts";
 import { invalid, invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
 import { Checker } from "../../kernel/input/syntax.ts";
-import { kept } from "../../kernel/stored-error.ts";
-import { getDeployment } from "../deployments/service.ts";
+import { kept } from "../../kernel/tenancy/stored-error.ts";
+import { getDeployment } from "../deployments/read/get.ts";
+
 import { type ChangeCall, storeChange, tellStarted } from "./change.ts";
 import { allowedMoves, asOf, isOver, moved, type SessionState } from "./state.ts";
 import { insertSession, requireSessionBudget, sessionsOf, stateOf } from "./store.ts";

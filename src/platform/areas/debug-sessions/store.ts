@@ -5,9 +5,9 @@ import { json } from "../../database/json.ts";
 import { statusIn } from "../../database/lapsing.ts";
 import type { DebugSessionRow } from "../../database/tables/debug-sessions.ts";
 import type { Call } from "../../kernel/call/call.ts";
-import { shown } from "../../kernel/stored-error.ts";
 import type { Principal } from "../../kernel/tenancy/principal.ts";
 import { visible } from "../../kernel/tenancy/scope.ts";
+import { shown } from "../../kernel/tenancy/stored-error.ts";
 import { filesOf, type Reader, writableFiles } from "./files.ts";
 import { asOf, type SessionState } from "./state.ts";
 

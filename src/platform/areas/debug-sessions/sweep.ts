@@ -1,7 +1,7 @@
 import type { Db } from "../../database/db.ts";
-import type { Sweep } from "../../kernel/background/sweep.ts";
 import { inTransaction } from "../../kernel/call/transaction.ts";
 import { unrequested } from "../../kernel/call/unrequested.ts";
+import type { Sweep } from "../../kernel/sweeps/sweep.ts";
 import { storeChange } from "./change.ts";
 import { asOf } from "./state.ts";
 import { stateOf } from "./store.ts";

@@ -8,8 +8,8 @@ import { PRODUCTION } from "../../../contract/releases/release-channels.ts";
 import type { Db } from "../../database/db.ts";
 import type { ReleaseRow } from "../../database/tables/releases.ts";
 import type { Issue } from "../../kernel/errors.ts";
-import { modelsOf } from "../releases/models.ts";
-import { findChannel } from "../releases/store.ts";
+import { modelsOf } from "../releases/record/models.ts";
+import { findChannel } from "../releases/record/store.ts";
 
 type Item = WantedSetupItem["item"];
 

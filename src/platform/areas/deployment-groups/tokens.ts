@@ -11,11 +11,11 @@ import type { Call } from "../../kernel/call/call.ts";
 import { type Issue, PlatformError } from "../../kernel/errors.ts";
 import { mintKey } from "../api-keys/mint.ts";
 import { checkExpiry } from "../api-keys/service.ts";
-import { sealVariables } from "../deployments/environment.ts";
-import { checkInputValues, inputsOf, sealInputs } from "../deployments/inputs.ts";
-import { settingIssues } from "../deployments/policy.ts";
-import { fits } from "../deployments/setup-methods.ts";
-import { findChannel } from "../releases/store.ts";
+import { sealVariables } from "../deployments/settings/environment.ts";
+import { checkInputValues, inputsOf, sealInputs } from "../deployments/settings/inputs.ts";
+import { settingIssues } from "../deployments/settings/policy.ts";
+import { fits } from "../deployments/settings/setup-methods.ts";
+import { findChannel } from "../releases/record/store.ts";
 import { getGroup } from "./service.ts";
 import { resolveItems } from "./setup-items.ts";
 

@@ -8,9 +8,9 @@ import type { deploymentPortalRoutes } from "../../../contract/deployment-portal
 import type { StackInput } from "../../../contract/deployments/stack.ts";
 import { withoutNulls } from "../../kernel/without-nulls.ts";
 import { countDeployments } from "../deployment-groups/store.ts";
-import { targeted } from "../deployments/environment.ts";
-import type { GroupSetup } from "../deployments/group-setup.ts";
-import { inputsOf, shownInput } from "../deployments/inputs.ts";
+import type { GroupSetup } from "../deployments/create/group-setup.ts";
+import { targeted } from "../deployments/settings/environment.ts";
+import { inputsOf, shownInput } from "../deployments/settings/inputs.ts";
 import { toPackage } from "../packages/store.ts";
 import { type ServedPlatform, servedPlatforms } from "./install-context.ts";
 import { modelSources } from "./model-availability.ts";

@@ -4,10 +4,10 @@ import type { PLATFORMS } from "../../../contract/wire/schema.ts";
 import type { Db } from "../../database/db.ts";
 import type { ManagerRow } from "../../database/tables/managers.ts";
 import { type Principal, scopeOfPrincipal } from "../../kernel/tenancy/principal.ts";
+import { assignedManager, candidates, defaultManager } from "../managers/record/candidates.ts";
+import { choose } from "../managers/record/choice.ts";
+import { statusOf } from "../managers/record/state.ts";
 import { managementConfigOf } from "../managers/runtime.ts";
-import { statusOf } from "../managers/state.ts";
-import { choose } from "../resolve/choice.ts";
-import { assignedManager, candidates, defaultManager } from "../resolve/store.ts";
 
 type Platform = (typeof PLATFORMS)[number];
 

@@ -6,8 +6,8 @@ import {
 import { STALE_AFTER_MS } from "../../../contract/resources/resource-heartbeat.ts";
 import type { Db } from "../../database/db.ts";
 import type { ResourceHeartbeatRow } from "../../database/tables/sync.ts";
-import { shown } from "../../kernel/stored-error.ts";
 import type { Principal } from "../../kernel/tenancy/principal.ts";
+import { shown } from "../../kernel/tenancy/stored-error.ts";
 
 /** What the `ai` resources of the deployments say of the models that their accounts reach, by deployment. */
 export async function modelSources(

@@ -8,10 +8,10 @@ import type {
 import { STALE_AFTER_MS } from "../../../contract/resources/resource-heartbeat.ts";
 import type { Db } from "../../database/db.ts";
 import type { DeploymentRow } from "../../database/tables/deployments.ts";
-import { shown } from "../../kernel/stored-error.ts";
 import type { Principal } from "../../kernel/tenancy/principal.ts";
-import { PURPOSE_OF } from "../deployments/create.ts";
-import { connectivityOf } from "../deployments/record.ts";
+import { shown } from "../../kernel/tenancy/stored-error.ts";
+import { PURPOSE_OF } from "../deployments/create/create.ts";
+import { connectivityOf } from "../deployments/read/record.ts";
 import { itemStatus } from "../gateways/item-status.ts";
 import { availableModels } from "./model-availability.ts";
 

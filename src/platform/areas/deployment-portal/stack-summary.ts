@@ -1,8 +1,8 @@
 import type { StackSummary } from "../../../contract/deployment-portal/deployment-info.ts";
 import { PLATFORMS } from "../../../contract/wire/schema.ts";
 import type { ReleaseRow } from "../../database/tables/releases.ts";
-import { modelsOf } from "../releases/models.ts";
-import { enabledResources } from "../releases/resources.ts";
+import { modelsOf } from "../releases/record/models.ts";
+import { enabledResources } from "../releases/record/resources.ts";
 
 type Config = Readonly<Record<string, unknown>>;
 

@@ -8,10 +8,10 @@ import type { ReleaseRow } from "../../database/tables/releases.ts";
 import type { Call } from "../../kernel/call/call.ts";
 import { notFound } from "../../kernel/errors.ts";
 import { type Principal, type Scope, scopeOfPrincipal } from "../../kernel/tenancy/principal.ts";
-import { PURPOSE_OF } from "../deployments/create.ts";
-import { type GroupSetup, setupOfToken } from "../deployments/group-setup.ts";
-import { findDeployment } from "../deployments/store.ts";
-import { findChannel, findRelease } from "../releases/store.ts";
+import { PURPOSE_OF } from "../deployments/create/create.ts";
+import { type GroupSetup, setupOfToken } from "../deployments/create/group-setup.ts";
+import { findDeployment } from "../deployments/read/store.ts";
+import { findChannel, findRelease } from "../releases/record/store.ts";
 import type { SetupMethod } from "./packages.ts";
 
 type Platform = (typeof PLATFORMS)[number];

@@ -1,5 +1,5 @@
 import type { Stack } from "../../../contract/deployments/stack.ts";
-import { enabledResources } from "../releases/resources.ts";
+import { enabledResources } from "../releases/record/resources.ts";
 
 /** What one copy of a compute resource needs, and how many copies there are. */
 export interface Workload {

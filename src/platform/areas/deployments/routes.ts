@@ -1,18 +1,17 @@
 import type { deploymentRoutes } from "../../../contract/deployments/deployments.ts";
 import { type Call, type Handlers, reply } from "../../kernel/call/call.ts";
-import { shown } from "../../kernel/stored-error.ts";
+import { shown } from "../../kernel/tenancy/stored-error.ts";
 import { checkExpiry } from "../api-keys/service.ts";
-import { requireManagerOf } from "../managers/store.ts";
-import { patchInputs, readInputs, setEnvironmentVariables } from "./configure.ts";
-import { createDeployment, mintDeploymentToken } from "./create.ts";
-import { deploymentStats, detailsOf, listDeployments } from "./list.ts";
-import { toDeployment } from "./record.ts";
+import { requireManagerOf } from "../managers/record/store.ts";
+import { patchInputs, readInputs, setEnvironmentVariables } from "./create/configure.ts";
+import { createDeployment, mintDeploymentToken } from "./create/create.ts";
+import { getDeployment, readDeployment } from "./read/get.ts";
+import { deploymentStats, detailsOf, listDeployments } from "./read/list.ts";
+import { toDeployment } from "./read/record.ts";
 import {
   deleteDeployment,
-  getDeployment,
   patchDeployment,
   pinRelease,
-  readDeployment,
   redeployDeployment,
   retryDeployment,
   setReleaseChannel,

@@ -5,35 +5,18 @@ import { json } from "../../database/json.ts";
 import type { DeploymentRow } from "../../database/tables/deployments.ts";
 import type { Call } from "../../kernel/call/call.ts";
 import { invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";
-import { newId } from "../../kernel/ids.ts";
 import { withoutNulls } from "../../kernel/without-nulls.ts";
-import { changeByRequest, targetColumns } from "./change.ts";
-import { servingManager } from "./manager.ts";
-import { followedRelease, requireDeployable } from "./releases.ts";
-import { canRetry, nextStatus } from "./status.ts";
-import { findDeployment, findOwnOfManager, findServed, updateDeployment, type VisibleDeployment } from "./store.ts";
-import { retarget, type Wish } from "./target.ts";
-import { handOver } from "./waiting.ts";
+import { followedRelease, requireDeployable } from "./create/releases.ts";
+import { changeByRequest, targetColumns } from "./lifecycle/change.ts";
+import { servingManager } from "./lifecycle/manager.ts";
+import { newRelease, wish } from "./lifecycle/new-release.ts";
+import { canRetry, nextStatus } from "./lifecycle/status.ts";
+import { retarget } from "./lifecycle/target.ts";
+import { handOver } from "./lifecycle/waiting.ts";
+import { getDeployment } from "./read/get.ts";
+import { updateDeployment, type VisibleDeployment } from "./read/store.ts";
 
 type Context = Pick<Call, "db" | "now" | "principal" | "emit" | "raise" | "hooks">;
-
-/** @throws NOT_FOUND outside the caller's reach. */
-export async function getDeployment({ db, principal }: Pick<Call, "db" | "principal">, id: string) {
-  const row = await findDeployment(db, principal, id);
-  if (row === undefined) throw notFound("deployment");
-  return row;
-}
-
-/**
- * Also the one that a manager runs as, which is in no list: for the manager itself, and for the admins, who set managers up
- * and are told its id. They read it, nothing else: its life is the manager's.
- */
-export async function readDeployment(call: Pick<Call, "db" | "principal">, id: string): Promise<VisibleDeployment> {
-  const { db, principal } = call;
-  if (principal.role === "manager.runtime") return (await findServed(db, principal, id)) ?? getDeployment(call, id);
-  const own = principal.role === "workspace.admin" ? await findOwnOfManager(db, principal, id) : undefined;
-  return own ?? getDeployment(call, id);
-}
 
 export interface DeploymentPatch {
   readonly name?: string;
@@ -161,18 +144,4 @@ export async function setReleaseChannel(call: Context, id: string, channel: stri
   const set = { ...targetColumns(next ?? row), release_channel: channel };
   const data = { channel, previousChannel: row.release_channel };
   return changeByRequest(call, row, set, { type: "DeploymentReleaseChannelChanged", data, withActor: true });
-}
-
-/**
- * What a new target makes of a deployment: itself when that release is what runs and nothing else is on its way,
- * undefined when it takes no target.
- */
-export function newRelease(call: Pick<Call, "now">, row: DeploymentRow, releaseId: string | null) {
-  const next = retarget(row, wish(call, { reason: "release", releaseId }));
-  const settled = row.desired_release_id === null && row.update_state?.next == null;
-  return next !== undefined && settled && releaseId === row.current_release_id ? row : next;
-}
-
-export function wish(call: Pick<Call, "now">, what: Omit<Wish, "operationId" | "at">): Wish {
-  return { operationId: newId("duop"), at: call.now, ...what };
 }

@@ -3,9 +3,9 @@ import type { Event } from "../../../contract/events/events.ts";
 import type { Db } from "../../database/db.ts";
 import type { EventRow } from "../../database/tables/events.ts";
 import { type PageRequest, paged } from "../../kernel/call/page.ts";
-import { shown } from "../../kernel/stored-error.ts";
 import type { Principal } from "../../kernel/tenancy/principal.ts";
 import { visible } from "../../kernel/tenancy/scope.ts";
+import { shown } from "../../kernel/tenancy/stored-error.ts";
 import { withoutNulls } from "../../kernel/without-nulls.ts";
 
 type ReadEvent = Selectable<EventRow> & { readonly release_created_at: Date | null };

@@ -1,4 +1,4 @@
-import type { Sweep } from "../../kernel/background/sweep.ts";
+import type { Sweep } from "../../kernel/sweeps/sweep.ts";
 
 /** §0.10. */
 const KEEP_MS = 400 * 86_400_000;

@@ -4,7 +4,7 @@ import type { Gateway, GatewayProject, GatewayState, gatewayRoutes } from "../..
 import type { Role } from "../../../contract/wire/roles.ts";
 import type { Call, Handlers } from "../../kernel/call/call.ts";
 import { PlatformError } from "../../kernel/errors.ts";
-import { connectivityOf } from "../deployments/record.ts";
+import { connectivityOf } from "../deployments/read/record.ts";
 import { itemStatus } from "./item-status.ts";
 import { type GatewayRow, gatewayRows } from "./store.ts";
 

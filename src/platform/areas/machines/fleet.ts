@@ -2,8 +2,9 @@ import type { DeploymentStatus } from "../../../contract/deployments/deployment-
 import type { DeploymentRow } from "../../database/tables/deployments.ts";
 import type { Call } from "../../kernel/call/call.ts";
 import { PlatformError } from "../../kernel/errors.ts";
-import { getDeployment } from "../deployments/service.ts";
-import type { VisibleDeployment } from "../deployments/store.ts";
+import { getDeployment } from "../deployments/read/get.ts";
+
+import type { VisibleDeployment } from "../deployments/read/store.ts";
 
 /** §10.1: provisioned, and not on its way out. */
 const PROVISIONED: readonly DeploymentStatus[] = [

@@ -6,7 +6,7 @@ import type { JoinTokenRow } from "../../database/tables/machines.ts";
 import type { Call } from "../../kernel/call/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
 import { ALPHANUMERIC, LOWER_ALPHANUMERIC, randomText } from "../../kernel/ids.ts";
-import { requireManagerOf } from "../managers/store.ts";
+import { requireManagerOf } from "../managers/record/store.ts";
 import { requireFleet } from "./fleet.ts";
 import { revokeJoinTokens } from "./revoke.ts";
 import { clusterOf, toToken } from "./store.ts";

@@ -3,7 +3,7 @@ import type { BodyOf, ResponseOf } from "../../../contract/wire/route.ts";
 import type { JoinTokenRow, MachineDetails, MachineRow } from "../../database/tables/machines.ts";
 import type { Call } from "../../kernel/call/call.ts";
 import { PlatformError } from "../../kernel/errors.ts";
-import { findDeployment } from "../deployments/store.ts";
+import { findDeployment } from "../deployments/read/store.ts";
 import { presentedToken, refusal } from "./join-tokens.ts";
 import { NO_WISHES } from "./state.ts";
 import { clusterOf, findMachine, insertMachine, requireMachineRoom } from "./store.ts";

@@ -1,7 +1,8 @@
 import type { machineRoutes, machineRuntimeRoutes } from "../../../contract/machines/machines.ts";
 import type { Handlers } from "../../kernel/call/call.ts";
 import { notFound } from "../../kernel/errors.ts";
-import { getDeployment } from "../deployments/service.ts";
+import { getDeployment } from "../deployments/read/get.ts";
+
 import { readInventory, takeInventory } from "./inventory.ts";
 import { joinMachine } from "./join.ts";
 import { createToken, listTokens, revokeToken, rotateTokens } from "./join-tokens.ts";

@@ -2,7 +2,7 @@ import type { MachineAction } from "../../../contract/machines/machines.ts";
 import type { MachineRow } from "../../database/tables/machines.ts";
 import type { Call } from "../../kernel/call/call.ts";
 import { invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";
-import { deploymentsOf } from "../deployments/store.ts";
+import { deploymentsOf } from "../deployments/read/store.ts";
 import { requireFleet } from "./fleet.ts";
 import { asOf, drainCancelled, drained, type MachineState, removed, wanted } from "./state.ts";
 import { findMachine, stateOf, updateMachine } from "./store.ts";

@@ -3,9 +3,9 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { ROUTES } from "../../../contract/table.ts";
 import { type Role, scopeOf } from "../../../contract/wire/roles.ts";
 import type { Route } from "../../../contract/wire/route.ts";
+import { HIDDEN_WORKSPACE } from "../../kernel/tenancy/hidden.ts";
 import { type Answer, onEachDatabase, type World } from "../../testing/harness.ts";
 import { sample, samplePath, sampleQuery } from "../../testing/sample.ts";
-import { HIDDEN_WORKSPACE } from "../deployments/hidden.ts";
 import { keysOfRoles, newSite } from "../deployments/testing/site.ts";
 
 // Whatever can be read, as anybody, with and without the deployment that a manager runs as: nothing mentions it, and

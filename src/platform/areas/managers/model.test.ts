@@ -3,7 +3,7 @@ import { expect } from "vitest";
 import { DEPLOYMENT_STATUSES, type DeploymentStatus } from "../../../contract/deployments/deployment-state.ts";
 import { type Answer, onEachDatabase } from "../../testing/harness.ts";
 import { type ModelReal, ModelStep, tellTheSame, Wait } from "../../testing/model-step.ts";
-import { canRetry, isDeletePhase, nextStatus } from "../deployments/status.ts";
+import { canRetry, isDeletePhase, nextStatus } from "../deployments/lifecycle/status.ts";
 import { beginSetup, HOUR_MS, type Model, move, ownBecomes, shown } from "./testing/twin.ts";
 
 // The routes against a naive twin that keeps §9 and §14.5 in the plainest words: admins, whoever sets up, the manager and

@@ -5,11 +5,11 @@ import type { ManagerRow } from "../../database/tables/managers.ts";
 import type { Call } from "../../kernel/call/call.ts";
 import { invalidTransition } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
-import { changeByRequest } from "../deployments/change.ts";
-import { HIDDEN_WORKSPACE } from "../deployments/hidden.ts";
-import { canRetry, nextStatus } from "../deployments/status.ts";
-import { FREE } from "../sync/lease.ts";
-import { stackSettingsOf } from "./setup.ts";
+import { HIDDEN_WORKSPACE } from "../../kernel/tenancy/hidden.ts";
+import { changeByRequest } from "../deployments/lifecycle/change.ts";
+import { FREE } from "../deployments/lifecycle/lease.ts";
+import { canRetry, nextStatus } from "../deployments/lifecycle/status.ts";
+import { stackSettingsOf } from "./setup/setup.ts";
 
 // The deployment that a private manager runs as (§9): it is reported on like any other, and in no list.
 

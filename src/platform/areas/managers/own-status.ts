@@ -1,7 +1,7 @@
 import type { DeploymentRow } from "../../database/tables/deployments.ts";
 import type { Call } from "../../kernel/call/call.ts";
-import { isHidden } from "../deployments/hidden.ts";
-import { revokeManagerKeys } from "./store.ts";
+import { isHidden } from "../../kernel/tenancy/hidden.ts";
+import { revokeManagerKeys } from "./record/store.ts";
 
 /**
  * A manager follows the deployment that it runs as (§9), in the transaction that moves that: it has failed to start when

@@ -1,5 +1,6 @@
 import type { managerRoutes } from "../../../contract/managers/managers.ts";
 import type { Handlers } from "../../kernel/call/call.ts";
+import { findManager, toManager } from "./record/store.ts";
 import {
   cancelSetup,
   createManager,
@@ -9,7 +10,6 @@ import {
   renewSetup,
   retrySetup,
 } from "./service.ts";
-import { findManager, toManager } from "./store.ts";
 
 export const handlers: Handlers<typeof managerRoutes> = {
   async list(call) {

@@ -4,8 +4,8 @@ import { notFound } from "../../kernel/errors.ts";
 import { type Principal, scopeOfPrincipal } from "../../kernel/tenancy/principal.ts";
 import { toApiKey } from "../api-keys/store.ts";
 import { waitForWork } from "../work-feed/service.ts";
+import { requireManager } from "./record/store.ts";
 import { accessToken, bootstrapManager, managementConfigOf, takeHeartbeat } from "./runtime.ts";
-import { requireManager } from "./store.ts";
 
 export const handlers: Handlers<typeof managerRuntimeRoutes> = {
   async heartbeat(call) {

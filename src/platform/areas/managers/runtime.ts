@@ -13,12 +13,12 @@ import type { Principal } from "../../kernel/tenancy/principal.ts";
 import { type ProjectRef, requireProject } from "../../kernel/tenancy/project-ref.ts";
 import { serves } from "../../kernel/tenancy/serves.ts";
 import { mintKey } from "../api-keys/mint.ts";
-import { giveWaiting } from "../deployments/waiting.ts";
+import { giveWaiting } from "../deployments/lifecycle/waiting.ts";
 import { accessTokenLife, signAccessToken } from "./access-token.ts";
 import { beginOwn } from "./own-deployment.ts";
+import { requireMove, setupStatusOf } from "./record/state.ts";
+import { requireManager, revokeManagerKeys } from "./record/store.ts";
 import type { Act } from "./service.ts";
-import { requireMove, setupStatusOf } from "./state.ts";
-import { requireManager, revokeManagerKeys } from "./store.ts";
 
 export interface Heartbeat {
   readonly status: "healthy" | "degraded" | "unhealthy";

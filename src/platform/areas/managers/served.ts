@@ -3,8 +3,8 @@ import type { Db } from "../../database/db.ts";
 import type { ManagerRow } from "../../database/tables/managers.ts";
 import type { Call } from "../../kernel/call/call.ts";
 import { invalid, invalidTransition, PlatformError } from "../../kernel/errors.ts";
-import { giveWaiting, takeFrom, unserved } from "../deployments/waiting.ts";
-import { isLive, setupStatusOf } from "./state.ts";
+import { giveWaiting, takeFrom, unserved } from "../deployments/lifecycle/waiting.ts";
+import { isLive, setupStatusOf } from "./record/state.ts";
 
 /** Whom a private manager serves: a group, or all of its workspace, or with neither no customer. */
 export interface Served {

@@ -10,10 +10,10 @@ import { seal } from "../../kernel/sealed.ts";
 import type { Principal } from "../../kernel/tenancy/principal.ts";
 import { getGroup } from "../deployment-groups/service.ts";
 import { deleteOwn, forgetOwn, retryOwn } from "./own-deployment.ts";
+import { requireMove, setupStatusOf } from "./record/state.ts";
+import { findManager, managersOf, type ReadManager, revokeManagerKeys } from "./record/store.ts";
 import { refuseTwin, type Served, type ServedRequest, serveAnew, servedAs } from "./served.ts";
-import { issueSetup, setupMethod } from "./setup.ts";
-import { requireMove, setupStatusOf } from "./state.ts";
-import { findManager, managersOf, type ReadManager, revokeManagerKeys } from "./store.ts";
+import { issueSetup, setupMethod } from "./setup/setup.ts";
 
 /** Who does it, with what, and when: what every rule here needs. */
 export type Act = Pick<Call, "db" | "principal" | "config" | "now" | "emit" | "raise" | "hooks" | "budgets">;

@@ -4,8 +4,8 @@ import type { Budgets } from "../../kernel/budgets/budgets.ts";
 import type { Call } from "../../kernel/call/call.ts";
 import { inTransaction } from "../../kernel/call/transaction.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
-import { type Registration, readMetadata } from "./bundle.ts";
-import { BUNDLE_CONTENT_TYPE, type BundleStorage } from "./bundle-storage.ts";
+import { type Registration, readMetadata } from "./bundles/bundle.ts";
+import { BUNDLE_CONTENT_TYPE, type BundleStorage } from "./bundles/bundle-storage.ts";
 import { isBuiltin, isSwitchableBuiltin } from "./catalogue.ts";
 import { customPlugins, putCustom, switchBuiltins, switchCustom } from "./store.ts";
 

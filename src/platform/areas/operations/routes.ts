@@ -1,7 +1,7 @@
 import type { operationRoutes } from "../../../contract/operations/operations.ts";
 import type { Handlers } from "../../kernel/call/call.ts";
 import { PlatformError } from "../../kernel/errors.ts";
-import { bundleStorage } from "./bundle-storage.ts";
+import { bundleStorage } from "./bundles/bundle-storage.ts";
 import { catalogueOf, toPlugins, unknownOperation, unknownPatterns } from "./catalogue.ts";
 import { invoke } from "./invoke.ts";
 import { enableExactly, enablePlugin, registerPlugin, uploadUrl } from "./plugins.ts";

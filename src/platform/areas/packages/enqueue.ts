@@ -5,8 +5,8 @@ import type { PackageRow } from "../../database/tables/packages.ts";
 import type { ReleaseChannelRow, ReleaseRow } from "../../database/tables/releases.ts";
 import type { Call } from "../../kernel/call/call.ts";
 import { newId } from "../../kernel/ids.ts";
-import { sha256OfJson } from "../releases/fingerprint.ts";
-import { findChannel } from "../releases/store.ts";
+import { sha256OfJson } from "../releases/record/fingerprint.ts";
+import { findChannel } from "../releases/record/store.ts";
 import { enabledConfigs } from "./config.ts";
 import { abandoned } from "./store.ts";
 

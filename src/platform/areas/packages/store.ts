@@ -6,9 +6,9 @@ import type { Database, Db } from "../../database/db.ts";
 import { statusIn } from "../../database/lapsing.ts";
 import type { Kept } from "../../database/tables/kept.ts";
 import type { PackageRow } from "../../database/tables/packages.ts";
-import { kept, shown } from "../../kernel/stored-error.ts";
 import { type Principal, scopeOfPrincipal } from "../../kernel/tenancy/principal.ts";
 import { visible } from "../../kernel/tenancy/scope.ts";
+import { kept, shown } from "../../kernel/tenancy/stored-error.ts";
 import { isAbandoned } from "./state.ts";
 
 /** The packages that the caller may see; a group token those of its project, as the portal does. */

@@ -4,7 +4,7 @@ import type { Call } from "../../kernel/call/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
 import { meantProject, optionalProject, type ProjectRef, requireProject } from "../../kernel/tenancy/project-ref.ts";
 import { pointChannel } from "./promote.ts";
-import { findChannelRow, findRelease } from "./store.ts";
+import { findChannelRow, findRelease } from "./record/store.ts";
 
 type Context = Pick<Call, "db" | "now" | "principal" | "emit" | "raise" | "hooks" | "wake" | "budgets">;
 

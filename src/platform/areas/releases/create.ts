@@ -11,10 +11,10 @@ import { newId } from "../../kernel/ids.ts";
 import { PatternJudge } from "../../kernel/input/stranger-pattern.ts";
 import type { User } from "../../kernel/tenancy/principal.ts";
 import { requireProject } from "../../kernel/tenancy/project-ref.ts";
-import { fingerprintOf } from "./fingerprint.ts";
 import { branchOf, toGitMetadata } from "./git.ts";
 import { pointChannel } from "./promote.ts";
-import { findChannelRow } from "./store.ts";
+import { fingerprintOf } from "./record/fingerprint.ts";
+import { findChannelRow } from "./record/store.ts";
 
 type Body = Static<(typeof releaseRoutes)["create"]["body"]>;
 type Context = Pick<Call, "db" | "now" | "principal" | "workspaceId" | "emit" | "raise" | "hooks" | "wake">;

@@ -7,8 +7,8 @@ import { paged, toPage } from "../../kernel/call/page.ts";
 import { optionalProject } from "../../kernel/tenancy/project-ref.ts";
 import { toNewRelease } from "./create.ts";
 import { branchOf, commitUrlOf } from "./git.ts";
+import { channelsAt, releasesOf, type VisibleRelease } from "./record/store.ts";
 import { rollouts } from "./rollout.ts";
-import { channelsAt, releasesOf, type VisibleRelease } from "./store.ts";
 
 type ListCall = Call<(typeof releaseRoutes)["list"]>;
 type Include = NonNullable<ListCall["query"]["include"]>;

@@ -9,10 +9,10 @@ import type { Database, Db } from "../../database/db.ts";
 import type { DeploymentRow } from "../../database/tables/deployments.ts";
 import type { Call } from "../../kernel/call/call.ts";
 import { type PageRequest, pagedByName, toPage } from "../../kernel/call/page.ts";
-import { shown } from "../../kernel/stored-error.ts";
 import type { Principal } from "../../kernel/tenancy/principal.ts";
-import { groupIds } from "../deployments/list.ts";
-import type { VisibleRelease } from "./store.ts";
+import { shown } from "../../kernel/tenancy/stored-error.ts";
+import { groupIds } from "../deployments/read/list.ts";
+import type { VisibleRelease } from "./record/store.ts";
 import { JUDGED, tallies } from "./tallies.ts";
 
 /**

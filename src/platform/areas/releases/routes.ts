@@ -5,8 +5,8 @@ import { notFound } from "../../kernel/errors.ts";
 import { createChannel, deleteChannel, listChannels, promote } from "./channels.ts";
 import { createRelease, toNewRelease } from "./create.ts";
 import { listAuthors, listBranches, listReleases, readerOf } from "./list.ts";
+import { releasesOf, type VisibleRelease } from "./record/store.ts";
 import { rolloutOf } from "./rollout.ts";
-import { releasesOf, type VisibleRelease } from "./store.ts";
 
 export const handlers: Handlers<typeof releaseRoutes> = {
   list: listReleases,

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import type { Db } from "../../database/db.ts";
-import type { CleanUp } from "../../kernel/background/sweep.ts";
+import type { CleanUp } from "../../kernel/sweeps/sweep.ts";
 
 /** What deployments of one project have in common that stand alike towards each release. */
 const ALIKE = ["status", "current_release_id", "desired_release_id", "pinned_release_id", "release_channel"] as const;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { onEachDatabase } from "../../testing/harness.ts";
 import { beat, newSite } from "../deployments/testing/site.ts";
-import { type Candidate, choose } from "./choice.ts";
+import { type Candidate, choose } from "../managers/record/choice.ts";
 
 const NOW = new Date("2026-01-01T00:10:00Z");
 const ago = (seconds: number): Date => new Date(NOW.getTime() - seconds * 1000);

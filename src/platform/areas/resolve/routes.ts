@@ -7,9 +7,9 @@ import { notFound, PlatformError } from "../../kernel/errors.ts";
 import { scopeOfPrincipal } from "../../kernel/tenancy/principal.ts";
 import { type ProjectRef, requireProject } from "../../kernel/tenancy/project-ref.ts";
 import { groupsOf } from "../deployment-groups/store.ts";
+import { assignedManager, candidates, defaultManager } from "../managers/record/candidates.ts";
+import { choose } from "../managers/record/choice.ts";
 import { managementConfigOf } from "../managers/runtime.ts";
-import { choose } from "./choice.ts";
-import { assignedManager, candidates, defaultManager } from "./store.ts";
 
 type Resolve = Call<(typeof resolveRoutes)["get"]>;
 

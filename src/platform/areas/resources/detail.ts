@@ -9,10 +9,11 @@ import type {
 } from "../../../contract/resources/resources.ts";
 import type { Call } from "../../kernel/call/call.ts";
 import { notFound } from "../../kernel/errors.ts";
-import { judged, shown } from "../../kernel/stored-error.ts";
 import { optionalProject } from "../../kernel/tenancy/project-ref.ts";
-import { getDeployment } from "../deployments/service.ts";
-import type { VisibleDeployment } from "../deployments/store.ts";
+import { judged, shown } from "../../kernel/tenancy/stored-error.ts";
+import { getDeployment } from "../deployments/read/get.ts";
+
+import type { VisibleDeployment } from "../deployments/read/store.ts";
 import { reachOf } from "./reach.ts";
 import { listByDeployment, type Report } from "./store.ts";
 

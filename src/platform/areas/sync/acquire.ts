@@ -8,11 +8,11 @@ import type { Call } from "../../kernel/call/call.ts";
 import { ANSWER_BYTES } from "../../kernel/call/page.ts";
 import { bytesOf } from "../../kernel/input/document-bounds.ts";
 import { visible } from "../../kernel/tenancy/scope.ts";
-import { statusChanged, targetColumns } from "../deployments/change.ts";
-import { nextStatus } from "../deployments/status.ts";
-import { servedDeployments, updateDeployment, workedOnBy } from "../deployments/store.ts";
-import { advance } from "../deployments/target.ts";
-import { FREE, grant, holder } from "./lease.ts";
+import { statusChanged, targetColumns } from "../deployments/lifecycle/change.ts";
+import { FREE, grant, holder } from "../deployments/lifecycle/lease.ts";
+import { nextStatus } from "../deployments/lifecycle/status.ts";
+import { advance } from "../deployments/lifecycle/target.ts";
+import { servedDeployments, updateDeployment, workedOnBy } from "../deployments/read/store.ts";
 import { surroundingsOf, toItem } from "./work.ts";
 
 export type AcquireBody = Static<(typeof syncRoutes)["acquire"]["body"]>;

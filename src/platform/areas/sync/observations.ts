@@ -10,7 +10,7 @@ import { json } from "../../database/json.ts";
 import type { Call } from "../../kernel/call/call.ts";
 import type { Issue } from "../../kernel/errors.ts";
 import { bytesOf } from "../../kernel/input/document-bounds.ts";
-import { kept } from "../../kernel/stored-error.ts";
+import { kept } from "../../kernel/tenancy/stored-error.ts";
 
 type Context = Pick<Call, "db" | "now">;
 

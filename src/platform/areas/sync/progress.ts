@@ -2,7 +2,7 @@ import type { ProgressEvent } from "../../../contract/deployments/sync.ts";
 import type { DeploymentRow } from "../../database/tables/deployments.ts";
 import type { Call } from "../../kernel/call/call.ts";
 import { eventState } from "../../kernel/events/outbox.ts";
-import { kept } from "../../kernel/stored-error.ts";
+import { kept } from "../../kernel/tenancy/stored-error.ts";
 
 /** A started event is one row; the end of the same type closes the newest open one, or stands by itself (§13.2). */
 export async function storeProgress(

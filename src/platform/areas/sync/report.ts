@@ -1,7 +1,7 @@
 import type { DeploymentState, DeploymentStatus } from "../../../contract/deployments/deployment-state.ts";
 import type { DeploymentRow } from "../../database/tables/deployments.ts";
-import { isDeletePhase, nextStatus, reportable } from "../deployments/status.ts";
-import { advance, type Targeted } from "../deployments/target.ts";
+import { isDeletePhase, nextStatus, reportable } from "../deployments/lifecycle/status.ts";
+import { advance, type Targeted } from "../deployments/lifecycle/target.ts";
 
 /** What a reported state means for the stored one. */
 export type Verdict =

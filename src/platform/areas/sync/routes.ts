@@ -5,10 +5,10 @@ import type { Call, Handlers } from "../../kernel/call/call.ts";
 import { Filling } from "../../kernel/call/page.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
 import type { Principal } from "../../kernel/tenancy/principal.ts";
-import { toDeployment } from "../deployments/record.ts";
-import { deploymentsOf, findServed, servedDeployments, updateDeployment } from "../deployments/store.ts";
+import { holder, released, renewed } from "../deployments/lifecycle/lease.ts";
+import { toDeployment } from "../deployments/read/record.ts";
+import { deploymentsOf, findServed, servedDeployments, updateDeployment } from "../deployments/read/store.ts";
 import { acquire } from "./acquire.ts";
-import { holder, released, renewed } from "./lease.ts";
 import { reconcile } from "./reconcile.ts";
 import { managementConfigOf, type Surroundings, surroundingsOf, toItem, toState, toTarget } from "./work.ts";
 

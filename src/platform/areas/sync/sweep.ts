@@ -1,4 +1,4 @@
-import type { Sweep } from "../../kernel/background/sweep.ts";
+import type { Sweep } from "../../kernel/sweeps/sweep.ts";
 
 /** §0.10 and §11.6. */
 const KEEP_ACQUIRES_MS = 3_600_000;

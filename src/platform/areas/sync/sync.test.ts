@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { judged } from "../../kernel/stored-error.ts";
+import { judged } from "../../kernel/tenancy/stored-error.ts";
 import { type Answer, onEachDatabase } from "../../testing/harness.ts";
 import { newSite, type Site } from "../deployments/testing/site.ts";
 

@@ -6,10 +6,10 @@ import type { DeploymentRow } from "../../database/tables/deployments.ts";
 import type { ManagerRow } from "../../database/tables/managers.ts";
 import type { ReleaseRow } from "../../database/tables/releases.ts";
 import { open } from "../../kernel/sealed.ts";
-import { shown } from "../../kernel/stored-error.ts";
-import { openVariables, sealVariables } from "../deployments/environment.ts";
-import { openInputs } from "../deployments/inputs.ts";
-import { isDeletePhase } from "../deployments/status.ts";
+import { shown } from "../../kernel/tenancy/stored-error.ts";
+import { isDeletePhase } from "../deployments/lifecycle/status.ts";
+import { openVariables, sealVariables } from "../deployments/settings/environment.ts";
+import { openInputs } from "../deployments/settings/inputs.ts";
 
 /** What is needed beside the rows to show them to a manager, read once for any number of them. */
 export interface Surroundings {

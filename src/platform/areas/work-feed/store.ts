@@ -1,8 +1,8 @@
 import { sql } from "kysely";
 import type { Topic } from "../../../contract/managers/managers.ts";
 import type { Db } from "../../database/db.ts";
+import { HIDDEN_WORKSPACE } from "../../kernel/tenancy/hidden.ts";
 import { servedBy } from "../../kernel/tenancy/serves.ts";
-import { HIDDEN_WORKSPACE } from "../deployments/hidden.ts";
 
 export interface Work {
   readonly topic: Topic;

@@ -35,7 +35,7 @@ export interface ManagerRow {
   otlp_config: ColumnType<unknown, unknown>;
   network: "create" | "default" | null;
   last_heartbeat_at: Date | null;
-  /** The scope of setup tokens (§9), hidden like what will be in it (deployments/hidden.ts). Null without a setup. */
+  /** The scope of setup tokens (§9), hidden like what will be in it (kernel/tenancy/hidden.ts). Null without a setup. */
   internal_project_id: string | null;
   internal_group_id: string | null;
   /** The deployment that the manager itself runs as; made by bootstrap, forgotten by another setup. */

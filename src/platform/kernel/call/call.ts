@@ -7,9 +7,9 @@ import type { ReleaseChannelRow, ReleaseRow } from "../../database/tables/releas
 import type { Budgets } from "../budgets/budgets.ts";
 import type { NewEvent } from "../events/outbox.ts";
 import type { Waker } from "../events/waker.ts";
-import type { Proof } from "../tenancy/credential.ts";
 import type { Caller, Principal } from "../tenancy/principal.ts";
 import type { CallConfig } from "./call-config.ts";
+import type { Proof } from "./credential.ts";
 import type { PageRequest } from "./page.ts";
 
 /** One request, checked: everything a handler may know. Handlers hold no state and read no clock. */

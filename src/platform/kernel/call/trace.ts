@@ -3,8 +3,8 @@ import type { Logger } from "../../../base/log.ts";
 import type { ErrorCode } from "../../../contract/wire/errors.ts";
 import type { Allowance } from "../budgets/rate-limit.ts";
 import { uuidv7 } from "../ids.ts";
-import type { Credential } from "../tenancy/credential.ts";
 import type { Caller } from "../tenancy/principal.ts";
+import type { Credential } from "./credential.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { Engine } from "./execute.ts";
 

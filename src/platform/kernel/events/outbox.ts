@@ -7,8 +7,8 @@ import { json } from "../../database/json.ts";
 import type { Kept } from "../../database/tables/kept.ts";
 import { type Teller, toldBy } from "../budgets/event-budget.ts";
 import { newId } from "../ids.ts";
-import { judged, kept } from "../stored-error.ts";
 import { servesDeployment } from "../tenancy/serves.ts";
+import { judged, kept } from "../tenancy/stored-error.ts";
 
 export interface NewEvent {
   readonly type: EventType;

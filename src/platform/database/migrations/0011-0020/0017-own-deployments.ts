@@ -19,7 +19,7 @@ export const ownDeployments: Migration = {
 };
 
 async function earlierManagers(db: Kysely<unknown>): Promise<void> {
-  // A workspace that nobody is in (deployments/hidden.ts), which no list of workspaces has and no sweep removes.
+  // A workspace that nobody is in (kernel/tenancy/hidden.ts), which no list of workspaces has and no sweep removes.
   await sql`
     insert into workspaces (id, name, created_at, deleted_at)
     select 'ws_000000000000000000000000', 'hidden', now(), '9999-12-31T00:00:00Z'

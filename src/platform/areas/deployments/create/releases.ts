@@ -1,0 +1,41 @@
+import type { DeploymentRow } from "../../../database/tables/deployments.ts";
+import type { ReleaseRow } from "../../../database/tables/releases.ts";
+import type { Call } from "../../../kernel/call/call.ts";
+import { notFound, PlatformError } from "../../../kernel/errors.ts";
+import { findChannel, findRelease } from "../../releases/record/store.ts";
+
+type Context = Pick<Call, "db">;
+type Owner = Pick<DeploymentRow, "workspace_id" | "project_id" | "platform">;
+
+/** A release that has stacks, but none for the platform, cannot run there. One without any stack is a mere version. */
+function isDeployable(release: ReleaseRow, platform: string): boolean {
+  return release.stack[platform] != null;
+}
+
+export function isVersionOnly(release: ReleaseRow): boolean {
+  return Object.values(release.stack).every((stack) => stack === null);
+}
+
+/** @throws NOT_FOUND outside the workspace; RELEASE_NOT_DEPLOYABLE of another project or without that platform. */
+export async function requireDeployable({ db }: Context, owner: Owner, id: string): Promise<ReleaseRow> {
+  const release = await findRelease(db, owner.workspace_id, id);
+  if (release === undefined) throw notFound("release");
+  if (release.project_id !== owner.project_id || !isDeployable(release, owner.platform)) {
+    throw new PlatformError("RELEASE_NOT_DEPLOYABLE");
+  }
+  return release;
+}
+
+/**
+ * What a follower of the channel should run: null while the channel is empty, or when its release is a mere version,
+ * which is for deployments that are only observed.
+ * @throws NOT_FOUND without such a channel; RELEASE_NOT_DEPLOYABLE when its release lacks the platform.
+ */
+export async function followedRelease({ db }: Context, owner: Owner, channel: string): Promise<string | null> {
+  const found = await findChannel(db, owner.project_id, channel);
+  if (found === undefined) throw notFound("release channel");
+  const { release } = found;
+  if (release === undefined || isVersionOnly(release)) return null;
+  if (!isDeployable(release, owner.platform)) throw new PlatformError("RELEASE_NOT_DEPLOYABLE");
+  return release.id;
+}

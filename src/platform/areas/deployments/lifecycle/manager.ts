@@ -1,0 +1,26 @@
+import type { DeploymentRow } from "../../../database/tables/deployments.ts";
+import type { Call } from "../../../kernel/call/call.ts";
+import { candidates, defaultManager } from "../../managers/record/candidates.ts";
+import { choose } from "../../managers/record/choice.ts";
+
+type Context = Pick<Call, "db" | "now">;
+type Owner = Pick<DeploymentRow, "workspace_id" | "project_id" | "deployment_group_id" | "platform">;
+
+/** The manager of a deployment that names none: the one that resolve names for its group. Null: it waits for one. */
+export async function managerFor({ db, now }: Context, owner: Owner): Promise<string | null> {
+  const customer = customerOf(owner);
+  const preferred = await defaultManager(db, customer, owner.platform);
+  return choose(preferred, await candidates(db, customer, owner.platform), now)?.id ?? null;
+}
+
+/** One that is named may still be setting itself up; it must serve the group and the platform, and not be on its way out. */
+export async function servingManager({ db }: Context, owner: Owner, id: string): Promise<string | undefined> {
+  const all = await candidates(db, customerOf(owner), owner.platform);
+  const found = all.find((manager) => manager.id === id);
+  const leaving = found?.setup_status === "deleting" || found?.setup_status === "deleted";
+  return found === undefined || leaving ? undefined : found.id;
+}
+
+function customerOf(owner: Owner) {
+  return { workspaceId: owner.workspace_id, projectId: owner.project_id, groupId: owner.deployment_group_id };
+}

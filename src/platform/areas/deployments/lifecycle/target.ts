@@ -1,0 +1,135 @@
+import type {
+  DeploymentStatus,
+  UpdateOperation,
+  UpdateState,
+} from "../../../../contract/deployments/deployment-state.ts";
+import { nextStatus } from "./status.ts";
+
+/** The part of a deployment that a new target changes. */
+export interface Targeted {
+  readonly status: DeploymentStatus;
+  readonly current_release_id: string | null;
+  readonly desired_release_id: string | null;
+  readonly update_state: UpdateState | null;
+}
+
+/** What somebody wants: another release (`releaseId`), or the same one again with other settings. */
+export interface Wish {
+  readonly operationId: string;
+  readonly reason: UpdateOperation["reasons"][number];
+  /** Undefined: whatever is wanted already. Null: no release. */
+  readonly releaseId?: string | null;
+  readonly changedKeys?: readonly string[];
+  readonly at: Date;
+}
+
+export interface Retargeted extends Targeted {
+  /** Null when nothing has to run: the deployment has not started yet. */
+  readonly operation: UpdateOperation | null;
+}
+
+const NOT_STARTED: readonly DeploymentStatus[] = ["pending", "preflights-failed"];
+/** Busy with something that must end first. */
+const BUSY: readonly DeploymentStatus[] = [
+  "updating",
+  "initial-setup",
+  "provisioning",
+  "waiting-for-machines",
+  "initial-setup-failed",
+  "provisioning-failed",
+];
+const IDLE: UpdateState = { active: null, next: null, latest: null };
+
+/** §24.5 as one function. Undefined when the deployment is ending or broken: it takes no new target. */
+export function retarget(now: Targeted, wish: Wish): Retargeted | undefined {
+  const release = wish.releaseId === undefined ? now.desired_release_id : wish.releaseId;
+  const desired = release === now.current_release_id ? null : release;
+  if (NOT_STARTED.includes(now.status)) return { ...now, desired_release_id: desired, operation: null };
+  const operation = operationOf(wish, release ?? now.current_release_id);
+  const state = now.update_state ?? IDLE;
+  if (BUSY.includes(now.status)) {
+    const update_state = {
+      ...state,
+      next: merged(operation, state.next),
+      latest: superseded(state.next, wish) ?? state.latest,
+    };
+    return { ...now, update_state, operation };
+  }
+  const status = now.status === "update-pending" ? now.status : nextStatus(now.status, { by: "target" });
+  if (status === undefined) return undefined;
+  return {
+    ...now,
+    status,
+    desired_release_id: desired,
+    update_state: {
+      active: merged(operation, state.active),
+      next: null,
+      latest: superseded(state.active, wish) ?? state.latest,
+    },
+    operation,
+  };
+}
+
+/** What a change of status means for the operation that caused it. Called for every change, with the new status. */
+export function advance(now: Targeted, to: DeploymentStatus, at: Date): Targeted {
+  const state = now.update_state;
+  const { active, next } = state ?? IDLE;
+  const time = at.toISOString();
+  if (state === null) return { ...now, status: to };
+  if (to === "updating" && active?.status === "queued") {
+    return {
+      ...now,
+      status: to,
+      update_state: { ...state, active: { ...active, status: "applying", startedAt: time } },
+    };
+  }
+  if (to === "update-pending" && active === null && state.latest?.status === "failed") {
+    // A retry of a failed update is the same wish again.
+    const again: UpdateOperation = { ...state.latest, status: "queued", startedAt: null, completedAt: null };
+    return { ...now, status: to, update_state: { ...state, active: again } };
+  }
+  if (to !== "running" && to !== "update-failed") return { ...now, status: to };
+  const outcome = to === "running" ? "succeeded" : "failed";
+  const latest: UpdateOperation | null =
+    active === null
+      ? state.latest
+      : { ...active, status: outcome, startedAt: active.startedAt ?? time, completedAt: time };
+  if (next === null) return { ...now, status: to, update_state: { active: null, next: null, latest } };
+  const release = next.reasons.includes("release") ? (next.targetReleaseId ?? null) : now.desired_release_id;
+  return {
+    ...now,
+    status: "update-pending",
+    desired_release_id: release === now.current_release_id ? null : release,
+    update_state: { active: next, next: null, latest },
+  };
+}
+
+function operationOf(wish: Wish, targetReleaseId: string | null): UpdateOperation {
+  return {
+    id: wish.operationId,
+    status: "queued",
+    reasons: [wish.reason],
+    ...(targetReleaseId !== null && { targetReleaseId }),
+    changedKeys: [...(wish.changedKeys ?? [])],
+    requestedAt: wish.at.toISOString(),
+    startedAt: null,
+    completedAt: null,
+  };
+}
+
+/** A new operation carries what the one it replaces was for: its configuration is still to be applied. */
+function merged(operation: UpdateOperation, replaced: UpdateOperation | null): UpdateOperation {
+  if (replaced === null) return operation;
+  const { targetReleaseId } = operation.reasons.includes("release") ? operation : replaced;
+  const { targetReleaseId: _, ...own } = operation;
+  return {
+    ...own,
+    reasons: [...new Set([...replaced.reasons, ...operation.reasons])],
+    changedKeys: [...new Set([...replaced.changedKeys, ...operation.changedKeys])],
+    ...(targetReleaseId != null && { targetReleaseId }),
+  };
+}
+
+function superseded(operation: UpdateOperation | null, wish: Wish): UpdateOperation | null {
+  return operation === null ? null : { ...operation, status: "superseded", completedAt: wish.at.toISOString() };
+}

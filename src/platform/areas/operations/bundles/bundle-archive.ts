@@ -1,0 +1,94 @@
+import type { Readable } from "node:stream";
+import { type Entry, openPromise, type ZipFile } from "yauzl";
+import type { Issue } from "../../../kernel/errors.ts";
+
+/** §2.1; what an archive claims to unpack to is bounded too, for whoever unpacks it. */
+const MAX_ENTRIES = 2000;
+const MAX_UNPACKED_BYTES = 1024 ** 3;
+/** Larger than any project's operations need. */
+const MAX_METADATA_BYTES = 256 * 1024;
+const METADATA_FILE = "metadata.json";
+
+export interface Archive {
+  /** `metadata.json`, parsed; undefined when there is none. */
+  readonly metadata: unknown;
+  readonly files: ReadonlySet<string>;
+  /** What makes the archive unfit for a bundle. */
+  readonly issues: readonly Issue[];
+}
+
+/** Looks into a ZIP without unpacking it: every name and size of its directory, and one file's content, bounded. */
+export async function readArchive(file: string): Promise<Archive> {
+  try {
+    const zip = await openPromise(file, { lazyEntries: true, strictFileNames: true, autoClose: false });
+    try {
+      return await readEntries(zip);
+    } finally {
+      zip.close();
+    }
+  } catch (error) {
+    // The library's words about a stranger's bytes; names in them may be anything, so they are shown quoted and cut.
+    return unfit(error instanceof Error ? JSON.stringify(error.message.slice(0, 128)) : "cannot be read");
+  }
+}
+
+function unfit(message: string): Archive {
+  return { metadata: undefined, files: new Set(), issues: [{ path: "bundle", message }] };
+}
+
+async function readEntries(zip: ZipFile): Promise<Archive> {
+  if (zip.entryCount > MAX_ENTRIES) return unfit(`has more than ${MAX_ENTRIES} entries`);
+  const files = new Set<string>();
+  let unpackedBytes = 0;
+  let metadata: unknown;
+  for await (const entry of zip.eachEntry()) {
+    unpackedBytes += entry.uncompressedSize;
+    const fault = faultOf(entry, files) ?? (unpackedBytes > MAX_UNPACKED_BYTES ? "unpacks to over 1 GiB" : undefined);
+    if (fault !== undefined) return unfit(`${JSON.stringify(entry.fileName.slice(0, 64))} ${fault}`);
+    files.add(entry.fileName);
+    if (entry.fileName !== METADATA_FILE) continue;
+    if (entry.uncompressedSize > MAX_METADATA_BYTES) return unfit(`has a ${METADATA_FILE} over 256 KiB`);
+    metadata = parse(await bytesOf(await zip.openReadStreamPromise(entry)));
+    if (metadata === undefined) return unfit(`has a ${METADATA_FILE} that is no sound JSON`);
+  }
+  return { metadata, files, issues: [] };
+}
+
+const FILE_TYPE = 0o170000;
+const PLAIN: readonly number[] = [0, 0o100000, 0o040000];
+const MADE_BY_UNIX = 3;
+
+/** The library has refused absolute names, those with `../..`, and backslashes. */
+function faultOf(entry: Entry, seen: ReadonlySet<string>): string | undefined {
+  const fromUnix = entry.versionMadeBy >> 8 === MADE_BY_UNIX;
+  const type = (entry.externalFileAttributes >>> 16) & FILE_TYPE;
+  // A link's mode counts whatever system the archive says that it comes from: unpackers do not ask.
+  if (!PLAIN.includes(type)) return fromUnix || type === 0o120000 ? "is a link or a device" : "has an unknown type";
+  if (entry.isEncrypted()) return "is encrypted";
+  if (seen.has(entry.fileName)) return "is there twice";
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: what no file's name should hold.
+  return /[\u0000-\u001f\u007f]/.test(entry.fileName) ? "has a control character in its name" : undefined;
+}
+
+/** The library ends it with an error at the first byte past the size that the entry claims. */
+async function bytesOf(stream: Readable): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+/** Undefined for what is no JSON, or holds text that SQL cannot. */
+function parse(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes), refuseUnstorable);
+  } catch {
+    return undefined;
+  }
+}
+
+function refuseUnstorable(key: string, value: unknown): unknown {
+  for (const text of [key, value]) {
+    if (typeof text === "string" && (text.includes("\0") || !text.isWellFormed())) throw new Error("unstorable text");
+  }
+  return value;
+}

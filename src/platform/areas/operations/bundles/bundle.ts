@@ -1,0 +1,87 @@
+import Type, { type Static } from "typebox";
+import { Check, Errors } from "typebox/schema";
+import type { PluginOperation } from "../../../../contract/operations/builtin-plugins.ts";
+import { PluginName, PluginVersion, type Tier, TierWord } from "../../../../contract/operations/operations.ts";
+import { FreeMap, HumanText } from "../../../../contract/wire/schema.ts";
+import { type Issue, MAX_ISSUES, PlatformError } from "../../../kernel/errors.ts";
+import { PatternJudge } from "../../../kernel/input/stranger-pattern.ts";
+import { schemaFaults } from "../params/params-schema.ts";
+
+/** `metadata.json` of a bundle (§2.1). Keys that are not named here are the bundle's own. */
+const Metadata = Type.Object({
+  name: PluginName,
+  version: PluginVersion,
+  tier: Type.Optional(TierWord),
+  binaries: Type.Optional(Type.Record(Type.String(), Type.String())),
+  operations: Type.Array(
+    Type.Object({
+      name: PluginName,
+      tier: Type.Optional(TierWord),
+      description: Type.Optional(HumanText(0, 1024)),
+      paramsSchema: Type.Optional(FreeMap),
+    }),
+    { minItems: 1, maxItems: 256 },
+  ),
+});
+type Metadata = Static<typeof Metadata>;
+
+export interface Registration {
+  readonly name: string;
+  readonly version: string;
+  readonly tier: Tier;
+}
+
+/**
+ * The operations that a bundle declares, each with its effective tier: its own, else the plugin's.
+ * @param files of the archive, as far as it is known: its programs must be among them.
+ * @throws PLUGIN_METADATA_INVALID with the issues, when it is malformed or another plugin's.
+ */
+export function readMetadata(
+  metadata: unknown,
+  { name, version, tier }: Registration,
+  files?: ReadonlySet<string>,
+): PluginOperation[] {
+  const issues = isMetadata(metadata)
+    ? [...contentIssues(metadata, { name, version }), ...programIssues(metadata, files)]
+    : shapeIssues(metadata);
+  if (issues.length > 0 || !isMetadata(metadata)) {
+    throw new PlatformError("PLUGIN_METADATA_INVALID", { context: { issues: issues.slice(0, MAX_ISSUES) } });
+  }
+  return metadata.operations.map((operation) => ({
+    name: operation.name,
+    tier: operation.tier ?? tier,
+    description: operation.description ?? "",
+    ...(operation.paramsSchema && { paramsSchema: operation.paramsSchema }),
+  }));
+}
+
+function isMetadata(value: unknown): value is Metadata {
+  return Check(Metadata, value);
+}
+
+function shapeIssues(value: unknown): readonly Issue[] {
+  const [, errors] = Errors(Metadata, value);
+  return errors.map(({ instancePath, message }) => ({ path: `metadata${instancePath}`, message }));
+}
+
+function contentIssues(metadata: Metadata, expected: { name: string; version: string }): readonly Issue[] {
+  const names = metadata.operations.map(({ name }) => name);
+  const judge = new PatternJudge();
+  return [
+    ...(metadata.name === expected.name ? [] : [{ path: "metadata/name", message: "is another plugin's" }]),
+    ...(metadata.version === expected.version ? [] : [{ path: "metadata/version", message: "is another version" }]),
+    ...metadata.operations.flatMap(({ name, paramsSchema }, index) => {
+      const path = `metadata/operations/${index}`;
+      const twice = names.indexOf(name) === index ? [] : [{ path: `${path}/name`, message: "is declared twice" }];
+      if (paramsSchema === undefined) return twice;
+      return [...twice, ...schemaFaults(paramsSchema, `${path}/paramsSchema`, judge)];
+    }),
+  ];
+}
+
+function programIssues({ binaries = {} }: Metadata, files: ReadonlySet<string> | undefined): readonly Issue[] {
+  if (files === undefined) return [];
+  return Object.entries(binaries)
+    .filter(([, file]) => !files.has(file))
+    .map(([arch]) => ({ path: `metadata/binaries/${arch.slice(0, 64)}`, message: "is not in the archive" }));
+}

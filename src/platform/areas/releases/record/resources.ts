@@ -1,0 +1,17 @@
+import type { Stack, StackResource } from "../../../../contract/deployments/stack.ts";
+
+/** A resource with its config as free as it came: a release keeps what it does not know. */
+export interface EnabledResource extends Omit<StackResource, "config"> {
+  readonly id: string;
+  readonly config: Readonly<Record<string, unknown>>;
+}
+
+/** Resources of a stored stack whose condition is not a plain no, by their id. */
+export function enabledResources(stack: Readonly<Record<string, unknown>>): readonly EnabledResource[] {
+  // Checked when the release was made.
+  const { resources } = stack as unknown as Stack;
+  return Object.entries(resources)
+    .filter(([, resource]) => (resource as { enabledWhen?: unknown }).enabledWhen !== false)
+    .map(([id, resource]) => ({ ...resource, id }))
+    .sort((a, b) => (a.id < b.id ? -1 : 1));
+}
