@@ -2,15 +2,14 @@ import { join } from "node:path";
 import { FriendlyError } from "../../src/cli/command.ts";
 import { DEFAULT_NAMES } from "../../src/crds/group.ts";
 import { freePort } from "../cluster/ports.ts";
-import { Program } from "../cluster/program.ts";
+import { productProcess } from "../cluster/product-process.ts";
+import type { Program } from "../cluster/program.ts";
 import { Watchdog } from "../cluster/watchdog.ts";
 import type { Target } from "./target.ts";
 import type { Vendor } from "./vendor.ts";
 
 /** Agent and operator finish what they are doing; long before the 10 s after which everything is ended. */
 const CHILD_GRACE_MS = 5_000;
-
-const MAIN = join(import.meta.dirname, "../../src/cli/main.ts");
 
 /** Each a process of its own with an environment that holds its own credentials and no others. */
 export async function startChildren(
@@ -22,24 +21,14 @@ export async function startChildren(
   const watchdog = new Watchdog();
   const { systemNamespace, agentAccount, operatorAccount } = DEFAULT_NAMES;
   const never = new AbortController().signal;
-  const make = async (name: string, account: string, own: Readonly<Record<string, string>>): Promise<Program> => {
-    const port = await freePort();
-    return new Program({
-      name,
-      path: process.execPath,
-      args: [MAIN, name],
-      logFile: join(folder, "logs", `${name}.log`),
-      watchdog,
-      env: {
-        PATH: process.env.PATH ?? "",
-        SALLYPORT_KUBECONFIG: await target.serviceAccountKubeconfig(systemNamespace, account, never),
-        SALLYPORT_HEALTH_HOST: "127.0.0.1",
-        SALLYPORT_HEALTH_PORT: String(port),
-        SALLYPORT_LOG_FORMAT: "json",
-        ...own,
-      },
-      isReady: (signal) => isReady(port, signal),
-    });
+  const make = async (
+    kind: "agent" | "operator",
+    account: string,
+    own: Readonly<Record<string, string>>,
+  ): Promise<Program> => {
+    const kubeconfig = await target.serviceAccountKubeconfig(systemNamespace, account, never);
+    const env = { SALLYPORT_KUBECONFIG: kubeconfig, ...own };
+    return productProcess({ kind, logs: join(folder, "logs"), port: await freePort(), watchdog, env });
   };
   const children = [
     await make("agent", agentAccount, {
@@ -55,17 +44,6 @@ export async function startChildren(
   });
   for (const child of children) child.spawn();
   return children;
-}
-
-async function isReady(port: number, signal: AbortSignal): Promise<boolean> {
-  try {
-    const answer = await fetch(`http://127.0.0.1:${port}/readyz`, {
-      signal: AbortSignal.any([signal, AbortSignal.timeout(2_000)]),
-    });
-    return answer.ok;
-  } catch {
-    return false; // Not listening yet.
-  }
 }
 
 /** Ends the run, with the reason, when one of its programs ends by itself. */

@@ -2,7 +2,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Cluster, startCluster } from "../../lab/cluster/cluster.ts";
 import { freePort } from "../../lab/cluster/ports.ts";
-import { Program } from "../../lab/cluster/program.ts";
+import { productProcess } from "../../lab/cluster/product-process.ts";
 import { Watchdog } from "../../lab/cluster/watchdog.ts";
 import { startVendor } from "../../lab/story/vendor.ts";
 import { type Client as Api, createClient } from "../../src/api-client/client.ts";
@@ -19,8 +19,6 @@ export const GRANTS = DEFAULT_NAMES.grantsNamespace;
 export const SYSTEM = DEFAULT_NAMES.systemNamespace;
 export const SHOP = "shop";
 export const APPROVER = "robin@customer.example";
-
-const MAIN = join(import.meta.dirname, "..", "..", "src", "cli", "main.ts");
 
 /** What the API server itself writes down of changes to workloads, with what was asked for. */
 const AUDIT_POLICY = {
@@ -104,22 +102,13 @@ export async function startWorld(
   };
   const make = async (kind: keyof typeof own, name: string = kind, more: Environment = {}): Promise<Victim> => {
     const port = kind === "platform" ? vendor.port : await freePort();
-    const program = new Program({
+    const program = productProcess({
+      kind,
       name,
-      path: process.execPath,
-      args: [MAIN, kind],
-      logFile: join(folder, "logs", `${name}.log`),
+      logs: join(folder, "logs"),
+      port,
       watchdog,
-      // Nothing but its own credentials.
-      env: {
-        PATH: process.env.PATH ?? "",
-        SALLYPORT_LOG_FORMAT: "json",
-        SALLYPORT_HEALTH_HOST: "127.0.0.1",
-        SALLYPORT_HEALTH_PORT: String(port),
-        ...own[kind],
-        ...more,
-      },
-      isReady: (each) => isReady(port, each),
+      env: { ...own[kind], ...more },
     });
     stack.defer(() => program.kill());
     return new Victim(name, program, `http://127.0.0.1:${port}`);
@@ -183,15 +172,6 @@ async function seedVendor(folder: string, signal: AbortSignal) {
   const vendor = await startVendor(folder, { port, rateLimits: false }, systemClock, silentLogger, signal);
   await vendor.stop();
   return { ...vendor, port };
-}
-
-async function isReady(port: number, signal: AbortSignal): Promise<boolean> {
-  try {
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(2_000)]);
-    return (await fetch(`http://127.0.0.1:${port}/readyz`, { signal: limit })).ok;
-  } catch {
-    return false; // Not listening yet.
-  }
 }
 
 function namespace(name: string) {
