@@ -146,6 +146,15 @@ describe("operations of cluster scope", () => {
     ]);
   });
 
+  test("reach the nodes that you name, and no other", async () => {
+    const values = { ...REQUIRED, operations: { kubernetes: { "cordon-node": { enabled: true, names: ["node-1"] } } } };
+    const { rules } = one(await helm.render(values), "ClusterRole", "sallyport-op-kubernetes-cordon-node");
+    expect(rules.map(({ resources, resourceNames }: Rendered) => [resources, resourceNames])).toEqual([
+      [["nodes"], ["node-1"]],
+      [["nodes"], ["node-1"]],
+    ]);
+  });
+
   test("are not there where roles lie in namespaces", async () => {
     expect(await wide({ ...on("cordon-node"), namespaces: ["shop"], rbac: { scope: "namespaces" } })).toEqual([]);
   });

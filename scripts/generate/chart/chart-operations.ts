@@ -1,6 +1,12 @@
 import { OPERATIONS } from "../../../src/crds/operations/catalog.ts";
 import type { Scope } from "../../../src/crds/operations/operation.ts";
-import { type Branch, branch, flag, type ValueNode } from "./chart-value.ts";
+import { type Branch, branch, flag, list, type ValueNode } from "./chart-value.ts";
+
+const NAMES = list(
+  "The only objects that its role reaches, by name, whatever a request or a stolen operator says. Empty: any.",
+  [],
+  { type: "string" },
+);
 
 /** A switch for each operation. */
 export const OPERATION_VALUES: Branch = branch(
@@ -10,7 +16,10 @@ export const OPERATION_VALUES: Branch = branch(
 
 function ofPlugin(plugin: string): Branch {
   const own = OPERATIONS.filter((each) => each.plugin === plugin);
-  const switches = own.map(({ name, summary, scope }) => [name, branch(summary, { enabled: switchOf(scope) })]);
+  const switches = own.map(({ name, summary, scope }) => [
+    name,
+    branch(summary, { enabled: switchOf(scope), ...(scope === "cluster" && { names: NAMES }) }),
+  ]);
   return branch(`Operations of the plugin ${plugin}.`, Object.fromEntries(switches));
 }
 

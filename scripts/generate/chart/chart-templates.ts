@@ -115,9 +115,16 @@ function clusterOperations(roles: readonly ShippedRole[]): string {
   );
   const isAnyOn = anyOf(operations.map(({ name }) => name));
   return when(`and .Values.rbac.create (eq .Values.rbac.scope "cluster") (${isAnyOn})`, [
-    ...operations.map((role) => when(operationOf(role.name) ?? "false", [whole(role)])),
+    ...operations.map((role) => when(operationOf(role.name) ?? "false", [narrowed(role.name, whole(role))])),
     `{{- if ${APPROVERS_LEND} }}\n${byApprovers.map(whole).join("")}{{- else }}\n${lending.join("")}{{- end }}\n`,
   ]);
+}
+
+/** The role of an operation on objects without a namespace, each rule held to the names that the installer lists. */
+function narrowed(role: string, body: string): string {
+  const names = operationOf(role)?.replace('"enabled"', '"names"');
+  const only = `{{- with ${names} }}\n    resourceNames:\n      {{- toYaml . | nindent 6 }}\n{{- end }}\n`;
+  return body.replaceAll(/^ {4}verbs:\n(?: {6}- .*\n)+/gm, (verbs) => verbs + only);
 }
 
 function anyOf(roles: readonly string[]): string {
