@@ -1,7 +1,8 @@
 import { sweepIdentity } from "../identity/sweep.ts";
 import { forgetOld } from "../kernel/call/idempotency.ts";
 import type { Sweep } from "../kernel/sweeps/sweep.ts";
-import { sweepLapsed } from "./access-requests/lapse.ts";
+import { sweepLapsed } from "./access-requests/lifecycle.ts";
+
 import { sweepApiKeys } from "./api-keys/sweep.ts";
 import { sweepCommands } from "./commands/sweep.ts";
 import { sweepDebugSessions } from "./debug-sessions/sweep.ts";

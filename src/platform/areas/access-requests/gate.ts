@@ -5,8 +5,8 @@ import type { Call } from "../../kernel/call/call.ts";
 import { notFound } from "../../kernel/errors.ts";
 import { actorOf } from "../../kernel/tenancy/principal.ts";
 import { requireManagerOf } from "../managers/record/store.ts";
+import { asOf, stateOf, withState } from "./lifecycle.ts";
 import { toRecord } from "./record.ts";
-import { settled, stateOf, withState } from "./settle.ts";
 import { moved } from "./state.ts";
 import { commandsOf, findRequest, updateRequest } from "./store.ts";
 
@@ -20,7 +20,7 @@ export async function requireRequest(
 ): Promise<AccessRequestRow> {
   const row = await findRequest(db, principal, id);
   if (row === undefined) throw notFound("access request");
-  return settled(row, now);
+  return asOf(row, now);
 }
 
 export async function recordOf(

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { APPROVE_LINE } from "../../../contract/wire/pasted-line.ts";
-import { type Approvable, grantName, kubectlApprove } from "./kubectl.ts";
+import { type Approvable, grantName, kubectlApprove } from "./record.ts";
 
 const HASH = `sha256:${"a".repeat(64)}`;
 const placed = { namespace: "sallyport-grants", resourcePlural: "accessgrants.sallyport.dev", name: "ar-1" };

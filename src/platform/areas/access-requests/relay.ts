@@ -5,11 +5,9 @@ import type { Call } from "../../kernel/call/call.ts";
 import { expirePending } from "../commands/settle.ts";
 import { claimOfPlans } from "../commands/store.ts";
 import { requireTarget, type Target } from "../operations/target.ts";
-import { dispatchLine } from "./execution.ts";
-import { grantName } from "./kubectl.ts";
-import { writeLapse } from "./lapse.ts";
-import { judgeApproval, judgeDecision, type ReportCode } from "./reports.ts";
-import { settled, stateOf, withState } from "./settle.ts";
+import { asOf, dispatchLine, stateOf, withState, writeLapse } from "./lifecycle.ts";
+import { grantName } from "./record.ts";
+import { judgeApproval, judgeDecision, type ReportCode } from "./state.ts";
 import { findOfDeployment, listForManager, updateRequest } from "./store.ts";
 
 // What a manager says of one deployment. Items are judged in order, so the second of two equal ones is a duplicate.
@@ -32,7 +30,7 @@ export interface ManagerView {
 export async function pending(call: RelayCall, deploymentId: string): Promise<ManagerView> {
   const target = await requireTarget(call.db, call.principal, deploymentId);
   const since = new Date(call.now.getTime() - DAY_MS);
-  const rows = (await listForManager(call.db, target.id, since)).map((row) => settled(row, call.now));
+  const rows = (await listForManager(call.db, target.id, since)).map((row) => asOf(row, call.now));
   return {
     queued: rows.filter(({ status }) => status === "queued"),
     closed: rows.filter(
@@ -149,7 +147,7 @@ async function eachReport<Item>(
 async function settledRow(call: RelayCall, deploymentId: string, id: string): Promise<AccessRequestRow | undefined> {
   const stored = await findOfDeployment(call.db, deploymentId, id);
   if (stored === undefined) return undefined;
-  const row = settled(stored, call.now);
+  const row = asOf(stored, call.now);
   if (row !== stored) await writeLapse(call, row);
   return row;
 }

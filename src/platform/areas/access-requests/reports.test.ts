@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ApprovalReport, DecisionReport } from "../../../contract/access-requests/access-relay.ts";
-import { judgeApproval, judgeDecision, lapse, type Reported, type Verdict, WINDOW_SLACK_MS } from "./reports.ts";
+import { judgeApproval, judgeDecision, lapse, type Reported, type Verdict, WINDOW_SLACK_MS } from "./state.ts";
 
 const NOW = new Date("2026-03-01T12:00:00.000Z");
 const at = (offsetMs: number): Date => new Date(NOW.getTime() + offsetMs);

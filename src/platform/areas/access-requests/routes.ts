@@ -6,10 +6,9 @@ import { optionalProject } from "../../kernel/tenancy/project-ref.ts";
 import { toClaimed } from "../commands/record.ts";
 import { create } from "./create.ts";
 import { queue, recordOf, reject, requireRequest } from "./gate.ts";
-import { kubectlApprove } from "./kubectl.ts";
-import { toPending, toRecord, withApproval } from "./record.ts";
+import { asOf } from "./lifecycle.ts";
+import { kubectlApprove, toPending, toRecord, withApproval } from "./record.ts";
 import { approvals, decisions, materialized, pending } from "./relay.ts";
-import { settled } from "./settle.ts";
 import { commandsOf, listRequests } from "./store.ts";
 
 export const handlers: Handlers<typeof accessRequestRoutes> = {
@@ -43,7 +42,7 @@ export const handlers: Handlers<typeof accessRequestRoutes> = {
     );
     const positionOf = (row: (typeof rows)[number]) => ({ at: row.created_at, id: row.id });
     return toPage(page, rows, positionOf, (row) =>
-      toRecord(settled(row, now), commands.get(row.id) ?? [], { principal, now }),
+      toRecord(asOf(row, now), commands.get(row.id) ?? [], { principal, now }),
     );
   },
 };

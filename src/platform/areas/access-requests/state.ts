@@ -1,4 +1,11 @@
-import type { AccessRequestStatus, ExecutionState } from "../../../contract/access-requests/access-requests.ts";
+import type { ApprovalReport, DecisionReport, REPORT_CODES } from "../../../contract/access-requests/access-relay.ts";
+import type {
+  AccessRequestStatus,
+  Decision,
+  ExecutionState,
+} from "../../../contract/access-requests/access-requests.ts";
+import type { Tier } from "../../../contract/operations/operations.ts";
+import { HUMAN_LINE, HUMAN_TEXT } from "../../../contract/wire/schema.ts";
 import { invalidTransition } from "../../kernel/errors.ts";
 
 /** The part of an access request that decides what may happen to it next. */
@@ -57,7 +64,7 @@ export function hasLapsed(state: State, now: Date): boolean {
 }
 
 /**
- * The state after a move, or undefined when the table has no such move. The caller has settled the state first, so
+ * The state after a move, or undefined when the table has no such move. The caller has taken the state as of now first, so
  * that time's own move never comes second.
  */
 export function afterMove<S extends State>(state: S, move: Move, now: Date): S | undefined {
@@ -91,4 +98,111 @@ export function moved<S extends State>(state: S, move: Move, now: Date): S {
   const next = afterMove(state, move, now);
   if (next === undefined) throw invalidTransition(state.status, MOVES[move].to, reachable(state.status));
   return next;
+}
+
+// What a manager's report does to a request (§17.3, §17.4). Pure: the request is as of `now` already,
+// and whoever calls writes what comes back. The platform believes a report only as far as the request allows.
+
+/** What a report is judged against. */
+export interface Reported extends State {
+  readonly risk: Tier;
+  readonly planHash: string;
+  readonly maxMinutes: number;
+  /** The last one. */
+  readonly decision: Decision | null;
+}
+
+export type ReportCode = (typeof REPORT_CODES)[number];
+
+export type Verdict =
+  | { readonly outcome: "recorded"; readonly next: State; readonly decision: Decision }
+  | { readonly outcome: "duplicate" }
+  | { readonly outcome: "ignored"; readonly code: ReportCode };
+
+const ignored = (code: ReportCode): Verdict => ({ outcome: "ignored", code });
+
+/** Clocks differ, and a report takes its time: so much longer than asked for may a window end. */
+export const WINDOW_SLACK_MS = 5 * 60_000;
+
+const MINUTE_MS = 60_000;
+
+export function judgeApproval(request: Reported, report: ApprovalReport, now: Date): Verdict {
+  const until = new Date(report.approvedUntil);
+  if (request.status !== "queued" && request.status !== "customer-approved") return ignored("INVALID_STATE_TRANSITION");
+  if (!citesPlan(request, report)) return ignored("PLAN_HASH_MISMATCH");
+  if (request.status === "customer-approved") {
+    // A window is never extended, nor cut: the first report stands.
+    return until.getTime() === request.approvedUntil?.getTime() ? { outcome: "duplicate" } : ignored("CONFLICT");
+  }
+  const latest = now.getTime() + request.maxMinutes * MINUTE_MS + WINDOW_SLACK_MS;
+  const sane = until.getTime() > now.getTime() && until.getTime() <= latest;
+  const next = afterMove(request, "approve", now);
+  if (!sane || !isReadable(report) || next === undefined) return ignored("VALIDATION_ERROR");
+  const decision: Decision = {
+    outcome: "approved",
+    by: report.decidedBy ?? null,
+    reason: null,
+    at: notAfter(report.approvedAt, now),
+    approvedUntil: until.toISOString(),
+    identity: identityOf(report),
+  };
+  return { outcome: "recorded", next: { ...next, approvedUntil: until }, decision };
+}
+
+/** Of a destructive plan the very text must have been approved, so its report has to say which. */
+function citesPlan({ risk, planHash }: Reported, report: ApprovalReport): boolean {
+  return report.planHash === undefined ? risk !== "destructive" : report.planHash === planHash;
+}
+
+const MOVE_OF = { denied: "deny", revoked: "revoke", expired: "expire" } as const;
+
+/**
+ * The hash in the report is not judged: an end never gives anything away, and a superseded grant, which holds another
+ * plan under the same id, must be able to end its request.
+ */
+export function judgeDecision(request: Reported, report: DecisionReport, now: Date): Verdict {
+  const ended = request.status === "rejected" || request.status === "expired";
+  if (ended && request.decision?.outcome === report.outcome) return { outcome: "duplicate" };
+  const next = afterMove(request, MOVE_OF[report.outcome], now);
+  if (next === undefined) return ignored("INVALID_STATE_TRANSITION");
+  if (!isReadable(report)) return ignored("VALIDATION_ERROR");
+  const decision: Decision = {
+    outcome: report.outcome,
+    by: report.decidedBy ?? null,
+    reason: report.reason ?? null,
+    at: notAfter(report.at, now),
+    approvedUntil: request.approvedUntil?.toISOString() ?? null,
+    identity: identityOf(report),
+  };
+  return { outcome: "recorded", next, decision };
+}
+
+/** What time alone decides, at the instant when it was due and not when somebody looked. */
+export function lapse(at: Date, approvedUntil: Date | null): Decision {
+  return {
+    outcome: "expired",
+    by: null,
+    reason: null,
+    at: at.toISOString(),
+    approvedUntil: approvedUntil?.toISOString() ?? null,
+    identity: "unknown",
+  };
+}
+
+const READABLE_LINE = new RegExp(HUMAN_LINE, "u");
+
+const READABLE_TEXT = new RegExp(HUMAN_TEXT, "u");
+
+function isReadable({ decidedBy = "", reason = "" }: { decidedBy?: string; reason?: string }): boolean {
+  return READABLE_LINE.test(decidedBy) && READABLE_TEXT.test(reason);
+}
+
+function identityOf({ identity, decidedBy }: Pick<ApprovalReport, "identity" | "decidedBy">): Decision["identity"] {
+  return identity ?? (decidedBy === undefined ? "unknown" : "claimed");
+}
+
+/** A cluster's clock may run ahead of ours; our record does not. */
+function notAfter(reported: string | undefined, now: Date): string {
+  const at = reported === undefined ? now : new Date(reported);
+  return (at.getTime() <= now.getTime() ? at : now).toISOString();
 }

@@ -6,7 +6,7 @@ import type { DebugSessionRow } from "../../database/tables/debug-sessions.ts";
 import type { Call } from "../../kernel/call/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
-import { settled } from "../access-requests/settle.ts";
+import { asOf } from "../access-requests/lifecycle.ts";
 import { findOfDeployment } from "../access-requests/store.ts";
 import { getDeployment } from "../deployments/read/get.ts";
 
@@ -79,7 +79,7 @@ async function requireYes(
     throw new PlatformError("ACCESS_REQUEST_REQUIRED");
   }
   const stored = await findOfDeployment(db, deploymentId, accessRequestId);
-  const request = stored && settled(stored, now);
+  const request = stored && asOf(stored, now);
   if (request === undefined || !covers(request, { mode, namespace }, now)) {
     throw new PlatformError("ACCESS_REQUEST_REQUIRED");
   }

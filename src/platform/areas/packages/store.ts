@@ -37,13 +37,13 @@ export function abandoned(now: Date): Expression<SqlBool> {
 }
 
 /** The status as readers see it. */
-function statusNow(now: Date): RawBuilder<PackageStatus> {
+function statusAsOf(now: Date): RawBuilder<PackageStatus> {
   return sql<PackageStatus>`case when ${abandoned(now)} then 'failed' else k.status end`;
 }
 
 /** Packages that read so at `now`. */
 export function statusIs(wanted: PackageStatus, now: Date): Expression<SqlBool> {
-  return statusIn("k.status", statusNow(now), [wanted], { from: ["building"], to: "failed" });
+  return statusIn("k.status", statusAsOf(now), [wanted], { from: ["building"], to: "failed" });
 }
 
 export function updatePackage(db: Db, id: string, set: UpdateObject<Database, "packages">): Promise<PackageRow> {

@@ -25,7 +25,7 @@ export interface AccessRequestRow {
   max_minutes: number;
   debug: boolean;
   decide_before: Date;
-  /** As last written. What time has done since is in `settled` (settle.ts). */
+  /** As last written; `asOf` (access-requests/lifecycle.ts) says what time has made of it since. */
   status: AccessRequestStatus;
   execution: ExecutionState;
   approved_until: Date | null;

@@ -12,7 +12,8 @@ import { HOOKS } from "../../hooks.ts";
 import type { Site } from "../../operations/testing/site.ts";
 import { create } from "../create.ts";
 import { queue, recordOf, reject, requireRequest } from "../gate.ts";
-import { sweepLapsed } from "../lapse.ts";
+import { sweepLapsed } from "../lifecycle.ts";
+
 import { approvals, decisions, materialized, pending } from "../relay.ts";
 import { listRequests } from "../store.ts";
 
