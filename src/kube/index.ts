@@ -2,6 +2,8 @@
 
 export { type Clock, type Random, sleep, systemClock, systemRandom } from "../base/clock.ts";
 export { type Logger, silentLogger } from "../base/log.ts";
+export { AccessWatch, type AccessWatchOptions } from "./access/access-watch.ts";
+export { missingAccess, type RequiredAccess } from "./access/required-access.ts";
 export type { Change } from "./cache/cache.ts";
 export { Informer, type InformerOptions } from "./cache/informer.ts";
 export type { IndexFunction, ReadonlyStore } from "./cache/store.ts";
@@ -39,8 +41,20 @@ export {
   type Predicate,
   resourceVersionChanged,
 } from "./controller/predicates.ts";
-export { owns, periodic, type Source, triggered, watches } from "./controller/sources.ts";
+export {
+  type Notifier,
+  notifiedBy,
+  owns,
+  periodic,
+  reads,
+  type Source,
+  type TriggeredSource,
+  triggered,
+  watches,
+} from "./controller/sources.ts";
+export { type ElectionTimes, electionTimesProblems } from "./election/election-times.ts";
 export { LeaderElector, type LeaderElectorOptions, LeadershipLostError } from "./election/leader-election.ts";
+export { type EventReference, referenceTo } from "./events/event.ts";
 export { EventRecorder, type EventRecorderOptions } from "./events/event-recorder.ts";
 export { HealthServer, type HealthServerOptions } from "./manager/health.ts";
 export { Manager, type ManagerOptions, type Runnable } from "./manager/manager.ts";
@@ -51,6 +65,7 @@ export { needsApply } from "./objects/needs-apply.ts";
 export { AlreadyOwnedError, assertControllable, controllerOf, ownerReference } from "./objects/owner-reference.ts";
 export {
   apiVersionOf,
+  type DynamicObject,
   type KubeObject,
   keyOf,
   type NewObject,

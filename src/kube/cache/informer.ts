@@ -9,7 +9,7 @@ import { Interner } from "../projection/interner.ts";
 import type { Projection } from "../projection/projection.ts";
 import { DecodeError } from "../projection/protobuf.ts";
 import { Cache, type Listener } from "./cache.ts";
-import { Intake } from "./intake.ts";
+import { CacheWriter } from "./cache-writer.ts";
 import { listPages } from "./list-pages.ts";
 import {
   INITIAL_MEMORY,
@@ -147,7 +147,7 @@ export class Informer<T extends Cached> {
 
   async #watch(resourceVersion: string | undefined, signal: AbortSignal): Promise<Outcome> {
     const { clock, metrics } = this.#options;
-    const intake = new Intake({
+    const writer = new CacheWriter({
       cache: this.#cache,
       kind: this.resource.plural,
       metrics,
@@ -159,10 +159,10 @@ export class Informer<T extends Cached> {
     });
     const startedMs = clock.monotonicMs();
     const timeoutSeconds = Math.floor(MIN_WATCH_SECONDS * (1 + this.#random()));
-    const end = await watch(this.#target, { resourceVersion, timeoutSeconds }, intake, signal);
-    if (intake.isUnsupported) return { of: "unsupported" };
+    const end = await watch(this.#target, { resourceVersion, timeoutSeconds }, writer, signal);
+    if (writer.isUnsupported) return { of: "unsupported" };
     const durationMs = clock.monotonicMs() - startedMs;
-    return { of: "watch", end, resourceVersion: intake.resourceVersion, events: intake.events, durationMs };
+    return { of: "watch", end, resourceVersion: writer.resourceVersion, events: writer.events, durationMs };
   }
 
   async #list(signal: AbortSignal): Promise<Outcome> {

@@ -38,7 +38,7 @@ export class LeadershipLostError extends Error {
 /** client-go's health adaptor, as kube-controller-manager sets it up. */
 const OVERDUE_TOLERANCE_MS = 20_000;
 
-type Standing =
+type Leadership =
   | { readonly is: "standby" }
   | { readonly is: "leading"; readonly lease: Lease; readonly renewedMs: number }
   | { readonly is: "lost"; readonly renewedMs: number };
@@ -60,7 +60,7 @@ export class LeaderElector {
   readonly #metrics: ElectionMetrics;
   /** client-go's: a slow API server gets two tries before the deadline. */
   readonly #requestTimeoutMs: number;
-  #standing: Standing = { is: "standby" };
+  #leadership: Leadership = { is: "standby" };
   readonly #observed = new ObservedLease();
   #failing = false;
 
@@ -74,7 +74,7 @@ export class LeaderElector {
   }
 
   get isLeader(): boolean {
-    return this.#standing.is === "leading";
+    return this.#leadership.is === "leading";
   }
 
   /**
@@ -84,16 +84,16 @@ export class LeaderElector {
    */
   fence(): void {
     const { leaseDurationMs, fenceMarginMs, clock, name } = this.#options;
-    const standing = this.#standing;
+    const leadership = this.#leadership;
     const isSafe =
-      standing.is === "leading" && clock.monotonicMs() < standing.renewedMs + leaseDurationMs - fenceMarginMs;
+      leadership.is === "leading" && clock.monotonicMs() < leadership.renewedMs + leaseDurationMs - fenceMarginMs;
     if (!isSafe) throw new LeadershipLostError(`not the leader of ${name}`);
   }
 
   /** What is wrong, for liveness: this process ought to have renewed or ended long ago. */
   check(): string | undefined {
-    if (this.#standing.is === "standby") return undefined;
-    const overdueMs = this.#options.clock.monotonicMs() - this.#standing.renewedMs - this.#options.leaseDurationMs;
+    if (this.#leadership.is === "standby") return undefined;
+    const overdueMs = this.#options.clock.monotonicMs() - this.#leadership.renewedMs - this.#options.leaseDurationMs;
     return overdueMs > OVERDUE_TOLERANCE_MS ? `lease ${this.#options.name} is overdue` : undefined;
   }
 
@@ -181,11 +181,11 @@ export class LeaderElector {
   }
 
   async #acquireOrRenew(signal: AbortSignal): Promise<boolean> {
-    const standing = this.#standing;
-    if (standing.is === "leading") {
+    const leadership = this.#leadership;
+    if (leadership.is === "leading") {
       try {
         // Optimistic: no other process writes while we hold it, so one request does.
-        await this.#write(standing.lease, renewed, signal);
+        await this.#write(leadership.lease, renewed, signal);
         return true;
       } catch (error) {
         if (signal.aborted || !(error instanceof ApiError)) throw error;
@@ -202,7 +202,7 @@ export class LeaderElector {
     if (lease) this.#observed.see(lease.spec ?? {}, clock.monotonicMs());
     const holder = this.#observed.holder;
     if (holder !== undefined && holder !== identity) {
-      if (this.#standing.is === "leading") throw new LeadershipLostError(`lease ${name} is held by another process`);
+      if (this.#leadership.is === "leading") throw new LeadershipLostError(`lease ${name} is held by another process`);
       if (this.#observed.isValid(clock.monotonicMs(), leaseDurationMs)) return false;
     }
     if (lease === undefined) {
@@ -231,22 +231,22 @@ export class LeaderElector {
 
   #hold(lease: Lease, sentMs: number): void {
     this.#observed.see(lease.spec ?? {}, this.#options.clock.monotonicMs());
-    this.#standing = { is: "leading", lease, renewedMs: sentMs };
+    this.#leadership = { is: "leading", lease, renewedMs: sentMs };
   }
 
   #renewedMs(): number {
-    return this.#standing.is === "standby" ? this.#options.clock.monotonicMs() : this.#standing.renewedMs;
+    return this.#leadership.is === "standby" ? this.#options.clock.monotonicMs() : this.#leadership.renewedMs;
   }
 
-  #end(standing: Standing): void {
-    this.#standing = standing;
+  #end(leadership: Leadership): void {
+    this.#leadership = leadership;
     this.#metrics.leading(false);
   }
 
   async #release(): Promise<void> {
     const { client, clock, log, namespace, name, identity } = this.#options;
-    if (this.#standing.is !== "leading") return;
-    const { lease } = this.#standing;
+    if (this.#leadership.is !== "leading") return;
+    const { lease } = this.#leadership;
     // First, so that the fence is shut before another process can see the lease free.
     this.#end({ is: "standby" });
     const write = (latest: Lease, signal: AbortSignal): Promise<Lease> =>

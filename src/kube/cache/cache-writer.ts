@@ -7,7 +7,7 @@ import type { WatchSink } from "./watch.ts";
 
 type Counts = Record<ChangeType | "BOOKMARK" | "ERROR", number>;
 
-export interface IntakeOptions<T extends Cached> {
+export interface CacheWriterOptions<T extends Cached> {
   readonly cache: Cache<T>;
   readonly kind: string;
   readonly metrics: WatchMetrics | undefined;
@@ -23,8 +23,8 @@ export interface IntakeOptions<T extends Cached> {
 }
 
 /** Takes one watch's events into a cache, and knows from where the next watch can resume. */
-export class Intake<T extends Cached> implements WatchSink<T> {
-  readonly #options: IntakeOptions<T>;
+export class CacheWriter<T extends Cached> implements WatchSink<T> {
+  readonly #options: CacheWriterOptions<T>;
   #draft: Draft<T> | undefined;
   #isMarked = false;
   #seen: string;
@@ -32,7 +32,7 @@ export class Intake<T extends Cached> implements WatchSink<T> {
   #events = 0;
   #isUnsupported = false;
 
-  constructor(options: IntakeOptions<T>) {
+  constructor(options: CacheWriterOptions<T>) {
     this.#options = options;
     this.#draft = options.resourceVersion === undefined ? options.cache.draft() : undefined;
     this.#seen = options.resourceVersion ?? "";
