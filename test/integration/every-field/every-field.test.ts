@@ -72,6 +72,8 @@ beforeAll(async () => {
   schemas = new Schemas((await cluster().request({ path: "/openapi/v3/apis/apps/v1" })).body);
   const paused = { spec: { paused: true } };
   await eventually(() => grant(`${pathOf("deployments")}?dryRun=All`, paused), refusedByUs);
+  const labelled = { metadata: { labels: { probe: "x" } } };
+  await eventually(() => grant("/api/v1/nodes/node-1?dryRun=All", labelled), refusedByUs);
 });
 afterAll(() => requests?.close());
 
