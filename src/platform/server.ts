@@ -20,8 +20,9 @@ import { OBJECT_OWNERS } from "./areas/object-owners.ts";
 import { OBJECT_UPLOADS } from "./areas/object-uploads.ts";
 import { SWEEP_NAMES, SWEEPS } from "./areas/sweeps.ts";
 import { tailFeed } from "./areas/work-feed/tail.ts";
-import { registerCharts } from "./builders/chart-link.ts";
-import { startHelmBuilder } from "./builders/helm-builder.ts";
+import { registerCharts } from "./builders/helm/chart-link.ts";
+import { helmBuilder } from "./builders/helm/helm-builder.ts";
+import { startBuilder } from "./builders/runner.ts";
 import { type PlatformConfig, sealingKeyFile } from "./config.ts";
 import type { Db } from "./database/db.ts";
 import { type DatabaseLocation, type OpenDatabase, openDatabase } from "./database/open.ts";
@@ -158,7 +159,7 @@ async function start(
   const bound = app.server.address() as AddressInfo;
   address.url = `http://${host.includes(":") ? `[${host}]` : host}:${bound.port}`;
   if (mailer !== undefined) parts.defer(startCourier({ db, clock, log, waker, mailer, config: engine.config }));
-  if (store !== undefined) parts.defer(startHelmBuilder({ db, clock, log, waker, objects: store, secret, baseUrl }));
+  if (store !== undefined) parts.defer(startBuilder({ ...engine, log }, helmBuilder({ db, store, secret, baseUrl })));
   log.info({ url: address.url, database: database.kind }, "platform listening");
   return {
     url: address.url,

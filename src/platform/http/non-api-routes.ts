@@ -1,6 +1,6 @@
 import { AUTH_ROUTES } from "../../contract/openapi/auth-paths.ts";
 import { SETUP_ROUTES } from "../areas/managers/setup/setup-routes.ts";
-import { CHART_ROUTES } from "../builders/chart-link.ts";
+import { CHART_ROUTES } from "../builders/helm/chart-link.ts";
 import { OBJECT_ROUTES } from "../objects/object-routes.ts";
 
 /** Routes outside the contract: sign-in, objects, charts and setup files. Metrics count them as they count those of the contract. */

@@ -8,7 +8,7 @@ import { newSite, type Site } from "../areas/deployments/testing/site.ts";
 import { zip } from "../areas/operations/testing/zip.ts";
 import { newBuildSite } from "../areas/packages/testing/builds.ts";
 import { release } from "../areas/releases/testing/releases.ts";
-import { chartKey } from "../builders/chart-link.ts";
+import { chartKey } from "../builders/helm/chart-link.ts";
 import { onEachDatabase, type World } from "../testing/harness.ts";
 import { keysIn, ObjectFolder } from "./object-folder.ts";
 import { OBJECT_GRACE_MS, OBJECTS_PER_RUN, OWNER_KEY, objectSweep } from "./object-sweep.ts";

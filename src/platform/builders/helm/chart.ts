@@ -1,8 +1,9 @@
 import { gzipSync } from "node:zlib";
 import Type, { type Static } from "typebox";
 import { Check, Errors } from "typebox/schema";
-import { FreeMap, Strict } from "../../contract/wire/schema.ts";
-import { tarOf } from "../tar.ts";
+import { FreeMap, Strict } from "../../../contract/wire/schema.ts";
+import { tarOf } from "../../tar.ts";
+import { UnbuildableError } from "../runner.ts";
 
 /**
  * `chart` of a release's Kubernetes stack: the chart's files by their path, and what its Chart.yaml says beside name and
@@ -22,7 +23,7 @@ export interface ChartNames {
 }
 
 /** The release is not what a chart can be made of; the message is for whoever made it. */
-export class ChartError extends Error {
+export class ChartError extends UnbuildableError {
   override readonly name = "ChartError";
 }
 

@@ -1,9 +1,9 @@
 import type { FastifyInstance } from "fastify";
-import { setHeaders } from "../kernel/call/answer.ts";
-import { type OpenDeps, openRoute } from "../kernel/call/open-route.ts";
-import { PlatformError } from "../kernel/errors.ts";
-import { isLinkSignature, linkSignature } from "../objects/signed-path.ts";
-import { isObjectKey, type ObjectStore } from "../ports/object-store.ts";
+import { setHeaders } from "../../kernel/call/answer.ts";
+import { type OpenDeps, openRoute } from "../../kernel/call/open-route.ts";
+import { PlatformError } from "../../kernel/errors.ts";
+import { isLinkSignature, linkSignature } from "../../objects/signed-path.ts";
+import { isObjectKey, type ObjectStore } from "../../ports/object-store.ts";
 
 const PATH = "/charts/{id}/{signature}/{file}";
 export const CHART_ROUTES = [{ method: "GET", path: PATH }] as const;

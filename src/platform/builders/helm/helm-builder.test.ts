@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, expect, it } from "vitest";
-import { type BuildSite, newBuildSite } from "../areas/packages/testing/builds.ts";
-import { release, STACK } from "../areas/releases/testing/releases.ts";
-import { type Answer, onEachDatabase } from "../testing/harness.ts";
+import { type BuildSite, newBuildSite } from "../../areas/packages/testing/builds.ts";
+import { release, STACK } from "../../areas/releases/testing/releases.ts";
+import { type Answer, onEachDatabase } from "../../testing/harness.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "sallyport-charts-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

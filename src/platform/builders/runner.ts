@@ -1,0 +1,116 @@
+import type { Expression, SqlBool } from "kysely";
+import type { Clock } from "../../base/clock.ts";
+import type { Logger } from "../../base/log.ts";
+import type { PackageOutputs, PackageType } from "../../contract/packages/package-types.ts";
+import { complete, lease, progress } from "../areas/packages/build.ts";
+import { BUILDER } from "../areas/packages/enqueue.ts";
+import type { Db } from "../database/db.ts";
+import type { PackageRow } from "../database/tables/packages.ts";
+import { inTransaction } from "../kernel/call/transaction.ts";
+import { PlatformError } from "../kernel/errors.ts";
+import type { Waker } from "../kernel/events/waker.ts";
+import { ALPHANUMERIC, randomText } from "../kernel/ids.ts";
+import type { ServiceAccount } from "../kernel/tenancy/principal.ts";
+
+/** A wake that was lost, or came to another replica, costs this much. */
+const LOOK_EVERY_MS = 5_000;
+
+export interface RunnerParts {
+  readonly db: Db;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly waker: Waker;
+}
+
+/** Builds packages of one type inside of the platform. */
+export interface Builder {
+  readonly type: PackageType;
+  /** Which packages of the type, of the table `packages as k`. Others are for builders outside. */
+  readonly buildable: Expression<SqlBool>;
+  /** @throws UnbuildableError for what cannot be built; whatever else fails is tried again when the lease lapses. */
+  build(row: PackageRow, tell: Tell, signal: AbortSignal): Promise<PackageOutputs>;
+}
+
+type Progress = Parameters<typeof progress>[2];
+/** Says which phase begins, with an event. @throws LEASE_LOST when another builder has the package by now. */
+export type Tell = (phase: Progress["buildPhase"], event: Progress["event"]) => Promise<unknown>;
+
+/** The package's content is at fault: a repeat fails too. */
+export class UnbuildableError extends Error {
+  override readonly name: string = "UnbuildableError";
+}
+
+/** Builders outside come with a system manager's key; one inside has the same rights and none of its own. */
+const INSIDE: ServiceAccount = {
+  kind: "serviceAccount",
+  id: "builder",
+  workspaceId: "",
+  workspaceName: "",
+  role: "manager.runtime",
+  scope: { type: "manager", managerId: "" },
+  expiresAt: null,
+  system: true,
+  setupFor: null,
+};
+
+/**
+ * Builds packages one at a time, by the same leases as builders outside. @returns what ends it; a package that is being
+ * built is then left to the next one, when its lease lapses.
+ */
+export function startBuilder(parts: RunnerParts, builder: Builder): () => Promise<void> {
+  const ending = new AbortController();
+  const building = buildAll(parts, builder, `platform-${randomText(12, ALPHANUMERIC)}`, ending.signal);
+  return async () => {
+    ending.abort();
+    await building;
+  };
+}
+
+async function buildAll(parts: RunnerParts, builder: Builder, builderId: string, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const slept = parts.waker.sleep(BUILDER, LOOK_EVERY_MS, signal);
+    try {
+      for (let built = true; built && !signal.aborted; ) built = await buildNext(parts, builder, builderId, signal);
+    } catch (error) {
+      if (!signal.aborted) parts.log.error({ err: error }, "builder failed");
+    }
+    await slept;
+  }
+}
+
+/** False when there is nothing to build. */
+async function buildNext(
+  parts: RunnerParts,
+  builder: Builder,
+  builderId: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const order = { builderId, types: [builder.type], limit: 1 };
+  const [row] = await act(parts, signal, (call) => lease(call, order, builder.buildable));
+  if (row === undefined) return false;
+  const { id, type, workspace_id: workspaceId } = row;
+  const tell: Tell = (buildPhase, event) =>
+    act(parts, signal, (call) => progress(call, id, { builderId, buildPhase, ...(event && { event }) }));
+  try {
+    const outputs = await builder.build(row, tell, signal);
+    await act(parts, signal, (call) => complete(call, id, { builderId, status: "ready", outputs }));
+    parts.log.info({ packageId: id, type, workspaceId }, "package built");
+  } catch (error) {
+    // Canceled, or too slow: another builder decides.
+    if (error instanceof PlatformError && error.code === "LEASE_LOST") return true;
+    if (!(error instanceof UnbuildableError)) throw error;
+    const failure = { code: "PACKAGE_BUILD_FAILED", message: error.message, internal: false, retryable: false };
+    await act(parts, signal, (call) => complete(call, id, { builderId, status: "failed", error: failure }));
+    parts.log.info({ packageId: id, type, workspaceId }, "package cannot be built");
+  }
+  return true;
+}
+
+type Act = { readonly db: Db; readonly now: Date; readonly principal: ServiceAccount };
+
+function act<T>({ db, clock }: RunnerParts, signal: AbortSignal, work: (call: Act) => Promise<T>): Promise<T> {
+  const options = { readOnly: false, signal, onRetry: () => undefined };
+  return inTransaction(db, options, (transaction) =>
+    work({ db: transaction, now: clock.wallNow(), principal: INSIDE }),
+  );
+}
