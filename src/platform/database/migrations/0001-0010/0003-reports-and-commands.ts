@@ -84,7 +84,7 @@ async function commands(db: Kysely<unknown>): Promise<void> {
       params text,
       result text,
       idempotency_key text,
-      -- A plan's line has one command, ever (§2.6).
+      -- A plan's line has one command, ever (decisions §2.6).
       unique (access_request_id, plan_index)
     )`.execute(db);
   await sql`create index commands_newest on commands (workspace_id, created_at desc, id desc)`.execute(db);
