@@ -55,7 +55,7 @@ export class ApiError extends Error {
     this.retryAfterMs = details.retryAfterMs;
   }
 
-  /** The call never reached the platform's own code, or its answer never reached us. */
+  /** The call did not reach the platform, or its answer did not reach the client. */
   get isTransport(): boolean {
     return Object.hasOwn(TRANSPORT_ERRORS, this.code);
   }
@@ -70,7 +70,7 @@ export function transportError(
   return new ApiError(code, `${message}: ${detail}`, { status: 0, retryable, ...facts });
 }
 
-/** Longest text taken over from an error object; the rest is for the platform's own log. */
+/** Longest text that the client takes from an error object; the platform's own log has the rest. */
 const MAX_TEXT = 2_000;
 const CODE = /^[A-Z][A-Z0-9_]{0,127}$/;
 

@@ -12,7 +12,7 @@ export interface Outgoing {
   /** From the first byte sent to the last byte read. */
   readonly timeoutMs: number;
   readonly maxResponseBytes: number;
-  /** Told of the headers as soon as they are there, also of an answer that then turns out to be an error. */
+  /** Called with the headers as soon as they arrive, also when the answer then is an error. */
   readonly heard: (header: HeaderReader) => void;
 }
 
@@ -24,13 +24,13 @@ export interface Answer {
   readonly bytes: number;
 }
 
-/** Longest `Retry-After` that is believed: beyond it a wrong header would park a caller for good. */
+/** Longest `Retry-After` that the client obeys: a wrong header must not stop a caller for good. */
 const MAX_RETRY_AFTER_MS = 15 * 60_000;
 
 /**
  * Sends once and reads the whole answer.
  *
- * @throws ApiError whatever came back or did not; `signal.reason` on abort, as it is.
+ * @throws ApiError for every failure; on abort `signal.reason`, as it is.
  */
 export async function exchange(
   outgoing: Outgoing,
@@ -59,7 +59,8 @@ async function sendAndRead(
   signal: AbortSignal,
 ): Promise<Answer> {
   const { method, url, headers, body } = outgoing;
-  // Our own timer rules from first to last byte: undici's two would cut a long-poll, or let a slow drip live.
+  // The client's own timer covers first byte to last. undici's two would cut a long-poll, or let a slow drip run for
+  // ever.
   const limits = { headersTimeout: 0, bodyTimeout: 0 };
   const response = await request(url, { method, headers, body: body ?? null, dispatcher, signal, ...limits }).catch(
     (cause: unknown) => {
@@ -89,7 +90,7 @@ async function readText(body: Dispatcher.ResponseData["body"], maxBytes: number,
   try {
     for await (const chunk of body as AsyncIterable<Buffer>) {
       bytes += chunk.length;
-      if (bytes > maxBytes) break; // Leaving the loop destroys the socket: the rest is not even received.
+      if (bytes > maxBytes) break; // Leaving the loop destroys the socket, so the rest is not received.
       chunks.push(chunk);
     }
   } catch (cause) {
@@ -121,7 +122,7 @@ function refusal(text: string, isJson: boolean, authorization: string | undefine
   });
 }
 
-/** A proxy that answers with an echo of the request must not put the credential into our error. */
+/** Removes the credential: a proxy may echo the request in its answer, and the error quotes that answer. */
 function withoutSecret(text: string, authorization: string | undefined): string {
   const secret = authorization?.replace(/^Bearer /, "");
   return secret === undefined || secret === "" ? text : text.replaceAll(secret, "[redacted]");
@@ -139,7 +140,7 @@ function parseQuietly(text: string): unknown {
 function readRetryAfter(value: string | undefined, clock: Clock): number | undefined {
   if (value === undefined) return undefined;
   const text = value.trim();
-  // By its form, or "-5" would be a day of 2001 to `Date.parse`.
+  // Checked by its form, because `Date.parse("-5")` is a day of 2001.
   const at = /^[A-Z][a-z]+, /.test(text) ? Date.parse(text) : Number.NaN;
   const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : at - clock.wallNow().getTime();
   return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), MAX_RETRY_AFTER_MS);
@@ -150,7 +151,7 @@ function sentAs(outgoing: Outgoing): { readonly requestId?: string } {
   return requestId === undefined ? {} : { requestId };
 }
 
-/** `ECONNREFUSED`, `UND_ERR_SOCKET`, …: says enough and quotes nothing. */
+/** `ECONNREFUSED`, `UND_ERR_SOCKET`, …: names the cause without quoting any text. */
 function codeOf(error: unknown): string {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   if (typeof code === "string") return code;

@@ -8,7 +8,7 @@ import { ApiError } from "./api-error.ts";
 import type { ClientOptions } from "./options.ts";
 import { clientOf } from "./table-client.ts";
 
-// Bytes on a socket, because an HTTP server's library would not write most of what is here.
+// Writes bytes to a socket: a library for HTTP servers would refuse to send most of these answers.
 
 const REPEATS = ["safe", "natural", "state", "key", "none"] as const satisfies readonly Repeat[];
 const of = (repeat: Repeat) =>
@@ -83,10 +83,10 @@ const JSON_HEAD = "content-type: application/json";
 const whole = (body: string, ...lines: string[]): string =>
   head("200 OK", JSON_HEAD, `content-length: ${Buffer.byteLength(body)}`, ...lines) + body;
 
-/** 20 MB of nothing in 20 kB. */
+/** 20 MB of zeros in 20 kB. */
 const BOMB = gzipSync(Buffer.alloc(20_000_000));
 
-/** Something every 20 ms, for as long as anybody listens. */
+/** Writes a byte every 20 ms for as long as the socket is open. */
 function drip(socket: Socket, byte: string, first = ""): void {
   socket.write(first);
   const timer = setInterval(() => socket.write(byte), 20);
@@ -139,7 +139,7 @@ const CASES: readonly (readonly [string, Behaviour, object])[] = [
     { code: "RESPONSE_TOO_LARGE", retryable: false },
   ],
   [
-    // Nobody asked for compression: it is taken as the bytes that it is, and never unpacked.
+    // The client did not ask for compression: it takes the answer as plain bytes and never unpacks it.
     "a bomb",
     (s) => {
       s.write(head("200 OK", JSON_HEAD, "content-encoding: gzip", `content-length: ${BOMB.length}`));
@@ -159,7 +159,7 @@ describe("a server that misbehaves gets a clear error with", () => {
     expect(error).toMatchObject(expected);
     expect(error.requestId).toMatch(/^[0-9a-f-]{36}$/);
     expect(JSON.stringify([error.message, error.context, error.stack, String(error.cause)])).not.toContain(KEY);
-    // A hundred times its own limit, for machines that are busy.
+    // A hundred times its own limit, for slow machines.
     expect(performance.now() - started).toBeLessThan(30_000);
   });
 

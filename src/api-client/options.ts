@@ -26,7 +26,7 @@ export interface ClientOptions {
   readonly timeoutMs?: number;
   /** Attempts after the first, of routes whose repeat is harmless. Default 4; 0 for a caller with a loop of its own. */
   readonly retries?: number;
-  /** No new attempt after this much time. A longer `Retry-After` fails at once. Default 60_000, at most 15 min is waited. */
+  /** No new attempt after this time; a `Retry-After` beyond it fails at once. Default 60_000; waits at most 15 min. */
   readonly maxRetryTimeMs?: number;
   /** First pause between attempts, doubled each time, up to 10 s. Default 250. */
   readonly firstRetryMs?: number;
@@ -51,7 +51,7 @@ export interface Attempt {
   header(name: string): string | undefined;
 }
 
-/** The options with every default filled in: nobody else writes `??`. */
+/** The options with every default filled in, so that no other file has a default of its own. */
 export interface Settings extends Omit<Required<ClientOptions>, "baseUrl" | "credential" | "workspace" | "proxy"> {
   readonly base: URL;
   readonly credential: Credential | undefined;
@@ -60,7 +60,7 @@ export interface Settings extends Omit<Required<ClientOptions>, "baseUrl" | "cre
   readonly close: () => Promise<void>;
 }
 
-/** @throws Error when the base URL is unusable, in words for whoever configured it. */
+/** @throws Error when the base URL is unusable, in words for the person who configured it. */
 export function compile(options: ClientOptions): Settings {
   const base = baseOf(options.baseUrl);
   const dispatcher = options.dispatcher ?? pool(base, options.proxy);
@@ -88,7 +88,7 @@ function credentialOf(given: ClientOptions["credential"]): Credential | undefine
   return { current: typeof given === "string" ? () => given : given, refused: () => false };
 }
 
-/** @throws Error in words for whoever configured it. */
+/** @throws Error in words for the person who configured the URL. */
 export function baseOf(text: string): URL {
   const url = URL.parse(text);
   if (url === null || (url.protocol !== "https:" && url.protocol !== "http:")) {

@@ -12,7 +12,7 @@ export type PathFinding =
   | { readonly at: "platform"; readonly code: string }
   /** The certificate shown is not accepted. `issuer`: who signed it, in the words of the certificate. */
   | { readonly at: "certificate"; readonly code: string; readonly issuer: string }
-  /** The way is free as far as TLS: whatever was wrong is further on, or over. */
+  /** Every step works, up to and with TLS: the cause is behind it, or is over. */
   | { readonly at: "nowhere" };
 
 class ProxyRefusal extends Error {
@@ -25,8 +25,8 @@ class ProxyRefusal extends Error {
 }
 
 /**
- * Walks the way to `base` once, after a call over it has failed, to tell what to mend. Sends nothing to the platform: it
- * ends with the handshake, so that an untrusted certificate may be looked at here without being trusted.
+ * Tries each step of the way to `base` once, after a call has failed, to find which step is broken. It ends with the
+ * TLS handshake and sends nothing to the platform, so it can read an untrusted certificate without trusting it.
  *
  * @param proxy URL, with its credentials; undefined: direct.
  */
@@ -70,7 +70,7 @@ function tunnel(base: URL, proxy: URL, signal: AbortSignal): Promise<Duplex> {
       socket.destroy();
       reject(new ProxyRefusal(statusCode));
     });
-    // A proxy that takes CONNECT for any other request.
+    // The proxy answered CONNECT as it answers other requests.
     asked.once("response", ({ statusCode = 0 }) => {
       asked.destroy();
       reject(new ProxyRefusal(statusCode));
@@ -84,7 +84,7 @@ function handshake(base: URL, socket: Duplex, signal: AbortSignal): Promise<Path
   const host = hostOf(base);
   return new Promise((resolve) => {
     const servername = /^[\d.]+$|:/.test(host) ? {} : { servername: host };
-    // Looked at, not trusted: nothing is written to it, and it is closed at once.
+    // Only reads the certificate: nothing is written, and the socket is closed at once.
     const secure = tlsConnect({ socket, rejectUnauthorized: false, host, ...servername });
     const abort = (): void => {
       secure.destroy();

@@ -286,7 +286,7 @@ describe("an error", () => {
     expect(JSON.stringify([error.message, error.context, error.stack])).not.toContain(KEY);
   });
 
-  // What misbehaves, and what the caller reads. None may hang: the test's own time limit would tell.
+  // Servers that misbehave, and the error that the caller gets. None may hang: the test's own time limit would fail.
   const misbehaving: readonly (readonly [string, Handler, Partial<ApiError>])[] = [
     [
       "a proxy's HTML page",

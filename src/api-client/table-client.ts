@@ -19,7 +19,7 @@ interface AnyArguments {
 
 /** Margin over `wait` of a long-poll, for the network and a platform that answers a little late. */
 const LONG_POLL_MARGIN_MS = 10_000;
-/** Old key, new key, and the new one read again: more 401s than that mean that no key is good. */
+/** Old key, new key, and the new one read again. After that many 401s no key is good. */
 const MAX_KEYS = 3;
 
 export type TableClient<T extends Readonly<Record<string, RouteTable>>> = CallsOf<T> & {
@@ -27,7 +27,7 @@ export type TableClient<T extends Readonly<Record<string, RouteTable>>> = CallsO
   close(): Promise<void>;
 };
 
-/** Calls of every route of a table, made from the table alone: there is no code for a single route. */
+/** Makes the calls of every route from the table alone; no route has code of its own. */
 export function clientOf<const T extends Readonly<Record<string, RouteTable>>>(
   table: T,
   options: ClientOptions,
@@ -54,7 +54,7 @@ interface NamedRoute {
 
 async function call(settings: Settings, named: NamedRoute, args: AnyArguments, signal: AbortSignal): Promise<unknown> {
   const { route } = named;
-  // One key a call, not an attempt: that is what makes a retry the same call.
+  // One key for the call, not one for each attempt: so the platform knows a retry as the same call.
   const idempotencyKey = route.repeat === "key" ? (args.idempotencyKey ?? randomUUID()) : args.idempotencyKey;
   const repeatable = route.repeat === "safe" || route.repeat === "natural" || idempotencyKey !== undefined;
   const startMs = settings.clock.monotonicMs();
@@ -104,7 +104,7 @@ function prepare(
   args: AnyArguments,
   key: string | undefined,
 ): Omit<Outgoing, "heard"> {
-  // Where a user needs to name none, or the path names it, the client's own would only narrow or contradict.
+  // Where the route needs no workspace, or its path names it, the client's own could only narrow or contradict that.
   const workspace = args.workspace ?? (route.workspace === undefined ? settings.workspace : undefined);
   const url = address(settings.base, route.path, args.params ?? {}, { ...args.query, workspace });
   const body = args.body === undefined ? undefined : JSON.stringify(args.body);
@@ -141,7 +141,7 @@ async function observed(
   try {
     answer = await exchange({ ...outgoing, heard }, settings.dispatcher, settings.clock, signal);
   } catch (error) {
-    // An abort is not an attempt that failed.
+    // An abort is not reported as a failed attempt.
     if (error instanceof ApiError) tell({ ...errorFacts(error), receivedBytes: 0 });
     throw error;
   }

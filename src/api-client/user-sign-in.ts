@@ -11,7 +11,7 @@ export interface UserTokens {
 }
 
 export interface UserSignInOptions {
-  /** As the platform calls itself. */
+  /** The address by which the platform names itself. */
   readonly baseUrl: string;
   /** A public client that the platform knows. */
   readonly clientId: string;
@@ -19,7 +19,7 @@ export interface UserSignInOptions {
   readonly dispatcher?: Dispatcher;
 }
 
-/** A browser has been sent away. */
+/** A sign-in whose page the user must open in a browser. */
 export interface SignInUnderWay {
   /** Where the user goes on, with a browser. */
   readonly url: URL;
@@ -27,7 +27,7 @@ export interface SignInUnderWay {
   finish(callback: URL, signal: AbortSignal): Promise<UserTokens>;
 }
 
-/** Why a sign-in, or what comes of it, went wrong. */
+/** Why a sign-in, a refresh or a revocation failed. */
 export class SignInError extends Error {
   override readonly name = "SignInError";
   /**
@@ -104,7 +104,7 @@ export class UserSignIn {
     return { access, refresh };
   }
 
-  /** Anew each time: a command asks once or twice in its life. */
+  /** Not cached: one command asks once or twice. */
   #discovered(signal: AbortSignal): Promise<openid.Configuration> {
     const options: openid.DiscoveryRequestOptions = {
       algorithm: "oauth2",
@@ -113,7 +113,7 @@ export class UserSignIn {
       [openid.customFetch]: (url, { signal: limit, ...init }) => {
         const signals = limit === undefined ? [signal] : [signal, limit];
         const request = { ...init, dispatcher: this.#dispatcher, signal: AbortSignal.any(signals) };
-        // The same interface twice: Node has a copy of undici of its own.
+        // Two declarations of one interface: Node has its own copy of undici.
         return fetch(url, request as Parameters<typeof fetch>[1]) as unknown as Promise<Response>;
       },
     };

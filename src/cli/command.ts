@@ -1,4 +1,4 @@
-/** One word after `sallyport`. */
+/** One command: a word after `sallyport`. */
 export interface Command {
   readonly name: string;
   /** One line for the list of commands. */
@@ -9,12 +9,12 @@ export interface Command {
   run(args: readonly string[], signal: AbortSignal): Promise<number>;
 }
 
-/** The person typed something that cannot be meant: said in one line, exit code 2. */
+/** Wrong arguments: printed in one line, exit code 2. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-/** Text for people; keep it from the stack trace that a programmer's mistake deserves. */
+/** An error for people: printed without a stack trace, which only a defect of the program needs. */
 export class FriendlyError extends Error {
   override readonly name = "FriendlyError";
   readonly exitCode: number;

@@ -37,7 +37,7 @@ const COMMANDS = [
 
 const say = (why: string) => void process.stderr.write(`sallyport: ${why}\n`);
 const stop = stopSignals(say);
-// A reader that went away (`| head`) is a request to stop, not a crash.
+// The reader of our output has gone (`| head`): stop in order, without an error.
 process.stdout.on("error", () => process.kill(process.pid, "SIGTERM"));
 const argv = process.argv.slice(2);
 process.exitCode = await runCli(
@@ -48,7 +48,7 @@ process.exitCode = await runCli(
 );
 stop.release();
 
-/** The processes; and the engineer's commands, whose code is loaded only when one of them, or the overview, is asked for. */
+/** The processes, and the engineer's commands, which are loaded only for one of them or for the overview. */
 async function commandsFor(name: string | undefined): Promise<readonly Command[]> {
   const processes = COMMANDS.map((command) => command.name);
   if (name !== undefined && (processes.includes(name) || name === "--version")) return COMMANDS;
@@ -56,6 +56,6 @@ async function commandsFor(name: string | undefined): Promise<readonly Command[]
   const { processSurroundings } = await import("./engineer/surroundings.ts");
   const { find, listed } = engineerCommands(processSurroundings, processes);
   const named = name === undefined ? undefined : find(name);
-  // Under the word that was typed, which may be a short one.
+  // Under the word that the person typed, which may be an alias.
   return named === undefined || name === undefined ? [...COMMANDS, ...listed] : [{ ...named, name }];
 }

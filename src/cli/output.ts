@@ -11,7 +11,7 @@ export function formatOf(text: string | undefined): Format {
 }
 
 /**
- * A value as text, with a line break at its end. What came from elsewhere cannot steer the terminal: control, format and
+ * A value as text, with a line break at its end. Text from elsewhere cannot control the terminal: control, format and
  * private-use characters are shown as their code.
  */
 export function render(value: unknown, format: Format): string {
@@ -28,7 +28,7 @@ export function render(value: unknown, format: Format): string {
 /** @param allowed characters that may stay, such as a line break */
 export function escaped(text: string, allowed: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Co}\p{Zl}\p{Zp}]/gu, (character) =>
-    // By UTF-16 units, which is how JSON writes what lies beyond U+FFFF.
+    // By UTF-16 units: JSON writes a character beyond U+FFFF as two.
     allowed.includes(character) ? character : character.split("").map(unit).join(""),
   );
 }
@@ -37,7 +37,7 @@ function unit(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
-/** Fields that say most come first; the others in the order in which they came. */
+/** The most useful fields come first, the others in their own order. */
 const FIRST = [
   ...["id", "name", "workspace", "title", "status", "state", "role", "type", "platform"],
   ...["managerId", "waitsFor", "deploymentGroupId", "shared", "risk", "enabled"],
@@ -56,7 +56,7 @@ function rowsTable(rows: readonly unknown[]): string {
 
 function columnsOf(records: readonly Readonly<Record<string, unknown>>[]): readonly string[] {
   const names = [...new Set(records.flatMap((record) => Object.keys(record)))];
-  // Nowhere there, or the same everywhere, says nothing in a list.
+  // A column that is empty or the same in every row is left out.
   const telling = names.filter(
     (name) => name !== "workspaceId" && records.some((record) => record[name] != null && isScalar(record[name])),
   );
@@ -71,7 +71,7 @@ function pairsTable(value: unknown): string {
   return aligned(Object.entries(value).map(([name, field]) => [name, cell(field)]));
 }
 
-/** What stays of a structure in a cell; the whole is in `-o json`. */
+/** A short form of a structure for a cell; `-o json` has the whole. */
 function cell(value: unknown): string {
   if (value === null || value === undefined) return "-";
   if (typeof value === "string") return escaped(value.replace(/\.\d{3}Z$/, "Z"), "");

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 
-// Signals, exit codes and log streams belong to a process, so these run one.
+// Signals, exit codes and log streams belong to a process, so these tests start one.
 
 interface Ended {
   readonly code: number | null;
@@ -66,7 +66,7 @@ it("refuses a log level that does not exist", async () => {
   expect(error).toContain("SALLYPORT_LOG_LEVEL must be one of debug, info, warn, error, not loud");
 });
 
-/** Says `up`, then waits; `stopping` decides what it does when told to stop. */
+/** A program that prints `up` and waits; `stopping` decides what it does on a signal. */
 const waits = (stopping: string) => `
   const { stopSignals } = await import(${module("stop-signals.ts")});
   const stop = stopSignals((why) => process.stderr.write(why));
@@ -108,7 +108,7 @@ it("bin/sallyport.mjs runs the command line and passes on its exit code", async 
   });
 });
 
-/** A port that this process has, until the test is over. */
+/** A port that this process holds until the test is over. */
 async function takenPort(): Promise<string> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");

@@ -31,7 +31,7 @@ export async function runCli(
 }
 
 /**
- * Runs one command and turns what went wrong into words and an exit code.
+ * Runs one command; prints its error and returns its exit code.
  *
  * @param title what each error line begins with: the words that the person typed
  */

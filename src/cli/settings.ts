@@ -4,10 +4,10 @@ import type { Environment, SettingTable } from "../base/settings.ts";
 import { FriendlyError } from "./command.ts";
 
 /**
- * What a process is configured with: the environment, and under it a YAML file whose keys are the same names. One name
- * a setting, so that a table, an error and a search all find it.
+ * The settings of a process: the environment, then a YAML file whose keys are the same names. A setting has one name
+ * everywhere, so that a search finds it.
  *
- * @throws FriendlyError for a key that no table has: a misspelt setting must not silently be the default.
+ * @throws FriendlyError for a key that no table has: otherwise a misspelt setting would silently have its default.
  */
 export async function readSettings(
   file: string | undefined,

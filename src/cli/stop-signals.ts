@@ -8,7 +8,7 @@ export interface StopSignals {
   release(): void;
 }
 
-/** Why everything stops: somebody asked. */
+/** Why everything stops: the process got a signal. */
 export class Stopped extends Error {
   override readonly name = "Stopped";
   readonly by: NodeJS.Signals;
@@ -20,9 +20,9 @@ export class Stopped extends Error {
 }
 
 /**
- * The first signal asks for an orderly stop, the second one ends the process at once, and so does time.
+ * The first signal starts an orderly stop. A second signal, or a stop that takes too long, ends the process at once.
  *
- * @param onOverdue told which of the two happened, just before the exit
+ * @param onOverdue gets the reason, just before the exit
  */
 export function stopSignals(onOverdue: (why: string) => void): StopSignals {
   const controller = new AbortController();

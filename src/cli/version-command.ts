@@ -12,7 +12,7 @@ export const versionCommand: Command = {
   },
 };
 
-/** Of package.json, the one place where it is written. */
+/** From package.json, the one place that has it. */
 export async function version(): Promise<string> {
   const content: unknown = JSON.parse(await readFile(new URL("../../package.json", import.meta.url), "utf8"));
   if (typeof content === "object" && content !== null && "version" in content) return String(content.version);

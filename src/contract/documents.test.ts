@@ -20,7 +20,7 @@ interface Node {
   readonly anyOf?: readonly TSchema[];
 }
 
-/** Where a body may have any shape or length, with nothing above that says how much of it. */
+/** Paths where a body may have any shape or length, and no schema above them has a limit. */
 function* boundless(schema: TSchema, path: string): Generator<string> {
   const node = schema as Node;
   if (node[MAX_BYTES] !== undefined || node["x-bounded-by-route"] === true) return;

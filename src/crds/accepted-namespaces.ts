@@ -31,9 +31,9 @@ export function parseNamedDeployments(text: string): NamedDeployments {
 }
 
 /**
- * Where the customer accepts this deployment: what the install values name for it, and what its own object says. The
- * one rule for what the agent reports and for what the operator lets through; no other word of the platform or of the
- * agent counts. Pure.
+ * Where the customer accepts this deployment: the namespaces that the install values name for it, and those of its own
+ * object. The agent reports by this rule and the operator runs by it; nothing else that platform or agent says counts.
+ * Pure.
  */
 export function acceptedNamespaces(
   deploymentId: string,
@@ -44,7 +44,7 @@ export function acceptedNamespaces(
   return [...new Set([...(named.get(deploymentId) ?? []), ...own])].sort();
 }
 
-/** Where the customer accepts this deployment, of all that the cluster serves. Undefined: it serves none of that id. Pure. */
+/** The same, looked up among all deployments that the cluster serves. Undefined: none has that id. Pure. */
 export function acceptedOf(
   deploymentId: string,
   deployments: readonly Pick<ManagedDeployment, "spec" | "status">[],
@@ -58,8 +58,8 @@ export function acceptedOf(
 }
 
 /**
- * The line with which the customer accepts a deployment. It holds no free text of the platform. Pasted as it is, the
- * placeholder is refused by the API server, for no namespace is in upper case.
+ * The line with which the customer accepts a deployment. It holds no free text of the platform. The API server refuses
+ * the line with its placeholder, because no namespace is in upper case.
  */
 export function acceptanceLine(deploymentId: string, grantsNamespace: string): string {
   const what = `${managedDeployments.plural}.${GROUP} ${objectName(deploymentId)} -n ${grantsNamespace}`;

@@ -1,9 +1,9 @@
-/** Whether our own account has the rights that this object needs; the message names each that is missing. */
+/** Whether the process's own account has the rights that this object needs. The message names each missing right. */
 const PERMITTED_REASONS = ["RightsComplete", "RuleMissing"] as const;
 
 /**
- * Condition types of each kind and the closed set of reasons of each. Alerts, `kubectl wait` scripts and metrics match on
- * these words. Source: the access grant contract; Authorized has the refusals of the customer's policy besides.
+ * Condition types of each kind and the closed set of reasons of each. Alerts, `kubectl wait` scripts and metrics match
+ * on these words. Source: the access grant contract; Authorized also has the refusals of the customer's policy.
  */
 export const GRANT_CONDITIONS = {
   Approved: [
@@ -22,7 +22,7 @@ export const GRANT_CONDITIONS = {
   Permitted: PERMITTED_REASONS,
   /** Whether the customer accepts the deployment in each namespace that the plan names. */
   Accepted: ["NamespacesAccepted", "NotAccepted"],
-  /** Said only where approvers lend: whether the bindings that this plan needs are there. */
+  /** Set only where approvers lend: whether the bindings that this plan needs exist. */
   Lent: ["AwaitingBinding", "BindingsSeen"],
 } as const;
 
@@ -76,5 +76,5 @@ export type InvocationReason<Type extends InvocationConditionType = InvocationCo
 export type ManagedDeploymentConditionType = keyof typeof MANAGED_DEPLOYMENT_CONDITIONS;
 export type ManagedDeploymentReason<Type extends ManagedDeploymentConditionType = ManagedDeploymentConditionType> =
   (typeof MANAGED_DEPLOYMENT_CONDITIONS)[Type][number];
-/** Whether the agent reaches the platform; the message says what to mend. */
+/** Whether the agent reaches the platform; the message says how to repair it. */
 export type ConnectedReason = ManagedDeploymentReason<"Connected">;

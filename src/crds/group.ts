@@ -4,7 +4,7 @@ export const VERSION = "v1alpha1";
 
 /**
  * What an installation may name differently. Everything in `manifests/` is made from these, so that the chart, the
- * tests and `npm start` cannot drift apart.
+ * tests and `npm start` stay equal.
  */
 export interface InstallationNames {
   /** Where agent and operator run. Not where grants live: the operator must not be able to mint its own token. */
@@ -30,12 +30,18 @@ export const DEFAULT_NAMES: InstallationNames = {
   operatorAccount: "sallyport-operator",
 };
 
-/** Who reports an event; an admission policy holds each process to its own. */
+/** The reporting controller of an event. An admission policy refuses an event that names the other process. */
 export const REPORTING_CONTROLLERS = { agent: `${GROUP}/agent`, operator: `${GROUP}/operator` } as const;
 
-/** On everything made for one grant (or one automatic invocation); the value is its uid. The sweep finds them by it. */
+/**
+ * Label on everything made for one grant (or one automatic invocation), with its uid; the sweep finds these objects by
+ * it.
+ */
 export const GRANT_UID_LABEL = "sallyport.dev/grant-uid";
-/** On a RoleBinding of the operator: when it must be gone. RFC 3339 UTC, whole seconds; an admission policy wants it. */
+/**
+ * On a RoleBinding of the operator: when it must be deleted. RFC 3339 UTC in whole seconds; an admission policy
+ * requires it.
+ */
 export const EXPIRES_AT_ANNOTATION = "sallyport.dev/expires-at";
 /** On a shipped ClusterRole: the tier of the operation that it is for. */
 export const TIER_LABEL = "sallyport.dev/tier";
@@ -49,7 +55,7 @@ export function operationRole(plugin: string, operation: string): string {
 /** The name of a namespace, as Kubernetes allows it. */
 export const NAMESPACE_NAME = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 
-/** What {@link grantAccount} makes. Policies have it in CEL, whose expressions read it alike. */
+/** The names that {@link grantAccount} makes. Policies use the pattern in CEL, which reads it the same way. */
 export const GRANT_ACCOUNT = /^grant-[0-9a-f]{12}$/;
 
 /** Name of the ServiceAccount that runs what one grant (or automatic invocation) allows. */
@@ -57,7 +63,10 @@ export function grantAccount(uid: string): string {
   return `grant-${uid.replaceAll("-", "").slice(0, 12)}`;
 }
 
-/** Where approvers lend, the one account of what runs by itself: policy admins bind roles to it, and it is never swept. */
+/**
+ * Where approvers lend: the account of everything that runs by itself. Policy admins bind roles to it; no sweep deletes
+ * it.
+ */
 export const AUTO_ACCOUNT = "sallyport-auto";
 
 /** A platform id as an object name: lower case, `_` and `.` become `-`. The CRDs refuse any other name. */

@@ -16,7 +16,7 @@ export interface LentRole {
   readonly namespace: Place;
 }
 
-/** What tells who was lent what; the rest of a RoleBinding or ClusterRoleBinding does not count. */
+/** The fields of a RoleBinding or ClusterRoleBinding that say who was lent what; the others do not matter. */
 export interface BindingLike {
   readonly roleRef?: { readonly name: string };
   readonly subjects?: readonly { readonly kind: string; readonly name: string; readonly namespace?: string }[];
@@ -25,12 +25,12 @@ export interface BindingLike {
 type Names = Pick<InstallationNames, "grantsNamespace" | "roleKind">;
 
 const RBAC = "rbac.authorization.k8s.io";
-/** Within a longer pattern. */
+/** Without its anchors, for use within a longer pattern. */
 const ACCOUNT = GRANT_ACCOUNT.source.slice(1, -1);
 
 /**
- * `plugin/operation` in `namespace`, which does not count for an operation of cluster scope. Undefined when no binding
- * could be made for it: its line cannot run either.
+ * The role that `plugin/operation` needs in `namespace`, which is ignored for an operation of cluster scope. Undefined
+ * when no binding is possible; then the line cannot run either.
  */
 export function lentRole(command: string, namespace: unknown): LentRole | undefined {
   const [, plugin, operation] = /^([a-z0-9-]{1,63})\/([a-z0-9-]{1,63})$/.exec(command) ?? [];
@@ -50,7 +50,7 @@ export function rolesOfPlan(
   );
 }
 
-/** Whether one of the bindings of its place lends `role` to `account`, by any name and from any author. */
+/** Whether a binding in the role's place lends `role` to `account`; its name and author do not matter. */
 export function isLent(
   { role }: LentRole,
   account: string,
@@ -73,7 +73,7 @@ function soleAccount({ subjects = [] }: BindingLike, grantsNamespace: string): s
   return isOurs && others.length === 0 ? subject.name : undefined;
 }
 
-/** Fixed by role and account, so that a second try finds the first one's. */
+/** Depends on role and account alone, so that a second try finds the binding of the first. */
 export function lentBindingName({ role }: LentRole, account: string): string {
   return `${account}-${role.slice(OPERATION_ROLE_PREFIX.length)}`;
 }
@@ -110,7 +110,7 @@ export interface LentBinding {
   readonly subjects: readonly { readonly kind: string; readonly name: string; readonly namespace: string }[];
 }
 
-/** The binding as the one line that a person pastes. Every word of it is from a closed alphabet: see {@link BINDING_LINE}. */
+/** The binding as one line that a person pastes. Each word has a closed alphabet: see {@link BINDING_LINE}. */
 export function bindingLine(
   lent: LentRole,
   account: string,
@@ -134,10 +134,13 @@ export const CLUSTER_ROLES: readonly string[] = inScope("cluster").map(({ plugin
   operationRole(plugin, name),
 );
 
-/** Of a plan that needs more, those that are not made yet come first. */
+/** When a plan needs more, those that do not exist yet come first. */
 export const MAX_BINDING_LINES = 16;
 
-/** What the API server accepts as such a line in a grant's status: a line to be pasted holds nothing else, also one that a stolen operator wrote. */
+/**
+ * The form in which the API server accepts such a line in a grant's status: even a stolen operator can write nothing
+ * else.
+ */
 export const BINDING_LINE =
   `^kubectl create (rolebinding ${ACCOUNT}-[a-z0-9-]{1,64} -n [a-z0-9][a-z0-9-]{0,62} ` +
   `--(cluster)?role=sallyport-op-[a-z0-9-]{1,64}|clusterrolebinding ${ACCOUNT}-[a-z0-9-]{1,64} ` +

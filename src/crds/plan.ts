@@ -26,10 +26,11 @@ export interface Plan {
 export const PLAN_HASH_VERSION = "v1";
 
 /**
- * What an approver approves, in 64 hex digits: `sha256:` over the RFC 8785 form of the plan. Absent params count as `{}`.
+ * What an approver approves, in 64 hex digits: `sha256:` over the RFC 8785 form of the plan. Absent params count as
+ * `{}`.
  *
- * The platform has its own copy of these lines on purpose: cluster and platform share a written contract and its test
- * vector, not code, so that neither has to believe the other.
+ * The platform has its own copy of these lines on purpose: both follow a written contract and its test vector and share
+ * no code, so that neither has to trust the other.
  */
 export function planHash({ requestId, deploymentId, risk, commands }: Plan): string {
   const lines = commands.map(({ command, params = {} }) => ({ command, params }));
@@ -43,8 +44,8 @@ export function sameParams(a: PlanLine["params"], b: PlanLine["params"]): boolea
 }
 
 /**
- * Where `value` holds a number that JSON readers disagree on (beyond 2^53 - 1, or `1e999`), as a path such as `params.a.0`.
- * Such a number is stored by the API server as it is and rounded by everybody else, so hashes would differ.
+ * Where `value` holds a number that JSON readers disagree on (beyond 2^53 - 1, or `1e999`), as a path such as
+ * `params.a.0`. The API server stores such a number as it is, and other readers round it, so hashes would differ.
  */
 export function unsafeNumber(value: unknown, path: string): string | undefined {
   if (typeof value === "number") {

@@ -1,4 +1,6 @@
-/** What looks like a secret, in text that is to leave the cluster. Closed: the operator's metric has it as a label. */
+/**
+ * What looks like a secret in text that is to leave the cluster. Closed list: the operator's metric has it as a label.
+ */
 export const REDACTION_RULES = [
   "private-key",
   "jwt",
@@ -15,8 +17,9 @@ export type OnRedacted = (rule: RedactionRule) => void;
 const MARK = "[redacted]";
 
 /**
- * In this order: a key block is taken out whole before a rule for single words can cut into it. Each takes linear time on
- * a hostile log line: where it may begin is rare, what it then repeats is short, or what it has read it takes out.
+ * In this order: the first rule removes a key block whole before a rule for single words can cut into it. Each takes
+ * linear time on a hostile log line: it can start at few places, repeats only a short part, or removes what it has
+ * read.
  */
 const RULES: readonly { readonly rule: RedactionRule; readonly pattern: RegExp; readonly keep: string }[] = [
   {
@@ -26,8 +29,8 @@ const RULES: readonly { readonly rule: RedactionRule; readonly pattern: RegExp; 
   },
   {
     rule: "jwt",
-    // From the start of a word on, and only where a dot and the next part follow it: each word is read once. From each
-    // `eyJ` on, a word of many of them would be read as often as it has them.
+    // Starts at the beginning of a word, and only where a dot and the next part follow, so that each word is read once.
+    // If it started at each `eyJ`, a word with many of them would be read as many times.
     pattern: /(?<![\w-])(?=[\w-]{11,}\.[\w-]{8})([\w-]*?)\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?/g,
     keep: "$1",
   },
@@ -38,7 +41,7 @@ const RULES: readonly { readonly rule: RedactionRule; readonly pattern: RegExp; 
   },
   {
     rule: "known-token",
-    // Ours, GitHub, GitLab, Slack, AWS, Stripe and the like: prefixes that mean nothing else.
+    // Prefixes of our own keys and of GitHub, GitLab, Slack, AWS, Stripe and others; they mean nothing else.
     pattern:
       /\b(?:sp_[wpdgm]_[0-9a-z]{4,16}_[0-9A-Za-z]{8,80}|gh[opsur]_[0-9A-Za-z]{20,255}|github_pat_\w{20,255}|glpat-[\w-]{16,64}|xox[abprs]-[\w-]{10,255}|AKIA[0-9A-Z]{16}|[sr]k_(?:live|test)_[0-9A-Za-z]{16,255}|sk-[\w-]{20,255})/g,
     keep: "",
@@ -50,14 +53,16 @@ const RULES: readonly { readonly rule: RedactionRule; readonly pattern: RegExp; 
   },
   {
     rule: "assignment",
-    // password=…, "apiKey": "…", DB_SECRET: …; the name stays, so that a reader knows what was there.
+    // password=…, "apiKey": "…", DB_SECRET: …; the name stays, so that a reader sees what was removed.
     pattern:
       /((?<![\w.-])["']?[\w.-]{0,64}(?:passw(?:or)?d|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credential|authorization)[\w.-]{0,64}["']?\s{0,8}[=:]\s{0,8})(?!\[redacted]|["']?(?:bearer|basic) \[redacted])("[^"\n]{1,8192}"?|'[^'\n]{1,8192}'?|[^\s,;&"'}\])]{1,8192})/gi,
     keep: "$1",
   },
 ];
 
-/** `text` without what looks like a secret. A pattern match, not a promise: results are also bounded to chosen fields. */
+/**
+ * Replaces what looks like a secret. It is a pattern match and can miss one; results are also limited to chosen fields.
+ */
 export function redactText(text: string, onRedacted: OnRedacted): string {
   let clean = text;
   for (const { rule, pattern, keep } of RULES) {

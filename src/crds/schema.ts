@@ -32,7 +32,7 @@ export function FreeObject(maxProperties: number): TUnsafe<Readonly<Record<strin
   });
 }
 
-/** RE2 classes refused in human text: what can make it read other than it is stored. */
+/** RE2 classes that text for people may not hold: they can make it look different from what is stored. */
 const UNREADABLE = String.raw`\p{Cc}\p{Cf}\p{Co}\p{Zl}\p{Zp}\x{115f}\x{1160}\x{3164}\x{ffa0}`;
 
 /** Text for a person, one line. */
@@ -57,7 +57,7 @@ export const DeploymentRef: Type.TString = Type.String({ maxLength: 128, pattern
 /** A plugin's or an operation's name. */
 export const PluginWord: Type.TString = Type.String({ maxLength: 63, pattern: "^[a-z0-9]+(-[a-z0-9]+)*$" });
 
-/** Server-side apply owns the entries of a keyed list one by one. */
+/** Server-side apply tracks the owner of each entry of a keyed list. */
 export function KeyedList<const S extends TSchema>(
   item: S,
   key: string,
@@ -83,7 +83,7 @@ export const Condition = Type.Object({
 });
 export const Conditions: Type.TArray<typeof Condition> = KeyedList(Condition, "type", 16);
 
-/** Everything under it is read-only: an object of the cache is never changed in place. */
+/** Everything under it is read-only: objects of the cache must not be changed in place. */
 export type Frozen<T> = T extends (infer Item)[]
   ? readonly Frozen<Item>[]
   : T extends object

@@ -1,16 +1,19 @@
-// What agent and operator tell people (messages of conditions, notes of events) is read by an approver with a terminal
-// open. The API server refuses a command in it (policy sallyport-told-words); a line to paste stands in a field of its
-// own, whose whole form is checked. Both patterns are written for RE2 and for JavaScript.
+// An approver reads what agent and operator tell (messages of conditions, notes of events) with a terminal open. The
+// API server refuses a command in it (policy sallyport-told-words). A line to paste has its own field, whose whole form
+// is checked. Both patterns are written for RE2 and for JavaScript.
 
 /** Characters by which a shell joins, redirects, expands or hides a command. A class without its brackets. */
 const SIGNS = String.raw`\x60$|&<>*?\\{}\p{Cc}\p{Cf}\p{Co}\p{Zl}\p{Zp}`;
-/** Starts a line that changes something here, with a word after it. `kubectl` is refused wherever it stands. */
+/** The first word of a line that would change something, if a word follows it. `kubectl` is refused everywhere. */
 const PROGRAMS = "helm|oc|k|curl|wget|sh|bash|sudo|ssh|eval|sallyport +approve";
 const OPTION_AFTER = String.raw`^|[ ,;:(\[=]`;
 
-/** Finds what a told text may not hold. */
+/** Finds signs that such a text may not hold. */
 export const SHELL_SIGNS: string = `[${SIGNS}]`;
-/** Finds a command in a told text without its quotes, in any case of letters: a shell drops quotes inside of a word. */
+/**
+ * Finds a command in a text from which the quotes were removed, in any letter case: a shell removes quotes inside a
+ * word.
+ */
 export const TOLD_COMMAND: string = ["kubectl", `(${OPTION_AFTER})-+[a-z]`, `(^|[^a-z0-9])(${PROGRAMS}) +[^ ]`].join(
   "|",
 );
@@ -25,8 +28,8 @@ export function holdsCommand(text: string): boolean {
 
 /**
  * `text` as agent and operator may tell it: what they quote (an API server's answer, a person's reason) may hold a
- * command. Its signs become `_`, and so does what makes a command of words. Text without a command stays as it is, but
- * for line breaks.
+ * command. The signs of a command become `_`, and so do the characters that make words a command. Other text keeps
+ * everything but its line breaks.
  */
 export function toldWords(text: string): string {
   const line = text.replace(/\s+/g, " ").replace(ANY_SIGN, "_");

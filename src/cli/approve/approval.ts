@@ -5,17 +5,17 @@ import { planHash } from "../../crds/plan.ts";
 import { FriendlyError, UsageError } from "../command.ts";
 import { escaped } from "../output.ts";
 
-/** What a script can tell apart; the same numbers as everywhere in this program. */
+/** Exit codes; the same numbers as in all of this program. */
 export const CODES = { done: 0, failed: 1, usage: 2, refused: 4, notFound: 5, conflict: 6, unavailable: 7 } as const;
 
 export interface Wishes {
   /** Undefined: an hour, or less where the plan allows less. */
   readonly minutes: number | undefined;
-  /** Given by an approver who has read the plan elsewhere. */
+  /** Given by an approver who has read the plan before. */
   readonly planHash: string | undefined;
 }
 
-/** What approving this grant is: the words that go into it, and the bindings that go with it. */
+/** What an approval writes: the fields of the decision, and the bindings that go with it. */
 export interface Approval {
   readonly grant: AccessGrant;
   readonly minutes: number;
@@ -28,8 +28,8 @@ export interface Approval {
 const DEFAULT_MINUTES = 60;
 
 /**
- * Decides nothing by what the operator wrote but who lends: the plan, its hash and the bindings follow from the frozen
- * request alone, so that an operator that shows something else is not believed.
+ * Takes from the operator only who lends. The plan, its hash and the bindings follow from the frozen request alone, so
+ * that a stolen operator cannot change what is approved.
  *
  * @throws FriendlyError when it cannot be approved; UsageError when it cannot be approved like this.
  */
@@ -58,7 +58,7 @@ export function approvalOf(grant: AccessGrant, wishes: Wishes, now: Date): Appro
   return { grant, minutes, isDecided, bindings };
 }
 
-/** The operator shows lines exactly where approvers lend; what they say is not read. */
+/** The operator shows lines only where approvers lend. Of their text only `--role=` is read. */
 function bindingsOf({ metadata, spec, status }: AccessGrant, minutes: number, now: Date): readonly LentBinding[] {
   const [shown] = status?.bindings ?? [];
   if (shown === undefined) return [];
@@ -72,7 +72,7 @@ function bindingsOf({ metadata, spec, status }: AccessGrant, minutes: number, no
   return rolesOfPlan(spec.commands).map((role) => lentBinding(role, account, place, marks));
 }
 
-/** The plan as the approver reads it, with what saying yes does. */
+/** The plan as the approver reads it, and what approving does. */
 export function approvalText({ grant, minutes, isDecided, bindings }: Approval): string {
   const { metadata, spec } = grant;
   const plan = spec.commands.flatMap(({ command, params = {}, summary }, index) => [
@@ -96,12 +96,15 @@ export function approvalText({ grant, minutes, isDecided, bindings }: Approval):
   return escaped(`${lines.join("\n")}\n`, "\n");
 }
 
-/** As the operator last saw it. An approval waits for it, and is lost only at the time by which to decide. */
+/** As the operator last reported. An approval waits for acceptance, and lapses at the time by which to decide. */
 export function isAccepted({ status }: AccessGrant): boolean {
   return status?.conditions?.find(({ type }) => type === "Accepted")?.status !== "False";
 }
 
-/** The human words, with the hash of the plan that was shown and, for servers that do not stamp, one's own name. */
+/**
+ * The fields of the decision, with the hash of the shown plan and, for servers that do not stamp it, the approver's
+ * name.
+ */
 export function decisionOf({ grant, minutes }: Approval, decidedBy: string | undefined): object {
   const { planHash: approvedPlanHash } = grant.spec;
   return { spec: { approvedForMinutes: minutes, approvedPlanHash, ...(decidedBy !== undefined && { decidedBy }) } };

@@ -68,7 +68,7 @@ async function approve(client: Client, wanted: Wanted, signal: AbortSignal): Pro
   const approval = approvalOf(grant, wanted, systemClock.wallNow());
   process.stdout.write(approvalText(approval));
   await consent(approval, wanted, signal);
-  // First whether all of it is allowed, so that nothing is left half-done.
+  // A dry run of all bindings first, so that a missing right leaves nothing half-done.
   for (const binding of approval.bindings) await made(client, binding, "All", signal);
   if (!approval.isDecided) {
     const body = decisionOf(approval, await ownName(client, signal));
@@ -102,7 +102,9 @@ async function consent({ grant }: Approval, { yes, planHash }: Wanted, signal: A
   }
 }
 
-/** One that is there already is as good: its name says whose and which it is, and the operator looks at the rest. */
+/**
+ * A binding that exists already counts as made: its name says its role and account, and the operator checks the rest.
+ */
 async function made(
   client: Client,
   binding: LentBinding,
@@ -122,7 +124,10 @@ async function made(
   }
 }
 
-/** As the API server sees us. Servers before 1.36 do not stamp it; where the approver may not ask, it is left out. */
+/**
+ * The approver's name as the API server sees it. Servers before 1.36 do not stamp it. Undefined when the approver may
+ * not ask for it.
+ */
 async function ownName(client: Client, signal: AbortSignal): Promise<string | undefined> {
   try {
     return (await client.whoAmI(signal)).username;
@@ -139,7 +144,7 @@ async function friendly<T>(work: () => Promise<T>): Promise<T> {
     if (error instanceof ApiError) {
       throw new FriendlyError(escaped(error.message, ""), { cause: error, exitCode: exitCodeOf(error) });
     }
-    // A kubeconfig that is not there, or cannot be used, is told in words for its author.
+    // A kubeconfig that is missing or unusable: the message is enough, without a stack trace.
     if (error instanceof Error && (error.message.startsWith("kubeconfig ") || "code" in error)) {
       throw new FriendlyError(error.message, { cause: error });
     }
@@ -172,7 +177,7 @@ function parsed(args: readonly string[]) {
       throw new Error("--minutes takes a number of minutes");
     const kubeconfig = values.kubeconfig ?? process.env.KUBECONFIG?.split(delimiter).find((path) => path !== "");
     return {
-      // The vendor tells of `ar_…`; the object's name is another spelling of it.
+      // The vendor writes `ar_…`; the object's name is the same id in Kubernetes' spelling.
       name: objectName(name),
       yes,
       namespace,

@@ -14,7 +14,7 @@ platform accept the runtime key, are the named processes ready. A line each, and
   --help             this text
 `;
 
-/** What `helm test` runs, and what a person runs who wonders. */
+/** `helm test` runs this, and so does a person who looks for a problem. */
 export const checkCommand: Command = {
   name: "check",
   summary: "Tells whether an installation works, and what to do when not.",

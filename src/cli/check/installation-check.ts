@@ -9,7 +9,7 @@ import { ApiError as KubeError } from "../../kube/client/api-error.ts";
 import { Client } from "../../kube/client/client.ts";
 import { connect } from "../../kube/client/connection.ts";
 
-/** What came out of one look: all is well, or what to do. */
+/** The result of one check: all is well, or what to do. */
 export interface Finding {
   readonly ok: boolean;
   readonly words: string;
@@ -20,15 +20,15 @@ export interface Check {
   readonly look: (signal: AbortSignal) => Promise<Finding>;
 }
 
-/** Pause between two looks at what was not well. */
+/** Pause before a failed check is repeated. */
 const RETRY_MS = 2_000;
-/** Longest that one look may take. */
+/** Longest time of one check. */
 const LOOK_MS = 15_000;
 
 const well = (words: string): Finding => ({ ok: true, words });
 const wrong = (words: string): Finding => ({ ok: false, words });
 
-/** Looks until all is well or `waitMs` are over, then tells of each. True: all is well. */
+/** Repeats the checks until all is well or `waitMs` are over, then prints each result. True: all is well. */
 export async function runChecks(
   checks: readonly Check[],
   { clock, waitMs, write }: { readonly clock: Clock; readonly waitMs: number; readonly write: (line: string) => void },
@@ -86,7 +86,7 @@ async function lookAtApiServer({ kubeconfig, grantsNamespace }: AgentConfig, sig
     if (error instanceof KubeError && error.isUnauthorized) {
       return wrong("the API server does not accept the pod's token: was its ServiceAccount deleted and made again?");
     }
-    // Not even asked: not in a pod, or a kubeconfig that cannot be read.
+    // No request was sent: the command runs in no pod, or cannot read the kubeconfig.
     if (!(error instanceof KubeError)) return wrong(error instanceof Error ? error.message : String(error));
     return wrong(
       `the API server does not answer (${codeOf(error)}): does a NetworkPolicy stop it (networkPolicy.apiServer)?`,
@@ -115,7 +115,7 @@ async function lookAtPlatform(config: AgentConfig, env: Environment, signal: Abo
   }
 }
 
-/** The platform's answer, or the lack of one, as something to do. Never holds the key, nor a proxy's password. */
+/** The platform's answer, or its absence, as something to do. Never holds the key or a proxy's password. */
 export function whyNoPlatform(error: unknown, url: string, proxy: string | undefined): string {
   const way = proxy === undefined ? url : `${url} through the proxy ${proxy}`;
   if (error instanceof WrongKeyError) return `${url} knows the key, but ${error.message}`;
@@ -137,7 +137,7 @@ export function whyNoPlatform(error: unknown, url: string, proxy: string | undef
   return `${way} does not answer (${code}). Check ${proxy === undefined ? "whether a proxy is needed (proxy.https)" : "proxy.https"}, and whether a NetworkPolicy or firewall stops it`;
 }
 
-/** Node's names for "I do not know who signed this" and its like. */
+/** Node's error codes for an unknown authority and similar problems of certificates. */
 const CERTIFICATE_CODES = new Set([
   "SELF_SIGNED_CERT_IN_CHAIN",
   "DEPTH_ZERO_SELF_SIGNED_CERT",

@@ -25,7 +25,7 @@ const FOLLOW: readonly Flag[] = [
   { ...text("wait", "follow it until it is decided and run"), schema: { type: "boolean" } },
   TIMEOUT,
 ];
-/** A plan of one line without a file. */
+/** Flags for a plan of one line without a file. */
 const ONE_LINE: readonly Flag[] = [
   text("command", "a plan of one line: its operation, such as kubernetes/scale"),
   text("summary", "what that line does, for the customer; default: the title"),
@@ -56,7 +56,7 @@ export function accessCommand(area: Area, plain: Command, surroundings: Surround
   };
 }
 
-/** `create` with defaults for what a person would have to make up, and a short way to write a plan of one line. */
+/** `create` with defaults for the fields that a person would have to invent, and flags for a plan of one line. */
 function requestVerb(create: Verb): Verb {
   const optional = ["commands", "remediationPlanId"];
   const flags = create.flags.map((flag) => (optional.includes(flag.property) ? { ...flag, required: false } : flag));
@@ -115,7 +115,7 @@ async function waitFor(args: readonly string[], surroundings: Surroundings, sign
 
 const POLL_MS = 2_000;
 
-/** Tells each change on standard error; the request as it ended is the answer. */
+/** Prints each change on standard error; returns the request as it ended. */
 async function followed(
   id: string,
   call: CallRoute,
@@ -152,7 +152,7 @@ function deadlineOf({ texts }: VerbArguments, clock: Clock): number {
   return timeout === undefined ? Number.POSITIVE_INFINITY : clock.monotonicMs() + parsedDuration("--timeout", timeout);
 }
 
-/** Undefined: it goes on. */
+/** Undefined: the request is not over. */
 function endOf({ status, execution }: AccessRequestWithApproval): number | undefined {
   if (status === "rejected" || status === "expired") return EXIT_CODES.notRun.code;
   if (execution.state === "succeeded") return EXIT_CODES.done.code;
@@ -166,7 +166,7 @@ function progress({ id, status, kubectlApprove, decision, execution }: AccessReq
   return [`${id}: ${status}${by}`, ...(status === "customer-approved" ? lines : approve)].join("\n");
 }
 
-/** Why a queued request does not get to the customer: its cluster's word on operations, as the deployment shows it. */
+/** Why the agent does not show a queued request to the customer: what it reports of operations on the deployment. */
 async function refusalOf(
   { status, kubectlApprove, deploymentId }: AccessRequestWithApproval,
   call: CallRoute,
@@ -176,13 +176,13 @@ async function refusalOf(
   const { capabilities } = (await call("deployments", "get", byId(deploymentId), signal)) as Deployment;
   const operations = capabilities?.find(({ key }) => key === "operations");
   if (operations?.state !== "denied" || operations.detail == null) return [];
-  // One line: what a cluster says must not look like a line of ours.
+  // One line, so that text from a cluster cannot look like a line of this program.
   return [`  ${escaped(operations.detail, "")}`];
 }
 
 const approveLine = new RegExp(APPROVE_LINE, "u");
 
-/** It goes to the customer, who pastes it: what a platform says is shown only as far as it can do nothing else. */
+/** The engineer hands the line to the customer, who pastes it: it is shown only if it can do nothing but approve. */
 function isApproveLine(line: string | null): line is string {
   return line !== null && approveLine.test(line);
 }

@@ -30,7 +30,7 @@ export function areaCommand(area: Area, surroundings: Surroundings): Command {
   };
 }
 
-/** The longest match wins: `policy get` before `policy`. An area with one verb needs no word for it. */
+/** The longest match wins: `policy get` before `policy`. An area with one verb needs no verb typed. */
 export function findVerb(
   area: Area,
   args: readonly string[],
@@ -123,7 +123,7 @@ async function runVerb(
   });
 }
 
-/** A workspace's id that nobody typed is that of the workspace in which the credential acts. */
+/** Without a typed workspace id, takes the workspace in which the credential acts. */
 async function inOwnWorkspace(
   verb: Verb,
   values: CallValues,
@@ -161,7 +161,7 @@ function tellOfMore(answer: unknown, { error }: Surroundings): void {
   if (isPage(answer) && answer.nextCursor !== null) error(`there are more: --all, or --cursor ${answer.nextCursor}\n`);
 }
 
-/** A list is its items; so is an answer that holds one list and nothing else. */
+/** Prints of a list its items, and the same for an answer that holds one list and nothing else. */
 function shown(answer: unknown): unknown {
   if (isPage(answer)) return answer.items;
   const fields = typeof answer === "object" && answer !== null ? Object.values(answer) : [];

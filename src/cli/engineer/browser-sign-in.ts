@@ -9,11 +9,11 @@ import { withSignIn } from "./user-credential.ts";
 export interface BrowserSignIn {
   readonly url: string;
   readonly clock: Clock;
-  /** Told the address; opens it where that is wanted and possible. */
+  /** Shows the address, and opens it where that is wanted and possible. */
   show(address: string): void;
 }
 
-/** Time to sign in at an identity provider, with whatever that asks for. */
+/** Time for the user to sign in at an identity provider. */
 const PATIENCE_MS = 10 * 60_000;
 
 const CALLBACK_PATH = "/callback";
@@ -25,8 +25,8 @@ const PAGE = (title: string, text: string): string => `<!doctype html>
 `;
 
 /**
- * Signs in with a browser that comes back to a port of this machine (RFC 8252 §7.3). Nobody else's answer is taken: it
- * must carry our state, and the code is worth nothing without our verifier.
+ * Signs in with a browser that comes back to a port of this machine (RFC 8252 §7.3). An answer to another sign-in is
+ * refused: it must carry our state, and its code works only with our verifier.
  */
 export async function signInWithBrowser({ url, clock, show }: BrowserSignIn, signal: AbortSignal): Promise<UserTokens> {
   const callback = Promise.withResolvers<URL>();

@@ -7,19 +7,19 @@ import { friendly } from "./exit-codes.ts";
 import { type Session, type SessionFlags, session } from "./session.ts";
 import type { CallValues } from "./values.ts";
 
-/** What the engineer's commands reach the world through, so that tests can stand in for it. */
+/** Everything outside the process that the engineer's commands use; tests replace it. */
 export interface Surroundings {
   readonly env: Environment;
   readonly clock: Clock;
   out(text: string): void;
   error(text: string): void;
-  /** Standard output is a terminal: what is watched may be drawn anew. */
+  /** Standard output is a terminal: `--watch` may redraw it. */
   readonly isTTY: boolean;
   /** All of standard input. */
   readInput(): Promise<string>;
-  /** Asks on the terminal without showing what is typed. Undefined: there is no terminal. */
+  /** Asks on the terminal and does not show the answer. Undefined: there is no terminal. */
   readonly askSecret: ((question: string, signal: AbortSignal) => Promise<string>) | undefined;
-  /** Starts a browser, if there is one to start. Undefined: there is not. */
+  /** Starts a browser; false when there is none. Undefined: standard error is no terminal. */
   readonly openBrowser: ((address: string) => boolean) | undefined;
 }
 
@@ -42,7 +42,7 @@ export async function calling<T>(
   { url: baseUrl, credential, workspace }: Session,
   work: (call: CallRoute) => Promise<T>,
 ): Promise<T> {
-  // The platform knows by it that the user works with the command line.
+  // The platform learns from it that the user works with the command line.
   const userAgent = `sallyport-cli/${await version()}`;
   const client = usable({ baseUrl, credential, userAgent, ...(workspace && { workspace }) });
   const areas: Readonly<Record<string, unknown>> = client;
@@ -61,7 +61,7 @@ export async function calling<T>(
   }
 }
 
-/** An address that cannot be called is for whoever typed it. */
+/** An unusable address: the message is enough, without a stack trace. */
 function usable(options: ClientOptions): ReturnType<typeof createClient> {
   try {
     return createClient(options);

@@ -4,7 +4,7 @@ import type { Area, Flag } from "./verbs.ts";
 
 const COMMON_FLAGS = ["output", "profile", "workspace", "help"];
 
-/** What may stand where the last of `words` is; the words before it are complete. Without the program's name. */
+/** What the last of `words` can become; the words before it are complete. Without the program's name. */
 export function completions(areas: readonly Area[], commands: readonly string[], words: readonly string[]): string[] {
   const typed = words.at(-1) ?? "";
   const before = words.slice(0, -1);

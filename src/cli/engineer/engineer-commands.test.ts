@@ -136,7 +136,7 @@ onEachDatabase("the engineer's commands", (world) => {
     expect(await json(["workspaces", "get", id], env)).toMatchObject({ name });
     const invited = await json(["invitations", "create", "--email", guest.email, "--role", "workspace.viewer"]);
     const token = invited.inviteUrl.split("/").at(-1);
-    // Not a member of the profile's workspace yet: it must not be named.
+    // Not a member of the profile's workspace yet, so the call must not name it.
     const asGuest: Environment = { ...as(world, guest.token), SALLYPORT_WORKSPACE: name };
     expect(await json(["invitations", "preview", token], asGuest)).toMatchObject({ workspace: { name } });
     expect(await json(["invitations", "accept", token], asGuest)).toMatchObject({ outcome: "joined" });

@@ -14,7 +14,7 @@ export interface EngineerCommands {
   readonly listed: readonly Command[];
 }
 
-/** All that an engineer at the vendor types: the areas of the API's table, and what signs in. */
+/** All commands of an engineer at the vendor: one for each area of the API's table, and those that sign in. */
 export function engineerCommands(surroundings: Surroundings, otherCommands: readonly string[]): EngineerCommands {
   const areas = areasOf(ROUTES);
   const byName = new Map<string, Command>();

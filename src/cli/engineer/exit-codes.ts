@@ -2,7 +2,7 @@ import { ApiError } from "../../api-client/client.ts";
 import { FriendlyError } from "../command.ts";
 import { escaped } from "../output.ts";
 
-/** What a script can tell apart. Never changes its meaning. */
+/** Exit codes for scripts. A code never changes its meaning. */
 export const EXIT_CODES = {
   done: { code: 0, about: "done" },
   failed: { code: 1, about: "failed here: a file, a profile, a bug" },
@@ -22,13 +22,13 @@ export function describeExitCodes(): string {
     .join("\n");
 }
 
-/** The API's refusal in words: code, message, hint, what is wrong where, and what to quote to support. */
+/** The API's refusal as text: code, message, hint, the issues, and what to quote to support. */
 export function friendly(error: unknown): unknown {
   if (!(error instanceof ApiError)) return error;
   const { code, message, hint, context, requestId } = error;
   const { issues: given, ...rest } = context;
   const issues = issuesOf(given);
-  // The message says the issues too, all in one line.
+  // The message has the issues too, in one line: with issues, only they are printed, each on its own line.
   const lines = issues.length === 0 ? [`${code}: ${message}`] : [code, ...issues.map((issue) => `  ${issue}`)];
   if (Object.keys(rest).length > 0) lines.push(`  ${JSON.stringify(rest)}`);
   if (hint !== undefined) lines.push(`  hint: ${hint}`);

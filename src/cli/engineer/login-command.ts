@@ -59,7 +59,7 @@ export function loginCommand(surroundings: Surroundings): Command {
 
 interface SignedIn {
   readonly profile: Profile;
-  /** In words. */
+  /** For people: address, role and workspace. */
   readonly who: string;
 }
 
@@ -107,7 +107,7 @@ async function withBrowser(
     const who = await calling({ url, credential: tokens.access, workspace: named }, (call) => whoami(call, signal));
     return { profile: { url, workspace: named, tokens }, who };
   } catch (failure) {
-    // Nobody would ever use them.
+    // The tokens are not stored: revoke them, or they stay valid without a user.
     await withSignIn(url, (signIn) => signIn.revoke(tokens, signal)).catch(() => undefined);
     throw failure;
   }
@@ -118,7 +118,7 @@ async function whoami(call: CallRoute, signal: AbortSignal): Promise<string> {
   return `${email === undefined ? "" : `${email}, `}${role} of workspace ${workspaceName}`;
 }
 
-/** A user who belongs to one workspace means that one. */
+/** The workspace of a user who belongs to exactly one. */
 async function onlyWorkspace(url: string, credential: string, signal: AbortSignal): Promise<string> {
   const answer = await calling({ url, credential }, (call) => call("user", "listMemberships", NOTHING, signal));
   const names = (answer as { readonly items: readonly { readonly name: string }[] }).items.map(({ name }) => name);

@@ -48,7 +48,7 @@ export async function readProfiles(file: string): Promise<Profiles> {
   return content;
 }
 
-/** Whole or not at all, and never readable by others, not even for a moment. */
+/** Writes the whole file or nothing; other users can never read it, not even for a moment. */
 export async function writeProfiles(file: string, profiles: Profiles): Promise<void> {
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
   const fresh = `${file}.${process.pid}`;
@@ -58,13 +58,13 @@ export async function writeProfiles(file: string, profiles: Profiles): Promise<v
   await rename(fresh, file);
 }
 
-/** How long a dead process's lock holds others up; a refresh takes a second. */
+/** After this time the lock of a dead process is ignored; a refresh takes a second. */
 const LOCK_STALE_MS = 60_000;
 const LOCK_POLL_MS = 50;
 
 /**
- * Runs `work` while no other command changes the file: a refresh token works once, and two that used it at once would
- * both be signed out.
+ * Runs `work` while no other command changes the file. A refresh token works once: without the lock, two commands that
+ * use it at the same time would both be signed out.
  */
 export async function alone<T>(file: string, clock: Clock, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   const lock = `${file}.lock`;

@@ -19,7 +19,7 @@ export interface Session {
 
 /**
  * The environment over the profile. A profile's credential goes only to the profile's own address, so that a stray
- * `SALLYPORT_URL` does not hand it to somebody else.
+ * `SALLYPORT_URL` does not send it to another server.
  *
  * @param signal ends a refresh of the user's tokens.
  */

@@ -16,7 +16,7 @@ export const processSurroundings: Surroundings = {
   openBrowser: process.stderr.isTTY === true ? openBrowser : undefined,
 };
 
-/** By what each system has for it. The address is an argument of its own: no shell reads it. */
+/** Each system's own program. The address is a separate argument, so no shell reads it. */
 const OPENERS: Readonly<Partial<Record<NodeJS.Platform, readonly [string, ...string[]]>>> = {
   darwin: ["open"],
   linux: ["xdg-open"],
@@ -29,19 +29,19 @@ function openBrowser(address: string): boolean {
   const blind = process.platform === "linux" && !process.env.DISPLAY && !process.env.WAYLAND_DISPLAY;
   if (program === undefined || blind) return false;
   const child = spawn(program, [...args, address], { stdio: "ignore", detached: true });
-  // There is none: the address has been printed too.
+  // There is no such program; the address is printed as well.
   child.once("error", () => undefined);
   child.unref();
   return true;
 }
 
-/** What is typed goes nowhere: readline echoes into a stream that drops it. */
+/** Reads without showing: readline echoes into a stream that drops everything. */
 async function askSecret(question: string, signal: AbortSignal): Promise<string> {
   process.stderr.write(question);
   const output = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({ input: process.stdin, output, terminal: true });
   try {
-    // In raw mode Ctrl-C is a character: give it its meaning back.
+    // In raw mode Ctrl-C is an ordinary character: send the signal ourselves.
     lines.on("SIGINT", () => process.kill(process.pid, "SIGINT"));
     return await lines.question("", { signal });
   } finally {

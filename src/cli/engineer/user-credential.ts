@@ -5,7 +5,7 @@ import { FriendlyError } from "../command.ts";
 import { EXIT_CODES } from "./exit-codes.ts";
 import { alone, readProfiles, type UserProfile, writeProfiles } from "./profiles.ts";
 
-/** The command line's name at every platform. */
+/** The client id of the command line at every platform. */
 export const CLIENT_ID = "sallyport-cli";
 
 export interface StoredUser {
@@ -14,7 +14,7 @@ export interface StoredUser {
   readonly profile: UserProfile;
 }
 
-/** A user's tokens, refreshed when they end, for this and all later commands. */
+/** A user's tokens, refreshed when they expire and stored for later commands. */
 export function userCredential({ file, name, profile }: StoredUser, clock: Clock, signal: AbortSignal): Credential {
   let tokens = profile.tokens;
   return {
@@ -24,7 +24,7 @@ export function userCredential({ file, name, profile }: StoredUser, clock: Clock
         const all = await readProfiles(file);
         const stored = all.profiles[name];
         if (stored === undefined || !("tokens" in stored)) return tokens;
-        // Another command has been faster.
+        // Another command has refreshed them already.
         if (stored.tokens.access !== access) return stored.tokens;
         const fresh = await refreshed(stored, signal);
         await writeProfiles(file, { ...all, profiles: { ...all.profiles, [name]: { ...stored, tokens: fresh } } });

@@ -17,7 +17,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 
 type Decision = "allow" | "deny";
 
-/** Types a command; whatever address it prints, a person visits and decides. */
+/** Runs a command; a simulated person visits the address that it prints, and decides. */
 async function type(words: readonly string[], visit?: (address: string) => Promise<void>) {
   const said = { out: "", error: "" };
   let visited: Promise<void> | undefined;

@@ -19,7 +19,7 @@ export interface Given {
 }
 
 /**
- * What was typed as the call's parts. The API judges the values; here is judged only what cannot be sent.
+ * Turns the typed words into the parts of the call. The API checks the values; this refuses only what cannot be sent.
  * @throws UsageError when a word is missing, too many, or not of its kind.
  */
 export async function callValues(verb: Verb, given: Given, readInput: () => Promise<string>): Promise<CallValues> {
@@ -93,7 +93,7 @@ function pairs(texts: readonly string[]): Readonly<Record<string, unknown>> {
   );
 }
 
-/** `5`, `true` and `["a"]` are what they look like; the rest is text, and so is `"5"` with its quotes taken off. */
+/** `5`, `true` and `["a"]` are JSON; other words are text. `"5"` in quotes is the text 5. */
 function wordOrJson(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -27,14 +27,14 @@ export interface Flag {
 export interface Verb {
   readonly area: string;
   readonly route: Route;
-  /** The route's own name in the table. */
+  /** The route's name in the table. */
   readonly name: string;
   /** `get-policy`; `policy get` and, for `put`, `policy set` mean the same. */
   readonly words: string;
   readonly aliases: readonly string[];
   /** Path parameters, in the order of the path. */
   readonly positionals: readonly string[];
-  /** The first of them is a workspace's id, and may be left out: then it is the credential's own. */
+  /** The first positional is a workspace's id and may be left out: then the credential's own workspace is meant. */
   readonly inWorkspace: boolean;
   readonly flags: readonly Flag[];
 }
@@ -46,7 +46,7 @@ export interface Area {
   readonly verbs: readonly Verb[];
 }
 
-/** Shorter words for what is typed often. */
+/** Short names of the areas that people type often. */
 const SHORT: Readonly<Record<string, readonly string[]>> = {
   "access-requests": ["access"],
   "api-keys": ["keys"],
@@ -55,7 +55,7 @@ const SHORT: Readonly<Record<string, readonly string[]>> = {
   "release-channels": ["channels"],
 };
 
-/** Everything that a person may call, from the table: an area that is added has its commands by that. */
+/** Every call that a person may make, from the table: a new area gets its commands without code here. */
 export function areasOf(table: Readonly<Record<string, RouteTable>>): readonly Area[] {
   return Object.entries(table).flatMap(([area, routes]) => {
     const name = kebab(area);
@@ -66,13 +66,13 @@ export function areasOf(table: Readonly<Record<string, RouteTable>>): readonly A
   });
 }
 
-/** What only a manager's, a setup or a relay's credential opens is no command; nor is a held poll. */
+/** Routes for a manager's, a setup or a relay's credential alone are no commands, and no long-poll is one. */
 function isForPeople({ roles, longPoll }: Route): boolean {
   if (longPoll === true || roles === "ticket" || roles === "setup-token") return false;
   return typeof roles === "string" || roles.some((role) => role !== "manager.runtime");
 }
 
-/** Routes named `getPolicy` are also `policy get`; one named `uploadUrl` is no verb and a noun. */
+/** A route `getPolicy` is also `policy get`. `uploadUrl` does not begin with one of these verbs, so it is not split. */
 const VERBS = new Set(["list", "get", "create", "put", "set", "patch", "enable", "register", "delete", "remove"]);
 
 function verbOf(area: string, name: string, route: Route): Verb {

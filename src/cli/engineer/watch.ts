@@ -1,10 +1,12 @@
 import { sleep } from "../../base/clock.ts";
 import type { Surroundings } from "./calling.ts";
 
-/** Fast enough to feel live, and 30 calls a minute, of 600 that a key has. */
+/** Looks live, and makes 30 calls a minute; a key may make 600. */
 export const WATCH_EVERY_MS = 2_000;
 
-/** Shows what `read` answers whenever it differs, until the signal: on a terminal in place, else one after the other. */
+/**
+ * Prints what `read` answers each time it changes, until the signal: on a terminal in place, else one below the other.
+ */
 export async function watch(
   read: () => Promise<string>,
   { out, clock, isTTY }: Pick<Surroundings, "out" | "clock" | "isTTY">,

@@ -6,7 +6,7 @@ import { describeFlags } from "../services/service-command.ts";
 import { DATABASE_FLAGS, databaseArguments, inWords, type OwnFlag } from "./platform-flags.ts";
 
 interface Verb {
-  /** After `sallyport platform`: `keys create`. */
+  /** The words after `sallyport platform`: `keys create`. */
   readonly words: string;
   readonly usage: string;
   readonly about: string;
@@ -19,11 +19,11 @@ interface Verb {
 interface Call {
   readonly word: string;
   readonly values: Readonly<Record<string, string | undefined>>;
-  /** For people, beside the answer: not in what a script reads. */
+  /** Prints for people, apart from the answer that a script reads. */
   say(text: string): void;
 }
 
-/** A secret alone on standard output, so that a script can take it; what belongs to it beside. */
+/** A secret, alone on standard output so that a script can take it; everything about it goes elsewhere. */
 class Secret {
   readonly text: string;
   constructor(text: string) {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Bootstrap } from "../../platform/administration/bootstrap.ts";
 import type { DatabaseLocation } from "../../platform/database/open.ts";
 
-/** Where people read: not the log, which is collected and kept. */
+/** The terminal of the person who starts the platform. Never the log, which is collected and kept. */
 export interface Terminal {
   readonly isTTY: boolean;
   write(text: string): void;
@@ -14,13 +14,14 @@ interface FirstStart {
   readonly database: DatabaseLocation;
   readonly workspace: string;
   readonly url: string;
-  /** Who is the first workspace's admin as a user. */
+  /** The address of the user who becomes the first workspace's admin. */
   readonly firstAdmin: string | undefined;
 }
 
 /**
- * On an empty database: the first workspace and its admin's key, shown once. Where nobody reads a terminal, the key goes
- * into a file in the data folder; where there is no folder either, nothing is made: a key that nobody saw is a risk.
+ * On an empty database: makes the first workspace and its admin's key, and shows the key once. Without a terminal it
+ * writes the key into a file in the data folder. Without terminal and folder it makes nothing: no person would see the
+ * key.
  */
 export async function welcomeFirstAdmin(start: FirstStart, terminal: Terminal): Promise<void> {
   const { database, workspace, url } = start;

@@ -62,7 +62,7 @@ const COMMANDS = [
   openapi,
 ];
 
-/** `sallyport platform` serves; with a word behind it, it does that and ends. */
+/** `sallyport platform` serves the API; with a further word it runs that command and ends. */
 export const platformCommand: Command = {
   name: serve.name,
   summary: serve.summary,

@@ -10,7 +10,7 @@ import { readSettings } from "../settings.ts";
 
 const { databaseUrl, data, host, port } = PLATFORM_SETTINGS;
 
-/** Which database: for the server and for its own commands alike. */
+/** The flags that name the database, for the server and for its own commands. */
 export const DATABASE_FLAGS: readonly SettingFlag[] = [
   { flag: "data", value: "DIR", env: data.env },
   { flag: "database", value: "URL", env: databaseUrl.env },
@@ -33,7 +33,7 @@ export interface DatabaseArguments {
 
 export interface OwnFlag {
   readonly flag: string;
-  /** What stands for its value in help texts. Without: it is given or not. */
+  /** The placeholder for its value in help texts. Absent: the flag takes no value. */
   readonly value?: string;
 }
 
@@ -58,7 +58,7 @@ export async function databaseArguments(
   return { location: await inWords(async () => readDatabaseLocation(settings)), positionals, values: texts };
 }
 
-/** What the platform refuses is for whoever typed it, and needs no stack trace. */
+/** What the platform refuses is printed without a stack trace. */
 export async function inWords<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -8,8 +8,8 @@ export interface PortSetting {
 }
 
 /**
- * A listener's failure, for the person who configured it: which port, how to find the program that has it, which flag or
- * setting moves ours. Undefined for every other error: those keep their stack.
+ * The text for a process that cannot listen: which port, how to find the program that holds it, and the flag or setting
+ * of our port. Undefined for every other error, which keeps its stack trace.
  */
 export function listenProblem(
   error: unknown,
@@ -54,7 +54,7 @@ function textOf(name: string, env: Environment, settings: SettingTable): string 
   return row === undefined ? env[name]?.trim() || undefined : settingText(row, env);
 }
 
-/** As Node's `net` raises it. Errors of connections have the same codes and another `syscall`. */
+/** Node's `net` raises it so. Errors of connections have the same codes and another `syscall`. */
 function isListenError(error: unknown): error is Error & { code: string; port: number; address?: string } {
   if (!(error instanceof Error)) return false;
   const { syscall, code, port } = error as { syscall?: unknown; code?: unknown; port?: unknown };

@@ -27,8 +27,8 @@ export const LOG_SETTINGS: SettingsOf<LogConfig> = {
 };
 
 /**
- * Fields that never leave the process, whoever logs them. A net under the rule that nobody logs them: names of fields,
- * up to two levels deep, not a search in texts. Not `key`: that is a reconciler's word for the name of an object.
+ * Names of fields that the logger removes, up to two levels deep; it does not search texts. Code must not log secrets
+ * in the first place; this is the second defence. Not `key`: reconcilers call the name of an object so.
  */
 const SECRET_FIELDS = ["authorization", "token", "secret", "password", "credential", "kubeconfig", "apiKey"];
 
@@ -37,7 +37,7 @@ export function processLogger(component: string, env: Environment): Logger {
   const { level, format } = loadSettings(LOG_SETTINGS, env);
   const options = loggerOptions(component, level);
   if (format === "pretty" || (format === "auto" && process.stdout.isTTY)) {
-    // In this process, not in a worker: the last lines before an exit must come out.
+    // In this process, not in a worker: a worker could lose the last lines before an exit.
     return pino(
       options,
       pretty({ sync: true, ignore: "component", messageFormat: "{component}: {msg}", translateTime: "SYS:HH:MM:ss.l" }),
@@ -46,7 +46,7 @@ export function processLogger(component: string, env: Environment): Logger {
   return pino(options, pino.destination({ dest: 1, sync: true }));
 }
 
-/** JSON into a file: for a part that runs inside of another process. */
+/** JSON into a file, for a part that runs inside another process. */
 export function fileLogger(component: string, file: string): Logger {
   return pino(loggerOptions(component, "info"), pino.destination({ dest: file, sync: true }));
 }

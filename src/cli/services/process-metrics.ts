@@ -15,15 +15,15 @@ export async function buildOf(): Promise<Build> {
 }
 
 /**
- * The registry of one process, with what every process tells about itself: which build it is, and prom-client's own
- * series on CPU, memory, event loop and garbage collection. Once a process: the observers of the latter never end.
+ * The registry of one process, with the series that every process has: which build it is, and prom-client's own series
+ * on CPU, memory, event loop and garbage collection. To be called once in a process: prom-client's observers never end.
  *
  * @param component `agent`, `operator` or `platform`.
  */
 export function processRegistry(component: string, build: Build): Registry {
   const registry = new Registry();
   buildInfo(registry, component, build);
-  // A sample of the event loop every 100 ms: ten wake-ups a second are nothing, and 0.5 s is what the alert asks about.
+  // Samples the event loop every 100 ms. Ten wake-ups a second cost little, and the alert asks for delays of 0.5 s.
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 100 });
   return registry;
 }

@@ -16,7 +16,7 @@ interface ServiceTools {
   readonly version: string;
 }
 
-/** A process that runs until it is told to stop: platform, agent, operator. */
+/** A process that runs until a signal stops it: platform, agent or operator. */
 export interface Service {
   /** Every setting that `start` reads. */
   readonly settings: SettingTable;
@@ -28,7 +28,7 @@ export interface Service {
 
 export interface SettingFlag {
   readonly flag: string;
-  /** What stands for the value in the help. */
+  /** The placeholder for the value in the help. */
   readonly value: string;
   readonly env: string;
 }
@@ -37,9 +37,9 @@ export interface ServiceWords {
   readonly name: string;
   readonly summary: string;
   readonly about: string;
-  /** Flags beside the settings, `--data DIR`: each is another way to write one, and wins. */
+  /** Flags beside the settings, such as `--data DIR`. Each sets one setting and wins over environment and file. */
   readonly flags?: readonly SettingFlag[];
-  /** Loaded when it runs, so that no process loads the code of another one. */
+  /** Loads the code when the command runs, so that no process loads the code of another one. */
   readonly load: () => Promise<Service>;
 }
 
@@ -85,7 +85,7 @@ function portsOf({ ports }: Service, flags: readonly SettingFlag[]): readonly Po
   });
 }
 
-/** The lines of `--config` and of the flags in a help. */
+/** The lines of a help for `--config` and for the flags. */
 export function describeFlags(flags: readonly SettingFlag[]): string {
   const config = [
     "--config FILE",
@@ -110,7 +110,7 @@ async function settingsOf(
 
 const STRING = { type: "string" } as const;
 
-/** @throws UsageError in place of what `parseArgs` throws. */
+/** @throws UsageError for every error of `parseArgs`. */
 export function parsed<T>(name: string, parse: () => T): T {
   try {
     return parse();

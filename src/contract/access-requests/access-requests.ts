@@ -36,15 +36,15 @@ export type ExecutionState = (typeof EXECUTION_STATES)[number];
 export const DECISION_OUTCOMES = ["approved", "denied", "revoked", "expired"] as const;
 export type DecisionOutcome = (typeof DECISION_OUTCOMES)[number];
 
-/** How sure the customer's cluster is of the name: stamped by admission, typed by the person, or not known. */
+/** Where the approver's name comes from: stamped by the cluster's admission, typed by the approver, or unknown. */
 export const IDENTITIES = ["verified", "claimed", "unknown"] as const;
 export type Identity = (typeof IDENTITIES)[number];
 
-/** Of a plan's line: not reached yet, never to be reached, or the state of its command. */
+/** State of one line of a plan: not reached yet, never to be reached, or the state of the line's command. */
 export const LINE_STATES = ["WAITING", "SKIPPED", ...COMMAND_STATES] as const;
 export type LineState = (typeof LINE_STATES)[number];
 
-/** What a plan's line may hold: plan lines must fit the custom resources (§2.4). */
+/** One line of a plan, within the limits of the custom resources, which store it in the customer's cluster (§2.4). */
 export const PlanLine = Strict({
   command: OperationRef,
   summary: HumanLine(1, 512),

@@ -9,7 +9,9 @@ export const RELAY_PROTOCOL = "sp-debug.v1";
 export const RELAY_TICKET_PREFIX = "ticket.";
 /** Frames are JSON text of at most this size. */
 export const RELAY_FRAME_MAX_BYTES = 256 * 1024;
-/** What waits for one direction before its source is no longer read. */
+/**
+ * Bytes that the relay buffers for one direction. When they are full, it stops reading from that direction's source.
+ */
 export const RELAY_BUFFER_MAX_BYTES = 1024 * 1024;
 export const RELAY_TICKET_MS = 60_000;
 

@@ -36,7 +36,7 @@ export type DebugMode = (typeof DEBUG_MODES)[number];
 export const CLOSE_REASONS = ["client", "agent", "idle", "expired", "killed", "revoked", "tunnel-lost"] as const;
 export type CloseReason = (typeof CLOSE_REASONS)[number];
 
-/** No session is longer than this, whatever was asked. */
+/** A session ends after this time at the latest, whatever the engineer asked for. */
 export const DEBUG_SESSION_MAX_MS = 8 * 3_600_000;
 
 export const DebugAccess = Strict({

@@ -28,7 +28,7 @@ export const MODEL_PROVIDERS = [
 const some = <const W extends readonly string[]>(words: W) =>
   Type.Optional(Type.Array(Words(words), { minItems: 1, uniqueItems: true }));
 
-/** What whoever holds a group token may choose. Absent lists allow everything. */
+/** What the holder of a group token may choose. An absent list allows everything. */
 export const SetupPolicy = Bounded(
   DOCUMENT_BYTES,
   Strict({
@@ -72,7 +72,7 @@ export const ModelRequirement = Strict({
 });
 export type ModelRequirement = Static<typeof ModelRequirement>;
 
-/** One thing that the customer is asked to set up, as it is asked for. */
+/** One thing that the customer must set up, as the call that makes the token names it. */
 export const WantedSetupItem = Strict({
   item: Words(SETUP_ITEMS),
   required: Type.Boolean(),
@@ -81,7 +81,7 @@ export const WantedSetupItem = Strict({
 });
 export type WantedSetupItem = Static<typeof WantedSetupItem>;
 
-/** The same once its release is captured: later promotions do not change what a link sets up. */
+/** The same with its release fixed: a later promotion does not change what the link sets up. */
 export const SetupItem = Strict({
   item: Words(SETUP_ITEMS),
   source: Type.Union([
@@ -107,7 +107,7 @@ export const SetupItem = Strict({
 });
 export type SetupItem = Static<typeof SetupItem>;
 
-/** What a token keeps of it in the open: the variables' values lie elsewhere, sealed. */
+/** The readable part of a token's configuration. The variables' values are stored apart, encrypted. */
 export interface SetupConfig {
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly policy: SetupPolicy;

@@ -56,7 +56,10 @@ export type StackSummary = Static<typeof StackSummary>;
 const build = { status: Words(PACKAGE_STATUSES), version: text, error: Type.Optional(StoredError) };
 const { cli, cloudformation, helm, terraform } = PACKAGE_OUTPUTS;
 
-/** A type that the project has not switched on, or that nothing was built of, is absent; so is what is not known of one. */
+/**
+ * A package type is absent when the project has it switched off or no package of it was built. A field is absent while
+ * its value is not known.
+ */
 const Packages = Strict({
   ready: Type.Boolean({ description: "Whatever the allowed setup methods need is built." }),
   cli: Type.Optional(

@@ -51,7 +51,7 @@ const body = Strict({
 });
 const errors = ["WRONG_TOKEN_KIND", "NOT_FOUND", "SETUP_CONFIG_INVALID", "SETUP_METHOD_NOT_ALLOWED"] as const;
 
-/** What the page behind a deployment link asks. All are pure: nothing is stored. */
+/** What the page behind a deployment link asks the platform. These routes store nothing. */
 export const deploymentPortalRoutes = routes({
   info: {
     method: "GET",

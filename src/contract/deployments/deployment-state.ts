@@ -79,7 +79,7 @@ export const RESOURCE_STATUSES = [
   "deleted",
 ] as const;
 
-/** What the manager knows of a deployment's resources. Keys that the platform does not read are kept as they came. */
+/** What the manager reports of a deployment's resources. The platform keeps keys that it does not read as they came. */
 export const StackState = Bounded(
   STATE_BYTES,
   Type.Object({
@@ -155,7 +155,7 @@ export const EnvironmentVariables = Strict({
 });
 export type EnvironmentVariables = Static<typeof EnvironmentVariables>;
 
-/** One wish for a new target: a release, a configuration, a plain redeploy. */
+/** One request to change the target: a release, a configuration, or a redeploy without a change. */
 export const UpdateOperation = Strict({
   id: Type.String({ pattern: "^duop_[0-9a-z]{28}$" }),
   status: Words(["queued", "applying", "succeeded", "failed", "superseded"]),

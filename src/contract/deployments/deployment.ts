@@ -41,7 +41,7 @@ const Base = {
   workspaceId: WorkspaceId,
   deploymentGroupId: DeploymentGroupId,
   managerId: Type.Optional(ManagerId),
-  /** Nothing happens to it before a manager that serves its group is there. */
+  /** The deployment waits until there is a manager that serves its group. */
   waitsFor: Type.Optional(Words(["manager"])),
   publicSubdomain: Nullable(Type.String()),
   createdAt: Timestamp,
@@ -99,7 +99,7 @@ export const deploymentFields = {
 export const Deployment = Strict(deploymentFields);
 export type Deployment = Static<typeof Deployment>;
 
-/** One question that a release asks before it can run. Opaque but for what the platform reads. */
+/** One question that a release asks before it can run. Keys that the platform does not read are kept as they came. */
 export const Input = Type.Object({
   id: Type.String(),
   kind: Words(["string", "secret", "number", "integer", "boolean", "enum", "stringList"]),

@@ -7,7 +7,7 @@ type PlatformName = (typeof PLATFORMS)[number];
 const count = Type.Integer({ minimum: 0, maximum: 1_000_000 });
 const texts = Type.Array(Type.String({ maxLength: 1024 }), { maxItems: 1000 });
 
-/** What a value must be like. `format` is for forms; the rest is checked wherever a value is given. */
+/** The rules for a value. `format` is for forms only; the platform checks the rest wherever it accepts a value. */
 const InputValidation = Type.Object({
   format: Maybe(Type.String({ maxLength: 64 })),
   min: Maybe(Type.Number()),
@@ -62,7 +62,7 @@ function eachPlatform<T>(schema: T): Record<PlatformName, T> {
   return Object.fromEntries(PLATFORMS.map((platform) => [platform, schema])) as Record<PlatformName, T>;
 }
 
-/** A stack a platform, of which at least one must be there. */
+/** One stack for each platform; at least one must be given. */
 export const NewStacks = Strict(eachPlatform(Maybe(Stack)));
 
 /** All seven platforms, null where the release has nothing for it. */

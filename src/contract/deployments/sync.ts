@@ -33,7 +33,7 @@ import { StackSettings } from "./stack-settings.ts";
 /** Lease length before and after the first renew (§15.2). */
 export const PROVISIONAL_LEASE_MS = 60_000;
 export const CONFIRMED_LEASE_MS = 300_000;
-/** How often a runner renews, and how long after its last success it gives the work up by itself. */
+/** A runner renews this often, and stops the work by itself this long after its last successful renewal. */
 export const LEASE_RENEW_MS = 60_000;
 export const LEASE_GIVE_UP_MS = 210_000;
 

@@ -72,7 +72,7 @@ const LocalOverride = Strict({
 
 const NETWORK_HEALTHS = ["unknown", "healthy", "degraded"] as const;
 
-/** What a manager tells of one machine. The drain's request is the platform's own: what is sent of it is ignored. */
+/** What a manager reports of one machine. The platform owns the drain request and ignores what a report says of it. */
 export const MachineReport = Strict({
   machineId: MachineId,
   status: Words(MACHINE_STATUSES),

@@ -42,7 +42,7 @@ const tokenOptions = {
   maxJoins: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 10 })),
 };
 const params = Type.Object({ id: DeploymentId });
-/** Longer than an id that could have joined: an unknown machine is a 404, not a malformed one. */
+/** Longer than the id of any machine, so that the platform answers 404 to an unknown id, and not 400. */
 const machineId = Type.String({ minLength: 1, maxLength: 128 });
 const ofMachine = Type.Object({ id: DeploymentId, machineId });
 const errors = ["NOT_FOUND", "MACHINES_DEPLOYMENT_UNAVAILABLE"] as const;

@@ -17,7 +17,9 @@ import {
 import { ManagementConfig, ManagementConfigs, ManagerMetrics, REPORTED_STATUSES, TOPICS } from "./managers.ts";
 
 const params = Type.Object({ id: ManagerId });
-/** Ends up in the lines that people type on machines that join. */
+/**
+ * Becomes part of the command that people paste on a joining machine, so it holds only characters that a shell ignores.
+ */
 const ManagerUrl = Type.String({ format: "uri", maxLength: 2048, pattern: TYPED_URL });
 
 export const managerRuntimeRoutes = routes({

@@ -70,7 +70,7 @@ export const Manager = Strict({
   managementConfigs: ManagementConfigs,
   isSystem: Type.Boolean(),
   workspaceId: WorkspaceId,
-  /** The customer that a private manager serves. Without one it serves no customer, unless it is shared or the system's. */
+  /** The customer that a private manager serves. Null: it serves a customer only if it is shared or the system's. */
   deploymentGroupId: Nullable(DeploymentGroupId),
   /** Serves every group of its workspace. */
   shared: Type.Boolean(),
@@ -141,7 +141,10 @@ export type SetupResponse = Static<typeof SetupResponse>;
 const params = Type.Object({ id: ManagerId });
 const shared = Type.Optional(Type.Boolean({ description: "Serves every deployment group of the workspace." }));
 const Message = Strict({ message: Type.String() });
-/** Only the forms that a client may follow; which hosts may go without TLS is the reader's rule. */
+/**
+ * Only the forms of address that a client may follow. The program that follows it decides which hosts may go without
+ * TLS.
+ */
 export const httpUrl = Type.String({ format: "uri", maxLength: 2048, pattern: "^https?://" });
 
 export const managerRoutes = routes({

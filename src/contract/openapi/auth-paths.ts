@@ -4,7 +4,7 @@ import { DevLogin, DevLoginAnswer } from "./auth-meta.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** An answer with one of these codes, in the nine fields. */
+/** A response with one of these codes, as the API's error object with its nine fields. */
 export function failure(...codes: readonly ErrorCode[]): Json {
   const waits = codes.some((code) => ERRORS[code].status === 429 || ERRORS[code].status === 503);
   return {
@@ -266,7 +266,7 @@ export const AUTH_PATHS: Readonly<Record<string, Readonly<Record<string, Json>>>
   },
 };
 
-/** Pages between those, which only a browser finds; and discovery under the other name that clients try. */
+/** Pages that only a browser opens, and the second discovery path that some clients try. */
 const PAGES = ["/auth/sign-in", "/auth/oauth2/authorize/{uid}", "/.well-known/openid-configuration"];
 const INTERACTION = "/auth/oauth2/interaction/{uid}";
 
@@ -275,7 +275,7 @@ interface Line {
   readonly path: string;
 }
 
-/** Every route of them: what may be counted. */
+/** Every route of sign-in; metrics may count only these. */
 export const AUTH_ROUTES: readonly Line[] = [
   ...Object.entries(AUTH_PATHS).flatMap(([path, item]) =>
     Object.keys(item).map((method): Line => ({ method: method === "post" ? "POST" : "GET", path })),

@@ -54,8 +54,8 @@ export function kebab(name: string): string {
 }
 
 /**
- * Names for the records that several routes answer with: an area's `get` answers `Project`, its list's items are the same
- * or a `ProjectListItem`. So an area that is added gets its names by itself.
+ * Names for the records that several routes answer with: an area's `get` answers `Project`, its list's items are the
+ * same or a `ProjectListItem`. A new area gets its names this way without code here.
  */
 function recordNames(table: Table): ReadonlyMap<TSchema, string> {
   const names = new Map<TSchema, string>();
@@ -141,7 +141,7 @@ function rolesOf({ roles }: Route): string {
   return words[roles];
 }
 
-/** Keys work everywhere; users sign in where a role of theirs, or every credential, may call. */
+/** API keys work on every route. Users work where one of their roles, or every credential, may call. */
 function securityOf({ roles }: Route): readonly Json[] {
   if (roles === "public" || roles === "ticket") return [];
   const forUsers =
@@ -207,7 +207,10 @@ function successesOf(route: Route, { response }: Example, names: ReadonlyMap<TSc
   };
 }
 
-/** Routes fail alike: each set of codes is written once, as `E404.1`, or the document would be twice as long. */
+/**
+ * Many routes have the same error codes. Each set is written once, as `E404.1`; otherwise the document is twice as
+ * long.
+ */
 class Failures {
   readonly #byCodes = new Map<string, { readonly name: string; readonly response: Json }>();
 

@@ -32,7 +32,7 @@ const pod = { ...dnsName, description: "Name of the pod." } as const;
 const name = { ...dnsName, description: "Name of the object." } as const;
 const node = { ...dnsName, description: "Name of the node." } as const;
 const limit = { type: "integer", minimum: 1, maximum: 500, description: "Most objects to return." } as const;
-/** No more than the operator takes: what it refused after an approval would be refused for good. */
+/** Accepts nothing that the operator refuses. Otherwise a customer could approve a plan that can never run. */
 const labelSelector = {
   type: "string",
   pattern: "^[A-Za-z0-9_./=!,() -]+$",
@@ -41,7 +41,7 @@ const labelSelector = {
 } as const;
 const workload = { enum: ["deployment", "statefulset", "daemonset"] } as const;
 
-/** A strict object: a key that no one declared is a mistake or an attempt. */
+/** An object without other keys: a key that is not declared is a typing mistake or an attack. */
 function params(required: Readonly<Record<string, unknown>>, optional: Readonly<Record<string, unknown>> = {}) {
   return {
     type: "object",
@@ -141,7 +141,9 @@ const KUBERNETES: PluginDefinition = {
   ],
 };
 
-/** Never invocable and always enabled: it names what an access request for a debug session asks for (§2.1). */
+/**
+ * No command can invoke it, and it is always enabled: access requests for debug sessions name its operations (§2.1).
+ */
 const DEBUG: PluginDefinition = {
   name: "debug",
   version: "1.0.0",

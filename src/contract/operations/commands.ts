@@ -68,7 +68,9 @@ export const Command = Strict({
 });
 export type Command = Static<typeof Command>;
 
-/** Asked for with a report that makes commands; those are claimed with it, in place of a listing and a `dispatch` each. */
+/**
+ * A report with this field also claims the commands that it makes. The agent saves a listing and a `dispatch` for each.
+ */
 export const claim = {
   body: {
     claimAt: Type.Optional(

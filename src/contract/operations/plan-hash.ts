@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import canonicalize from "canonicalize";
 
-/** What the person who approves is shown, and what is run: nothing more, nothing less. */
+/** Exactly what the approver sees and the operator runs. */
 export interface Plan {
   readonly requestId: string;
   readonly deploymentId: string;
@@ -11,7 +11,7 @@ export interface Plan {
 }
 
 /**
- * The JSON text of RFC 8785: one text a value, whoever writes it.
+ * The JSON text of RFC 8785: every program writes the same text for the same value.
  *
  * @throws Error on what JSON cannot carry unharmed: a lone surrogate, NaN, infinity, `undefined` at the top.
  */

@@ -7,7 +7,7 @@ import { BUILD_PHASES, Package } from "./packages.ts";
 
 /** How long a builder may be silent before its package is given to another (§7). */
 export const BUILD_LEASE_MS = 10 * 60_000;
-/** A lapsed lease is taken again this often; then the package has failed. */
+/** How often the platform gives a package out again after a lapsed lease; then the package has failed. */
 export const MAX_BUILD_RETRIES = 3;
 
 const text = Type.String({ maxLength: 2048 });
@@ -21,7 +21,7 @@ const ImageProgress = Strict({
   totalLayers: count,
 });
 
-/** What a builder is at, as one of the events of §13.2. */
+/** What the builder is doing, as one of the events of §13.2. */
 export const BuildEvent = Type.Union([
   Strict({ type: Words(["LoadingConfiguration", "GeneratingCloudFormationTemplate", "Finished"]) }),
   Strict({ type: Type.Literal("BuildingStack"), stack: text }),

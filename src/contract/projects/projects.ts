@@ -25,7 +25,7 @@ export const CAPABILITIES = ["deployments", "models", "keys", "buckets", "regist
 const name = Type.String({ minLength: 4, maxLength: 100, pattern: PROJECT_NAME });
 const uri = Type.String({ format: "uri", maxLength: 2048 });
 const word = HumanLine(1, 128);
-/** People type it. */
+/** People type this name into a shell. */
 const typed = Type.String({ minLength: 1, maxLength: 128, pattern: TYPED_NAME });
 
 const GitRepository = Strict({ type: Type.Literal("git-host"), repo: Type.String({ minLength: 1, maxLength: 128 }) });

@@ -22,7 +22,7 @@ import { StoredError } from "../wire/stored-error.ts";
 import { GitMetadata, NewGitMetadata } from "./git-metadata.ts";
 import { ChannelName, PRODUCTION } from "./release-channels.ts";
 
-/** Where a deployment stands towards a release, in the order in which they are decided (§5.3). */
+/** How far a deployment is with a release, in the order in which the platform checks them (§5.3). */
 export const ROLLOUT_STATES = [
   "failed",
   "updated",
@@ -52,7 +52,7 @@ const count = Type.Integer({ minimum: 0 });
 export const NewRelease = Strict(base);
 export type NewRelease = Static<typeof NewRelease>;
 
-/** A release as reads show it: with what has become of it. */
+/** A release as reads show it, with its rollout. */
 export const Release = Strict({
   ...base,
   currentChannels: Type.Array(Type.String()),

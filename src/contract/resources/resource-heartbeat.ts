@@ -121,7 +121,7 @@ const Workload = Strict({
   ),
 });
 
-/** Reporters of others may know more: it is kept and shown as it came. */
+/** Other reporters may send more keys; the platform keeps and shows them as they came. */
 const kubernetes = <const P extends TProperties>(properties: P) =>
   Type.Object({ status: ResourceStatus, backend: Type.Literal("kubernetes"), ...properties });
 const workloadFields = {

@@ -81,7 +81,7 @@ export type ResourceInDeployment = Static<typeof ResourceInDeployment>;
 
 const key = { deploymentId: DeploymentId, resourceId: Type.String(), resourceType: Type.String() };
 
-/** `missing`: the stack knows the resource and nobody has reported it. */
+/** `missing`: the stack declares the resource and no manager has reported it. */
 export const HeartbeatView = Type.Union([
   Strict({ status: Type.Literal("missing"), ...key }),
   Strict({

@@ -4,8 +4,8 @@ import { Errors } from "typebox/value";
 /**
  * The first thing wrong with the named fields of a record that came over the wire, in words; undefined when they fit.
  *
- * Only the named fields are looked at, and unknown keys inside them pass: a newer platform may say more (§0.8), and
- * what a reader does not use must not stop it.
+ * Only the named fields are looked at, and unknown keys inside them pass: a newer platform may send more (§0.8), and a
+ * reader must not fail on fields that it does not use.
  */
 export function misfit<const S extends TObject>(
   schema: S,

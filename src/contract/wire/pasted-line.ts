@@ -1,5 +1,5 @@
-// Lines that a person pastes into a shell. Their fixed text is ours; what varies comes from a manager, a builder or a
-// project, and would otherwise be an option, a second command or an expansion in the shell of the person who trusts us.
+// Lines that a person pastes into a shell. The fixed text is the platform's. The rest comes from a manager, a builder
+// or a project; unchecked, it could be an option, a second command or an expansion in that person's shell.
 
 /** One DNS label. */
 const LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
@@ -12,10 +12,15 @@ export const TYPED_NAME = "^[A-Za-z0-9][A-Za-z0-9._-]*$";
 /** An address without user, query, fragment or anything else that a shell reads. */
 export const TYPED_URL = String.raw`^https?://([A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[A-Za-z0-9._/-]*)?$`;
 
-/** No shell gives these characters a meaning, and a word that starts so is never an option. */
+/**
+ * Characters without a meaning for any shell. The first one is a letter or digit, so that the word is never an option.
+ */
 const WORD = /^[A-Za-z0-9][A-Za-z0-9._:/@+-]*$/;
 
-/** The line with which a customer approves, as the platform makes it; a client that shows another line shows a trap. */
+/**
+ * The line with which a customer approves, as the platform writes it. A client shows no other line, which could be an
+ * attack.
+ */
 export const APPROVE_LINE: string = `^kubectl patch ${RESOURCE_PLURAL.slice(1, -1)} ar-[0-9a-z]{28} -n ${LABEL} --type=merge -p '\\{"spec":\\{"approvedForMinutes":[0-9]{1,5}(,"approvedPlanHash":"sha256:[0-9a-f]{64}")?\\}\\}'$`;
 
 /** True: it may stand in a line that people paste. */
@@ -24,8 +29,8 @@ export function isTypedWord(text: string): boolean {
 }
 
 /**
- * The tag of every such line: `` pastedLine`kubectl get ${plural}` ``. Undefined when one of the values is more than a
- * plain word: no line is better than a line that does something else.
+ * Tag of every such line: `` pastedLine`kubectl get ${plural}` ``. Undefined when a value is not a plain word: then the
+ * platform shows no line.
  */
 export function pastedLine(text: TemplateStringsArray, ...words: readonly (string | number)[]): string | undefined {
   const values = words.map(String);

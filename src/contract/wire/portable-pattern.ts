@@ -1,6 +1,6 @@
 /**
- * A pattern as every regular expression engine reads it: Unicode categories are a script's own affair (Python has none),
- * so in the document they are written out as the characters that they are. The server goes by the short form.
+ * The pattern in a form that every regular expression engine reads. Engines differ in Unicode categories (Python has
+ * none), so the OpenAPI document has their characters written out. The server itself uses the short form.
  */
 export function portable(pattern: string): string {
   return pattern.replace(/\\p\{(\w+)\}/g, (_, category: string) => rangesOf(category));
@@ -30,7 +30,7 @@ function written(category: string): string {
   return text;
 }
 
-/** Above the 16 bits that `\u` can name, engines agree on nothing but the character itself. */
+/** `\u` reaches 16 bits. Above them engines have no common escape, so the character itself is written. */
 function character(point: number): string {
   return point > 0xffff ? String.fromCodePoint(point) : `\\u${point.toString(16).padStart(4, "0")}`;
 }

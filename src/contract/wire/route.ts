@@ -26,7 +26,7 @@ export interface Route {
   readonly summary: string;
   readonly roles: Audience;
   readonly params?: TObject;
-  /** Without `workspace`, which the server reads by itself before (§0.3). Unknown parameters are ignored. */
+  /** Without `workspace`, which the server reads before the handler (§0.3). Unknown parameters are ignored. */
   readonly query?: TObject;
   readonly body?: TSchema;
   /** The body may be left out altogether. Routes without `body` accept none or `{}`. */
@@ -46,8 +46,8 @@ export interface Route {
   /** The response carries a secret that can be read again: what is stored for replay is sealed, as the secret is. */
   readonly sealed?: true;
   /**
-   * A user need not name a workspace (§0.5): none is needed, or `path.id` names it by its id, and a `workspace` that is
-   * given too must be the same one.
+   * A user need not name a workspace (§0.5): either the route needs none, or `path.id` names it by its id, and a
+   * `workspace` that is given too must be the same one.
    */
   readonly workspace?: "exempt" | "path";
   /** Answers after up to `query.wait` seconds; runs outside a transaction. */

@@ -1,6 +1,8 @@
 import Type, { type TObject, type TProperties, type TSchema, type TUnsafe } from "typebox";
 
-/** Bodies and records refuse unknown keys at every depth: a misspelt field is an error, not a silence (§0.1). */
+/**
+ * Bodies and records refuse unknown keys at every depth: otherwise a misspelt field would be ignored silently (§0.1).
+ */
 export function Strict<const P extends TProperties>(properties: P): TObject<P> {
   return Type.Object(properties, { additionalProperties: false });
 }
@@ -31,15 +33,21 @@ export const VALUES_BYTES = 128 * KIB;
 export const STATE_BYTES = 256 * KIB;
 /** One resource with its pods. */
 export const RESOURCE_BYTES = 512 * KIB;
-/** What a vendor releases: as much as a body holds. */
+/** What a vendor releases: as large as a request body may be. */
 export const STACK_BYTES = 1024 * KIB;
 
-/** The keyword of the limit; only what is sent is judged by it (kernel/document-bounds.ts), never what is stored. */
+/**
+ * The keyword of the limit. The platform checks what callers send (kernel/document-bounds.ts), never what it has
+ * stored.
+ */
 export const MAX_BYTES = "x-max-bytes";
-/** One value, key or element, is allowed for each sixteen bytes: many small values cost readers more than a long text. */
+/**
+ * A document may hold one value (key or element) for each 16 bytes: many small values cost more memory than one long
+ * text.
+ */
 export const BYTES_A_VALUE = 16;
 
-/** A document whose shape does not bound it: it has at most so many bytes as JSON. */
+/** A document whose shape sets no limit, limited to this many bytes of JSON. */
 export function Bounded<const S extends TSchema>(maxBytes: number, schema: S): S {
   return withKeyword(schema, MAX_BYTES, maxBytes);
 }
@@ -55,12 +63,16 @@ function withKeyword<S extends TSchema>(schema: S, keyword: string, value: unkno
   return Object.defineProperties({}, { ...all, [keyword]: { value, enumerable: true } }) as S;
 }
 
-/** A free-form map (`params`, `metadata`, `context`…): the only places where unknown keys pass. What is sent is `Bounded`. */
+/**
+ * A free-form map (`params`, `metadata`, `context`…): the only places that accept unknown keys. Request bodies have it
+ * in a `Bounded`.
+ */
 export const FreeMap: Type.TRecord<"^.*$", Type.TUnknown> = Type.Record(Type.String(), Type.Unknown());
 
 /**
- * Text that a person reads, on one line. Refuses what can make it read other than it is stored: control, format,
- * private-use, line and paragraph separators, and the four blank letters (§0.1; the custom resources have the same rule).
+ * Text that a person reads, on one line. Refuses characters that can make the text look different from what is stored:
+ * control, format, private-use, line and paragraph separators, and the four blank letters (§0.1; the custom resources
+ * have the same rule).
  */
 export const HUMAN_LINE = String.raw`^[^\p{Cc}\p{Cf}\p{Co}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]*$`;
 /** The same, with line breaks and tabs. */

@@ -3,7 +3,7 @@ import { routes } from "../wire/route.ts";
 import { HumanLine, HumanText, Nullable, Strict, Timestamp, UserId, Words } from "../wire/schema.ts";
 import { Membership } from "./workspaces.ts";
 
-/** Where somebody heard of the platform. */
+/** Where the user heard of the platform. */
 export const ACQUISITION_SOURCES = [
   "search",
   "friend-or-colleague",
@@ -17,7 +17,7 @@ export const ACQUISITION_SOURCES = [
   "other",
 ] as const;
 
-/** What the profile's questions are counted as having been answered in. */
+/** Version of the profile's questions, stored with the user's answers. */
 export const PROFILE_SETUP_VERSION = 1;
 
 export const UserProfile = Strict({

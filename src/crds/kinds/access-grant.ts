@@ -19,7 +19,7 @@ import {
 import { CommandLine } from "./grant-line.ts";
 import { type Kind, type ObjectOf, resourceOf } from "./kind.ts";
 
-/** Pending and Approved go on; the others are final. */
+/** Pending and Approved can change; the others are final. */
 export const GRANT_STATES = [
   "Pending",
   "Approved",
@@ -56,7 +56,7 @@ const Command = Type.Object({
 
 const Spec = Type.Object(
   {
-    // The frozen plan: written by the agent at create, never again by anyone.
+    // The frozen plan: the agent writes it at create, and it never changes.
     requestId: PlatformId,
     deploymentId: DeploymentRef,
     title: Line(1, 256),
@@ -68,7 +68,7 @@ const Spec = Type.Object(
     planHash: Digest,
     planHashVersion: Type.String({ maxLength: 8, pattern: "^v[0-9]+$" }),
     commands: Type.Array(Command, { minItems: 1, maxItems: 50, "x-kubernetes-list-type": "atomic" }),
-    // Human words: written once by people, on the main resource.
+    // The decision: people write these fields once, on the main resource.
     approvedForMinutes: Type.Optional(Type.Integer({ minimum: 1, maximum: 43_200 })),
     approvedPlanHash: Type.Optional(Type.String({ maxLength: 71 })),
     deniedReason: Type.Optional(Text(1, 1024)),
@@ -177,8 +177,8 @@ const Status = Type.Object(
 );
 
 /**
- * A vendor's request to run named operations here (frozen plan), the customer's answer (human words) and the operator's
- * report (status). No finalizers: deleting a grant is revoking it.
+ * A vendor's request to run named operations here (frozen plan), the customer's answer and the operator's report
+ * (status). No finalizers: deleting a grant is revoking it.
  */
 export const ACCESS_GRANT = {
   kind: "AccessGrant",
@@ -214,7 +214,7 @@ export const ACCESS_GRANT = {
         "(self.status.approvedUntil - self.status.approvedAt).getSeconds() <= self.spec.approvedForMinutes * 60)",
       message: "the approval window cannot be longer than approvedForMinutes",
     },
-    // CEL has no clock; this bounds how late a window can start, whatever the operator's clock says.
+    // CEL has no clock. This bounds how late a window can start, even when the operator's clock is wrong.
     {
       rule: "!has(self.status) || !has(self.status.approvedAt) || self.status.approvedAt <= self.spec.decideBefore",
       message: "approvedAt is after decideBefore",
@@ -239,7 +239,7 @@ export const ACCESS_GRANT = {
         "self.status.commands.all(c, c.index < size(self.spec.commands))",
       message: "status names a command line that the plan does not have",
     },
-    // An approver pastes these lines; the operator, which writes them, may be in other hands.
+    // Approvers paste these lines into a shell, and a stolen operator could write them.
     {
       rule:
         "!has(self.status) || !has(self.status.bindings) || self.status.bindings.all(b, self.spec.commands.exists(c, " +

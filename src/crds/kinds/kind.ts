@@ -17,7 +17,7 @@ export interface Kind<Spec extends TObject = TObject, Status extends TObject = T
   readonly shortName: string;
   readonly description: string;
   readonly spec: Spec;
-  /** Absent: the kind is configuration, nobody reports on it. */
+  /** Absent: the kind is configuration and has no status. */
   readonly status?: Status;
   readonly columns: readonly PrinterColumn[];
   readonly selectableFields?: readonly string[];
@@ -101,7 +101,7 @@ export function customResourceDefinition(kind: Kind): Readonly<Record<string, un
   };
 }
 
-/** TypeBox keeps its own marks out of JSON, so a copy through JSON is the structural schema. */
+/** TypeBox keeps its marks in hidden properties, so a copy through JSON is the structural schema. */
 function structural(schema: TSchema): unknown {
   return JSON.parse(JSON.stringify(schema));
 }

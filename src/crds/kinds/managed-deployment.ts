@@ -14,11 +14,11 @@ const Namespace = Type.String({ maxLength: 63, pattern: "^[a-z0-9]([-a-z0-9]*[a-
 
 const Spec = Type.Object(
   {
-    // What the vendor calls it: written by the agent at create, never again by anyone.
+    // What the vendor calls it: the agent writes it at create, and it never changes.
     deploymentId: DeploymentRef,
     name: Line(1, 128),
     project: Type.Optional(Line(1, 128)),
-    // The customer's word, on the main resource. Absent: no answer yet. Empty: no.
+    // The customer's answer, on the main resource. Absent: not answered yet. Empty: refused.
     acceptedNamespaces: Type.Optional(
       Type.Array(Namespace, {
         maxItems: 64,
@@ -63,8 +63,8 @@ const Status = Type.Object({
 });
 
 /**
- * A deployment that the platform lists for this cluster: an application, written and reported by the agent. Whether and
- * where it is served is the customer's word.
+ * A deployment that the platform lists for this cluster: an application, which the agent writes and reports on. The
+ * customer decides whether and where it is served.
  */
 export const MANAGED_DEPLOYMENT = {
   kind: "ManagedDeployment",

@@ -1,12 +1,13 @@
 /**
- * The most requests, and the most commands, that are open at a time. The agent puts no more into the cluster; the operator
- * serves no more, the oldest first. A platform that lists thousands otherwise fills the customer's etcd and their screen.
+ * The most requests, and the most commands, that are open at a time. The agent puts no more into the cluster; the
+ * operator serves no more, the oldest first. Without it, a platform that lists thousands would fill the customer's etcd
+ * and screen.
  */
 export const MAX_OPEN = { ofDeployment: 50, inAll: 200 } as const;
 
 const OPEN_STATES = ["Pending", "Approved", "Running"];
 
-/** A grant or an invocation that may still come to something. */
+/** Whether a grant or an invocation counts against {@link MAX_OPEN}. One without a state counts as Pending. */
 export function isOpen({ status }: { readonly status?: { readonly state?: string } }): boolean {
   return OPEN_STATES.includes(status?.state ?? "Pending");
 }
@@ -17,7 +18,10 @@ export interface OpenCounts {
   readonly inAll: number;
 }
 
-/** Which cap leaves no room for one more; undefined: there is room. The words bear no count: a waiting object's status has them. */
+/**
+ * Which limit leaves no room for one more; undefined: there is room. The text names no count, because waiting objects
+ * store it.
+ */
 export function fullBecause(open: OpenCounts): string | undefined {
   const { ofDeployment, inAll } = MAX_OPEN;
   if (open.ofDeployment >= ofDeployment) return `at most ${ofDeployment} of this deployment may be open`;

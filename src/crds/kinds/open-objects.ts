@@ -12,14 +12,14 @@ interface Told<T> {
 }
 
 /**
- * The open objects of one kind and namespace, the oldest first, kept in step with a cache. How many there are is known
- * without a look at any: thousands may wait, and each of them asks again every few seconds.
+ * The open objects of one kind and namespace, the oldest first, kept up to date from a cache. A count does not read the
+ * objects: thousands may wait, and each asks again every few seconds.
  */
 export class OpenObjects<T extends Counted> {
   readonly #counts: (object: T) => boolean;
   readonly #byName = new Map<string, T>();
   readonly #all: T[] = [];
-  /** Without empty lists: ids come and go. */
+  /** Empty lists are deleted: otherwise ids that are gone would fill memory. */
   readonly #ofDeployment = new Map<string, T[]>();
 
   /** @param counts which objects take room; by default all that are open. */
@@ -27,7 +27,7 @@ export class OpenObjects<T extends Counted> {
     this.#counts = counts;
   }
 
-  /** For `onChange` of the cache. */
+  /** Handler for the cache's `onChange`. */
   readonly changed = ({ type, object }: Told<T>): void => {
     const before = this.#byName.get(object.metadata.name);
     if (before !== undefined) this.#remove(before);
@@ -38,7 +38,7 @@ export class OpenObjects<T extends Counted> {
     return { ofDeployment: this.#ofDeployment.get(deploymentId)?.length ?? 0, inAll: this.#all.length };
   }
 
-  /** Of those that were made before `object`, which may be open itself. */
+  /** Counts the objects that were made before `object`, which may be open itself. */
   countsBefore(object: T): OpenCounts {
     const same = this.#ofDeployment.get(object.spec.deploymentId) ?? [];
     return { ofDeployment: placeOf(object, same), inAll: placeOf(object, this.#all) };
@@ -73,7 +73,7 @@ function placeOf(object: Counted, line: readonly Counted[]): number {
   return from;
 }
 
-/** The API server's time has whole seconds; names part what is of one second. */
+/** The API server's time has whole seconds; within one second the name decides. */
 function isOlder({ metadata: one }: Counted, { metadata: other }: Counted): boolean {
   if (one.creationTimestamp !== other.creationTimestamp) return one.creationTimestamp < other.creationTimestamp;
   return one.name < other.name;

@@ -72,7 +72,10 @@ const Spec = Type.Object({
   ),
 });
 
-/** The customer's own word on what runs by itself, what needs approval and what never runs. Several merge to the strictest. */
+/**
+ * The customer's rules: what runs by itself, what needs approval and what never runs. Of several policies the strictest
+ * wins.
+ */
 export const OPERATION_POLICY = {
   kind: "OperationPolicy",
   plural: "operationpolicies",

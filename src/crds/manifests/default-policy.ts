@@ -6,7 +6,7 @@ import type { Manifest } from "./manifest.ts";
 export const DEFAULT_POLICY = "default";
 const MANUAL = { "read-only": "manual", mutating: "manual", destructive: "manual" } as const;
 
-/** Nothing runs by itself, unless the customer says so: the same as without any policy, but written down. */
+/** Nothing runs by itself unless the customer changes it: the same as without a policy, but visible. */
 export function defaultPolicy(
   { grantsNamespace }: Pick<InstallationNames, "grantsNamespace"> = DEFAULT_NAMES,
   defaults: NonNullable<OperationPolicySpec["defaults"]> = {},

@@ -28,7 +28,7 @@ export const OPERATIONS: readonly OperationDeclaration[] = [
 ];
 
 /**
- * Lines of a plan that asks for a debug session: nothing that runs here, but a danger that an approver reads all the same.
+ * Lines of a plan that asks for a debug session. The operator runs none of them, but the approver must see their tier.
  * Source: §2.1 of docs/api-rules.
  */
 const DEBUG_TIERS: Readonly<Record<string, Tier>> = {
@@ -44,7 +44,7 @@ export function inScope(scope: Scope): readonly OperationDeclaration[] {
   return OPERATIONS.filter((each) => each.scope === scope);
 }
 
-/** Whether a command works on an object that has no namespace. An unknown one does not run at all. */
+/** Whether a command works on an object that has no namespace. The operator runs no unknown command. */
 export function isClusterWide(command: string): boolean {
   return CLUSTER_WIDE.has(command);
 }
@@ -54,7 +54,7 @@ const TIERS: ReadonlyMap<string, Tier> = new Map([
   ...OPERATIONS.map(({ command, tier }) => [command, tier] as const),
 ]);
 
-/** How dangerous a command is, whatever a plan claims. An unknown one counts as the worst. */
+/** The tier of a command, whatever the plan claims. An unknown command counts as destructive. */
 export function tierOf(command: string): Tier {
   return TIERS.get(command) ?? "destructive";
 }

@@ -4,7 +4,7 @@ import { integer, objectName, required } from "./params.ts";
 import { POD_DELETION } from "./result-words.ts";
 import { pods } from "./rules.ts";
 
-/** No resource that is served: the policy sallyport-pod-deletion asks for this right. */
+/** No API serves this resource: the policy sallyport-pod-deletion asks for the right on it. */
 export const UNREPLACED_PODS = "unreplacedpods";
 
 export const DELETE_POD = namespacedOperation({

@@ -14,8 +14,8 @@ export type Scope = "namespaced" | "cluster";
 
 /**
  * One operation, as the customer's side of Sallyport knows it. Role, chart value, admission policies, documentation and
- * the operator's check of params are made from it. The platform has a list of its own, for it is not to be trusted
- * here; a test holds the two together.
+ * the operator's check of params are made from it. The platform has its own list, because this side must not trust it;
+ * a test compares the two.
  */
 export interface OperationDeclaration<S extends ParamsSpec = ParamsSpec> {
   readonly plugin: string;

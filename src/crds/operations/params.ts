@@ -44,7 +44,7 @@ export function parseParams<S extends ParamsSpec>(
     } else if (field.accepts(value)) params[name] = value;
     else problems.push(`${name} must be ${field.expects}`);
   }
-  // The loop above has put exactly the declared keys in, each through its own guard.
+  // The loop above adds exactly the declared keys, each checked by its own guard.
   return problems.length > 0 ? { ok: false, problems } : { ok: true, params: params as ParamsOf<S> };
 }
 
@@ -85,5 +85,5 @@ export const label = text(63, /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/, "a lower-case n
 /** RFC 1123 subdomain: names of pods and workloads. */
 export const objectName = text(253, /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/, "the name of an object");
 
-/** Letters, digits and what selectors are made of; its meaning is left to the API server. */
+/** Letters, digits and the signs of selectors; the API server interprets it. */
 export const labelSelector = text(512, /^[A-Za-z0-9_./=!,() -]+$/, "a label selector such as app=web,tier!=db");

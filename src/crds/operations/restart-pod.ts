@@ -3,7 +3,10 @@ import { objectName, required } from "./params.ts";
 import { POD_DELETION } from "./result-words.ts";
 import { pods } from "./rules.ts";
 
-/** `delete-pod` has the same right on pods: the policy sallyport-pod-deletion tells them apart by a right of the other's. */
+/**
+ * `delete-pod` has the same right on pods. The policy sallyport-pod-deletion tells them apart by the extra right of
+ * delete-pod.
+ */
 export const RESTART_POD = namespacedOperation({
   name: "restart-pod",
   tier: "mutating",

@@ -1,9 +1,9 @@
-/** Where a value of a result comes from, and one that it could be. */
+/** For each value of a result: where it comes from, and an example. */
 export type ResultWords = Readonly<Record<string, readonly [from: string, example: unknown]>>;
 
 export const GIVEN = ["the command's own parameter", "api"] as const;
 
-/** Of what works on one workload. */
+/** For operations on one workload. */
 export const WORKLOAD: ResultWords = {
   namespace: ["the command's own parameter", "shop"],
   kind: GIVEN,
@@ -33,7 +33,7 @@ export const NODE_SCHEDULING: ResultWords = {
   changed: ["whether it was otherwise before", true],
 };
 
-/** Of any operation. */
+/** For every operation. */
 export const RESULT_MARKS: ResultWords = {
   truncated: ["something was left out: a result holds at most 60,000 characters", true],
   omitted: ["the API server refused to store the result", "the API server refused to store the result"],

@@ -3,7 +3,7 @@ import { integer, objectName, oneOf, required } from "./params.ts";
 import { WORKLOAD } from "./result-words.ts";
 import { SCALABLE_KINDS } from "./workload-kinds.ts";
 
-/** The policy sallyport-scale-bounds holds the account of a grant to it. */
+/** The most replicas that the policy sallyport-scale-bounds lets the account of a grant set. */
 export const MAX_REPLICAS = 1_000;
 
 export const SCALE = namespacedOperation({

@@ -4,7 +4,7 @@ import { objectName, required } from "./params.ts";
 import { NODE_SCHEDULING } from "./result-words.ts";
 import { nodes } from "./rules.ts";
 
-/** Narrowed like `cordon-node`. */
+/** A policy narrows its `patch` as for `cordon-node`. */
 export const UNCORDON_NODE = clusterOperation({
   name: "uncordon-node",
   tier: "mutating",

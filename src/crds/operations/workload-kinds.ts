@@ -1,5 +1,5 @@
-/** Workloads that operations know, as the param `kind` writes them. */
+/** Workloads that operations accept, as the param `kind` names them. */
 export const WORKLOAD_KINDS = ["deployment", "statefulset", "daemonset"] as const;
 export type WorkloadKind = (typeof WORKLOAD_KINDS)[number];
-/** Those with replicas to set. */
+/** Those that have a replica count. */
 export const SCALABLE_KINDS = ["deployment", "statefulset"] as const;

@@ -23,7 +23,7 @@ export function forbid(expression: string, message: string): Validation {
   return { expression, message, reason: "Forbidden" };
 }
 
-/** CEL: a service account or a node asks, and no person. */
+/** CEL: a service account or a node asks, not a person. */
 export const MACHINE =
   "request.userInfo.username.startsWith('system:serviceaccount:') || request.userInfo.username.startsWith('system:node:') || " +
   "(has(request.userInfo.groups) && ('system:serviceaccounts' in request.userInfo.groups || 'system:nodes' in request.userInfo.groups))";
@@ -31,9 +31,9 @@ export const MACHINE =
 const API = "admissionregistration.k8s.io/v1";
 
 /**
- * Fail closed. A policy judges our own group, or writes by our own accounts, and stops no other write. One exception:
- * `sallyport-lending` is evaluated on every write of a RoleBinding or ClusterRoleBinding, by any account, and judges those
- * that name a role of ours.
+ * Fail closed: an error of a policy refuses the write. A policy judges objects of our own group, or writes by our own
+ * accounts, and stops no other write. One exception: `sallyport-lending` is evaluated on every write of a RoleBinding
+ * or ClusterRoleBinding, by any account, and judges those that name a role of ours.
  */
 function constraints({ apiGroups, operations, resources }: Match): object {
   return {

@@ -32,7 +32,9 @@ export const VALIDATING_POLICIES = [
   "sallyport-told-events",
 ] as const;
 export const MUTATING_POLICIES = ["sallyport-stamp-decider", "sallyport-stamp-revoker"] as const;
-/** Those that see access grants: the operator vouches for the name on a decision when all of them are older than it. */
+/**
+ * Policies that see access grants. The operator trusts the name on a decision only when all of them are older than it.
+ */
 export const DECISION_POLICIES: readonly string[] = [
   "sallyport-grant-decisions",
   "sallyport-plan-hygiene",
@@ -40,7 +42,7 @@ export const DECISION_POLICIES: readonly string[] = [
   ...MUTATING_POLICIES,
 ];
 
-/** Who may write which human word, what a plan may contain, and what the operator may hand out. */
+/** Who may write which field of a decision, what a plan may contain, and what the operator may lend. */
 export function admissionPolicies(names: InstallationNames): readonly Manifest[] {
   return [
     ...grantDecisions(),
@@ -65,12 +67,12 @@ export function admissionPolicies(names: InstallationNames): readonly Manifest[]
 
 const GRANT_UPDATE: Match = { apiGroups: [GROUP], operations: ["UPDATE"], resources: ["accessgrants"] };
 
-/** `field` is set by this very write. */
+/** CEL: this write sets `field`. */
 function newly(field: string): string {
   return `has(object.spec.${field}) && !has(oldObject.spec.${field})`;
 }
 
-/** 1. Decisions: who may approve, deny, revoke; whose name may stand on it. */
+/** 1. Decisions: who may approve, deny and revoke, and whose name a decision may carry. */
 function grantDecisions(): readonly Manifest[] {
   return validatingPolicy("sallyport-grant-decisions", GRANT_UPDATE, {
     variables: [
@@ -125,7 +127,7 @@ function grantDecisions(): readonly Manifest[] {
 }
 
 /**
- * 2. Readable, bounded plans; no metadata that deletes or pins an object behind people's backs.
+ * 2. Readable, bounded plans; no metadata that would delete an object, or keep it, without a person knowing.
  *
  * A nested string inside `'%s'.format()` comes out quoted, with every unprintable character as a backslash escape.
  */
@@ -193,7 +195,7 @@ function planHygiene({ systemNamespace, agentAccount }: InstallationNames): read
   );
 }
 
-/** CEL: each entry of this map of the metadata was there before this write. */
+/** CEL: the write adds no entry to this map of the metadata. */
 function nothingNew(map: "labels" | "annotations"): string {
   const [now, was] = [`object.metadata.${map}`, `oldObject.metadata.${map}`];
   return `(!has(${now}) || ${now}.all(k, oldObject != null && has(${was}) && k in ${was} && ${was}[k] == ${now}[k]))`;
@@ -216,7 +218,9 @@ function resultSize(): readonly Manifest[] {
   );
 }
 
-/** 7. The API server writes the names down. An explicit false name is left in place, so that policy 1 refuses it. */
+/**
+ * 7. The API server writes the decider's name. It leaves an explicit false name in place, so that policy 1 refuses it.
+ */
 function stampers(): readonly Manifest[] {
   return [
     ...stampingPolicy("sallyport-stamp-decider", GRANT_UPDATE, {
@@ -238,7 +242,7 @@ function stampers(): readonly Manifest[] {
   ];
 }
 
-/** 8. Only together with 7: no decision without a name, not even in the second between the two being loaded. */
+/** 8. Only together with 7: refuses a decision without a name, also in the second between the loading of the two. */
 function namedDecisions(): readonly Manifest[] {
   return validatingPolicy("sallyport-named-decisions", GRANT_UPDATE, {
     validations: [

@@ -2,14 +2,14 @@ import { GROUP, type InstallationNames } from "../../group.ts";
 import type { Manifest } from "../manifest.ts";
 import { forbid, validatingPolicy } from "./admission-policy.ts";
 
-/** The customer's word on a deployment, before and after the write; absent counts as a word of its own. */
+/** CEL: the write leaves `acceptedNamespaces` as it was; absent and empty are different values. */
 const SAME_WORD =
   "has(object.spec.acceptedNamespaces) == has(oldObject.spec.acceptedNamespaces) && " +
   "(!has(object.spec.acceptedNamespaces) || object.spec.acceptedNamespaces == oldObject.spec.acceptedNamespaces)";
 
 /**
- * Which deployments are served where is the customer's word: no account of Sallyport's own may write it, whatever roles
- * it was given, nor delete a deployment of which that word was ever said.
+ * The customer decides which deployments are served where. No account of Sallyport may write that field, whatever roles
+ * it has, nor delete a deployment in which it is set.
  */
 export function deploymentAcceptance({ systemNamespace, grantsNamespace }: InstallationNames): readonly Manifest[] {
   const ours = [systemNamespace, grantsNamespace]

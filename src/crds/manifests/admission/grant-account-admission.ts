@@ -19,9 +19,9 @@ const BEFORE_AND_AFTER: readonly Named[] = [
 ];
 
 /**
- * 6. RBAC cannot say "restart, but change nothing else". Turned round: all that is not the restart annotation is equal,
- * so that a field that a later Kubernetes adds is covered too. Generation, resourceVersion and that one annotation are
- * written by the API server, whatever a client sends.
+ * 6. RBAC cannot say "restart, but change nothing else". So this policy compares the objects: all but the restart
+ * annotation must be equal, which covers fields of a later Kubernetes too. Generation, resourceVersion and that one
+ * annotation are written by the API server, whatever a client sends.
  */
 export function rolloutRestart(names: InstallationNames): readonly Manifest[] {
   const message = `a grant account may only restart a workload (pod template annotation ${RESTARTED_AT})`;
@@ -50,8 +50,9 @@ export function rolloutRestart(names: InstallationNames): readonly Manifest[] {
 }
 
 /**
- * Ownership may move for one field alone, which `below` leads to under `spec`. A client may write managedFields; a forged owner of a field has the real
- * one's next server-side apply delete that field. Beyond ten writers the API server itself merges the oldest into one.
+ * Ownership may change for one field only, to which `below` leads under `spec`. A client may write managedFields: if it
+ * gives a field a false owner, the true owner's next server-side apply deletes that field. Beyond ten writers the API
+ * server itself merges the oldest into one.
  */
 function ownersKept(below: readonly Level[]): Validation {
   const fields: readonly Level[] = [["f:spec"], ...below];
@@ -83,15 +84,16 @@ export function scaleBounds(names: InstallationNames): readonly Manifest[] {
 }
 
 /**
- * 10. RBAC knows one right to delete a pod. A pod that nothing replaces, and another grace than the pod's own, want the
- * role of the destructive operation, which holds a right of ours for it.
+ * 10. RBAC has one right to delete a pod. To delete a pod that no controller replaces, or with another grace period
+ * than the pod's own, an account needs the role of the destructive operation, which holds a right of our own group for
+ * it.
  */
 export function podDeletion(names: InstallationNames): readonly Manifest[] {
   const may = `authorizer.group('${GROUP}').resource('${UNREPLACED_PODS}').namespace(request.namespace).check('delete').allowed()`;
   const ownGrace =
     "!has(request.options.gracePeriodSeconds) || !has(oldObject.spec.terminationGracePeriodSeconds) || " +
     "request.options.gracePeriodSeconds == oldObject.spec.terminationGracePeriodSeconds || " +
-    // The API server's own zero for a pod that runs nowhere, or no more.
+    // The API server itself sets 0 for a pod that has no node or has ended.
     "(request.options.gracePeriodSeconds == 0 && (!has(oldObject.spec.nodeName) || oldObject.spec.nodeName == '' || " +
     "(has(oldObject.status.phase) && oldObject.status.phase in ['Succeeded', 'Failed'])))";
   return validatingPolicy(
@@ -121,8 +123,9 @@ export function podDeletion(names: InstallationNames): readonly Manifest[] {
 }
 
 /**
- * 15. RBAC cannot say "cordon, but change nothing else". A node's labels and taints decide what runs on it, so that all but
- * `spec.unschedulable` is equal. Each direction wants a right of ours: who was lent one does not hold the other.
+ * 15. RBAC cannot say "cordon, but change nothing else". A node's labels and taints decide what runs on it, so
+ * everything but `spec.unschedulable` must stay equal. Each direction needs its own right: an account that may cordon
+ * may not uncordon.
  */
 export function nodeScheduling(names: InstallationNames): readonly Manifest[] {
   const message = "a grant account may only cordon or uncordon a node (spec.unschedulable)";

@@ -11,16 +11,16 @@ import type { Manifest } from "../manifest.ts";
 import { forbid, MACHINE, type Named, validatingPolicy } from "./admission-policy.ts";
 import { clusterWide, operatorOnly, outsideSystem } from "./operator-admission.ts";
 
-/** CEL: true where approvers lend. A template of the chart has the release's word in place of the mode. */
+/** CEL: true where approvers lend. The chart's template has the release's setting in place of the mode. */
 export function approversLend({ lendingMode = "operator" }: InstallationNames): string {
   return `'${lendingMode}' == 'approver'`;
 }
 
 /**
- * Lending by anybody but the operator in its own mode: an operation's role goes to one account of a grant, by a person
- * who may approve the tier of that operation; or to the account of what runs by itself, by a person who may write
- * policies. Without it, the right to lend in a namespace would be the right to approve everything there. A binding with a
- * finalizer would outlive its deletion by the operator, and lend on.
+ * Lending by any account but the operator in its own mode: a person lends an operation's role to one account of a grant
+ * if they may approve that operation's tier, and to the account of what runs by itself if they may write policies.
+ * Without it, the right to lend in a namespace would be the right to approve everything there. A finalizer would keep a
+ * binding in force after the operator has deleted it.
  */
 export function lending(names: InstallationNames): readonly Manifest[] {
   const { grantsNamespace } = names;
@@ -89,11 +89,11 @@ export function lending(names: InstallationNames): readonly Manifest[] {
   );
 }
 
-/** CEL: whether this write lends something, and the one account that it lends to, or nothing. */
+/** CEL: whether this write lends something, and the one account that it lends to, or none. */
 function whatIsLent(grantsNamespace: string): readonly Named[] {
   return [
     {
-      // The garbage collector, a service account, takes its finalizer off a binding that is being deleted.
+      // The garbage collector, a service account, removes its finalizer from a binding that is being deleted.
       name: "lends",
       expression:
         "request.operation == 'CREATE' || has(object.subjects) != has(oldObject.subjects) || " +
@@ -108,13 +108,13 @@ function whatIsLent(grantsNamespace: string): readonly Named[] {
   ];
 }
 
-/** CEL: this list of the metadata has no entry that it had not before this write. */
+/** CEL: the write adds no entry to this list of the metadata. */
 function nothingAdded(list: "finalizers" | "ownerReferences"): string {
   const [now, was] = [`object.metadata.${list}`, `oldObject.metadata.${list}`];
   return `(!has(${now}) || ${now}.all(e, oldObject != null && has(${was}) && e in ${was}))`;
 }
 
-/** Accounts the operator may remove: those of grants, and no other of their namespace. */
+/** The operator may delete accounts of grants, and no other account of their namespace. */
 export function operatorAccounts(names: InstallationNames): readonly Manifest[] {
   return validatingPolicy(
     "sallyport-operator-accounts",

@@ -5,13 +5,13 @@ import { operatorOnly } from "./operator-admission.ts";
 
 const METADATA = [
   ...["name", "namespace", "labels", "annotations", "ownerReferences"],
-  // The API server's own.
+  // The API server writes these itself.
   ...["uid", "creationTimestamp", "generation", "resourceVersion", "managedFields"],
 ];
 
 /**
- * 13. What the operator makes carries what it needs and nothing else. A finalizer would keep a binding in force after the
- * customer has deleted it; an annotation on an account is how a cloud lends it rights outside of the cluster.
+ * 13. What the operator makes carries what it needs and nothing else. A finalizer would keep a binding in force after
+ * the customer has deleted it; with an annotation on an account, a cloud gives it rights outside the cluster.
  */
 export function operatorObjects(names: InstallationNames): readonly Manifest[] {
   const only = (map: string, keys: readonly string[]): string =>

@@ -20,16 +20,18 @@ export function clusterWide(binding: string): string {
   return `${binding}.roleRef.name in [${CLUSTER_ROLES.map((name) => `'${name}'`).join(", ")}]`;
 }
 
-/** CEL: not where no operation's role is ever lent. A request on a ClusterRoleBinding has no namespace. */
+/**
+ * CEL: not a namespace in which no operation's role is ever lent. A request on a ClusterRoleBinding has no namespace.
+ */
 export function outsideSystem({ systemNamespace, grantsNamespace }: InstallationNames): string {
   const names = ["kube-system", "kube-public", "kube-node-lease", systemNamespace, grantsNamespace];
   return `!has(request.namespace) || !(request.namespace in [${names.map((name) => `'${name}'`).join(", ")}])`;
 }
 
 /**
- * 4. What the operator may hand out: only labelled RoleBindings, and ClusterRoleBindings for operations of cluster scope
- * alone, only shipped operation roles, only to the grant's own
- * ServiceAccount, never into a system namespace; and it may remove only what was lent to a grant, by itself or by an approver.
+ * 4. What the operator may lend: only labelled RoleBindings, and ClusterRoleBindings for operations of cluster scope
+ * only; only shipped operation roles; only to the grant's own ServiceAccount; never into a system namespace. It may
+ * remove only what was lent to a grant, by itself or by an approver.
  */
 export function operatorBindings(names: InstallationNames): readonly Manifest[] {
   const removing = "request.operation == 'DELETE'";
@@ -55,7 +57,7 @@ export function operatorBindings(names: InstallationNames): readonly Manifest[] 
             "'grant-' + (variables.grantUid.size() == 36 ? variables.grantUid.replace('-', '').substring(0, 12) : '')",
         },
         {
-          // An approver's plain `kubectl create rolebinding` sets no label: role and subject tell whose it is.
+          // An approver's plain `kubectl create rolebinding` sets no label: role and subject show that it was lent.
           name: "lent",
           expression:
             `variables.target.roleRef.name.startsWith('${OPERATION_ROLE_PREFIX}') && has(variables.target.subjects) && ` +
@@ -114,7 +116,8 @@ export function operatorTokens(names: InstallationNames): readonly Manifest[] {
           "a grant token is bound to no other object",
         ),
         forbid(
-          // The API server fills in its own audience before it asks; who wrote the field tells that the operator chose one.
+          // The API server adds its own audience before admission; the field's owner shows whether the operator set
+          // one.
           "dyn(object).metadata[?'managedFields'].orValue([]).all(m, !('f:audiences' in m[?'fieldsV1'][?'f:spec'].orValue({})))",
           "a grant token is for the API server only (audiences)",
         ),

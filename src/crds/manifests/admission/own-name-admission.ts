@@ -6,8 +6,8 @@ import { type Level, sameBut } from "./same-but.ts";
 const PROCESSES = ["agent", "operator"] as const;
 
 /**
- * 11 and 12. Agent and operator speak in their own name only. RBAC cannot limit a create by name or by content: without these,
- * a stolen agent reports what "the operator" did, and takes the operator's lease.
+ * 11 and 12. Agent and operator may use only their own name. RBAC cannot limit a create by name or by content: without
+ * these, a stolen agent could write the operator's events and take its lease.
  */
 export function ownNames(names: InstallationNames): readonly Manifest[] {
   return [...ownEvents(names), ...ownLeases(names)];
@@ -21,13 +21,13 @@ function username(process: (typeof PROCESSES)[number], names: InstallationNames)
   return `'system:serviceaccount:${names.systemNamespace}:${accountOf(process, names)}'`;
 }
 
-/** CEL: the agent or the operator asks. */
+/** CEL: the account is the agent's or the operator's. */
 export function oursOnly(names: InstallationNames): readonly Named[] {
   const usernames = PROCESSES.map((process) => username(process, names)).join(", ");
   return [{ name: "made-by-agent-or-operator", expression: `request.userInfo.username in [${usernames}]` }];
 }
 
-/** CEL: of the two processes, the one that asks. */
+/** CEL: of the two processes, the one whose account it is. */
 function own(names: InstallationNames, wordOf: (process: (typeof PROCESSES)[number]) => string): Named {
   const [agent, operator] = PROCESSES;
   const isAgent = `request.userInfo.username == ${username(agent, names)}`;

@@ -24,7 +24,7 @@ it("of every code point the cluster's policy says what the platform says, howeve
     const passes = PLATFORM.test(character);
     const shown = character === "\\" || character === '"' ? `\\${character}` : character;
     const plain = !CLUSTER.test(`map[a:"x${shown}y"]`);
-    // Only what does not print is ever escaped.
+    // strconv.Quote escapes only characters that do not print.
     const unprintable = !/[\p{L}\p{M}\p{N}\p{P}\p{S} ]/u.test(character);
     const quoted = !unprintable || !CLUSTER.test(`map[a:"${escaped(codePoint)}"]`);
     if (plain !== passes || (unprintable && quoted !== passes)) apart.push(codePoint.toString(16));

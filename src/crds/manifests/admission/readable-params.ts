@@ -1,10 +1,10 @@
 /**
- * What refuses a character for a person (`schema.ts`), in RE2's way to write it and without line breaks and tabs: for text
- * that nobody has quoted.
+ * The characters that text for a person may not hold (`schema.ts`), as RE2 writes them. Line breaks and tabs are
+ * allowed: the pattern is for text that CEL does not quote.
  */
 export const UNREADABLE = String.raw`[\x00-\x08\x0b-\x1f\x7f-\x9f\p{Cf}\p{Co}\p{Zl}\p{Zp}\x{115f}\x{1160}\x{3164}\x{ffa0}]`;
 
-/** The same characters as `\u` writes them: those of \p{C*} and \p{Z*} that may not pass, by their code points. */
+/** The same characters as `\u` writes them: the code points of \p{C*} and \p{Z*} that are refused. */
 const SHORT = [
   "00([89][0-9a-f]|ad)",
   "06(0[0-5]|1c|dd)",
@@ -19,7 +19,7 @@ const SHORT = [
   "fff[9ab]",
 ].join("|");
 
-/** And as `\U` does. Private use fills two planes, but for the last two of each. */
+/** The same for `\U`. Private use fills two planes, except the last two code points of each. */
 const LONG = [
   "000110[bc]d",
   "0001343[0-9a-f]",
@@ -30,10 +30,11 @@ const LONG = [
 ].join("|");
 
 /**
- * Finds what may not pass in params as `'%s'.format()` shows them: strings quoted as Go does, where a backslash escapes
- * whatever does not print. Of that, spaces and characters newer than the server's tables may pass: the same rule as the
- * platform's, which counts classes and not what prints. The last alternative covers servers that do not quote.
+ * Finds what params may not hold, in the form in which `'%s'.format()` shows them: strings quoted as Go does, where a
+ * backslash escapes each character that does not print. Spaces, and characters newer than the server's Unicode tables,
+ * are escaped too but allowed: the same rule as the platform's, which counts classes and not what prints. The last
+ * alternative is for servers that do not quote.
  *
- * Short on purpose: CEL charges for a pattern by its length times the text's.
+ * Short on purpose: CEL charges a pattern by its length times the text's.
  */
 export const UNREADABLE_PARAMS = String.raw`[^\\](\\\\)*\\([^\\"ntuU]|u(${SHORT})|U(${LONG}))|${UNREADABLE}`;

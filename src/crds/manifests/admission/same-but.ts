@@ -1,10 +1,10 @@
-/** Keys that may differ on one level of two maps; the first is the one to look into on the next level. */
+/** Keys that may differ on one level of two maps; the first one leads to the next level. */
 export type Level = readonly [string, ...string[]];
 
 /**
- * CEL: two maps hold the same, apart from what `levels` names. No other key is named, so that it also compares fields that no
- * Kubernetes has yet. A level that is missing is an empty one. Both maps must be `dyn`: the type checker knows no keys of
- * a typed object.
+ * CEL: two maps are equal, except in the keys that `levels` names. No other key is named, so that it also compares
+ * fields that no Kubernetes has yet. A missing level counts as empty. Both maps must be `dyn`: CEL's type checker
+ * rejects access by key to a typed object.
  */
 export function sameBut(now: string, was: string, levels: readonly Level[]): string {
   const below = (map: string, depth: number): string => {

@@ -7,8 +7,8 @@ import { forbid, type Validation, validatingPolicy } from "./admission-policy.ts
 import { oursOnly } from "./own-name-admission.ts";
 
 /**
- * 14. What agent and operator tell holds no command: an approver reads it with a terminal open, and either of the two may
- * be in other hands. A line to paste stands in `status.bindings` of a grant, which the CRD checks, or in
+ * 14. Messages of agent and operator hold no command: an approver reads them with a terminal open, and either process
+ * may be stolen. A line to paste stands in `status.bindings` of a grant, which the CRD checks, or in
  * `status.acceptanceLine` of a deployment, which is checked here.
  */
 export function toldWordsOnly(names: InstallationNames): readonly Manifest[] {
@@ -56,7 +56,7 @@ function toldStatus(names: InstallationNames): readonly Manifest[] {
           expression: `${messages("conditions")} + ${messages("commands")} + [${status}[?'error'][?'message'].orValue('')]`,
         },
         {
-          // What the platform calls a deployment is shown in a column.
+          // The platform's name for a deployment is shown in a column.
           name: "names",
           expression: "['name', 'project'].map(f, string(dyn(object)[?'spec'][?f].orValue('')))",
         },
@@ -77,7 +77,7 @@ function toldStatus(names: InstallationNames): readonly Manifest[] {
 const EVENT_FIELDS = [
   ...["apiVersion", "kind", "metadata", "eventTime", "series", "reportingController", "reportingInstance"],
   ...["type", "reason", "action", "note", "regarding", "related"],
-  // The API server's own, empty.
+  // The API server writes these itself, empty.
   ...["deprecatedSource", "deprecatedFirstTimestamp", "deprecatedLastTimestamp", "deprecatedCount"],
 ];
 

@@ -56,7 +56,7 @@ export function operatorTargets(names: InstallationNames): readonly ShippedRole[
   ];
 }
 
-/** Where approvers lend: it sees what they have lent, and takes it back. */
+/** Where approvers lend: the operator sees what they have lent, and deletes it. */
 function operatorTidies(): readonly ShippedRole[] {
   const tidies = ["get", "list", "delete"];
   const why =
@@ -79,7 +79,7 @@ function operatorTidies(): readonly ShippedRole[] {
   ];
 }
 
-/** Where approvers lend: theirs instead of the operator's. */
+/** Where approvers lend: the approvers' roles in place of the operator's. */
 export function lenders(names: InstallationNames): readonly ShippedRole[] {
   if (names.lendingMode !== "approver") return [];
   const lends = ["create", "get", "list", "delete"];

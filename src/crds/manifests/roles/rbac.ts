@@ -34,7 +34,7 @@ function foundations(names: InstallationNames): Manifest[] {
   ];
 }
 
-/** What one shipped role is in a cluster: the role, and its binding when it does not wait for the customer to bind it. */
+/** One shipped role in a cluster: the role, and its binding unless the customer has to bind it. */
 export function manifestsOf(role: ShippedRole, names: InstallationNames): readonly Manifest[] {
   const { name, reach, labels } = role;
   const rules = role.rules.map(withoutReason);

@@ -3,7 +3,10 @@ import { DEFAULT_NAMES } from "../../group.ts";
 import { requiredRights, rightsNotes, rightsText } from "./required-rights.ts";
 import { shippedRoles } from "./shipped-roles.ts";
 
-/** Without the looks of the whole cluster, and without what the customer opens apart: a lack shows on the command there. */
+/**
+ * Without the reads of the whole cluster and without what the customer opens apart: there a missing right shows on the
+ * command.
+ */
 const ALWAYS = shippedRoles(DEFAULT_NAMES).filter(({ reach }) => reach !== "cluster" && reach !== "cluster-opened");
 
 test.each(["agent", "operator"] as const)("every rule of the %s's roles is required, where it holds", (holder) => {

@@ -15,8 +15,9 @@ export interface RequiredRight {
 }
 
 /**
- * What `holder` cannot do without, from the same rules that the manifests and the chart are made of. Without the look at
- * the admission policies: that role may be left out, and the grants' condition `IdentityVerified` speaks of it.
+ * The rights that `holder` needs, from the rules of which the manifests and the chart are made. Without those to read
+ * the admission policies: an installation may leave that role out, and the grants' condition `IdentityVerified` reports
+ * it.
  *
  * @param opened namespaces that the customer opened.
  */
@@ -85,8 +86,9 @@ export interface RightsNote {
 }
 
 /**
- * What people are told when rights come or go: one event a role, resource and namespace. All lie in the grants namespace,
- * where alone agent and operator may write events; `related` names the namespace in which the right is missing.
+ * The events for people when a right is lost or comes back: one event a role, resource and namespace. All lie in the
+ * grants namespace, where alone agent and operator may write events; `related` names the namespace in which the right
+ * is missing.
  *
  * @param who `the operator` or `the agent`.
  */

@@ -6,8 +6,8 @@ import { lenders, operatorTargets } from "./lending-roles.ts";
 import { type ExplainedRule, leaderElection, rule, type ShippedRole } from "./shipped-role.ts";
 
 /**
- * Who may do what. Nothing here holds escalate, impersonate, Secrets or a wildcard. The agent is the vendor's ear: it
- * creates requests and reads. The operator is the customer's hand: it reports, and hands out shipped roles for a while.
+ * Every shipped role and its rules. None holds escalate, impersonate, Secrets or a wildcard. The agent creates requests
+ * and reads. The operator reports, and binds shipped roles for a limited time.
  */
 export function shippedRoles(names: InstallationNames): readonly ShippedRole[] {
   return [
@@ -29,7 +29,10 @@ const EVENTS = rule(
   "Tells people what happened as Kubernetes events; a repeated one is counted up by a patch.",
 );
 
-/** Asks and reads. Never patches or deletes a grant: a deleted grant is a lost record, a patched one a stolen decision. */
+/**
+ * Creates and reads. Never patches or deletes a grant: with patch the agent could approve its own request, with delete it
+ * could remove a record.
+ */
 function agent({ agentAccount }: InstallationNames): readonly ShippedRole[] {
   const mine = { name: agentAccount, holder: "agent" } as const;
   return [
@@ -154,7 +157,9 @@ function operator({ operatorAccount }: InstallationNames): readonly ShippedRole[
   ];
 }
 
-/** Built-in `view`, `edit` and `admin` take its rules in: who may look at a namespace may look at its requests. */
+/**
+ * The built-in `view`, `edit` and `admin` include its rules: a person who may read a namespace may read its requests.
+ */
 const AGGREGATE_TO_VIEW = { "rbac.authorization.k8s.io/aggregate-to-view": "true" } as const;
 
 function people(): readonly ShippedRole[] {
@@ -234,7 +239,7 @@ function operations(): readonly ShippedRole[] {
   }));
 }
 
-/** One operation is one job; its rules differ only in whether they look or act. */
+/** One operation does one job; its rules differ only in whether they read or change. */
 function whyOperation({ verbs, resources }: PolicyRule): string {
   const acts = verbs.some((verb) => verb === "patch" || verb === "delete");
   if (!acts) return "Reads what the operation shows or checks.";
