@@ -12,50 +12,59 @@ import { TRUST_NOBODY, type Trust, trustIn } from "./kernel/caller-address.ts";
 import type { SmtpSettings } from "./mail/smtp-mailer.ts";
 import { OBJECT_SETTINGS, type ObjectLocation, readObjectLocation } from "./objects/config.ts";
 
-/** The process's configuration, checked at its start. */
+/** The configuration of the process, checked at start. */
 export interface PlatformConfig {
   readonly database: DatabaseLocation;
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;
-  /** Without a trailing slash. Links in answers and token issuers start with it. Undefined: the address listened on. */
+  /** Without a trailing slash. Links in answers and token issuers begin with it. Undefined: the listen address. */
   readonly baseUrl: string | undefined;
   readonly rateLimits: boolean;
-  /** What each tenant may have of what tenants share. */
+  /** Limits on what each tenant may use of shared resources. */
   readonly budgets: BudgetSizes;
-  /** Whose X-Forwarded-For tells where a request comes from. */
+  /** The proxies whose X-Forwarded-For header gives the client's address. */
   readonly trustedProxies: Trust;
-  /** `/metrics` is served on its own port, so that the API's port can be public. Undefined: not at all. */
+  /** Port of `/metrics`, separate so that the API's port can be public. Undefined: no metrics. */
   readonly metricsPort: number | undefined;
-  /** What the first start on an empty database calls its first workspace. */
+  /** Name of the workspace that the first start on an empty database creates. */
   readonly firstWorkspace: string;
-  /** 32 bytes: seals values that must be read again, such as secret environment variables. Undefined: made and kept in the data folder. */
+  /**
+   * 32 bytes that seal values which must be read again, such as secret environment variables. Undefined: created and
+   * kept in the data folder.
+   */
   readonly sealingKey: Uint8Array | undefined;
-  /** Where people open invitations, without a trailing slash. Undefined: the base URL. */
+  /** The address where users open invitations, without a trailing slash. Undefined: the base URL. */
   readonly portalUrl: string | undefined;
-  /** How mail leaves. Undefined: not at all. */
+  /** Undefined: the platform sends no mail. */
   readonly mail: SmtpSettings | undefined;
-  /** Under which deployments get public names of their own. Undefined: they do not. */
+  /** Domain under which deployments get public names. Undefined: they get none. */
   readonly generatedDomain: string | undefined;
-  /** What the deployment portal offers. Undefined: what a new account of each cloud can use. */
+  /** Regions that the deployment portal offers. Undefined: those that a new account of each cloud can use. */
   readonly supportedRegions: Regions | undefined;
-  /** A copy of the template of managers' setups, in S3. Undefined: whoever sets one up uploads it. */
+  /**
+   * A copy of the template of managers' setups, in S3. Undefined: the administrator of the cloud account uploads the
+   * template.
+   */
   readonly setupTemplateUrl: string | undefined;
-  /** Undefined: beside the embedded database; otherwise nowhere, and nothing can be uploaded or built. */
+  /**
+   * Undefined: beside the embedded database. With another database there is no store then, and nothing can be uploaded
+   * or built.
+   */
   readonly objects: ObjectLocation | undefined;
-  /** From whose installations users choose repositories. Undefined: no git host. */
+  /** The app whose installations give the repositories to choose from. Undefined: no git host. */
   readonly github: GitHubAppConfig | undefined;
   readonly identity: IdentityConfig;
   /** Address of the user whom the first start on an empty database makes an admin. */
   readonly firstAdmin: string | undefined;
 }
 
-/** Where the embedded database keeps the key that it brings along. */
+/** The file with the sealing key of a platform with an embedded database. */
 export function sealingKeyFile(folder: string): string {
   return join(folder, "sealing-key");
 }
 
-/** The one table of the platform's settings; the CLI's help and the docs are made from it. */
+/** All settings of the platform. The CLI's help and the documentation are generated from this table. */
 export const PLATFORM_SETTINGS = {
   data: {
     env: "SALLYPORT_PLATFORM_DATA",
@@ -141,12 +150,12 @@ export const PLATFORM_SETTINGS = {
 
 const NAME = new RegExp(WORKSPACE_NAME);
 
-/** A name that the API can address. */
+/** Whether the API can address a workspace by this name. */
 export function isWorkspaceName(name: string): boolean {
   return name.length >= 4 && name.length <= 100 && NAME.test(name);
 }
 
-/** The part that the server's own commands need: they seal nothing and listen nowhere. @throws ConfigError */
+/** The part that the server's own commands need; they seal nothing and do not listen. @throws ConfigError */
 export function readDatabaseLocation(environment: Environment): DatabaseLocation {
   const { databaseUrl, data, sealingKey } = PLATFORM_SETTINGS;
   const anyKey = environment[sealingKey.env] || "0".repeat(64);
@@ -156,7 +165,7 @@ export function readDatabaseLocation(environment: Environment): DatabaseLocation
 
 /**
  * @param environment such as `process.env`.
- * @throws ConfigError naming every setting that is wrong. Values of secrets are not quoted.
+ * @throws ConfigError listing every setting that is wrong. Secret values are not quoted.
  */
 export function readPlatformConfig(environment: Environment): PlatformConfig {
   const problems: string[] = [];
@@ -242,7 +251,7 @@ function listOf(text: string): string[] {
   return text === "" ? [] : text.split(",").map((item) => item.trim());
 }
 
-/** Undefined when an item is no cloud's region. */
+/** Undefined when an item is not a region of a cloud. */
 function readRegions(list: string): Regions | undefined {
   const items = list.split(",").map((item) => /^(aws|gcp|azure):([a-z0-9-]+)$/.exec(item.trim()));
   const of = (cloud: Cloud): string[] => items.flatMap((item) => (item?.[1] === cloud ? (item[2] ?? []) : []));

@@ -58,14 +58,14 @@ import { relayUpgrades } from "./relay/upgrade.ts";
 
 export interface StartOptions extends Partial<Omit<PlatformConfig, "database" | "budgets">> {
   readonly database: DatabaseLocation;
-  /** Those that are not named have their usual size. */
+  /** Replaces the default sizes of the given budgets. */
   readonly budgets?: Partial<BudgetSizes>;
   readonly clock?: Clock;
   readonly log?: Logger;
   readonly registry?: Registry;
-  /** In the place of the configured one. */
+  /** Replaces the configured mailer. */
   readonly mailer?: Mailer;
-  /** In the place of the configured one. */
+  /** Replaces the configured git host. */
   readonly gitHost?: GitHost;
 }
 
@@ -74,35 +74,35 @@ export interface RunningPlatform {
   readonly port: number;
   readonly db: Db;
   readonly bootstrap: Bootstrap;
-  /** Runs what otherwise runs once a minute: expiries and clean-up. For tests with an injected clock. */
+  /** Runs the sweeps, which otherwise run once a minute: expiries and clean-up. For tests with an injected clock. */
   sweep(): Promise<void>;
   /** Ends long-polls, lets requests finish, closes the database. */
   close(): Promise<void>;
 }
 
-/** Requests that run when the end begins may finish; a supervisor gives up on a process after 10 s or more. */
+/** Time for running requests to finish at the end. Supervisors kill a process after 10 s or more. */
 const CLOSE_GRACE_MS = 5_000;
 
 const LOCALHOST = "127.0.0.1";
 
-/** Opens the database, migrates it, and serves the table. What was begun is undone when a later step fails. */
+/** Opens and migrates the database, and serves the API. When a step fails, the earlier steps are undone. */
 export async function startPlatform(options: StartOptions): Promise<RunningPlatform> {
   const { host = LOCALHOST, port = 0, metricsPort = 0 } = options;
-  // Before the database is opened, and perhaps migrated, for a process that then cannot serve.
+  // Before the database is opened and perhaps migrated: a process that cannot listen must change nothing.
   for (const wanted of [port, metricsPort]) await requireFreePort(host, wanted);
   const parts = new AsyncDisposableStack();
   const draining = new AbortController();
   try {
     return await start(options, parts, draining);
   } catch (error) {
-    // There may be no server yet whose close would tell the sweeps to end.
+    // When there is no server yet, nothing else would stop the sweeps.
     draining.abort();
     await parts.disposeAsync();
     throw error;
   }
 }
 
-/** Parts end in the opposite order: polls and requests before the listener and the sweeps, the database last. */
+/** Parts end in reverse order: long-polls and requests, then the listener and the sweeps, then the database. */
 async function start(
   options: StartOptions,
   parts: AsyncDisposableStack,
@@ -174,7 +174,10 @@ async function start(
   };
 }
 
-/** Wakes this process's long-polls for what other replicas commit. @returns the end, once `signal` has aborted. */
+/**
+ * Wakes this process's long-polls when other replicas commit.
+ * @returns a promise that resolves when it has ended, after `signal` aborts.
+ */
 function hearReplicas(
   url: string,
   { db, waker, log }: { readonly db: Db; readonly waker: Waker; readonly log: Logger },
@@ -196,7 +199,7 @@ async function scrapable(
   parts.defer(() => closeServer(scraped));
 }
 
-/** Says what takes long: making an embedded database takes seconds, migrating a large one minutes. */
+/** Logs slow steps: creating an embedded database takes seconds, migrating a large one takes minutes. */
 async function opened(location: DatabaseLocation, log: Logger): Promise<OpenDatabase> {
   log.info({ database: "pglite" in location ? "pglite" : "postgres" }, "opening the database");
   return openDatabase(location, {
@@ -253,7 +256,9 @@ function callConfig(
   };
 }
 
-/** Held polls end at once; whoever has not finished by the end of the grace is cut off, and its transaction rolls back. */
+/**
+ * Ends long-polls at once. Requests still running after the grace period are cut off, and their transactions roll back.
+ */
 async function closeHttp(app: FastifyInstance, clock: Clock, draining: AbortController): Promise<void> {
   draining.abort();
   const cancel = clock.after(CLOSE_GRACE_MS, () => app.server.closeAllConnections());
@@ -270,12 +275,15 @@ async function reachable(db: Db): Promise<boolean> {
     await sql`select 1`.execute(db);
     return true;
   } catch {
-    // The answer is the report: whoever asks logs it.
+    // The caller logs the answer.
     return false;
   }
 }
 
-/** The embedded database brings its own key, beside it in its folder; what several replicas share must be configured. */
+/**
+ * The sealing key of a platform without a configured one: in the data folder of the embedded database. Several replicas
+ * share their database, so their key must be configured.
+ */
 async function ownSealingKey(location: DatabaseLocation): Promise<Uint8Array> {
   const fresh = randomBytes(32);
   if (!("pglite" in location) || location.pglite === "memory") return fresh;

@@ -2,7 +2,7 @@ import { buffer } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import { type Pack, pack } from "tar-stream";
 
-/** The same files give the same bytes: owner and group are 0, and so is the time. */
+/** Owner, group and time are 0, so that the same files give the same bytes. */
 const EPOCH = new Date(0);
 
 export interface TarFile {
@@ -11,7 +11,10 @@ export interface TarFile {
   readonly mode?: number;
 }
 
-/** Adds one file to an archive, as fast as the archive is read. @throws Error when the content is not of that size */
+/**
+ * Adds one file to an archive, at the speed at which the archive is read.
+ * @throws Error when the content does not have that size
+ */
 export async function addFile(
   archive: Pack,
   { name, size, mode = 0o644 }: TarFile,
@@ -20,7 +23,7 @@ export async function addFile(
   await pipeline(content, archive.entry({ name, size, mode, mtime: EPOCH }));
 }
 
-/** A whole archive in memory. */
+/** Makes a whole archive in memory. */
 export async function tarOf(
   files: readonly { readonly name: string; readonly content: Uint8Array }[],
 ): Promise<Buffer> {

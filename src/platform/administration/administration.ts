@@ -14,7 +14,7 @@ import { addMember, listMembers, type MemberLine } from "./user-administration.t
 export interface KeyOrder {
   readonly workspace: string;
   readonly role: string;
-  /** Ids, or for the project its name. One that the role's scope needs must be there, others must not. */
+  /** Ids, or for the project its name. The object of the role's scope is required; the others are refused. */
   readonly project?: string | undefined;
   readonly deployment?: string | undefined;
   readonly deploymentGroup?: string | undefined;
@@ -34,8 +34,8 @@ export interface KeyLine {
 }
 
 /**
- * What whoever runs the platform may do on its database without a key: the machine's own rights are the gate. It says
- * no to what the API would refuse too, such as a role without its object.
+ * What an administrator may do directly on the platform's database, without a key: the rights on the machine protect
+ * it. It refuses what the API would refuse too, such as a role without its object.
  */
 export interface Administration {
   createWorkspace(name: string): Promise<{ readonly id: string; readonly name: string }>;
@@ -51,12 +51,12 @@ export interface Administration {
   createManager(
     order: ManagerOrder & { readonly workspace?: string | undefined },
   ): Promise<{ readonly id: string; readonly keyId: string; readonly key: string }>;
-  /** Says anew whom a private manager serves. */
+  /** Replaces the setting which groups a private manager serves. */
   serveManager(id: string, served: ServedOrder): Promise<void>;
 }
 
 /**
- * Opens and migrates the database for as long as `work` runs.
+ * Opens and migrates the database while `work` runs.
  * @throws RefusedError; FolderInUseError while a platform runs on that folder.
  */
 export async function administer<T>(
@@ -152,7 +152,7 @@ async function requireWorkspace(db: Db, name: string): Promise<string> {
   throw new RefusedError(`there is no workspace ${name}; sallyport platform workspaces create ${name} makes it`);
 }
 
-/** The scope of the role, with its object looked up in the workspace. */
+/** The scope of the role, with its object found in the workspace. */
 async function scopeFor(db: Db, workspaceId: string, role: Role, order: KeyOrder): Promise<Scope> {
   const type = scopeOf(role);
   const given = { project: order.project, deployment: order.deployment, "deployment-group": order.deploymentGroup };

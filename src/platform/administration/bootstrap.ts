@@ -10,16 +10,16 @@ import { addMember } from "./user-administration.ts";
 type Platform = (typeof PLATFORMS)[number];
 
 /**
- * What must exist before the API can be called: the first workspace, its first key, system managers.
- * For the server's own commands, `npm start` and tests; everything else goes through the API.
+ * Creates what must exist before the API can be called: the first workspace, its first key, system managers. For the
+ * server's own commands, `npm start` and tests; everything else goes through the API.
  */
 export interface Bootstrap {
   workspace(name: string): Promise<{ readonly id: string; readonly name: string }>;
-  /** `key` is the secret: this is the only place where it is seen. */
+  /** `key` is the secret, which is not stored: this is the only place that shows it. */
   key(key: NewKey): Promise<{ readonly id: string; readonly key: string }>;
   /**
-   * A private manager that needs no setup, with its runtime key. It serves one deployment group, or with `shared` every one
-   * of its workspace, or with neither no customer.
+   * A private manager that needs no setup, with its runtime key. It serves one deployment group, or with `shared` all
+   * groups of its workspace, or with neither no customer.
    */
   manager(manager: {
     readonly workspaceId: string;
@@ -29,8 +29,9 @@ export interface Bootstrap {
     readonly shared?: boolean | undefined;
   }): Promise<{ readonly id: string; readonly keyId: string; readonly key: string }>;
   /**
-   * On a database without a workspace: the first one and its admin's key; else undefined. Once, also with replicas.
-   * @param firstAdmin address of the user who is its admin too, whether or not that user has signed in yet.
+   * Creates the first workspace and its admin's key on a database without a workspace; else undefined. Only one of
+   * several replicas creates it.
+   * @param firstAdmin address of a user who becomes its admin too. The user need not have signed in yet.
    */
   first(
     name: string,
@@ -43,7 +44,7 @@ export interface Bootstrap {
   }): Promise<{ readonly id: string; readonly keyId: string; readonly key: string }>;
 }
 
-/** Any number that no other lock of this database has. */
+/** Id of the advisory lock; no other lock of this database has it. */
 const FIRST_LOCK = 7_400_001;
 const SYSTEM_WORKSPACE = "sallyport-system";
 const DEFAULT_TARGETS: readonly Platform[] = ["kubernetes", "machines"];
@@ -60,7 +61,7 @@ export function createBootstrap(db: Db, clock: Clock): Bootstrap {
   };
   const first: Bootstrap["first"] = (name, firstAdmin) =>
     db.transaction().execute(async (transaction) => {
-      // Replicas that start on an empty database at once wait here for the first one's commit.
+      // Replicas that start on an empty database at once wait here until the first one has committed.
       await sql`select pg_advisory_xact_lock(${FIRST_LOCK})`.execute(transaction);
       const some = await transaction
         .selectFrom("workspaces")

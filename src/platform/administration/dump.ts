@@ -12,18 +12,18 @@ import { isObjectKey } from "../ports/object-store.ts";
 import { addFile } from "../tar.ts";
 import { RefusedError } from "./refused-error.ts";
 
-/** What the file holds, in this order: the database's own dump, the key to its sealed values, the objects. */
+/** Contents of the file, in this order: the database's dump, the key to its sealed values, the objects. */
 const DATABASE = "database.tgz";
 const SEALING_KEY = "sealing-key";
 const OBJECTS = "objects/";
-/** The form before objects: the database's dump alone, with the key inside under this name. */
+/** The older format: only the database's dump, with the sealing key inside of it under this name. */
 const TRAVELLING_KEY = "sallyport-sealing-key";
 
 /**
- * Everything in a data folder as one file (a tar) that only its owner reads: it holds all data and the key to its sealed
- * values. Objects that lie elsewhere are not in it.
+ * Exports a data folder as one file (a tar). Only its owner may read it, because it holds all data and the key to the
+ * sealed values. Objects stored elsewhere are not included.
  *
- * @throws RefusedError when the folder holds no database or the file is there already; FolderInUseError.
+ * @throws RefusedError when the folder holds no database or the file already exists; FolderInUseError.
  */
 export async function exportFolder(folder: string, file: string): Promise<void> {
   if (!(await namesIn(folder)).includes("database")) throw new RefusedError(`${folder} holds no database`);
@@ -49,7 +49,7 @@ async function dumpOf(database: string): Promise<Buffer> {
 async function fill(archive: Pack, folder: string, dump: Buffer): Promise<void> {
   await addFile(archive, { name: DATABASE, size: dump.length, mode: 0o600 }, [dump]);
   const files = (await keysIn(join(folder, "objects"))).map((key) => `${OBJECTS}${key}`);
-  // Absent when the key is configured: then it belongs to the configuration, there and here.
+  // Absent when the key is configured: then both platforms get it from their configuration.
   if ((await namesIn(folder)).includes(basename(sealingKeyFile(folder)))) files.unshift(SEALING_KEY);
   for (const name of files) {
     const path = join(folder, name);
@@ -59,8 +59,8 @@ async function fill(archive: Pack, folder: string, dump: Buffer): Promise<void> 
 }
 
 /**
- * Fills an empty folder from such a file.
- * @throws RefusedError when the folder is not empty or the file is none of ours; FolderInUseError.
+ * Imports such a file into an empty folder.
+ * @throws RefusedError when the folder is not empty or the file is no export; FolderInUseError.
  */
 export async function importFolder(folder: string, file: string): Promise<void> {
   const form = await formOf(file);
@@ -81,7 +81,8 @@ export async function importFolder(folder: string, file: string): Promise<void> 
 async function unpack(folder: string, file: string): Promise<void> {
   if (!(await hasEnd(file))) throw new Error("the archive ends too early");
   const archive = extract();
-  // Until both have ended, also when one fails: what still writes would write into a folder that was cleared.
+  // Wait for both, also when one fails: otherwise the other would still write into the folder after the caller has
+  // cleared it.
   const [unpacked, read] = await Promise.allSettled([
     unpackEntries(folder, archive),
     pipeline(createReadStream(file), archive),
@@ -91,14 +92,17 @@ async function unpack(folder: string, file: string): Promise<void> {
   if (!unpacked.value) throw new Error("the archive holds no database");
 }
 
-/** An archive that was cut between two of its files reads like a shorter one, but for the zeros at its end. */
+/**
+ * True when the archive has its end of zero bytes. Without this check an archive cut off between two files would look
+ * complete.
+ */
 async function hasEnd(file: string): Promise<boolean> {
   const { size } = await stat(file);
   const end = await buffer(createReadStream(file, { start: Math.max(0, size - 1024) }));
   return end.length === 1024 && end.every((byte) => byte === 0);
 }
 
-/** @returns whether there was a database */
+/** @returns whether the archive contained a database */
 async function unpackEntries(folder: string, archive: Extract): Promise<boolean> {
   let found = false;
   for await (const entry of archive) {
@@ -110,7 +114,8 @@ async function unpackEntries(folder: string, archive: Extract): Promise<boolean>
     } else if (name === SEALING_KEY || (name.startsWith(OBJECTS) && isObjectKey(name.slice(OBJECTS.length)))) {
       const path = join(folder, name);
       await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-      // By iteration: Node's pipeline waits for ever for an entry that the archive's end destroyed before it began.
+      // By iteration: Node's pipeline never ends for an entry that was destroyed before it began, as at a cut-off
+      // archive.
       await writeFile(path, entry as AsyncIterable<Uint8Array>, { flag: "wx", mode: 0o600, flush: true });
     } else {
       throw new Error("the archive holds a file that is none of ours");
@@ -127,7 +132,7 @@ async function loadDump(folder: string, dump: Buffer): Promise<void> {
   if (hasKey) await rename(join(database, TRAVELLING_KEY), sealingKeyFile(folder));
 }
 
-/** @throws RefusedError for a file of neither form. */
+/** @throws RefusedError when the file has neither format. */
 async function formOf(file: string): Promise<"tar" | "dump"> {
   let head: Buffer;
   try {

@@ -8,7 +8,10 @@ import { PlatformError } from "../kernel/errors.ts";
 import type { Bootstrap } from "./bootstrap.ts";
 import { RefusedError } from "./refused-error.ts";
 
-/** Whom a private manager serves: one deployment group by its id, every one of its workspace, or with neither no customer. */
+/**
+ * Which groups a private manager serves: one deployment group by its id, all groups of its workspace, or with neither
+ * no customer.
+ */
 export interface ServedOrder {
   readonly group?: string | undefined;
   readonly shared?: boolean | undefined;
@@ -19,7 +22,7 @@ export interface ManagerOrder extends ServedOrder {
   readonly targets?: readonly string[] | undefined;
 }
 
-/** Without a workspace: a system manager. @throws RefusedError */
+/** Creates a manager; without a workspace a system manager. @throws RefusedError */
 export async function createManager(
   db: Db,
   bootstrap: Bootstrap,
@@ -40,7 +43,7 @@ export async function createManager(
   return bootstrap.manager({ ...order, workspaceId, deploymentGroupId: deploymentGroupId ?? undefined, shared });
 }
 
-/** The order in the API's words, with its group looked up in the workspace. @throws RefusedError */
+/** Converts the order to a request of the API, with its group found in the workspace. @throws RefusedError */
 async function servedIn(db: Db, workspaceId: string, { group, shared }: ServedOrder): Promise<ServedRequest> {
   if (group !== undefined && shared === true) {
     throw new RefusedError("a manager serves one group or is shared: --group and --shared exclude each other");
@@ -56,7 +59,7 @@ async function servedIn(db: Db, workspaceId: string, { group, shared }: ServedOr
   return { deploymentGroupId: group };
 }
 
-/** What `PATCH /v1/managers/{id}` does. @throws RefusedError */
+/** The same as `PATCH /v1/managers/{id}`. @throws RefusedError */
 export async function serveManager(db: Db, clock: Clock, id: string, order: ServedOrder): Promise<void> {
   try {
     await changeUnrequested(db, clock.wallNow(), HOOKS, async (call) => {

@@ -1,4 +1,4 @@
-/** What was asked for on the server's own commands cannot be done, in words for whoever typed it. */
+/** A command of the server cannot do what the administrator asked for; the message explains why. */
 export class RefusedError extends Error {
   override readonly name = "RefusedError";
 }

@@ -13,14 +13,13 @@ export interface MemberLine {
   readonly userId: string;
   readonly email: string;
   readonly role: string;
-  /** False for one who was made a member beforehand. */
+  /** False: the member has never signed in. */
   readonly signedInBefore: boolean;
 }
 
 /**
- * Makes the user of that address a member, or gives the member another role. The user need not have signed in yet: the
- * first sign-in with that verified address finds the membership.
- * @throws RefusedError
+ * Makes the user of that address a member, or changes the member's role. The user need not have signed in yet: the
+ * first sign-in with that verified address finds the membership. @throws RefusedError
  */
 export async function addMember(db: Db, { workspaceId, email, role }: MemberOrder, now: Date): Promise<string> {
   const known = WORKSPACE_ROLES.find((each) => each === role);

@@ -12,7 +12,7 @@ import type { Waker } from "../kernel/events/waker.ts";
 import { ALPHANUMERIC, randomText } from "../kernel/ids.ts";
 import type { ServiceAccount } from "../kernel/tenancy/principal.ts";
 
-/** A wake that was lost, or came to another replica, costs this much. */
+/** The longest delay after a wake-up that was lost or went to another replica. */
 const LOOK_EVERY_MS = 5_000;
 
 export interface RunnerParts {
@@ -22,25 +22,28 @@ export interface RunnerParts {
   readonly waker: Waker;
 }
 
-/** Builds packages of one type inside of the platform. */
+/** Builds packages of one type inside of the platform's process. */
 export interface Builder {
   readonly type: PackageType;
-  /** Which packages of the type, of the table `packages as k`. Others are for builders outside. */
+  /** Selects the packages that it can build, from the table `packages as k`. External builders take the others. */
   readonly buildable: Expression<SqlBool>;
-  /** @throws UnbuildableError for what cannot be built; whatever else fails is tried again when the lease lapses. */
+  /** @throws UnbuildableError for what cannot be built. Any other failure is retried when the lease lapses. */
   build(row: PackageRow, tell: Tell, signal: AbortSignal): Promise<PackageOutputs>;
 }
 
 type Progress = Parameters<typeof progress>[2];
-/** Says which phase begins, with an event. @throws LEASE_LOST when another builder has the package by now. */
+/** Reports the phase that begins, with an event. @throws LEASE_LOST when another builder has the package now. */
 export type Tell = (phase: Progress["buildPhase"], event: Progress["event"]) => Promise<unknown>;
 
-/** The package's content is at fault: a repeat fails too. */
+/** The package's content is wrong: a retry would fail too. */
 export class UnbuildableError extends Error {
   override readonly name: string = "UnbuildableError";
 }
 
-/** Builders outside come with a system manager's key; one inside has the same rights and none of its own. */
+/**
+ * The principal of the built-in builder. External builders use a system manager's key; it has the same rights without a
+ * key.
+ */
 const INSIDE: ServiceAccount = {
   kind: "serviceAccount",
   id: "builder",
@@ -54,8 +57,8 @@ const INSIDE: ServiceAccount = {
 };
 
 /**
- * Builds packages one at a time, by the same leases as builders outside. @returns what ends it; a package that is being
- * built is then left to the next one, when its lease lapses.
+ * Builds packages one at a time, with the same leases as external builders.
+ * @returns a function that stops it. The next builder takes a package that is being built when its lease lapses.
  */
 export function startBuilder(parts: RunnerParts, builder: Builder): () => Promise<void> {
   const ending = new AbortController();
@@ -96,7 +99,7 @@ async function buildNext(
     await act(parts, signal, (call) => complete(call, id, { builderId, status: "ready", outputs }));
     parts.log.info({ packageId: id, type, workspaceId }, "package built");
   } catch (error) {
-    // Canceled, or too slow: another builder decides.
+    // The package was canceled, or the lease lapsed and another builder decides.
     if (error instanceof PlatformError && error.code === "LEASE_LOST") return true;
     if (!(error instanceof UnbuildableError)) throw error;
     const failure = { code: "PACKAGE_BUILD_FAILED", message: error.message, internal: false, retryable: false };

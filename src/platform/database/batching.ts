@@ -1,12 +1,12 @@
 import { Socket } from "node:net";
 import { PGlite } from "@electric-sql/pglite";
 
-// pg hands over each message of the protocol by itself, up to five for one statement. Here they travel together.
+// pg sends each protocol message separately, up to five for one statement. This file joins them.
 
-/** Parse, bind, describe, execute and close: nobody waits for an answer to one of them before the sync. */
+/** Parse, bind, describe, execute and close: the client waits for no answer to them before the sync. */
 const STEPS = new Set([..."PBDEC"].map((letter) => letter.charCodeAt(0)));
 
-/** A PGlite that enters its WebAssembly once a statement, in place of once a message. */
+/** A PGlite that enters its WebAssembly once for each statement instead of once for each message. */
 export class BatchingPGlite extends PGlite {
   #steps: Uint8Array[] = [];
 
@@ -24,10 +24,10 @@ export class BatchingPGlite extends PGlite {
   }
 }
 
-/** A socket that sends what is written in one tick in one piece: a transaction's begin with its first statement. */
+/** A socket that sends everything written in one tick together: a transaction's begin with its first statement. */
 export function corkedSocket(): Socket {
   const socket = new Socket();
-  // Node gives a socket its own `write` back when it begins to connect.
+  // Node resets the socket's `write` when it begins to connect.
   return socket.once("connect", () => {
     const write = socket.write.bind(socket) as (...args: readonly unknown[]) => boolean;
     socket.write = (...args: readonly unknown[]) => {

@@ -2,19 +2,19 @@ import type { Dialect, Driver } from "kysely";
 
 export interface ConnectionCounts {
   readonly busy: number;
-  /** Requests in line for one. */
+  /** Requests that wait for a connection. */
   readonly waiting: number;
-  /** Connections that this process opens at most. */
+  /** Most connections that this process opens. */
   readonly most: number;
 }
 
-/** A dialect whose borrowed connections are counted, whichever database it is. */
+/** A dialect that counts its borrowed connections, for either database. */
 export interface CountedDialect {
   readonly dialect: Dialect;
   readonly connections: () => ConnectionCounts;
 }
 
-/** @param most connections that it opens. */
+/** @param most connections that the dialect may open. */
 export function counted(dialect: Dialect, most: number): CountedDialect {
   let busy = 0;
   let waiting = 0;

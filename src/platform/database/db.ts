@@ -20,7 +20,7 @@ import type { ReleaseTables } from "./tables/releases.ts";
 import type { SyncTables } from "./tables/sync.ts";
 import type { WorkspaceTables } from "./tables/workspaces.ts";
 
-/** Every table of the platform; tables/<area>.ts declares an area's rows, with the columns' SQL names. */
+/** All tables of the platform. tables/<area>.ts declares the rows of an area, with the SQL names of the columns. */
 export interface Database
   extends KernelTables,
     ApiKeyTables,
@@ -42,5 +42,5 @@ export interface Database
     InvitationTables,
     GitNamespaceTables {}
 
-/** The pool or a transaction: store functions cannot tell and need not. */
+/** The pool or a transaction; store functions work with both. */
 export type Db = Kysely<Database>;

@@ -2,7 +2,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
-/** Another process, or another part of this one, has the folder open. */
+/** Another process, or another part of this process, has opened the folder. */
 export class FolderInUseError extends Error {
   override readonly name = "FolderInUseError";
 
@@ -15,10 +15,10 @@ export class FolderInUseError extends Error {
 }
 
 /**
- * Holds the folder until the returned function is called or the process ends, however it ends.
+ * Locks the folder until the returned function is called or the process ends, in whatever way.
  *
- * The embedded database does not see another process in its files and two would destroy them. Node has no file locks of its
- * own, its SQLite has: the operating system's, so there is nothing stale after a kill, and no process id to mistake.
+ * Without the lock two processes would open the embedded database and destroy it. Node has no file locks, so this uses
+ * SQLite's, which are the operating system's: a killed process leaves no stale lock, and no process id can be confused.
  *
  * @throws FolderInUseError at once, without waiting.
  */

@@ -1,14 +1,14 @@
 import { type Expression, type SqlBool, sql } from "kysely";
 
-/** A status that time alone can change: the stored ones that it may change, and to what. */
+/** A status that changes with time alone: the stored statuses that it may replace, and the new one. */
 export interface Lapse<S extends string> {
   readonly from: readonly S[];
   readonly to: S;
 }
 
 /**
- * True for rows whose status as of now is one of `wanted`. The stored column is asked first, because an index knows it
- * and no index knows what the clock makes of it.
+ * True for rows whose status at this moment is one of `wanted`. The stored column is compared first, because it is
+ * indexed and the computed status is not.
  */
 export function statusIn<S extends string>(
   storedColumn: string,

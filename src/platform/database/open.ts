@@ -12,11 +12,17 @@ import { migrations } from "./migrations/all.ts";
 import { pipelined } from "./pipelined-driver.ts";
 import { preparing } from "./prepared-pool.ts";
 
-/** Where the data lies: embedded, in memory or in one folder that one process may open; or a PostgreSQL server. */
+/**
+ * Where the data is: an embedded database, in memory or in a folder that only one process may open; or a PostgreSQL
+ * server.
+ */
 export type DatabaseLocation =
   | {
       readonly pglite: "memory" | (string & {});
-      /** What it begins with, as PGlite dumps it. Much sooner there than an empty database with all its migrations. */
+      /**
+       * Initial content, as PGlite dumps it. Loading it is much faster than running all migrations on an empty
+       * database.
+       */
       readonly dump?: Blob;
     }
   | { readonly postgres: string; readonly maxConnections?: number };
@@ -29,14 +35,15 @@ export interface OpenDatabase {
 }
 
 export interface DatabaseEvents {
-  /** A connection of the pool was cut, as when the server restarts; the next query opens another. */
+  /** A connection of the pool was lost, for example because the server restarted. The next query opens another. */
   readonly onLost?: (error: Error) => void;
-  /** About to run these; on tables of millions of rows they take minutes. */
+  /** Called before these migrations run; on tables of millions of rows they take minutes. */
   readonly onMigrations?: (names: readonly string[]) => void;
 }
 
 /**
- * Opens and migrates. Migrations only go forward, under a lock, so several replicas may start at once.
+ * Opens and migrates the database. Migrations only go forward and run under a lock, so several replicas may start at
+ * once.
  *
  * @throws FolderInUseError while another process has the folder open.
  */
@@ -74,7 +81,7 @@ async function migrate(
   if (error !== undefined) throw new Error("a migration failed", { cause: error });
 }
 
-/** Of one process, when nothing else is configured. */
+/** Connections of one process, unless configured. */
 const MAX_CONNECTIONS = 10;
 
 type OnLost = NonNullable<DatabaseEvents["onLost"]>;
@@ -85,15 +92,15 @@ function onServer(location: { readonly postgres: string; readonly maxConnections
     connectionString: location.postgres,
     stream: corkedSocket,
     max: location.maxConnections ?? MAX_CONNECTIONS,
-    // A full pool answers 503 rather than holding the caller until its own limit.
+    // When all connections are busy, the request gets a 503 after this time and not only at its own limit.
     connectionTimeoutMillis: 5_000,
-    // The request's own limit is 30 s; what runs longer has nobody to answer to.
+    // A request ends after 30 s; no caller waits for a statement that runs longer.
     statement_timeout: 30_000,
   });
   return pooled(async () => listened(pool, onLost));
 }
 
-/** One connection, which is lent to one borrower at a time, in order. */
+/** One connection, lent to one borrower at a time, in order of request. */
 function embedded({ pglite: folder, dump }: Extract<DatabaseLocation, { pglite: string }>, onLost: OnLost): Dialect {
   return pooled(async () => {
     const pglite = new BatchingPGlite({
@@ -107,7 +114,9 @@ function embedded({ pglite: folder, dump }: Extract<DatabaseLocation, { pglite: 
   }, alone);
 }
 
-/** One connection needs no isolation: a transaction is over before the next begins, and tracking what it reads costs. */
+/**
+ * Removes the isolation level: with one connection transactions never overlap, and tracking what they read costs time.
+ */
 function alone(driver: Driver): Driver {
   const begin = driver.beginTransaction.bind(driver);
   driver.beginTransaction = (connection, { accessMode }) =>
@@ -115,7 +124,7 @@ function alone(driver: Driver): Driver {
   return driver;
 }
 
-/** `bigint`, which pg gives as text: counts and sequences stay far under 2^53. */
+/** `bigint`, which pg returns as text. Counts and sequences stay far below 2^53. */
 const INT8 = 20;
 
 const ASKING: pg.PoolConfig = {
@@ -124,8 +133,8 @@ const ASKING: pg.PoolConfig = {
 };
 
 /**
- * Without a listener a cut connection ends the process. The pool listens to idle ones only; a lent one is told by its own
- * event, and whoever borrowed it by the query that fails.
+ * Without a listener, a lost connection ends the process. The pool reports only idle connections. For a lent one the
+ * failing query tells its borrower, and the connection's own error event is ignored.
  */
 function listened(pool: pg.Pool, onLost: OnLost): PostgresPool {
   pool.on("error", onLost);

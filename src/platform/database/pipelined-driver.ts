@@ -7,9 +7,9 @@ interface Transaction {
 }
 
 /**
- * A driver for connections that take several statements before the first is answered. A transaction's begin is sent
- * and not waited for, nor is the commit of one that only read: two waits less for each request. The server works in
- * order, so the first statement of the transaction, and the next user of the connection, find things as they expect.
+ * A driver that sends statements before earlier ones are answered. It does not wait for a transaction's begin, nor for
+ * the commit of a read-only one, which saves two round trips for each request. The server executes in order, so the
+ * first statement runs inside of the transaction and the next borrower runs after the commit.
  */
 export function pipelined(driver: Driver): Driver {
   const open = new WeakMap<DatabaseConnection, Transaction>();
@@ -24,7 +24,8 @@ export function pipelined(driver: Driver): Driver {
       const transaction = open.get(connection);
       await transaction?.begun;
       const committed = driver.commitTransaction(connection);
-      // What was read stays read: a connection that is lost now is found lost by its next user.
+      // The rows are already read, so an error does not matter here. The next borrower finds out that the connection is
+      // lost.
       if (transaction?.readOnly === true) void told(committed);
       else await committed;
     },
@@ -34,7 +35,7 @@ export function pipelined(driver: Driver): Driver {
   };
 }
 
-/** The same promise; that nobody waits for it yet is no unhandled rejection. */
+/** Marks the promise as handled: it is awaited later, and must not be reported as an unhandled rejection before. */
 function told(promise: Promise<void>): Promise<void> {
   promise.catch(() => undefined);
   return promise;

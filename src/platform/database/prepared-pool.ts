@@ -1,26 +1,26 @@
 import type { PostgresPool, PostgresPoolClient, PostgresQueryResult } from "kysely";
 import pg from "pg";
 
-/** Seen this often, a statement is worth a name: the server keeps its plan, on each connection that said it. */
+/** A statement seen this often is prepared: the server keeps its plan on each connection that uses it. */
 const WORTH_A_NAME = 5;
-/** More would burden the server: it keeps every one on every connection. The table's routes say fewer. */
+/** Limit for the server's memory, since each connection keeps every prepared statement. The API's routes use fewer. */
 const MAX_NAMES = 256;
-/** Rare texts, as those with lists of many lengths, are forgotten in the end. */
+/** Rare texts, such as those with lists of many lengths, are forgotten above this number. */
 const MAX_RARE = 1000;
 
 /**
- * A search is planned for what it looks for: what is everywhere is soon found among the newest rows, what is rare by an
- * index. Of a prepared statement the server may settle on one way for all.
+ * Statements with this text are not prepared. The best plan of a search depends on the text: a frequent one is found
+ * among the newest rows, a rare one by an index. For a prepared statement the server may choose one plan for all texts.
  */
 const SEARCH = " like ";
 
-/** Which statements are prepared, by which names; the same on all connections of a pool. */
+/** Decides which statements are prepared and under which names; the same for all connections of a pool. */
 export class StatementNames {
   readonly #names = new Map<string, string>();
   readonly #rare = new Map<string, number>();
   #generation = 0;
 
-  /** Undefined: not worth one. */
+  /** Undefined: not to be prepared. */
   nameOf(text: string): string | undefined {
     const known = this.#names.get(text);
     if (known !== undefined || this.#names.size >= MAX_NAMES || text.includes(SEARCH)) return known;
@@ -36,7 +36,7 @@ export class StatementNames {
     return name;
   }
 
-  /** Every statement is prepared anew, under another name. */
+  /** Forces every statement to be prepared again, under another name. */
   renew(): void {
     this.#generation += 1;
     this.#names.clear();
@@ -44,12 +44,12 @@ export class StatementNames {
 }
 
 /**
- * A pool whose connections prepare what they say often: half of the server's work for a short statement is to read and
- * to plan it.
+ * A pool whose connections prepare frequent statements: parsing and planning is half of the server's work for a short
+ * statement.
  */
 export function preparing(pool: pg.Pool): PostgresPool {
   const names = new StatementNames();
-  // Kysely knows a connection by its client, so each has one of ours for life.
+  // Kysely identifies a connection by its client, so each connection keeps the same wrapper.
   const clients = new WeakMap<pg.PoolClient, PostgresPoolClient>();
   return {
     options: pool.options,
@@ -74,7 +74,7 @@ function preparingClient(client: pg.PoolClient, names: StatementNames): Postgres
       if (!isStalePlan(error)) throw error;
       names.renew();
       return await client.query(text, values).catch((second: unknown) => {
-        // Within a transaction, which is lost: what lost it is the news.
+        // In a transaction the second query fails only because the first one aborted it: report the first error.
         throw isAborted(second) ? error : second;
       });
     }
@@ -86,8 +86,8 @@ function preparingClient(client: pg.PoolClient, names: StatementNames): Postgres
 }
 
 /**
- * The table has changed since the statement was prepared: another replica, of a later version, has migrated. The
- * routine is the server's (plancache.c); its message is in the server's language.
+ * The table has changed since the statement was prepared: another replica, of a later version, has migrated. Checks the
+ * server's routine name (plancache.c), because the message is in the server's language.
  */
 export function isStalePlan(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.routine === "RevalidateCachedQuery";

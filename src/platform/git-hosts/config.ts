@@ -22,7 +22,7 @@ export const GIT_HOST_SETTINGS = {
   },
 } as const satisfies SettingTable;
 
-/** @param fail notes what a setting must be. */
+/** @param fail records what a setting must be. */
 export function readGitHost(
   text: (setting: SettingRow) => string,
   fail: (setting: SettingRow, expected: string) => void,
@@ -31,7 +31,7 @@ export function readGitHost(
   const [appId, pem, apiUrl] = [text(githubAppId), text(githubAppKey), text(githubApiUrl).replace(/\/+$/, "")];
   if (appId === "" && pem === "") return undefined;
   if (!/^[A-Za-z0-9.]{1,64}$/.test(appId)) fail(githubAppId, "the app's id, when there is a key");
-  // A man in the middle of an http address could choose what users see, and read the app's tokens.
+  // An attacker on the network could change the answers of an http address and read the app's tokens.
   const safe = URL.canParse(apiUrl) && (apiUrl.startsWith("https://") || isLoopback(apiUrl));
   if (!safe) fail(githubApiUrl, "an https URL");
   const key = rsaKey(pem.replaceAll("\\n", "\n"));

@@ -6,7 +6,9 @@ import type { GitRepository } from "../../contract/projects/git-namespaces.ts";
 import { PlatformError } from "../kernel/errors.ts";
 import type { GitHost } from "../ports/git-host.ts";
 
-/** An app that is registered at GitHub, or at a GitHub Enterprise server, and installed by those who let us in. */
+/**
+ * An app registered at GitHub, or at a GitHub Enterprise server, and installed by the accounts that grant it access.
+ */
 export interface GitHubAppConfig {
   readonly appId: string;
   readonly key: KeyObject;
@@ -36,19 +38,19 @@ const Repositories = Type.Object({
 });
 
 const PAGE = 100;
-/** Pages of one list: what a thousand items do not hold is not shown. */
+/** Pages read of one list: items after the first thousand are not shown. */
 const MAX_PAGES = 10;
-/** Of one call, however many requests it takes. */
+/** Limit of one call, for all its requests together. */
 const CALL_MS = 20_000;
 const REQUEST_MS = 10_000;
 const MAX_BYTES = 4 * 1024 * 1024;
-/** What a search may ask for: an address with anything else in it would be a query of its own. */
+/** Addresses that may stand in a search query: other characters could change the query's meaning. */
 const PLAIN_ADDRESS = /^[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9.-]{1,190}$/;
 
 /**
- * Whose repositories a user may choose from. Everybody who installed the app let the platform in, so each user sees only
- * the own account and the teams that GitHub says it belongs to; the account is the one that shows the user's verified
- * address in public.
+ * Lists the repositories that a user may choose from. Many accounts have installed the app, so each user sees only the
+ * own account and the teams that GitHub confirms. The own account is the one whose public profile shows the user's
+ * verified address.
  */
 export class GitHubApp implements GitHost {
   readonly #config: GitHubAppConfig;
@@ -113,7 +115,7 @@ export class GitHubApp implements GitHost {
     return all.filter((each): each is Installation => each.account !== null && each.suspended_at == null);
   }
 
-  /** Undefined unless exactly one account shows this very address: a search finds more than equal ones. */
+  /** Undefined unless exactly one account shows exactly this address: the search also finds similar ones. */
   async #loginOf(email: string, token: string, signal: AbortSignal): Promise<string | undefined> {
     const query = encodeURIComponent(`${email} in:email type:user`);
     const { items } = await this.#read("GET", `/search/users?q=${query}&per_page=5`, token, signal, Found);
@@ -129,7 +131,7 @@ export class GitHubApp implements GitHost {
     const path = `/orgs/${encodeURIComponent(account.login)}/members/${encodeURIComponent(login)}`;
     const { status } = await this.#ask("GET", path, await this.#token(id, signal), signal);
     if (status === 204) return true;
-    // 302: the app may not see who is a member.
+    // 302: the app may not read the members.
     if (status === 404 || status === 302 || status === 403) return false;
     throw refused(status);
   }
@@ -139,7 +141,7 @@ export class GitHubApp implements GitHost {
     return (await this.#read("POST", path, this.#jwt(), signal, Token)).token;
   }
 
-  /** Proves that we are the app, for ten minutes at most. A minute of the past, for clocks that differ. */
+  /** Proves the app's identity for at most ten minutes. It begins one minute in the past, because clocks differ. */
   #jwt(): string {
     const now = Math.floor(this.#clock.wallNow().getTime() / 1000);
     const claims = { iat: now - 60, exp: now + 540, iss: this.#config.appId };
@@ -171,7 +173,7 @@ export class GitHubApp implements GitHost {
     };
     try {
       const ends = AbortSignal.any([signal, AbortSignal.timeout(REQUEST_MS)]);
-      // A redirect would take the token elsewhere.
+      // Redirects are refused: they would send the token to another server.
       const options = { method, headers, signal: ends, redirect: "manual" } as const;
       const answer = await fetch(`${this.#config.apiUrl}${path}`, options);
       const chunks: Uint8Array[] = [];

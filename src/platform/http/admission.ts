@@ -4,7 +4,7 @@ import type { Authenticator, Credential, Presented } from "../kernel/call/creden
 import { invalid, PlatformError } from "../kernel/errors.ts";
 import type { Caller } from "../kernel/tenancy/principal.ts";
 
-/** Step 2: the first authenticator that knows the credential decides. @throws a 401. */
+/** Step 2 of the checks: the first authenticator that recognises the credential decides. @throws a 401. */
 export async function authenticate(
   authenticators: readonly Authenticator[],
   request: Presented,
@@ -19,7 +19,7 @@ export async function authenticate(
 
 const NAME = new RegExp(WORKSPACE_NAME);
 
-/** Step 4's parameter. @throws VALIDATION_ERROR when it cannot be a workspace's name. */
+/** Step 4: reads the `workspace` parameter. @throws VALIDATION_ERROR when it cannot be a workspace's name. */
 export function workspaceOf(search: URLSearchParams): string | undefined {
   const given = search.getAll("workspace");
   const [name] = given;
@@ -29,8 +29,9 @@ export function workspaceOf(search: URLSearchParams): string | undefined {
 }
 
 /**
- * Step 5: the role is in the route's list; nothing else decides. @throws FORBIDDEN; WRONG_TOKEN_KIND on routes that a
- * link's token opens, where another credential is no lesser right but the wrong thing.
+ * Step 5: the caller's role must be in the route's list; nothing else decides.
+ * @throws FORBIDDEN; WRONG_TOKEN_KIND on routes for the token of a link, where another credential is not a matter of
+ * rights but of the wrong kind.
  */
 export function admit(route: Route, principal: Caller): void {
   if (mayCall(route.roles, principal)) return;
@@ -48,7 +49,7 @@ function mayCall(audience: Route["roles"], principal: Caller): boolean {
       return true;
     case "setup-token":
       return principal.kind === "serviceAccount" && principal.setupFor !== null;
-    // Relay tickets are no principal: their routes check them on the upgrade.
+    // Relay tickets are not principals: the relay routes check them on the upgrade.
     case "ticket":
       return false;
     default:

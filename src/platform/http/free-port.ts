@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 
 /**
- * Listens for a moment, so that a port in use is told before anything is changed.
- * @param port 0: any free one, which there is
+ * Listens for a moment, so that the command reports a port in use before it changes anything.
+ * @param port 0: any free port, so nothing is checked
  * @throws the listener's own error
  */
 export async function requireFreePort(host: string, port: number): Promise<void> {

@@ -19,7 +19,7 @@ export interface HttpDeps {
   readonly engine: Engine;
   readonly endpoints: readonly Endpoint[];
   readonly authenticators: readonly Authenticator[];
-  /** Undefined: no limits. */
+  /** Undefined: no rate limits. */
   readonly limiter: RateLimiter | undefined;
   readonly trustedProxies: Trust;
   readonly log: Logger;
@@ -31,26 +31,29 @@ export interface HttpDeps {
 /** JSON bodies larger than this are refused (§0.9). */
 const BODY_LIMIT_BYTES = 1024 * 1024;
 
-/** A body that trickles in holds a connection no longer than this: as long as the address to upload to is valid (§0.9). */
+/** How long a slow upload may hold a connection: as long as the upload address is valid (§0.9). */
 const UPLOAD_LIMIT_MS = 15 * 60_000;
 
-/** Fastify from the table: the order of checks of §0.2, one answer form, one log line and one metric each. */
+/**
+ * Builds the Fastify server from the route table: the order of checks of §0.2, one form of answers, one log line and
+ * one metric for each request.
+ */
 export function buildHttp(deps: HttpDeps): FastifyInstance {
   const { engine } = deps;
   const app = Fastify({
     logger: false,
     bodyLimit: BODY_LIMIT_BYTES,
     exposeHeadRoutes: false,
-    // We refuse by ourselves while draining, with the nine fields.
+    // The server refuses requests itself while it drains, with the nine-field error.
     return503OnClosing: false,
     forceCloseConnections: "idle",
-    // For uploads; what the table takes may take no longer than a request.
+    // The limit for uploads. Routes of the table have the shorter limit of a request.
     requestTimeout: UPLOAD_LIMIT_MS,
     trustProxy: deps.trustedProxies,
-    // The longest parameter has 512 characters, of which a reserved one counts as its escape here, `%2F`. A little more, so
-    // that what is too long is told so.
+    // The longest parameter has 512 characters, and each may be an escape of three characters here, such as `%2F`. The
+    // limit is higher, so that the checker and not the router refuses a longer one and says why.
     routerOptions: { maxParamLength: 4 * 512 },
-    // Clients offer other upgrades (h2c) on plain requests, which stay plain.
+    // Clients offer other upgrades (h2c) on plain requests. The server ignores those offers.
     http: { shouldUpgradeCallback: isRelayUpgrade },
     genReqId: ({ headers }) => requestIdOf(headers["x-request-id"], engine.clock.wallNow()),
     clientErrorHandler: (error, socket) => refuseUnread(error, socket, engine.clock.wallNow()),
@@ -70,7 +73,7 @@ export function buildHttp(deps: HttpDeps): FastifyInstance {
   app.addHook("onRequest", async (request) => {
     trace(request, engine);
     engine.metrics.inFlight(1);
-    // Before the body is looked at: whatever it is, nobody reads it.
+    // Refused before the body is read: no route needs it.
     if (request.is404) await refuse(request);
   });
   app.addHook("onResponse", async (request, reply) => {
@@ -95,12 +98,12 @@ function register(app: FastifyInstance, deps: HttpDeps, deadlines: RequestDeadli
   app.route({
     method: endpoint.route.method,
     url: urlOf(endpoint.route.path),
-    // Before the body is read: a caller without rights cannot make us buffer it.
+    // Before the body is read, so that a caller without rights cannot make the server buffer it.
     onRequest: async (request) => {
       const seen = trace(request, engine);
       seen.endpoint = endpoint;
       if (deps.draining.aborted) throw new PlatformError("SERVICE_UNAVAILABLE", { headers: { connection: "close" } });
-      // Relay tickets are checked on the upgrade (relay/upgrade.ts); without one there is nothing to check.
+      // Relay tickets are checked on the upgrade (relay/upgrade.ts). A request without an upgrade is refused here.
       if (endpoint.route.roles === "ticket") throw upgradeRequired();
       const now = engine.clock.wallNow();
       seen.credential = await limited(deps, request, seen, () => authenticate(deps.authenticators, request, now));
@@ -117,10 +120,10 @@ function register(app: FastifyInstance, deps: HttpDeps, deadlines: RequestDeadli
   });
 }
 
-/** A body that trickles in is cut off when its request's time is over. */
+/** Closes the connection when a slow body is not complete within the request's time. */
 async function hurry({ clock }: Engine, { raw }: FastifyRequest): Promise<void> {
   const { "content-length": length, "transfer-encoding": encoding } = raw.headers;
-  // Without a body nobody reads to its end, and a poll is held longer than this.
+  // A request without a body has nothing to wait for, and a long-poll is held longer than this limit.
   if (encoding === undefined && Number(length ?? 0) === 0) return;
   const cancel = clock.after(REQUEST_LIMIT_MS, () => raw.destroy());
   raw.once("end", cancel).once("close", cancel);
@@ -131,7 +134,10 @@ function urlOf(path: string): string {
   return path.replace(/\{(\w+)\}/g, ":$1");
 }
 
-/** The caller's bucket pays, and its tenant's; who has no credential that holds pays from its address's. @throws RATE_LIMITED. */
+/**
+ * Takes a token from the caller's bucket and from its tenant's. A request without a valid credential pays from the
+ * bucket of its address. @throws RATE_LIMITED.
+ */
 async function limited(
   deps: HttpDeps,
   request: FastifyRequest,
@@ -207,13 +213,13 @@ async function respond(
   }
 }
 
-/** The parsed query, read from the raw URL: our own rules for arrays and repeats. */
+/** The query, parsed from the raw URL, because the API has its own rules for arrays and repeated parameters. */
 function searchOf(request: FastifyRequest): URLSearchParams {
   const at = request.url.indexOf("?");
   return new URLSearchParams(at < 0 ? "" : request.url.slice(at + 1));
 }
 
-/** For the machinery around us: no credential, no limit. */
+/** Health probes: no credential, no rate limit. */
 function registerHealth(app: FastifyInstance, deps: HttpDeps): void {
   app.get("/livez", (request, reply) => {
     setHeaders(deps.engine, request, reply, {});

@@ -3,7 +3,10 @@ import { SETUP_ROUTES } from "../areas/managers/setup/setup-routes.ts";
 import { CHART_ROUTES } from "../builders/helm/chart-link.ts";
 import { OBJECT_ROUTES } from "../objects/object-routes.ts";
 
-/** Routes outside the contract: sign-in, objects, charts and setup files. Metrics count them as they count those of the contract. */
+/**
+ * Routes outside of the contract: sign-in, objects, charts and setup files. Metrics count them by template like the
+ * contract's routes.
+ */
 export const NON_API_ROUTES = [...AUTH_ROUTES, ...OBJECT_ROUTES, ...CHART_ROUTES, ...SETUP_ROUTES].map(
   ({ method, path }) => ({
     route: { method, path },

@@ -7,7 +7,9 @@ import { setHeaders } from "../kernel/call/answer.ts";
 import type { Engine } from "../kernel/call/execute.ts";
 import { trace } from "../kernel/call/trace.ts";
 
-/** The viewer's own files, by the name under which we serve them. Nothing else of that folder is reachable. */
+/**
+ * The viewer's files by the name under which the platform serves them. Other files of that folder are not reachable.
+ */
 const FILES: Readonly<Record<string, { readonly type: string; readonly url: string }>> = {
   "swagger-ui.css": {
     type: "text/css; charset=utf-8",
@@ -40,7 +42,7 @@ const PAGE = `<!doctype html>
 </html>
 `;
 
-/** `validatorUrl` null: the viewer would otherwise send the document's address to a host of its makers. */
+/** `validatorUrl` null: the viewer would otherwise send the document's address to a server of its authors. */
 const START = `SwaggerUIBundle({
   url: "v1/openapi.json",
   dom_id: "#reference",
@@ -54,8 +56,8 @@ const START = `SwaggerUIBundle({
 `;
 
 /**
- * Nothing from elsewhere, nothing inline but styles, which the viewer sets on its elements, and pictures that its
- * stylesheet holds; calls only to ourselves; in nobody's frame.
+ * Allows no other origin, and nothing inline but styles, which the viewer sets on its elements, and images in its
+ * stylesheet. Requests go only to this origin. No other page may frame it.
  */
 const POLICY = [
   "default-src 'none'",
@@ -79,7 +81,7 @@ export interface ReferenceDeps {
   readonly limiter: RateLimiter | undefined;
 }
 
-/** `/v1/openapi.json` and, to read it in a browser, `/docs`: public, from this package alone. */
+/** Serves `/v1/openapi.json` and its viewer `/docs`: public, and from this package alone. */
 export function registerReference(app: FastifyInstance, { engine, limiter }: ReferenceDeps): void {
   let document: { readonly baseUrl: string; readonly text: string } | undefined;
   app.get("/v1/openapi.json", (request, reply) => {
@@ -98,14 +100,14 @@ export function registerReference(app: FastifyInstance, { engine, limiter }: Ref
     return reply.type(type).send(content);
   };
   app.get("/docs", (request, reply) => send(request, reply, "text/html; charset=utf-8", PAGE));
-  // The page's own links would lead elsewhere from here.
+  // The page's relative links would not resolve from here.
   app.get("/docs/", (request, reply) => {
     setHeaders(engine, request, reply, { location: "../docs" });
     return reply.code(308).send();
   });
   app.get("/docs/start.js", (request, reply) => send(request, reply, "text/javascript; charset=utf-8", START));
   for (const [name, { type, url }] of Object.entries(FILES)) {
-    // Read when first asked for: most platforms are never looked at with a browser.
+    // Read on the first request: most platforms never serve it.
     let content: Promise<Buffer> | undefined;
     app.get(`/docs/${name}`, async (request, reply) => {
       content ??= readFile(new URL(url));

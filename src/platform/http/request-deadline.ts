@@ -2,23 +2,23 @@ import type { FastifyRequest } from "fastify";
 import type { Clock } from "../../base/clock.ts";
 import { PlatformError } from "../kernel/errors.ts";
 
-/** Server time of one request; a long-poll adds its `wait` (§0.9). */
+/** Time limit of one request; a long-poll adds its `wait` (§0.9). */
 export const REQUEST_LIMIT_MS = 30_000;
 
-/** The end of one request's time. */
+/** The deadline of one request. */
 export interface RequestDeadline {
-  /** Stops the work, and with it its transaction, which rolls back. */
+  /** Aborts the work and its transaction, which rolls back. */
   readonly signal: AbortSignal;
   /** Rejects with TIMEOUT. */
   readonly expired: Promise<never>;
-  /** To be called when the request is answered. */
+  /** Must be called when the request is answered. */
   clear(): void;
 }
 
 /**
- * Gives each request its end of time. Held polls also end when the server drains. The set is ours because ten thousand
- * of them are held at once: an `AbortSignal.any` each costs the collector weak references on one long-lived signal, and
- * `addEventListener` reads all earlier listeners.
+ * Gives each request its deadline. Long-polls also end when the server drains. The class keeps its own set because ten
+ * thousand polls may be held at once: with one `AbortSignal.any` each, the garbage collector would track as many weak
+ * references on one signal, and `addEventListener` reads all earlier listeners.
  */
 export class RequestDeadlines {
   readonly #clock: Pick<Clock, "after">;
@@ -33,12 +33,14 @@ export class RequestDeadlines {
     });
   }
 
-  /** Work that is not held runs to its end, also when the client hangs up or the server drains. */
+  /**
+   * For requests other than long-polls: they run to their end, also when the client disconnects or the server drains.
+   */
   of(): RequestDeadline {
     return this.#start(REQUEST_LIMIT_MS).deadline;
   }
 
-  /** A long-poll also ends when the client hangs up or the server drains. */
+  /** For long-polls: they also end when the client disconnects or the server drains. */
   ofPoll({ socket }: FastifyRequest["raw"], waitMs: number): RequestDeadline {
     const { deadline, end } = this.#start(REQUEST_LIMIT_MS + waitMs);
     const hangUp = (): void => end(new Error("the client hung up"));

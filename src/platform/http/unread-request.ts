@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import { invalid, PlatformError, toBody } from "../kernel/errors.ts";
 import { uuidv7 } from "../kernel/ids.ts";
 
-/** By Node's codes for what its parser gave up on (https://nodejs.org/docs/latest-v24.x/api/http.html#event-clienterror). */
+/** Maps the codes of Node's parser errors (https://nodejs.org/docs/latest-v24.x/api/http.html#event-clienterror). */
 function errorOf(code: string | undefined): PlatformError {
   if (code === "ERR_HTTP_REQUEST_TIMEOUT") return new PlatformError("TIMEOUT");
   const tooLong = "of the request, with its address, are longer than 16 KiB";
@@ -10,8 +10,8 @@ function errorOf(code: string | undefined): PlatformError {
 }
 
 /**
- * Answers what never became a request: Node could not read it, so no route, no trace and no header of it exists. The
- * connection ends, since nobody knows where the next request would begin.
+ * Answers a request that Node could not parse, so that it has no route, no trace and no headers. Closes the connection,
+ * because the start of the next request in it is unknown.
  */
 export function refuseUnread({ code }: { readonly code?: string }, socket: Socket, now: Date): void {
   if (code === "ECONNRESET" || !socket.writable) {

@@ -4,7 +4,7 @@ import { PlatformError } from "../kernel/errors.ts";
 
 type Line = Pick<Route, "method" | "path">;
 
-/** What the table says about requests that no route takes. */
+/** Answers requests that no route takes, from the route table. */
 export class Unrouted {
   readonly #methods: ReadonlyMap<string, readonly Method[]>;
 
@@ -16,7 +16,7 @@ export class Unrouted {
     this.#methods = new Map([...byPath].map(([path, all]) => [path, [...new Set(all.map(({ method }) => method))]]));
   }
 
-  /** For a request's path: 405 with the methods that it has, or 404. */
+  /** The error for a request's path: 405 with the methods that the path has, or 404. */
   error(path: string): PlatformError {
     const segments = path.split("/");
     const [best] = [...this.#methods].filter(([template]) => fits(template, segments)).sort(byLiterals);
@@ -25,8 +25,8 @@ export class Unrouted {
   }
 
   /**
-   * Methods that a path lacks and a template beside it has: the router would take `PATCH …/by-name` for `PATCH …/{id}`,
-   * while a path that the table names is only ever itself.
+   * The methods that a literal path lacks and a matching template has. Without these lines the router would take `PATCH
+   * …/by-name` for `PATCH …/{id}`, but a path that the table names must never match a template.
    */
   shadowed(): readonly Line[] {
     return [...this.#methods].flatMap(([path, own]) => {
@@ -38,7 +38,7 @@ export class Unrouted {
   }
 }
 
-/** A template's parameter takes any segment that is there, a literal one of another template too. */
+/** A parameter of a template takes any segment that is not empty, also the literal of another template. */
 function fits(template: string, segments: readonly string[]): boolean {
   const own = template.split("/");
   return own.length === segments.length && own.every((each, i) => each === segments[i] || takes(each, segments[i]));
@@ -48,7 +48,7 @@ function takes(own: string, segment: string | undefined): boolean {
   return own.startsWith("{") && segment !== "" && segment?.startsWith("{") !== true;
 }
 
-/** As routers choose: the template with a literal where the other has a parameter, from the left. */
+/** Orders like routers: at the first difference from the left, a literal comes before a parameter. */
 function byLiterals([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
   const parameters = (path: string): string =>
     path

@@ -4,13 +4,19 @@ import { PlatformError } from "../kernel/errors.ts";
 import { hashOf } from "./store.ts";
 import { noticeCli, userCredential } from "./user-credential.ts";
 
-/** How access tokens begin: keys begin otherwise, so a bearer shows what it is. */
+/**
+ * Prefix of access tokens. Other credentials have other prefixes, so the platform recognises a token before any
+ * look-up.
+ */
 export const ACCESS_TOKEN_PREFIX = "sp_at_";
 
-/** The kind under which the OAuth server keeps them. */
+/** The kind under which the OAuth server stores them. */
 export const ACCESS_TOKEN_KIND = "AccessToken";
 
-/** `Authorization: Bearer sp_at_…`. Unknown, revoked and expired are one answer: all that helps is a new token. */
+/**
+ * Authenticates `Authorization: Bearer sp_at_…`. Unknown, revoked and expired tokens get the same answer, because in
+ * each case the client needs a new token.
+ */
 export function accessTokens(db: Db): Authenticator {
   return async ({ headers }, now) => {
     const bearer = bearerOf(headers);
@@ -23,7 +29,7 @@ export function accessTokens(db: Db): Authenticator {
   };
 }
 
-/** A token without its grant is dead: it was being issued while the grant was revoked. */
+/** Ignores a token whose grant is gone: the token was being issued while the grant was revoked. */
 function userOfToken(db: Db, bearer: string, now: Date) {
   return db
     .selectFrom("oauth_records as t")

@@ -7,10 +7,10 @@ import { liveSession, SESSION_COOKIE, SESSION_LIFE_MS, sessionOf } from "./sessi
 import { type Site, siteOf } from "./site.ts";
 import { createSession } from "./store.ts";
 
-/** Who is signed in, as the session cookie says. */
+/** The signed-in user, found by the session cookie. */
 export type SignedIn = NonNullable<Awaited<ReturnType<typeof liveSession>>>;
 
-/** What the pages have in common: one browser, its cookies and its forms. */
+/** What all pages need of one browser: its cookies and its forms. */
 export class Browser {
   readonly #engine: Engine;
 
@@ -28,7 +28,7 @@ export class Browser {
     return liveSession(this.#engine.db, secret, this.#engine.clock.wallNow());
   }
 
-  /** Begins a session. A session that the browser had is not taken over: its id may be known to others. */
+  /** Creates a new session and never reuses the browser's old one, because an attacker may know its id. */
   async signIn(reply: FastifyReply, userId: string): Promise<void> {
     const secret = await createSession(this.#engine.db, userId, this.#engine.clock.wallNow());
     this.setCookie(reply, SESSION_COOKIE, secret, { maxAgeMs: SESSION_LIFE_MS, path: "/" });
@@ -51,8 +51,8 @@ export class Browser {
   }
 
   /**
-   * An unsafe request must come from a page of ours.
-   * @param required also without `Origin`, which browsers always send with a form.
+   * Requires that an unsafe request comes from one of the platform's own pages.
+   * @param required refuse also without `Origin`, which browsers always send with a form.
    * @throws CSRF_REJECTED.
    */
   checkOrigin({ headers }: FastifyRequest, required: boolean): void {
@@ -71,7 +71,7 @@ export class Browser {
   }
 }
 
-/** The fields of a form; undefined when the request is none. */
+/** The fields of a form; undefined when the request has no form. */
 export function formOf({ body, headers }: FastifyRequest): URLSearchParams | undefined {
   const isForm = /^application\/x-www-form-urlencoded\s*(;|$)/i.test(headers["content-type"] ?? "");
   return isForm ? new URLSearchParams(body instanceof Buffer ? body.toString("utf8") : "") : undefined;

@@ -2,12 +2,12 @@ import type { SettingRow, SettingTable } from "../../base/settings.ts";
 import { CLI_CLIENT, isLoopback, type OAuthClient, parseClients } from "./oauth/client.ts";
 import type { OutsideProviderConfig } from "./outside-provider.ts";
 
-/** How users prove who they are. By default not at all: then there are keys only. */
+/** How users sign in. By default no way is configured, and only API keys work. */
 export interface IdentityConfig {
   readonly outside: OutsideProviderConfig | undefined;
-  /** Anybody may sign in as anybody: for a developer's own machine. */
+  /** Lets any person sign in as any user: only for a developer's own machine. */
   readonly devLogin: boolean;
-  /** Programs that users may sign in to, the command line among them. */
+  /** Programs that users may sign in to; the command line is one of them. */
   readonly clients: readonly OAuthClient[];
 }
 
@@ -54,9 +54,9 @@ export const IDENTITY_SETTINGS = {
 
 /**
  * @param text the setting's value, or its default.
- * @param fail notes what a setting must be.
- * @param address what callers will see: the base URL, or where we listen.
- * @param host where we listen: behind a base URL on loopback it may still be everywhere.
+ * @param fail records what a setting must be.
+ * @param address the address that callers see: the base URL, or the listen address.
+ * @param host the listen address: with a base URL on loopback the server may still listen on all interfaces.
  */
 export function readIdentity(
   text: (setting: SettingRow) => string,
@@ -70,7 +70,7 @@ export function readIdentity(
     text(settings.oidcClientId),
     text(settings.oidcClientSecret),
   ];
-  // Whoever can change what an http issuer answers can sign in as anybody.
+  // An attacker who can change the answers of an http issuer can sign in as any user.
   if (issuer !== "" && !isSafe(issuer)) fail(settings.oidcIssuer, "an https URL");
   if (issuer !== "" && clientId === "") fail(settings.oidcClientId, "set, when there is an issuer");
   const name = text(settings.oidcName);
@@ -95,7 +95,7 @@ export function readIdentity(
   };
 }
 
-/** Of a name or address to listen on. */
+/** The URL of a name or address to listen on. */
 export function urlOfHost(host: string): string {
   const url = `http://${host.includes(":") ? `[${host}]` : host}`;
   return URL.canParse(url) ? url : "http://invalid";

@@ -8,7 +8,7 @@ import { OAuthServer } from "./oauth/server.ts";
 import { OutsideProvider } from "./outside-provider.ts";
 import { CALLBACK_PATH, registerSignIn } from "./sign-in.ts";
 
-/** Everything of §25 that is served beside the table. */
+/** Registers all routes of §25 that are not in the contract's table. */
 export function registerIdentity(app: FastifyInstance, open: OpenDeps, config: IdentityConfig, log: Logger): void {
   const { engine } = open;
   const browser = new Browser(engine);

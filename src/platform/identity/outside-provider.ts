@@ -2,23 +2,23 @@ import * as openid from "openid-client";
 import { PlatformError } from "../kernel/errors.ts";
 import { isLoopback } from "./oauth/client.ts";
 
-/** The OpenID provider that knows the users. */
+/** The OpenID provider that authenticates the users. */
 export interface OutsideProviderConfig {
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret: string | undefined;
-  /** What the sign-in button calls it. */
+  /** Its name on the sign-in button. */
   readonly name: string;
 }
 
-/** What must be remembered while the user is there. */
+/** What the platform must remember while the user is at the provider. */
 export interface Departure {
   readonly state: string;
   readonly nonce: string;
   readonly codeVerifier: string;
 }
 
-/** Who came back, as the provider's signed token says. */
+/** The user who came back, as the provider's signed token says. */
 export interface Arrival {
   readonly issuer: string;
   readonly subject: string;
@@ -27,22 +27,24 @@ export interface Arrival {
   readonly image: string | undefined;
 }
 
-/** The user came back with something that proves nobody; `message` may be shown. */
+/** What the user brought back from the provider does not authenticate a user. `message` may be shown. */
 export class ArrivalError extends Error {
   override readonly name = "ArrivalError";
 }
 
 const SCOPE = "openid email profile";
-/** Discovery, keys and tokens are small; a provider that takes longer is down. */
+/** Discovery, keys and tokens are small. A provider that takes longer counts as down. */
 const TIMEOUT_SECONDS = 10;
 
-/** Signs users in at an outside OpenID provider: code flow with PKCE, state and nonce; only verified addresses count. */
+/**
+ * Signs users in at an outside OpenID provider: code flow with PKCE, state and nonce. Accepts only verified addresses.
+ */
 export class OutsideProvider {
   readonly #config: OutsideProviderConfig;
   readonly #redirectUri: () => string;
   #discovered: Promise<openid.Configuration> | undefined;
 
-  /** @param redirectUri our callback; read anew each time, as the address may follow the port. */
+  /** @param redirectUri the callback; read at each sign-in, because the address may change with the port. */
   constructor(config: OutsideProviderConfig, redirectUri: () => string) {
     this.#config = config;
     this.#redirectUri = redirectUri;
@@ -73,7 +75,7 @@ export class OutsideProvider {
 
   /**
    * @param search the query that the user brought back.
-   * @throws ArrivalError when it proves nobody, or an address that is not verified. SERVICE_UNAVAILABLE.
+   * @throws ArrivalError when it authenticates no user, or the address is not verified; SERVICE_UNAVAILABLE.
    */
   async arrive(search: string, { state, nonce, codeVerifier }: Departure): Promise<Arrival> {
     const configuration = await this.#configuration();
@@ -93,7 +95,7 @@ export class OutsideProvider {
     return { issuer: iss, subject: sub, email, name: textOf(name, 100), image: httpsOf(picture) };
   }
 
-  /** The id token's claims; completed by the provider's userinfo when the address is only there. */
+  /** The claims of the id token, completed by the provider's userinfo when only that has the address. */
   async #claims(
     configuration: openid.Configuration,
     url: URL,
@@ -123,7 +125,7 @@ export class OutsideProvider {
     try {
       return await this.#discovered;
     } catch (error) {
-      // The next sign-in asks again.
+      // Forget the failed discovery, so that the next sign-in tries again.
       this.#discovered = undefined;
       throw new PlatformError("SERVICE_UNAVAILABLE", {
         message: "the identity provider cannot be reached",
@@ -133,7 +135,7 @@ export class OutsideProvider {
   }
 }
 
-/** The provider's own words only when it refused by the protocol: other errors may quote what was sent. */
+/** Quotes the provider only for errors of the protocol: other errors may contain what was sent to it. */
 function reasonOf(error: unknown): string {
   if (error instanceof openid.AuthorizationResponseError) return `the provider refused: ${error.error.slice(0, 128)}`;
   return "the provider's answer does not belong to this sign-in";

@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 
-/** A page and the headers that keep it to itself. */
+/** A page with its security headers. */
 export interface Page {
   readonly html: string;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Text that has been made safe to stand in HTML. */
+/** Text that is safe to insert into HTML. */
 class Markup {
   readonly text: string;
 
@@ -15,7 +15,7 @@ class Markup {
   }
 }
 
-/** HTML with every inserted value escaped, unless it is markup itself. */
+/** Builds HTML and escapes every inserted value, unless the value is `Markup`. */
 export function html(parts: TemplateStringsArray, ...values: readonly (string | Markup | undefined)[]): Markup {
   return new Markup(parts.reduce((text, part, i) => text + shown(values[i - 1]) + part));
 }
@@ -44,7 +44,7 @@ button, .button { font: inherit; display: block; width: 100%; box-sizing: border
 .who { font-weight: 600; overflow-wrap: anywhere; }
 `;
 
-/** No scripts at all, our one style sheet by its hash, forms to ourselves, in nobody's frame. */
+/** No scripts, one style sheet by its hash, forms only to this origin, and no other page may frame it. */
 const POLICY = [
   "default-src 'none'",
   `style-src 'sha256-${createHash("sha256").update(STYLE).digest("base64")}'`,
@@ -56,7 +56,7 @@ const POLICY = [
 const HEADERS = {
   "content-security-policy": POLICY,
   "x-content-type-options": "nosniff",
-  // Not `no-referrer`: browsers would then send our own forms with `Origin: null`.
+  // Not `no-referrer`: browsers would then send the platform's own forms with `Origin: null`.
   "referrer-policy": "same-origin",
   "cache-control": "no-store",
 };
@@ -83,14 +83,14 @@ ${content}
 }
 
 export interface SignInChoices {
-  /** Of every path of ours: see `Site`. */
+  /** Prefix of every path: see `Site`. */
   readonly prefix: string;
-  /** Same-origin path to go to afterwards. */
+  /** Same-origin path to go to after the sign-in. */
   readonly returnTo: string;
   /** The outside provider's name, when one is configured. */
   readonly outside: string | undefined;
   readonly devLogin: boolean;
-  /** What the user is about to sign in to, when a program has asked. */
+  /** The program that the user is about to sign in to, if one has asked. */
   readonly client: string | undefined;
 }
 
@@ -123,7 +123,7 @@ export interface Consent {
   readonly client: string;
   readonly user: { readonly id: string; readonly email: string };
   readonly action: string;
-  /** It asked for a refresh token. */
+  /** The program asked for a refresh token. */
   readonly stays: boolean;
 }
 
@@ -154,8 +154,8 @@ export function signedInPage(prefix: string, user: { readonly email: string }): 
 }
 
 /**
- * Goes on by itself after a form. Not a redirect: browsers hold a form's redirects to `form-action` too, and where this
- * one leads to is the client's own address.
+ * Continues to the client automatically after a form. Not a redirect: browsers apply `form-action` to a form's
+ * redirects too, and the client's address is not in it.
  */
 export function onwardPage(url: string): Page {
   return page("One moment", html`<p><a class="button" href="${url}">Go on</a></p>`, { refresh: `0; url=${url}` });

@@ -11,15 +11,19 @@ export const SESSION_COOKIE = "sp_session";
 export const SESSION_IDLE_MS = 12 * 3600 * 1000;
 export const SESSION_LIFE_MS = 7 * 24 * 3600 * 1000;
 
-/** At most once a minute a session: reads must not turn into writes. So a session may end a minute early. */
+/**
+ * Stored at most once a minute for each session, so that reads do not cause writes. A session may therefore end a
+ * minute early.
+ */
 const USED_EVERY_MS = 60_000;
 
-/** A request that changes something must come from one of our own pages (§25). */
+/** A request with another method must come from one of the platform's own pages (§25). */
 const SAFE_METHODS = new Set(["GET", "HEAD", "OPTIONS"]);
 
 /**
- * The browser's cookie.
- * @param origins from which pages may send it with an unsafe method; read anew each time, as the address may follow the port.
+ * Authenticates the browser's session cookie.
+ * @param origins the pages that may send it with an unsafe method; read at each request, because the address may change
+ * with the port.
  */
 export function sessions(db: Db, origins: () => readonly string[]): Authenticator {
   return async ({ method, headers }, now) => {
@@ -38,7 +42,7 @@ export function sessions(db: Db, origins: () => readonly string[]): Authenticato
   };
 }
 
-/** The session of that cookie with its user; undefined when there is none or its time is over. */
+/** The session of that cookie with its user; undefined when there is none or it has expired. */
 export function liveSession(db: Db, secret: string, now: Date) {
   return db
     .selectFrom("sessions as s")

@@ -21,12 +21,12 @@ export const CALLBACK_PATH = "/auth/callback";
 export interface SignInDeps {
   readonly browser: Browser;
   readonly outside: OutsideProvider | undefined;
-  /** Anybody may sign in as anybody; only ever on a developer's own machine. */
+  /** Lets any person sign in as any user: only on a developer's own machine. */
   readonly devLogin: boolean;
   readonly log: Logger;
 }
 
-/** Signing in and out with a browser. */
+/** Registers the routes with which browsers sign in and out. */
 export function registerSignIn(app: FastifyInstance, open: OpenDeps, deps: SignInDeps): void {
   openRoute(app, open, "GET", SIGN_IN_PATH, (request, reply) => showSignIn(deps, request, reply));
   openRoute(app, open, "GET", "/auth/login", (request, reply) => login(open, deps, request, reply));
@@ -43,7 +43,10 @@ async function showSignIn({ browser, outside, devLogin }: SignInDeps, request: F
   return browser.show(request, reply, 200, signInPage(choices));
 }
 
-/** Straight to the outside provider; without one to our own page, which then has another way or says that there is none. */
+/**
+ * Redirects to the outside provider. Without one, redirects to the platform's sign-in page, which offers another way or
+ * says that there is none.
+ */
 async function login({ engine }: OpenDeps, deps: SignInDeps, request: FastifyRequest, reply: FastifyReply) {
   const { browser, outside } = deps;
   const { prefix } = browser.site;
@@ -122,7 +125,7 @@ function jsonOf({ body, headers }: FastifyRequest): unknown {
   return parseBody(body instanceof Buffer ? body : undefined, headers["content-type"]);
 }
 
-/** A form sends what was left empty too. */
+/** Drops empty fields: a browser sends them too. */
 function given(fields: Readonly<Record<string, string | null>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(fields).flatMap(([name, value]) => (value === null || value === "" ? [] : [[name, value]])),
@@ -134,7 +137,7 @@ function searchOf({ url }: FastifyRequest): URLSearchParams {
   return new URLSearchParams(at < 0 ? "" : url.slice(at + 1));
 }
 
-/** @throws VALIDATION_ERROR when it is not a path of ours. */
+/** @throws VALIDATION_ERROR when it is not a path of this platform. */
 function returnToOf(request: FastifyRequest): string | undefined {
   const returnTo = searchOf(request).get("returnTo");
   return returnTo === null ? undefined : pathOf("query.returnTo", returnTo);

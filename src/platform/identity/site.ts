@@ -1,14 +1,14 @@
 import type { CallConfig } from "../kernel/call/call-config.ts";
 import { isLoopback } from "./oauth/client.ts";
 
-/** Where browsers see us, which behind a proxy is not where we listen. */
+/** The address under which browsers see the platform. Behind a proxy it is not the listen address. */
 export interface Site {
   readonly origin: string;
-  /** Path that a proxy takes off before it asks us; mostly empty. */
+  /** Path prefix that a proxy removes before it forwards; usually empty. */
   readonly prefix: string;
-  /** Cookies for https only: everywhere but on this machine itself. */
+  /** True: cookies only over https. False only for loopback. */
   readonly secure: boolean;
-  /** On this machine: the only place where signing in without proof is allowed. */
+  /** The platform is on this machine: the only place where the developer sign-in is allowed. */
   readonly loopback: boolean;
 }
 

@@ -9,7 +9,7 @@ export function normalEmail(email: string): string {
   return email.trim().toLowerCase();
 }
 
-/** Secrets that are shown once are kept as this. */
+/** Secrets that are shown only once are stored as this hash. */
 export function hashOf(secret: string): string {
   return createHash("sha256").update(secret).digest("hex");
 }
@@ -18,7 +18,7 @@ export function findUser(db: Db, id: string): Promise<Selectable<UserRow> | unde
   return db.selectFrom("users").selectAll().where("id", "=", id).executeTakeFirst();
 }
 
-/** The user of that address, made when there is none. Two sign-ins at once make one user. */
+/** Finds the user of that address, or creates it. Two sign-ins at once create one user. */
 export async function findOrCreateUser(
   db: Db,
   { email, name, image = null }: { readonly email: string; readonly name?: string; readonly image?: string | null },
@@ -39,7 +39,7 @@ export async function findOrCreateUser(
   return db.selectFrom("users").selectAll().where("email", "=", address).executeTakeFirstOrThrow();
 }
 
-/** The user's role there; undefined when it is no member. */
+/** The user's role in the workspace; undefined when the user is not a member. */
 export async function findRole(db: Db, workspaceId: string, userId: string): Promise<WorkspaceRole | undefined> {
   const row = await db
     .selectFrom("workspace_members")
@@ -62,7 +62,7 @@ export async function isMember(db: Db, workspaceId: string, address: string): Pr
   return member !== undefined;
 }
 
-/** Makes the user a member, or gives the member that role. */
+/** Makes the user a member, or changes the member's role. */
 export async function putMember(
   db: Db,
   workspaceId: string,
@@ -77,7 +77,7 @@ export async function putMember(
     .execute();
 }
 
-/** @returns the cookie's value: the only place where it is seen. */
+/** @returns the cookie's value, which is stored only as a hash. */
 export async function createSession(db: Db, userId: string, now: Date): Promise<string> {
   const secret = randomText(43, ALPHANUMERIC);
   await db

@@ -2,7 +2,10 @@ import type { Db } from "../database/db.ts";
 import { CODE_KIND } from "./oauth/adapter.ts";
 import { SESSION_IDLE_MS, SESSION_LIFE_MS } from "./session.ts";
 
-/** Sessions and OAuth records whose time is over: nobody can use them any more, nor learn anything of their reuse. */
+/**
+ * Deletes expired sessions and OAuth records. They cannot be used any more, and their reuse need not be detected any
+ * more.
+ */
 export async function sweepIdentity(db: Db, now: Date): Promise<void> {
   const before = (ms: number): Date => new Date(now.getTime() - ms);
   await db

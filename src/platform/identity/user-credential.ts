@@ -8,12 +8,15 @@ import type { Caller } from "../kernel/tenancy/principal.ts";
 
 type Whose = Pick<Selectable<UserRow>, "id" | "email" | "name" | "image">;
 
-/** A user's credential, by whatever means it was proven. The role is read at each request: a change applies to the next. */
+/**
+ * A user's credential, for every way of authentication. The role is read at each request, so a change applies to the
+ * next.
+ */
 export function userCredential(db: Db, user: Whose, proof: Proof, lives: Credential["lives"]): Credential {
   return { caller: user.id, rate: "standard", proof, lives, inWorkspace: (named) => inWorkspace(db, user, named) };
 }
 
-/** Latches that the user has the command line, at its first request (§21). */
+/** Records, at the first request of the command line, that the user has it (§21). */
 export async function noticeCli(
   db: Db,
   user: Pick<Selectable<UserRow>, "id" | "cli_connected">,

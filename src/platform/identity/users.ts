@@ -5,9 +5,10 @@ import { type Arrival, ArrivalError } from "./outside-provider.ts";
 import { findOrCreateUser } from "./store.ts";
 
 /**
- * The user that an outside provider vouches for. Its subject decides; at the first sign-in its verified address, so that
- * who was made a member beforehand finds that membership.
- * @throws ArrivalError when the address is another subject's here: at the provider it has passed to somebody else.
+ * Finds or creates the user that an outside provider has authenticated. The provider's subject identifies the user. At
+ * the first sign-in the verified address does, so that a user finds a membership that was given to the address earlier.
+ * @throws ArrivalError when the address belongs to another subject here: at the provider it has passed to another
+ * account.
  */
 export async function userOfArrival(db: Db, arrival: Arrival, now: Date): Promise<Selectable<UserRow>> {
   const { issuer, subject, email, name, image } = arrival;
@@ -28,7 +29,7 @@ export async function userOfArrival(db: Db, arrival: Arrival, now: Date): Promis
       .onConflict((conflict) => conflict.doNothing())
       .returning("user_id")
       .executeTakeFirst();
-    // Nothing was written: another subject holds this user, or the same one signs in twice at this moment.
+    // Nothing was written: the user is linked to another subject, or the same subject signs in twice at this moment.
     if (linked === undefined && !(await isLinked(transaction, issuer, subject, user.id))) {
       throw new ArrivalError("this email address belongs to another account here; ask whoever runs this platform");
     }

@@ -2,13 +2,13 @@ import type { IncomingMessage } from "node:http";
 import { BlockList, isIP } from "node:net";
 import proxyAddress from "@fastify/proxy-addr";
 
-/** Whether what this address says of others is believed. */
+/** Whether to believe what this address says about the client's address in its forwarding headers. */
 export type Trust = (address: string) => boolean;
 
 export const TRUST_NOBODY: Trust = () => false;
 
 /**
- * The proxies in front of us, from addresses and CIDRs.
+ * Makes the trust rule from the addresses and CIDRs of the proxies in front of the platform.
  * @returns undefined when one of them is neither.
  */
 export function trustIn(proxies: readonly string[]): Trust | undefined {
@@ -32,7 +32,7 @@ function familyOf(address: string): "ipv4" | "ipv6" | undefined {
   return version === 0 ? undefined : version === 4 ? "ipv4" : "ipv6";
 }
 
-/** Who calls, for what does not come through Fastify, by the very code that Fastify asks. */
+/** The client's address for requests that do not pass through Fastify. Uses the library that Fastify uses. */
 export function callerAddress(request: IncomingMessage, trusts: Trust): string {
   return proxyAddress(request, trusts);
 }

@@ -1,18 +1,18 @@
 import { ERRORS, type ErrorCode, type ErrorSpec } from "../../contract/wire/errors.ts";
 
 export interface ErrorDetail {
-  /** What is the matter in this case; default: the table's text. User input quoted ≤ 128 characters, no secrets. */
+  /** What is wrong in this case; default: the table's text. User input is quoted up to 128 characters. No secrets. */
   readonly message?: string;
   readonly context?: Readonly<Record<string, unknown>>;
   readonly hint?: string;
   readonly cause?: unknown;
   /** `Retry-After` in whole seconds; 429 and 503 always carry one (default 5). */
   readonly retryAfterSeconds?: number;
-  /** Headers that belong to the answer, such as `Allow`. */
+  /** Headers of the answer, such as `Allow`. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** The only error that a handler throws on purpose. Rolls the request's transaction back and becomes the answer. */
+/** The only error that a handler throws on purpose. It rolls back the request's transaction and becomes the answer. */
 export class PlatformError extends Error {
   override readonly name = "PlatformError";
   readonly code: ErrorCode;
@@ -29,7 +29,7 @@ export class PlatformError extends Error {
   }
 }
 
-/** Absent, of another workspace, or outside the key's scope: the caller cannot tell which (§0.3). */
+/** The object is absent, of another workspace, or outside of the key's scope: the caller cannot tell which (§0.3). */
 export function notFound(resource: string): PlatformError {
   return new PlatformError("NOT_FOUND", {
     message: `no such ${resource}, or it is not visible to this credential`,
@@ -44,7 +44,7 @@ export function invalidTransition(from: string, to: string, allowed: readonly st
   });
 }
 
-/** A path that only speaks WebSocket was called without asking for it. */
+/** A request without a WebSocket upgrade for a path that serves only WebSockets. */
 export function upgradeRequired(): PlatformError {
   return new PlatformError("UPGRADE_REQUIRED", { headers: { upgrade: "websocket", connection: "Upgrade" } });
 }
@@ -55,10 +55,14 @@ export interface Issue {
   readonly message: string;
 }
 
-/** More would be noise, and an attacker's amplifier (§0.4). */
+/**
+ * A longer list would not help the caller, and would let an attacker cause large answers with small requests (§0.4).
+ */
 export const MAX_ISSUES = 50;
 
-/** A closed list in words, with a bound: lists of a plugin's schema are a stranger's, and errors are shown whole. */
+/**
+ * Lists the allowed values in words, up to a limit: a plugin's schema may list very many, and errors are shown whole.
+ */
 export function oneOf(values: readonly unknown[]): string {
   const shown = values.slice(0, MAX_SHOWN_VALUES).map((value) => {
     const text = typeof value === "string" ? value : JSON.stringify(value);
@@ -71,14 +75,14 @@ export function oneOf(values: readonly unknown[]): string {
 const MAX_SHOWN_VALUES = 20;
 const MAX_SHOWN_LENGTH = 48;
 
-/** A rule that the schema cannot say, such as "in the future" or "the project owns the group". */
+/** For rules that the schema cannot express, such as "in the future" or "the project owns the group". */
 export function invalid(...issues: readonly Issue[]): PlatformError {
   const shown = issues.slice(0, MAX_ISSUES);
   const message = shown.map(({ path, message }) => `${path} ${message}`).join("; ");
   return new PlatformError("VALIDATION_ERROR", { message: message.slice(0, 1024), context: { issues: shown } });
 }
 
-/** The error object of the API: on responses all nine fields are present. */
+/** The error object of the API. Responses carry all nine fields. */
 export interface ErrorBody {
   readonly code: ErrorCode;
   readonly message: string;

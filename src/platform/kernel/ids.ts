@@ -32,7 +32,10 @@ export function newId(prefix: IdPrefix): string {
   return `${prefix}_${randomText(length, alphabet)}`;
 }
 
-/** `length` characters, each equally likely: bytes past the last whole multiple of the alphabet are thrown away. */
+/**
+ * `length` characters, each equally likely. Bytes above the largest multiple of the alphabet's size are discarded,
+ * because they would make some characters more likely.
+ */
 export function randomText(length: number, alphabet: string): string {
   const limit = 256 - (256 % alphabet.length);
   let text = "";
@@ -47,9 +50,12 @@ export function randomText(length: number, alphabet: string): string {
 export const LOWER_ALPHANUMERIC = LOWER;
 export const ALPHANUMERIC = MIXED;
 
-/** RFC 9562 version 7: sorts by time, which keeps request logs readable. One a request, so its bits are node's, made in stock. */
+/**
+ * RFC 9562 version 7: sorts by time, which keeps request logs readable. The random bits come from Node's `randomUUID`,
+ * which is fast because it keeps random bytes in reserve.
+ */
 export function uuidv7(nowMs: number): string {
   const time = nowMs.toString(16).padStart(12, "0");
-  // After the version's digit a random UUID has what this one needs too: the variant and random bits.
+  // After its version digit a random UUID has the variant and the random bits that version 7 needs too.
   return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`;
 }

@@ -1,8 +1,8 @@
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 
 /**
- * AES-256-GCM for values that must be read again: secret environment variables, secret inputs (§0.1).
- * Text form: base64url of 12 bytes nonce, 16 bytes tag, ciphertext.
+ * Encrypts values that the platform must read again, with AES-256-GCM: secret environment variables, secret inputs
+ * (§0.1). The text form is base64url of 12 bytes nonce, 16 bytes tag, ciphertext.
  */
 export function seal(key: Uint8Array, text: string): string {
   const nonce = randomBytes(NONCE_BYTES);
@@ -11,7 +11,7 @@ export function seal(key: Uint8Array, text: string): string {
   return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString("base64url");
 }
 
-/** @throws Error when the key is another one or the text was changed. */
+/** @throws Error when the key is a different one or the text was changed. */
 export function open(key: Uint8Array, sealed: string): string {
   const bytes = Buffer.from(sealed, "base64url");
   const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(0, NONCE_BYTES));

@@ -3,7 +3,7 @@ import type { SettingRow, SettingTable } from "../../base/settings.ts";
 import type { DatabaseLocation } from "../database/open.ts";
 import { parseCredentials, type S3Location } from "./s3-store.ts";
 
-/** Where objects lie: in a folder of this host, or in a bucket that all replicas share. */
+/** Where objects are stored: in a folder of this host, or in a bucket that all replicas share. */
 export type ObjectLocation = { readonly folder: string } | { readonly s3: S3Location };
 
 /** Part of the platform's one table of settings. */
@@ -37,7 +37,7 @@ export const OBJECT_SETTINGS = {
 
 /**
  * @param text the setting's value, or its default.
- * @param fail notes what a setting must be.
+ * @param fail records what a setting must be.
  */
 export function readObjectLocation(
   text: (setting: SettingRow) => string,
@@ -72,7 +72,7 @@ export function readObjectLocation(
   };
 }
 
-/** Beside the embedded database; a database in memory or elsewhere brings none. */
+/** The object folder beside the embedded database; none for a database in memory or on a server. */
 export function ownFolder(database: DatabaseLocation): string | undefined {
   return "pglite" in database && database.pglite !== "memory" ? join(database.pglite, "objects") : undefined;
 }

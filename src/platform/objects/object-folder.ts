@@ -16,26 +16,26 @@ import {
 } from "../ports/object-store.ts";
 import { signedPath } from "./signed-path.ts";
 
-/** Not a key's first segment, so that no object can lie there. */
+/** Cannot be the first segment of a key, so no object can have this path. */
 const PARTIAL = ".partial";
 
 /**
- * Objects as files of one folder. Nothing else writes there. A file appears under its name when all of it is on the disk;
- * what an unclean end left half-written is removed at the next start.
+ * Stores objects as files of one folder. No other process writes there. A file gets its name only when it is completely
+ * on the disk. Files left incomplete by a crash are removed at the next start.
  */
 export class ObjectFolder implements ObjectStore {
   readonly #folder: string;
   readonly #secret: Uint8Array;
   readonly #baseUrl: () => string;
 
-  /** @param secret of `urlKey`. */
+  /** @param secret made by `urlKey`. */
   constructor(folder: string, secret: Uint8Array, baseUrl: () => string) {
     this.#folder = folder;
     this.#secret = secret;
     this.#baseUrl = baseUrl;
   }
 
-  /** Makes the folder. Must have run before anything else. */
+  /** Creates the folder. Must run before all other calls. */
   async open(): Promise<void> {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     await rm(join(this.#folder, PARTIAL), { recursive: true, force: true });
@@ -59,9 +59,10 @@ export class ObjectFolder implements ObjectStore {
   }
 
   /**
-   * Stores what comes, at most `maxBytes` of it; with `once` in the place of nothing.
-   * @returns how many bytes it was.
-   * @throws ObjectTooLargeError, ObjectExistsError; then, and whenever the source breaks off, what was there before stays.
+   * Stores the source's bytes, at most `maxBytes`; with `once` only when no object has the key.
+   * @returns the number of bytes.
+   * @throws ObjectTooLargeError, ObjectExistsError. After these, and after any error of the source, the earlier object
+   * is unchanged.
    */
   async receive(
     key: string,
@@ -88,7 +89,7 @@ export class ObjectFolder implements ObjectStore {
     await this.receive(key, createReadStream(file), Number.POSITIVE_INFINITY, signal);
   }
 
-  /** Folders go with the last object in them, or looking through what is left would take ever longer. */
+  /** Also removes folders that become empty, or listing would take longer and longer. */
   async remove(key: string, _signal: AbortSignal): Promise<void> {
     await rm(this.#path(key), { force: true });
     for (const segments = key.split("/").slice(0, -1); segments.length > 0; segments.pop()) {
@@ -120,7 +121,7 @@ export class ObjectFolder implements ObjectStore {
     if (size > maxBytes) throw new ObjectTooLargeError(`${key} is larger than ${maxBytes} bytes`);
     signal.throwIfAborted();
     const lent = this.#partial();
-    // A second name for the same bytes, which the next upload's rename does not touch.
+    // A hard link: the next upload replaces the name, and this copy keeps its bytes.
     if ((await ifThere(link(path, lent).then(() => true))) === undefined) return undefined;
     try {
       return await work(lent);
@@ -161,7 +162,7 @@ async function sizeOf(path: string): Promise<number | undefined> {
   return found?.isFile() ? found.size : undefined;
 }
 
-/** Undefined when there is nothing under the name, or it leads through a file. */
+/** Undefined when no file has the path, or one of its parents is a file. */
 async function ifThere<T>(work: Promise<T>): Promise<T | undefined> {
   try {
     return await work;
@@ -174,8 +175,8 @@ async function ifThere<T>(work: Promise<T>): Promise<T | undefined> {
 const MOVE_TRIES = 3;
 
 /**
- * The folder may go with its last object while a new one is about to come.
- * @param name `rename` replaces what is there, `link` fails.
+ * Moves a file into place. Repeats when another call has removed the empty folder in between.
+ * @param name `rename` replaces an existing file, `link` fails.
  */
 async function moveInto(partial: string, path: string, name: typeof rename): Promise<void> {
   for (let tries = 1; ; tries += 1) {
@@ -189,7 +190,7 @@ async function moveInto(partial: string, path: string, name: typeof rename): Pro
   }
 }
 
-/** False when something is in it. */
+/** False when the folder is not empty. */
 async function removeEmpty(folder: string): Promise<boolean> {
   try {
     await rmdir(folder);
@@ -201,7 +202,9 @@ async function removeEmpty(folder: string): Promise<boolean> {
   }
 }
 
-/** Paths of files, a folder's names in order, after the one of these segments; one folder's names are held at a time. */
+/**
+ * Paths of the files after the given segments, each folder's names in order. Holds the names of one folder at a time.
+ */
 async function* filesAfter(folder: string, [from, ...rest]: readonly string[]): AsyncGenerator<string> {
   const entries = (await ifThere(readdir(folder, { withFileTypes: true }))) ?? [];
   for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
@@ -217,7 +220,7 @@ function hasCode(error: unknown, ...codes: readonly string[]): boolean {
   return error instanceof Error && "code" in error && codes.includes(String(error.code));
 }
 
-/** A renamed file's name is on the disk when its folder is. */
+/** A new file name is safe on the disk only after its folder is synced. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, "r");
   try {
@@ -227,7 +230,7 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-/** The keys of all objects of a folder that may not be there, in order. */
+/** The keys of all objects of a folder, in order; none when the folder does not exist. */
 export async function keysIn(folder: string): Promise<string[]> {
   const entries = (await ifThere(readdir(folder, { recursive: true, withFileTypes: true }))) ?? [];
   return entries

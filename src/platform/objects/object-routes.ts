@@ -18,19 +18,21 @@ export const OBJECT_ROUTES = [
 
 export interface ObjectDeps extends OpenDeps {
   readonly objects: ObjectFolder;
-  /** Of `urlKey`. */
+  /** Key made by `urlKey`. */
   readonly secret: Uint8Array;
   readonly uploads: ReadonlyMap<string, UploadRule>;
 }
 
-/** An upload that trickles holds its seat for nothing: slower than 16 KiB a second over this time ends it. */
+/** Ends an upload that is slower than 16 KiB a second over this time, because it would occupy its seat. */
 const WINDOW_MS = 15_000;
 const WINDOW_MIN_BYTES = 15 * 16 * 1024;
 
-/** What is uploaded is a stranger's: no browser may take it for a page of ours. */
+/** Uploaded content is not trusted: a browser must not show it as a page of the platform. */
 const AS_A_FILE = { "x-content-type-options": "nosniff", "content-security-policy": "sandbox" };
 
-/** The addresses that an `ObjectFolder` hands out: whoever has one may do what it says, until it ends. */
+/**
+ * Serves the signed addresses that an `ObjectFolder` hands out. The address alone is the permission, until it expires.
+ */
 export function registerObjects(app: FastifyInstance, deps: ObjectDeps): void {
   const { engine } = deps;
   openRoute(app, deps, "GET", OBJECTS_PATH, async (request, reply) => {
@@ -41,7 +43,7 @@ export function registerObjects(app: FastifyInstance, deps: ObjectDeps): void {
     return reply.type(permit.contentType).send(object.content);
   });
   void app.register((scope, _options, done) => {
-    // The body is not read before it is known where to.
+    // The body is not read before the address is checked.
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser("*", (_request, _payload, done) => done(null));
     openRoute(scope, deps, "PUT", OBJECTS_PATH, async (request, reply) => {
@@ -62,19 +64,21 @@ export function registerObjects(app: FastifyInstance, deps: ObjectDeps): void {
   });
 }
 
-/** What has no rule of its own is the vendor's, under its project: `<what>/<project id>/…`. */
+/**
+ * The rule for the upload. Keys without a rule of their own belong to the vendor's project: `<what>/<project id>/…`.
+ */
 async function admitted({ engine, uploads }: ObjectDeps, permit: Permit): Promise<Upload> {
   const [first = "", project = ""] = permit.key.split("/");
   const rule = uploads.get(first);
   return rule === undefined ? { seat: ["project-uploads", project] } : rule(engine, permit);
 }
 
-/** Each holds a file open and writes to the disk. @throws RATE_LIMITED */
+/** Takes the seats of an upload, because each one holds a file open and writes to the disk. @throws RATE_LIMITED */
 function seatOf(budgets: Budgets, key: string, tenant: Seat): () => void {
   return budgets.take(["object-uploads", key], tenant, ["uploads", "process"]);
 }
 
-/** Where a step refuses the upload, what comes is not read. */
+/** Closes the connection when `step` refuses the upload, so that the rest of the body is not read. */
 async function unread<T>(step: () => T | Promise<T>): Promise<T> {
   try {
     return await step();
@@ -85,7 +89,7 @@ async function unread<T>(step: () => T | Promise<T>): Promise<T> {
   }
 }
 
-/** @throws FORBIDDEN for an address that we did not make, or that is over. */
+/** @throws FORBIDDEN for an address that the platform did not make, or that has expired. */
 function permitOf({ engine, secret }: ObjectDeps, method: Permit["method"], request: FastifyRequest): Permit {
   const { "*": key = "" } = request.params as { readonly "*"?: string };
   const query = new URLSearchParams(request.url.split("?")[1] ?? "");
@@ -96,7 +100,7 @@ function permitOf({ engine, secret }: ObjectDeps, method: Permit["method"], requ
   return permit;
 }
 
-/** What was refused may still be coming: nobody reads it. */
+/** Closes the connection after a refusal: the client may still send the body, and the server will not read it. */
 const CLOSE = { connection: "close" };
 
 function refuseOther({ headers }: FastifyRequest, { contentType, maxBytes }: Permit): void {
@@ -113,7 +117,7 @@ function tooLarge(maxBytes: number): PlatformError {
   return new PlatformError("PAYLOAD_TOO_LARGE", { message: `at most ${maxBytes} bytes`, headers: CLOSE });
 }
 
-/** What is announced is set aside first, and what is not announced is as large as it may be. */
+/** Reserves the announced size first; without `content-length` it reserves the largest allowed size. */
 async function receiveOnce(deps: ObjectDeps, request: FastifyRequest, permit: Permit, kept: KeptUpload): Promise<void> {
   const announced = request.headers["content-length"];
   const maxBytes = announced === undefined ? permit.maxBytes : Number(announced);
@@ -126,7 +130,7 @@ async function receiveOnce(deps: ObjectDeps, request: FastifyRequest, permit: Pe
       await kept.broken();
       throw error;
     }
-    // It was stored when the platform broke off before it could say so.
+    // An earlier upload stored the file, but the platform stopped before it recorded that.
     await kept.stored(error.bytes);
     throw new PlatformError("FILE_EXISTS", { cause: error });
   }
@@ -138,7 +142,7 @@ async function receive(deps: ObjectDeps, request: FastifyRequest, permit: Permit
   const slow = new AbortController();
   const stop = watchPace(engine.clock, request.raw.socket, () => slow.abort());
   try {
-    // The end of the connection ends it too.
+    // When the connection ends, reading the body fails, which ends this too.
     const signal = AbortSignal.any([draining, slow.signal]);
     return await objects.receive(permit.key, request.raw, permit.maxBytes, signal, { once });
   } catch (error) {

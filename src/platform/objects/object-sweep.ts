@@ -5,34 +5,37 @@ import type { ObjectPage, ObjectStore } from "../ports/object-store.ts";
 import { linkSignature } from "./signed-path.ts";
 
 /**
- * Which of these keys rows still name. All of them begin with the segment that the answer is registered for. A key that
- * no row names must never be named again by another row: between the question and the removal nobody holds a lock.
+ * Finds which of the keys the database still references. All keys begin with the segment for which the function is
+ * registered. A key without a reference must never get a new one: there is no lock between this query and the removal.
  */
 export type NamedKeys = (db: Db, keys: readonly string[]) => Promise<ReadonlySet<string>>;
 
-/** Objects come before the rows that name them: no request, build or upload address lasts that long. */
+/** An object is stored before the row that references it. No request, build or upload address lasts as long as this. */
 export const OBJECT_GRACE_MS = 24 * 3_600_000;
-/** Objects looked at in one run; then the others wait no longer for their sweeps. */
+/** Objects checked in one run, so that a large store does not delay the other sweeps. */
 export const OBJECTS_PER_RUN = 500;
 const RUN_MS = 30_000;
 
-/** Says whose the objects are: to another platform all of them look forgotten. */
+/**
+ * Holds the signature of the platform that owns the store. Another platform would delete all objects, because its
+ * database references none.
+ */
 export const OWNER_KEY = "owner";
 const MAX_OWNER_BYTES = 256;
 
 export interface ObjectSweepParts {
   /** Undefined: there is nothing to sweep. */
   readonly store: ObjectStore | undefined;
-  /** Of `urlKey`. */
+  /** Key made by `urlKey`. */
   readonly secret: Uint8Array;
-  /** By the first segment of keys; others are not the platform's to remove. */
+  /** By the first segment of the key. The sweep never removes objects under other segments. */
   readonly owners: ReadonlyMap<string, NamedKeys>;
   readonly signal: AbortSignal;
 }
 
 /**
- * Removes objects that no row names (any more): a row always goes first, so that a crash leaves an object too many, which
- * a later run finds, and never a row without its object. Each run looks at the next page of the store.
+ * Removes objects that no row references. Code deletes a row before its object: a crash between them leaves an unused
+ * object, which a later run removes, and never a row without its object. Each run checks the next page of the store.
  */
 export function objectSweep({ store, secret, owners, signal }: ObjectSweepParts): CleanUp {
   if (store === undefined) return async () => undefined;
@@ -41,7 +44,7 @@ export function objectSweep({ store, secret, owners, signal }: ObjectSweepParts)
     const limited = AbortSignal.any([signal, AbortSignal.timeout(RUN_MS)]);
     if (!(await isOurs(store, secret, limited))) return;
     const from = after;
-    // Where a page fails, the walk begins again.
+    // After a failed page the next run begins at the first page.
     after = undefined;
     const page = await store.list(from, OBJECTS_PER_RUN, limited);
     const old = page.objects.filter(({ modifiedAt }) => now.getTime() - modifiedAt.getTime() > OBJECT_GRACE_MS);
@@ -54,7 +57,10 @@ export function objectSweep({ store, secret, owners, signal }: ObjectSweepParts)
   };
 }
 
-/** False when nobody has said so yet: we have now, and look whether it stayed in the next run. */
+/**
+ * Whether this platform owns the store. Without an owner it writes its own signature and returns false; the next run
+ * checks that the signature is still there. @throws Error when another platform owns the store.
+ */
 async function isOurs(store: ObjectStore, secret: Uint8Array, signal: AbortSignal): Promise<boolean> {
   const us = linkSignature(secret, OWNER_KEY);
   const owner = await store.withFile(OWNER_KEY, MAX_OWNER_BYTES, (file) => readFile(file, "utf8"), signal);

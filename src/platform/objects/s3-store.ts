@@ -17,15 +17,15 @@ import {
 
 export interface S3Location {
   readonly bucket: string;
-  /** Before every key; empty, or with a slash at its end. */
+  /** Prefix of every key; empty, or with a slash at its end. */
   readonly prefix: string;
   readonly region: string;
-  /** Without a trailing slash. Undefined: the region's own at AWS. */
+  /** Without a trailing slash. Undefined: the region's endpoint at AWS. */
   readonly endpoint: string | undefined;
   readonly credentials: S3Credentials;
 }
 
-/** A file is read again for each signature, so that keys are rotated without a restart. */
+/** A credentials file is read again for each signature, so that keys can be rotated without a restart. */
 export type S3Credentials =
   | { readonly file: string }
   | { readonly accessKeyId: string; readonly secretAccessKey: string };
@@ -40,10 +40,10 @@ interface Send {
   readonly signal: AbortSignal;
 }
 
-/** SHA-256 of no bytes. */
+/** SHA-256 of an empty body. */
 const NOTHING = createHash("sha256").digest("hex");
 
-/** A bucket of an S3-compatible store. Callers upload to and download from it directly. */
+/** A bucket of an S3-compatible store. Clients upload and download there directly. */
 export class S3Store implements ObjectStore {
   readonly #location: S3Location;
   readonly #base: URL;
@@ -53,14 +53,14 @@ export class S3Store implements ObjectStore {
     this.#location = location;
     this.#now = now;
     const { bucket, region, endpoint } = location;
-    // Other stores know buckets by path, and AWS those with dots in their names.
+    // Path-style addresses for other stores, and at AWS for buckets with dots in their names.
     this.#base =
       endpoint === undefined && !bucket.includes(".")
         ? new URL(`https://${bucket}.s3.${region}.amazonaws.com/`)
         : new URL(`${endpoint ?? `https://s3.${region}.amazonaws.com`}/${bucket}/`);
   }
 
-  /** How large the object may be is looked at when it is read: a signature cannot bound it. */
+  /** A signature cannot limit the size, so the size is checked when the object is read. */
   uploadUrl(key: string, terms: UrlTerms): Promise<string> {
     return this.#presign("PUT", key, terms, { "content-type": terms.contentType });
   }
@@ -77,7 +77,7 @@ export class S3Store implements ObjectStore {
     query: Readonly<Record<string, string>> = {},
   ): Promise<string> {
     const signer = await this.#signer();
-    // What will be sent is not known yet.
+    // The content is not known when the URL is signed.
     const unsigned = { ...headers, "x-amz-content-sha256": "UNSIGNED-PAYLOAD" };
     const signed = await signer.presign(this.#request(method, this.#pathOf(key), unsigned, query), {
       signingDate: now,
@@ -100,7 +100,7 @@ export class S3Store implements ObjectStore {
   async putFile(key: string, file: string, contentType: string, signal: AbortSignal): Promise<void> {
     const hash = createHash("sha256");
     await pipeline(createReadStream(file), hash, { signal });
-    // Read from the disk as it is sent, with its length known.
+    // Read from the disk while it is sent; its length is known.
     const body = await openAsBlob(file);
     const headers = { "content-type": contentType };
     await finish(
@@ -157,7 +157,7 @@ export class S3Store implements ObjectStore {
     const unsigned = this.#request(method, path, { ...headers, "x-amz-content-sha256": bodyHash }, query);
     const signed = await signer.sign(unsigned, { signingDate: this.#now() });
     const url = new URL(signed.path, this.#base);
-    // As it was signed: with %20, not +, for a space.
+    // The same escaping as in the signature: %20, not +, for a space.
     url.search = Object.entries(query)
       .map((pair) => pair.map(encodeURIComponent).join("="))
       .join("&");
@@ -189,7 +189,7 @@ export class S3Store implements ObjectStore {
     };
   }
 
-  /** Of all that a key may hold, a store reads only the plus as something else. */
+  /** The plus is the only character of a key that a store reads differently. */
   #pathOf(key: string): string {
     return (this.#location.prefix + requireObjectKey(key)).replaceAll("+", "%2B");
   }
@@ -199,7 +199,7 @@ export class S3Store implements ObjectStore {
     return new SignatureV4({
       service: "s3",
       region,
-      // S3 alone does not escape paths twice.
+      // S3, unlike other AWS services, does not escape paths twice.
       uriEscapePath: false,
       applyChecksum: false,
       credentials: "file" in credentials ? await readCredentials(credentials.file) : credentials,
@@ -220,19 +220,19 @@ async function readCredentials(file: string): Promise<{ accessKeyId: string; sec
   return found;
 }
 
-/** @throws Error when the answer is another than these. */
+/** @throws Error when the status is not one of `good`. */
 async function finish(answer: Response, good: readonly number[]): Promise<void> {
   if (!good.includes(answer.status)) throw await refusal(answer);
   await answer.body?.cancel();
 }
 
-/** With the store's own code, which says what it did not like; without its text, which can quote secrets. */
+/** Reports the store's error code but not its text, which can contain secrets. */
 async function refusal(answer: Response): Promise<Error> {
   const code = /<Code>(\w{1,64})<\/Code>/.exec(await answer.text())?.[1];
   return new Error(`the object store answered ${answer.status}${code === undefined ? "" : ` ${code}`}`);
 }
 
-/** Keys of ours need no unescaping, and others are not of ours. */
+/** Keys of the platform need no unescaping; other keys are ignored. */
 function readListing(text: string, prefix: string): ObjectPage {
   const objects = [...text.matchAll(/<Contents>(.*?)<\/Contents>/gs)].flatMap(([, entry = ""]) => {
     const key = element(entry, "Key") ?? "";
@@ -257,7 +257,7 @@ async function* bounded(source: AsyncIterable<Uint8Array>, maxBytes: number): As
   }
 }
 
-/** Node's SHA-256 in the form that the signer asks for. */
+/** Node's SHA-256 with the interface that the signer needs. */
 class Sha256 {
   readonly #hash;
 

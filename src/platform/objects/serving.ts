@@ -12,9 +12,9 @@ import { urlKey } from "./signed-path.ts";
 
 export interface ObjectServing {
   readonly store: ObjectStore | undefined;
-  /** Of `urlKey`. */
+  /** Key made by `urlKey`. */
   readonly secret: Uint8Array;
-  /** The addresses that the store hands out, as far as the platform itself answers them. */
+  /** Registers routes for the store's addresses, when the platform itself serves them. */
   register(app: FastifyInstance, deps: OpenDeps & Pick<ObjectDeps, "uploads">): void;
 }
 
@@ -28,7 +28,7 @@ export interface ObjectSite {
   baseUrl(): string;
 }
 
-/** Opens the configured store; without one nothing can be uploaded or built. */
+/** Opens the configured store. Without a store nothing can be uploaded or built. */
 export async function openObjects(site: ObjectSite): Promise<ObjectServing> {
   const { clock } = site;
   const own = ownFolder(site.database);

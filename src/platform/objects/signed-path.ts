@@ -1,23 +1,23 @@
 import { createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
 
-/** What a URL of the platform's own allows. */
+/** What a signed URL of the platform allows. */
 export interface Permit {
   readonly method: "GET" | "PUT";
   readonly key: string;
   readonly contentType: string;
-  /** Of an upload; 0 for a download. */
+  /** For an upload; 0 for a download. */
   readonly maxBytes: number;
   readonly expiresAt: Date;
-  /** The key that the address was handed out to, where the upload ends with it; else empty. */
+  /** The API key that the address was handed out to, where the upload needs it to be valid; else empty. */
   readonly holder: string;
 }
 
-/** The key of URLs, of the sealing key but telling nothing about it. */
+/** The key that signs URLs, derived from the sealing key, which cannot be computed from it. */
 export function urlKey(sealingKey: Uint8Array): Uint8Array {
   return Buffer.from(hkdfSync("sha256", sealingKey, "", "sallyport object urls", 32));
 }
 
-/** Path and query under the base URL. */
+/** Path and query of the URL, below the base URL. */
 export function signedPath(secret: Uint8Array, permit: Permit): string {
   const query = new URLSearchParams({
     type: permit.contentType,
@@ -29,7 +29,7 @@ export function signedPath(secret: Uint8Array, permit: Permit): string {
   return `/objects/${permit.key}?${query}`;
 }
 
-/** What a URL says that it allows, if we made it; whether it still does is for the caller to look at. */
+/** Reads a URL's permit and checks its signature. The caller must check whether it has expired. */
 export function readPermit(
   secret: Uint8Array,
   method: Permit["method"],
@@ -48,7 +48,7 @@ export function readPermit(
   return isSame(signature(secret, permit), query.get("signature") ?? "") ? permit : undefined;
 }
 
-/** What lets whoever holds a package's link fetch it: it names one package and never ends. */
+/** Signature in a package's link. It names one package and does not expire; the link alone is the permission. */
 export function linkSignature(secret: Uint8Array, name: string): string {
   return hmac(secret, ["link", name]);
 }
@@ -61,7 +61,7 @@ function signature(secret: Uint8Array, { method, key, contentType, maxBytes, exp
   return hmac(secret, ["url", method, key, contentType, maxBytes, expiresAt.getTime(), holder]);
 }
 
-/** As JSON, so that no two lists of parts read the same. */
+/** Signed as JSON, so that different lists of parts never give the same text. */
 function hmac(secret: Uint8Array, parts: readonly (string | number)[]): string {
   return createHmac("sha256", secret).update(JSON.stringify(parts)).digest("base64url");
 }

@@ -3,9 +3,9 @@ import type { Engine } from "../kernel/call/execute.ts";
 import type { Permit } from "./signed-path.ts";
 
 /**
- * What an upload to the platform's own folder depends on beside its address, by the first segment of its key. Looked at
- * when the upload comes: the address may have been handed out hours before.
- * @throws PlatformError when nothing may be put there (any more).
+ * Decides whether an upload to the platform's own folder is allowed, by the first segment of its key. Checked when the
+ * upload begins, because the address may have been handed out hours before.
+ * @throws PlatformError when nothing may be stored there (any more).
  */
 export type UploadRule = (
   engine: Pick<Engine, "db" | "clock" | "budgets" | "metrics">,
@@ -13,17 +13,17 @@ export type UploadRule = (
 ) => Promise<Upload>;
 
 export interface Upload {
-  /** Of the tenant that uploads. */
+  /** The seat of the tenant that uploads. */
   readonly seat: Seat;
-  /** Where each byte counts for the tenant, and nothing is replaced. */
+  /** For uploads that count in the tenant's budget of bytes and replace nothing. */
   readonly kept?: KeptUpload;
 }
 
 export interface KeptUpload {
-  /** Sets so many bytes aside, before the first of them is read. @throws BUDGET_EXCEEDED, FILE_EXISTS. */
+  /** Reserves the bytes in the budget before the body is read. @throws BUDGET_EXCEEDED, FILE_EXISTS. */
   reserve(bytes: number): Promise<void>;
-  /** The file lies there. */
+  /** The file is stored. */
   stored(bytes: number): Promise<void>;
-  /** It does not, and nothing of it. */
+  /** The upload failed, and no part of it is stored. */
   broken(): Promise<void>;
 }

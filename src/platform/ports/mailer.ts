@@ -1,12 +1,12 @@
 export interface Mail {
   readonly to: string;
   readonly subject: string;
-  /** Plain text: nothing in it can run, load or hide. */
+  /** Plain text: it cannot run code, load content or hide anything. */
   readonly text: string;
 }
 
-/** How mail leaves the platform. */
+/** Sends mail from the platform. */
 export interface Mailer {
-  /** Resolves once the next server has taken the mail over. Its errors name no address and quote no text of the mail. */
+  /** Resolves when the next server has accepted the mail. Its errors contain no address and no text of the mail. */
   send(mail: Mail, signal: AbortSignal): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** Who may do what with a URL, and until when. */
+/** What a signed URL allows, and until when. */
 export interface UrlTerms {
   readonly contentType: string;
   readonly now: Date;
@@ -7,32 +7,36 @@ export interface UrlTerms {
 
 export interface UploadTerms extends UrlTerms {
   readonly maxBytes: number;
-  /** The API key that the address is handed out to: the platform's own folder takes nothing once it is revoked. */
+  /**
+   * The API key that the address is handed out to. The platform's own folder refuses the upload once that key is
+   * revoked.
+   */
   readonly holder?: string;
 }
 
 /**
- * Where files lie that are too large for the database: plugin bundles, packages, recordings. A key is a path of
- * `isObjectKey`. Uploads become visible whole or not at all, and the last one wins.
+ * Stores files that are too large for the database: plugin bundles, packages, recordings. A key is a path of
+ * `isObjectKey`. An upload becomes visible only when it is complete, and replaces an earlier one.
  */
 export interface ObjectStore {
   /** A URL that takes a PUT of that content type. */
   uploadUrl(key: string, terms: UploadTerms): Promise<string>;
-  /** A URL that answers a GET. Made also for an object that is not there yet. */
+  /** A URL that answers a GET. The object need not exist yet. */
   downloadUrl(key: string, terms: UrlTerms): Promise<string>;
   put(key: string, content: Uint8Array, contentType: string, signal: AbortSignal): Promise<void>;
   /** The same with a local file's content. */
   putFile(key: string, file: string, contentType: string, signal: AbortSignal): Promise<void>;
-  /** Of an object that is not there too. */
+  /** Does nothing when there is no such object. */
   remove(key: string, signal: AbortSignal): Promise<void>;
   /**
-   * At most `limit` objects, in an order of the store's own, after those of an earlier page. What is put or removed
-   * meanwhile may be in it or not.
+   * At most `limit` objects after an earlier page, in the store's own order. Objects stored or removed during the walk
+   * may be listed or not.
    * @param after `next` of the page before; undefined: from the beginning.
    */
   list(after: string | undefined, limit: number, signal: AbortSignal): Promise<ObjectPage>;
   /**
-   * Lends the object as a local file: as it is now, whatever is uploaded meanwhile. It is gone afterwards.
+   * Gives `work` the object as a local file. A later upload does not change that file, and it is deleted when `work`
+   * ends.
    * @returns undefined when there is no such object.
    * @throws ObjectTooLargeError before anything is copied.
    */
@@ -54,7 +58,7 @@ export class ObjectTooLargeError extends Error {
   override readonly name = "ObjectTooLargeError";
 }
 
-/** There is one under the key, and it is not replaced. */
+/** An object with this key exists and is not replaced. */
 export class ObjectExistsError extends Error {
   override readonly name = "ObjectExistsError";
   readonly bytes: number;
@@ -65,7 +69,7 @@ export class ObjectExistsError extends Error {
   }
 }
 
-/** Segments that no file system reads as anything but a name. */
+/** Segments that every file system takes as plain names. */
 const KEY = /^[a-z0-9][A-Za-z0-9._+-]*(\/[A-Za-z0-9][A-Za-z0-9._+-]*){0,7}$/;
 const MAX_KEY_LENGTH = 512;
 
@@ -73,7 +77,7 @@ export function isObjectKey(key: string): boolean {
   return key.length <= MAX_KEY_LENGTH && KEY.test(key) && key.split("/").every((segment) => segment.length <= 200);
 }
 
-/** @throws Error: keys are made here, of ids and checked names. */
+/** @throws Error for a key that is not valid. The platform makes keys from ids and checked names, so that is a bug. */
 export function requireObjectKey(key: string): string {
   if (!isObjectKey(key)) throw new Error("not an object key");
   return key;

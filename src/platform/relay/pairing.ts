@@ -10,16 +10,16 @@ import { Pipe } from "./pipe.ts";
 const PING_EVERY_MS = 20_000;
 const MAX_MISSED_PONGS = 2;
 const REATTACH_MS = 60_000;
-/** Without a byte of the client's. */
+/** Limit without a byte from the client. */
 const IDLE_MS = 15 * 60_000;
-/** A side that does not answer our close is cut off. */
+/** A side that does not answer the close frame within this time is disconnected. */
 const CLOSE_GRACE_MS = 2_000;
-/** A frame that ends the session is small; larger ones are not looked into. */
+/** Frames that end the session are small; larger frames are not parsed. */
 const CONTROL_MAX_BYTES = 1024;
-/** RFC 6455: frames are text. */
+/** RFC 6455: the relay accepts only text frames. */
 const UNSUPPORTED_DATA = 1003;
 
-/** How a session's sockets end: the close code, and what the record says. */
+/** Why a session's sockets are closed: the close code, and the reason in the record. */
 export type Ending = CloseReason | "restart";
 
 const CODES: Readonly<Record<Ending, number>> = {
@@ -42,19 +42,19 @@ interface Side {
 export interface PairingOptions {
   readonly expiresAt: Date;
   readonly clock: Clock;
-  /** Both sides are here for the first time. */
+  /** Both sides are connected for the first time. */
   onPaired(): void;
-  /** Once, after both sockets have closed. `tunnelled`: the cluster's side was here. */
+  /** Called once, after both sockets have closed. `tunnelled`: the cluster's side was connected. */
   onEnded(ending: Ending, tunnelled: boolean): void;
 }
 
 const other = (side: RelaySide): RelaySide => (side === "attach" ? "tunnel" : "attach");
 
-/** The two sockets of one session: copies frames between them, and ends them together. */
+/** The two sockets of one session. Copies frames between them and closes them together. */
 export class Pairing {
   readonly #options: PairingOptions;
   readonly #sides = new Map<RelaySide, Side>();
-  /** By the side that they lead to. */
+  /** By the side that receives the frames. */
   readonly #pipes: Readonly<Record<RelaySide, Pipe>>;
   readonly #timers = new Map<string, () => void>();
   #lastClientMs: number;
@@ -77,14 +77,14 @@ export class Pairing {
   expireAt(at: Date): void {
     const { clock } = this.#options;
     const leftMs = at.getTime() - clock.wallNow().getTime();
-    // Timers may fire early and stop at 24 days: what is due is judged again.
+    // Timers may fire early, and reach at most 24 days: so the time is compared again here.
     this.#timer("expiry", Math.max(leftMs, 0), () => {
       if (clock.wallNow() >= at) void this.end("expired");
       else this.expireAt(at);
     });
   }
 
-  /** A second socket of a side takes the place of the first. */
+  /** Connects a socket. A second socket of the same side replaces the first. */
   join(side: RelaySide, socket: WebSocket, holder: Holder, wasPaired: boolean): void {
     if (this.#ending !== undefined) {
       socket.close(RELAY_CLOSE_CODES.killed);
@@ -99,7 +99,7 @@ export class Pairing {
     this.#cancel(`lost ${side}`);
     socket.on("message", (data, isBinary) => this.#onFrame(side, socket, data, isBinary));
     socket.on("close", (code) => this.#onClose(side, socket, code));
-    // Too large a frame, or no WebSocket: the close that follows tells the rest.
+    // The frame was too large, or not WebSocket; the close event that follows is handled.
     socket.on("error", () => undefined);
     this.#pipes[side].connect(socket);
     if (this.#pipes[other(side)].isFull) socket.pause();
@@ -111,7 +111,7 @@ export class Pairing {
     }
   }
 
-  /** Closes both; resolves when both are closed. The first ending counts. */
+  /** Closes both sockets and resolves when both are closed. Only the first reason counts. */
   end(ending: Ending): Promise<void> {
     this.#ending ??= this.#end(ending);
     return this.#ending;
@@ -131,7 +131,7 @@ export class Pairing {
     if (socket.readyState === socket.CLOSED) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     socket.once("close", () => resolve());
-    // A paused socket would not read the answer to our close.
+    // A paused socket would not read the answer to the close frame.
     socket.resume();
     socket.close(code);
     const cancel = this.#options.clock.after(CLOSE_GRACE_MS, () => socket.terminate());
@@ -181,7 +181,7 @@ export class Pairing {
     });
   }
 
-  /** A paused socket reads no pongs either, so its silence says nothing. */
+  /** A paused socket reads no pongs either, so missing pongs are not counted then. */
   #ping(socket: WebSocket): () => void {
     let missed = 0;
     let cancel = (): void => undefined;
@@ -222,14 +222,14 @@ function toBuffer(data: RawData): Buffer {
   return Array.isArray(data) ? Buffer.concat(data) : Buffer.from(data);
 }
 
-/** `{"type":"close",…}`: the only frame that the platform understands. */
+/** True for `{"type":"close",…}`, the only frame that the platform interprets. */
 function isClose(frame: Buffer): boolean {
   if (frame.length > CONTROL_MAX_BYTES) return false;
   try {
     const parsed: unknown = JSON.parse(frame.toString());
     return typeof parsed === "object" && parsed !== null && "type" in parsed && parsed.type === "close";
   } catch {
-    // Not ours to judge: the other side refuses what it cannot read.
+    // Not JSON: leave it to the receiving side.
     return false;
   }
 }

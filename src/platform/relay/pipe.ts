@@ -3,17 +3,17 @@ import { RELAY_BUFFER_MAX_BYTES } from "../../contract/debug-sessions/debug-rela
 
 interface Frame {
   readonly data: Buffer;
-  /** Given to the current socket, which has not taken it yet. */
+  /** Given to the current socket, which has not confirmed it yet. */
   sent: boolean;
 }
 
 /**
- * One direction of a session: frames in order, each until a socket has taken it. What a lost socket had not taken goes
- * to the next one. At the bound the source is paused; what it had already read still comes, so the bound may be passed
- * by one read of its socket.
+ * One direction of a session. Delivers frames in order and keeps each one until a socket has taken it, so that frames
+ * of a lost socket go to the next one. At the bound the pipe pauses its source; what the source has already read still
+ * arrives, so the buffer may exceed the bound by one read.
  */
 export class Pipe {
-  /** Oldest first; those sent are at the front. */
+  /** Oldest first; those already sent come first. */
   readonly #frames: Frame[] = [];
   readonly #onPressure: (isFull: boolean) => void;
   #bytes = 0;
@@ -54,7 +54,7 @@ export class Pipe {
   #send(socket: WebSocket, frame: Frame): void {
     frame.sent = true;
     socket.send(frame.data, { binary: false }, (error) => {
-      // Taken in order, so the first one is this one; a failed send waits for the next socket.
+      // Sockets take frames in order, so this must be the first. A failed send is repeated on the next socket.
       if (error != null || this.#out !== socket || this.#frames[0] !== frame) return;
       this.#frames.shift();
       this.#bytes -= frame.data.length;
@@ -62,7 +62,7 @@ export class Pipe {
     });
   }
 
-  /** Full above the bound, free again below half of it: not each frame stops and starts a socket. */
+  /** Full above the bound, free again below half of it, so that the source is not paused and resumed for each frame. */
   #judge(): void {
     const isFull = this.#bytes > (this.#isFull ? RELAY_BUFFER_MAX_BYTES / 2 : RELAY_BUFFER_MAX_BYTES);
     if (isFull === this.#isFull) return;

@@ -12,16 +12,19 @@ import { kept } from "../kernel/tenancy/stored-error.ts";
 import { type Ending, Pairing } from "./pairing.ts";
 import type { SessionLog } from "./session-log.ts";
 
-/** Kill switches, revoked keys, ended sign-ins and withdrawn grants end a session within 5 s (§1.1); this is a good deal sooner. */
+/**
+ * Kill switches, revoked keys, ended sign-ins and withdrawn grants must end a session within 5 s (§1.1). The relay
+ * checks more often than that.
+ */
 const CHECK_EVERY_MS = 1_000;
-/** The debug sessions that meet in this process. */
+/** The debug sessions whose two sides are connected in this process. */
 export class Relay {
   readonly #log: SessionLog;
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #budgets: Budgets;
   readonly #pairings = new Map<string, Pairing>();
-  /** A session's writes, one after the other. */
+  /** Writes of each session, one after the other. */
   readonly #writes = new Map<string, Promise<void>>();
   #closing = false;
   #cancelCheck: () => void;
@@ -39,12 +42,15 @@ export class Relay {
     return this.#pairings.size;
   }
 
-  /** @throws TICKET_INVALID, INVALID_STATE_TRANSITION; RATE_LIMITED when a tenant has no seat left: the ticket stays. */
+  /**
+   * Checks a ticket. @throws TICKET_INVALID, INVALID_STATE_TRANSITION; RATE_LIMITED when a tenant has no seat left: the
+   * ticket can be used again.
+   */
   async admit(sessionId: string, side: RelaySide, ticket: string): Promise<Admission> {
     if (this.#closing) throw new PlatformError("SERVICE_UNAVAILABLE");
     return this.#log.transact(async (db, now) => {
       const admission = await redeemTicket(db, now, { sessionId, side, ticket });
-      // Only looked for here: the seat is the pairing's, which begins with the handshake.
+      // Only checks that a seat is free. The pairing takes it after the handshake.
       if (!this.#pairings.has(sessionId)) this.#seat(admission)();
       return admission;
     });
@@ -62,7 +68,7 @@ export class Relay {
   join(admission: Admission, socket: WebSocket): void {
     const { session, side, holder } = admission;
     const pairing = this.#pairings.get(session.id) ?? this.#begin(admission);
-    // The last seat went to another session between the ticket and the handshake: the side may come again.
+    // Another session took the last seat between the ticket and the handshake: the client may retry.
     if (pairing === undefined) socket.close(RELAY_CLOSE_CODES.restart);
     else pairing.join(side, socket, holder, session.state === "running");
   }
@@ -91,7 +97,10 @@ export class Relay {
     return pairing;
   }
 
-  /** What an ending leaves in the record. A tunnel that never came is the manager's to end: it is told to. */
+  /**
+   * Records the end of a session. When the tunnel never connected, the session stays `stopping`, and the manager, which
+   * is told so, ends it.
+   */
   async #record(id: string, ending: Ending, tunnelled: boolean): Promise<void> {
     if (ending === "restart") return;
     if (ending === "tunnel-lost") {
@@ -122,7 +131,7 @@ export class Relay {
     });
   }
 
-  /** Ends what has been stopped, or of which a side's key, sign-in or grant is gone. */
+  /** Ends sessions that were stopped, or of which one side's key, sign-in or grant is no longer valid. */
   async #check(): Promise<void> {
     const pairings = [...this.#pairings];
     if (pairings.length === 0) return;
@@ -143,7 +152,7 @@ export class Relay {
     return state === "expired" ? "expired" : "killed";
   }
 
-  /** Both sides may come back: to another process, or to the next one here. */
+  /** Both sides may reconnect: to another process, or to the next one here. */
   async close(): Promise<void> {
     this.#closing = true;
     this.#cancelCheck();

@@ -10,7 +10,7 @@ import type { Kept } from "../database/tables/kept.ts";
 import { inTransaction } from "../kernel/call/transaction.ts";
 import { unrequested } from "../kernel/call/unrequested.ts";
 
-/** What the relay writes of its sessions, and what it has to know of them once a second. */
+/** Reads and writes the relay's sessions in the database. */
 export class SessionLog {
   readonly #db: Db;
   readonly #clock: Clock;
@@ -27,7 +27,9 @@ export class SessionLog {
     return inTransaction(this.#db, options, (db) => work(db, this.#clock.wallNow()));
   }
 
-  /** A move that the table does not have is somebody else's earlier end, and stays that. */
+  /**
+   * Stores a change of state. If the session has already ended, the change is not allowed and the earlier end stays.
+   */
   async move(
     id: string,
     to: DebugSessionState,
@@ -43,7 +45,7 @@ export class SessionLog {
     });
   }
 
-  /** The sessions among `ids` that may go on, with their ends. */
+  /** The sessions among `ids` that may continue, with the time of their end. */
   async open(ids: readonly string[]): Promise<ReadonlyMap<string, Date>> {
     const now = this.#clock.wallNow();
     const rows = await this.#db
@@ -67,7 +69,7 @@ export class SessionLog {
     return (await found.executeTakeFirst())?.state;
   }
 
-  /** The sessions of which a side's holder has lost what it came with. */
+  /** The sessions in which the key, sign-in or grant of a side is no longer valid. */
   withoutHolder(held: readonly Held[]): Promise<ReadonlySet<string>> {
     return withoutHolder(this.#db, held, this.#clock.wallNow());
   }

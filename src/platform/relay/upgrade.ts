@@ -20,7 +20,9 @@ import type { Relay } from "./relay.ts";
 
 const PATH = /^\/v1\/debug-sessions\/(dbg_[0-9a-zA-Z]{28})\/(attach|tunnel)(?:\?|$)/;
 
-/** True for what is served here; everything else stays plain HTTP, whatever upgrade it proposes. */
+/**
+ * True for WebSocket upgrades of the relay's paths. All other requests stay plain HTTP, whatever upgrade they offer.
+ */
 export function isRelayUpgrade({ url, headers }: IncomingMessage): boolean {
   return PATH.test(url ?? "") && headers.upgrade?.toLowerCase() === "websocket";
 }
@@ -33,7 +35,7 @@ export interface UpgradeDeps {
   readonly log: Logger;
 }
 
-/** Checks the ticket before the handshake, so that a refusal is an HTTP answer with the nine fields. */
+/** Checks the ticket before the handshake, so that a refusal is an HTTP answer with the nine-field error. */
 export function relayUpgrades(deps: UpgradeDeps): (request: IncomingMessage, socket: Duplex, head: Buffer) => void {
   const { engine, relay, log } = deps;
   const sockets = new WebSocketServer({
@@ -56,7 +58,8 @@ export function relayUpgrades(deps: UpgradeDeps): (request: IncomingMessage, soc
         "request",
       );
     };
-    // Until the handshake nobody else listens: an early reset must not end the process.
+    // Until the handshake nothing else handles errors of the socket: without this listener an early reset would end the
+    // process.
     const onError = (): void => void socket.destroy();
     socket.on("error", onError);
     const admit = async (): Promise<void> => {
@@ -79,7 +82,7 @@ export function relayUpgrades(deps: UpgradeDeps): (request: IncomingMessage, soc
   };
 }
 
-/** Sent as a subprotocol, because browsers can send nothing else and URLs are logged. */
+/** The ticket is sent as a subprotocol: browsers can set no other header, and URLs are logged. */
 function ticketOf({ headers }: IncomingMessage): string {
   const offered = (headers["sec-websocket-protocol"] ?? "").split(",").map((each) => each.trim());
   const ticket = offered.find((each) => each.startsWith(RELAY_TICKET_PREFIX))?.slice(RELAY_TICKET_PREFIX.length);
@@ -87,7 +90,7 @@ function ticketOf({ headers }: IncomingMessage): string {
   return ticket;
 }
 
-/** Who guesses tickets pays from its address's bucket, as with other credentials. */
+/** A wrong ticket is paid from the rate limit of its address, like other wrong credentials. */
 function limited(
   { limiter, trustedProxies }: UpgradeDeps,
   request: IncomingMessage,

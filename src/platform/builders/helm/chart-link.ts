@@ -10,10 +10,10 @@ export const CHART_ROUTES = [{ method: "GET", path: PATH }] as const;
 export const CHART_CONTENT_TYPE = "application/gzip";
 const DOWNLOAD_MS = 15 * 60_000;
 
-/** Of a built chart: what package outputs and portal pages name it by. */
+/** Names a built chart in package outputs and on portal pages. */
 export interface ChartName {
   readonly packageId: string;
-  /** `<name>-<version>.tgz`, as helm calls it. */
+  /** `<name>-<version>.tgz`, the form that helm uses. */
   readonly file: string;
 }
 
@@ -21,12 +21,12 @@ export function chartKey({ packageId, file }: ChartName): string {
   return `packages/${packageId}/${file}`;
 }
 
-/** Path of an address that never ends: whoever may read the package's outputs may hand it to helm. */
+/** Path of an address that does not expire: a reader of the package's outputs may pass it to helm. */
 export function chartPath(secret: Uint8Array, chart: ChartName): string {
   return `/charts/${chart.packageId}/${linkSignature(secret, chartKey(chart))}/${chart.file}`;
 }
 
-/** Sends whoever has a chart's address to where the store gives it out. */
+/** Redirects a chart's address to a download address of the object store. */
 export function registerCharts(
   app: FastifyInstance,
   deps: OpenDeps,

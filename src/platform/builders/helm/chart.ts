@@ -6,8 +6,8 @@ import { tarOf } from "../../tar.ts";
 import { UnbuildableError } from "../runner.ts";
 
 /**
- * `chart` of a release's Kubernetes stack: the chart's files by their path, and what its Chart.yaml says beside name and
- * version, which are the package's.
+ * `chart` of a release's Kubernetes stack: the chart's files by their path, and the fields of its Chart.yaml other than
+ * name and version, which are the package's.
  */
 const ChartSource = Strict({
   metadata: Type.Optional(FreeMap),
@@ -22,21 +22,18 @@ export interface ChartNames {
   readonly appVersion: string;
 }
 
-/** The release is not what a chart can be made of; the message is for whoever made it. */
+/** A chart cannot be made from the release; the message tells its creator why. */
 export class ChartError extends UnbuildableError {
   override readonly name = "ChartError";
 }
 
 const MAX_FILES = 500;
 const CHART_FILE = "Chart.yaml";
-/** As helm's own rule, without the capital letters and underscores that it warns of. */
+/** helm's rule, without the capital letters and underscores that helm warns of. */
 const NAME = /^[a-z0-9]+([-.][a-z0-9]+)*$/;
 const PATH = /^(?!.*(^|\/)\.{1,2}(\/|$))[A-Za-z0-9_.][A-Za-z0-9_.@+-]*(\/[A-Za-z0-9_.][A-Za-z0-9_.@+-]*)*$/;
 
-/**
- * A chart archive as `helm package` makes it, the same bytes for the same source.
- * @throws ChartError
- */
+/** Packs a chart archive like `helm package`. The same source gives the same bytes. @throws ChartError */
 export async function packChart(source: unknown, names: ChartNames): Promise<Buffer> {
   const { metadata, files } = read(source);
   if (!NAME.test(names.name)) throw new ChartError(`${JSON.stringify(names.name)} cannot be a chart's name`);
@@ -56,7 +53,7 @@ export async function packChart(source: unknown, names: ChartNames): Promise<Buf
     ...Object.entries(files).sort(([a], [b]) => (a < b ? -1 : 1)),
   ];
   const packed = gzipSync(await tarIn(names.name, contents), { level: 9 });
-  // The byte that says which system packed it: unknown, on all of them.
+  // The byte for the operating system that packed it: "unknown", so that all systems give the same bytes.
   packed[9] = 255;
   return packed;
 }
@@ -67,7 +64,7 @@ function tarIn(folder: string, contents: readonly (readonly [path: string, conte
   return tarOf(files);
 }
 
-/** What every reader of archives takes without extensions of the format (POSIX "ustar"). Paths are ASCII. */
+/** Longer than every reader of archives accepts without format extensions (POSIX "ustar"). Paths are ASCII. */
 function isTooLong(name: string): boolean {
   return name.length > 255 || name.split("/").some((segment) => segment.length > 100);
 }

@@ -9,12 +9,12 @@ import { CHART_CONTENT_TYPE, chartKey, chartPath } from "./chart-link.ts";
 export interface HelmParts {
   readonly db: Db;
   readonly store: ObjectStore;
-  /** Of `urlKey`. */
+  /** Key made by `urlKey`. */
   readonly secret: Uint8Array;
   baseUrl(): string;
 }
 
-/** Packs the charts that releases bring. Releases without one are for builders outside, who may know how to make one. */
+/** Builds the charts that releases contain. Releases without a chart are left to external builders. */
 export function helmBuilder({ db, store, secret, baseUrl }: HelmParts): Builder {
   return {
     type: "helm",

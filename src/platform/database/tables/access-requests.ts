@@ -25,11 +25,14 @@ export interface AccessRequestRow {
   max_minutes: number;
   debug: boolean;
   decide_before: Date;
-  /** As last written; `asOf` (access-requests/lifecycle.ts) says what time has made of it since. */
+  /** As last stored. `asOf` (access-requests/lifecycle.ts) computes the status at a given time. */
   status: AccessRequestStatus;
   execution: ExecutionState;
   approved_until: Date | null;
-  /** All of them, oldest first; the record shows the last. Who approved stays on file when the end is another's. */
+  /**
+   * All decisions, oldest first; the record shows the last. An approval stays here also when the request ends
+   * differently.
+   */
   decisions: Decision[];
   materialized: Materialized | null;
   queued_by: Actor | null;

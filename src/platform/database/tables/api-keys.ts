@@ -9,7 +9,7 @@ export interface ApiKeyTables {
 export interface ApiKeyRow {
   id: string;
   workspace_id: string;
-  /** The 12 characters by which a presented key is found; the rest of it is only a hash here. */
+  /** The 12 characters by which a presented key is found. The rest of the key is stored only as a hash. */
   key_id: string;
   key_prefix: string;
   /** SHA-256 of the whole key, hex. */
@@ -24,20 +24,24 @@ export interface ApiKeyRow {
   setup_manager_id: string | null;
   description: string | null;
   enabled: boolean;
-  /** {metadata, policy, environmentVariables, items}; only on group keys. Values of variables are not kept here. */
+  /**
+   * {metadata, policy, environmentVariables, items}; only on group keys. The values of variables are not stored here.
+   */
   deployment_setup_config: ColumnType<ApiKey["deploymentSetupConfig"], unknown>;
   /** {id, email, image} of the user who minted it; null when a key did. */
   created_by_user: ColumnType<ApiKeyWithCreator["createdByUser"], unknown>;
   /** The key or user that minted it; null when a command of the server did. */
   minted_by: Generated<string | null>;
   /**
-   * The key or user that a workspace admin let in and that this key comes from, over however many keys; null when an admin,
-   * a manager's setup or the server minted it itself.
+   * The first key or user, admitted by a workspace admin, from which this key descends through any number of keys; null
+   * when an admin, a manager's setup or the server minted it itself.
    */
   minted_root: Generated<string | null>;
-  /** The deployment group whose token, or whose deployment's token, minted it; null when the vendor's side did. */
+  /**
+   * The deployment group whose token, or whose deployment's token, minted it; null when the vendor's side minted it.
+   */
   minted_for: Generated<string | null>;
-  /** Of a setup token: when the runtime key ends that its bootstrap mints; null: not by time. */
+  /** For a setup token: when the runtime key expires that its bootstrap mints; null: never. */
   heirs_expire_at: Generated<Date | null>;
   created_at: Date;
   expires_at: Date | null;

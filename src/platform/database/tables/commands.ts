@@ -14,7 +14,7 @@ export interface CommandRow {
   project_id: string;
   deployment_id: string;
   name: string;
-  /** As stored. Whether it has expired since is judged by `asOf`. */
+  /** As stored. `asOf` computes whether it has expired since. */
   state: CommandState;
   deployment_model: DeploymentModel;
   target: CommandTarget | null;
@@ -26,7 +26,7 @@ export interface CommandRow {
   dispatched_at: Date | null;
   completed_at: Date | null;
   error: Kept<StoredError> | null;
-  /** With `plan_index` unique: a plan's line has one command, ever. */
+  /** Unique together with `plan_index`: a line of a plan gets only one command. */
   access_request_id: string | null;
   plan_index: number | null;
   invoked_by: Actor | null;

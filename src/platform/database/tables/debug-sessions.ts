@@ -21,11 +21,11 @@ export interface DebugSessionRow {
   workspace_id: string;
   project_id: string;
   deployment_id: string;
-  /** How the record names its owner. */
+  /** The owner as the record shows it. */
   owner: string | null;
-  /** Who may attach: the principal that asked; null when a manager opened it by itself. */
+  /** The principal that requested the session and may attach; null when a manager opened it by itself. */
   owner_id: string | null;
-  /** As stored; whether it has expired is judged on read. */
+  /** As stored; readers compute whether it has expired. */
   state: DebugSessionState;
   mode: DebugSession["mode"];
   provider: DebugSession["provider"];
@@ -35,7 +35,7 @@ export interface DebugSessionRow {
   close_reason: CloseReason | null;
   created_at: Date;
   expires_at: Date;
-  /** Null while it goes on, and until its expiry is written down. */
+  /** Null while the session is open, and until its expiry is stored. */
   ended_at: Date | null;
 }
 
@@ -43,11 +43,11 @@ export interface DebugSessionRow {
 export interface SessionFileRow {
   session_id: string;
   name: string;
-  /** Whose budget of bytes it counts in. */
+  /** The group whose budget of bytes the file counts in. */
   deployment_group_id: string;
-  /** Of the file; as long as it is not stored, what has been set aside for it. */
+  /** Size of the file; until it is stored, the size reserved for it. */
   bytes: number;
-  /** False: it is coming, or has broken off with the platform. */
+  /** False: the upload is in progress, or was interrupted with the platform. */
   stored: Generated<boolean>;
 }
 
@@ -55,9 +55,9 @@ export interface RelayTicketRow {
   session_id: string;
   side: RelaySide;
   secret_hash: string;
-  /** The key that asked for it: when it dies, the side goes. Null for a user. */
+  /** The key that requested the ticket; when it is revoked, that side is disconnected. Null for a user. */
   api_key_id: string | null;
-  /** The user that asked for it, and what its sign-in hangs on. */
+  /** The user that requested it, and the session or grant that the user's sign-in belongs to. */
   user_id: string | null;
   proof_kind: "session" | "grant" | null;
   proof_id: string | null;

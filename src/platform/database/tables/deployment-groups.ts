@@ -5,14 +5,16 @@ export interface DeploymentGroupTables {
   group_token_setups: GroupTokenSetupRow;
 }
 
-/** What a group token settles beforehand, beside what its key shows. Goes with the key. */
+/**
+ * What the creator of a group token has set for deployments, besides what the key itself shows. Deleted with the key.
+ */
 export interface GroupTokenSetupRow {
   api_key_id: string;
-  /** With their values; secret ones sealed. */
+  /** With their values; secret ones are sealed. */
   environment_variables: SealedVariables | null;
-  /** Input id to value; secret ones sealed. */
+  /** Input id to value; secret ones are sealed. */
   input_values: Record<string, unknown>;
-  /** The principal whose first-party session it is. */
+  /** The principal to whose first-party session the token belongs. */
   session_of: string | null;
 }
 

@@ -14,7 +14,7 @@ import type { PLATFORMS } from "../../../contract/wire/schema.ts";
 import type { StoredError } from "../../../contract/wire/stored-error.ts";
 import type { Kept } from "./kept.ts";
 
-/** A set of variables as it lies in the database: secret values sealed, all else in clear. */
+/** A set of variables as stored: secret values are sealed, all others are plain. */
 export interface SealedVariables {
   readonly variables: readonly EnvironmentVariable[];
   readonly hash: string;
@@ -30,9 +30,9 @@ export interface DeploymentRow {
   workspace_id: string;
   project_id: string;
   deployment_group_id: string;
-  /** Null while it waits for a manager that serves its group. */
+  /** Null while the deployment waits for a manager that serves its group. */
   manager_id: string | null;
-  /** Of one that waits: which it had. No other is given to it without an admin's act. */
+  /** For a waiting deployment: its former manager. Only an admin can give it to another one. */
   previous_manager_id: string | null;
   /** Unique among the group's deployments that are not `deleted`. */
   name: string;
@@ -45,20 +45,20 @@ export interface DeploymentRow {
   error: Kept<StoredError> | null;
   /** Set by retry, cleared when the work is acquired or reported. */
   retry_requested: boolean;
-  /** The delete that is going on or was done. */
+  /** The delete that is in progress or done. */
   delete_action: DeleteAction | null;
   last_heartbeat_at: Date | null;
   stack_state: Kept<StackState> | null;
   environment_info: EnvironmentInfo | null;
-  /** The manager's own notes, opaque here. */
+  /** The manager's own notes; the platform does not read them. */
   runtime_metadata: Record<string, unknown> | null;
   update_state: UpdateState | null;
   current_release_id: string | null;
   /** When `current_release_id` last changed. */
   released_at: Date | null;
-  /** How long the update that brought it took, from its request on; null when no update did. */
+  /** Duration of the update to the current release, from its request on; null when no update installed it. */
   release_duration_ms: number | null;
-  /** Null when nothing else than the current release is wanted. */
+  /** Null when only the current release is wanted. */
   desired_release_id: string | null;
   pinned_release_id: string | null;
   release_channel: string;
@@ -77,18 +77,18 @@ export interface DeploymentRow {
   capabilities: Capability[] | null;
   /** As set through the API; secret values are sealed. */
   environment_variables: SealedVariables | null;
-  /** Those that the running state was made with. */
+  /** The variables with which the running state was made. */
   current_environment_variables: SealedVariables | null;
   /** Input id to value; secret ones sealed. */
   input_values: Record<string, unknown>;
-  /** The manager asked to be left alone until then. */
+  /** The manager asked not to get the deployment before this time. */
   next_step_after: Date | null;
   lease_session: string | null;
   lease_since: Date | null;
   lease_expires_at: Date | null;
-  /** False until the first renew. */
+  /** False until the first renewal. */
   lease_confirmed: boolean;
-  /** The last acquire, which a running deployment has at most once a minute. */
+  /** The last acquire. A running deployment is handed out at most once a minute. */
   acquired_at: Date | null;
   created_at: Date;
   updated_at: Date;

@@ -17,7 +17,10 @@ export interface EventRow {
   type: string;
   data: ColumnType<Kept<Event["data"]>, unknown>;
   state: ColumnType<Kept<Event["state"]>, unknown>;
-  /** A request with a customer's token caused it: it counts in that customer's budget (kernel/budgets/event-budget.ts). */
+  /**
+   * A request with a customer's token caused it, so it counts in that customer's budget
+   * (kernel/budgets/event-budget.ts).
+   */
   by_customer: Generated<boolean>;
   created_at: Date;
 }

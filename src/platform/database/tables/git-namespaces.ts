@@ -8,7 +8,7 @@ export interface GitNamespaceRow {
   user_id: string;
   provider: GitNamespace["provider"];
   slug: string;
-  /** The host's own number for it. */
+  /** The git host's own id for it. */
   host_id: number | null;
   name: string;
   installation_id: number | null;

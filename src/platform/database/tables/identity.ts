@@ -18,7 +18,7 @@ export interface UserRow {
   name: string;
   image: string | null;
   git_host_username: string | null;
-  /** Latched by the first request of the command line (§21). */
+  /** Set by the first request of the command line (§21). */
   cli_connected: Generated<boolean>;
   company: string | null;
   acquisition_source: string | null;
@@ -44,7 +44,7 @@ export interface WorkspaceMemberRow {
   created_at: Date;
 }
 
-/** A browser's session. The cookie holds the secret, this only its hash. */
+/** A browser's session. The cookie holds the secret; the table has only its hash. */
 export interface SessionRow {
   /** SHA-256 of the cookie's value, hex. */
   id_hash: string;
@@ -54,13 +54,13 @@ export interface SessionRow {
   last_used_at: Date;
 }
 
-/** Whatever the OAuth server must remember: codes, tokens, grants, interactions. */
+/** What the OAuth server must remember: codes, tokens, grants, interactions. */
 export interface OAuthRecordRow {
   kind: string;
   /** SHA-256 of the code, token or id, hex. */
   id_hash: string;
   user_id: string | null;
-  /** All that was made from one consent: what a reused code or refresh token ends at once. */
+  /** The consent that the record came from. Reuse of a code or refresh token ends all records of its grant. */
   grant_id: string | null;
   payload: ColumnType<Readonly<Record<string, unknown>>, unknown, unknown>;
   consumed_at: Date | null;

@@ -10,9 +10,9 @@ export interface TokenRow {
   id: string;
   workspace_id: string;
   role: WorkspaceRole;
-  /** SHA-256 of the token, hex: how a presented one is found. */
+  /** SHA-256 of the token, hex: finds a presented token. */
   token_hash: string;
-  /** The token itself, which admins may read again (kernel/sealed.ts). */
+  /** The token itself, sealed, because admins may read it again (kernel/sealed.ts). */
   sealed_token: string;
   /** The user who made it; null when a key did, or the user is gone. */
   created_by: string | null;
@@ -26,7 +26,7 @@ export interface InvitationRow extends TokenRow {
   email: string;
   accepted_at: Date | null;
   delivery_status: WorkspaceInvitation["deliveryStatus"];
-  /** While a replica sends the mail: until when the others leave it alone. */
+  /** While a replica sends the mail: other replicas leave the invitation alone until then. */
   delivery_until: Date | null;
   last_sent_at: Date | null;
   resent_at: Date | null;

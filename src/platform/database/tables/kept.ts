@@ -1,7 +1,7 @@
 declare const asStored: unique symbol;
 
 /**
- * What a record keeps that is, or may hold, errors: a column, a manager's state, an event. A type that cannot be serialised
+ * A stored value that is, or may contain, errors: a column, a manager's state, an event. The type cannot be serialised
  * directly. Routes call `shown`, which replaces internal errors for callers other than managers and workspace admins.
  */
 export interface Kept<T> {

@@ -12,11 +12,11 @@ export interface WorkFeedRow {
   manager_id: string;
   topic: Topic;
   deployment_id: string;
-  /** Transaction that raised it last (`xid8`): compared with a cursor's snapshot, never with a clock. */
+  /** The last transaction that raised it (`xid8`). Compared with the snapshot in a cursor, never with a clock. */
   xid: ColumnType<string, unknown, unknown>;
 }
 
-/** What a POST with `Idempotency-Key` answered, for 24 h (§0.7). */
+/** The answer to a POST with `Idempotency-Key`, kept for 24 h (§0.7). */
 export interface IdempotencyRow {
   principal_id: string;
   route: string;

@@ -7,11 +7,11 @@ export interface MachineTables {
   machines: MachineRow;
 }
 
-/** The fleet of one deployment. */
+/** The machines of one deployment. */
 export interface ClusterRow {
   deployment_id: string;
   cluster_id: string;
-  /** Of the newest inventory taken; never later than its receipt. */
+  /** Time of the newest accepted inventory; never later than its receipt. */
   inventory_observed_at: Date | null;
 }
 
@@ -26,11 +26,11 @@ export interface JoinTokenRow {
   max_joins: number | null;
   join_count: number;
   last_used_at: Date | null;
-  /** May lie ahead: a rotated token's grace. */
+  /** May be in the future: a rotated token stays valid for a grace period. */
   revoked_at: Date | null;
 }
 
-/** The part of a report that nothing is decided by. */
+/** The part of a report that the platform only shows and makes no decision by. */
 export type MachineDetails = Omit<
   Static<typeof MachineReport>,
   "machineId" | "status" | "lastHeartbeat" | "drainRequestedAt" | "drainDeadlineAt" | "drainForce" | "drainedAt"
@@ -40,7 +40,7 @@ export interface MachineRow {
   id: string;
   deployment_id: string;
   machine_id: string;
-  /** As stored; silence is judged on read. */
+  /** As stored; readers compute whether the machine has become unreachable by silence. */
   status: MachineStatus;
   status_since: Date;
   last_heartbeat: Date;

@@ -35,16 +35,18 @@ export interface ManagerRow {
   otlp_config: ColumnType<unknown, unknown>;
   network: "create" | "default" | null;
   last_heartbeat_at: Date | null;
-  /** The scope of setup tokens (§9), hidden like what will be in it (kernel/tenancy/hidden.ts). Null without a setup. */
+  /**
+   * The scope of setup tokens (§9); hidden, like the deployment in it (kernel/tenancy/hidden.ts). Null without a setup.
+   */
   internal_project_id: string | null;
   internal_group_id: string | null;
-  /** The deployment that the manager itself runs as; made by bootstrap, forgotten by another setup. */
+  /** The deployment that the manager itself runs as. Bootstrap creates it, another setup forgets it. */
   internal_deployment_id: string | null;
-  /** The key that the last bootstrap returned; a repeat revokes it. */
+  /** The key that the last bootstrap returned; another bootstrap revokes it. */
   bootstrap_key_id: string | null;
-  /** The customer that it serves. Which deployments those are is said in kernel/tenancy/serves.ts. */
+  /** The customer's group that it serves. kernel/tenancy/serves.ts decides which deployments those are. */
   deployment_group_id: string | null;
-  /** Serves every group of its workspace; never beside a group. */
+  /** Serves every group of its workspace. Never true together with a group. */
   shared: Generated<boolean>;
   created_at: Date;
 }
@@ -52,7 +54,7 @@ export interface ManagerRow {
 /** Ed25519 keys of the managers' access tokens; the newest signs. */
 export interface SigningKeyRow {
   id: string;
-  /** Tokens that managers check, or id tokens: one must never pass for the other. */
+  /** For tokens that managers check, or for id tokens: a token of one kind must never be accepted as the other. */
   purpose: Generated<"manager-access" | "id-token">;
   public_jwk: ColumnType<Readonly<Record<string, string>>, unknown>;
   /** PKCS #8 in PEM, sealed. */

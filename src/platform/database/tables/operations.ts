@@ -1,7 +1,7 @@
 import type { PluginOperation } from "../../../contract/operations/builtin-plugins.ts";
 import type { PolicyRule, Tier } from "../../../contract/operations/operations.ts";
 
-/** Where a registered plugin's archive lies: under a name of its own, which no other registration has or gets. */
+/** Where the archive of a registered plugin is stored. The key is unique to one registration and never used again. */
 export interface StoredBundle {
   readonly key: string;
   readonly sha256: string;
@@ -14,7 +14,7 @@ export interface OperationTables {
   operation_policies: { project_id: string; rules: PolicyRule[]; updated_at: Date };
 }
 
-/** A built-in plugin that a project has switched; without a row it is as in a new project. */
+/** A project's setting for a built-in plugin; without a row the default of new projects applies. */
 export interface BuiltinPluginRow {
   project_id: string;
   name: string;
@@ -28,7 +28,7 @@ export interface CustomPluginRow {
   tier: Tier;
   /** With effective tiers. */
   operations: PluginOperation[];
-  /** The bundle's own, verbatim: what builds the operator image reads it. */
+  /** The bundle's own metadata, unchanged; the build of the operator image reads it. */
   metadata: unknown;
   /** Null for a plugin from before archives were kept. */
   bundle: StoredBundle | null;

@@ -13,9 +13,9 @@ export interface PackageRow {
   workspace_id: string;
   project_id: string;
   type: PackageType;
-  /** The last part of the version; counted a project and type. */
+  /** The last part of the version; counted for each project and type. */
   number: number;
-  /** As stored: a lease that lapsed for the last time is `failed` to every reader before anybody writes it. */
+  /** As stored. After the last lease has lapsed, every reader shows `failed` even before it is stored. */
   status: PackageStatus;
   source_release_id: string | null;
   setup_fingerprints: SetupFingerprints;
@@ -26,12 +26,12 @@ export interface PackageRow {
   source_binary_sha256: string | null;
   retries: number;
   locked_at: Date | null;
-  /** Kept when the build ends, so that its builder may say so twice. */
+  /** Kept when the build ends, so that the builder may repeat its last report. */
   locked_by: string | null;
   lease_expires_at: Date | null;
   build_phase: (typeof BUILD_PHASES)[number] | null;
   last_progress_at: Date | null;
-  /** The started event of what the builder is at. */
+  /** The started event of the builder's current phase. */
   event_id: string | null;
   created_at: Date;
   updated_at: Date;

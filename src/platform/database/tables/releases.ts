@@ -8,11 +8,11 @@ export interface ReleaseTables {
   release_channels: ReleaseChannelRow;
   channel_promotions: ChannelPromotionRow;
   deployment_tallies: DeploymentTallyRow;
-  /** What came since the last sweep: to be added. */
+  /** Changes since the last sweep, still to be added to the tallies. */
   deployment_tally_changes: DeploymentTallyRow & { id: Generated<number> };
 }
 
-/** Never changes once it is there. */
+/** Never changes after it is created. */
 export interface ReleaseRow {
   id: string;
   workspace_id: string;
@@ -36,7 +36,7 @@ export interface ReleaseRow {
   created_at: Date;
 }
 
-/** A named pointer to one release of a project; `production` is there from the project's creation. */
+/** A named pointer to one release of a project. `production` exists from the project's creation on. */
 export interface ReleaseChannelRow {
   workspace_id: string;
   project_id: string;
@@ -46,20 +46,23 @@ export interface ReleaseChannelRow {
   updated_at: Date;
 }
 
-/** That a channel points or has pointed at a release. */
+/** Records that a channel points or has pointed at a release. */
 export interface ChannelPromotionRow {
   project_id: string;
   channel: string;
   release_id: string;
   promoted_at: Date;
-  /** The place in lists of the release that is promoted; the database fills it in. */
+  /** The promoted release's workspace and creation time, which give its place in lists; the database fills them in. */
   workspace_id: Generated<string>;
   created_at: Generated<Date>;
 }
 
-/** How many deployments of an owner are alike. Triggers on `deployments` write what changes (migration 0016). */
+/**
+ * How many deployments of an owner have the same values in these columns. Triggers on `deployments` record the changes
+ * (migration 0016).
+ */
 export interface DeploymentTallyRow {
-  /** A project or a deployment group: each has its own tallies. */
+  /** A project or a deployment group. Each has its own tallies. */
   owner_id: string;
   status: DeploymentRow["status"];
   /** Empty: none. */
@@ -68,7 +71,7 @@ export interface DeploymentTallyRow {
   pinned_release_id: string;
   release_channel: string;
   count: number;
-  /** Those with a `release_duration_ms`, and its sum. */
+  /** The number of deployments with a `release_duration_ms`, and the sum of those. */
   timed: number;
   duration_ms: number;
 }

@@ -8,7 +8,7 @@ export interface SyncTables {
   inventory_rows: InventoryRow;
 }
 
-/** What an acquire gave, so that a repeat within the hour gives the same (§15.2). */
+/** The answer to an acquire, so that a repeat within the hour gets the same one (§15.2). */
 export interface AcquireRow {
   manager_id: string;
   session: string;
@@ -25,11 +25,11 @@ export interface ResourceHeartbeatRow {
   /** Never later than the receipt (§11.1). */
   observed_at: Date;
   body: Kept<ResourceHeartbeat>;
-  /** Of `body` as JSON: what readers of lists pay. */
+  /** Bytes of `body` as JSON, which limit the size of lists. */
   bytes: number;
 }
 
-/** One list that an observer repeats, such as the Deployments of one namespace (§11.6). */
+/** One list that an observer reports repeatedly, such as the Deployments of one namespace (§11.6). */
 export interface InventoryScopeRow {
   deployment_id: string;
   source_kind: string;
@@ -38,7 +38,7 @@ export interface InventoryScopeRow {
   backend: string;
   observed_at: Date;
   complete: boolean;
-  /** The parts of `observed_at` that have come; rows are removed when all have. */
+  /** The parts of the list of `observed_at` that have arrived. Missing rows are removed when all parts have. */
   parts: number[];
 }
 
@@ -50,6 +50,6 @@ export interface InventoryRow {
   observed_at: Date;
   body: Kept<ObservedResource>;
   bytes: number;
-  /** Gone from reads at once, kept for seven days. */
+  /** Set when the row is removed: reads leave it out at once, and it is kept for seven days. */
   removed_at: Date | null;
 }

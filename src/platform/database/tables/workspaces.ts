@@ -4,13 +4,13 @@ import type { AgentSettings } from "../../../contract/workspaces/workspaces.ts";
 export interface WorkspaceRow {
   id: string;
   name: string;
-  /** The one workspace of the server itself, where system managers and their keys live. */
+  /** The server's own workspace, with the system managers and their keys. There is only one. */
   is_system: boolean;
   logo_url: Generated<string | null>;
   created_at: Date;
   /** The user who made it; null when a command of the server did. */
   created_by: Generated<string | null>;
-  /** Only the record is left, as long as the revoked keys and invitations that name it. */
+  /** After the deletion only this record is left, as long as revoked keys and invitations refer to it. */
   deleted_at: Generated<Date | null>;
 }
 
@@ -19,7 +19,7 @@ export interface WorkspaceTables {
   workspace_settings: WorkspaceSettingsRow;
 }
 
-/** Absent as long as nobody has changed them. */
+/** There is no row until a member changes a setting. */
 export interface WorkspaceSettingsRow {
   workspace_id: string;
   enabled: boolean;

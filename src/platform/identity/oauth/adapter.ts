@@ -4,12 +4,13 @@ import type { Db } from "../../database/db.ts";
 import { json } from "../../database/json.ts";
 import { hashOf } from "../store.ts";
 
-/** A used code is known as long as its grant: its reuse says that a stranger has it (RFC 6749 §4.1.2). */
+/** A used code is kept as long as its grant. When it is used again, an attacker may have it (RFC 6749 §4.1.2). */
 export const CODE_KIND = "AuthorizationCode";
 
 /**
- * One kind of record of the OAuth server, in the SQL that every replica shares. Codes, tokens and ids are found by their
- * hash and never stored. Time is the platform's clock; the library has its own for the `exp` inside, which it also holds to.
+ * One kind of record of the OAuth library, in the SQL database that all replicas share. Codes, tokens and ids are found
+ * by their hash and never stored. Expiry follows the platform's clock; the library also checks the `exp` inside with
+ * its own.
  */
 export class SqlAdapter implements Adapter {
   readonly #kind: string;
@@ -54,12 +55,15 @@ export class SqlAdapter implements Adapter {
     if (row.consumed_at === null) return { ...row.payload, jti: id };
     const consumed = Math.floor(row.consumed_at.getTime() / 1000);
     if (this.#kind !== CODE_KIND) return { ...row.payload, jti: id, consumed };
-    // Whoever brings a used code is to end what came of it, not to hear that its minute is over.
+    // Without `exp`: the library must see the reuse of a code and end its grant, not refuse the code as expired.
     const { exp: _over, ...payload } = row.payload;
     return { ...payload, jti: id, consumed };
   }
 
-  /** Of two that bring one code or refresh token at once the second is a reuse too, though both found it unused. */
+  /**
+   * Of two requests that bring the same code or refresh token at once, the second is a reuse too, though both found it
+   * unused.
+   */
   async consume(id: string): Promise<void> {
     const record = this.#db
       .updateTable("oauth_records")
@@ -98,15 +102,15 @@ export class SqlAdapter implements Adapter {
     return undefined;
   }
 
-  /** Asked only for tokens that end with the library's own session; ours do not. */
+  /** The library calls it only for tokens bound to its own session; the platform issues none. */
   async findByUid(): Promise<undefined> {
     return undefined;
   }
 }
 
 /**
- * Ends all that came of one consent. A token that is being issued meanwhile may be left behind: it is dead without its
- * grant, which every use looks for.
+ * Ends everything that came of one consent. A token issued at the same moment may remain, but it is useless: every use
+ * of a token looks for its grant.
  */
 async function endGrant(db: Db, grantId: string): Promise<void> {
   await db.deleteFrom("oauth_records").where("grant_id", "=", grantId).execute();

@@ -1,15 +1,15 @@
-/** A program that users may sign in to. Known by configuration only: there is no registration. */
+/** A program that users may sign in to. Clients come from the configuration only; there is no registration. */
 export interface OAuthClient {
   readonly id: string;
-  /** What the consent page calls it. */
+  /** The name on the consent page. */
   readonly name: string;
-  /** Compared exactly; on a loopback address with any port. */
+  /** Compared exactly; for a loopback address any port is accepted. */
   readonly redirectUris: readonly string[];
   /** Undefined: a public client, which must use PKCE. */
   readonly secret: string | undefined;
 }
 
-/** The command line. Its redirect goes to a port that it opens on the user's own machine. */
+/** The command line. Its redirect goes to a port that it opens on the user's machine. */
 export const CLI_CLIENT: OAuthClient = {
   id: "sallyport-cli",
   name: "Sallyport CLI",
@@ -18,9 +18,9 @@ export const CLI_CLIENT: OAuthClient = {
 };
 
 /**
- * The configured clients, written as JSON: `[{"id": …, "name": …, "redirectUris": […], "secret": …}]`, `secret` only for
- * confidential ones.
- * @returns undefined when it is not that. A secret is never quoted.
+ * Reads the configured clients, written as JSON: `[{"id": …, "name": …, "redirectUris": […], "secret": …}]`, `secret`
+ * only for confidential ones.
+ * @returns undefined when the text is not of that form. Error messages never quote a secret.
  */
 export function parseClients(text: string): readonly OAuthClient[] | undefined {
   let parsed: unknown;
@@ -36,9 +36,9 @@ export function parseClients(text: string): readonly OAuthClient[] | undefined {
   return sound.length === clients.length && ids.size === clients.length + 1 ? sound : undefined;
 }
 
-/** RFC 6749 leaves the form of ids open; these are safe in every place where one stands. */
+/** RFC 6749 leaves the form of ids open; these characters are safe wherever an id appears. */
 const CLIENT_ID = /^[A-Za-z0-9._-]{1,128}$/;
-/** Shorter ones could be guessed. */
+/** Shorter secrets could be guessed. */
 const MIN_SECRET_LENGTH = 32;
 
 function toClient(value: unknown): OAuthClient | undefined {
@@ -47,19 +47,19 @@ function toClient(value: unknown): OAuthClient | undefined {
   if (typeof id !== "string" || !CLIENT_ID.test(id) || typeof name !== "string") return undefined;
   if (secret !== undefined && (typeof secret !== "string" || secret.length < MIN_SECRET_LENGTH)) return undefined;
   if (!Array.isArray(redirectUris) || redirectUris.length === 0 || !redirectUris.every(isRedirectUri)) return undefined;
-  // The rule for ports differs, so one client is all on loopback or not at all.
+  // The rule for ports differs, so either all or none of a client's redirect URIs are on loopback.
   if (new Set(redirectUris.map(isLoopback)).size > 1) return undefined;
   return { id, name, redirectUris, secret };
 }
 
-/** A code must not cross a network in the clear. */
+/** Accepts https and loopback only: a code must not cross a network unencrypted. */
 function isRedirectUri(value: unknown): value is string {
   if (typeof value !== "string" || !URL.canParse(value)) return false;
   const { protocol, hash } = new URL(value);
   return hash === "" && (protocol === "https:" || isLoopback(value));
 }
 
-/** An http address that only this machine can answer. */
+/** An http address on this machine, which no other machine can answer. */
 export function isLoopback(url: string): boolean {
   const { protocol, hostname } = new URL(url);
   return (

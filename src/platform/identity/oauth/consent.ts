@@ -10,7 +10,9 @@ import type { OAuthServer } from "./server.ts";
 
 const PATH = `${OAUTH_PATHS.interaction}/{uid}`;
 
-/** Between the authorisation request and its answer: sign in, and say yes to a program on one's own machine. */
+/**
+ * The pages between an authorisation request and its answer: sign-in, and consent for a program on the user's machine.
+ */
 export function registerConsent(app: FastifyInstance, open: OpenDeps, oauth: OAuthServer, signIn: SignInDeps): void {
   const { browser } = signIn;
   openRoute(app, open, "GET", PATH, async (request, reply) => {
@@ -49,7 +51,7 @@ export function registerConsent(app: FastifyInstance, open: OpenDeps, oauth: OAu
     const { interaction, path } = asked;
     const user = freshEnough(interaction, await browser.signedIn(request), open.engine.clock.wallNow());
     const form = formOf(request);
-    // Signed out, or in as somebody else, since the page was shown: show it again.
+    // The user has signed out, or another user has signed in, since the page was shown: show it again.
     if (user === undefined || form?.get("user") !== user.id || !isHinted(interaction, user)) {
       return browser.redirect(request, reply, path, 303);
     }
@@ -62,11 +64,14 @@ export function registerConsent(app: FastifyInstance, open: OpenDeps, oauth: OAu
 interface Asked {
   readonly interaction: Interaction;
   readonly client: OAuthClient;
-  /** Of this page. */
+  /** Path of this page. */
   readonly path: string;
 }
 
-/** What is being asked, in the browser in which it was; undefined when the reply has said that it is over. */
+/**
+ * The authorisation that the user is asked about. It must continue in the browser in which it began. Undefined when it
+ * is over; the reply then says so.
+ */
 async function askedBy(
   oauth: OAuthServer,
   browser: Browser,
@@ -88,12 +93,12 @@ async function askedBy(
   }
 }
 
-/** The client hinted at one user, and whoever was asked to sign in is another: to ask once more would go on for ever. */
+/** The client hinted at one user but another one has signed in. Refuse: asking again would repeat for ever. */
 const ANOTHER_USER = { error: "login_required", error_description: "another user than the hinted one has signed in" };
 
 /**
- * Undefined when somebody has to sign in first: the client wants that, or not longer ago than `max_age`, or it hints at
- * another user than the one who was signed in before it asked.
+ * The user, or undefined when a new sign-in is necessary: the client asks for one, the last one is longer ago than
+ * `max_age`, or the client hints at another user and this one signed in before the request.
  */
 function freshEnough(interaction: Interaction, user: SignedIn | undefined, now: Date): SignedIn | undefined {
   if (user === undefined) return undefined;
@@ -106,7 +111,7 @@ function freshEnough(interaction: Interaction, user: SignedIn | undefined, now: 
   return tooOld ? undefined : user;
 }
 
-/** A code, or in the words of OpenID Connect what the user would have to be asked. */
+/** Answers without a page: a code, or the OpenID Connect error that names the missing step. */
 async function withoutAsking(
   oauth: OAuthServer,
   interaction: Interaction,
@@ -116,7 +121,7 @@ async function withoutAsking(
   return mustAsk(interaction) ? { error: "consent_required" } : allow(oauth, interaction, user);
 }
 
-/** Whether it is the user of `id_token_hint`, if the client says one. The library has checked the token. */
+/** Whether the user is the one of the client's `id_token_hint`, if it sends one. The library has checked that token. */
 function isHinted({ params }: Interaction, user: SignedIn): boolean {
   const { id_token_hint: hint } = params;
   if (hint === undefined) return true;
@@ -124,7 +129,9 @@ function isHinted({ params }: Interaction, user: SignedIn): boolean {
   return JSON.parse(Buffer.from(payload, "base64url").toString("utf8")).sub === user.id;
 }
 
-/** Any program on the user's machine can listen on its loopback address: which one it is, only the user can say. */
+/**
+ * Every program on the user's machine can listen on a loopback address, so only the user can say which program asks.
+ */
 function mustAsk({ params }: Interaction): boolean {
   return isLoopback(String(params.redirect_uri));
 }
@@ -141,7 +148,7 @@ async function allow(oauth: OAuthServer, interaction: Interaction, user: SignedI
   return { login: { accountId: user.id, remember: false, ts }, consent: { grantId: await grant.save() } };
 }
 
-/** @returns where the browser goes on. */
+/** @returns the address to which the browser continues. */
 async function finish(
   oauth: OAuthServer,
   request: FastifyRequest,

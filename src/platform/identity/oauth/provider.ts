@@ -29,26 +29,26 @@ export const OAUTH_PATHS = {
   metadata: "/.well-known/oauth-authorization-server",
 } as const;
 
-/** Our own parameter, in the place of `prompt=none`. */
+/** The platform's own parameter, in place of `prompt=none`. */
 export const SILENT = "sp_silent";
 
 const DAY_SECONDS = 24 * 3600;
 
-/** How long each kind lives (§25). */
+/** Lifetime of each kind of record (§25). */
 const TTL_SECONDS = {
   AccessToken: 15 * 60,
   AuthorizationCode: 60,
   IdToken: 15 * 60,
   RefreshToken: 30 * DAY_SECONDS,
-  // A refresh token that is rotated for ever would be a password: once a year the user signs in again.
+  // Limits how long refresh tokens can be renewed: once a year the user must sign in again.
   Grant: 365 * DAY_SECONDS,
   // From the first redirect to the end of sign-in and consent.
   Interaction: 15 * 60,
-  // The library's own session lasts one authorisation; whoever is signed in is said by `sp_session` alone.
+  // The library's own session lasts one authorisation. Only `sp_session` tells which user is signed in.
   Session: 15 * 60,
 };
 
-/** The OAuth 2.0 server. All of its state is in SQL, so any replica goes on where another one began. */
+/** Builds the OAuth 2.0 server. All of its state is in SQL, so any replica can continue what another one began. */
 export async function buildProvider(deps: OAuthDeps): Promise<Provider> {
   const { db, clock, config, log } = deps;
   const { prefix } = siteOf(config);
@@ -71,7 +71,8 @@ export async function buildProvider(deps: OAuthDeps): Promise<Provider> {
   provider.proxy = true;
   provider.use(async (context, next) => {
     await next();
-    // A redirect after GET is 302 here as everywhere else (§25); the library says 303, which then means the same.
+    // A redirect after GET is 302 like everywhere else here (§25). The library sends 303, which means the same for a
+    // GET.
     if (context.method === "GET" && context.status === 303) context.status = 302;
   });
   provider.on("server_error", (context, err) => {
@@ -91,7 +92,7 @@ const POLICY: Configuration = {
     jwks: OAUTH_PATHS.jwks,
   },
   features: {
-    // A client ends its own tokens only; of another's it learns nothing.
+    // A client may revoke only its own tokens and learns nothing about those of others.
     revocation: { enabled: true, allowedPolicy: (_context, client, token) => token.clientId === client.clientId },
     claimsParameter: off,
     devInteractions: off,
@@ -105,7 +106,7 @@ const POLICY: Configuration = {
   responseTypes: ["code"],
   scopes: ["openid", "profile", "email", "offline_access"],
   claims: { openid: ["sub"], email: ["email", "email_verified"], profile: ["name", "picture"] },
-  // Without a userinfo endpoint the id token is the only place for them.
+  // There is no userinfo endpoint, so the id token is the only place for the claims.
   conformIdTokenClaims: false,
   clientAuthMethods: ["none", "client_secret_basic", "client_secret_post"],
   enabledJWA: { idTokenSigningAlgValues: ["ES256"] },
@@ -115,7 +116,7 @@ const POLICY: Configuration = {
   issueRefreshToken: (_context, client, code) =>
     client.grantTypeAllowed("refresh_token") && code.scopes.has("offline_access"),
   expiresWithSession: () => false,
-  // One token that is revoked or used twice ends all that came of the same consent.
+  // When a token is revoked or used twice, everything from the same consent ends.
   revokeGrantPolicy: () => true,
 };
 
@@ -126,7 +127,7 @@ function metadataOf({ id, name, redirectUris, secret }: OAuthClient): ClientMeta
     redirect_uris: [...redirectUris],
     response_types: ["code"],
     grant_types: ["authorization_code", "refresh_token"],
-    // Native: any port of a loopback address will do, and nobody is sent back without having been asked.
+    // Native: any port of a loopback address is accepted, and the user is always asked before the redirect.
     application_type: redirectUris.every(isLoopback) ? "native" : "web",
     ...(secret === undefined
       ? { token_endpoint_auth_method: "none" }
@@ -134,7 +135,7 @@ function metadataOf({ id, name, redirectUris, secret }: OAuthClient): ClientMeta
   };
 }
 
-/** Signed with a key that every replica derives from the one it shares. */
+/** Signs cookies with a key that every replica derives from the shared sealing key. */
 function cookies(config: CallConfig): Configuration["cookies"] {
   const { prefix, secure } = siteOf(config);
   const key = Buffer.from(hkdfSync("sha256", config.sealingKey, "", "oauth cookies", 32)).toString("base64url");
@@ -147,7 +148,7 @@ function cookies(config: CallConfig): Configuration["cookies"] {
   };
 }
 
-/** What cannot be sent back to the client: a page for people, the RFC's object for programs. */
+/** Answers an error that cannot be sent to the client: a page for browsers, the RFC's object for programs. */
 async function renderError(prefix: string, context: KoaContextWithOIDC, out: object): Promise<void> {
   if (context.accepts("json", "html") !== "html") {
     context.body = out;
@@ -164,7 +165,10 @@ async function renderError(prefix: string, context: KoaContextWithOIDC, out: obj
   context.body = page.html;
 }
 
-/** A token shows what it is, as keys do: to us before any look-up, and to whatever searches for leaked secrets. */
+/**
+ * Gives tokens a prefix like keys: the platform recognises them before any look-up, and scanners for leaked secrets
+ * find them.
+ */
 function nameTokens(provider: Provider): void {
   const named = { AccessToken: ACCESS_TOKEN_PREFIX, RefreshToken: "sp_rt_" } as const;
   for (const [kind, prefix] of Object.entries(named)) {

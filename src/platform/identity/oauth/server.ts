@@ -7,7 +7,10 @@ import { siteOf } from "../site.ts";
 import { buildProvider, OAUTH_PATHS, type OAuthDeps, SILENT } from "./provider.ts";
 import { publicKeys } from "./signing-key.ts";
 
-/** The OAuth library behind our own server: made when first asked, as its issuer is the address we then have. */
+/**
+ * Runs the OAuth library behind the platform's HTTP server. Created on first use, because its issuer is the address
+ * that the server has only then.
+ */
 export class OAuthServer {
   readonly deps: OAuthDeps;
   #provider: Promise<Provider> | undefined;
@@ -21,7 +24,7 @@ export class OAuthServer {
     try {
       return await this.#provider;
     } catch (error) {
-      // The database was away: the next request tries again.
+      // The database was not reachable: the next request tries again.
       this.#provider = undefined;
       throw error;
     }
@@ -33,7 +36,7 @@ export class OAuthServer {
       setHeaders(engine, request, reply, {});
       return this.#handOver(request, reply);
     };
-    // In a context of its own: the library reads the body itself.
+    // A separate Fastify context: the library reads the body itself.
     const plugin: FastifyPluginCallback = (inner, _options, done) => {
       inner.removeAllContentTypeParsers();
       inner.addContentTypeParser("*", (_request, _body, done) => done(null));
@@ -56,11 +59,11 @@ export class OAuthServer {
     const provider = await this.provider();
     const { origin } = siteOf(this.deps.config);
     const { raw } = request;
-    // Before the library's own view of the cookies takes the place of the browser's.
+    // Must come before the cookies are reduced below: the session cookie is still there.
     if (request.routeOptions.url === OAUTH_PATHS.authorization) {
       raw.url = completed(request.url, await this.#isSignedIn(request));
     }
-    // Whatever the request says of its host, links are to the configured one.
+    // Links use the configured host, whatever the request's headers say.
     raw.headers["x-forwarded-proto"] = new URL(origin).protocol.slice(0, -1);
     raw.headers["x-forwarded-host"] = new URL(origin).host;
     raw.headers.cookie = ownCookies(raw.headers.cookie, provider);
@@ -80,8 +83,8 @@ export class OAuthServer {
 }
 
 /**
- * The cookies of the authorisation that is under way. Not the library's session: who is signed in is said by
- * `sp_session`, and each authorisation asks anew.
+ * Keeps only the cookies of the current authorisation. The library's session cookie is removed: `sp_session` tells
+ * which user is signed in, and each authorisation asks again.
  */
 function ownCookies(header: string | undefined, provider: Provider): string {
   const names = ["interaction", "resume"].map((type) => provider.cookieName(type));
@@ -94,9 +97,10 @@ function ownCookies(header: string | undefined, provider: Provider): string {
 const DEFAULT_SCOPE = "profile email";
 
 /**
- * The authorisation request with what we do not demand of clients: a scope, as rights come from the role, and for
- * `offline_access` the OpenID Connect rule that consent is asked for, which here always holds. `prompt=none` of somebody
- * who is signed in goes the way of all others, and shows no page there: the library knows no session that could answer.
+ * Adds to an authorisation request what the platform does not demand of clients: a scope, because rights come from the
+ * role; and for `offline_access` the prompt for consent that OpenID Connect requires. A `prompt=none` of a signed-in
+ * user is replaced by the platform's own parameter, and shows no page either: the library itself knows no session and
+ * would refuse.
  */
 function completed(url: string, signedIn: boolean): string {
   const at = url.indexOf("?");

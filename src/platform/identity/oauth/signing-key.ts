@@ -6,10 +6,10 @@ import { json } from "../../database/json.ts";
 import { LOWER_ALPHANUMERIC, randomText } from "../../kernel/ids.ts";
 import { open, seal } from "../../kernel/sealed.ts";
 
-/** Any number that no other lock of this database has. */
+/** Id of the advisory lock; no other lock of this database has it. */
 const KEY_LOCK = 7_400_010;
 
-/** The key of id tokens, which all replicas share: made by the first that needs it. */
+/** The key that signs id tokens, shared by all replicas. The first replica that needs it creates it. */
 export async function idTokenKey(db: Db, sealingKey: Uint8Array, now: Date): Promise<JWK> {
   const { id, sealed_private_key } = (await newest(db)) ?? (await make(db, sealingKey, now));
   const jwk = createPrivateKey(open(sealingKey, sealed_private_key)).export({ format: "jwk" });
@@ -43,7 +43,7 @@ function make(db: Db, sealingKey: Uint8Array, now: Date) {
   });
 }
 
-/** What checks our signatures: managers' access tokens and id tokens (RFC 7517). */
+/** The public keys for managers' access tokens and id tokens (RFC 7517). */
 export async function publicKeys(db: Db): Promise<{ readonly keys: readonly object[] }> {
   const rows = await db
     .selectFrom("signing_keys")

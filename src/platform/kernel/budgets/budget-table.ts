@@ -1,26 +1,31 @@
-/** One tenant's part of something that tenants share. */
+/** Limits how much one tenant may use of a resource that tenants share. */
 export interface Budget {
   /**
-   * `rows`: stored, counted in the transaction that adds; `hourly`: written in an hour; `seats`: held now, counted in this
-   * process.
+   * `rows`: stored rows, counted in the transaction that adds them; `hourly`: rows written in the last hour; `seats`:
+   * requests or connections held now, counted in this process.
    */
   readonly kind: "rows" | "hourly" | "seats";
   /** What is counted, in the plural. */
   readonly what: string;
-  /** Whose part it is. */
+  /** Kind of tenant that the budget limits. */
   readonly tenant: string;
   readonly size: number;
-  /** Rows answer 400, those that §0.9 of the API names with its code; what ends by itself answers 429 with Retry-After. */
+  /**
+   * A refusal for rows is a 400, or the code that §0.9 of the API names. A refusal that time alone cures is a 429 with
+   * Retry-After.
+   */
   readonly code: "VALIDATION_ERROR" | "BUDGET_EXCEEDED" | "RATE_LIMITED";
-  /** What the caller does about it. */
+  /** Tells the caller how to free space in the budget. */
   readonly hint: string;
-  /** Nothing is refused: what is too much is left out, or the oldest gives way to it, and is counted. */
+  /**
+   * Nothing is refused. The platform drops the new entry, or drops the oldest one to make space, and counts the drop.
+   */
   readonly drops?: true;
 }
 
 type Spec = Omit<Budget, "kind" | "code">;
 
-/** Of §0.9 of the API. */
+/** A limit of §0.9 of the API. */
 function limit<const T extends Spec>(spec: T) {
   return { kind: "rows", code: "VALIDATION_ERROR", ...spec } as const satisfies Budget;
 }
@@ -43,7 +48,7 @@ const REPORT = "report fewer: what is gone leaves with the next complete list, o
 const FILES = "files go with their session's record, 400 days after its beginning: ask for a larger budget";
 const LATER = "end what is not used any more, or try again after Retry-After seconds";
 
-/** Every budget there is: docs, settings and metrics are made from this table. */
+/** All budgets. The documentation, the settings and the metrics are generated from this table. */
 export const BUDGETS = {
   "workspace-api-keys": limit({
     what: "live API keys, without those that customers' tokens minted",

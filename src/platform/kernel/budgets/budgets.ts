@@ -14,7 +14,10 @@ export const BUDGET_NAMES = Object.keys(BUDGETS) as readonly BudgetName[];
 
 export const BUDGET_SIZES = Object.fromEntries(BUDGET_NAMES.map((name) => [name, BUDGETS[name].size])) as BudgetSizes;
 
-/** `name=size,…` over the defaults, and the items that are no budget's name with a whole number from 1 on. */
+/**
+ * Reads `name=size,…` over the default sizes. `wrong` lists the items whose name is no budget or whose size is not a
+ * whole number from 1 on.
+ */
 export function readBudgets(text: string): { readonly sizes: BudgetSizes; readonly wrong: readonly string[] } {
   const sizes: Record<BudgetName, number> = { ...BUDGET_SIZES };
   const wrong: string[] = [];
@@ -26,10 +29,13 @@ export function readBudgets(text: string): { readonly sizes: BudgetSizes; readon
   return { sizes, wrong };
 }
 
-/** A seat that is asked for: of which budget, for whom. */
+/** A seat to take: the budget and the tenant that pays for it. */
 export type Seat = readonly [budget: SeatBudget, tenant: string];
 
-/** A caller that comes too early gets the same answer. */
+/**
+ * Enforces the budgets of `budget-table.ts`. Seats are counted in memory, per process; an entry is removed when its
+ * last seat is released.
+ */
 const RETRY_AFTER_SECONDS = 10;
 
 /**
@@ -51,14 +57,14 @@ export class Budgets {
   }
 
   /**
-   * @param held how many the tenant has with the new ones, counted in the transaction that adds them.
-   * @throws the budget's error when that is more than its size.
+   * @param held rows that the tenant has including the new ones, counted in the transaction that adds them.
+   * @throws the budget's error when `held` is more than its size.
    */
   require(name: RowBudget | HourlyBudget, tenant: string, held: number): void {
     if (held > this.#sizes[name]) throw this.refusal(name, tenant);
   }
 
-  /** Whether a tenant that holds so much may have more at all. Refuses nothing, so it counts nothing. */
+  /** Whether the tenant may have one row more. A question, not a refusal: the refusal metric does not count it. */
   hasRoom(name: RowBudget, held: number): boolean {
     return held < this.#sizes[name];
   }
@@ -90,7 +96,7 @@ export class Budgets {
     else this.#held.set(key, held);
   }
 
-  /** For what is left out, or gives way, when it is too much. @returns false then, and counts it. */
+  /** For budgets that drop instead of refuse. @returns false when `held` is over the size, and counts the drop. */
   fits(name: RowBudget | HourlyBudget, held: number): boolean {
     if (held <= this.#sizes[name]) return true;
     this.#onRefused(name);

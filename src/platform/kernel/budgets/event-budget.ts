@@ -4,7 +4,7 @@ import type { Db } from "../../database/db.ts";
 import type { Caller } from "../tenancy/principal.ts";
 import type { Budgets } from "./budgets.ts";
 
-/** Whose the noise of a deployment may be: of its reports, and of requests with its customer's tokens. */
+/** The caller whose budget pays for an event: a manager for its reports, a customer for requests with its tokens. */
 export interface Teller {
   readonly budgets: Budgets;
   readonly principal: Caller;
@@ -15,7 +15,10 @@ interface Told {
   readonly deploymentId?: string;
 }
 
-/** What a manager's reports alone cause; told by a budget each, so that one kind of noise does not hide the other. */
+/**
+ * Events that only a manager's reports cause. They and progress events have a budget each, so that many events of one
+ * kind do not use up the space of the other.
+ */
 const REPORTED: ReadonlySet<EventType> = new Set([
   "DeploymentReleased",
   "DeploymentFailed",
@@ -28,9 +31,11 @@ const REQUESTED: ReadonlySet<EventType> = new Set(
 );
 
 /**
- * Undefined when the event is left out: reports without end fill neither the table nor the lists of others. What people and
- * the vendor's keys do is always written, and takes nothing of the customer's budget.
- * @throws RATE_LIMITED for what a customer's token does too often: the act and its event are one.
+ * Decides whose budget pays for an event; undefined when the event is dropped. A manager that reports without end fills
+ * neither the events table nor the lists of other deployments. Events caused by users and by the vendor's keys are
+ * always written and do not count against the customer's budget.
+ * @throws RATE_LIMITED when a customer's token is over its budget: the platform refuses the request, because a change
+ * without its event must not exist.
  */
 export async function toldBy(
   db: Db,
@@ -61,7 +66,7 @@ function isCustomers(principal: Caller): boolean {
 
 const HOUR_MS = 3_600_000;
 
-/** Of those since then, `most` at most. */
+/** Counts matching events after `since`, and stops at `most`. */
 async function countTold(
   db: Db,
   deploymentId: string,

@@ -1,7 +1,7 @@
 import type { Clock } from "../../../base/clock.ts";
 import { PlatformError } from "../errors.ts";
 
-/** Sustained requests a minute, and how many may come at once (§0.9). */
+/** Sustained requests a minute, and how many may arrive at once (§0.9). */
 export interface Rate {
   readonly perMinute: number;
   readonly burst: number;
@@ -9,9 +9,9 @@ export interface Rate {
 
 export const RATES = {
   standard: { perMinute: 600, burst: 100 },
-  /** All the keys that a customer's tokens are, and can mint. */
+  /** Shared by all keys of one customer: its tokens and the keys that they mint. */
   customer: { perMinute: 3000, burst: 500 },
-  /** All the other keys of a workspace: what one key mints does not multiply what it may. */
+  /** Shared by all other keys of a workspace: a key that mints more keys does not raise the total. */
   workspace: { perMinute: 12_000, burst: 2000 },
   manager: { perMinute: 6000, burst: 1000 },
   unauthenticated: { perMinute: 60, burst: 20 },
@@ -25,7 +25,7 @@ const PAYERS: Readonly<Record<keyof typeof RATES, string>> = {
   unauthenticated: "one address without a credential that holds",
 };
 
-/** Says which of the rates is used up: a caller with many keys would else look at the wrong one. */
+/** Names the rate that is used up: a caller with many keys must know whether its own or the shared rate refused it. */
 export function tooManyRequests(rate: keyof typeof RATES, { retryAfterSeconds }: Allowance): PlatformError {
   const { perMinute, burst } = RATES[rate];
   return new PlatformError("RATE_LIMITED", {
@@ -51,12 +51,12 @@ interface Bucket {
 }
 
 /**
- * A caller that is forgotten gets a full bucket again, so this bounds memory (about 10 MB) and, with 60 000 addresses
- * at hand, an attacker's rate only by what 60 000 addresses have anyway.
+ * Bounds memory (about 10 MB). A caller that the limiter has forgotten starts with a full bucket again. An attacker
+ * could use that only with more than 60 000 addresses, which already give it 60 000 buckets.
  */
 const MAX_BUCKETS = 60_000;
 
-/** Token buckets, a caller each, the least recently used forgotten first. */
+/** One token bucket for each caller. The least recently used bucket is forgotten first. */
 export class RateLimiter {
   readonly #clock: Clock;
   readonly #maxBuckets: number;

@@ -6,7 +6,7 @@ import type { Engine } from "./execute.ts";
 import { trace } from "./trace.ts";
 import { isUnreachable, sqlState } from "./transaction.ts";
 
-/** What every answer carries, then what this one does. */
+/** Sets the headers of every answer, then those of this one. */
 export function setHeaders(
   engine: Engine,
   request: FastifyRequest,
@@ -26,7 +26,7 @@ export function setHeaders(
   for (const [name, value] of Object.entries(extra)) reply.header(name, value);
 }
 
-/** Every failure leaves as the nine-field object; what nobody foresaw leaves as INTERNAL_ERROR and a log line. */
+/** Answers every failure as the nine-field error object. An unexpected error becomes INTERNAL_ERROR and a log line. */
 export function sendError(
   engine: Engine,
   log: Logger,
@@ -56,7 +56,7 @@ export function sendError(
 export function toPlatformError(error: unknown): PlatformError {
   if (error instanceof PlatformError) return error;
   if (isUnreachable(error)) return new PlatformError("SERVICE_UNAVAILABLE", { cause: error });
-  // 57014: the statement ran into the 30 s limit of the connection.
+  // 57014: the statement exceeded the connection's limit of 30 s.
   if (sqlState(error) === "57014") return new PlatformError("TIMEOUT", { cause: error });
   const status = error instanceof Error && "statusCode" in error ? error.statusCode : undefined;
   if (status === 413) return new PlatformError("PAYLOAD_TOO_LARGE", { cause: error });

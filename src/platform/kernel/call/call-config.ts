@@ -5,14 +5,14 @@ import type { ObjectStore } from "../../ports/object-store.ts";
 /** Region names by cloud. */
 export type Regions = Readonly<Record<Cloud, string[]>>;
 
-/** The part that handlers may know. */
+/** The part of the configuration that handlers may read. */
 export interface CallConfig {
   /** Without a trailing slash. */
   readonly baseUrl: string;
   /** Without a trailing slash. */
   readonly portalUrl: string;
   readonly sealingKey: Uint8Array;
-  /** A courier takes what is left to send. */
+  /** True: the courier sends pending mails. */
   readonly sendsMail: boolean;
   readonly gitHost: GitHost | undefined;
   readonly generatedDomain: string | undefined;

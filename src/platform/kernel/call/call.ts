@@ -12,7 +12,7 @@ import type { CallConfig } from "./call-config.ts";
 import type { Proof } from "./credential.ts";
 import type { PageRequest } from "./page.ts";
 
-/** One request, checked: everything a handler may know. Handlers hold no state and read no clock. */
+/** One checked request, with everything that a handler may use. Handlers hold no state and read no clock. */
 export interface Call<R extends Route = Route> {
   readonly route: R;
   readonly params: ParamsOf<R>;
@@ -21,22 +21,23 @@ export interface Call<R extends Route = Route> {
   readonly principal: NeedsNoWorkspace<R> extends true ? Caller : Principal;
   readonly workspaceId: NeedsNoWorkspace<R> extends true ? string | undefined : string;
   /**
-   * The request's transaction: serialisable, and read-only for GET (so: expiry is computed on read, not written).
-   * It may run again from the start after a lost race, so a handler does nothing outside it.
-   * Long-polls have no transaction: here it is the plain connection.
+   * The request's transaction: serialisable, and read-only for GET. A GET therefore computes expiry and does not store
+   * it.
+   * The engine runs the handler again from the start after a serialisation conflict, so a handler changes nothing
+   * outside of the transaction. Long-polls have no transaction: here `db` is the plain connection.
    */
   readonly db: Db;
-  /** One instant for the whole request. */
+  /** The same instant for the whole request. */
   readonly now: Date;
   readonly requestId: string;
   /** Aborts at the 30 s limit, when the client hangs up, and when the server drains (long-polls). */
   readonly signal: AbortSignal;
   readonly config: CallConfig;
-  /** What each tenant may have of what tenants share. */
+  /** Limits on what each tenant may use of shared resources. */
   readonly budgets: Budgets;
   /** Position and binding of a paginated list; see `paged` and `toPage`. */
   readonly page: PageRequest;
-  /** Long-polls only: sleep until something is raised for a manager. */
+  /** Long-polls only: waits until something is raised for a manager. */
   readonly waker: Waker;
   /** Writes an event in the same transaction (§13). */
   emit(event: NewEvent): Promise<void>;
@@ -45,25 +46,28 @@ export interface Call<R extends Route = Route> {
    * the commit. `managerId` only when it is not the current one, as for the old manager of a reassigned deployment.
    */
   raise(topic: Topic, deploymentId: string, managerId?: string): Promise<void>;
-  /** What other areas do when something happens, in this transaction. */
+  /** What other areas do when something happens. They run in this transaction. */
   readonly hooks: Hooks;
-  /** Wakes, after the commit, whoever sleeps under that name: work that a request leaves to the process. */
+  /** Wakes, after the commit, the background process that waits under that name, so that it does the work now. */
   wake(sleeper: string): void;
-  /** Of a user: what its credential hangs on. */
+  /** Users only: the session or grant that the credential belongs to. */
   readonly proof: Proof | undefined;
   /** Long-polls only: false once the credential has been revoked, disabled or expired. */
   credentialLives(): Promise<boolean>;
 }
 
-/** What a rule needs that makes a change: a request's transaction, or the server's own (unrequested.ts). */
+/**
+ * What a rule needs in order to make a change. A request's call has it, and so has a change made by a sweep
+ * (unrequested.ts).
+ */
 export type ChangeCall = Pick<Call, "db" | "now" | "emit" | "raise" | "hooks">;
 
 type Hook<T> = (call: ChangeCall, what: T) => Promise<void>;
 
 /**
- * What follows from a change in one area and is another area's rule. Hooks run in the transaction of the change, after it is
- * stored, in their order. areas/hooks.ts is the list; the server hands it in, so that an area that makes changes need not
- * import those that follow.
+ * Rules of other areas that follow a change in one area. Hooks run in the transaction of the change, after it is
+ * stored, in the order of the list. areas/hooks.ts is the list, and the server passes it in, so that the area that
+ * makes the change does not import the areas that follow it.
  */
 export interface Hooks {
   /** A command has reached a terminal state. */
@@ -72,7 +76,9 @@ export interface Hooks {
   readonly deploymentChanged: readonly Hook<DeploymentRow>[];
   /** A deployment is deleted; its keys and its lease are gone. */
   readonly deploymentEnded: readonly Hook<DeploymentRow>[];
-  /** A deployment has been taken from its manager: what the manager holds open on it ends. */
+  /**
+   * The platform has taken a deployment from its manager. Sessions that the manager holds open on the deployment end.
+   */
   readonly deploymentTaken: readonly Hook<Pick<DeploymentRow, "id">>[];
   /** A request has pointed a channel at another release. */
   readonly channelMoved: readonly ((
@@ -81,14 +87,14 @@ export interface Hooks {
   ) => Promise<void>)[];
 }
 
-/** On these routes a signed-in user may come without a workspace (§0.5). */
+/** On these routes a signed-in user may omit the workspace (§0.5). */
 type NeedsNoWorkspace<R extends Route> = [R["workspace"]] extends ["exempt"]
   ? [R] extends [never]
     ? false
     : true
   : false;
 
-/** Picks the route's alternative success status, or adds headers. */
+/** Lets a handler answer with the route's alternative success status, or add headers. */
 export class Reply<T> {
   readonly status: number;
   readonly body: T;
@@ -107,5 +113,5 @@ export function reply<T>(status: number, body: T, headers?: Readonly<Record<stri
 
 export type Handler<R extends Route> = (call: Call<R>) => Promise<ResponseOf<R> | Reply<ResponseOf<R>>>;
 
-/** One handler a route of the area, checked by the compiler: none missing, none too many. */
+/** The handlers of an area, one for each route. The compiler reports a missing or an unknown one. */
 export type Handlers<T extends RouteTable> = { readonly [K in keyof T]: Handler<T[K]> };

@@ -2,25 +2,28 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { RATES } from "../budgets/rate-limit.ts";
 import type { Caller } from "../tenancy/principal.ts";
 
-/** A credential that holds: whose it is, before the workspace rules. */
+/** A valid credential, before the workspace rules are applied. */
 export interface Credential {
-  /** Whose token bucket pays. */
+  /** Key of the token bucket that pays for the request. */
   readonly caller: string;
   readonly rate: keyof typeof RATES;
-  /** The bucket above it, which all the keys of a tenant pay into. */
+  /** The tenant's bucket, which all keys of the tenant share and which pays too. */
   readonly tenant?: { readonly id: string; readonly rate: keyof typeof RATES };
   /**
-   * The principal in the workspace that the request names; a `person` only where the route needs none.
+   * The caller in the workspace that the request names. A `person` only on routes that need no workspace.
    * @throws WORKSPACE_REQUIRED, WORKSPACE_MISMATCH, WORKSPACE_NOT_FOUND, NOT_FOUND.
    */
   inWorkspace(named: NamedWorkspace): Promise<Caller>;
-  /** What a user's credential hangs on: when it is gone, what was opened with the credential ends. Keys are their own. */
+  /**
+   * The session or grant that a user's credential belongs to. When it is deleted, everything opened with it ends. Keys
+   * have none: the key itself is checked.
+   */
   readonly proof?: Proof;
-  /** False once it has been revoked, disabled or has expired: long-polls ask again and again. */
+  /** False once the credential has been revoked, disabled or has expired. Long-polls call it repeatedly. */
   lives(now: Date): Promise<boolean>;
 }
 
-/** A browser's session, by the hash of its cookie, or the grant that a program's tokens are of. */
+/** A browser session, by the hash of its cookie, or the OAuth grant that a program's tokens belong to. */
 export interface Proof {
   readonly kind: "session" | "grant";
   readonly id: string;
@@ -32,7 +35,7 @@ export interface NamedWorkspace {
   readonly name: string | undefined;
   /** `path.id` of the routes whose path names the workspace. */
   readonly id: string | undefined;
-  /** A user may leave it out. */
+  /** True on routes where a user may omit the workspace. */
   readonly exempt: boolean;
 }
 
@@ -43,9 +46,9 @@ export interface Presented {
 }
 
 /**
- * One way to prove who calls; undefined when the request does not use it. The server's list has an entry for keys, one
- * for OAuth tokens and one for browser sessions.
- * @throws a 401 when the request uses it and it does not hold; CSRF_REJECTED.
+ * One way to authenticate a request; undefined when the request does not use that way. The server lists one for API
+ * keys, one for OAuth tokens and one for browser sessions.
+ * @throws a 401 when the request uses it and the credential is not valid; CSRF_REJECTED.
  */
 export type Authenticator = (request: Presented, now: Date) => Promise<Credential | undefined>;
 

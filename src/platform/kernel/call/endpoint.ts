@@ -8,7 +8,7 @@ import type { Handler } from "./call.ts";
 /** A route with its handler and its compiled schemas. */
 export interface Endpoint {
   readonly route: Route;
-  /** `POST /v1/api-keys/{id}`: in logs, metrics, cursors and idempotency records. */
+  /** `POST /v1/api-keys/{id}`: the name in logs, metrics, cursors and idempotency records. */
   readonly name: string;
   readonly handler: Handler<Route>;
   readonly params: Checker | undefined;
@@ -17,7 +17,7 @@ export interface Endpoint {
   readonly response: Checker | undefined;
 }
 
-/** Joins the table and the handlers; the compiler has checked that they match. */
+/** Joins the route tables with their handlers. The compiler has checked that they match. */
 export function endpointsOf(
   table: Readonly<Record<string, RouteTable>>,
   handlers: Readonly<Record<string, Readonly<Record<string, unknown>>>>,
@@ -58,7 +58,7 @@ export interface ParsedRequest {
 
 const NO_QUERY = Type.Object({});
 
-/** Step 6 of the order of checks: path, query, body. @throws VALIDATION_ERROR naming all that is wrong. */
+/** Step 6 of the order of checks: path, query, body. @throws VALIDATION_ERROR listing everything that is wrong. */
 export function parseRequest(endpoint: Endpoint, raw: RawRequest): ParsedRequest {
   const { route } = endpoint;
   const query = convertQuery(route.query ?? NO_QUERY, raw.search);
@@ -75,7 +75,7 @@ export function parseRequest(endpoint: Endpoint, raw: RawRequest): ParsedRequest
   return { params: raw.params as Readonly<Record<string, unknown>>, query, body };
 }
 
-/** Undefined when the answer is what the contract says. */
+/** Says how an answer breaks the contract; undefined when it does not. */
 export function answerProblem(endpoint: Endpoint, status: number, body: unknown): string | undefined {
   const { route } = endpoint;
   if (status !== route.success && status !== route.alternative) return `status ${status}`;

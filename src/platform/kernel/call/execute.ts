@@ -18,7 +18,7 @@ import type { Lane } from "./lane.ts";
 import { bindingOf, type PageRequest, pageRequest } from "./page.ts";
 import { inTransaction } from "./transaction.ts";
 
-/** What every request needs and no request changes. */
+/** What all requests share and no request changes. */
 export interface Engine {
   readonly db: Db;
   readonly clock: Clock;
@@ -29,9 +29,9 @@ export interface Engine {
   readonly waker: Waker;
   readonly hooks: Hooks;
   readonly metrics: PlatformMetrics;
-  /** Tells other replicas after the commit; part of the transaction. */
+  /** Notifies the other replicas. Part of the transaction, so they hear of it after the commit. */
   announce(db: Db, managerId: string): Promise<void>;
-  /** Where transactions that lost a race queue up, a workspace each. */
+  /** Where transactions wait after a serialisation conflict: one queue for each workspace. */
   readonly retries: Lane;
   /** Idempotent calls that run in this process now. */
   readonly runningSlots: Set<string>;
@@ -54,7 +54,10 @@ export interface Answer {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Steps 7 and 8: the handler with its transaction, its events and its feed topics; all of it or nothing. */
+/**
+ * Steps 7 and 8 of a request: runs the handler with its transaction, its events and its feed topics. Either all of it
+ * is stored or nothing.
+ */
 export async function execute(engine: Engine, request: CheckedRequest): Promise<Answer> {
   const { endpoint } = request;
   if (endpoint.route.longPoll === true || endpoint.route.callsOut === true)
@@ -62,7 +65,7 @@ export async function execute(engine: Engine, request: CheckedRequest): Promise<
   const { repeat } = endpoint.route;
   if (repeat !== "key" || request.idempotencyKey === undefined) return transact(engine, request, undefined);
   const { params, query, body } = request.parsed;
-  // What an answer may hold goes by the role: after a change of it the call is another.
+  // The role decides what an answer may show. After a change of role, the same idempotency key is a different call.
   const role = request.principal.kind === "person" ? null : request.principal.role;
   const slot = slotOf(seatOf(request.principal), endpoint.name, request.idempotencyKey, [role, params, query, body]);
   return once(engine, request, slot);
@@ -76,7 +79,7 @@ async function once(engine: Engine, request: CheckedRequest, slot: Slot): Promis
     return await transact(engine, request, slot);
   } catch (error) {
     const refused = error instanceof PlatformError && error.spec.status < 500 && !error.spec.retryable;
-    // A refusal is the call's answer too; its transaction is gone, so it is kept by itself.
+    // A refusal is an answer to replay too. Its transaction was rolled back, so the refusal is stored on its own.
     if (refused && error.code !== "IDEMPOTENCY_KEY_REUSED") {
       await remember(engine.db, slot, error.spec.status, toBody(error, request.requestId), request.now);
     }
@@ -108,7 +111,7 @@ async function transact(engine: Engine, request: CheckedRequest, slot: Slot | un
   return answer;
 }
 
-/** What is kept for a replay. Undefined: nothing, for the answer shows a secret that is never shown again. */
+/** The body to keep for a replay. Undefined when the answer shows a secret, because a secret is shown only once. */
 function toRemember({ config }: Engine, { secret, sealed }: Route, body: unknown): unknown {
   if (secret === true) return undefined;
   return sealed === true ? { [SEALED]: seal(config.sealingKey, JSON.stringify(body)) } : (body ?? {});
@@ -119,7 +122,7 @@ function opened({ config }: Engine, { status, body }: StoredAnswer): StoredAnswe
   return { status, body: typeof sealed === "string" ? JSON.parse(open(config.sealingKey, sealed)) : body };
 }
 
-/** No answer has a field of this name. */
+/** Marks a sealed body. No answer has a field of this name. */
 const SEALED = "$sealed";
 
 function replayed({ status, body }: StoredAnswer, requestId: string): Answer {
@@ -129,7 +132,9 @@ function replayed({ status, body }: StoredAnswer, requestId: string): Answer {
   return { status, body: isError ? { ...body, requestId } : body, headers };
 }
 
-/** One run of the handler. It may run again in a new transaction, so all it leaves behind is in `db` and `wakes`. */
+/**
+ * Runs the handler once. The engine may repeat it in a new transaction, so it leaves results only in `db` and `wakes`.
+ */
 async function attempt(engine: Engine, request: CheckedRequest, db: Db): Promise<{ answer: Answer; wakes: string[] }> {
   const { endpoint, principal, now, parsed } = request;
   const wakes = new Set<string>();
@@ -139,7 +144,7 @@ async function attempt(engine: Engine, request: CheckedRequest, db: Db): Promise
     params: parsed.params as Call<Route>["params"],
     query: parsed.query as Call<Route>["query"],
     body: parsed.body as Call<Route>["body"],
-    // A person comes only where the route needs no workspace, and that route's handler is typed for it.
+    // A `person` reaches only routes that need no workspace, and the handlers of those routes are typed for it.
     principal: principal as Principal,
     workspaceId: workspaceId as string,
     db,
@@ -172,7 +177,10 @@ function pageOf({ cursorKey }: Engine, { endpoint, parsed }: CheckedRequest, own
   return pageRequest(limit, endpoint.route.paginated === true ? cursor : undefined, binding);
 }
 
-/** @throws Error when the handler answers outside the contract: before the commit, so nothing of it stays. */
+/**
+ * @throws Error when the handler's answer breaks the contract. It is thrown before the commit, so that the change rolls
+ * back.
+ */
 function toAnswer(endpoint: Endpoint, result: ResponseOf<Route> | Reply<unknown>): Answer {
   const { status, body, headers } =
     result instanceof Reply ? result : new Reply<unknown>(endpoint.route.success, result, {});

@@ -23,13 +23,13 @@ export function slotOf(principalId: string, route: string, key: string, request:
   if (!/^[\x20-\x7e]{1,255}$/.test(key)) {
     throw invalid({ path: "header.idempotency-key", message: "must be 1 to 255 printable ASCII characters" });
   }
-  // Path and query belong to the request as the body does: the same key on another object is another call.
+  // Path and query are part of the request like the body: the same key for another object is another call.
   const bodyHash = createHash("sha256").update(JSON.stringify(request)).digest("hex");
   return { principalId, route, key, bodyHash };
 }
 
 /**
- * Holds the slot until the transaction ends and tells what an earlier call answered.
+ * Locks the slot until the transaction ends and returns the stored answer of an earlier call.
  * @throws CONFLICT while the first call runs, here or on another replica; IDEMPOTENCY_KEY_REUSED for another body, or
  * for an answer that carried a secret.
  */
@@ -67,7 +67,7 @@ export async function remember(db: Db, slot: Slot, status: number, body: unknown
     .execute();
 }
 
-/** Removes what is too old to replay. */
+/** Removes records that are too old to replay. */
 export async function forgetOld(db: Db, now: Date): Promise<void> {
   await db
     .deleteFrom("idempotency")

@@ -1,15 +1,16 @@
 /**
- * One at a time a key, in order of arrival; other keys are not held up. Holds nothing for a key that nobody uses.
+ * Runs work one at a time for each key, in order of arrival. Work under other keys is not delayed. A key with no work
+ * takes no memory.
  */
 export class Lane {
   readonly #lines = new Map<string, { last: Promise<void>; length: number }>();
 
-  /** Keys that somebody uses. */
+  /** Number of keys with work that runs or waits. */
   get size(): number {
     return this.#lines.size;
   }
 
-  /** How many run and wait under that key. */
+  /** Number of works that run or wait under that key. */
   lengthOf(key: string): number {
     return this.#lines.get(key)?.length ?? 0;
   }

@@ -11,7 +11,8 @@ export interface OpenDeps {
 }
 
 /**
- * A route that needs no credential and answers in a form of its own, beside the table: its address's bucket pays.
+ * Registers a route outside of the contract's table that needs no credential and answers in its own form. The rate
+ * limit is that of the client's address.
  * @param path with `{name}` segments: also its name in logs and metrics.
  * @throws RATE_LIMITED; SERVICE_UNAVAILABLE while the server drains.
  */

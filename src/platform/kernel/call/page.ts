@@ -4,8 +4,8 @@ import { PlatformError } from "../errors.ts";
 import { bytesOf } from "../input/document-bounds.ts";
 
 /**
- * Where a page starts: the last row of the page before, in the order `createdAt` then `id`, both descending (§0.6);
- * for the few lists that go by name, by the name then `id`, both ascending.
+ * Where a page starts: after the last row of the page before. Lists are ordered by `createdAt` then `id`, both
+ * descending (§0.6). The few lists ordered by name use the name then `id`, both ascending.
  */
 export interface Position {
   readonly at: Date | string;
@@ -19,11 +19,14 @@ export interface PageRequest {
 }
 
 /**
- * What a cursor belongs to: the list of that route, workspace and filters, so that a cursor of another list, or one that
- * somebody changed, does not verify.
+ * The list that a cursor belongs to: its route, workspace and filters. A cursor of another list, or one that a client
+ * has changed, does not verify.
  */
 export interface Binding {
-  /** Signs cursors. The platform's, the same on all replicas; made once, for making one costs four signatures. */
+  /**
+   * Signs cursors; the same on all replicas. The server makes it once, because making it costs as much as four
+   * signatures.
+   */
   readonly key: KeyObject;
   readonly list: readonly unknown[];
 }
@@ -41,7 +44,7 @@ export function bindingOf(
   return { key, list: [route, workspaceId, sorted] };
 }
 
-/** Half of it is no less safe (RFC 2104 §5), and cursors stand in URLs. */
+/** Half of the digest: it is safe (RFC 2104 §5) and keeps cursors short, because they stand in URLs. */
 const SIGNATURE_BYTES = 16;
 
 export function pageRequest(limit: number, cursor: string | undefined, binding: Binding): PageRequest {
@@ -55,7 +58,7 @@ function readCursor(cursor: string, binding: Binding): Position {
       const [, from, id]: unknown[] = parsed;
       const at = typeof from === "number" ? new Date(from) : isText(from, MAX_NAME) ? from : undefined;
       const sound = typeof at === "string" || (at !== undefined && !Number.isNaN(at.getTime()));
-      // Whole and not only the signature: one position has one cursor, spelled in one way.
+      // Compares the whole cursor and not only the signature: each position has exactly one valid cursor.
       if (sound && isText(id, MAX_ID) && isSame(writeCursor(binding, { at, id }), cursor)) return { at, id };
     }
   } catch (error) {
@@ -69,7 +72,7 @@ function isSame(expected: string, given: string): boolean {
   return a.length === b.length && timingSafeEqual(a, b);
 }
 
-/** Longer than any name or id of a row that is listed. */
+/** Longer than any name or id of a listed row. */
 const MAX_NAME = 256;
 const MAX_ID = 64;
 
@@ -86,7 +89,8 @@ function writeCursor({ key, list }: Binding, { at, id }: Position): string {
 }
 
 /**
- * Narrows a query to one page and orders it; one row more than asked for tells whether another page exists.
+ * Narrows a query to one page and orders it. It reads one row more than asked for, which shows whether another page
+ * exists.
  * @example db.selectFrom("api_keys as k").selectAll().$call(paged(call.page, "k.created_at", "k.id")).execute()
  */
 export function paged(
@@ -110,7 +114,7 @@ export function paged(
   };
 }
 
-/** The same for lists by name. Names compare by their bytes, whatever the database's language is. */
+/** Like `paged` for lists ordered by name. Names compare by their bytes, whatever the locale of the database is. */
 export function pagedByName(
   page: PageRequest,
   nameColumn: string,
@@ -131,17 +135,19 @@ export function pagedByName(
 }
 
 /**
- * Items of one answer as JSON. To read, check and write an answer keeps the process from all other callers: a list is bounded
- * by its bytes, not by its rows alone.
+ * Limit for the items of one answer as JSON. Reading, checking and writing an answer blocks the process for all
+ * callers, so a list is bounded by bytes and not only by its number of rows.
  */
 export const ANSWER_BYTES = 2 * 1024 * 1024;
 
-/** Takes items until they are an answer's worth; the first is always taken, or a list could not go past it. */
+/**
+ * Collects items until the answer is full. It always takes the first item, or a client could not page past a large one.
+ */
 export class Filling<Item> {
   readonly items: Item[] = [];
   #bytes = 0;
 
-  /** False: it is not taken, and neither may those be that follow it. */
+  /** False: the item does not fit. The caller must not try later items either, or the page would skip one. */
   takes(item: Item): boolean {
     const bytes = this.#bytes + bytesOf(item);
     if (this.items.length > 0 && bytes > ANSWER_BYTES) return false;
@@ -150,14 +156,14 @@ export class Filling<Item> {
     return true;
   }
 
-  /** How many more of the like have room; at least one, to see whether there is more. */
+  /** How many more items of average size fit; at least one, to find out whether there is another page. */
   get room(): number {
     const each = this.#bytes / Math.max(1, this.items.length);
     return Math.max(1, Math.floor((ANSWER_BYTES - this.#bytes) / Math.max(1, each)));
   }
 }
 
-/** Turns the rows of a `paged` query into the answer: fewer than asked for when they are large. */
+/** Turns the rows of a `paged` query into the answer. The page has fewer items than asked for when they are large. */
 export function toPage<Row, Item>(
   page: PageRequest,
   rows: readonly Row[],
@@ -177,10 +183,10 @@ interface Sliced<Row> {
   limit(count: number): { offset(count: number): { execute(): Promise<Row[]> } };
 }
 
-/** The default of `limit`, and one more. */
+/** The default of `limit` plus the one row that shows whether another page exists. */
 const FIRST_SLICE = 21;
 
-/** The same for rows that may be large: they are read some at a time, as long as the answer has room for them. */
+/** Like `toPage` for rows that may be large: reads them in slices, as long as the answer has room. */
 export async function readPage<Row, Item>(
   page: PageRequest,
   query: Sliced<Row>,

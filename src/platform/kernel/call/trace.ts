@@ -8,11 +8,11 @@ import type { Credential } from "./credential.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { Engine } from "./execute.ts";
 
-/** What is known of a request while it passes the checks. */
+/** What the server knows of a request so far, filled while the request passes the checks. */
 export interface Trace {
   readonly startedMs: number;
   endpoint: Endpoint | undefined;
-  /** The route beside the table that serves it. */
+  /** The route that serves the request when it is not in the contract's table. */
   open: { readonly method: string; readonly path: string } | undefined;
   credential: Credential | undefined;
   principal: Caller | undefined;
@@ -38,12 +38,12 @@ export function trace(request: FastifyRequest, engine: Engine): Trace {
   return fresh;
 }
 
-/** The caller's own id when it is a sound one, so that its logs and ours meet (§0.4). */
+/** Takes the caller's own request id when it is well formed, so that both sides log the same id (§0.4). */
 export function requestIdOf(given: string | string[] | undefined, now: Date): string {
   return typeof given === "string" && /^[A-Za-z0-9._-]{8,128}$/.test(given) ? given : uuidv7(now.getTime());
 }
 
-/** One line and one metric a request. No body, no query, no credential. */
+/** Writes one log line and one metric for each request. No body, no query, no credential. */
 export function logAccess(engine: Engine, log: Logger, request: FastifyRequest, reply: FastifyReply): void {
   const { endpoint, open, principal, startedMs, code } = trace(request, engine);
   const durationMs = engine.clock.monotonicMs() - startedMs;

@@ -8,20 +8,23 @@ import type { Lane } from "./lane.ts";
 export interface TransactionOptions {
   readonly readOnly: boolean;
   readonly signal: AbortSignal;
-  /** Where those who lost a race queue up, and who comes meanwhile, so that they do not lose it again: a line a workspace. */
+  /**
+   * Queue of a workspace for transactions after a serialisation conflict. New writes also wait in it while it is not
+   * empty, or they would make the waiting ones fail again.
+   */
   readonly line?: { readonly lane: Lane; readonly key: string };
   readonly onRetry: () => void;
 }
 
-/** About a second of trying in all; past it the caller is told to come again (409, retryable). */
+/** About one second of attempts. After that the caller gets a retryable 409. */
 const MAX_ATTEMPTS = 10;
 const MAX_PAUSE_MS = 250;
 
 /**
- * Runs `work` in one serialisable transaction and repeats it from its start when it lost a race.
- * A read-only one is a snapshot, which never loses; a write in it fails on every dialect.
+ * Runs `work` in one serialisable transaction and repeats it from the start after a serialisation conflict. A read-only
+ * transaction reads a snapshot, which has no conflicts; a write in it fails on every dialect.
  *
- * @throws CONFLICT after ten lost races; `signal.reason` when the request ended before the commit, rolled back.
+ * @throws CONFLICT after ten attempts; `signal.reason` when the request ended before the commit, which rolls back.
  */
 export async function inTransaction<T>(
   db: Db,
@@ -31,14 +34,14 @@ export async function inTransaction<T>(
   const { line, readOnly } = options;
   const queued: Queued = (run) => (line === undefined ? run() : line.lane.run(line.key, run));
   const length = line === undefined || readOnly ? 0 : line.lane.lengthOf(line.key);
-  // Beside those who wait for their turn it would most likely lose, or make one of them lose.
+  // Transactions already wait for their turn. Running now would probably conflict with one of them, so wait too.
   if (length > 0 && length < SHORT_LINE) return queued(() => untilWon(db, options, work, (run) => run()));
   return untilWon(db, options, work, queued);
 }
 
 type Queued = <T>(run: () => Promise<T>) => Promise<T>;
 
-/** A longer line is slower than luck: more run at once again, and some of them lose. */
+/** From this length on, waiting in order is slower than running at once and repeating those that conflict. */
 const SHORT_LINE = 32;
 
 async function untilWon<T>(
@@ -70,7 +73,9 @@ async function retry<T>(
       if (!isLostRace(error)) throw error;
       lost = error;
     }
-    // At random, or two replicas meet again. Not the injected clock: this is the database's time.
+    // A random pause, or two replicas would conflict again. Not the injected clock: the database decides when it is
+    // A random pause, or two replicas would conflict again. It uses real time and not the injected clock, because the
+    // other transaction runs in real time.
     await delay(randomInt(Math.min(MAX_PAUSE_MS, 4 * 2 ** count)));
   }
   throw new PlatformError("CONFLICT", { cause: lost });
@@ -93,8 +98,8 @@ function attempt<T>(
 }
 
 /**
- * serialization_failure, deadlock_detected, and unique_violation: two creators of one name meet in the index, and the
- * second, run again, sees the first and answers by its own rule.
+ * serialization_failure, deadlock_detected, and unique_violation. The last one happens when two requests create the
+ * same name: the second request, run again, sees the first row and answers by its own rule.
  */
 const LOST_RACE = new Set(["40001", "40P01", "23505"]);
 
@@ -102,13 +107,13 @@ function isLostRace(error: unknown): boolean {
   return LOST_RACE.has(sqlState(error) ?? "") || isStalePlan(error);
 }
 
-/** The five characters of an SQL error, from either driver. */
+/** The five-character SQLSTATE of an error, from either driver. */
 export function sqlState(error: unknown): string | undefined {
   const code: unknown = error instanceof Error && "code" in error ? error.code : undefined;
   return typeof code === "string" && /^[0-9A-Z]{5}$/.test(code) ? code : undefined;
 }
 
-/** The database did not take the question: gone, starting, shutting down, out of connections. */
+/** The database did not execute the query: it is gone, starting, shutting down, or out of connections. */
 export function isUnreachable(error: unknown): boolean {
   const state = sqlState(error);
   if (state !== undefined) return state.startsWith("08") || state.startsWith("57P") || state === "53300";

@@ -6,8 +6,8 @@ import { inTransaction } from "./transaction.ts";
 export type Unrequested = Pick<Call, "db" | "now" | "emit" | "raise">;
 
 /**
- * What rules need of a call, for a change that time makes and no request. Nobody is woken: sleepers of the feed look
- * by themselves every few seconds.
+ * What a rule needs for a change that no request makes, such as one of a sweep. It wakes no long-poll: long-polls read
+ * the feed again every few seconds.
  */
 export function unrequested(db: Db, now: Date): Unrequested {
   return {
@@ -23,8 +23,8 @@ export function unrequested(db: Db, now: Date): Unrequested {
 }
 
 /**
- * Such a change in a transaction as a request has it: serialisable, and begun again after a lost race. Beside one of a weaker
- * isolation a request's own checks of the same rows hold nothing.
+ * Makes such a change in a transaction like a request's: serialisable, and repeated after a serialisation conflict.
+ * With a weaker isolation level the checks that a concurrent request makes on the same rows would not hold.
  */
 export function changeUnrequested<T>(
   db: Db,

@@ -6,7 +6,10 @@ import type { Waker } from "./waker.ts";
 
 const CHANNEL = "sallyport_work";
 
-/** Tells the other replicas that a manager has work. Part of the transaction: sent by the commit, dropped by a rollback. */
+/**
+ * Notifies the other replicas that a manager has work. Part of the transaction: the commit sends it, a rollback drops
+ * it.
+ */
 export async function announce(db: Db, managerId: string): Promise<void> {
   await sql`select pg_notify(${CHANNEL}, ${managerId})`.execute(db);
 }
@@ -14,8 +17,8 @@ export async function announce(db: Db, managerId: string): Promise<void> {
 const RECONNECT_MS = 1_000;
 
 /**
- * Hears the other replicas on a connection of its own, until `signal`; a lost connection is made again.
- * Losing notifications costs latency only: the feed is looked at every second anyway (work-feed/tail.ts).
+ * Receives the other replicas' notifications on its own connection until `signal`, and reconnects after a failure. A
+ * lost notification costs only latency: the feed is read every second anyway (work-feed/tail.ts).
  */
 export async function listen(url: string, waker: Waker, log: Logger, signal: AbortSignal): Promise<void> {
   let failing = false;

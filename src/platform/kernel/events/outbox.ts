@@ -12,18 +12,18 @@ import { judged, kept } from "../tenancy/stored-error.ts";
 
 export interface NewEvent {
   readonly type: EventType;
-  /** Owner; workspace and, by `deploymentId`, the group are looked up. */
+  /** The project that owns the event. The workspace and, by `deploymentId`, the group are looked up. */
   readonly projectId: string;
   readonly deploymentId?: string;
   readonly releaseId?: string;
   readonly debugSessionId?: string;
   /** The fields of the type's row in §13, without `type`. */
   readonly data: Readonly<Record<string, unknown>>;
-  /** Default `none`: a fact. */
+  /** Default `none`: the event reports a fact and has no state. */
   readonly state?: NewEventState;
 }
 
-/** As stored: the error of a failure is shown by `shown` only. */
+/** As stored. Only `shown` may put the error of a failure into an answer. */
 export type NewEventState = Exclude<EventState, object> | Kept<EventState>;
 
 /** The value of `events.state`. */
@@ -35,7 +35,7 @@ export function failedWith(error: Kept<StoredError>): Kept<EventState> {
   return kept({ failed: { error: judged(error) } });
 }
 
-/** The event of a request, within its deployment's budgets. */
+/** Writes the event of a request, within the budgets of its deployment. */
 export async function tellEvent(db: Db, event: NewEvent, now: Date, teller: Teller): Promise<void> {
   const by = await toldBy(db, event, now, teller);
   if (by !== undefined) await insertEvent(db, event, now, by);
@@ -70,10 +70,11 @@ export async function insertEvent(
 }
 
 /**
- * One row a (manager, topic, deployment): raising again replaces it, so the feed cannot grow. The row carries the
- * transaction's id; a reader's cursor is a snapshot, and what the snapshot did not see is new (work-feed/store.ts).
+ * Marks a topic as changed. One row for each manager, topic and deployment: raising again replaces it, so the feed
+ * cannot grow. The row carries the transaction's id. A reader's cursor is a snapshot, and the reader treats rows that
+ * the snapshot did not see as new (work-feed/store.ts).
  *
- * @returns the manager to wake after the commit; undefined when none serves the deployment.
+ * @returns the manager to wake after the commit; undefined when no manager serves the deployment.
  */
 export async function insertFeedTopic(
   db: Db,

@@ -1,6 +1,6 @@
 import type { Clock } from "../../../base/clock.ts";
 
-/** Wakes sleepers by manager id, within this process. */
+/** Wakes long-polls by manager id, within this process. */
 export class Waker {
   readonly #clock: Clock;
   readonly #ears = new Map<string, Set<Ear>>();
@@ -13,7 +13,7 @@ export class Waker {
     for (const ear of this.#ears.get(managerId) ?? []) ear.ring();
   }
 
-  /** Milliseconds left of `waitMs`, from now on; may be negative. */
+  /** Returns a function that gives the milliseconds left of `waitMs` from now; the result may be negative. */
   timer(waitMs: number): () => number {
     const endsMs = this.#clock.monotonicMs() + waitMs;
     return () => endsMs - this.#clock.monotonicMs();
@@ -23,7 +23,10 @@ export class Waker {
     return this.#ears.size;
   }
 
-  /** Remembers every wake from now on: hear first, then look at the table, then wait; nothing falls between. */
+  /**
+   * Records every wake from now on. Call it first, then read the table, then wait: a wake between reading and waiting
+   * is not lost.
+   */
   hear(managerId: string): Ear {
     const ears = this.#ears.get(managerId) ?? new Set();
     this.#ears.set(managerId, ears);
@@ -42,7 +45,7 @@ export class Waker {
   }
 }
 
-/** One listener's memory of whether it was woken since it last waited. */
+/** One subscriber: remembers whether it was woken since it last waited. */
 export class Ear {
   readonly #clock: Clock;
   readonly #close: () => void;

@@ -1,20 +1,21 @@
 import { invalid, MAX_ISSUES, PlatformError } from "../errors.ts";
 
 const JSON_TYPE = /^application\/json\s*(;\s*charset="?utf-8"?\s*)?$/i;
-/** JSON text may nest until a recursive reader's stack ends; no record here is deeper than 20. */
+/** Deeply nested JSON overflows the stack of recursive readers. No record here is deeper than 20. */
 export const MAX_DEPTH = 64;
 /**
- * Values in one body, keys of objects and elements of lists alike: one megabyte can hold half a million, and each costs
- * every reader after this one. The largest sound body, a full reconcile, has a tenth of it.
+ * Values in one body: keys of objects and elements of lists together. One megabyte can hold half a million values, and
+ * each costs time in every later step. The largest valid body, a full reconcile, has a tenth of this limit.
  */
 export const MAX_VALUES = 100_000;
-/** Keys of one object: a map of ten thousands of names costs every reader much more than a list of as many values. */
+/** Keys of one object: a map of tens of thousands of names costs much more than a list of as many values. */
 export const MAX_KEYS = 4096;
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
  * The JSON body, or undefined when there is none.
- * @throws UNSUPPORTED_MEDIA_TYPE, MALFORMED_JSON (also for bytes that are not UTF-8), VALIDATION_ERROR for too many values.
+ * @throws UNSUPPORTED_MEDIA_TYPE, MALFORMED_JSON (also for bytes that are not UTF-8), VALIDATION_ERROR for too many
+ * values.
  */
 export function parseBody(raw: Buffer | undefined, contentType: string | undefined): unknown {
   if (raw === undefined || raw.length === 0) return undefined;
@@ -29,8 +30,8 @@ export function parseBody(raw: Buffer | undefined, contentType: string | undefin
 }
 
 /**
- * Whether a text is JSON of too many values, by its punctuation alone: to parse a megabyte of brackets takes a hundred times
- * as long as this. Never of a body that the checker would take.
+ * Says why a text has too many values, from its punctuation alone: parsing a megabyte of brackets takes a hundred times
+ * as long. It never refuses a body that the checker would accept.
  */
 function excessOf(raw: Buffer): string | undefined {
   let depth = 0;
@@ -47,7 +48,7 @@ function excessOf(raw: Buffer): string | undefined {
       case OPEN_LIST:
       case OPEN_OBJECT:
         depth += 1;
-        // One more than the checker: an empty list holds no value.
+        // One level more than the checker allows: an empty list holds no value.
         if (depth > MAX_DEPTH + 1) return `is nested deeper than ${MAX_DEPTH}`;
         break;
       case CLOSE_LIST:
@@ -68,7 +69,7 @@ function endOfText(raw: Buffer, from: number): number {
   return at;
 }
 
-/** Endpoints without a body accept none or `{}` (§0.1). */
+/** Refuses a body on endpoints without one; an empty body and `{}` are accepted (§0.1). */
 export function refuseBody(body: unknown): void {
   if (body === undefined) return;
   const keys = typeof body === "object" && body !== null && !Array.isArray(body) ? Object.keys(body) : undefined;

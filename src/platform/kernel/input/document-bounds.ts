@@ -2,7 +2,7 @@ import type { TSchema } from "typebox";
 import { BYTES_A_VALUE, MAX_BYTES } from "../../../contract/wire/schema.ts";
 import type { Issue } from "../errors.ts";
 
-/** The keywords of our schemas that hold other schemas, and the document's limit. */
+/** The keywords of the contract's schemas that hold other schemas, and the size limit of a document. */
 interface Composite {
   readonly [MAX_BYTES]?: number;
   readonly properties?: Readonly<Record<string, TSchema>>;
@@ -13,7 +13,7 @@ interface Composite {
 
 const bounding = new WeakMap<TSchema, boolean>();
 
-/** Whether the schema, or a part of it, is a document with a limit: other parts of a value are not walked. */
+/** Whether the schema, or a part of it, is a document with a size limit. Parts without one are not walked. */
 function bounds(schema: TSchema): boolean {
   const known = bounding.get(schema);
   if (known !== undefined) return known;
@@ -25,8 +25,8 @@ function bounds(schema: TSchema): boolean {
 }
 
 /**
- * The documents of a value that are larger than its schema lets them be; of a value that fits the schema. Every list that
- * shows a stored document pays for it, so the size of one tenant's is a delay for all.
+ * Yields the documents in a value that exceed the size in their schema. The value must fit the schema. A stored
+ * document is shown in every list that contains it, so one tenant's large documents would delay all callers.
  */
 export function* oversized(schema: TSchema, value: unknown, path: string): Generator<Issue> {
   if (typeof value !== "object" || value === null || !bounds(schema)) return;
@@ -44,7 +44,7 @@ export function* oversized(schema: TSchema, value: unknown, path: string): Gener
   }
   const map = value as Readonly<Record<string, unknown>>;
   for (const [name, part] of Object.entries(properties)) yield* oversized(part, map[name], `${path}.${name}`);
-  // Our maps have one pattern, which every name fits.
+  // Maps in the contract have one pattern, which every name fits.
   for (const part of Object.values(patternProperties)) {
     if (!bounds(part)) continue;
     for (const name of Object.keys(map)) yield* oversized(part, map[name], `${path}.${name.slice(0, 128)}`);
@@ -57,7 +57,7 @@ function excessOf(document: object, maxBytes: number): string | undefined {
   return bytesOf(document) > maxBytes ? `is larger than ${maxBytes} bytes` : undefined;
 }
 
-/** Of a document as it is sent and kept. */
+/** The bytes of a document as it is sent and stored. */
 export function bytesOf(document: unknown): number {
   return Buffer.byteLength(JSON.stringify(document));
 }

@@ -6,8 +6,9 @@ import { MAX_ISSUES } from "../errors.ts";
 export type Misfit = ReturnType<typeof Errors>[number];
 
 /**
- * What does not fit a schema of the contract. The library's own search walks all of a value and takes a hundred times as long
- * as its check: this one goes into the parts that fail their check alone, and ends when the caller has enough.
+ * Yields what does not fit a schema of the contract. The library's own search walks the whole value and takes a hundred
+ * times as long as its check. This one descends only into parts that fail their check, and stops when the caller takes
+ * no more.
  */
 export function* misfits(schema: TSchema, value: unknown, at = ""): Generator<Misfit> {
   const { check, own } = judgeOf(schema);
@@ -21,7 +22,7 @@ export function* misfits(schema: TSchema, value: unknown, at = ""): Generator<Mi
 
 interface Judge {
   readonly check: Validator;
-  /** What the schema says by itself: its parts and alternatives are searched on their own. */
+  /** The schema without its parts and alternatives, which are searched on their own. */
   readonly own: TSchema;
 }
 
@@ -43,7 +44,7 @@ function judgeOf(schema: TSchema): Judge {
   return judge;
 }
 
-/** The keywords of our schemas that hold other schemas. */
+/** The keywords of the contract's schemas that hold other schemas. */
 interface Composite {
   readonly properties?: Readonly<Record<string, TSchema>>;
   readonly patternProperties?: Readonly<Record<string, TSchema>>;
@@ -56,7 +57,7 @@ function composite(schema: TSchema): Composite {
   return schema as Composite;
 }
 
-/** The names that the schema does not know, as many as an answer shows: a body has room for ten thousands of them. */
+/** The names that the schema does not know, up to the number that an answer shows: a body can hold ten thousand. */
 function strangersOf(schema: TSchema, value: unknown): readonly string[] {
   const { properties = {}, additionalProperties } = composite(schema);
   if (additionalProperties !== false || typeof value !== "object" || value === null || Array.isArray(value)) return [];
@@ -103,11 +104,14 @@ function* partsOf(schema: TSchema, value: unknown): Generator<readonly [string, 
   }
 }
 
-/** None when one of them fits; else those that the value can have meant, so that the caller reads of no other. */
+/**
+ * No alternatives when one of them fits. Otherwise those that the value probably means, so that the error does not
+ * mention the others.
+ */
 function alternativesOf(schema: TSchema, value: unknown): readonly TSchema[] {
   const { anyOf = [] } = composite(schema);
   if (anyOf.some((each) => judgeOf(each).check.Check(value))) return [];
-  // That a field may be null too is no news to a caller that gave it a value.
+  // The caller gave a value that is not null, so the alternative null explains nothing.
   const kinds = anyOf.filter((each) => (each as Typed).type !== "null");
   const alike = kinds.filter((each) => isAlike(each as Typed, value));
   if (alike.length === 0) return kinds;
@@ -130,9 +134,9 @@ function isAlike({ type }: Typed, value: unknown): boolean {
 
 interface Discriminator {
   readonly name: string;
-  /** One for each alternative. */
+  /** The constant of each alternative. */
   readonly words: readonly unknown[];
-  /** Asks for one of the words and for nothing else. */
+  /** A schema that accepts one of the constants and nothing else. */
   readonly choice: TSchema;
 }
 

@@ -1,16 +1,16 @@
 import { type AST, RegExpParser } from "@eslint-community/regexpp";
 import { RE2JS } from "re2js";
 
-/** As the contract has it for `validation.pattern`. */
+/** The contract's limit for `validation.pattern`. */
 const MAX_LENGTH = 512;
-/** Of the automaton, counted repetitions written out: what one character of a text costs at most. */
+/** States of the automaton with counted repetitions written out: the highest cost of one character of text. */
 const MAX_STATES = 1000;
 /**
- * What the patterns of one request may cost, in states times characters. Measured: about 20 ns a step, 40 ms for all,
- * in a process that has run such patterns before; 140 to 310 ms in the first request of a process on two shared cores.
+ * Limit for all patterns of one request, in states times characters. Measured: about 20 ns a step, 40 ms for all, in a
+ * process that has run such patterns before; 140 to 310 ms in the first request of a process on two shared cores.
  */
 const MAX_STEPS = 2_000_000;
-/** Making an automaton costs about as much, for each state, as so many steps. */
+/** Compiling an automaton costs about as much, for each state, as this many steps. */
 const STEPS_TO_COMPILE = 100;
 
 const MAX_STATES_TOGETHER = MAX_STEPS / STEPS_TO_COMPILE;
@@ -18,26 +18,27 @@ const MAX_STATES_TOGETHER = MAX_STEPS / STEPS_TO_COMPILE;
 const parser = new RegExpParser({ ecmaVersion: 2025 });
 
 /**
- * Judges strangers' patterns, and texts by them, for one request. A pattern means what ECMAScript says with the `u` flag,
- * but RE2 runs it: time grows with the text alone. Each costs steps, and a request has so many.
+ * Checks the patterns that vendors supply, and texts against them, for one request. A pattern has the meaning that
+ * ECMAScript gives it with the `u` flag, but RE2 runs it: the time grows only with the length of the text. Each check
+ * costs steps, and a request has a limited number of them.
  */
 export class PatternJudge {
   readonly #automata = new Map<string, Automaton | Fault>();
   #stepsLeft = MAX_STEPS;
 
-  /** Why a pattern cannot be taken, in words, or undefined. */
+  /** Why the platform refuses a pattern, in words; undefined when it accepts it. */
   fault(source: string): string | undefined {
     const automaton = this.#automaton(source);
     return "fault" in automaton ? automaton.fault : undefined;
   }
 
-  /** What is wrong with the text, in words, or undefined. */
+  /** What is wrong with the text, in words; undefined when it matches. */
   problem(source: string, text: string): string | undefined {
     const automaton = this.#automaton(source);
     if ("fault" in automaton) return `cannot be judged: its pattern ${automaton.fault}`;
     this.#stepsLeft -= automaton.states * text.length;
     if (this.#stepsLeft < 0) return "is too long to be judged by its pattern, with what is judged beside it";
-    // Not `test`: that builds states as it reads, for up to a hundred times the cost of a step.
+    // Not `test`: it builds states while it reads, which costs up to a hundred times as much a step.
     return automaton.re2.matcher(text).find() ? undefined : `must match ${source}`;
   }
 
@@ -78,7 +79,7 @@ interface Part {
   readonly states: number;
 }
 
-/** @throws Unsupported; SyntaxError for what is no regular expression. */
+/** @throws Unsupported; SyntaxError for a text that is no regular expression. */
 function translated(source: string): Part {
   const { text, states } = alternatives(parser.parsePattern(source, 0, source.length, { unicode: true }).alternatives);
   return { text, states: Math.max(1, states) };
@@ -139,7 +140,7 @@ function grouped({ text, states }: Part): Part {
   return { text: `(?:${text})`, states };
 }
 
-/** Whether it is lazy does not matter: only whether there is a match is asked. */
+/** Ignores whether the quantifier is lazy: that does not change whether a match exists. */
 function repeated({ min, max, element: inner }: AST.Quantifier): Part {
   const { text, states } = grouped(element(inner));
   if (max === Number.POSITIVE_INFINITY) return { text: `${text}{${min},}`, states: states * Math.max(1, min) + 1 };

@@ -7,7 +7,7 @@ import { MAX_DEPTH, MAX_KEYS, MAX_VALUES } from "./body.ts";
 import { oversized } from "./document-bounds.ts";
 import { type Misfit, misfits } from "./misfits.ts";
 
-// typebox stops at 8 errors and allows what RFC 3339 does not; both registries are the process's.
+// typebox stops at 8 errors and accepts dates that RFC 3339 does not. Both registries are global to the process.
 Settings.Set({ maxErrors: 200 });
 Format.Set("date-time", isInstant);
 
@@ -16,7 +16,7 @@ const RFC_3339 =
 const EARLIEST_MS = Date.parse("0001-01-01T00:00:00Z");
 const LATEST_MS = Date.parse("9999-12-31T23:59:59.999Z");
 
-/** A date that exists, and whose UTC form SQL and RFC 3339 can both write. */
+/** Accepts a date that exists and whose UTC form both SQL and RFC 3339 can write. */
 function isInstant(text: string): boolean {
   if (!RFC_3339.test(text)) return false;
   const atMs = Date.parse(text);
@@ -25,7 +25,7 @@ function isInstant(text: string): boolean {
   return day >= 1 && day <= monthEnds && atMs >= EARLIEST_MS && atMs <= LATEST_MS;
 }
 
-/** A compiled schema that says what is wrong by the caller's own names. */
+/** A compiled schema that reports what is wrong by the caller's own names. */
 export class Checker {
   readonly #where: string;
   readonly #schema: TSchema;
@@ -38,7 +38,7 @@ export class Checker {
     this.#validator = Compile(schema);
   }
 
-  /** For what comes from us: that SQL can hold it need not be asked of what SQL held. */
+  /** For values that come from the database: it does not check again whether SQL can hold them. */
   fits(value: unknown): boolean {
     return this.#validator.Check(value);
   }
@@ -72,7 +72,7 @@ function toIssues(where: string, error: Misfit): Issue[] {
       return [{ path, message: `must be ${oneOf(error.params.allowedValues)}` }];
     case "const":
       return [{ path, message: `must be ${JSON.stringify(error.params.allowedValue)}` }];
-    // Said better by the errors beside them.
+    // The errors of the parts say it better.
     case "boolean":
     case "anyOf":
       return [];
@@ -85,7 +85,10 @@ function unescapePointer(segment: string): string {
   return segment.replaceAll("~1", "/").replaceAll("~0", "~").slice(0, 128);
 }
 
-/** Strings that SQL cannot hold, nesting that recursion cannot, and more values than the event loop should walk. */
+/**
+ * Refuses strings that SQL cannot hold, nesting too deep for recursion, and more values than the event loop should
+ * walk.
+ */
 function unfitForStorage(where: string, root: unknown): Issue | undefined {
   const fault = faultIn(root, 0, { values: MAX_VALUES });
   return fault && { path: [where, ...(fault.at ?? [])].join("."), message: fault.message };
@@ -93,7 +96,9 @@ function unfitForStorage(where: string, root: unknown): Issue | undefined {
 
 interface Fault {
   readonly message: string;
-  /** Built on the way back from the fault: a path for each value that is sound would cost more than reading it. */
+  /**
+   * Built on the way back from the fault, because a path for each valid value would cost more than reading the value.
+   */
   readonly at?: readonly string[];
 }
 
@@ -134,8 +139,9 @@ function isStorable(text: string): boolean {
 }
 
 /**
- * Query strings become what the schema says: arrays from repeats or commas, integers, numbers, booleans; defaults are
- * filled in; unknown parameters are dropped (§0.1). What does not convert stays text, for the checker to name.
+ * Converts query strings to the types of the schema: arrays from repeats or commas, integers, numbers, booleans. Fills
+ * in defaults and drops unknown parameters (§0.1). A value that does not convert stays text, and the checker then
+ * reports it.
  */
 export function convertQuery(schema: TObject, search: URLSearchParams): Record<string, unknown> {
   const query: Record<string, unknown> = {};

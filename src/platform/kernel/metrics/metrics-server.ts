@@ -1,7 +1,7 @@
 import { createServer, type Server } from "node:http";
 import type { Registry } from "prom-client";
 
-/** `/metrics` on a port of its own, which the network keeps inside. */
+/** Serves `/metrics` on its own port, which the network must keep internal. */
 export async function serveMetrics(registry: Registry, host: string, port: number): Promise<Server> {
   const server = createServer((request, response) => {
     if (request.method !== "GET" || request.url?.split("?", 1)[0] !== "/metrics") {

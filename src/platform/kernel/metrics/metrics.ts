@@ -7,14 +7,14 @@ const CODE_CLASSES = ["2xx", "3xx", "4xx", "5xx"] as const;
 const SWEEP_RESULTS = ["ok", "failed"] as const;
 const RELAY_SIDES = ["attach", "tunnel"] as const;
 
-/** What the server counts. Every label is of a closed list: routes are templates of the table. */
+/** What the server counts. Every label has a closed list of values: routes are the templates of the table. */
 export interface PlatformMetrics {
-  /** What is not one of the endpoints counts as `none`: probes, pages, paths that do not exist. */
+  /** A request outside of the endpoints counts as `none`: probes, pages, unknown paths. */
   request(method: string, route: string, status: number, seconds: number): void;
   /** An answer carried this error. */
   refused(code: ErrorCode): void;
   inFlight(change: 1 | -1): void;
-  /** A long-poll is held, or is not any more. */
+  /** A long-poll begins or ends. */
   polling(change: 1 | -1): void;
   relaySocket(side: (typeof RELAY_SIDES)[number], change: 1 | -1): void;
   rateLimited(): void;
@@ -24,11 +24,11 @@ export interface PlatformMetrics {
   swept(sweep: string, result: (typeof SWEEP_RESULTS)[number], at: Date): void;
 }
 
-/** What may be counted. */
+/** What the metrics need to know at start. */
 export interface Countable {
   readonly endpoints: readonly { readonly route: { readonly method: string; readonly path: string } }[];
   readonly sweeps: readonly string[];
-  /** Asked at each scrape. */
+  /** Called at each scrape. */
   readonly connections: () => ConnectionCounts;
 }
 
@@ -53,7 +53,7 @@ function httpMetrics(
     labelNames: ["method", "route", "code_class"],
     registers,
   });
-  // Not at 0 from the start, unlike the counters: sixteen lines for each route that nobody calls.
+  // Unlike the counters this does not start at 0: that would be sixteen lines for each route that is never called.
   const duration = new Histogram({
     name: "sallyport_http_request_duration_seconds",
     help: "How long did requests take? Long-polls are held up to 30 s on purpose.",
@@ -83,7 +83,7 @@ function httpMetrics(
   };
 }
 
-/** An upgrade (101) went well too. */
+/** Counts an upgrade (101) as a success. */
 function classOf(status: number): (typeof CODE_CLASSES)[number] {
   if (status < 300) return "2xx";
   return status < 400 ? "3xx" : status < 500 ? "4xx" : "5xx";

@@ -5,12 +5,12 @@ import type { Hooks } from "../call/call.ts";
 import type { PlatformMetrics } from "../metrics/metrics.ts";
 
 /**
- * Work that no request asks for: clean-up, and changes that time makes and that others must be told of. Idempotent and
- * safe on several replicas at once. Whatever a reader can compute from the clock is not here.
+ * Work that no request causes: clean-up, and changes made by time that clients must be told of. Idempotent and safe on
+ * several replicas at once. What a reader can compute from the clock is not done here.
  */
 export type Sweep = (db: Db, now: Date, hooks: Hooks) => Promise<void>;
 
-/** A sweep that only forgets or sums up: nothing follows from it. */
+/** A sweep that only deletes or summarises rows and calls no hooks. */
 export type CleanUp = (db: Db, now: Date) => Promise<void>;
 
 const EVERY_MS = 60_000;
@@ -29,7 +29,7 @@ export interface Sweeper {
   readonly ended: Promise<void>;
 }
 
-/** Runs every sweep once a minute until `signal`; one that fails is logged and does not stop the others. */
+/** Runs every sweep once a minute until `signal`. A failed sweep is logged and does not stop the others. */
 export function sweepEvery(db: Db, { sweeps, hooks, clock, log, metrics }: SweepTools, signal: AbortSignal): Sweeper {
   const now = async (): Promise<void> => {
     for (const [name, sweep] of Object.entries(sweeps)) {

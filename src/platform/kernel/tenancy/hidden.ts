@@ -1,7 +1,8 @@
 /**
- * The workspace of what nobody is shown: the deployment that each private manager runs as, its group and its project (§9).
- * Every query is bounded by the caller's workspace and nobody is in this one, which hides them from all lists and counts,
- * also from those that are written later. Who may know of one asks for it by its id: `workedOnBy`, `readDeployment`.
+ * The workspace of hidden records: the deployment that each private manager runs as, its group and its project (§9).
+ * Every query is bounded by the caller's workspace, and no caller is in this one, so all lists and counts leave these
+ * records out, including those written later. Code that may read a hidden record asks for it by id: `workedOnBy`,
+ * `readDeployment`.
  */
 export const HIDDEN_WORKSPACE = "ws_000000000000000000000000";
 

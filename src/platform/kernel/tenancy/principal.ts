@@ -1,7 +1,7 @@
 import type { Actor } from "../../../contract/wire/actor.ts";
 import type { Role } from "../../../contract/wire/roles.ts";
 
-/** What a key may reach. Every id is the owner's: a deployment key carries its project and group too. */
+/** What a key may reach. The scope holds the ids of the owners too: a deployment key carries its project and group. */
 export type Scope =
   | { readonly type: "workspace" }
   | { readonly type: "project"; readonly projectId: string }
@@ -10,7 +10,7 @@ export type Scope =
   | { readonly type: "manager"; readonly managerId: string };
 
 interface Identity {
-  /** The workspace the call acts in. For a system manager's key: the system workspace. */
+  /** The workspace in which the call acts. For a system manager's key: the system workspace. */
   readonly workspaceId: string;
   readonly workspaceName: string;
   readonly role: Role;
@@ -28,7 +28,7 @@ export interface ServiceAccount extends Identity {
   readonly setupFor: string | null;
 }
 
-/** A signed-in user in a workspace, with the role that its membership gives at this request. */
+/** A signed-in user in a workspace, with the role of its membership at the time of this request. */
 export interface User extends Identity {
   readonly kind: "user";
   readonly id: string;
@@ -37,18 +37,18 @@ export interface User extends Identity {
   readonly image: string | null;
 }
 
-/** A signed-in user where no workspace is named: on the routes of §0.5 that need none. */
+/** A signed-in user without a workspace: on the routes of §0.5 that need none. */
 export interface Person extends Omit<User, keyof Identity | "kind"> {
   readonly kind: "person";
 }
 
-/** Who calls within a workspace, after the credential and the workspace rules. */
+/** The caller within a workspace, after the credential and the workspace rules. */
 export type Principal = ServiceAccount | User;
 
-/** Who calls at all. */
+/** The caller, with or without a workspace. */
 export type Caller = Principal | Person;
 
-/** A user's reach is its workspace. */
+/** The scope of the caller. A user reaches its whole workspace. */
 export function scopeOfPrincipal(principal: Principal): Scope {
   return principal.kind === "user" ? { type: "workspace" } : principal.scope;
 }
@@ -65,7 +65,10 @@ export function impliedProject(principal: Principal): string | undefined {
   return "projectId" in scope ? scope.projectId : undefined;
 }
 
-/** Where the caller acts: distinct for each user in each workspace. What is kept for a caller is kept under this. */
+/**
+ * Identifies the caller: distinct for each user in each workspace. Idempotency records and other things kept for a
+ * caller are stored under it.
+ */
 export function seatOf(caller: Caller): string {
   return caller.kind === "user" ? `${caller.id} ${caller.workspaceId}` : caller.id;
 }

@@ -10,7 +10,8 @@ export interface ProjectRef {
 }
 
 /**
- * The project that a call means: `ref` is an id or a name of the caller's workspace, or absent when the key implies it.
+ * Finds the project that a call means. `ref` is an id or a name in the caller's workspace, or absent when the key
+ * implies the project.
  * @throws NOT_FOUND for another workspace's or another key's project; PROJECT_REQUIRED when nothing names one.
  */
 export async function requireProject(db: Db, principal: Principal, ref: string | undefined): Promise<ProjectRef> {
@@ -20,7 +21,8 @@ export async function requireProject(db: Db, principal: Principal, ref: string |
 }
 
 /**
- * The same where the caller need not name it: the one that the key implies, else the workspace's only one.
+ * Like `requireProject` where the caller may omit it: the project that the key implies, else the only one of the
+ * workspace.
  * @throws PROJECT_REQUIRED when there are several.
  */
 export async function meantProject(db: Db, principal: Principal, ref: string | undefined): Promise<ProjectRef> {
@@ -36,7 +38,7 @@ export async function meantProject(db: Db, principal: Principal, ref: string | u
   return only;
 }
 
-/** The same for lists, where no project means all that the caller sees. */
+/** Like `requireProject` for lists. Undefined means all projects that the caller sees. */
 export async function optionalProject(
   db: Db,
   principal: Principal,
@@ -53,14 +55,14 @@ export async function optionalProject(
 function find(db: Db, principal: Principal, named: string): Promise<ProjectRef | undefined> {
   const scope = scopeOfPrincipal(principal);
   const anywhere = principal.kind === "serviceAccount" && principal.system;
-  // Project names may not start with `prj_`, so an id is never read as a name (§0.1).
+  // Project names may not start with `prj_`, so an id cannot be mistaken for a name (§0.1).
   const query = db
     .selectFrom("projects as p")
     .select(["p.id", "p.name", "p.workspace_id as workspaceId"])
     .where(named.startsWith("prj_") ? "p.id" : "p.name", "=", named)
     .$if(!anywhere, (projects) => projects.where("p.workspace_id", "=", principal.workspaceId));
   if (scope.type !== "manager") return query.executeTakeFirst();
-  // A manager's project is one that has a deployment served by it, for a system manager in any workspace.
+  // A manager reaches the projects that have a deployment which it serves; a system manager in any workspace.
   return query
     .where((eb) =>
       eb.exists(

@@ -2,22 +2,25 @@ import { type Expression, type SqlBool, sql } from "kysely";
 import { type Principal, scopeOfPrincipal } from "./principal.ts";
 import { servedBy } from "./serves.ts";
 
-/** Where a query finds the ids that bound it: `table.column` names. Name those that the route's roles can need. */
+/**
+ * Where a query has the ids that bound it, as `table.column` names. Give the columns that the route's roles can need.
+ */
 export interface ScopeColumns {
   readonly workspace: string;
   readonly project?: string;
   readonly deploymentGroup?: string;
   readonly deployment?: string;
-  /** For managers' keys: what the query calls the table `deployments`. */
+  /** For managers' keys: the name of the table `deployments` in the query. */
   readonly served?: string;
 }
 
 /**
- * The tenancy of every query: true for rows of the caller's workspace and inside its key's scope.
- * A manager's key is bound by the deployments that it serves (serves.ts), a system manager's by them alone.
+ * The tenancy condition of every query: true for rows of the caller's workspace inside its key's scope. A manager's key
+ * is bound by the deployments that it serves (serves.ts); a system manager's key is bound by them alone.
  *
  * @example db.selectFrom("deployments as d").where(visible(call.principal, { workspace: "d.workspace_id", … }))
- * @throws Error when the scope has no column here: fails closed, and the test matrix shows it as a 500.
+ * @throws Error when the scope has no column here. The query fails instead of showing too much, and the test matrix
+ * reports it as a 500.
  */
 export function visible(principal: Principal, columns: ScopeColumns): Expression<SqlBool> {
   const scope = scopeOfPrincipal(principal);

@@ -2,19 +2,19 @@ import type { StoredError } from "../../../contract/wire/stored-error.ts";
 import type { Kept } from "../../database/tables/kept.ts";
 import type { Principal } from "./principal.ts";
 
-/** To be stored. */
+/** Marks a value as stored: its errors may reach a caller only through `shown`. */
 export function kept<T>(value: T): Kept<T> {
   return value as unknown as Kept<T>;
 }
 
-/** For the platform's own rules; what comes of it goes to no caller. */
+/** Gives the platform's own rules the stored value. The result must not go to a caller. */
 export function judged<T>(value: Kept<T>): T {
   return value as unknown as T;
 }
 
 /**
- * How it reads to this caller (§0.4): each error in it whole, with every nullable field there; an internal one is
- * replaced for everybody but managers and workspace admins.
+ * Converts a stored value for this caller (§0.4): each error in it is complete, with every nullable field present. An
+ * internal error is replaced for all callers but managers and workspace admins.
  */
 export function shown<T>(value: Kept<T>, principal: Pick<Principal, "role">): T;
 export function shown<T>(value: Kept<T> | null, principal: Pick<Principal, "role">): T | null;
@@ -23,7 +23,7 @@ export function shown<T>(value: Kept<T> | null, { role }: Pick<Principal, "role"
   return value === null ? null : (shownPart(judged(value), hides, 0) as T);
 }
 
-/** Deeper than any record that means something; what lies below is left out, for it could be an error too. */
+/** Deeper than any valid record. Parts below are left out, because they could contain an error too. */
 const MAX_DEPTH = 64;
 
 function shownPart(part: unknown, hides: boolean, depth: number): unknown {
