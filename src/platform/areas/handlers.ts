@@ -29,7 +29,7 @@ import { handlers as workspaces } from "./workspaces/routes.ts";
 
 type AllHandlers = { readonly [Area in keyof Routes]: Handlers<Routes[Area]> };
 
-/** One handler a route, an area a line: what the table has and this has not does not compile. */
+/** The handlers of all routes, by area. A route without a handler does not compile. */
 export const HANDLERS = {
   accessRelay,
   accessRequests,

@@ -8,7 +8,7 @@ import { closeToMachines } from "./machines/revoke.ts";
 import { managerFollows } from "./managers/own-status.ts";
 import { packageProduction } from "./packages/enqueue.ts";
 
-/** What follows from a change in one area and is another area's rule, in the order in which it is done. */
+/** The hooks of all areas: what follows a change in one area by the rules of another. Each list runs in its order. */
 export const HOOKS: Hooks = {
   commandSettled: [continuePlan],
   deploymentChanged: [managerFollows],

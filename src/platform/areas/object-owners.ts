@@ -3,11 +3,11 @@ import { namedSessionFiles } from "./debug-sessions/files.ts";
 import { namedBundles } from "./operations/bundles/bundle-storage.ts";
 import { namedPackages } from "./packages/store.ts";
 
-/** Who puts objects under a first segment, and which of them its rows name. */
+/** For each first segment of object keys: which of the keys the owning area still references. */
 export const OBJECT_OWNERS: ReadonlyMap<string, NamedKeys> = new Map([
   ["debug-sessions", namedSessionFiles],
   ["packages", namedPackages],
   ["plugins", namedBundles],
-  // Where bundles come in; what is registered has been copied from there.
+  // Uploads of bundles are temporary: registering a plugin copies the bundle to another key.
   ["uploads", async () => new Set<string>()],
 ]);

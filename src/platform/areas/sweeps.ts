@@ -15,7 +15,7 @@ import { sweepTallies } from "./releases/tallies.ts";
 import { sweepReports } from "./sync/sweep.ts";
 import { sweepWorkspaces } from "./workspaces/sweep.ts";
 
-/** What runs once a minute beside the sweeps of the server's own parts, by the name in logs and metrics. */
+/** The sweeps of the areas, by their name in logs and metrics. Each runs once a minute. */
 export const SWEEPS: Readonly<Record<string, Sweep>> = {
   idempotency: forgetOld,
   "access-requests": sweepLapsed,
@@ -33,5 +33,5 @@ export const SWEEPS: Readonly<Record<string, Sweep>> = {
   workspaces: sweepWorkspaces,
 };
 
-/** The names of all sweeps: the metrics exist before the object store and the database's kind are known. */
+/** The names of all sweeps. The metrics are created before the object store and the kind of database are known. */
 export const SWEEP_NAMES: readonly string[] = [...Object.keys(SWEEPS), "objects", "tables"];

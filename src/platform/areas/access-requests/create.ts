@@ -29,7 +29,7 @@ const DEFAULT_MAX_MINUTES = 480;
 const DEFAULT_DECIDE_WITHIN_MINUTES = 1440;
 const MINUTE_MS = 60_000;
 
-/** Stores a plan. Nothing of it ever changes: a changed plan is a new request (§2.4). */
+/** Stores a plan. It is never changed afterwards: a changed plan is a new request (§2.4). */
 export async function create(call: Call<typeof accessRequestRoutes.create>): Promise<AccessRequest> {
   const { db, principal, now, body } = call;
   const lines = body.commands.map(({ params = {} }, index) => ({ path: `/commands/${index}/params`, params }));
@@ -79,7 +79,7 @@ export async function create(call: Call<typeof accessRequestRoutes.create>): Pro
   return toRecord(row, [], call);
 }
 
-/** A debug session is asked for by itself: its lines grant access and run nothing. */
+/** Debug sessions need a request of their own: its lines grant access and run no command. */
 function refuseMixed(lines: readonly PlanLine[], debug: boolean): void {
   const issues = lines.flatMap(({ command }, index) =>
     command.startsWith(`${DEBUG_PLUGIN}/`) === debug

@@ -10,10 +10,13 @@ import { toRecord } from "./record.ts";
 import { moved } from "./state.ts";
 import { commandsOf, findRequest, updateRequest } from "./store.ts";
 
-/** The engineer's two moves. A refused one leaves the row as it was: what time did to it is written by the sweep. */
+/**
+ * The two moves of the vendor's engineer: queue and reject. A refused move does not change the row, even when time has
+ * ended the request; the sweep stores that.
+ */
 type GateCall = Pick<Call, "db" | "now" | "principal" | "raise">;
 
-/** Settled, or NOT_FOUND. */
+/** The request as it is now. @throws NOT_FOUND */
 export async function requireRequest(
   { db, principal, now }: Pick<Call, "db" | "now" | "principal">,
   id: string,
@@ -31,7 +34,7 @@ export async function recordOf(
   return toRecord(row, commands.get(row.id) ?? [], call);
 }
 
-/** The first door: hands the request to the customer's cluster. @throws INVALID_STATE_TRANSITION */
+/** Queues the request for the decision in the customer's cluster. @throws INVALID_STATE_TRANSITION */
 export async function queue(call: GateCall, id: string): Promise<AccessRequestRow> {
   const row = await requireRequest(call, id);
   const next = moved(stateOf(row), "queue", call.now);
@@ -46,7 +49,7 @@ export async function queue(call: GateCall, id: string): Promise<AccessRequestRo
   return queued;
 }
 
-/** The engineer's own no, before the customer has decided. @throws INVALID_STATE_TRANSITION */
+/** The engineer withdraws the request before the customer has decided. @throws INVALID_STATE_TRANSITION */
 export async function reject(call: GateCall, id: string, reason: string | undefined): Promise<AccessRequestRow> {
   const row = await requireRequest(call, id);
   const next = moved(stateOf(row), "reject", call.now);

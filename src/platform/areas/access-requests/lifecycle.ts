@@ -10,7 +10,7 @@ import { expirePending } from "../commands/settle.ts";
 import { afterMove, hasLapsed, lapse, lapsesAt, moved, type Reported, type State } from "./state.ts";
 import { findOwnerOf, listLapsed, updateRequest } from "./store.ts";
 
-/** The row as its rules see it. */
+/** The part of the row that the rules of state.ts use. */
 export function stateOf(row: AccessRequestRow): Reported {
   return {
     status: row.status,
@@ -24,7 +24,7 @@ export function stateOf(row: AccessRequestRow): Reported {
   };
 }
 
-/** The row after a move that the rules allowed, `at` the instant of it. */
+/** The row after a move that the rules allowed; `at` is the time of the move. */
 export function withState(
   row: AccessRequestRow,
   next: State,
@@ -44,8 +44,8 @@ export function withState(
 }
 
 /**
- * The request as it is at `now`: time's own move is made on every read and before every write, and dated by when it
- * was due. The same object when time has changed nothing.
+ * The request as it is at `now`: ended, if its time is over, with the time at which it was due as the end. Applied on
+ * every read and before every write. Returns the same object when time has changed nothing.
  */
 export function asOf(row: AccessRequestRow, now: Date): AccessRequestRow {
   const state = stateOf(row);
@@ -55,7 +55,10 @@ export function asOf(row: AccessRequestRow, now: Date): AccessRequestRow {
   return withState(row, next, lapse(at, row.approved_until), at);
 }
 
-/** A deleted deployment has nobody left to decide: its queued requests are rejected, outcome expired (§24.4). */
+/**
+ * On the deletion of a deployment: its cluster cannot decide any more, so its queued requests are rejected with outcome
+ * expired (§24.4).
+ */
 export async function abandonRequests(
   { db, now }: Pick<Call, "db" | "now">,
   deployment: { readonly id: string },
@@ -74,19 +77,19 @@ export async function abandonRequests(
   }
 }
 
-/** Time's move, written down: nothing is handed out any more, and the manager hears of it. */
+/** Stores that time has ended a request: its waiting commands expire, and the manager is told. */
 export async function writeLapse(call: ChangeCall, row: AccessRequestRow): Promise<void> {
   await updateRequest(call.db, row);
   await expirePending(call, { accessRequestId: row.id });
   await call.raise("access-requests", row.deployment_id);
 }
 
-/** Rows a transaction: small enough to win its races against requests. */
+/** Rows in one transaction: few, so that it rarely conflicts with requests. */
 const BATCH = 50;
 
 /**
- * Writes down what time has ended, so that managers are told of it. Every read and write judges by itself: without
- * this, only the hint is late.
+ * Stores which requests time has ended, so that managers are told. Every read and write computes it too: without the
+ * sweep only the managers' hint would be late.
  */
 export const sweepLapsed: Sweep = async (db, now, hooks) => {
   const options = { readOnly: false, signal: new AbortController().signal, onRetry: () => undefined };
@@ -101,8 +104,8 @@ export const sweepLapsed: Sweep = async (db, now, hooks) => {
 };
 
 /**
- * Creates the command of one line of an approved plan. Once only, whoever else tries: the pair of request and index
- * is unique in the database, and the second one loses the race (§2.6).
+ * Creates the command of one line of an approved plan, only once: request and index together are unique in the
+ * database, so a second attempt fails (§2.6).
  */
 export async function dispatchLine(
   call: Pick<Call, "db" | "now" | "raise">,
@@ -117,7 +120,7 @@ export async function dispatchLine(
     name: line.command,
     params: line.params ?? {},
     target: OPERATOR_TARGET,
-    // Not a moment longer than the customer allowed.
+    // The customer allowed the plan to run only until then.
     deadline: row.approved_until,
     invokedBy: row.queued_by ?? row.created_by,
     accessRequestId: row.id,
@@ -125,12 +128,15 @@ export async function dispatchLine(
   });
 }
 
-/** The next line after a success, the end of the plan after anything else. Nothing for a plan that has been stopped. */
+/**
+ * After a command's success creates the command of the next line; after any other end ends the plan. Does nothing for a
+ * plan that has been stopped.
+ */
 export async function continuePlan(call: ChangeCall, command: CommandRow): Promise<void> {
   if (command.access_request_id === null || command.plan_index === null) return;
   const stored = await findOwnerOf(call.db, command);
   if (stored === undefined) return;
-  // Time first: at `approvedUntil` the plan is stopped, and its command's own deadline says nothing new (§2.5).
+  // Time first: at `approvedUntil` the plan is stopped, and the end of its command changes nothing more (§2.5).
   const row = asOf(stored, call.now);
   if (row !== stored) {
     await updateRequest(call.db, row);

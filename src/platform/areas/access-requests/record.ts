@@ -54,7 +54,7 @@ export function withApproval(record: AccessRequest): AccessRequestWithApproval {
   return { ...record, kubectlApprove: kubectlApprove(record) };
 }
 
-/** A line's state is its command's; a line without one waits, or will never have one. */
+/** The state of a line is that of its command. A line without a command waits, or will never get one. */
 function executionOf(
   row: AccessRequestRow,
   commands: readonly CommandRow[],
@@ -73,7 +73,7 @@ function executionOf(
   return { state: row.execution, commands: lines };
 }
 
-/** What the manager lays into the cluster. */
+/** The request as the manager writes it into the cluster. */
 export function toPending(row: AccessRequestRow): PendingRequest {
   return {
     id: row.id,
@@ -91,15 +91,15 @@ export function toPending(row: AccessRequestRow): PendingRequest {
 }
 
 const READABLE = new RegExp(HUMAN_LINE, "u");
-/** What the custom resource takes. */
+/** The limit of the custom resource. */
 const MAX_NAME = 256;
 
-/** A person's address; a key by its id, which cannot be mistaken for a person. */
+/** A user's address. A key is shown by its id, which cannot be mistaken for a user's address. */
 function displayName({ id, email }: Actor): string {
   return email !== null && email.length <= MAX_NAME && READABLE.test(email) ? email : id;
 }
 
-/** What the suggested command asks for; the person may type another number up to the request's own limit. */
+/** The duration in the suggested command. The approver may type another one, up to the request's own limit. */
 const SUGGESTED_MINUTES = 60;
 
 /** The name of the request's grant in the cluster, which admission enforces there. */
@@ -120,9 +120,9 @@ const isNamespace = new RegExp(NAMESPACE, "u");
 const isPlural = new RegExp(RESOURCE_PLURAL, "u");
 
 /**
- * The words with which the customer approves, or null when there is nothing to approve. Words for a human: the
- * platform holds nothing with which it could carry them out. A destructive plan must be cited by its hash. Coordinates
- * that kubectl could read as anything but coordinates give none, also those that were stored before reports were judged.
+ * The command with which the customer approves, or null when there is nothing to approve. It is only text for a person:
+ * the platform has no credential that could run it. For a destructive plan it must contain the plan's hash. Null also
+ * when a coordinate could be read by kubectl as something else, as in reports stored before the platform checked them.
  */
 export function kubectlApprove({ status, risk, planHash, maxMinutes, materialized }: Approvable): string | null {
   if (status !== "queued" || materialized === null) return null;

@@ -10,7 +10,8 @@ import { grantName } from "./record.ts";
 import { judgeApproval, judgeDecision, type ReportCode } from "./state.ts";
 import { findOfDeployment, listForManager, updateRequest } from "./store.ts";
 
-// What a manager says of one deployment. Items are judged in order, so the second of two equal ones is a duplicate.
+// What a manager reports about the requests of one deployment. Items are handled in order, so the second of two equal
+// items is a duplicate.
 
 type RelayCall = Pick<Call, "db" | "now" | "principal" | "raise" | "emit" | "hooks">;
 interface Answer {
@@ -21,9 +22,9 @@ interface Answer {
 const DAY_MS = 24 * 60 * 60_000;
 
 export interface ManagerView {
-  /** Wait for the customer, oldest first. */
+  /** Requests that wait for the customer, oldest first. */
   readonly queued: readonly AccessRequestRow[];
-  /** In the cluster, and ended within the last day. */
+  /** Requests in the cluster that ended within the last day. */
   readonly closed: readonly AccessRequestRow[];
 }
 
@@ -39,7 +40,10 @@ export async function pending(call: RelayCall, deploymentId: string): Promise<Ma
   };
 }
 
-/** Where the grants lie. Only for queued requests; the latest report wins. */
+/**
+ * Stores where the manager has created the request's resource in the cluster. Only for queued requests; the latest
+ * report replaces earlier ones.
+ */
 export function materialized(
   call: RelayCall,
   body: { deploymentId: string; requestIds: readonly string[]; namespace: string; resourcePlural: string },
@@ -63,8 +67,9 @@ export function materialized(
 }
 
 /**
- * The second door, as the manager saw it open. The plan's first line is created with the record of it, and claimed for
- * this manager where it asked for that. A repeat claims nothing: an earlier call may have, and its answer been lost.
+ * Records approvals that the manager saw in the cluster. Creates the command of the plan's first line in the same
+ * transaction, and with `claimAt` claims it for this manager. A repeated report claims nothing, because the earlier
+ * call may have claimed the command although its answer was lost.
  */
 export async function approvals(
   call: RelayCall,
@@ -95,7 +100,10 @@ export async function approvals(
   return { ...answer, claimed: await claimOfPlans(call.db, recorded, new Date(claimAt)) };
 }
 
-/** Denied, revoked, or over. What was handed out keeps its own end; what was not never will be. */
+/**
+ * Records that requests were denied, revoked or have expired. Commands already handed out end by themselves; the others
+ * are never handed out.
+ */
 export function decisions(
   call: RelayCall,
   body: { deploymentId: string; decisions: readonly DecisionReport[] },
@@ -110,7 +118,7 @@ export function decisions(
       const verdict = judgeDecision(stateOf(row), report, call.now);
       if (verdict.outcome !== "recorded") return verdict;
       const ended = withState(row, verdict.next, verdict.decision, call.now);
-      // The row first: the end of a command must find its plan stopped.
+      // Store the row first: when a command ends, its plan must already be stopped.
       await updateRequest(call.db, ended);
       await expirePending(call, { accessRequestId: row.id });
       if (ended.status === "expired") await call.raise("access-requests", deploymentId);
@@ -124,7 +132,10 @@ type Outcome =
   | { readonly outcome: "ignored"; readonly code: ReportCode };
 const ignored = (code: ReportCode): Outcome => ({ outcome: "ignored", code });
 
-/** Judges each item against its request as it is now; an unknown or foreign one fails alone. */
+/**
+ * Handles each item against its request as it is now. An unknown request, or one of another deployment, fails only its
+ * own item.
+ */
 async function eachReport<Item>(
   call: RelayCall,
   deploymentId: string,
@@ -143,7 +154,7 @@ async function eachReport<Item>(
   return { recorded: results.filter(({ outcome }) => outcome === "recorded").length, results };
 }
 
-/** Before every write, time's own move is written. */
+/** Stores the request's expiry first, if its time is over. */
 async function settledRow(call: RelayCall, deploymentId: string, id: string): Promise<AccessRequestRow | undefined> {
   const stored = await findOfDeployment(call.db, deploymentId, id);
   if (stored === undefined) return undefined;

@@ -8,7 +8,7 @@ import type { Tier } from "../../../contract/operations/operations.ts";
 import { HUMAN_LINE, HUMAN_TEXT } from "../../../contract/wire/schema.ts";
 import { invalidTransition } from "../../kernel/errors.ts";
 
-/** The part of an access request that decides what may happen to it next. */
+/** The part of an access request that decides which moves are possible. */
 export interface State {
   readonly status: AccessRequestStatus;
   readonly execution: ExecutionState;
@@ -16,14 +16,14 @@ export interface State {
   readonly approvedUntil: Date | null;
 }
 
-/** What people, managers and time do to a request (§2.5). Everything else is refused. */
+/** All moves of users, managers and time (§2.5). Every other move is refused. */
 const MOVES = {
   queue: { from: ["pending-approval"], to: "queued" },
   reject: { from: ["pending-approval", "queued"], to: "rejected" },
   approve: { from: ["queued"], to: "customer-approved" },
   deny: { from: ["queued"], to: "rejected" },
   revoke: { from: ["customer-approved"], to: "rejected" },
-  /** The manager says so; `lapse` is the same, said by the clock. */
+  /** `expire`: the manager reports the end. `lapse`: the platform's clock ends the request. */
   expire: { from: ["queued", "customer-approved"], to: "expired" },
   lapse: { from: ["pending-approval", "queued", "customer-approved"], to: "expired" },
 } as const satisfies Readonly<
@@ -33,17 +33,17 @@ export type Move = keyof typeof MOVES;
 export const MOVE_NAMES = Object.keys(MOVES) as readonly Move[];
 
 /**
- * How long after `decideBefore` a decision may still arrive: the cluster's deadline is `decideBefore` itself, and a
- * report of a decision made in time can be late by a reconnect.
+ * How long after `decideBefore` the platform still accepts a decision. The cluster's deadline is `decideBefore` itself,
+ * but the report of a decision made in time can arrive later, for example after a reconnect.
  */
 export const REPORT_GRACE_MS = 300_000;
 
-/** A plan that ended, well or not, inside its window: nothing is left that could be stopped. */
+/** The plan has run to its end inside its window, with success or failure: nothing is left to stop. */
 function isFinished({ execution }: State): boolean {
   return execution === "succeeded" || execution === "failed";
 }
 
-/** The instant from which time alone ends the request; undefined when it never does. */
+/** When time alone ends the request; undefined when it never does. */
 export function lapsesAt(state: State): Date | undefined {
   switch (state.status) {
     case "pending-approval":
@@ -57,15 +57,15 @@ export function lapsesAt(state: State): Date | undefined {
   }
 }
 
-/** True from the very millisecond of `lapsesAt` on: a window is `[approvedAt, approvedUntil)`. */
+/** True from `lapsesAt` on, including that instant: a window is `[approvedAt, approvedUntil)`. */
 export function hasLapsed(state: State, now: Date): boolean {
   const at = lapsesAt(state);
   return at !== undefined && now.getTime() >= at.getTime();
 }
 
 /**
- * The state after a move, or undefined when the table has no such move. The caller has taken the state as of now first, so
- * that time's own move never comes second.
+ * The state after a move, or undefined when the move is not allowed. The caller must pass the state as of now, so that
+ * expiry is applied before the move.
  */
 export function afterMove<S extends State>(state: S, move: Move, now: Date): S | undefined {
   const from: readonly AccessRequestStatus[] = MOVES[move].from;
@@ -74,18 +74,18 @@ export function afterMove<S extends State>(state: S, move: Move, now: Date): S |
   return { ...state, status: MOVES[move].to, execution: executionAfter(state, move) };
 }
 
-/** What was asked for has run: it cannot expire any more, and once its window has closed not be revoked either. */
+/** The plan has already run: it cannot expire any more, and after its window it cannot be revoked either. */
 function isOver({ approvedUntil }: State, move: Move, now: Date): boolean {
   return move !== "revoke" || approvedUntil === null || now.getTime() >= approvedUntil.getTime();
 }
 
-/** Leaving `customer-approved` stops what has not ended. A finished plan stays finished: it did run. */
+/** Leaving `customer-approved` stops what is still running. A finished plan keeps its result. */
 function executionAfter(state: State, move: Move): ExecutionState {
   if (state.status !== "customer-approved" || isFinished(state)) return state.execution;
   return MOVES[move].to === "customer-approved" ? state.execution : "stopped";
 }
 
-/** Where a request can go from `status`: the `allowed` of a refusal. */
+/** Statuses that can follow `status`: the `allowed` of a refusal. */
 function reachable(status: AccessRequestStatus): readonly AccessRequestStatus[] {
   const targets = Object.values(MOVES)
     .filter(({ from }) => (from as readonly AccessRequestStatus[]).includes(status))
@@ -93,22 +93,22 @@ function reachable(status: AccessRequestStatus): readonly AccessRequestStatus[] 
   return [...new Set(targets)];
 }
 
-/** As `afterMove`, for callers who are told why not. @throws INVALID_STATE_TRANSITION */
+/** Like `afterMove`, for callers that are told the reason. @throws INVALID_STATE_TRANSITION */
 export function moved<S extends State>(state: S, move: Move, now: Date): S {
   const next = afterMove(state, move, now);
   if (next === undefined) throw invalidTransition(state.status, MOVES[move].to, reachable(state.status));
   return next;
 }
 
-// What a manager's report does to a request (§17.3, §17.4). Pure: the request is as of `now` already,
-// and whoever calls writes what comes back. The platform believes a report only as far as the request allows.
+// What a manager's report does to a request (§17.3, §17.4). These functions store nothing: the caller passes the
+// request as of now and stores the result. The platform accepts a report only as far as the request allows it.
 
-/** What a report is judged against. */
+/** The request with the fields that reports are checked against. */
 export interface Reported extends State {
   readonly risk: Tier;
   readonly planHash: string;
   readonly maxMinutes: number;
-  /** The last one. */
+  /** The last decision. */
   readonly decision: Decision | null;
 }
 
@@ -121,7 +121,7 @@ export type Verdict =
 
 const ignored = (code: ReportCode): Verdict => ({ outcome: "ignored", code });
 
-/** Clocks differ, and a report takes its time: so much longer than asked for may a window end. */
+/** How much later than allowed a reported window may end, because clocks differ and a report takes time. */
 export const WINDOW_SLACK_MS = 5 * 60_000;
 
 const MINUTE_MS = 60_000;
@@ -131,7 +131,7 @@ export function judgeApproval(request: Reported, report: ApprovalReport, now: Da
   if (request.status !== "queued" && request.status !== "customer-approved") return ignored("INVALID_STATE_TRANSITION");
   if (!citesPlan(request, report)) return ignored("PLAN_HASH_MISMATCH");
   if (request.status === "customer-approved") {
-    // A window is never extended, nor cut: the first report stands.
+    // A window is never extended or shortened: the first report stays.
     return until.getTime() === request.approvedUntil?.getTime() ? { outcome: "duplicate" } : ignored("CONFLICT");
   }
   const latest = now.getTime() + request.maxMinutes * MINUTE_MS + WINDOW_SLACK_MS;
@@ -149,7 +149,9 @@ export function judgeApproval(request: Reported, report: ApprovalReport, now: Da
   return { outcome: "recorded", next: { ...next, approvedUntil: until }, decision };
 }
 
-/** Of a destructive plan the very text must have been approved, so its report has to say which. */
+/**
+ * The approval of a destructive plan must contain the plan's hash, which proves that exactly this plan was approved.
+ */
 function citesPlan({ risk, planHash }: Reported, report: ApprovalReport): boolean {
   return report.planHash === undefined ? risk !== "destructive" : report.planHash === planHash;
 }
@@ -157,8 +159,8 @@ function citesPlan({ risk, planHash }: Reported, report: ApprovalReport): boolea
 const MOVE_OF = { denied: "deny", revoked: "revoke", expired: "expire" } as const;
 
 /**
- * The hash in the report is not judged: an end never gives anything away, and a superseded grant, which holds another
- * plan under the same id, must be able to end its request.
+ * The plan's hash is not checked: an end grants nothing, and a manager with an outdated resource, which holds another
+ * plan under the same id, must be able to end the request.
  */
 export function judgeDecision(request: Reported, report: DecisionReport, now: Date): Verdict {
   const ended = request.status === "rejected" || request.status === "expired";
@@ -177,7 +179,7 @@ export function judgeDecision(request: Reported, report: DecisionReport, now: Da
   return { outcome: "recorded", next, decision };
 }
 
-/** What time alone decides, at the instant when it was due and not when somebody looked. */
+/** The decision made by time, dated when it was due and not when it was computed. */
 export function lapse(at: Date, approvedUntil: Date | null): Decision {
   return {
     outcome: "expired",
@@ -201,7 +203,7 @@ function identityOf({ identity, decidedBy }: Pick<ApprovalReport, "identity" | "
   return identity ?? (decidedBy === undefined ? "unknown" : "claimed");
 }
 
-/** A cluster's clock may run ahead of ours; our record does not. */
+/** The reported time, but never later than now: a cluster's clock may be ahead of the platform's. */
 function notAfter(reported: string | undefined, now: Date): string {
   const at = reported === undefined ? now : new Date(reported);
   return (at.getTime() <= now.getTime() ? at : now).toISOString();

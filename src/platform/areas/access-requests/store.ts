@@ -19,24 +19,24 @@ export async function insertRequest(db: Db, row: AccessRequestRow): Promise<void
     .execute();
 }
 
-/** Within what the caller may see. */
+/** The request, if the caller may see it. */
 export function findRequest(db: Db, principal: Principal, id: string): Promise<AccessRequestRow | undefined> {
   const query = db.selectFrom("access_requests").selectAll().where("id", "=", id);
   return query.where(visible(principal, SCOPE)).executeTakeFirst();
 }
 
-/** Of a deployment that the caller has found in its own tenancy. */
+/** The request of a deployment that the caller has found in its own tenancy. */
 export function findOfDeployment(db: Db, deploymentId: string, id: string): Promise<AccessRequestRow | undefined> {
   const query = db.selectFrom("access_requests").selectAll().where("id", "=", id);
   return query.where("deployment_id", "=", deploymentId).executeTakeFirst();
 }
 
-/** By a command that carries its id: the platform's own reference, so there is no tenancy to check. */
+/** The request of a command. The platform itself stored that reference, so no tenancy is checked. */
 export function findOwnerOf(db: Db, { access_request_id }: CommandRow): Promise<AccessRequestRow | undefined> {
   return db.selectFrom("access_requests").selectAll().where("id", "=", access_request_id).executeTakeFirst();
 }
 
-/** Everything that can change after creation. */
+/** Updates every column that can change after creation. */
 export async function updateRequest(db: Db, row: AccessRequestRow): Promise<void> {
   await db.updateTable("access_requests").set(written(row)).where("id", "=", row.id).execute();
 }
@@ -90,14 +90,17 @@ function statusAsOf(now: Date): Expression<AccessRequestStatus> {
   return sql<AccessRequestStatus>`case when ${lapsed(now)} then 'expired' else status end`;
 }
 
-/** Those that time has ended and nobody has written down yet, oldest first. */
+/** Requests that time has ended but that are not stored as ended yet, oldest first. */
 export function listLapsed(db: Db, now: Date, limit: number): Promise<AccessRequestRow[]> {
   const open = ["pending-approval", "queued", "customer-approved"] as const;
   const query = db.selectFrom("access_requests").selectAll().where("status", "in", open).where(lapsed(now));
   return query.orderBy("decide_before").limit(limit).execute();
 }
 
-/** What a manager may have to act on: queued ones, and those in the cluster that may have ended after `closedSince`. */
+/**
+ * Requests that a manager may have to act on: queued ones, and those in the cluster that may have ended after
+ * `closedSince`.
+ */
 export function listForManager(db: Db, deploymentId: string, closedSince: Date): Promise<AccessRequestRow[]> {
   return db
     .selectFrom("access_requests")

@@ -10,7 +10,7 @@ import { hashOfKey, KEY_FORMAT } from "./mint.ts";
 
 type KeyRow = Selectable<ApiKeyRow> & { readonly workspace_name: string; readonly is_system: boolean };
 
-/** `Authorization: Bearer sp_…`. */
+/** Authenticates `Authorization: Bearer sp_…`. */
 export function apiKeys(db: Db): Authenticator {
   const liveKeys = new LiveKeys(db);
   return async ({ headers }, now) => {
@@ -23,7 +23,7 @@ export function apiKeys(db: Db): Authenticator {
   };
 }
 
-/** Compared with when there is no such key, so that an unknown id costs what a known one does. */
+/** Compared with the presented key when its id is unknown, so that the answer takes as long as for a known id. */
 const NO_HASH = "0".repeat(64);
 
 function keyRows(db: Db) {
@@ -51,7 +51,7 @@ function refuseDead(row: KeyRow, now: Date): void {
 }
 
 /**
- * Who calls with an address that was handed out to the key of that id.
+ * The principal of the key that an upload address was handed out to.
  * @throws a 401 once the key has been revoked, disabled or has expired.
  */
 export async function holderOfKey(db: Db, id: string, now: Date): Promise<ServiceAccount> {
@@ -61,7 +61,7 @@ export async function holderOfKey(db: Db, id: string, now: Date): Promise<Servic
   return serviceAccount(row);
 }
 
-/** At most once a minute a key (§1.1): reads must not turn into writes. */
+/** Stored at most once a minute for each key (§1.1), so that reads do not cause writes. */
 const USED_EVERY_MS = 60_000;
 
 async function markUsed(db: Db, row: KeyRow, now: Date): Promise<void> {
@@ -82,7 +82,7 @@ function credentialOf(liveKeys: LiveKeys, row: KeyRow): Credential {
   };
 }
 
-/** A manager pays as one, however many keys it has. */
+/** All keys of a manager share one rate limit. */
 function payerOf(row: KeyRow): Pick<Credential, "caller" | "rate" | "tenant"> {
   if (row.manager_id !== null) return { caller: row.manager_id, rate: "manager" };
   const customer = row.deployment_group_id ?? row.minted_for ?? row.deployment_id;
@@ -104,7 +104,7 @@ function serviceAccount(row: KeyRow): ServiceAccount {
   };
 }
 
-/** The scope that a key's columns state. @throws Error for a row that the mint cannot have written. */
+/** The scope in a key's columns. @throws Error for a row that the platform cannot have written. */
 export function scopeOfRow(row: Selectable<ApiKeyRow>): Scope {
   const projectId = row.project_id;
   if (row.type === "workspace") return { type: "workspace" };

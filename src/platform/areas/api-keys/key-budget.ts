@@ -8,8 +8,9 @@ type Context = Pick<Call, "db" | "now" | "principal" | "budgets">;
 const HOUR_MS = 3_600_000;
 
 /**
- * Counts a key that has just been minted, or lives again, for its tenant: a customer's group; else the key or user that an admin let in, with
- * all that comes from it; else the workspace's admins. Nothing that others than admins mint takes the admins' own part.
+ * Checks the budgets after a key was minted or revived. It counts for its tenant: for a customer's group; else for the
+ * key or user that an admin let in, together with all keys that come from it; else for the workspace's admins. Keys of
+ * other members do not use the admins' part.
  * @throws BUDGET_EXCEEDED, RATE_LIMITED, or VALIDATION_ERROR for the workspace's own limit.
  */
 export async function requireKeyBudget(
@@ -48,7 +49,7 @@ export async function requireKeyBudget(
   budgets.require("workspace-api-keys", workspaceId, await count(live, ofVendor));
 }
 
-/** One for each deployment that the vendor lets the group have, and one to replace it by. */
+/** Keys that do not count: one for each deployment that the vendor allows the group, and one to replace it. */
 async function ownKeys(db: Db, groupId: string): Promise<number> {
   const group = db.selectFrom("deployment_groups").select("max_deployments").where("id", "=", groupId);
   return 2 * ((await group.executeTakeFirst())?.max_deployments ?? 0);

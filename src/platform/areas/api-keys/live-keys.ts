@@ -2,7 +2,10 @@ import { setTimeout as delay } from "node:timers/promises";
 import { sql } from "kysely";
 import type { Db } from "../../database/db.ts";
 
-/** How long a question waits for others to join it; a part of the 5 s that a poll may outlive its key (§1.1). */
+/**
+ * How long a check waits for others to join it: a part of the 5 s for which a poll may continue after its key ended
+ * (§1.1).
+ */
 const GATHER_MS = 200;
 
 interface Question {
@@ -10,7 +13,9 @@ interface Question {
   readonly dead: Promise<ReadonlySet<string>>;
 }
 
-/** Tells whether keys still hold, many in one statement: thousands of held polls ask again every few seconds. */
+/**
+ * Checks whether keys are still valid, many in one statement, because thousands of held polls ask every few seconds.
+ */
 export class LiveKeys {
   readonly #db: Db;
   #open: Question | undefined;
@@ -30,7 +35,7 @@ export class LiveKeys {
   #ask(now: Date): Question {
     const ids = new Set<string>();
     const answer = async (): Promise<ReadonlySet<string>> => {
-      // Not the injected clock: this is about the database's load, not about time.
+      // Real time and not the injected clock: this limits the load on the database.
       await delay(GATHER_MS);
       this.#open = undefined;
       const { rows } = await sql<{ id: string }>`

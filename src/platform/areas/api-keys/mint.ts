@@ -9,7 +9,7 @@ import { ALPHANUMERIC, LOWER_ALPHANUMERIC, newId, randomText } from "../../kerne
 import type { Scope, ServiceAccount } from "../../kernel/tenancy/principal.ts";
 import { requireKeyBudget } from "./key-budget.ts";
 
-/** A key to be: of the API, of group tokens, setup tokens, manager bootstrap or the server's commands. */
+/** A key to create: by the API, group tokens, setup tokens, manager bootstrap or the server's commands. */
 export interface NewKey {
   readonly workspaceId: string;
   readonly role: Role;
@@ -23,7 +23,7 @@ export interface NewKey {
   readonly setupManagerId?: string | null;
 }
 
-/** Who mints it, as far as it is a caller of the API. */
+/** The columns about the minter, when that is a caller of the API. */
 interface Minted {
   readonly minted_by: string;
   readonly minted_root: string | null;
@@ -54,8 +54,8 @@ export interface MintedKey {
 type Context = Pick<Call, "db" | "now" | "principal" | "budgets">;
 
 /**
- * Mints a key for a caller: it ends with the key that mints it, at the latest, and counts in its tenant's budgets.
- * Every route that answers with a new key comes through here.
+ * Mints a key for a caller. The key ends with the caller's own key at the latest, and counts in its tenant's budgets.
+ * Every route that returns a new key uses this function.
  * @throws BUDGET_EXCEEDED, RATE_LIMITED for too many within an hour, or VALIDATION_ERROR for the workspace's own limit.
  */
 export async function mintKey(call: Context, key: NewKey): Promise<MintedKey> {
@@ -71,14 +71,14 @@ export async function mintKey(call: Context, key: NewKey): Promise<MintedKey> {
 }
 
 interface Minter {
-  /** When the key that mints ends. */
+  /** When the minting key expires. */
   readonly own: Date | null;
   readonly minted_root: string | null;
 }
 
 /**
- * A setup token is exchanged for a runtime key and not kept beside it: the runtime key ends with the key that minted the
- * setup token, and counts as that one does.
+ * For a setup token: the runtime key replaces it, so it gets the expiry and the tenant of the key that minted the setup
+ * token.
  */
 async function minterOf({ db, principal }: Context): Promise<Minter> {
   const isAdmin = principal.role === "workspace.admin";
@@ -97,7 +97,7 @@ function earlier(one: Date | null, other: Date | null): Date | null {
   return one < other ? one : other;
 }
 
-/** The group of a customer's key. A setup token's group is hidden and no customer. */
+/** The group of a customer's key. None for a setup token: its group is hidden and belongs to no customer. */
 async function customerOf(db: Db, { scope, setupFor }: ServiceAccount): Promise<string | null> {
   if (setupFor !== null) return null;
   if (scope.type === "deployment-group") return scope.deploymentGroupId;
@@ -110,7 +110,10 @@ async function customerOf(db: Db, { scope, setupFor }: ServiceAccount): Promise<
   return row?.deployment_group_id ?? null;
 }
 
-/** Stores the hash and returns the secret, which cannot be read again. By itself for the server's own commands. */
+/**
+ * Stores the hash of a new key and returns the secret, which cannot be read again. Only the server's own commands call
+ * it directly.
+ */
 export async function insertKey(db: Db, key: NewKey, now: Date, minted?: Minted): Promise<MintedKey> {
   const keyId = randomText(12, LOWER_ALPHANUMERIC);
   const secret = `sp_${LETTERS[key.scope.type]}_${keyId}_${randomText(40, ALPHANUMERIC)}`;

@@ -1,7 +1,10 @@
 import { ROLES, type Role } from "../../../contract/wire/roles.ts";
 import type { Principal } from "../../kernel/tenancy/principal.ts";
 
-/** What a caller may mint, see and change: these roles, in this project only if one is named (§1.2). */
+/**
+ * The keys that a caller may mint, see and change: those with these roles, and only in this project if one is named
+ * (§1.2).
+ */
 export interface KeyRights {
   readonly roles: readonly Role[];
   readonly projectId: string | undefined;

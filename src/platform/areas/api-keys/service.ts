@@ -19,7 +19,7 @@ export interface KeyRequest {
 
 type Mints = Pick<Call, "db" | "now" | "principal" | "budgets">;
 
-/** Mints a key for what the caller itself may do, and no longer than the caller's own key lives (§1.2). */
+/** Mints a key with at most the caller's own rights, which expires no later than the caller's own key (§1.2). */
 export async function createKey(call: Mints, request: KeyRequest) {
   const { db, principal, now } = call;
   const { role, ...scope } = request.scope;
@@ -50,7 +50,7 @@ export function checkExpiry(principal: Principal, expiresAt: Date | null, now: D
   }
 }
 
-/** @throws NOT_FOUND unless the object is the workspace's; VALIDATION_ERROR unless the project owns it. */
+/** @throws NOT_FOUND unless the object belongs to the workspace; VALIDATION_ERROR unless the project owns it. */
 async function requireScope(db: Db, workspaceId: string, scope: Scope): Promise<void> {
   const owned = (table: "projects" | "managers", id: string) =>
     db.selectFrom(table).select("id").where("workspace_id", "=", workspaceId).where("id", "=", id).executeTakeFirst();
@@ -95,7 +95,7 @@ export interface KeyChange {
   readonly setupConfig?: { readonly policy: object; readonly metadata?: object | undefined } | undefined;
 }
 
-/** @throws BUDGET_EXCEEDED when a key that had ended would live again beyond the budgets. */
+/** @throws BUDGET_EXCEEDED when the change would revive a key beyond the budgets. */
 export async function changeKey(call: Mints, id: string, change: KeyChange) {
   const { db, principal, now } = call;
   const row = await findKey(db, principal, id);

@@ -21,7 +21,7 @@ export function updateKey(db: Db, id: string, set: UpdateObject<Database, "api_k
   return db.updateTable("api_keys").set(set).where("id", "=", id).returningAll().executeTakeFirstOrThrow();
 }
 
-/** Revoking again keeps the first time. */
+/** Revoking a revoked key keeps the first time. */
 export async function revokeKey(db: Db, id: string, now: Date): Promise<void> {
   await db
     .updateTable("api_keys")

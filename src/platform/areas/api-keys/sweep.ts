@@ -1,9 +1,12 @@
 import type { Sweep } from "../../kernel/sweeps/sweep.ts";
 
-/** §0.10. A caller with the key is told so long that it was revoked or has expired, and then that there is none. */
+/**
+ * §0.10. For this long a caller with the key is told that it was revoked or has expired; later, that there is no such
+ * key.
+ */
 const KEEP_ENDED_MS = 400 * 86_400_000;
 
-/** Forgets keys that were revoked or expired long ago. */
+/** Deletes keys that were revoked or expired long ago. */
 export const sweepApiKeys: Sweep = async (db, now) => {
   const old = new Date(now.getTime() - KEEP_ENDED_MS);
   await db.deleteFrom("api_keys").where("revoked_at", "<", old).execute();

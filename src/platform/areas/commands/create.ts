@@ -6,19 +6,19 @@ import type { DeploymentRow } from "../../database/tables/deployments.ts";
 import type { Call } from "../../kernel/call/call.ts";
 import { newId } from "../../kernel/ids.ts";
 
-/** The target of operations; only the platform itself names it (§2.3, §2.6). */
+/** The target of operations. Only the platform itself may use it (§2.3, §2.6). */
 export const OPERATOR_TARGET: CommandTarget = { resourceId: "operator", resourceType: "daemon" };
 
 export interface NewCommand {
   readonly deployment: Pick<DeploymentRow, "id" | "workspace_id" | "project_id" | "deployment_model">;
   /** For operations `plugin/operation`. */
   readonly name: string;
-  /** Any JSON value; undefined when there are none. Size is the caller's to check. */
+  /** Any JSON value; undefined when there are none. The caller checks the size. */
   readonly params: unknown;
   readonly target: CommandTarget | null;
   readonly deadline: Date;
   readonly invokedBy: Actor | null;
-  /** A plan's line: with the index unique, so a second call for the same line fails as a lost race. */
+  /** The line of a plan: unique together with the index, so a second call for the same line fails as a conflict. */
   readonly accessRequestId?: string;
   readonly planIndex?: number;
   readonly state?: "PENDING" | "PENDING_UPLOAD";
@@ -26,7 +26,7 @@ export interface NewCommand {
   readonly idempotencyKey?: string;
 }
 
-/** Stores a command in the caller's transaction and tells the deployment's manager. Checks nothing. */
+/** Stores a command in the caller's transaction and tells the deployment's manager. It checks nothing. */
 export async function createCommand(
   call: Pick<Call, "db" | "now" | "raise">,
   command: NewCommand,

@@ -3,12 +3,12 @@ import type { CommandRow } from "../../database/tables/commands.ts";
 import type { Principal } from "../../kernel/tenancy/principal.ts";
 import { shown } from "../../kernel/tenancy/stored-error.ts";
 
-/** As the manager gets it that has just claimed it. */
+/** The command for the manager that has just claimed it, with its payload. */
 export function toClaimed(row: CommandRow, principal: Principal): Command {
   return { ...toCommand(row, principal), ...payloadOf(row) };
 }
 
-/** What only those may read who could run it (§16.1). */
+/** Only callers that could run the command may read this (§16.1). */
 export function payloadOf(row: CommandRow): Pick<Command, "params" | "result"> {
   return { params: parsed(row.params), result: parsed(row.result) };
 }

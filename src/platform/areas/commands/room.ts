@@ -5,9 +5,9 @@ import { bytesOf } from "../../kernel/input/document-bounds.ts";
 const HOUR_MS = 3_600_000;
 
 /**
- * Bounds what is made of commands for a deployment: each keeps 150 kB of params for 90 days, and lists of the whole project
- * read past them. A plan's commands have been approved one by one, and are not judged here.
- * @throws RATE_LIMITED beyond the hour's, BUDGET_EXCEEDED beyond the bytes.
+ * Limits the commands of a deployment: each keeps up to 150 kB of params for 90 days, and lists of the whole project
+ * read past them. Commands of plans are not limited here, because the customer approved each plan.
+ * @throws RATE_LIMITED beyond the hourly budget, BUDGET_EXCEEDED beyond the budget of bytes.
  */
 export async function requireCommandRoom(
   { db, now, budgets }: Pick<Call, "db" | "now" | "budgets">,

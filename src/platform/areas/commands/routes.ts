@@ -109,7 +109,7 @@ const PAYLOAD_READERS: readonly Role[] = [
   "project.developer",
 ];
 
-/** Params and results may hold what only those who could run the command may read (§16.1). */
+/** Params and results may contain what only callers that could run the command may read (§16.1). */
 function checkPayload({ role }: Principal, include: Include): void {
   if (include.includes("payload") && !PAYLOAD_READERS.includes(role)) {
     throw new PlatformError("FORBIDDEN", { context: { requiredRoles: PAYLOAD_READERS } });

@@ -38,14 +38,14 @@ export function visibleCommands(principal: Principal) {
   });
 }
 
-/** As stored. @throws NOT_FOUND outside the caller's reach. */
+/** The command as stored. @throws NOT_FOUND outside the caller's scope. */
 export async function getCommand({ db, principal }: Pick<Call, "db" | "principal">, id: string): Promise<CommandRow> {
   const row = await findCommand(db, id, visibleCommands(principal));
   if (row === undefined) throw notFound("command");
   return row;
 }
 
-/** §16.2. The first command of an idempotency key is the answer to its repeats. */
+/** §16.2. A repeat with the same idempotency key returns the first command. */
 export async function requestCommand(
   call: Requesting,
   body: Body<"create">,
@@ -78,7 +78,7 @@ export async function requestCommand(
   return { row, isNew: true };
 }
 
-/** Scope of the key: deployment, target, name; for a day. */
+/** The idempotency key is unique for a deployment, target and name, for one day. */
 function findRepeat({ db, now }: Context, body: Body<"create">, target: CommandTarget) {
   if (body.idempotencyKey === undefined) return undefined;
   return db
@@ -94,14 +94,14 @@ function findRepeat({ db, now }: Context, body: Body<"create">, target: CommandT
 
 function refuseLarge(payload: unknown): void {
   if (payload === undefined) return;
-  // Canonical form only reorders keys and rewrites numbers; both are JSON.stringify's own forms here.
+  // The canonical form only orders keys and normalises numbers, so JSON.stringify gives the same size.
   const sizeBytes = Buffer.byteLength(JSON.stringify(payload));
   if (sizeBytes > COMMAND_PAYLOAD_MAX_BYTES) {
     throw new PlatformError("PARAMS_TOO_LARGE", { context: { sizeBytes, maxBytes: COMMAND_PAYLOAD_MAX_BYTES } });
   }
 }
 
-/** True for one caller only: PENDING → DISPATCHED before the deadline (§16.3). */
+/** True for only one caller: PENDING → DISPATCHED before the deadline (§16.3). */
 export async function dispatch(call: Context, id: string, dispatchedAt: Date): Promise<boolean> {
   const row = await settleIfExpired(call, await getCommand(call, id));
   if (row.state !== "PENDING") return false;
@@ -110,9 +110,9 @@ export async function dispatch(call: Context, id: string, dispatchedAt: Date): P
 }
 
 interface Completion {
-  /** For the first terminal write. Anything the table does not have, late or repeated, is false. */
+  /** True for the first terminal write. False for every late, repeated or disallowed one. */
   readonly updated: boolean;
-  /** What follows it in its plan, when the caller asked for it and there is something. */
+  /** The next command of the plan, when the caller asked for it and there is one. */
   readonly claimed: readonly CommandRow[];
 }
 
@@ -139,7 +139,7 @@ export async function complete(
   return { updated, claimed: await claimOfPlans(call.db, [row.access_request_id], new Date(claimAt)) };
 }
 
-/** @throws COMMAND_EXPIRED after the deadline, INVALID_STATE_TRANSITION for what the table does not have. */
+/** @throws COMMAND_EXPIRED after the deadline, INVALID_STATE_TRANSITION for a disallowed move. */
 export async function patch(call: Context, id: string, body: Body<"patch">): Promise<CommandRow> {
   const stored = await getCommand(call, id);
   const row = asOf(stored, call.now);

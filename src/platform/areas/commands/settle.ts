@@ -16,7 +16,7 @@ export interface Settlement {
   readonly result?: string | null;
 }
 
-/** Ends a command and lets its followers go on; undefined when somebody else was first. */
+/** Ends a command and runs the hooks that follow; undefined when another caller has ended it first. */
 export async function settle(call: ChangeCall, row: CommandRow, end: Settlement): Promise<CommandRow | undefined> {
   const moved = await moveCommand(call.db, row.id, [row.state], {
     state: end.state,
@@ -30,15 +30,15 @@ export async function settle(call: ChangeCall, row: CommandRow, end: Settlement)
   return moved;
 }
 
-/** Writes down that a command has expired, if it has: every write on a command starts with this. */
+/** Stores that a command has expired, if it has. Every write on a command calls this first. */
 export async function settleIfExpired(call: ChangeCall, row: CommandRow): Promise<CommandRow> {
   if (!hasExpired(row, call.now)) return row;
   return (await settle(call, row, { state: "EXPIRED", completedAt: expiryOf(row) ?? call.now })) ?? row;
 }
 
 /**
- * Ends commands that nobody will run any more, of a deployment or of an access request: those not handed out become
- * EXPIRED, dispatched ones keep their own end (§2.5, §24.4).
+ * Ends the commands of a deployment or access request that will not run any more. Commands not yet handed out become
+ * EXPIRED; dispatched ones end by themselves (§2.5, §24.4).
  */
 export async function expirePending(
   call: ChangeCall,

@@ -4,10 +4,10 @@ import {
   type TerminalCommandState,
 } from "../../../contract/operations/commands.ts";
 
-/** A result in flight at the deadline still counts for this long (§16.3). */
+/** A result sent just before the deadline is still accepted for this long (§16.3). */
 export const RESULT_GRACE_MS = 60_000;
 
-/** Where each state may go; what is not here is refused. Terminal states go nowhere: the first one wins. */
+/** The allowed moves; every other one is refused. Terminal states allow none, so the first terminal write stays. */
 const MOVES: Readonly<Record<CommandState, readonly CommandState[]>> = {
   PENDING_UPLOAD: ["PENDING", "FAILED", "EXPIRED"],
   PENDING: ["DISPATCHED", "FAILED", "EXPIRED"],
@@ -30,13 +30,13 @@ export interface Deadlined {
   readonly deadline: Date | null;
 }
 
-/** The instant at which a command expires by itself; undefined when it never does. */
+/** When a command expires; undefined when it never does. */
 export function expiryOf({ state, deadline }: Deadlined): Date | undefined {
   if (deadline === null || isTerminal(state)) return undefined;
   return state === "DISPATCHED" ? new Date(deadline.getTime() + RESULT_GRACE_MS) : deadline;
 }
 
-/** Judged on every read and before every write (§16.3): at the instant itself it has expired. */
+/** Computed on every read and before every write (§16.3). At the instant of its expiry a command has expired. */
 export function hasExpired(command: Deadlined, now: Date): boolean {
   const expiry = expiryOf(command);
   return expiry !== undefined && now >= expiry;

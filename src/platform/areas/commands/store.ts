@@ -5,7 +5,7 @@ import { statusIn } from "../../database/lapsing.ts";
 import type { CommandRow } from "../../database/tables/commands.ts";
 import { expiryOf, hasExpired, RESULT_GRACE_MS } from "./states.ts";
 
-/** What lists read of a command that does not show its params and result, 150 kB each. */
+/** The columns for lists without params and result, which are up to 150 kB each. */
 export const WITHOUT_PAYLOAD = [
   "id",
   "workspace_id",
@@ -29,13 +29,13 @@ export const WITHOUT_PAYLOAD = [
   "idempotency_key",
 ] as const satisfies readonly (keyof CommandRow)[];
 
-/** The command as it is at `now`: a row whose deadline has passed reads EXPIRED before anybody has written that. */
+/** The command as it is at `now`: after its deadline it reads EXPIRED, also before that is stored. */
 export function asOf(row: CommandRow, now: Date): CommandRow {
   if (!hasExpired(row, now)) return row;
   return { ...row, state: "EXPIRED", completed_at: expiryOf(row) ?? now };
 }
 
-/** The same judgement in SQL, for filters. */
+/** `asOf` in SQL, for filters. */
 export function stateAsOf(now: Date, table = "commands"): Expression<CommandState> {
   const column = (name: string) => sql.ref(`${table}.${name}`);
   const graceEnd = new Date(now.getTime() - RESULT_GRACE_MS);
@@ -45,13 +45,13 @@ export function stateAsOf(now: Date, table = "commands"): Expression<CommandStat
     else ${column("state")} end`;
 }
 
-/** Of commands that are in one of these states at `now`. */
+/** The condition for commands in one of these states at `now`. */
 export function stateIn(wanted: readonly CommandState[], now: Date): Expression<SqlBool> {
   const lapse = { from: ["PENDING", "PENDING_UPLOAD", "DISPATCHED"], to: "EXPIRED" } as const;
   return statusIn("commands.state", stateAsOf(now), wanted, lapse);
 }
 
-/** Undefined unless it exists and `within` holds; `within` is the caller's tenancy over `commands` and `deployments`. */
+/** The command, if it exists and `within` holds. `within` is the caller's tenancy over `commands` and `deployments`. */
 export function findCommand(db: Db, id: string, within: Expression<SqlBool>): Promise<CommandRow | undefined> {
   return db
     .selectFrom("commands")
@@ -62,7 +62,7 @@ export function findCommand(db: Db, id: string, within: Expression<SqlBool>): Pr
     .executeTakeFirst();
 }
 
-/** Undefined unless the stored state was one of `from`: of two racing calls one wins. */
+/** Undefined unless the stored state was one of `from`: only one of two concurrent calls succeeds. */
 export function moveCommand(
   db: Db,
   id: string,
@@ -78,7 +78,7 @@ export function moveCommand(
     .executeTakeFirst();
 }
 
-/** Claims what waits of these plans: PENDING → DISPATCHED, of two racing callers one gets it. */
+/** Claims the waiting commands of these plans: PENDING → DISPATCHED. Of two concurrent callers only one gets each. */
 export async function claimOfPlans(
   db: Db,
   accessRequestIds: readonly string[],

@@ -6,15 +6,15 @@ import type { Sweep } from "../../kernel/sweeps/sweep.ts";
 import { settleIfExpired } from "./settle.ts";
 import { stateAsOf } from "./store.ts";
 
-/** Rows a transaction: small enough to win its races against requests. */
+/** Rows in one transaction: few, so that it rarely conflicts with requests. */
 const BATCH = 50;
-/** §0.10: commands of access requests are kept as long as these. */
+/** §0.10: commands of access requests are kept as long as the requests. */
 const KEEP_MS = 90 * 86_400_000;
 const KEEP_PLANNED_MS = 400 * 86_400_000;
 
 /**
- * Writes down expiries, so that whoever waits for a command goes on, and forgets old commands. Every read and write
- * judges a deadline by itself: without this only followers would wait.
+ * Stores which commands have expired, so that their plans end, and deletes old commands. Every read and write computes
+ * the expiry too: without the sweep only what follows a command would wait.
  */
 export const sweepCommands: Sweep = async (db, now, hooks) => {
   const options = { readOnly: false, signal: new AbortController().signal, onRetry: () => undefined };

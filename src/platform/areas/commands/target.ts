@@ -5,7 +5,7 @@ import { notFound, PlatformError } from "../../kernel/errors.ts";
 const CAPABLE: readonly string[] = ["worker", "container", "daemon"] satisfies CommandTarget["resourceType"][];
 
 /**
- * The resource that takes the command (§16.2): the named one, or the only one that can.
+ * Finds the resource that receives the command (§16.2): the named one, or the only one that can.
  * @throws NOT_FOUND, COMMAND_TARGET_AMBIGUOUS, NO_COMMAND_TARGETS
  */
 export function commandTarget(stack: StackState | null, named: string | undefined): CommandTarget {

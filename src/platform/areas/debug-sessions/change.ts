@@ -7,7 +7,9 @@ import { stateOf, updateSession } from "./store.ts";
 
 export type ChangeCall = Pick<Call, "db" | "now" | "emit" | "raise">;
 
-/** Stores what became of a session and tells of it in the same transaction (§13.2, §14.4). */
+/**
+ * Stores a session's new state and, in the same transaction, its events and the notice to the manager (§13.2, §14.4).
+ */
 export async function storeChange(
   call: ChangeCall,
   row: DebugSessionRow,
@@ -40,7 +42,9 @@ export async function tellStarted(call: Pick<Call, "emit">, row: DebugSessionRow
   });
 }
 
-/** The started event is one row whose state changes in place; a session that never ran has none. */
+/**
+ * The started event is one row whose state changes when the session ends. A session that never ran has no such event.
+ */
 async function tellEnded({ db }: ChangeCall, row: DebugSessionRow, { state, error }: SessionState): Promise<void> {
   const unexplained = kept({ code: "DEBUG_SESSION_FAILED", message: "no error was reported", internal: false });
   const end = state === "failed" ? failedWith(error ?? unexplained) : "success";

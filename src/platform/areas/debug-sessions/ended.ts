@@ -2,7 +2,7 @@ import { type ChangeCall, storeChange } from "./change.ts";
 import { asOf, moved } from "./state.ts";
 import { stateOf } from "./store.ts";
 
-/** A deleted deployment has no sessions: the relay closes those that it finds stopping. */
+/** Stops the sessions of a deleted deployment. The relay disconnects sessions that are stopping. */
 export async function stopSessions(call: ChangeCall, { id }: { readonly id: string }): Promise<void> {
   const rows = await call.db
     .selectFrom("debug_sessions")

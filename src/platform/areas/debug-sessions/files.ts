@@ -5,7 +5,7 @@ import type { Budgets } from "../../kernel/budgets/budgets.ts";
 import type { CallConfig } from "../../kernel/call/call-config.ts";
 import type { Principal } from "../../kernel/tenancy/principal.ts";
 
-/** Who reads a session, and where its files lie. */
+/** The caller that reads a session, and where its files are stored. */
 export interface Reader {
   readonly db: Db;
   readonly config: Pick<CallConfig, "objects">;
@@ -16,17 +16,17 @@ export interface Reader {
 
 type SessionFiles = DebugSession["presignedUrls"];
 
-/** What a manager may keep of a session; the contract leaves the names to us (§6). */
+/** The files that a manager may store for a session; the contract leaves the names to the platform (§6). */
 const FILES = ["audit", "recording"] as const;
-/** Managers write what they like: nobody is to take it for a page. */
+/** Not a type that browsers render: a manager's file must not be shown as a page. */
 const FILE_CONTENT_TYPE = "application/octet-stream";
 const MAX_FILE_BYTES = 100 * 1024 ** 2;
 
 const ADDRESS_MS = 15 * 60_000;
-/** What a tunnel leaves behind is sent after its end. */
+/** A manager sends a session's files after its end. */
 const WRITE_AFTER_END_MS = 3_600_000;
 
-/** After the session's own end, which may have come sooner than planned. */
+/** Counted from the actual end of the session, which may be earlier than planned. */
 export function writesEndAt({ ended_at, expires_at }: Pick<DebugSessionRow, "ended_at" | "expires_at">): Date {
   return new Date((ended_at ?? expires_at).getTime() + WRITE_AFTER_END_MS);
 }
@@ -40,7 +40,10 @@ export function sessionFileOf(key: string): { readonly sessionId: string; readon
   return { sessionId, name };
 }
 
-/** Addresses of a session's files. Whoever has one needs no credential, so only the manager gets those that write. */
+/**
+ * Signed addresses of a session's files. An address works without a credential, so only the manager gets the addresses
+ * for uploads.
+ */
 export async function filesOf(
   row: DebugSessionRow,
   { config: { objects }, principal, now }: Reader,
@@ -60,14 +63,14 @@ export async function filesOf(
   try {
     return Object.fromEntries(await Promise.all(signed));
   } catch {
-    // Without the store's credentials there is nothing to sign with; to stop a session must not depend on them.
+    // The store's credentials are missing, so nothing can be signed. Stopping a session must work without them.
     return {};
   }
 }
 
 /**
- * The keys of files that the caller may still write: a manager, until an hour after the session's end, each file once, and
- * none when the customer has used up its bytes.
+ * The keys of files that the caller may still upload. Only a manager may, until an hour after the session's end, each
+ * file once, and none when the customer's budget of bytes is used up.
  */
 export async function writableFiles(
   rows: readonly DebugSessionRow[],
@@ -101,7 +104,7 @@ export async function writableFiles(
   );
 }
 
-/** What files of these groups' sessions take, those too that are coming. A group without files has no entry. */
+/** Bytes of the files of these groups' sessions, including uploads in progress. A group without files has no entry. */
 export async function heldBytes(db: Db, groupIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
   const rows = await db
     .selectFrom("session_files")
@@ -112,7 +115,7 @@ export async function heldBytes(db: Db, groupIds: readonly string[]): Promise<Re
   return new Map(rows.map(({ deployment_group_id, held }) => [deployment_group_id, Number(held)]));
 }
 
-/** Of keys of session files: those of sessions that are still on record. */
+/** The given keys whose session still has a record. */
 export async function namedSessionFiles(db: Db, keys: readonly string[]): Promise<ReadonlySet<string>> {
   const sought = keys.map((key) => sessionFileOf(key).sessionId);
   const rows = await db.selectFrom("debug_sessions").select("id").where("id", "in", sought).execute();

@@ -5,7 +5,10 @@ import type { RelayTicketRow } from "../../database/tables/debug-sessions.ts";
 import { SESSION_IDLE_MS, SESSION_LIFE_MS } from "../../identity/session.ts";
 import type { Proof } from "../../kernel/call/credential.ts";
 
-/** Whom a side of the relay belongs to: it ends with the key, or with the user's sign-in, membership or role. */
+/**
+ * The key or user that one side of the relay belongs to. The relay disconnects the side when the key ends, or the
+ * user's sign-in, membership or role.
+ */
 export type Holder =
   | { readonly kind: "key"; readonly id: string }
   | { readonly kind: "user"; readonly id: string; readonly proof: Proof };
@@ -15,14 +18,14 @@ export interface Held {
   readonly holder: Holder;
 }
 
-/** Undefined for a ticket that names nothing which could end. */
+/** Undefined for a ticket without a key or user. */
 export function holderOf({ api_key_id, user_id, proof_kind, proof_id }: RelayTicketRow): Holder | undefined {
   if (api_key_id !== null) return { kind: "key", id: api_key_id };
   if (user_id === null || proof_kind === null || proof_id === null) return undefined;
   return { kind: "user", id: user_id, proof: { kind: proof_kind, id: proof_id } };
 }
 
-/** The sessions of which a side's holder could not ask for that side any more. */
+/** The sessions in which the key or user of one side could not request a ticket any more. */
 export async function withoutHolder(db: Db, held: readonly Held[], now: Date): Promise<ReadonlySet<string>> {
   const [keys, users] = [await lostKeys(db, held, now), await lostUsers(db, held, now)];
   return new Set([...keys, ...users]);
@@ -42,7 +45,10 @@ async function lostKeys(db: Db, held: readonly Held[], now: Date): Promise<reado
   return rows.map(({ session_id }) => session_id);
 }
 
-/** Of a user: the sign-in, and in the session's workspace a role that may ask for tickets, for this session. */
+/**
+ * The sessions whose user has lost the sign-in, or the role in the session's workspace that may request tickets for
+ * this session.
+ */
 async function lostUsers(db: Db, held: readonly Held[], now: Date): Promise<readonly string[]> {
   const of = held.flatMap(({ sessionId, holder }) => (holder.kind === "user" ? [{ sessionId, ...holder }] : []));
   if (of.length === 0) return [];

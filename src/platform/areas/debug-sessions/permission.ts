@@ -6,7 +6,7 @@ export interface Asked {
   readonly namespace: string | undefined;
 }
 
-/** Pure: the customer has said yes to exactly this, and the window is open. `request` is as of now. */
+/** Whether the customer has approved exactly this and the window is open. `request` is as of now. */
 export function covers(request: AccessRequestRow, { mode, namespace }: Asked, now: Date): boolean {
   const open =
     request.debug &&

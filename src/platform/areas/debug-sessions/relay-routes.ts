@@ -5,7 +5,9 @@ import { requestDebug } from "./request.ts";
 import { toSession } from "./store.ts";
 import { freshTicket } from "./tickets.ts";
 
-/** The upgrades themselves are served beside HTTP (relay/upgrade.ts): who comes here has asked for none. */
+/**
+ * The server handles WebSocket upgrades itself (relay/upgrade.ts). These handlers see only requests without an upgrade.
+ */
 export const relayHandlers: Handlers<typeof debugRelayRoutes> = {
   async request(call) {
     const { row, ticket: made } = await requestDebug(call, call.params.id, call.body);

@@ -21,7 +21,7 @@ type Body = BodyOf<(typeof debugRelayRoutes)["request"]>;
 
 const DEFAULT_MINUTES = 60;
 
-/** §19.1: a pending session, told to the manager; the customer's cluster may still refuse it. */
+/** §19.1: creates a pending session and tells the manager. The customer's cluster may still refuse it. */
 export async function requestDebug(
   call: Context,
   deploymentId: string,
@@ -67,7 +67,10 @@ export async function requestDebug(
   return { row, ticket: await mintTicket(call, row.id, "attach") };
 }
 
-/** The customer's yes, where the workspace asks for one or the caller names it. @throws ACCESS_REQUEST_REQUIRED */
+/**
+ * Checks the customer's approval, where the workspace requires one or the caller names one.
+ * @throws ACCESS_REQUEST_REQUIRED
+ */
 async function requireYes(
   { db, now }: Context,
   deploymentId: string,

@@ -20,14 +20,14 @@ import { insertSession, requireSessionBudget, sessionsOf, stateOf } from "./stor
 type Routes = typeof debugSessionRoutes;
 type Context = ChangeCall & Pick<Call, "principal" | "budgets">;
 
-/** As stored. @throws NOT_FOUND outside the caller's reach. */
+/** The session as stored. @throws NOT_FOUND outside the caller's scope. */
 export async function getSession({ db, principal }: Pick<Call, "db" | "principal">, id: string) {
   const row = await sessionsOf(db, principal).where("s.id", "=", id).executeTakeFirst();
   if (row === undefined) throw notFound("debug session");
   return row;
 }
 
-/** A manager's own record of a tunnel. */
+/** Stores a tunnel that a manager has opened by itself. */
 export async function recordSession(
   call: Context,
   body: BodyOf<Routes["create"]>,
@@ -72,7 +72,10 @@ function checkEnd(expiresAt: Date, createdAt: Date, now: Date): void {
   }
 }
 
-/** People stop a session; the manager moves it. @throws INVALID_STATE_TRANSITION for what the table does not have. */
+/**
+ * Users may only stop a session; the manager makes the other moves.
+ * @throws INVALID_STATE_TRANSITION for a disallowed move.
+ */
 export async function patchSession(call: Context, id: string, body: BodyOf<Routes["patch"]>): Promise<DebugSessionRow> {
   const row = await getSession(call, id);
   const manager = call.principal.role === "manager.runtime";
@@ -86,14 +89,14 @@ export async function patchSession(call: Context, id: string, body: BodyOf<Route
 
 function patched(before: SessionState, body: BodyOf<Routes["patch"]>, manager: boolean): SessionState {
   const error = body.error == null ? undefined : kept(toStoredError(body.error));
-  // An error without a state tells that the session has failed; on one that is over it only explains.
+  // An error without a state means that the session has failed. On an ended session it only adds the explanation.
   const explains = body.state === undefined && error !== undefined;
   if (explains && isOver(before.state)) {
     if (before.error !== null) throw invalidTransition(before.state, before.state, []);
     return { ...before, error };
   }
   const to: DebugSessionState = explains ? "failed" : (body.state ?? before.state);
-  // Beginning to run is no end: whoever ends it later is the reason.
+  // A move to running is not an end, so it sets no close reason.
   const closeReason = to === "running" ? undefined : manager ? ("agent" as const) : ("killed" as const);
   const failure = to === "failed" ? (error ?? UNEXPLAINED) : error;
   const next = moved(before, to, {
@@ -104,7 +107,7 @@ function patched(before: SessionState, body: BodyOf<Routes["patch"]>, manager: b
   return next;
 }
 
-/** The end may only come nearer. */
+/** The end may only be moved to an earlier time. */
 function withEnd(next: SessionState, text: string | undefined, row: DebugSessionRow): SessionState {
   if (text === undefined) return next;
   if (isOver(next.state)) throw invalidTransition(next.state, next.state, []);
@@ -116,7 +119,7 @@ function withEnd(next: SessionState, text: string | undefined, row: DebugSession
 const UNEXPLAINED = kept({ code: "DEBUG_SESSION_FAILED", message: "no error was reported", internal: false });
 const storedError = new Checker("body", StoredError);
 
-/** Any map is taken; one that is not an error object is kept as an error's context. */
+/** Accepts any map: one that is not an error object becomes the context of an error. */
 function toStoredError(map: Readonly<Record<string, unknown>>): StoredError {
   if (isStoredError(map)) return map;
   const message = typeof map.message === "string" ? map.message.slice(0, 1024) : "the debug session failed";

@@ -2,7 +2,7 @@ import type { CloseReason, DebugSessionState } from "../../../contract/debug-ses
 import type { StoredError } from "../../../contract/wire/stored-error.ts";
 import type { Kept } from "../../database/tables/kept.ts";
 
-/** What decides about a session. */
+/** The part of a session that decides which moves are possible. */
 export interface SessionState {
   readonly state: DebugSessionState;
   readonly error: Kept<StoredError> | null;
@@ -10,7 +10,7 @@ export interface SessionState {
   readonly expiresAt: Date;
 }
 
-/** Where each state may go on request. Only time makes `expired`; it is judged on every read. */
+/** The moves on request. Only time makes a session `expired`, which every read computes. */
 const MOVES: Readonly<Record<DebugSessionState, readonly DebugSessionState[]>> = {
   pending: ["running", "stopping", "failed"],
   running: ["stopping", "failed"],
@@ -28,13 +28,13 @@ export function isOver(state: DebugSessionState): boolean {
   return MOVES[state].length === 0;
 }
 
-/** The session as it is at `now`: at the instant of its end it has expired. */
+/** The session as it is at `now`. At the instant of its end it has expired. */
 export function asOf<S extends SessionState>(session: S, now: Date): S {
   if (isOver(session.state) || now < session.expiresAt) return session;
   return { ...session, state: "expired", closeReason: session.closeReason ?? "expired" };
 }
 
-/** Undefined: the table has no such move. The same state again is no move. `session` as of now. */
+/** Undefined when the move is not allowed. Setting the same state again changes nothing. `session` is as of now. */
 export function moved<S extends SessionState>(
   session: S,
   to: DebugSessionState,

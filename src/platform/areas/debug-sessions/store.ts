@@ -31,7 +31,7 @@ export function stateOf(row: DebugSessionRow): SessionState {
   return { state: row.state, error: row.error, closeReason: row.close_reason, expiresAt: row.expires_at };
 }
 
-/** The same judgement as `asOf` in SQL, for filters; over `s`. */
+/** `asOf` in SQL, for filters; over `s`. */
 function stateAsOf(now: Date): Expression<DebugSessionState> {
   return sql<DebugSessionState>`case
     when s.state in ('pending', 'running', 'stopping') and s.expires_at <= ${now} then 'expired' else s.state end`;
@@ -46,8 +46,8 @@ export function stateIn(wanted: readonly DebugSessionState[], now: Date): Expres
 const HOUR_MS = 3_600_000;
 
 /**
- * @throws BUDGET_EXCEEDED when the deployment has as many that have not ended as it may; RATE_LIMITED when as many have
- * begun within the hour, for a session leaves a row and files even when it ends at once.
+ * @throws BUDGET_EXCEEDED when the deployment has too many open sessions; RATE_LIMITED when too many began within the
+ * hour, because a session leaves a row and files even when it ends at once.
  */
 export async function requireSessionBudget(
   { db, now, budgets }: Pick<Call, "db" | "now" | "budgets">,

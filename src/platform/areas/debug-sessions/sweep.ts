@@ -6,12 +6,15 @@ import { storeChange } from "./change.ts";
 import { asOf } from "./state.ts";
 import { stateOf } from "./store.ts";
 
-/** Rows a transaction: small enough to win its races against requests. */
+/** Rows in one transaction: few, so that it rarely conflicts with requests. */
 const BATCH = 50;
 /** §0.10. */
 const KEEP_MS = 400 * 86_400_000;
 
-/** Writes down expiries, so that events end; every read judges by itself. Forgets old sessions and dead tickets. */
+/**
+ * Stores which sessions have expired, so that their events end; every read computes it too. Deletes old sessions and
+ * expired tickets.
+ */
 export const sweepDebugSessions: Sweep = async (db, now) => {
   const options = { readOnly: false, signal: new AbortController().signal, onRetry: () => undefined };
   for (let written = BATCH; written === BATCH; ) {

@@ -21,7 +21,7 @@ function hashOf(ticket: string): string {
   return createHash("sha256").update(ticket).digest("hex");
 }
 
-/** 32 random bytes as 43 characters; a new ticket of a side takes the place of its earlier one (§19.2). */
+/** 32 random bytes as 43 characters. A new ticket for a side replaces its earlier one (§19.2). */
 export async function mintTicket(call: Context, sessionId: string, side: RelaySide): Promise<Ticket> {
   const ticket = randomBytes(32).toString("base64url");
   const expiresAt = new Date(call.now.getTime() + RELAY_TICKET_MS);
@@ -43,7 +43,7 @@ export async function mintTicket(call: Context, sessionId: string, side: RelaySi
   return { url, ticket, ticketExpiresAt: expiresAt.toISOString() };
 }
 
-/** The manager's is the tunnel's side; the client's side is for the owner and for admins. */
+/** A manager gets a ticket for the tunnel's side. The owner and admins get one for the client's side. */
 export async function freshTicket(call: Context, id: string): Promise<Ticket> {
   const row = await getSession(call, id);
   const { role, id: principalId } = call.principal;
@@ -53,7 +53,7 @@ export async function freshTicket(call: Context, id: string): Promise<Ticket> {
   return mintTicket(call, id, manager ? "tunnel" : "attach");
 }
 
-/** @throws INVALID_STATE_TRANSITION unless both sides may still come. */
+/** @throws INVALID_STATE_TRANSITION unless both sides may still connect. */
 function requireOpen(row: DebugSessionRow, now: Date): void {
   const { state } = asOf(stateOf(row), now);
   if (state !== "pending" && state !== "running") throw invalidTransition(state, "running", allowedMoves(state));
@@ -66,7 +66,7 @@ export interface Admission {
   readonly holder: Holder;
 }
 
-/** Uses a ticket up. @throws TICKET_INVALID when it is unknown, used, expired or another session's or side's. */
+/** Uses up a ticket. @throws TICKET_INVALID when it is unknown, used, expired, or for another session or side. */
 export async function redeemTicket(
   db: Db,
   now: Date,

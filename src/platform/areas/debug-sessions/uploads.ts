@@ -6,12 +6,12 @@ import { holderOfKey } from "../api-keys/authenticate.ts";
 import { heldBytes, sessionFileOf, writesEndAt } from "./files.ts";
 import { sessionsOf } from "./store.ts";
 
-/** What a file takes on a disk at least, and in its budget. */
+/** The least that a file takes on the disk, and counts in its budget. */
 const LEAST_BYTES = 4096;
 
 /**
- * A PUT of a session's file: the manager's key must still hold and reach the session, which has ended an hour ago at most.
- * The file counts in the budget of the session's deployment group and is written once.
+ * The rule for uploads of session files: the manager's key must still be valid and reach the session, which may have
+ * ended at most an hour ago. The file counts in the budget of the session's deployment group and is written once.
  */
 export const sessionUpload: UploadRule = async (engine, { key, holder }) => {
   const { db, clock, budgets, metrics } = engine;

@@ -23,7 +23,7 @@ export function toDeploymentGroup(row: DeploymentGroupRow): DeploymentGroup {
   };
 }
 
-/** @throws NOT_FOUND outside the caller's reach. */
+/** @throws NOT_FOUND outside the caller's scope. */
 export async function getGroup({ db, principal }: Pick<Call, "db" | "principal">, id: string) {
   const row = await groupsOf(db, principal).where("g.id", "=", id).executeTakeFirst();
   if (row === undefined) throw notFound("deployment group");
@@ -37,14 +37,19 @@ export interface WantedGroup {
   readonly maxDeployments?: number;
 }
 
-/** @throws NAME_TAKEN or EXTERNAL_ID_TAKEN; a racing creator is seen by the transaction's second run. */
+/**
+ * @throws NAME_TAKEN or EXTERNAL_ID_TAKEN. When two requests create the same name, the second transaction runs again
+ * and then sees the first group.
+ */
 export async function createGroup(call: Context, wanted: WantedGroup): Promise<DeploymentGroupRow> {
   const { id: project } = await requireProject(call.db, call.principal, wanted.project);
   await refuseTaken(call, project, wanted);
   return insert(call, project, wanted);
 }
 
-/** By name: one group whoever comes first, and whatever its other settings are. */
+/**
+ * Finds the group by name or creates it. Concurrent calls get the same group, whose other settings stay as they are.
+ */
 export async function putGroupByName(call: Context, wanted: WantedGroup): Promise<DeploymentGroupRow> {
   const { id: project } = await requireProject(call.db, call.principal, wanted.project);
   return (await findBy(call, project, "name", wanted.name)) ?? insert(call, project, wanted);
@@ -94,7 +99,7 @@ export async function setExternalId(call: Context, id: string, externalId: strin
   return update(call, id, { external_id: externalId });
 }
 
-/** @throws DEPLOYMENT_GROUP_NOT_EMPTY while it holds deployments that are not `deleted`. */
+/** @throws DEPLOYMENT_GROUP_NOT_EMPTY while it has deployments that are not `deleted`. */
 export async function deleteGroup(call: Context, id: string): Promise<void> {
   await getGroup(call, id);
   if ((await countDeployments(call.db, id)) > 0) throw new PlatformError("DEPLOYMENT_GROUP_NOT_EMPTY");

@@ -13,7 +13,7 @@ import { findChannel } from "../releases/record/store.ts";
 
 type Item = WantedSetupItem["item"];
 
-/** What a project must have switched on for an item. */
+/** The capability that the project must have enabled for an item. */
 const CAPABILITY_OF: Readonly<Record<Item, (typeof CAPABILITIES)[number]>> = {
   deployment: "deployments",
   models: "models",
@@ -23,7 +23,7 @@ const CAPABILITY_OF: Readonly<Record<Item, (typeof CAPABILITIES)[number]>> = {
   sandbox: "sandbox",
 };
 
-/** Items that the platform itself knows how to set up; the others are what the project's release says. */
+/** Items that the platform itself can set up. The others come from the project's release. */
 const BUILT_IN = {
   models: "customer-ai",
   keys: "customer-key",
@@ -35,11 +35,11 @@ const BUILT_IN_VERSION = "1";
 export interface ResolvedItems {
   readonly items: readonly SetupItem[];
   readonly issues: readonly Issue[];
-  /** The release that the group's own deployments are captured at, for the inputs. */
+  /** The release captured for the group's own deployments; the inputs come from it. */
   readonly release: ReleaseRow | undefined;
 }
 
-/** Captures each item's release as it is now (§4.2). */
+/** Captures the current release of each item (§4.2). */
 export async function resolveItems(
   db: Db,
   project: { readonly id: string; readonly capabilities: readonly string[] },

@@ -61,11 +61,11 @@ export async function createToken(call: Context, groupId: string, body: Body) {
       session_of: null,
     },
   );
-  // In the fragment, which browsers keep to themselves: no server's log shows it.
+  // In the fragment: browsers do not send it, so no server logs the token.
   return { token, deploymentLink: `${config.portalUrl}/deploy#token=${token}` };
 }
 
-/** The caller's own way into the portal: everything allowed, for one hour, one at a time. */
+/** A token for the caller's own use of the portal. It allows everything, for one hour; a new one replaces it. */
 export async function firstPartySession(call: Context, groupId: string) {
   const { db, now, principal } = call;
   const group = await getGroup(call, groupId);
@@ -136,7 +136,7 @@ async function mint(
   return { token: secret, endsAt: row.expires_at };
 }
 
-/** Where a policy contradicts itself: defaults that it forbids, methods that fit none of its platforms. */
+/** Contradictions in a policy: defaults that it forbids, methods for none of its platforms. */
 function policyIssues(policy: SetupPolicy): readonly Issue[] {
   const path = "body.deploymentSetupConfig.policy";
   const { allowedPlatforms, allowedSetupMethods } = policy;
@@ -165,7 +165,7 @@ function repeatIssues(variables: readonly { readonly name: string }[]): readonly
   );
 }
 
-/** The inputs of all platforms that the token allows; one that several ask for is asked for once. */
+/** The inputs of all platforms that the token allows. An input that several platforms need is listed once. */
 function inputsOn(release: ReleaseRow | undefined, platforms: readonly string[]): readonly Input[] {
   const all = platforms.flatMap((platform) => inputsOf(release, platform));
   return [...new Map(all.map((input) => [input.id, input])).values()];

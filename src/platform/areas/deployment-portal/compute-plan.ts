@@ -4,14 +4,14 @@ import type { StackSettings } from "../../../contract/deployments/stack-settings
 import type { Machine } from "./machines.ts";
 import { type Workload, workloadsOf } from "./workload.ts";
 
-/** Machines are not filled to the brim: daemons, the system and a moved workload need room (§8). */
+/** The usable part of a machine: daemons, the system and moved workloads need the rest (§8). */
 const USABLE = 0.85;
 const MIN_MACHINES = 1;
 const MAX_MACHINES = 100;
 
 type Pool = NonNullable<NonNullable<StackSettings["compute"]>["pools"]>[string];
 
-/** Which machines each pool needs. Deterministic: the same release, settings and catalogue give the same plan. */
+/** Computes the machines of each pool. Deterministic: the same release, settings and catalogue give the same plan. */
 export function computePlan(stack: Stack, settings: StackSettings, catalogue: readonly Machine[]): PoolPlan[] {
   const pools = Map.groupBy(workloadsOf(stack), ({ pool }) => pool);
   return [...pools]
@@ -58,7 +58,7 @@ function planPool(
   };
 }
 
-/** The largest single workload in each dimension by itself. */
+/** The largest need of a single workload, separately in each dimension. */
 function largest(workloads: readonly Workload[]): MachineProfile {
   const most = (of: (each: Workload) => number): number => Math.max(0, ...workloads.map(of));
   const gpu = workloads.flatMap((each) => each.gpu ?? []).sort((a, b) => b.count - a.count)[0];
@@ -83,7 +83,7 @@ function holdsOne(machine: Machine, needs: MachineProfile): boolean {
   );
 }
 
-/** As many as hold all copies together in the dimension that is scarcest, within the bounds of a pool. */
+/** The number of machines that hold all copies in the scarcest dimension, within the bounds of a pool. */
 function machinesFor(workloads: readonly Workload[], machine: Machine): number {
   const sum = (of: (each: Workload) => number): number =>
     workloads.reduce((total, each) => total + each.replicas * of(each), 0);
@@ -96,7 +96,7 @@ function machinesFor(workloads: readonly Workload[], machine: Machine): number {
   return Math.min(MAX_MACHINES, Math.max(MIN_MACHINES, Math.ceil(Math.max(...shares))));
 }
 
-/** What is wrong with the machines that the settings ask for. */
+/** The problem with the machines that the settings ask for, if any. */
 function problemOf(
   poolId: string,
   wanted: Selection,

@@ -23,7 +23,7 @@ import { type PortalCall, type Subject, subjectOf } from "./subject.ts";
 
 type Query = Static<(typeof deploymentPortalRoutes)["info"]["query"]>;
 
-/** Everything that the page behind a link shows (§8), read in one transaction. */
+/** Everything that the page behind a deployment link shows (§8), read in one transaction. */
 export async function deploymentInfo(call: PortalCall, query: Query): Promise<DeploymentInfo> {
   const { db, principal, now } = call;
   const subject = await subjectOf(call, query.setupItem);
@@ -85,7 +85,7 @@ function managerUrls(managers: readonly ServedPlatform[]): Record<string, string
   );
 }
 
-/** Without the values of variables and inputs: the page says what is settled, not what it is. */
+/** Leaves out the values of variables and inputs: the page shows which ones are set, not their values. */
 function setupConfigOf(
   { release, platforms }: Subject,
   setup: GroupSetup,

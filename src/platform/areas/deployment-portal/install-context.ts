@@ -11,7 +11,10 @@ import { managementConfigOf } from "../managers/runtime.ts";
 
 type Platform = (typeof PLATFORMS)[number];
 
-/** Which manager would run each platform, as `GET /v1/resolve` would answer; platforms without one are left out. */
+/**
+ * A platform with the manager that would run it, the same as in `GET /v1/resolve`. Platforms without a manager are left
+ * out.
+ */
 export interface ServedPlatform {
   readonly platform: Platform;
   readonly target: InstallTarget;

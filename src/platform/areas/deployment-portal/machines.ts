@@ -1,6 +1,6 @@
 import type { Cloud } from "../../../contract/managers/managers.ts";
 
-/** One kind of machine that a cloud offers in all of its regions. */
+/** A machine type that a cloud offers in all of its regions. */
 export interface Machine {
   readonly name: string;
   readonly cpu: number;
@@ -13,7 +13,7 @@ export interface Machine {
 }
 
 const GIB = 1024 ** 3;
-/** What the machines are set up with; a larger disk is a setting of the stack, not another machine. */
+/** The disk of every machine. A larger disk is a setting of the stack, not another machine type. */
 const DISK_GIB = 100;
 
 function machine(
@@ -28,7 +28,7 @@ function machine(
   return gpu === undefined ? common : { ...common, gpu };
 }
 
-/** General-purpose kinds in steps of two, and one with a GPU; the clouds' own names. */
+/** General-purpose types in steps of two, and one with a GPU, by the cloud's own names. */
 export const MACHINES: Readonly<Record<Cloud, readonly Machine[]>> = {
   aws: [
     machine("m7g.large", 2, 8, "arm64", 10),

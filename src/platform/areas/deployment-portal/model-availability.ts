@@ -9,7 +9,7 @@ import type { ResourceHeartbeatRow } from "../../database/tables/sync.ts";
 import type { Principal } from "../../kernel/tenancy/principal.ts";
 import { shown } from "../../kernel/tenancy/stored-error.ts";
 
-/** What the `ai` resources of the deployments say of the models that their accounts reach, by deployment. */
+/** What the `ai` resources of the deployments report about the models that their accounts can call, by deployment. */
 export async function modelSources(
   db: Db,
   deploymentIds: readonly string[],
@@ -41,7 +41,7 @@ function toSource(row: ResourceHeartbeatRow, principal: Principal, now: Date): M
   };
 }
 
-/** The models that some fresh report of these deployments says can be called. */
+/** The models that at least one fresh report of these deployments says can be called. */
 export function availableModels(sources: readonly ModelAvailabilitySource[]): ReadonlySet<string> {
   return new Set(
     sources

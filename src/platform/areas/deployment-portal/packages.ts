@@ -10,7 +10,7 @@ import { enabledConfigs } from "../packages/config.ts";
 
 export type SetupMethod = (typeof SETUP_METHODS)[number];
 
-/** What must be built before somebody can set up that way (§8). */
+/** The packages that a setup method needs (§8). */
 const NEEDS: Readonly<Record<SetupMethod, readonly PackageType[]>> = {
   cloudformation: ["cloudformation"],
   terraform: ["terraform"],
@@ -24,7 +24,10 @@ export function enabledTypes({ packages_config }: Pick<ProjectRow, "packages_con
   return enabledConfigs(packages_config).map(({ type }) => type);
 }
 
-/** Of each type the newest package that is ready, else the newest that was not canceled: a rebuild hides nothing. */
+/**
+ * For each type the newest ready package, else the newest that was not canceled, so that a rebuild does not hide a
+ * ready one.
+ */
 export async function newestPackages(db: Db, projectId: string, types: readonly PackageType[]): Promise<PackageRow[]> {
   if (types.length === 0) return [];
   return db
@@ -41,8 +44,8 @@ export async function newestPackages(db: Db, projectId: string, types: readonly 
 }
 
 /**
- * Of what the methods need, the types that are not built; one that never was built has no status. Where nothing is
- * switched on for any of the methods, nothing that they need is built, and nothing ever will be.
+ * The package types that the methods need and that are not ready. A type that was never built has no status. When no
+ * method has an enabled type, all needed types are listed, because none of them will ever be built.
  */
 export function unready(
   packages: readonly Package[],
@@ -58,11 +61,11 @@ export function unready(
     .filter(({ status }) => status !== "ready");
 }
 
-/** What is known of the person who installs. */
+/** What the platform knows about the customer's installation. */
 export interface Installing {
-  /** Platform to the address of the manager that serves it. */
+  /** Address of the manager by platform. */
   readonly managerUrls: Readonly<Record<string, string>>;
-  /** A deployment token's; a group token's makes its deployment later. */
+  /** Set for a deployment token. A group token creates its deployment later. */
   readonly deploymentId: string | undefined;
 }
 
@@ -83,7 +86,7 @@ function partOf(row: Package, { managerUrls, deploymentId }: Installing): Omit<P
       return { terraform: terraformPart(row, managerUrls) };
     case "helm":
       return { helm: helmPart(row, row.config.chartName, deploymentId) };
-    // Nobody who follows a link takes these by themselves.
+    // The portal does not offer these: the customer does not install them directly.
     case "operator-image":
     case "sandbox-bundle":
       return {};
@@ -92,7 +95,7 @@ function partOf(row: Package, { managerUrls, deploymentId }: Installing): Omit<P
 
 const build = ({ status, version, error }: Package) => ({ status, version, ...(error !== null && { error }) });
 
-/** The outputs as those of the type; none before the package is ready. */
+/** The outputs in the form of the type; undefined before the package is ready. */
 function outputsOf<T extends PackageType>(
   { outputs }: Package,
   type: T,
@@ -109,7 +112,7 @@ function cloudformationPart(row: Package): Part<"cloudformation"> {
   const outputs = outputsOf(row, "cloudformation");
   const launchUrls = Object.values(outputs?.targets ?? {}).flatMap(({ launchStackUrl }) => launchStackUrl ?? []);
   const [launchUrl] = launchUrls;
-  // A template that nothing opens in the console is applied by hand, and its outputs are brought back.
+  // Without a launch URL the customer applies the template by hand and then enters its outputs.
   const mode = outputs !== undefined && launchUrl === undefined ? "outputs" : "auto";
   return { ...build(row), mode, ...(launchUrl !== undefined && { launchUrl }), ...(outputs && { outputs }) };
 }
@@ -126,8 +129,9 @@ function terraformPart(row: Package, managerUrls: Readonly<Record<string, string
 }
 
 /**
- * The lines that install. With them the customer accepts the deployment: Sallyport is the vendor's chart's dependency, and
- * what stands for the namespace is none, so that a line that was pasted as it is stops with an error.
+ * The commands that install. Running them means that the customer accepts the deployment: Sallyport is a dependency of
+ * the vendor's chart. The placeholder for the namespace is not a valid name, so a command pasted without a change fails
+ * with an error.
  */
 function helmPart(row: Package, chartName: string, deploymentId: string | undefined): Part<"helm"> {
   const outputs = outputsOf(row, "helm");

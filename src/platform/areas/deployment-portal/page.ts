@@ -4,8 +4,8 @@ import { html, type Page, page } from "../../identity/pages.ts";
 import { type OpenDeps, openRoute } from "../../kernel/call/open-route.ts";
 
 /**
- * What a `deploymentLink` opens where no portal has a page of its own: what the link is, and how it is used without one.
- * Its token stays with the reader, as browsers send no fragment.
+ * Serves the page behind a `deploymentLink` when the vendor has no portal: it explains the link and how to use it
+ * without a portal. The token stays in the browser, because fragments are not sent.
  */
 export function registerDeployPage(app: FastifyInstance, open: OpenDeps): void {
   const browser = new Browser(open.engine);

@@ -7,20 +7,20 @@ type Code = (typeof CHECK_CODES)[number];
 /** What the checks look at. */
 export interface Facts {
   readonly hasRelease: boolean;
-  /** Platforms that the token allows, and of these the ones that the release serves; narrowed to the one asked for. */
+  /** Platforms that the token allows, and those of them that the release supports; narrowed to the one asked for. */
   readonly allowed: readonly string[];
   readonly served: readonly string[];
-  /** Of the served ones' managers: whether each was heard of lately. */
+  /** The managers of the supported platforms: whether each has sent a recent heartbeat. */
   readonly managers: readonly { readonly heard: boolean; readonly hasUrl: boolean }[];
   readonly unready: readonly { readonly type: string; readonly status: Package["status"] | undefined }[];
-  /** Places left in the group; undefined for a deployment's token, which needs none. */
+  /** Deployments that the group may still create; undefined for a deployment's token, which creates none. */
   readonly placesLeft: number | undefined;
   readonly tokenExpiresAt: Date | null;
 }
 
 const SOON_MS = 24 * 3600 * 1000;
 
-/** Whether somebody who follows the link now would get through. Pure. */
+/** Whether a setup with the link would succeed now. Pure. */
 export function readiness(facts: Facts, now: Date): Readiness {
   const checks: Partial<Record<Code, Check>> = {
     "release-available": facts.hasRelease

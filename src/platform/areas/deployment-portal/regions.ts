@@ -1,6 +1,6 @@
 import type { DeploymentInfo } from "../../../contract/deployment-portal/deployment-info.ts";
 
-/** Regions that a new account of each cloud can use without asking for them. */
+/** Regions that a new account of each cloud can use without requesting access. */
 export const SUPPORTED_REGIONS: DeploymentInfo["supportedRegions"] = {
   aws: [
     "ap-northeast-1",

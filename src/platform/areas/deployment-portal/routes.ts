@@ -29,14 +29,15 @@ export const handlers: Handlers<typeof deploymentPortalRoutes> = {
     const { stack, settings } = await prepare(call);
     const { platform } = call.body;
     const setup = fingerprintOf(platform, stack);
-    // Settings are part of what a setup makes; without any the release's own fingerprint stands.
+    // The settings change what is set up, so they are part of the fingerprint. Without settings it is the release's
+    // own.
     const fingerprint =
       Object.keys(settings).length === 0 ? setup.fingerprint : sha256OfJson([setup.fingerprint, settings]);
     return { platform, stack, setup: { ...setup, fingerprint } };
   },
 };
 
-/** The stack that the token would set up, and the settings with the vendor's defaults under the customer's choice. */
+/** The stack that the token would set up, and the settings: the customer's choice over the vendor's defaults. */
 async function prepare(call: Context): Promise<{ stack: Stack; settings: Body["stackSettings"] }> {
   const { platform, setupMethod, stackSettings } = call.body;
   const { policy, captured } = await setupOfToken(call);

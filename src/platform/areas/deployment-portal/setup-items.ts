@@ -15,13 +15,13 @@ import { connectivityOf } from "../deployments/read/record.ts";
 import { itemStatus } from "../gateways/item-status.ts";
 import { availableModels } from "./model-availability.ts";
 
-/** A deployment of the group, as far as items look at it. */
+/** The columns of a deployment that the setup items use. */
 export type ItemDeployment = Pick<
   DeploymentRow,
   "id" | "purpose" | "status" | "error" | "last_heartbeat_at" | "setup_metadata"
 > & { readonly unhealthy: boolean };
 
-/** The group's deployments, the newest first and deleted ones last. */
+/** The group's deployments, newest first, deleted ones last. */
 export async function deploymentsOfGroup(db: Db, groupId: string, now: Date): Promise<readonly ItemDeployment[]> {
   const freshSince = new Date(now.getTime() - STALE_AFTER_MS);
   return db
@@ -48,7 +48,7 @@ export interface ItemContext {
   readonly now: Date;
 }
 
-/** The items of a token with how far the group is with each; the order is the token's, and earlier ones come first. */
+/** The items of a token with the group's progress on each, in the token's order, which has dependencies first. */
 export function portalItems(items: readonly SetupItem[], context: ItemContext): PortalSetupItem[] {
   const shown: PortalSetupItem[] = [];
   for (const item of items) {
@@ -58,7 +58,7 @@ export function portalItems(items: readonly SetupItem[], context: ItemContext): 
   return shown;
 }
 
-/** A dependency holds back only what has begun and is well. */
+/** Statuses that wait for a dependency: only an item that has begun and is healthy can be held back. */
 const HELD: readonly ItemStatus[] = ["waiting", "applying", "verifying", "connected"];
 
 function portalItem(item: SetupItem, earlier: PortalSetupItem | undefined, context: ItemContext): PortalSetupItem {

@@ -6,10 +6,10 @@ import { enabledResources } from "../releases/record/resources.ts";
 
 type Config = Readonly<Record<string, unknown>>;
 
-/** What can only run inside of a network of the customer's. */
+/** Resource types that need a network in the customer's account. */
 const NETWORKED: readonly unknown[] = ["container", "daemon", "compute-cluster", "postgres", "network"];
 
-/** What a release would set up, in numbers: on `platform`, else on the first that it serves. */
+/** Summarises what a release would set up on `platform`, or on the first platform that it supports. */
 export function stackSummary(release: ReleaseRow, platform: string | undefined): StackSummary | null {
   const platforms = PLATFORMS.filter((each) => release.stack[each] != null);
   const stack = release.stack[platform ?? platforms[0] ?? ""];
@@ -34,7 +34,7 @@ export function stackSummary(release: ReleaseRow, platform: string | undefined):
   };
 }
 
-/** `publicEndpoints` of a resource's config, as far as they have a name. */
+/** The named `publicEndpoints` of a resource's config. */
 function endpointsOf({ id, publicEndpoints }: Config): StackSummary["publicEndpoints"] {
   const listed: readonly unknown[] = Array.isArray(publicEndpoints) ? publicEndpoints : [];
   return listed.filter(isMap).flatMap(({ name, hostLabel, wildcardSubdomains }) => {
@@ -42,7 +42,7 @@ function endpointsOf({ id, publicEndpoints }: Config): StackSummary["publicEndpo
     return {
       resourceId: String(id),
       endpointName: name,
-      // An endpoint is called as it is named, where nothing else is said.
+      // The default host label is the name of the endpoint.
       hostLabel: typeof hostLabel === "string" ? hostLabel : name,
       wildcardSubdomains: wildcardSubdomains === true,
     };

@@ -18,23 +18,25 @@ type Platform = (typeof PLATFORMS)[number];
 type Item = (typeof SETUP_ITEMS)[number];
 export type PortalCall = Pick<Call, "db" | "principal" | "config" | "workspaceId" | "now">;
 
-/** What a link's token stands for. */
+/** What a link's token is for. */
 export interface Subject {
   readonly project: Pick<ProjectRow, "id" | "name" | "deployment_portal_appearance" | "packages_config">;
   readonly group: { readonly id: string; readonly name: string };
-  /** Undefined where nobody counts: a deployment is there already, a manager's own group is hidden. */
+  /**
+   * Undefined where there is no limit to check: the deployment exists already, or the group is a manager's hidden one.
+   */
   readonly maxDeployments: number | undefined;
   readonly subdomain: string | null;
   readonly platforms: readonly Platform[];
   readonly methods: readonly SetupMethod[];
   readonly release: ReleaseRow | undefined;
-  /** A group token's. */
+  /** Set for a group token. */
   readonly setup: GroupSetup | undefined;
-  /** A deployment token's. */
+  /** Set for a deployment token. */
   readonly deployment: DeploymentRow | undefined;
 }
 
-/** @throws NOT_FOUND for an item that the token is not for. */
+/** @throws NOT_FOUND for an item that the token does not include. */
 export async function subjectOf(call: PortalCall, item: Item | undefined): Promise<Subject> {
   const scope = scopeOfPrincipal(call.principal);
   if (scope.type === "deployment") return deploymentSubject(call, scope, item);
@@ -50,7 +52,7 @@ export async function subjectOf(call: PortalCall, item: Item | undefined): Promi
   const hidden = await managerSubject(call);
   if (hidden !== undefined) {
     if (item !== undefined) throw notFound("setup item");
-    // It is set up by the platform's own files, and needs nothing built.
+    // The platform's own files set up a manager, so no package is needed.
     return { ...terms, ...hidden, methods: [], maxDeployments: undefined, release: undefined };
   }
   const group = await groupOf(call, scope.deploymentGroupId);
@@ -72,7 +74,7 @@ async function groupOf({ db, workspaceId }: PortalCall, groupId: string) {
   return { project, group: { id: groupId, name }, maxDeployments };
 }
 
-/** A manager's setup token stands for a hidden group and project (§9), which the manager's name stands for. */
+/** For a manager's setup token: shows the manager's name in place of its hidden group and project (§9). */
 async function managerSubject({ db, principal }: PortalCall): Promise<Pick<Subject, "project" | "group"> | undefined> {
   const managerId = setupFor(principal);
   if (managerId === null) return undefined;
@@ -89,7 +91,9 @@ function setupFor(principal: Principal): string | null {
   return principal.kind === "serviceAccount" ? principal.setupFor : null;
 }
 
-/** The named item's captured release, else the one that production points at now. @throws NOT_FOUND for another item. */
+/**
+ * The captured release of the named item, else the current release of production. @throws NOT_FOUND for another item.
+ */
 export async function releaseOf(
   { db, workspaceId }: Pick<PortalCall, "db" | "workspaceId">,
   projectId: string,

@@ -1,7 +1,7 @@
 import type { Stack } from "../../../contract/deployments/stack.ts";
 import { enabledResources } from "../releases/record/resources.ts";
 
-/** What one copy of a compute resource needs, and how many copies there are. */
+/** The needs of one copy of a compute resource, and the number of copies. */
 export interface Workload {
   readonly id: string;
   readonly pool: string;
@@ -16,7 +16,7 @@ export interface Workload {
 const COMPUTE_TYPES: readonly unknown[] = ["container", "worker", "daemon"];
 export const DEFAULT_POOL = "default";
 
-/** The enabled compute resources of a stack. What a resource does not say, it does not need. */
+/** The enabled compute resources of a stack. A need that the resource does not state counts as zero. */
 export function workloadsOf(stack: Stack): readonly Workload[] {
   return enabledResources(stack)
     .filter(({ config }) => COMPUTE_TYPES.includes(config.type))
@@ -54,7 +54,7 @@ const UNITS: Readonly<Record<string, number>> = {
   Ti: 1024 ** 4,
 };
 
-/** A number, or Kubernetes' way to write one: `500m`, `1.5`, `512Mi`. Undefined for anything else. */
+/** A number, or a Kubernetes quantity: `500m`, `1.5`, `512Mi`. Undefined for anything else. */
 export function quantity(value: unknown): number | undefined {
   if (typeof value === "number") return Number.isFinite(value) && value >= 0 ? value : undefined;
   if (typeof value !== "string") return undefined;

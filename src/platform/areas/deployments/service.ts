@@ -59,7 +59,7 @@ async function checkPatch(call: Context, row: VisibleDeployment, patch: Deployme
   if (taken !== undefined) throw new PlatformError("NAME_TAKEN");
 }
 
-/** Whose cluster works on a customer's deployment is an admin's to say, within the managers that serve the customer. */
+/** Only an admin may move a deployment to another manager, and only to one that serves the customer. */
 async function checkMove(call: Context, row: VisibleDeployment, managerId: string): Promise<void> {
   if (call.principal.role !== "workspace.admin") {
     throw new PlatformError("FORBIDDEN", {
@@ -77,7 +77,9 @@ const DELETE_MESSAGES: Readonly<Record<DeleteAction, string>> = {
   forget: "The deployment's record is gone; nothing in the environment was touched.",
 };
 
-/** §24.4: the same action again is accepted, another one is refused while it lasts; `forget` is always allowed. */
+/**
+ * §24.4: repeating the same action is accepted, another action is refused while it runs; `forget` is always allowed.
+ */
 export async function deleteDeployment(
   call: Context,
   id: string,
@@ -97,7 +99,7 @@ export async function deleteDeployment(
   return answer;
 }
 
-/** Marks the wish; the status changes when the work is acquired or reported. */
+/** Marks the deployment for a retry. Its status changes when a manager acquires or reports it. */
 export async function retryDeployment(call: Context, id: string): Promise<void> {
   const row = await getDeployment(call, id);
   if (!canRetry(row.status)) throw invalidTransition(row.status, "retry", []);
@@ -117,7 +119,7 @@ export async function redeployDeployment(call: Context, id: string): Promise<Upd
   return next.operation;
 }
 
-/** Null unpins: the deployment follows its channel again. */
+/** Null removes the pin: the deployment follows its channel again. */
 export async function pinRelease(call: Context, id: string, releaseId: string | null): Promise<void> {
   const row = await getDeployment(call, id);
   const previousPinnedReleaseId = row.pinned_release_id;
@@ -135,7 +137,7 @@ export async function pinRelease(call: Context, id: string, releaseId: string | 
   await changeByRequest(call, row, { ...targetColumns(next), pinned_release_id: releaseId }, fact);
 }
 
-/** Follows at once; the target changes only when nothing is pinned, and only where a promotion would change it. */
+/** Changes the channel. The target changes too, unless the deployment is pinned or a promotion would not change it. */
 export async function setReleaseChannel(call: Context, id: string, channel: string): Promise<DeploymentRow> {
   const row = await getDeployment(call, id);
   const release = await followedRelease(call, row, channel);

@@ -3,7 +3,7 @@ import type { Sweep } from "../../kernel/sweeps/sweep.ts";
 /** §0.10. */
 const KEEP_MS = 400 * 86_400_000;
 
-/** Forgets old events. */
+/** Deletes old events. */
 export const sweepEvents: Sweep = async (db, now) => {
   await db
     .deleteFrom("events")

@@ -1,17 +1,20 @@
 import type { ItemStatus } from "../../../contract/deployment-portal/deployment-info.ts";
 import type { DeploymentStatus } from "../../../contract/deployments/deployment-state.ts";
 
-/** What is known of the deployment that stands for the item in its group. */
+/** What the rules use of the deployment that represents the item in its group. */
 export interface ItemDeployment {
   readonly status: DeploymentStatus;
   readonly connectivity: "online" | "stale" | "never";
-  /** A fresh report says so of one of its resources. */
+  /** A fresh report says that one of its resources is unhealthy. */
   readonly unhealthy: boolean;
 }
 
 const LEAVING: readonly DeploymentStatus[] = ["delete-pending", "deleting", "teardown-required", "deleted"];
 
-/** Pure. Without a deployment of the item's purpose nothing has begun; one that left unheard of never counted. */
+/**
+ * Pure. Without a deployment of the item's purpose the item has not started. A deployment that is being deleted and
+ * never sent a heartbeat counts as not started either.
+ */
 export function itemStatus(deployment: ItemDeployment | undefined): ItemStatus {
   if (deployment === undefined) return "not-started";
   const { status, connectivity, unhealthy } = deployment;
@@ -27,7 +30,7 @@ export function itemStatus(deployment: ItemDeployment | undefined): ItemStatus {
     case "initial-setup":
     case "provisioning":
       return "applying";
-    // These have run before, and a report that stays away or is bad is worse than the wait.
+    // These deployments have run before, so a missing or bad report matters more than the pending update.
     case "update-pending":
     case "updating":
       return connected && ill ? "needs-attention" : "applying";

@@ -10,7 +10,7 @@ import { type GatewayRow, gatewayRows } from "./store.ts";
 
 type Routes = typeof gatewayRoutes;
 
-/** What of a project belongs to each gateway, and which project key knows that one only. */
+/** The project's capability for each gateway, and the project role that sees only that gateway. */
 const GATEWAY: Readonly<Record<Gateway, { capability: string; role: Role; foreign: Role }>> = {
   ai: { capability: "models", role: "project.ai-gateway", foreign: "project.encryption" },
   encryption: { capability: "keys", role: "project.encryption", foreign: "project.ai-gateway" },
@@ -42,7 +42,7 @@ async function overview(call: Call<Routes["overview"]>): Promise<Static<Routes["
 
 const SETTING_UP: readonly ItemStatus[] = ["waiting", "applying", "verifying"];
 
-/** One project from the rows of its groups, of which there is at least one even without groups. */
+/** Builds a project from the rows of its groups. There is at least one row, even without groups. */
 function projectOf(groups: readonly GatewayRow[], capability: string, now: Date): GatewayProject {
   const [first] = groups;
   if (first === undefined) throw new Error("a project has at least one row");
@@ -65,7 +65,7 @@ function statusOf({ status, last_heartbeat_at, unhealthy }: GatewayRow, now: Dat
 
 type Counts = Omit<GatewayProject, "id" | "name" | "state">;
 
-/** §12.1, first match. */
+/** §12.1: the first match applies. */
 function stateOf(counts: Counts, enabled: boolean): GatewayState {
   if (counts.needsAttentionCustomers > 0) return "needs-attention";
   if (counts.connectedCustomers > 0) return "active";

@@ -16,8 +16,8 @@ export interface GatewayRow {
 }
 
 /**
- * A row a (project, group) with the deployment that stands for the group: the newest of the purpose, one that is
- * deleted only when there is no other.
+ * One row for each project and group, with the deployment that represents the group: the newest of the purpose. A
+ * deleted one only when there is no other.
  */
 export async function gatewayRows(
   db: Db,

@@ -9,7 +9,7 @@ type Context = Pick<Call, "db" | "now" | "signal" | "config">;
 
 const MAX_REPOSITORIES = 100;
 
-/** Puts what the host says in the place of what it said before; what stays keeps its createdAt. */
+/** Replaces the stored namespaces with those that the git host reports. Those that remain keep their createdAt. */
 export async function syncNamespaces(call: Context, user: User | Person): Promise<GitNamespace[]> {
   const { db, now, signal } = call;
   const found = await hostOf(call).namespaces(user.email, signal);
@@ -47,7 +47,7 @@ export async function repositoriesOf(
   return [...repositories].sort((a, b) => pushedMs(b) - pushedMs(a)).slice(0, MAX_REPOSITORIES);
 }
 
-/** @throws GIT_HOST_NOT_CONFIGURED when the platform is connected to none. */
+/** @throws GIT_HOST_NOT_CONFIGURED when the platform is not connected to a git host. */
 function hostOf({ config }: Context): GitHost {
   if (config.gitHost !== undefined) return config.gitHost;
   throw new PlatformError("GIT_HOST_NOT_CONFIGURED");

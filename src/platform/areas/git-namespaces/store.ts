@@ -3,7 +3,7 @@ import type { GitNamespace } from "../../../contract/projects/git-namespaces.ts"
 import type { Db } from "../../database/db.ts";
 import type { GitNamespaceRow } from "../../database/tables/git-namespaces.ts";
 
-/** The personal one first. */
+/** The user's own namespace comes first. */
 export function namespacesOf(db: Db, userId: string) {
   return db
     .selectFrom("git_namespaces as g")

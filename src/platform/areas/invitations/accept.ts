@@ -9,11 +9,11 @@ import { previewStateOf } from "./state.ts";
 
 type Context = Pick<Call, "db" | "now">;
 
-/** What a token opens, with the words that its page shows. */
+/** The invitation or link of a token, with the names for its page. */
 interface Opened {
   readonly kind: "email" | "link";
   readonly id: string;
-  /** Null for links: anybody may use them. */
+  /** Null for links, which any user may accept. */
   readonly email: string | null;
   readonly role: WorkspaceRole;
   readonly accepted_at: Date | null;
@@ -26,7 +26,7 @@ interface Opened {
   readonly inviter_image: string | null;
 }
 
-/** @throws NOT_FOUND; ended ones are shown too, with their state. */
+/** @throws NOT_FOUND. Ended invitations are shown too, with their state. */
 export async function preview({ db, now }: Context, token: string): Promise<InvitationPreview> {
   const opened = await openToken(db, token);
   const { inviter_name: name, inviter_image: image } = opened;
@@ -104,7 +104,7 @@ async function linkBy(db: Db, hash: string): Promise<Opened | undefined> {
   return row && { kind: "link", email: null, accepted_at: null, ...row };
 }
 
-/** `j***@example.com`: enough to know one's own address by, too little to learn another's. */
+/** `j***@example.com`: users recognise their own address, but do not learn another one. */
 export function hintOf(email: string): string {
   const [first = ""] = email;
   return `${first}***@${email.slice(email.lastIndexOf("@") + 1)}`;

@@ -5,12 +5,14 @@ import type { Waker } from "../../kernel/events/waker.ts";
 import type { Mail, Mailer } from "../../ports/mailer.ts";
 import { type Invitation, inviteUrlOf, type LinkConfig } from "./store.ts";
 
-/** What a request that leaves a mail to send wakes. */
+/** The name under which the courier sleeps. A request that leaves a mail to send wakes it. */
 export const COURIER = "courier";
 
-/** A wake that was lost costs this much. */
+/** The longest delay after a lost wake-up. */
 const LOOK_EVERY_MS = 30_000;
-/** A replica that ends while it sends leaves the mail to another after this time; it may then arrive twice. */
+/**
+ * When a replica stops while it sends, another one may send the mail after this time. The mail may then arrive twice.
+ */
 const CLAIM_MS = 120_000;
 
 export interface CourierParts {
@@ -22,7 +24,10 @@ export interface CourierParts {
   readonly config: LinkConfig;
 }
 
-/** @returns what ends it: a mail that is being sent goes on, and is another's to send again if it was not. */
+/**
+ * Starts the courier.
+ * @returns a function that stops it. If a mail could not be sent by then, another replica sends it.
+ */
 export function startCourier(parts: CourierParts): () => Promise<void> {
   const ending = new AbortController();
   const carrying = carryMails(parts, ending.signal);
@@ -33,8 +38,9 @@ export function startCourier(parts: CourierParts): () => Promise<void> {
 }
 
 /**
- * Sends the mails of invitations, one at a time, until `signal`. Outside of the requests, whose transactions may run
- * twice and must not wait for another server. What fails is not tried again: `resend` is for people to decide.
+ * Sends the mails of invitations, one at a time, until `signal`. It works outside of requests, because their
+ * transactions may run twice and must not wait for a mail server. A failed mail is not retried: an admin can use
+ * `resend`.
  */
 async function carryMails(parts: CourierParts, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
@@ -58,12 +64,12 @@ async function carryOne(parts: CourierParts, signal: AbortSignal): Promise<boole
   try {
     await mailer.send(await mailOf(db, row, config), signal);
   } catch (error) {
-    // On the way out: another replica, or the next start, takes it up.
+    // The platform is stopping: another replica, or the next start, sends the mail.
     if (signal.aborted) return false;
     delivered = false;
     log.warn({ err: error, workspaceId: row.workspace_id, invitationId: row.id }, "invitation not sent");
   }
-  // A resend in between has taken the claim away: its mail is still to come.
+  // Matches no row when a resend has replaced the claim: its mail is still to be sent.
   await db
     .updateTable("invitations")
     .set({

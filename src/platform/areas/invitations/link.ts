@@ -8,7 +8,7 @@ import { findLiveLink, type InviteLink } from "./store.ts";
 
 type Context = Pick<Call, "db" | "now" | "workspaceId" | "principal" | "config">;
 
-/** The live link if it has that role; else a new one, and whoever holds the old one is out. */
+/** Returns the live link if it has that role. Otherwise creates a new one, and the old one becomes invalid. */
 export async function putLink(call: Context, role: WorkspaceRole): Promise<InviteLink> {
   const { db, now, workspaceId } = call;
   const live = await findLiveLink(db, workspaceId, now);
@@ -30,7 +30,7 @@ export async function putLink(call: Context, role: WorkspaceRole): Promise<Invit
   return row;
 }
 
-/** Expired ones stay expired. */
+/** Expired links stay expired. */
 export async function revokeLink({ db, now, workspaceId }: Context): Promise<void> {
   await db
     .updateTable("invite_links")

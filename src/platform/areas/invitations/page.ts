@@ -9,10 +9,10 @@ import { PlatformError } from "../../kernel/errors.ts";
 import { accept, preview } from "./accept.ts";
 
 const PATH = "/invite/{token}";
-/** Longer than any token of ours. */
+/** Longer than any token of the platform. */
 const MAX_TOKEN = 128;
 
-/** What an `inviteUrl` opens where no portal has a page of its own: who invites, and a button. */
+/** Serves the page behind an `inviteUrl` when there is no portal: it shows which workspace invites, and a button. */
 export function registerInvitePage(app: FastifyInstance, open: OpenDeps): void {
   const browser = new Browser(open.engine);
   const { engine } = open;
@@ -44,7 +44,7 @@ export function registerInvitePage(app: FastifyInstance, open: OpenDeps): void {
   );
 }
 
-/** Signs the browser in before, and says in words what the invitation does not allow. */
+/** Makes the user sign in first, and explains why an invitation cannot be accepted. */
 async function forUser(
   browser: Browser,
   request: FastifyRequest,

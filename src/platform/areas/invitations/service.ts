@@ -13,12 +13,12 @@ import { COURIER } from "./courier.ts";
 import { NEXT, statusOf } from "./state.ts";
 import { type Invitation, invitationsOf, pendingOf, updateInvitation } from "./store.ts";
 
-/** Each resend is a mail to somebody who has not asked for it. */
+/** Limits how often the platform sends mail to an address whose owner has not asked for it. */
 const RESEND_EVERY_MS = 60_000;
 
 type Context = Pick<Call, "db" | "now" | "workspaceId" | "principal" | "config" | "wake" | "budgets">;
 
-/** @throws ALREADY_MEMBER, INVITATION_EXISTS; VALIDATION_ERROR past the hundredth pending one. */
+/** @throws ALREADY_MEMBER, INVITATION_EXISTS; VALIDATION_ERROR beyond one hundred pending ones. */
 export async function invite(call: Context, address: string, role: WorkspaceRole): Promise<Invitation> {
   const { db, now, workspaceId } = call;
   const email = normalEmail(address);
@@ -45,7 +45,7 @@ export async function invite(call: Context, address: string, role: WorkspaceRole
   return row;
 }
 
-/** The same token for seven days more. @throws INVALID_STATE_TRANSITION; RATE_LIMITED within a minute. */
+/** Extends the same token by seven days. @throws INVALID_STATE_TRANSITION; RATE_LIMITED within a minute. */
 export async function resend(call: Context, id: string): Promise<Invitation> {
   const { db, now } = call;
   const row = await getInvitation(call, id);
@@ -59,7 +59,7 @@ export async function resend(call: Context, id: string): Promise<Invitation> {
   return updateInvitation(db, row.id, { expires_at, resent_at: now, ...toDeliver(call) });
 }
 
-/** Revoking again changes nothing. @throws INVALID_STATE_TRANSITION when it was accepted. */
+/** Revoking a revoked invitation changes nothing. @throws INVALID_STATE_TRANSITION when it was accepted. */
 export async function revokeInvitation(call: Context, id: string): Promise<void> {
   const row = await getInvitation(call, id);
   if (row.revoked_at !== null) return;
@@ -78,14 +78,14 @@ function refuseEnded(row: Invitation, to: "pending" | "revoked", now: Date): voi
   if (!NEXT[from].includes(to)) throw invalidTransition(from, to, NEXT[from]);
 }
 
-/** The courier sends what is pending; where the platform cannot send mail, nobody shall wait for it. */
+/** The courier sends pending mails. A platform that cannot send mail marks the delivery as failed at once. */
 function toDeliver({ config, wake }: Context): Pick<InvitationRow, "delivery_status" | "delivery_until"> {
   if (!config.sendsMail) return { delivery_status: "failed", delivery_until: null };
   wake(COURIER);
   return { delivery_status: "pending", delivery_until: null };
 }
 
-/** 43 characters that open the door, kept as their hash and sealed. */
+/** A token of 43 characters that is enough to accept. Stored as its hash, and sealed. */
 export function mintToken({ sealingKey }: Pick<CallConfig, "sealingKey">) {
   const token = randomBytes(32).toString("base64url");
   return { token_hash: hashOf(token), sealed_token: seal(sealingKey, token) };

@@ -13,7 +13,7 @@ export function invitationsOf(db: Db, workspaceId: string) {
   return db.selectFrom("invitations as i").selectAll("i").where("i.workspace_id", "=", workspaceId);
 }
 
-/** Those that can still be accepted. */
+/** Invitations that can still be accepted. */
 export function pendingOf(db: Db, workspaceId: string, now: Date) {
   return invitationsOf(db, workspaceId)
     .where("i.accepted_at", "is", null)
@@ -37,7 +37,7 @@ export async function updateInvitation(db: Db, id: string, set: Partial<Invitati
 
 export type LinkConfig = Pick<CallConfig, "portalUrl" | "sealingKey">;
 
-/** The page on which whoever opens it may accept. */
+/** The page on which the invitation can be accepted. The address contains the token. */
 export function inviteUrlOf({ sealed_token }: Pick<TokenRow, "sealed_token">, config: LinkConfig): string {
   return `${config.portalUrl}/invite/${open(config.sealingKey, sealed_token)}`;
 }

@@ -2,10 +2,10 @@ import type { Sweep } from "../../kernel/sweeps/sweep.ts";
 
 /** §0.10. */
 const KEEP_MS = 400 * 86_400_000;
-/** Longer than any outage of a mail server that somebody would wait for. */
+/** Longer than a typical outage of a mail server. */
 const GIVE_UP_MS = 3_600_000;
 
-/** Gives up mails that nobody could send in an hour; forgets what ended long ago. */
+/** Marks mails that could not be sent for an hour as failed, and deletes invitations that ended long ago. */
 export const sweepInvitations: Sweep = async (db, now) => {
   const since = (ageMs: number) => new Date(now.getTime() - ageMs);
   await db

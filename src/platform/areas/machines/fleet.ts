@@ -6,7 +6,7 @@ import { getDeployment } from "../deployments/read/get.ts";
 
 import type { VisibleDeployment } from "../deployments/read/store.ts";
 
-/** §10.1: provisioned, and not on its way out. */
+/** §10.1: deployments that are set up and not being deleted. */
 const PROVISIONED: readonly DeploymentStatus[] = [
   "provisioning",
   "waiting-for-machines",
@@ -23,7 +23,7 @@ function hasMachines({ platform, capabilities }: Pick<DeploymentRow, "platform" 
   return platform === "kubernetes" && granted;
 }
 
-/** @throws NOT_FOUND outside the caller's reach, MACHINES_DEPLOYMENT_UNAVAILABLE when it has no machines to show. */
+/** @throws NOT_FOUND outside the caller's scope, MACHINES_DEPLOYMENT_UNAVAILABLE when it has no machines to show. */
 export async function requireFleet(call: Pick<Call, "db" | "principal">, id: string): Promise<VisibleDeployment> {
   const deployment = await getDeployment(call, id);
   if (!hasMachines(deployment) || !PROVISIONED.includes(deployment.status)) {

@@ -24,7 +24,10 @@ export async function readInventory(call: Pick<Call, "db" | "principal" | "now">
   return rows.map((row) => toMachine(row, call.now));
 }
 
-/** §18.3. The newest observation counts; what arrives late tells nothing. */
+/**
+ * Stores a manager's list of machines (§18.3). Only the newest observation counts; an older one that arrives late is
+ * ignored.
+ */
 export async function takeInventory(
   call: Context,
   id: string,
@@ -41,7 +44,7 @@ export async function takeInventory(
     .where("deployment_id", "=", id)
     .execute();
   const live = new Map((await liveMachines(db, id)).map((row) => [row.machine_id, row]));
-  // Named twice: the last word counts.
+  // A machine that the list names twice: the last entry counts.
   const told = new Map(inventory.machines.map((report) => [report.machineId, report]));
   let accepted = 0;
   for (const report of told.values()) {
@@ -52,13 +55,13 @@ export async function takeInventory(
   return { accepted, ignored: inventory.machines.length - accepted };
 }
 
-/** A clock that runs ahead of ours counts as ours. */
+/** A time in the future counts as now, because the cluster's clock may be ahead. */
 function noLater(text: string, now: Date): Date {
   const at = new Date(text);
   return at > now ? now : at;
 }
 
-/** False: ignored. Only a cluster's nodes may appear without having joined. */
+/** False: the report is ignored. Only machines of a Kubernetes cluster may appear without having joined. */
 async function store(
   { db, now }: Context,
   deploymentId: string,
@@ -88,7 +91,7 @@ async function markAbsent(
   observedAt: Date,
 ): Promise<void> {
   for (const row of rows) {
-    // Who joined after the list was made is not missing from it.
+    // A machine that joined after the list was made is not missing from it.
     if (told.has(row.machine_id) || row.created_at > observedAt) continue;
     await updateMachine(db, row.id, afterAbsence(stateOf(row), now));
   }

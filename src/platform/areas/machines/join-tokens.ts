@@ -39,7 +39,7 @@ export async function createToken(call: Context, id: string, options: TokenOptio
   return mint(call, deployment, options);
 }
 
-/** For one more. A token in its grace counts. */
+/** Checks the budget for one more token. A revoked token in its grace period counts. */
 async function requireTokenBudget(call: Context, deploymentId: string): Promise<void> {
   const { db, now, budgets } = call;
   const { live } = await db
@@ -53,7 +53,10 @@ async function requireTokenBudget(call: Context, deploymentId: string): Promise<
   budgets.require("deployment-join-tokens", deploymentId, Number(live) + 1);
 }
 
-/** Revokes all and mints one; with a grace the old ones work until its end, and never longer than before. */
+/**
+ * Revokes all tokens and mints a new one. With a grace period the old ones work until its end, but never longer than
+ * before.
+ */
 export async function rotateTokens(
   call: Context,
   id: string,
@@ -100,14 +103,17 @@ async function mint(call: Context, deployment: DeploymentRow, options: TokenOpti
 
 const typedUrl = new RegExp(TYPED_URL, "u");
 
-/** It is typed on machines: an address that was stored before reports were judged waits for the next heartbeat. */
+/**
+ * The address is typed on machines. One that was stored before the platform checked reports is not shown until the next
+ * heartbeat.
+ */
 async function managerUrl({ db }: Context, deploymentId: string): Promise<string> {
   const { url } = await requireManagerOf(db, deploymentId);
   if (url === null || !typedUrl.test(url)) throw new PlatformError("MANAGER_NOT_READY");
   return url;
 }
 
-/** As the newest ready command-line package of the project is called, where people can type it. */
+/** The command name of the project's newest ready CLI package, if it is easy to type. */
 async function commandName({ db }: Context, projectId: string): Promise<string | null> {
   const found = await db
     .selectFrom("packages")
@@ -126,10 +132,10 @@ function hashOf(token: string): string {
   return createHash("sha256").update(token).digest("hex");
 }
 
-/** Compared with when there is no such token, so that an unknown id costs what a known one does. */
+/** Compared with the presented token when its id is unknown, so that the answer takes as long as for a known id. */
 const NO_HASH = "0".repeat(64);
 
-/** The token that a machine presents, whatever its state; undefined unless it is exactly one that was minted. */
+/** The token that a machine presents, in any state; undefined unless exactly this token was minted. */
 export async function presentedToken({ db }: Pick<Call, "db">, text: string): Promise<JoinTokenRow | undefined> {
   const id = FORMAT.exec(text)?.[1];
   const row = await db
@@ -143,7 +149,7 @@ export async function presentedToken({ db }: Pick<Call, "db">, text: string): Pr
 
 export type Refusal = "JOIN_TOKEN_REVOKED" | "JOIN_TOKEN_EXPIRED" | "JOIN_TOKEN_EXHAUSTED";
 
-/** Pure: why a token lets nobody in at `now`, in the order of §18.1; undefined while it lives. */
+/** Why a token does not admit a machine at `now`, in the order of §18.1; undefined while it is valid. Pure. */
 export function refusal(
   token: Pick<JoinTokenRow, "revoked_at" | "expires_at" | "max_joins" | "join_count">,
   now: Date,

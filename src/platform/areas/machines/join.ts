@@ -12,7 +12,7 @@ type Context = Pick<Call, "db" | "principal" | "now" | "budgets">;
 type Join = BodyOf<(typeof machineRuntimeRoutes)["join"]>;
 type Joined = ResponseOf<(typeof machineRuntimeRoutes)["join"]>;
 
-/** §18.1. One transaction, so that of machines at the same door no more than `maxJoins` come in. */
+/** §18.1, in one transaction, so that of concurrent machines no more than `maxJoins` are admitted. */
 export async function joinMachine(call: Context, body: Join): Promise<Joined> {
   const token = await presentedToken(call, body.joinToken);
   const deployment = token && (await findDeployment(call.db, call.principal, token.deployment_id));
@@ -33,7 +33,7 @@ export async function joinMachine(call: Context, body: Join): Promise<Joined> {
   return { ...answer, joinCount: token.join_count + 1 };
 }
 
-/** A live machine that comes with another token keeps its record. */
+/** Admits a machine. A live machine that uses another token keeps its record. */
 async function admit(call: Context, body: Join, token: JoinTokenRow, live: MachineRow | undefined): Promise<void> {
   const { db, now } = call;
   await db
@@ -59,7 +59,7 @@ async function admit(call: Context, body: Join, token: JoinTokenRow, live: Machi
 
 const UNMEASURED = { allocated: 0, systemReserve: 0, total: 0 } as const;
 
-/** What is known before the first report. */
+/** The details known before the first report. */
 function firstDetails({ capacityGroup, zone, runtimeDaemonVersion, publicIp }: Join): MachineDetails {
   return {
     capacityGroup: capacityGroup ?? "default",

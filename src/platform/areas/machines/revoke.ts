@@ -1,7 +1,7 @@
 import type { Db } from "../../database/db.ts";
 import type { Call } from "../../kernel/call/call.ts";
 
-/** All of a deployment's join tokens end at `at`, which may lie ahead; none lives longer by it than before. */
+/** Revokes all join tokens of a deployment at `at`, which may be in the future. No token becomes valid for longer. */
 export async function revokeJoinTokens(db: Db, deploymentId: string, at: Date): Promise<void> {
   await db
     .updateTable("join_tokens")
@@ -11,7 +11,7 @@ export async function revokeJoinTokens(db: Db, deploymentId: string, at: Date): 
     .execute();
 }
 
-/** A deleted deployment lets no machine in. */
+/** On the deletion of a deployment: revokes its join tokens, so that no machine can join. */
 export async function closeToMachines(
   { db, now }: Pick<Call, "db" | "now">,
   { id }: { readonly id: string },

@@ -1,21 +1,21 @@
 import type { MachineStatus } from "../../../contract/machines/machine.ts";
 import { STALE_AFTER_MS } from "../../../contract/resources/resource-heartbeat.ts";
 
-/** What decides about a machine. The rest of its row is what the manager tells of it. */
+/** The part of a machine that decides which moves are possible. The rest of its row is what the manager reports. */
 export interface MachineState {
   readonly status: MachineStatus;
   readonly statusSince: Date;
   readonly lastHeartbeat: Date;
-  /** As the manager last said; null before its first report. */
+  /** The status that the manager reported last; null before its first report. */
   readonly reported: MachineStatus | null;
   readonly drainRequestedAt: Date | null;
   readonly drainDeadlineAt: Date | null;
   readonly drainForce: boolean;
   readonly drainedAt: Date | null;
-  /** A cancelled drain that the manager has not ended yet. */
+  /** When a drain was cancelled, until the manager reports that it has ended. */
   readonly drainCancelledAt: Date | null;
   readonly removalRequestedAt: Date | null;
-  /** Grows with every wish. */
+  /** Grows with every new request for the machine. */
   readonly revision: number;
 }
 
@@ -28,14 +28,17 @@ export const NO_WISHES = {
   removalRequestedAt: null,
 } as const;
 
-/** Silence makes these unreachable; whoever is drained or on its way out has nothing to say. */
+/**
+ * Only in these statuses does a missing heartbeat make a machine unreachable. A drained or terminating machine need not
+ * report.
+ */
 const EXPECTED_TO_REPORT: readonly MachineStatus[] = ["joining", "ready", "not-ready", "draining"];
 
 export function isStale({ lastHeartbeat }: Pick<MachineState, "lastHeartbeat">, now: Date): boolean {
   return now.getTime() > lastHeartbeat.getTime() + STALE_AFTER_MS;
 }
 
-/** The machine as it is at `now`. A computed unreachable counts from the last heartbeat (§10.4). */
+/** The machine as it is at `now`. When computed unreachable, it is so since the last heartbeat (§10.4). */
 export function asOf(state: MachineState, now: Date): MachineState {
   if (!EXPECTED_TO_REPORT.includes(state.status) || !isStale(state, now)) return state;
   return { ...state, status: "unreachable", statusSince: state.lastHeartbeat };
@@ -45,7 +48,10 @@ function to(state: MachineState, status: MachineStatus, at: Date): MachineState 
   return status === state.status ? state : { ...state, status, statusSince: at };
 }
 
-/** Undefined: the table has no such move. A second request can only hasten the first (§10.4). */
+/**
+ * The state after a drain request; undefined when it is not allowed. A second request can only make the drain earlier
+ * or forced (§10.4).
+ */
 export function drained(
   state: MachineState,
   wish: { readonly deadlineAt: Date | null; readonly force: boolean },
@@ -60,7 +66,7 @@ export function drained(
     drainRequestedAt: state.drainRequestedAt ?? now,
     drainDeadlineAt: earliest,
     drainForce: state.drainForce || wish.force,
-    // An earlier emptying, by the customer, was another one.
+    // An earlier drain by the customer does not count for this request.
     drainedAt: state.drainRequestedAt === null ? null : state.drainedAt,
     drainCancelledAt: null,
   };
@@ -71,14 +77,14 @@ export function drained(
   return same ? next : { ...next, revision: state.revision + 1 };
 }
 
-/** The same state when no drain was active; undefined when the machine is leaving. */
+/** The state after a cancelled drain: unchanged when no drain was active, undefined when the machine is terminating. */
 export function drainCancelled(state: MachineState, now: Date): MachineState | undefined {
   if (state.status === "terminating" || state.status === "removed") return undefined;
   const active = state.drainRequestedAt !== null || state.status === "draining" || state.status === "drained";
   if (!active) return state;
   const leaves = state.status === "draining" || state.status === "drained";
   return {
-    // Until a report says more than that it is not being emptied any more.
+    // Until the manager's next report the platform knows only that the drain has ended.
     ...(leaves ? to(state, "not-ready", now) : state),
     ...NO_WISHES,
     drainCancelledAt: now,
@@ -86,7 +92,10 @@ export function drainCancelled(state: MachineState, now: Date): MachineState | u
   };
 }
 
-/** Undefined: not empty, and not gone for long enough. `state` as of now. */
+/**
+ * The state after a removal request; undefined when the machine is neither drained nor gone for long enough. `state` as
+ * of now.
+ */
 export function removed(state: MachineState, now: Date): MachineState | undefined {
   if (state.status === "terminating" || state.status === "removed") return state;
   const gone =
@@ -96,7 +105,7 @@ export function removed(state: MachineState, now: Date): MachineState | undefine
   return { ...to(state, "terminating", now), removalRequestedAt: now, revision: state.revision + 1 };
 }
 
-/** What a report of this machine makes of it: it may not end a wish of the platform's (§10.3). */
+/** The state after a report about the machine. A report cannot cancel a request of the platform (§10.3). */
 export function afterReport(state: MachineState, said: MachineStatus, lastHeartbeat: Date, at: Date): MachineState {
   const heard = { ...state, reported: said, lastHeartbeat };
   if (state.status === "terminating") return said === "removed" ? to(heard, "removed", at) : heard;
@@ -105,7 +114,7 @@ export function afterReport(state: MachineState, said: MachineStatus, lastHeartb
   const ended = state.drainCancelledAt !== null && said !== "draining" && said !== "drained";
   const free = ended ? { ...heard, drainCancelledAt: null } : heard;
   if (free.drainCancelledAt !== null) return to(free, "not-ready", at);
-  // A drain that the customer began in the cluster shows as one; a machine does not join twice.
+  // A drain that the customer began in the cluster is shown as a drain. A machine that has joined cannot join again.
   const shown = said === "terminating" || (said === "joining" && state.status !== "joining") ? "not-ready" : said;
   return { ...to(free, shown, at), drainedAt: shown === "drained" ? (free.drainedAt ?? at) : null };
 }
@@ -117,7 +126,7 @@ function reportedInDrain(state: MachineState, said: MachineStatus, at: Date): Ma
   return to(state, "draining", at);
 }
 
-/** Missing from a complete report. */
+/** The state after a complete report without the machine. */
 export function afterAbsence(state: MachineState, at: Date): MachineState {
   if (state.status === "terminating") return to(state, "removed", at);
   return state.status === "removed" ? state : to(state, "unreachable", at);
@@ -125,7 +134,7 @@ export function afterAbsence(state: MachineState, at: Date): MachineState {
 
 export type Wanted = { readonly action: "drain" | "cancel-drain" | "remove"; readonly requestedAt: Date } | undefined;
 
-/** What the manager has yet to do (§18.2): the level, so it is told again until it has reported the end. */
+/** What the manager still has to do (§18.2). It is repeated in each answer until the manager has reported the end. */
 export function wanted(state: MachineState): Wanted {
   const { removalRequestedAt, drainRequestedAt, drainCancelledAt, reported } = state;
   if (state.status === "removed") return undefined;

@@ -8,7 +8,7 @@ import type { Call } from "../../kernel/call/call.ts";
 import { LOWER_ALPHANUMERIC, newId, randomText } from "../../kernel/ids.ts";
 import { asOf, isStale, type MachineState } from "./state.ts";
 
-/** The deployment's cluster, made at its first use. */
+/** The deployment's cluster, created on first use. */
 export async function clusterOf(db: Db, deploymentId: string): Promise<ClusterRow> {
   await db
     .insertInto("machine_clusters")
@@ -32,7 +32,7 @@ export function liveMachines(db: Db, deploymentId: string): Promise<MachineRow[]
     .execute();
 }
 
-/** The live one, or the last that was removed. */
+/** The live machine of that id, or the last removed one. */
 export function findMachine(db: Db, deploymentId: string, machineId: string): Promise<MachineRow | undefined> {
   return db
     .selectFrom("machines")
@@ -77,7 +77,7 @@ function columnsOf(state: MachineState) {
   };
 }
 
-/** By its record's id, which the caller has found under its own tenancy. */
+/** By the id of the record, which the caller has found under its own tenancy. */
 export async function updateMachine(db: Db, id: string, state: MachineState, details?: MachineDetails): Promise<void> {
   const set = { ...columnsOf(state), ...(details !== undefined && { details: json(details) }) };
   await db.updateTable("machines").set(set).where("id", "=", id).execute();
@@ -112,7 +112,10 @@ export async function insertMachine(
     .execute();
 }
 
-/** Bounds the machines of a deployment, the one that was just stored among them: lists have no pages, and no report removes. */
+/**
+ * Limits the machines of a deployment, including the one just stored: lists have no pages, and reports do not delete
+ * rows.
+ */
 export async function requireMachineRoom(
   { db, budgets }: Pick<Call, "db" | "budgets">,
   deploymentId: string,

@@ -20,7 +20,7 @@ async function requireMachine(
   return { row, state: asOf(stateOf(row), call.now) };
 }
 
-/** Stores what was wished and tells the manager, unless nothing is new. */
+/** Stores the requested state and tells the manager, unless nothing has changed. */
 async function store(call: Context, row: MachineRow, state: MachineState, next: MachineState): Promise<void> {
   if (next.revision === state.revision) return;
   const details = next.drainCancelledAt === null ? row.details : { ...row.details, drainBlockers: [] };
@@ -60,10 +60,10 @@ export async function removeMachine(call: Context, id: string, machineId: string
   await store(call, row, state, next);
 }
 
-/** Actions of one answer: a manager takes them one by one anyway, and asks again. */
+/** Actions in one answer. The manager handles them one by one and then asks again. */
 const MAX_ACTIONS = 1000;
 
-/** The level of §18.2, of all the caller's deployments or of one. */
+/** The open actions of §18.2, for all deployments of the caller or for one. */
 export async function listActions(
   call: Pick<Call, "db" | "principal">,
   deploymentId: string | undefined,

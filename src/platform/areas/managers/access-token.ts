@@ -6,7 +6,10 @@ import { open, seal } from "../../kernel/sealed.ts";
 
 const MAX_SECONDS = 900;
 
-/** In seconds: no longer than the caller's own credential, whose revocation alone the manager cannot see. */
+/**
+ * Lifetime in seconds: never longer than the caller's own credential. The manager cannot notice when that credential is
+ * revoked.
+ */
 export function accessTokenLife(ends: Date | null, now: Date): number {
   const left = ends === null ? Number.POSITIVE_INFINITY : secondsOf(ends) - secondsOf(now);
   return Math.min(MAX_SECONDS, left);
@@ -18,7 +21,7 @@ function secondsOf(date: Date): number {
 
 export interface AccessClaims {
   readonly iss: string;
-  /** The manager's id: the token is worth nothing at another. */
+  /** The manager's id: another manager refuses the token. */
   readonly aud: string;
   readonly sub: string;
   readonly ws: string;
@@ -26,7 +29,7 @@ export interface AccessClaims {
   readonly role: string;
 }
 
-/** A JWT that a manager checks by itself with the public keys of `/.well-known/jwks.json` (§14.3). */
+/** Signs a JWT that a manager verifies with the public keys of `/.well-known/jwks.json` (§14.3). */
 export async function signAccessToken(
   db: Db,
   sealingKey: Uint8Array,
@@ -41,7 +44,10 @@ export async function signAccessToken(
   return `${head}.${sign(null, Buffer.from(head), createPrivateKey(pem)).toString("base64url")}`;
 }
 
-/** The newest key, made when there is none: two replicas that make one at once race, and one tries again. */
+/**
+ * The newest key; created when there is none. When two replicas create one at once, one transaction fails and runs
+ * again.
+ */
 async function signingKey(db: Db, sealingKey: Uint8Array, now: Date): Promise<{ id: string; pem: string }> {
   const newest = await db
     .selectFrom("signing_keys")

@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import type { Logger } from "../../../base/log.ts";
 import type { Db } from "../../database/db.ts";
 
-/** Ids in one line of the log; there may be many more. */
+/** Most ids in one log line; there may be more. */
 const SHOWN = 20;
 
 const SERVE = "PATCH /v1/managers/{id}, or sallyport platform managers serve ID --group ID|--shared";
@@ -12,8 +12,9 @@ const WAITING =
   "unless it serves a group already: then move the deployment, PATCH /v1/deployments/{id} with a managerId";
 
 /**
- * Says at the start what an admin has to decide: private managers that serve no customer, and deployments that had a manager
- * and wait for one. After an upgrade from a version where managers served all of a workspace these are what was ambiguous.
+ * Logs at start what an admin has to decide: private managers that serve no customer, and deployments that lost their
+ * manager and wait for it. Both can result from an upgrade from a version in which a manager served its whole
+ * workspace.
  */
 export async function logIdle(db: Db, log: Logger): Promise<void> {
   const managers = await db

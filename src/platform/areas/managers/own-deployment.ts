@@ -11,7 +11,7 @@ import { FREE } from "../deployments/lifecycle/lease.ts";
 import { canRetry, nextStatus } from "../deployments/lifecycle/status.ts";
 import { stackSettingsOf } from "./setup/setup.ts";
 
-// The deployment that a private manager runs as (§9): it is reported on like any other, and in no list.
+// The deployment that a private manager runs as (§9). The manager reports it like any other, and no list shows it.
 
 type Context = Pick<Call, "db" | "now" | "principal" | "emit" | "raise" | "hooks">;
 type Owner = Pick<
@@ -19,12 +19,15 @@ type Owner = Pick<
   "id" | "internal_project_id" | "internal_group_id" | "cloud" | "region" | "setup_method" | "network"
 >;
 
-/** Later than any sweep's day: a workspace that was never alive is in no list of those that are. */
+/**
+ * Set as the deletion time of the hidden workspace: lists of live workspaces leave it out, and no sweep ever deletes
+ * it.
+ */
 const NEVER = new Date("9999-12-31T00:00:00Z");
 
 /**
- * Its group, in a project of its own. They go with the manager's row, by a trigger. Made here, not with the manager: that may
- * have been created by a replica of an earlier version.
+ * Creates the hidden project and group of the deployment. A trigger deletes them with the manager's row. Created here
+ * and not with the manager, because a replica of an earlier version may have created the manager.
  */
 async function makeHome(
   db: Db,
@@ -52,7 +55,7 @@ async function makeHome(
     .execute();
 }
 
-/** A fresh one, pending. */
+/** Creates the deployment, in status pending. */
 export async function beginOwn(db: Db, manager: Owner, now: Date): Promise<string> {
   const { internal_project_id: project_id, internal_group_id: deployment_group_id, cloud } = manager;
   if (project_id === null || deployment_group_id === null || cloud === null) {
@@ -72,7 +75,7 @@ export async function beginOwn(db: Db, manager: Owner, now: Date): Promise<strin
       platform: cloud,
       region: manager.region,
       purpose: "application",
-      // It calls out by itself, wherever it runs: nobody is there to push.
+      // The manager itself calls the platform on every cloud: no other manager could reach it.
       deployment_model: "pull",
       status: "pending",
       retry_requested: false,
@@ -88,17 +91,17 @@ export async function beginOwn(db: Db, manager: Owner, now: Date): Promise<strin
   return id;
 }
 
-/** @throws INVALID_STATE_TRANSITION when it can only be set up anew. */
+/** @throws INVALID_STATE_TRANSITION when only a new setup can repair it. */
 export async function retryOwn(call: Context, deploymentId: string): Promise<void> {
   const row = await ownRow(call.db, deploymentId);
   if (row === undefined) return;
   if (canRetry(row.status)) await changeByRequest(call, row, { retry_requested: true, next_step_after: null });
   else if (row.status === "error") throw invalidTransition(row.status, "retry", []);
-  // It is at work still, but was not heard of: a hint is all that can be given.
+  // It is still working but has sent no report: the platform can only notify it.
   else await call.raise("deployments", row.id);
 }
 
-/** Asked once more, it goes on where a delete has failed. */
+/** Deletes the deployment; called again, retries a failed delete. */
 export async function deleteOwn(call: Context, deploymentId: string): Promise<void> {
   const row = await ownRow(call.db, deploymentId);
   if (row === undefined) return;
@@ -108,7 +111,10 @@ export async function deleteOwn(call: Context, deploymentId: string): Promise<vo
   else if (canRetry(row.status)) await changeByRequest(call, row, { ...set, retry_requested: true });
 }
 
-/** Without contact: the manager has gone silent, or is set up anew. Nothing else hangs on it. */
+/**
+ * Marks the deployment as deleted without the manager: it no longer reports, or a new setup replaces it. It has no
+ * other records to clean up.
+ */
 export async function forgetOwn(db: Db, managerId: string, now: Date): Promise<void> {
   await db
     .updateTable("deployments")
@@ -119,7 +125,10 @@ export async function forgetOwn(db: Db, managerId: string, now: Date): Promise<v
     .execute();
 }
 
-/** Undefined for an id alone, as a replica of an earlier version mints it: then time ends what it would have. */
+/**
+ * Undefined when a replica of an earlier version made only the id and no deployment. The manager's time limits then
+ * replace the result of the deployment.
+ */
 function ownRow(db: Db, id: string): Promise<DeploymentRow | undefined> {
   return db.selectFrom("deployments").selectAll().where("id", "=", id).executeTakeFirst();
 }

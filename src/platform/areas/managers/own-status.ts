@@ -4,8 +4,8 @@ import { isHidden } from "../../kernel/tenancy/hidden.ts";
 import { revokeManagerKeys } from "./record/store.ts";
 
 /**
- * A manager follows the deployment that it runs as (§9), in the transaction that moves that: it has failed to start when
- * the deployment has failed, and is gone when the deployment is.
+ * Updates a manager with the deployment that it runs as (§9), in the same transaction: when the deployment fails, the
+ * manager has failed to start; when it is deleted, so is the manager.
  */
 export async function managerFollows({ db, now }: Pick<Call, "db" | "now">, row: DeploymentRow): Promise<void> {
   if (!isHidden(row)) return;

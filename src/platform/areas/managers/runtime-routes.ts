@@ -23,7 +23,7 @@ export const handlers: Handlers<typeof managerRuntimeRoutes> = {
 
   async work(call) {
     const { id } = call.params;
-    // Nobody but the manager's own key gets here, and it went with the manager: nothing to look up.
+    // Only the manager's own key is admitted, and it is deleted with the manager, so the manager exists.
     if (!isOwnKey(call.principal, id)) throw notFound("manager");
     const leave = call.budgets.take(["manager-work-feeds", id]);
     try {

@@ -28,11 +28,12 @@ export interface Heartbeat {
   readonly metrics?: ManagerMetrics | undefined;
 }
 
-/** Replaces what was reported before. The first one that is not unhealthy ends the setup (§9). */
+/** Stores a heartbeat, which replaces the one before. The first one that is not unhealthy completes the setup (§9). */
 export async function takeHeartbeat(act: Act, id: string, beat: Heartbeat): Promise<void> {
   const { db, principal, now } = act;
   const manager = await requireManager(db, principal, id);
-  // Its silence has ended it, though its keys may go a minute later: what readers saw deleted stays so.
+  // The manager was deleted because of its silence, but the sweep has not revoked its keys yet. It stays deleted,
+  // because readers may have seen it so.
   if (setupStatusOf(manager, now) === "deleted") throw new PlatformError("API_KEY_REVOKED");
   requireSafeUrl(beat.url);
   const starts = manager.setup_status === "provisioning" && beat.status !== "unhealthy";
@@ -50,7 +51,7 @@ export async function takeHeartbeat(act: Act, id: string, beat: Heartbeat): Prom
     })
     .where("id", "=", id)
     .execute();
-  // From now on it serves: what waited for it is its work.
+  // The manager serves from now on: give it the deployments that wait for it.
   if (starts) await giveWaiting(act, id);
 }
 
@@ -64,7 +65,7 @@ function requireSafeUrl(text: string): void {
   }
 }
 
-/** Reported, or for Kubernetes the only form there is. */
+/** The reported configuration; for Kubernetes the only possible one. */
 export function managementConfigOf(
   { management_configs: reported, targets }: Pick<Selectable<ManagerRow>, "management_configs" | "targets">,
   platform: Manager["targets"][number],
@@ -74,7 +75,7 @@ export function managementConfigOf(
   return known[platform];
 }
 
-/** A token for the manager's own API, for one project that the caller reads and the manager serves (§14.3). */
+/** A token for the manager's own API, for one project that the caller may read and the manager serves (§14.3). */
 export async function accessToken(act: Act, id: string, projectRef: string) {
   const { db, principal, config, now } = act;
   const manager = await requireManager(db, principal, id);
@@ -100,7 +101,7 @@ export async function accessToken(act: Act, id: string, projectRef: string) {
   };
 }
 
-/** Some group of the project, or any that it may have. */
+/** Whether the manager serves at least one group of the project, or every group that the project may get. */
 async function servesProject(db: Db, id: string, { id: projectId, workspaceId }: ProjectRef): Promise<boolean> {
   const group = sql`exists (
     select from deployment_groups as g where g.project_id = ${projectId} and ${serves(sql.ref("g.id"), workspaceId)})`;
@@ -113,7 +114,10 @@ async function servesProject(db: Db, id: string, { id: projectId, workspaceId }:
   return found !== undefined;
 }
 
-/** pending → provisioning. A repeat takes back the key that the call before returned (§14.5). */
+/**
+ * Moves pending → provisioning and mints the runtime key. A repeated call revokes the key that the earlier call
+ * returned (§14.5).
+ */
 export async function bootstrapManager(act: Act, id: string) {
   const { db, principal, now } = act;
   if (!isSetupTokenOf(principal, id)) throw notFound("manager");

@@ -6,7 +6,7 @@ import { invalid, invalidTransition, PlatformError } from "../../kernel/errors.t
 import { giveWaiting, takeFrom, unserved } from "../deployments/lifecycle/waiting.ts";
 import { isLive, setupStatusOf } from "./record/state.ts";
 
-/** Whom a private manager serves: a group, or all of its workspace, or with neither no customer. */
+/** What a private manager serves: a group, or all of its workspace, or with neither no customer. */
 export interface Served {
   readonly deployment_group_id: string | null;
   readonly shared: boolean;
@@ -19,7 +19,7 @@ export interface ServedRequest {
 
 const NO_CUSTOMER: Served = { deployment_group_id: null, shared: false };
 
-/** What is asked for, over what holds: either word takes the place of the other. */
+/** Applies a request to the current setting: a group replaces `shared`, and `shared` replaces a group. */
 export function servedAs({ deploymentGroupId, shared }: ServedRequest, before: Served = NO_CUSTOMER): Served {
   if (deploymentGroupId != null && shared === true) {
     throw invalid({ path: "body.shared", message: "must not be true beside a deploymentGroupId" });
@@ -33,15 +33,16 @@ export function servedAs({ deploymentGroupId, shared }: ServedRequest, before: S
 }
 
 /**
- * One manager a cloud, region and customer that is not deleted, and one shared one. Managers that serve no customer stand in
- * no other's way: only a second one that is made without a customer is taken for the first one's setup, begun twice.
+ * Allows only one manager, unless deleted, for each cloud, region and customer, and one shared one. Managers that serve
+ * no customer may exist in any number, except on creation: a second one is then taken for a repeated setup of the
+ * first.
  * @throws MANAGER_EXISTS
  */
 export async function refuseTwin(
   { db, now }: { readonly db: Db; readonly now: Date },
   wanted: Served & Pick<ManagerRow, "workspace_id" | "cloud" | "region"> & { readonly id?: string },
 ): Promise<void> {
-  // Made by the server's own command: there is no cloud to have two of it in.
+  // Created by the server's own command: it has no cloud, so it is never a duplicate.
   if (wanted.cloud === null) return;
   if (wanted.id !== undefined && wanted.deployment_group_id === null && !wanted.shared) return;
   const siblings = await db
@@ -67,9 +68,9 @@ export async function refuseTwin(
 type Context = Pick<Call, "db" | "now" | "emit" | "raise" | "hooks">;
 
 /**
- * Its deployments of other groups are out of its reach from then on and wait; those that waited for a manager that serves them
- * get it, once it is live. The first of either here, the rest by the sweep.
- * @throws INVALID_STATE_TRANSITION for a system manager, which serves all, and for one on its way out
+ * Changes what a manager serves. Deployments that it no longer serves lose it and wait. Deployments that waited for a
+ * manager like it get it, once it is live. This call handles the first of both; the sweep does the rest.
+ * @throws INVALID_STATE_TRANSITION for a system manager, which serves all, and for one that is being deleted
  */
 export async function serveAnew(call: Context, manager: Selectable<ManagerRow>, wanted: Served): Promise<void> {
   const status = setupStatusOf(manager, call.now);

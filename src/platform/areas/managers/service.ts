@@ -15,7 +15,7 @@ import { findManager, managersOf, type ReadManager, revokeManagerKeys } from "./
 import { refuseTwin, type Served, type ServedRequest, serveAnew, servedAs } from "./served.ts";
 import { issueSetup, setupMethod } from "./setup/setup.ts";
 
-/** Who does it, with what, and when: what every rule here needs. */
+/** The parts of a call that every rule here needs: the caller, the means and the time. */
 export type Act = Pick<Call, "db" | "principal" | "config" | "now" | "emit" | "raise" | "hooks" | "budgets">;
 
 export interface ManagerRequest extends ServedRequest {
@@ -69,7 +69,7 @@ export async function createManager(act: Act, request: ManagerRequest): Promise<
   return issueSetup(act, manager, minterOf(principal));
 }
 
-/** Says whom it serves. */
+/** Changes what the manager serves. */
 export async function patchManager(act: Act, id: string, request: ServedRequest): Promise<ReadManager> {
   const manager = await findManager(act.db, act.principal, id);
   const served = servedAs(request, manager);
@@ -78,7 +78,7 @@ export async function patchManager(act: Act, id: string, request: ServedRequest)
   return findManager(act.db, act.principal, id);
 }
 
-/** @throws NOT_FOUND for a group that is not of the workspace. */
+/** @throws NOT_FOUND for a group that does not belong to the workspace. */
 async function requireGroup(act: Act, { deployment_group_id: id }: Served): Promise<void> {
   if (id !== null) await getGroup(act, id);
 }
@@ -91,7 +91,7 @@ function minterOf(principal: Principal): object | null {
   return principal.kind === "user" ? { id: principal.id, email: principal.email, image: null } : null;
 }
 
-/** pending, failed → pending, with a fresh token. A setup that begins anew ends in another deployment than before. */
+/** Moves pending, failed → pending, with a new token. The new setup creates another deployment than the one before. */
 export async function renewSetup(act: Act, id: string): Promise<SetupResponse> {
   return setUpAgain(act, await findManager(act.db, act.principal, id));
 }
@@ -99,7 +99,7 @@ export async function renewSetup(act: Act, id: string): Promise<SetupResponse> {
 async function setUpAgain(act: Act, manager: ReadManager): Promise<SetupResponse> {
   const { db, principal, now } = act;
   const from = requireMove(manager, ["pending", "failed"], "pending", now);
-  // Made by the server's own command, with its key: there is nothing to set up.
+  // Created by the server's own command together with its key: there is nothing to set up.
   if (manager.internal_group_id === null) throw invalidTransition(from, "pending", []);
   await forgetOwn(db, manager.id, now);
   await db
@@ -110,7 +110,7 @@ async function setUpAgain(act: Act, manager: ReadManager): Promise<SetupResponse
   return issueSetup(act, manager, minterOf(principal));
 }
 
-/** Before the bootstrap a fresh setup; after it another attempt of the deployment that the manager runs as. */
+/** Before the bootstrap: starts a new setup. After it: retries the deployment that the manager runs as. */
 export async function retrySetup(act: Act, id: string) {
   const manager = await findManager(act.db, act.principal, id);
   const deploymentId = manager.internal_deployment_id;
@@ -133,7 +133,7 @@ export async function retrySetup(act: Act, id: string) {
   };
 }
 
-/** Removes what was never bootstrapped, or is set up anew, keys and all. */
+/** Removes a manager that was never bootstrapped, or whose setup has started again, with its keys. */
 export async function cancelSetup({ db, principal, now }: Act, id: string): Promise<void> {
   const manager = await findManager(db, principal, id);
   const bootstrapped = manager.internal_deployment_id !== null;
@@ -149,13 +149,13 @@ export async function cancelSetup({ db, principal, now }: Act, id: string): Prom
   await forgetManagers(db, [id]);
 }
 
-/** What hangs on a manager, if anything does. */
+/** How many deployments and projects use the manager; undefined when none does. */
 function useOf(manager: ReadManager): { readonly deployments: number; readonly defaultOfProjects: number } | undefined {
   const [deployments, defaultOfProjects] = [Number(manager.deployment_count), Number(manager.default_count)];
   return deployments === 0 && defaultOfProjects === 0 ? undefined : { deployments, defaultOfProjects };
 }
 
-/** Deleted deployments are kept for a while, some longer than their manager's record: they let go of it. */
+/** Deletes the records of managers. Deleted deployments may be kept for longer, so clear their reference first. */
 async function forgetManagers(db: Db, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
   await db.updateTable("deployments").set({ manager_id: null }).where("manager_id", "in", ids).execute();
@@ -163,7 +163,7 @@ async function forgetManagers(db: Db, ids: readonly string[]): Promise<void> {
   await db.deleteFrom("managers").where("id", "in", ids).execute();
 }
 
-/** A deleting manager keeps its keys, so that it can take its own deployment down; that, or silence, ends it (§9). */
+/** Starts the deletion. The manager keeps its keys until it has removed its own deployment, or falls silent (§9). */
 export async function deleteManager(act: Act, id: string): Promise<void> {
   const { db, principal, now } = act;
   const manager = await findManager(db, principal, id);
@@ -173,7 +173,7 @@ export async function deleteManager(act: Act, id: string): Promise<void> {
   const use = useOf(manager);
   if (use !== undefined) throw new PlatformError("MANAGER_IN_USE", { context: use });
   await revokeManagerKeys(db, id, "setup", now);
-  // It serves no deployment again: those that waited for it may be given another that serves them.
+  // The manager will not serve again: deployments that waited for it may get another one.
   await db
     .updateTable("deployments")
     .set({ previous_manager_id: null })
@@ -187,10 +187,10 @@ export async function deleteManager(act: Act, id: string): Promise<void> {
   if (own !== null) await deleteOwn(act, own);
 }
 
-/** Ninety days after its end a deleted manager's record goes (§0.10). */
+/** The record of a deleted manager is kept for ninety days (§0.10). */
 const RECORD_KEPT_MS = 90 * 24 * 3600 * 1000;
 
-/** Settles what reads compute: managers that went silent while deleting lose their keys, old records go. */
+/** Stores what reads compute: managers that fell silent while deleting lose their keys. Deletes old records. */
 export async function sweepManagers(db: Db, now: Date): Promise<void> {
   const deleting = await db.selectFrom("managers").selectAll().where("setup_status", "=", "deleting").execute();
   for (const manager of deleting) await settleDeleted(db, manager, now);

@@ -21,7 +21,10 @@ export async function changeRole(call: Context, userId: string, role: WorkspaceR
   return { ...member, role };
 }
 
-/** Its rights end with the row: every request reads the role. @throws FORBIDDEN unless an admin's or one's own. */
+/**
+ * Removes a member. Its rights end at once, because every request reads the role.
+ * @throws FORBIDDEN unless the caller is an admin or the member itself.
+ */
 export async function removeMember(call: Context & Pick<Call, "principal">, userId: string): Promise<void> {
   const { db, principal, workspaceId } = call;
   if (principal.role !== "workspace.admin" && principal.id !== userId) {
@@ -37,7 +40,7 @@ export async function removeMember(call: Context & Pick<Call, "principal">, user
     .execute();
 }
 
-/** Two admins who go at once have each read the other: the transaction is serialisable, so one of them reads again. */
+/** When two admins leave at once, the serialisable transactions conflict, and the one that runs again is refused. */
 async function requireOtherAdmin({ db, workspaceId }: Context, userId: string): Promise<void> {
   if (!(await hasOtherAdmin(db, workspaceId, userId))) throw new PlatformError("LAST_ADMIN");
 }

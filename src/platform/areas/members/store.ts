@@ -19,7 +19,7 @@ export function membersOf(db: Db, workspaceId: string) {
     .where("m.workspace_id", "=", workspaceId);
 }
 
-/** Of those who are members: never the one who is about to go. */
+/** Whether the workspace has an admin other than this user. */
 export async function hasOtherAdmin(db: Db, workspaceId: string, userId: string): Promise<boolean> {
   const other = await membersOf(db, workspaceId)
     .where("m.role", "=", "workspace.admin")

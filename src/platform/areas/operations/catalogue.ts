@@ -12,7 +12,7 @@ import type { Db } from "../../database/db.ts";
 import { PlatformError } from "../../kernel/errors.ts";
 import { builtinSwitches, customPlugins } from "./store.ts";
 
-/** A plugin as one project has it. */
+/** A plugin with its setting in one project. */
 export interface CataloguePlugin extends PluginDefinition {
   readonly builtin: boolean;
   readonly enabled: boolean;
@@ -41,7 +41,7 @@ export interface CatalogueOperation {
   readonly operation: PluginOperation;
 }
 
-/** Undefined when the project has no such operation; a disabled plugin's operations are found. */
+/** Undefined when the project has no such operation. Operations of disabled plugins are found. */
 export function findOperation(catalogue: Catalogue, plugin: string, operation: string): CatalogueOperation | undefined {
   const found = catalogue.find(({ name }) => name === plugin);
   const within = found?.operations.find(({ name }) => name === operation);
@@ -52,20 +52,23 @@ export function isBuiltin(name: string): boolean {
   return BUILTIN_PLUGINS.some((plugin) => plugin.name === name);
 }
 
-/** `debug` cannot be disabled, so it cannot be switched. */
+/** `debug` is always enabled, so it cannot be switched. */
 export function isSwitchableBuiltin(name: string): boolean {
   return isBuiltin(name) && name !== DEBUG_PLUGIN;
 }
 
-/** The tier of a plan: the worst of its lines. */
+/** The tier of a plan: the highest of its lines. */
 export function highestTier(tiers: readonly Tier[]): Tier {
   return TIERS.findLast((tier) => tiers.includes(tier)) ?? "destructive";
 }
 
-/** Schemas in one list: a project may hold 64 MiB of them, and one answer is one string on the event loop. */
+/**
+ * Limit for the schemas in one list: a project may have 64 MiB of them, and serialising one large answer blocks the
+ * process.
+ */
 const MAX_SHOWN_SCHEMAS = 1024 * 1024;
 
-/** As the API shows it. Past the bound operations are listed without their schemas. */
+/** The plugins for answers. Beyond the limit, operations are listed without their schemas. */
 export function toPlugins(catalogue: Catalogue): Plugin[] {
   let left = MAX_SHOWN_SCHEMAS;
   const shownSchema = (schema: JsonSchema | undefined) => {
@@ -91,7 +94,9 @@ export function unknownOperation(names: readonly string[]): PlatformError {
   });
 }
 
-/** Patterns of a policy's rules that mean no operation and no plugin of the project: misspelt, or not registered yet. */
+/**
+ * Patterns in a policy's rules that match no operation and no plugin of the project: misspelt, or not registered yet.
+ */
 export function unknownPatterns(catalogue: Catalogue, patterns: readonly string[]): readonly string[] {
   const known = new Set(["*", ...catalogue.flatMap(patternsOf)]);
   return patterns.filter((pattern) => !known.has(pattern));

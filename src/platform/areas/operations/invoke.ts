@@ -12,10 +12,13 @@ import { decide } from "./policy.ts";
 import { policyRules } from "./store.ts";
 import { isLive, requireOperationsProject, requireTarget } from "./target.ts";
 
-/** How long the manager may take to fetch an operation that runs without approval. */
+/** How long the manager has to fetch an operation that needs no approval. */
 const DEADLINE_MS = 60 * 60_000;
 
-/** Runs an operation if the project's policy lets it run by itself; otherwise says so and creates nothing (§2.3). */
+/**
+ * Runs an operation if the project's policy allows it without approval. Otherwise answers so and creates nothing
+ * (§2.3).
+ */
 export async function invoke(call: Call<typeof operationRoutes.invoke>): Promise<Invocation> {
   const { db, principal, now, body } = call;
   const { plugin, operation, params = {} } = body;

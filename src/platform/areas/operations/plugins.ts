@@ -10,8 +10,8 @@ import { isBuiltin, isSwitchableBuiltin } from "./catalogue.ts";
 import { customPlugins, putCustom, switchBuiltins, switchCustom } from "./store.ts";
 
 /**
- * Registers the custom plugin whose archive lies at the upload location, or replaces the one of that name. The archive
- * is read outside of any transaction: that may take seconds.
+ * Registers the custom plugin whose archive was uploaded, or replaces the one of that name. The archive is read outside
+ * of any transaction, because that may take seconds.
  * @throws PLUGIN_METADATA_INVALID, NAME_TAKEN for a built-in's name, BUNDLE_NOT_UPLOADED, VALIDATION_ERROR
  */
 export async function registerPlugin(
@@ -20,7 +20,7 @@ export async function registerPlugin(
   projectId: string,
   { metadata, ...plugin }: Registration & { readonly metadata?: Readonly<Record<string, unknown>> | undefined },
 ): Promise<{ readonly enabled: boolean }> {
-  // Said of the body alone first; the archive may not even be there.
+  // Check the body's metadata first: it needs no archive.
   if (metadata !== undefined) readMetadata(metadata, plugin);
   refuseBuiltin(plugin.name);
   const uploaded = await storage.keep(projectId, plugin.name, signal);
@@ -54,7 +54,7 @@ async function refuseOneTooMany(db: Db, budgets: Budgets, projectId: string, nam
   budgets.require("project-plugins", projectId, others.length + 1);
 }
 
-/** Enables exactly these. @throws UNKNOWN_PLUGIN for names that are not built in, and for `debug`. */
+/** Enables exactly these built-in plugins. @throws UNKNOWN_PLUGIN for names that are not built in, and for `debug`. */
 export async function enableExactly(db: Db, projectId: string, names: readonly string[]): Promise<string[]> {
   const unknown = names.filter((name) => !isSwitchableBuiltin(name));
   if (unknown.length > 0) throw new PlatformError("UNKNOWN_PLUGIN", { context: { names: unknown } });
@@ -66,7 +66,7 @@ export async function enableExactly(db: Db, projectId: string, names: readonly s
   return [...names].sort();
 }
 
-/** @throws NOT_FOUND also for `debug`, which is always there and cannot be switched. */
+/** @throws NOT_FOUND also for `debug`, which is always enabled and cannot be switched. */
 export async function enablePlugin(
   db: Db,
   projectId: string,

@@ -3,7 +3,7 @@ import type { Db } from "../../database/db.ts";
 import { json } from "../../database/json.ts";
 import type { BuiltinPluginRow, CustomPluginRow } from "../../database/tables/operations.ts";
 
-// Every function takes a project that the caller has found in its tenancy (`projectOf`).
+// The functions here take a project that the caller has found in its tenancy (`projectOf`).
 
 export function builtinSwitches(db: Db, projectId: string): Promise<BuiltinPluginRow[]> {
   return db.selectFrom("builtin_plugins").selectAll().where("project_id", "=", projectId).execute();
@@ -34,7 +34,7 @@ export async function switchCustom(db: Db, { project_id, name, enabled }: Builti
   return numUpdatedRows > 0n;
 }
 
-/** Replaces the plugin of that name, which stays as enabled as it was; a new one is enabled. */
+/** Replaces the plugin of that name and keeps whether it is enabled; a new plugin is enabled. */
 export async function putCustom(db: Db, plugin: Omit<CustomPluginRow, "enabled">): Promise<{ enabled: boolean }> {
   const columns = {
     ...plugin,

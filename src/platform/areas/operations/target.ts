@@ -6,7 +6,7 @@ import { type Principal, scopeOfPrincipal } from "../../kernel/tenancy/principal
 import { requireProject } from "../../kernel/tenancy/project-ref.ts";
 import { visible } from "../../kernel/tenancy/scope.ts";
 
-/** What operations need to know of a deployment. */
+/** The columns of a deployment that operations need. */
 export type Target = Pick<DeploymentRow, "id" | "workspace_id" | "project_id" | "status" | "deployment_model">;
 
 const SCOPE = {
@@ -15,7 +15,7 @@ const SCOPE = {
   served: "deployments",
 } as const;
 
-/** @throws NOT_FOUND unless the caller may see it; of a manager's key, unless that manager serves it. */
+/** @throws NOT_FOUND unless the caller may see the deployment; with a manager's key, unless that manager serves it. */
 export async function requireTarget(db: Db, principal: Principal, id: string): Promise<Target> {
   const target = await db
     .selectFrom("deployments")
@@ -35,14 +35,14 @@ const LEAVING: readonly DeploymentStatus[] = [
   "teardown-failed",
 ];
 
-/** Something may still be asked of it. A failed delete is: its objects are there. */
+/** True while operations may run on it. After a failed delete they may: its objects still exist. */
 export function isLive({ status }: Target): boolean {
   return !LEAVING.includes(status);
 }
 
 /**
- * The project that an operations route means. A manager's key sees the projects of its deployments, for a system
- * manager in any workspace, and so by id only.
+ * The project of an operations route. A manager's key sees the projects of its deployments; a system manager's key sees
+ * those of any workspace, and therefore only by id.
  *
  * @throws PROJECT_REQUIRED, NOT_FOUND
  */

@@ -20,12 +20,13 @@ import { ABANDONED, abandoned, buildable, updatePackage } from "./store.ts";
 type Context = Pick<Call, "db" | "now" | "principal">;
 type Body<K extends keyof typeof packageBuilderRoutes> = Static<(typeof packageBuilderRoutes)[K]["body"]>;
 
-/** The step that a silent builder was at ends so; the package itself goes on with the next one. */
+/** Error of the step at which a builder fell silent. The package itself continues with the next builder. */
 const SILENT = kept({ ...judged(ABANDONED), message: "The builder fell silent.", retryable: true });
 
 /**
- * Waiting ones first, the oldest first; then those whose builder fell silent. Two callers never get the same.
- * @param among over `k`, `packages`: which of them the builder can build at all.
+ * Leases packages to a builder: pending ones first, oldest first, then those whose builder fell silent. Two callers
+ * never get the same package.
+ * @param among over `k`, `packages`: the packages that the builder can build at all.
  */
 export async function lease(
   call: Context,
@@ -77,7 +78,7 @@ async function take(call: Context, row: PackageRow, builderId: string): Promise<
   });
 }
 
-/** @throws LEASE_LOST when another builder has it, or nobody builds it any more. */
+/** @throws LEASE_LOST when another builder has the package, or its build has ended. */
 export async function progress(call: Context, id: string, body: Body<"progress">): Promise<PackageRow> {
   const row = await find(call, id);
   if (!holds(row, body.builderId, call.now)) throw new PlatformError("LEASE_LOST");
@@ -91,7 +92,7 @@ export async function progress(call: Context, id: string, body: Body<"progress">
   });
 }
 
-/** Said twice by its builder, the same end is accepted twice. */
+/** Ends a build. The same builder may repeat the same result. */
 export async function complete(call: Context, id: string, body: Body<"complete">): Promise<PackageRow> {
   const row = await find(call, id);
   const result = resultOf(row, body);
@@ -114,7 +115,7 @@ type Result =
   | { readonly outputs: PackageOutputs; readonly error: null }
   | { readonly outputs: null; readonly error: Kept<StoredError> };
 
-/** What the schema cannot say: which of the two belongs to which end, and that outputs are of the package's type. */
+/** Checks what the schema cannot: ready needs outputs of the package's type, failed needs an error. */
 function resultOf(row: PackageRow, { status, outputs, error }: Body<"complete">): Result {
   if (status === "ready") {
     if (outputs === undefined) throw invalid({ path: "body.outputs", message: "is required when status is ready" });
@@ -124,7 +125,7 @@ function resultOf(row: PackageRow, { status, outputs, error }: Body<"complete">)
   return { outputs: null, error: kept(error) };
 }
 
-/** The columns of a build that is over, however. Its last builder stays on record. */
+/** The columns of an ended build. Its last builder stays recorded. */
 export function ended(now: Date) {
   return { lease_expires_at: null, build_phase: null, event_id: null, updated_at: now, completed_at: now };
 }
@@ -141,7 +142,7 @@ async function find({ db, principal }: Context, id: string): Promise<PackageRow>
   return row;
 }
 
-/** A builder is a program: an admin builds by a key only (§20). */
+/** Builders are programs: an admin may build only with a key (§20). */
 function refusePeople({ principal }: Pick<Call, "principal">): void {
   if (principal.kind === "user") throw new PlatformError("FORBIDDEN", { message: "builders sign in by an API key" });
 }
@@ -150,7 +151,7 @@ function leaseEnd(now: Date): Date {
   return new Date(now.getTime() + BUILD_LEASE_MS);
 }
 
-/** Writes down what every reader sees already, and ends the step that the last builder was at. */
+/** Stores the failure that readers already see, and ends the last builder's step. */
 export async function abandonLapsed(db: Db, now: Date): Promise<void> {
   const lost = await db.selectFrom("packages as k").selectAll("k").where(abandoned(now)).execute();
   for (const row of lost) {

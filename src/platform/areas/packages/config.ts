@@ -4,7 +4,7 @@ import type { PackagesConfig } from "../../../contract/projects/projects.ts";
 
 type Settings = Static<typeof PackagesConfig>;
 
-/** The types that a project has switched on, each with how it is to be built. */
+/** The package types that a project has enabled, each with its build configuration. */
 export function enabledConfigs(settings: Settings | null): readonly PackageConfig[] {
   const { cli, cloudformation, terraform, helm, operatorImage, sandboxBundle } = settings ?? {};
   return [

@@ -11,12 +11,12 @@ import { enabledConfigs } from "./config.ts";
 import { abandoned } from "./store.ts";
 
 type Context = Pick<Call, "db" | "now" | "wake">;
-/** The builder of this process sleeps under that name. */
+/** The name under which the builder of this process sleeps. */
 export const BUILDER = "builder";
 
 type Owner = Pick<PackageRow, "workspace_id" | "project_id">;
 
-/** Waiting packages are canceled, and one of each enabled type is queued. @returns how many are new. */
+/** Cancels pending packages and queues one of each enabled type. @returns the number of new ones. */
 export async function rebuild(call: Context, owner: Owner): Promise<number> {
   await call.db
     .updateTable("packages")
@@ -30,7 +30,7 @@ export async function rebuild(call: Context, owner: Owner): Promise<number> {
   return wanted.length;
 }
 
-/** A release that reaches production is packaged, unless the same is waiting, being built or built already. */
+/** Queues packages of a release that reached production, unless the same ones are pending, building or ready. */
 export async function packageProduction(
   call: Context,
   { channel, release }: { readonly channel: ReleaseChannelRow; readonly release: ReleaseRow },
@@ -51,12 +51,12 @@ async function configsOf({ db }: Context, { project_id }: Owner): Promise<readon
   return enabledConfigs(project.packages_config);
 }
 
-/** The operator image needs no release: a cluster may be observed before anything is installed. */
+/** The operator image needs no release: a cluster may be observed before a release is installed in it. */
 function isBuildable({ type }: PackageConfig, release: ReleaseRow | undefined): boolean {
   return release !== undefined || type === "operator-image";
 }
 
-/** Everything that a build's result depends on (§7). */
+/** Hash of everything that the result of a build depends on (§7). */
 function inputHash(config: PackageConfig, release: ReleaseRow | undefined): string {
   const sourceReleaseId = release?.id ?? null;
   return sha256OfJson({

@@ -7,10 +7,10 @@ import {
 import { invalid } from "../../kernel/errors.ts";
 import { Checker } from "../../kernel/input/syntax.ts";
 
-/** Each type's own schema, so that an issue names the field and not "none of six shapes". */
+/** One checker for each type, so that an issue names the field and not "none of six shapes". */
 const CHECKERS = new Map(PACKAGE_TYPES.map((type) => [type, new Checker("body.outputs", PACKAGE_OUTPUTS[type])]));
 
-/** The outputs of a build as those of a package of that type. @throws VALIDATION_ERROR naming what does not fit. */
+/** Checks a build's outputs against the package's type. @throws VALIDATION_ERROR naming what does not fit. */
 export function outputsFor(type: PackageType, outputs: unknown): PackageOutputs {
   const issues = CHECKERS.get(type)?.issues(outputs) ?? [];
   if (issues.length > 0) {

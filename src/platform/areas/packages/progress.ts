@@ -5,20 +5,20 @@ import { eventState, insertEvent, type NewEventState } from "../../kernel/events
 
 type Context = { readonly db: Db; readonly now: Date };
 
-/** What the builder was at is done, and the next begins (§13.2). @returns the new event's id. */
+/** Ends the builder's current step and starts the next one (§13.2). @returns the new event's id. */
 export async function tellProgress(call: Context, row: PackageRow, event: BuildEvent): Promise<string> {
   await endProgress(call, row, "success");
   const { type, ...data } = event;
   return insertEvent(call.db, { ...aboutPackage(row, data), type, state: "started" }, call.now);
 }
 
-/** A ready package closes with `Finished`. */
+/** Writes the event `Finished` of a ready package. */
 export async function tellFinished(call: Context, row: PackageRow): Promise<void> {
   await endProgress(call, row, "success");
   await insertEvent(call.db, { ...aboutPackage(row, {}), type: "Finished", state: "success" }, call.now);
 }
 
-/** One row a step, whose state changes in place. */
+/** A step is one row; its end changes the state of that row. */
 export async function endProgress({ db }: Context, row: PackageRow, state: NewEventState): Promise<void> {
   if (row.event_id === null) return;
   await db

@@ -47,7 +47,7 @@ export async function listPackages(
   );
 }
 
-/** @throws NOT_FOUND outside the caller's reach. */
+/** @throws NOT_FOUND outside the caller's scope. */
 export async function getPackage({ db, principal }: Pick<Call, "db" | "principal">, id: string): Promise<PackageRow> {
   const row = await packagesOf(db, principal).where("k.id", "=", id).executeTakeFirst();
   if (row === undefined) throw notFound("package");
@@ -59,7 +59,7 @@ export async function rebuildProject(call: Context, ref: string): Promise<number
   return rebuild(call, { workspace_id: project.workspaceId, project_id: project.id });
 }
 
-/** @throws INVALID_STATE_TRANSITION once the build is over. */
+/** @throws INVALID_STATE_TRANSITION when the build has ended. */
 export async function cancelPackage(call: Context, id: string): Promise<PackageRow> {
   const row = await getPackage(call, id);
   const status = statusAt(row, call.now);

@@ -9,12 +9,12 @@ export interface Build {
   readonly lease_expires_at: Date | null;
 }
 
-/** At its end exactly a lease has lapsed. */
+/** At the instant of its end a lease has lapsed. */
 export function isLapsed({ lease_expires_at: end }: Build, now: Date): boolean {
   return end !== null && end <= now;
 }
 
-/** Taken again as often as it may be, and silent once more: nobody writes it, so every reader judges it. */
+/** The last allowed lease has lapsed too. No request stores that, so every reader computes it. */
 export function isAbandoned(build: Build, now: Date): boolean {
   return build.status === "building" && build.retries >= MAX_BUILD_RETRIES && isLapsed(build, now);
 }
@@ -25,7 +25,7 @@ export function statusAt(build: Build, now: Date): PackageStatus {
 
 export const CANCELABLE: readonly PackageStatus[] = ["pending", "building"];
 
-/** A lease that lapsed and that nobody has taken since is still its builder's. */
+/** A lapsed lease still belongs to its builder until another builder takes the package. */
 export function holds(build: Build, builderId: string, now: Date): boolean {
   return statusAt(build, now) === "building" && build.locked_by === builderId;
 }

@@ -11,7 +11,7 @@ import { visible } from "../../kernel/tenancy/scope.ts";
 import { kept, shown } from "../../kernel/tenancy/stored-error.ts";
 import { isAbandoned } from "./state.ts";
 
-/** The packages that the caller may see; a group token those of its project, as the portal does. */
+/** The packages that the caller may see. A group token sees those of its project, because the portal shows them. */
 export function packagesOf(db: Db, principal: Principal) {
   return db.selectFrom("packages as k").selectAll("k").where(inReach(principal));
 }
@@ -24,7 +24,10 @@ function inReach(principal: Principal): Expression<SqlBool> {
   return visible(principal, { workspace: "k.workspace_id", project: "k.project_id" });
 }
 
-/** The packages that the caller may build: a system manager any, a workspace key its own, another manager none. */
+/**
+ * The packages that the caller may build: a system manager all, a workspace key those of its workspace, other managers
+ * none.
+ */
 export function buildable(principal: Principal): Expression<SqlBool> {
   if (principal.role === "workspace.admin") return sql<SqlBool>`k.workspace_id = ${principal.workspaceId}`;
   const system = principal.kind === "serviceAccount" && principal.system;
@@ -36,12 +39,12 @@ export function abandoned(now: Date): Expression<SqlBool> {
   return sql<SqlBool>`(k.status = 'building' and k.retries >= ${MAX_BUILD_RETRIES} and k.lease_expires_at <= ${now})`;
 }
 
-/** The status as readers see it. */
+/** The status that readers see. */
 function statusAsOf(now: Date): RawBuilder<PackageStatus> {
   return sql<PackageStatus>`case when ${abandoned(now)} then 'failed' else k.status end`;
 }
 
-/** Packages that read so at `now`. */
+/** The condition for packages that have the status at `now`. */
 export function statusIs(wanted: PackageStatus, now: Date): Expression<SqlBool> {
   return statusIn("k.status", statusAsOf(now), [wanted], { from: ["building"], to: "failed" });
 }
@@ -57,7 +60,7 @@ export const ABANDONED: Kept<StoredError> = kept({
   retryable: false,
 });
 
-/** The version as it is indexed. */
+/** The version in the form that is indexed. */
 export const VERSION: RawBuilder<string> = sql<string>`('1.0.' || k.number::text)`;
 
 export function versionOf({ number }: Pick<PackageRow, "number">): string {
@@ -92,7 +95,7 @@ export function toPackage(row: Selectable<PackageRow>, principal: Principal, now
   };
 }
 
-/** Of keys of built packages' files: those of packages that are ready, or may still be. */
+/** The given keys whose package is ready, or may still become ready. */
 export async function namedPackages(db: Db, keys: readonly string[]): Promise<ReadonlySet<string>> {
   const idOf = (key: string): string => key.split("/")[1] ?? "";
   const rows = await db

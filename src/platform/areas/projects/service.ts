@@ -26,7 +26,7 @@ export function toProject(row: ProjectRow): Project {
   };
 }
 
-/** @throws NOT_FOUND when no project of the caller's reach has that id or name. */
+/** @throws NOT_FOUND when the caller sees no project with that id or name. */
 export async function getProject({ db, principal }: Pick<Call, "db" | "principal">, ref: string): Promise<ProjectRow> {
   const { id } = await requireProject(db, principal, ref);
   const row = await db.selectFrom("projects").selectAll().where("id", "=", id).executeTakeFirst();
@@ -97,7 +97,7 @@ export async function patchProject(call: Context, ref: string, body: Body<"patch
     .executeTakeFirstOrThrow();
 }
 
-/** Releases, channels, groups, deleted deployments and commands go with it by foreign keys; keys stay, revoked. */
+/** Foreign keys delete releases, channels, groups, deleted deployments and commands too. API keys stay, revoked. */
 export async function deleteProject(call: Context, ref: string): Promise<void> {
   const { id } = await requireProject(call.db, call.principal, ref);
   if (((await deploymentCounts(call.db, [id])).get(id) ?? 0) > 0) throw new PlatformError("PROJECT_NOT_EMPTY");

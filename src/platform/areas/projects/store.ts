@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import type { Project } from "../../../contract/projects/projects.ts";
 import type { Db } from "../../database/db.ts";
 
-/** Deployments that are not `deleted`, by project. Projects without any are absent. */
+/** The number of deployments that are not `deleted`, by project. Projects without any have no entry. */
 export async function deploymentCounts(db: Db, projectIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
   if (projectIds.length === 0) return new Map();
   const rows = await db
@@ -40,7 +40,7 @@ export async function latestReleases(
   );
 }
 
-/** Of the named managers, those that are live, visible to the workspace, and serve the platform asked of them. */
+/** The named managers that are live, visible to the workspace, and serve the platform asked of them. */
 export async function servingManagers(
   db: Db,
   workspaceId: string,

@@ -8,7 +8,7 @@ import { findChannelRow, findRelease } from "./record/store.ts";
 
 type Context = Pick<Call, "db" | "now" | "principal" | "emit" | "raise" | "hooks" | "wake" | "budgets">;
 
-/** Of one project; of all that the caller sees when none is named, project by project. */
+/** The channels of one project, or by project of all projects that the caller sees when none is named. */
 export async function listChannels(call: Context, ref: string | undefined): Promise<ReleaseChannel[]> {
   const project = await optionalProject(call.db, call.principal, ref);
   const rows = await call.db
@@ -77,7 +77,7 @@ export async function deleteChannel(call: Context, ref: string | undefined, name
 }
 
 /**
- * Compare-and-set when `expected` is given: null says "empty now".
+ * Points the channel at a release. With `expected` only if the channel still points there; null means "empty".
  * @throws CHANNEL_CHANGED with the release that the channel points at.
  */
 export async function promote(
@@ -108,7 +108,7 @@ async function getChannel(call: Context, project: ProjectRef, name: string): Pro
   return channel;
 }
 
-/** Deployments that are not `deleted`, by the channel that they follow. */
+/** The number of deployments that are not `deleted`, by the channel that they follow. */
 async function followerCounts({ db }: Context, projects: readonly string[]): Promise<ReadonlyMap<string, number>> {
   const rows = await db
     .selectFrom("deployments")

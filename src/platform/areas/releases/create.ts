@@ -19,10 +19,10 @@ import { findChannelRow } from "./record/store.ts";
 type Body = Static<(typeof releaseRoutes)["create"]["body"]>;
 type Context = Pick<Call, "db" | "now" | "principal" | "workspaceId" | "emit" | "raise" | "hooks" | "wake">;
 
-/** One platform's stack as JSON (§5.1). */
+/** Limit for one platform's stack as JSON (§5.1). */
 const MAX_STACK_BYTES = 512 * 1024;
 
-/** §5.1. The first release of a project goes to production by itself. */
+/** §5.1. The first release of a project is promoted to production automatically. */
 export async function createRelease(call: Context, body: Body): Promise<ReleaseRow> {
   const issues = stackIssues(body.stack);
   if (issues.length > 0) throw invalid(...issues);
@@ -52,7 +52,7 @@ export async function createRelease(call: Context, body: Body): Promise<ReleaseR
   return row;
 }
 
-/** What the schema cannot say of stacks. */
+/** Checks what the schema cannot express about stacks. */
 function stackIssues(stacks: Body["stack"]): readonly Issue[] {
   if (stacks === undefined) return [];
   const given = PLATFORMS.flatMap((platform) => {
@@ -69,7 +69,9 @@ function stackIssues(stacks: Body["stack"]): readonly Issue[] {
   });
 }
 
-/** Two inputs of one id, or a pattern that cannot be judged, would fail only when a customer fills the form. */
+/**
+ * Refuses duplicate input ids and unusable patterns, which would otherwise fail only when a customer fills in the form.
+ */
 function inputIssues(path: string, { inputs = [] }: Stack, judge: PatternJudge): readonly Issue[] {
   const seen = new Set<string>();
   return inputs.flatMap(({ id, validation }, index) => {
@@ -91,7 +93,7 @@ async function isTaken({ db }: Context, projectId: string, version: string): Pro
   return found !== undefined;
 }
 
-/** `0.0.<n>` with n counting releases; the next one that nobody has given by hand. */
+/** `0.0.<n>`, where n counts releases: the next one that is not taken by a version given in a request. */
 async function freeVersion(call: Context, projectId: string, count: number): Promise<string> {
   for (let n = count; ; n += 1) {
     const version = `0.0.${n}`;
@@ -134,7 +136,7 @@ function creatorOf({ id, name, email, image }: User): NonNullable<ReleaseRow["cr
   return { id, name, email, image };
 }
 
-/** All seven platforms are there in a record, whatever was given. */
+/** A record lists all seven platforms, whichever were given. */
 export const NO_STACKS = Object.fromEntries(PLATFORMS.map((platform) => [platform, null])) as Stacks;
 
 export function toNewRelease(row: ReleaseRow): NewRelease {

@@ -17,7 +17,7 @@ const git = (field: string) => sql<string | null>`(r.git_metadata ->> ${sql.lit(
 
 export async function listReleases(call: ListCall): Promise<{ items: Release[]; nextCursor: string | null }> {
   const { page, query } = call;
-  // A promotion has what bounds and orders its release, and indexes in that order.
+  // The promotions table repeats the columns that filter and order releases, and has an index in that order.
   const place = query.allChannels === true ? RELEASE : PROMOTION;
   const rows = await (await matching(call, place)).$call(paged(page, place.at, place.id)).execute();
   const toRelease = await readerOf(call, rows.slice(0, page.limit), query.include ?? []);
@@ -33,10 +33,10 @@ async function matching(call: ListCall, { table, at }: typeof RELEASE | typeof P
   const project = await optionalProject(db, principal, query.project);
   let found = releasesOf(db, principal, table);
   if (table === "c") {
-    // `$if`, for it keeps the type: what is joined is only asked, not read.
+    // With `$if` the row type stays the same: the joined table is only used in conditions.
     found = found.$if(true, (all) => all.innerJoin("channel_promotions as c", "c.release_id", "r.id"));
     found = found.where(sql.ref("c.channel"), "=", query.channel ?? PRODUCTION);
-    // The indexes of both begin with it.
+    // The indexes of both tables begin with the workspace.
     if ((query.branch ?? query.author) !== undefined)
       found = found.where(sql<SqlBool>`r.workspace_id = c.workspace_id`);
   }
@@ -45,7 +45,7 @@ async function matching(call: ListCall, { table, at }: typeof RELEASE | typeof P
   if (query.author !== undefined) {
     const author = query.author.toLowerCase();
     found = found.where(
-      // Said as two questions, each of which an index answers.
+      // Two conditions, because an index answers each.
       sql<SqlBool>`(lower(${git("commitAuthorLogin")}) = ${author} or lower(${git("commitAuthorName")}) = ${author})`,
     );
   }
@@ -54,20 +54,23 @@ async function matching(call: ListCall, { table, at }: typeof RELEASE | typeof P
   return query.search === undefined ? found : found.where(mentions(query.search));
 }
 
-/** Part of message, branch or version, in any case; the beginning of the sha, from four digits on, or of the id. */
+/**
+ * Releases whose message, branch or version contains the text in any case, or whose sha (from four digits on) or id
+ * begins with it.
+ */
 function mentions(text: string): Expression<SqlBool> {
   const found = [
     contains("r.version", text),
     contains(git("commitMessage"), text),
     contains(git("commitRef"), text),
     ...(/^[0-9a-f]{4,64}$/i.test(text) ? [beginsWith(git("commitSha"), text.toLowerCase())] : []),
-    // Every id begins alike: less than the prefix and a letter would find everything.
+    // All ids have the same prefix, so a shorter text would match every release.
     ...(/^rel_./.test(text) ? [beginsWith("r.id", text)] : []),
   ];
   return sql<SqlBool>`(${sql.join(found, sql` or `)})`;
 }
 
-/** Turns rows into what reads show; asks once for all of them. */
+/** Makes a function that turns rows into answers. Reads the related data of all rows at once. */
 export async function readerOf(
   { db }: Pick<Call, "db">,
   rows: readonly VisibleRelease[],
@@ -98,7 +101,7 @@ async function releasesNamed({ db, principal, query }: WordsCall) {
   return project === undefined ? all : all.where("r.project_id", "=", project.id);
 }
 
-/** By their latest release, newest first. */
+/** Branches, ordered by their latest release, newest first. */
 export async function listBranches(call: WordsCall): Promise<string[]> {
   const { search, limit = 50 } = call.query;
   let found = (await releasesNamed(call)).where("r.branch", "is not", null);
@@ -120,10 +123,10 @@ export interface Author {
   readonly avatarUrl: string | null;
 }
 
-/** Distinct by login, else by name, each as its latest release has it. */
+/** Authors, distinct by login or else by name, with the data of their latest release. */
 export async function listAuthors(call: WordsCall): Promise<Author[]> {
   const { search, limit = 50 } = call.query;
-  // The two kinds of key must not meet: a login may be spelt like somebody's name.
+  // The prefixes keep the two kinds apart: a login may equal another author's name.
   const key = sql<string>`coalesce('login ' || ${git("commitAuthorLogin")}, 'name ' || ${git("commitAuthorName")})`;
   const authors = (await releasesNamed(call))
     .where(sql<SqlBool>`${key} is not null`)

@@ -5,8 +5,8 @@ import { actorOf } from "../../kernel/tenancy/principal.ts";
 type Context = Pick<Call, "db" | "now" | "principal" | "emit" | "raise" | "hooks" | "wake">;
 
 /**
- * Moves a channel's pointer, with all that follows from it, in the caller's transaction (§5.4). Pointing it where it
- * points already changes nothing and tells nobody.
+ * Points a channel at a release and runs everything that follows, in the caller's transaction (§5.4). If the channel
+ * already points there, nothing changes and no event is written.
  */
 export async function pointChannel(
   call: Context,

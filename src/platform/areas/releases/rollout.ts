@@ -16,8 +16,8 @@ import type { VisibleRelease } from "./record/store.ts";
 import { JUDGED, tallies } from "./tallies.ts";
 
 /**
- * Where deployment `d` stands towards release `r` (§5.3), first match wins: `d` follows channel `c`, which points at
- * release `n`. The release that it ought to run is the pinned one before the channel's.
+ * The state of deployment `d` with regard to release `r` (§5.3); the first match applies. `d` follows channel `c`,
+ * which points at release `n`. A pinned release comes before the channel's.
  */
 const STATE: RawBuilder<RolloutState> = sql<RolloutState>`case
   when (d.desired_release_id = r.id or (d.current_release_id = r.id and d.desired_release_id is null))
@@ -34,7 +34,9 @@ const STATE: RawBuilder<RolloutState> = sql<RolloutState>`case
   else 'on-other'
 end`;
 
-/** Releases beside each of their project's `deployments`, or of its tallies, once for all that are alike. */
+/**
+ * Joins releases with their project's deployments, or with its tallies, which have one row for all similar deployments.
+ */
 function towards<O>(db: Db, deployments: AliasedExpression<O, "d">) {
   return db
     .selectFrom("releases as r")
@@ -91,7 +93,7 @@ export async function rolloutOf(call: DeploymentsCall, release: VisibleRelease) 
     .select(["s.state", "g.name as group_name", "g.external_id as group_external_id"])
     .orderBy(sql`d.name collate "C"`)
     .orderBy("d.id");
-  // Where none stands, as with "failed" most of the time, none need be looked for.
+  // When no deployment is in these states, as usual for "failed", skip the query.
   const rows = states?.some((state) => counts.has(state)) === false ? [] : await shown.execute();
   const stateCounts = Object.fromEntries(ROLLOUT_STATES.map((state) => [state, counts.get(state) ?? 0])) as Record<
     RolloutState,
@@ -130,8 +132,8 @@ function itemOf(row: ShownRow, release: VisibleRelease, principal: Principal): R
 type Kind = Pick<DeploymentRow, (typeof JUDGED)[number]> & { readonly state: RolloutState };
 
 /**
- * A page of those deployments that are of one of the kinds: the first of each, and of these the first. However few they
- * are, the others are not looked at.
+ * One page of the deployments of the given kinds. Reads only the first rows of each kind, so that a rare kind does not
+ * make the database read all other deployments.
  */
 function firstOfKinds(
   db: Db,
@@ -141,8 +143,9 @@ function firstOfKinds(
 ) {
   const classOf = (alias: string) =>
     sql`deployment_class(${sql.join(JUDGED.map((column) => sql.ref(`${alias}.${column}`)))})`;
-  // The class finds them; it is a hash, and two kinds might have the same one. A case, because the planner takes what is
-  // asked twice for a rarity: it would sort all of a kind, rather than read the first by the index.
+  // The indexed class is a hash and could be equal for two kinds, so the columns are compared too. The `case` hides the
+  // comparison from the planner, which would otherwise count the condition twice, expect few rows, and sort a whole
+  // kind instead of reading its first rows from the index.
   const same = JUDGED.map((column) => sql`${sql.ref(`d.${column}`)} is not distinct from ${sql.ref(`k.${column}`)}`);
   const first = deployments
     .where(sql<boolean>`${classOf("d")} = ${classOf("k")}`)
@@ -163,7 +166,7 @@ export interface Rollout {
   readonly avgDurationMs: number | null;
 }
 
-/** How far each release has come, by id; releases of projects without deployments are absent. */
+/** The progress of each release, by id. Releases of projects without deployments have no entry. */
 export async function rollouts(
   db: Db,
   releases: readonly Pick<VisibleRelease, "id" | "project_id">[],

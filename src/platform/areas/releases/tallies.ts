@@ -2,18 +2,19 @@ import { type RawBuilder, sql } from "kysely";
 import type { Db } from "../../database/db.ts";
 import type { CleanUp } from "../../kernel/sweeps/sweep.ts";
 
-/** What deployments of one project have in common that stand alike towards each release. */
+/** Deployments of a project with equal values here have the same rollout state for each release. */
 const ALIKE = ["status", "current_release_id", "desired_release_id", "pinned_release_id", "release_channel"] as const;
 
-/** What is read of a deployment to tell where it stands towards a release. */
+/** The columns that decide the rollout state of a deployment. */
 export const JUDGED = ["project_id", ...ALIKE] as const;
 
 const KEY = ["owner_id", ...ALIKE] as const;
 const COUNTS = ["count", "timed", "duration_ms"] as const;
 
 /**
- * The deployments that are not `deleted` of projects or groups, all that are alike as one: few, however many there are.
- * @param project whose they are; default: the owners are projects
+ * The deployments of projects or groups that are not `deleted`, with similar ones summed up in one row: few rows for
+ * any number of deployments.
+ * @param project the project of the owners; default: the owners are projects themselves
  */
 export function tallies(db: Db, owners: readonly string[], project: RawBuilder<string> = sql.ref("t.owner_id")) {
   const of = sql<boolean>`owner_id = any(${owners}::text[])`;
@@ -45,12 +46,15 @@ export function tallies(db: Db, owners: readonly string[], project: RawBuilder<s
     .having((eb) => eb.fn.sum("t.count"), ">", 0);
 }
 
-/** In one transaction: some tens of milliseconds. */
+/** Changes in one transaction: some tens of milliseconds. */
 const MAX_CHANGES = 10_000;
-/** So that replicas do not take turns at waiting for each other's rows. */
+/** Only one replica sums up at a time: two would wait for each other's rows. */
 const FOLD_LOCK = 0x74616c6c;
 
-/** Adds up what was written since, for reads to find little. Whatever part of it is added up, the sums stay the same. */
+/**
+ * Adds recorded changes to the tallies, so that reads find few of them. Reads add up both tables, so the sums are right
+ * at any time.
+ */
 export const sweepTallies: CleanUp = async (db) => {
   let folded: number;
   do folded = await fold(db);

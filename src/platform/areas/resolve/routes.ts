@@ -24,7 +24,10 @@ export const handlers: Handlers<typeof resolveRoutes> = {
   },
 };
 
-/** A deployment key's own manager; else the one that the group gets, or without a group what each of the project's gets. */
+/**
+ * The manager of a deployment key's deployment; else the group's manager; without a group, the one that every group of
+ * the project gets.
+ */
 async function managerFor(
   call: Resolve,
   project: ProjectRef,
@@ -39,7 +42,9 @@ async function managerFor(
   return choose(preferred, await candidates(db, customer, platform), now);
 }
 
-/** The key's group, or the one that is named. @throws NOT_FOUND for one that is not the project's or not the key's. */
+/**
+ * The group of the key, or the named one. @throws NOT_FOUND when the named one is not of the project or not the key's.
+ */
 async function groupOf({ db, principal, query }: Resolve, project: ProjectRef): Promise<string | null> {
   const scope = scopeOfPrincipal(principal);
   const own = scope.type === "deployment-group" ? scope.deploymentGroupId : null;

@@ -26,7 +26,7 @@ interface Key {
   readonly resourceId: string;
 }
 
-/** The last report, or what the stack alone knows. @throws NOT_FOUND when neither has it. */
+/** The last report, or the description in the stack. @throws NOT_FOUND when neither has the resource. */
 export async function resourceDetail(call: Context, key: Key, projectRef: string | undefined): Promise<Answer> {
   const project = await optionalProject(call.db, call.principal, projectRef);
   const deployment = await getDeployment(call, key.deploymentId);
@@ -64,7 +64,7 @@ export async function resourceDetail(call: Context, key: Key, projectRef: string
   };
 }
 
-/** The resources that the current release describes, each with its free `config`. */
+/** The resources that the current release describes, each with its unchecked `config`. */
 async function stackOf({ db }: Context, deployment: VisibleDeployment): Promise<Readonly<Record<string, unknown>>> {
   if (deployment.current_release_id === null) return {};
   const release = await db
@@ -75,7 +75,7 @@ async function stackOf({ db }: Context, deployment: VisibleDeployment): Promise<
   return recordOf(release?.stack[deployment.platform]?.resources);
 }
 
-/** A string of a described resource's `config`; stacks hold more than the platform reads, so nothing is taken for granted. */
+/** A string in a resource's `config`. The platform does not check configs, so any value may be there. */
 function textOf(resource: unknown, name: "type" | "image"): string | undefined {
   const value = recordOf(recordOf(resource).config)[name];
   return typeof value === "string" ? value : undefined;
@@ -156,7 +156,7 @@ async function heartbeatOf({ db, principal }: Context, report: Report): Promise<
   return shown(body, principal);
 }
 
-/** An observed resource in a heartbeat's form, so that readers need one form only. */
+/** An observed resource in the form of a heartbeat, so that readers need only one form. */
 async function observedOf({ db, principal }: Context, report: Report): Promise<ResourceHeartbeat> {
   const row = await db
     .selectFrom("inventory_rows")

@@ -17,7 +17,10 @@ interface Filters {
   readonly deploymentId?: string;
 }
 
-/** Whose resources a list shows: without a project, all that the caller sees. @throws NOT_FOUND for a filter outside. */
+/**
+ * The deployments whose resources a list shows; without a project, all that the caller sees. @throws NOT_FOUND for a
+ * filter outside of them.
+ */
 export async function reachOf(call: Context, filters: Filters, type: string | undefined): Promise<Reach> {
   const { db, principal } = call;
   const project = await optionalProject(db, principal, filters.project);
@@ -41,7 +44,7 @@ export async function reachOf(call: Context, filters: Filters, type: string | un
   return { within: sql<SqlBool>`${sql.join(within, sql` and `)}`, resourceType, now: call.now };
 }
 
-/** An AI gateway's key knows AI resources only (§11.2). @throws NOT_FOUND for another type. */
+/** A key for AI gateways sees only AI resources (§11.2). @throws NOT_FOUND for another type. */
 export function readableType({ role }: Principal, type: string | undefined): string | undefined {
   if (role !== "project.ai-gateway") return type;
   if (type !== undefined && type !== "ai") throw notFound("resource");

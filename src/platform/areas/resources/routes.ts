@@ -44,7 +44,7 @@ function cut(rows: readonly unknown[]): { truncated?: true } {
   return rows.length > MAX_RESOURCE_ROWS ? { truncated: true } : {};
 }
 
-/** A list that was cut says so in its last row too (§11.2). */
+/** When a list was cut, its last row says so too (§11.2). */
 function saying<Row extends { message: string | null }>(shown: Row[], all: readonly unknown[]): Row[] {
   const last = shown.at(-1);
   if (all.length <= MAX_RESOURCE_ROWS || last === undefined) return shown;

@@ -5,7 +5,7 @@ import type { Db } from "../../database/db.ts";
 
 type Words = Pick<DeployedResource, "health" | "lifecycle" | "backend" | "controllerPlatform" | "source">;
 
-/** One resource of one deployment, as `reports` reads it out of heartbeats and inventory. */
+/** One resource of one deployment, from heartbeats or the inventory. */
 export interface Report extends Words {
   readonly deployment_id: string;
   readonly deployment_name: string;
@@ -27,7 +27,7 @@ export interface Report extends Words {
   readonly managed_resource_id: string | null;
 }
 
-/** One resource over deployments (§11.2). */
+/** One resource across deployments (§11.2). */
 export interface Aggregate extends Omit<Words, "source"> {
   readonly resource_type: string;
   readonly resource_id: string;
@@ -45,19 +45,19 @@ export interface Aggregate extends Omit<Words, "source"> {
 }
 
 export interface Reach {
-  /** Over `d`, `deployments`: the caller's tenancy and its filters. */
+  /** Condition over `d`, `deployments`: the caller's tenancy and filters. */
   readonly within: Expression<SqlBool>;
   readonly resourceType?: string | undefined;
   readonly resourceId?: string | undefined;
   readonly now: Date;
 }
 
-/** Observed rows without a type hint: no stack type says what they are. */
+/** The type of observed rows without a type hint. */
 const UNTYPED = "unknown";
 
 /**
- * Every report within reach, as one relation. Heartbeats are the runtime's own word; an inventory row that a heartbeat
- * stands for is hidden. Raw documents stay in the table: they may be 160 kB a row.
+ * All reports in scope as one relation. An inventory row is hidden when a heartbeat describes the same resource,
+ * because the runtime knows it best. Raw documents are not read: they may have 160 kB each.
  */
 function reports({ within, resourceType, resourceId, now }: Reach): RawBuilder<Report> {
   const freshSince = new Date(now.getTime() - STALE_AFTER_MS);
@@ -102,7 +102,7 @@ function reports({ within, resourceType, resourceId, now }: Reach): RawBuilder<R
     where ${ofType} and ${ofId}`;
 }
 
-/** Counts come from `replicas`, else `nodeCounts`, else `podCounts`. Types without a fixed form may hold anything there. */
+/** Counts from `replicas`, else `nodeCounts`, else `podCounts`. Other types may hold any value there. */
 function managedCount(which: string): RawBuilder<number | null> {
   const at = (group: string) => {
     const value = sql`h.body #> ${sql.lit(`{data,data,${group},${which}}`)}`;
@@ -112,7 +112,10 @@ function managedCount(which: string): RawBuilder<number | null> {
   return sql`coalesce(${at("replicas")}, ${at("nodeCounts")}, ${at("podCounts")})`;
 }
 
-/** Rows of one deployment that come before the rest of any: in a list that is cut, a noisy one hides no other. */
+/**
+ * Rows of each deployment that come first in a list, so that in a cut list one deployment with many rows does not hide
+ * the others.
+ */
 const SHARE = 100;
 
 function numbered(reach: Reach): RawBuilder<Report> {
@@ -122,7 +125,7 @@ function numbered(reach: Reach): RawBuilder<Report> {
     from (${reports(reach)}) a`;
 }
 
-/** Those that need attention first, of each deployment its share. */
+/** Resources that need attention first, with the first rows of every deployment before further ones. */
 export async function listReports(db: Db, reach: Reach, limit: number): Promise<readonly Report[]> {
   const { rows } = await sql<Report>`
     select * from (${numbered(reach)}) a
@@ -132,7 +135,7 @@ export async function listReports(db: Db, reach: Reach, limit: number): Promise<
   return rows;
 }
 
-/** One resource in its deployments. */
+/** The reports of one resource, by deployment. */
 export async function listByDeployment(db: Db, reach: Reach, limit: number): Promise<readonly Report[]> {
   const { rows } = await sql<Report>`
     select * from (${reports(reach)}) a order by deployment_name, deployment_id, source limit ${limit}`.execute(db);
@@ -140,8 +143,8 @@ export async function listByDeployment(db: Db, reach: Reach, limit: number): Pro
 }
 
 /**
- * One row a resource id. The worst fresh report speaks for all, the latest of equals; when every report is stale
- * nothing is known of the resource's health.
+ * One row for each resource id. The worst fresh report decides, the latest of equal ones. When every report is stale,
+ * the health is unknown.
  */
 export async function listAggregates(db: Db, reach: Reach, limit: number): Promise<readonly Aggregate[]> {
   const { rows } = await sql<Aggregate>`

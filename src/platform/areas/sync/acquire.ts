@@ -24,9 +24,9 @@ export interface Acquired {
   readonly leaseExpiresAt: string | null;
 }
 
-/** A repeat of one acquire within this time gives the same again, so that a lost answer costs nothing. */
+/** Within this time a repeated acquire returns the same deployments, so that a lost answer does no harm. */
 const REPEAT_MS = 3_600_000;
-/** A running deployment is looked at this often at most. */
+/** A running deployment is handed out at most this often. */
 const RUNNING_EVERY_MS = 60_000;
 
 interface Eligible {
@@ -60,10 +60,10 @@ const ELIGIBLE: Readonly<Record<AcquireMode, Eligible>> = {
   "setup-teardown": { always: ["teardown-required"], withRetry: ["teardown-failed"] },
 };
 
-/** Rows of which each may be half a megabyte, worked on at a time. */
+/** Rows read at a time; each may have half a megabyte. */
 const SLICE = 3;
 
-/** The row of one that is leased to the session. */
+/** Returns the row of a deployment that is leased to the session. */
 type Leased = (id: string) => Promise<DeploymentRow>;
 
 export async function acquire(call: SyncCall, managerId: string, body: AcquireBody): Promise<Acquired> {
@@ -76,7 +76,7 @@ export async function acquire(call: SyncCall, managerId: string, body: AcquireBo
   return acquired;
 }
 
-/** What the same session got for the same request within the hour, as far as it still holds it. */
+/** The deployments that the same session got for the same request within the hour, as far as it still holds them. */
 async function earlier(
   call: SyncCall,
   managerId: string,
@@ -102,8 +102,8 @@ async function earlier(
 }
 
 /**
- * Deployments with work for this mode, delete work first, then those not touched for longest. Rows that another
- * acquire holds locked are skipped: two sessions at once get different ones.
+ * Deployments with work for this mode: deletes first, then those not acquired for longest. Rows locked by another
+ * acquire are skipped, so that two sessions at once get different ones.
  */
 async function candidates({ db, now, principal }: SyncCall, body: AcquireBody): Promise<string[]> {
   const { always, withRetry } = ELIGIBLE[body.acquireMode ?? "runtime"];
@@ -144,7 +144,7 @@ async function candidates({ db, now, principal }: SyncCall, body: AcquireBody): 
   return rows.map(({ id }) => id);
 }
 
-/** Leases one, and does the status change that a retry has asked for. */
+/** Leases a deployment, and makes the status change that a requested retry needs. */
 async function take(call: SyncCall, row: DeploymentRow, session: string): Promise<DeploymentRow> {
   const lease = { ...grant(session, call.now), acquired_at: call.now };
   const status = row.retry_requested ? nextStatus(row.status, { by: "retry" }) : undefined;
@@ -193,8 +193,8 @@ const NOT_COMPUTED: StoredError = {
 };
 
 /**
- * Leases what one answer has room for, and no more: the rest is for the next acquire. An item that cannot be computed is a
- * failure, and its lease is gone at once.
+ * Leases as many deployments as fit into one answer; the next acquire gets the others. A deployment whose configuration
+ * cannot be computed becomes a failure, and its lease is freed at once.
  */
 async function answer(call: SyncCall, ids: readonly string[], leased: Leased): Promise<Acquired & { taken: string[] }> {
   const deployments: AcquireItem[] = [];
@@ -213,7 +213,8 @@ async function answer(call: SyncCall, ids: readonly string[], leased: Leased): P
         bytes += bytesOf(item);
         if (row.lease_expires_at !== null) ends.push(row.lease_expires_at.getTime());
       } catch {
-        // Only decryption and stored shapes can fail here; the detail may hold a secret's fragment and is not kept.
+        // Only decryption and stored values can fail here. The error may contain a part of a secret, so it is not
+        // stored.
         failures.push({ deploymentId: row.id, projectId: row.project_id, error: NOT_COMPUTED });
         await updateDeployment(call.db, row.id, FREE);
       }

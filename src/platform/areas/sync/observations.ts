@@ -16,7 +16,10 @@ type Context = Pick<Call, "db" | "now">;
 
 const DATA_CHECKS = new Map(Object.entries(KUBERNETES_DATA).map(([type, schema]) => [type, Compile(schema)]));
 
-/** What the schema of a heartbeat cannot say: its data's exact shape by type and backend, and whose it is. */
+/**
+ * Checks what the schema of a heartbeat cannot: that its data fits the type and backend, and that it belongs to the
+ * deployment.
+ */
 export function heartbeatIssues(deploymentId: string, heartbeats: readonly ResourceHeartbeat[]): readonly Issue[] {
   return heartbeats.flatMap((heartbeat, index) => {
     const path = `body.resourceHeartbeats.${index}`;
@@ -38,13 +41,13 @@ export function heartbeatIssues(deploymentId: string, heartbeats: readonly Resou
   });
 }
 
-/** A clock that runs ahead must not make a report look fresh for longer (§11.1). */
+/** A clock that is ahead must not make a report look fresh for longer (§11.1). */
 function capped(observedAt: string, now: Date): Date {
   const at = new Date(observedAt);
   return at > now ? now : at;
 }
 
-/** The latest report of a resource wins; an older one is ignored. */
+/** Stores the latest report of each resource and ignores older ones. */
 export async function storeHeartbeats(
   { db, now }: Context,
   deploymentId: string,
@@ -74,7 +77,10 @@ export async function storeHeartbeats(
   }
 }
 
-/** §11.6: newer wins a scope; a complete list removes what it does not name, once all its parts have come. */
+/**
+ * §11.6: in a scope the newer list counts. A complete list removes resources that it does not name, once all its parts
+ * have arrived.
+ */
 export async function storeInventory(
   call: Context,
   deploymentId: string,
@@ -83,7 +89,7 @@ export async function storeInventory(
   for (const batch of batches) await storeBatch(call, deploymentId, batch);
 }
 
-/** One statement for many rows: one each took a second for five hundred. */
+/** Rows in one statement: with one statement each, five hundred rows took a second. */
 const ROWS_A_STATEMENT = 100;
 
 async function storeBatch({ db, now }: Context, deploymentId: string, batch: ObservedInventoryBatch): Promise<void> {
@@ -112,7 +118,7 @@ async function storeBatch({ db, now }: Context, deploymentId: string, batch: Obs
     .values({ ...scope, ...state })
     .onConflict((conflict) => conflict.columns(["deployment_id", "source_kind", "inventory_scope"]).doUpdateSet(state))
     .execute();
-  // Named twice: the last word counts, and one statement must not write a row twice.
+  // A resource named twice: the last entry counts, because one statement must not write a row twice.
   const told = new Map(batch.resources.map((resource) => [resource.rawIdentity, resource]));
   const rows = [...told.values()].map((resource) => ({
     ...scope,
@@ -135,7 +141,7 @@ async function storeBatch({ db, now }: Context, deploymentId: string, batch: Obs
         })),
       )
       .execute();
-    // The embedded database works in this process: between statements other requests get their turn.
+    // The embedded database runs in this process: let other requests run between the statements.
     await setImmediate();
   }
   if (!complete || parts.length < (batch.part?.count ?? 1)) return;
@@ -150,7 +156,7 @@ async function storeBatch({ db, now }: Context, deploymentId: string, batch: Obs
     .execute();
 }
 
-/** The one version that everything observed agrees on; undefined when nothing has one or several are seen (§11.6). */
+/** The version that all observed resources have; undefined when none has one, or they differ (§11.6). */
 export async function observedVersion({ db }: Pick<Call, "db">, deploymentId: string): Promise<string | undefined> {
   const version = sql<string | null>`body ->> 'version'`;
   const rows = await db

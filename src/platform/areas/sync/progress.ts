@@ -4,7 +4,9 @@ import type { Call } from "../../kernel/call/call.ts";
 import { eventState } from "../../kernel/events/outbox.ts";
 import { kept } from "../../kernel/tenancy/stored-error.ts";
 
-/** A started event is one row; the end of the same type closes the newest open one, or stands by itself (§13.2). */
+/**
+ * A started event is one row. The end of the same type closes the newest open one, or becomes a row of its own (§13.2).
+ */
 export async function storeProgress(
   call: Pick<Call, "db" | "now" | "emit">,
   row: Pick<DeploymentRow, "id" | "project_id">,

@@ -19,7 +19,7 @@ import { requireReportBudget } from "./report-budget.ts";
 
 export type ReconcileBody = Static<(typeof syncRoutes)["reconcile"]["body"]>;
 
-/** §15.3. Stored as a whole or refused as a whole; returns the row as it is then. */
+/** Stores a manager's report (§15.3), all of it or nothing, and returns the new row. */
 export async function reconcile(call: SyncCall, row: DeploymentRow, body: ReconcileBody): Promise<DeploymentRow> {
   await check(call, row, body);
   const verdict = judge(row, body.state, call.now);
@@ -53,7 +53,7 @@ export async function reconcile(call: SyncCall, row: DeploymentRow, body: Reconc
   return stored;
 }
 
-/** Whether anything of it is kept for lists. */
+/** Whether the report contains something for the lists of resources. */
 function reports({ resourceHeartbeats = [], observedInventoryBatches = [] }: ReconcileBody): boolean {
   return resourceHeartbeats.length > 0 || observedInventoryBatches.length > 0;
 }
@@ -83,7 +83,7 @@ async function check(call: SyncCall, row: DeploymentRow, body: ReconcileBody): P
   if (lock === "LEASE_LOST" || lock === "DEPLOYMENT_LOCKED") throw new PlatformError(lock);
 }
 
-/** Since when the current release runs, and how long the update took that brought it. */
+/** When the current release was installed, and how long that update took. */
 function releaseColumns(row: DeploymentRow, next: Targeted, now: Date) {
   const changed = next.current_release_id !== row.current_release_id;
   const ended = next.update_state?.latest;
@@ -99,7 +99,7 @@ function releaseColumns(row: DeploymentRow, next: Targeted, now: Date) {
   };
 }
 
-/** What a manager leaves out stays; the error is absolute, so that a healed deployment shows none. */
+/** Fields that the manager leaves out stay. The error is always replaced, so that a recovered deployment shows none. */
 function stateColumns({ state }: ReconcileBody, environment: EnvironmentInfo | null | undefined) {
   const { stackState, runtimeMetadata, error } = state;
   return {
@@ -113,7 +113,7 @@ function stateColumns({ state }: ReconcileBody, environment: EnvironmentInfo | n
   };
 }
 
-/** A deployment that is only observed has no release; the version that is seen stands in for it (§11.6). */
+/** An observed deployment has no release; the version seen in its resources takes its place (§11.6). */
 async function environmentOf(call: SyncCall, row: DeploymentRow, body: ReconcileBody) {
   const reported = body.state.environmentInfo;
   if (row.platform !== "kubernetes" || row.operator_permission !== "observe") return reported;
@@ -123,7 +123,7 @@ async function environmentOf(call: SyncCall, row: DeploymentRow, body: Reconcile
   return { ...info, observedVersion: (await observedVersion(call, row.id)) ?? null };
 }
 
-/** Reaching `running` out of a setup or an update means that the wanted variables are in use. */
+/** When a setup or an update reaches `running`, the desired variables are in use. */
 function appliedConfiguration(row: DeploymentRow, to: DeploymentRow["status"]) {
   if (to !== "running" || row.status === "running" || row.status === "refresh-failed") return {};
   const { environment_variables: applied } = row;

@@ -13,10 +13,10 @@ interface Stored {
 }
 
 /**
- * Bounds what a deployment's reports have stored, after the one that is being stored: lists of the whole project pay for
- * it. The resources heard of longest ago give way, because no report says that a resource is gone: refused instead, a
- * deployment whose workloads change their names would be refused for good.
- * @throws BUDGET_EXCEEDED for the rest, and nothing of the report stays.
+ * Limits what the reports of a deployment have stored, including the current one, because lists of the whole project
+ * read it. Beyond the limit the resources with the oldest reports are dropped. They are not refused: no report says
+ * that a resource is gone, so a deployment whose workloads change their names would be refused for ever.
+ * @throws BUDGET_EXCEEDED for the other limits; nothing of the report is stored then.
  */
 export async function requireReportBudget(call: Context, deploymentId: string): Promise<void> {
   const { db, budgets } = call;
@@ -30,7 +30,8 @@ export async function requireReportBudget(call: Context, deploymentId: string): 
   budgets.require("deployment-report-bytes", deploymentId, stored.bytes);
   const isLittle = stored.bytes + stored.removedBytes <= budgets.size("deployment-report-bytes");
   if (isLittle && stored.removed <= budgets.size("deployment-inventory")) return;
-  // Removed rows are kept a week, but not beyond the budget: names that come and go would fill the table.
+  // Removed rows are kept for a week, but only within the budget: resources that often change their names would fill
+  // the table.
   await db
     .deleteFrom("inventory_rows")
     .where("deployment_id", "=", deploymentId)

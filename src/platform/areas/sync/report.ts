@@ -3,20 +3,20 @@ import type { DeploymentRow } from "../../database/tables/deployments.ts";
 import { isDeletePhase, nextStatus, reportable } from "../deployments/lifecycle/status.ts";
 import { advance, type Targeted } from "../deployments/lifecycle/target.ts";
 
-/** What a reported state means for the stored one. */
+/** What a reported state does to the stored one. */
 export type Verdict =
-  /** The deployment is ending and the report tells of something else: old news (§15.3). */
+  /** The deployment is being deleted, and the report is about an earlier phase: it is outdated (§15.3). */
   | { readonly kind: "ignored" }
   | { readonly kind: "illegal"; readonly from: DeploymentStatus; readonly allowed: readonly DeploymentStatus[] }
   | { readonly kind: "applied"; readonly next: Targeted; readonly retryRequested: boolean };
 
 type Judged = Targeted & Pick<DeploymentRow, "deployment_model" | "retry_requested">;
 
-/** Pure: the transition rules of §24.4 as a manager meets them. */
+/** Checks a manager's report against the transitions of §24.4. Pure. */
 export function judge(row: Judged, state: DeploymentState, at: Date): Verdict {
   if (isDeletePhase(row.status) && !isDeletePhase(state.status)) return { kind: "ignored" };
   const report = { by: "report", to: state.status, model: row.deployment_model } as const;
-  // A retry that nobody has acquired yet may be reported straight away.
+  // A manager may report the result of a retry without having acquired it.
   const retried = row.retry_requested ? nextStatus(row.status, { by: "retry" }) : undefined;
   const legal = nextStatus(row.status, report) ?? (retried === undefined ? undefined : nextStatus(retried, report));
   if (legal === undefined) {
@@ -33,7 +33,7 @@ export function judge(row: Judged, state: DeploymentState, at: Date): Verdict {
   return { kind: "applied", next, retryRequested: row.retry_requested && next.status === row.status };
 }
 
-/** Absent: not said, so unchanged. */
+/** Absent in the report: unchanged. */
 export function currentReleaseOf(row: Pick<Targeted, "current_release_id">, state: DeploymentState): string | null {
   const { currentRelease } = state;
   if (currentRelease === null) return null;

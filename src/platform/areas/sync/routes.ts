@@ -44,7 +44,7 @@ export const handlers: Handlers<Routes> = {
   },
 };
 
-/** The caller's own manager; a body that names another one names nothing the caller can see (§15). */
+/** The caller's own manager. A body that names another one gets NOT_FOUND, because the caller cannot see it (§15). */
 function ownManager(principal: Principal, named: string | undefined): string {
   const scope = principal.kind === "serviceAccount" ? principal.scope : undefined;
   if (scope?.type !== "manager") throw new Error("a sync route lets managers in only");
@@ -58,7 +58,7 @@ async function assigned(call: Pick<Call, "db" | "principal">, id: string): Promi
   return row;
 }
 
-/** Rows of which each may be half a megabyte, read at a time. */
+/** Rows read at a time; each may have half a megabyte. */
 const SLICE = 10;
 
 async function list(
@@ -68,7 +68,7 @@ async function list(
   const { deploymentIds, statuses, platforms, deploymentGroupId, after, limit = 100 } = filters;
   const reached = deploymentIds === undefined ? deploymentsOf : servedDeployments;
   let found = reached(call.db, call.principal).where("d.status", "<>", "deleted");
-  // An empty list names none; SQL has no empty `in ()`.
+  // An empty list matches no deployment; SQL has no empty `in ()`.
   if (deploymentIds !== undefined) found = found.where("d.id", "in", [...deploymentIds, ""]);
   if (statuses !== undefined) found = found.where("d.status", "in", [...statuses, "deleted"]);
   if (platforms !== undefined) found = found.where("d.platform", "in", [...platforms, "" as never]);

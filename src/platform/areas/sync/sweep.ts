@@ -4,7 +4,7 @@ import type { Sweep } from "../../kernel/sweeps/sweep.ts";
 const KEEP_ACQUIRES_MS = 3_600_000;
 const KEEP_REMOVED_MS = 7 * 86_400_000;
 
-/** Forgets what acquires gave after an hour, and removed inventory after a week. */
+/** Deletes the answers of acquires after an hour, and removed inventory rows after a week. */
 export const sweepReports: Sweep = async (db, now) => {
   const before = (keepMs: number) => new Date(now.getTime() - keepMs);
   await db.deleteFrom("acquires").where("created_at", "<", before(KEEP_ACQUIRES_MS)).execute();

@@ -11,7 +11,7 @@ import { isDeletePhase } from "../deployments/lifecycle/status.ts";
 import { openVariables, sealVariables } from "../deployments/settings/environment.ts";
 import { openInputs } from "../deployments/settings/inputs.ts";
 
-/** What is needed beside the rows to show them to a manager, read once for any number of them. */
+/** The related data that is needed to show deployments to a manager, read once for any number of them. */
 export interface Surroundings {
   readonly releases: ReadonlyMap<string, ReleaseRow>;
   readonly managers: ReadonlyMap<string, Selectable<ManagerRow>>;
@@ -51,7 +51,7 @@ export function releaseInfo(row: DeploymentRow, id: string | null, { releases }:
   return { releaseId: release.id, version: release.version, description: null, ...(stack && { stack }) };
 }
 
-/** Who alone reads what follows. */
+/** The role of the only readers of these values. */
 const RUNTIME = { role: "manager.runtime" } as const;
 
 export function toState(row: DeploymentRow, around: Surroundings): DeploymentState {
@@ -69,10 +69,10 @@ export function toState(row: DeploymentRow, around: Surroundings): DeploymentSta
   };
 }
 
-/** Frozen resources change only while a deployment is set up or torn down. */
+/** Frozen resources may change only in these statuses: during setup and teardown. */
 const SETUP: readonly DeploymentStatus[] = ["pending", "initial-setup", "teardown-required"];
 
-/** @throws Error when a secret cannot be read, as after a change of the sealing key. */
+/** @throws Error when a secret cannot be decrypted, for example after a change of the sealing key. */
 export function toConfig(row: DeploymentRow, around: Surroundings): DeploymentConfig {
   const manager = around.managers.get(row.manager_id ?? "");
   const { sealingKey } = around;
@@ -86,7 +86,7 @@ export function toConfig(row: DeploymentRow, around: Surroundings): DeploymentCo
     externalBindings: row.stack_settings.externalBindings ?? {},
     managementConfig: managementConfigOf(row, around),
     managerUrl: manager?.url ?? null,
-    // Only its hash is stored: whoever set the deployment up holds it.
+    // The platform stores only the hash of the token. The administrator who set up the deployment has the token.
     deploymentToken: null,
     basePlatform: row.base_platform,
     labelDomain: null,
@@ -120,10 +120,10 @@ export function toItem(row: DeploymentRow, around: Surroundings): AcquireItem {
   };
 }
 
-/** A deployment without a release is to hold nothing. */
+/** The target of a deployment that should have no release. */
 const NO_RELEASE: ReleaseInfo = { releaseId: null, version: null, description: null };
 
-/** What a report is answered with: null when the deployment is what it should be, or gone. */
+/** The target in the answer to a report; null when the deployment has reached it, or is deleted. */
 export function toTarget(
   row: DeploymentRow,
   around: Surroundings,

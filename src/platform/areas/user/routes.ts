@@ -10,7 +10,7 @@ export const handlers: Handlers<typeof userRoutes> = {
   patchProfile: ({ db, principal, body }) => patchProfile(db, userOf(principal).id, body.name),
   setupProfile: (call) => setupProfile(call, userOf(call.principal).id, call.body),
   async listMemberships({ db, principal }) {
-    // By its bytes, whatever the database's language is.
+    // Ordered by bytes, whatever the locale of the database is.
     const rows = await workspacesOfUser(db, userOf(principal).id).orderBy(sql`w.name collate "C"`).execute();
     return { items: rows.map(toMembership) };
   },

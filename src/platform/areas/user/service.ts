@@ -22,7 +22,10 @@ export async function patchProfile(db: Db, userId: string, name: string | undefi
   return getProfile(db, userId);
 }
 
-/** The latest answers win; the first time stays. @throws VALIDATION_ERROR for `other` without a word of what. */
+/**
+ * Stores the latest answers and keeps the time of the first. @throws VALIDATION_ERROR for `other` without an
+ * explanation.
+ */
 export async function setupProfile(
   { db, now }: Context,
   userId: string,

@@ -1,24 +1,24 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { After } from "./store.ts";
 
-/** Where a reader of the feed stands. */
+/** A reader's position in the feed. */
 export interface FeedCursor {
-  /** Of the database: another's transaction ids mean nothing here. */
+  /** Id of the database: transaction ids of another database have no meaning here. */
   readonly epoch: string;
   readonly managerId: string;
-  /** Changes not visible in this snapshot are new; null while the open work is still being walked. */
+  /** Changes not visible in this snapshot are new; null while the reader still pages through the open work. */
   readonly since: string | null;
-  /** Set in the middle of a walk of more than one page: the snapshot to go on from when it ends, and the last row. */
+  /** Set within a walk over several pages: the snapshot to continue from after the walk, and the last row. */
   readonly walk?: { readonly until: string; readonly after: NonNullable<After> };
 }
 
-/** Signed, because a forged snapshot would be an SQL error. */
+/** Signed, because a forged snapshot would cause an SQL error. */
 export function writeCursor(key: Uint8Array, cursor: FeedCursor): string {
   const text = Buffer.from(JSON.stringify(cursor)).toString("base64url");
   return `${text}.${mac(key, text)}`;
 }
 
-/** Undefined for anything that this feed has not written: the reader then starts from the open work (§14.4). */
+/** Undefined for a cursor that this feed did not write: the reader then starts with the open work (§14.4). */
 export function readCursor(key: Uint8Array, cursor: string, managerId: string): FeedCursor | undefined {
   const [text = "", given = ""] = cursor.split(".", 2);
   const expected = Buffer.from(mac(key, text));

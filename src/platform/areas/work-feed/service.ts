@@ -20,10 +20,12 @@ export interface FeedAnswer {
   topics: Work[];
 }
 
-/** How often a held poll asks whether its key still holds: it ends within 5 s of the key (§1.1). */
+/** How often a held poll checks its key: the poll must end within 5 s after the key (§1.1). */
 const KEY_LOOK_MS = 4_000;
 
-/** What changed since the cursor; with `waitMs` held until something does. Ends early when the key dies or we drain. */
+/**
+ * What changed since the cursor; with `waitMs` waits for a change. Ends early when the key ends or the server drains.
+ */
 export async function waitForWork(
   feed: Feed,
   managerId: string,
@@ -33,7 +35,7 @@ export async function waitForWork(
   const { db, waker, signal, config } = feed;
   const known = cursorText === undefined ? undefined : readCursor(config.sealingKey, cursorText, managerId);
   const leftMs = waker.timer(waitMs);
-  // Hearing begins before reading, so that what commits in between wakes us.
+  // Subscribe before reading, so that a commit in between wakes this call.
   using ear = waker.hear(managerId);
   let { work, next } = await read(db, managerId, known);
   let lives = true;
@@ -59,7 +61,10 @@ async function read(
   return { work: reading.work, next: nextCursor(managerId, since, cursor?.walk?.until, reading) };
 }
 
-/** A full page may have more behind it: the walk goes on, and what is raised meanwhile is newer than its start. */
+/**
+ * After a full page there may be more rows: the walk continues. Changes made during the walk are newer than its
+ * snapshot, so the reader gets them after it.
+ */
 function nextCursor(
   managerId: string,
   since: string | null,

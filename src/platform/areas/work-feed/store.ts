@@ -9,21 +9,22 @@ export interface Work {
   readonly deploymentId: string;
 }
 
-/** Where a walk through many rows stands: rows come in this order. */
+/** Position in a walk over many rows, in the order of the rows. */
 export type After = readonly [topic: string, deploymentId: string] | undefined;
 
 export interface Reading {
   readonly epoch: string;
-  /** What this reading saw: `pg_snapshot` as text. */
+  /** The snapshot of this reading: `pg_snapshot` as text. */
   readonly snapshot: string;
   readonly work: readonly Work[];
 }
 
 /**
- * What was raised and not yet visible in `since`, with the snapshot that saw it: one statement, so nothing is between.
+ * Reads what was raised and is not visible in `since`, together with its snapshot, in one statement, so that no change
+ * falls between the two.
  *
- * A sequence would not do: numbers are handed out before the commit, so a reader can pass a smaller one that commits
- * later. Snapshots say exactly which transactions a reader has seen.
+ * A sequence would not work: numbers are assigned before the commit, so a reader can pass a smaller number that commits
+ * later. A snapshot says exactly which transactions a reader has seen.
  */
 export async function readChanges(
   db: Db,
@@ -56,8 +57,8 @@ export async function readChanges(
 }
 
 /**
- * The managers for whom something was raised that `since` did not see; none without it.
- * What `since` did not see has an id from its `xmin` on, which is what the index is for.
+ * The managers for which something was raised that is not visible in `since`; none without `since`. Such rows have a
+ * transaction id from its `xmin` on, which the index finds.
  */
 export async function readRaised(
   db: Db,
@@ -77,9 +78,8 @@ export async function readRaised(
 }
 
 /**
- * Every (topic, deployment) that has open work now: the level that the hints of the feed point at.
- * Each topic's condition is that of the list which its reader calls; the deployment that the manager runs as is in none, and
- * is named when something is wanted of it.
+ * Every topic and deployment with open work now. Each topic has the condition of the list that the manager then calls.
+ * The manager's own deployment is in none of these lists and is named when a retry or delete of it was requested.
  */
 export async function readOpenWork(db: Db, managerId: string, after: After, limit: number): Promise<Reading> {
   const served = servedBy(managerId, "d");

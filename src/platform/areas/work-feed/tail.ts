@@ -3,7 +3,7 @@ import type { Db } from "../../database/db.ts";
 import type { Waker } from "../../kernel/events/waker.ts";
 import { readRaised } from "./store.ts";
 
-/** A feed promises to tell of a change within one second of its commit (§14.4). */
+/** The feed reports a change within one second of its commit (§14.4). */
 const LOOK_EVERY_MS = 900;
 
 export interface TailTools {
@@ -13,8 +13,8 @@ export interface TailTools {
 }
 
 /**
- * Wakes the held polls of whatever any replica raised, until `signal`: one look a process, however many polls it holds.
- * LISTEN tells sooner, but may be cut off without anybody noticing; this is what makes the promise hold.
+ * Wakes held polls when any replica has raised something, until `signal`. One query for the process, for any number of
+ * polls. LISTEN is faster, but its connection may fail unnoticed; this loop guarantees the time.
  */
 export async function tailFeed({ db, waker, log }: TailTools, signal: AbortSignal): Promise<void> {
   let seen: string | undefined;

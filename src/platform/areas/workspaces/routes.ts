@@ -26,7 +26,7 @@ export const handlers: Handlers<typeof workspaceRoutes> = {
   patchSettings: (call) => patchSettings(call, call.body),
 };
 
-/** A user's own, whichever workspace it names; a key's is the one that it belongs to. */
+/** For a user all workspaces of that user, whichever one the request names; for a key its own workspace. */
 async function list(
   call: Call<(typeof workspaceRoutes)["list"]>,
 ): Promise<{ items: Workspace[]; nextCursor: string | null }> {

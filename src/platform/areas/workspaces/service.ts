@@ -12,14 +12,14 @@ import { DEFAULT_SETTINGS, findSettings, liveWorkspaces } from "./store.ts";
 type Body<K extends "create" | "patch" | "patchSettings"> = BodyOf<(typeof workspaceRoutes)[K]>;
 type Context = Pick<Call, "db" | "now" | "workspaceId">;
 
-/** @throws NOT_FOUND when it is no longer there. */
+/** @throws NOT_FOUND when it has been deleted. */
 export async function getWorkspace({ db }: Pick<Call, "db">, id: string): Promise<Selectable<WorkspaceRow>> {
   const row = await liveWorkspaces(db).where("w.id", "=", id).executeTakeFirst();
   if (row === undefined) throw notFound("workspace");
   return row;
 }
 
-/** @throws NAME_TAKEN; two creators of one name meet in the index. */
+/** @throws NAME_TAKEN. Of two requests that create the same name, the index refuses one. */
 export async function createWorkspace(
   { db, now, budgets }: Pick<Call, "db" | "now" | "budgets">,
   { id: userId }: User | Person,
@@ -61,7 +61,8 @@ export async function patchWorkspace(call: Context, { logoUrl }: Body<"patch">):
 }
 
 /**
- * What somebody may still hold a secret of stays as a record, revoked: keys, invitations, links. The rest goes.
+ * Deletes a workspace. Keys, invitations and links stay as revoked records, because a client may still present their
+ * secrets. Everything else is deleted.
  * @throws FORBIDDEN for keys; WORKSPACE_NOT_EMPTY.
  */
 export async function deleteWorkspace(call: Context & Pick<Call, "principal">): Promise<void> {

@@ -8,10 +8,10 @@ import type { Principal } from "../../kernel/tenancy/principal.ts";
 
 export type Settings = Pick<AgentSettings, "enabled" | "debugPermissionMode">;
 
-/** Those of a workspace that has never changed them (§22). */
+/** The settings of a workspace that has never changed them (§22). */
 export const DEFAULT_SETTINGS: Settings = { enabled: true, debugPermissionMode: "auto" };
 
-/** What the workspace lets keys and debug sessions do. */
+/** Whether keys may act in the workspace, and whether debug sessions need an approval. */
 export async function settingsOf(db: Db, workspaceId: string): Promise<Settings> {
   const row = await findSettings(db, workspaceId);
   if (row === undefined) return DEFAULT_SETTINGS;
@@ -19,8 +19,9 @@ export async function settingsOf(db: Db, workspaceId: string): Promise<Settings>
 }
 
 /**
- * Whether keys may set something going in customers' clusters. People may always.
- * @throws FORBIDDEN for a key in a workspace that has switched it off (§22).
+ * Refuses keys that start work in customers' clusters in a workspace that has switched that off (§22). Users are never
+ * refused.
+ * @throws FORBIDDEN
  */
 export async function refuseAutomation(
   { db, principal }: { readonly db: Db; readonly principal: Principal },
@@ -38,7 +39,7 @@ export function findSettings(db: Db, workspaceId: string): Promise<Selectable<Wo
   return db.selectFrom("workspace_settings").selectAll().where("workspace_id", "=", workspaceId).executeTakeFirst();
 }
 
-/** Not the deleted ones, nor the platform's own. */
+/** Workspaces that are not deleted, without the platform's own. */
 export function liveWorkspaces(db: Db) {
   return db
     .selectFrom("workspaces as w")
@@ -47,7 +48,7 @@ export function liveWorkspaces(db: Db) {
     .where("w.is_system", "=", false);
 }
 
-/** The workspaces of a user, with its role in each. */
+/** The workspaces of a user, with the user's role in each. */
 export function workspacesOfUser(db: Db, userId: string) {
   return liveWorkspaces(db)
     .innerJoin("workspace_members as m", "m.workspace_id", "w.id")

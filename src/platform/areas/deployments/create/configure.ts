@@ -33,7 +33,7 @@ export interface InputsView {
   readonly providedInputIds: string[];
 }
 
-/** The inputs are those of the release that is wanted, or runs. */
+/** The inputs of the desired release, or else of the current one. */
 async function currentInputs({ db }: Pick<Call, "db">, row: DeploymentRow): Promise<readonly Input[]> {
   const id = row.desired_release_id ?? row.current_release_id;
   return inputsOf(id === null ? undefined : await findRelease(db, row.workspace_id, id), row.platform);
@@ -48,7 +48,9 @@ function viewOf(inputs: readonly Input[], stored: Readonly<Record<string, unknow
   return { inputs: inputs.map(shownInput), values: plainInputs(stored), providedInputIds: Object.keys(stored).sort() };
 }
 
-/** What its policy keeps a group token from making, it may not change either. */
+/**
+ * The deployment, if the caller may change it. A group token may not change what its policy would not let it create.
+ */
 async function settable(call: Context, id: string): Promise<VisibleDeployment> {
   const row = await getDeployment(call, id);
   const { principal } = call;
@@ -67,7 +69,7 @@ export async function patchInputs(
   const inputs = await currentInputs(call, row);
   const values = body.inputValues ?? {};
   const cleared = new Set(body.clearInputIds ?? []);
-  // What a later release asks for in addition may still be missing; what is there may not be taken away.
+  // New inputs of a later release may still be missing, but a value that is set may not be removed.
   const needed = inputs.filter((input) => cleared.has(input.id));
   const issues = [...checkInputValues(inputs, values), ...missingInputs(needed, row.platform, Object.keys(values))];
   if (issues.length > 0) throw new PlatformError("INPUT_VALUES_INVALID", { context: { issues } });
@@ -79,7 +81,7 @@ export async function patchInputs(
   ].sort();
   const kept = Object.fromEntries(Object.entries(row.input_values).filter(([key]) => !cleared.has(key)));
   const stored = { ...kept, ...sealInputs(inputs, values, sealingKey) };
-  // One change is bounded by its schema; together they are what a record keeps and its manager reads.
+  // The schema bounds one change. This bounds the total, which the record keeps and the manager reads.
   if (bytesOf(stored) > STORED_INPUTS_BYTES) {
     throw invalid({
       path: "body.inputValues",
@@ -90,10 +92,10 @@ export async function patchInputs(
   return { ...viewOf(inputs, stored), operation, changed: changedKeys.length > 0 };
 }
 
-/** Of all input values of a deployment, sealed ones as they are kept, which is longer. */
+/** Limit for all input values of a deployment. Sealed values count as stored, which is longer. */
 const STORED_INPUTS_BYTES = 2 * VALUES_BYTES;
 
-/** Full replacement. @throws VALIDATION_ERROR when a name comes twice. */
+/** Replaces all variables. @throws VALIDATION_ERROR when a name occurs twice. */
 export async function setEnvironmentVariables(
   call: Context,
   id: string,
@@ -108,7 +110,7 @@ export async function setEnvironmentVariables(
   await configure(call, row, changedNames(was, variables), { environment_variables: json(sealed) });
 }
 
-/** Stores a new configuration and asks for it to be applied. Nothing happens when nothing changed. */
+/** Stores a new configuration and requests its application. Does nothing when nothing changed. */
 async function configure(
   call: Context,
   row: DeploymentRow,

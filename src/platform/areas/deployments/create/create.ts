@@ -26,7 +26,7 @@ type Context = Pick<
   "db" | "now" | "principal" | "workspaceId" | "emit" | "raise" | "hooks" | "config" | "budgets"
 >;
 
-/** What a deployment is for, by the setup item that it stands for (§8). */
+/** The purpose of a deployment, by the setup item that creates it (§8). */
 export const PURPOSE_OF = {
   deployment: "application",
   models: "ai",
@@ -36,17 +36,20 @@ export const PURPOSE_OF = {
   sandbox: "application",
 } as const;
 
-/** Kubernetes, machines and local environments call out by themselves; clouds are reached from the manager (§24.3). */
+/**
+ * On Kubernetes, machines and local environments the deployment connects to the platform by itself. In clouds its
+ * manager reaches it from outside (§24.3).
+ */
 const PULL_PLATFORMS: readonly string[] = ["kubernetes", "machines", "local"];
 
 export interface Created {
   readonly row: DeploymentRow;
   readonly isNew: boolean;
-  /** For group-token callers only. */
+  /** Only for callers with a group token. */
   readonly token: string | undefined;
 }
 
-/** §24.3. A group token that repeats a name gets the deployment that is there, and a token of its own. */
+/** §24.3. A group token that repeats a name gets the existing deployment and a token for it. */
 export async function createDeployment(call: Context, given: CreateBody): Promise<Created> {
   const group = await groupFor(call, given);
   const byGroupToken = isGroupToken(call);
@@ -56,7 +59,8 @@ export async function createDeployment(call: Context, given: CreateBody): Promis
   if (setup !== undefined) checkPolicy(setup.policy, wantedOf(body));
   const existing = await findByName(call, group.id, body.name);
   if (existing !== undefined && setup === undefined) throw new PlatformError("NAME_TAKEN");
-  // The body says nothing of what is there: a restricted token would get the key of a deployment that it may not make.
+  // Check the existing deployment too: otherwise a restricted token would get the key of a deployment that it may not
+  // create.
   if (existing !== undefined && setup !== undefined) checkPolicy(setup.policy, asStored(existing), "deployment");
   const row = existing ?? (await insert(call, group, body, setup?.inputValues ?? {}));
   const token = byGroupToken ? await mintDeploymentToken(call, row) : undefined;
@@ -70,7 +74,7 @@ function isGroupToken({ principal }: Context): boolean {
 const NOT_CHOSEN = "is not for a deployment group's token: the platform gives the manager that serves the group";
 const REQUIRED = "is required of all but a deployment group's token";
 
-/** The group says the project: where one is named as well, or the key implies one, it must be that. */
+/** The group determines the project. A project that the body names, or that the key implies, must be the same. */
 async function groupFor(call: Context, body: CreateBody): Promise<DeploymentGroupRow> {
   const { principal } = call;
   const own = principal.kind === "serviceAccount" && principal.scope.type === "deployment-group";
@@ -128,7 +132,7 @@ async function insert(
     desired === null ? undefined : await findRelease(db, owner.workspace_id, desired),
     body.platform,
   );
-  // A token's values are for all the platforms that it allows.
+  // The token's values cover all platforms that it allows; keep only those for this release.
   const ids = new Set(inputs.map(({ id }) => id));
   const presetHere = Object.fromEntries(Object.entries(preset).filter(([id]) => ids.has(id)));
   const inputValues = { ...presetHere, ...body.inputValues };
@@ -164,7 +168,7 @@ async function insert(
   return row;
 }
 
-/** The one that is named, or the one that the group gets. Null: none serves it yet, and the deployment waits. */
+/** The named manager, or the group's. Null: no manager serves the group yet, and the deployment waits. */
 async function managerOf(
   call: Context,
   owner: Parameters<typeof managerFor>[1],
@@ -180,7 +184,7 @@ function usualModel(platform: string): DeploymentModel {
   return PULL_PLATFORMS.includes(platform) ? "pull" : "push";
 }
 
-/** The columns that the body says by itself. */
+/** The columns that come directly from the body. */
 function columnsOf(body: CreateBody) {
   const settings = withoutNulls(body.stackSettings ?? {});
   const metadata = body.setupItem === "sandbox" ? { ...body.setupMetadata, sandbox: true } : body.setupMetadata;
@@ -214,7 +218,10 @@ export interface TokenTerms {
   readonly expiresAt?: Date | null;
 }
 
-/** A deployment-scoped key, role deployment.manager. Earlier ones stay valid; it ends with the key that asks for it. */
+/**
+ * Mints a deployment-scoped key with role deployment.manager. Earlier ones stay valid. It ends with the key that
+ * requests it.
+ */
 export async function mintDeploymentToken(
   call: Pick<Call, "db" | "now" | "principal" | "budgets">,
   row: Pick<DeploymentRow, "id" | "workspace_id" | "project_id" | "name">,

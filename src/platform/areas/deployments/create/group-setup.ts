@@ -12,7 +12,7 @@ import { withinPolicy } from "../settings/policy.ts";
 
 type Context = Pick<Call, "db" | "principal" | "config">;
 
-/** What the vendor has settled beforehand for whoever holds a group token. */
+/** What the vendor has set for deployments that are created with a group token. */
 export interface GroupSetup {
   readonly metadata: SetupConfig["metadata"];
   readonly policy: Partial<SetupConfig["policy"]>;
@@ -26,7 +26,7 @@ export interface GroupSetup {
   readonly captured: ReadonlyMap<string, string>;
 }
 
-/** All of it is the token's, captured when it was minted. */
+/** Reads everything that was captured when the token was minted. */
 export async function setupOfToken({ db, principal, config }: Context): Promise<GroupSetup> {
   const key = await db
     .selectFrom("api_keys as k")
@@ -41,7 +41,7 @@ export async function setupOfToken({ db, principal, config }: Context): Promise<
   return {
     metadata: open?.metadata ?? {},
     items: open?.items ?? [],
-    // A group key without a policy is as free as the role that minted it.
+    // A group key without a policy has the rights of the role that minted it.
     policy: open?.policy ?? { allowReleasePinning: true },
     environmentVariables: key?.sealed == null ? [] : openVariables(key.sealed, config.sealingKey).variables,
     inputValues: openInputs(key?.inputs ?? {}, config.sealingKey) as InputValues,
@@ -56,7 +56,7 @@ export async function setupOfToken({ db, principal, config }: Context): Promise<
   };
 }
 
-/** What the token settles stands wherever the body says nothing else. */
+/** Fills in the token's values where the body has none. */
 export function withSetup(setup: GroupSetup, body: CreateBody, usualModel: DeploymentModel): CreateBody {
   const { environmentVariables: own = [], stackSettings } = body;
   const names = new Set(own.map(({ name }) => name));

@@ -7,7 +7,9 @@ import { findChannel, findRelease } from "../../releases/record/store.ts";
 type Context = Pick<Call, "db">;
 type Owner = Pick<DeploymentRow, "workspace_id" | "project_id" | "platform">;
 
-/** A release that has stacks, but none for the platform, cannot run there. One without any stack is a mere version. */
+/**
+ * A release with stacks but none for the platform cannot run there. A release without any stack only names a version.
+ */
 function isDeployable(release: ReleaseRow, platform: string): boolean {
   return release.stack[platform] != null;
 }
@@ -16,7 +18,10 @@ export function isVersionOnly(release: ReleaseRow): boolean {
   return Object.values(release.stack).every((stack) => stack === null);
 }
 
-/** @throws NOT_FOUND outside the workspace; RELEASE_NOT_DEPLOYABLE of another project or without that platform. */
+/**
+ * @throws NOT_FOUND outside the workspace; RELEASE_NOT_DEPLOYABLE for a release of another project, or without that
+ * platform.
+ */
 export async function requireDeployable({ db }: Context, owner: Owner, id: string): Promise<ReleaseRow> {
   const release = await findRelease(db, owner.workspace_id, id);
   if (release === undefined) throw notFound("release");
@@ -27,8 +32,8 @@ export async function requireDeployable({ db }: Context, owner: Owner, id: strin
 }
 
 /**
- * What a follower of the channel should run: null while the channel is empty, or when its release is a mere version,
- * which is for deployments that are only observed.
+ * The release that a follower of the channel should run. Null when the channel is empty, or when its release has no
+ * stacks and is for deployments that are only observed.
  * @throws NOT_FOUND without such a channel; RELEASE_NOT_DEPLOYABLE when its release lacks the platform.
  */
 export async function followedRelease({ db }: Context, owner: Owner, channel: string): Promise<string | null> {

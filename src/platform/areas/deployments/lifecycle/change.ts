@@ -12,7 +12,7 @@ import { updateDeployment } from "../read/store.ts";
 import { deploymentEnded } from "./ended.ts";
 import type { Targeted } from "./target.ts";
 
-/** Which failure is of which phase, in the words of DeploymentFailed. */
+/** The `phase` of DeploymentFailed for each failure status. */
 const FAILURES: Partial<Record<DeploymentStatus, "preflights" | "provisioning" | "updating" | "deleting">> = {
   "preflights-failed": "preflights",
   "initial-setup-failed": "provisioning",
@@ -22,10 +22,10 @@ const FAILURES: Partial<Record<DeploymentStatus, "preflights" | "provisioning" |
   "teardown-failed": "deleting",
 };
 
-/** For statuses that came without an error of their own. */
+/** For failures that were reported without an error. */
 const UNEXPLAINED = kept<StoredError>({ code: "DEPLOYMENT_FAILED", message: "no error was reported", internal: false });
 
-/** Progress that begins when a status is entered and ends with one of others (§13.2). */
+/** Progress events: each begins when a status is entered, and ends with one of others (§13.2). */
 const PROGRESS: readonly {
   readonly type: EventType;
   readonly begins: DeploymentStatus;
@@ -37,7 +37,7 @@ const PROGRESS: readonly {
   { type: "DeletingAgent", begins: "deleting", succeeds: ["deleted", "teardown-required"], fails: ["delete-failed"] },
 ];
 
-/** The columns of a new status and target. */
+/** The columns for a new status and target. */
 export function targetColumns(next: Targeted) {
   return {
     status: next.status,
@@ -47,8 +47,8 @@ export function targetColumns(next: Targeted) {
 }
 
 /**
- * Tells of a status change in the transaction that makes it: facts, progress, and what ends with a deleted
- * deployment. `row` is as stored now, `from` the status before.
+ * Writes what follows a status change, in the transaction of the change: events, progress, and the end of what a
+ * deleted deployment leaves open. `row` is as stored now, `from` the status before.
  */
 export async function statusChanged(call: ChangeCall, from: DeploymentStatus, row: DeploymentRow): Promise<void> {
   const { status: to } = row;
@@ -101,7 +101,7 @@ async function tellProgress(call: ChangeCall, row: DeploymentRow): Promise<void>
   }
 }
 
-/** A started progress event is one row whose state changes in place. */
+/** A progress event is one row; its end changes the state of that row. */
 async function endProgress(call: ChangeCall, row: DeploymentRow, type: EventType, state: NewEventState): Promise<void> {
   await call.db
     .updateTable("events")
@@ -116,7 +116,7 @@ function failed(row: DeploymentRow): Kept<EventState> {
   return failedWith(row.error ?? UNEXPLAINED);
 }
 
-/** A change that a person or key asked for: stored, told as `fact`, and the manager is told to look. */
+/** Makes a change that a caller requested: stores it, writes the event `fact`, and tells the manager. */
 export async function changeByRequest(
   call: ChangeCall & Pick<Call, "principal">,
   row: DeploymentRow,

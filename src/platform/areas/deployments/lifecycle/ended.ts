@@ -2,7 +2,10 @@ import type { DeploymentRow } from "../../../database/tables/deployments.ts";
 import type { ChangeCall } from "../../../kernel/call/call.ts";
 import { updateDeployment } from "../read/store.ts";
 
-/** A deleted deployment leaves nothing open (§24.4): tokens revoked, lease gone, waiting commands EXPIRED. */
+/**
+ * Closes everything that a deleted deployment has open (§24.4): revokes tokens, frees the lease, expires waiting
+ * commands.
+ */
 export async function deploymentEnded(call: ChangeCall, row: DeploymentRow): Promise<void> {
   await call.db
     .updateTable("api_keys")

@@ -7,8 +7,8 @@ import { newRelease } from "./new-release.ts";
 type Context = Pick<Call, "db" | "now" | "principal" | "emit" | "raise" | "hooks">;
 
 /**
- * Tells the channel's followers that it points at `release` now: every unpinned, live one for whose platform the
- * release has a stack (§5.4). Those that are ending or broken stay as they are.
+ * Gives the channel's new `release` to its followers: every live deployment without a pin whose platform the release
+ * supports (§5.4). Deployments that are being deleted or have failed for good stay unchanged.
  */
 export async function retargetFollowers(
   call: Context,

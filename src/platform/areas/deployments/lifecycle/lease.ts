@@ -1,6 +1,6 @@
 import { CONFIRMED_LEASE_MS, PROVISIONAL_LEASE_MS } from "../../../../contract/deployments/sync.ts";
 
-/** Who works on a deployment, and until when (§15.2). The first renew confirms it. */
+/** The session that works on a deployment, and until when (§15.2). The first renewal confirms the lease. */
 export interface Lease {
   readonly lease_session: string | null;
   readonly lease_since: Date | null;
@@ -10,7 +10,10 @@ export interface Lease {
 
 export const FREE: Lease = { lease_session: null, lease_since: null, lease_expires_at: null, lease_confirmed: false };
 
-/** The session that holds it now; undefined when free or lapsed. At its last instant a lease has lapsed. */
+/**
+ * The session that holds the lease now; undefined when it is free or has lapsed. At the instant of its end a lease has
+ * lapsed.
+ */
 export function holder(lease: Lease, now: Date): string | undefined {
   const { lease_session, lease_expires_at } = lease;
   if (lease_session === null || lease_expires_at === null || now >= lease_expires_at) return undefined;
@@ -38,7 +41,7 @@ export function released(lease: Lease, session: string, now: Date): Lease {
   return holder(lease, now) === session ? FREE : lease;
 }
 
-/** May this report be written (§15.3)? */
+/** Whether a report of this session may be stored (§15.3). */
 export function reportLock(
   lease: Lease,
   report: { readonly session: string | null; readonly model: "push" | "pull" },

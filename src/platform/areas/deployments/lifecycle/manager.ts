@@ -6,14 +6,20 @@ import { choose } from "../../managers/record/choice.ts";
 type Context = Pick<Call, "db" | "now">;
 type Owner = Pick<DeploymentRow, "workspace_id" | "project_id" | "deployment_group_id" | "platform">;
 
-/** The manager of a deployment that names none: the one that resolve names for its group. Null: it waits for one. */
+/**
+ * Chooses the manager of a deployment that names none, by the rule of resolve. Null: none serves the group yet, and the
+ * deployment waits.
+ */
 export async function managerFor({ db, now }: Context, owner: Owner): Promise<string | null> {
   const customer = customerOf(owner);
   const preferred = await defaultManager(db, customer, owner.platform);
   return choose(preferred, await candidates(db, customer, owner.platform), now)?.id ?? null;
 }
 
-/** One that is named may still be setting itself up; it must serve the group and the platform, and not be on its way out. */
+/**
+ * Finds a manager named by the caller. It must serve the group and the platform and must not be deleting; it may still
+ * be setting up.
+ */
 export async function servingManager({ db }: Context, owner: Owner, id: string): Promise<string | undefined> {
   const all = await candidates(db, customerOf(owner), owner.platform);
   const found = all.find((manager) => manager.id === id);

@@ -4,8 +4,8 @@ import { newId } from "../../../kernel/ids.ts";
 import { retarget, type Wish } from "./target.ts";
 
 /**
- * What a new target makes of a deployment: itself when that release is what runs and nothing else is on its way,
- * undefined when it takes no target.
+ * The deployment after a new target. Returns the row itself when it already runs that release and nothing else is
+ * queued; undefined when its status accepts no target.
  */
 export function newRelease(call: Pick<Call, "now">, row: DeploymentRow, releaseId: string | null) {
   const next = retarget(row, wish(call, { reason: "release", releaseId }));

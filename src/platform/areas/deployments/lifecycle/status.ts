@@ -2,11 +2,11 @@ import type { DeploymentModel, DeploymentStatus } from "../../../../contract/dep
 
 /** What makes a deployment's status change (§24.4). */
 export type Trigger =
-  /** A manager says where it is. Pull deployments may skip steps within a phase. */
+  /** A manager reports the status. Pull deployments may skip steps within a phase. */
   | { readonly by: "report"; readonly to: DeploymentStatus; readonly model: DeploymentModel }
-  /** Another release or configuration is wanted. */
+  /** Another release or configuration is desired. */
   | { readonly by: "target" }
-  /** Retry was asked for, and somebody takes up the work. */
+  /** A client requested a retry, and a manager acquires the work. */
   | { readonly by: "retry" }
   | { readonly by: "delete"; readonly action: "cleanup" | "detach" | "forget" };
 
@@ -26,7 +26,7 @@ const REPORTS: Moves = {
   "teardown-required": ["deleted", "teardown-failed"],
 };
 
-/** What a pull report may reach beyond that: the phase's end or a failure of a later step. */
+/** Statuses that a pull deployment may report in addition: the end of the phase, or the failure of a later step. */
 const PULL_SKIPS: Moves = {
   pending: ["running", "initial-setup-failed", "provisioning-failed"],
   "initial-setup": ["running", "provisioning-failed"],
@@ -45,7 +45,7 @@ const RETRIES: Partial<Readonly<Record<DeploymentStatus, DeploymentStatus>>> = {
   "teardown-failed": "teardown-required",
 };
 
-/** The only statuses that a new target moves at once; the others keep it for later or refuse it (target.ts). */
+/** The only statuses that a new target changes at once; in the others it is queued or refused (target.ts). */
 const TARGETS: readonly DeploymentStatus[] = ["running", "refresh-failed", "update-failed"];
 
 const DELETE_STARTED: readonly DeploymentStatus[] = [
@@ -56,7 +56,7 @@ const DELETE_STARTED: readonly DeploymentStatus[] = [
   "deleted",
 ];
 
-/** A delete is under way or done. Reports of anything else are then old news (§15.3). */
+/** A delete is in progress or done. Reports of other statuses are then outdated (§15.3). */
 export const DELETE_PHASE: readonly DeploymentStatus[] = [...DELETE_STARTED, "delete-failed"];
 
 export function isDeletePhase(status: DeploymentStatus): boolean {
@@ -68,14 +68,14 @@ export function canRetry(status: DeploymentStatus): boolean {
   return RETRIES[status] !== undefined;
 }
 
-/** The statuses a report may name, beside the one the deployment is in. */
+/** Statuses that a report may name, in addition to the current one. */
 export function reportable(from: DeploymentStatus, model: DeploymentModel): readonly DeploymentStatus[] {
   const skips = model === "pull" ? (PULL_SKIPS[from] ?? []) : [];
   const fault: readonly DeploymentStatus[] = from === "deleted" || from === "error" ? [] : ["error"];
   return [...(REPORTS[from] ?? []), ...skips, ...fault];
 }
 
-/** Where the trigger leads from `from`; undefined when the table does not have the move. */
+/** The status after the trigger; undefined when the move is not allowed. */
 export function nextStatus(from: DeploymentStatus, trigger: Trigger): DeploymentStatus | undefined {
   switch (trigger.by) {
     case "report":

@@ -5,7 +5,10 @@ import { AT_ONCE, giveWaiting, takeFrom, unserved } from "./waiting.ts";
 
 /** How long the record of a deleted deployment can still be read by id (§0.10). */
 const KEEP_DELETED_MS = 90 * 86_400_000;
-/** What was approved, run and looked at outlives its deployment: its record is kept longer than the deployment's. */
+/**
+ * Access requests and debug sessions are kept for longer than a deployment, so a deployment that has them is kept as
+ * long.
+ */
 const KEEP_WITH_RECORDS_MS = 400 * 86_400_000;
 
 const hasRecords = sql<SqlBool>`(
@@ -14,13 +17,14 @@ const hasRecords = sql<SqlBool>`(
 )`;
 
 /**
- * Takes deployments from managers that do not serve them; gives those that wait a manager, if one serves them by now; forgets
- * deleted ones, with all that hangs on them.
+ * Takes deployments from managers that do not serve them. Gives waiting deployments a manager, if one serves them now.
+ * Deletes old records of deleted deployments with everything that belongs to them.
  */
 export const sweepDeployments: Sweep = async (db, now, hooks) => {
   let some: readonly string[];
   do {
-    // Outside of the transaction: a serialisable one that read all deployments would race with every request.
+    // Outside of the transaction: a serialisable transaction that reads all deployments would conflict with every
+    // request.
     some = await unserved(db);
     const ids = some;
     if (ids.length > 0) await changeUnrequested(db, now, hooks, (call) => takeFrom(call, ids));

@@ -5,7 +5,7 @@ import type {
 } from "../../../../contract/deployments/deployment-state.ts";
 import { nextStatus } from "./status.ts";
 
-/** The part of a deployment that a new target changes. */
+/** The columns of a deployment that a new target changes. */
 export interface Targeted {
   readonly status: DeploymentStatus;
   readonly current_release_id: string | null;
@@ -13,23 +13,23 @@ export interface Targeted {
   readonly update_state: UpdateState | null;
 }
 
-/** What somebody wants: another release (`releaseId`), or the same one again with other settings. */
+/** What a caller wants: another release (`releaseId`), or the same one with other settings. */
 export interface Wish {
   readonly operationId: string;
   readonly reason: UpdateOperation["reasons"][number];
-  /** Undefined: whatever is wanted already. Null: no release. */
+  /** Undefined: the release that is desired already. Null: no release. */
   readonly releaseId?: string | null;
   readonly changedKeys?: readonly string[];
   readonly at: Date;
 }
 
 export interface Retargeted extends Targeted {
-  /** Null when nothing has to run: the deployment has not started yet. */
+  /** Null when nothing has to run, because the deployment has not started yet. */
   readonly operation: UpdateOperation | null;
 }
 
 const NOT_STARTED: readonly DeploymentStatus[] = ["pending", "preflights-failed"];
-/** Busy with something that must end first. */
+/** Other work must end before a new target is applied. */
 const BUSY: readonly DeploymentStatus[] = [
   "updating",
   "initial-setup",
@@ -40,7 +40,9 @@ const BUSY: readonly DeploymentStatus[] = [
 ];
 const IDLE: UpdateState = { active: null, next: null, latest: null };
 
-/** §24.5 as one function. Undefined when the deployment is ending or broken: it takes no new target. */
+/**
+ * Implements §24.5. Undefined when the deployment is being deleted or has failed for good: it accepts no new target.
+ */
 export function retarget(now: Targeted, wish: Wish): Retargeted | undefined {
   const release = wish.releaseId === undefined ? now.desired_release_id : wish.releaseId;
   const desired = release === now.current_release_id ? null : release;
@@ -70,7 +72,7 @@ export function retarget(now: Targeted, wish: Wish): Retargeted | undefined {
   };
 }
 
-/** What a change of status means for the operation that caused it. Called for every change, with the new status. */
+/** Updates the operation when the status changes. Called for every change, with the new status. */
 export function advance(now: Targeted, to: DeploymentStatus, at: Date): Targeted {
   const state = now.update_state;
   const { active, next } = state ?? IDLE;
@@ -84,7 +86,7 @@ export function advance(now: Targeted, to: DeploymentStatus, at: Date): Targeted
     };
   }
   if (to === "update-pending" && active === null && state.latest?.status === "failed") {
-    // A retry of a failed update is the same wish again.
+    // A retry repeats the failed operation.
     const again: UpdateOperation = { ...state.latest, status: "queued", startedAt: null, completedAt: null };
     return { ...now, status: to, update_state: { ...state, active: again } };
   }
@@ -117,7 +119,7 @@ function operationOf(wish: Wish, targetReleaseId: string | null): UpdateOperatio
   };
 }
 
-/** A new operation carries what the one it replaces was for: its configuration is still to be applied. */
+/** A new operation takes over the reasons of the one that it replaces, whose configuration is still to be applied. */
 function merged(operation: UpdateOperation, replaced: UpdateOperation | null): UpdateOperation {
   if (replaced === null) return operation;
   const { targetReleaseId } = operation.reasons.includes("release") ? operation : replaced;

@@ -10,11 +10,11 @@ import { updateDeployment } from "../read/store.ts";
 import { FREE } from "./lease.ts";
 import { managerFor } from "./manager.ts";
 
-// A deployment without a manager that serves its group waits. It gets one when one begins to serve; one that had a manager
-// gets that one back and no other, because to move a deployment is an admin's act. So is to delete the manager: then the
-// deployment waits like a new one.
+// A deployment waits while no manager serves its group. A new one gets the first manager that serves it. A deployment
+// that had a manager gets only that one back, because moving a deployment to another manager is an admin's decision.
+// When an admin deletes that manager, the deployment waits like a new one.
 
-/** Says that it waits, on its record of events. */
+/** Writes the event that the deployment waits. */
 export async function tellWaiting(
   call: Pick<Call, "emit">,
   row: Pick<DeploymentRow, "id" | "project_id" | "platform" | "previous_manager_id">,
@@ -24,7 +24,7 @@ export async function tellWaiting(
   await call.emit({ type: "DeploymentWaitingForManager", projectId, deploymentId, data });
 }
 
-/** The end of the earlier manager's lease and debug sessions, and the beginning of the new one's work; both are told. */
+/** Gives the deployment to a manager. Ends the former manager's lease and debug sessions, and tells both managers. */
 export async function handOver(
   call: ChangeCall,
   row: DeploymentRow,
@@ -46,17 +46,17 @@ export async function handOver(
     for (const hook of call.hooks.deploymentTaken) await hook(call, row);
     await call.raise("deployments", row.id, row.manager_id);
   }
-  // All that may lie open on it is new to this manager.
+  // Everything open on the deployment is new to this manager, so raise all topics.
   for (const topic of TOPICS) await call.raise(topic, row.id);
   return stored;
 }
 
-/** In one transaction; the sweep goes on with what is left. */
+/** Deployments in one transaction; the sweep handles the rest. */
 export const AT_ONCE = 100;
 
 /**
- * Deployments whose manager does not serve them: those with a debug session first, because a session that is open goes on
- * until it is stopped. Everything else is out of the manager's reach already (kernel/tenancy/serves.ts).
+ * Deployments whose manager does not serve them. Those with an open debug session come first, because the session
+ * continues until it is stopped; the manager cannot reach anything else of them (kernel/tenancy/serves.ts).
  * @param managerId default: any
  */
 export async function unserved(db: Db, managerId?: string): Promise<readonly string[]> {
@@ -71,7 +71,7 @@ export async function unserved(db: Db, managerId?: string): Promise<readonly str
   return rows.map(({ id }) => id);
 }
 
-/** They wait from now on, unless they are served again by now. @param ids of `unserved` */
+/** Takes the deployments from their managers, unless they are served again by now. @param ids of `unserved` */
 export async function takeFrom(call: ChangeCall, ids: readonly string[]): Promise<void> {
   const taken = await call.db
     .updateTable("deployments as d")
@@ -91,7 +91,7 @@ export async function takeFrom(call: ChangeCall, ids: readonly string[]): Promis
 
 /**
  * Gives waiting deployments their managers, oldest first.
- * @param managerId one that has just begun to serve; default: all
+ * @param managerId a manager that has just begun to serve; default: all
  * @returns whether there may be more
  */
 export async function giveWaiting(call: ChangeCall, managerId?: string): Promise<boolean> {

@@ -2,7 +2,7 @@ import type { Call } from "../../../kernel/call/call.ts";
 import { notFound } from "../../../kernel/errors.ts";
 import { findDeployment, findOwnOfManager, findServed, type VisibleDeployment } from "./store.ts";
 
-/** @throws NOT_FOUND outside the caller's reach. */
+/** @throws NOT_FOUND outside the caller's scope. */
 export async function getDeployment({ db, principal }: Pick<Call, "db" | "principal">, id: string) {
   const row = await findDeployment(db, principal, id);
   if (row === undefined) throw notFound("deployment");
@@ -10,8 +10,8 @@ export async function getDeployment({ db, principal }: Pick<Call, "db" | "princi
 }
 
 /**
- * Also the one that a manager runs as, which is in no list: for the manager itself, and for the admins, who set managers up
- * and are told its id. They read it, nothing else: its life is the manager's.
+ * Also finds the hidden deployment that a manager runs as, for the manager itself and for admins, who know its id from
+ * the setup. They may only read it: the manager's own routes change it.
  */
 export async function readDeployment(call: Pick<Call, "db" | "principal">, id: string): Promise<VisibleDeployment> {
   const { db, principal } = call;

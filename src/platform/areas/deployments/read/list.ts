@@ -37,14 +37,14 @@ async function matching(call: Context, filters: Filters) {
   return status === undefined ? found.where("d.status", "<>", "deleted") : found.where("d.status", "in", status);
 }
 
-/** No index finds a shorter part of a text. */
+/** The trigram index finds no shorter text. */
 const TRIGRAM = 3;
-/** Of groups whose name has the text in it, more are not named one by one: their deployments are many. */
+/** Above this number of matching groups the query does not list their ids. */
 const FEW_GROUPS = 1000;
 
 /**
- * Deployments of groups whose name has the text in it. Where an index finds those groups they are looked up first, or
- * none could answer "the deployment's name or its group's".
+ * The condition for deployments in groups whose name contains the text. The groups are looked up first where the index
+ * can find them: with a join, no index could answer "the deployment's name or its group's".
  */
 async function inGroupNamed(
   { db, principal }: Context,
@@ -60,7 +60,7 @@ async function inGroupNamed(
   return ids.length > FEW_GROUPS ? named : sql<SqlBool>`d.deployment_group_id = any(${ids}::text[])`;
 }
 
-/** A group by its id or name; a name may be used in several projects. A deployment's key knows its own group alone. */
+/** The groups with this id or name; several projects may use one name. A deployment's key finds only its own group. */
 export async function groupIds(
   { db, principal }: Context,
   ref: string,
@@ -102,7 +102,7 @@ export async function listDeployments(
 const REMOTE_OPERATOR = sql<boolean>`(d.current_release_id is null and d.desired_release_id is null
   and d.operator_permission is not distinct from 'observe')`;
 
-/** Counts what a list with the same filters shows. */
+/** Counts the deployments that a list with the same filters shows. */
 export async function deploymentStats(call: Context, filters: Filters) {
   const columns = ["d.status", "d.platform", "d.current_release_id", "d.pinned_release_id"] as const;
   const groups = await (await matching(call, filters))

@@ -9,14 +9,14 @@ import { shown } from "../../../kernel/tenancy/stored-error.ts";
 import { openVariables, redactVariables } from "../settings/environment.ts";
 import type { ListedDeployment } from "./store.ts";
 
-/** Who reads, when, and the key to what only managers may read in clear. */
+/** The caller that reads, the time, and the key to the values that only managers may read in clear. */
 export interface Reader {
   readonly principal: Principal;
   readonly now: Date;
   readonly config: Pick<CallConfig, "sealingKey">;
 }
 
-/** Freshness is judged on read (§11.1): at 180 s exactly a report is still fresh. */
+/** Computed on read (§11.1). A report of exactly 180 s ago is still fresh. */
 export function connectivityOf(lastHeartbeatAt: Date | null, now: Date): "online" | "stale" | "never" {
   if (lastHeartbeatAt === null) return "never";
   return now.getTime() > lastHeartbeatAt.getTime() + STALE_AFTER_MS ? "stale" : "online";
@@ -31,7 +31,7 @@ export function toListItem(row: ListedDeployment, { principal, now }: Reader): D
     id: row.id,
     name: row.name,
     projectId: row.project_id,
-    // Whoever may read a hidden one is of the workspace that its manager is of.
+    // A caller that may read a hidden deployment belongs to the workspace of its manager.
     workspaceId: isHidden(row) ? principal.workspaceId : row.workspace_id,
     deploymentGroupId: row.deployment_group_id,
     ...(row.manager_id !== null && { managerId: row.manager_id }),
@@ -69,7 +69,7 @@ export function toListItem(row: ListedDeployment, { principal, now }: Reader): D
   };
 }
 
-/** Rows that were written before hold a null where a wish has no release. */
+/** Old rows hold a null where an operation has no release. */
 export function shownUpdates({ active, next, latest }: UpdateState): UpdateState {
   const each = (operation: UpdateOperation | null) => operation && shownOperation(operation);
   return { active: each(active), next: each(next), latest: each(latest) };
@@ -92,7 +92,7 @@ export function toDeployment(row: DeploymentRow, reader: Reader): Deployment {
     stackSettings: row.stack_settings,
     ...(manager && { runtimeMetadata: row.runtime_metadata }),
     environmentVariables: variables(wanted)?.variables ?? null,
-    // Null once what runs was made with what is wanted.
+    // Null when the running state already has the desired variables.
     targetEnvironmentVariables: wanted?.hash === current?.hash ? null : variables(wanted),
     currentEnvironmentVariables: variables(current),
   };

@@ -16,8 +16,8 @@ function withNames(db: Db) {
 }
 
 /**
- * What lists show. The rest of a row, its state and settings above all, can be half a megabyte: a list of a hundred would read
- * it, and keep every other caller waiting, to show none of it.
+ * The columns that lists show. The others, above all state and settings, can be half a megabyte a row: reading them for
+ * a list would block all other callers.
  */
 export const LISTED = [
   "id",
@@ -57,7 +57,7 @@ export const LISTED = [
 ] as const satisfies readonly (keyof DeploymentRow)[];
 export type ListedDeployment = Pick<DeploymentRow, (typeof LISTED)[number]>;
 
-/** The deployments that the caller may see, `deleted` ones too, with the names beside them. */
+/** The deployments that the caller may see, including `deleted` ones, with the names of group and project. */
 export function deploymentsOf(db: Db, principal: Principal) {
   return withNames(db).where(
     visible(principal, {
@@ -77,8 +77,9 @@ export function findDeployment(db: Db, principal: Principal, id: string): Promis
 }
 
 /**
- * What a manager may work on, of the table `d`: what it serves and the deployment that it runs as. Only for
- * deployments that it names: one that it does not know of must not come among those of customers.
+ * The condition, over table `d`, for deployments that a manager works on: those that it serves, and the one that it
+ * runs as. Use it only for deployments that the request names. In a list the manager would get its own deployment among
+ * those of customers.
  */
 export function workedOnBy(principal: Principal): Expression<SqlBool> {
   const scope = scopeOfPrincipal(principal);
@@ -96,7 +97,7 @@ export function findServed(db: Db, principal: Principal, id: string): Promise<Vi
   return servedDeployments(db, principal).where("d.id", "=", id).executeTakeFirst();
 }
 
-/** The deployment that a manager of the caller's workspace runs as now. */
+/** The deployment that a manager of the caller's workspace currently runs as. */
 export function findOwnOfManager(db: Db, principal: Principal, id: string): Promise<VisibleDeployment | undefined> {
   return withNames(db)
     .where("d.id", "=", id)
@@ -112,7 +113,7 @@ export function findOwnOfManager(db: Db, principal: Principal, id: string): Prom
     .executeTakeFirst();
 }
 
-/** By id alone: the caller has found it under its own tenancy in the same transaction. */
+/** Updates by id alone: the caller has found the row under its own tenancy in the same transaction. */
 export function updateDeployment(
   db: Db,
   id: string,

@@ -5,7 +5,10 @@ import type { SealedVariables } from "../../../database/tables/deployments.ts";
 import { invalid } from "../../../kernel/errors.ts";
 import { open, seal } from "../../../kernel/sealed.ts";
 
-/** The whole set's SHA-256 over RFC 8785, sorted by name; secrets included, so that a changed secret is seen. */
+/**
+ * SHA-256 over RFC 8785 of the whole set, sorted by name. It includes secrets, so that a changed secret changes the
+ * hash.
+ */
 function hashOf(variables: readonly EnvironmentVariable[]): string {
   return createHash("sha256")
     .update(canonicalize(variables) ?? "")
@@ -25,7 +28,7 @@ export function sealVariables(
   };
 }
 
-/** For managers only. */
+/** With secret values, for managers only. */
 export function openVariables(sealed: SealedVariables, key: Uint8Array): EnvironmentVariables {
   const variables = sealed.variables.map((each) =>
     targeted(each.type === "secret" ? { ...each, value: open(key, each.value) } : each),
@@ -33,13 +36,13 @@ export function openVariables(sealed: SealedVariables, key: Uint8Array): Environ
   return { ...sealed, variables };
 }
 
-/** For everyone else: secret values are empty. */
+/** With empty secret values, for all other callers. */
 export function redactVariables(sealed: SealedVariables): EnvironmentVariables {
   const variables = sealed.variables.map((each) => targeted(each.type === "secret" ? { ...each, value: "" } : each));
   return { ...sealed, variables };
 }
 
-/** Names that were added, removed or given another value, type or target. */
+/** Names that were added or removed, or whose value, type or target changed. */
 export function changedNames(
   before: readonly EnvironmentVariable[],
   after: readonly EnvironmentVariable[],
@@ -51,7 +54,7 @@ export function changedNames(
   return [...names].filter((name) => was.get(name) !== is.get(name)).sort();
 }
 
-/** As it is shown: null says that it goes to all resources. */
+/** The form for answers: null means that the variable goes to all resources. */
 export function targeted<V extends Pick<EnvironmentVariable, "targetResources">>(variable: V) {
   return { ...variable, targetResources: variable.targetResources ?? null };
 }

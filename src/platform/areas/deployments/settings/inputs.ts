@@ -7,7 +7,7 @@ import { open, seal } from "../../../kernel/sealed.ts";
 
 type Value = InputValues[string];
 
-/** The limits of `Input.validation` that are checked here; `format` is for forms. */
+/** The limits of `Input.validation` that the platform checks; `format` is only for forms. */
 interface Limits {
   readonly min?: number | null;
   readonly max?: number | null;
@@ -25,13 +25,16 @@ export function inputsOf(release: ReleaseRow | undefined, platform: string): rea
   return Array.isArray(inputs) ? (inputs as Input[]) : [];
 }
 
-/** As it is read: where a release does not say it, there is no more text and anybody may answer. */
+/**
+ * The form for answers: without a description it is empty, and without `providedBy` both developer and deployer may set
+ * it.
+ */
 export function shownInput<I extends Input>(input: I) {
   const { description, providedBy } = input as { description?: string | null; providedBy?: readonly string[] };
   return { ...input, description: description ?? "", providedBy: [...(providedBy ?? ["developer", "deployer"])] };
 }
 
-/** Judges each given value against its input; an id that the release does not know is an issue too. */
+/** Checks each value against its input. An id that the release does not define is an issue too. */
 export function checkInputValues(inputs: readonly Input[], values: InputValues): readonly Issue[] {
   const byId = new Map(inputs.map((input) => [input.id, input]));
   const judge = new PatternJudge();
@@ -42,12 +45,12 @@ export function checkInputValues(inputs: readonly Input[], values: InputValues):
   });
 }
 
-/** Those that the platform asks for, that have no default, and that are given by nobody. */
+/** Inputs that the platform needs, without a default and without a given value. */
 export function missingInputs(inputs: readonly Input[], platform: string, given: readonly string[]): readonly Issue[] {
   return inputs.filter((input) => isNeeded(input, platform) && !given.includes(input.id)).map(missing);
 }
 
-/** Whether a deployment of the platform cannot do without a value of it. */
+/** Whether a deployment on the platform needs a value for the input. */
 function isNeeded(input: Input, platform: string): boolean {
   const { default: fallback, platforms } = input as StackInput;
   return input.required && fallback == null && (platforms?.some((each) => each === platform) ?? true);
@@ -90,7 +93,7 @@ function textProblem(value: Value, limits: Limits, judge: PatternJudge): string 
   return pattern == null ? undefined : judge.problem(pattern, value);
 }
 
-/** A thousand of a thousand characters each would be the answer's size, not its help. */
+/** Shows only the first values: a thousand long ones would make the answer large and not more helpful. */
 function shown(values: readonly string[]): string {
   const first = values.slice(0, 10).join(", ").slice(0, 256);
   return values.length > 10 ? `${first} and ${values.length - 10} more` : first;
@@ -108,7 +111,7 @@ interface SealedValue {
   readonly sealed: string;
 }
 
-/** Secret values are kept sealed; which inputs are secret is the release's word at the time of setting. */
+/** Seals secret values before they are stored. The release at that time decides which inputs are secret. */
 export function sealInputs(inputs: readonly Input[], values: InputValues, key: Uint8Array): Record<string, unknown> {
   const secret = new Set(inputs.filter(({ kind }) => kind === "secret").map(({ id }) => id));
   return Object.fromEntries(
@@ -123,14 +126,14 @@ function isSealed(value: unknown): value is SealedValue {
   return typeof value === "object" && value !== null && !Array.isArray(value) && "sealed" in value;
 }
 
-/** For managers only. */
+/** With secret values, for managers only. */
 export function openInputs(stored: Readonly<Record<string, unknown>>, key: Uint8Array): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(stored).map(([id, value]) => [id, isSealed(value) ? JSON.parse(open(key, value.sealed)) : value]),
   );
 }
 
-/** For everyone else: secret ones are left out. */
+/** Without secret values, for all other callers. */
 export function plainInputs(stored: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(stored).filter(([, value]) => !isSealed(value)));
 }

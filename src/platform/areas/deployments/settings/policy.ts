@@ -3,7 +3,7 @@ import type { StackSettings } from "../../../../contract/deployments/stack-setti
 import type { DeploymentRow } from "../../../database/tables/deployments.ts";
 import { type Issue, PlatformError } from "../../../kernel/errors.ts";
 
-/** What a group token allows whoever holds it (§4.2). Absent lists allow everything. */
+/** What a group token allows its holder (§4.2). An absent list allows everything. */
 export interface SetupPolicy {
   readonly allowedPlatforms?: readonly string[];
   readonly allowedSetupMethods?: readonly string[];
@@ -26,13 +26,13 @@ export interface Wanted {
   readonly stackSettings: StackSettings;
 }
 
-/** `network.type` in the words of `allowedNetworkModes`. */
+/** Converts `network.type` to the values of `allowedNetworkModes`. */
 function networkMode(type: string): string {
   if (type === "use-default") return "default";
   return type === "create" ? "create" : "byo";
 }
 
-/** What of the platform and the settings the policy does not allow; paths begin at the object that has both. */
+/** The parts of platform and settings that the policy does not allow. Paths are relative to the object with both. */
 export function settingIssues(policy: SetupPolicy, wanted: Pick<Wanted, "platform" | "stackSettings">): Issue[] {
   const { stackSettings: settings } = wanted;
   const limits = policy.stackSettings ?? {};
@@ -58,8 +58,8 @@ export function settingIssues(policy: SetupPolicy, wanted: Pick<Wanted, "platfor
 }
 
 /**
- * A deployment that is there, as its group's tokens are held to. A pin is what the vendor made of it since, and may stay:
- * who holds such a token cannot make one.
+ * An existing deployment in the form that the policy checks. Its pin is left out: the vendor may have set it later, and
+ * the token cannot create one.
  */
 export function asStored(
   row: Pick<DeploymentRow, "platform" | "setup_method" | "stack_settings" | "deployment_model">,
@@ -72,12 +72,12 @@ export function asStored(
   };
 }
 
-/** What a deployment does as long as its settings say nothing. */
+/** The modes of a deployment whose settings do not state them. */
 const USUAL = { updates: "auto", telemetry: "auto", heartbeats: "on" } as const;
 
 /**
- * The settings with a word for each that the policy bounds: leaving one out is no way around it. Where the usual mode is
- * not allowed, the first allowed one is taken.
+ * Adds an explicit value for each setting that the policy bounds, so that omitting a setting does not avoid the policy.
+ * Where the default mode is not allowed, takes the first allowed one.
  */
 export function withinPolicy(policy: SetupPolicy, usualModel: DeploymentModel, settings: StackSettings): StackSettings {
   const limits = policy.stackSettings ?? {};
@@ -96,7 +96,7 @@ export function withinPolicy(policy: SetupPolicy, usualModel: DeploymentModel, s
 }
 
 /**
- * @param where what is judged: the request's body, or the deployment that is there.
+ * @param where what is checked: the request's body, or the existing deployment.
  * @throws SETUP_CONFIG_INVALID, SETUP_METHOD_NOT_ALLOWED or RELEASE_PINNING_NOT_ALLOWED.
  */
 export function checkPolicy(policy: SetupPolicy, wanted: Wanted, where: "body" | "deployment" = "body"): void {

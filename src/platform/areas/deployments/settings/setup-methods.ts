@@ -4,7 +4,7 @@ import { PLATFORMS } from "../../../../contract/wire/schema.ts";
 type Method = (typeof SETUP_METHODS)[number];
 type Platform = (typeof PLATFORMS)[number];
 
-/** Which clouds a way of setting up can reach. */
+/** The platforms that each setup method supports. */
 const PLATFORMS_OF: Readonly<Record<Method, readonly Platform[]>> = {
   cloudformation: ["aws"],
   "google-oauth": ["gcp"],

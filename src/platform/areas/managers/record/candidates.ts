@@ -7,11 +7,11 @@ import { serves, servesDeployment } from "../../../kernel/tenancy/serves.ts";
 
 type Platform = Manager["targets"][number];
 
-/** For whom a manager is looked for. */
+/** The customer for whom a manager is sought. */
 export interface Customer {
   readonly workspaceId: string;
   readonly projectId: string;
-  /** Null: not known, and what every group of the project gets is looked for. */
+  /** Null: the group is not known; only managers that serve every group of the project match. */
   readonly groupId: string | null;
 }
 
@@ -31,7 +31,7 @@ export function candidates(
     .execute();
 }
 
-/** The one that the project names for the platform, if it serves the customer. */
+/** The project's default manager for the platform, if it serves the customer. */
 export function defaultManager(
   db: Db,
   { groupId, projectId, workspaceId }: Customer,
@@ -46,7 +46,7 @@ export function defaultManager(
     .executeTakeFirst();
 }
 
-/** Whatever serves the deployment now, if the platform is the deployment's own. */
+/** The deployment's current manager, if the platform is that of the deployment. */
 export function assignedManager(
   db: Db,
   deploymentId: string,

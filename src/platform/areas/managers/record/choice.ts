@@ -9,9 +9,10 @@ export interface Candidate extends ManagerFacts {
 }
 
 /**
- * Of managers that serve a customer, oldest first: the project's default if it is live; else the customer's own before a
- * shared one before the system's, healthy before ill, and of equals the oldest, so that no manager draws deployments to
- * itself by what it reports. One that is silent is still chosen when there is no better: its address may work (§12.2).
+ * Chooses a manager of a customer from those that serve it, oldest first. The project's default comes first, if it is
+ * live. Then the customer's own manager, then a shared one, then a system one; among those a healthy one first; then
+ * the oldest, so that a manager cannot attract deployments by its reports. A silent manager is still chosen when there
+ * is no better one: its address may work (§12.2).
  */
 export function choose<M extends Candidate>(preferred: M | undefined, all: readonly M[], now: Date): M | undefined {
   if (preferred !== undefined && isLive(preferred, now)) return preferred;

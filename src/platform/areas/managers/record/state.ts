@@ -1,7 +1,7 @@
 import type { Manager, SetupStatus } from "../../../../contract/managers/managers.ts";
 import { invalidTransition } from "../../../kernel/errors.ts";
 
-/** What the table keeps; the rest of the state is a function of it and the clock (§9). */
+/** The stored facts; the rest of the state follows from them and the time (§9). */
 export interface ManagerFacts {
   readonly setup_status: SetupStatus | null;
   readonly setup_changed_at: Date;
@@ -11,7 +11,7 @@ export interface ManagerFacts {
 
 /** Three heartbeats of 60 s. */
 const SILENT_AFTER_MS = 180_000;
-/** A manager that has its key and says nothing for an hour has failed to start. */
+/** A manager that got its key but sends no heartbeat for an hour has failed to start. */
 const PROVISIONING_LIMIT_MS = 60 * 60_000;
 
 export function isSilent({ last_heartbeat_at: last }: ManagerFacts, now: Date): boolean {
@@ -30,7 +30,7 @@ export function setupStatusOf(facts: ManagerFacts, now: Date): SetupStatus | nul
   return facts.setup_status;
 }
 
-/** Serves deployments: set up, or the system's own. */
+/** The manager serves deployments: its setup is complete, or it is a system manager. */
 export function isLive(facts: ManagerFacts, now: Date): boolean {
   const status = setupStatusOf(facts, now);
   return status === null || status === "active";

@@ -8,7 +8,10 @@ import { type Principal, scopeOfPrincipal } from "../../../kernel/tenancy/princi
 import { serves, servesDeployment } from "../../../kernel/tenancy/serves.ts";
 import { isSilent, setupStatusOf, statusOf } from "./state.ts";
 
-/** The workspace's own managers and the system's; for a manager's key, itself; for a group's, those that serve it. */
+/**
+ * The managers that a caller sees: those of its workspace and the system's. For a manager's key, only that manager; for
+ * a group's key, those that serve the group.
+ */
 function reachable(principal: Principal): Expression<SqlBool> {
   const scope = scopeOfPrincipal(principal);
   if (scope.type === "manager") return sql<SqlBool>`m.id = ${scope.managerId}`;
@@ -16,13 +19,13 @@ function reachable(principal: Principal): Expression<SqlBool> {
   return sql<SqlBool>`(m.workspace_id = ${principal.workspaceId} or m.is_system)`;
 }
 
-/** Guarded by `case`: a stored JSON null is no object to walk. */
+/** Guarded by `case`, because a stored JSON null is not an object and cannot be expanded. */
 const isDefaultOf = sql<SqlBool>`exists (
   select from jsonb_each_text(case when jsonb_typeof(p.default_managers) = 'object' then p.default_managers end) as e
   where e.value = m.id
 )`;
 
-/** Managers with how much hangs on them, as far as the caller's workspace goes. */
+/** Managers with the number of deployments and projects that use them, as far as the caller's workspace. */
 export function managersOf(db: Db, principal: Principal) {
   const everywhere = principal.kind === "serviceAccount" && principal.system;
   return db
@@ -55,7 +58,7 @@ export async function findManager(db: Db, principal: Principal, id: string): Pro
   return row;
 }
 
-/** The record alone, without what hangs on it. @throws NOT_FOUND */
+/** Only the record, without those numbers. @throws NOT_FOUND */
 export async function requireManager(db: Db, principal: Principal, id: string): Promise<Selectable<ManagerRow>> {
   const found = db.selectFrom("managers as m").selectAll("m").where(reachable(principal)).where("m.id", "=", id);
   const row = await found.executeTakeFirst();
@@ -63,7 +66,7 @@ export async function requireManager(db: Db, principal: Principal, id: string): 
   return row;
 }
 
-/** Who works on a deployment: undefined while it waits for one that serves its group. */
+/** The manager of a deployment; undefined while it waits for one that serves its group. */
 export function managerOf(db: Db, deploymentId: string): Promise<Selectable<ManagerRow> | undefined> {
   return db
     .selectFrom("deployments as d")
@@ -81,7 +84,7 @@ export async function requireManagerOf(db: Db, deploymentId: string): Promise<Se
   return manager;
 }
 
-/** @throws DEPLOYMENT_HAS_NO_MANAGER; MANAGER_UNAVAILABLE while its manager is silent. */
+/** @throws DEPLOYMENT_HAS_NO_MANAGER; MANAGER_UNAVAILABLE while its manager sends no heartbeats. */
 export async function requireHeard({ db, now }: Pick<Call, "db" | "now">, deploymentId: string): Promise<void> {
   if (isSilent(await requireManagerOf(db, deploymentId), now)) throw new PlatformError("MANAGER_UNAVAILABLE");
 }

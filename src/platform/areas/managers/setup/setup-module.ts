@@ -1,9 +1,9 @@
 import { gzipSync } from "node:zlib";
 import { tarOf } from "../../../tar.ts";
 
-/** Part of the archive's address: a module that has been given out under it does not change. */
+/** Part of the archive's address. A module published under a version never changes. */
 export const MODULE_VERSION = "1.0.0";
-/** Built into Terraform: nothing is downloaded for it. */
+/** Built into Terraform, so nothing is downloaded for it. */
 export const MODULE_PROVIDER = "terraform.io/builtin/terraform";
 
 const MAIN = `# Exchanges a manager's setup token for its runtime key, and leaves the key in a file.
@@ -72,7 +72,7 @@ output "key_file" {
 }
 `;
 
-/** The Terraform module of a manager's setup, as an archive that Terraform fetches by its address. */
+/** The Terraform module of a manager's setup, as an archive that Terraform fetches from its address. */
 export async function moduleArchive(): Promise<Buffer> {
   return gzipSync(await tarOf([{ name: "main.tf", content: Buffer.from(MAIN) }]));
 }

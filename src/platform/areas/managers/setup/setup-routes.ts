@@ -6,7 +6,7 @@ import { type OpenDeps, openRoute } from "../../../kernel/call/open-route.ts";
 import { MODULE_VERSION, moduleArchive } from "./setup-module.ts";
 import { setupTemplate } from "./setup-template.ts";
 
-/** What the answer of a manager's setup names by address. Nothing in them is secret: the token is given by hand. */
+/** Files and pages of a manager's setup. They contain no secrets: the administrator enters the token by hand. */
 export const SETUP_PATHS = {
   template: "/setup/manager.cloudformation.yaml",
   module: `/setup/manager-${MODULE_VERSION}.tar.gz`,
@@ -37,7 +37,10 @@ export function registerSetup(app: FastifyInstance, open: OpenDeps): void {
 
 const MANAGER_ID = /^mgr_[0-9a-z]{28}$/;
 
-/** No platform of ours is a client of Google's, so that there is nobody whom a project could let in: say how else. */
+/**
+ * The page for Google Cloud: the platform is not an OAuth client of Google, so it cannot be granted access to a
+ * project. Explains the other way.
+ */
 function googlePage(prefix: string, baseUrl: string, manager: unknown): Page {
   const id = typeof manager === "string" && MANAGER_ID.test(manager) ? manager : "<managerId>";
   return page(

@@ -1,6 +1,6 @@
 /**
- * The CloudFormation template of a manager's setup: it exchanges the setup token for the runtime key where nobody sees it,
- * and keeps the key in the account's Secrets Manager. What runs the manager is then installed with that key.
+ * The CloudFormation template of a manager's setup. It exchanges the setup token for the runtime key without showing
+ * the key, and stores it in the account's Secrets Manager. The manager is then installed with that key.
  */
 export function setupTemplate(baseUrl: string): string {
   return `AWSTemplateFormatVersion: "2010-09-09"
@@ -67,8 +67,8 @@ Outputs:
 }
 
 /**
- * Runs in Lambda, once a token. The answer's values are marked as secret: CloudFormation then shows them to nobody. The key
- * leaves with the secret; the platform's side is ended there.
+ * Runs in Lambda, once for each token. `NoEcho` makes CloudFormation hide the values of the answer. Deleting the stack
+ * deletes the key's secret but changes nothing on the platform: the manager is deleted there.
  */
 const BOOTSTRAP = `exports.handler = async (event) => {
   const { StackId, RequestId, LogicalResourceId, ResourceProperties: wanted } = event;

@@ -14,7 +14,7 @@ const METHODS: Readonly<Record<Cloud, readonly ManagerSetupMethod[]>> = {
   azure: ["terraform"],
 };
 
-/** The method asked for, or the cloud's usual one. @throws SETUP_METHOD_NOT_ALLOWED. */
+/** The requested method, or the cloud's default. @throws SETUP_METHOD_NOT_ALLOWED. */
 export function setupMethod(cloud: Cloud, asked: ManagerSetupMethod | undefined): ManagerSetupMethod {
   const allowed = METHODS[cloud];
   const method = asked ?? allowed[0];
@@ -39,7 +39,7 @@ type Context = Pick<Call, "db" | "now" | "principal" | "config" | "budgets">;
 
 const TOKEN_LIFE_MS = 24 * 3600 * 1000;
 
-/** A fresh setup token in place of all earlier ones, and what its holder needs to know. */
+/** Issues a new setup token, which replaces all earlier ones, with the instructions for its holder. */
 export async function issueSetup(call: Context, manager: SetUp, user: object | null): Promise<SetupResponse> {
   const { db, config, now } = call;
   const { internal_project_id: projectId, internal_group_id: deploymentGroupId, cloud, region } = manager;
@@ -59,7 +59,7 @@ export async function issueSetup(call: Context, manager: SetUp, user: object | n
     deploymentSetupConfig: { metadata: {}, policy, environmentVariables: [], items: [] },
     setupManagerId: manager.id,
   });
-  // A fragment, so that the token reaches no server's log (§4.2).
+  // In the fragment: browsers do not send it, so no server logs the token (§4.2).
   const deploymentLink = `${config.portalUrl}/deploy#token=${secret}`;
   return {
     managerId: manager.id,
@@ -89,13 +89,13 @@ interface SetupFacts {
   readonly id: string;
   readonly region: string;
   readonly baseUrl: string;
-  /** In S3. */
+  /** Address of the copy in S3. */
   readonly templateCopy: string | undefined;
   readonly portal: string;
   readonly stackSettings: StackSettings;
 }
 
-/** What creators say of a manager's network, in the words of stack settings. */
+/** Maps the network setting of a manager to the values of stack settings. */
 const NETWORKS = { create: "create", default: "use-default" } as const;
 
 export function stackSettingsOf({ network }: Pick<ManagerRow, "network">): StackSettings {
@@ -109,9 +109,10 @@ function setupOf(method: ManagerSetupMethod, facts: SetupFacts): ManagerSetup {
     case "cloudformation": {
       const templateUrl = `${baseUrl}${SETUP_PATHS.template}`;
       const stackName = `sallyport-${id.slice(-12)}`;
-      // The region is free text: it must not reach the host.
+      // The region is free text and must not change the host.
       const console = `https://console.aws.amazon.com/cloudformation/home?region=${encodeURIComponent(region)}`;
-      // CloudFormation takes addresses of templates in S3 alone: without a copy there, the template is uploaded.
+      // CloudFormation accepts only template addresses in S3. Without a copy there the administrator uploads the
+      // template.
       const quickCreate = { templateURL: facts.templateCopy ?? "", stackName, param_ManagerId: id };
       const to = facts.templateCopy === undefined ? "template" : `review?${new URLSearchParams(quickCreate)}`;
       const launchUrl = `${console}#/stacks/create/${to}`;
@@ -126,17 +127,17 @@ function setupOf(method: ManagerSetupMethod, facts: SetupFacts): ManagerSetup {
   }
 }
 
-/** A quoted template that holds the text itself. */
+/** A quoted string in HCL, without template interpolation. */
 function hclString(text: string): string {
   return JSON.stringify(text).replace(/[$%](?=\{)/g, "$&$&");
 }
 
 function terraform(id: string, region: string, baseUrl: string) {
   const moduleInputs = { manager_id: id, region, platform_url: baseUrl };
-  // An archive by its address: a registry would have to be at the root of a host of its own, and behind TLS.
+  // The module is fetched as an archive: a Terraform registry would need the root of its own host, and TLS.
   const moduleSource = `${baseUrl}${SETUP_PATHS.module}`;
   const names = Object.keys(moduleInputs);
-  // As `terraform fmt` would have it.
+  // Aligned like the output of `terraform fmt`.
   const width = Math.max(...names.map(({ length }) => length));
   const assign = (name: string): string => `  ${name.padEnd(width)} = var.${name}\n`;
   const variables = [
@@ -150,7 +151,8 @@ function terraform(id: string, region: string, baseUrl: string) {
     moduleVersion: MODULE_VERSION,
     moduleInputs,
     mainTf: `${variables}module "manager" {\n  source = ${hclString(moduleSource)}\n\n${assigned}}\n`,
-    // The token itself is left to the environment (TF_VAR_setup_token): files are kept, secrets should not be.
+    // Without the token, which comes from the environment (TF_VAR_setup_token): the file may be kept, and must hold no
+    // secret.
     tfvars: Object.entries(moduleInputs)
       .map(([name, value]) => `${name} = ${hclString(value)}\n`)
       .join(""),

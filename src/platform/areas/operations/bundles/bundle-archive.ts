@@ -2,10 +2,10 @@ import type { Readable } from "node:stream";
 import { type Entry, openPromise, type ZipFile } from "yauzl";
 import type { Issue } from "../../../kernel/errors.ts";
 
-/** §2.1; what an archive claims to unpack to is bounded too, for whoever unpacks it. */
+/** §2.1. The unpacked size that an archive states is limited too, to protect the programs that unpack it. */
 const MAX_ENTRIES = 2000;
 const MAX_UNPACKED_BYTES = 1024 ** 3;
-/** Larger than any project's operations need. */
+/** Larger than the operations of any plugin need. */
 const MAX_METADATA_BYTES = 256 * 1024;
 const METADATA_FILE = "metadata.json";
 
@@ -13,11 +13,14 @@ export interface Archive {
   /** `metadata.json`, parsed; undefined when there is none. */
   readonly metadata: unknown;
   readonly files: ReadonlySet<string>;
-  /** What makes the archive unfit for a bundle. */
+  /** Why the archive cannot be a bundle. */
   readonly issues: readonly Issue[];
 }
 
-/** Looks into a ZIP without unpacking it: every name and size of its directory, and one file's content, bounded. */
+/**
+ * Inspects a ZIP without unpacking it: all names and sizes of its directory, and the content of one file, up to a
+ * limit.
+ */
 export async function readArchive(file: string): Promise<Archive> {
   try {
     const zip = await openPromise(file, { lazyEntries: true, strictFileNames: true, autoClose: false });
@@ -27,7 +30,7 @@ export async function readArchive(file: string): Promise<Archive> {
       zip.close();
     }
   } catch (error) {
-    // The library's words about a stranger's bytes; names in them may be anything, so they are shown quoted and cut.
+    // The library's message may contain names from the uploaded archive, so it is shown quoted and cut.
     return unfit(error instanceof Error ? JSON.stringify(error.message.slice(0, 128)) : "cannot be read");
   }
 }
@@ -58,11 +61,11 @@ const FILE_TYPE = 0o170000;
 const PLAIN: readonly number[] = [0, 0o100000, 0o040000];
 const MADE_BY_UNIX = 3;
 
-/** The library has refused absolute names, those with `../..`, and backslashes. */
+/** The library has already refused absolute names, names with `../..`, and backslashes. */
 function faultOf(entry: Entry, seen: ReadonlySet<string>): string | undefined {
   const fromUnix = entry.versionMadeBy >> 8 === MADE_BY_UNIX;
   const type = (entry.externalFileAttributes >>> 16) & FILE_TYPE;
-  // A link's mode counts whatever system the archive says that it comes from: unpackers do not ask.
+  // The mode of a link counts, whatever system the archive names as its origin, because unpackers do not check that.
   if (!PLAIN.includes(type)) return fromUnix || type === 0o120000 ? "is a link or a device" : "has an unknown type";
   if (entry.isEncrypted()) return "is encrypted";
   if (seen.has(entry.fileName)) return "is there twice";
@@ -70,14 +73,14 @@ function faultOf(entry: Entry, seen: ReadonlySet<string>): string | undefined {
   return /[\u0000-\u001f\u007f]/.test(entry.fileName) ? "has a control character in its name" : undefined;
 }
 
-/** The library ends it with an error at the first byte past the size that the entry claims. */
+/** Reads the content. The library fails at the first byte beyond the size that the entry states. */
 async function bytesOf(stream: Readable): Promise<Buffer> {
   const chunks: Buffer[] = [];
   for await (const chunk of stream) chunks.push(chunk);
   return Buffer.concat(chunks);
 }
 
-/** Undefined for what is no JSON, or holds text that SQL cannot. */
+/** Undefined for a text that is not JSON, or holds characters that SQL cannot store. */
 function parse(bytes: Buffer): unknown {
   try {
     return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes), refuseUnstorable);

@@ -15,7 +15,7 @@ export const BUNDLE_CONTENT_TYPE = "application/zip";
 export const MAX_BUNDLE_BYTES = 100 * 1024 ** 2;
 const UPLOAD_MS = 15 * 60_000;
 
-/** An archive that was uploaded and is fit to be a bundle. */
+/** An uploaded archive that can be a bundle. */
 export interface UploadedBundle {
   /** `metadata.json`, parsed; undefined when it has none. */
   readonly metadata: unknown;
@@ -23,18 +23,18 @@ export interface UploadedBundle {
   readonly stored: StoredBundle;
 }
 
-/** Where custom plugins' archives come in and are kept. */
+/** Receives and stores the archives of custom plugins. */
 export interface BundleStorage {
-  /** A presigned URL that takes one archive. @throws BUNDLE_STORAGE_UNAVAILABLE */
+  /** A presigned URL that accepts one archive. @throws BUNDLE_STORAGE_UNAVAILABLE */
   uploadUrl(projectId: string, name: string, now: Date): Promise<string>;
   /**
-   * Keeps the archive that was uploaded last; undefined when there is none.
-   * @throws PLUGIN_METADATA_INVALID when it cannot be a bundle.
+   * Stores a copy of the archive that was uploaded last; undefined when there is none. @throws PLUGIN_METADATA_INVALID
+   * when it cannot be a bundle.
    */
   keep(projectId: string, name: string, signal: AbortSignal): Promise<UploadedBundle | undefined>;
 }
 
-/** Without an object store nothing can be uploaded, so nothing has been. */
+/** Without an object store there are no uploads. */
 export function bundleStorage(objects: ObjectStore | undefined): BundleStorage {
   if (objects === undefined) {
     return {
@@ -86,7 +86,7 @@ async function keep(
   }
 }
 
-/** Of keys of `keep`: those of plugins as they are registered now. */
+/** The given keys that registered plugins reference. */
 export async function namedBundles(db: Db, keys: readonly string[]): Promise<ReadonlySet<string>> {
   const rows = await db
     .selectFrom("custom_plugins")

@@ -7,7 +7,7 @@ import { type Issue, MAX_ISSUES, PlatformError } from "../../../kernel/errors.ts
 import { PatternJudge } from "../../../kernel/input/stranger-pattern.ts";
 import { schemaFaults } from "../params/params-schema.ts";
 
-/** `metadata.json` of a bundle (§2.1). Keys that are not named here are the bundle's own. */
+/** `metadata.json` of a bundle (§2.1). Other keys belong to the bundle and are ignored. */
 const Metadata = Type.Object({
   name: PluginName,
   version: PluginVersion,
@@ -33,8 +33,8 @@ export interface Registration {
 
 /**
  * The operations that a bundle declares, each with its effective tier: its own, else the plugin's.
- * @param files of the archive, as far as it is known: its programs must be among them.
- * @throws PLUGIN_METADATA_INVALID with the issues, when it is malformed or another plugin's.
+ * @param files of the archive, if known: it must contain the operations' programs.
+ * @throws PLUGIN_METADATA_INVALID with the issues, when the metadata is malformed or of another plugin.
  */
 export function readMetadata(
   metadata: unknown,

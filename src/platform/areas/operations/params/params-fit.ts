@@ -5,8 +5,9 @@ import type { PatternJudge } from "../../../kernel/input/stranger-pattern.ts";
 import { type ParamsSchema, pointer, type Scalar, type SchemaObject } from "./params-schema.ts";
 
 /**
- * What does not fit a schema of the subset, up to as many issues as an answer has. Our own: what a stranger wrote is never
- * compiled, and interpreters of the whole of JSON Schema do work for a value that its size does not bound.
+ * Lists what does not fit a schema of the supported subset, up to the number of issues in an answer. The platform has
+ * its own interpreter: it must not compile a vendor's text, and interpreters of complete JSON Schema can work for
+ * longer than the size of a value suggests.
  */
 export function paramsIssues(
   schema: ParamsSchema,
@@ -142,7 +143,7 @@ function numberProblem(schema: SchemaObject, value: number): string | undefined 
   return multipleOf !== undefined && !isMultiple(value, multipleOf) ? `must be a multiple of ${multipleOf}` : undefined;
 }
 
-/** 0.3 counts as a multiple of 0.1, although no binary fraction is exactly that. */
+/** Allows for rounding: 0.3 counts as a multiple of 0.1, although binary fractions are not exact. */
 function isMultiple(value: number, unit: number): boolean {
   const times = value / unit;
   return Math.abs(times - Math.round(times)) <= 1e-9 * Math.max(1, Math.abs(times));

@@ -2,8 +2,8 @@ import type { Issue } from "../../../kernel/errors.ts";
 import type { PatternJudge } from "../../../kernel/input/stranger-pattern.ts";
 
 /**
- * What a params schema may be: JSON Schema 2020-12, written out, without references. It is a stranger's, so that judging a
- * value must cost no more than the value's size times the number of alternatives, and both are bounded.
+ * The supported params schemas: JSON Schema 2020-12 without references. A vendor supplies them, so checking a value
+ * must cost no more than its size times the number of alternatives, and both are limited.
  */
 export type ParamsSchema = boolean | SchemaObject;
 
@@ -39,7 +39,7 @@ export interface SchemaObject {
 export type Scalar = string | number | boolean | null;
 
 const MAX_BYTES = 64 * 1024;
-/** Levels of schemas, and of anything else, such as an example. */
+/** Deepest nesting of schemas, and of other values such as an example. */
 const MAX_DEPTH = 16;
 const MAX_JSON_DEPTH = 64;
 const MAX_UNIQUE = 256;
@@ -52,7 +52,7 @@ const NAMES = {
 };
 
 const TYPES: readonly string[] = ["object", "array", "string", "number", "integer", "boolean", "null"];
-/** Each is judged in linear time. */
+/** Each can be checked in linear time. */
 const FORMATS: readonly string[] = "date-time date time duration email hostname ipv4 ipv6 uri uuid".split(" ");
 const NOTES: readonly string[] =
   "$schema $comment title description default examples deprecated readOnly writeOnly".split(" ");
@@ -62,7 +62,9 @@ const REFERENCES: ReadonlySet<string> = new Set(
 const NO_REFERENCES = "is not allowed: a params schema is written out, without references";
 const NOT_ALLOWED = "is not allowed: the Management API's documentation lists what is; notes of your own begin with x-";
 
-/** What is wrong with a params schema; the paths are JSON pointers below `path`. One pass, linear in its size. */
+/**
+ * What is wrong with a params schema; the paths are JSON pointers below `path`. One pass, linear in the schema's size.
+ */
 export function schemaFaults(schema: unknown, path: string, judge: PatternJudge): readonly Issue[] {
   if (isDeeperThan(schema, MAX_JSON_DEPTH)) return [{ path, message: `nests deeper than ${MAX_JSON_DEPTH}` }];
   const bytes = Buffer.byteLength(JSON.stringify(schema) ?? "");
@@ -85,7 +87,7 @@ const COUNT: Rule = {
 };
 const NOTE: Rule = { must: "be anything", fits: () => true };
 
-/** Keywords that hold no schema and no pattern. */
+/** Keywords whose value contains no schema and no pattern. */
 const RULES: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   [
     "type",
@@ -112,7 +114,7 @@ const RULES: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   ...NOTES.map((name) => [name, NOTE] as const),
 ]);
 
-/** Goes over a schema once and counts what it finds. */
+/** Walks a schema once and counts what it contains. */
 class Reader {
   readonly issues: Issue[] = [];
   readonly #judge: PatternJudge;
@@ -136,7 +138,7 @@ class Reader {
     this.issues.push({ path, message });
   }
 
-  /** Said once, where the limit is passed; what comes after is not looked at. */
+  /** Reports a limit once, where it is passed; the rest of the schema is not walked. */
   #isFree(what: keyof typeof MOST, count: number, path: string): boolean {
     const before = this.#found[what];
     this.#found[what] = before + count;

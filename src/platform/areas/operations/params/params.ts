@@ -6,27 +6,27 @@ import { paramsIssues } from "./params-fit.ts";
 import { isDeeperThan, type ParamsSchema, pointer, schemaFaults } from "./params-schema.ts";
 import { shownLength } from "./shown-length.ts";
 
-/** Operation params must fit the custom resources of the cluster (§2.4). */
+/** Limits of the custom resources in the cluster: params must fit into them (§2.4). */
 const MAX_KEYS = 32;
 const MAX_BYTES = 4096;
 const MAX_PLAN_BYTES = 32_768;
-/** Nobody reads deeper, and what walks params on the way recurses; the agent takes no more. */
+/** Code that walks params is recursive; the agent has the same limit. */
 const MAX_DEPTH = 16;
-/** What the cluster's policy takes of one line and of a plan, as it shows them. */
+/** Limits of the cluster's policy for one line and for a plan, in characters as shown. */
 const MAX_SHOWN = 8192;
 const MAX_PLAN_SHOWN = 65_536;
 
 export type Params = Readonly<Record<string, unknown>>;
 
-/** One call's params, or one line's of a plan. `path` is the JSON pointer, in the body, to where they came in. */
+/** Params of one call, or of one line of a plan. `path` is their JSON pointer in the body. */
 export interface GivenParams {
   readonly path: string;
   readonly params: Params;
 }
 
 /**
- * Refuses params that would not fit, one line's or all of a plan's. A lone surrogate has no size: `checkParams` names it.
- * @throws PARAMS_TOO_LARGE
+ * Refuses params that would not fit, of one line or of a whole plan. A lone surrogate has no size here; `checkParams`
+ * reports it. @throws PARAMS_TOO_LARGE
  */
 export function checkSizes(lines: readonly GivenParams[]): void {
   let totalBytes = 0;
@@ -47,8 +47,8 @@ function tooLarge(what: string, context: Readonly<Record<string, number>>): Plat
 }
 
 /**
- * Refuses params that a person could misread or a machine round, or that the operation's own schema refuses; the
- * issues carry JSON pointers. Sizes have been checked.
+ * Refuses params that a person could misread, that a program could round, or that do not fit the operation's schema.
+ * Issues carry JSON pointers. The caller has checked the sizes.
  *
  * @throws INVALID_OPERATION_PARAMS
  */
@@ -66,8 +66,8 @@ export function checkParams(lines: readonly (GivenParams & { readonly schema: Js
 const READABLE = new RegExp(HUMAN_TEXT, "u");
 
 /**
- * What is hashed must be what is shown and what arrives: no character that hides or reorders text, also in keys, and
- * no whole number past 2^53, which the next JSON parser on the way would round to another one.
+ * The hashed value, the shown value and the received value must be equal. Refuses characters that hide or reorder text,
+ * also in keys, and whole numbers beyond 2^53, which JSON parsers round.
  */
 function valueIssues(path: string, value: unknown): readonly Issue[] {
   if (typeof value === "string") {
@@ -89,7 +89,10 @@ function valueIssues(path: string, value: unknown): readonly Issue[] {
   ]);
 }
 
-/** Bytes that fit may still be too long to show: the cluster would refuse the plan, with nobody there to mend it. */
+/**
+ * Params within the limit of bytes may still be too long as the cluster shows them. The cluster would refuse the
+ * approved plan, and the caller could not correct it any more.
+ */
 function lengthIssues(lines: readonly GivenParams[]): readonly Issue[] {
   let total = 0;
   return lines.flatMap(({ path, params }) => {
@@ -103,7 +106,10 @@ function lengthIssues(lines: readonly GivenParams[]): readonly Issue[] {
   });
 }
 
-/** A plugin that was registered before schemas had bounds may hold any: it is refused here, and says what to mend. */
+/**
+ * Checks params against the operation's schema. A schema registered before the limits existed may exceed them: it is
+ * refused here, and the error says what to change.
+ */
 function schemaIssues(
   path: string,
   params: Params,

@@ -1,18 +1,18 @@
 const PRINTS = /[\p{L}\p{M}\p{N}\p{P}\p{S} ]/u;
-/** Characters of Unicode 15.1 to 17, from and to: an API server whose tables are older escapes them. */
+/** Ranges of characters added by Unicode 15.1 to 17. An API server with older tables escapes them. */
 const NEW =
   "88f-88f 897-897 c5c-c5c cdc-cdc 1acf-1add 1ae0-1aeb 1b4e-1b4f 1b7f-1b7f 1c89-1c8a 20c1-20c1 2427-2429 2b96-2b96 " +
   "2ffc-2fff 31e4-31e5 31ef-31ef a7cb-a7cf a7d2-a7d2 a7d4-a7d4 a7da-a7dc a7f1-a7f1 fbc3-fbd2 fd90-fd91 fdc8-fdce";
-/** Beyond U+FFFF the old ones that are in use; whatever else is there counts as new. */
+/** Known ranges above U+FFFF; all other characters there count as new. */
 const OLD = "1d400-1d7ff 1f300-1f6d7 1f900-1f9ff 20000-2a6df";
 
 const NEW_CHARACTER = oneOf(NEW);
 const OLD_CHARACTER = oneOf(OLD);
 
 /**
- * How many characters a value has as an admission policy of the cluster shows it (`'%s'.format()` of CEL), which bounds
- * plans by it: JSON, but with a space after each comma, six digits in each fraction, and escapes for what does not print,
- * such as `\u00a0`. Never less than the cluster counts.
+ * The number of characters with which an admission policy of the cluster shows a value (`'%s'.format()` of CEL). The
+ * policy limits plans by it. The form is JSON with a space after each comma, six digits in each fraction, and escapes
+ * for characters that do not print, such as `\u00a0`. The result is never less than what the cluster counts.
  */
 export function shownLength(value: unknown): number {
   if (typeof value === "string") return quotedLength(value);
@@ -24,7 +24,7 @@ export function shownLength(value: unknown): number {
   return inner.reduce((sum, length) => sum + length, 2 + 2 * Math.max(0, inner.length - 1));
 }
 
-/** As Go's strconv.Quote writes it. */
+/** The length in the form of Go's strconv.Quote. */
 function quotedLength(text: string): number {
   let length = 2;
   for (const character of text) length += lengthOf(character);

@@ -5,8 +5,8 @@ import type { SetupFingerprints, Stack } from "../../../../contract/deployments/
 const FINGERPRINT_VERSION = 1;
 
 /**
- * SHA-256 over RFC 8785 of what a setup is made from: frozen resources, inputs, permissions (§5.1). Live resources come
- * and go with updates and leave it as it is.
+ * SHA-256 over RFC 8785 of what a setup depends on: frozen resources, inputs, permissions (§5.1). Live resources change
+ * with updates and do not count.
  */
 export function fingerprintOf(platform: string, stack: Stack): SetupFingerprints[string] {
   const frozen = Object.entries(stack.resources).filter(([, { lifecycle }]) => lifecycle === "frozen");
@@ -18,7 +18,7 @@ export function fingerprintOf(platform: string, stack: Stack): SetupFingerprints
   return { target: platform, version: FINGERPRINT_VERSION, fingerprint: sha256OfJson(setup) };
 }
 
-/** Lower-case hex; equal for values that differ only in the order of their keys. */
+/** Lower-case hex; the same for values that differ only in the order of their keys. */
 export function sha256OfJson(value: unknown): string {
   return createHash("sha256")
     .update(canonicalize(value) ?? "")

@@ -3,13 +3,10 @@ import type { ReleaseRow } from "../../../database/tables/releases.ts";
 import { enabledResources } from "./resources.ts";
 
 const CLIENT_APIS = ["openai-chat", "openai-responses", "anthropic-messages"] as const;
-/** As many requirements as an item may have (§4.2). */
+/** The limit of requirements of one item (§4.2). */
 const MAX_MODELS = 100;
 
-/**
- * The models that the `ai` resources of a release ask the customer's account for, on whichever platform; what is asked
- * for twice counts once.
- */
+/** The models that the `ai` resources of a release need in the customer's account, on any platform, each once. */
 export function modelsOf({ stack }: Pick<ReleaseRow, "stack">): ModelRequirement[] {
   const wanted = Object.values(stack)
     .flatMap((each) => (each === null ? [] : enabledResources(each)))

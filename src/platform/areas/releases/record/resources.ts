@@ -1,12 +1,12 @@
 import type { Stack, StackResource } from "../../../../contract/deployments/stack.ts";
 
-/** A resource with its config as free as it came: a release keeps what it does not know. */
+/** A resource with its config unchanged: a release keeps fields that the platform does not know. */
 export interface EnabledResource extends Omit<StackResource, "config"> {
   readonly id: string;
   readonly config: Readonly<Record<string, unknown>>;
 }
 
-/** Resources of a stored stack whose condition is not a plain no, by their id. */
+/** The resources of a stored stack, by id, without those whose condition is `false`. */
 export function enabledResources(stack: Readonly<Record<string, unknown>>): readonly EnabledResource[] {
   // Checked when the release was made.
   const { resources } = stack as unknown as Stack;

@@ -32,7 +32,7 @@ export async function findChannel(
 
 /**
  * The releases that the caller may see, with their project's name.
- * @param place the table with their bounds: `c` when the caller joins their promotions
+ * @param place the table with the columns to filter: `c` when the caller joins their promotions
  */
 export function releasesOf(db: Db, principal: Principal, place: "r" | "c" = "r") {
   return db
@@ -46,8 +46,9 @@ export function releasesOf(db: Db, principal: Principal, place: "r" | "c" = "r")
 export type VisibleRelease = Awaited<ReturnType<ReturnType<typeof releasesOf>["executeTakeFirstOrThrow"]>>;
 
 /**
- * A group token sees its project's releases, as the portal does. Deployment and manager keys see those that concern
- * their deployments: what runs, what is wanted or pinned, and what the followed channel points at.
+ * A group token sees all releases of its project, because the portal shows them. Keys of deployments and managers see
+ * the releases of their deployments: the current, the desired and the pinned one, and the one that the followed channel
+ * points at.
  */
 function inReach(principal: Principal, place: "r" | "c"): Expression<SqlBool> {
   const scope = scopeOfPrincipal(principal);
