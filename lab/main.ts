@@ -8,7 +8,7 @@ import { startCommand } from "./story/start-command.ts";
 const TITLE = "npm start";
 
 const stop = stopSignals((why) => void process.stderr.write(`${TITLE}: ${why}\n`));
-// A reader that went away (`| head`) is a request to stop, not a crash.
+// The reader of our output has gone (`| head`): stop in order, without an error.
 process.stdout.on("error", () => process.kill(process.pid, "SIGTERM"));
 process.exitCode = await runCommand(
   startCommand,

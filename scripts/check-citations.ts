@@ -15,7 +15,7 @@ function filesIn(folder: string): readonly string[] {
   });
 }
 
-/** Undefined for pictures and programs. */
+/** Undefined for pictures and other binary files. */
 function textOf(path: string): string | undefined {
   const bytes = readFileSync(join(root, path));
   return bytes.includes(0) ? undefined : bytes.toString();

@@ -1,4 +1,4 @@
-/** Where a text cites a rule of the Management API that docs/api-rules does not have. */
+/** A citation of a rule of the Management API that docs/api-rules does not have. */
 export interface Dangling {
   readonly line: number;
   readonly citation: string;
@@ -8,7 +8,7 @@ const SIGN = "\u00a7";
 const NUMBER = String.raw`\d+(?:\.\d+)*`;
 const HEADING = new RegExp(`^#{1,6} ${SIGN}(${NUMBER}) \\S`, "gm");
 const CITATION = new RegExp(`${SIGN}(${NUMBER})?`, "g");
-/** `RFC 6749 §4.1.3, §6`: sections of that RFC, also over the end of a line of a comment. */
+/** `RFC 6749 §4.1.3, §6`: sections of that RFC, also across the line break of a comment. */
 const OF_RFC = new RegExp(`RFC \\d+(?:,? (?:and )?${SIGN}${NUMBER})+`, "g");
 
 /** The numbers of a page's headings, such as `### §3.2 Title`. */
@@ -16,7 +16,7 @@ export function rulesOf(page: string): readonly string[] {
   return [...page.matchAll(HEADING)].map(([, number = ""]) => number);
 }
 
-/** Citations of a text that are no number in `rules`; those of RFCs are not ours to check. */
+/** Citations of a text that are not in `rules`, without those of RFCs. */
 export function danglingIn(text: string, rules: ReadonlySet<string>): readonly Dangling[] {
   return text
     .split("\n")

@@ -74,7 +74,7 @@ function current(path: string): string | undefined {
   try {
     return readFileSync(join(root, path), "utf8");
   } catch {
-    return undefined; // not there yet: stale like any other difference
+    return undefined; // The file does not exist yet: different, like any other stale file.
   }
 }
 

@@ -1,6 +1,6 @@
-// Runs before `npm start` and `npm test`, on whatever Node the machine has (20 or newer) and with nothing installed:
-// so no dependencies, no TypeScript. It installs what package-lock.json names when that is not what node_modules holds.
-// Among it is the package `node`, whose Node 24 npm then puts first on the PATH of every script.
+// Runs before `npm start` and `npm test`, on any Node from 20 on and before anything is installed: so it has no
+// dependencies and no TypeScript. It installs the packages of package-lock.json when node_modules holds others. One of
+// them is `node`: npm puts its Node 24 first on the PATH of every script.
 
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
@@ -14,18 +14,18 @@ const NEEDED_MAJOR = 20;
 const reason = whyInstall();
 if (reason !== undefined) process.exitCode = await install(reason);
 
-/** What a person is told, or undefined when node_modules is as it should be. */
+/** Why an installation is needed; undefined when node_modules is as it should be. */
 function whyInstall() {
   const wanted = packagesOf(join(ROOT, "package-lock.json"));
   if (wanted === undefined) return "package-lock.json cannot be read";
   if (!existsSync(MODULES)) return "nothing is installed yet";
-  // npm writes this file last: without it an installation was cut short.
+  // npm writes this file last: without it an installation was interrupted.
   const installed = packagesOf(join(MODULES, ".package-lock.json"));
   if (installed === undefined) return "the last installation did not end";
   for (const [path, { version, integrity, optional }] of Object.entries(wanted)) {
     if (path === "") continue;
     const found = installed[path];
-    // Optional packages are for other systems, mostly.
+    // An optional package is mostly for another system.
     if (found === undefined && optional) continue;
     if (found?.version !== version || found?.integrity !== integrity) return "package-lock.json has changed";
   }
@@ -67,11 +67,11 @@ async function install(why) {
 }
 
 /**
- * `npm install --no-save` and not `npm ci`: it takes the locked versions all the same and writes nothing, but puts up
- * with a lock file that lacks optional packages of other systems, as one does that was made behind a registry without them.
+ * `npm install --no-save` and not `npm ci`: it installs the locked versions too and writes no lock file, but also
+ * accepts a lock file without the optional packages of other systems. A registry that lacks them produces such a file.
  */
 function npmInstall() {
-  // Not the Node of a half-replaced node_modules, which npm puts first on the PATH.
+  // Not the Node of node_modules, which npm puts first on the PATH and which may be half replaced.
   const path = (process.env.PATH ?? "").split(delimiter).filter((folder) => !folder.startsWith(MODULES));
   return new Promise((resolve) => {
     const child = spawn(

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 
-// The script runs as it will: as a process, in a checkout of its own, with an `npm` that only notes how it was called.
+// Runs the script as a process in its own checkout, with an `npm` that only writes down how it was called.
 
 const WANTED = {
   "": {},
@@ -33,7 +33,7 @@ async function installed(packages: object): Promise<void> {
   await write("node_modules/node/bin/node", "");
 }
 
-/** @param npm what the stand-in does after noting its arguments */
+/** @param npm what the fake npm does after it has written down its arguments */
 async function prepare(
   npm = "exit 0",
 ): Promise<{ readonly code: number | null; readonly said: string; readonly called: string }> {

@@ -1,4 +1,4 @@
-// Has the Kubernetes programs ready before something needs them: `npm run programs`. Instant when they are.
+// `npm run programs`: builds the Kubernetes programs before anything needs them. Ends at once when they exist.
 
 import { ProgramsError } from "../lab/cluster/go-build.ts";
 import { findPrograms } from "../lab/cluster/programs.ts";

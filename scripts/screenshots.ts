@@ -1,6 +1,6 @@
-// Plays a story before a real Prometheus and takes the pictures of docs/metrics.md: `node scripts/screenshots.ts`.
-// Needs Debian's prometheus and chromium (apt-get install --no-install-recommends prometheus chromium). What follows the
-// name is handed to Prometheus, such as --web.local-assets where its pages lie elsewhere.
+// `node scripts/screenshots.ts`: runs a story while a real Prometheus scrapes it, and takes the pictures of
+// docs/metrics.md. Needs Debian's prometheus and chromium (apt-get install --no-install-recommends prometheus
+// chromium). Passes its arguments to Prometheus, such as --web.local-assets where its pages lie elsewhere.
 
 import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -15,7 +15,7 @@ const HEADLESS = [
   ...["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"],
   ...["--disable-background-networking", "--disable-component-update", "--hide-scrollbars", "--disable-web-security"],
 ];
-/** Alerts wait this long in the pictures, so that nobody has to wait for an hour. */
+/** Alerts fire after this time in the pictures, so that the script need not wait for an hour. */
 const FOR = "20s";
 const GRAPHS = [
   'max by (state) (sallyport_grants{state=~"Pending|Approved|Completed|Denied"})',
@@ -53,7 +53,7 @@ function graphPage(url: string): string {
   return `${url}/graph?${new URLSearchParams(Object.assign({}, ...fields))}`;
 }
 
-/** As it is, without the paths of this machine. */
+/** Prometheus' own page, without the paths of this machine. */
 async function alertsPage(url: string, folder: string): Promise<string> {
   const page = await (await fetch(`${url}/classic/alerts`)).text();
   const file = join(folder, "alerts.html");

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 
-// test.mjs as a process, with an `npm` and a `vitest` that only play their parts.
+// Runs test.mjs as a process, with a fake `npm` and a fake `vitest`.
 
 let root = "";
 
@@ -15,7 +15,7 @@ beforeEach(async () => {
 afterEach(() => rm(root, { recursive: true }));
 
 interface Part {
-  /** What vitest's JSON reporter writes; undefined: it dies before. */
+  /** What vitest's JSON reporter writes; undefined: vitest dies before. */
   readonly report?: object;
   readonly code: number;
 }
@@ -53,7 +53,7 @@ echo "$title $SALLYPORT_FAULT_POINTS" >> ${root}/called
 exit $(cat ${root}/"$title".code)\n`,
     { mode: 0o755 },
   );
-  // What runs before vitest, and stands here for it.
+  // The script that runs before vitest, replaced here.
   await writeFile(
     join(root, "bin/node"),
     `#!/bin/sh\necho "says $1"\necho "$1" >> ${root}/called

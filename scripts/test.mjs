@@ -1,7 +1,7 @@
-// `npm test`: check, then unit, chart, integration and (shortened) fault tests, the stories on a kind cluster, and a fuzzer
-// on the API. Goes on after a failure, so that one run shows all of them, and ends in one line with the totals. A part
-// that crashes counts as one failure: silence is not success. Only a machine without Docker, that may not start one, skips
-// a part, and is told so; one without Python skips the fuzzer.
+// `npm test`: check, then unit, chart, integration and (shortened) fault tests, the stories on a kind cluster, and a
+// fuzzer on the API. Goes on after a failure, so that one run shows all of them, and ends in one line with the totals.
+// A part that crashes counts as one failure, because no report is no success. A machine that has no Docker and may not
+// start one skips the stories; one without Python skips the fuzzer. Both print that they skipped.
 
 import { spawn } from "node:child_process";
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
@@ -15,20 +15,21 @@ let interrupted;
 for (const name of ["SIGINT", "SIGTERM"]) {
   process.on(name, () => {
     interrupted ??= name;
-    // After a terminal's Ctrl-C the parts have the signal already; one by hand reaches only us.
+    // The terminal's Ctrl-C has reached the parts already; a signal from `kill` reaches only us.
     for (const child of running) child.kill(name);
   });
 }
 
-// 200 points of failure take a quarter of an hour: `npm run test:faults` has them.
+// 200 points of failure take a quarter of an hour; `npm run test:faults` runs them.
 const fewFaults = { SALLYPORT_FAULT_POINTS: process.env.SALLYPORT_FAULT_POINTS ?? "15" };
 
-/** One row after the other; what is in one row runs at the same time: neither part of the last fills two cores. */
+/** Rows run one after the other, the parts of a row at the same time: neither part of the last row fills two cores. */
 const PARTS = [
   [npm("check")],
   [npm("programs")],
   [vitest(["unit"])],
-  // One run of vitest for what is minutes of one file each, so that no core waits for another's last.
+  // One run of vitest for parts whose files take minutes each, so that no core is idle while another ends its last
+  // file.
   [vitest(["chart", "integration", "faults"], fewFaults)],
   [
     { ...vitest(["e2e"]), command: ["node", "test/e2e/main.ts", ...reporters("e2e")] },
@@ -36,7 +37,7 @@ const PARTS = [
   ],
 ];
 
-/** What api-fuzz says on a machine without Python, and e2e on one without containers. */
+/** Exit code of api-fuzz on a machine without Python, and of e2e on one without containers. */
 const CANNOT_RUN_HERE = 77;
 const MAY_BE_LEFT_OUT = ["api-fuzz", "e2e"];
 
@@ -66,7 +67,7 @@ rmSync(reports, { recursive: true, force: true });
 process.stdout.write(`\n── where the time went ──\n${times.join("")}`);
 if (interrupted !== undefined) process.stdout.write(`\nstopped by ${interrupted}\n`);
 else if (broken.length > 0) process.stdout.write(`\nfailed: ${broken.join(", ")}\n`);
-// Again at the end, because a test's own words are thousands of lines further up, where a shortened log has nothing.
+// Printed again at the end: the test's own output is thousands of lines further up, and a shortened log lacks it.
 for (const failure of failures.slice(0, MOST_SHOWN)) process.stdout.write(`  ${failure}\n`);
 if (failures.length > MOST_SHOWN) process.stdout.write(`  and ${failures.length - MOST_SHOWN} more\n`);
 if (skipped.length > 0) process.stdout.write(`SKIPPED, this machine cannot run it: ${skipped.join(", ")}\n`);
@@ -117,7 +118,7 @@ function reportOf(title) {
   return join(reports, `${title}.json`);
 }
 
-/** @param isKept what it says goes to a file, for later, so that two parts do not talk at once */
+/** @param isKept writes the output to a file and prints it later, so that two parts do not mix theirs */
 async function run({ title, command: [program, ...args], env }, isKept = false) {
   const log = join(reports, `${title}.log`);
   const out = isKept ? openSync(log, "w") : "inherit";
@@ -136,7 +137,7 @@ async function run({ title, command: [program, ...args], env }, isKept = false) 
   return { code, log, seconds: ((Date.now() - startedAt) / 1000).toFixed(1) };
 }
 
-/** What vitest wrote; a part that ended before it wrote, or has no tests, has nothing. */
+/** What vitest wrote; nothing for a part that ended before it wrote or has no tests. */
 function read(report) {
   try {
     return JSON.parse(readFileSync(report, "utf8"));
@@ -145,7 +146,7 @@ function read(report) {
   }
 }
 
-/** @returns a line or two for each failed test of one file; for the file when it did not even load */
+/** @returns a line or two for each failed test of one file; for the file itself when it did not load */
 function failuresOf({ name, status, message, assertionResults }) {
   const file = relative(process.cwd(), name);
   const tests = assertionResults.filter((test) => test.status === "failed");

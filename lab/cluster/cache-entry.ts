@@ -4,13 +4,16 @@ import { hostname } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { sleep, systemClock } from "../../src/base/clock.ts";
 
-/** A lock without a sign of life for this long belongs to a machine or container that is gone. The owner touches it every 5 s. */
+/**
+ * A lock that was not touched for this long belongs to a machine or container that is gone. The owner touches it every
+ * 5 s.
+ */
 const STALE_LOCK_MS = 60_000;
 const LOCK_TOUCH_MS = 5_000;
 const LOCK_POLL_MS = 500;
 
 export interface CacheEntryOptions {
-  /** The folder to end up with. It exists completely or not at all: it is renamed into place. */
+  /** The folder to make. It exists completely or not at all: it is renamed into place. */
   readonly folder: string;
   readonly build: (into: string, signal: AbortSignal) => Promise<void>;
   /** Called about every 5 s while another process builds the same entry. */
@@ -20,8 +23,8 @@ export interface CacheEntryOptions {
 /**
  * Makes a folder once, also when several processes want it at the same time: one builds, the others wait.
  *
- * The lock only saves work. Two builders that both believe to hold it (a stolen lock) build in folders of their
- * own, and the first rename wins, so the entry is never half-made.
+ * The lock only saves work. If two builders hold it at the same time (a stolen lock), each builds in its own folder and
+ * the first rename wins, so an entry is never half-made.
  */
 export async function ensureCacheEntry(options: CacheEntryOptions, signal: AbortSignal): Promise<void> {
   const { folder } = options;
@@ -51,7 +54,7 @@ async function buildHoldingLock(options: CacheEntryOptions, lock: string, signal
     utimes(lock, now, now).catch(() => undefined);
   }, LOCK_TOUCH_MS);
   try {
-    // Somebody may have finished between our look and our lock.
+    // Another process may have finished between the check above and our lock.
     if (existsSync(folder)) return;
     await sweepUnfinished(folder);
     await mkdir(unfinished, { recursive: true });
@@ -90,7 +93,7 @@ async function takeLock(lock: string): Promise<boolean> {
   return false;
 }
 
-/** What a killed build left behind. Only called under the lock. */
+/** Removes what a killed build left behind. Only called under the lock. */
 async function sweepUnfinished(folder: string): Promise<void> {
   const prefix = `${basename(folder)}.building-`;
   for (const name of await readdir(dirname(folder))) {
@@ -99,7 +102,7 @@ async function sweepUnfinished(folder: string): Promise<void> {
   }
 }
 
-/** Whether a process of this number exists on this machine (also when it is somebody else's). */
+/** Whether a process with this number exists on this machine, also one of another user. */
 export function isAlive(pid: number): boolean {
   if (!Number.isInteger(pid) || pid <= 0) return false;
   try {

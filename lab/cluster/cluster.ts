@@ -23,9 +23,9 @@ export interface ClusterOptions {
   readonly tokenUsers?: readonly ClusterUser[];
   /** More flags for kube-apiserver, such as `--audit-policy-file=…`. */
   readonly apiserverArgs?: readonly string[];
-  /** Found already; @default looked for, and built when this machine has none */
+  /** Programs found before. @default looked for, and built when this machine has none */
   readonly programs?: Programs;
-  /** What is being done, for people. @default silent, except for builds, which go to stderr */
+  /** Gets progress messages for people. @default silent, except for builds, which go to stderr */
   readonly log?: (line: string) => void;
 }
 
@@ -60,7 +60,7 @@ export class Cluster implements AsyncDisposable {
     this.caFile = this.#write("ca.crt", this.#authority.certificate);
     this.#admin = this.#credentials({ user: "admin", groups: ["system:masters"] });
     this.adminKubeconfig = this.#write("admin.kubeconfig", kubeconfigText("admin", this.#admin));
-    // Only a folder of our own making is removed when this process is killed.
+    // When this process is killed, the watchdog removes the folder only if we made it.
     this.#watchdog = new Watchdog(options.dir === undefined ? dir : undefined);
     this.programs = layOut({
       dir,
@@ -146,7 +146,7 @@ export class Cluster implements AsyncDisposable {
     });
   }
 
-  /** As admin unless told otherwise. Never throws because of what kubectl says: look at `code`. */
+  /** As admin by default. Does not throw when kubectl fails: look at `code`. */
   kubectl(args: readonly string[], options: KubectlOptions = {}): Promise<KubectlResult> {
     const cacheDir = join(this.dir, "kubectl-cache");
     return kubectl(this.#kubectl, cacheDir, args, { kubeconfig: this.adminKubeconfig, ...options });
@@ -192,7 +192,7 @@ export class Cluster implements AsyncDisposable {
 
   async #stop(): Promise<void> {
     const { kwok, scheduler, controllerManager, apiserver, etcd } = this.programs;
-    // SIGKILL: the data goes with the cluster, and a polite API server waits up to a minute for its watches.
+    // SIGKILL: the data is deleted anyway, and on SIGTERM an API server waits up to a minute for its watches.
     await Promise.all([kwok, scheduler, controllerManager, apiserver, etcd].map((program) => program?.kill()));
     this.#watchdog.done();
     if (this.#options.dir === undefined) await rm(this.dir, { recursive: true, force: true, maxRetries: 3 });
@@ -254,7 +254,7 @@ export class Cluster implements AsyncDisposable {
 /**
  * Starts etcd and kube-apiserver (and what `options` name) on free ports; about 3 s with the programs in the cache.
  *
- * @throws when a program does not come up, with the end of its log. Nothing is left running then.
+ * @throws when a program does not start, with the end of its log. Then nothing is left running.
  */
 export async function startCluster(
   options: ClusterOptions = {},

@@ -11,7 +11,7 @@ export interface ClusterUser {
   readonly groups?: readonly string[];
 }
 
-/** The processes of one cluster, each killable by itself. */
+/** The processes of one cluster; each can be killed alone. */
 export interface ClusterPrograms {
   readonly etcd: Program;
   readonly apiserver: Program;
@@ -44,7 +44,7 @@ export interface Layout {
   readonly isApiReady: (signal: AbortSignal) => Promise<boolean>;
 }
 
-/** Writes keys and certificates and says how each program is called. Starts nothing. */
+/** Writes keys and certificates, and decides each program's arguments. Starts nothing. */
 export function layOut(layout: Layout): ClusterPrograms {
   const { dir, found } = layout;
   mkdirSync(join(dir, "logs"), { recursive: true });
@@ -104,7 +104,8 @@ function etcdArgs({ dir, ports }: Layout): readonly string[] {
     `--listen-peer-urls=${peer}`,
     `--initial-advertise-peer-urls=${peer}`,
     `--initial-cluster=default=${peer}`,
-    // The data is thrown away, so nobody needs to wait for the disk. A killed etcd still recovers: the kernel has its writes.
+    // The data is deleted at the end, so etcd need not wait for the disk. A killed etcd still recovers: the kernel has
+    // its writes.
     "--unsafe-no-fsync",
     "--log-level=warn",
   ];
@@ -123,7 +124,7 @@ function apiserverArgs(layout: Layout, files: Files, write: (name: string, text:
     `--etcd-servers=http://127.0.0.1:${ports.etcd}`,
     "--bind-address=127.0.0.1",
     "--advertise-address=127.0.0.1",
-    // The endpoints of the kubernetes Service want a routable address; nothing here goes through that Service.
+    // The endpoints of the kubernetes Service need a routable address, and no test uses that Service.
     "--endpoint-reconciler-type=none",
     `--secure-port=${ports.api}`,
     `--tls-cert-file=${write("apiserver.crt", serving.certificate)}`,
@@ -136,7 +137,7 @@ function apiserverArgs(layout: Layout, files: Files, write: (name: string, text:
     `--service-account-signing-key-file=${files.signingKey}`,
     "--service-cluster-ip-range=10.0.0.0/16",
     "--allow-privileged=true",
-    // Long watches are cut only by what a test does.
+    // Only a test ends a long watch.
     "--min-request-timeout=1800",
     "-v=0",
     ...layout.apiserverArgs,

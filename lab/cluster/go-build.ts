@@ -5,11 +5,14 @@ import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { findOnPath } from "./path-search.ts";
 
-/** What the project is tested with. kwok's stages are part of its module, so its version fixes them too. */
+/**
+ * The versions that the project is tested with. kwok's stage files are part of its module, so its version fixes them
+ * too.
+ */
 export const KUBERNETES_VERSION = "v1.36.3";
 const KWOK_VERSION = "v0.8.0";
 
-/** Names that one binary answers to, see programs/main.go. */
+/** The names that one binary can be called by, see programs/main.go. */
 export const CONTROL_PLANE_NAMES = [
   "etcd",
   "kube-apiserver",
@@ -18,7 +21,9 @@ export const CONTROL_PLANE_NAMES = [
   "kubectl",
 ] as const;
 
-/** Stage files without which kwok exits ("no stages found"): nodes and pods that are ready at once, leases kept alive. */
+/**
+ * kwok exits without stage files ("no stages found"). These make nodes and pods ready at once and keep leases alive.
+ */
 const KWOK_STAGES = [
   "node/fast/node-initialize.yaml",
   "node/heartbeat-with-lease/node-heartbeat-with-lease.yaml",
@@ -29,20 +34,20 @@ const KWOK_STAGES = [
 
 const SOURCE = join(import.meta.dirname, "programs");
 
-/** Without the version flags the API server says 0.0.0 and clients misjudge what it can do. */
+/** Without these flags the API server reports version 0.0.0, and clients misjudge what it can do. */
 export const LINKER_FLAGS = [
   "-s -w",
   `-X k8s.io/component-base/version.gitVersion=${KUBERNETES_VERSION}`,
   `-X k8s.io/client-go/pkg/version.gitVersion=${KUBERNETES_VERSION}`,
 ].join(" ");
 
-/** Module sources, Go's own build cache and the result, measured with empty caches: 3.2 GB. */
+/** Disk space for a build with empty caches (module sources, Go's build cache, the result): measured 3.2 GB. */
 const NEEDED_DISK_BYTES = 4 * 1024 ** 3;
 
-/** Seconds are never shown more precisely than this apart. */
+/** Time between two progress messages. */
 const REPORT_EVERY_MS = 5_000;
 
-/** One thing the cache can hold. */
+/** One entry that the cache can hold. */
 export interface Recipe {
   /** Folder name in the cache: it changes with everything the result depends on. */
   readonly folderName: string;
@@ -53,7 +58,7 @@ export interface Recipe {
   build(into: string, say: (line: string) => void, signal: AbortSignal): Promise<void>;
 }
 
-/** A build that cannot work, said so that a person knows what to do. */
+/** A build that cannot work; the message says what a person can do. */
 export class ProgramsError extends Error {
   override readonly name = "ProgramsError";
 }
@@ -80,7 +85,7 @@ export async function controlPlaneRecipe(): Promise<Recipe> {
 export async function sourceRecipe(program: {
   readonly name: string;
   readonly source: string;
-  /** All of the folder's, in any order that stays. */
+  /** All files of the folder, always in the same order. */
   readonly files: readonly string[];
   readonly linkerFlags: string;
   readonly title: string;
@@ -210,7 +215,8 @@ interface GoRun {
 async function go(args: readonly string[], run: GoRun, signal: AbortSignal): Promise<string> {
   signal.throwIfAborted();
   const environment = { ...process.env, CGO_ENABLED: "0", ...(run.gobin === undefined ? {} : { GOBIN: run.gobin }) };
-  // Its own process group: `go` starts compilers, and a stop must reach them all; the terminal's Ctrl-C must not kill it first.
+  // Its own process group: `go` starts compilers, and a stop must reach all of them. The terminal's Ctrl-C must not
+  // reach it before us.
   const child = spawn("go", args, {
     cwd: run.cwd,
     env: environment,
@@ -260,7 +266,7 @@ function progressLine(
   return parts.join(", ");
 }
 
-/** Go has no error codes: its words decide only which hint stands above them. */
+/** Go has no error codes. Its words only choose the hint that is printed above them. */
 function explainFailure(args: readonly string[], tail: readonly string[]): string {
   const text = tail.join("\n");
   const hint = /no space left on device/.test(text)
@@ -278,7 +284,7 @@ function killGroup(pid: number | undefined): void {
   try {
     process.kill(-pid, "SIGKILL");
   } catch {
-    // It ended by itself in the meantime.
+    // It has ended already.
   }
 }
 

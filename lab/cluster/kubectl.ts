@@ -16,7 +16,7 @@ export interface KubectlOptions {
 const MAX_OUTPUT = 64 * 1024 * 1024;
 const LIMIT_MS = 120_000;
 
-/** One run of kubectl. Rejects only when it could not run or was aborted; what it says itself is in the result. */
+/** Runs kubectl once. Rejects only when it could not start or was aborted; its own failure is in the result. */
 export function kubectl(
   program: string,
   cacheDir: string,
@@ -30,7 +30,7 @@ export function kubectl(
       if (error !== null && typeof error.code !== "number") reject(signal?.aborted === true ? signal.reason : error);
       else done({ code: typeof error?.code === "number" ? error.code : 0, stdout, stderr });
     });
-    child.stdin?.on("error", () => undefined); // kubectl may end before it has read everything; its exit code tells.
+    child.stdin?.on("error", () => undefined); // kubectl may end before it has read all of it; its exit code tells.
     child.stdin?.end(stdin);
   });
 }

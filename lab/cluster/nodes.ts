@@ -4,7 +4,7 @@ import type { Program } from "./program.ts";
 
 type Request = (call: ApiCall) => Promise<ApiAnswer>;
 
-/** Nodes node-1 … node-N that only kwok plays. Room enough for thousands of Pods each. */
+/** Nodes node-1 … node-N that only kwok simulates, each with room for thousands of Pods. */
 export async function createNodes(count: number, request: Request): Promise<void> {
   for (let number = 1; number <= count; number += 1) {
     const resources = { cpu: "256", memory: "1Ti", pods: "20000" };

@@ -8,9 +8,9 @@ export interface ProductProcessOptions {
   readonly kind: "agent" | "operator" | "platform";
   /** @default the kind */
   readonly name?: string;
-  /** Folder; the file in it has the name. */
+  /** The folder for its log file, which has the process's name. */
   readonly logs: string;
-  /** Where it says whether it is ready. */
+  /** The port on which it reports whether it is ready. */
   readonly port: number;
   readonly watchdog: Watchdog;
   readonly env: Readonly<Record<string, string>>;

@@ -11,7 +11,7 @@ export interface ProgramOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly logFile: string;
   readonly watchdog: Watchdog;
-  /** Asked again until it says true. A program without it counts as ready once it is started. */
+  /** Called again until it returns true. Without it, a program counts as ready when it is started. */
   readonly isReady?: (signal: AbortSignal) => Promise<boolean>;
   /** @default 180_000: a cold API server on a busy machine of 2 cores was seen to need 25 s. */
   readonly readyTimeoutMs?: number;
@@ -44,7 +44,7 @@ export class Program {
     if (this.#child !== undefined) throw new Error(`${this.name} is running already`);
     const { path, args, env, logFile, watchdog } = this.#options;
     const log = openSync(logFile, "a");
-    // A process group of its own: the terminal's Ctrl-C must reach only us, we stop it in order.
+    // Its own process group: the terminal's Ctrl-C must reach only us, and we stop it in order.
     const child = spawn(path, args, { detached: true, stdio: ["ignore", log, log], env: env ?? process.env });
     closeSync(log);
     const { pid } = child;
@@ -66,7 +66,7 @@ export class Program {
     await this.whenReady(signal);
   }
 
-  /** @throws Error with the end of the log when it exits first or the time is over. */
+  /** @throws Error with the end of the log when the program exits first or the time is over. */
   async whenReady(signal: AbortSignal): Promise<void> {
     const { isReady, readyTimeoutMs = 180_000 } = this.#options;
     if (isReady === undefined) return;
@@ -85,18 +85,18 @@ export class Program {
   /** Sends the signal and waits until the process is gone. Harmless when it is not running. */
   async kill(signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
     this.#send(signal);
-    if (signal !== "SIGKILL") this.#send("SIGCONT"); // A paused process takes other signals only when it goes on.
+    if (signal !== "SIGKILL") this.#send("SIGCONT"); // A paused process handles other signals only after SIGCONT.
     await this.#exited;
   }
 
-  /** Asks it to end (SIGTERM), and kills it when it has not after `graceMs`. */
+  /** Sends SIGTERM, and SIGKILL if the program has not ended after `graceMs`. */
   async stop(graceMs: number): Promise<void> {
     const overdue = setTimeout(() => this.#send("SIGKILL"), graceMs);
     await this.kill("SIGTERM");
     clearTimeout(overdue);
   }
 
-  /** Freezes it: its sockets stay open and nobody answers, as with a machine that hangs. */
+  /** Freezes it, like a machine that hangs: its sockets stay open and answer nothing. */
   pause(): void {
     this.#send("SIGSTOP");
   }

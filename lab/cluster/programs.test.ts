@@ -14,7 +14,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(root, { recursive: true }));
 
-/** A folder of programs that only say which version they are. */
+/** A folder of programs that only print a version. */
 async function folderOf(name: string, versions: Partial<Record<KubernetesProgram, string>>): Promise<string> {
   const folder = join(root, name);
   await mkdir(folder, { recursive: true });
@@ -33,7 +33,7 @@ const ALL: Partial<Record<KubernetesProgram, string>> = {
   kubectl: "1.36.3",
 };
 
-/** Stands in for minutes of Go: makes the files the recipe would make. */
+/** Replaces a build of minutes: makes the files that the recipe would make. */
 function builder() {
   const built: string[] = [];
   const build = async (recipe: Recipe, folder: string): Promise<void> => {

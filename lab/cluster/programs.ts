@@ -33,10 +33,9 @@ export interface FindOptions {
 /**
  * The Kubernetes programs, each from the first of: `KUBEBUILDER_ASSETS`, the PATH, our cache (built with Go, once).
  *
- * What `KUBEBUILDER_ASSETS` names is taken as it is: somebody chose it. What happens to lie on the PATH is taken only
- * when it fits the server (see {@link fitsServer}); a kubectl that is four minors older, as distributions ship it,
- * talks to our server by luck only.
- * kwok always comes from the cache, because its stage files exist only in its module.
+ * A person chose `KUBEBUILDER_ASSETS`, so its programs are used as they are. A program on the PATH is used only when it
+ * fits the server (see {@link fitsServer}): distributions ship a kubectl four minors older, which need not work with
+ * our server. kwok always comes from the cache, because its stage files exist only in its module.
  *
  * @throws ProgramsError when something must be built and cannot be; its message is for a person.
  */
@@ -63,7 +62,7 @@ export async function findPrograms(options: FindOptions, signal: AbortSignal): P
 
 /** `${XDG_CACHE_HOME:-~/.cache}/sallyport` */
 export function cacheRoot(env: Readonly<Record<string, string | undefined>>): string {
-  // The XDG base directory specification: a relative value is to be ignored.
+  // The XDG base directory specification says to ignore a relative value.
   const base = env.XDG_CACHE_HOME?.startsWith("/") ? env.XDG_CACHE_HOME : join(homedir(), ".cache");
   return join(base, "sallyport");
 }
@@ -147,7 +146,7 @@ function cached(
   };
 }
 
-/** The cache's folder with what the recipe makes; made now when it is not there. */
+/** The cache's folder for the recipe; built now when it does not exist. */
 export async function ensureRecipe(
   recipe: Recipe,
   {

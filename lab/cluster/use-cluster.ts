@@ -2,8 +2,8 @@ import { afterAll, beforeAll } from "vitest";
 import { type Cluster, type ClusterOptions, startCluster } from "./cluster.ts";
 
 /**
- * One cluster for the test file that calls it, stopped after its last test. Returns a function, because the cluster
- * exists only once the tests run.
+ * Starts one cluster for the test file that calls it, and stops it after the last test. Returns a function, because the
+ * cluster exists only once the tests run.
  */
 export function useCluster(options: ClusterOptions = {}): () => Cluster {
   let cluster: Cluster | undefined;

@@ -1,10 +1,11 @@
 import { type ChildProcess, spawn } from "node:child_process";
 
 /**
- * Lives one step longer than this process. It reads which children exist from a pipe; when the pipe closes without
- * "done", this process died without cleaning up (SIGKILL, out of memory): then it kills the children and removes the folder.
+ * A process that outlives this one. It reads from a pipe which children exist. When the pipe closes without "done",
+ * this process has died without cleaning up (SIGKILL, out of memory), and the watchdog kills the children and removes
+ * the folder.
  *
- * A shell loop and not a Node process: 1 MB instead of 40. POSIX sh, because that is there wherever npm is.
+ * A shell loop needs 1 MB, a Node process 40. POSIX sh is on every machine that has npm.
  */
 const SCRIPT = `
 pids=" "
@@ -19,18 +20,18 @@ for pid in $pids; do kill -9 -"$pid" 2>/dev/null || kill -9 "$pid" 2>/dev/null; 
 [ -z "$1" ] || rm -rf "$1"
 `;
 
-/** Keeps the promise that no child outlives this process, however it ends. */
+/** Ends the children of this process, however this process ends. */
 export class Watchdog {
   readonly #shell: ChildProcess;
 
-  /** @param removeFolder removed too when this process dies without {@link done}; the children's data. */
+  /** @param removeFolder the children's data, removed too when this process dies without {@link done}. */
   constructor(removeFolder?: string) {
-    // In a session of its own, so that the terminal's Ctrl-C reaches us and not it.
+    // Its own session: the terminal's Ctrl-C must not end the watchdog.
     this.#shell = spawn("sh", ["-c", SCRIPT, "watchdog", removeFolder ?? ""], {
       detached: true,
       stdio: ["pipe", "ignore", "ignore"],
     });
-    this.#shell.stdin?.on("error", () => undefined); // It was killed by hand: nothing is left to protect.
+    this.#shell.stdin?.on("error", () => undefined); // The watchdog was killed by hand: do not wait for it.
     this.#shell.unref();
     const pipe: unknown = this.#shell.stdin;
     if (typeof pipe === "object" && pipe !== null && "unref" in pipe && typeof pipe.unref === "function") pipe.unref();
@@ -41,12 +42,12 @@ export class Watchdog {
     this.#tell(`add ${pid}`);
   }
 
-  /** The child ended and its number may soon be somebody else's. */
+  /** The child ended: its number may soon belong to another process. */
   drop(pid: number): void {
     this.#tell(`drop ${pid}`);
   }
 
-  /** Everything was stopped in order; the watchdog leaves without doing anything. */
+  /** Everything was stopped in order; the watchdog ends and does nothing. */
   done(): void {
     this.#tell("done");
     this.#shell.stdin?.end();

@@ -88,7 +88,10 @@ interface AuditEntry {
   readonly responseStatus?: { readonly code?: number };
 }
 
-/** The API server's own record: one change of the scale, by the grant's account. Only where the API server is ours. */
+/**
+ * Checks the API server's audit log: one change of the scale, by the grant's account. Only where the API server is
+ * ours.
+ */
 export async function auditLogAgrees(scene: Scene, grant: AccessGrant, signal: AbortSignal): Promise<void> {
   const { target, clock } = scene.world;
   const { auditLog } = target;
@@ -112,11 +115,11 @@ export async function auditLogAgrees(scene: Scene, grant: AccessGrant, signal: A
   });
 }
 
-/** Users of the successful writes to our workload's scale, by whoever is not the cluster's own controllers. */
+/** The users of the successful writes to our workload's scale, without the cluster's own controllers. */
 export function scalesIn(auditLog: string): readonly string[] {
   return auditLog
     .split("\n")
-    .filter((line) => line.endsWith("}")) // The last line may be half written.
+    .filter((line) => line.endsWith("}")) // The API server may be in the middle of writing the last line.
     .map((line) => JSON.parse(line) as AuditEntry)
     .filter(
       ({ objectRef, responseStatus }) =>
@@ -177,7 +180,7 @@ export function platformShowsResult(
   });
 }
 
-/** After a denial: the platform knows, and no command was ever made of the plan. */
+/** After a denial: the platform shows it, and made no command of the plan. */
 export function platformShowsDenial(scene: Scene, request: AccessRequest, signal: AbortSignal): Promise<void> {
   const { vendor, clock } = scene.world;
   return scene.narrator.step("platform", "recording the denial", async () => {
@@ -196,7 +199,7 @@ export function platformShowsDenial(scene: Scene, request: AccessRequest, signal
   });
 }
 
-/** Nothing that could act is left: no account, no binding. */
+/** No account and no binding of the grant is left. */
 export function operatorClosesDoor(scene: Scene, grant: AccessGrant, signal: AbortSignal): Promise<void> {
   const { kube, clock } = scene.world;
   return scene.narrator.step("operator", "closing the window", async () => {

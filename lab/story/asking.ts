@@ -8,7 +8,7 @@ import { StepFailed } from "./narrator.ts";
 import { GRANTS, type Scene, scaleParams } from "./scene.ts";
 import { until, verify } from "./until.ts";
 
-/** The first half of the story: what the vendor's side does until the customer is asked. */
+/** The first half of the story: what the vendor's side does before the customer decides. */
 
 export function engineerInvokesScale(scene: Scene, signal: AbortSignal): Promise<void> {
   const { vendor, kube } = scene.world;
@@ -81,7 +81,7 @@ export function engineerQueuesRequest(scene: Scene, request: AccessRequest, sign
   });
 }
 
-/** The grant, and the line that approves it as the platform words it. */
+/** Waits for the grant, and returns the line that approves it, as the platform writes it. */
 export function agentBringsGrant(
   scene: Scene,
   request: AccessRequest,
@@ -111,7 +111,7 @@ export function agentBringsGrant(
   });
 }
 
-/** In between: something that the customer's policy lets run by itself. */
+/** Between request and decision: an operation that the customer's policy lets run by itself. */
 export function engineerListsPods(scene: Scene, signal: AbortSignal): Promise<void> {
   const { vendor, kube, clock, target } = scene.world;
   return scene.narrator.step("engineer", "running kubernetes/get-pods, which needs no approval", async () => {
@@ -173,7 +173,7 @@ export function short(hash: string): string {
   return `${hash.slice(0, 19)}…`;
 }
 
-/** The time of day of an instant that a server wrote. */
+/** The time of day of a server's timestamp. */
 export function time(instant: string | null | undefined): string {
   return instant == null ? "an unknown time" : new Date(instant).toTimeString().slice(0, 8);
 }

@@ -8,10 +8,10 @@ import { Watchdog } from "../cluster/watchdog.ts";
 import type { Target } from "./target.ts";
 import type { Vendor } from "./vendor.ts";
 
-/** Agent and operator finish what they are doing; long before the 10 s after which everything is ended. */
+/** Agent and operator finish what they are doing; well before the 10 s after which everything is killed. */
 const CHILD_GRACE_MS = 5_000;
 
-/** Each a process of its own with an environment that holds its own credentials and no others. */
+/** Starts each as its own process, whose environment holds its own credentials and no others. */
 export async function startChildren(
   folder: string,
   vendor: Vendor,
@@ -46,7 +46,7 @@ export async function startChildren(
   return children;
 }
 
-/** Ends the run, with the reason, when one of its programs ends by itself. */
+/** Ends the run, with the reason, when one of its programs ends unexpectedly. */
 export function reportEnd(program: Program, broken: AbortController, stack: AsyncDisposableStack): void {
   void program.whenExited().then(() => {
     if (stack.disposed) return;

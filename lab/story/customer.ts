@@ -5,10 +5,10 @@ import type { Manifest } from "../../src/crds/manifests/manifest.ts";
 import { MARK } from "./named-cluster.ts";
 import type { Target } from "./target.ts";
 
-/** What the story is about. */
+/** The workload of the story. */
 export const WORKLOAD = { name: "web", replicas: 3, scaledTo: 5 } as const;
 
-/** What the customer has of their own: a workload, and their word on who may do what with it. */
+/** What the customer has: a workload, and the rules about who may do what with it. */
 export function customersManifests(
   { workloadNamespace: namespace, approver }: Target,
   names: InstallationNames,
@@ -24,13 +24,13 @@ export function customersManifests(
       spec: {
         replicas: WORKLOAD.replicas,
         selector: { matchLabels: labels },
-        // On simulated nodes no image is ever fetched.
+        // Simulated nodes never fetch an image.
         template: { metadata: { labels }, spec: { containers: [{ name: "web", image: "nginx:stable-alpine" }] } },
       },
     },
-    // Opens this namespace, and no other: to the operator's accounts, and to the agent's look at workloads.
+    // Opens this namespace, and no other: the operator may act in it, and the agent may read its workloads.
     ...openNamespace(namespace, names),
-    // So that the approver can look at what a request is about.
+    // So that the approver can see the workload that a request is about.
     roleBinding("onlookers", namespace, "view", {
       apiGroup: "rbac.authorization.k8s.io",
       kind: "User",
@@ -41,7 +41,7 @@ export function customersManifests(
       kind: "User",
       name: approver.user,
     }),
-    // The same person accepts deployments here; in a company they are often two.
+    // Here the approver also accepts deployments; in a company these are often two people.
     roleBinding("policy-admins", names.grantsNamespace, "sallyport-policy-admin", {
       apiGroup: "rbac.authorization.k8s.io",
       kind: "User",
@@ -51,7 +51,7 @@ export function customersManifests(
   ];
 }
 
-/** The shipped policy, as this customer has edited it: one operation runs by itself, windows are short. */
+/** The shipped policy with this customer's changes: one operation runs by itself, windows are short. */
 function housePolicy(names: InstallationNames): Manifest {
   const shipped = defaultPolicy(names);
   const rules = [{ pattern: "kubernetes/get-pods", decision: "auto" }];

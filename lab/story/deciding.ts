@@ -7,8 +7,8 @@ import { until } from "./until.ts";
 export type Answer = "approved" | "denied";
 
 /**
- * The only shape of line that the story runs, split into the arguments it has: what the platform says is a text for a
- * person, and is never given to a shell.
+ * The only form of line that the story runs, split into its arguments. The platform's text is for a person and never
+ * goes to a shell.
  */
 const LINE =
   /^kubectl patch ((?:accessgrants|manageddeployments)\.sallyport\.dev) ([a-z0-9-]+) -n ([a-z0-9-]+) --type=merge -p '(\{[^']*\})'$/;
@@ -19,7 +19,7 @@ export function argumentsOf(command: string): readonly string[] {
   return ["patch", resource, name, "-n", namespace, "--type=merge", "-p", patch];
 }
 
-/** Shows the line, and types it as the approver if that was asked for. */
+/** Shows the line; with `--approve`, also runs it as the approver. */
 export async function customerDecides(
   scene: Scene,
   command: string,
@@ -55,7 +55,7 @@ export async function typed({ world }: Scene, args: readonly string[], signal: A
     async () => {
       const { code, stderr } = await target.kubectl(args, { kubeconfig: target.approver.kubeconfig }, signal);
       if (code === 0) return true;
-      // For up to 3 s after their installation the policies are not loaded, and the API server refuses all decisions.
+      // For up to 3 s after the installation the API server has not loaded the policies, and refuses all decisions.
       if (stderr.includes("ServiceUnavailable") || stderr.includes("not yet synced")) return undefined;
       throw new StepFailed(`kubectl says: ${stderr.trim()}`);
     },

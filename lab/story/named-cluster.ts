@@ -8,15 +8,15 @@ import type { KubectlAnswer, Target } from "./target.ts";
 
 const WORKLOAD_NAMESPACE = "sallyport-demo";
 
-/** Lies in a cluster that an earlier `npm start` prepared; without it an installation there is somebody's own. */
+/** Marks a cluster that an earlier `npm start` prepared. An installation without it belongs to another person. */
 export const MARK = { name: "made-by-sallyport-dev", namespace: "sallyport-system" } as const;
 
-/** Hours: many clusters allow no longer tokens. */
+/** Six hours: many clusters allow no longer tokens. */
 const TOKEN_SECONDS = 6 * 3600;
 
 /**
- * The cluster that the current context of `kubeconfig` names, and no other. You are its approver: nobody else's
- * credentials can be made there.
+ * The cluster that the current context of `kubeconfig` names, and no other. The approver is the kubeconfig's user,
+ * because we cannot make credentials for another one there.
  *
  * @throws FriendlyError when it does not answer, or has a Sallyport that this command did not install.
  */
@@ -127,7 +127,7 @@ function runKubectl(
         else resolve({ code: typeof error?.code === "number" ? error.code : 0, stdout, stderr });
       },
     );
-    child.stdin?.on("error", () => undefined); // kubectl may end before it has read everything; its exit code tells.
+    child.stdin?.on("error", () => undefined); // kubectl may end before it has read all of it; its exit code tells.
     child.stdin?.end(stdin ?? "");
   });
 }

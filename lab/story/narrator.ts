@@ -11,18 +11,18 @@ export interface Told<T> {
   readonly value: T;
 }
 
-/** A step that did not go as the product promises. */
+/** A step in which the product did not do what it promises. */
 export class StepFailed extends Error {
   override readonly name = "StepFailed";
 }
 
 export interface Output {
   write(text: string): void;
-  /** A terminal: colours, and a line that is overwritten while something is under way. */
+  /** A terminal: with colours, and a line that is overwritten while a step runs. */
   readonly isTerminal: boolean;
 }
 
-/** A step that takes longer than this says that it is still at it. */
+/** A step that takes longer than this prints that it is still running. */
 const SLOW_MS = 1_000;
 const AGAIN_MS = 10_000;
 
@@ -35,7 +35,7 @@ const COLOURS: Readonly<Record<Actor, "cyan" | "magenta" | "blue" | "green" | "y
   cluster: "gray",
 };
 
-/** Prints what happens, one line a step, with the time of day and how long it took. */
+/** Prints what happens: one line for each step, with the time of day and the time it took. */
 export class Narrator {
   readonly #output: Output;
   readonly #clock: Clock;
@@ -57,24 +57,24 @@ export class Narrator {
     this.#line("");
   }
 
-  /** Indented, as it is: for lines that are copied. */
+  /** Prints text as it is, indented: for lines that people copy. */
   text(text: string): void {
     for (const line of text.split("\n")) this.#line(line === "" ? "" : `  ${line}`);
   }
 
-  /** Something long is under way and got somewhere. */
+  /** Prints the progress of a long step. */
   progress(text: string): void {
     this.#line(this.#style("dim", `  ${text}`));
   }
 
-  /** A line to type. */
+  /** Prints a line to type. */
   command(text: string): void {
     this.#line("");
     this.#line(`      ${this.#style("bold", text)}`);
     this.#line("");
   }
 
-  /** Does it, then tells it. What fails is told too, and thrown on. */
+  /** Runs the step, then prints its result. Prints a failure too, and throws it on. */
   async step<T>(actor: Actor, doing: string, act: () => Promise<Told<T>>): Promise<T> {
     const startedAt = this.#clock.monotonicMs();
     const elapsed = () => this.#clock.monotonicMs() - startedAt;
@@ -82,7 +82,7 @@ export class Narrator {
       this.#live(`${this.#prefix(actor, elapsed())}${this.#style("dim", `${doing} …`)}`);
       cancel = this.#clock.after(this.#output.isTerminal ? SLOW_MS : AGAIN_MS, stillAtIt);
     };
-    // A log has no line that can be overwritten, so it hears of slow steps later and more rarely.
+    // A log has no line that can be overwritten, so it gets slow steps later and less often.
     let cancel = this.#clock.after(this.#output.isTerminal ? SLOW_MS : AGAIN_MS, stillAtIt);
     try {
       const { text, value } = await act();
@@ -109,14 +109,14 @@ export class Narrator {
     return `  ${this.#style("dim", `${time} ${took}`)}  ${this.#style(COLOURS[actor], actor.padEnd(8))}   `;
   }
 
-  /** On a terminal it is replaced by the next line. */
+  /** On a terminal the next line replaces it. */
   #live(line: string): void {
     if (this.#output.isTerminal) this.#output.write(`\r\u001b[2K${line}`);
     else this.#line(line);
     this.#liveLine = this.#output.isTerminal;
   }
 
-  /** Never two empty ones in a row. */
+  /** Never prints two empty lines in a row. */
   #line(text: string): void {
     if (text === "" && this.#afterBlank) return;
     this.#afterBlank = text === "";

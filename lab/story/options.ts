@@ -3,13 +3,13 @@ import { parseArgs } from "node:util";
 import { UsageError } from "../../src/cli/command.ts";
 
 export interface StoryOptions {
-  /** Approve with the approver's own credentials instead of waiting for a person. */
+  /** Approve with the approver's own credentials; do not wait for a person. */
   readonly approve: boolean;
   /** End after the story; the exit code says whether all of it was verified. */
   readonly exit: boolean;
   /** The cluster to use instead of one of our own. */
   readonly kubeconfig: string | undefined;
-  /** Where everything of this run lies. */
+  /** The folder for all files of this run. */
   readonly folder: string;
 }
 

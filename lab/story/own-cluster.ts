@@ -7,10 +7,10 @@ import type { Target } from "./target.ts";
 const NODES = 2;
 const APPROVER = { user: "robin@customer.example", groups: ["platform-team"] } as const;
 
-/** A day: the accounts of agent and operator need no renewal while somebody looks at a demonstration. */
+/** A day: so that the tokens of agent and operator outlast a demonstration. */
 const TOKEN_SECONDS = 86_400;
 
-/** The API server's own record of who changed the workload and who decided: what the story is verified against. */
+/** The API server's audit log records who changed the workload and who decided; the story is checked against it. */
 const AUDIT_POLICY = {
   apiVersion: "audit.k8s.io/v1",
   kind: "Policy",
@@ -28,7 +28,7 @@ const AUDIT_POLICY = {
   ],
 } as const;
 
-/** A control plane of our own, with simulated nodes, in `folder`. Gone when it stops. */
+/** A control plane of our own in `folder`, with simulated nodes. It is deleted when it stops. */
 export async function startOwnCluster(folder: string, programs: Programs, signal: AbortSignal): Promise<Target> {
   const dir = join(folder, "cluster");
   await mkdir(dir, { recursive: true });
@@ -45,7 +45,7 @@ export async function startOwnCluster(folder: string, programs: Programs, signal
     },
     signal,
   );
-  // A short path: it is typed and read by people.
+  // A short path, because people read and type it.
   const approverKubeconfig = join(folder, "approver.kubeconfig");
   await copyFile(cluster.kubeconfigFor(APPROVER), approverKubeconfig);
   const { body } = await cluster.request({ path: "/version" }, signal);

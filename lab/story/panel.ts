@@ -2,7 +2,7 @@ import { relative } from "node:path";
 import { WORKLOAD } from "./customer.ts";
 import type { World } from "./world.ts";
 
-/** Addresses, who is who, and the first thing to type. Fits a screen. */
+/** Prints the addresses, the people and the first thing to type, on one screen. */
 export function panel({ vendor, target, folder }: Pick<World, "vendor" | "target" | "folder">, cwd: string): string {
   const near = (file: string) => relative(cwd, file) || ".";
   return `Platform   ${vendor.url}
@@ -21,12 +21,12 @@ Who acts as whom
 To be the approver, in another terminal:`;
 }
 
-/** What to export there. */
+/** The line that exports the approver's credentials in another terminal. */
 export function approverExport({ target, folder }: Pick<World, "target" | "folder">): string {
   return `export KUBECONFIG=${target.approver.kubeconfig} PATH=${folder}/bin:$PATH`;
 }
 
-/** What can be tried once the story is over. */
+/** What a person can try after the story. */
 export function farewell({ vendor, target }: Pick<World, "vendor" | "target">, cwd: string): string {
   const key = relative(cwd, vendor.keyFiles.engineer);
   return `It stays up until Ctrl-C. To look around, with the approver's KUBECONFIG:

@@ -3,14 +3,14 @@ import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { FriendlyError } from "../../src/cli/command.ts";
 
-/** In each folder that we made, so that we never empty one that somebody else filled. */
+/** Lies in each folder that we made, so that we never empty a folder with other files. */
 const MARK = "made-by-sallyport-dev";
 
 /**
- * The folder of one run, empty. The world of `npm start` begins anew each time: a database that remembers a cluster
- * which is gone would only mislead.
+ * Makes the empty folder of one run. Each `npm start` begins without data: an old database would know a cluster that no
+ * longer exists.
  *
- * @returns removes the lock; the data stays, to be looked at until the next start.
+ * @returns a function that releases the folder; the data stays until the next start.
  * @throws FriendlyError when another run uses it, or when it holds files that are not ours.
  */
 export async function openRunFolder(folder: string, isAlive: (pid: number) => boolean): Promise<() => Promise<void>> {

@@ -9,7 +9,7 @@ export interface Scene {
 
 export const GRANTS = "sallyport-grants";
 
-/** Of the engineer's plan; the same words everywhere. */
+/** Parameters of the engineer's plan, the same in each step. */
 export function scaleParams({ world }: Scene, name: string, replicas: number) {
   return { namespace: world.target.workloadNamespace, kind: "deployment", name, replicas };
 }

@@ -32,7 +32,7 @@ export const startCommand: Command = {
     try {
       return await perform(options, narrator, stack, signal, broken);
     } catch (error) {
-      // What was under way ends with errors of all kinds then; why it ended is what counts.
+      // Running steps fail in many ways after a stop; the reason of the stop is the one to report.
       signal.throwIfAborted();
       broken.signal.throwIfAborted();
       if (error instanceof ProgramsError) throw new FriendlyError(error.message, { cause: error });
@@ -70,7 +70,7 @@ async function perform(
   return verified ? 0 : 1;
 }
 
-/** True when each step was verified. A step that failed is not the end: there is a world to look at. */
+/** True when every step was verified. After a failed step the run goes on, so that a person can look around. */
 async function played(world: World, options: StoryOptions, narrator: Narrator, signal: AbortSignal): Promise<boolean> {
   try {
     if ((await playStory({ world, narrator }, options.approve, signal)) === "approved") return true;
@@ -85,7 +85,7 @@ async function played(world: World, options: StoryOptions, narrator: Narrator, s
   }
 }
 
-/** Until Ctrl-C, which is an answer here and not an interruption. @throws when something ended by itself */
+/** Waits for Ctrl-C, which ends the run without an error. @throws when a program ended unexpectedly */
 function stopped(signal: AbortSignal, broken: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const either = AbortSignal.any([signal, broken]);

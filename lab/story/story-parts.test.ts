@@ -197,7 +197,7 @@ it("the audit log tells who changed the scale, without refused tries, other obje
   expect(scalesIn(log)).toEqual(["grant"]);
 });
 
-/** Moves the clock in small steps, letting what waits on it run in between. */
+/** Moves the clock in small steps; between them the code that waits for it runs. */
 async function advance(clock: FakeClock, ms: number): Promise<void> {
   for (let moved = 0; moved < ms; moved += 10) {
     clock.advance(10);

@@ -20,10 +20,10 @@ import { type Answer, customerDecides } from "./deciding.ts";
 import type { Scene } from "./scene.ts";
 
 /**
- * The story that Sallyport exists for. Every step checks what it tells, on the platform and on the API server.
+ * Sallyport's main case, step by step. Every step checks what it prints, on the platform and on the API server.
  *
  * @returns what the customer answered; after `denied` nothing ran, and the story is over.
- * @throws StepFailed, which has been told already.
+ * @throws StepFailed, which has been printed already.
  */
 export async function playStory(scene: Scene, approveForThem: boolean, signal: AbortSignal): Promise<Answer> {
   const line = await agentShowsDeployment(scene, signal);

@@ -7,14 +7,14 @@ export interface KubectlAnswer {
   readonly stderr: string;
 }
 
-/** The customer's cluster: our own control plane, or one that the person named. */
+/** The customer's cluster: our own control plane, or one that the user of `npm start` named. */
 export interface Target {
   /** For the panel: address and version. */
   readonly description: string;
   readonly server: string;
   /** Path; may do everything that installing needs. */
   readonly adminKubeconfig: string;
-  /** The person who decides. */
+  /** The person who decides, and their kubeconfig. */
   readonly approver: { readonly user: string; readonly kubeconfig: string };
   /** Where the sample workload goes. */
   readonly workloadNamespace: string;
@@ -25,15 +25,15 @@ export interface Target {
     options: { readonly kubeconfig?: string; readonly stdin?: string },
     signal: AbortSignal,
   ): Promise<KubectlAnswer>;
-  /** In order, waiting for new kinds to be served. */
+  /** Applies in order, and waits until new kinds are served. */
   apply(manifests: readonly Manifest[], signal: AbortSignal): Promise<void>;
   /** Path of a kubeconfig with a token of this ServiceAccount and nothing else. */
   serviceAccountKubeconfig(namespace: string, name: string, signal: AbortSignal): Promise<string>;
-  /** What the API server itself wrote down of changes to workloads; undefined where we do not run it. */
+  /** The API server's audit log of changes to workloads; undefined where the API server is not ours. */
   readonly auditLog?: string;
-  /** Told if a program of it ends by itself. */
+  /** Its programs: the run ends when one of them ends unexpectedly. */
   readonly programs: readonly Program[];
-  /** How to remove what we installed, when the cluster outlives us. */
+  /** How to remove what we installed, when the cluster stays. */
   readonly removal?: readonly string[];
   stop(): Promise<void>;
 }

@@ -2,7 +2,7 @@ import { type Clock, sleep } from "../../src/base/clock.ts";
 import { StepFailed } from "./narrator.ts";
 
 export interface Waiting {
-  /** Completes "there was no …": said when the time is over. */
+  /** Completes "there was no …" in the error when the time is over. */
   readonly what: string;
   /** @default 30_000; Infinity when a person decides */
   readonly timeoutMs?: number;
@@ -10,7 +10,7 @@ export interface Waiting {
   readonly everyMs?: number;
 }
 
-/** Asks again and again until the answer is something. @throws StepFailed when the time is over. */
+/** Repeats the question until the answer is not undefined. @throws StepFailed when the time is over. */
 export async function until<T>(
   clock: Clock,
   { what, timeoutMs = 30_000, everyMs = 100 }: Waiting,
@@ -28,7 +28,7 @@ export async function until<T>(
   }
 }
 
-/** @throws StepFailed with both sides when they differ. The heart of `--exit`: nothing counts that was not compared. */
+/** @throws StepFailed with both values when they differ. Every check of the story goes through it. */
 export function verify(what: string, found: unknown, expected: unknown): void {
   const [a, b] = [JSON.stringify(found), JSON.stringify(expected)];
   if (a !== b) throw new StepFailed(`Expected ${what} to be ${b}, found ${a}.`);

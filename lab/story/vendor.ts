@@ -5,14 +5,14 @@ import type { Clock } from "../../src/base/clock.ts";
 import type { Logger } from "../../src/base/log.ts";
 import { startPlatform } from "../../src/platform/server.ts";
 
-/** The vendor's side: the platform, on PGlite in a folder, with everything that the story needs to be there. */
+/** The vendor's side: the platform, on PGlite in a folder, with every object that the story needs. */
 export interface Vendor {
   readonly url: string;
   readonly workspace: string;
   readonly project: string;
   readonly deploymentId: string;
   readonly managerId: string;
-  /** As an engineer of the vendor: workspace.member. */
+  /** The client of an engineer at the vendor: workspace.member. */
   readonly engineer: Client;
   readonly keyFiles: { readonly engineer: string; readonly admin: string; readonly runtime: string };
   stop(): Promise<void>;
@@ -56,7 +56,7 @@ export async function startVendor(
     }) as [Client, Client];
     const project = await admin.projects.create({ body: { name: PROJECT } }, signal);
     const group = await admin.deploymentGroups.create({ body: { name: "customer-one", project: project.id } }, signal);
-    // In the customer's cluster, for the customer's deployments and no other's.
+    // The manager runs in the customer's cluster, for that customer's deployments only.
     const runtime = await bootstrap.manager({
       workspaceId,
       name: "customer-one",
@@ -81,7 +81,8 @@ export async function startVendor(
       },
       signal,
     );
-    // The vendor's own half of the policy: what the platform hands out without asking. The customer's half is in the cluster.
+    // The vendor's half of the policy: what the platform hands out without a request. The customer's half is in the
+    // cluster.
     await admin.operations.putPolicy(
       { query: { project: project.id }, body: { rules: [{ pattern: "kubernetes/get-pods", decision: "auto" }] } },
       signal,
@@ -102,7 +103,7 @@ export async function startVendor(
   }
 }
 
-/** Readable by this user only. The agent's key lies in a folder of its own, as a mounted Secret would. */
+/** Only this user may read them. The agent's key lies in its own folder, like a mounted Secret. */
 async function writeKeys(
   folder: string,
   keys: { readonly admin: string; readonly engineer: string; readonly runtime: string },

@@ -20,11 +20,11 @@ import type { Target } from "./target.ts";
 import { until } from "./until.ts";
 import { startVendor, type Vendor } from "./vendor.ts";
 
-/** Everything that `npm start` runs, both sides of the gate. */
+/** Everything that `npm start` runs, on the vendor's and on the customer's side. */
 export interface World {
   readonly vendor: Vendor;
   readonly target: Target;
-  /** Reads the customer's API server as its admin: the story's witness, not one of its actors. */
+  /** Reads the customer's API server as its admin, to check the story; takes no part in it. */
   readonly kube: KubeClient;
   readonly clock: Clock;
   readonly folder: string;
@@ -34,17 +34,17 @@ interface Beginning {
   readonly options: StoryOptions;
   readonly narrator: Narrator;
   readonly clock: Clock;
-  /** Gets everything that must be stopped. */
+  /** Stops everything that was started. */
   readonly stack: AsyncDisposableStack;
-  /** Aborted, with the reason, when something that must run ends by itself. */
+  /** Aborted, with the reason, when a program that must run ends unexpectedly. */
   readonly broken: AbortController;
   /** Off only for benchmarks, which ask the platform more often than a person may. @default true */
   readonly rateLimits?: boolean;
 }
 
 /**
- * Starts all of it, telling each part as it is there. Whatever was started is on `stack` at once, so that a stop in the
- * middle leaves nothing.
+ * Starts all of it and reports each part when it is ready. Each part is on `stack` as soon as it is started, so that a
+ * stop in the middle leaves nothing running.
  */
 export async function startWorld(
   { options, narrator, clock, stack, broken, rateLimits = true }: Beginning,
@@ -77,7 +77,7 @@ export async function startWorld(
   const connection = await connect({
     kubeconfig: target.adminKubeconfig,
     userAgent: "sallyport-dev",
-    // A proxy of this machine does not know our own cluster's loopback.
+    // A proxy of this machine cannot reach our own cluster's loopback address.
     ...(ownCluster && { environment: {} }),
   });
   stack.defer(() => connection.close());
@@ -120,7 +120,7 @@ interface Deployment extends KubeObject {
   readonly status?: { readonly readyReplicas?: number };
 }
 
-/** Ready pods of the workload, once the controllers have as many as are asked for; undefined until then. */
+/** The workload's ready pods, once the controllers have made all of them; undefined until then. */
 export async function readyReplicas(
   kube: KubeClient,
   target: Target,
@@ -131,7 +131,10 @@ export async function readyReplicas(
   return found?.status?.readyReplicas === found?.spec.replicas ? found?.spec.replicas : undefined;
 }
 
-/** Waits until the two sides know of each other. */
+/**
+ * Waits until the operator is ready, and until the platform has heard from the agent and the agent shows the
+ * deployment.
+ */
 async function connected(
   world: World,
   [agent, operator]: readonly Program[],
@@ -161,7 +164,7 @@ async function connected(
   ]);
 }
 
-/** For people without a kubectl that fits: the panel puts this folder on their PATH. */
+/** For people whose kubectl is missing or does not fit: the panel puts this folder on their PATH. */
 async function linkKubectl(folder: string, programs: Programs): Promise<void> {
   await mkdir(join(folder, "bin"), { recursive: true });
   await symlink(programs.kubectl, join(folder, "bin", "kubectl"));
@@ -174,14 +177,14 @@ async function bothOrNone<A, B>(a: Promise<A>, b: Promise<B>): Promise<[A, B]> {
 }
 
 /**
- * For what cannot be interrupted: setting up the embedded database takes 10 s on a busy machine, and who wants to stop
- * does not wait for it. It lives in this process and ends with it.
+ * For work that cannot be interrupted: the embedded database takes 10 s to set up on a busy machine, and a stop must
+ * not wait for it. It lives in this process and ends with it.
  */
 function unlessStopped<T>(starting: Promise<T>, stop: (late: T) => Promise<void>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abandon = (): void => {
       reject(signal.reason);
-      // Failing or stopping late interests nobody any more.
+      // The run has stopped: a late failure, also of this stop, has no effect.
       starting.then(stop).catch(() => undefined);
     };
     if (signal.aborted) return abandon();

@@ -1,7 +1,7 @@
 import { ROUTES } from "../../src/contract/table.ts";
 import type { Route } from "../../src/contract/wire/route.ts";
 
-/** Who calls: a role's key, or a user's access token. Whoever has the most to do comes first. */
+/** Who calls: a role's key, or a user's access token. The caller with the most operations comes first. */
 export const WHO = [
   "workspace.admin",
   "manager.runtime",
@@ -15,7 +15,7 @@ export interface Caller {
   readonly who: Who;
   /** Operation ids, `area.name`. */
   readonly operations: readonly string[];
-  /** Those whose every parameter is taken to its edges. */
+  /** The operations of which schemathesis takes every parameter to its edges. */
   readonly edges: readonly string[];
 }
 
@@ -25,23 +25,24 @@ const ALL: readonly (readonly [string, Route])[] = Object.entries(ROUTES).flatMa
 const META = ["meta.openapi", "meta.livez", "meta.readyz"];
 
 /**
- * In how many parts the operations are taken for their edges; a run takes one of them. All of them are some 25,000 requests,
- * most of which vary one field of a few large bodies: in the same time more is found by every caller on every operation.
+ * The operations are divided into so many parts; a run takes one of them to its edges. All of them are some 25,000
+ * requests, most of which vary one field of a few large bodies. In the same time, every caller on every operation finds
+ * more.
  */
 const PARTS = 3;
 
 /**
- * Every operation by everybody of these who may call it, and every parameter of a third of the operations to its edges, by
- * the first; which third, the seed says.
+ * Each caller calls every operation that it may call. The first caller of an operation also takes every parameter to
+ * its edges, for the third of the operations that the seed chooses.
  *
- * @param all the edges of all: three times the requests, for before a release.
+ * @param all the edges of all operations: three times the requests, to run before a release.
  */
 export function callersOf({ seed, all }: { readonly seed: number; readonly all: boolean }): readonly Caller[] {
   const taken = new Set<string>();
   const isDue = (_: string, index: number): boolean => all || (index + seed) % PARTS === 0;
   return WHO.map((who) => {
     const theirs = ALL.filter(([, route]) => mayCall(route, who)).map(([id]) => id);
-    // To be refused for the role is an answer too, but always the same: once is enough.
+    // The platform refuses these to every caller, always with the same answer: one caller tries them.
     const nobodys = who === WHO.at(-1) ? ALL.map(([id]) => id).filter((id) => !taken.has(id)) : [];
     const operations = [...new Set([...theirs, ...(who === WHO[0] ? META : []), ...nobodys])];
     const edges = operations.filter((id) => !taken.has(id)).filter(isDue);
@@ -51,7 +52,8 @@ export function callersOf({ seed, all }: { readonly seed: number; readonly all: 
 }
 
 function mayCall({ roles, workspace }: Route, who: Who): boolean {
-  // Where no workspace need be named a user acts: a key may not, or would change what it hangs on.
+  // The user calls only operations that need no named workspace. A key may not call them, or would change the objects
+  // that it depends on.
   if (who === "user" || workspace !== undefined) return who === "user" && workspace !== undefined;
   if (typeof roles === "string") return roles === "any" || roles === "public";
   return roles.includes(who);

@@ -11,8 +11,8 @@ phases.coverage.enabled = false
 `;
 }
 
-// No file with failures of the past. And nothing that is learned from answers: they hold ids, which are others in each run,
-// so that what is sent would be too. Which objects exist, hooks.py knows better.
+// No file of past failures. And schemathesis must not learn from answers: they hold ids, which differ in each run, so
+// the requests would differ too. hooks.py knows which objects exist.
 const COMMON = `
 # How busy the machine is must not decide.
 suppress-health-check = ["too_slow"]

@@ -16,19 +16,19 @@ from schemathesis.core.parameters import ParameterLocation
 with open(os.environ["SALLYPORT_FUZZ_WORLD"], encoding="utf-8") as file:
     WORLD = json.load(file)
 
-# Ids by the word of the path before `{id}`: objects that stay, and others that a call may use up.
+# Ids by the word that stands before `{id}` in a path: objects that stay, and objects that a call may delete or use up.
 LASTING = WORLD["lasting"]
 SPARE = WORLD["spare"]
-# What the run calls with, and hangs on: whoever removes it is locked out for the rest of the run.
+# The credential and the objects that the run depends on: a call that deletes one would stop the rest of the run.
 PROTECTED = set(WORLD["protected"])
 
 
-# The same numbers in two runs: the same requests in the same order, and the same answers.
+# Equal numbers in two runs mean the same requests in the same order, and the same answers.
 TOLD = {"requests": 0, "sent": 0, "answered": 0}
 atexit.register(lambda: print("{requests} requests, digest {sent:08x}, answers {answered:08x}".format(**TOLD)))
 
 
-# What is another in each run, by a word that stays. Some requests are made from others, with what they were given here.
+# Ids differ in each run: each is replaced by a fixed word, because some requests are made from earlier ones that hold ids.
 WORDS = {
     text: f"{kind} {word} {index}"
     for kind, objects in (("lasting", LASTING), ("spare", SPARE))
@@ -72,7 +72,7 @@ def before_call(context, case, kwargs):
     TOLD["requests"] += 1
     TOLD["sent"] = zlib.crc32(salt.encode(), TOLD["sent"])
     case.path_parameters, case.query = dict(case.path_parameters or {}), dict(case.query or {})
-    # Now and then what was made up stays: a 404 is an answer too.
+    # One request in eight keeps its invented ids: a 404 is an answer too.
     use = zlib.crc32((salt + "?").encode()) % 8 != 0
     if use and is_positive(case, ParameterLocation.PATH):
         existing_path(case, salt)
@@ -84,7 +84,7 @@ def before_call(context, case, kwargs):
         existing_body(case.body, salt)
         possible_body(operation_id(case), case.body, salt)
     if is_positive(case, ParameterLocation.HEADER) and "Idempotency-Key" in (case.headers or {}):
-        # The same key with another body is refused before the body is looked at.
+        # The platform refuses a used key with another body before it reads the body, so each request gets its own key.
         case.headers["Idempotency-Key"] = f"{zlib.crc32(salt.encode()):08x}"
     protect(case)
 
@@ -123,15 +123,15 @@ def own_workspace(query):
 
 def existing_query(case, salt, use):
     query = case.query
-    # Only the server can make a cursor; made-up ones have their own tests (400 INVALID_CURSOR).
+    # Only the server can make a cursor; invented ones have their own tests (400 INVALID_CURSOR).
     query.pop("cursor", None)
-    # 30 s of waiting for nothing.
+    # Otherwise each of these calls would wait for up to 30 s.
     query.pop("wait", None)
     if use:
         for name, word in (("project", "projects"), ("deploymentId", "deployments"), ("managerId", "managers")):
             if name in query and LASTING.get(word):
                 query[name] = pick(LASTING[word], salt)
-    # Keys that imply no project must name one: the document cannot make a parameter depend on the credential.
+    # A key of the whole workspace must name a project. OpenAPI cannot say that a parameter depends on the credential.
     if operation_id(case) in WORLD["needProject"] and "project" not in query:
         query["project"] = pick(LASTING["projects"], salt)
 
@@ -149,9 +149,10 @@ IDS = {
     "builderId": "builderId",
     "email": "email",
 }
-# Of these several forms or values do; of the others the first object has what the rest hang on.
+# Fields for which any of the objects will do. For the others the first object is taken, on which the rest depend.
 ANY = {"project", "email"}
-# Instants that must lie ahead: a schema knows no "now". Compared with a fixed year, so that no choice depends on the day.
+# Instants that must lie in the future, which a schema cannot say. Compared with a fixed year, so that every day gives
+# the same requests.
 AHEAD = {"expiresAt", "deadline", "approvedUntil"}
 
 
@@ -168,7 +169,8 @@ def existing_body(body, salt):
             body[name] = WORLD["inAnHour"]
 
 
-# Of each name only one is free. The edges of everything else come with the simplest name, all with the same one.
+# Names must be unique, and schemathesis sends the same simple name with each edge of another field: a used name is
+# replaced.
 FREE = {"name": "fuzz-{:08x}", "version": "0.1.{:d}"}
 NAMED = ("projects", "managers", "releases", "releaseChannels", "deploymentGroups", "deployments", "workspaces")
 TAKEN = set()
@@ -184,14 +186,14 @@ def possible_body(operation, body, salt):
         elif isinstance(value, str):
             TAKEN.add((area, value))
     if operation == "deployments.create":
-        # Only a deployment group's token implies them.
+        # Only a deployment group's token may leave them out.
         body.setdefault("project", LASTING["projects"][0])
         body.setdefault("deploymentGroupId", LASTING["deployment-groups"][0])
     if operation == "operations.enableBuiltins" and isinstance(body.get("names"), list):
-        # Without it nothing can be asked for, from then on.
+        # Without this plugin the platform would refuse every later request.
         body["names"] = ["kubernetes", *(each for each in body["names"] if each != "kubernetes")][:64]
     if operation == "sync.reconcile" and isinstance(body.get("state"), dict):
-        # Of a deployment on Kubernetes that nobody has leased.
+        # Fits a deployment on Kubernetes without a lease.
         body["state"].update({"protocolVersion": 1, "platform": "kubernetes"})
         body["state"].pop("environmentInfo", None)
         body.pop("session", None)
@@ -200,25 +202,26 @@ def possible_body(operation, body, salt):
 def protect(case):
     for name, value in list(case.path_parameters.items()):
         if isinstance(value, str) and value in PROTECTED and case.operation.method.upper() != "GET":
-            # Of the same form, and nobody's.
+            # An id of the same form that no object has.
             prefix, _, rest = value.partition("_")
             case.path_parameters[name] = prefix + "_" + "0" * len(rest)
     if isinstance(case.body, dict) and isinstance(case.body.get("ids"), list):
         case.body["ids"] = [each for each in case.body["ids"] if str(each) not in PROTECTED]
 
 
-# What the server says when a schema is not met, as a whole. Any other 400 is by a rule that no schema says; what such a rule
-# says of a field reads otherwise ("is required when status is ready"), or it would pass for the document's mistake.
+# The server's whole messages for a value that does not fit its schema. Every other 400 is by a rule that no schema can
+# say. Such a rule's message must differ from these ("is required when status is ready"), or it would count as a mistake
+# of the document.
 BY_SCHEMA = re.compile(
     r"must be (string|object|integer|number|boolean|array|null|either .+|equal to .+|[<>]=? \S+|multiple of \S+)"
     r"|must (not )?(match|have|contain|be valid).*|property names .+|is required|is not a known key|does not fit its schema"
 )
-# No rules: 400 for what is no JSON at all.
+# Codes that are no such rules: for instance 400 for a body that is not JSON.
 SYNTAX = {"MALFORMED_JSON", "ROUTE_NOT_FOUND", "WORKSPACE_REQUIRED", "INVALID_CURSOR"}
-# The run has lost its credential, and would be content with everything from now on.
+# The run has lost its credential; from then on it would test nothing.
 LOCKED_OUT = re.compile(r"UNAUTHENTICATED|API_KEY_.+|TOKEN_EXPIRED")
 
-# 503 with Retry-After is these routes' answer to the state of a manager, or to there being no git host: nothing broke.
+# 503 with Retry-After: the manager is not ready, or there is no git host. These answers are no failures.
 NOT_YET = {"MANAGER_NOT_READY", "MANAGER_UNAVAILABLE"}
 WITHOUT_GIT_HOST = ("gitNamespaces.sync", "gitNamespaces.listRepositories")
 
@@ -239,10 +242,10 @@ def filter_failure(context, failure, case, response):
     if type(failure).__name__ != "RejectedPositiveData":
         return True
     if code == "UPGRADE_REQUIRED":
-        # The relay's two paths are WebSockets; schemathesis speaks none (src/platform/relay has their tests).
+        # The relay's two paths are WebSockets, which schemathesis cannot open (src/platform/relay has their tests).
         return False
     if code == "VALIDATION_ERROR":
         issues = (body.get("context") or {}).get("issues") or []
         return not issues or any(BY_SCHEMA.fullmatch(issue["message"]) for issue in issues)
-    # That the code is one of the operation's is checked by response_schema_conformance.
+    # The check response_schema_conformance verifies that the code is one of the operation's.
     return code in SYNTAX or LOCKED_OUT.fullmatch(code) is not None

@@ -1,6 +1,6 @@
-// `npm run test:api-fuzz`: schemathesis against a real `sallyport platform`, from nothing but its OpenAPI document, as each
-// of callers.ts. The same commit and seed send the same requests. SALLYPORT_FUZZ_SEED=<number> changes the run,
-// SALLYPORT_FUZZ_EXAMPLES=<number> and SALLYPORT_FUZZ_EDGES=all make it longer.
+// `npm run test:api-fuzz`: runs schemathesis against a real `sallyport platform`, from its OpenAPI document alone, as
+// each caller of callers.ts. The same commit and seed send the same requests. SALLYPORT_FUZZ_SEED=<number> changes the
+// run, SALLYPORT_FUZZ_EXAMPLES=<number> and SALLYPORT_FUZZ_EDGES=all make it longer.
 
 import { writeFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
@@ -10,7 +10,7 @@ import { configOf } from "./config.ts";
 import { findSchemathesis, schemathesis, UnavailableError } from "./schemathesis.ts";
 import { stageFor } from "./stage.ts";
 
-/** `npm test` says loudly that this part was left out, and runs the others. */
+/** With this exit code, `npm test` prints that the part was left out, and runs the others. */
 const CANNOT_RUN_HERE = 77;
 
 const seed = Number(process.env.SALLYPORT_FUZZ_SEED ?? 20_260_101);
@@ -34,7 +34,7 @@ try {
 }
 
 /**
- * Two callers at a time, each with a platform of its own: making requests up takes one core, most of the time.
+ * Two callers at a time, each with its own platform: schemathesis takes one core to make up requests.
  * @returns whether nothing was found
  */
 async function fuzz(python: string, signal: AbortSignal): Promise<boolean> {
@@ -74,7 +74,7 @@ async function fuzzAs(caller: Caller, python: string, signal: AbortSignal): Prom
     signal,
   );
   const seconds = Math.round((performance.now() - begin) / 1000);
-  // Its hints, hundreds of lines, are for whoever looks for a finding's cause.
+  // Hundreds of lines of hints, printed only after a failure, for the person who looks for its cause.
   process.stdout.write(code === 0 ? words.slice(Math.max(0, words.indexOf("Test cases:"))) : words);
   say(`as ${caller.who}: ${code === 0 ? "nothing found" : "FAILED"}, ${seconds} s`);
   if (!platform.program.isRunning) throw new Error(`the platform ended:\n${platform.program.logTail()}`);

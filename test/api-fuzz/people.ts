@@ -7,7 +7,7 @@ import { type FuzzWorld, inAnHour, SPARES } from "./world.ts";
 const CALLBACK = "http://127.0.0.1:1/callback";
 const OTHER = "other@example.com";
 
-/** A user's access token, by the way of every program that users sign in to. Lives a quarter of an hour. */
+/** A user's access token, by the sign-in that every program uses. Valid for a quarter of an hour. */
 export async function signIn(baseUrl: string, email: string, signal: AbortSignal): Promise<string> {
   const signingIn = new UserSignIn({ baseUrl, clientId: CLI_CLIENT.id });
   try {
@@ -25,7 +25,10 @@ function tokenOf(inviteUrl: string): string {
   return new URL(inviteUrl).pathname.split("/").at(-1) ?? "";
 }
 
-/** What stands around a user: a workspace with members and invitations, ones to delete, and one to be invited to. */
+/**
+ * The objects around a user: a workspace with members and invitations, some to delete, and a workspace to be invited
+ * to.
+ */
 export async function worldOfUser(baseUrl: string, credential: string, signal: AbortSignal): Promise<FuzzWorld> {
   await using stack = new AsyncDisposableStack();
   const clientOf = (token: string): Client => {

@@ -7,12 +7,12 @@ import { ensureCacheEntry } from "../../lab/cluster/cache-entry.ts";
 import { findOnPath } from "../../lab/cluster/path-search.ts";
 import { cacheRoot } from "../../lab/cluster/programs.ts";
 
-/** Every package of it, at the version it is tested with. */
+/** Every package of schemathesis, at the version with which it is tested. */
 const REQUIREMENTS = join(import.meta.dirname, "requirements.txt");
 const HOOKS = join(import.meta.dirname, "hooks.py");
 const OLDEST_PYTHON = [3, 10] as const;
 
-/** This machine cannot have it, said so that a person knows what to do. */
+/** This machine cannot run schemathesis; the message says what a person can do. */
 export class UnavailableError extends Error {
   override readonly name = "UnavailableError";
 }
@@ -37,7 +37,7 @@ export async function findSchemathesis(say: (line: string) => void, signal: Abor
         try {
           await run(system.path, ["-m", "venv", into], { signal });
           const flags = ["--quiet", "--disable-pip-version-check", "--no-input", "--only-binary", ":all:"];
-          // A module of the environment and not its `pip`: scripts name the folder that they were made in.
+          // The environment's module and not its `pip`: scripts hold the path of the folder in which they were made.
           const python = join(into, "bin", "python");
           await run(python, ["-m", "pip", "install", ...flags, "-r", REQUIREMENTS], { signal, timeout: 300_000 });
         } catch (cause) {
@@ -81,14 +81,14 @@ export interface FuzzRun {
 
 export interface FuzzResult {
   readonly code: number;
-  /** What it printed, in one piece: two run side by side. */
+  /** All output in one piece, because two runs are under way at once. */
   readonly words: string;
 }
 
 export function schemathesis(fuzz: FuzzRun, signal: AbortSignal): Promise<FuzzResult> {
   const { python, configFile, documentUrl, args, env } = fuzz;
   const all = ["-m", "schemathesis.cli", "--config-file", configFile, "run", documentUrl, ...args];
-  // Python orders sets by hashes that are others in each process, unless it is told where to begin.
+  // Python's hash seed differs in each process unless it is set, and it decides the order of sets.
   const settings = { ...process.env, PYTHONHASHSEED: "0", SCHEMATHESIS_HOOKS: HOOKS, ...env };
   return new Promise((resolve, reject) => {
     const child = spawn(python, all, { stdio: ["ignore", "pipe", "pipe"], env: settings, signal });

@@ -8,7 +8,7 @@ import type { Who } from "./callers.ts";
 import { signIn, worldOfUser } from "./people.ts";
 import { type FuzzWorld, worldOf } from "./world.ts";
 
-/** A platform for one caller alone: what others did before, or do meanwhile, would change the answers. */
+/** A platform for one caller: the writes of another caller would change the answers. */
 export interface Stage {
   readonly folder: string;
   readonly platform: PlatformProcess;
@@ -41,7 +41,7 @@ export async function stageFor(who: Who, stack: AsyncDisposableStack, signal: Ab
   return { folder, platform, credential, world };
 }
 
-/** A manager that falls silent answers 503 to whoever wants something of it. */
+/** Sends heartbeats: without them the platform answers 503 to calls that need the manager. */
 function keepBeating(
   baseUrl: string,
   { runtimeKey, manager }: Furniture,

@@ -12,7 +12,7 @@ export interface FuzzWorld {
   readonly lasting: Readonly<Record<string, readonly string[]>>;
   readonly spare: Readonly<Record<string, readonly string[]>>;
   readonly protected: readonly string[];
-  /** Operation ids where a key of the whole workspace must name a project. */
+  /** Operations in which a key of the whole workspace must name a project. */
   readonly needProject: readonly string[];
   readonly inAnHour: string;
   /** The name of a user's workspace; a key's own is implied. */
@@ -46,14 +46,14 @@ export async function worldOf(admin: Client, made: Furniture, signal: AbortSigna
     const asked = { deploymentId: made.deployment, remediationPlanId: `plan-${i}`, title: "Look", commands };
     add("access-requests", (await admin.accessRequests.create({ body: asked }, signal)).id);
   }
-  // With something to set up on every platform.
+  // With one input to set up on every platform.
   const stack = Object.fromEntries(PLATFORMS.map((platform) => [platform, { id: "shop", resources: {} }]));
   const body = { project: made.project, version: "2.0.0", stack, channel: "production" };
   const { id: release } = await admin.releases.create({ body }, signal);
   const packagesConfig = { cloudformation: { enabled: true } };
   const packed = await admin.projects.create({ body: { name: "packed", packagesConfig } }, signal);
   await admin.packages.rebuild({ body: { project: packed.id } }, signal);
-  // Not `helm`: those the platform builds by itself, at its own time.
+  // Not `helm`: the platform builds those itself, at times of its own.
   const { packages } = await admin.packageBuilder.lease(
     { body: { builderId: BUILDER, types: ["cloudformation"] } },
     signal,

@@ -83,7 +83,7 @@ export async function benchSync(
   return rows;
 }
 
-/** Reconciles a second with 1, 10 and 50 workers. Each run gets objects that nobody has reconciled yet. */
+/** Reconciles a second with 1, 10 and 50 workers. Each run gets new objects. */
 export async function benchReconcile(
   peer: string,
   count: number,
@@ -128,7 +128,7 @@ async function clear(cluster: Cluster, signal: AbortSignal): Promise<void> {
   await cluster.request({ method: "DELETE", path: "/api/v1/namespaces/default/configmaps" }, signal);
 }
 
-/** One uncounted run of each first: the server's own caches and both programs' files are warm then. */
+/** First one run of each that is not counted, so that the server's caches and both programs' files are warm. */
 async function alternate(runs: number, one: (program: "ours" | "theirs") => Promise<Figures>): Promise<Pairs> {
   const ours: Figures[] = [];
   const theirs: Figures[] = [];
@@ -149,10 +149,10 @@ function peakKib({ VmHWM }: Figures): number {
   return Number.parseInt(VmHWM, 10);
 }
 
-/** As the chart gives it. */
+/** The flags that the chart sets. */
 const NODE_FLAGS = ["--max-semi-space-size=8"];
 
-/** As it ships: what the image holds is JavaScript, as the peer is compiled. */
+/** As shipped: the image holds JavaScript, as the peer is compiled. */
 async function ours(stack: AsyncDisposableStack): Promise<readonly string[]> {
   const folder = await mkdtemp(join(tmpdir(), "sallyport-bench-"));
   stack.defer(() => rm(folder, { recursive: true, force: true }));

@@ -71,7 +71,7 @@ async function reconcile(count: number, workers: number): Promise<void> {
       await client.apply(resources.configMaps, configMapOf(widget), {}, signal);
       const body = { status: { observedGeneration: widget.metadata.generation } };
       await client.patch(widgets, parseKey(key), { type: "merge", body }, { subresource: "status" }, signal);
-      // As the peer does it: the clock starts with the first reconcile that ended.
+      // As in the peer: the clock starts when the first reconcile has ended.
       if (firstAt === 0) firstAt = performance.now();
       done += 1;
       if (done === count) finished.resolve();

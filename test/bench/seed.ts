@@ -1,7 +1,7 @@
 import type { Client } from "../../src/kube/client/client.ts";
 import { type Resource, resources } from "../../src/kube/objects/resource.ts";
 
-/** More creators than this only wait in the API server's own queues. */
+/** The API server would only queue the requests of more creators. */
 const CREATORS = 24;
 
 export const widgets: Resource = {

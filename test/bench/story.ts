@@ -18,10 +18,10 @@ import { jsonProjection } from "../../src/kube/projection/projection.ts";
 import { type Row, spread } from "./table.ts";
 
 const GRANTS = "sallyport-grants";
-/** Short beside what is measured, so that the looking costs little and blurs little. */
+/** Short beside the measured times, so that polling costs little and adds little error. */
 const POLL_MS = 5;
 
-/** The whole path with real processes: what a person waits for. */
+/** Measures the whole path with real processes, as a person waits for it. */
 export async function benchStory(rounds: number, say: (line: string) => void, signal: AbortSignal): Promise<Row[]> {
   await using stack = new AsyncDisposableStack();
   const folder = await mkdtemp(join(tmpdir(), "sallyport-bench-"));
@@ -78,13 +78,16 @@ async function automaticOperations({ vendor, target }: World, rounds: number, si
       if (state === "FAILED" || state === "EXPIRED") throw new Error(`command ${commandId} ended ${state}`);
       await sleep(systemClock, POLL_MS, signal);
     }
-    // The first rounds warm three processes up.
+    // The first rounds warm three processes up and are not counted.
     if (round >= 0) times.push(performance.now() - startedAt);
   }
   return spread(times);
 }
 
-/** From the answer to the approver's patch until the API server tells of the claim that precedes every act, in stages. */
+/**
+ * Measures, in stages, from the answer to the approver's patch until the API server shows the claim that precedes every
+ * act.
+ */
 async function approvedOperations(
   { vendor, target, kube }: World,
   rounds: number,
@@ -129,7 +132,7 @@ async function approvedOperations(
   return { started: spread(stages.started), stages: Object.fromEntries(spreads) };
 }
 
-/** What the API server tells of, in this order, between an approval and the act. */
+/** Events that the API server shows between an approval and the act, in this order. */
 type Stage = "window opened" | "invocation created" | "line claimed" | "started";
 
 function observed(
@@ -154,7 +157,7 @@ function observed(
       mark("started");
       removeFirst();
       removeSecond();
-      // The two watches are two sockets: the later stage may be told first.
+      // Two watches are two sockets: the later stage may be shown first.
       const { started = Number.NaN } = at;
       resolve({ "window opened": started, "invocation created": started, "line claimed": started, ...at, started });
     });

@@ -13,14 +13,14 @@ export function spread(values: readonly number[]): Spread {
   return { min: at(0), median: at(0.5), p99: at(0.99), max: sorted.at(-1) ?? Number.NaN };
 }
 
-/** One line of the report: what was measured, against what was hoped for. */
+/** One line of the report: what was measured, and its goal. */
 export interface Row {
   readonly what: string;
   readonly measured: string;
   readonly goal: string;
   /** Absent when there is no goal. */
   readonly reached?: boolean;
-  /** Everything behind the line, for the JSON file. */
+  /** The raw figures of the line, for the JSON file. */
   readonly figures: Readonly<Record<string, unknown>>;
 }
 

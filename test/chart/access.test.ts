@@ -14,7 +14,7 @@ const POLICIES = ["Validating", "Mutating"].flatMap((each) => [
   `${each}AdmissionPolicyBinding`,
 ]);
 
-/** Without what only Helm needs: its labels and annotations. */
+/** Without the labels and annotations that only Helm needs. */
 function bare({ metadata, ...object }: Rendered): Rendered {
   const labels = Object.entries(metadata.labels ?? {}).filter(
     ([key]) => !/^(app\.kubernetes\.io|helm\.sh)\//.test(key),

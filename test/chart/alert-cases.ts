@@ -1,13 +1,13 @@
-/** What a scrape brings a minute: a series and promtool's notation for its values. */
+/** Series and, in promtool's notation, their values, one for each minute. */
 type Series = readonly (readonly [name: string, values: string])[];
 
 export interface AlertCase {
-  /** When it is looked at. */
+  /** When the alert is evaluated. */
   readonly at: string;
   readonly fires: Series;
-  /** As near to it as makes a difference, and quiet. */
+  /** As near to firing as makes a difference, without firing. */
   readonly quiet: Series;
-  /** Labels beside cluster and namespace that whoever is woken needs. */
+  /** Labels, beside cluster and namespace, that the person on call needs. */
   readonly labels?: readonly string[];
 }
 
@@ -18,7 +18,7 @@ const of = (metric: string, labels = "", pod = "pod-0"): string =>
 
 const agent = [of("sallyport_agent_build_info", 'version="1"'), "1x200"] as const;
 const operator = [of("sallyport_operator_build_info", 'version="1"'), "1x200"] as const;
-/** Another operator's pod in the same cluster, whose metrics have the same names. */
+/** A pod of another vendor's operator in the same cluster, whose metrics have the same names. */
 const strange = (metric: string, labels: string): string =>
   `${metric}{cluster="east",namespace="elsewhere",pod="other-0",${labels}}`;
 
@@ -40,7 +40,7 @@ const http = (codeClass: string): string =>
 const httpSeconds = (route: string, le: string): string =>
   of("sallyport_http_request_duration_seconds_bucket", `method="GET",route="${route}",le="${le}"`);
 
-/** Each alert, with what wakes it and what must not. */
+/** Each alert, with series that fire it and series that must not. */
 export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
   SallyportAgentDown: {
     at: "30m",
@@ -144,7 +144,7 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
   },
   SallyportHeartbeatStale: {
     at: "15m",
-    // It began, and none has succeeded.
+    // The process has started, and no call has succeeded.
     fires: [
       agent,
       [of("process_start_time_seconds"), "60x60"],
@@ -170,7 +170,7 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
       [requests("2xx"), "0+8x100"],
       [requests("none"), "0+2x100"],
     ],
-    // Bad for minutes only, and refusals, which are the platform's word.
+    // Failures for some minutes only, and refusals, which are the platform's answer and no failure.
     quiet: [
       [requests("2xx"), "0+10x100"],
       [requests("5xx"), "0x62 0+10x30"],
@@ -223,7 +223,7 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
       [operations("success"), "0+1x60"],
       [operations("failed"), "0+1x60"],
     ],
-    // Half of them too, but of four in half an hour; and many that the gate refused.
+    // Half of the operations failed, but only four ran in half an hour; and many that the gate refused.
     quiet: [
       [operations("success"), "0 0 0 1 2 2x60"],
       [operations("failed"), "0 0 0 1 2 2x60"],
@@ -250,7 +250,8 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
   SallyportAdmissionPolicyMissing: {
     at: "10m",
     fires: [policy("sallyport-grant-decisions", "1 0x60")],
-    // The other replica has not looked yet, names are not stamped everywhere, and with rbac.selfCheck off nobody looks.
+    // The other replica has not checked yet; not every cluster stamps names; with rbac.selfCheck off no operator
+    // checks.
     quiet: [
       policy("sallyport-grant-decisions", "1x60"),
       [of("sallyport_policies_present", 'policy="sallyport-grant-decisions"', "pod-1"), "0x60"],
@@ -315,7 +316,7 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
       [of("sallyport_database_connections_waiting"), "0x60"],
       [of("sallyport_database_connections_busy"), "10x60"],
       [of("sallyport_database_connections_max"), "10x60"],
-      // In line for one that is being opened.
+      // These wait for a connection that is being opened.
       [of("sallyport_database_connections_waiting", "", "pod-1"), "1x60"],
       [of("sallyport_database_connections_busy", "", "pod-1"), "3x60"],
       [of("sallyport_database_connections_max", "", "pod-1"), "10x60"],

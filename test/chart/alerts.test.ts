@@ -56,7 +56,7 @@ describe("each alert", () => {
   });
 });
 
-/** The alert as a series, with the labels that whoever is woken needs. */
+/** The alert as a series, with the labels that the person on call needs. */
 function expectation(name: string, { at, labels = [], ...series }: AlertCase, kind: "fires" | "quiet") {
   const present = labels.map((label) => `,${label}!=""`).join("");
   const expr = `count by (cluster, namespace) (ALERTS{alertname="${name}",alertstate="firing"${present}})`;

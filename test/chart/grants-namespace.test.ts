@@ -7,7 +7,7 @@ const SET = [`platform.url=${REQUIRED.platform.url}`, "runtimeKey.existingSecret
 const helm = useHelm();
 const cluster = useCluster();
 
-/** As its first argument says, with the real program. */
+/** Installs, upgrades or uninstalls the chart with the real helm. */
 async function run(verb: "install" | "upgrade" | "uninstall", ...set: readonly string[]): Promise<void> {
   const where = ["-n", "sallyport-system", "--kubeconfig", cluster().adminKubeconfig];
   const values = [...SET, ...set].flatMap((each) => ["--set", each]);

@@ -17,7 +17,9 @@ export async function helmProgram(say: (line: string) => void, signal: AbortSign
   return join(folder, "helm");
 }
 
-/** Runs it in an empty environment: no plugins, repositories or kubeconfig of whoever runs the tests. */
+/**
+ * Runs it in an empty environment: without the plugins, repositories and kubeconfig of the person who runs the tests.
+ */
 export function runHelm(program: string, args: readonly string[], home: string): Promise<HelmResult> {
   const env = { HOME: home, HELM_CACHE_HOME: home, HELM_CONFIG_HOME: home, HELM_DATA_HOME: home };
   return new Promise((resolve) => {

@@ -24,7 +24,7 @@ const app = join(parent, "app");
 beforeAll(() => assemble(root, app), 120_000);
 afterAll(() => rmSync(parent, { recursive: true, force: true }));
 
-/** As in the image: nothing of the checkout, and a root that nobody writes to. */
+/** Runs it as in the image: without the checkout, and with a root that the process may not write to. */
 async function sallyport(...args: readonly string[]): Promise<{ readonly stdout: string; readonly ms: number }> {
   const flags = ["--import", `data:text/javascript,${TELLS_CPU}`];
   const main = join(app, "src/cli/main.js");
@@ -32,7 +32,7 @@ async function sallyport(...args: readonly string[]): Promise<{ readonly stdout:
   return { stdout, ms: Number(/cpu (\d+)/.exec(stderr)?.[1]) };
 }
 
-/** Time of a core, not of a clock: the machine has other things to do. */
+/** CPU time, not wall time: other programs run on this machine too. */
 const TELLS_CPU = `process.on("exit", () => console.error("cpu", Math.round(
   Object.values(process.cpuUsage()).reduce((a, b) => a + b) / 1000)))`;
 
@@ -118,7 +118,7 @@ test("the build script leaves an SBOM and a provenance beside the image, whateve
   const bin = join(parent, "bin");
   const out = join(parent, "papers");
   mkdirSync(bin);
-  // A docker that writes down how it is called, and has built an image.
+  // A fake docker that writes down its arguments and says that it has built an image.
   const docker = `#!/bin/sh\necho "$@" >> ${join(parent, "calls")}\n[ "$1" = image ] && echo sha256:abc linux/arm64 85000000\nexit 0\n`;
   writeFileSync(join(bin, "docker"), docker, { mode: 0o755 });
   const base = `mirror.example.com/base@sha256:${"b".repeat(64)}`;

@@ -49,7 +49,7 @@ async function install(
   return rendered;
 }
 
-/** What the chart gives a process, but for what lies elsewhere in a test. */
+/** The environment that the chart gives a process, except what differs in a test. */
 function given(rendered: readonly Rendered[], deployment: string): Readonly<Record<string, string>> {
   const elsewhere = /PLATFORM_URL|RUNTIME_KEY_FILE|HEALTH_PORT|IDENTITY/;
   const env = Object.entries(envOf(podOf(rendered, deployment))).filter(
@@ -121,7 +121,7 @@ describe.each<readonly [string, Installation]>([
   test("plays a request through: asked, approved, run, told", async () => {
     const asked = await world.ask(5);
     await world.grant(asked.id, ({ status }) => status?.state === "Pending");
-    // A policy is in force a moment after it is there; until then a decision answers 503, or carries no name.
+    // A policy is in force a moment after it exists. Until then a decision gets 503 as an answer, or no name.
     await eventually(
       () => world.decide(asked.id, { approvedForMinutes: 30 }).catch(() => undefined),
       (grant) => grant.spec.decidedBy === "alice",
@@ -175,7 +175,7 @@ describe.each<readonly [string, Installation]>([
   });
 });
 
-/** The contract's cases, told of other namespaces and accounts. */
+/** The contract's cases, with other namespaces and accounts. */
 function renamed(
   text: string,
   { systemNamespace: system, grantsNamespace: grants, agentAccount, operatorAccount }: InstallationNames,

@@ -118,7 +118,7 @@ test.each([
   const objects = await helm.render({ ...REQUIRED, trustedCA: { [kind]: "corp", key: "bundle.pem" } });
   for (const name of ["sallyport-agent", "sallyport-check"]) {
     const pod = podOf(objects, name);
-    // Node adds these to its own; SSL_CERT_FILE would replace them.
+    // Node adds these authorities to its own; SSL_CERT_FILE would replace them.
     expect(envOf(pod).NODE_EXTRA_CA_CERTS).toBe("/etc/sallyport/trusted-ca/ca.crt");
     expect(envOf(pod).SSL_CERT_FILE).toBeUndefined();
     const volume = pod.volumes.find((each: Rendered) => each.name === "trusted-ca");

@@ -40,7 +40,7 @@ describe("the image", () => {
   });
 });
 
-/** What the Pod Security Standard "restricted" asks, as far as these pods could break it. */
+/** Breaches of the Pod Security Standard "restricted", as far as these pods could have them. */
 function breaches(spec: Rendered): readonly string[] {
   const found: string[] = [];
   const allowedVolumes = [
@@ -141,7 +141,7 @@ test("probes ask the health port, and liveness never what depends on others", as
 test("a rolling update never has fewer replicas than asked for, and a stop has its time", async () => {
   for (const { spec } of ofKind(await helm.render(REQUIRED), "Deployment")) {
     expect(spec.strategy.rollingUpdate).toEqual({ maxUnavailable: 0, maxSurge: 1 });
-    // The command line ends an overdue stop after 10 s.
+    // The command line ends a stop after 10 s that is not finished by then.
     expect(spec.template.spec.terminationGracePeriodSeconds).toBeGreaterThan(10);
   }
 });
@@ -237,7 +237,7 @@ test("each setting that the chart gives is one that its process reads", async ()
     SALLYPORT_NAMESPACES: "shop,pay,jobs",
     SALLYPORT_LOG_LEVEL: "debug",
   });
-  // What the agent reports of and what the operator lets through is one word of the customer.
+  // The agent reports and the operator acts by the same answer of the customer.
   for (const name of ["sallyport-agent", "sallyport-operator"]) {
     const text = String(envOf(podOf(objects, name)).SALLYPORT_DEPLOYMENTS);
     expect([...parseNamedDeployments(text)]).toEqual([

@@ -15,13 +15,13 @@ export interface PrometheusPrograms {
 
 export interface ProgramResult {
   readonly code: number;
-  /** What it said on both. */
+  /** Its standard output and its standard error. */
   readonly output: string;
 }
 
 /**
- * Prometheus and promtool: those of the PATH, or Debian's package, fetched and unpacked into the cache without being
- * installed, which needs no root and starts no service. Building them with Go takes a quarter of an hour.
+ * Prometheus and promtool from the PATH, or from Debian's package, which is fetched and unpacked into the cache.
+ * Nothing is installed: this needs no root and starts no service. To build them with Go takes a quarter of an hour.
  */
 export async function prometheusPrograms(
   say: (line: string) => void,
@@ -43,7 +43,7 @@ const DEBIAN: Recipe = {
   title: "Prometheus, Debian's package",
   expectation: "about 10 seconds, once",
   async build(into, say, signal) {
-    // Lists of its own: the machine's may be old, missing or not ours to write.
+    // apt gets its own package lists: the machine's may be old, missing, or not writable for us.
     const state = join(into, "apt");
     for (const folder of ["lists/partial", "archives/partial"]) await mkdir(join(state, folder), { recursive: true });
     const settings = [`Dir::State::lists=${state}/lists`, `Dir::Cache=${state}`, "APT::Sandbox::User=root"];

@@ -12,7 +12,7 @@ const WORDS = new Set([
   "offset",
 ]);
 
-/** The metrics that an expression asks for. Those of `{__name__=~"a_(b|c)"}` too, when the pattern is no more than that. */
+/** The metrics in an expression. Also those of `{__name__=~"a_(b|c)"}` , when the pattern has only this form. */
 export function metricsIn(expr: string): readonly string[] {
   const named = [...expr.matchAll(/__name__=~"([^"]*)"/g)].flatMap(([, pattern = ""]) => spelledOut(pattern));
   const bare = expr

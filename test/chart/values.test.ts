@@ -131,7 +131,7 @@ test("every value that the pages and the command line speak of exists", () => {
     const text = readFileSync(join(root, page), "utf8");
     return [
       ...text
-        // Under `deployments` stand ids of the vendor's.
+        // Under `deployments` the keys are the vendor's ids.
         .replaceAll(/\S+\.k8s\.io|[\w-]+\.md\b|(?<=deployments)\.dep_\w+/g, "")
         .matchAll(new RegExp(`(?<![\\w./-])(?:${tops})(?:\\.[a-zA-Z][\\w-]*)+(?![\\w(.-])`, "g")),
     ].map(([path]) => path);
@@ -149,7 +149,7 @@ test("every value that the pages and the command line speak of exists", () => {
 
 test("no template asks the cluster, the clock or chance", () => {
   const folder = join(CHART, "templates");
-  // But for one question, whose answer keeps what the customer wrote: is the default policy there already?
+  // One question is allowed, whose answer keeps what the customer wrote: does the default policy exist already?
   const asks = "operation-policy.yaml";
   for (const name of readdirSync(folder).filter((each) => each !== asks)) {
     const text = readFileSync(join(folder, name), "utf8");
@@ -162,7 +162,7 @@ test("no template asks the cluster, the clock or chance", () => {
 
 test("a renderer without the cluster, as Argo CD has, is told to leave the default policy alone", async () => {
   const policies = (await helm.render(REQUIRED)).filter(({ kind }) => kind === "OperationPolicy");
-  // Argo CD would run the hook at each sync, and delete what the customer wrote.
+  // Argo CD would run the hook at each sync and delete what the customer wrote.
   expect(policies.map(({ metadata }) => metadata.annotations)).toEqual([
     { "helm.sh/hook": "post-install,post-upgrade", "argocd.argoproj.io/hook": "Skip" },
   ]);

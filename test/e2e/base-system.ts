@@ -15,13 +15,13 @@ const PACKAGES = [
 const SUITE = "bookworm";
 const LEFT_OUT = ["/usr/share/man/*", "/usr/share/doc/*", "/usr/share/locale/*"];
 
-/** Part of the keys of what is made from it. Debian's patch levels are those of the day it was made. */
+/** Part of the cache keys of what is made from it. Debian's patch levels are those of the day on which it was made. */
 export const BASE_SYSTEM = createHash("sha256")
   .update([SUITE, ...PACKAGES, ...LEFT_OUT, process.arch].join("\0"))
   .digest("hex")
   .slice(0, 12);
 
-/** Name of an image with a small Debian, made from its packages: what stands in where no registry can be reached. */
+/** The name of an image with a small Debian, made from its packages for machines that reach no registry. */
 export async function baseSystem(docker: Docker, say: (line: string) => void, signal: AbortSignal): Promise<string> {
   const image = `sallyport-e2e/base:${BASE_SYSTEM}`;
   if (await hasImage(docker, image, signal)) return image;

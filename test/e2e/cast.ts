@@ -15,7 +15,7 @@ import type { Seen } from "./front.ts";
 import { kubectl, kubectlAs } from "./kubectl.ts";
 import { GRANTS, readScene, type Scene, SHOP, SYSTEM } from "./scene.ts";
 
-/** Pods start, images are unpacked, and the machine has other things to do. */
+/** Pods must start and images be unpacked while other programs run. */
 const PATIENCE_MS = 120_000;
 
 const READING = ["get-pods", "logs"] as const;
@@ -37,13 +37,13 @@ export interface PlanLine {
   readonly params: Readonly<Record<string, string | number>>;
 }
 
-/** Who acts, and where one looks. */
+/** The people of the tests with their credentials, and what the tests read. */
 export class Cast {
   readonly scene: Scene = readScene();
-  /** As an engineer of the vendor. */
+  /** The client of an engineer at the vendor. */
   readonly engineer: Api;
   readonly vendorAdmin: Api;
-  /** The customer's admin. */
+  /** The client of the customer's admin. */
   readonly kube: Client;
   readonly #close: () => Promise<void>;
 
@@ -59,10 +59,11 @@ export class Cast {
     const api = (file: string): Api =>
       createClient({ baseUrl: vendor.directUrl, credential: readFileSync(file, "utf8").trim(), userAgent: "e2e" });
     const [engineer, admin] = [api(vendor.keyFiles.engineer), api(vendor.keyFiles.admin)];
-    // What the platform hands out without asking. The customer's half of the policy lets all that reads run.
+    // The vendor's half of the policy: what the platform hands out without a request. The customer's half lets
+    // everything that reads run.
     const rules = READING.map((name) => ({ pattern: `kubernetes/${name}`, decision: "auto" as const }));
     await admin.operations.putPolicy({ query: { project: vendor.project }, body: { rules } }, soon());
-    // A proxy of this machine does not know the cluster's address.
+    // A proxy of this machine cannot reach the cluster's address.
     const connection = await connect({ kubeconfig: cluster.adminKubeconfig, environment: {} });
     const close = async (): Promise<void> => {
       await Promise.all([engineer.close(), admin.close(), connection.close()]);
@@ -74,7 +75,7 @@ export class Cast {
     return this.#close();
   }
 
-  /** A queued request, waiting for the customer; with the platform's words for `kubectl`. */
+  /** A queued request that waits for the customer, with the `kubectl` line that the platform shows. */
   async ask(...lines: readonly PlanLine[]): Promise<{ readonly id: string; readonly approve: string }> {
     const body = {
       deploymentId: this.scene.vendor.deploymentId,
@@ -89,7 +90,10 @@ export class Cast {
     return { id, approve: kubectlApprove ?? "" };
   }
 
-  /** The customer's person types what the platform says. Just after an installation the policies are not in force yet. */
+  /**
+   * Runs the platform's line as the approver. Repeats it, because just after an installation the policies are not in
+   * force.
+   */
   async approve(line: string): Promise<void> {
     const type = (): Promise<Answer> => kubectlAs(this.scene, this.scene.cluster.approver, argumentsOf(line), soon());
     const isNotYet = ({ stderr }: Answer): boolean => /ServiceUnavailable|not yet synced/.test(stderr);
@@ -97,13 +101,13 @@ export class Cast {
     if (code !== 0) throw new Error(stderr);
   }
 
-  /** An operation that needs no approval, to its end. */
+  /** Runs an operation that needs no approval, and waits for its end. */
   async look(operation: Reading, params: Readonly<Record<string, string | number>>): Promise<Command> {
     const id = await this.begin(operation, params);
     return this.command(id, ({ state }) => ["SUCCEEDED", "FAILED", "EXPIRED"].includes(state));
   }
 
-  /** The same, only begun. Returns the command's id. */
+  /** Starts such an operation and returns its command's id. */
   async begin(operation: Reading, params: Readonly<Record<string, string | number>>): Promise<string> {
     const { project, deploymentId } = this.scene.vendor;
     const body = { deploymentId, plugin: "kubernetes", operation, params };
@@ -137,13 +141,13 @@ export class Cast {
     return found;
   }
 
-  /** Of one of our processes, those that are on their way out left aside. */
+  /** The pods of one of our processes, without those that are being deleted. */
   async pods(component: "agent" | "operator"): Promise<readonly Pod[]> {
     const pods = await this.list<Pod>(resources.pods, SYSTEM, `app.kubernetes.io/component=${component}`);
     return pods.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
   }
 
-  /** What the pods of a process say of themselves, one after the other. */
+  /** The metrics of all pods of a process, one after the other. */
   async scrape(component: "agent" | "operator"): Promise<string> {
     let text = "";
     for (const { metadata } of await this.pods(component)) {
@@ -164,17 +168,17 @@ export class Cast {
     return (await (await fetch(this.scene.vendor.control)).json()) as readonly Seen[];
   }
 
-  /** Of those, how many told that the agent lives. */
+  /** How many of those requests were heartbeats. */
   async heartbeats(): Promise<number> {
     return (await this.seenByFront()).filter(({ path }) => path.endsWith("/heartbeat")).length;
   }
 
-  /** The platform goes away for the agent, or comes back. */
+  /** Makes the platform unreachable for the agent, or reachable again. */
   async setPlatform(passage: "open" | "shut"): Promise<void> {
     await fetch(`${this.scene.vendor.control}/${passage}`, { method: "PUT" });
   }
 
-  /** The workload's, those that are on their way out left aside. */
+  /** The workload's pods, without those that are being deleted. */
   async webPods(): Promise<readonly Pod[]> {
     const pods = await this.list<Pod>(resources.pods, SHOP, "app=web");
     return pods.filter(({ metadata }) => metadata.deletionTimestamp === undefined);

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 
 export interface CommandOptions {
-  /** On top of ours. */
+  /** Added to our own environment. */
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
   readonly stdin?: string;
@@ -17,10 +17,10 @@ export interface Answer {
   readonly stderr: string;
 }
 
-/** The end of what a program said is enough to see why it failed. */
+/** The end of a program's output is enough to see why it failed. */
 const TAIL_CHARACTERS = 3_000;
 
-/** Runs a program to its end. @throws Error with its last words when it fails. */
+/** Runs a program to its end. @throws Error with the end of its output when it fails. */
 export async function command(
   program: string,
   args: readonly string[],
@@ -33,7 +33,9 @@ export async function command(
   throw new Error(`${program} ${args.join(" ").slice(0, 300)} ended with ${code}:\n${said}`);
 }
 
-/** Runs a program to its end, however that is. @throws signal.reason on abort; Error when it does not start or end. */
+/**
+ * Runs a program to its end, also when it fails. @throws signal.reason on abort; Error when it does not start or end.
+ */
 export async function answer(
   program: string,
   args: readonly string[],
@@ -42,7 +44,8 @@ export async function answer(
 ): Promise<Answer> {
   signal.throwIfAborted();
   const limit = AbortSignal.timeout(timeoutMs);
-  // A group of its own: a stop must reach what the program started, and the terminal's Ctrl-C must not be faster than us.
+  // Its own process group: a stop must reach what the program started, and the terminal's Ctrl-C must not reach it
+  // before us.
   const child = spawn(program, args, { cwd, env: { ...process.env, ...env }, detached: true });
   const stop = () => killGroup(child.pid);
   const both = AbortSignal.any([signal, limit]);
@@ -54,7 +57,7 @@ export async function answer(
       if (onLine !== undefined) for (const line of text.split("\n")) if (line.trim() !== "") onLine(line);
     });
   }
-  child.stdin.on("error", () => undefined); // It ended without reading.
+  child.stdin.on("error", () => undefined); // The program ended without reading it.
   child.stdin.end(stdin ?? "");
   try {
     const code = await new Promise<number>((resolve, reject) => {
@@ -69,7 +72,7 @@ export async function answer(
   }
 }
 
-/** For pipes: a line of bash, any part of which may fail. Values come in by `env`, never by text. */
+/** Runs a line of bash with pipes; it fails if any part fails. Values come in by `env`, never as text of the script. */
 export function bash(script: string, options: CommandOptions, signal: AbortSignal): Promise<string> {
   return command("bash", ["-euo", "pipefail", "-c", script], options, signal);
 }
@@ -79,6 +82,6 @@ function killGroup(pid: number | undefined): void {
   try {
     process.kill(-pid, "SIGKILL");
   } catch {
-    // It ended by itself in the meantime.
+    // It has ended already.
   }
 }

@@ -1,21 +1,21 @@
 import { answer, type CommandOptions } from "./command.ts";
 
-/** This machine lacks something that no change of ours could give it; the message says what, and how to get it. */
+/** This machine lacks something that our code cannot add. The message says what, and how to get it. */
 export class Unavailable extends Error {
   override readonly name = "Unavailable";
 }
 
-/** A daemon, and how this process and its containers find each other. */
+/** A Docker daemon, and how this process and its containers reach each other. */
 export interface Docker {
   readonly description: string;
-  /** For docker and kind. */
+  /** Environment variables for docker and kind. */
   readonly env: Readonly<Record<string, string>>;
   /** Where the API server's port is published, reachable from this process; without a port, kind looks for a free one. */
   readonly publishedAt: { readonly address: string; readonly port?: number };
-  /** This process as containers see it; undefined: the gateway of their network. */
+  /** The address of this process for containers; undefined: the gateway of their network. */
   readonly hostAddress?: string;
   run(args: readonly string[], options: CommandOptions, signal: AbortSignal): Promise<string>;
-  /** Ends it when it is ours. */
+  /** Ends the daemon when it is ours. */
   stop(): Promise<void>;
 }
 
@@ -34,6 +34,6 @@ export async function serverVersion(
     return code === 0 ? stdout.trim() : undefined;
   } catch {
     signal.throwIfAborted();
-    return undefined; // No docker program at all.
+    return undefined; // There is no docker program.
   }
 }

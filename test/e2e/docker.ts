@@ -3,9 +3,9 @@ import { type Docker, serverVersion } from "./daemon.ts";
 import { startOwnDaemon } from "./own-daemon.ts";
 
 /**
- * The daemon that answers, else one of our own: Debian's docker.io, in a network namespace that ends with it.
+ * The daemon that answers. Else our own: Debian's docker.io, in a network namespace that ends with it.
  *
- * @throws Unavailable when there is none and none may be started here
+ * @throws Unavailable when none answers and none may be started here
  */
 export async function findDocker(say: (line: string) => void, signal: AbortSignal): Promise<Docker> {
   const version = await serverVersion({}, signal);

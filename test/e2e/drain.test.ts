@@ -13,7 +13,7 @@ afterAll(async () => {
   if (drained !== "") await kubectl(cast().scene, ["uncordon", drained], soon());
 });
 
-/** Each line changes the Deployment: its generation counts what really happened. */
+/** Each line changes the Deployment, so its generation counts the lines that really ran. */
 const LINES = Array.from({ length: 30 }, (_, index) => ({
   command: "kubernetes/scale",
   summary: `to ${2 + (index % 2)}`,
@@ -28,7 +28,7 @@ test("the node under the leading operator is drained amid a plan: the other repl
   const before = await generation();
   const leader = () => leaderOf("sallyport-operator");
   const podOf = async (name: string) => (await cast().pods("operator")).find(({ metadata }) => metadata.name === name);
-  // Just after an installation, the lease may still be the one of a pod that is gone.
+  // Just after an installation, the lease may still be that of a deleted pod.
   const leading = await eventually(
     async () => podOf(await leader()),
     ({ spec }) => spec.nodeName !== undefined,
@@ -48,7 +48,7 @@ test("the node under the leading operator is drained amid a plan: the other repl
   drained = node;
   const drain = ["drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=120s"];
   await kubectl(cast().scene, drain, soon());
-  // The pods are gone from it now: what is left of the plan is for the other replica.
+  // The node has no operator pod now: the other replica has to run the rest of the plan.
   expect((await ended()).length).toBeLessThan(LINES.length);
 
   await cast().request(id, ({ execution }) => execution.state === "succeeded");

@@ -12,7 +12,7 @@ interface Summary {
   }[];
 }
 
-/** What a memory limit counts, as the kubelet sees it. It looks every 10 s or so. */
+/** The memory that a limit counts, as the kubelet measures it every 10 s or so. */
 async function workingSetBytes({ metadata, spec }: Pod): Promise<number | undefined> {
   const path = `/api/v1/nodes/${spec.nodeName}/proxy/stats/summary`;
   const summary: Summary = JSON.parse(await kubectl(cast().scene, ["get", "--raw", path], soon()));
@@ -20,7 +20,7 @@ async function workingSetBytes({ metadata, spec }: Pod): Promise<number | undefi
   return found?.containers?.[0]?.memory?.workingSetBytes;
 }
 
-// The limits are the product's promise.
+// The product promises these limits.
 test.each([
   ["operator", 100],
   ["agent", 150],

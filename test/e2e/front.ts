@@ -3,11 +3,11 @@ import { createServer } from "node:https";
 import type { AddressInfo, Server } from "node:net";
 import { CertificateAuthority } from "../../lab/cluster/certificates.ts";
 
-/** What the front saw of one request. */
+/** One request as the front saw it. */
 export interface Seen {
   readonly method: string;
   readonly path: string;
-  /** 0: cut before an answer. */
+  /** 0: the connection was cut before an answer. */
   readonly status: number;
   readonly at: string;
 }
@@ -15,17 +15,19 @@ export interface Seen {
 export interface Front {
   /** https, with a certificate of {@link authority}. */
   readonly url: string;
-  /** PEM; nobody trusts it by itself. */
+  /** PEM; no client trusts it by default. */
   readonly authority: string;
-  /** For the tests, which are other processes: GET answers what was {@link Seen}, PUT opens or closes it. */
+  /**
+   * For the tests, which are other processes: GET returns the requests as {@link Seen}, PUT opens or closes the front.
+   */
   readonly control: string;
   close(): Promise<void>;
 }
 
-/** Newest last; more are forgotten from the front. */
+/** The front keeps this many requests and forgets the oldest. */
 const SEEN_LIMIT = 50_000;
 
-/** TLS before the platform, as a vendor has it, with a private authority. It can go away and come back. */
+/** TLS in front of the platform, as a vendor has it, with a private authority. It can be switched off and on. */
 export async function openFront(platformUrl: string, host: string): Promise<Front> {
   const authority = new CertificateAuthority("Sallyport e2e");
   const seen: Seen[] = [];

@@ -6,7 +6,7 @@ import { command } from "./command.ts";
 
 const cast = useCast();
 
-/** As strict as Kubernetes makes it: nothing to write to, nothing that root may. */
+/** As strict as Kubernetes can be: a read-only file system and no rights of root. */
 const STRICT = ["--rm", "--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--network", "none"];
 
 function docker(...args: readonly string[]): Promise<string> {
@@ -19,7 +19,8 @@ function inside(program: string): Promise<string> {
 
 test("starts in under a second, read-only and without any capability", async () => {
   expect(await docker("run", ...STRICT, cast().scene.image.name, "version")).toMatch(/^sallyport \d/);
-  // From the inside: what Docker needs to make a container is not ours. The machine has other things to do: the best counts.
+  // Measured inside the container, because Docker's own start does not count. The best time counts: other programs run
+  // too.
   const times = await inside(`
     const { execFileSync } = require("node:child_process");
     for (let run = 0; run < 10; run += 1) {

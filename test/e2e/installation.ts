@@ -10,7 +10,7 @@ export const CHART = join(import.meta.dirname, "../../deploy/helm/sallyport");
 const KEY_SECRET = "sallyport-runtime-key";
 const AUTHORITY = "vendor-authority";
 
-/** PodSecurity at its strictest, as an admission rule and not as an advice. */
+/** Enforces the strictest PodSecurity level, and not only warns. */
 const RESTRICTED = { "pod-security.kubernetes.io/enforce": "restricted" };
 
 export interface Installed {
@@ -18,7 +18,7 @@ export interface Installed {
   readonly readyInMs: number;
 }
 
-/** The customer's side: namespaces, the runtime key, the chart with NetworkPolicies on, and a workload that is real. */
+/** The customer's side: namespaces, the runtime key, the chart with NetworkPolicies on, and a real workload. */
 export async function installSallyport(scene: Scene, values: object, signal: AbortSignal): Promise<Installed> {
   await prepare(scene, signal);
   const startedAt = performance.now();
@@ -29,12 +29,12 @@ export async function installSallyport(scene: Scene, values: object, signal: Abo
   return { readyInMs };
 }
 
-/** The same chart with other values; back with none. */
+/** Upgrades to other values; without any, back to those of the installation. */
 export async function upgradeSallyport(scene: Scene, values: object, signal: AbortSignal): Promise<void> {
   await helm(scene, ["upgrade", RELEASE, CHART, "--wait", "--timeout", "180s"], values, signal);
 }
 
-/** With the values of this scene under the given ones. @throws Error with helm's words */
+/** The given values win over those of this scene. @throws Error with helm's message */
 export async function helm(
   scene: Scene,
   args: readonly string[],
@@ -68,7 +68,7 @@ function sceneValues({ vendor, cluster }: Scene): object {
     networkPolicy: {
       enabled: true,
       platform: { cidrs: [`${new URL(vendor.url).hostname}/32`] },
-      // What the Service's address is turned into before a policy is asked.
+      // The network asks its policies after it has replaced the Service's address by this one.
       apiServer: { cidrs: [`${cluster.controlPlaneAddress}/32`] },
     },
   };
@@ -112,7 +112,7 @@ function approvers() {
   };
 }
 
-/** Says a line a second; of our image, because that is on each node and nothing can be pulled. */
+/** Prints a line a second. Runs in our image, because each node has it and nothing can be pulled. */
 const PROGRAM =
   'let n = 0; setInterval(() => console.log("order", ++n, "served"), 1000); process.on("SIGTERM", () => process.exit(0));';
 

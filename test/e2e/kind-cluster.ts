@@ -14,13 +14,13 @@ const WORKERS = 2;
 
 export interface KindCluster {
   readonly name: string;
-  /** Path; may do everything. */
+  /** Path of a kubeconfig that may do everything. */
   readonly adminKubeconfig: string;
   readonly kubectl: string;
-  /** Of the nodes' network, where the gateway is the machine that the daemon runs on. */
+  /** The gateway of the nodes' network: the machine on which the daemon runs. */
   readonly gateway: string;
   readonly controlPlaneAddress: string;
-  /** An image of the daemon, onto each node. */
+  /** Copies an image of the daemon to each node. */
   load(image: string, signal: AbortSignal): Promise<void>;
   /** Path of a kubeconfig with a client certificate for this user and nothing else. */
   kubeconfigFor(user: string, signal: AbortSignal): Promise<string>;
@@ -76,7 +76,7 @@ export async function createKindCluster(
     async kubeconfigFor(user, each) {
       const kubeadm = ["kubeadm", "kubeconfig", "user", "--config", "/kind/kubeadm.conf", "--client-name", user];
       const made = parse(await docker.run(["exec", controlPlane, ...kubeadm], {}, each));
-      // kubeadm knows the server by the name that it has among the nodes.
+      // kubeadm's certificate names the server by its name among the nodes.
       const { clusters } = parse(await readFile(adminKubeconfig, "utf8"));
       made.clusters[0].cluster = clusters[0].cluster;
       const path = join(folder, `${user.replaceAll(/[^\w.-]/g, "-")}.kubeconfig`);
@@ -87,7 +87,7 @@ export async function createKindCluster(
   };
 }
 
-/** @throws Unavailable where the daemon may not, as without root or in a sandbox */
+/** @throws Unavailable where the daemon may not, for instance without root or in a sandbox */
 async function runsPrivileged(docker: Docker, image: string, signal: AbortSignal): Promise<void> {
   const probe = ["run", "--rm", "--privileged", "--entrypoint", "/bin/true", image];
   await docker.run(probe, { timeoutMs: 60_000 }, signal).catch((cause: unknown) => {
@@ -98,7 +98,7 @@ async function runsPrivileged(docker: Docker, image: string, signal: AbortSignal
   });
 }
 
-/** @throws Unavailable where the daemon is on another machine than we are, as with a socket lent to a container */
+/** @throws Unavailable where the daemon runs on another machine, for instance with a socket shared into a container */
 async function publishes(kubeconfig: string, signal: AbortSignal): Promise<void> {
   const { clusters } = parse(await readFile(kubeconfig, "utf8"));
   const { hostname, port } = new URL(clusters[0].cluster.server);
@@ -122,19 +122,20 @@ function clusterConfig({ address, port }: Docker["publishedAt"]): object {
     kind: "Cluster",
     apiVersion: "kind.x-k8s.io/v1alpha4",
     networking: { apiServerAddress: address, ...(port !== undefined && { apiServerPort: port }) },
-    // How soon a changed Secret is in its pods: a minute or more, by default, for each test that waits for it.
+    // The kubelet brings a changed Secret into its pods within this time. The default is a minute or more, for each
+    // test that waits.
     kubeadmConfigPatches: [stringify({ ...KUBELET, syncFrequency: "10s" })],
     nodes: [{ role: "control-plane" }, ...Array.from({ length: WORKERS }, () => ({ role: "worker" }))],
   };
 }
 
-/** Each node's systemd, containerd and kubelet hold some: the usual 128 are too few for three nodes. */
+/** Each node's systemd, containerd and kubelet hold some; the usual 128 are too few for three nodes. */
 async function allowInotify(): Promise<void> {
   const file = "/proc/sys/fs/inotify/max_user_instances";
   const needed = 1_024;
   try {
     if (Number(await readFile(file, "utf8")) < needed) await writeFile(file, String(needed));
   } catch {
-    // Not root, or no Linux: then whoever runs the daemon has set it, or kind says what is missing.
+    // Not root, or no Linux: then the machine's administrator has set it, or kind says what is missing.
   }
 }

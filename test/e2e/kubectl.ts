@@ -2,13 +2,13 @@ import type { Manifest } from "../../src/crds/manifests/manifest.ts";
 import { type Answer, answer, command } from "./command.ts";
 import type { Scene } from "./scene.ts";
 
-/** kubectl as the cluster's admin. @throws Error with its words when it fails */
+/** Runs kubectl as the cluster's admin. @throws Error with its message when it fails */
 export function kubectl(scene: Scene, args: readonly string[], signal: AbortSignal, stdin?: string): Promise<string> {
   const all = ["--kubeconfig", scene.cluster.adminKubeconfig, ...args];
   return command(scene.programs.kubectl, all, stdin === undefined ? {} : { stdin }, signal);
 }
 
-/** kubectl with another kubeconfig, however it ends. */
+/** Runs kubectl with another kubeconfig; a failure is in the result. */
 export function kubectlAs(
   scene: Scene,
   kubeconfig: string,

@@ -12,7 +12,7 @@ import { GRANTS, SHOP, SYSTEM } from "./scene.ts";
 
 const cast = useCast();
 
-/** What became of everything asked for so far; a second run of anything would show. */
+/** The state of everything asked for so far; a second run of any line would show. */
 async function records(): Promise<readonly string[]> {
   const grants = await cast().list<AccessGrant>(accessGrants, GRANTS);
   const invocations = await cast().list<OperationInvocation>(operationInvocations, GRANTS);
@@ -34,8 +34,8 @@ async function runs(replicas: number): Promise<void> {
   await cast().grant(id, ({ status }) => status?.state === "Completed");
 }
 
-// The first release has no chart before it: the same one under another version, with values that change the pods,
-// stands in. From the second release on the last tag's chart takes its place.
+// The first release has no chart before it, so the same chart under another version, with values that change the pods,
+// takes its place. From the second release on use the last tag's chart.
 describe("another version of the chart", () => {
   test("takes over and gives back: records stay, what waits goes on, nothing runs twice", async () => {
     const { scene } = cast();
@@ -102,7 +102,7 @@ describe("uninstalling while the platform is down", () => {
       await installSallyport(scene, {}, soon());
     }
     expect(await records()).toEqual(expect.arrayContaining([...before]));
-    // The one that waited all along.
+    // The request that waited all this time.
     await cast().approve(approve);
     await cast().grant(id, ({ status }) => status?.state === "Completed");
   }, 600_000);

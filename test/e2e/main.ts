@@ -1,4 +1,4 @@
-// `npm run test:e2e`: everything real on a kind cluster. `--help` says more.
+// `npm run test:e2e`: the tests with a real kind cluster. `--help` says more.
 
 import { spawn } from "node:child_process";
 import { rm, writeFile } from "node:fs/promises";
@@ -25,7 +25,7 @@ tests. Needs Docker, or root on Debian: then it installs and starts one by itsel
   --end    ends what --keep or a killed run has left
 `;
 
-/** How automake's tests say that they could not run here; scripts/test.mjs knows it. */
+/** The exit code of automake's tests for "could not run here"; scripts/test.mjs knows it. */
 const SKIPPED = 77;
 
 const startedAt = Date.now();
@@ -78,11 +78,11 @@ async function main(args: readonly string[]): Promise<number> {
 interface Built {
   readonly file: string;
   readonly kubeconfig: string;
-  /** What stays with `--keep`. */
+  /** What `--keep` leaves running. */
   readonly left: AsyncDisposableStack;
 }
 
-/** Whatever is started is on `stack` at once. */
+/** Each part is on `stack` as soon as it is started. */
 async function build(stack: AsyncDisposableStack, signal: AbortSignal): Promise<Built> {
   const left = stack.use(new AsyncDisposableStack());
   const folder = await makeRunFolder();
@@ -146,7 +146,7 @@ function runTests(scene: string, args: readonly string[]): Promise<number> {
     });
     child.once("error", reject);
     child.once("close", (code) => resolve(code ?? 1));
-    // The terminal's Ctrl-C has reached it already; a signal to us alone has not.
+    // The terminal's Ctrl-C has reached the child already; a signal to us alone has not.
     stop.signal.addEventListener("abort", () => child.kill("SIGTERM"), { once: true });
   });
 }

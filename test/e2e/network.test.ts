@@ -4,14 +4,14 @@ import { soon, useCast } from "./cast.ts";
 import { kubectl } from "./kubectl.ts";
 import { SHOP, SYSTEM } from "./scene.ts";
 
-// NetworkPolicies on, and a pod network that enforces them: else "it works" would prove nothing.
+// NetworkPolicies are on, and the pod network enforces them; otherwise these tests would prove nothing.
 
 const cast = useCast();
 let neighbour: Server | undefined;
 let somewhereElse = 0;
 
 beforeAll(async () => {
-  // Beside the platform, at the same address: only a port tells them apart.
+  // A server at the platform's own address: only the port is different.
   const server = createServer((socket) => socket.end());
   neighbour = server;
   const { hostname } = new URL(cast().scene.vendor.url);
@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => neighbour?.close());
 
-/** From inside of a pod: does a connection come about? Policies drop, so that "no" is silence. */
+/** Whether a connection from inside a pod succeeds. Policies drop packets, so a refusal is a timeout. */
 async function reaches(namespace: string, workload: string, host: string, port: number): Promise<boolean> {
   const program = `const s = require("net").connect(${port}, ${JSON.stringify(host)});
     const end = (word) => { console.log(word); process.exit(0); };
@@ -42,7 +42,7 @@ describe("with NetworkPolicies on", () => {
   test("the operator reaches the API server, and no platform", async () => {
     const { hostname, port } = platform();
     expect(await reaches(SYSTEM, "sallyport-operator", cast().scene.cluster.controlPlaneAddress, 6443)).toBe(true);
-    expect(await reaches(SYSTEM, "sallyport-operator", "10.96.0.1", 443)).toBe(true); // The Service kubernetes.
+    expect(await reaches(SYSTEM, "sallyport-operator", "10.96.0.1", 443)).toBe(true); // The Service `kubernetes`.
     expect(await reaches(SYSTEM, "sallyport-operator", hostname, Number(port))).toBe(false);
   });
 

@@ -12,10 +12,10 @@ import type { Docker } from "./daemon.ts";
 
 const SOURCE = join(import.meta.dirname, "node");
 
-/** What `kind create cluster` v0.33.0 takes by itself, where a registry can be reached. */
+/** What `kind create cluster` v0.33.0 uses by default, where a registry can be reached. */
 const KINDS_OWN = "kindest/node:v1.37.0@sha256:a1ed56cfb0e7b93589bdf97c8cd566405a265939e3620fc4f5de89adff580ae5";
 
-/** kubeadm looks at both parts of the version before it trusts it. */
+/** kubeadm reads both parts of the version before it trusts it. */
 const [MAJOR, MINOR] = KUBERNETES_VERSION.slice(1).split(".");
 const VERSION_FLAGS = [
   LINKER_FLAGS,
@@ -64,7 +64,7 @@ async function pulls(docker: Docker, image: string, signal: AbortSignal): Promis
   }
 }
 
-/** Of everything that goes into it. */
+/** The cache key: a hash of everything that goes into the image. */
 async function keyOfOurs(): Promise<string> {
   const hash = createHash("sha256").update([BASE_SYSTEM, VERSION_FLAGS, process.arch].join("\0"));
   const files = await readdir(SOURCE, { recursive: true, withFileTypes: true });
@@ -73,7 +73,7 @@ async function keyOfOurs(): Promise<string> {
   return hash.digest("hex").slice(0, 12);
 }
 
-/** The programs of a node: kubelet, kubeadm and the control plane's in one, cluster DNS, and the pods' pause. */
+/** The programs of a node: kubelet, kubeadm, the control plane's in one, cluster DNS, and the pause program of pods. */
 async function programs(say: (line: string) => void, signal: AbortSignal) {
   const recipe = (name: string, linkerFlags: string, title: string, expectation: string): Promise<Recipe> => {
     const source = join(SOURCE, name);
@@ -141,7 +141,7 @@ const POD_IMAGES = `
     echo "$n" >>names
   done`;
 
-/** The node itself, and those images put into its containerd: by running it once and keeping what it then is. */
+/** The node itself, with those images in its containerd: runs it once and keeps the result. */
 const NODE_IMAGE = `
   cd "$FOLDER"
   cp "$KUBE" context/kube

@@ -15,13 +15,16 @@ const PROGRAMS = ["dockerd", "docker", "ip", "iptables", "nsenter", "mmdebstrap"
 const HOW_TO_GET_ONE =
   "Start Docker (https://docs.docker.com/engine/install/), or run this as root on Debian, where it starts one by itself";
 
-/** CAP_NET_ADMIN and CAP_SYS_ADMIN: without them nobody starts containers. Source: linux/capability.h. */
+/**
+ * CAP_NET_ADMIN and CAP_SYS_ADMIN: the kernel starts containers only for a process that has them. Source:
+ * linux/capability.h.
+ */
 const NEEDED_CAPABILITIES = { NET_ADMIN: 12, SYS_ADMIN: 21 } as const;
 
-/** What dockerd says where the kernel or a container around us forbids it, in contrast to our own mistakes. */
+/** dockerd's messages when the kernel or an outer container forbids something; others are our own mistakes. */
 const FORBIDDEN = /not permitted|permission denied|cgroup|not supported|read-only file system|no such device/i;
 
-/** Where a daemon's things are, and the process that started it. */
+/** The files and addresses of one daemon, and the process that started it. */
 interface Place {
   readonly pid: number;
   readonly folder: string;
@@ -47,8 +50,8 @@ function placeOf(pid: number): Place {
 }
 
 /**
- * Debian's daemon in a network namespace of its own, so that its bridges and rules are gone with it. A cable leads out of
- * it: containers reach this process at our end, and their published ports are at the other end.
+ * Starts Debian's daemon in a network namespace of its own, so that its bridges and rules end with it. A cable (a veth
+ * pair) leads out: containers reach this process at our end, and their published ports are at the other end.
  */
 export async function startOwnDaemon(say: (line: string) => void, signal: AbortSignal): Promise<Docker> {
   await mayWe();
@@ -65,7 +68,7 @@ export async function startOwnDaemon(say: (line: string) => void, signal: AbortS
   return {
     description: `docker ${await serverVersion(env, signal)}, started for this run`,
     env,
-    // kind would look for a free port here, and not where the daemon is. There, all are free.
+    // kind would look for a free port here and not in the daemon's namespace, in which every port is free.
     publishedAt: { address: place.theirs, port: 6443 },
     hostAddress: place.ours,
     run: (args, options, each) => command("docker", args, { ...options, env: { ...options.env, ...env } }, each),
@@ -92,7 +95,7 @@ async function install(say: (line: string) => void, signal: AbortSignal): Promis
   const found = await Promise.all(PROGRAMS.map((name) => findOnPath(name)));
   if (found.every((path) => path !== undefined)) return;
   say("installing Debian's docker.io");
-  // With this run level the package's own service does not start: ours has a namespace of its own.
+  // With this run level the package does not start its own service; ours runs in another namespace.
   const env = { DEBIAN_FRONTEND: "noninteractive", RUNLEVEL: "1" };
   const apt = ["-o", "DPkg::Lock::Timeout=120", "-qq"];
   await answer("apt-get", [...apt, "update"], { env }, signal);
@@ -156,7 +159,7 @@ async function startDaemon(place: Place, env: Docker["env"], signal: AbortSignal
   throw new Error(`the Docker daemon does not come up: ${last}`);
 }
 
-/** Ends the daemons whose process is gone, but for those that it left on purpose. */
+/** Ends daemons whose process is gone; those that `--keep` left only with `kept`. */
 export async function endAbandonedDaemons({ kept }: { readonly kept: boolean }, signal: AbortSignal): Promise<number> {
   const pids = abandoned("docker", { kept });
   for (const pid of pids) {
@@ -181,7 +184,7 @@ async function end(place: Place): Promise<void> {
       cat "$FOLDER/ip-forward-before" > /proc/sys/net/ipv4/ip_forward
     fi
     sed -nE "s#^\\S+ ($FOLDER/\\S+) .*#\\1#p" /proc/mounts | sort -r | xargs -r umount -l 2>/dev/null || true`;
-  // Not to be stopped in the middle.
+  // Without a signal: must not be stopped in the middle.
   await bash(script, { env: environmentOf(place), timeoutMs: 60_000 }, new AbortController().signal);
   await rm(place.folder, { recursive: true, force: true, maxRetries: 3 });
 }

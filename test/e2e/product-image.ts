@@ -7,7 +7,7 @@ import { bash, command } from "./command.ts";
 import type { Docker } from "./daemon.ts";
 
 const root = join(import.meta.dirname, "../..");
-/** What the chart asks for when told nothing else. */
+/** The chart's default. */
 const REPOSITORY = "sallyport/sallyport";
 const AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt";
 
@@ -37,7 +37,10 @@ export async function productImage(
   return { name, sizeBytes: Number(size) };
 }
 
-/** Undefined: the Dockerfile's own can be pulled. Else one made here: Debian's packages, and this machine's Node.js and npm. */
+/**
+ * Undefined: the Dockerfile's own image can be pulled. Else an image made here of Debian's packages and this machine's
+ * Node.js and npm.
+ */
 async function imageToBuildIn(
   docker: Docker,
   say: (line: string) => void,
@@ -63,7 +66,7 @@ async function makeImageToBuildIn(docker: Docker, say: (line: string) => void, s
     const npm = process.env.npm_execpath ?? (await realpath((await findOnPath("npm")) ?? ""));
     await cp(process.execPath, join(folder, "node"));
     await cp(dirname(dirname(npm)), join(folder, "npm"), { recursive: true });
-    // A network that looks into TLS has an authority of its own: this machine trusts it, so the build must.
+    // A network that opens TLS has its own authority: this machine trusts it, so the build must too.
     await cp(AUTHORITIES, join(folder, "authorities.crt"));
     const registry = (await command("npm", ["config", "get", "registry"], { cwd: root }, signal)).trim();
     await writeFile(join(folder, "Dockerfile"), dockerfileOf(base, registry));

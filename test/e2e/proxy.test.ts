@@ -63,8 +63,7 @@ describe.skipIf(problem !== undefined)("an agent whose only way out is a proxy w
     );
     const { state } = await cast().look("get-pods", { namespace: SHOP });
     expect(state).toBe("SUCCEEDED");
-    // Squid writes a tunnel down when it ends.
-    // Squid writes a tunnel down when it ends.
+    // squid logs a tunnel when it ends.
     await cast().setPlatform("shut");
     try {
       const platform = new URL(cast().scene.vendor.url).host;
@@ -97,7 +96,7 @@ describe.skipIf(problem !== undefined)("an agent whose only way out is a proxy w
     await upgradeSallyport(cast().scene, wrong(), soon());
     const message = await connected("False", reason);
     expect(message).toMatch(words);
-    // A few tries of everything that waits.
+    // Time for a few tries of everything that waits.
     await sleep(systemClock, 5_000, soon());
     const text = await said();
     const loud = linesOf(text).filter(({ level }) => level === "warn" || level === "error");
@@ -140,7 +139,7 @@ function secret(name: string, stringData: Readonly<Record<string, string>>) {
   return { apiVersion: "v1", kind: "Secret", metadata: { name, namespace: SYSTEM }, stringData };
 }
 
-/** All that the agent's pod has logged. */
+/** The whole log of the agent's pod. */
 async function said(): Promise<string> {
   const [pod] = await cast().pods("agent");
   return kubectl(cast().scene, ["logs", "-n", SYSTEM, pod?.metadata.name ?? "", "--tail=-1"], soon());
@@ -154,7 +153,7 @@ function linesOf(text: string): readonly Line[] {
 }
 
 /**
- * The message of the condition once it says so.
+ * Waits for this status and reason of the condition, and returns its message.
  *
  * @param limitMs a changed Secret takes the kubelet up to a minute and a half, and the agent's next try one more.
  */

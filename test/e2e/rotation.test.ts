@@ -22,7 +22,7 @@ test("the runtime key changes during traffic: no request fails, nothing restarts
   const { apiKey } = await vendorAdmin.apiKeys.create({ body }, soon());
   const oldKey = (await readFile(keyFiles.runtime, "utf8")).trim();
   await apply(scene, [runtimeKeySecret(apiKey)], soon());
-  // The kubelet brings a changed Secret into a pod when it next looks at the pod.
+  // The kubelet brings a changed Secret into a pod at its next sync of that pod.
   await eventually(reloads, (count) => count > reloadsBefore, 150_000);
 
   const { items } = await vendorAdmin.apiKeys.list({ query: { limit: 100 } }, soon());
@@ -40,7 +40,7 @@ test("the runtime key changes during traffic: no request fails, nothing restarts
 
   const seen = (await cast().seenByFront()).slice(since);
   expect(seen.length).toBeGreaterThan(20);
-  // 409 is an answer too: a lease is somebody else's, for instance of the agent before this one.
+  // 409 is an answer too: another agent, for instance the one before this, holds a lease.
   const isFailure = (status: number): boolean => status === 0 || (status >= 400 && status !== 409);
   expect(seen.filter(({ status }) => isFailure(status))).toEqual([]);
   const [after] = await cast().pods("agent");

@@ -16,14 +16,14 @@ import { upgradeSallyport } from "./installation.ts";
 import { kubectl } from "./kubectl.ts";
 import { SHOP, SYSTEM } from "./scene.ts";
 
-// Each rule of the roles that the chart made, taken from running pods in turn; then all of an account's at once, and its
-// pods start without them. Leases are left out: who may not renew ends on purpose, which test/integration has.
+// Takes each rule of the chart's roles from running pods in turn; then all of an account's rules at once, and its pods
+// start without them. Leases are left out: a process that may not renew ends on purpose, which test/integration covers.
 
 const TAKEN = RULES.filter((rule) => !keyOf(rule).includes(" leases "));
 
 const env = (values: Readonly<Record<string, string>>) =>
   Object.entries(values).map(([name, value]) => ({ name, value }));
-/** How late a missing rule is noticed is a setting; nobody waits a minute for each here. */
+/** A setting decides how late a missing rule is noticed; the tests use a short time in place of a minute. */
 const PROMPT = {
   agent: { extraEnv: env({ SALLYPORT_ACCESS_CHECK_INTERVAL: "1s", SALLYPORT_HEARTBEAT_INTERVAL: "1s" }) },
   operator: { extraEnv: env({ SALLYPORT_ACCESS_CHECK_INTERVAL: "1s", SALLYPORT_ADMISSION_CHECK_INTERVAL: "2s" }) },
@@ -90,13 +90,13 @@ describe.each(["agent", "operator"] as const)("pods of the %s", (holder) => {
       const selector = `app.kubernetes.io/component=${holder}`;
       await kubectl(cast().scene, ["delete", "pods", "-n", SYSTEM, "-l", selector], soon());
       const missing = `sallyport_${holder}_missing_rights{reach="grants"}`;
-      // Until the new ones listen there is nobody to ask.
+      // Until the new pods listen, a request fails.
       const read = () =>
         cast()
           .metric(holder, missing)
           .catch(() => 0);
       await eventually(read, (count) => count > 0, 60_000);
-      // A few tries of everything that is refused.
+      // Time for a few tries of everything that is refused.
       await sleep(systemClock, WATCHED_MS, soon());
     } finally {
       for (const restore of restores) await restore();
@@ -117,7 +117,10 @@ test("the request that waited all along runs when it is approved", async () => {
   await cast().grant(witness.pending, ({ status }) => status?.state === "Completed");
 });
 
-/** By each pod, which an event of one of them does not show: the one that leads may look at its rights a second later. */
+/**
+ * Waits until each pod has logged it. An event of one pod does not show this: the leading pod may check its rights a
+ * second later.
+ */
 async function logged({ role, rule }: Rule, since: string): Promise<void> {
   const names = (line: string): boolean =>
     line.includes('"msg":"rights are missing') && rule.resources.every((each) => line.includes(` ${each}`));
@@ -128,7 +131,7 @@ async function logged({ role, rule }: Rule, since: string): Promise<void> {
   }
 }
 
-/** Every container that is ours, and how often it was started again. */
+/** Each of our containers, and its restart count. */
 async function containers(): Promise<readonly string[]> {
   const pods = [...(await cast().pods("agent")), ...(await cast().pods("operator"))];
   return pods.map(({ metadata, status }) => {

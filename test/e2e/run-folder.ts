@@ -5,7 +5,7 @@ import { isAlive } from "../../lab/cluster/cache-entry.ts";
 import { cacheRoot } from "../../lab/cluster/programs.ts";
 import { command } from "./command.ts";
 
-/** What deletes a cluster when nobody who made it is left. */
+/** The command that deletes a run's cluster after its process is gone. */
 export interface Deletion {
   readonly program: string;
   readonly args: readonly string[];
@@ -15,7 +15,7 @@ export interface Deletion {
 const KEPT = "kept";
 const DELETION = "deletion.json";
 
-/** Where a run has its things: found again by its process's number, when it could not clean up. */
+/** The folder of a run. A later run finds it by the process's number when the run could not clean up. */
 export function runFolder(pid: number): string {
   return join(cacheRoot(process.env), `e2e-${pid}`);
 }
@@ -30,7 +30,7 @@ export async function noteDeletion(deletion: Deletion): Promise<void> {
   await writeFile(join(runFolder(process.pid), DELETION), JSON.stringify(deletion));
 }
 
-/** This run's things outlive this process. */
+/** Marks this run's folder and cluster to outlive this process. */
 export async function keepRun(): Promise<void> {
   await writeFile(join(runFolder(process.pid), KEPT), "");
 }
@@ -39,7 +39,7 @@ export function isKept(pid: number): boolean {
   return existsSync(join(runFolder(pid), KEPT));
 }
 
-/** Numbers of the processes that are gone and left something named `prefix-NUMBER` in the cache. */
+/** Numbers of processes that are gone and left something named `prefix-NUMBER` in the cache. */
 export function abandoned(prefix: string, { kept }: { readonly kept: boolean }): readonly number[] {
   const root = cacheRoot(process.env);
   if (!existsSync(root)) return [];
@@ -47,7 +47,10 @@ export function abandoned(prefix: string, { kept }: { readonly kept: boolean }):
   return pids.filter((pid) => !Number.isNaN(pid) && !isAlive(pid) && (kept || !isKept(pid)));
 }
 
-/** Deletes the clusters and folders of runs that could not do it, and with `kept` of those that were told not to. */
+/**
+ * Deletes the clusters and folders of runs that could not do it themselves; with `kept`, also of those that `--keep`
+ * left.
+ */
 export async function endAbandonedRuns(options: { readonly kept: boolean }, signal: AbortSignal): Promise<number> {
   const pids = abandoned("e2e", options);
   for (const pid of pids) {

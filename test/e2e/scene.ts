@@ -9,7 +9,7 @@ export const SYSTEM = "sallyport-system";
 export const GRANTS = "sallyport-grants";
 export const SHOP = "shop";
 
-/** All that the tests need to know of what main.ts has built. Plain data: they are other processes. */
+/** What the tests need to know of what main.ts has built. Plain data, because they are other processes. */
 export interface Scene {
   readonly folder: string;
   /** Environment for docker. */

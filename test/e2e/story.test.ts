@@ -6,7 +6,7 @@ import { isReady, type Pod, soon, useCast } from "./cast.ts";
 import { helm, RELEASE } from "./installation.ts";
 import { APPROVER, GRANTS, SHOP, SYSTEM } from "./scene.ts";
 
-// The whole way, once: the vendor asks, the customer's person types, real pods change, both sides tell the same.
+// The whole path once: the vendor asks, the approver decides, real pods change, and both sides report the same.
 
 const cast = useCast();
 

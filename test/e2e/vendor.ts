@@ -11,7 +11,7 @@ export interface OpenVendor {
   stop(): Promise<void>;
 }
 
-/** The vendor's side in this process: a platform on an embedded database, and TLS before it at an address that pods reach. */
+/** The vendor's side in this process: a platform on an embedded database, behind TLS at an address that pods reach. */
 export async function openVendor(folder: string, host: string, signal: AbortSignal): Promise<OpenVendor> {
   await mkdir(folder, { recursive: true });
   const log = fileLogger("platform", join(folder, "platform.log"));

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 
-/** One change of a workload that the API server accepted, by whoever is not the customer's admin. */
+/** One change of a workload that the API server accepted, by any user but the customer's admin. */
 export interface Change {
   /** `scale w-1 57`, `restart w-1`, `delete w-1-pod-0`: as a plan's line asks for it. */
   readonly what: string;
@@ -31,7 +31,7 @@ export async function changesIn(auditLog: string): Promise<readonly Change[]> {
     .map((event) => ({ what: whatOf(event), user: event.user.username, auditId: event.auditID }));
 }
 
-/** A killed API server leaves half a line, and its successor goes on behind it. */
+/** A killed API server leaves half a line, and the next one appends to it. */
 function readable(line: string): readonly AuditEvent[] {
   const start = line.lastIndexOf(START);
   try {

@@ -9,7 +9,7 @@ import { SHOP, type World } from "./world.ts";
 /** Stories under way at any time. */
 const AT_ONCE = 8;
 
-/** Keeps stories and automatic operations coming. */
+/** Starts stories and automatic operations, always as many at a time. */
 export class Plays {
   readonly stories: Story[] = [];
   /** Command ids. */
@@ -26,7 +26,7 @@ export class Plays {
   #automaticEnds: Promise<void> = Promise.resolve();
 
   /**
-   * @param seed the same one makes the same stories, in whatever order they end.
+   * @param seed decides the stories; their order of ending does not change them.
    * @param maxMinutes longest window that is approved.
    */
   constructor(world: World, witness: Witness, seed: number, maxMinutes: number, signal: AbortSignal) {
@@ -49,7 +49,9 @@ export class Plays {
     });
   }
 
-  /** No new ones; waits for those under way. @returns what has not ended in time, or not as it should. */
+  /**
+   * Starts no new ones and waits for those under way. @returns those that did not end in time, or not as they should
+   */
   async close(limitMs: number): Promise<readonly string[]> {
     this.#isOpen = false;
     const all = Promise.all([...this.#running.values(), this.#automaticEnds, this.#automaticOver()]);

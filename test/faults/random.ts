@@ -1,4 +1,4 @@
-/** Chance that can be had again: the same seed draws the same numbers. */
+/** Random numbers that can be repeated: the same seed draws the same numbers. */
 export class Chance {
   #state: number;
 

@@ -3,14 +3,17 @@ import type { Chance } from "./random.ts";
 import { MOMENTS, type Moment, type Witness } from "./witness.ts";
 import type { VictimName, World } from "./world.ts";
 
-/** How often each is hit. An API server takes seconds to come back, so it gets fewer. */
+/** How often each process is hit. An API server takes seconds to come back, so it is hit less often. */
 const WEIGHTS: Readonly<Record<VictimName, number>> = { operator: 38, agent: 32, platform: 20, apiserver: 10 };
-/** Right after a step, where a promise could be half kept; else at any time. */
+/**
+ * The share of hits right after a step of the protocol, where a promise could be half kept; the others come at any
+ * time.
+ */
 const AIMED = 0.6;
-/** A step that does not come within this is not waited for. */
+/** A hit waits at most this long for its step. */
 const AIM_LIMIT_MS = 4_000;
 const FROZEN = 0.08;
-/** The others may still be coming back from earlier hits. */
+/** The share of hits that do not wait until all processes are up again. */
 const AMID_STARTS = 0.15;
 
 export interface Hit {
@@ -21,7 +24,10 @@ export interface Hit {
   readonly inFlight: number;
 }
 
-/** Hits one process after the other, `points` times, and brings each back at once or later. All of them stand at the end. */
+/**
+ * Kills one process after the other, `points` times, and starts each again at once or later. At the end all of them
+ * run.
+ */
 export async function storm(
   { victims, engineer }: World,
   witness: Witness,
@@ -43,7 +49,7 @@ export async function storm(
   while (hits.length < points) {
     const victim = chance.weighted(WEIGHTS);
     const when = chance.isLucky(AIMED) ? chance.pick<Hit["when"]>(["command dispatched", ...MOMENTS]) : "any time";
-    // One that is starting is a rarer target: most of what could break is in those that work.
+    // A starting process is hit less often: most of what could break is in running ones.
     if (!chance.isLucky(AMID_STARTS)) await allStand();
     const isSeen = await waitFor(when);
     const how = victim !== "apiserver" && chance.isLucky(FROZEN) ? "frozen" : "killed";
@@ -55,7 +61,7 @@ export async function storm(
     else victims[victim].program.pause();
     const back = comeBack(victim, how, pauseMs);
     returning.push(back);
-    // Now and then the next one falls while this one is away.
+    // Sometimes the next process is hit while this one is down.
     if (!chance.isLucky(0.25)) await back;
   }
   await Promise.all(returning);
@@ -73,12 +79,12 @@ export async function storm(
     }
     const seen = moment === "command dispatched" ? dispatched() : witness.next(moment, AIM_LIMIT_MS);
     const came = await seen;
-    // Not always the very instant: what follows the step takes milliseconds.
+    // A short random delay: what follows the step takes milliseconds.
     await sleep(systemClock, chance.pick([0, 0, 5, 15, 40]), signal);
     return came;
   }
 
-  /** The platform alone knows of it first, and has to be asked. */
+  /** Only the platform knows of this step first, so it is asked. */
   async function dispatched(): Promise<boolean> {
     const deadline = systemClock.monotonicMs() + AIM_LIMIT_MS;
     while (systemClock.monotonicMs() < deadline) {

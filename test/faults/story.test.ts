@@ -12,13 +12,13 @@ import { accessLeft, judge } from "./verdict.ts";
 import { Witness } from "./witness.ts";
 import { startWorld, type World } from "./world.ts";
 
-// SALLYPORT_FAULT_SEED repeats the draws of a run; SALLYPORT_FAULT_POINTS is how many processes are hit;
-// SALLYPORT_FAULT_KEEP keeps the logs of a run that went well.
+// SALLYPORT_FAULT_SEED repeats the draws of a run. SALLYPORT_FAULT_POINTS is the number of hits. SALLYPORT_FAULT_KEEP
+// keeps the logs of a run that passed.
 const SEED = Number(process.env.SALLYPORT_FAULT_SEED ?? Date.now() % 1_000_000);
 const POINTS = Number(process.env.SALLYPORT_FAULT_POINTS ?? 200);
-/** A full run lets windows run out by themselves; a short one has no time for it. */
+/** A full run lets windows run out; a short one has no time for it. */
 const MAX_MINUTES = POINTS >= 100 ? 2 : 1;
-/** Everything must be over by then: a lease to run out, a window, the platform's minute of grace, back-offs. */
+/** Everything must have ended by then: leases, windows, the platform's minute of grace, back-offs. */
 const SETTLE_LIMIT_MS = 300_000;
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
@@ -64,10 +64,11 @@ test(`hit ${POINTS} times anywhere, every story ends on both sides and nothing r
   if (process.env.SALLYPORT_FAULT_KEEP === undefined) stack.defer(() => rm(folder, { recursive: true, force: true }));
 }, 3_600_000);
 
-/** Times that fit a storm with a hit every few seconds; what they are for is the same as with the usual ones. */
+/** Times for a storm with a hit every few seconds; their order is that of the usual ones. */
 const ENVIRONMENT = {
   agent: {
-    // Its successor is the same pod: it goes on with the lease, and need not wait for it to run out.
+    // The next agent has the same identity, as the same pod: it goes on with the lease and need not wait until it runs
+    // out.
     SALLYPORT_IDENTITY: "sallyport-agent-0",
     SALLYPORT_RECONNECT_SPREAD: "500ms",
     SALLYPORT_RESYNC_INTERVAL: "3s",
@@ -82,7 +83,7 @@ const ENVIRONMENT = {
   },
 } as const;
 
-/** The sweep comes every two seconds, after whoever was killed while closing. */
+/** Waits for the operator's sweep, every two seconds, which removes what an operator killed while closing left. */
 async function nothingLeft(world: World, signal: AbortSignal): Promise<readonly string[]> {
   for (let tries = 0; ; tries += 1) {
     const left = await persist((each) => accessLeft(world, each), signal);
@@ -91,7 +92,7 @@ async function nothingLeft(world: World, signal: AbortSignal): Promise<readonly 
   }
 }
 
-/** Every hit into a file beside the logs, every tenth to the terminal. */
+/** Writes every hit into a file beside the logs, and every tenth to the terminal. */
 class Diary {
   readonly #file: string;
   readonly #startedAt: number;

@@ -19,13 +19,16 @@ export type PlanLine = {
 
 export type Answer = "approve" | "deny" | "revoke";
 
-/** One request from an engineer's wish to its end, on a workload of its own: whatever happens to that was this. */
+/**
+ * One request from the engineer's call to its end. It has its own workload, so that each change of that workload is
+ * this story's.
+ */
 export class Story {
   readonly workload: string;
   readonly lines: readonly PlanLine[];
   readonly answer: Answer;
   readonly minutes: number;
-  /** The approver closes a window that a stopped plan has left open; else it runs out. */
+  /** Whether the approver closes a window that a stopped plan has left open; if not, it runs out. */
   readonly tidiesUp: boolean;
   readonly #pausesMs: { readonly decide: number; readonly revoke: number };
   requestId = "";
@@ -60,7 +63,7 @@ export class Story {
     await this.#untilOver(world, witness, signal);
   }
 
-  /** The platform's own view, settled or not. */
+  /** The request as the platform shows it, over or not. */
   request(world: World, signal: AbortSignal): Promise<AccessRequest> {
     return persist((each) => world.engineer.accessRequests.get({ params: { id: this.requestId } }, each), signal);
   }
@@ -134,7 +137,7 @@ export class Story {
       await approver.patch(accessGrants, key, { type: "merge", body: { spec: words } }, {}, signal);
     } catch (error) {
       if (!(error instanceof KubeError && error.isInvalid)) throw error;
-      // Said already, in a try whose answer was lost?
+      // An earlier try may have decided already, and its answer was lost.
       const spec = (await approver.get<AccessGrant>(accessGrants, key, signal))?.spec ?? {};
       const isSaid = Object.keys(words).every((word) => word in spec);
       if (!isSaid) throw error;
@@ -191,7 +194,7 @@ export function isOver({ status, execution }: AccessRequest): boolean {
   return status === "customer-approved" && ["succeeded", "failed", "stopped"].includes(execution.state);
 }
 
-/** One to three lines; each leaves a trace that only it can leave. */
+/** One to three lines, each with an effect that no other line has. */
 function planOf(workload: string, chance: Chance): readonly PlanLine[] {
   const count = chance.between(1, 3);
   let restarts = 0;
@@ -206,7 +209,7 @@ function planOf(workload: string, chance: Chance): readonly PlanLine[] {
       const pod = `${workload}-pod-${index}`;
       return { command: "kubernetes/delete-pod", summary: `Delete ${pod}`, params: { namespace: SHOP, pod } };
     }
-    // Ranges that do not meet: of a workload's lines no two ask for the same number.
+    // Ranges that do not overlap: no two lines of a workload ask for the same number.
     const replicas = chance.between(2, 99) + 100 * index;
     const params = { namespace: SHOP, kind: "deployment", name: workload, replicas };
     return { command: "kubernetes/scale", summary: `Scale ${workload} to ${replicas}`, params };

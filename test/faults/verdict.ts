@@ -9,19 +9,19 @@ import type { PlanLine, Story } from "./story.ts";
 import type { Witness } from "./witness.ts";
 import { GRANTS, SHOP, type World } from "./world.ts";
 
-/** How often each end was seen, in the words of the invocation, or of what there was instead. */
+/** How often each end was seen, by the invocation's state, or by what there was in its place. */
 export type Tally = Record<string, number>;
 
 export interface Verdict {
   readonly lines: Tally;
   readonly automatic: Tally;
-  /** Sentences that ought not to be true. */
+  /** Broken promises, as sentences. */
   readonly broken: readonly string[];
-  /** Results that came after the platform had stopped waiting for them; the contract says that the platform's word stays. */
+  /** Results that came after the platform had stopped waiting; by the contract the platform's state stays. */
   readonly late: number;
 }
 
-/** What the platform says of a command whose invocation ended so. */
+/** The platform's state for a command, by the state of its invocation. */
 const PLATFORM_WORD: Readonly<Record<string, string>> = {
   Succeeded: "SUCCEEDED",
   Failed: "FAILED",
@@ -30,7 +30,7 @@ const PLATFORM_WORD: Readonly<Record<string, string>> = {
   Expired: "EXPIRED",
 };
 
-/** What the grant says of a line that was claimed for an invocation that ended so: what never started is no failure. */
+/** The grant's state for a claimed line, by the state of its invocation. A command that never started is no failure. */
 const LINE_WORD: Readonly<Record<string, string>> = {
   Succeeded: "Succeeded",
   Failed: "Failed",
@@ -39,7 +39,7 @@ const LINE_WORD: Readonly<Record<string, string>> = {
   Unknown: "Unknown",
 };
 
-/** Compares both sides with each other and with what the API server wrote down. Everything must be over. */
+/** Compares both sides with each other and with the API server's audit log. To be called when everything has ended. */
 export async function judge(
   world: World,
   witness: Witness,
@@ -122,7 +122,7 @@ class Court implements Verdict {
     }
   }
 
-  /** Being held or stopped before anything was done is somebody's mistake when nobody closed the gate. */
+  /** When no person closed the gate, an end as Held or Failed is a defect. */
   #mustNotBeStopped(label: string, end: string, invocation: OperationInvocation | undefined): void {
     if (end === "Held" || end === "Failed") this.broken.push(`${label}: ${end}, ${JSON.stringify(invocation?.status)}`);
   }
@@ -146,13 +146,13 @@ class Court implements Verdict {
     const code = error?.code ?? "";
     const word = end === "Failed" ? state : [state, code].join(" ").trim();
     if (word === PLATFORM_WORD[end]) return;
-    // Nothing was ever made of it in the cluster: any end but success is true.
+    // No invocation was made in the cluster: any end but success is correct.
     if (end === "no invocation" && state !== "SUCCEEDED") return;
     if (state === "EXPIRED" && command.deadline !== null) this.late += 1;
     else this.broken.push(`${label}: ${end} in the cluster, ${word} on the platform`);
   }
 
-  /** How often the audit log has it; each time by the grant's own account. */
+  /** How often the audit log has the change; each must be by the grant's own account. */
   #changesOf({ command, params }: PlanLine, label: string, account: string): number {
     const what = command.endsWith("scale")
       ? `scale ${params.name} ${params.replicas}`
@@ -168,8 +168,8 @@ class Court implements Verdict {
   }
 
   /**
-   * The object's own count of changes. It also has what an API server did in the instant before it was killed, when it
-   * wrote to etcd but not to its log.
+   * Checks the object's own count of changes. It includes a change that a killed API server wrote to etcd but not to
+   * its log.
    */
   async #checkGeneration({ workload }: Story, least: number, most: number, signal: AbortSignal): Promise<void> {
     const found = await this.#get(resources.deployments, workload, signal);

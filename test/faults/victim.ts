@@ -1,20 +1,20 @@
 import type { Program } from "../../lab/cluster/program.ts";
 import { sleep, systemClock } from "../../src/base/clock.ts";
 
-/** A kubelet's first back-off is 10 s; here a test waits for it. */
+/** A kubelet's first back-off is 10 s; the tests use a shorter one. */
 const RESTART_AFTER_MS = 300;
 
 /**
- * A process that the storm kills. When it ends by itself it is started again, as its pod would be: ending is right for
- * an agent or operator that could not renew its lease.
+ * A process that the storm kills. When it ends by itself it is started again, as the kubelet would: an agent or
+ * operator that could not renew its lease must end.
  */
 export class Victim {
   readonly name: string;
   readonly program: Program;
-  /** Of /readyz and /metrics; undefined where this is not ours to ask. */
+  /** The address of /readyz and /metrics; undefined for a program that is not ours. */
   readonly healthUrl: string | undefined;
   endedByItself = 0;
-  /** Grows with each start and each kill, so that a supervisor of an earlier life knows that it is over. */
+  /** Grows with each start and each kill, so that the supervisor of an earlier start knows that it is over. */
   #life = 0;
   #ready: Promise<void> = Promise.resolve();
   #isReady = false;
@@ -39,7 +39,7 @@ export class Victim {
     void this.#supervise(life, signal);
   }
 
-  /** As a node failure would: nothing is told, nothing is finished. */
+  /** Kills it as a node failure would: it can finish nothing. */
   async kill(): Promise<void> {
     this.#life += 1;
     this.#isReady = false;
@@ -50,7 +50,7 @@ export class Victim {
     while (!this.#isReady) await sleep(systemClock, 50, signal);
   }
 
-  /** All that /metrics says. */
+  /** The whole text of /metrics. */
   async metrics(): Promise<string> {
     return (await fetch(`${this.healthUrl}/metrics`)).text();
   }

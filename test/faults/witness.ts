@@ -11,7 +11,7 @@ import type { KubeObject } from "../../src/kube/objects/resource.ts";
 import { jsonProjection } from "../../src/kube/projection/projection.ts";
 import { GRANTS, type World } from "./world.ts";
 
-/** Steps of the protocol between agent and operator, as anybody with a watch sees them. */
+/** Steps of the protocol between agent and operator, as a watch shows them. */
 export const MOMENTS = [
   "grant created",
   "grant approved",
@@ -30,7 +30,7 @@ interface Watches {
   readonly stop: AbortController;
 }
 
-/** Follows grants and invocations, and tells of each step the instant that the watch brings it. */
+/** Follows grants and invocations, and reports each step as soon as the watch shows it. */
 export class Witness {
   readonly #client: Client;
   readonly #log: Logger;
@@ -43,13 +43,13 @@ export class Witness {
   }
 
   /**
-   * Looks, and goes on looking until `signal` aborts. To be called again after each return of the API server: watches
-   * that break often wait half a minute before they come back, and stories wait for what they see here.
+   * Watches until `signal` aborts. To be called again each time the API server is back: after many breaks a watch waits
+   * half a minute before it reconnects, and stories wait for what it shows.
    */
   async look(signal: AbortSignal): Promise<void> {
     const watches = this.#open();
     const either = AbortSignal.any([signal, watches.stop.signal]);
-    // Ends by the abort alone: an informer gives up for no failure.
+    // An informer retries every failure, so only the abort ends it.
     for (const informer of [watches.grants, watches.invocations]) void informer.run(either);
     await Promise.all([watches.grants.whenSynced(either), watches.invocations.whenSynced(either)]);
     this.#watches?.stop.abort();
@@ -130,7 +130,7 @@ export class Witness {
   }
 }
 
-/** There before we looked. */
+/** Whether the object existed before the watch began. */
 function isOld(change: Change<KubeObject>): boolean {
   return change.type === "added" && change.initial;
 }

@@ -20,7 +20,7 @@ export const SYSTEM = DEFAULT_NAMES.systemNamespace;
 export const SHOP = "shop";
 export const APPROVER = "robin@customer.example";
 
-/** What the API server itself writes down of changes to workloads, with what was asked for. */
+/** The API server's audit log of changes to workloads, with the body of each request. */
 const AUDIT_POLICY = {
   apiVersion: "audit.k8s.io/v1",
   kind: "Policy",
@@ -39,7 +39,7 @@ const AUDIT_POLICY = {
   ],
 } as const;
 
-/** Everything real and each part a process of its own, so that any of them can be killed at any time. */
+/** The real programs, each as its own process, so that each can be killed at any time. */
 export interface World {
   readonly folder: string;
   readonly cluster: Cluster;
@@ -47,15 +47,15 @@ export interface World {
   readonly deploymentId: string;
   readonly project: string;
   readonly auditLog: string;
-  /** As the engineer, without retries of its own: whoever calls has a loop. */
+  /** The engineer's client, without retries: its callers have a loop (persist.ts). */
   readonly engineer: Api;
-  /** The customer's admin: the witness, and who has workloads. */
+  /** The customer's admin: reads for the tests, and makes the workloads. */
   readonly admin: Client;
   readonly approver: Client;
   readonly victims: Readonly<Record<VictimName, Victim>>;
-  /** With what each kind of process is started; for tests that run one of them in their own process. */
+  /** The environment of each kind of process, for tests that run one in their own process. */
   readonly environments: Readonly<Record<"agent" | "operator" | "platform", Environment>>;
-  /** Another process of the same kind, with an environment of its own on top. Not started, and stopped with the world. */
+  /** Another process of the same kind, with `env` added to its environment. Not started; stopped with the world. */
   another(kind: "agent" | "operator", name: string, env?: Environment): Promise<Victim>;
 }
 
@@ -64,11 +64,11 @@ export type Environment = Readonly<Record<string, string>>;
 
 export interface WorldOptions {
   readonly folder: string;
-  /** Put before everything else into the environment of each kind of process. */
+  /** Wins over everything else in the environment of each kind of process. */
   readonly env?: Readonly<Partial<Record<"agent" | "operator" | "platform", Environment>>>;
 }
 
-/** Whatever is started lands on `stack` at once. */
+/** Each part is on `stack` as soon as it is started. */
 export async function startWorld(
   { folder, env = {} }: WorldOptions,
   stack: AsyncDisposableStack,
@@ -117,7 +117,7 @@ export async function startWorld(
   const engineer = createClient({ baseUrl: vendor.url, credential: engineerKey, userAgent: "engineer", retries: 0 });
   stack.defer(() => engineer.close());
   const clientFor = async (kubeconfig: string): Promise<Client> => {
-    // A proxy of this machine does not know our own loopback.
+    // A proxy of this machine cannot reach our own loopback address.
     const connection = await connect({ kubeconfig, environment: {} });
     stack.defer(() => connection.close());
     return new Client(connection);
@@ -149,7 +149,7 @@ async function startCustomer(folder: string, stack: AsyncDisposableStack, signal
   const cluster = await startCluster(
     {
       dir: join(folder, "cluster"),
-      // Blocking: an answer that somebody got is in the log.
+      // Blocking: the API server writes the log before it answers, so each answered request is in it.
       apiserverArgs: [
         `--audit-policy-file=${policy}`,
         `--audit-log-path=${join(folder, "logs", "audit.log")}`,

@@ -63,7 +63,7 @@ export async function startMetricsWorld(
   ];
   const at = { folder: join(folder, "prometheus"), targets, ruleFiles, more };
   const prometheus = await PrometheusServer.start(at, stack, stop);
-  // What grows before the first scrape has not grown for Prometheus.
+  // For Prometheus, growth before the first scrape does not count.
   await eventually(
     () => prometheus.query("up == 1"),
     (up) => up.length === targets.length,

@@ -18,7 +18,7 @@ const stack = new AsyncDisposableStack();
 const stop = new AbortController();
 let metrics: MetricsWorld;
 
-// One world and one story, looked at from several sides.
+// One world and one story; each test reads another part of the result.
 beforeAll(async () => {
   const folder = await mkdtemp(join(tmpdir(), "sallyport-metrics-"));
   stack.defer(() => rm(folder, { recursive: true, force: true }));
@@ -72,7 +72,7 @@ test("every label's value is of the closed list that its metric began with", asy
       for (const [, label = "", value] of labels.matchAll(/(\w+)="([^"]*)"/g)) {
         const values = lists[label] ?? [];
         const isOpen = name.endsWith("_build_info") || label === "le" || values.length === 0;
-        // The API's codes are a list too, of which each is there once it has been seen.
+        // The API's codes are a list too; each appears when it is first used.
         if (!isOpen && label !== "code") expect(values, series).toContain(value);
       }
     }
@@ -104,7 +104,10 @@ test("every panel's question has an answer", async () => {
   expect(empty.filter((title) => !NOTHING_TO_SHOW.includes(title))).toEqual([]);
 });
 
-/** Keys without an end, alerts when all is well, what is shown only once it happens, and sweeps in the first minute. */
+/**
+ * Not shown in this story: expiry of keys that do not expire, alerts that do not fire, series that appear on their
+ * first event, and sweeps in the first minute.
+ */
 const NOTHING_TO_SHOW = [
   "cluster.json: Alerts",
   "cluster.json: Runtime key ends in",
@@ -123,7 +126,7 @@ test("nothing is wrong, so no alert even begins; then the platform goes, and the
   await world.victims.platform.kill();
   const wanted = ["SallyportControlPlaneDisconnected", "SallyportControlPlaneUnreachable", "SallyportHeartbeatStale"];
   const names = await eventually(begun, (found) => wanted.every((each) => found.includes(each)), 60_000);
-  // The last one is about the machine that the test runs on.
+  // The last one depends on the machine of the test.
   const expected = [...wanted, "SallyportPlatformDown", "SallyportErrorBudgetBurn", "SallyportEventLoopLag"];
   expect(names.filter((name) => !expected.includes(name))).toEqual([]);
 });

@@ -6,7 +6,8 @@ import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { useCluster } from "../../lab/cluster/use-cluster.ts";
 
-// What a person does with `npm start`, on the real thing. npm itself is left out: it only puts Node 24 on the PATH.
+// Does what a person does with `npm start`, with the real programs. npm itself is left out: it only puts Node 24 on the
+// PATH.
 
 const MAIN = join(import.meta.dirname, "../../lab/main.ts");
 
@@ -41,7 +42,7 @@ class Run {
     this.#child.kill(signal);
   }
 
-  /** What the pattern found first; fails with everything that was said when the run ends before. */
+  /** Waits for the pattern and returns its first match. Fails with the whole output when the run ends before. */
   async says(pattern: RegExp): Promise<RegExpExecArray> {
     let over = false;
     void this.ended.then(() => {
@@ -63,7 +64,7 @@ class Run {
 
 const run = promisify(execFile);
 
-/** Processes whose command line names a file in `path`: everything that a run starts does. */
+/** Processes whose command line names a file in `path`, as everything that a run starts does. */
 async function processesOf(path: string): Promise<readonly number[]> {
   const { stdout } = await run("ps", ["-A", "-ww", "-o", "pid=,args="], { maxBuffer: 64 * 1024 * 1024 });
   return stdout

@@ -7,8 +7,8 @@ interface Timer {
 }
 
 /**
- * Real time that can be pushed forward: servers and sockets go on in their own time, and an hour passes in a moment.
- * Both readings move together, as on a machine that was busy elsewhere, not one that was suspended.
+ * Real time that a test can push forward: an hour passes at once, while servers and sockets go on in real time. Wall
+ * and monotonic time move together, as on a machine that was busy, not on one that was suspended.
  */
 export class PushedClock implements Clock {
   #shiftMs = 0;
@@ -32,7 +32,7 @@ export class PushedClock implements Clock {
     };
   }
 
-  /** Timers that are due by then fire soon, in order, each on its own turn. */
+  /** Timers that are due by then fire soon after, in order, each in its own turn of the event loop. */
   push(ms: number): void {
     this.#shiftMs += ms;
     for (const timer of [...this.#timers].toSorted((a, b) => a.dueMs - b.dueMs)) {

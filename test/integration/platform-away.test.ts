@@ -22,8 +22,9 @@ import { PushedClock } from "./platform-away-clock.ts";
 const HOUR_MS = 3_600_000;
 const STEP_MS = 4_000;
 /**
- * Ten steps are room for a leader that hears late of its renewal, which the API server already shows, and for a process
- * that stands still for some seconds: both are taken for time that passed without a renewal.
+ * Ten steps of the clock fit into the renew deadline. That is enough for a leader that learns late of its renewal,
+ * which the API server already shows, and for a process that stands still for some seconds: in both cases the process
+ * sees time without a renewal.
  */
 const LEASES = { SALLYPORT_LEASE_DURATION: "60s", SALLYPORT_RENEW_DEADLINE: "40s" };
 
@@ -59,7 +60,7 @@ test("while the platform is away for an hour, what was granted is approved and r
   const [granted, undecided, refused] = [await ask("web", 2), await ask("web", 3), await ask("web", 4)];
   await eventually(async () => (await grant(undecided)) && (await grant(refused)));
 
-  // A command that the cluster has been given and has not run yet: the agent sees the approval, the operator is away.
+  // A command that is in the cluster and has not run: the agent sees the approval while the operator is away.
   await stop("agent");
   await decide(granted, { approvedForMinutes: 300 });
   await eventually(async () => (await grant(granted))?.status?.state === "Approved");
@@ -75,7 +76,7 @@ test("while the platform is away for an hour, what was granted is approved and r
   await decide(refused, { deniedReason: "not today" });
   await hours(1);
 
-  // The customer's side went on by itself.
+  // The customer's side went on without the platform.
   const ran = await invocation(command);
   expect(ran?.status?.state).toBe("Succeeded");
   expect(minutesAfter(leftAt, ran?.status?.finishedAt)).toBeLessThan(2);
@@ -89,11 +90,11 @@ test("while the platform is away for an hour, what was granted is approved and r
   stack.defer(() => platform.close());
   const backAt = clock.wallNow();
   await pass(6 * 60_000, async () => (await request(undecided)).execution.state === "succeeded");
-  // Five minutes are the longest back-off.
+  // The longest back-off is five minutes.
   expect(minutesAfter(backAt, clock.wallNow())).toBeLessThan(6);
   const [first, second, third] = [await request(granted), await request(undecided), await request(refused)];
   expect([first.execution.state, second.status, third.status]).toEqual(["succeeded", "customer-approved", "rejected"]);
-  // As it was, not as it was heard.
+  // The time at which it ran, not the time of the report.
   expect(minutesAfter(leftAt, first.execution.commands[0]?.completedAt)).toBeLessThan(2);
   expect(minutesAfter(leftAt, second.decision?.at)).toBeLessThan(2);
   expect(minutesAfter(leftAt, third.decision?.at)).toBeLessThan(2);
@@ -162,7 +163,7 @@ async function hours(count: number): Promise<void> {
   await pass(count * HOUR_MS, async () => false);
 }
 
-/** Lets `ms` go by, or less when `isEnough`. Leases are renewed all the while, as they would be. */
+/** Lets `ms` pass, or less when `isEnough`, in steps, so that the leases are renewed as in real time. */
 async function pass(ms: number, isEnough: () => Promise<boolean>): Promise<void> {
   for (let passed = 0; passed < ms; passed += STEP_MS) {
     if (await isEnough()) return;
@@ -171,7 +172,7 @@ async function pass(ms: number, isEnough: () => Promise<boolean>): Promise<void>
   }
 }
 
-/** Also fails the test when one of them gave up: away is no reason to end. */
+/** Fails the test when one of them ended: an absent platform is no reason to end. */
 async function renewed(name: "agent" | "operator"): Promise<void> {
   const since = clock.wallNow().getTime() - STEP_MS / 2;
   const ended = running.get(name)?.done.then(() => Promise.reject(new Error(`the ${name} ended`)));
@@ -222,7 +223,7 @@ function minutesAfter(from: Date, to: Date | string | null | undefined): number 
   return (new Date(to ?? Number.NaN).getTime() - from.getTime()) / 60_000;
 }
 
-/** Polls in real time: the subject is what other processes say. */
+/** Polls in real time, because other processes act. */
 async function eventually<T>(
   read: () => Promise<T>,
   everyMs = 25,

@@ -6,7 +6,7 @@ import { Program } from "../../lab/cluster/program.ts";
 import { Watchdog } from "../../lab/cluster/watchdog.ts";
 import { prometheusPrograms } from "../chart/prometheus.ts";
 
-/** What a ServiceMonitor would make of a pod. */
+/** A pod's address and labels, as a ServiceMonitor would give them. */
 export interface Target {
   readonly job: string;
   readonly namespace: string;
@@ -16,11 +16,11 @@ export interface Target {
 
 export interface RuleState {
   readonly name: string;
-  /** `ok`, `err`, or `unknown` before the first time. */
+  /** `ok`, `err`, or `unknown` before the first evaluation. */
   readonly health: string;
   readonly lastError?: string;
   readonly type: "alerting" | "recording";
-  /** Of alerts. */
+  /** Only alerts have it. */
   readonly state?: "inactive" | "pending" | "firing";
 }
 
@@ -29,7 +29,7 @@ export interface Sample {
   readonly value: readonly [number, string];
 }
 
-/** A real Prometheus that scrapes and judges every second. */
+/** A real Prometheus that scrapes and evaluates rules every second. */
 export class PrometheusServer {
   readonly url: string;
 
@@ -42,7 +42,7 @@ export class PrometheusServer {
       readonly folder: string;
       readonly targets: readonly Target[];
       readonly ruleFiles: readonly string[];
-      /** For whoever wants to see its pages: where its web files are, when they are not inside of it. */
+      /** Further arguments, such as the place of its web files, for a person who wants to see its pages. */
       readonly more?: readonly string[];
     },
     stack: AsyncDisposableStack,
@@ -87,7 +87,7 @@ export class PrometheusServer {
     return groups.flatMap(({ rules }) => rules);
   }
 
-  /** @throws Error with Prometheus's words for what it does not understand */
+  /** @throws Error with Prometheus's message for an expression that it cannot evaluate */
   async query(expr: string): Promise<readonly Sample[]> {
     return ((await this.#ask("query", { query: expr })) as { result: readonly Sample[] }).result;
   }

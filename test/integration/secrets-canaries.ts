@@ -3,24 +3,24 @@ import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import { CertificateAuthority } from "../../lab/cluster/certificates.ts";
 
-/** Texts that nobody else writes, each under the name of the place where it was put. */
+/** Texts that occur nowhere else, each under the name of the place where the test put it. */
 export class Canaries {
   readonly #all = new Map<string, string>();
 
-  /** A new one. Letters and digits only, so that it passes wherever a secret passes. */
+  /** Makes a new one. Letters and digits only, so that every place that accepts a secret accepts it. */
   plant(place: string): string {
     const text = `canary${randomBytes(12).toString("hex")}`;
     this.#all.set(place, text);
     return text;
   }
 
-  /** One that exists already: a real key or token. */
+  /** Adds one that exists already: a real key or token. */
   guard(place: string, secret: string): void {
     if (secret.length < 16) throw new Error(`${place} is too short to be searched for`);
     this.#all.set(place, secret);
   }
 
-  /** `place in haystack` for each that shows, also in the disguises that software puts on. */
+  /** `place in haystack` for each canary that is found, also in the encodings that software uses. */
   foundIn(haystacks: ReadonlyMap<string, string>): readonly string[] {
     const found: string[] = [];
     for (const [where, text] of haystacks) {
@@ -29,7 +29,7 @@ export class Canaries {
         const disguises = [canary, encodeURIComponent(canary), bytes.toString("hex"), ...base64Inside(bytes)];
         if (disguises.some((disguise) => text.includes(disguise))) found.push(`${place} in ${where}`);
       }
-      // Whatever was minted on the way: a grant's bound token, of which we never saw the text.
+      // Also tokens that were minted during the test, such as a grant's bound token, whose text the test does not know.
       if (/\beyJ[\w-]{20,}\.[\w-]{20,}\.[\w-]{20,}/.test(text)) found.push(`a JWT in ${where}`);
     }
     return found;
@@ -44,7 +44,7 @@ function base64Inside(bytes: Buffer): readonly string[] {
   });
 }
 
-/** A node's kubelet, as far as the API server asks it for logs: it says the same for every container. */
+/** A fake kubelet of a node: the API server asks it for logs, and it returns the same for every container. */
 export class ChattyKubelet {
   readonly #server: Server;
 

@@ -1,9 +1,9 @@
 import { SHOP } from "../faults/world.ts";
 import type { Canaries } from "./secrets-canaries.ts";
 
-// A customer's workload with a secret wherever people put them.
+// A customer's workload with a secret in every place in which people put them.
 
-/** What applications write when nobody looks. */
+/** Log lines of careless applications. */
 export function chatter(canaries: Canaries): string {
   const plant = (place: string): string => canaries.plant(`pod log: ${place}`);
   const claims = Buffer.from(JSON.stringify({ sub: plant("JWT") })).toString("base64url");

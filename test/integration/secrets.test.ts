@@ -18,7 +18,7 @@ import { chatter, leakyObjects } from "./secrets-workload.ts";
 const stack = new AsyncDisposableStack();
 const stop = new AbortController();
 const canaries = new Canaries();
-/** Answers to bad calls, as their callers got them. */
+/** The error bodies of bad calls. */
 const errors: string[] = [];
 let world: World;
 let platformMetrics = "";
@@ -34,7 +34,7 @@ beforeAll(async () => {
   world = await startWorld({ folder, env: { agent: debug, operator: debug, platform } }, stack, stop.signal);
   stack.defer(() => stop.abort(new Error("the test is over")));
   await world.cluster.apply([kubelet.node]);
-  // Not applied: an object's status is the business of others.
+  // Written by itself: an `apply` does not write an object's status.
   await world.cluster.request({
     method: "PATCH",
     path: "/api/v1/nodes/node-1/status",
@@ -56,17 +56,17 @@ beforeAll(async () => {
 afterAll(() => stack.disposeAsync(), 60_000);
 
 test("no secret is in any log, event, metric, resource, record or error of a story with all its failures", async () => {
-  // What could tell: each of these reads a place where a canary sits.
+  // Each of these reads a place that holds a canary.
   const logs = await automatic("logs", { namespace: SHOP, pod: "leaky" });
   expect(logs.state).toBe("SUCCEEDED");
-  // All was read, and only what is secret was taken out.
+  // The whole log was read, and only the secrets were removed.
   expect((logs.result as { log: string }).log).toContain("listening on port 8080");
   expect((logs.result as { log: string }).log.match(/\[redacted]/g)?.length).toBeGreaterThanOrEqual(8);
   for (const kind of ["pod", "deployment"])
     expect((await automatic("describe", { namespace: SHOP, kind, name: "leaky" })).state).toBe("SUCCEEDED");
   expect(JSON.stringify((await automatic("events", { namespace: SHOP })).result)).toContain("[redacted]");
   expect((await automatic("get-pods", { namespace: SHOP })).state).toBe("SUCCEEDED");
-  // Failures, each with a message.
+  // Operations that fail, each with a message.
   expect((await automatic("describe", { namespace: SHOP, kind: "pod", name: "absent" })).state).toBe("FAILED");
   expect((await automatic("logs", { namespace: SHOP, pod: "leaky", container: "absent" })).state).toBe("FAILED");
   expect((await automatic("get-pods", { namespace: SYSTEM })).error?.code).toBe("COMMAND_HELD");
@@ -113,7 +113,7 @@ test("the search finds what is there, also in disguise", async () => {
   expect(canaries.foundIn(new Map([["the pod's log", log]])).length).toBeGreaterThan(5);
 });
 
-/** The keys and tokens that the world itself runs on. */
+/** Also guards the keys and tokens of the test's own processes. */
 async function guardCredentials(): Promise<void> {
   for (const name of ["engineer.key", "admin.key", "runtime-key/key"])
     canaries.guard(name, (await readFile(join(world.folder, name), "utf8")).trim());
@@ -124,7 +124,7 @@ async function guardCredentials(): Promise<void> {
   }
 }
 
-/** Wrong in every place where a caller could put a secret by mistake. */
+/** Calls with an error in every place where a caller could put a secret by mistake. */
 async function badCalls(): Promise<void> {
   const engineer = (await readFile(join(world.folder, "engineer.key"), "utf8")).trim();
   const key = `sp_w_${"k".repeat(8)}_${canaries.plant("a key that does not exist")}`;
@@ -145,7 +145,7 @@ async function badCalls(): Promise<void> {
   await call("/v1/access-requests", `Bearer ${engineer}`, `{"token": "${canaries.plant("broken JSON")}`);
 }
 
-/** In the middle of a rotation that went wrong: the agent's file holds a key that the platform does not know. */
+/** In the middle of a failed rotation: the agent's file holds a key that the platform does not know. */
 async function wrongRuntimeKey(): Promise<void> {
   const file = join(world.folder, "runtime-key", "key");
   const right = await readFile(file, "utf8");
@@ -155,13 +155,13 @@ async function wrongRuntimeKey(): Promise<void> {
   };
   const before = await seen();
   await writeFile(file, `sp_m_${"k".repeat(8)}_${canaries.plant("a runtime key that does not exist")}`);
-  // The long-poll ends, the heartbeat comes: whichever is first uses the new key.
+  // The long-poll ends or the heartbeat is due: the first of them uses the new key.
   await automatic("get-pods", { namespace: SHOP });
   await until(async () => (await seen()) > before);
   await writeFile(file, right);
 }
 
-/** Everything that either side wrote down, by where. */
+/** Everything that both sides wrote, by place. */
 async function everythingWritten(): Promise<ReadonlyMap<string, string>> {
   const found = new Map<string, string>();
   for (const name of ["agent", "operator", "platform"])
@@ -184,7 +184,7 @@ async function listed(resource: (typeof resources)[keyof typeof resources]): Pro
   return all;
 }
 
-/** As an engineer reads them, everything included. */
+/** All records as an engineer reads them, with every field. */
 async function records(): Promise<string> {
   const { engineer, deploymentId } = world;
   const all = [
@@ -239,7 +239,7 @@ function request(id: string): Promise<AccessRequest> {
   return world.engineer.accessRequests.get({ params: { id } }, signal());
 }
 
-/** Polls: the subject is other processes. */
+/** Polls, because other processes act. */
 async function until(isSo: () => Promise<boolean>): Promise<void> {
   const limit = AbortSignal.timeout(120_000);
   while (!(await isSo())) await sleep(systemClock, 50, limit);

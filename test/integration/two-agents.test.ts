@@ -18,7 +18,7 @@ let world: World;
 let agents: readonly Victim[];
 let operators: readonly Victim[];
 
-// As pods of one Deployment each: same credentials, same lease, other names.
+// Like the pods of one Deployment each: same credentials, same lease, different names.
 beforeAll(async () => {
   const folder = await mkdtemp(join(tmpdir(), "sallyport-two-"));
   stack.defer(() => rm(folder, { recursive: true, force: true }));
@@ -54,7 +54,7 @@ test("of two agents and two operators one each acts, and the others take over wh
   expect(await count(nextAgent, 'sallyport_command_dispatches_total{result="won"}')).toBe(1);
   expect(await count(nextOperator, SUCCESS)).toBe(1);
 
-  // Those that were killed come back behind the new leaders, and change nothing.
+  // The killed processes come back as followers of the new leaders, and change nothing.
   for (const victim of [agent, operator]) victim.start(stop.signal);
   await Promise.all([agent.kept(signal()), operator.kept(signal())]);
   await approvedScale(6);
@@ -100,7 +100,7 @@ async function count(victim: Victim | undefined, line: string): Promise<number> 
   return Number(found.slice(line.length + 1));
 }
 
-/** Who holds the lease, by the name in it. */
+/** The holder of the lease, by the name in it. */
 async function leader(kind: "agent" | "operator", pair: readonly Victim[]): Promise<Victim> {
   const key = { namespace: SYSTEM, name: `sallyport-${kind}` };
   const lease = await world.admin.get<DynamicObject>(resources.leases, key, signal());
@@ -116,7 +116,7 @@ function other(pair: readonly Victim[], one: Victim): Victim {
   return found;
 }
 
-/** A whole story: asked, queued, approved, run, recorded. */
+/** A whole story: asked, queued, approved, run and recorded. */
 async function approvedScale(replicas: number): Promise<void> {
   const { engineer, deploymentId, approver } = world;
   const params = { namespace: SHOP, kind: "deployment", name: WORKLOAD, replicas };
@@ -137,7 +137,7 @@ async function approvedScale(replicas: number): Promise<void> {
   );
 }
 
-/** Polls: the subject is other processes. A lease of 15 s has to run out in it. */
+/** Polls, because other processes act. A lease of 15 s must run out within its time. */
 async function until(isSo: () => Promise<boolean>): Promise<void> {
   const limit = AbortSignal.timeout(120_000);
   while (!(await isSo())) await sleep(systemClock, 50, limit);

@@ -1,6 +1,6 @@
 import { sleep, systemClock } from "../../src/base/clock.ts";
 
-/** Polls: the subject is another process's view of a real server. */
+/** Polls until another process's effect shows on a real server. */
 export async function eventually<T>(
   read: () => Promise<T | undefined>,
   until: (value: T) => boolean,

@@ -7,14 +7,14 @@ export interface Expression {
   readonly flags: string;
 }
 
-/** The text is what the engine would never come to the end of. */
+/** The engine would not come to an end with this text. */
 export class TooManySteps extends Error {}
 
 type Next = (at: number) => boolean;
 
 /**
- * How many steps a backtracking engine takes to find all matches of an expression in a text, counted: a clock would judge
- * the machine. A step is one look at one character, or one choice.
+ * How many steps a backtracking engine takes to find all matches of an expression in a text, counted and not timed,
+ * because a clock would measure the machine. A step is one test of a character, or one choice.
  */
 export function stepsOf({ pattern, flags }: Expression, text: string, most: number): number {
   const tree = parser.parsePattern(pattern, 0, pattern.length, { unicode: flags.includes("u") });
@@ -76,7 +76,7 @@ class Engine {
     }
   }
 
-  /** Of single characters: without recursion, which ends before a text does. */
+  /** For repetitions of single characters: a loop, because recursion would overflow the stack on a long text. */
   #run({ min, max, greedy, element }: AST.Quantifier, at: number, next: Next): boolean {
     let length = 0;
     const isMore = (): boolean => length < max && this.#fits(element, at + length);
@@ -113,7 +113,7 @@ class Engine {
       case "lookahead":
         return this.choose(node.alternatives, at, () => true) !== node.negate;
       case "lookbehind":
-        // Ours look at one character.
+        // Our lookbehinds test one character.
         return (at > 0 && this.choose(node.alternatives, at - 1, (end) => end === at)) !== node.negate;
     }
   }
@@ -138,12 +138,12 @@ function isCharacter({ type }: AST.Node): boolean {
   return type === "Character" || type === "CharacterSet" || type === "CharacterClass";
 }
 
-/** Characters that stand for a class, the first that fits: a minus begins a word again where a letter does not. */
+/** Characters to try for a class, in order. A minus ends a word and begins the next; a letter does not. */
 const ORDERS = ["a0-_. ", "-.a0", ".-0a", " \n\t-a", "\"'a", "=:/a", "@:/a", "A9_", "\\%~+"];
 
 /**
- * Texts that an expression begins to match again and again, and does not: each beginning of what it matches repeated, and
- * the beginning once with what a repetition repeats.
+ * Texts that an expression begins to match many times, and never matches: each beginning of a match, repeated; and the
+ * beginning once, followed by what a repetition repeats.
  */
 export function hostileTexts({ pattern, flags }: Expression, length: number): Set<string> {
   const tree = parser.parsePattern(pattern, 0, pattern.length, { unicode: flags.includes("u") });
@@ -206,7 +206,7 @@ class Sampler {
   }
 }
 
-/** Whether it repeats a group, which this engine reads by recursion: long texts would end its stack. */
+/** Whether it repeats a group. This engine reads groups by recursion, which overflows the stack on a long text. */
 export function repeatsGroups({ pattern, flags }: Expression): boolean {
   let found = false;
   visitRegExpAST(parser.parsePattern(pattern, 0, pattern.length, { unicode: flags.includes("u") }), {
@@ -217,7 +217,7 @@ export function repeatsGroups({ pattern, flags }: Expression): boolean {
   return found;
 }
 
-/** Whether a text's length counts for it at all: without long repetitions its time has a bound. */
+/** Whether its time depends on the text's length: without long repetitions it has a bound. */
 export function repeats({ pattern, flags }: Expression): boolean {
   let found = false;
   visitRegExpAST(parser.parsePattern(pattern, 0, pattern.length, { unicode: flags.includes("u") }), {

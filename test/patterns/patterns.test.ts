@@ -12,13 +12,13 @@ interface Found extends Expression {
   readonly where: string;
 }
 
-/** Every regular expression that is written in our source. */
+/** Every regular expression in our source. */
 function ours(): Found[] {
   const files = globSync("src/**/*.ts", { cwd: ROOT }).filter((file) => !/\.test\.ts$|\/testing\//.test(file));
   return files.flatMap((file) => literalsIn(file));
 }
 
-/** Of the formats that the contract and strangers' schemas may name. */
+/** The expressions of the formats that the contract and callers' own schemas may name. */
 function libraryFormats(): Found[] {
   const names = ["date", "date_time", "duration", "email", "hostname", "ipv4", "ipv6", "time", "uri", "uuid"];
   return names.flatMap((name) => literalsIn(`node_modules/typebox/build/format/${name}.mjs`));
@@ -35,7 +35,7 @@ function literalsIn(file: string): Found[] {
   return found;
 }
 
-/** What callers' texts are held against, wherever it stands in a schema of the route table. */
+/** The patterns of the route table's schemas, which are matched against callers' texts. */
 function contractPatterns(): Found[] {
   const found = new Map<string, Found>();
   const look = (node: unknown, where: string): void => {
@@ -56,7 +56,10 @@ const LENGTH = 512;
 const GROWTH = 4;
 const MOST_STEPS = 4_000_000;
 
-/** Held against words of the installation's own administrator, its own store or ourselves: never against a stranger's. */
+/**
+ * Expressions that are only matched against text of the installation's administrator, its store or our code, never a
+ * caller's.
+ */
 const OWN_WORDS: ReadonlySet<string> = new Set([
   "src/platform/config.ts: \\/+$",
   "src/platform/objects/config.ts: \\/+$",
@@ -70,14 +73,14 @@ const OWN_WORDS: ReadonlySet<string> = new Set([
   "src/agent/platform-link/trusted-authorities.ts: -----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----",
 ]);
 
-/** Undefined when four times the text takes four times the steps, as counted by an engine that backtracks. */
+/** Undefined when a longer text takes no more steps for each character. */
 function superlinear(expression: Expression): string | undefined {
   const length = repeatsGroups(expression) ? LENGTH / 4 : LENGTH;
   const long = [...hostileTexts(expression, length * GROWTH)];
   for (const [index, text] of [...hostileTexts(expression, length)].entries()) {
     try {
       const before = stepsOf(expression, text, MOST_STEPS) / text.length;
-      // Every bound that is a constant shows by now; what has none is beyond this.
+      // So few steps for each character are a constant bound.
       if (before < 30) continue;
       const longer = long[index] ?? "";
       const after = stepsOf(expression, longer, MOST_STEPS * GROWTH ** 2) / longer.length;

@@ -70,7 +70,7 @@ const TOUR: Readonly<Record<string, Readonly<Record<string, Stop>>>> = {
   workspaces: workspaceStops,
 };
 
-/** Answered, but not with a success where there is no store for objects, as here. */
+/** Routes that answer here, but without success, because there is no object store. */
 const REFUSED: Readonly<Record<string, string>> = {
   "operations.registerPlugin": "BUNDLE_NOT_UPLOADED",
   "operations.uploadUrl": "BUNDLE_STORAGE_UNAVAILABLE",

@@ -1,6 +1,9 @@
 import { type Client, createClient } from "../../src/api-client/client.ts";
 
-/** One object of most kinds, made through the API alone: what whoever calls a real platform needs to get past its 404s. */
+/**
+ * One object of most kinds, made through the API alone, so that a caller of a real platform gets answers other than
+ * 404.
+ */
 export interface Furniture {
   readonly workspaceId: string;
   readonly workspace: string;
@@ -24,7 +27,7 @@ export interface Furniture {
 
 const POD = { namespace: "shop", pod: "web-0" };
 
-/** @param admin of a workspace.admin key */
+/** @param admin a client with a workspace.admin key */
 export async function furnish(admin: Client, baseUrl: string, signal: AbortSignal): Promise<Furniture> {
   const me = await admin.whoami.get({}, signal);
   const setup = await admin.managers.create(
@@ -103,7 +106,7 @@ export async function furnish(admin: Client, baseUrl: string, signal: AbortSigna
   }
 }
 
-/** The manager is heard of, for the next three minutes. */
+/** Sends a heartbeat, with which the platform counts the manager as healthy for three minutes. */
 export async function beat(runtime: Client, manager: string, signal: AbortSignal, version = "1.0.0"): Promise<void> {
   const body = { status: "healthy", url: "https://manager.example.com", managementConfigs: {}, version } as const;
   await runtime.managerRuntime.heartbeat({ params: { id: manager }, body }, signal);

@@ -1,14 +1,14 @@
 import { type Client, createClient } from "../../src/api-client/client.ts";
 import { beat, type Furniture } from "./furniture.ts";
 
-/** One write that the platform has said it took, and how to see that it did. */
+/** One write that the platform has acknowledged, and how to check it. */
 interface Entry {
   readonly what: string;
-  /** @throws Error when the write is not there, or not whole. */
+  /** @throws Error when the write is missing or incomplete. */
   check(signal: AbortSignal): Promise<void>;
 }
 
-/** A keyed write, with the answer if one came before the end. */
+/** A write with an Idempotency-Key, and its answer if one came before the end. */
 interface Keyed {
   readonly name: string;
   readonly idempotencyKey: string;
@@ -16,15 +16,15 @@ interface Keyed {
 }
 
 /**
- * Many clients that write until they are told to stop, and remember what was acknowledged. Nothing is sent twice: what the
- * platform has is what one call left.
+ * Many clients that write until a signal stops them, and remember what the platform acknowledged. They send nothing
+ * twice, so that each object is the result of one call.
  */
 export class Ledger {
   readonly entries: Entry[] = [];
   readonly keyed: Keyed[] = [];
-  /** Of the feed when the load began, and what was raised since. */
+  /** The feed's cursor when the load began, and the work that was raised since. */
   readonly raised: { readonly topic: string; readonly deploymentId: string }[] = [];
-  /** Manager versions: the last acknowledged one, and any that was under way. */
+  /** Manager versions: the last acknowledged one, and those that were sent without an answer yet. */
   #acknowledgedVersion: string | null;
   readonly #sentVersions = new Set<string>();
   readonly #admin: Client;
@@ -33,7 +33,9 @@ export class Ledger {
   readonly #url: string;
   #count = 0;
 
-  /** @param version the manager's when the load begins: the load may end before another one is acknowledged */
+  /**
+   * @param version the manager's when the load begins: the load may end before the platform acknowledges another one
+   */
   constructor(
     url: string,
     made: Furniture,
@@ -63,7 +65,7 @@ export class Ledger {
         try {
           await writes[random(writes.length)]?.();
         } catch {
-          // Not acknowledged, so nothing is promised. What was lost for another reason shows in the count.
+          // A write without an answer is not promised. If calls fail for another reason, the count shows it.
           if (!signal.aborted) await new Promise((resolve) => setImmediate(resolve));
         }
       }
@@ -135,7 +137,7 @@ export class Ledger {
   async #heartbeat(version: string): Promise<void> {
     this.#sentVersions.add(version);
     await beat(this.#runtime, this.#made.manager, soon(), version);
-    // Others that were sent before and not answered yet may still land after it.
+    // Writes that were sent earlier and have no answer yet may still be applied after it.
     this.#acknowledgedVersion = version;
   }
 
@@ -166,7 +168,7 @@ export class Ledger {
   }
 }
 
-/** A call that the platform's death leaves hanging ends with its socket; this is for everything else. */
+/** When the platform dies, a call ends with its socket; this limit is for every other case. */
 function soon(): AbortSignal {
   return AbortSignal.timeout(60_000);
 }

@@ -22,7 +22,7 @@ it("a migration that has landed never changes: a database that ran it will not r
   expect(Object.keys(migrations)).toEqual(Object.keys(migrations).toSorted());
 }, 120_000);
 
-/** Of the statements that each migration sends, with their whitespace evened out. */
+/** A hash of the statements of each migration, with their whitespace made equal. */
 async function hashes(): Promise<Record<string, string>> {
   const sent: string[] = [];
   const db = new Kysely<unknown>({

@@ -17,12 +17,12 @@ import type { DatabaseLocation } from "../../src/platform/database/open.ts";
 import { type RunningPlatform, startPlatform } from "../../src/platform/server.ts";
 import { findPostgres } from "../../src/platform/testing/postgres.ts";
 
-// A database as the platform of migration 0009 left it, with rows in every table, brought to today: nothing is lost, and
-// all of it is still readable. The rows were written by that platform, through its API.
+// Migrates a database that the platform of migration 0009 wrote through its API, with rows in every table. Nothing may
+// be lost, and everything must be readable.
 
 const OLD = "0009-group-tokens";
 const FIXTURE = join(import.meta.dirname, "fixtures", "rows-of-0009.json.gz");
-/** What the values in it were sealed with. */
+/** The key that sealed its values. */
 const SEALING_KEY = Buffer.from("5a".repeat(32), "hex");
 
 type Row = Readonly<Record<string, unknown>>;
@@ -75,12 +75,12 @@ describe.each(databases)("a database of migration 0009 on %s, brought to today",
   });
 
   it("has as many rows as before in each of them", async () => {
-    // The key of this test and its managers' are new, and a table may have been renamed or dropped since: then say so here.
+    // This test's key and its managers' keys are new. Add a table here that a later migration renames or drops.
     const setUp = table("managers").filter(({ internal_project_id }) => internal_project_id !== null);
     const running = setUp.filter((row) => row.internal_deployment_id !== null && row.setup_status !== "pending");
     const added: Readonly<Record<string, number>> = {
       api_keys: 1 + runtimes.size,
-      // What managers run as has rows of its own since migration 0017, in a workspace that nobody is in.
+      // Since migration 0017 the managers' own deployments have rows, in a workspace without members.
       workspaces: setUp.length === 0 ? 0 : 1,
       projects: setUp.length,
       deployment_groups: setUp.length,
@@ -139,7 +139,7 @@ describe.each(databases)("a database of migration 0009 on %s, brought to today",
     text(table("deployments").find(({ id }) => id === row.deployment_id)?.project_id);
 
   it.each(Object.entries(readers))("reads every row of %s", async (name, read) => {
-    // What belongs to the system's own workspace is nobody else's to read, but for its managers.
+    // Only its managers may read what belongs to the system's own workspace.
     const own = table(name).filter((row) => name === "managers" || (row.workspace_id ?? workspaceId) === workspaceId);
     expect(own.length).toBeGreaterThan(0);
     for (const row of own) await read(row);
@@ -194,7 +194,7 @@ describe.each(databases)("a database of migration 0009 on %s, brought to today",
   });
 });
 
-/** The old schema with the rows in it, and where it lies. */
+/** Makes the old schema with the rows in it, and returns its place. */
 async function oldDatabase(database: string, rows: Rows, parts: AsyncDisposableStack): Promise<DatabaseLocation> {
   if (database === "PostgreSQL" && postgres !== undefined) {
     const server = await postgres();
@@ -217,7 +217,7 @@ async function fill(dialect: Dialect, rows: Rows): Promise<void> {
   const upTo = Object.fromEntries(Object.entries(migrations).filter(([name]) => name <= OLD));
   const { error } = await new Migrator({ db, provider: { getMigrations: async () => upTo } }).migrateToLatest();
   if (error !== undefined) throw error;
-  // What the migrations themselves put in is in the rows too. Rows come in no order that foreign keys would like.
+  // The rows include those that the migrations insert, and their order does not fit the foreign keys.
   await db.connection().execute(async (connection) => {
     await sql`set session_replication_role = replica`.execute(connection);
     for (const [name, each] of Object.entries(rows)) {
@@ -232,7 +232,7 @@ async function fill(dialect: Dialect, rows: Rows): Promise<void> {
   await db.destroy();
 }
 
-/** It stands where the rows were written, or retention would sweep them in time. */
+/** A clock that stands at the time of the rows: otherwise retention would delete them. */
 function clockOf(rows: Rows): Clock {
   const at = Math.max(...(rows.events ?? []).map(({ created_at }) => Date.parse(text(created_at))));
   const started = systemClock.monotonicMs();

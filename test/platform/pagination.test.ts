@@ -5,10 +5,10 @@ import { newSite, type Site } from "../../src/platform/areas/deployments/testing
 import { type Answer, onEachDatabase, type TestUser, type World } from "../../src/platform/testing/harness.ts";
 import { seeded } from "./random.ts";
 
-// While somebody reads a list page by page, others make and remove rows: no row that was there throughout is missed, and
-// none is seen twice. For every paginated route of the table: one without a line here fails.
+// While a client reads a list page by page, other clients make and delete rows. No row that was there all the time may
+// be missed, and none seen twice. Covers every paginated route of the table: a route without a line here fails.
 
-/** A world of its own for each list. */
+/** A separate set of objects for each list. */
 interface Shelf {
   readonly site: Site;
   readonly user: TestUser;
@@ -20,13 +20,13 @@ interface Shelf {
 interface List {
   path(shelf: Shelf): string;
   readonly query?: Readonly<Record<string, string>>;
-  /** Who reads; default: an admin's key. */
+  /** The reader's credential; default: an admin's key. */
   reader?(shelf: Shelf): string;
-  /** A filter under which another cursor holds. */
+  /** A filter with which a cursor of another filter is refused. */
   readonly filter?: Readonly<Record<string, string>>;
   /** @returns the id of the row that is new in the list */
   create(shelf: Shelf, name: string): Promise<string>;
-  /** Absent: rows of this kind stay. */
+  /** Absent: rows of this kind cannot be deleted. */
   remove?(shelf: Shelf, id: string): Promise<Answer>;
 }
 
@@ -35,7 +35,7 @@ const idOf = ({ body, status }: Answer): string => {
   return body.id;
 };
 const deploy = (shelf: Shelf, name: string): Promise<string> => shelf.site.deploy(name);
-/** Gone from lists at once. */
+/** Removes it from lists at once. */
 const forget = ({ call }: Shelf, id: string): Promise<Answer> =>
   call("POST", `/v1/deployments/${id}/delete`, { action: "forget" });
 const makeRelease = async ({ site, call }: Shelf): Promise<string> =>
@@ -204,7 +204,7 @@ onEachDatabase("pages of", (world) => {
       expect((await page({ limit: "2", cursor: nextCursor })).status).toBe(200);
       const code = async (cursor: string, more: Record<string, string> = {}) =>
         (await page({ cursor, ...more })).body.code;
-      // Any one character.
+      // Changes any one character.
       for (let at = 0; at < nextCursor.length; at += 1) {
         const other = nextCursor[at] === "A" ? "B" : "A";
         const changed = nextCursor.slice(0, at) + other + nextCursor.slice(at + 1);

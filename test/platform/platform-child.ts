@@ -11,27 +11,27 @@ const MAIN = join(import.meta.dirname, "..", "..", "src", "cli", "main.ts");
 const run = promisify(execFile);
 const WORKSPACE = "default";
 
-/** `sallyport platform` as its own process: what a test of the whole thing talks to, kills and starts again. */
+/** `sallyport platform` in its own process, which a test of the whole product calls, kills and starts again. */
 export interface PlatformProcess {
   readonly url: string;
   /** `data` in it is the embedded database's folder. */
   readonly folder: string;
   readonly program: Program;
   /**
-   * A workspace.admin's key: in a folder the first start on it has made one; elsewhere, where nobody reads a terminal, the
-   * command line makes it.
+   * A workspace.admin's key. With a folder, the first start has written it there; with another database the command
+   * line makes it, because a start without a terminal makes none.
    */
   firstKey(): Promise<string>;
 }
 
 export interface PlatformProcessOptions {
-  /** Exists; its owner removes it. */
+  /** Must exist; its owner removes it. */
   readonly folder: string;
-  /** Settings, such as a database URL. Without one: the embedded database in the folder. */
+  /** Settings, such as a database URL. Default: the embedded database in the folder. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Not started yet. Ends with `stack`, and with this process, however that ends. */
+/** Does not start it. It ends with `stack`, and with this process, however this process ends. */
 export async function platformProcess(
   { folder, env = {} }: PlatformProcessOptions,
   stack: AsyncDisposableStack,
@@ -57,7 +57,7 @@ export async function platformProcess(
     },
     logFile: join(folder, "platform.log"),
     watchdog,
-    // An empty folder's first start takes seconds of one core; beside other work it was seen to need more than a minute.
+    // The first start in an empty folder takes seconds of one core; beside other work more than a minute was seen.
     readyTimeoutMs: 180_000,
     isReady: async (signal) => {
       try {

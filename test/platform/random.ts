@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 
-/** Whole numbers below `bound`, the same for the same seed. */
+/** Random whole numbers below `bound`, repeatable by the seed. */
 export function seeded(seed: string): (bound: number) => number {
   let drawn = 0;
   return (bound) => {

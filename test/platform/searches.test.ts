@@ -16,8 +16,8 @@ import { inMemory } from "../../src/platform/testing/empty-database.ts";
 import { call } from "../../src/platform/testing/harness.ts";
 import { findPostgres } from "../../src/platform/testing/postgres.ts";
 
-// Searches find the same with the indexes of migration 0015 and without, where the database has no extension for them
-// or its role may not create it.
+// Searches find the same rows with and without the indexes of migration 0015. A database may lack their extension, or
+// its role may not create it.
 
 const postgres = findPostgres();
 
@@ -36,7 +36,7 @@ const DATABASES: Readonly<Record<string, (parts: AsyncDisposableStack) => Promis
 };
 const WITHOUT = ["PGlite without the extension", "PostgreSQL whose role may not create it"];
 
-/** What they are on, as the areas' lists say it. */
+/** The indexed columns, as the areas' lists name them. */
 const INDEXED = {
   deployments_search: "k.name",
   deployment_groups_search: "k.name",
@@ -52,7 +52,7 @@ const RELEASES = [
   { version: "3\\0" },
   { version: "Ärger", gitMetadata: { commitMessage: "100 of it" } },
 ];
-/** By which part each of them is found. */
+/** The parts of a name by which each row must be found. */
 const FOUND: Readonly<Record<string, readonly string[]>> = {
   "100%": ["1.0.0"],
   "100": ["1.0.0", "Ärger"],
@@ -144,7 +144,7 @@ describe.each(Object.keys(DATABASES))("searches on %s", (title) => {
     const found = (search: string) => names("/v1/deployments", { search });
     expect(await found("customers")).toEqual(["one-1", "one-1", "one-2", "one-2"]);
     expect(await found("Customers-EU")).toEqual(["one-1", "one-2"]);
-    // Some by their own name, some by their group's.
+    // Some match by their own name, some by their group's.
     const both = ["one-1", "one-1", "one-2", "one-2", "us-east-1", "us-east-2"];
     expect(await found("us")).toEqual(both);
     expect(await found("-us")).toEqual(["one-1", "one-2"]);
@@ -193,7 +193,7 @@ describe.each(Object.keys(DATABASES))("searches on %s", (title) => {
   });
 });
 
-/** A database that another program has made: it never had the extension. */
+/** A database that another program has made, without the extension. */
 async function migratedWithout(parts: AsyncDisposableStack): Promise<DatabaseLocation> {
   const folder = await mkdtemp(join(tmpdir(), "sallyport-searches-"));
   parts.defer(() => rm(folder, { recursive: true, force: true }));
@@ -216,7 +216,7 @@ async function database(parts: AsyncDisposableStack): Promise<string> {
   return server.url;
 }
 
-/** The same database as one sees it who may make tables there, and no more. */
+/** The same database for a role that may only make tables there. */
 async function asMereUser(url: string, grant = "grant usage on schema public to"): Promise<string> {
   const user = `mere_${randomBytes(6).toString("hex")}`;
   await ask(

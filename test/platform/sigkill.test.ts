@@ -10,13 +10,14 @@ import { Ledger } from "./ledger.ts";
 import { platformProcess } from "./platform-child.ts";
 import { seeded } from "./random.ts";
 
-// A real `sallyport platform` under load, killed at a moment that the seed says, as a power cut or the kernel would:
-// what it had acknowledged is there when it comes back. SALLYPORT_KILL_ROUNDS and SALLYPORT_KILL_SEED change the run.
+// Kills a real `sallyport platform` under load, at a moment that the seed chooses, as a power cut or the kernel would.
+// After a new start everything that it had acknowledged must be there. SALLYPORT_KILL_ROUNDS and SALLYPORT_KILL_SEED
+// change the run.
 
 const rounds = Number(process.env.SALLYPORT_KILL_ROUNDS ?? 2);
 const seed = process.env.SALLYPORT_KILL_SEED ?? "1";
 const WORKERS = 20;
-/** The load begins with connections; a kill before the first answer would prove nothing. */
+/** The load begins with opening connections; a kill before the first answer would prove nothing. */
 const SHORTEST_LOAD_MS = 800;
 const LONGEST_MORE_MS = 1_500;
 const SEALING_KEY = "5a".repeat(32);
@@ -72,7 +73,7 @@ interface Afterwards {
   readonly admin: Client;
   readonly runtime: Client;
   readonly made: Furniture;
-  /** Of the feed, from before the load. */
+  /** The feed's cursor from before the load. */
   readonly cursor: string;
 }
 
@@ -85,7 +86,7 @@ async function judge(ledger: Ledger, { admin, runtime, made, cursor }: Afterward
   const { version } = await admin.managers.get({ params: { id: made.manager } }, signal);
   expect(ledger.versions).toContain(version);
 
-  // A cursor of before still reads on, and what was raised since is behind it.
+  // A cursor from before the kill still works, and the work that was raised since comes after it.
   const told = new Set<string>();
   let from = cursor;
   for (let more = true; more; ) {
@@ -96,7 +97,7 @@ async function judge(ledger: Ledger, { admin, runtime, made, cursor }: Afterward
   }
   for (const { topic, deploymentId } of ledger.raised) expect(told).toContain(`${topic} ${deploymentId}`);
 
-  // A repeat under the same key answers what the first did; where no answer came, it is done now, once.
+  // A repeat with the same key gets the first answer. Where no answer came, it is done now, once.
   for (const { name, idempotencyKey, answered } of ledger.keyed) {
     const { project } = made;
     const { id } = await admin.deploymentGroups.create({ body: { name, project }, idempotencyKey }, signal);

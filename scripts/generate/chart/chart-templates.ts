@@ -9,7 +9,10 @@ import type { ShippedRole } from "../../../src/crds/manifests/roles/shipped-role
 import { shippedRoles } from "../../../src/crds/manifests/roles/shipped-roles.ts";
 import { OPERATIONS } from "../../../src/crds/operations/catalog.ts";
 
-/** What an installation names itself, as words that occur nowhere else; the templates put the release's names there. */
+/**
+ * Placeholders for what an installation names itself. They occur nowhere else; the templates have the release's names
+ * there.
+ */
 const MARKS: Required<InstallationNames> = {
   systemNamespace: "mark-system-namespace",
   grantsNamespace: "mark-grants-namespace",
@@ -64,7 +67,7 @@ function when(condition: string, parts: readonly string[]): string {
 }
 
 function policyTemplates(policies: readonly Manifest[]): string {
-  // Names are stamped by a mutating policy; the validating one that insists on a name goes with it.
+  // A mutating policy stamps names. The validating policy that requires a name is left out together with it.
   const stamping = new Set<string>([...MUTATING_POLICIES, "sallyport-named-decisions"]);
   const always = policies.filter(({ metadata }) => !stamping.has(metadata.name));
   const stampers = policies.filter(({ metadata }) => stamping.has(metadata.name));
@@ -102,7 +105,7 @@ function openedNamespaces(roles: readonly ShippedRole[]): readonly string[] {
   ];
 }
 
-/** Roles of cluster scope, and the right to lend them: nothing of it while every such operation is off. */
+/** Roles of cluster scope and the right to lend them: left out while all their operations are off. */
 function clusterOperations(roles: readonly ShippedRole[]): string {
   const whole = (role: ShippedRole): string =>
     manifestsOf(role, MARKS)
@@ -120,7 +123,7 @@ function clusterOperations(roles: readonly ShippedRole[]): string {
   ]);
 }
 
-/** The role of an operation on objects without a namespace, each rule held to the names that the installer lists. */
+/** The role of an operation on objects without a namespace. Names in the values limit its rules to those objects. */
 function narrowed(role: string, body: string): string {
   const names = operationOf(role)?.replace('"enabled"', '"names"');
   const only = `{{- with ${names} }}\n    resourceNames:\n      {{- toYaml . | nindent 6 }}\n{{- end }}\n`;
@@ -133,7 +136,7 @@ function anyOf(roles: readonly string[]): string {
 
 const APPROVERS_LEND = 'eq .Values.lending.mode "approver"';
 
-/** As it is where the operator lends, unless it is another one, or none, where approvers lend. */
+/** The role for the mode in which the operator lends; where approvers lend, another role or none. */
 function inItsMode(role: ShippedRole): string {
   const other = lentByApprovers().find(({ name, holder }) => name === role.name && holder === role.holder);
   const template = placed(role, "openedPlaces");
@@ -147,7 +150,7 @@ function lentByApprovers(): readonly ShippedRole[] {
   return shippedRoles({ ...MARKS, lendingMode: "approver" });
 }
 
-/** A role that is a ClusterRole once, or a Role in each of several namespaces. */
+/** A role that is one ClusterRole, or one Role in each of several namespaces. */
 function placed(role: ShippedRole, places: string): string {
   const [manifest] = manifestsOf(role, MARKS);
   if (manifest === undefined) throw new Error(`${role.name} is no manifest`);
@@ -193,7 +196,10 @@ function object(manifest: Manifest, options: { readonly keep?: string; readonly 
   );
 }
 
-/** Each operation that is off goes from the list of what may be lent; with none left, so does the rule: no names would mean all. */
+/**
+ * An operation that is off is removed from the list of roles that may be lent. With none left the rule goes too: a rule
+ * without names would allow all.
+ */
 function switchable(body: string): string {
   const listed = body.replaceAll(/^ +- (sallyport-op-\S+)\n/gm, (line, role: string) =>
     when(operationOf(role) ?? "true", [line]),

@@ -1,4 +1,4 @@
-/** A value that an installer may set: what it is without them, what it may be, and what it means. */
+/** A value that an installer may set: its default, what it may be, and its meaning. */
 interface Leaf {
   readonly kind: "leaf";
   readonly fallback: unknown;

@@ -21,8 +21,8 @@ function lines(node: ValueNode, indent: string): readonly string[] {
 }
 
 /**
- * values.schema.json: a name that no value has is refused with its name. At the top it lets through what a parent chart
- * puts there: `global`, the `enabled` and `tags` of its conditions, and `x-…` for YAML anchors.
+ * values.schema.json: helm refuses an unknown name and says which. At the top it accepts what a parent chart puts
+ * there: `global`, the `enabled` and `tags` of its conditions, and `x-…` for YAML anchors.
  */
 export function valuesSchema(node: ValueNode): string {
   const schema = schemaOf(node);

@@ -6,7 +6,7 @@ const PAGE = "docs/api-rules/26-errors.md";
 const BEGIN = "<!-- Made by `npm run generate` from src/contract/wire/errors.ts: -->";
 const END = "<!-- end of the codes -->";
 
-/** `<name>` would be taken for HTML. */
+/** Escapes `<name>`, which a renderer would read as HTML. */
 function cell(text: string): string {
   return text.replaceAll("<", "&lt;").replaceAll("|", "\\|");
 }

@@ -43,7 +43,7 @@ interface Param {
   readonly maximum?: number;
 }
 
-/** Required ones first, as the schema has them; what may be left out says so. */
+/** Params in the schema's order; each optional one is marked. */
 function paramsOf(schema: JsonSchema = {}): string {
   const { properties = {}, required = [] } = schema as {
     properties?: Readonly<Record<string, Param>>;
@@ -56,7 +56,7 @@ function paramsOf(schema: JsonSchema = {}): string {
   return words.join(", ");
 }
 
-/** A text needs no word: most are names of Kubernetes objects. */
+/** Text is not marked: most params are names of Kubernetes objects. */
 function kindOf({ type, enum: words, minimum, maximum }: Param): string {
   if (words !== undefined) return words.join(" \\| ");
   if (type === "integer") return `${minimum} to ${maximum}`;

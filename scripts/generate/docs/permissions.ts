@@ -57,7 +57,7 @@ export function permissionsPage(): string {
   ].join("\n\n")}\n`;
 }
 
-/** Each of these is a case of test/integration/rules-removed. */
+/** Each line is a case of test/integration/rules-removed. */
 const WITHOUT: readonly string[] = [
   "## When a rule is missing",
   "Agent and operator ask the API server once a minute (`SALLYPORT_ACCESS_CHECK_INTERVAL`) which of the rules above they have.\nA missing one ends no process and costs only what needs it; given back, it is used again without a restart.",

@@ -8,11 +8,11 @@ export interface Field {
   readonly path: string;
   /** Type and bounds, for people. */
   readonly type: string;
-  /** Anything may lie below it: what the sender puts there is said field by field. */
+  /** The contract allows anything below it; the agent's own words (egress-words.ts) say what it sends there. */
   readonly free: boolean;
 }
 
-/** The contract leaves `data` open, and the platform holds it to this by the resource's type. */
+/** The contract leaves `data` open; the platform checks it by the resource's type. */
 const DATA = "body.resourceHeartbeats[].data.data";
 
 /** Every field that a request of this route may carry, in the order of its schema. */
@@ -92,7 +92,7 @@ function typeOf(schema: Schema): string {
   }
 }
 
-/** Prefix and length of an id say more than its pattern; other patterns are for machines. */
+/** For an id, prefix and length say more to a reader than the pattern. */
 function textType({ pattern = "", maxLength }: Schema): string {
   const [, prefix] = /^\^([a-z]+)_\[/.exec(pattern) ?? [];
   if (prefix !== undefined) return `id \`${prefix}_…\``;

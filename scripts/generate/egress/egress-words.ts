@@ -35,7 +35,7 @@ export const HEADER_WORDS: Words = {
   "content-length": ["the body's length", "412"],
 };
 
-/** By `area.route`, then by field. What is not named here is not sent. */
+/** By `area.route`, then by field. The agent does not send a field that is missing here. */
 export const FIELD_WORDS: Readonly<Record<string, Words>> = {
   "whoami.get": {},
   "managerRuntime.heartbeat": {

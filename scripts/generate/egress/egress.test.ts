@@ -33,7 +33,7 @@ test("the operator reaches no code that knows the platform, and opens sockets on
 
 test("the agent opens sockets only in the Kubernetes runtime and in the platform's client", () => {
   const { sockets } = reachedFrom("src/agent/agent.ts");
-  // The list of trusted authorities is in node:tls too; whoever sets it opens nothing.
+  // node:tls also has the list of trusted authorities: to set it opens no socket.
   sockets.delete("src/agent/platform-link/trusted-authorities.ts");
   expect([...sockets].filter((file) => !/^src\/(kube|api-client)\//.test(file))).toEqual([]);
   expect([...sockets].filter((file) => file.startsWith("src/api-client/"))).not.toEqual([]);

@@ -22,7 +22,7 @@ const ROUTES: readonly NamedRoute[] = Object.entries(AGENT_ROUTES).flatMap(([are
   Object.entries<Route>(routes).map(([name, route]) => ({ name: `${area}.${name}`, route })),
 );
 
-/** What each route of the agent sends, by `area.route`. @throws Error when words and contract do not fit. */
+/** What each route of the agent sends, by `area.route`. @throws Error when words and contract disagree. */
 export function sentFields(): ReadonlyMap<string, readonly SentField[]> {
   const strays = Object.keys(FIELD_WORDS).filter((name) => !ROUTES.some((each) => each.name === name));
   if (strays.length > 0) throw new Error(`the agent does not call ${strays.join(", ")}`);
@@ -35,7 +35,7 @@ function sentOf({ name, route }: NamedRoute): readonly SentField[] {
   const fields = fieldsOf(route);
   return Object.entries(words).map(([path, [from, example]]) => {
     const exact = fields.find((each) => each.path === path);
-    // Below a free map the contract says nothing, so the words do.
+    // Below a free map the contract has no fields; the words name them.
     const free = fields.find((each) => each.free && path.startsWith(`${each.path}.`));
     if (exact === undefined && free === undefined) throw new Error(`${name} takes no ${path}`);
     const example_ = typeof example === "string" ? example : JSON.stringify(example);
@@ -43,7 +43,7 @@ function sentOf({ name, route }: NamedRoute): readonly SentField[] {
   });
 }
 
-/** Fields that the contract has and the agent leaves alone. */
+/** Fields of the contract that the agent does not send. */
 function unusedOf({ name, route }: NamedRoute): readonly string[] {
   const sent = sentOf({ name, route });
   const isSent = ({ path }: Field): boolean =>

@@ -1,14 +1,14 @@
 import { MUTATING_POLICIES } from "../../../src/crds/manifests/admission/admission.ts";
 import { line, type RuleGroup } from "./rule.ts";
 
-/** Of one installation: what is left of a metric when the replicas are put together. */
+/** Labels of one installation: those that stay when the replicas are summed. */
 const BY = "by (cluster, namespace)";
-/** Names of client-go and controller-runtime are everybody's: only those of our own pods are meant. */
+/** Other controllers use the same metric names as client-go and controller-runtime: this keeps only our own pods. */
 const OURS = "and on (cluster, namespace, pod) cluster_namespace_pod:sallyport_process:info";
-/** Not everywhere: they stamp names, which `admission.mode: validating-only` does without. */
+/** Policies that an installation may lack: they stamp names, and `admission.mode: validating-only` does without. */
 const OPTIONAL_POLICIES = [...MUTATING_POLICIES, "sallyport-named-decisions"].join("|");
 const LINK_ERRORS = 'sallyport_controlplane_requests_total{code_class=~"5xx|none"}';
-/** Of what began; what the gate refused has an alert of its own. */
+/** Operations that began. What the gate refused has its own alert. */
 const RUNS = 'sallyport_operations_total{result!="held"}';
 const FAILED_RUNS = 'sallyport_operations_total{result=~"failed|timeout|unknown"}';
 
@@ -16,7 +16,9 @@ function errorRatio(window: string): string {
   return `sum ${BY} (rate(${LINK_ERRORS}[${window}])) / (sum ${BY} (rate(sallyport_controlplane_requests_total[${window}])) > 0)`;
 }
 
-/** It was there within a day and is not any more; or, where nothing else is, it was not there for a day. */
+/**
+ * The metric existed within the last day and is gone now; or, where no other series exists, it was absent for a day.
+ */
 export function gone(metric: string): string {
   return line(`
     (count ${BY} (count_over_time(${metric}[1d])) unless count ${BY} (${metric}))
@@ -36,13 +38,13 @@ export const CLUSTER_RULES: readonly RuleGroup[] = [
       { record: "cluster_namespace:sallyport_controlplane_request_errors:ratio_rate1h", expr: errorRatio("1h") },
       {
         record: "cluster_namespace:sallyport_controlplane_request_duration_seconds:p99_5m",
-        // The long-poll waits on purpose.
+        // A long-poll waits on purpose.
         expr: `histogram_quantile(0.99, sum by (cluster, namespace, le)
           (rate(sallyport_controlplane_request_duration_seconds_bucket{route!="managerRuntime.work"}[5m])))`,
       },
       {
         record: "cluster_namespace:sallyport_heartbeat_age:seconds",
-        // Before the first one: since the agent began.
+        // Before the first heartbeat: the time since the agent's start.
         expr: `time() - max ${BY} (sallyport_heartbeat_last_success_timestamp_seconds > 0 or on (cluster, namespace, pod)
           (process_start_time_seconds and on (cluster, namespace, pod) sallyport_agent_build_info))`,
       },

@@ -1,7 +1,7 @@
 import { type Dashboard, INSTALLATION, lines, RATE } from "./panel.ts";
 
 const BY = "by (cluster, namespace)";
-/** Of the platform's own processes, which the variables job and pod choose among. */
+/** The platform's own processes, chosen by the variables job and pod. */
 const PLATFORM = 'job=~"$job",pod=~"$pod"';
 const WHERE = "{{cluster}} {{namespace}}";
 

@@ -18,7 +18,7 @@ export interface CatalogueMetric {
   readonly name: string;
   readonly type: "counter" | "gauge" | "histogram" | "summary";
   readonly help: string;
-  /** With the values that are there from the start; none: known only when it is first used. */
+  /** Labels, with the values that exist from the start; an empty list: values appear when they are first used. */
   readonly labels: Readonly<Record<string, readonly string[]>>;
   readonly components: readonly Component[];
   /** Of the process itself, by prom-client: `process_…` and `nodejs_…`. */
@@ -26,8 +26,8 @@ export interface CatalogueMetric {
 }
 
 /**
- * Every metric of every process. There is no list of them beside the code: the registries are asked what was declared
- * in them, and since every series begins at 0 they also know the labels' values.
+ * Every metric of every process, read from the registries in which the code declares them, so that no second list can
+ * differ. Every series begins at 0, so the registries also know the labels' values.
  */
 export async function metricCatalogue(): Promise<readonly CatalogueMetric[]> {
   const found = new Map<string, CatalogueMetric>();

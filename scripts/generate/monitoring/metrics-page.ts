@@ -1,7 +1,7 @@
 import { type CatalogueMetric, COMPONENTS, type Component } from "./metric-catalogue.ts";
 import { type Alert, line, type Recording, type RuleGroup, runbookFile } from "./rule.ts";
 
-/** More values than that are a list of its own: routes, error codes. */
+/** A label with more values has its own list: routes, error codes. */
 const MOST_VALUES = 14;
 
 const ABOUT: Readonly<Record<Component, string>> = {
@@ -13,7 +13,7 @@ const ABOUT: Readonly<Record<Component, string>> = {
     "Port `SALLYPORT_PLATFORM_METRICS_PORT`, path `/metrics`; off unless it is set, and apart from the API's port.",
 };
 
-/** docs/metrics.md: what each process tells, and what is made of it. */
+/** docs/metrics.md: the metrics of each process, and the rules and dashboards made of them. */
 export function metricsPage(
   metrics: readonly CatalogueMetric[],
   cluster: readonly RuleGroup[],
@@ -102,7 +102,7 @@ function alertTable(alerts: readonly Alert[]): string {
   return ["| Alert | Severity | When | For |", "|---|---|---|---|", ...rows].join("\n");
 }
 
-/** A bar inside of a table's cell would end the cell, also between back-ticks. */
+/** A `|` inside a table's cell would end the cell, also between back-ticks. */
 function code(expr: string): string {
   return `\`${line(expr).replaceAll("|", "\\|")}\``;
 }

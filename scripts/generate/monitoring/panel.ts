@@ -12,7 +12,7 @@ export type Unit =
   | "bool_yes_no"
   | "dateTimeFromNow";
 
-/** From `value` on the panel has this colour; below the first one it is green. */
+/** From `value` on the panel has this colour; below the first threshold it is green. */
 export interface Threshold {
   readonly value: number;
   readonly color: "green" | "orange" | "red";
@@ -26,7 +26,7 @@ export interface Query {
 
 export interface Panel {
   readonly title: string;
-  /** What one sees when something is wrong. */
+  /** What a reader sees here when something is wrong. */
   readonly about: string;
   readonly kind: "timeseries" | "stat" | "table" | "heatmap";
   readonly unit: Unit;
@@ -46,7 +46,7 @@ export interface Dashboard {
   readonly uid: string;
   readonly title: string;
   readonly about: string;
-  /** A metric of every process that the dashboard is about: variables list its labels' values. */
+  /** A metric of every process on the dashboard: the variables list the values of its labels. */
   readonly seenBy: string;
   readonly rows: readonly Row[];
 }
@@ -55,23 +55,23 @@ const COLUMNS = 24;
 const HEIGHTS: Readonly<Record<Panel["kind"], number>> = { stat: 4, timeseries: 8, table: 8, heatmap: 8 };
 const WIDTHS: Readonly<Record<Panel["kind"], number>> = { stat: 4, timeseries: 8, table: 12, heatmap: 12 };
 const DATASOURCE = { type: "prometheus", uid: "$datasource" };
-/** Each narrows the next one. */
+/** Each variable narrows the next one. */
 const VARIABLES = ["cluster", "namespace", "job", "pod"] as const;
 
-/** Of everything that a single process tells. */
+/** Selects the series of one process. */
 export const PROCESS = VARIABLES.map((name) => `${name}=~"$${name}"`).join(",");
-/** Of recordings, which hold for all replicas. */
+/** Selects recordings, which cover all replicas. */
 export const INSTALLATION = 'cluster=~"$cluster",namespace=~"$namespace"';
 
-/** As long as Grafana needs for a rate at the shown resolution. */
+/** The window that Grafana needs for a rate at the shown resolution. */
 export const RATE = "[$__rate_interval]";
 
-/** A panel of lines with nothing special about it. */
+/** A plain panel of lines. */
 export function lines(title: string, about: string, unit: Unit, expr: string, legend: string): Panel {
   return { title, about, kind: "timeseries", unit, queries: [{ expr, legend }] };
 }
 
-/** Grafana's JSON. Ids and places follow from the order, so that a change in one row moves nothing in a review but what it must. */
+/** Grafana's JSON. Ids and places follow from the order, so that a review shows only the row that changed. */
 export function dashboardFile(dashboard: Dashboard): string {
   const { uid, title, about, rows } = dashboard;
   const content = {
@@ -110,7 +110,7 @@ function variables({ seenBy }: Dashboard): readonly object[] {
       sort: 1,
       multi: true,
       includeAll: true,
-      // Also of those that lack the label: one Prometheus a cluster needs none.
+      // Also matches series without the label: with one Prometheus for each cluster they have none.
       allValue: ".*",
       current: { selected: true, text: ["All"], value: ["$__all"] },
       hide: 0,

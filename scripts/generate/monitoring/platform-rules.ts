@@ -3,7 +3,7 @@ import { gone } from "./cluster-rules.ts";
 import type { RuleGroup } from "./rule.ts";
 
 const BY = "by (cluster, namespace)";
-/** Held on purpose, and paths that are not ours. */
+/** Calls that the platform holds on purpose, and paths that are not the API's. */
 const UNTIMED = [
   ...Object.values(ROUTES)
     .flatMap((area) => Object.values(area))
@@ -11,7 +11,9 @@ const UNTIMED = [
     .map(({ path }) => path),
   "none",
 ];
-/** A label's value may be a template, whose braces mean something to a regular expression; there twice escaped. */
+/**
+ * A label's value may hold `{id}`. In a regular expression its braces are escaped, twice because PromQL unescapes once.
+ */
 const UNTIMED_PATTERN = UNTIMED.map((path) => path.replaceAll(/[{}]/g, "\\\\$&")).join("|");
 
 /** What the vendor's Prometheus watches: the Management API. */

@@ -1,6 +1,6 @@
 import { INSTALLATION, lines, PROCESS, RATE, type Row } from "./panel.ts";
 
-/** What every controller and every process of the cluster side tells, under names that are everybody's. */
+/** Series of every controller and every process of the cluster side, under names that other controllers use too. */
 export const PROCESS_ROWS: readonly Row[] = [
   {
     title: "Controllers",

@@ -2,7 +2,7 @@ import { stringify } from "yaml";
 
 export type Severity = "critical" | "warning" | "info";
 
-/** `level:metric:operation`: the labels that are left, what is measured, how. */
+/** `level:metric:operation`: the labels that stay, the metric, and how it is combined. */
 export interface Recording {
   readonly record: string;
   readonly expr: string;
@@ -13,7 +13,7 @@ export interface Alert {
   readonly name: string;
   readonly severity: Severity;
   readonly expr: string;
-  /** How long it must hold: at least two scrapes for everything that a single odd scrape could show. */
+  /** How long it must hold: at least two scrapes wherever one odd scrape could fire it. */
   readonly for: string;
   /** One line: what is wrong. Prometheus's own template language. */
   readonly summary: string;

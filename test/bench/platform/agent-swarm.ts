@@ -9,11 +9,11 @@ export interface Agent {
 interface Join {
   readonly port: number;
   readonly agents: readonly Agent[];
-  /** Over this long they come, one after the other. */
+  /** The agents join one after the other, over this time. */
   readonly rampMs: number;
 }
 
-/** An answer of the feed that named work. */
+/** One answer of the feed that named work. */
 export interface Woken {
   readonly managerId: string;
   /** On the wall clock, which the processes of a machine share. */
@@ -30,7 +30,7 @@ export interface SwarmReport {
 
 /** How long a poll asks to be held; the most that the API allows. */
 const WAIT_SECONDS = 30;
-/** How soon an agent notices a new pace. */
+/** An agent looks for a new heartbeat interval this often. */
 const PACE_LOOK_MS = 2_000;
 const BEAT = JSON.stringify({
   status: "healthy",
@@ -56,11 +56,11 @@ const commands = {
       void live(`127.0.${1 + (n % 4)}.1`, port, agent);
     }
   },
-  /** All agents from now on: how often they heartbeat. */
+  /** Sets the heartbeat interval of all agents. */
   beatEvery({ ms }: { readonly ms: number }) {
     everyMs = ms;
   },
-  /** What happened since it was last asked. */
+  /** What happened since the last report. */
   report(): SwarmReport {
     const report = { heartbeatsMs, woken, failed, holding };
     heartbeatsMs = [];
@@ -68,7 +68,7 @@ const commands = {
     failed = {};
     return report;
   },
-  /** From now on a lost connection is no failure. */
+  /** From now on a lost connection does not count as a failure. */
   leave() {
     stopped = true;
   },
@@ -85,7 +85,7 @@ async function live(address: string, port: number, agent: Agent): Promise<void> 
   await Promise.all([holdFeed(address, port, agent), beat(address, port, agent)]);
 }
 
-/** As an agent does it: ask, take the work, ask again from there, for ever. */
+/** Polls the feed as an agent does: ask, take the work, ask again from that cursor. */
 async function holdFeed(address: string, port: number, { managerId, key }: Agent): Promise<void> {
   let cursor: string | undefined;
   while (!stopped) {
@@ -110,7 +110,7 @@ async function holdFeed(address: string, port: number, { managerId, key }: Agent
   }
 }
 
-/** Each over a new connection, as after a minute of silence it may well be. */
+/** Each over a new connection, as an agent may need after a minute without traffic. */
 async function beat(address: string, port: number, { managerId, key }: Agent): Promise<void> {
   await after(Math.random() * everyMs);
   while (!stopped) {
@@ -129,7 +129,7 @@ async function beat(address: string, port: number, { managerId, key }: Agent): P
   }
 }
 
-/** A new pace is taken up at random, or all that are overdue by it would come at once. */
+/** Agents take up a new interval at random times; otherwise all that are overdue by it would beat at once. */
 async function untilNextBeat(lastMs: number): Promise<void> {
   const pace = everyMs;
   let dueMs = lastMs + pace;

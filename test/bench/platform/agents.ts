@@ -7,10 +7,10 @@ import { Child } from "./child.ts";
 import type { PlatformCommands } from "./platform-server.ts";
 import { manyManagers } from "./rows.ts";
 
-/** One process opens 20,000 files in many places, and each agent is a socket on either side. */
+/** Many systems allow a process 20,000 open files, and each agent is a socket in the swarm and one in the platform. */
 const MOST_AGENTS = 19_000;
 const HEARTBEAT_MS = 60_000;
-/** Most of the agents heartbeat in it. */
+/** The time of a steady measurement; most agents heartbeat within it. */
 const STEADY_MS = 40_000;
 const GOAL_P99_MS = 100;
 const GOAL_BYTES = 2 * 1024 ** 3;
@@ -22,7 +22,7 @@ export interface AgentsOptions {
   readonly say: (line: string) => void;
 }
 
-/** What one process bears: agents that heartbeat each minute and hold the work feed open. */
+/** How many agents one platform process can serve: each heartbeats every minute and holds the work feed open. */
 export async function benchAgents(options: AgentsOptions, signal: AbortSignal): Promise<Row[]> {
   const { say, agents: count } = options;
   await using stack = new AsyncDisposableStack();
@@ -87,7 +87,7 @@ async function join({ swarms, port, say, signal }: Room, agents: readonly Agent[
       swarm.call("join", { port, agents: agents.filter((_, at) => at % swarms.length === n), rampMs }),
     ),
   );
-  // Until the last of them holds its poll.
+  // The last agent needs a moment to open its poll.
   await delay(3_000, undefined, { signal });
 }
 
@@ -105,7 +105,7 @@ async function report({ swarms }: Room): Promise<SwarmReport> {
   };
 }
 
-/** What happens in a stretch of time. */
+/** Measures what happens within `ms`. */
 async function observed(room: Room, ms: number) {
   await report(room);
   const before = await room.platform.call("usage");
@@ -148,7 +148,7 @@ async function steady(room: Room, count: number): Promise<Row[]> {
   ];
 }
 
-/** From the request that changes a deployment until its manager holds the answer that says so. */
+/** Measures from the request that changes a deployment until its manager has the answer that names it. */
 async function wakes(room: Room, agents: readonly Agent[]): Promise<Row> {
   room.say(`agents: ${WAKES} changes, one after the other`);
   await report(room);
@@ -184,7 +184,9 @@ async function wakes(room: Room, agents: readonly Agent[]): Promise<Row> {
   };
 }
 
-/** More agents while there are files for their sockets, then more heartbeats, until the goal breaks. */
+/**
+ * Adds agents while there are files for their sockets, then shortens the heartbeat interval, until the goal is missed.
+ */
 async function limit(room: Room, agents: readonly Agent[], from: number): Promise<Row> {
   let borne = { holding: from, perSecond: from / 60 };
   const steps: unknown[] = [];

@@ -1,10 +1,10 @@
 interface Answer {
   readonly status: number;
-  // biome-ignore lint/suspicious/noExplicitAny: whoever asks names the fields it means; a wrong one fails there.
+  // biome-ignore lint/suspicious/noExplicitAny: the caller names the fields it means; a wrong one fails there.
   readonly body: any;
 }
 
-/** Calls as one key, for what is not measured. @throws Error for anything but success. */
+/** Calls with one key, for requests that are not measured. @throws Error for anything but success. */
 export function ask(port: number, key: string) {
   return async (method: string, path: string, body?: unknown): Promise<Answer> => {
     const response = await fetch(`http://127.0.0.1:${port}${path}`, {

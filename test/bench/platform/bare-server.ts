@@ -8,7 +8,7 @@ import type { DatabaseLocation } from "../../../src/platform/database/open.ts";
 import { ownUsage, serveCommands } from "./child.ts";
 import type { Blank, Replay, ReplayStep } from "./replay.ts";
 
-/** What a statement is sent to: a connection of the pool, or the embedded database within a transaction or without. */
+/** Runs statements: a connection of the pool, or the embedded database, inside or outside a transaction. */
 interface Session {
   query(text: string, values: unknown[]): Promise<{ readonly rows: unknown[] }>;
 }
@@ -19,7 +19,7 @@ interface Store {
   close(): Promise<void>;
 }
 
-/** What the blanks of a statement are filled from. */
+/** The values for the blanks of a statement. */
 interface Given {
   readonly id: string;
   readonly name: string;
@@ -30,7 +30,7 @@ let app: FastifyInstance | undefined;
 let store: Store | undefined;
 
 const commands = {
-  /** Fastify as it comes, JSON in and out, no validation; it says to the database what the platform says. */
+  /** Fastify without additions: JSON in and out, no validation. It sends the database the platform's statements. */
   async start({ database, replays }: { readonly database: DatabaseLocation; readonly replays: readonly Replay[] }) {
     const opened = "postgres" in database ? onServer(database.postgres) : await embedded(database.pglite);
     const server = Fastify();
@@ -69,7 +69,7 @@ function serve(server: FastifyInstance, opened: Store, replay: Replay): void {
 }
 
 function onServer(url: string): Store {
-  // The same reading of types and the same number of connections as the platform's pool.
+  // Reads types as the platform's pool does, with the same number of connections.
   const parse = pg.types.getTypeParser;
   const pool = new pg.Pool({
     connectionString: url,

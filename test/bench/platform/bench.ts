@@ -14,10 +14,10 @@ export interface PlatformBenchOptions {
   readonly say: (line: string) => void;
 }
 
-/** The lists to compare with, and requests of each kind: 80 kinds, two sides. */
+/** The short lists to compare with, and the requests of each kind: 80 kinds, two sides. */
 const LISTS = { few: 1000, requests: 200 };
 
-/** What is promised of the platform's speed. */
+/** Measures the platform's speed against its goals. */
 export async function benchPlatform(options: PlatformBenchOptions, signal: AbortSignal): Promise<Row[]> {
   const start = findPostgres();
   if (start === undefined) throw new Error("the platform's benchmarks need PostgreSQL: docs/benchmarks.md says how");

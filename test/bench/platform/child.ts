@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 
-/** What a program of the benchmark can be told: one argument, one answer. */
+/** The commands of a program of the benchmark: one argument, one answer. */
 type Commands = Readonly<Record<string, (argument: never) => unknown>>;
 
 interface Request {
@@ -16,7 +16,9 @@ interface Response {
   readonly error?: string;
 }
 
-/** A program of the benchmark in a process of its own, so that what is measured shares no thread with what measures. */
+/**
+ * A program of the benchmark in its own process, so that the measured program shares no thread with the measuring one.
+ */
 export class Child<C extends Commands> {
   readonly #process: ChildProcess;
   readonly #waiting = new Map<number, PromiseWithResolvers<unknown>>();
@@ -49,7 +51,7 @@ export class Child<C extends Commands> {
     return answer.promise as Promise<Awaited<ReturnType<C[K]>>>;
   }
 
-  /** Ends with the channel to us; what does not within ten seconds is killed. */
+  /** Closes the channel, which ends the process; kills it after ten seconds. */
   async stop(): Promise<void> {
     if (this.#process.exitCode !== null || this.#process.signalCode !== null) return;
     const gone = once(this.#process, "exit");
@@ -60,7 +62,7 @@ export class Child<C extends Commands> {
   }
 }
 
-/** The other side: runs until the parent goes away. */
+/** The child's side: runs until the parent closes the channel. */
 export function serveCommands<C extends Commands>(
   commands: C,
   close: () => Promise<void> = async () => undefined,
@@ -77,7 +79,7 @@ export function serveCommands<C extends Commands>(
   process.once("disconnect", () => void close().finally(() => process.exit()));
 }
 
-/** Of the calling process since its start. */
+/** CPU time of the calling process since its start, and its memory. */
 export function ownUsage(): { readonly cpuMs: number; readonly memoryBytes: number } {
   const { user, system } = process.cpuUsage();
   return { cpuMs: (user + system) / 1000, memoryBytes: process.memoryUsage.rss() };

@@ -6,8 +6,8 @@ export interface HttpAnswer {
 }
 
 /**
- * One keep-alive connection with one request at a time, and as little work a request as can be: the generator shares
- * its machine with what it measures.
+ * One keep-alive connection with one request at a time. It does as little work as possible, because the generator
+ * shares its machine with the measured program.
  */
 export class HttpConnection {
   readonly #socket: Socket;

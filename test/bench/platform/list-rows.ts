@@ -3,7 +3,7 @@ import { connected, copyRow, idOf } from "./rows.ts";
 
 /** How many projects, groups and managers the rows are spread over. */
 const SPREAD = 10;
-/** One row in so many is rare, as a failed deployment is. */
+/** One row in this many is rare, as a failed deployment is. */
 const RARE = 1000;
 
 const DEPLOYMENT = `dep_${"7".padStart(28, "0")}`;
@@ -140,7 +140,10 @@ interface Place {
   readonly asManager: ReturnType<typeof ask>;
 }
 
-/** That many rows in each list, a second apart, the n-th copy with the n-th id; spread over projects, rare ones among. */
+/**
+ * Adds `count` rows to each list, a second apart; the n-th copy has the n-th id. They are spread over projects, with
+ * rare ones among them.
+ */
 export async function manyRows(url: string, place: Place, count: number): Promise<void> {
   const { deployment, release } = await templates(place);
   await connected(url, async (client) => {
@@ -152,7 +155,7 @@ export async function manyRows(url: string, place: Place, count: number): Promis
     const nth = (prefix: string) => `'${prefix}_' || lpad((n % ${SPREAD})::text, 28, '0')`;
     const shared = { project_id: project, created_at: at };
     const same = `'dep_' || lpad(n::text, 28, '0')`;
-    // One of its project's twenty newest.
+    // The id of one of its project's twenty newest releases.
     const running = `'rel_' || lpad((10 * (n / 10 % 20 + 1) - (10 - n % 10) % 10)::text, 28, '0')`;
 
     await client.query(

@@ -6,9 +6,9 @@ import { manyRows, TABLES } from "./list-rows.ts";
 import type { PlatformCommands } from "./platform-server.ts";
 import { connected } from "./rows.ts";
 
-/** The p99 with many rows against the p99 with few. */
+/** The most that the p99 with many rows may be, as a multiple of the p99 with few. */
 const GOAL = 3;
-/** Under this nobody can tell a slow query from a busy machine. */
+/** Below this a slow query and a busy machine look the same. */
 const NOISE_MS = 5;
 
 export interface ListsOptions {
@@ -80,7 +80,7 @@ async function inTurn(
   }
 }
 
-/** Up to half a thousand rows in, which is deep for whoever turns pages and the middle of a list of a thousand. */
+/** A cursor up to 500 rows in: deep for a person who turns pages, and the middle of a list of a thousand. */
 async function deepCursor({ connection, key }: Side, path: string): Promise<string> {
   let cursor = "";
   for (let page = 0; page < 5; page += 1) {

@@ -7,7 +7,7 @@ export interface Statement {
 
 let record: Statement[] | undefined;
 
-/** What this process asked of its database, in order, since `startRecording`. One request at a time, please. */
+/** The statements of this process since `startRecording`, in order. Correct only for one request at a time. */
 export function takeRecording(): readonly Statement[] {
   const taken = record ?? [];
   record = undefined;
@@ -28,7 +28,7 @@ function note(question: unknown, values: unknown): void {
 
 type Query = (this: unknown, question: unknown, values: unknown, ...rest: unknown[]) => unknown;
 
-/** Listens at the driver, where nothing that the platform does can be missed. Before the first connection. */
+/** Records in the driver, through which every statement goes. To be called before the first connection. */
 export function tapDriver(): void {
   const client = pg.Client.prototype as unknown as { query: Query };
   const { query } = client;

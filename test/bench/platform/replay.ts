@@ -1,6 +1,6 @@
 import type { Statement } from "./recorded-sql.ts";
 
-/** Where one parameter of a statement comes from when the statement is said again for another request. */
+/** Where a statement's parameter comes from when the statement is sent again for another request. */
 export type Blank =
   | { readonly from: "constant"; readonly value: unknown }
   | { readonly from: "id" | "name"; readonly template: string }
@@ -19,7 +19,7 @@ interface ReplayPart {
   readonly steps: readonly ReplayStep[];
 }
 
-/** All that one kind of request asks of the database. */
+/** All statements of one kind of request. */
 export interface Replay {
   readonly method: "GET" | "POST" | "PATCH";
   /** With `:id` where the path carries one. */
@@ -27,11 +27,11 @@ export interface Replay {
   readonly status: number;
   readonly isList: boolean;
   readonly parts: readonly ReplayPart[];
-  /** Which statement's rows are the answer. */
+  /** The index of the statement whose rows are the answer. */
   readonly answer: number;
 }
 
-/** One request as it was made while the driver was listened to. */
+/** One request as it was sent while the driver was recorded. */
 export interface Sample {
   readonly id: string;
   readonly name: string;
@@ -39,10 +39,10 @@ export interface Sample {
 }
 
 /**
- * Two requests of one kind that differ in their id and name: what differs between their statements too is the
- * request's, the clock's or newly made; what does not is the same for all.
+ * Two requests of one kind that differ in their id and name: a parameter that also differs between their statements
+ * comes from the request or the clock or is newly made; the others are the same for every request.
  *
- * @throws Error when the two asked for different things.
+ * @throws Error when the two sent different statements.
  */
 export function replayOf(first: Sample, second: Sample): Pick<Replay, "parts" | "answer"> {
   if (first.statements.length !== second.statements.length) throw new Error("two requests of a kind, not the same SQL");

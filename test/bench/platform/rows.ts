@@ -3,7 +3,7 @@ import pg from "pg";
 import type { Agent } from "./agent-swarm.ts";
 
 /**
- * Many rows at once, made of one that the API made, so that they are what the API would make.
+ * Makes many rows at once as copies of one that the API made, so that they look like the API's own.
  *
  * @param template the id of that row.
  * @param changed columns to SQL over `n`, the number of the copy from 1 on.
@@ -40,7 +40,7 @@ export async function connected<T>(url: string, work: (client: pg.Client) => Pro
   }
 }
 
-/** Managers that have been heard of, each with a runtime key of its own and one deployment like `deploymentId`. */
+/** Managers that have sent a heartbeat, each with its own runtime key and one deployment like `deploymentId`. */
 export async function manyManagers(
   url: string,
   workspaceId: string,

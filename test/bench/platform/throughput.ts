@@ -14,9 +14,9 @@ import { type Replay, replayOf, type Sample } from "./replay.ts";
 const GOAL = 0.8;
 const CONNECTIONS = 16;
 const PROJECTS = 40;
-/** Of each kind of request, listened to. */
+/** Recorded requests of each kind. */
 const SAMPLES = 5;
-/** Enough that writers seldom meet. */
+/** So many that two writers seldom meet on one. */
 const DEPLOYMENTS = 200;
 
 interface Scenario {
@@ -59,7 +59,7 @@ export async function benchThroughput(options: ThroughputOptions, signal: AbortS
   }
 }
 
-/** @param copy where the bare server's own copy of an embedded database goes, which one process may open. */
+/** @param copy the folder for the bare server's copy of an embedded database, which only one process may open. */
 async function onDatabase(
   kind: string,
   database: DatabaseLocation,
@@ -89,11 +89,11 @@ async function onDatabase(
   for (const scenario of SCENARIOS) {
     const measured = { platform: [] as Measured[], bare: [] as Measured[] };
     for (let round = -1; round < options.rounds; round += 1) {
-      // Who is first changes, so that a machine that slows down slows both.
+      // The sides take turns to be first, so that a machine that slows down slows both.
       for (const side of round % 2 === 0 ? sides : sides.toReversed()) {
         signal.throwIfAborted();
         const load = { ...scenario, key: seeded.key, ids: seeded.deploymentIds, connections: CONNECTIONS };
-        // V8 takes seconds to compile what is busy, PGlite's WebAssembly above all: not counted.
+        // A longer first run, not counted: V8 takes seconds to compile the busy code, above all PGlite's WebAssembly.
         const seconds = round < 0 ? 5 * options.seconds : options.seconds;
         const before = await side.usage();
         const result = await generator.call("run", { ...load, port: side.port, seconds });
@@ -113,7 +113,7 @@ async function onDatabase(
 
 interface Measured {
   readonly perSecond: number;
-  /** Of the server's process, a request. */
+  /** CPU time of the server's process for each request. */
   readonly cpuMs: number;
   readonly p99: number;
 }
@@ -125,7 +125,7 @@ function rowOf(
   const median = (of: readonly Measured[], pick: (one: Measured) => number): number => spread(of.map(pick)).median;
   const perSecond = (of: readonly Measured[]): number => median(of, (one) => one.perSecond);
   const cpuMs = (of: readonly Measured[]): string => median(of, (one) => one.cpuMs).toFixed(2);
-  // Each round's own ratio: its two runs had the same machine.
+  // The ratio of each round: its two runs had the same machine.
   const ratios = spread(measured.platform.map((one, round) => one.perSecond / (measured.bare[round]?.perSecond ?? 0)));
   return {
     what,
@@ -142,7 +142,7 @@ function at99(sorted: readonly number[]): number {
   return sorted[Math.floor(sorted.length * 0.99)] ?? Number.NaN;
 }
 
-/** The objects that are asked for, and what each kind of request says to the database, from a process of its own. */
+/** Makes the objects that are asked for and records each kind of request's statements, in its own process. */
 async function seed(database: DatabaseLocation) {
   await using stack = new AsyncDisposableStack();
   const platform = new Child<PlatformCommands>(new URL("platform-server.ts", import.meta.url));
@@ -176,7 +176,7 @@ async function seed(database: DatabaseLocation) {
     };
     const samples = [];
     for (let n = 0; n < SAMPLES; n += 1) samples.push(await sample(n));
-    // What the platform asks by itself now and then may lie among a request's statements: not in the shortest.
+    // The platform's own timers may add statements to a sample: the shortest has none of them.
     const length = Math.min(...samples.map(({ statements }) => statements.length));
     const [first, second] = samples.filter(({ statements }) => statements.length === length);
     if (first === undefined || second === undefined) throw new Error(`${scenario.name} never says the same SQL twice`);

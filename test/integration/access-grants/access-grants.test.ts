@@ -17,7 +17,10 @@ beforeAll(async () => {
   await policiesInForce();
 });
 
-/** An installed policy is enforced 0.5 to 3 s later; until both halves are, a case would tell of the wrong thing. */
+/**
+ * The API server enforces a new policy 0.5 to 3 s later. Until all policies are in force, a case would fail for the
+ * wrong reason.
+ */
 async function policiesInForce(): Promise<void> {
   const created = await replay.run({
     id: "probe",
@@ -60,10 +63,10 @@ describe("the access grant contract", () => {
   const isolated = ({ steps }: Case): boolean => /admissionpolic|clusterrolebinding/i.test(JSON.stringify(steps));
   const row = (testCase: Case) => [testCase.id, testCase.title, testCase] as const;
 
-  // Side by side: most of a case is kubectl starting.
+  // At the same time: most of a case's time is the start of kubectl.
   test.concurrent.each(suite.cases.filter((testCase) => !isolated(testCase)).map(row))("%s %s", holds);
 
-  // One after the other: these take an admission policy away, or give the operator every right, for a while.
+  // One after the other: each removes an admission policy, or gives the operator every right, for a while.
   test.each(suite.cases.filter(isolated).map(row))("%s %s", holds);
 });
 

@@ -7,7 +7,7 @@ import { installation } from "../../../src/crds/manifests/installation.ts";
 import { checkParams, checkSizes } from "../../../src/platform/areas/operations/params/params.ts";
 import { shownLength } from "../../../src/platform/areas/operations/params/shown-length.ts";
 
-/** What the platform says of text in params (§0.1). */
+/** The platform's rule for text in params (§0.1). */
 const PLATFORM = new RegExp(HUMAN_TEXT, "u");
 const REFUSAL = "params hold control, zero-width or bidirectional characters";
 const cluster = useCluster();
@@ -41,7 +41,7 @@ beforeAll(async () => {
   const namespaces = [DEFAULT_NAMES.systemNamespace, DEFAULT_NAMES.grantsNamespace];
   const made = namespaces.map((name) => ({ apiVersion: "v1", kind: "Namespace", metadata: { name } }));
   await cluster().apply([...made, ...crds, ...rbac, ...policies]);
-  // An installed policy is enforced 0.5 to 3 s later.
+  // The API server enforces a new policy 0.5 to 3 s later.
   let said: string | undefined;
   for (let tries = 0; said?.includes(REFUSAL) !== true; tries += 1) {
     if (tries > 200) throw new Error(`the policies are not in force: ${said}`);
@@ -61,7 +61,7 @@ const odd = (from: number, to: number): string[] => {
 };
 
 it("stores whatever odd character the platform lets pass", async () => {
-  // Half of a plane at a time is unassigned; a line of params holds some hundred of them as the policy counts.
+  // Half of a plane is unassigned; one line of params holds some hundred of these characters as the policy counts them.
   const allowed = [...odd(0, 0xffff), ...odd(0x1f000, 0x1fbff), ...odd(0x2fa00, 0x2fb00)].filter((character) =>
     PLATFORM.test(character),
   );

@@ -3,11 +3,12 @@ import type { KubectlResult } from "../../../lab/cluster/kubectl.ts";
 import { planHash } from "../../../src/crds/plan.ts";
 
 /**
- * `cases.json`: what each identity tries with plain kubectl, and what the API server must say.
+ * `cases.json`: what each identity tries with plain kubectl, and what the API server must answer.
  *
  * A step is {as, kubectl} or {as, create}; objects among kubectl's arguments are sent as JSON. Every step but the last
  * must be allowed unless it says otherwise; `expect` and `messageContains` judge the last. `as` is admin, agent,
- * operator, a person, or `sa:namespace/name`. `{{hash}}` is the hash of the plan created last, `{{hash1}}` of the first.
+ * operator, a person, or `sa:namespace/name`. `{{hash}}` is the hash of the plan created last, `{{hash1}}` of the
+ * first.
  */
 export interface Suite {
   readonly namespaces: { readonly grants: string; readonly system: string; readonly target: string };
@@ -36,11 +37,11 @@ interface Step {
   readonly create?: { readonly use: string; readonly set?: Json };
   readonly args?: readonly string[];
   readonly stdin?: unknown;
-  /** Of these at once, exactly one is allowed. */
+  /** The steps run at the same time, and exactly one must be allowed. */
   readonly race?: readonly Step[];
   readonly expect?: Verdict;
   readonly messageContains?: string | readonly string[];
-  /** Try again for so long: the authorizer's and the token caches are not instant. */
+  /** Repeats for this long: the authorizer's and the token caches need time. */
   readonly withinSeconds?: number;
   readonly save?: Readonly<Record<string, string>>;
 }
@@ -54,7 +55,7 @@ interface Look {
   readonly absent?: boolean;
 }
 
-/** Replays cases on one cluster; each gets names of its own, so they may run side by side. */
+/** Replays cases on one cluster. Each case gets names of its own, so cases can run at the same time. */
 export class Replay {
   readonly #cluster: Cluster;
   readonly #suite: Suite;
@@ -65,7 +66,7 @@ export class Replay {
     this.#suite = suite;
   }
 
-  /** Undefined when the case holds, else what went otherwise. */
+  /** Undefined when the case holds, else what was different. */
   async run(testCase: Case): Promise<string | undefined> {
     const vars: Vars = {
       ...this.#suite.namespaces,

@@ -28,12 +28,15 @@ const APPROVER = "alice";
 
 export interface Running {
   readonly registry: Registry;
-  /** Why it has ended by itself; undefined while it runs. */
+  /** The error with which it ended; undefined while it runs. */
   readonly failure: unknown;
   stop(): Promise<void>;
 }
 
-/** Both sides for real: a platform with its SQL, an API server with our installation, agent and operator with their own accounts. */
+/**
+ * Both sides with real programs: a platform with its database, an API server with our installation, agent and operator
+ * with their own accounts.
+ */
 export interface AgentWorld {
   readonly cluster: Cluster;
   readonly platform: RunningPlatform;
@@ -46,16 +49,16 @@ export interface AgentWorld {
   readonly deploymentId: string;
   readonly runtimeKey: string;
   readonly keyFile: string;
-  /** What {@link startAgent} starts one with, for an agent in a process of its own. */
+  /** The environment that {@link startAgent} uses, for an agent in its own process. */
   readonly agentEnv: Readonly<Record<string, string>>;
   /** Every line that any agent or operator logged, as JSON. */
   readonly logged: string[];
   startAgent(identity: string, env?: Readonly<Record<string, string>>): Running;
   startOperator(env?: Readonly<Record<string, string>>): Running;
-  /** As the customer's approver, with words in the spec. */
+  /** Decides as the customer's approver, by writing these fields of the spec. */
   decide(requestId: string, words: Partial<AccessGrantSpec>): Promise<AccessGrant>;
   grant(requestId: string, until: (grant: AccessGrant) => boolean): Promise<AccessGrant>;
-  /** As the engineer: a queued request to scale the shop. */
+  /** Queues a request to scale the shop, as the engineer. */
   ask(replicas: number): Promise<AccessRequest>;
   request(id: string, until: (request: AccessRequest) => boolean): Promise<AccessRequest>;
   command(id: string, until: (command: Command) => boolean): Promise<Command>;
@@ -65,7 +68,7 @@ export interface AgentWorld {
 export interface WorldOptions {
   /** @default the names of src/crds */
   readonly names?: InstallationNames;
-  /** Puts Sallyport into the cluster, open to the shop; the shop's namespace is there. @default from src/crds */
+  /** Installs Sallyport in the cluster and opens the shop, whose namespace exists. @default from src/crds */
   readonly install?: (deploymentId: string) => Promise<void>;
 }
 
@@ -93,7 +96,8 @@ export async function createAgentWorld(cluster: Cluster, options: WorldOptions =
     SALLYPORT_KUBECONFIG: customer.agentKubeconfig,
     SALLYPORT_RECONNECT_SPREAD: "500ms",
     SALLYPORT_HEARTBEAT_INTERVAL: "2s",
-    // As shipped: a machine that stalls for seconds must not end an agent. Who stops gives its lease back at once.
+    // As shipped: on a machine that stalls for seconds a shorter lease would end the agent. A stopped agent gives its
+    // lease back at once.
     SALLYPORT_LEASE_DURATION: "15s",
     SALLYPORT_RENEW_DEADLINE: "10s",
     SALLYPORT_RETRY_PERIOD: "200ms",
@@ -241,7 +245,9 @@ function running(
   };
 }
 
-/** Everything that is logged, with causes and contexts of errors: what must not be in it is searched for. */
+/**
+ * Records everything that is logged, with the errors' causes and contexts; tests search it for what must not be there.
+ */
 function recorder(lines: string[], bindings: object): Logger {
   const write =
     (level: string) =>

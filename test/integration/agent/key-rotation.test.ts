@@ -9,7 +9,7 @@ import { eventually, signal } from "../wait.ts";
 import { type AgentWorld, createAgentWorld, GRANTS, type Running } from "./agent-world.ts";
 import type { HeardAnswer } from "./platform-gate.ts";
 
-/** A mounted Secret, as the kubelet writes it: a folder a version, and one link that is swapped. */
+/** A mounted Secret as the kubelet writes it: one folder for each version, and one link that is swapped. */
 class MountedSecret {
   readonly file: string;
   readonly #folder: string;
@@ -51,7 +51,7 @@ beforeAll(async () => {
   agent = world.startAgent("agent-1", {
     SALLYPORT_RUNTIME_KEY_FILE: secret.file,
     SALLYPORT_HEARTBEAT_INTERVAL: "1s",
-    // No restart, also on a machine that stalls for seconds.
+    // Long, so that a machine that stalls for seconds causes no restart.
     SALLYPORT_LEASE_DURATION: "60s",
     SALLYPORT_RENEW_DEADLINE: "40s",
   });
@@ -80,7 +80,7 @@ test("a key swapped under traffic is taken up without a failed request or a rest
     async () => answers.at(-1)?.authorization,
     (last) => last === `Bearer ${second.key}`,
   );
-  // Both are valid; nothing uses the old one any more, but for a poll that has been waiting since before the swap.
+  // Both keys are valid. Only a poll that has waited since before the swap still uses the old one.
   await eventually(
     async () => answers.slice(-5),
     (last) => last.every(({ authorization }) => authorization === `Bearer ${second.key}`),
@@ -115,7 +115,7 @@ test("a revoked key is said loudly, tried slowly, and healed by a new one withou
       .slice(loudBefore)
       .map((line) => JSON.parse(line).reason),
   ).toEqual(["KeyRefused"]);
-  // The first tries come soon, in case that it passes; what stays wrong is tried seldom.
+  // The first tries come soon, because the problem may pass; then tries become rare.
   await sleep(systemClock, 10_000, signal());
   const before = answers.length;
   await sleep(systemClock, 10_000, signal());
@@ -131,7 +131,7 @@ test("a start without a key is said once, in the log and in the condition, and h
   secret.put("no key, but words");
   agent = world.startAgent("agent-2", { SALLYPORT_RUNTIME_KEY_FILE: secret.file });
   await connected("KeyRefused");
-  // A few tries of everything that waits.
+  // Time for a few tries of everything that waits.
   await sleep(systemClock, 5_000, signal());
   expect(loud("agent-2").map((line) => JSON.parse(line).reason)).toEqual(["KeyRefused"]);
   secret.put((await mint("fourth")).key);
@@ -139,7 +139,7 @@ test("a start without a key is said once, in the log and in the condition, and h
   await ran(await invoke());
 });
 
-/** Lines of an agent that somebody should read. */
+/** The warnings and errors of an agent. */
 function loud(name = "agent-1"): readonly string[] {
   return world.logged.filter((line) => /"level":"(warn|error)"/.test(line) && line.includes(name));
 }

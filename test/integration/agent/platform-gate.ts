@@ -1,15 +1,15 @@
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** What stands between the agent and the platform. */
+/** How the gate treats requests of the agent. */
 export type Passage =
   | "open"
-  /** Connections are cut without a word. */
+  /** Cuts connections without an answer. */
   | "down"
-  /** As an older platform: the work feed does not exist. */
+  /** Behaves as an older platform: the work feed does not exist. */
   | "no-feed";
 
-/** One request of the agent, whole, as it would leave the cluster. */
+/** One whole request of the agent, as it would leave the cluster. */
 export interface HeardRequest {
   readonly method: string;
   /** With its query. */
@@ -22,7 +22,7 @@ export interface HeardAnswer {
   /** `METHOD /path`. */
   readonly line: string;
   readonly status: number;
-  /** As the request had it. */
+  /** From the request. */
   readonly authorization: string | undefined;
 }
 
@@ -31,11 +31,11 @@ export class PlatformGate {
   passage: Passage = "open";
   /** `METHOD /path` of everything that passed. */
   readonly passed: string[] = [];
-  /** Told of each request once its body has passed. */
+  /** Called with each request once its body has passed. */
   onHeard: ((request: HeardRequest) => void) | undefined;
-  /** A lie in place of the platform's answer to a request, by path. */
+  /** Functions that replace the platform's answer, by path. */
   readonly lies = new Map<string, (answer: unknown) => unknown>();
-  /** Told of each answer of the platform's. */
+  /** Called with each answer of the platform. */
   onAnswered: ((answer: HeardAnswer) => void) | undefined;
   readonly #server: Server;
   readonly #target: URL;
@@ -43,7 +43,7 @@ export class PlatformGate {
   private constructor(target: string) {
     this.#target = new URL(target);
     this.#server = createServer((incoming, outgoing) => this.#pass(incoming, outgoing));
-    // Nobody waits a long-poll out to stop a test.
+    // So that a test's end does not wait for a long-poll.
     this.#server.keepAliveTimeout = 1_000;
   }
 
@@ -57,7 +57,7 @@ export class PlatformGate {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Also cuts what is under way. */
+  /** Also cuts requests that are under way. */
   set(passage: Passage): void {
     this.passage = passage;
     this.#server.closeAllConnections();

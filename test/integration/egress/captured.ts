@@ -23,7 +23,7 @@ export class CapturedFields {
   readonly headers = new Set<string>();
   /** Leaves of results, by id of the command. */
   readonly results = new Map<string, Set<string>>();
-  /** Requests that no route of the agent's explains. */
+  /** Requests that match no route of the agent. */
   readonly strangers: string[] = [];
 
   readonly add = ({ method, target, headers, body }: HeardRequest): void => {
@@ -57,7 +57,7 @@ function leavesOf(value: unknown, path: string): readonly string[] {
 /** Whether the leaf `seen` is the documented `path`, or lies in it. `.*` stands for any key. */
 export function covers(path: string, seen: string, free: boolean): boolean {
   const text = path.replaceAll(/[.[\]]/g, String.raw`\$&`).replaceAll(String.raw`\.*`, String.raw`\..+`);
-  // A parameter that may be given several times looks the same as one that may not.
+  // A parameter that may be given several times looks like one that may be given once.
   const shape = path.startsWith("query.") ? text.replace(/\\\[\\\]$/, "") : text;
   return new RegExp(`^${shape}${free ? "([.[].*)?" : ""}$`).test(seen);
 }

@@ -13,9 +13,9 @@ import { eventually, signal } from "../wait.ts";
 import { CapturedFields, covers } from "./captured.ts";
 import { furnish } from "./shop.ts";
 
-// docs/data-that-leaves.md, held against what really leaves: the agent's every request passes a gate that writes it down.
+// Compares docs/data-that-leaves.md with what really leaves: a gate records every request of the agent.
 
-/** Documented, and not to be seen in this story, each for a reason. */
+/** Documented fields that this story cannot show, each with its reason. */
 const UNSEEN: Readonly<Record<string, string>> = {
   "commands.list query.cursor": "only with more than 100 open commands",
   "any omitted": "only when the API server refuses to store a result",
@@ -24,7 +24,7 @@ const UNSEEN: Readonly<Record<string, string>> = {
 
 const cluster = useCluster();
 const captured = new CapturedFields();
-/** Which operation each command was. */
+/** The operation of each command, by its id. */
 const operations = new Map<string, string>();
 let world: AgentWorld;
 let agent: Running;
@@ -110,7 +110,7 @@ describe("docs/data-that-leaves.md", () => {
   });
 });
 
-/** All that the agent does: it lives, reports, runs every operation, asks for decisions and tells of each. */
+/** All that the agent does: heartbeats, reports, every operation, requests for decisions, and their results. */
 async function theStory(): Promise<void> {
   const pod = { namespace: SHOP, pod: "front-1-a" };
   const front = { namespace: SHOP, kind: "deployment", name: "front" };
@@ -135,14 +135,14 @@ async function theStory(): Promise<void> {
   await world.request(approved.id, ({ execution }) => execution.state === "succeeded");
   await decide(revoked.id, { approvedForMinutes: 30 });
   await world.request(denied.id, ({ status }) => status === "rejected");
-  // Of the workload's own accord, 5 s after a change, and with everything in it.
+  // The agent reports by itself, 5 s after a change, with every field.
   await eventually(
     async () => captured.fields.get("sync.reconcile"),
     (seen) => seen.has("body.resourceHeartbeats[].data.data.replicas.misscheduled"),
   );
 }
 
-/** They run under an approved grant only. */
+/** Operations that run only under an approved grant. */
 const NODE_OPERATIONS = inScope("cluster").map(({ command }) => command);
 
 async function onNodes(): Promise<void> {
@@ -154,7 +154,7 @@ async function onNodes(): Promise<void> {
   await world.request(id, ({ execution }) => execution.state === "succeeded");
 }
 
-/** The claim went through and the answer said otherwise: the agent asks for the command's state. */
+/** The claim succeeded and the gate's answer denies it, so the agent asks for the command's state. */
 async function claimedByNobody(): Promise<void> {
   world.gate.set("down");
   const id = await invoke("get-pods", { namespace: SHOP });

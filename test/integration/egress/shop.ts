@@ -24,7 +24,10 @@ const condition = (type: string) => ({
   lastTransitionTime: now,
 });
 
-/** A shop in which every field that the agent can tell of has a value: nobody else writes status here. */
+/**
+ * A shop in which every field that the agent can report has a value. No controller runs, so the test alone writes
+ * status.
+ */
 export async function furnish(cluster: Cluster, admin: Client, node: Object_): Promise<void> {
   await cluster.apply([node]);
   await cluster.request({

@@ -11,16 +11,19 @@ import { inParallel, type Patch, Requests } from "./requests.ts";
 import { NAMESPACE, WORKLOADS, type WorkloadPlural, workload } from "./workloads.ts";
 
 /**
- * Each field that the API server's own OpenAPI document has for a kind that a shipped operation role may patch is changed by
- * a grant account that holds every such role. So a field of a Kubernetes that does not exist yet is tried as well.
+ * Each field that the API server's own OpenAPI document has for a kind that a shipped operation role may patch is
+ * changed by a grant account that holds every such role. So the test also covers fields of later Kubernetes versions.
  */
 
 const ADMIN = "probe-admin";
 const { grantsNamespace } = DEFAULT_NAMES;
 const RESTARTED_AT = "kubectl.kubernetes.io/restartedAt";
-/** Of these, each field is to be refused by a policy of ours in at least one change. */
+/** A policy of ours must refuse each field of these in at least one change. */
 const LEVELS = [["metadata"], ["spec"], ["spec", "template", "metadata"], ["spec", "template", "spec"]];
-/** But for these: the API server takes no change of them from anybody. Another field here wants a value in `PLAUSIBLE`. */
+/**
+ * Except these fields: the API server refuses a change of them by any user. A further field here needs a value in
+ * `PLAUSIBLE`.
+ */
 const METADATA = ["creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "generation", "name"];
 const COMMON = [
   ...[...METADATA, "namespace", "resourceVersion", "uid"].map((field) => `metadata.${field}`),
@@ -40,7 +43,7 @@ const NODE = {
   metadata: { name: "node-1", labels: { disk: "ssd" }, annotations: { "example.com/note": "text" } },
   spec: { podCIDR: "10.1.0.0/24", podCIDRs: ["10.1.0.0/24"], taints: [{ key: "spot", effect: "NoSchedule" }] },
 };
-/** Of a node, what a policy of ours must have refused in at least one change. */
+/** The fields of a node of which a policy of ours must refuse at least one change. */
 const GUARDED_OF_NODE = [
   ...["metadata.labels", "metadata.annotations", "metadata.finalizers", "metadata.ownerReferences"],
   ...["spec.taints", "spec.providerID"],
@@ -78,7 +81,7 @@ beforeAll(async () => {
 afterAll(() => requests?.close());
 
 test("this file knows all that a shipped role may write", () => {
-  // Resources of our own group are rights that a policy asks for; no such object is served.
+  // Resources of our own group stand for rights that a policy asks for; the API serves no such object.
   const writes = OPERATIONS.flatMap(({ rules }) =>
     rules.flatMap(({ apiGroups, resources, verbs }) =>
       resources.flatMap((resource) =>
@@ -100,7 +103,7 @@ describe.each(WORKLOADS)("a grant account and a $kind", ({ kind, plural }) => {
     const holes: string[] = [];
     const guarded = new Set<string>();
     const changes = [...schemas.changes(schema, live)].filter(
-      // A template takes no ephemeral containers at all.
+      // A pod template accepts no ephemeral containers.
       ({ path }) => !isAnnotation(path) && !(path.includes("ephemeralContainers") && path.length > 4),
     );
     await inParallel(changes, 16, async (change) => {
@@ -150,7 +153,7 @@ describe("a grant account and a Node", () => {
 
 type Fate = "guarded" | "impossible" | "nothing changes" | "stored";
 
-/** `impossible`: the API server itself refuses it, from an admin too. */
+/** `impossible`: the API server refuses it from an admin too. */
 async function fateOf(of: string, live: JsonObject, { value }: Change): Promise<Fate> {
   const path = `${of}?dryRun=All&fieldValidation=Ignore`;
   const patch = mergePatch(live, value as JsonObject);

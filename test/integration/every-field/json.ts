@@ -7,7 +7,7 @@ export function isObject(value: Json | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The JSON merge patch that makes `to` of `from`. */
+/** The JSON merge patch that changes `from` into `to`. */
 export function mergePatch(from: JsonObject, to: JsonObject): JsonObject {
   const gone = Object.keys(from).filter((key) => !(key in to));
   const patch: Record<string, Json> = Object.fromEntries(gone.map((key) => [key, null]));

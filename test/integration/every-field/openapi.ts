@@ -20,14 +20,14 @@ export interface Schema {
   }[];
 }
 
-/** One field, and the object with another value there. */
+/** One field, and the object with another value in it. */
 export interface Change {
   readonly path: readonly string[];
   readonly value: Json;
 }
 
 const PREFIX = "#/components/schemas/";
-/** Values that a validation wants, by the name of the field or of the schema. */
+/** Values that pass the server's validation, by the name of the field or of the schema. */
 const PLAUSIBLE: Readonly<Record<string, Json>> = {
   image: "probe:1",
   mountPath: "/probe",
@@ -56,7 +56,7 @@ const PLAUSIBLE: Readonly<Record<string, Json>> = {
   activeDeadlineSeconds: 100,
 };
 
-/** Every change of one field that the published schema of a kind allows to think of. */
+/** Makes every change of one field that a kind's published schema allows. */
 export class Schemas {
   readonly #all: Readonly<Record<string, Schema>>;
 

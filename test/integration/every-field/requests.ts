@@ -10,7 +10,7 @@ export interface Answer {
 
 export type Patch = (path: string, body: Json, contentType?: string) => Promise<Answer>;
 
-/** Thousands of requests on connections that are kept. */
+/** Sends thousands of requests over connections that stay open. */
 export class Requests {
   readonly #agent: Agent;
   readonly #server: string;
@@ -46,7 +46,7 @@ export class Requests {
   }
 }
 
-/** So many at a time. */
+/** Runs this many at a time. */
 export async function inParallel<T>(
   items: Iterable<T>,
   width: number,

@@ -23,7 +23,7 @@ const SPECIAL = {
   daemonsets: { updateStrategy: { type: "RollingUpdate" } },
 } as const;
 
-/** With something in most of the places where something may stand, so that it can also be changed and taken out. */
+/** Sets a value in most places that can have one, so that each can also be changed and removed. */
 export function workload(plural: WorkloadPlural): Manifest {
   const kind = WORKLOADS.find((each) => each.plural === plural)?.kind;
   const labels = { app: "web" };

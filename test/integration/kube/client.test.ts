@@ -201,7 +201,7 @@ describe("the client on a real API server", () => {
     const startedMs = performance.now();
     const refused = await failure(client.evict({ namespace, name: "bound" }, {}, signal));
     expect(refused.isTooManyRequests).toBe(true);
-    // The server asks to be left alone for 10 s.
+    // The server asks the client to wait for 10 s.
     expect(performance.now() - startedMs).toBeLessThan(10_000);
   });
 
@@ -262,7 +262,7 @@ describe("the client on a real API server", () => {
       onward.on("error", () => socket.destroy());
     });
     await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
-    // The certificate is for this name as well; for 127.0.0.1 no proxy would be used.
+    // The certificate is valid for this name too. For 127.0.0.1 the client would use no proxy.
     const server = cluster().server.replace("127.0.0.1", "kubernetes.default.svc");
     const environment = { HTTPS_PROXY: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}` };
     const ca = await readFile(cluster().caFile, "utf8");

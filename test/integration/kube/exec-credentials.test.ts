@@ -8,9 +8,9 @@ import { type Connection, connect } from "../../../src/kube/client/connection.ts
 import { resources } from "../../../src/kube/objects/resource.ts";
 import { signal } from "../wait.ts";
 
-// A kubeconfig as cloud providers write them: no token in it, but a program to ask for one.
+// A kubeconfig as cloud providers write it: it holds no token, but names a program that prints one.
 
-/** Of the first token, long enough for the first calls on a slow machine. */
+/** How long the first token is valid: enough for the first calls on a slow machine. */
 const GOOD_MS = 8_000;
 
 const cluster = useCluster();
@@ -46,7 +46,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** Counts how often it is asked. */
+/** A program that counts its calls. */
 function plugin(apiVersion: string): object {
   const script = join(folder, "plugin");
   return {

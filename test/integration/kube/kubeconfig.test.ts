@@ -13,7 +13,7 @@ import { connect } from "../../../src/kube/client/connection.ts";
 import { resources } from "../../../src/kube/objects/resource.ts";
 import { eventually, signal } from "../wait.ts";
 
-// Ways to an API server that only a kubeconfig names: OIDC, and a SOCKS proxy.
+// Connections that only a kubeconfig can configure: OIDC, and a SOCKS proxy.
 
 const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
 const PASSWORD = "s3cret";
@@ -22,7 +22,7 @@ let folder: string;
 let issuer: HttpsServer;
 let socks: Server;
 let cluster: Cluster;
-/** What was asked of the proxy. */
+/** The addresses that clients asked the proxy for. */
 const tunnels: string[] = [];
 
 const portOf = (server: { address(): unknown }): number => (server.address() as AddressInfo).port;
@@ -86,7 +86,7 @@ async function tunnel(client: Socket): Promise<void> {
   client.on("error", () => server.destroy());
 }
 
-/** The admin's, changed. */
+/** The admin's kubeconfig with a change. */
 async function kubeconfig(change: { readonly user?: object; readonly proxyUrl?: string }): Promise<string> {
   const config = parse(await readFile(cluster.adminKubeconfig, "utf8"));
   if (change.user !== undefined) config.users[0].user = change.user;

@@ -189,7 +189,7 @@ test("two operators: one acts, the other takes over when it is cut off, and give
     return found;
   }, soon);
   const standby = both[0] === leader ? both[1] : both[0];
-  // A standby is ready, or a rolling update would never get on.
+  // A standby must be ready; otherwise a rolling update would wait for it for ever.
   await vi.waitFor(async () => expect((await standby.scrape("/readyz")).status).toBe(200), soon);
 
   const parent = await createParent(client, "one", "hello");
@@ -241,7 +241,7 @@ test("two operators: one acts, the other takes over when it is cut off, and give
   expect(passesFence(leader)).toBe(false);
   await createParent(client, "two", "again");
   await vi.waitFor(async () => expect((await read(client, "two-child"))?.data).toEqual({ text: "AGAIN" }), soon);
-  // The new leader found the first child as it should be, and wrote nothing to it.
+  // The new leader found the first child complete and wrote nothing to it.
   expect([leader.writes(), standby.writes()]).toEqual([2, 1]);
 
   const metrics = await standby.scrape("/metrics");

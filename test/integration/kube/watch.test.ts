@@ -139,7 +139,7 @@ describe("an informer on a real API server", () => {
         { apiVersion: "v1", kind: "ConfigMap", metadata: { name, namespace } },
         signal,
       );
-    // RBAC of the fresh server may need a moment for the first requests.
+    // A fresh API server may need a moment to load RBAC.
     await vi.waitFor(() => write("after"), { timeout: 90_000, interval: 200 });
     await client.delete(resources.configMaps, { namespace, name: "settings" }, {}, signal);
     await vi.waitFor(

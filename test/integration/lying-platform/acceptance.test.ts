@@ -29,7 +29,7 @@ const stop = new AbortController();
 const registry = new Registry();
 let world: World;
 let platform: Swarm;
-/** As a stolen agent. */
+/** A client with the credentials of a stolen agent. */
 let agent: Client;
 
 beforeAll(async () => {
@@ -192,7 +192,7 @@ test("a thousand deployments, then a thousand others, become no more than waitin
   for (const each of [many(), many()]) {
     platform.list(...each);
     await polled();
-    // A board of 500: the agent asks for no more.
+    // The agent reads 500 deployments at most.
     await until(async () => (await metric('answer="waiting"')) + (await metric('answer="unshown"')) === 500);
     await until(async () => (await unanswered()).length === MOST);
     await polled();
@@ -208,13 +208,13 @@ const idOf = ({ spec }: ManagedDeployment): string => spec.deploymentId;
 const keyOf = (id: string) => ({ namespace: GRANTS, name: objectName(id) });
 const reportsOf = (id: string): readonly Report[] => platform.reports.filter(({ deploymentId }) => deploymentId === id);
 
-/** The namespaces that its reports told of. */
+/** The namespaces that its reports named. */
 function inventoryOf(id: string): readonly string[] {
   const batches = reportsOf(id).flatMap(({ observedInventoryBatches }) => observedInventoryBatches ?? []);
   return batches.flatMap(({ inventoryScope }) => inventoryScope.split(":").slice(-1));
 }
 
-/** With the line that the object itself shows, as a person with the right. */
+/** Runs the line that the object itself shows, as a person with the right. */
 async function accept(id: string, namespace: string): Promise<void> {
   const line = (await managed(id))?.status?.acceptanceLine ?? "";
   const [, name, patch = ""] = /^kubectl patch (\S+) .* -p '(.*)'$/.exec(line) ?? [];
@@ -240,7 +240,7 @@ async function stateOf(id: string): Promise<string | undefined> {
   return (await managed(id))?.status?.state;
 }
 
-/** What the customer said no word on, and what was never served. */
+/** Deployments that the customer has not answered and that were never served. */
 async function unanswered(): Promise<readonly ManagedDeployment[]> {
   const found = await all<ManagedDeployment>(managedDeployments);
   return found.filter(
@@ -277,13 +277,13 @@ async function metric(label: string): Promise<number> {
   return Number(line?.split(" ")[1]);
 }
 
-/** The agent has read the list, and what it leads to, from the beginning. */
+/** Waits until the agent has read the list, and what follows from it, from the beginning. */
 async function polled(): Promise<void> {
   const seen = platform.lists;
   await until(async () => platform.lists >= seen + 2);
 }
 
-/** Polls: the subject is other processes. */
+/** Polls, because other processes act. */
 async function until(isSo: () => Promise<boolean>): Promise<void> {
   const limit = AbortSignal.timeout(120_000);
   while (!(await isSo())) await sleep(systemClock, 25, limit);

@@ -24,8 +24,8 @@ interface Stored extends Wanted {
 }
 
 /**
- * Speaks the contract's every route that an agent uses, over a real socket, and says whatever a test wants: it keeps no
- * rule. What a vendor's platform is once somebody else has it.
+ * Serves every route of the contract that an agent uses, over a real socket, with any answer that a test wants; it
+ * keeps no rule. It plays a vendor's platform in the hands of an attacker.
  */
 export class HostilePlatform {
   readonly managerId = newId("mgr");
@@ -56,12 +56,12 @@ export class HostilePlatform {
     return new Promise((resolve) => this.#server.close(() => resolve()));
   }
 
-  /** From now on these wait for the customer, as far as the agent is told. */
+  /** Shows these requests to the agent as waiting for the customer. */
   list(...requests: readonly PendingRequest[]): void {
     this.#pending = requests;
   }
 
-  /** Hands a command out, also one that was handed out before. @returns its id. */
+  /** Hands out a command, also one that was handed out before. @returns its id. */
   send(wanted: Wanted): string {
     const id = wanted.id ?? newId("cmd");
     this.#commands.set(id, { ...wanted, id, state: "PENDING" });
@@ -107,7 +107,7 @@ export class HostilePlatform {
       case "GET /commands":
         return { items: [...this.#commands.values()].map((each) => this.#command(each)), nextCursor: null };
       default:
-        // Also the work feed: then the agent polls.
+        // Also the answer of the work feed: then the agent polls.
         return undefined;
     }
   }

@@ -25,7 +25,7 @@ const stop = new AbortController();
 const registries = { agent: new Registry(), operator: new Registry() };
 let world: World;
 let platform: HostilePlatform;
-/** Approved for two lines: to two replicas, and to seven. */
+/** Approved for two lines: to scale to two replicas, and to seven. */
 let approved: PendingRequest;
 
 beforeAll(async () => {
@@ -102,7 +102,7 @@ test("a command for a request that nobody approved is held, whatever the platfor
   const plan = request(9);
   platform.list(plan);
   await until(async () => (await grant(plan)) !== undefined);
-  // Not listed any more: to the agent it is approved, withdrawn or forgotten, and it must make no difference.
+  // The request is not listed any more. To the agent it is approved, withdrawn or forgotten, and nothing may change.
   platform.list();
   await held(scale(9, plan.id), "GrantClosed");
   expect((await grant(plan))?.spec.approvedForMinutes).toBeUndefined();
@@ -149,7 +149,10 @@ test("a request whose plan is not what its hash says is shown to nobody", async 
   await until(async () => (await eventReasons(objectName(platform.deploymentId))).includes("RequestRefused"));
 });
 
-/** Held, with the reason in the condition, in an event, in the operator's metric, and told to the platform. */
+/**
+ * Expects the command to be held, with the reason in the condition, an event, the operator's metric and the report to
+ * the platform.
+ */
 async function held(wanted: Wanted, reason: string): Promise<void> {
   const line = `sallyport_refused_total{reason="${reason}"}`;
   const [changes, counted] = [await generation(), await metric("operator", line)];
@@ -187,7 +190,10 @@ function request(...lines: readonly number[]): PendingRequest {
   };
 }
 
-/** As the customer, who believes what `kubectl` shows; until the admission policies are loaded, decisions answer 503. */
+/**
+ * Approves as the customer, who believes what `kubectl` shows. Until the API server has loaded the policies, it answers
+ * 503.
+ */
 async function approve(plan: PendingRequest): Promise<void> {
   const key = { namespace: GRANTS, name: objectName(plan.id) };
   const patch = { type: "merge", body: { spec: { approvedForMinutes: 30 } } } as const;
@@ -217,7 +223,7 @@ function invocation(commandId: string): Promise<OperationInvocation | undefined>
   return world.admin.get<OperationInvocation>(operationInvocations, key, signal());
 }
 
-/** One more with each change of the workload. */
+/** The workload's generation: grows by one with each change. */
 async function generation(): Promise<number | undefined> {
   const key = { namespace: SHOP, name: "web" };
   return (await world.admin.get<KubeObject>(resources.deployments, key, signal()))?.metadata.generation;
@@ -238,7 +244,7 @@ async function metric(of: "agent" | "operator", line: string): Promise<number> {
   return Number(found?.slice(line.length + 1));
 }
 
-/** Polls: the subject is other processes. */
+/** Polls, because other processes act. */
 async function until(isSo: () => Promise<boolean>): Promise<void> {
   const limit = AbortSignal.timeout(120_000);
   while (!(await isSo())) await sleep(systemClock, 25, limit);

@@ -9,8 +9,8 @@ export type Report = BodyOf<(typeof ROUTES)["sync"]["reconcile"]>;
 export type End = BodyOf<(typeof ROUTES)["commands"]["complete"]>;
 
 /**
- * A platform in a stranger's hands that lists the deployments of a test's choice. Of each it has a request to scale the
- * workload and a command that looks at the namespaces, and it writes down all that it is told.
+ * A platform in the hands of an attacker that lists the deployments that a test names. For each it has a request to
+ * scale the workload and a command that reads the namespaces, and it records every report.
  */
 export class Swarm {
   readonly managerId = newId("mgr");
@@ -19,7 +19,7 @@ export class Swarm {
   readonly ends = new Map<string, End>();
   readonly materialized: string[] = [];
   readonly leased: string[] = [];
-  /** How often the list was read. */
+  /** How often the agent has read the list. */
   lists = 0;
   #listed: readonly string[] = [];
   readonly #namespaces: readonly string[];
@@ -32,7 +32,7 @@ export class Swarm {
     this.#server = createServer((request, response) => void this.#serve(request, response));
   }
 
-  /** @param namespaces that its commands ask about. */
+  /** @param namespaces that its commands name */
   static async listen(namespaces: readonly string[]): Promise<Swarm> {
     const swarm = new Swarm(namespaces);
     await new Promise<void>((resolve) => swarm.#server.listen(0, "127.0.0.1", resolve));
@@ -52,7 +52,7 @@ export class Swarm {
     this.#listed = ids;
   }
 
-  /** Its commands, by namespace: made when first asked for, and again when they ended. */
+  /** Its commands by namespace: made at the first question, and again when they have ended. */
   commandOf(deploymentId: string, namespace: string): string {
     return this.#commandsOf(deploymentId).find((each) => each.namespace === namespace)?.id ?? "";
   }
@@ -63,7 +63,7 @@ export class Swarm {
     return id;
   }
 
-  /** New commands and another request, as if it had never asked. */
+  /** Makes new commands and another request, as if it had never asked. */
   askAgain(deploymentId: string): void {
     this.#commands.delete(deploymentId);
     this.#requests.delete(deploymentId);
@@ -112,7 +112,7 @@ export class Swarm {
       case "GET /commands":
         return { items: this.#open(deploymentId), nextCursor: null };
       default:
-        // Also the work feed: then the agent polls.
+        // Also the answer of the work feed: then the agent polls.
         return undefined;
     }
   }
@@ -154,7 +154,7 @@ export class Swarm {
   }
 }
 
-/** Of a deployment that waits: that it does, and no name of anything. */
+/** Whether a report of a deployment says only that it waits, and names nothing. */
 export function tellsNothing({ state, capabilities, resourceHeartbeats, observedInventoryBatches }: Report): boolean {
   const lists = [resourceHeartbeats ?? [], observedInventoryBatches ?? []];
   return (

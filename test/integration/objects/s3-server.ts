@@ -8,7 +8,7 @@ import { installRecipe } from "../../../lab/cluster/go-build.ts";
 import { freePort } from "../../../lab/cluster/ports.ts";
 import { ensureRecipe } from "../../../lab/cluster/programs.ts";
 
-/** An S3 server on a folder that checks every signature, which the simulators for tests do not. */
+/** An S3 server on a folder. It checks every signature, which simulators for tests do not. */
 const GATEWAY = {
   name: "versitygw",
   module: "github.com/versity/versitygw",

@@ -68,7 +68,7 @@ describe("a bucket", () => {
         const { objects } = await store.list(undefined, 1000, never);
         return objects.map(({ key }) => key).filter((key) => [...orphans, "other/1"].includes(key));
       };
-      // The first run says whose the objects are.
+      // The first run claims the store for this platform.
       for (let run = 0; run < 2; run += 1) await sweep(db, new Date());
       expect(await there()).toHaveLength(4);
       await sweep(db, new Date(Date.now() + OBJECT_GRACE_MS + 60_000));

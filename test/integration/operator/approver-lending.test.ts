@@ -19,7 +19,7 @@ import {
   scaleTo,
 } from "./operator-world.ts";
 
-// The chart's `lending.mode=approver`: people lend, with their own credentials; the operator waits for it.
+// The chart's `lending.mode=approver`: people lend with their own credentials, and the operator waits for them.
 
 const cluster = useCluster({ controllers: true });
 let world: OperatorWorld;
@@ -50,7 +50,7 @@ afterAll(async () => {
   await world?.close();
 });
 
-/** A line that a person pastes, word for word. */
+/** Runs a line exactly as a person pastes it. */
 async function paste(line: string, kubeconfig: string): Promise<string> {
   const { code, stdout, stderr } = await cluster().kubectl(line.split(" ").slice(1), { kubeconfig });
   expect(code, stderr).toBe(0);
@@ -176,7 +176,7 @@ test("a revocation takes back what was lent, and a binding that comes afterwards
   expect(await world.replicas()).toBe(2);
 });
 
-/** Two more sweeps have looked at everything. */
+/** Waits for two more sweeps over everything. */
 async function swept(): Promise<void> {
   const count = (): Promise<number> => metric(operator.registry, 'sallyport_access_sweeps_total{result="ok"}');
   const before = await count();

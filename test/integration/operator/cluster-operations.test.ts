@@ -12,7 +12,7 @@ import { allowed, eventuallyAllowed, refused } from "./kubectl-results.ts";
 import { bound } from "./lenders.ts";
 import { APPROVER, condition, DEPLOYMENT_ID, GRANTS, OperatorWorld, type RunningOperator } from "./operator-world.ts";
 
-// Operations on nodes: what runs honestly, and what stolen hands can do with what it needs.
+// Operations on nodes: honest runs, and what a stolen operator can do with the same rights.
 
 const INVENTED = "0badcafe-0000-4000-8000-000000000001";
 const CORDON = "sallyport-op-kubernetes-cordon-node";
@@ -73,7 +73,7 @@ describe.each(["operator", "approver"] as const)("lending.mode=%s", (lendingMode
       signal(),
     );
   };
-  /** Approves, lends where approvers lend, runs the command, and waits for its end. */
+  /** Approves, lends where approvers lend, runs the command and waits for its end. */
   const carriedOut = async (wanted: ReturnType<typeof line>) => {
     const grant = await world.approved([wanted]);
     const run = await world.invoke(wanted.command, wanted.params, granted(grant));
@@ -165,7 +165,7 @@ describe.each(["operator", "approver"] as const)("lending.mode=%s", (lendingMode
       refused(await stolen("delete", "clusterrolebinding", "cluster-admin"), "may not touch ClusterRoleBindings");
       refused(await stolen("patch", "node", "node-1", "--type=merge", "-p", '{"spec":{"unschedulable":true}}'));
       refused(await stolen("patch", "clusterrole", CORDON, "--type=merge", "-p", '{"rules":[]}'));
-      // A lender who may approve is a person, in both modes, and lends these roles alone in the whole cluster.
+      // In both modes a person who may approve may lend, and in the whole cluster only these roles.
       const asAdmin = (role: string): Promise<KubectlResult> =>
         cluster().kubectl(["create", "clusterrolebinding", "x", `--clusterrole=${role}`, account, "--dry-run=server"]);
       refused(await asAdmin("sallyport-op-kubernetes-delete-pod"), "lent in one namespace at a time");
@@ -178,7 +178,7 @@ describe.each(["operator", "approver"] as const)("lending.mode=%s", (lendingMode
 
     test("an account that was lent a cordon writes nothing of a node but that, in that direction", async () => {
       const uid = lendingMode === "operator" ? INVENTED : (await world.approved([line("node-1")])).metadata.uid;
-      // In other hands it does not sweep what belongs to no grant.
+      // A stolen operator would not sweep what belongs to no grant.
       await operator.stop();
       await stolen("create", "serviceaccount", grantAccount(uid), "-n", GRANTS);
       if (lendingMode === "operator") {
@@ -209,7 +209,7 @@ describe.each(["operator", "approver"] as const)("lending.mode=%s", (lendingMode
       refused(await asAccount(uid, "get", "nodes"));
       refused(await asAccount(uid, "get", "pods", "-A"));
       refused(await asAccount(uid, "drain", "node-1"));
-      // What the mode leaves: another node than the plan's, for RBAC knows no plan. Names in the role narrow it.
+      // The mode allows another node than the plan's, because RBAC knows no plan. Names in the role narrow it.
       allowed(await patched(uid, "node-2", { spec: { unschedulable: true } }));
       await cluster().kubectl(["uncordon", "node-2"]);
       const narrow = [0, 1].map((at) => ({ op: "add", path: `/rules/${at}/resourceNames`, value: ["node-1"] }));

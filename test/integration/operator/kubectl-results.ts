@@ -11,7 +11,7 @@ export function refused({ code, stdout, stderr }: KubectlResult, words = ""): vo
   expect(stderr).toContain(words);
 }
 
-/** A new binding is known to the API server a moment later. */
+/** Repeats: the API server knows a new binding only a moment later. */
 export async function eventuallyAllowed(act: () => Promise<KubectlResult>): Promise<void> {
   for (let left = 20; ; left -= 1) {
     const result = await act();

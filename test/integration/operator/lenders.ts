@@ -2,12 +2,12 @@ import { GRANTS, SHOP } from "./operator-world.ts";
 
 type Manifest = Readonly<Record<string, unknown>>;
 
-/** `user` may lend in the shop. */
+/** Lets `user` lend in the shop. */
 export function lender(user: string): Manifest {
   return bound(`lender-${user}`, SHOP, "sallyport-lender", user);
 }
 
-/** `user` may write policies, and so lend to what runs by itself. */
+/** Lets `user` write policies, and so lend to what runs by itself. */
 export function policyAdmin(user: string): Manifest {
   return bound(`policy-admin-${user}`, GRANTS, "sallyport-policy-admin", user);
 }

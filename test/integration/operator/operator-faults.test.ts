@@ -54,7 +54,9 @@ async function killed(child: ChildProcess): Promise<void> {
 const granted = (grant: AccessGrant): { grantName: string } => ({ grantName: grant.metadata.name });
 const restart = { namespace: SHOP, kind: "deployment", name: "web" };
 
-/** Takes the operation's rights away, so that a claimed operation stands before the API server for two seconds. */
+/**
+ * Removes the operation's rights, so that the operator, refused by the API server, repeats a claimed operation for 2 s.
+ */
 async function withoutRights<T>(operation: string, during: () => Promise<T>): Promise<T> {
   const key = { name: `sallyport-op-kubernetes-${operation}` };
   const role = await world.admin.get<DynamicObject>(resources.clusterRoles, key, signal());
@@ -117,7 +119,7 @@ test("a claimed line whose invocation expired before it started is no failure, a
     const body = { status: { commands: [{ index: 0, commandId: invocation.spec.commandId, ...line }, second] } };
     return world.admin.patch(accessGrants, key, { type: "merge", body }, { subresource: "status" }, signal());
   };
-  // As an operator leaves it that was killed between its two claims.
+  // The state that an operator killed between its two claims leaves.
   const digest = claimDigest(invocation.metadata.uid);
   await write({ state: "Starting", digest });
   const successor = started("finds-it-expired");
@@ -196,7 +198,7 @@ test("an operator that is told to stop finishes what it runs, then gives the lea
 });
 
 test("the API server restarts while an operation waits for it: the operation still runs, once", async () => {
-  // A long lease: a leader that cannot renew for as long as it lasts ends itself, and rightly so.
+  // A long lease: a leader that cannot renew for the whole time of its lease must end itself.
   started("patient", { leaseDurationMs: 60_000, renewDeadlineMs: 45_000, retryPeriodMs: 500 });
   const before = await world.replicas();
   const grant = await world.approved([scaleTo(before + 1)]);
@@ -224,7 +226,7 @@ test("without an API server the leader ends itself once, and the next one waits 
     async () => ended(first),
     (isSo) => isSo,
   );
-  // As the kubelet would.
+  // Started again, as the kubelet would.
   const second = spawned("after");
   await sleep(systemClock, 8_000, signal());
   expect(ended(second)).toBe(false);

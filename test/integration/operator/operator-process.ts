@@ -4,7 +4,7 @@ import { systemClock } from "../../../src/base/clock.ts";
 import { loadOperatorConfig } from "../../../src/operator/config.ts";
 import { runOperator } from "../../../src/operator/operator.ts";
 
-// The operator as a process of its own, so that a test can kill it as a node failure would.
+// The operator in its own process, so that a test can kill it as a node failure would.
 const stop = new AbortController();
 process.once("SIGTERM", () => stop.abort(new Error("SIGTERM")));
 const tools = { clock: systemClock, log: pino({ level: "info" }), registry: new Registry() };

@@ -26,7 +26,7 @@ export const SHOP = "shop";
 export const DEPLOYMENT_ID = "dpl_shop_1";
 export const APPROVER = "alice";
 
-/** Wall time that a test can move; waiting stays real. */
+/** Wall time that a test can shift; waiting takes real time. */
 export class ShiftedClock implements Clock {
   shiftMs = 0;
   monotonicMs(): number {
@@ -42,13 +42,13 @@ export class ShiftedClock implements Clock {
 
 export interface RunningOperator {
   readonly registry: Registry;
-  /** Every log line, fields and all. */
+  /** Every log line with its fields. */
   readonly lines: readonly string[];
   readonly clock: ShiftedClock;
   stop(): Promise<void>;
 }
 
-/** One real API server with our installation, a customer's workload, and hands to write with. */
+/** A real API server with our installation and a customer's workload, and methods that write as each side. */
 export class OperatorWorld {
   readonly cluster: Cluster;
   readonly admin: Client;
@@ -146,7 +146,7 @@ export class OperatorWorld {
     return `${prefix}_${this.#ids}`;
   }
 
-  /** As the agent. The plan's hash and risk are true unless `claims` says otherwise. */
+  /** Asks as the agent. The plan's hash and risk are correct unless `claims` says otherwise. */
   async ask(
     lines: readonly { readonly command: string; readonly params: Readonly<Record<string, unknown>> }[],
     risk: Tier,
@@ -172,7 +172,7 @@ export class OperatorWorld {
     return this.approver.patch<AccessGrant>(accessGrants, key, { type: "merge", body: { spec: words } }, {}, signal());
   }
 
-  /** Asks, approves, and waits for the window. */
+  /** Asks, approves and waits for the window. */
   async approved(
     lines: readonly { readonly command: string; readonly params: Readonly<Record<string, unknown>> }[],
     risk: Tier = "mutating",
@@ -183,7 +183,7 @@ export class OperatorWorld {
     return this.grant(grant, ({ status }) => status?.state === "Approved");
   }
 
-  /** As the agent: one leased command. */
+  /** Writes one leased command, as the agent. */
   invoke(
     command: string,
     params: Readonly<Record<string, unknown>>,
@@ -208,7 +208,7 @@ export class OperatorWorld {
     );
   }
 
-  /** The grant once `until` holds of it. */
+  /** Waits until `until` is true for the grant, and returns it. */
   grant(grant: AccessGrant, until: (grant: AccessGrant) => boolean): Promise<AccessGrant> {
     const key = { namespace: GRANTS, name: grant.metadata.name };
     return eventually(() => this.admin.get<AccessGrant>(accessGrants, key, signal()), until);
@@ -241,12 +241,12 @@ export class OperatorWorld {
     return reasons;
   }
 
-  /** An installed policy is enforced 0.5 to 3 s later, those that stamp apart from those that refuse. */
+  /** The API server enforces a new policy 0.5 to 3 s later; stamping and refusing policies separately. */
   async #policiesInForce(): Promise<void> {
     let probe = await this.ask([scaleTo(1)], "mutating");
     const decided = async (): Promise<string | undefined> => {
       const { spec } = await this.decide(probe, { deniedReason: "a probe" }).catch(() => this.grant(probe, () => true));
-      // Decided before the stampers were loaded: it keeps no name, for good.
+      // Decided before the API server loaded the stamping policies: it never gets a name.
       if (spec.deniedReason !== undefined && spec.decidedBy === undefined) {
         probe = await this.ask([scaleTo(1)], "mutating");
       }
@@ -259,7 +259,7 @@ export class OperatorWorld {
     );
   }
 
-  /** What `kubectl` says of a binding that the policies refuse even to an admin. */
+  /** kubectl's message for a binding that the policies refuse even to an admin. */
   async #wordsOfRefusal(): Promise<string> {
     const binding = [
       "rolebinding",

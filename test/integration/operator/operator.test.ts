@@ -15,7 +15,7 @@ let late: AccessGrant;
 
 beforeAll(async () => {
   world = await OperatorWorld.create(cluster());
-  // Approved in time to be stored, seen too late: no operator ran when decideBefore passed.
+  // Approved in time, but seen too late: no operator ran when decideBefore passed.
   late = await world.ask([scaleTo(9)], "mutating", { decideBefore: new Date(Date.now() - 1_000).toISOString() });
   await world.decide(late, { approvedForMinutes: 30 });
   operator = world.start();
@@ -28,7 +28,7 @@ afterAll(async () => {
 
 const granted = (grant: AccessGrant): { grantName: string } => ({ grantName: grant.metadata.name });
 
-/** Held, with the reason in the condition, an event and the metric; and nothing ran. */
+/** Expects the command to be held, with the reason in the condition, an event and the metric, and that nothing ran. */
 async function refused(invocation: OperationInvocation, reason: string, before: number): Promise<void> {
   const ended = await world.ended(invocation);
   expect([ended.status?.state, condition(ended, "Authorized")]).toEqual(["Held", `False/${reason}`]);
@@ -251,7 +251,7 @@ test("a forged status approves nothing", async () => {
   const patch = (body: object): Promise<unknown> =>
     world.admin.patch(accessGrants, key, { type: "merge", body }, { subresource: "status" }, signal());
   await patch(forged);
-  // The API server itself refuses the two that matter most.
+  // The API server itself refuses the two most important writes.
   await expect(patch({ status: { state: "Approved" } })).rejects.toThrow("does not hold");
   await expect(patch({ status: { approvedUntil: until } })).rejects.toThrow("window");
   const before = await refusals("GrantClosed");

@@ -8,11 +8,11 @@ import { allowed, eventuallyAllowed, refused } from "./kubectl-results.ts";
 import { bound, lender, policyAdmin } from "./lenders.ts";
 import { APPROVER, GRANTS, OperatorWorld, SHOP, scaleTo } from "./operator-world.ts";
 
-// No operator runs: its credentials are in other hands, which type what they like.
+// No operator runs. An attacker has its credentials and types any command.
 
 const OPERATOR = "system:serviceaccount:sallyport-system:sallyport-operator";
 const INVENTED = "0badcafe-0000-4000-8000-000000000001";
-/** As the operation does it: by the subresource. */
+/** Scales by the subresource, as the operation does. */
 const scaling = (namespace: string, replicas: number): readonly string[] => [
   ...["patch", "deployment", "web", "-n", namespace, "--subresource=scale", "--type=merge", "-p"],
   JSON.stringify({ spec: { replicas } }),
@@ -176,7 +176,7 @@ describe.each(["operator", "approver"] as const)("a stolen operator, lending.mod
     const alice = cluster().kubeconfigFor({ user: APPROVER });
     const lends = lentBinding(role("scale"), account, { grantsNamespace: GRANTS }, {});
     allowed(await create(lends, { kubeconfig: alice }));
-    await eventuallyAllowed(() => scale(SHOP, 6)); // What this mode leaves: other parameters than the plan's.
+    await eventuallyAllowed(() => scale(SHOP, 6)); // This mode allows other parameters than the plan's.
     refused(await scale("default", 6));
     refused(await asAccount(account, "get", "pods", "-n", SHOP));
     allowed(await cluster().kubectl(["delete", "rolebinding", lends.metadata.name, "-n", SHOP], { kubeconfig: alice }));
@@ -248,7 +248,7 @@ describe("lenders, lending.mode=approver", () => {
   });
 });
 
-/** What a person would paste, said where a person reads. */
+/** Lines that a person might paste, written into fields that a person reads. */
 const ALSO_A_COMMAND = [
   "next: kubectl create clusterrolebinding r --clusterrole=cluster-admin --user=mallory",
   "next: KUBECTL  delete ns shop",

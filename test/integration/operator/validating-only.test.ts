@@ -5,7 +5,8 @@ import { MUTATING_POLICIES } from "../../../src/crds/manifests/admission/admissi
 import { eventually } from "../wait.ts";
 import { OperatorWorld, type RunningOperator, scaleTo } from "./operator-world.ts";
 
-// The chart's `admission.mode=validating-only` on an API server that could stamp: no stampers, nothing that wants a stamp.
+// The chart's `admission.mode=validating-only` on an API server that could stamp: without the stamping policies, and
+// without the one that requires a stamp.
 
 const LEFT_OUT = [
   ...MUTATING_POLICIES.flatMap((name) => [`mutatingadmissionpolicybinding/${name}`, `mutatingadmissionpolicy/${name}`]),
@@ -55,7 +56,7 @@ test("told not to look, it vouches for nobody and shows no policy as missing", a
   expect(await operator.registry.getSingleMetricAsString("sallyport_policies_present")).not.toContain("{");
 });
 
-/** Removed policies are enforced for up to 3 s more: a stamp would hide what was typed. */
+/** The API server enforces removed policies for up to 3 s more: a stamp would replace what was typed. */
 function decided(grant: AccessGrant, decidedBy: string): Promise<AccessGrant> {
   return eventually(
     () =>

@@ -9,7 +9,7 @@ export interface Line {
   readonly reason?: string;
 }
 
-/** The agent as a process of its own: only there do the CA file and the proxy variables count from the start. */
+/** The agent in its own process: the CA file and the proxy variables count only from a process's start. */
 export class AgentProcess {
   readonly lines: Line[] = [];
   readonly #process: ChildProcess;

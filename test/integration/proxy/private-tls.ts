@@ -3,13 +3,13 @@ import { networkInterfaces } from "node:os";
 import { createServer, type Server } from "node:tls";
 import { CertificateAuthority } from "../../../lab/cluster/certificates.ts";
 
-/** An address of this machine that is not loopback: what goes there may go through a proxy. Undefined: there is none. */
+/** An address of this machine that is not loopback, so that a proxy may be used for it. Undefined: there is none. */
 export function outerAddress(): string | undefined {
   const all = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
   return all.find(({ family, internal }) => family === "IPv4" && !internal)?.address;
 }
 
-/** Ends TLS in front of the platform, with a certificate of a company's own CA. */
+/** Serves TLS in front of the platform, with a certificate of a private CA. */
 export class PrivateTls {
   readonly issuer: string;
   /** PEM of the CA. */

@@ -13,7 +13,7 @@ import { AgentProcess } from "./agent-process.ts";
 import { outerAddress, PrivateTls } from "./private-tls.ts";
 import { Squid, squidProblem } from "./squid.ts";
 
-// A real squid that wants a password, and in front of the platform TLS by a company's own CA.
+// A real squid that requires a password, and TLS by a private CA in front of the platform.
 
 const [USER, PASSWORD] = ["sallyport", "p@ss:word/7"] as const;
 const ISSUER = "Example Corp Root";
@@ -62,7 +62,7 @@ describe.skipIf(problem !== undefined)("an agent behind a proxy with a password,
     await connected("True", "Connected");
     const startedMs = performance.now();
     await world.command(await invoke(), ({ state }) => state === "SUCCEEDED");
-    // By the work feed's long-poll: without it the next look is minutes away.
+    // The work feed's long-poll wakes the agent: without it the next poll is minutes away.
     expect(performance.now() - startedMs).toBeLessThan(60_000);
     await agent.stop();
     const tunnels = await eventually(
@@ -136,14 +136,14 @@ function proxyUrl(password: string): string {
 }
 
 async function toldOnce(process: AgentProcess, reason: string, words: readonly RegExp[]): Promise<void> {
-  // Its own word first: the condition may still be that of the agent before.
+  // First the log of this agent: the condition may still be that of the agent before.
   await eventually(
     async () => process.lines,
     (lines) => lines.some((line) => line.reason === reason),
   );
   const message = await connected("False", reason);
   for (const word of words) expect(message).toMatch(word);
-  // A few tries of everything that waits.
+  // Time for a few tries of everything that waits.
   await sleep(systemClock, 5_000, signal());
   const loud = process.lines.filter(({ level }) => level === "warn" || level === "error");
   expect(loud.map((line) => line.reason)).toEqual([reason]);
@@ -154,7 +154,7 @@ async function toldOnce(process: AgentProcess, reason: string, words: readonly R
   }
 }
 
-/** The message of the condition once it says so. */
+/** Waits for this status and reason of the condition, and returns its message. */
 async function connected(status: string, reason: string, sinceMs = 0): Promise<string> {
   const key = { namespace: GRANTS, name: objectName(world.deploymentId) };
   let message = "";
@@ -166,7 +166,7 @@ async function connected(status: string, reason: string, sinceMs = 0): Promise<s
       const isFresh = Date.parse(managed.status?.lastReportedAt ?? "") >= sinceMs || sinceMs === 0;
       return found?.status === status && found.reason === reason && isFresh;
     },
-    // After some failures the agent draws its next try from up to a minute.
+    // After some failures the agent waits for up to a minute before its next try.
     120_000,
   );
   return message;

@@ -8,7 +8,7 @@ import { eventually } from "../wait.ts";
 
 const HELPER = "/usr/lib/squid/basic_ncsa_auth";
 
-/** Whether Debian's squid is here; as root it is installed when it is not. Undefined: yes. Otherwise why not. */
+/** Why Debian's squid is not here; as root it is installed. Undefined: it is here. */
 export function squidProblem(): string | undefined {
   if (works()) return undefined;
   if (process.getuid?.() !== 0) return "squid is not installed, and only root can install it: apt-get install squid";
@@ -35,7 +35,7 @@ function works(): boolean {
   }
 }
 
-/** A real squid that lets nobody through without this user and password. */
+/** A real squid that accepts only this user and password. */
 export class Squid {
   readonly address: string;
   readonly port: number;
@@ -48,10 +48,10 @@ export class Squid {
     this.port = port;
   }
 
-  /** @param address of this machine, to listen on */
+  /** @param address of this machine on which it listens */
   static async make(user: string, password: string, address = "127.0.0.1"): Promise<Squid> {
     const folder = await mkdtemp(join(tmpdir(), "sallyport-squid-"));
-    // Started by root it works as another user.
+    // A squid that root starts runs as another user.
     await chmod(folder, 0o777);
     const squid = new Squid(folder, address, await freePort());
     const hash = execFileSync("openssl", ["passwd", "-apr1", password], { encoding: "utf8" }).trim();
@@ -76,7 +76,10 @@ export class Squid {
     await ended;
   }
 
-  /** One line a tunnel: `TCP_TUNNEL/200 CONNECT host:port user`, or `TCP_DENIED/407 …`. Tunnels are written when they end. */
+  /**
+   * One line for each tunnel: `TCP_TUNNEL/200 CONNECT host:port user`, or `TCP_DENIED/407 …`. squid writes it when the
+   * tunnel ends.
+   */
   async log(): Promise<readonly string[]> {
     const text = await readFile(join(this.#folder, "access.log"), "utf8").catch(() => "");
     return text.split("\n").filter((line) => line !== "");

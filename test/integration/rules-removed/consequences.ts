@@ -9,12 +9,15 @@ import { type DynamicObject, resources } from "../../../src/kube/objects/resourc
 import { eventually, signal } from "../wait.ts";
 import type { Rule } from "./rule.ts";
 
-/** What becomes of a command that the customer lets run by itself while the rule is missing. */
+/** What happens to a command that the customer lets run by itself, while the rule is missing. */
 export type Fate = "runs" | "waits" | "fails";
-/** Who names the missing rule. `Permitted` and `IdentityVerified` are conditions; an event is told for all but itself. */
+/**
+ * Where the missing rule is named. `Permitted` and `IdentityVerified` are conditions; a missing right to write events
+ * has no event.
+ */
 export type Voice = "deployment" | "grant" | "identity" | "event";
 
-/** By the role's holder, then the rule's first resource and, where that is not enough, its first verb. */
+/** By the role's holder, the rule's first resource and, where that is not enough, its first verb. */
 export const EXPECTED: Readonly<Record<string, readonly [Fate, ...Voice[]]>> = {
   "agent accessgrants": ["waits", "deployment", "event"],
   "agent manageddeployments": ["runs", "event"],
@@ -37,29 +40,29 @@ export const EXPECTED: Readonly<Record<string, readonly [Fate, ...Voice[]]>> = {
   "operator clusterroles": ["fails", "grant", "event"],
 };
 
-/** Two looks at the rights, and a few tries of whatever is refused. */
+/** Time for two checks of the rights, and for a few tries of everything that is refused. */
 export const WATCHED_MS = 3_000;
 
-/** Where one looks: the same on a test cluster with our processes beside it and on one with our pods. */
+/** What a check reads: the same with our processes beside a test cluster and with our pods in one. */
 export interface Witness {
-  /** May do everything. */
+  /** A client that may do everything. */
   readonly admin: Client;
   readonly deploymentId: string;
-  /** Id of a request to scale, whose grant is pending all along. */
+  /** Id of a request to scale, whose grant is pending during the whole test. */
   readonly pending: string;
   grant(requestId: string, until: (grant: AccessGrant) => boolean): Promise<AccessGrant>;
   command(id: string, until: (command: Command) => boolean): Promise<Command>;
 }
 
-/** In {@link EXPECTED}. */
+/** The rule's key in {@link EXPECTED}. */
 export function keyOf({ role, rule }: Rule): string {
   const [resource = ""] = rule.resources;
   return `${role.holder} ${resource}${resource === "leases" ? ` ${rule.verbs[0]}` : ""}`;
 }
 
 /**
- * @param instance for an event: which process says it; any when left out.
- * @throws Error when the voice does not name the rule in time
+ * @param instance for an event: the process that reports it; any when left out.
+ * @throws Error when the rule is not named in time
  */
 export async function told(
   voice: Voice,
@@ -68,10 +71,10 @@ export async function told(
   instance?: string,
 ): Promise<void> {
   const [resource = ""] = rule.resources;
-  // Of the names that a rule lists, the plan of our grant needs one.
+  // The rule lists many names; the plan of our grant needs this one.
   const named = resource === "clusterroles" ? "bind clusterroles/sallyport-op-kubernetes-scale" : resource;
   if (voice === "event") {
-    // `serviceaccounts in shop`, `leases/name in shop`: not another resource that begins alike.
+    // `serviceaccounts in shop`, `leases/name in shop`: excludes another resource whose name begins the same.
     const what = rule.resourceNames === undefined ? ` ${resource} in ` : ` ${resource}/`;
     await eventually(
       async () => (await events(admin)).filter((each) => [undefined, each.reportingInstance].includes(instance)),
@@ -105,7 +108,7 @@ export async function fateOf(fate: Fate, id: string, { command }: Witness): Prom
   }
 }
 
-/** No condition names anything missing any more. */
+/** Waits until no condition names a missing right. */
 export async function healed({ admin, deploymentId, pending, grant }: Witness): Promise<void> {
   await grant(
     pending,
@@ -118,7 +121,7 @@ export async function healed({ admin, deploymentId, pending, grant }: Witness): 
   await eventually(read, (managed) => conditionOf(managed, "Permitted", "RightsComplete") !== "");
 }
 
-/** The message of the condition, when it is there for this reason. */
+/** The message of the condition if it has this reason. */
 function conditionOf(object: object, type: string, reason: string): string {
   const { status } = object as {
     readonly status?: { readonly conditions?: readonly Readonly<Record<string, string>>[] };

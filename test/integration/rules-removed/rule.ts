@@ -5,7 +5,7 @@ import type { Client } from "../../../src/kube/client/client.ts";
 import type { KubeObject, Resource } from "../../../src/kube/objects/resource.ts";
 import { signal } from "../wait.ts";
 
-/** One rule of docs/permissions.md that the agent or the operator has. */
+/** One rule in docs/permissions.md of the agent or the operator. */
 export interface Rule {
   /** `agent: list, watch pods (opened)`, for a test's name. */
   readonly title: string;
@@ -34,7 +34,7 @@ interface RoleObject extends KubeObject {
   readonly rules: readonly { readonly resources?: readonly string[]; readonly verbs: readonly string[] }[];
 }
 
-/** Takes the rule out of the role in the cluster. Returns what puts it back. Works on any cluster with our roles. */
+/** Removes the rule from the role in the cluster. Returns what puts it back. Works on every cluster with our roles. */
 export async function removeRule(admin: Client, { role, rule }: Rule): Promise<() => Promise<void>> {
   const { systemNamespace, grantsNamespace } = DEFAULT_NAMES;
   const namespace = { system: systemNamespace, grants: grantsNamespace }[String(role.reach)];

@@ -7,9 +7,12 @@ import { eventually, signal } from "../wait.ts";
 import { EXPECTED, fateOf, healed, keyOf, told, WATCHED_MS, type Witness } from "./consequences.ts";
 import { RULES, type Rule, removeRule } from "./rule.ts";
 
-// Each rule of the agent and of the operator taken away in turn, both from a running process and before a start.
+// Removes each rule of the agent and of the operator in turn, from a running process and before a start.
 
-/** Refusals that a patient process collects in that time; the elector alone tries five times a second here. */
+/**
+ * The most refusals that a process with back-off collects in that time; the elector alone tries five times a second
+ * here.
+ */
 const MAX_REFUSALS = 40;
 const FAST = {
   SALLYPORT_ACCESS_CHECK_INTERVAL: "1s",
@@ -69,7 +72,7 @@ describe.each(RULES)("without $title", (rule) => {
       await sleep(systemClock, WATCHED_MS, signal());
       expect((await refused(subject(rule))) - refusals).toBeLessThan(MAX_REFUSALS);
       expect([agent.failure, operator.failure]).toEqual([undefined, undefined]);
-      // Of the two, who is not concerned goes on; a leader's work needs its lease.
+      // The agent goes on with its work; a leader's work needs its lease.
       if (keyOf(rule) !== "agent leases get") expect(heartbeats()).toBeGreaterThan(beats);
       await restore();
       if (fate === "waits") await fateOf("runs", command, witness);
@@ -100,7 +103,7 @@ test("two rules of one role that a running process loses are two events", async 
   }
 });
 
-/** The process whose rule it is: ends only where it may not lead any more, and stays up when started without the rule. */
+/** Starts the rule's process without the rule. It must stay up; it ends only where it may no longer lead. */
 async function startedAgain(rule: Rule): Promise<void> {
   const isElection = keyOf(rule).endsWith("leases get");
   if (isElection) {

@@ -61,7 +61,7 @@ export const accessRelayStops: Stops<Routes["accessRelay"]> = {
   },
 };
 
-/** A command that its manager has not taken yet. */
+/** A command that its manager has not fetched yet. */
 async function pendingCommand({ admin, site, project, fresh, signal }: Stage): Promise<string> {
   const deploymentId = await site.deploy(fresh("commanded"));
   const query = { project };
@@ -175,7 +175,7 @@ export const debugSessionStops: Stops<Routes["debugSessions"]> = {
   },
 };
 
-/** The two upgrades are no calls of the client; `every-route.test.ts` says what they answer to one. */
+/** The client has no calls for the two upgrades; `every-route.test.ts` checks their answer to an ordinary call. */
 export const debugRelayStops: Omit<Stops<Routes["debugRelay"]>, "attach" | "tunnel"> = {
   async request({ admin, site, fresh, signal }) {
     const id = await site.deploy(fresh("debugged"));

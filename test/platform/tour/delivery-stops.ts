@@ -70,7 +70,7 @@ export const releaseChannelStops: Stops<Routes["releaseChannels"]> = {
   },
 };
 
-/** A package that waits for a builder, of a project of its own: builders take the oldest of the workspace. */
+/** A package that waits for a builder, in its own project: builders take the oldest package of the workspace. */
 async function pendingPackage({ admin, fresh, signal }: Stage): Promise<string> {
   const packagesConfig = { helm: { enabled: true, chartName: "shop", description: "The shop" } };
   const { id: project } = await admin.projects.create({ body: { name: fresh("packed"), packagesConfig } }, signal);
@@ -116,7 +116,7 @@ export const packageBuilderStops: Stops<Routes["packageBuilder"]> = {
   },
 };
 
-/** A group token, which is what a deployment link carries. */
+/** A client with a group token, as a deployment link holds it. */
 async function linkHolder(stage: Stage): Promise<Stage["admin"]> {
   const { admin, as, group, signal } = stage;
   await released(stage);

@@ -48,7 +48,7 @@ export const deploymentGroupStops: Stops<Routes["deploymentGroups"]> = {
   },
 };
 
-/** One that follows production, where a release is. */
+/** A deployment that follows the production channel, which has a release. */
 async function deployed(stage: Stage): Promise<string> {
   await released(stage);
   return stage.site.deploy(stage.fresh("deployed"));
@@ -121,7 +121,7 @@ export const deploymentStops: Stops<Routes["deployments"]> = {
 
 const PULL = { deploymentModel: "pull", limit: 100 } as const;
 
-/** Leased to a session of its own. */
+/** A deployment that its own session has leased. */
 async function leased(stage: Stage): Promise<{ readonly deploymentId: string; readonly session: string }> {
   const deploymentId = await deployed(stage);
   const session = stage.fresh("session");

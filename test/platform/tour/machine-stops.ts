@@ -3,7 +3,7 @@ import { released, type Stage, type Stops } from "./stage.ts";
 
 const AT = { total: 4, allocated: 1, systemReserve: 0 };
 
-/** A deployment of machines, with one that has joined. */
+/** A deployment of machines, one of which has joined. */
 async function fleet(
   stage: Stage,
 ): Promise<{ readonly id: string; readonly machineId: string; readonly token: string }> {

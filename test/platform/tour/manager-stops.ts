@@ -1,7 +1,7 @@
 import type { Routes } from "../../../src/contract/table.ts";
 import type { Stage, Stops } from "./stage.ts";
 
-/** A manager that nobody has set up yet. A workspace has one for a cloud's region. */
+/** A manager that is not set up yet. A workspace has one manager for each region of a cloud. */
 async function fresh({ admin, fresh: name, signal }: Stage) {
   return admin.managers.create({ body: { name: name("manager"), cloud: "aws", region: name("region") } }, signal);
 }

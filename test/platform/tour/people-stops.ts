@@ -90,7 +90,7 @@ export const invitationStops: Stops<Routes["invitations"]> = {
   create: (stage) => invitation(stage),
   async resend(stage) {
     const { id } = await invitation(stage);
-    // The mail may be sent again once a minute.
+    // The platform sends a mail again once a minute at most.
     stage.world.clock.advance(61_000);
     return stage.person.invitations.resend({ params: { id: stage.workspaceId, invitationId: id } }, stage.signal);
   },
@@ -128,7 +128,7 @@ export const userStops: Stops<Routes["user"]> = {
   listMemberships: ({ person, signal }) => person.user.listMemberships({}, signal),
 };
 
-/** The git host of these tests: everybody is in one team with one repository. */
+/** The git host of these tests: every user is in one team with one repository. */
 export const GIT_HOST: GitHost = {
   namespaces: async () => [{ id: 3, name: "Acme", slug: "acme", installationId: 12, type: "team" }],
   repositories: async () => [{ name: "shop", private: true, defaultBranch: "main" }],

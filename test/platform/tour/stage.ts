@@ -4,12 +4,12 @@ import type { ResponseOf, Route, RouteTable } from "../../../src/contract/wire/r
 import { newSite, type Site } from "../../../src/platform/areas/deployments/testing/site.ts";
 import type { TestUser, World } from "../../../src/platform/testing/harness.ts";
 
-/** One successful call a route, by the typed client; the compiler misses none of an area. */
+/** One successful call for each route, by the typed client; the compiler finds a missing route. */
 export type Stops<Area extends RouteTable> = {
   readonly [Name in keyof Area]: (stage: Stage) => Promise<ResponseOf<Area[Name] & Route>>;
 };
 
-/** A running platform with somebody of each kind who calls it. Each stop makes what it needs; only these are shared. */
+/** A running platform and a client for each kind of caller. Each stop makes what it needs; stops share only these. */
 export interface Stage {
   readonly world: World;
   readonly site: Site;
@@ -21,12 +21,12 @@ export interface Stage {
   /** The manager, with its runtime key. */
   readonly runtime: Client;
   readonly user: TestUser;
-  /** As that user, who is a workspace.admin. */
+  /** The client of that user, who is a workspace.admin. */
   readonly person: Client;
   readonly signal: AbortSignal;
-  /** A client with another credential; closed with the stage. */
+  /** A client with another credential; closed together with the stage. */
   as(credential: string): Client;
-  /** A name that nobody has. */
+  /** A name that is not in use. */
   fresh(word: string): string;
   inAnHour(): string;
   close(): Promise<void>;
@@ -41,7 +41,7 @@ export const STACK: Stack = {
   },
 };
 
-/** A release of the shared project for every platform that the stops deploy to, in production from then on. */
+/** Makes a release of the shared project for every platform that the stops deploy to, and promotes it to production. */
 export async function released({ admin, project, fresh, signal }: Stage): Promise<string> {
   const stack = { kubernetes: STACK, aws: STACK, machines: STACK };
   const { id } = await admin.releases.create({ body: { project, version: fresh("1.0"), stack } }, signal);
@@ -50,7 +50,7 @@ export async function released({ admin, project, fresh, signal }: Stage): Promis
   return id;
 }
 
-/** @param told of each attempt of every client */
+/** @param told called with each attempt of every client */
 export async function newStage(
   world: World,
   told: (area: string, route: string, status: number) => void,
