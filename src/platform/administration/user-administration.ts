@@ -19,7 +19,8 @@ export interface MemberLine {
 
 /**
  * Makes the user of that address a member, or changes the member's role. The user need not have signed in yet: the
- * first sign-in with that verified address finds the membership. @throws RefusedError
+ * first sign-in with that verified address finds the membership.
+ * @throws RefusedError
  */
 export async function addMember(db: Db, { workspaceId, email, role }: MemberOrder, now: Date): Promise<string> {
   const known = WORKSPACE_ROLES.find((each) => each === role);

@@ -1,7 +1,7 @@
 import type { DatabaseConnection, Driver } from "kysely";
 
 interface Transaction {
-  /** Settles when the server has answered the begin. */
+  /** Settles when the server has answered `begin`. */
   readonly begun: Promise<void>;
   readonly readOnly: boolean;
 }

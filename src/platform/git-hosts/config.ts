@@ -3,7 +3,7 @@ import type { SettingRow, SettingTable } from "../../base/settings.ts";
 import { isLoopback } from "../identity/oauth/client.ts";
 import type { GitHubAppConfig } from "./github-app.ts";
 
-/** Part of the platform's one table of settings. */
+/** Included in `PLATFORM_SETTINGS`, the only table of the platform's settings. */
 export const GIT_HOST_SETTINGS = {
   githubAppId: {
     env: "SALLYPORT_PLATFORM_GITHUB_APP_ID",

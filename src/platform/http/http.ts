@@ -129,14 +129,15 @@ async function hurry({ clock }: Engine, { raw }: FastifyRequest): Promise<void> 
   raw.once("end", cancel).once("close", cancel);
 }
 
-/** Fastify's way to write a template. */
+/** A path template in Fastify's syntax. */
 function urlOf(path: string): string {
   return path.replace(/\{(\w+)\}/g, ":$1");
 }
 
 /**
  * Takes a token from the caller's bucket and from its tenant's. A request without a valid credential pays from the
- * bucket of its address. @throws RATE_LIMITED.
+ * bucket of its address.
+ * @throws RATE_LIMITED.
  */
 async function limited(
   deps: HttpDeps,

@@ -13,7 +13,7 @@ export interface IdentityConfig {
 
 export const NO_SIGN_IN: IdentityConfig = { outside: undefined, devLogin: false, clients: [CLI_CLIENT] };
 
-/** Part of the platform's one table of settings. */
+/** Included in `PLATFORM_SETTINGS`, the only table of the platform's settings. */
 export const IDENTITY_SETTINGS = {
   oidcIssuer: {
     env: "SALLYPORT_PLATFORM_OIDC_ISSUER",

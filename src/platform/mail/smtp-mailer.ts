@@ -32,7 +32,7 @@ export function smtpMailer({ url, from }: SmtpSettings): Mailer {
       } catch (error) {
         // The server's own text may contain the address; its code does not.
         const { code, responseCode } = error as { readonly code?: string; readonly responseCode?: number };
-        // biome-ignore lint/style/useErrorCause: a logged cause would bring those words along.
+        // biome-ignore lint/style/useErrorCause: a logged cause would contain that text.
         throw new Error(`the mail server refused: ${[code, responseCode].filter(Boolean).join(" ") || "no reason"}`);
       }
     },

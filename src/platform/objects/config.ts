@@ -6,7 +6,7 @@ import { parseCredentials, type S3Location } from "./s3-store.ts";
 /** Where objects are stored: in a folder of this host, or in a bucket that all replicas share. */
 export type ObjectLocation = { readonly folder: string } | { readonly s3: S3Location };
 
-/** Part of the platform's one table of settings. */
+/** Included in `PLATFORM_SETTINGS`, the only table of the platform's settings. */
 export const OBJECT_SETTINGS = {
   objects: {
     env: "SALLYPORT_PLATFORM_OBJECTS",

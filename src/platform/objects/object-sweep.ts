@@ -24,7 +24,7 @@ export const OWNER_KEY = "owner";
 const MAX_OWNER_BYTES = 256;
 
 export interface ObjectSweepParts {
-  /** Undefined: there is nothing to sweep. */
+  /** Undefined: the sweep does nothing. */
   readonly store: ObjectStore | undefined;
   /** Key made by `urlKey`. */
   readonly secret: Uint8Array;
@@ -59,7 +59,8 @@ export function objectSweep({ store, secret, owners, signal }: ObjectSweepParts)
 
 /**
  * Whether this platform owns the store. Without an owner it writes its own signature and returns false; the next run
- * checks that the signature is still there. @throws Error when another platform owns the store.
+ * checks that the signature is still there.
+ * @throws Error when another platform owns the store.
  */
 async function isOurs(store: ObjectStore, secret: Uint8Array, signal: AbortSignal): Promise<boolean> {
   const us = linkSignature(secret, OWNER_KEY);

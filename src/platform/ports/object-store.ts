@@ -19,7 +19,7 @@ export interface UploadTerms extends UrlTerms {
  * `isObjectKey`. An upload becomes visible only when it is complete, and replaces an earlier one.
  */
 export interface ObjectStore {
-  /** A URL that takes a PUT of that content type. */
+  /** A URL that accepts a PUT of that content type. */
   uploadUrl(key: string, terms: UploadTerms): Promise<string>;
   /** A URL that answers a GET. The object need not exist yet. */
   downloadUrl(key: string, terms: UrlTerms): Promise<string>;

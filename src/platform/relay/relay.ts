@@ -43,8 +43,9 @@ export class Relay {
   }
 
   /**
-   * Checks a ticket. @throws TICKET_INVALID, INVALID_STATE_TRANSITION; RATE_LIMITED when a tenant has no seat left: the
-   * ticket can be used again.
+   * Checks a ticket.
+   * @throws TICKET_INVALID, INVALID_STATE_TRANSITION; RATE_LIMITED when a tenant has no seat left: the ticket can be
+   * used again.
    */
   async admit(sessionId: string, side: RelaySide, ticket: string): Promise<Admission> {
     if (this.#closing) throw new PlatformError("SERVICE_UNAVAILABLE");

@@ -40,7 +40,10 @@ function escalation(message: string): PlatformError {
   return new PlatformError("PRIVILEGE_ESCALATION", { message });
 }
 
-/** @throws PRIVILEGE_ESCALATION when it would outlive the caller's own key; VALIDATION_ERROR in the past. */
+/**
+ * @throws PRIVILEGE_ESCALATION when the key would expire after the caller's own; VALIDATION_ERROR for a time in the
+ * past.
+ */
 export function checkExpiry(principal: Principal, expiresAt: Date | null, now: Date): void {
   if (expiresAt !== null && expiresAt <= now)
     throw invalid({ path: "body.expiresAt", message: "must be in the future" });

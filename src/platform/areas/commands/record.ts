@@ -17,7 +17,7 @@ function parsed(text: string | null): unknown {
   return text === null ? null : JSON.parse(text);
 }
 
-/** @param row as it is now: see `asOf`. */
+/** @param row as of now: see `asOf`. */
 export function toCommand(row: CommandRow, principal: Principal): Command {
   return {
     id: row.id,

@@ -24,7 +24,7 @@ type Context = Pick<Call, "db" | "now" | "principal" | "workspaceId" | "config" 
 
 const SESSION_MS = 60 * 60_000;
 
-/** §4.2. @throws SETUP_CONFIG_INVALID, INPUT_VALUES_INVALID. */
+/** Mints a group token (§4.2). @throws SETUP_CONFIG_INVALID, INPUT_VALUES_INVALID. */
 export async function createToken(call: Context, groupId: string, body: Body) {
   const { db, now, config } = call;
   const group = await getGroup(call, groupId);

@@ -4,7 +4,7 @@ import type { Package } from "../../../contract/packages/packages.ts";
 type Check = { readonly status: Readiness["checks"][number]["status"]; readonly message: string };
 type Code = (typeof CHECK_CODES)[number];
 
-/** What the checks look at. */
+/** The facts that the checks use. */
 export interface Facts {
   readonly hasRelease: boolean;
   /** Platforms that the token allows, and those of them that the release supports; narrowed to the one asked for. */

@@ -50,6 +50,6 @@ async function prepare(call: Context): Promise<{ stack: Stack; settings: Body["s
   if (release === undefined) throw notFound("release");
   const stack = release.stack[platform];
   if (stack == null) throw notFound("stack for the platform");
-  // Checked when the release was made.
+  // The stack was checked when the release was created.
   return { stack: stack as unknown as Stack, settings };
 }

@@ -58,7 +58,7 @@ export function portalItems(items: readonly SetupItem[], context: ItemContext): 
   return shown;
 }
 
-/** Statuses that wait for a dependency: only an item that has begun and is healthy can be held back. */
+/** In these statuses an item is healthy: it is shown as waiting while an earlier required item is not connected. */
 const HELD: readonly ItemStatus[] = ["waiting", "applying", "verifying", "connected"];
 
 function portalItem(item: SetupItem, earlier: PortalSetupItem | undefined, context: ItemContext): PortalSetupItem {

@@ -92,7 +92,8 @@ function setupFor(principal: Principal): string | null {
 }
 
 /**
- * The captured release of the named item, else the current release of production. @throws NOT_FOUND for another item.
+ * The captured release of the named item, else the current release of production.
+ * @throws NOT_FOUND for another item.
  */
 export async function releaseOf(
   { db, workspaceId }: Pick<PortalCall, "db" | "workspaceId">,

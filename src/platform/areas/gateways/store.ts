@@ -9,7 +9,7 @@ export interface GatewayRow {
   readonly project_id: string;
   readonly project_name: string;
   readonly enabled_capabilities: readonly string[];
-  /** Null for a project without groups, and for a group without a deployment of the purpose. */
+  /** Null for a project without groups, and for a group without a deployment of this purpose. */
   readonly status: DeploymentStatus | null;
   readonly last_heartbeat_at: Date | null;
   readonly unhealthy: boolean;

@@ -126,8 +126,8 @@ export async function forgetOwn(db: Db, managerId: string, now: Date): Promise<v
 }
 
 /**
- * Undefined when a replica of an earlier version made only the id and no deployment. The manager's time limits then
- * replace the result of the deployment.
+ * Undefined when a replica of an earlier version made only the id and no deployment. The manager's own time limits then
+ * end its setup or its deletion.
  */
 function ownRow(db: Db, id: string): Promise<DeploymentRow | undefined> {
   return db.selectFrom("deployments").selectAll().where("id", "=", id).executeTakeFirst();

@@ -68,8 +68,8 @@ export async function refuseTwin(
 type Context = Pick<Call, "db" | "now" | "emit" | "raise" | "hooks">;
 
 /**
- * Changes what a manager serves. Deployments that it no longer serves lose it and wait. Deployments that waited for a
- * manager like it get it, once it is live. This call handles the first of both; the sweep does the rest.
+ * Changes what a manager serves. Deployments that it no longer serves lose it and wait. Waiting deployments that it
+ * serves now are given a manager, once it is live. This call handles the first of both; the sweep does the rest.
  * @throws INVALID_STATE_TRANSITION for a system manager, which serves all, and for one that is being deleted
  */
 export async function serveAnew(call: Context, manager: Selectable<ManagerRow>, wanted: Served): Promise<void> {

@@ -27,7 +27,7 @@ export async function listReleases(call: ListCall): Promise<{ items: Release[]; 
 const RELEASE = { table: "r", at: "r.created_at", id: "r.id" } as const;
 const PROMOTION = { table: "c", at: "c.created_at", id: "c.release_id" } as const;
 
-/** §5.2. @throws NOT_FOUND when the project is not visible. */
+/** The releases that the filters select (§5.2). @throws NOT_FOUND when the project is not visible. */
 async function matching(call: ListCall, { table, at }: typeof RELEASE | typeof PROMOTION) {
   const { db, principal, query } = call;
   const project = await optionalProject(db, principal, query.project);

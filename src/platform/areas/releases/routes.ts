@@ -30,7 +30,7 @@ export const channelHandlers: Handlers<typeof releaseChannelRoutes> = {
   },
 };
 
-/** @throws NOT_FOUND outside the caller's reach. */
+/** @throws NOT_FOUND outside the caller's scope. */
 async function getRelease({ db, principal }: Pick<Call, "db" | "principal">, id: string): Promise<VisibleRelease> {
   const row = await releasesOf(db, principal).where("r.id", "=", id).executeTakeFirst();
   if (row === undefined) throw notFound("release");

@@ -43,7 +43,8 @@ async function managerFor(
 }
 
 /**
- * The group of the key, or the named one. @throws NOT_FOUND when the named one is not of the project or not the key's.
+ * The group of the key, or the named one.
+ * @throws NOT_FOUND when the named one is not of the project or not the key's.
  */
 async function groupOf({ db, principal, query }: Resolve, project: ProjectRef): Promise<string | null> {
   const scope = scopeOfPrincipal(principal);

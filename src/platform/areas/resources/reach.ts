@@ -18,8 +18,8 @@ interface Filters {
 }
 
 /**
- * The deployments whose resources a list shows; without a project, all that the caller sees. @throws NOT_FOUND for a
- * filter outside of them.
+ * The deployments whose resources a list shows; without a project, all that the caller sees.
+ * @throws NOT_FOUND for a filter outside of them.
  */
 export async function reachOf(call: Context, filters: Filters, type: string | undefined): Promise<Reach> {
   const { db, principal } = call;

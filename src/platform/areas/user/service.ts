@@ -23,8 +23,8 @@ export async function patchProfile(db: Db, userId: string, name: string | undefi
 }
 
 /**
- * Stores the latest answers and keeps the time of the first. @throws VALIDATION_ERROR for `other` without an
- * explanation.
+ * Stores the latest answers and keeps the time of the first.
+ * @throws VALIDATION_ERROR for `other` without an explanation.
  */
 export async function setupProfile(
   { db, now }: Context,

@@ -48,7 +48,7 @@ export async function packChart(source: unknown, names: ChartNames): Promise<Buf
     appVersion,
   };
   const contents = [
-    // JSON is YAML.
+    // JSON is valid YAML.
     [CHART_FILE, `${JSON.stringify(about, null, 2)}\n`] as const,
     ...Object.entries(files).sort(([a], [b]) => (a < b ? -1 : 1)),
   ];

@@ -29,7 +29,7 @@ export interface UserRow {
   created_at: Date;
 }
 
-/** A user as an outside OpenID provider knows it. */
+/** A user's account at an outside OpenID provider. */
 export interface UserIdentityRow {
   issuer: string;
   subject: string;

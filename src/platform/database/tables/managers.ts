@@ -51,7 +51,9 @@ export interface ManagerRow {
   created_at: Date;
 }
 
-/** Ed25519 keys of the managers' access tokens; the newest signs. */
+/**
+ * Keys that sign the managers' access tokens (Ed25519) and id tokens (ES256). For each purpose the newest key signs.
+ */
 export interface SigningKeyRow {
   id: string;
   /** For tokens that managers check, or for id tokens: a token of one kind must never be accepted as the other. */

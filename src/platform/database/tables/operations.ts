@@ -30,7 +30,7 @@ export interface CustomPluginRow {
   operations: PluginOperation[];
   /** The bundle's own metadata, unchanged; the build of the operator image reads it. */
   metadata: unknown;
-  /** Null for a plugin from before archives were kept. */
+  /** Null for a plugin that was registered before archives were stored. */
   bundle: StoredBundle | null;
   enabled: boolean;
   registered_at: Date;

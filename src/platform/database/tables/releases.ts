@@ -20,11 +20,11 @@ export interface ReleaseRow {
   /** Unique in the project. */
   version: string;
   git_metadata: GitMetadata | null;
-  /** Platform to stack or null. */
+  /** The stack of each platform; null without one. */
   stack: Record<string, Record<string, unknown> | null>;
   setup_fingerprints: SetupFingerprints;
   root_directory: string | null;
-  /** `commitRef` without `refs/heads/`: what lists are filtered by. */
+  /** `commitRef` without `refs/heads/`: the column for the filter of lists. */
   branch: string | null;
   /** The user who made it; null when a key did. */
   created_by: {
@@ -65,7 +65,7 @@ export interface DeploymentTallyRow {
   /** A project or a deployment group. Each has its own tallies. */
   owner_id: string;
   status: DeploymentRow["status"];
-  /** Empty: none. */
+  /** An empty text means none. */
   current_release_id: string;
   desired_release_id: string;
   pinned_release_id: string;

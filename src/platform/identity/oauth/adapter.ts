@@ -97,7 +97,7 @@ export class SqlAdapter implements Adapter {
     await endGrant(this.#db, grantId);
   }
 
-  /** Device flow: not served. */
+  /** The platform does not offer the device flow. */
   async findByUserCode(): Promise<undefined> {
     return undefined;
   }

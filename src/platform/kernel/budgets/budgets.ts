@@ -32,15 +32,12 @@ export function readBudgets(text: string): { readonly sizes: BudgetSizes; readon
 /** A seat to take: the budget and the tenant that pays for it. */
 export type Seat = readonly [budget: SeatBudget, tenant: string];
 
-/**
- * Enforces the budgets of `budget-table.ts`. Seats are counted in memory, per process; an entry is removed when its
- * last seat is released.
- */
+/** Fixed: a caller that retries too early gets the same answer again. */
 const RETRY_AFTER_SECONDS = 10;
 
 /**
- * Enforces the budgets of `budget-table.ts`. Seats are counted in memory, per process; an entry is removed when its last seat
- * is released.
+ * Enforces the budgets of `budget-table.ts`. Seats are counted in memory, per process; an entry is removed when its
+ * last seat is released.
  */
 export class Budgets {
   readonly #sizes: BudgetSizes;
@@ -71,8 +68,8 @@ export class Budgets {
 
   /**
    * Takes all of the seats or none.
-   * @returns what gives them back; calling it again does nothing.
-   * @throws RATE_LIMITED when one of the budgets has none left.
+   * @returns a function that releases them; calling it again does nothing.
+   * @throws RATE_LIMITED when one of the budgets has no free seat.
    */
   take(...wanted: readonly Seat[]): () => void {
     const full = wanted.find(([name, tenant]) => this.held(name, tenant) >= this.#sizes[name]);

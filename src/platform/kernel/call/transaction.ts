@@ -73,7 +73,6 @@ async function retry<T>(
       if (!isLostRace(error)) throw error;
       lost = error;
     }
-    // A random pause, or two replicas would conflict again. Not the injected clock: the database decides when it is
     // A random pause, or two replicas would conflict again. It uses real time and not the injected clock, because the
     // other transaction runs in real time.
     await delay(randomInt(Math.min(MAX_PAUSE_MS, 4 * 2 ** count)));

@@ -38,7 +38,7 @@ export class Waker {
     return ear;
   }
 
-  /** Starts to listen now and resolves at the first wake, after `timeoutMs`, or on abort; never rejects. */
+  /** Subscribes now and resolves at the first wake, after `timeoutMs`, or on abort; never rejects. */
   async sleep(managerId: string, timeoutMs: number, signal: AbortSignal): Promise<void> {
     using ear = this.hear(managerId);
     await ear.next(timeoutMs, signal);

@@ -142,7 +142,7 @@ interface Discriminator {
 
 const discriminators = new WeakMap<TSchema, Discriminator | null>();
 
-/** The field that has another constant in each of several alternatives, such as `platform`. */
+/** The field whose constant differs in each of several alternatives, such as `platform`. */
 function discriminatorOf(alternatives: readonly TSchema[]): Discriminator | undefined {
   const [first, second] = alternatives;
   if (first === undefined || second === undefined) return undefined;

@@ -91,7 +91,7 @@ class Unsupported extends Error {
   }
 }
 
-/** The parser puts the whole pattern before the reason. */
+/** The reason in a parser's error, without the pattern, which the parser puts before it. */
 function reasonOf(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   return message
@@ -174,7 +174,7 @@ function insideClass(node: AST.CharacterClass["elements"][number]): string {
 
 const EVERYTHING = "[\\x{0}-\\x{10FFFF}]";
 const NOTHING = "[^\\x{0}-\\x{10FFFF}]";
-/** RE2's own `.` and `\s` are other sets than ECMAScript's. */
+/** In RE2 `.` and `\s` match other characters than in ECMAScript. */
 const LINE_ENDS = "\\x{A}\\x{D}\\x{2028}\\x{2029}";
 const SPACES =
   "\\x{9}-\\x{D}\\x{20}\\x{A0}\\x{1680}\\x{2000}-\\x{200A}\\x{2028}\\x{2029}\\x{202F}\\x{205F}\\x{3000}\\x{FEFF}";
@@ -202,7 +202,7 @@ function setInsideClass(node: AST.CharacterSet): string {
   }
 }
 
-/** General categories and scripts, and the properties that RE2 names as ECMAScript does. */
+/** General categories, scripts and binary properties: RE2 has the same names for them. It refuses other properties. */
 function property({ key, value, negate, raw }: AST.UnicodePropertyCharacterSet): string {
   const known = value === null || ["General_Category", "gc", "Script", "sc"].includes(key);
   if (!known) throw new Unsupported(raw);

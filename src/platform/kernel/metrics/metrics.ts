@@ -20,7 +20,7 @@ export interface PlatformMetrics {
   rateLimited(): void;
   transactionRetried(): void;
   budgetRefused(budget: BudgetName): void;
-  /** @param at when it ended. */
+  /** @param at when the sweep ended. */
   swept(sweep: string, result: (typeof SWEEP_RESULTS)[number], at: Date): void;
 }
 

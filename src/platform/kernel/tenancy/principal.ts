@@ -22,7 +22,7 @@ export interface ServiceAccount extends Identity {
   readonly id: string;
   readonly scope: Scope;
   readonly expiresAt: Date | null;
-  /** A system manager's key reaches its assigned deployments of every workspace. */
+  /** For a system manager's key: it reaches the deployments assigned to it in all workspaces. */
   readonly system: boolean;
   /** The manager that this setup token may bootstrap. */
   readonly setupFor: string | null;
@@ -53,7 +53,7 @@ export function scopeOfPrincipal(principal: Principal): Scope {
   return principal.kind === "user" ? { type: "workspace" } : principal.scope;
 }
 
-/** The user who calls a route that only users may call. */
+/** The caller as a user, on a route that only users may call. */
 export function userOf(caller: Caller): User | Person {
   if (caller.kind === "serviceAccount") throw new Error("a key came to a route for users");
   return caller;
@@ -73,7 +73,7 @@ export function seatOf(caller: Caller): string {
   return caller.kind === "user" ? `${caller.id} ${caller.workspaceId}` : caller.id;
 }
 
-/** How records name the caller: `queuedBy`, `createdBy`, event `actor`. */
+/** The caller in the form of records: `queuedBy`, `createdBy`, event `actor`. */
 export function actorOf(principal: Principal): Actor {
   return { kind: principal.kind, id: principal.id, email: principal.kind === "user" ? principal.email : null };
 }

@@ -1,6 +1,6 @@
 import type { DeploymentModel, DeploymentStatus } from "../../../../contract/deployments/deployment-state.ts";
 
-/** What makes a deployment's status change (§24.4). */
+/** The causes of a change of a deployment's status (§24.4). */
 export type Trigger =
   /** A manager reports the status. Pull deployments may skip steps within a phase. */
   | { readonly by: "report"; readonly to: DeploymentStatus; readonly model: DeploymentModel }

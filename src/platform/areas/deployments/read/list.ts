@@ -16,7 +16,7 @@ type Filters = Static<(typeof deploymentRoutes)["stats"]["query"]>;
 type Include = NonNullable<Static<(typeof deploymentRoutes)["get"]["query"]>["include"]>;
 type Context = Pick<Call, "db" | "principal">;
 
-/** §24.2. @throws NOT_FOUND when the project or group is not visible. */
+/** The deployments that the filters select (§24.2). @throws NOT_FOUND when the project or group is not visible. */
 async function matching(call: Context, filters: Filters) {
   const { db, principal } = call;
   const project = await optionalProject(db, principal, filters.project);

@@ -25,7 +25,7 @@ const isDefaultOf = sql<SqlBool>`exists (
   where e.value = m.id
 )`;
 
-/** Managers with the number of deployments and projects that use them, as far as the caller's workspace. */
+/** Managers with the number of deployments and projects that use them, as far as those are of the caller's workspace. */
 export function managersOf(db: Db, principal: Principal) {
   const everywhere = principal.kind === "serviceAccount" && principal.system;
   return db

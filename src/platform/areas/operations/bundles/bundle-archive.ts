@@ -69,7 +69,7 @@ function faultOf(entry: Entry, seen: ReadonlySet<string>): string | undefined {
   if (!PLAIN.includes(type)) return fromUnix || type === 0o120000 ? "is a link or a device" : "has an unknown type";
   if (entry.isEncrypted()) return "is encrypted";
   if (seen.has(entry.fileName)) return "is there twice";
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: what no file's name should hold.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: it finds them in names, where none may be.
   return /[\u0000-\u001f\u007f]/.test(entry.fileName) ? "has a control character in its name" : undefined;
 }
 

@@ -28,8 +28,8 @@ export interface BundleStorage {
   /** A presigned URL that accepts one archive. @throws BUNDLE_STORAGE_UNAVAILABLE */
   uploadUrl(projectId: string, name: string, now: Date): Promise<string>;
   /**
-   * Stores a copy of the archive that was uploaded last; undefined when there is none. @throws PLUGIN_METADATA_INVALID
-   * when it cannot be a bundle.
+   * Stores a copy of the archive that was uploaded last; undefined when there is none.
+   * @throws PLUGIN_METADATA_INVALID when it cannot be a bundle.
    */
   keep(projectId: string, name: string, signal: AbortSignal): Promise<UploadedBundle | undefined>;
 }

@@ -26,7 +26,8 @@ export interface GivenParams {
 
 /**
  * Refuses params that would not fit, of one line or of a whole plan. A lone surrogate has no size here; `checkParams`
- * reports it. @throws PARAMS_TOO_LARGE
+ * reports it.
+ * @throws PARAMS_TOO_LARGE
  */
 export function checkSizes(lines: readonly GivenParams[]): void {
   let totalBytes = 0;

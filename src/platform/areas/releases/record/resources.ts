@@ -8,7 +8,7 @@ export interface EnabledResource extends Omit<StackResource, "config"> {
 
 /** The resources of a stored stack, by id, without those whose condition is `false`. */
 export function enabledResources(stack: Readonly<Record<string, unknown>>): readonly EnabledResource[] {
-  // Checked when the release was made.
+  // The stack was checked when the release was created.
   const { resources } = stack as unknown as Stack;
   return Object.entries(resources)
     .filter(([, resource]) => (resource as { enabledWhen?: unknown }).enabledWhen !== false)
