@@ -75,7 +75,7 @@ try {
   }
   await metrics.ask(8);
   await sleep(systemClock, 10_000, stop.signal);
-  await metrics.world.victims.platform.kill();
+  await metrics.world.processes.platform.kill();
   await sleep(systemClock, 40_000, stop.signal);
   await mkdir(OUT, { recursive: true });
   await picture(graphPage(metrics.prometheus.url), "graphs.png", 1_700);

@@ -2,8 +2,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createClient } from "../../src/api-client/client.ts";
-import { beat, type Furniture, furnish } from "../platform/furniture.ts";
 import { type PlatformProcess, platformProcess } from "../platform/platform-child.ts";
+import { beat, createSamples, type SampleObjects } from "../platform/sample-objects.ts";
 import type { Who } from "./callers.ts";
 import { signIn, worldOfUser } from "./people.ts";
 import { type FuzzWorld, worldOf } from "./world.ts";
@@ -28,14 +28,14 @@ export async function stageFor(who: Who, stack: AsyncDisposableStack, signal: Ab
   const adminKey = await platform.firstKey();
   const admin = createClient({ baseUrl: platform.url, credential: adminKey });
   stack.defer(() => admin.close());
-  const furniture = await furnish(admin, platform.url, signal);
-  const world = await worldOf(admin, furniture, signal);
-  keepBeating(platform.url, furniture, stack, signal);
-  const { token } = await admin.deploymentGroups.firstPartySession({ params: { id: furniture.group } }, signal);
+  const samples = await createSamples(admin, platform.url, signal);
+  const world = await worldOf(admin, samples, signal);
+  keepBeating(platform.url, samples, stack, signal);
+  const { token } = await admin.deploymentGroups.firstPartySession({ params: { id: samples.group } }, signal);
   const credential = {
     "workspace.admin": adminKey,
-    "manager.runtime": furniture.runtimeKey,
-    "project.developer": furniture.developerKey,
+    "manager.runtime": samples.runtimeKey,
+    "project.developer": samples.developerKey,
     "deployment-group.deployer": token,
   }[who];
   return { folder, platform, credential, world };
@@ -44,7 +44,7 @@ export async function stageFor(who: Who, stack: AsyncDisposableStack, signal: Ab
 /** Sends heartbeats: without them the platform answers 503 to calls that need the manager. */
 function keepBeating(
   baseUrl: string,
-  { runtimeKey, manager }: Furniture,
+  { runtimeKey, manager }: SampleObjects,
   stack: AsyncDisposableStack,
   signal: AbortSignal,
 ): void {

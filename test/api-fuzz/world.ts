@@ -2,7 +2,7 @@ import type { Client } from "../../src/api-client/client.ts";
 import { ROUTES } from "../../src/contract/table.ts";
 import type { Route } from "../../src/contract/wire/route.ts";
 import { PLATFORMS } from "../../src/contract/wire/schema.ts";
-import type { Furniture } from "../platform/furniture.ts";
+import type { SampleObjects } from "../platform/sample-objects.ts";
 
 /**
  * What hooks.py reads. Keys of the two maps are the words that stand before an id in a path, or the names of parameters and
@@ -22,7 +22,7 @@ export interface FuzzWorld {
 const BUILDER = "builder";
 export const SPARES = 3;
 
-export async function worldOf(admin: Client, made: Furniture, signal: AbortSignal): Promise<FuzzWorld> {
+export async function worldOf(admin: Client, made: SampleObjects, signal: AbortSignal): Promise<FuzzWorld> {
   const { id: ownKey } = (await admin.whoami.get({}, signal)) as { id: string };
   const spare: Record<string, string[]> = {};
   const add = (word: string, id: string): void => {

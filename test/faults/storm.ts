@@ -1,10 +1,10 @@
 import { sleep, systemClock } from "../../src/base/clock.ts";
 import type { Chance } from "./random.ts";
 import { MOMENTS, type Moment, type Witness } from "./witness.ts";
-import type { VictimName, World } from "./world.ts";
+import type { ProcessName, World } from "./world.ts";
 
 /** How often each process is hit. An API server takes seconds to come back, so it is hit less often. */
-const WEIGHTS: Readonly<Record<VictimName, number>> = { operator: 38, agent: 32, platform: 20, apiserver: 10 };
+const WEIGHTS: Readonly<Record<ProcessName, number>> = { operator: 38, agent: 32, platform: 20, apiserver: 10 };
 /**
  * The share of hits right after a step of the protocol, where a promise could be half kept; the others come at any
  * time.
@@ -17,7 +17,7 @@ const FROZEN = 0.08;
 const AMID_STARTS = 0.15;
 
 export interface Hit {
-  readonly victim: VictimName;
+  readonly target: ProcessName;
   readonly how: "killed" | "frozen";
   readonly when: Moment | "command dispatched" | "any time";
   /** Stories and automatic operations that were under way. */
@@ -29,7 +29,7 @@ export interface Hit {
  * run.
  */
 export async function storm(
-  { victims, engineer }: World,
+  { processes, engineer }: World,
   witness: Witness,
   {
     points,
@@ -47,19 +47,19 @@ export async function storm(
   const hits: Hit[] = [];
   const returning: Promise<void>[] = [];
   while (hits.length < points) {
-    const victim = chance.weighted(WEIGHTS);
+    const target = chance.weighted(WEIGHTS);
     const when = chance.isLucky(AIMED) ? chance.pick<Hit["when"]>(["command dispatched", ...MOMENTS]) : "any time";
     // A starting process is hit less often: most of what could break is in running ones.
     if (!chance.isLucky(AMID_STARTS)) await allStand();
     const isSeen = await waitFor(when);
-    const how = victim !== "apiserver" && chance.isLucky(FROZEN) ? "frozen" : "killed";
-    const hit: Hit = { victim, how, when: isSeen ? when : "any time", inFlight: inFlight() };
+    const how = target !== "apiserver" && chance.isLucky(FROZEN) ? "frozen" : "killed";
+    const hit: Hit = { target, how, when: isSeen ? when : "any time", inFlight: inFlight() };
     hits.push(hit);
     told(hit, hits.length);
     const pauseMs = how === "frozen" ? chance.between(300, 6_000) : chance.isLucky(0.5) ? 0 : chance.between(50, 1_500);
-    if (how === "killed") await victims[victim].kill();
-    else victims[victim].program.pause();
-    const back = comeBack(victim, how, pauseMs);
+    if (how === "killed") await processes[target].kill();
+    else processes[target].program.pause();
+    const back = comeBack(target, how, pauseMs);
     returning.push(back);
     // Sometimes the next process is hit while this one is down.
     if (!chance.isLucky(0.25)) await back;
@@ -69,7 +69,7 @@ export async function storm(
   return hits;
 
   async function allStand(): Promise<void> {
-    await Promise.all(Object.values(victims).map((victim) => victim.kept(signal)));
+    await Promise.all(Object.values(processes).map((target) => target.kept(signal)));
   }
 
   async function waitFor(moment: Hit["when"]): Promise<boolean> {
@@ -98,12 +98,12 @@ export async function storm(
     return false;
   }
 
-  async function comeBack(name: VictimName, how: Hit["how"], pauseMs: number): Promise<void> {
+  async function comeBack(name: ProcessName, how: Hit["how"], pauseMs: number): Promise<void> {
     await sleep(systemClock, pauseMs, signal);
-    if (how === "frozen") victims[name].program.resume();
-    else victims[name].start(signal);
+    if (how === "frozen") processes[name].program.resume();
+    else processes[name].start(signal);
     if (name !== "apiserver") return;
-    await victims[name].kept(signal);
+    await processes[name].kept(signal);
     await witness.look(signal);
   }
 }

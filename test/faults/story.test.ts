@@ -33,8 +33,8 @@ test(`hit ${POINTS} times anywhere, every story ends on both sides and nothing r
   stack.defer(() => stop.abort(new Error("the test is over")));
   const witness = new Witness(world);
   await witness.look(signal);
-  for (const victim of Object.values(world.victims)) victim.start(signal);
-  await Promise.all(Object.values(world.victims).map((victim) => victim.kept(signal)));
+  for (const target of Object.values(world.processes)) target.start(signal);
+  await Promise.all(Object.values(world.processes).map((target) => target.kept(signal)));
 
   const plays = new Plays(world, witness, SEED, MAX_MINUTES, signal);
   plays.open();
@@ -59,8 +59,8 @@ test(`hit ${POINTS} times anywhere, every story ends on both sides and nothing r
   expect(verdict.broken).toEqual([]);
   expect(left, "access that outlives its grant").toEqual([]);
   expect(unexpected, "answers that no outage explains").toEqual([]);
-  expect(world.victims.platform.endedByItself, "the platform ended by itself").toBe(0);
-  expect(world.victims.apiserver.endedByItself, "the API server ended by itself").toBe(0);
+  expect(world.processes.platform.endedByItself, "the platform ended by itself").toBe(0);
+  expect(world.processes.apiserver.endedByItself, "the API server ended by itself").toBe(0);
   if (process.env.SALLYPORT_FAULT_KEEP === undefined) stack.defer(() => rm(folder, { recursive: true, force: true }));
 }, 3_600_000);
 
@@ -102,9 +102,9 @@ class Diary {
     this.#startedAt = startedAt;
   }
 
-  readonly hit = ({ victim, how, when, inFlight }: Hit, number: number): void => {
+  readonly hit = ({ target, how, when, inFlight }: Hit, number: number): void => {
     const seconds = ((systemClock.monotonicMs() - this.#startedAt) / 1_000).toFixed(1);
-    const line = `${number} after ${seconds} s: ${victim} ${how} at ${when}, ${inFlight} stories under way`;
+    const line = `${number} after ${seconds} s: ${target} ${how} at ${when}, ${inFlight} stories under way`;
     appendFileSync(this.#file, `${new Date().toISOString()} ${line}\n`);
     if (number % 10 === 0) say(`  ${line}`);
   };
@@ -122,11 +122,11 @@ function report(run: {
     Object.entries(Object.groupBy(words, (word) => word))
       .map(([word, all]) => `${word} ${all?.length ?? 0}`)
       .join(", ");
-  const ends = Object.values(world.victims).map((victim) => `${victim.name} ${victim.endedByItself}`);
+  const ends = Object.values(world.processes).map((target) => `${target.name} ${target.endedByItself}`);
   return [
     `${hits.length} hits in ${stormSeconds.toFixed(0)} s, all over ${settleSeconds.toFixed(0)} s later; seed ${SEED}`,
     `${plays.stories.length} stories: ${count(plays.stories.map(({ answer }) => answer))}; ${plays.automatic.length} automatic operations`,
-    `hit: ${count(hits.map(({ victim, how }) => `${victim} ${how}`))}`,
+    `hit: ${count(hits.map(({ target, how }) => `${target} ${how}`))}`,
     `when: ${count(hits.map(({ when }) => when))}`,
     `ended by themselves and started again: ${ends.join(", ")}`,
   ].join("\n");

@@ -47,14 +47,14 @@ export async function judge(
   automatic: readonly string[],
   signal: AbortSignal,
 ): Promise<Verdict> {
-  const court = new Court(world, witness, await changesIn(world.auditLog));
-  for (const story of stories) await court.hear(story, signal);
-  for (const commandId of automatic) await court.hearAutomatic(commandId, signal);
-  court.close(stories);
-  return court;
+  const examination = new Examination(world, witness, await changesIn(world.auditLog));
+  for (const story of stories) await examination.examine(story, signal);
+  for (const commandId of automatic) await examination.examineAutomatic(commandId, signal);
+  examination.close(stories);
+  return examination;
 }
 
-class Court implements Verdict {
+class Examination implements Verdict {
   readonly lines: Tally = {};
   readonly automatic: Tally = {};
   readonly broken: string[] = [];
@@ -70,7 +70,7 @@ class Court implements Verdict {
     this.#changes = Map.groupBy(changes, ({ what }) => what);
   }
 
-  async hear(story: Story, signal: AbortSignal): Promise<void> {
+  async examine(story: Story, signal: AbortSignal): Promise<void> {
     const request = await story.request(this.#world, signal);
     const grant = this.#witness.grant(story.name);
     if (grant === undefined) return void this.broken.push(`${story.workload}: no grant`);
@@ -79,7 +79,7 @@ class Court implements Verdict {
       const on = request.execution.commands[index];
       const invocation = on?.commandId ? this.#witness.invocation(objectName(on.commandId)) : undefined;
       const label = `${story.workload}[${index}] ${line.command}`;
-      const end = await this.#heardLine(label, request, index, invocation, signal);
+      const end = await this.#lineEnd(label, request, index, invocation, signal);
       const times = this.#changesOf(line, label, grantAccount(grant.metadata.uid));
       const inGrant = grant.status?.commands?.find((each) => each.index === index)?.state;
       const isClosed = story.revoked || grant.status?.state === "Expired";
@@ -103,7 +103,7 @@ class Court implements Verdict {
       this.broken.push(`${story.workload}: denied, and ${grant.status?.state}`);
   }
 
-  async hearAutomatic(commandId: string, signal: AbortSignal): Promise<void> {
+  async examineAutomatic(commandId: string, signal: AbortSignal): Promise<void> {
     const command = await this.#command(commandId, signal);
     const invocation = this.#witness.invocation(objectName(commandId));
     const end = invocation?.status?.state ?? "no invocation";
@@ -127,7 +127,7 @@ class Court implements Verdict {
     if (end === "Held" || end === "Failed") this.broken.push(`${label}: ${end}, ${JSON.stringify(invocation?.status)}`);
   }
 
-  async #heardLine(
+  async #lineEnd(
     label: string,
     { execution }: AccessRequest,
     index: number,

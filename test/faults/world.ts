@@ -13,7 +13,7 @@ import { defaultPolicy } from "../../src/crds/manifests/default-policy.ts";
 import { installation, openNamespace } from "../../src/crds/manifests/installation.ts";
 import { Client } from "../../src/kube/client/client.ts";
 import { connect } from "../../src/kube/client/connection.ts";
-import { Victim } from "./victim.ts";
+import { TestProcess } from "./test-process.ts";
 
 export const GRANTS = DEFAULT_NAMES.grantsNamespace;
 export const SYSTEM = DEFAULT_NAMES.systemNamespace;
@@ -52,14 +52,14 @@ export interface World {
   /** The customer's admin: reads for the tests, and makes the workloads. */
   readonly admin: Client;
   readonly approver: Client;
-  readonly victims: Readonly<Record<VictimName, Victim>>;
+  readonly processes: Readonly<Record<ProcessName, TestProcess>>;
   /** The environment of each kind of process, for tests that run one in their own process. */
   readonly environments: Readonly<Record<"agent" | "operator" | "platform", Environment>>;
   /** Another process of the same kind, with `env` added to its environment. Not started; stopped with the world. */
-  another(kind: "agent" | "operator", name: string, env?: Environment): Promise<Victim>;
+  another(kind: "agent" | "operator", name: string, env?: Environment): Promise<TestProcess>;
 }
 
-export type VictimName = "agent" | "operator" | "platform" | "apiserver";
+export type ProcessName = "agent" | "operator" | "platform" | "apiserver";
 export type Environment = Readonly<Record<string, string>>;
 
 export interface WorldOptions {
@@ -100,7 +100,7 @@ export async function startWorld(
     },
     operator: { SALLYPORT_KUBECONFIG: credentials.operator, SALLYPORT_DEPLOYMENTS: accepted, ...env.operator },
   };
-  const make = async (kind: keyof typeof own, name: string = kind, more: Environment = {}): Promise<Victim> => {
+  const make = async (kind: keyof typeof own, name: string = kind, more: Environment = {}): Promise<TestProcess> => {
     const port = kind === "platform" ? vendor.port : await freePort();
     const program = productProcess({
       kind,
@@ -111,7 +111,7 @@ export async function startWorld(
       env: { ...own[kind], ...more },
     });
     stack.defer(() => program.kill());
-    return new Victim(name, program, `http://127.0.0.1:${port}`);
+    return new TestProcess(name, program, `http://127.0.0.1:${port}`);
   };
   const engineerKey = await readFile(vendor.keyFiles.engineer, "utf8");
   const engineer = createClient({ baseUrl: vendor.url, credential: engineerKey, userAgent: "engineer", retries: 0 });
@@ -132,11 +132,11 @@ export async function startWorld(
     engineer,
     admin: await clientFor(cluster.adminKubeconfig),
     approver: await clientFor(cluster.kubeconfigFor({ user: APPROVER })),
-    victims: {
+    processes: {
       platform: await make("platform"),
       agent: await make("agent"),
       operator: await make("operator"),
-      apiserver: new Victim("apiserver", cluster.programs.apiserver),
+      apiserver: new TestProcess("apiserver", cluster.programs.apiserver),
     },
     environments: own,
     another: make,

@@ -3,7 +3,7 @@ import { freePort } from "../../lab/cluster/ports.ts";
 import { objectName } from "../../src/crds/group.ts";
 import { type AccessGrant, accessGrants } from "../../src/crds/kinds/access-grant.ts";
 import { resources } from "../../src/kube/objects/resource.ts";
-import type { Victim } from "../faults/victim.ts";
+import type { TestProcess } from "../faults/test-process.ts";
 import { GRANTS, SHOP, SYSTEM, startWorld, type World } from "../faults/world.ts";
 import { PrometheusServer, type Target } from "./prometheus-server.ts";
 import { eventually, signal } from "./wait.ts";
@@ -18,7 +18,7 @@ const WORKLOAD = "web";
 /** Two operators, one agent, one platform, each a process; and a Prometheus that scrapes all four. */
 export interface MetricsWorld {
   readonly world: World;
-  readonly processes: readonly Victim[];
+  readonly processes: readonly TestProcess[];
   readonly targets: readonly Target[];
   readonly prometheus: PrometheusServer;
   /** A request to scale the shop, queued and not decided. */
@@ -44,16 +44,16 @@ export async function startMetricsWorld(
   };
   const world = await startWorld({ folder, env }, stack, stop);
   const second = await world.another("operator", "operator-b");
-  const { agent, operator, platform } = world.victims;
+  const { agent, operator, platform } = world.processes;
   const processes = [platform, agent, operator, second];
   await world.admin.create(resources.deployments, deployment(), signal());
   for (const each of processes) each.start(stop);
   await Promise.all(processes.map((each) => each.kept(signal())));
-  const target = (job: string, victim: Victim): Target => ({
+  const target = (job: string, scraped: TestProcess): Target => ({
     job,
     namespace: SYSTEM,
-    pod: `${victim.name}-0`,
-    url: victim.healthUrl ?? "",
+    pod: `${scraped.name}-0`,
+    url: scraped.healthUrl ?? "",
   });
   const targets = [
     target("sallyport-agent", agent),

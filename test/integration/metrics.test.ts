@@ -123,7 +123,7 @@ test("nothing is wrong, so no alert even begins; then the platform goes, and the
   const begun = async (): Promise<readonly string[]> =>
     (await prometheus.rules()).filter(isBegun).map(({ name }) => name);
   await eventually(begun, (names) => names.length === 0, 90_000);
-  await world.victims.platform.kill();
+  await world.processes.platform.kill();
   const wanted = ["SallyportControlPlaneDisconnected", "SallyportControlPlaneUnreachable", "SallyportHeartbeatStale"];
   const names = await eventually(begun, (found) => wanted.every((each) => found.includes(each)), 60_000);
   // The last one depends on the machine of the test.

@@ -43,9 +43,9 @@ beforeAll(async () => {
   });
   await world.cluster.apply(leakyObjects(canaries));
   await guardCredentials();
-  const all = [world.victims.platform, world.victims.agent, world.victims.operator, world.victims.apiserver];
-  for (const victim of all) victim.start(stop.signal);
-  await Promise.all(all.map((victim) => victim.kept(signal())));
+  const all = [world.processes.platform, world.processes.agent, world.processes.operator, world.processes.apiserver];
+  for (const target of all) target.start(stop.signal);
+  await Promise.all(all.map((target) => target.kept(signal())));
   const rules = ["get-pods", "describe", "logs", "events"].map((operation) => ({
     pattern: `kubernetes/${operation}`,
     decision: "auto" as const,
@@ -80,10 +80,10 @@ test("no secret is in any log, event, metric, resource, record or error of a sto
   await badCalls();
   await wrongRuntimeKey();
   for (const name of ["operator", "platform", "agent", "apiserver"] as const) {
-    await world.victims[name].kill();
+    await world.processes[name].kill();
     await sleep(systemClock, 300, signal());
-    world.victims[name].start(stop.signal);
-    await world.victims[name].kept(signal());
+    world.processes[name].start(stop.signal);
+    await world.processes[name].kept(signal());
   }
   expect((await automatic("describe", { namespace: SHOP, kind: "deployment", name: "leaky" })).state).toBe("SUCCEEDED");
 
@@ -150,7 +150,7 @@ async function wrongRuntimeKey(): Promise<void> {
   const file = join(world.folder, "runtime-key", "key");
   const right = await readFile(file, "utf8");
   const seen = async (): Promise<number> => {
-    const text = await world.victims.agent.metrics();
+    const text = await world.processes.agent.metrics();
     return Number(/sallyport_controlplane_auth_failures_total\{reason="invalid"\} (\d+)/.exec(text)?.[1]);
   };
   const before = await seen();
@@ -167,7 +167,7 @@ async function everythingWritten(): Promise<ReadonlyMap<string, string>> {
   for (const name of ["agent", "operator", "platform"])
     found.set(`log of the ${name}`, await readFile(join(world.folder, "logs", `${name}.log`), "utf8"));
   for (const name of ["agent", "operator"] as const)
-    found.set(`metrics of the ${name}`, await world.victims[name].metrics());
+    found.set(`metrics of the ${name}`, await world.processes[name].metrics());
   found.set("metrics of the platform", await (await fetch(platformMetrics)).text());
   const kinds = [accessGrants, operationInvocations, managedDeployments, resources.serviceAccounts];
   for (const resource of [...kinds, resources.roleBindings, resources.leases, resources.events])

@@ -8,15 +8,15 @@ import { type AccessGrant, accessGrants } from "../../src/crds/kinds/access-gran
 import { type OperationInvocation, operationInvocations } from "../../src/crds/kinds/operation-invocation.ts";
 import { type DynamicObject, type KubeObject, resources } from "../../src/kube/objects/resource.ts";
 import { changesIn } from "../faults/audit.ts";
-import type { Victim } from "../faults/victim.ts";
+import type { TestProcess } from "../faults/test-process.ts";
 import { GRANTS, SHOP, SYSTEM, startWorld, type World } from "../faults/world.ts";
 
 const WORKLOAD = "web";
 const stack = new AsyncDisposableStack();
 const stop = new AbortController();
 let world: World;
-let agents: readonly Victim[];
-let operators: readonly Victim[];
+let agents: readonly TestProcess[];
+let operators: readonly TestProcess[];
 
 // Like the pods of one Deployment each: same credentials, same lease, different names.
 beforeAll(async () => {
@@ -24,13 +24,13 @@ beforeAll(async () => {
   stack.defer(() => rm(folder, { recursive: true, force: true }));
   world = await startWorld({ folder }, stack, stop.signal);
   stack.defer(() => stop.abort(new Error("the test is over")));
-  const pair = (kind: "agent" | "operator"): Promise<Victim[]> =>
+  const pair = (kind: "agent" | "operator"): Promise<TestProcess[]> =>
     Promise.all(["a", "b"].map((each) => world.another(kind, `${kind}-${each}`, { SALLYPORT_IDENTITY: each })));
   [agents, operators] = await Promise.all([pair("agent"), pair("operator")]);
   await world.admin.create(resources.deployments, deployment(), signal());
-  const all = [world.victims.platform, ...agents, ...operators];
-  for (const victim of all) victim.start(stop.signal);
-  await Promise.all(all.map((victim) => victim.kept(signal())));
+  const all = [world.processes.platform, ...agents, ...operators];
+  for (const target of all) target.start(stop.signal);
+  await Promise.all(all.map((target) => target.kept(signal())));
 });
 
 afterAll(() => stack.disposeAsync(), 60_000);
@@ -55,7 +55,7 @@ test("of two agents and two operators one each acts, and the others take over wh
   expect(await count(nextOperator, SUCCESS)).toBe(1);
 
   // The killed processes come back as followers of the new leaders, and change nothing.
-  for (const victim of [agent, operator]) victim.start(stop.signal);
+  for (const target of [agent, operator]) target.start(stop.signal);
   await Promise.all([agent.kept(signal()), operator.kept(signal())]);
   await approvedScale(6);
   expect(await count(nextOperator, SUCCESS)).toBe(2);
@@ -94,14 +94,14 @@ async function figures(): Promise<Readonly<Record<string, number>>> {
   };
 }
 
-async function count(victim: Victim | undefined, line: string): Promise<number> {
-  const found = (await victim?.metrics())?.split("\n").find((each) => each.startsWith(`${line} `));
-  if (found === undefined) throw new Error(`${victim?.name} has no metric ${line}`);
+async function count(target: TestProcess | undefined, line: string): Promise<number> {
+  const found = (await target?.metrics())?.split("\n").find((each) => each.startsWith(`${line} `));
+  if (found === undefined) throw new Error(`${target?.name} has no metric ${line}`);
   return Number(found.slice(line.length + 1));
 }
 
 /** The holder of the lease, by the name in it. */
-async function leader(kind: "agent" | "operator", pair: readonly Victim[]): Promise<Victim> {
+async function leader(kind: "agent" | "operator", pair: readonly TestProcess[]): Promise<TestProcess> {
   const key = { namespace: SYSTEM, name: `sallyport-${kind}` };
   const lease = await world.admin.get<DynamicObject>(resources.leases, key, signal());
   const holder = (lease?.spec as { holderIdentity?: string } | undefined)?.holderIdentity;
@@ -110,7 +110,7 @@ async function leader(kind: "agent" | "operator", pair: readonly Victim[]): Prom
   return found;
 }
 
-function other(pair: readonly Victim[], one: Victim): Victim {
+function other(pair: readonly TestProcess[], one: TestProcess): TestProcess {
   const found = pair.find((each) => each !== one);
   if (found === undefined) throw new Error("a pair has two");
   return found;

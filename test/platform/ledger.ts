@@ -1,5 +1,5 @@
 import { type Client, createClient } from "../../src/api-client/client.ts";
-import { beat, type Furniture } from "./furniture.ts";
+import { beat, type SampleObjects } from "./sample-objects.ts";
 
 /** One write that the platform has acknowledged, and how to check it. */
 interface Entry {
@@ -29,7 +29,7 @@ export class Ledger {
   readonly #sentVersions = new Set<string>();
   readonly #admin: Client;
   readonly #runtime: Client;
-  readonly #made: Furniture;
+  readonly #made: SampleObjects;
   readonly #url: string;
   #count = 0;
 
@@ -38,7 +38,7 @@ export class Ledger {
    */
   constructor(
     url: string,
-    made: Furniture,
+    made: SampleObjects,
     clients: { readonly admin: Client; readonly runtime: Client },
     version: string | null,
   ) {

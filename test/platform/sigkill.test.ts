@@ -5,10 +5,10 @@ import { describe, expect, it } from "vitest";
 import { type Client, createClient } from "../../src/api-client/client.ts";
 import { sleep, systemClock } from "../../src/base/clock.ts";
 import { findPostgres } from "../../src/platform/testing/postgres.ts";
-import { type Furniture, furnish } from "./furniture.ts";
 import { Ledger } from "./ledger.ts";
 import { platformProcess } from "./platform-child.ts";
 import { seeded } from "./random.ts";
+import { createSamples, type SampleObjects } from "./sample-objects.ts";
 
 // Kills a real `sallyport platform` under load, at a moment that the seed chooses, as a power cut or the kernel would.
 // After a new start everything that it had acknowledged must be there. SALLYPORT_KILL_ROUNDS and SALLYPORT_KILL_SEED
@@ -47,7 +47,7 @@ describe.each(databases)("a platform on %s, killed under load", (database) => {
       return client;
     };
     const admin = open(await platform.firstKey());
-    const made = await furnish(admin, url, signal);
+    const made = await createSamples(admin, url, signal);
     const runtime = open(made.runtimeKey);
     const random = seeded(`kill ${seed} ${database}`);
 
@@ -72,7 +72,7 @@ describe.each(databases)("a platform on %s, killed under load", (database) => {
 interface Afterwards {
   readonly admin: Client;
   readonly runtime: Client;
-  readonly made: Furniture;
+  readonly made: SampleObjects;
   /** The feed's cursor from before the load. */
   readonly cursor: string;
 }

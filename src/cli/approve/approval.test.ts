@@ -10,7 +10,7 @@ const NOW = new Date("2026-01-01T10:00:00Z");
 const ACCOUNT = "grant-aaaaaaaa0000";
 const LINE = `kubectl create rolebinding ${ACCOUNT}-kubernetes-scale -n shop --clusterrole=sallyport-op-kubernetes-scale --serviceaccount=sallyport-grants:${ACCOUNT}`;
 const APPROVERS_LEND: AccessGrantStatus = { state: "Pending", bindings: [LINE] };
-const NO_WISHES = { minutes: undefined, planHash: undefined };
+const NO_OPTIONS = { minutes: undefined, planHash: undefined };
 
 function grant(spec: Partial<AccessGrantSpec> = {}, status: AccessGrantStatus = { state: "Pending" }): AccessGrant {
   const params = { namespace: "shop", kind: "deployment", name: "web", replicas: 5 };
@@ -40,7 +40,7 @@ function grant(spec: Partial<AccessGrantSpec> = {}, status: AccessGrantStatus = 
 }
 
 test("where the operator lends, the decision is all: as long as the plan allows, with the hash that was shown", () => {
-  const approval = approvalOf(grant(), NO_WISHES, NOW);
+  const approval = approvalOf(grant(), NO_OPTIONS, NOW);
   expect(approval).toMatchObject({ minutes: 45, isDecided: false, bindings: [] });
   expect(decisionOf(approval, "alice")).toEqual({
     spec: { approvedForMinutes: 45, approvedPlanHash: grant().spec.planHash, decidedBy: "alice" },
@@ -51,7 +51,7 @@ test("where the operator lends, the decision is all: as long as the plan allows,
 test("where approvers lend, the bindings are those of the plan, whatever lines the operator shows", () => {
   const lying = { ...APPROVERS_LEND, bindings: [LINE.replaceAll("scale", "delete-pod")] };
   for (const status of [APPROVERS_LEND, lying]) {
-    const { bindings } = approvalOf(grant({}, status), { ...NO_WISHES, minutes: 30 }, NOW);
+    const { bindings } = approvalOf(grant({}, status), { ...NO_OPTIONS, minutes: 30 }, NOW);
     expect(bindings).toMatchObject([
       {
         metadata: {
@@ -68,11 +68,11 @@ test("where approvers lend, the bindings are those of the plan, whatever lines t
 
 test("called again after the approval, it goes on with the bindings", () => {
   const decided = { approvedForMinutes: 20, decidedBy: "alice" };
-  expect(approvalOf(grant(decided, APPROVERS_LEND), NO_WISHES, NOW)).toMatchObject({
+  expect(approvalOf(grant(decided, APPROVERS_LEND), NO_OPTIONS, NOW)).toMatchObject({
     isDecided: true,
     bindings: [{ metadata: { annotations: { "sallyport.dev/expires-at": "2026-01-01T10:20:00Z" } } }],
   });
-  expect(() => approvalOf(grant(decided), NO_WISHES, NOW)).toThrow("approved already, by alice");
+  expect(() => approvalOf(grant(decided), NO_OPTIONS, NOW)).toThrow("approved already, by alice");
 });
 
 test.each<readonly [string, AccessGrant, object, RegExp]>([
@@ -82,14 +82,14 @@ test.each<readonly [string, AccessGrant, object, RegExp]>([
   ["one with the hash of another plan", grant({ planHash: `sha256:${"0".repeat(64)}` }), {}, /not that of its plan/],
   ["another plan than the one cited", grant(), { planHash: "sha256:0" }, /another plan than the one you cite/],
   ["one that the operator has not seen", grant({}, {}), {}, /has not looked at/],
-])("does not approve %s", (_, of, wishes, words) => {
-  const attempt = () => approvalOf(of, { ...NO_WISHES, ...wishes }, NOW);
+])("does not approve %s", (_, of, options, words) => {
+  const attempt = () => approvalOf(of, { ...NO_OPTIONS, ...options }, NOW);
   expect(attempt).toThrow(words);
   expect(attempt).toThrow(FriendlyError);
 });
 
 test("more minutes than the plan allows are a wrong call", () => {
-  expect(() => approvalOf(grant(), { ...NO_WISHES, minutes: 46 }, NOW)).toThrow(UsageError);
+  expect(() => approvalOf(grant(), { ...NO_OPTIONS, minutes: 46 }, NOW)).toThrow(UsageError);
 });
 
 test("where the deployment is not accepted, it says that nothing runs until then", () => {
@@ -100,13 +100,13 @@ test("where the deployment is not accepted, it says that nothing runs until then
     message: "",
     lastTransitionTime: "",
   } as const;
-  const text = approvalText(approvalOf(grant({}, { state: "Pending", conditions: [condition] }), NO_WISHES, NOW));
+  const text = approvalText(approvalOf(grant({}, { state: "Pending", conditions: [condition] }), NO_OPTIONS, NOW));
   expect(text).toContain("nothing runs until then");
-  expect(approvalText(approvalOf(grant(), NO_WISHES, NOW))).not.toContain("nothing runs until then");
+  expect(approvalText(approvalOf(grant(), NO_OPTIONS, NOW))).not.toContain("nothing runs until then");
 });
 
 test("what the vendor wrote cannot steer the terminal", () => {
-  const text = approvalText(approvalOf(grant({ title: "a\u001b[2J\u202eb", reason: "c\rd" }), NO_WISHES, NOW));
+  const text = approvalText(approvalOf(grant({ title: "a\u001b[2J\u202eb", reason: "c\rd" }), NO_OPTIONS, NOW));
   expect(text).toContain("a\\u001b[2J\\u202eb");
   for (const character of ["\u001b", "\u202e", "\r"]) expect(text).not.toContain(character);
 });

@@ -8,7 +8,7 @@ import { escaped } from "../output.ts";
 /** Exit codes; the same numbers as in all of this program. */
 export const CODES = { done: 0, failed: 1, usage: 2, refused: 4, notFound: 5, conflict: 6, unavailable: 7 } as const;
 
-export interface Wishes {
+export interface ApprovalOptions {
   /** Undefined: an hour, or less where the plan allows less. */
   readonly minutes: number | undefined;
   /** Given by an approver who has read the plan before. */
@@ -33,7 +33,7 @@ const DEFAULT_MINUTES = 60;
  *
  * @throws FriendlyError when it cannot be approved; UsageError when it cannot be approved like this.
  */
-export function approvalOf(grant: AccessGrant, wishes: Wishes, now: Date): Approval {
+export function approvalOf(grant: AccessGrant, options: ApprovalOptions, now: Date): Approval {
   const { spec, status, metadata } = grant;
   const conflict = (why: string): FriendlyError => new FriendlyError(why, { exitCode: CODES.conflict });
   const { name } = metadata;
@@ -43,13 +43,13 @@ export function approvalOf(grant: AccessGrant, wishes: Wishes, now: Date): Appro
   if (FINAL_GRANT_STATES.some((state) => state === status?.state)) throw conflict(`${name} is over: ${status?.state}`);
   if (planHash(spec) !== spec.planHash)
     throw conflict(`${name} is not to be approved: its hash is not that of its plan`);
-  if (wishes.planHash !== undefined && wishes.planHash !== spec.planHash) {
+  if (options.planHash !== undefined && options.planHash !== spec.planHash) {
     throw conflict(`${name} is another plan than the one you cite: its hash is ${spec.planHash}`);
   }
   if (status?.state === undefined) {
     throw conflict(`the operator has not looked at ${name} yet; try again, or see whether it runs`);
   }
-  const minutes = wishes.minutes ?? Math.min(DEFAULT_MINUTES, spec.maxMinutes);
+  const minutes = options.minutes ?? Math.min(DEFAULT_MINUTES, spec.maxMinutes);
   if (minutes > spec.maxMinutes) throw new UsageError(`--minutes may be ${spec.maxMinutes} at most for ${name}`);
   const isDecided = spec.approvedForMinutes !== undefined;
   const bindings = bindingsOf(grant, isDecided ? (spec.approvedForMinutes ?? minutes) : minutes, now);

@@ -44,13 +44,13 @@ export const approveCommand: Command = {
   summary: "Approves a request in the customer's cluster, with your own kubeconfig.",
   help: async () => HELP,
   async run(args, signal) {
-    const wishes = parsed(args);
-    const { kubeconfig, context, namespace, name } = wishes;
+    const options = parsed(args);
+    const { kubeconfig, context, namespace, name } = options;
     const connection = await friendly(() =>
       connect({ kubeconfig, ...(context !== undefined && { context }), userAgent: "sallyport-approve" }),
     );
     try {
-      return await friendly(() => approve(new Client(connection), { ...wishes, namespace, name }, signal));
+      return await friendly(() => approve(new Client(connection), { ...options, namespace, name }, signal));
     } finally {
       await connection.close();
     }

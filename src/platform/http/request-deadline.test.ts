@@ -30,15 +30,18 @@ describe("the end of a request's time", () => {
   it("is there for a poll when the server drains, and not for other work", () => {
     const [request, held] = [deadlines.of(), poll(20_000)];
     drain.abort(new Error("draining"));
+    const late = poll(0);
     expect(held.signal.reason).toEqual(new Error("draining"));
-    expect(poll(0).signal.aborted).toBe(true);
+    expect(late.signal.aborted).toBe(true);
     expect(request.signal.aborted).toBe(false);
+    for (const each of [request, held, late]) each.clear();
   });
 
   it("is there for a poll when its client hangs up", () => {
     const held = poll(20_000);
     socket.emit("close");
     expect(held.signal.aborted).toBe(true);
+    held.clear();
   });
 
   it("leaves nothing behind when the request is answered", () => {

@@ -50,7 +50,7 @@ export function registerObjects(app: FastifyInstance, deps: ObjectDeps): void {
       const permit = permitOf(deps, "PUT", request);
       refuseOther(request, permit);
       const upload = await unread(() => admitted(deps, permit));
-      const leave = await unread(() => seatOf(engine.budgets, permit.key, upload.seat));
+      const leave = await unread(() => takeSeat(engine.budgets, permit.key, upload.seat));
       try {
         if (upload.kept === undefined) await receive(deps, request, permit);
         else await receiveOnce(deps, request, permit, upload.kept);
@@ -74,7 +74,7 @@ async function admitted({ engine, uploads }: ObjectDeps, permit: Permit): Promis
 }
 
 /** Takes the seats of an upload, because each one holds a file open and writes to the disk. @throws RATE_LIMITED */
-function seatOf(budgets: Budgets, key: string, tenant: Seat): () => void {
+function takeSeat(budgets: Budgets, key: string, tenant: Seat): () => void {
   return budgets.take(["object-uploads", key], tenant, ["uploads", "process"]);
 }
 

@@ -11,7 +11,7 @@ import { type AgentWorld, createAgentWorld, type Running, SHOP } from "../agent/
 import { ChattyKubelet } from "../secrets-canaries.ts";
 import { eventually, signal } from "../wait.ts";
 import { CapturedFields, covers } from "./captured.ts";
-import { furnish } from "./shop.ts";
+import { createSamples } from "./shop.ts";
 
 // Compares docs/data-that-leaves.md with what really leaves: a gate records every request of the agent.
 
@@ -35,7 +35,7 @@ beforeAll(async () => {
   kubelet = await ChattyKubelet.listen("listening on port 8080\nready\n");
   world = await createAgentWorld(cluster());
   world.gate.onHeard = captured.add;
-  await furnish(cluster(), world.admin, kubelet.node);
+  await createSamples(cluster(), world.admin, kubelet.node);
   const auto = { "read-only": "auto", mutating: "auto", destructive: "auto" } as const;
   const policy = defaultPolicy(DEFAULT_NAMES, auto);
   const clusterOperations = NODE_OPERATIONS.map((operation) => ({ operation, deployments: [world.deploymentId] }));

@@ -28,7 +28,7 @@ const condition = (type: string) => ({
  * A shop in which every field that the agent can report has a value. No controller runs, so the test alone writes
  * status.
  */
-export async function furnish(cluster: Cluster, admin: Client, node: Object_): Promise<void> {
+export async function createSamples(cluster: Cluster, admin: Client, node: Object_): Promise<void> {
   await cluster.apply([node]);
   await cluster.request({
     method: "PATCH",

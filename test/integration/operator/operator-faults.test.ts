@@ -141,7 +141,7 @@ test("killed at any moment, an operation has run exactly once, or is Unknown and
   };
   const seen: string[] = [];
   for (const delayMs of [3, 10, 17, 30]) {
-    const child = spawned(`victim-${delayMs}`);
+    const child = spawned(`killed-${delayMs}`);
     const grant = await world.approved([{ command: "kubernetes/rollout-restart", params: restart }]);
     const before = await generation();
     const invocation = await world.invoke("kubernetes/rollout-restart", restart, granted(grant));

@@ -2,11 +2,10 @@ import type { machineRoutes, machineRuntimeRoutes } from "../../../contract/mach
 import type { Handlers } from "../../kernel/call/call.ts";
 import { notFound } from "../../kernel/errors.ts";
 import { getDeployment } from "../deployments/read/get.ts";
-
+import { cancelDrain, listActions, removeMachine, requestDrain } from "./actions.ts";
 import { readInventory, takeInventory } from "./inventory.ts";
 import { joinMachine } from "./join.ts";
 import { createToken, listTokens, revokeToken, rotateTokens } from "./join-tokens.ts";
-import { cancelDrain, listActions, removeMachine, requestDrain } from "./wishes.ts";
 
 export const handlers: Handlers<typeof machineRoutes> = {
   listTokens: async (call) => ({ tokens: await listTokens(call, call.params.id) }),

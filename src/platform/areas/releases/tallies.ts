@@ -3,12 +3,18 @@ import type { Db } from "../../database/db.ts";
 import type { CleanUp } from "../../kernel/sweeps/sweep.ts";
 
 /** Deployments of a project with equal values here have the same rollout state for each release. */
-const ALIKE = ["status", "current_release_id", "desired_release_id", "pinned_release_id", "release_channel"] as const;
+const TALLY_COLUMNS = [
+  "status",
+  "current_release_id",
+  "desired_release_id",
+  "pinned_release_id",
+  "release_channel",
+] as const;
 
 /** The columns that decide the rollout state of a deployment. */
-export const JUDGED = ["project_id", ...ALIKE] as const;
+export const JUDGED = ["project_id", ...TALLY_COLUMNS] as const;
 
-const KEY = ["owner_id", ...ALIKE] as const;
+const KEY = ["owner_id", ...TALLY_COLUMNS] as const;
 const COUNTS = ["count", "timed", "duration_ms"] as const;
 
 /**

@@ -36,11 +36,12 @@ export async function waitForWork(
   const known = cursorText === undefined ? undefined : readCursor(config.sealingKey, cursorText, managerId);
   const leftMs = waker.timer(waitMs);
   // Subscribe before reading, so that a commit in between wakes this call.
-  using ear = waker.hear(managerId);
+  using subscription = waker.subscribe(managerId);
   let { work, next } = await read(db, managerId, known);
   let lives = true;
   while (work.length === 0 && leftMs() > 0 && !signal.aborted && lives) {
-    if (await ear.next(Math.min(leftMs(), KEY_LOOK_MS), signal)) ({ work, next } = await read(db, managerId, known));
+    if (await subscription.next(Math.min(leftMs(), KEY_LOOK_MS), signal))
+      ({ work, next } = await read(db, managerId, known));
     else if (leftMs() > 0 && !signal.aborted) lives = await feed.credentialLives();
   }
   return { cursor: writeCursor(config.sealingKey, next), topics: [...work] };

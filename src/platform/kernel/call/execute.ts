@@ -8,7 +8,7 @@ import { insertFeedTopic, tellEvent } from "../events/outbox.ts";
 import type { Waker } from "../events/waker.ts";
 import type { PlatformMetrics } from "../metrics/metrics.ts";
 import { open, seal } from "../sealed.ts";
-import { type Caller, type Principal, seatOf } from "../tenancy/principal.ts";
+import { type Caller, callerKey, type Principal } from "../tenancy/principal.ts";
 import { type Call, type Hooks, Reply } from "./call.ts";
 import type { CallConfig } from "./call-config.ts";
 import type { Credential } from "./credential.ts";
@@ -67,7 +67,7 @@ export async function execute(engine: Engine, request: CheckedRequest): Promise<
   const { params, query, body } = request.parsed;
   // The role decides what an answer may show. After a change of role, the same idempotency key is a different call.
   const role = request.principal.kind === "person" ? null : request.principal.role;
-  const slot = slotOf(seatOf(request.principal), endpoint.name, request.idempotencyKey, [role, params, query, body]);
+  const slot = slotOf(callerKey(request.principal), endpoint.name, request.idempotencyKey, [role, params, query, body]);
   return once(engine, request, slot);
 }
 

@@ -24,7 +24,7 @@ export async function listen(url: string, waker: Waker, log: Logger, signal: Abo
   let failing = false;
   while (!signal.aborted) {
     try {
-      await hear(url, waker, signal, () => {
+      await listenOnce(url, waker, signal, () => {
         if (failing) log.info({}, "listening for other replicas again");
         failing = false;
       });
@@ -36,7 +36,7 @@ export async function listen(url: string, waker: Waker, log: Logger, signal: Abo
   }
 }
 
-async function hear(url: string, waker: Waker, signal: AbortSignal, onConnected: () => void): Promise<void> {
+async function listenOnce(url: string, waker: Waker, signal: AbortSignal, onConnected: () => void): Promise<void> {
   const client = new pg.Client({ connectionString: url, keepAlive: true });
   const { promise: ended, resolve, reject } = Promise.withResolvers<void>();
   const stop = (): void => resolve();

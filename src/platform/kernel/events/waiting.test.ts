@@ -19,17 +19,17 @@ describe("the waker", () => {
     expect(waker.sleeping).toBe(0);
   });
 
-  it("an ear remembers a wake that came while nobody waited, once", async () => {
+  it("an subscription remembers a wake that came while nobody waited, once", async () => {
     const clock = new FakeClock();
     const waker = new Waker(clock);
-    const ear = waker.hear("a");
+    const subscription = waker.subscribe("a");
     waker.wake("a");
     waker.wake("a");
-    expect(await ear.next(1000, never)).toBe(true);
-    const second = ear.next(1000, never);
+    expect(await subscription.next(1000, never)).toBe(true);
+    const second = subscription.next(1000, never);
     clock.advance(1000);
     expect(await second).toBe(false);
-    ear[Symbol.dispose]();
+    subscription[Symbol.dispose]();
     expect([waker.sleeping, clock.pending]).toEqual([0, 0]);
   });
 

@@ -3,14 +3,14 @@ import type { Clock } from "../../../base/clock.ts";
 /** Wakes long-polls by manager id, within this process. */
 export class Waker {
   readonly #clock: Clock;
-  readonly #ears = new Map<string, Set<Ear>>();
+  readonly #subscriptions = new Map<string, Set<Subscription>>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
   wake(managerId: string): void {
-    for (const ear of this.#ears.get(managerId) ?? []) ear.ring();
+    for (const subscription of this.#subscriptions.get(managerId) ?? []) subscription.notify();
   }
 
   /** Returns a function that gives the milliseconds left of `waitMs` from now; the result may be negative. */
@@ -20,36 +20,36 @@ export class Waker {
   }
 
   get sleeping(): number {
-    return this.#ears.size;
+    return this.#subscriptions.size;
   }
 
   /**
    * Records every wake from now on. Call it first, then read the table, then wait: a wake between reading and waiting
    * is not lost.
    */
-  hear(managerId: string): Ear {
-    const ears = this.#ears.get(managerId) ?? new Set();
-    this.#ears.set(managerId, ears);
-    const ear = new Ear(this.#clock, () => {
-      ears.delete(ear);
-      if (ears.size === 0) this.#ears.delete(managerId);
+  subscribe(managerId: string): Subscription {
+    const subscriptions = this.#subscriptions.get(managerId) ?? new Set();
+    this.#subscriptions.set(managerId, subscriptions);
+    const subscription = new Subscription(this.#clock, () => {
+      subscriptions.delete(subscription);
+      if (subscriptions.size === 0) this.#subscriptions.delete(managerId);
     });
-    ears.add(ear);
-    return ear;
+    subscriptions.add(subscription);
+    return subscription;
   }
 
   /** Subscribes now and resolves at the first wake, after `timeoutMs`, or on abort; never rejects. */
   async sleep(managerId: string, timeoutMs: number, signal: AbortSignal): Promise<void> {
-    using ear = this.hear(managerId);
-    await ear.next(timeoutMs, signal);
+    using subscription = this.subscribe(managerId);
+    await subscription.next(timeoutMs, signal);
   }
 }
 
 /** One subscriber: remembers whether it was woken since it last waited. */
-export class Ear {
+export class Subscription {
   readonly #clock: Clock;
   readonly #close: () => void;
-  #rung = false;
+  #notified = false;
   #resume: (() => void) | undefined;
 
   constructor(clock: Clock, close: () => void) {
@@ -57,8 +57,8 @@ export class Ear {
     this.#close = close;
   }
 
-  ring(): void {
-    this.#rung = true;
+  notify(): void {
+    this.#notified = true;
     this.#resume?.();
   }
 
@@ -69,14 +69,14 @@ export class Ear {
         cancel();
         signal.removeEventListener("abort", end);
         this.#resume = undefined;
-        const rung = this.#rung;
-        this.#rung = false;
-        resolve(rung);
+        const notified = this.#notified;
+        this.#notified = false;
+        resolve(notified);
       };
       const cancel = this.#clock.after(timeoutMs, end);
       signal.addEventListener("abort", end, { once: true });
       this.#resume = end;
-      if (this.#rung || signal.aborted) end();
+      if (this.#notified || signal.aborted) end();
     });
   }
 

@@ -69,7 +69,7 @@ export function impliedProject(principal: Principal): string | undefined {
  * Identifies the caller: distinct for each user in each workspace. Idempotency records and other things kept for a
  * caller are stored under it.
  */
-export function seatOf(caller: Caller): string {
+export function callerKey(caller: Caller): string {
   return caller.kind === "user" ? `${caller.id} ${caller.workspaceId}` : caller.id;
 }
 

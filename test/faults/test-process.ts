@@ -8,7 +8,7 @@ const RESTART_AFTER_MS = 300;
  * A process that the storm kills. When it ends by itself it is started again, as the kubelet would: an agent or
  * operator that could not renew its lease must end.
  */
-export class Victim {
+export class TestProcess {
   readonly name: string;
   readonly program: Program;
   /** The address of /readyz and /metrics; undefined for a program that is not ours. */

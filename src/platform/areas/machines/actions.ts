@@ -28,15 +28,16 @@ async function store(call: Context, row: MachineRow, state: MachineState, next: 
   await call.raise("machines", row.deployment_id);
 }
 
-export interface DrainWish {
+export interface DrainRequest {
   readonly deadlineSeconds?: number | null;
   readonly force?: boolean;
 }
 
-export async function requestDrain(call: Context, id: string, machineId: string, wish: DrainWish): Promise<void> {
+export async function requestDrain(call: Context, id: string, machineId: string, request: DrainRequest): Promise<void> {
   const { row, state } = await requireMachine(call, id, machineId);
-  const deadlineAt = wish.deadlineSeconds == null ? null : new Date(call.now.getTime() + wish.deadlineSeconds * 1000);
-  const next = drained(state, { deadlineAt, force: wish.force ?? false }, call.now);
+  const deadlineAt =
+    request.deadlineSeconds == null ? null : new Date(call.now.getTime() + request.deadlineSeconds * 1000);
+  const next = drained(state, { deadlineAt, force: request.force ?? false }, call.now);
   if (next === undefined) throw invalidTransition(state.status, "draining", []);
   await store(call, row, state, next);
 }
@@ -87,17 +88,19 @@ export async function listActions(
     .execute();
   return rows
     .flatMap((row) => {
-      const wish = wanted(stateOf(row));
-      return wish === undefined ? [] : [{ row, wish }];
+      const request = wanted(stateOf(row));
+      return request === undefined ? [] : [{ row, request }];
     })
-    .toSorted((a, b) => a.wish.requestedAt.getTime() - b.wish.requestedAt.getTime() || (a.row.id < b.row.id ? -1 : 1))
+    .toSorted(
+      (a, b) => a.request.requestedAt.getTime() - b.request.requestedAt.getTime() || (a.row.id < b.row.id ? -1 : 1),
+    )
     .slice(0, MAX_ACTIONS)
-    .map(({ row, wish }) => ({
+    .map(({ row, request }) => ({
       deploymentId: row.deployment_id,
       clusterId: row.cluster_id,
       machineId: row.machine_id,
-      action: wish.action,
-      requestedAt: wish.requestedAt.toISOString(),
+      action: request.action,
+      requestedAt: request.requestedAt.toISOString(),
       deadlineAt: row.drain_deadline_at?.toISOString() ?? null,
       force: row.drain_force,
       revision: row.revision,

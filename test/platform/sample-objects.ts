@@ -4,7 +4,7 @@ import { type Client, createClient } from "../../src/api-client/client.ts";
  * One object of most kinds, made through the API alone, so that a caller of a real platform gets answers other than
  * 404.
  */
-export interface Furniture {
+export interface SampleObjects {
   readonly workspaceId: string;
   readonly workspace: string;
   readonly project: string;
@@ -28,7 +28,7 @@ export interface Furniture {
 const POD = { namespace: "shop", pod: "web-0" };
 
 /** @param admin a client with a workspace.admin key */
-export async function furnish(admin: Client, baseUrl: string, signal: AbortSignal): Promise<Furniture> {
+export async function createSamples(admin: Client, baseUrl: string, signal: AbortSignal): Promise<SampleObjects> {
   const me = await admin.whoami.get({}, signal);
   const setup = await admin.managers.create(
     { body: { name: "manager", cloud: "aws", region: "here", shared: true } },
