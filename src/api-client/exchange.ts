@@ -24,7 +24,7 @@ export interface Answer {
   readonly bytes: number;
 }
 
-/** Longest `Retry-After` that the client obeys: a wrong header must not stop a caller for good. */
+/** Longest `Retry-After` that the client obeys: a wrong header must not stop a caller for days. */
 const MAX_RETRY_AFTER_MS = 15 * 60_000;
 
 /**

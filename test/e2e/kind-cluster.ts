@@ -129,7 +129,7 @@ function clusterConfig({ address, port }: Docker["publishedAt"]): object {
   };
 }
 
-/** Each node's systemd, containerd and kubelet hold some; the usual 128 are too few for three nodes. */
+/** Each node's systemd, containerd and kubelet hold inotify instances; the usual 128 are too few for three nodes. */
 async function allowInotify(): Promise<void> {
   const file = "/proc/sys/fs/inotify/max_user_instances";
   const needed = 1_024;

@@ -11,8 +11,8 @@ import { upgradeSallyport } from "./installation.ts";
 import { apply, kubectl } from "./kubectl.ts";
 import { GRANTS, SHOP, SYSTEM } from "./scene.ts";
 
-// A real squid that wants a password stands between the agent's pod and the platform, whose certificate is of a private
-// authority. The NetworkPolicy opens the way to squid and none to the platform.
+// A real squid that requires a password stands between the agent's pod and the platform, whose certificate is of a
+// private authority. The NetworkPolicy opens the way to squid and none to the platform.
 
 const [USER, PASSWORD] = ["sallyport", "p@ss:word/7"] as const;
 const GUESSED = "guessed-77";

@@ -64,7 +64,7 @@ test(`hit ${POINTS} times anywhere, every story ends on both sides and nothing r
   if (process.env.SALLYPORT_FAULT_KEEP === undefined) stack.defer(() => rm(folder, { recursive: true, force: true }));
 }, 3_600_000);
 
-/** Times for a storm with a hit every few seconds; their order is that of the usual ones. */
+/** Times for a storm with a hit every few seconds; they serve the same purposes as the usual ones. */
 const ENVIRONMENT = {
   agent: {
     // The next agent has the same identity, as the same pod: it goes on with the lease and need not wait until it runs
