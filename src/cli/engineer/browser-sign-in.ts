@@ -72,7 +72,11 @@ async function within<T>(ms: number, clock: Clock, work: Promise<T>, signal: Abo
   const stop = (): void => over.reject(signal.reason);
   signal.addEventListener("abort", stop, { once: true });
   const cancel = clock.after(ms, () => {
-    over.reject(new FriendlyError("nobody signed in for ten minutes", { exitCode: EXIT_CODES.credential.code }));
+    over.reject(
+      new FriendlyError("no sign-in came from the browser within ten minutes", {
+        exitCode: EXIT_CODES.credential.code,
+      }),
+    );
   });
   try {
     return await Promise.race([work, over.promise]);
