@@ -27,6 +27,8 @@ export class AdmissionWatch {
   readonly #first = Promise.withResolvers<void>();
   readonly #listeners = new Set<() => void>();
   #current: Enforcement | undefined;
+  /** Looks in a row that found policies missing. */
+  #missing = 0;
 
   constructor(options: AdmissionWatchOptions) {
     this.#options = options;
@@ -48,7 +50,12 @@ export class AdmissionWatch {
 
   /** Looks again and again until `signal` aborts; a look that fails leaves the last one standing. */
   run(signal: AbortSignal): Promise<void> {
-    const options = { ...this.#options, retryMs: RETRY_MS, failed: "admission policies not read" };
+    const options = {
+      ...this.#options,
+      everyMs: () => this.#pauseMs(),
+      retryMs: RETRY_MS,
+      failed: "admission policies not read",
+    };
     return lookRepeatedly((each) => this.look(each), options, signal);
   }
 
@@ -58,11 +65,21 @@ export class AdmissionWatch {
     metrics.policies(presence);
     const before = this.#current;
     this.#current = enforcement;
+    this.#missing = enforcement.kind === "none" ? this.#missing + 1 : 0;
     this.#first.resolve();
     if (isDeepStrictEqual(before, enforcement)) return;
     if (enforcement.kind === "none") log.warn({ missing: enforcement.missing }, "admission policies are missing");
     else if (enforcement.kind === "unseen") log.warn({}, "not allowed to look at the admission policies");
     else log.info({ kind: enforcement.kind, since: enforcement.since }, "admission policies are in force");
     for (const listener of this.#listeners) listener();
+  }
+
+  /**
+   * Helm installs the policies after the operator's Deployment. A missing one is looked for again after 1 s, 2 s, 4 s and
+   * so on, or decisions of the first half minute would have no verified name.
+   */
+  #pauseMs(): number {
+    const { everyMs } = this.#options;
+    return this.#missing === 0 ? everyMs : Math.min(everyMs, RETRY_MS * 2 ** (this.#missing - 1));
   }
 }

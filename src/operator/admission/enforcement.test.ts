@@ -159,6 +159,20 @@ test("it is looked at again and again; a look that fails leaves the last one sta
   clock.advance(1_000);
   await idle();
   expect([watch.current.kind, changes, presences]).toEqual(["none", 2, [ALL.length, ALL.length - 1]]);
+  // As while helm installs: what is missing is looked for soon, and later and later.
+  clock.advance(1_000);
+  await idle();
+  expect(presences).toHaveLength(3);
+  answer = {};
+  clock.advance(1_999);
+  await idle();
+  expect(presences).toHaveLength(3);
+  clock.advance(1);
+  await idle();
+  expect([watch.current.kind, presences.length]).toEqual(["stamped", 4]);
+  clock.advance(29_999);
+  await idle();
+  expect(presences).toHaveLength(4);
   stop.abort();
   await done;
   expect(clock.pending).toBe(0);
