@@ -103,7 +103,7 @@ function grantGauges(
   });
   new Gauge({
     name: "sallyport_grants_pending_late",
-    help: "Grants that wait for a decision with more than half of their time gone: does anybody look?",
+    help: "Grants that wait for a decision with more than half of their time gone. Approvers may not have noticed them.",
     registers: [registry],
     collect() {
       this.set([...grants()].filter((grant) => isLate(grant, now().getTime())).length);

@@ -8,7 +8,7 @@ import type { GitHubAppConfig } from "./git-hosts/github-app.ts";
 import { IDENTITY_SETTINGS, type IdentityConfig, readIdentity, urlOfHost } from "./identity/config.ts";
 import { BUDGET_NAMES, type BudgetSizes, readBudgets } from "./kernel/budgets/budgets.ts";
 import type { Regions } from "./kernel/call/call-config.ts";
-import { TRUST_NOBODY, type Trust, trustIn } from "./kernel/caller-address.ts";
+import { TRUST_NONE, type Trust, trustIn } from "./kernel/caller-address.ts";
 import type { SmtpSettings } from "./mail/smtp-mailer.ts";
 import { OBJECT_SETTINGS, type ObjectLocation, readObjectLocation } from "./objects/config.ts";
 
@@ -218,7 +218,7 @@ export function readPlatformConfig(environment: Environment): PlatformConfig {
     baseUrl: baseUrl === "" ? undefined : baseUrl,
     rateLimits: rateLimits === "on",
     budgets: budgetSizes(text(settings.budgets), (expected) => fail(settings.budgets, expected)),
-    trustedProxies: proxies ?? TRUST_NOBODY,
+    trustedProxies: proxies ?? TRUST_NONE,
     metricsPort: text(settings.metricsPort) === "" ? undefined : port(settings.metricsPort),
     firstWorkspace,
     sealingKey: key === "" ? undefined : Buffer.from(key, "hex"),

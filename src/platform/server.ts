@@ -40,7 +40,7 @@ import type { CallConfig } from "./kernel/call/call-config.ts";
 import { endpointsOf } from "./kernel/call/endpoint.ts";
 import type { Engine } from "./kernel/call/execute.ts";
 import { Lane } from "./kernel/call/lane.ts";
-import { TRUST_NOBODY } from "./kernel/caller-address.ts";
+import { TRUST_NONE } from "./kernel/caller-address.ts";
 import { announce, listen } from "./kernel/events/listen.ts";
 import { Waker } from "./kernel/events/waker.ts";
 import { platformMetrics } from "./kernel/metrics/metrics.ts";
@@ -145,7 +145,7 @@ async function start(
     runningSlots: new Set(),
   };
   const limiter = options.rateLimits === false ? undefined : new RateLimiter(clock);
-  const { identity = NO_SIGN_IN, trustedProxies = TRUST_NOBODY } = options;
+  const { identity = NO_SIGN_IN, trustedProxies = TRUST_NONE } = options;
   const app = serve(engine, { endpoints, limiter, trustedProxies, log, draining: draining.signal }, identity);
   const open = { engine, limiter, draining: draining.signal };
   objects.register(app, { ...open, uploads: OBJECT_UPLOADS });

@@ -3,7 +3,7 @@ import type { Scope } from "../../../src/crds/operations/operation.ts";
 import { type Branch, branch, flag, list, type ValueNode } from "./chart-value.ts";
 
 const NAMES = list(
-  "The only objects that its role reaches, by name, whatever a request or a stolen operator says. Empty: any.",
+  "The only objects that its role reaches, by name; neither a request nor a stolen operator can widen it. Empty: any.",
   [],
   { type: "string" },
 );

@@ -32,7 +32,7 @@ export const CLUSTER_DASHBOARD: Dashboard = {
         },
         {
           title: "Waiting for a decision",
-          about: "Access requests that nobody has decided.",
+          about: "Access requests without a decision.",
           kind: "stat",
           unit: "short",
           queries: [{ expr: `max(sallyport_grants{state="Pending",${PROCESS}})`, legend: "pending" }],

@@ -88,7 +88,7 @@ export const CLUSTER_RULES: readonly RuleGroup[] = [
         severity: "critical",
         expr: `max by (cluster, namespace, name) (leader_election_master_status ${OURS}) == 0`,
         for: "5m",
-        summary: "Nobody holds the lease {{ $labels.name }} in {{ $labels.namespace }}.",
+        summary: "No process holds the lease {{ $labels.name }} in {{ $labels.namespace }}.",
         description: "Replicas are there and none of them leads, so none of them works.",
       },
       {
@@ -266,7 +266,7 @@ export const CLUSTER_RULES: readonly RuleGroup[] = [
         severity: "warning",
         expr: `sum by (cluster, namespace, reason) (increase(sallyport_requests_refused_total[15m])) > 5`,
         for: "5m",
-        summary: "The agent in {{ $labels.namespace }} shows requests of the platform to nobody.",
+        summary: "The agent in {{ $labels.namespace }} shows no requests of the platform to approvers.",
         description: "{{ $value | humanize }} within 15 minutes because of {{ $labels.reason }}.",
       },
       {

@@ -61,7 +61,7 @@ const { cli, cloudformation, helm, terraform } = PACKAGE_OUTPUTS;
  * its value is not known.
  */
 const Packages = Strict({
-  ready: Type.Boolean({ description: "Whatever the allowed setup methods need is built." }),
+  ready: Type.Boolean({ description: "All that the allowed setup methods need is built." }),
   cli: Type.Optional(
     Strict({
       ...build,

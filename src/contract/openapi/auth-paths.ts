@@ -222,7 +222,7 @@ export const AUTH_PATHS: Readonly<Record<string, Readonly<Record<string, Json>>>
       parameters: [query("code", "The provider's code."), query("state", "What we gave along.")],
       responses: {
         302: redirect("To where the sign-in was begun from."),
-        400: { description: "The sign-in proves nobody, or an address that is not verified.", content: html },
+        400: { description: "The sign-in proves no identity, or an address that is not verified.", content: html },
         404: failure("ROUTE_NOT_FOUND"),
       },
     }),
@@ -230,7 +230,7 @@ export const AUTH_PATHS: Readonly<Record<string, Readonly<Record<string, Json>>>
   "/auth/dev-login": {
     post: operation({
       id: "devLogin",
-      summary: "Sign in as anybody: only on a developer's own machine.",
+      summary: "Sign in as any user: only on a developer's own machine.",
       repeat: "natural",
       body: {
         "application/json": { schema: DevLogin },
@@ -255,7 +255,7 @@ export const AUTH_PATHS: Readonly<Record<string, Readonly<Record<string, Json>>>
       summary: "Sign the browser out: ends the session.",
       repeat: "natural",
       responses: {
-        204: { description: "Signed out, also when nobody was in." },
+        204: { description: "Signed out, also when there was no session." },
         303: redirect("The same, for a form."),
         400: failure("VALIDATION_ERROR", "MALFORMED_JSON"),
         403: failure("CSRF_REJECTED"),

@@ -15,7 +15,7 @@ export const INVITE_LINK_MS = 30 * 86_400_000;
 
 const inviteUrl = Type.String({
   format: "uri",
-  description: "Whoever opens it may join: hand it to nobody else.",
+  description: "Each person who opens it may join: give it only to the person invited.",
 });
 
 export const WorkspaceInvitation = Strict({
@@ -113,7 +113,7 @@ export const invitationRoutes = routes({
   revoke: {
     method: "DELETE",
     path: "/v1/workspaces/{id}/invitations/{invitationId}",
-    summary: "Revokes an invitation that nobody has accepted.",
+    summary: "Revokes an invitation that has not been accepted.",
     roles: ADMIN,
     params: invitationParams,
     success: 204,
@@ -136,7 +136,7 @@ export const invitationRoutes = routes({
   putLink: {
     method: "PUT",
     path: "/v1/workspaces/{id}/invite-link",
-    summary: "Makes a link through which anybody joins, for 30 days; one of another role is revoked.",
+    summary: "Makes a link through which each person who has it can join, for 30 days; one of another role is revoked.",
     roles: ADMIN,
     params: workspaceParams,
     body: Strict({ role: WorkspaceRole }),

@@ -58,7 +58,7 @@ export const workspaceRoutes = routes({
   create: {
     method: "POST",
     path: "/v1/user/workspaces",
-    summary: "Creates a workspace; whoever does is its first admin.",
+    summary: "Creates a workspace; the caller becomes its first admin.",
     roles: ["user"],
     body: Strict({
       name: Type.String({ minLength: 4, maxLength: 100, pattern: WORKSPACE_NAME }),

@@ -59,7 +59,7 @@ const Spec = Type.Object({
     Type.Integer({
       minimum: 1,
       maximum: 43_200,
-      description: "Longest window that an approval opens, whatever number the approver typed.",
+      description: "Longest window that an approval opens. A larger number that the approver typed is cut to it.",
     }),
   ),
   notify: Type.Optional(

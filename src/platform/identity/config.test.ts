@@ -46,7 +46,7 @@ describe("how users sign in, by the settings", () => {
         SALLYPORT_PLATFORM_HOST: "0.0.0.0",
         SALLYPORT_PLATFORM_BASE_URL: "http://127.0.0.1:8080",
       },
-      "AUTH_DEV_LOGIN must be false: anybody who reaches 0.0.0.0 could sign in as anybody; listen on 127.0.0.1",
+      "AUTH_DEV_LOGIN must be false: every client that reaches 0.0.0.0 could sign in as any user; listen on 127.0.0.1",
     ],
     [
       { AUTH_DEV_LOGIN: "true", SALLYPORT_PLATFORM_BASE_URL: "https://api.example.com" },

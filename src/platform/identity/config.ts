@@ -48,7 +48,7 @@ export const IDENTITY_SETTINGS = {
   devLogin: {
     env: "AUTH_DEV_LOGIN",
     default: "false",
-    doc: "true or false. True lets anybody sign in as anybody, for development; refused unless both the base URL and the address listened on are loopback.",
+    doc: "true or false. True lets every visitor sign in as any user, for development; refused unless both the base URL and the address listened on are loopback.",
   },
 } as const satisfies SettingTable;
 
@@ -83,7 +83,7 @@ export function readIdentity(
   if (devLogin !== "true" && devLogin !== "false") fail(settings.devLogin, "true or false");
   if (devLogin === "true" && !isLoopback(address)) fail(settings.devLogin, "false: the base URL is not loopback");
   if (devLogin === "true" && !isLoopback(urlOfHost(host))) {
-    fail(settings.devLogin, `false: anybody who reaches ${host} could sign in as anybody; listen on 127.0.0.1`);
+    fail(settings.devLogin, `false: every client that reaches ${host} could sign in as any user; listen on 127.0.0.1`);
   }
   const firstAdmin = text(settings.firstAdmin);
   if (firstAdmin !== "" && !/^[^@\s]+@[^@\s]+$/.test(firstAdmin)) fail(settings.firstAdmin, "an email address");

@@ -89,7 +89,7 @@ export class OutsideProvider {
     };
     const claims = await this.#claims(configuration, url, checks);
     const { iss, sub, email, email_verified, name, picture } = claims;
-    if (typeof iss !== "string" || typeof sub !== "string") throw new ArrivalError("the provider named nobody");
+    if (typeof iss !== "string" || typeof sub !== "string") throw new ArrivalError("the provider named no user");
     if (typeof email !== "string" || !email.includes("@")) throw new ArrivalError("the provider gave no email address");
     if (email_verified !== true) throw new ArrivalError("the provider has not verified this email address");
     return { issuer: iss, subject: sub, email, name: textOf(name, 100), image: httpsOf(picture) };

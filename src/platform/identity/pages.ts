@@ -107,12 +107,12 @@ export function signInPage({ prefix, returnTo, outside, devLogin, client }: Sign
 <label for="name">Name (optional)</label>
 <input id="name" name="name" autocomplete="name" maxlength="100">
 <button>Sign in for development</button>
-<p class="note">Anybody who can open this page can sign in as anybody: this platform runs with AUTH_DEV_LOGIN.</p>
+<p class="note">Every visitor of this page can sign in as any user: this platform runs with AUTH_DEV_LOGIN.</p>
 </form>`
     : undefined;
   const none =
     button === undefined && form === undefined
-      ? html`<p class="note">No way to sign in is configured. Ask whoever runs this platform, or use an API key.</p>`
+      ? html`<p class="note">No way to sign in is configured. Ask its administrator, or use an API key.</p>`
       : undefined;
   const why = client === undefined ? undefined : html`<p>to go on to <span class="who">${client}</span></p>`;
   return page("Sign in", html`${why}${button}${form}${none}`);

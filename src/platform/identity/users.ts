@@ -31,7 +31,9 @@ export async function userOfArrival(db: Db, arrival: Arrival, now: Date): Promis
       .executeTakeFirst();
     // Nothing was written: the user is linked to another subject, or the same subject signs in twice at this moment.
     if (linked === undefined && !(await isLinked(transaction, issuer, subject, user.id))) {
-      throw new ArrivalError("this email address belongs to another account here; ask whoever runs this platform");
+      throw new ArrivalError(
+        "this email address belongs to another account here; ask the administrator of this platform",
+      );
     }
     return user;
   });

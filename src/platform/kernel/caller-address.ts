@@ -5,7 +5,7 @@ import proxyAddress from "@fastify/proxy-addr";
 /** Whether to believe what this address says about the client's address in its forwarding headers. */
 export type Trust = (address: string) => boolean;
 
-export const TRUST_NOBODY: Trust = () => false;
+export const TRUST_NONE: Trust = () => false;
 
 /**
  * Makes the trust rule from the addresses and CIDRs of the proxies in front of the platform.

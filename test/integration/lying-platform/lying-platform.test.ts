@@ -98,7 +98,7 @@ test("a command for a request that nobody raised is held", async () => {
   await held(scale(9, newId("ar")), "NoGrant");
 });
 
-test("a command for a request that nobody approved is held, whatever the platform says of it", async () => {
+test("a command for a request without an approval is held, regardless of what the platform says of it", async () => {
   const plan = request(9);
   platform.list(plan);
   await until(async () => (await grant(plan)) !== undefined);
@@ -136,7 +136,7 @@ test("another plan under the id of an approved one changes nothing, and is told 
   await held(scale(9, plan.id), "ParamsMismatch");
 });
 
-test("a request whose plan is not what its hash says is shown to nobody", async () => {
+test("a request whose plan is not what its hash says is not shown", async () => {
   const unfit = 'sallyport_requests_refused_total{reason="unfit"}';
   const counted = await metric("agent", unfit);
   const plan = { ...request(9), planHash: hashOf("ar_other", commandsOf(9)) };

@@ -51,7 +51,7 @@ describe.each(["operator", "approver"] as const)("a stolen operator, lending.mod
   });
   afterAll(() => world?.close());
 
-  test("binds no role but an operation's, to nobody but a grant's account, and nowhere cluster-wide", async () => {
+  test("binds only roles of operations, only to accounts of grants, and nowhere cluster-wide", async () => {
     for (const flag of ["--clusterrole=view", "--clusterrole=cluster-admin", "--clusterrole=sallyport-approver"]) {
       const subject = `--serviceaccount=${GRANTS}:${grantAccount(INVENTED)}`;
       refused(await stolen("create", "rolebinding", "mine", "-n", SHOP, flag, subject));
@@ -233,7 +233,7 @@ describe("lenders, lending.mode=approver", () => {
     refused(await lend(APPROVER, "get-pods", toAuto), "right to create operationpolicies");
   });
 
-  test("lend to nobody but one account of a grant", async () => {
+  test("lend only to one account of a grant", async () => {
     for (const subject of ["--user=mallory", "--group=engineers", "--serviceaccount=shop:default", `${toGrant}0`]) {
       refused(await lend(APPROVER, "get-pods", subject), "exactly one ServiceAccount");
     }

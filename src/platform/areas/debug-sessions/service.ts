@@ -80,7 +80,7 @@ export async function patchSession(call: Context, id: string, body: BodyOf<Route
   const row = await getSession(call, id);
   const manager = call.principal.role === "manager.runtime";
   if (!manager && (body.state !== "stopping" || body.error !== undefined || body.expiresAt !== undefined)) {
-    throw invalid({ path: "body.state", message: "must be stopping, and alone, for anybody but a manager" });
+    throw invalid({ path: "body.state", message: "must be stopping, and the only field, unless a manager calls" });
   }
   const before = asOf(stateOf(row), call.now);
   const next = withEnd(patched(before, body, manager), body.expiresAt, row);

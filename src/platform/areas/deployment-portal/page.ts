@@ -17,7 +17,7 @@ export function registerDeployPage(app: FastifyInstance, open: OpenDeps): void {
 function deployPage(prefix: string, baseUrl: string): Page {
   return page(
     "A link to deploy",
-    html`<p>What follows <code>#token=</code> in the address of this page is a key, made for whoever sets the deployment up: keep
+    html`<p>What follows <code>#token=</code> in the address of this page is a key, made for the person who sets the deployment up: keep
 it as you keep a password. There is no portal here that would use it for you; it works with the platform's API.</p>
 <p>What is offered, and what it needs:</p>
 <p><code class="who">curl -H "Authorization: Bearer $TOKEN" ${baseUrl}/v1/deployment-info</code></p>

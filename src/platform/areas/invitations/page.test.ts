@@ -28,7 +28,7 @@ onEachDatabase(
       expect(members).toContainEqual(expect.objectContaining({ email: "page@example.com", role: "workspace.viewer" }));
       const again = await browser.submit(page, {}, pathOf(invitation));
       expect([again.status, again.text]).toEqual([409, expect.stringContaining("This invitation cannot be used")]);
-      expect((await browser.get(invitation.inviteUrl)).text).toContain("Somebody has accepted it.");
+      expect((await browser.get(invitation.inviteUrl)).text).toContain("It has been accepted already.");
     });
 
     it("lets nobody else in, and lets them come as somebody else", async () => {

@@ -72,13 +72,13 @@ async function forUser(
 }
 
 const REFUSALS: Readonly<Record<string, string>> = {
-  NOT_FOUND: "There is no such invitation. Ask whoever sent it for a new one.",
+  NOT_FOUND: "There is no such invitation. Ask the person who sent it for a new one.",
   INVITATION_UNAVAILABLE: "It was accepted or revoked, or its time is over. Ask for a new one.",
   INVITATION_EMAIL_MISMATCH: "The invitation is for another address than the one that you are signed in with.",
 };
 
 const OVER: Readonly<Record<Exclude<InvitationPreview["state"], "active">, string>> = {
-  accepted: "Somebody has accepted it.",
+  accepted: "It has been accepted already.",
   expired: "Its time is over. Ask for a new one.",
   revoked: "It was revoked. Ask for a new one.",
 };

@@ -5,12 +5,12 @@ import type { Caller } from "../tenancy/principal.ts";
 import type { Budgets } from "./budgets.ts";
 
 /** The caller whose budget pays for an event: a manager for its reports, a customer for requests with its tokens. */
-export interface Teller {
+export interface EventAuthor {
   readonly budgets: Budgets;
   readonly principal: Caller;
 }
 
-interface Told {
+interface AuthoredEvent {
   readonly type: EventType;
   readonly deploymentId?: string;
 }
@@ -37,26 +37,26 @@ const REQUESTED: ReadonlySet<EventType> = new Set(
  * @throws RATE_LIMITED when a customer's token is over its budget: the platform refuses the request, because a change
  * without its event must not exist.
  */
-export async function toldBy(
+export async function paidBy(
   db: Db,
-  { type, deploymentId }: Told,
+  { type, deploymentId }: AuthoredEvent,
   now: Date,
-  { budgets, principal }: Teller,
+  { budgets, principal }: EventAuthor,
 ): Promise<"customer" | "other" | undefined> {
   if (deploymentId === undefined) return "other";
   const since = new Date(now.getTime() - HOUR_MS);
-  const told = (which: RawBuilder<SqlBool>, size: number) => countTold(db, deploymentId, since, which, size + 1);
+  const countOf = (which: RawBuilder<SqlBool>, size: number) => countEvents(db, deploymentId, since, which, size + 1);
   for (const [name, types] of [
     ["deployment-report-events", REPORTED],
     ["deployment-progress-events", REPORTED_PROGRESS],
   ] as const) {
     if (!types.has(type)) continue;
-    const held = await told(sql<SqlBool>`type = any (${[...types]}::text[])`, budgets.size(name));
+    const held = await countOf(sql<SqlBool>`type = any (${[...types]}::text[])`, budgets.size(name));
     return budgets.fits(name, 1 + held) ? "other" : undefined;
   }
   if (!isCustomers(principal) || !REQUESTED.has(type)) return "other";
   const name = "deployment-request-events";
-  budgets.require(name, deploymentId, 1 + (await told(sql<SqlBool>`by_customer`, budgets.size(name))));
+  budgets.require(name, deploymentId, 1 + (await countOf(sql<SqlBool>`by_customer`, budgets.size(name))));
   return "customer";
 }
 
@@ -67,18 +67,18 @@ function isCustomers(principal: Caller): boolean {
 const HOUR_MS = 3_600_000;
 
 /** Counts matching events after `since`, and stops at `most`. */
-async function countTold(
+async function countEvents(
   db: Db,
   deploymentId: string,
   since: Date,
   which: RawBuilder<SqlBool>,
   most: number,
 ): Promise<number> {
-  const { rows } = await sql<{ told: number }>`
-    select count(*)::integer as told from (
+  const { rows } = await sql<{ count: number }>`
+    select count(*)::integer as count from (
       select from events
       where deployment_id = ${deploymentId} and created_at > ${since} and ${which}
       limit ${most}
     ) e`.execute(db);
-  return rows[0]?.told ?? 0;
+  return rows[0]?.count ?? 0;
 }

@@ -4,7 +4,7 @@ import type { ResponseOf, Route } from "../../../contract/wire/route.ts";
 import type { Db } from "../../database/db.ts";
 import type { Budgets } from "../budgets/budgets.ts";
 import { PlatformError, toBody } from "../errors.ts";
-import { insertFeedTopic, tellEvent } from "../events/outbox.ts";
+import { insertBudgetedEvent, insertFeedTopic } from "../events/outbox.ts";
 import type { Waker } from "../events/waker.ts";
 import type { PlatformMetrics } from "../metrics/metrics.ts";
 import { open, seal } from "../sealed.ts";
@@ -156,7 +156,7 @@ async function attempt(engine: Engine, request: CheckedRequest, db: Db): Promise
     page: pageOf(engine, request, workspaceId ?? principal.id),
     waker: engine.waker,
     async emit(event) {
-      await tellEvent(db, event, now, { budgets: engine.budgets, principal });
+      await insertBudgetedEvent(db, event, now, { budgets: engine.budgets, principal });
     },
     async raise(topic, deploymentId, managerId) {
       const woken = await insertFeedTopic(db, topic, deploymentId, managerId);

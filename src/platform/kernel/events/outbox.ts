@@ -5,7 +5,7 @@ import type { StoredError } from "../../../contract/wire/stored-error.ts";
 import type { Db } from "../../database/db.ts";
 import { json } from "../../database/json.ts";
 import type { Kept } from "../../database/tables/kept.ts";
-import { type Teller, toldBy } from "../budgets/event-budget.ts";
+import { type EventAuthor, paidBy } from "../budgets/event-budget.ts";
 import { newId } from "../ids.ts";
 import { servesDeployment } from "../tenancy/serves.ts";
 import { judged, kept } from "../tenancy/stored-error.ts";
@@ -36,8 +36,8 @@ export function failedWith(error: Kept<StoredError>): Kept<EventState> {
 }
 
 /** Writes the event of a request, within the budgets of its deployment. */
-export async function tellEvent(db: Db, event: NewEvent, now: Date, teller: Teller): Promise<void> {
-  const by = await toldBy(db, event, now, teller);
+export async function insertBudgetedEvent(db: Db, event: NewEvent, now: Date, author: EventAuthor): Promise<void> {
+  const by = await paidBy(db, event, now, author);
   if (by !== undefined) await insertEvent(db, event, now, by);
 }
 

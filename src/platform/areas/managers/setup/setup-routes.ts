@@ -48,7 +48,7 @@ function googlePage(prefix: string, baseUrl: string, manager: unknown): Page {
     html`<p>This platform is not registered with Google, so it cannot ask you for access to a project: nothing was begun,
 and nothing is needed from Google here. The manager's setup token gives its runtime key:</p>
 <p><code class="who">curl -X POST -H "Authorization: Bearer $SETUP_TOKEN" ${baseUrl}/v1/managers/${id}/bootstrap</code></p>
-<p>Whatever runs the manager is installed with the <code>apiKey</code> of the answer. A manager that is created with
+<p>Install the manager with the <code>apiKey</code> of the answer. A manager that is created with
 <code>"setupMethod": "terraform"</code> comes with a Terraform module that does the same.</p>
 <p><a href="${prefix}/docs">All that the API does</a></p>`,
   );

@@ -58,7 +58,7 @@ ${BOOTSTRAP.replace(/^(?=.)/gm, "          ")}  Bootstrap:
       SecretString: !GetAtt Bootstrap.apiKey
 Outputs:
   RuntimeKeySecret:
-    Description: The secret with the runtime key, for whatever runs the manager
+    Description: The secret with the runtime key, for the installation of the manager
     Value: !Ref RuntimeKey
   DeploymentId:
     Description: The deployment that the manager runs as
