@@ -1,5 +1,5 @@
-import { NAMESPACE_PLACEHOLDER } from "../../src/crds/accepted-namespaces.ts";
 import { objectName } from "../../src/crds/group.ts";
+import { NAMESPACE_PLACEHOLDER } from "../../src/crds/kinds/accepted-namespaces.ts";
 import { type ManagedDeployment, managedDeployments } from "../../src/crds/kinds/managed-deployment.ts";
 import { argumentsOf, typed } from "./deciding.ts";
 import { StepFailed } from "./narrator.ts";

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { FriendlyError } from "../../src/cli/command.ts";
+import { FriendlyError } from "../../src/cli/kernel/command.ts";
 import { DEFAULT_NAMES } from "../../src/crds/group.ts";
 import { freePort } from "../cluster/ports.ts";
 import { productProcess } from "../cluster/product-process.ts";

@@ -1,7 +1,7 @@
 import type { InstallationNames } from "../../src/crds/group.ts";
+import type { Manifest } from "../../src/crds/manifest.ts";
 import { defaultPolicy } from "../../src/crds/manifests/default-policy.ts";
 import { openNamespace } from "../../src/crds/manifests/installation.ts";
-import type { Manifest } from "../../src/crds/manifests/manifest.ts";
 import { MARK } from "./named-cluster.ts";
 import type { Target } from "./target.ts";
 

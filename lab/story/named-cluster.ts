@@ -1,8 +1,8 @@
 import { execFile } from "node:child_process";
 import { access, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { FriendlyError } from "../../src/cli/command.ts";
-import type { Manifest } from "../../src/crds/manifests/manifest.ts";
+import { FriendlyError } from "../../src/cli/kernel/command.ts";
+import type { Manifest } from "../../src/crds/manifest.ts";
 import { kubeconfigText } from "../cluster/kubeconfig.ts";
 import type { KubectlAnswer, Target } from "./target.ts";
 

@@ -1,6 +1,6 @@
 import { styleText } from "node:util";
 import type { Clock } from "../../src/base/clock.ts";
-import { wrap } from "../../src/cli/settings.ts";
+import { wrap } from "../../src/cli/kernel/settings.ts";
 
 /** Who acts in a step; the words of the product. */
 export type Actor = "engineer" | "platform" | "agent" | "approver" | "operator" | "cluster";

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { UsageError } from "../../src/cli/command.ts";
+import { UsageError } from "../../src/cli/kernel/command.ts";
 
 export interface StoryOptions {
   /** Approve with the approver's own credentials; do not wait for a person. */

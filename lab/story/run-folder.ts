@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { FriendlyError } from "../../src/cli/command.ts";
+import { FriendlyError } from "../../src/cli/kernel/command.ts";
 
 /** Lies in each folder that we made, so that we never empty a folder with other files. */
 const MARK = "made-by-sallyport-dev";

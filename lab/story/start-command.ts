@@ -1,5 +1,5 @@
 import { systemClock } from "../../src/base/clock.ts";
-import { type Command, FriendlyError } from "../../src/cli/command.ts";
+import { type Command, FriendlyError } from "../../src/cli/kernel/command.ts";
 import { Stopped } from "../../src/cli/stop-signals.ts";
 import { isAlive } from "../cluster/cache-entry.ts";
 import { ProgramsError } from "../cluster/go-build.ts";

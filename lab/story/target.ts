@@ -1,4 +1,4 @@
-import type { Manifest } from "../../src/crds/manifests/manifest.ts";
+import type { Manifest } from "../../src/crds/manifest.ts";
 import type { Program } from "../cluster/program.ts";
 
 export interface KubectlAnswer {

@@ -1,15 +1,15 @@
 import { withDeadline } from "../base/deadline.ts";
-import { acceptedNamespaces } from "../crds/accepted-namespaces.ts";
+import { acceptedNamespaces } from "../crds/kinds/accepted-namespaces.ts";
 import type { AccessGrant } from "../crds/kinds/access-grant.ts";
 import type { ManagedDeployment } from "../crds/kinds/managed-deployment.ts";
 import { Controller, type Reconcile } from "../kube/controller/controller.ts";
 import { periodic, type Source, triggered, watches } from "../kube/controller/sources.ts";
 import type { Runnable } from "../kube/manager/manager.ts";
+import { BUFFER_CAPACITY, type Buffer } from "./kernel/metrics.ts";
+import { Snapshot } from "./kernel/snapshot.ts";
 import { ALL, Lister, type Snapshots, type Triggers } from "./lister.ts";
-import { BUFFER_CAPACITY, type Buffer } from "./metrics.ts";
 import type { Workloads } from "./observe/workloads.ts";
 import { type AgentReconcilers, agentReconcilers, type ControllerParts } from "./reconcilers.ts";
-import { Snapshot } from "./snapshot.ts";
 
 /** A remote service wants seconds; when it is found again, everything is looked at at once anyway. */
 const BACKOFF = { baseMs: 500, maxMs: 60_000 };

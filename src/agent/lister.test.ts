@@ -3,8 +3,8 @@ import { ApiError } from "../api-client/api-error.ts";
 import type { SyncDeployment } from "../contract/deployments/sync.ts";
 import { type TriggeredSource, triggered } from "../kube/controller/sources.ts";
 import { type ListedCommand, readListedCommand } from "./commands/listed-command.ts";
+import { Snapshot } from "./kernel/snapshot.ts";
 import { ALL, Lister, type Snapshots } from "./lister.ts";
-import { Snapshot } from "./snapshot.ts";
 import { COMMAND, commandRecord, context, DEPLOYMENT, forever, pendingRequest, REQUEST } from "./testing/sample.ts";
 
 /** What the platform answers, as it would come over the wire: any shape. */

@@ -4,10 +4,10 @@ import type { TriggeredSource } from "../kube/controller/sources.ts";
 import { type ListedRequest, readListedRequest } from "./access-requests/pending-request.ts";
 import { type ListedCommand, readListedCommand } from "./commands/listed-command.ts";
 import { type ListedDeployment, readListedDeployment } from "./deployments/listed-deployment.ts";
-import type { AgentMetrics } from "./metrics.ts";
+import type { AgentMetrics } from "./kernel/metrics.ts";
+import type { Snapshot } from "./kernel/snapshot.ts";
 import { isGone } from "./platform-link/platform-answer.ts";
 import type { Platform } from "./platform-link/routes.ts";
-import type { Snapshot } from "./snapshot.ts";
 
 export interface Snapshots {
   readonly deployments: Snapshot<ListedDeployment>;

@@ -6,7 +6,7 @@ import { type RequiredRight, requiredRights, rightsNotes } from "../crds/manifes
 import { AccessWatch } from "../kube/access/access-watch.ts";
 import type { Client } from "../kube/client/client.ts";
 import type { EventRecorder } from "../kube/events/event-recorder.ts";
-import type { AgentConfig } from "./config.ts";
+import type { AgentConfig } from "./kernel/config.ts";
 
 export interface RightsOptions {
   readonly client: Pick<Client, "selfSubjectRulesReview" | "selfSubjectAccessReview">;

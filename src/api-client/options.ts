@@ -1,5 +1,6 @@
 import { Agent, type Dispatcher, EnvHttpProxyAgent, ProxyAgent } from "undici";
 import { type Clock, systemClock } from "../base/clock.ts";
+import { isLoopbackHost } from "../base/loopback.ts";
 
 /** A credential that can change while the process runs. */
 export interface Credential {
@@ -97,20 +98,16 @@ export function baseOf(text: string): URL {
   if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "") {
     throw new Error("the platform's base URL must not hold a user, a password, a query or a fragment");
   }
-  if (url.protocol === "http:" && !isLoopback(url)) {
+  if (url.protocol === "http:" && !isLoopbackHost(url.hostname)) {
     throw new Error("the platform's base URL must be https unless it is loopback: the credential travels on it");
   }
   return url;
 }
 
-export function isLoopback(url: URL): boolean {
-  return /^(localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname);
-}
-
 /** No proxy can reach our own loopback, even when the variables do not say so. */
 export function pool(base: URL, proxy?: string): Dispatcher {
   if (proxy !== undefined && proxy !== "direct") return new ProxyAgent({ uri: proxy, allowH2: false });
-  return isLoopback(base) || proxy === "direct"
+  return isLoopbackHost(base.hostname) || proxy === "direct"
     ? new Agent({ allowH2: false })
     : new EnvHttpProxyAgent({ allowH2: false });
 }

@@ -1,6 +1,7 @@
 import * as openid from "openid-client";
 import { type Dispatcher, fetch } from "undici";
-import { baseOf, isLoopback, pool } from "./options.ts";
+import { isLoopbackHost } from "../base/loopback.ts";
+import { baseOf, pool } from "./options.ts";
 
 /** What a user's sign-in gives. Both are secrets. */
 export interface UserTokens {
@@ -109,7 +110,7 @@ export class UserSignIn {
     const options: openid.DiscoveryRequestOptions = {
       algorithm: "oauth2",
       timeout: TIMEOUT_SECONDS,
-      execute: isLoopback(this.#base) ? [openid.allowInsecureRequests] : [],
+      execute: isLoopbackHost(this.#base.hostname) ? [openid.allowInsecureRequests] : [],
       [openid.customFetch]: (url, { signal: limit, ...init }) => {
         const signals = limit === undefined ? [signal] : [signal, limit];
         const request = { ...init, dispatcher: this.#dispatcher, signal: AbortSignal.any(signals) };

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { versionCommand } from "./kernel/version-command.ts";
 import { lazyCommand } from "./lazy-command.ts";
-import { versionCommand } from "./version-command.ts";
 
 test("the code is loaded by the call, not before", async () => {
   let loaded = 0;

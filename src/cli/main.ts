@@ -1,10 +1,10 @@
 import { checkCommand } from "./check/check-command.ts";
-import type { Command } from "./command.ts";
+import type { Command } from "./kernel/command.ts";
+import { versionCommand } from "./kernel/version-command.ts";
 import { lazyCommand } from "./lazy-command.ts";
 import { runCli } from "./run-cli.ts";
 import { serviceCommand } from "./services/service-command.ts";
 import { stopSignals } from "./stop-signals.ts";
-import { versionCommand } from "./version-command.ts";
 
 const COMMANDS = [
   lazyCommand(

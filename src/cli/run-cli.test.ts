@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { type Command, FriendlyError, UsageError } from "./command.ts";
+import { type Command, FriendlyError, UsageError } from "./kernel/command.ts";
 import { runCli } from "./run-cli.ts";
 import { Stopped } from "./stop-signals.ts";
 

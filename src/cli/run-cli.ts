@@ -1,6 +1,6 @@
 import { inspect } from "node:util";
 import { ConfigError } from "../base/settings.ts";
-import { type Command, FriendlyError, UsageError } from "./command.ts";
+import { type Command, FriendlyError, UsageError } from "./kernel/command.ts";
 import { Stopped } from "./stop-signals.ts";
 
 export interface Streams {

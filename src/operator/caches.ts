@@ -1,14 +1,14 @@
 import type { Clock } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
-import { acceptedNamespaces, acceptedOf, type NamedDeployments } from "../crds/accepted-namespaces.ts";
 import { objectName } from "../crds/group.ts";
+import { acceptedNamespaces, acceptedOf, type NamedDeployments } from "../crds/kinds/accepted-namespaces.ts";
 import { type AccessGrant, accessGrants } from "../crds/kinds/access-grant.ts";
 import type { KindResource } from "../crds/kinds/kind.ts";
+import type { Place } from "../crds/kinds/lending.ts";
 import { type ManagedDeployment, managedDeployments } from "../crds/kinds/managed-deployment.ts";
 import { OpenObjects } from "../crds/kinds/open-objects.ts";
 import { type OperationInvocation, operationInvocations } from "../crds/kinds/operation-invocation.ts";
 import { type OperationPolicy, operationPolicies } from "../crds/kinds/operation-policy.ts";
-import type { Place } from "../crds/lending.ts";
 import { isClusterWide } from "../crds/operations/catalog.ts";
 import { Informer } from "../kube/cache/informer.ts";
 import type { Cached } from "../kube/cache/store.ts";
@@ -17,9 +17,9 @@ import type { KubeMetrics } from "../kube/metrics/metrics.ts";
 import { keyOf } from "../kube/objects/resource.ts";
 import { jsonProjection } from "../kube/projection/projection.ts";
 import { plannedPlaces } from "./access/planned-places.ts";
+import { type CustomerPolicy, mergePolicies } from "./gate/policy.ts";
 import { isApproved } from "./grants/open-limit.ts";
 import type { GateFacts } from "./invocations/invocation-reconciler.ts";
-import { type CustomerPolicy, mergePolicies } from "./invocations/policy.ts";
 
 export interface CacheOptions {
   readonly client: Client;

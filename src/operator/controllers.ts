@@ -14,15 +14,15 @@ import { RoleLending } from "./access/role-lending.ts";
 import { Sweeper } from "./access/sweep.ts";
 import type { AdmissionWatch } from "./admission/admission-watch.ts";
 import type { Caches } from "./caches.ts";
-import type { OperatorConfig } from "./config.ts";
-import type { EventPublisher } from "./event-publisher.ts";
 import { type GrantPorts, reconcileGrant } from "./grants/grant-reconciler.ts";
 import { limitReached } from "./grants/open-limit.ts";
 import { type InvocationPorts, reconcileInvocation } from "./invocations/invocation-reconciler.ts";
 import { OperationRunner, type RunnerPorts } from "./invocations/operation-runner.ts";
-import { RunningOperations } from "./invocations/running-operations.ts";
-import type { OperatorMetrics } from "./metrics.ts";
-import { writeStatus } from "./status-writer.ts";
+import type { OperatorConfig } from "./kernel/config.ts";
+import type { EventPublisher } from "./kernel/event-publisher.ts";
+import type { OperatorMetrics } from "./kernel/metrics.ts";
+import { writeStatus } from "./kernel/status-writer.ts";
+import { RunningOperations } from "./operations/running-operations.ts";
 
 /** What the parts of the operator share. */
 export interface OperatorParts {

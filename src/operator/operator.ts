@@ -15,10 +15,10 @@ import { kubeMetrics } from "../kube/metrics/kube-metrics.ts";
 import { Rights } from "./access/rights.ts";
 import { AdmissionWatch } from "./admission/admission-watch.ts";
 import { Caches } from "./caches.ts";
-import type { OperatorConfig } from "./config.ts";
 import { operatorControllers } from "./controllers.ts";
-import { EventPublisher } from "./event-publisher.ts";
-import { operatorMetrics } from "./metrics.ts";
+import type { OperatorConfig } from "./kernel/config.ts";
+import { EventPublisher } from "./kernel/event-publisher.ts";
+import { operatorMetrics } from "./kernel/metrics.ts";
 
 export interface OperatorTools {
   readonly clock: Clock;

@@ -1,7 +1,6 @@
-import { join } from "node:path";
 import { ConfigError, type Environment, type SettingRow, type SettingTable, settingText } from "../base/settings.ts";
 import { CLOUDS, type Cloud } from "../contract/managers/managers.ts";
-import { WORKSPACE_NAME } from "../contract/wire/schema.ts";
+import { isWorkspaceName } from "../contract/wire/schema.ts";
 import type { DatabaseLocation } from "./database/open.ts";
 import { GIT_HOST_SETTINGS, readGitHost } from "./git-hosts/config.ts";
 import type { GitHubAppConfig } from "./git-hosts/github-app.ts";
@@ -57,11 +56,6 @@ export interface PlatformConfig {
   readonly identity: IdentityConfig;
   /** Address of the user whom the first start on an empty database makes an admin. */
   readonly firstAdmin: string | undefined;
-}
-
-/** The file with the sealing key of a platform with an embedded database. */
-export function sealingKeyFile(folder: string): string {
-  return join(folder, "sealing-key");
 }
 
 /** All settings of the platform. The CLI's help and the documentation are generated from this table. */
@@ -147,13 +141,6 @@ export const PLATFORM_SETTINGS = {
   ...GIT_HOST_SETTINGS,
   ...IDENTITY_SETTINGS,
 } as const satisfies SettingTable;
-
-const NAME = new RegExp(WORKSPACE_NAME);
-
-/** Whether the API can address a workspace by this name. */
-export function isWorkspaceName(name: string): boolean {
-  return name.length >= 4 && name.length <= 100 && NAME.test(name);
-}
 
 /** The part that the server's own commands need; they seal nothing and do not listen. @throws ConfigError */
 export function readDatabaseLocation(environment: Environment): DatabaseLocation {

@@ -64,7 +64,7 @@ const OWN_WORDS: ReadonlySet<string> = new Set([
   "src/platform/config.ts: \\/+$",
   "src/platform/objects/config.ts: \\/+$",
   "src/platform/git-hosts/config.ts: \\/+$",
-  "src/platform/identity/site.ts: \\/+$",
+  "src/platform/identity/users/site.ts: \\/+$",
   "src/cli/engineer/login-command.ts: \\/+$",
   "src/cli/engineer/session.ts: \\/+$",
   "src/api-client/address.ts: \\/+$",

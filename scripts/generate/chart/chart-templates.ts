@@ -1,9 +1,9 @@
 import { stringify } from "yaml";
 import type { InstallationNames } from "../../../src/crds/group.ts";
 import { operationRole } from "../../../src/crds/group.ts";
+import type { Manifest } from "../../../src/crds/manifest.ts";
 import { MUTATING_POLICIES } from "../../../src/crds/manifests/admission/admission.ts";
 import { installation } from "../../../src/crds/manifests/installation.ts";
-import type { Manifest } from "../../../src/crds/manifests/manifest.ts";
 import { manifestsOf, targetBinding } from "../../../src/crds/manifests/roles/rbac.ts";
 import type { ShippedRole } from "../../../src/crds/manifests/roles/shipped-role.ts";
 import { shippedRoles } from "../../../src/crds/manifests/roles/shipped-roles.ts";

@@ -1,11 +1,11 @@
 import { collectDefaultMetrics, Registry } from "prom-client";
-import { agentMetrics, deploymentsGauge } from "../../../src/agent/metrics.ts";
+import { agentMetrics, deploymentsGauge } from "../../../src/agent/kernel/metrics.ts";
 import { rightsGauge as agentRights } from "../../../src/agent/rights.ts";
 import { buildInfo } from "../../../src/cli/services/process-metrics.ts";
 import { ROUTES } from "../../../src/contract/table.ts";
 import { kubeMetrics } from "../../../src/kube/metrics/kube-metrics.ts";
 import { rightsGauge as operatorRights } from "../../../src/operator/access/rights.ts";
-import { operatorMetrics } from "../../../src/operator/metrics.ts";
+import { operatorMetrics } from "../../../src/operator/kernel/metrics.ts";
 import { SWEEP_NAMES } from "../../../src/platform/areas/sweeps.ts";
 import { NON_API_ROUTES } from "../../../src/platform/http/non-api-routes.ts";
 import { platformMetrics } from "../../../src/platform/kernel/metrics/metrics.ts";

@@ -5,7 +5,7 @@ import { FakeClock } from "../../base/testing/fake-clock.ts";
 import type { DecisionReport, PendingRequest, ReportResult } from "../../contract/access-requests/access-relay.ts";
 import { objectName } from "../../crds/group.ts";
 import type { AccessGrant } from "../../crds/kinds/access-grant.ts";
-import { Snapshot } from "../snapshot.ts";
+import { Snapshot } from "../kernel/snapshot.ts";
 import { commandRecord, context, DEPLOYMENT, kubeError, NAMESPACE, pendingRequest, stored } from "../testing/sample.ts";
 import type { NewGrant } from "./access-request.ts";
 import { AccessRequests, type RequestPorts } from "./access-requests.ts";

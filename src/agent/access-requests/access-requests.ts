@@ -8,13 +8,13 @@ import { ApiError as KubeError } from "../../kube/client/api-error.ts";
 import type { ReconcileContext, Result } from "../../kube/controller/controller.ts";
 import { referenceTo } from "../../kube/events/event.ts";
 import type { EventRecorder } from "../../kube/events/event-recorder.ts";
-import type { Capacity } from "../capacity.ts";
 import type { Commands } from "../commands/commands.ts";
-import { type AgentMetrics, BUFFER_CAPACITY } from "../metrics.ts";
-import { printable } from "../params-problem.ts";
+import type { Capacity } from "../kernel/capacity.ts";
+import { type AgentMetrics, BUFFER_CAPACITY } from "../kernel/metrics.ts";
+import type { Snapshot } from "../kernel/snapshot.ts";
+import { printable } from "../platform-link/params-problem.ts";
 import { isGone } from "../platform-link/platform-answer.ts";
 import type { Platform } from "../platform-link/routes.ts";
-import type { Snapshot } from "../snapshot.ts";
 import { decideRequest, type NewGrant, REFUSED_BY, type RequestAction, refuse } from "./access-request.ts";
 import type { ListedRequest } from "./pending-request.ts";
 

@@ -6,7 +6,7 @@ import { FakeClock } from "../../base/testing/fake-clock.ts";
 import type { Command } from "../../contract/operations/commands.ts";
 import { objectName } from "../../crds/group.ts";
 import type { OperationInvocation } from "../../crds/kinds/operation-invocation.ts";
-import { Snapshot } from "../snapshot.ts";
+import { Snapshot } from "../kernel/snapshot.ts";
 import {
   commandRecord,
   context,

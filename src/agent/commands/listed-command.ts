@@ -1,6 +1,6 @@
 import { Command, type CommandState } from "../../contract/operations/commands.ts";
 import { misfit } from "../../contract/wire/misfit.ts";
-import { paramsProblem } from "../params-problem.ts";
+import { paramsProblem } from "../platform-link/params-problem.ts";
 
 /** A command that this agent is to run, as the platform lists it: checked, or unfit and why. */
 export interface ListedCommand {

@@ -1,4 +1,4 @@
-import { acceptedNamespaces, type NamedDeployments } from "../../crds/accepted-namespaces.ts";
+import { acceptedNamespaces, type NamedDeployments } from "../../crds/kinds/accepted-namespaces.ts";
 import type { ManagedDeployment } from "../../crds/kinds/managed-deployment.ts";
 import type { DeploymentCondition } from "./conditions.ts";
 

@@ -1,5 +1,5 @@
 import type { Clock } from "../../base/clock.ts";
-import { acceptanceLine, acceptedNamespaces } from "../../crds/accepted-namespaces.ts";
+import { acceptanceLine, acceptedNamespaces } from "../../crds/kinds/accepted-namespaces.ts";
 import type {
   ManagedDeployment,
   ManagedDeploymentSpec,

@@ -2,7 +2,7 @@ import type { DeploymentStatus } from "../../contract/deployments/deployment-sta
 import { LEASE_GIVE_UP_MS, LEASE_RENEW_MS, PROVISIONAL_LEASE_MS } from "../../contract/deployments/sync.ts";
 import type { ManagedDeployment, ManagedDeploymentSpec } from "../../crds/kinds/managed-deployment.ts";
 import { holdsCommand } from "../../crds/told-words.ts";
-import { isReadable } from "../params-problem.ts";
+import { isReadable } from "../platform-link/params-problem.ts";
 import type { ListedDeployment } from "./listed-deployment.ts";
 
 /** A lease that this session holds, in monotonic milliseconds. */

@@ -5,8 +5,8 @@ import type { DeploymentStatus } from "../../contract/deployments/deployment-sta
 import type { ManagedDeployment, ManagedDeploymentStatus } from "../../crds/kinds/managed-deployment.ts";
 import type { RequiredRight } from "../../crds/manifests/roles/required-rights.ts";
 import { ApiError as KubeError } from "../../kube/client/api-error.ts";
+import { Snapshot } from "../kernel/snapshot.ts";
 import type { Trouble } from "../platform-link/platform-trouble.ts";
-import { Snapshot } from "../snapshot.ts";
 import { context, DEPLOYMENT } from "../testing/sample.ts";
 import { type DeploymentPorts, Deployments } from "./deployments.ts";
 import { Leases, type LeasesOptions } from "./leases.ts";

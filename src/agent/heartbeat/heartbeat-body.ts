@@ -1,6 +1,6 @@
-import type { AgentConfig } from "../config.ts";
 import type { ListedDeployment } from "../deployments/listed-deployment.ts";
-import type { Snapshot } from "../snapshot.ts";
+import type { AgentConfig } from "../kernel/config.ts";
+import type { Snapshot } from "../kernel/snapshot.ts";
 import type { HeartbeatBody } from "./heartbeat.ts";
 
 /** What a heartbeat says of this agent at the moment it is sent. */

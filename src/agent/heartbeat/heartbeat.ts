@@ -3,7 +3,7 @@ import { type Clock, type Random, sleep } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import type { ROUTES } from "../../contract/table.ts";
 import type { BodyOf } from "../../contract/wire/route.ts";
-import type { AgentMetrics } from "../metrics.ts";
+import type { AgentMetrics } from "../kernel/metrics.ts";
 import type { ManagerIdentity } from "../platform-link/manager-identity.ts";
 import type { ReconnectRule } from "../platform-link/reconnect-rule.ts";
 import type { Platform } from "../platform-link/routes.ts";

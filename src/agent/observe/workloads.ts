@@ -15,7 +15,7 @@ import {
   type StatefulSet,
   statefulSetShape,
 } from "../../kube/projection/shapes.ts";
-import { type AgentMetrics, WORKLOADS } from "../metrics.ts";
+import { type AgentMetrics, WORKLOADS } from "../kernel/metrics.ts";
 import type { WorkloadList } from "./resource-report.ts";
 import { ofDaemonSet, ofDeployment, ofStatefulSet, type Workload } from "./workload.ts";
 import { healthOf } from "./workload-health.ts";

@@ -3,7 +3,7 @@ import { type PathFinding, probePath } from "../../api-client/path-probe.ts";
 import type { Clock } from "../../base/clock.ts";
 import { withDeadline } from "../../base/deadline.ts";
 import type { ConnectedReason } from "../../crds/conditions.ts";
-import { printable } from "../params-problem.ts";
+import { printable } from "./params-problem.ts";
 
 /** What keeps the agent from the platform, and what to mend. Never holds a credential. */
 export interface Trouble {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { AccessGrant, AccessGrantSpec, AccessGrantStatus } from "../../crds/kinds/access-grant.ts";
 import { planHash } from "../../crds/plan.ts";
-import { FriendlyError, UsageError } from "../command.ts";
+import { FriendlyError, UsageError } from "../kernel/command.ts";
 import { runCli } from "../run-cli.ts";
 import { approvalOf, approvalText, decisionOf } from "./approval.ts";
 import { approveCommand } from "./approve-command.ts";

@@ -1,9 +1,9 @@
 import { EXPIRES_AT_ANNOTATION, GRANT_UID_LABEL, grantAccount } from "../../crds/group.ts";
 import { type AccessGrant, FINAL_GRANT_STATES } from "../../crds/kinds/access-grant.ts";
-import { type LentBinding, lentBinding, rolesOfPlan } from "../../crds/lending.ts";
+import { type LentBinding, lentBinding, rolesOfPlan } from "../../crds/kinds/lending.ts";
 import { planHash } from "../../crds/plan.ts";
-import { FriendlyError, UsageError } from "../command.ts";
-import { escaped } from "../output.ts";
+import { FriendlyError, UsageError } from "../kernel/command.ts";
+import { escaped } from "../kernel/output.ts";
 
 /** Exit codes; the same numbers as in all of this program. */
 export const CODES = { done: 0, failed: 1, usage: 2, refused: 4, notFound: 5, conflict: 6, unavailable: 7 } as const;

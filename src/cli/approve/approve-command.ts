@@ -5,14 +5,14 @@ import { parseArgs } from "node:util";
 import { systemClock } from "../../base/clock.ts";
 import { DEFAULT_NAMES, objectName } from "../../crds/group.ts";
 import { type AccessGrant, accessGrants } from "../../crds/kinds/access-grant.ts";
-import type { LentBinding } from "../../crds/lending.ts";
+import type { LentBinding } from "../../crds/kinds/lending.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
 import { Client } from "../../kube/client/client.ts";
 import { connect } from "../../kube/client/connection.ts";
 import { collectionPath } from "../../kube/objects/paths.ts";
 import { resources } from "../../kube/objects/resource.ts";
-import { type Command, FriendlyError, UsageError } from "../command.ts";
-import { escaped } from "../output.ts";
+import { type Command, FriendlyError, UsageError } from "../kernel/command.ts";
+import { escaped } from "../kernel/output.ts";
 import { type Approval, approvalOf, approvalText, CODES, decisionOf, isAccepted } from "./approval.ts";
 
 const HELP = `usage: sallyport approve NAME [--minutes 60] [--namespace ${DEFAULT_NAMES.grantsNamespace}] [options]

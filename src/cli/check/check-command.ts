@@ -1,8 +1,8 @@
 import { parseArgs } from "node:util";
 import { systemClock } from "../../base/clock.ts";
-import { type Command, UsageError } from "../command.ts";
+import { type Command, UsageError } from "../kernel/command.ts";
+import { describeSettings } from "../kernel/settings.ts";
 import { LOG_SETTINGS } from "../services/process-logger.ts";
-import { describeSettings } from "../settings.ts";
 
 const HELP = `usage: sallyport check [--ready NAME=URL]... [--wait SECONDS]
 
@@ -19,7 +19,7 @@ export const checkCommand: Command = {
   name: "check",
   summary: "Tells whether an installation works, and what to do when not.",
   async help() {
-    const { AGENT_SETTINGS } = await import("../../agent/config.ts");
+    const { AGENT_SETTINGS } = await import("../../agent/kernel/config.ts");
     return `${HELP}\nSettings:\n${describeSettings([AGENT_SETTINGS, LOG_SETTINGS])}\n`;
   },
   async run(args, signal) {

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { type AgentConfig, loadAgentConfig } from "../../agent/config.ts";
+import { type AgentConfig, loadAgentConfig } from "../../agent/kernel/config.ts";
 import { ManagerIdentity, WrongKeyError } from "../../agent/platform-link/manager-identity.ts";
 import { createClient, ApiError as PlatformError } from "../../api-client/client.ts";
 import { type Clock, sleep } from "../../base/clock.ts";

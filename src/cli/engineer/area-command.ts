@@ -1,7 +1,7 @@
 import { type ParseArgsConfig, parseArgs } from "node:util";
 import type { Whoami } from "../../contract/workspaces/whoami.ts";
-import { type Command, UsageError } from "../command.ts";
-import { type Format, formatOf, render } from "../output.ts";
+import { type Command, UsageError } from "../kernel/command.ts";
+import { type Format, formatOf, render } from "../kernel/output.ts";
 import { parsed } from "../services/service-command.ts";
 import { areaHelp, verbHelp } from "./area-help.ts";
 import { type CallRoute, type Surroundings, signedIn } from "./calling.ts";

@@ -1,4 +1,4 @@
-import { wrap } from "../settings.ts";
+import { wrap } from "../kernel/settings.ts";
 import { describeExitCodes } from "./exit-codes.ts";
 import type { Area, Flag, ValueSchema, Verb } from "./verbs.ts";
 

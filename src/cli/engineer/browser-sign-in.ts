@@ -2,7 +2,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { UserTokens } from "../../api-client/user-sign-in.ts";
 import type { Clock } from "../../base/clock.ts";
-import { FriendlyError } from "../command.ts";
+import { FriendlyError } from "../kernel/command.ts";
 import { EXIT_CODES } from "./exit-codes.ts";
 import { withSignIn } from "./user-credential.ts";
 

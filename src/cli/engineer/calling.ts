@@ -1,8 +1,8 @@
 import { type ClientOptions, createClient } from "../../api-client/client.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Environment } from "../../base/settings.ts";
-import { FriendlyError } from "../command.ts";
-import { version } from "../version-command.ts";
+import { FriendlyError } from "../kernel/command.ts";
+import { version } from "../kernel/version-command.ts";
 import { friendly } from "./exit-codes.ts";
 import { type Session, type SessionFlags, session } from "./session.ts";
 import type { CallValues } from "./values.ts";

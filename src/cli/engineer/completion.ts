@@ -1,4 +1,4 @@
-import { type Command, UsageError } from "../command.ts";
+import { type Command, UsageError } from "../kernel/command.ts";
 import { findVerb } from "./area-command.ts";
 import type { Area, Flag } from "./verbs.ts";
 

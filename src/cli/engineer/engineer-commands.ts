@@ -1,5 +1,5 @@
 import { ROUTES } from "../../contract/table.ts";
-import type { Command } from "../command.ts";
+import type { Command } from "../kernel/command.ts";
 import { accessCommand } from "./access.ts";
 import { areaCommand } from "./area-command.ts";
 import type { Surroundings } from "./calling.ts";

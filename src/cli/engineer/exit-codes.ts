@@ -1,6 +1,6 @@
 import { ApiError } from "../../api-client/client.ts";
-import { FriendlyError } from "../command.ts";
-import { escaped } from "../output.ts";
+import { FriendlyError } from "../kernel/command.ts";
+import { escaped } from "../kernel/output.ts";
 
 /** Exit codes for scripts. A code never changes its meaning. */
 export const EXIT_CODES = {

@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { type Command, FriendlyError, UsageError } from "../command.ts";
+import { type Command, FriendlyError, UsageError } from "../kernel/command.ts";
 import { parsed } from "../services/service-command.ts";
 import { signInWithBrowser } from "./browser-sign-in.ts";
 import { type CallRoute, calling, type Surroundings } from "./calling.ts";

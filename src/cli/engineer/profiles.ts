@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import type { UserTokens } from "../../api-client/user-sign-in.ts";
 import { type Clock, sleep } from "../../base/clock.ts";
 import type { Environment } from "../../base/settings.ts";
-import { FriendlyError } from "../command.ts";
+import { FriendlyError } from "../kernel/command.ts";
 
 interface Place {
   readonly url: string;

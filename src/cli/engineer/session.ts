@@ -1,7 +1,7 @@
 import type { ClientOptions } from "../../api-client/client.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Environment } from "../../base/settings.ts";
-import { FriendlyError } from "../command.ts";
+import { FriendlyError } from "../kernel/command.ts";
 import { type Profile, profilesFile, readProfiles } from "./profiles.ts";
 import { userCredential } from "./user-credential.ts";
 

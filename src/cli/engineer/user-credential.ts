@@ -1,7 +1,7 @@
 import type { Credential } from "../../api-client/client.ts";
 import { SignInError, UserSignIn, type UserTokens } from "../../api-client/user-sign-in.ts";
 import type { Clock } from "../../base/clock.ts";
-import { FriendlyError } from "../command.ts";
+import { FriendlyError } from "../kernel/command.ts";
 import { EXIT_CODES } from "./exit-codes.ts";
 import { alone, readProfiles, type UserProfile, writeProfiles } from "./profiles.ts";
 

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { parse } from "yaml";
-import { FriendlyError, UsageError } from "../command.ts";
+import { FriendlyError, UsageError } from "../kernel/command.ts";
 import type { Flag, ValueSchema, Verb } from "./verbs.ts";
 
 export interface CallValues {

@@ -1,7 +1,7 @@
 import { type Administration, administer } from "../../platform/administration/administration.ts";
-import { type Command, UsageError } from "../command.ts";
-import { parsedDuration } from "../duration.ts";
-import { formatOf, render } from "../output.ts";
+import { type Command, UsageError } from "../kernel/command.ts";
+import { parsedDuration } from "../kernel/duration.ts";
+import { formatOf, render } from "../kernel/output.ts";
 import { describeFlags } from "../services/service-command.ts";
 import { DATABASE_FLAGS, databaseArguments, inWords, type OwnFlag } from "./platform-flags.ts";
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { lockFolder } from "../../platform/database/folder-lock.ts";
-import { parsedDuration } from "../duration.ts";
+import { parsedDuration } from "../kernel/duration.ts";
 import { welcomeFirstAdmin } from "./first-admin.ts";
 
 let folder = "";

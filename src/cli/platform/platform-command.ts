@@ -1,8 +1,8 @@
 import { parseArgs } from "node:util";
 import { openApi } from "../../contract/openapi/openapi.ts";
 import { ROUTES } from "../../contract/table.ts";
-import { type Command, UsageError } from "../command.ts";
-import { render } from "../output.ts";
+import { type Command, UsageError } from "../kernel/command.ts";
+import { render } from "../kernel/output.ts";
 import { parsed, serviceCommand } from "../services/service-command.ts";
 import { administrationCommands } from "./administration-commands.ts";
 import { databaseArguments, inWords, SERVER_FLAGS } from "./platform-flags.ts";
@@ -12,7 +12,7 @@ const serve = serviceCommand({
   summary: "Serves the Management API (the vendor's side), and administers it.",
   about: "Serves the Management API, on an embedded database in a folder or on PostgreSQL. Needs nothing else.",
   flags: SERVER_FLAGS,
-  load: async () => (await import("../services/platform-service.ts")).platformService,
+  load: async () => (await import("./platform-service.ts")).platformService,
 });
 
 const openapi: Command = {

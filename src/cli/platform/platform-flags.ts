@@ -3,10 +3,10 @@ import { RefusedError } from "../../platform/administration/refused-error.ts";
 import { PLATFORM_SETTINGS, readDatabaseLocation } from "../../platform/config.ts";
 import { FolderInUseError } from "../../platform/database/folder-lock.ts";
 import type { DatabaseLocation } from "../../platform/database/open.ts";
-import { FriendlyError } from "../command.ts";
+import { FriendlyError } from "../kernel/command.ts";
+import { readSettings } from "../kernel/settings.ts";
 import { LOG_SETTINGS } from "../services/process-logger.ts";
 import { parsed, type SettingFlag } from "../services/service-command.ts";
-import { readSettings } from "../settings.ts";
 
 const { databaseUrl, data, host, port } = PLATFORM_SETTINGS;
 

@@ -1,5 +1,5 @@
 import { runAgent } from "../../agent/agent.ts";
-import { AGENT_SETTINGS, loadAgentConfig } from "../../agent/config.ts";
+import { AGENT_SETTINGS, loadAgentConfig } from "../../agent/kernel/config.ts";
 import type { Service } from "./service-command.ts";
 
 export const agentService: Service = {

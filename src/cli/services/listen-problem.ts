@@ -1,5 +1,5 @@
 import { type Environment, type SettingTable, settingText } from "../../base/settings.ts";
-import { FriendlyError } from "../command.ts";
+import { FriendlyError } from "../kernel/command.ts";
 
 /** A setting that names a port to listen on, and how the command line writes it. */
 export interface PortSetting {

@@ -1,4 +1,4 @@
-import { loadOperatorConfig, OPERATOR_SETTINGS } from "../../operator/config.ts";
+import { loadOperatorConfig, OPERATOR_SETTINGS } from "../../operator/kernel/config.ts";
 import { runOperator } from "../../operator/operator.ts";
 import type { Service } from "./service-command.ts";
 

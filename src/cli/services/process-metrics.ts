@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { collectDefaultMetrics, Gauge, Registry } from "prom-client";
-import { version } from "../version-command.ts";
+import { version } from "../kernel/version-command.ts";
 
 export interface Build {
   readonly version: string;

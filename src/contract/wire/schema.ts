@@ -118,6 +118,11 @@ export const InvitationId: Type.TString = id("winv", MIXED, 32);
 export const InviteLinkId: Type.TString = id("wil", MIXED, 40);
 
 export const WORKSPACE_NAME = "^(?!ws[-_])[a-z0-9](-?[a-z0-9])*$";
+
+/** Whether the API can address a workspace by this name. */
+export function isWorkspaceName(name: string): boolean {
+  return name.length >= 4 && name.length <= 100 && new RegExp(WORKSPACE_NAME).test(name);
+}
 export const ProjectRef: Type.TString = Type.String({
   minLength: 1,
   maxLength: 100,

@@ -1,5 +1,4 @@
 import Type from "typebox";
-import { BINDING_LINE, MAX_BINDING_LINES } from "../lending.ts";
 import { TIERS } from "../plan.ts";
 import {
   Conditions,
@@ -18,6 +17,7 @@ import {
 } from "../schema.ts";
 import { CommandLine } from "./grant-line.ts";
 import { type Kind, type ObjectOf, resourceOf } from "./kind.ts";
+import { BINDING_LINE, MAX_BINDING_LINES } from "./lending.ts";
 
 /** Pending and Approved can change; the others are final. */
 export const GRANT_STATES = [

@@ -1,6 +1,6 @@
 import { DEFAULT_NAMES, GROUP, type InstallationNames, VERSION } from "../group.ts";
 import { OPERATION_POLICY, type OperationPolicySpec } from "../kinds/operation-policy.ts";
-import type { Manifest } from "./manifest.ts";
+import type { Manifest } from "../manifest.ts";
 
 /** The object that an installation ships, for the customer to read and to edit (`kubectl get opp`). */
 export const DEFAULT_POLICY = "default";

@@ -4,8 +4,8 @@ import { customResourceDefinition, type Kind } from "../kinds/kind.ts";
 import { MANAGED_DEPLOYMENT } from "../kinds/managed-deployment.ts";
 import { OPERATION_INVOCATION } from "../kinds/operation-invocation.ts";
 import { OPERATION_POLICY } from "../kinds/operation-policy.ts";
+import type { Manifest } from "../manifest.ts";
 import { admissionPolicies } from "./admission/admission.ts";
-import type { Manifest } from "./manifest.ts";
 import { clusterOperations, rbac, targetBinding } from "./roles/rbac.ts";
 
 export const KINDS: readonly Kind[] = [ACCESS_GRANT, OPERATION_INVOCATION, OPERATION_POLICY, MANAGED_DEPLOYMENT];

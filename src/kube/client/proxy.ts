@@ -1,4 +1,5 @@
 import { BlockList, isIP } from "node:net";
+import { isLoopbackHost } from "../../base/loopback.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -15,16 +16,12 @@ export function proxyFor(server: URL, environment: Environment): string | undefi
   const proxy = environment[name] || environment[name.toLowerCase()];
   if (!proxy) return undefined;
   const host = server.hostname.replace(/^\[|\]$/g, "").toLowerCase();
-  if (isLoopback(host)) return undefined;
+  if (isLoopbackHost(host)) return undefined;
   const port = server.port || (server.protocol === "https:" ? "443" : "80");
   const exceptions = environment.NO_PROXY || environment.no_proxy || "";
   if (exceptions.split(",").some((exception) => matches(exception.trim().toLowerCase(), host, port))) return undefined;
   // "proxy.corp:3128" without a scheme is common, and Go takes it as http.
   return proxy.includes("://") ? proxy : `http://${proxy}`;
-}
-
-function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
 }
 
 function matches(exception: string, host: string, port: string): boolean {

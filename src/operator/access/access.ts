@@ -8,7 +8,7 @@ import {
   operationRole,
   VERSION,
 } from "../../crds/group.ts";
-import { type BindingLike, borrower, inNamespace, type Place } from "../../crds/lending.ts";
+import { type BindingLike, borrower, inNamespace, type Place } from "../../crds/kinds/lending.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
 import type { Client } from "../../kube/client/client.ts";
 import { timestamp } from "../../kube/objects/conditions.ts";

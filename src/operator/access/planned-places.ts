@@ -1,6 +1,6 @@
 import { NAMESPACE_NAME } from "../../crds/group.ts";
 import type { AccessGrant } from "../../crds/kinds/access-grant.ts";
-import type { Place } from "../../crds/lending.ts";
+import type { Place } from "../../crds/kinds/lending.ts";
 import { isClusterWide } from "../../crds/operations/catalog.ts";
 
 /** Where the plan of this grant can have been given rights: its lines name their namespaces. */

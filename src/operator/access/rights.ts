@@ -12,7 +12,7 @@ import {
 import { AccessWatch } from "../../kube/access/access-watch.ts";
 import type { Client } from "../../kube/client/client.ts";
 import type { EventRecorder } from "../../kube/events/event-recorder.ts";
-import type { OperatorConfig } from "../config.ts";
+import type { OperatorConfig } from "../kernel/config.ts";
 import { plannedNamespaces } from "./planned-places.ts";
 
 export interface RightsOptions {

@@ -1,6 +1,6 @@
 import { AUTO_ACCOUNT, grantAccount, type LendingMode } from "../../crds/group.ts";
 import type { AccessGrant } from "../../crds/kinds/access-grant.ts";
-import { bindingLine, isLent, type LentRole, lentRole, type Place, rolesOfPlan } from "../../crds/lending.ts";
+import { bindingLine, isLent, type LentRole, lentRole, type Place, rolesOfPlan } from "../../crds/kinds/lending.ts";
 import type { Access, Binding } from "./access.ts";
 
 /** What approvers still have to lend before a plan can run, and how. */

@@ -2,12 +2,12 @@ import { type Clock, sleep } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import { EXPIRES_AT_ANNOTATION, grantAccount, type LendingMode } from "../../crds/group.ts";
 import type { AccessGrant } from "../../crds/kinds/access-grant.ts";
+import { inNamespace, type Place } from "../../crds/kinds/lending.ts";
 import type { OperationInvocation } from "../../crds/kinds/operation-invocation.ts";
-import { inNamespace, type Place } from "../../crds/lending.ts";
 import type { Client } from "../../kube/client/client.ts";
 import { type KubeObject, resources } from "../../kube/objects/resource.ts";
-import { openedWindow } from "../grants/grant-window.ts";
-import type { OperatorMetrics, SweptKind } from "../metrics.ts";
+import { openedWindow } from "../gate/grant-window.ts";
+import type { OperatorMetrics, SweptKind } from "../kernel/metrics.ts";
 import { type Access, bindingsOf } from "./access.ts";
 
 export interface SweepPorts {

@@ -4,9 +4,9 @@ import type { Logger } from "../../base/log.ts";
 import { orAborted } from "../../base/or-aborted.ts";
 import { lookRepeatedly } from "../../kube/access/repeated-look.ts";
 import type { Client } from "../../kube/client/client.ts";
-import type { OperatorMetrics } from "../metrics.ts";
-import type { AdmissionMode, Enforcement } from "./enforcement.ts";
-import { readEnforcement } from "./enforcement.ts";
+import type { AdmissionMode, Enforcement } from "../gate/enforcement.ts";
+import { readEnforcement } from "../gate/enforcement.ts";
+import type { OperatorMetrics } from "../kernel/metrics.ts";
 
 export interface AdmissionWatchOptions {
   readonly client: Pick<Client, "get" | "rawGet">;

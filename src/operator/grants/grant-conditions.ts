@@ -3,11 +3,11 @@ import { objectName } from "../../crds/group.ts";
 import type { AccessGrant, AccessGrantStatus, GrantLine, GrantState } from "../../crds/kinds/access-grant.ts";
 import { FINAL_GRANT_STATES } from "../../crds/kinds/access-grant.ts";
 import { type RequiredRight, rightsText } from "../../crds/manifests/roles/required-rights.ts";
+import { toldLine } from "../../crds/printable.ts";
 import { type Condition, withCondition } from "../../kube/objects/conditions.ts";
 import type { PlanLending } from "../access/role-lending.ts";
-import type { Enforcement } from "../admission/enforcement.ts";
-import { toldLine } from "../text.ts";
-import type { PlanFault } from "./plan-check.ts";
+import type { Enforcement } from "../gate/enforcement.ts";
+import type { PlanFault } from "../gate/plan-check.ts";
 
 /**
  * What was true of the decision when it was taken stays on record, whatever becomes of policies and operators later.

@@ -4,9 +4,9 @@ import type { AccessGrant, AccessGrantSpec, AccessGrantStatus } from "../../crds
 import type { OperationInvocation } from "../../crds/kinds/operation-invocation.ts";
 import { tierOf } from "../../crds/operations/catalog.ts";
 import { timestamp } from "../../kube/objects/conditions.ts";
-import type { Enforcement } from "../admission/enforcement.ts";
-import { claimDigest } from "../invocations/gate.ts";
-import { mergePolicies } from "../invocations/policy.ts";
+import type { Enforcement } from "../gate/enforcement.ts";
+import { claimDigest } from "../gate/gate.ts";
+import { mergePolicies } from "../gate/policy.ts";
 import { at, grant, INVOCATION_UID, invocation, SCALE } from "../testing/fixtures.ts";
 import { decideGrant, type GrantAction, type GrantFacts } from "./grant-decision.ts";
 

@@ -1,17 +1,17 @@
 import { isDeepStrictEqual } from "node:util";
 import type { AccessGrant, AccessGrantStatus, GrantState } from "../../crds/kinds/access-grant.ts";
+import { MAX_BINDING_LINES } from "../../crds/kinds/lending.ts";
 import type { OperationInvocation } from "../../crds/kinds/operation-invocation.ts";
-import { MAX_BINDING_LINES } from "../../crds/lending.ts";
 import type { RequiredRight } from "../../crds/manifests/roles/required-rights.ts";
 import type { Tier } from "../../crds/plan.ts";
 import { timestamp } from "../../kube/objects/conditions.ts";
 import type { PlanLending } from "../access/role-lending.ts";
-import type { Enforcement } from "../admission/enforcement.ts";
-import type { CustomerPolicy } from "../invocations/policy.ts";
+import type { Enforcement } from "../gate/enforcement.ts";
+import { type GrantWindow, isTooLate, newWindow, openedWindow } from "../gate/grant-window.ts";
+import { planFault } from "../gate/plan-check.ts";
+import type { CustomerPolicy } from "../gate/policy.ts";
 import { grantConditions } from "./grant-conditions.ts";
 import { grantLines, isOver } from "./grant-lines.ts";
-import { type GrantWindow, isTooLate, newWindow, openedWindow } from "./grant-window.ts";
-import { planFault } from "./plan-check.ts";
 
 /** Everything that a decision about one grant looks at. */
 export interface GrantFacts {

@@ -1,9 +1,9 @@
 import type { AccessGrant, GrantLine, GrantState } from "../../crds/kinds/access-grant.ts";
 import type { OperationInvocation } from "../../crds/kinds/operation-invocation.ts";
 import type { Tier } from "../../crds/plan.ts";
-import { claimDigest } from "../invocations/gate.ts";
-import { type CustomerPolicy, decisionOn } from "../invocations/policy.ts";
-import { toldLine } from "../text.ts";
+import { toldLine } from "../../crds/printable.ts";
+import { claimDigest } from "../gate/gate.ts";
+import { type CustomerPolicy, decisionOn } from "../gate/policy.ts";
 
 export interface LineFacts {
   readonly grant: AccessGrant;

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { silentLogger } from "../../base/log.ts";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
 import type { AccessGrantStatus } from "../../crds/kinds/access-grant.ts";
-import { mergePolicies } from "../invocations/policy.ts";
+import { mergePolicies } from "../gate/policy.ts";
 import { at, grant } from "../testing/fixtures.ts";
 import { type GrantPorts, reconcileGrant } from "./grant-reconciler.ts";
 

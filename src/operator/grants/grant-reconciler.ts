@@ -9,13 +9,13 @@ import type { Access } from "../access/access.ts";
 import { plannedNamespaces, plannedPlaces } from "../access/planned-places.ts";
 import type { Rights } from "../access/rights.ts";
 import type { PlanLending, RoleLending } from "../access/role-lending.ts";
-import type { Enforcement } from "../admission/enforcement.ts";
-import type { EventPublisher } from "../event-publisher.ts";
-import type { CustomerPolicy } from "../invocations/policy.ts";
-import type { RunningOperations } from "../invocations/running-operations.ts";
-import type { OperatorMetrics } from "../metrics.ts";
+import type { Enforcement } from "../gate/enforcement.ts";
+import { openedWindow } from "../gate/grant-window.ts";
+import type { CustomerPolicy } from "../gate/policy.ts";
+import type { EventPublisher } from "../kernel/event-publisher.ts";
+import type { OperatorMetrics } from "../kernel/metrics.ts";
+import type { RunningOperations } from "../operations/running-operations.ts";
 import { decideGrant } from "./grant-decision.ts";
-import { openedWindow } from "./grant-window.ts";
 
 /** All the I/O of this reconciler, as functions: a test passes ones that record or fail. */
 export interface GrantPorts {

@@ -1,4 +1,5 @@
 import { type Clock, sleep } from "../../base/clock.ts";
+import { errorText } from "../../crds/printable.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
 import type { Access, AccessRequest } from "../access/access.ts";
 import {
@@ -8,9 +9,8 @@ import {
   OperationError,
   type OperationResult,
 } from "../operations/operation.ts";
-import { errorText } from "../text.ts";
+import { OperationStopped } from "../operations/running-operations.ts";
 import { boundedResult } from "./result.ts";
-import { OperationStopped } from "./running-operations.ts";
 
 /** Error codes of an invocation; the wire's own words for a runner. */
 export type FailureCode = "HANDLER_ERROR" | "HANDLER_TIMEOUT";

@@ -3,15 +3,18 @@ import { describe, expect, test } from "vitest";
 import type { Clock } from "../../base/clock.ts";
 import { silentLogger } from "../../base/log.ts";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
-import { acceptedOf } from "../../crds/accepted-namespaces.ts";
 import { grantAccount } from "../../crds/group.ts";
+import { acceptedOf } from "../../crds/kinds/accepted-namespaces.ts";
 import { type AccessGrant, accessGrants } from "../../crds/kinds/access-grant.ts";
 import { type OperationInvocation, operationInvocations } from "../../crds/kinds/operation-invocation.ts";
 import { LeadershipLostError } from "../../kube/election/leader-election.ts";
 import { resources } from "../../kube/objects/resource.ts";
 import { Access } from "../access/access.ts";
+import { claimDigest } from "../gate/gate.ts";
+import { mergePolicies } from "../gate/policy.ts";
 import { reconcileGrant } from "../grants/grant-reconciler.ts";
-import { writeStatus } from "../status-writer.ts";
+import { writeStatus } from "../kernel/status-writer.ts";
+import { RunningOperations } from "../operations/running-operations.ts";
 import { FakeCluster, refusal } from "../testing/fake-cluster.ts";
 import {
   approvedGrant,
@@ -22,11 +25,8 @@ import {
   invocation,
   NAMESPACE,
 } from "../testing/fixtures.ts";
-import { claimDigest } from "./gate.ts";
 import { type GateFacts, type InvocationPorts, reconcileInvocation } from "./invocation-reconciler.ts";
 import { OperationRunner } from "./operation-runner.ts";
-import { mergePolicies } from "./policy.ts";
-import { RunningOperations } from "./running-operations.ts";
 
 const DEPLOYMENTS = [{ spec: { deploymentId: DEPLOYMENT_ID, name: "shop", acceptedNamespaces: ["shop"] } }];
 const WEB = {

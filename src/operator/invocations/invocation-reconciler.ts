@@ -1,5 +1,5 @@
 import type { Clock } from "../../base/clock.ts";
-import type { NamedDeployments } from "../../crds/accepted-namespaces.ts";
+import type { NamedDeployments } from "../../crds/kinds/accepted-namespaces.ts";
 import type { AccessGrant, AccessGrantStatus } from "../../crds/kinds/access-grant.ts";
 import type { ManagedDeployment } from "../../crds/kinds/managed-deployment.ts";
 import type { OperationInvocation, OperationInvocationStatus } from "../../crds/kinds/operation-invocation.ts";
@@ -9,14 +9,14 @@ import { ApiError } from "../../kube/client/api-error.ts";
 import type { ReconcileContext, Result } from "../../kube/controller/controller.ts";
 import { timestamp } from "../../kube/objects/conditions.ts";
 import type { RoleLending } from "../access/role-lending.ts";
-import type { EventPublisher } from "../event-publisher.ts";
+import { claimDigest, gate, type Verdict } from "../gate/gate.ts";
+import { mergePolicies } from "../gate/policy.ts";
 import { LOOK_AGAIN_MS } from "../grants/grant-decision.ts";
-import type { OperatorMetrics } from "../metrics.ts";
+import type { EventPublisher } from "../kernel/event-publisher.ts";
+import type { OperatorMetrics } from "../kernel/metrics.ts";
 import { findOperation } from "../operations/catalog.ts";
-import { claimDigest, gate, type Verdict } from "./gate.ts";
 import { expired, held, isClaimedBy, running, waiting } from "./invocation-status.ts";
 import type { OperationRunner } from "./operation-runner.ts";
-import { mergePolicies } from "./policy.ts";
 import { graceSignal } from "./stop-signal.ts";
 
 /** What the gate reads besides the invocation. */

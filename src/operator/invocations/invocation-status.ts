@@ -1,9 +1,9 @@
 import type { InvocationConditionType, InvocationReason } from "../../crds/conditions.ts";
 import type { OperationInvocation, OperationInvocationStatus } from "../../crds/kinds/operation-invocation.ts";
+import { toldLine } from "../../crds/printable.ts";
 import { type Condition, timestamp, withCondition } from "../../kube/objects/conditions.ts";
-import { toldLine } from "../text.ts";
+import type { Refusal } from "../gate/gate.ts";
 import type { Outcome } from "./execution.ts";
-import type { Refusal } from "./gate.ts";
 
 type Said<T extends InvocationConditionType> = {
   readonly status: Condition["status"];

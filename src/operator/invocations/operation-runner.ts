@@ -5,12 +5,12 @@ import type { OperationInvocation, OperationInvocationStatus } from "../../crds/
 import { ApiError } from "../../kube/client/api-error.ts";
 import type { ReconcileContext, Result } from "../../kube/controller/controller.ts";
 import type { Access, AccessRequest } from "../access/access.ts";
-import type { EventPublisher } from "../event-publisher.ts";
-import type { OperationOutcome, OperatorMetrics } from "../metrics.ts";
+import type { Verdict } from "../gate/gate.ts";
+import type { EventPublisher } from "../kernel/event-publisher.ts";
+import type { OperationOutcome, OperatorMetrics } from "../kernel/metrics.ts";
+import { OperationStopped, type RunningOperations } from "../operations/running-operations.ts";
 import { type ExecutionPorts, execute, type Outcome, ROLES_READ_MS } from "./execution.ts";
-import type { Verdict } from "./gate.ts";
 import { ended } from "./invocation-status.ts";
-import { OperationStopped, type RunningOperations } from "./running-operations.ts";
 import { graceSignal, stopSignal } from "./stop-signal.ts";
 
 export interface RunnerPorts extends ExecutionPorts {

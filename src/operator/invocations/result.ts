@@ -1,5 +1,5 @@
+import { printable } from "../../crds/printable.ts";
 import type { OperationResult } from "../operations/operation.ts";
-import { printable } from "../text.ts";
 
 /** What the admission policy `sallyport-result-size` lets into `status.result`, in its own way of counting. */
 export const MAX_RESULT_CHARS = 65_536;

@@ -1,6 +1,6 @@
 import type { Clock } from "../../base/clock.ts";
 import { LeadershipLostError } from "../../kube/election/leader-election.ts";
-import { OperationStopped, type StopReason } from "./running-operations.ts";
+import { OperationStopped, type StopReason } from "../operations/running-operations.ts";
 
 export interface StopLimits {
   readonly clock: Clock;

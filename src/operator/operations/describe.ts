@@ -1,6 +1,6 @@
 import { DESCRIBE } from "../../crds/operations/describe.ts";
+import { printableLine } from "../../crds/printable.ts";
 import { resources } from "../../kube/objects/resource.ts";
-import { printableLine } from "../text.ts";
 import { newestEvents } from "./events.ts";
 import type { Container, ObjectCondition, Pod, Workload } from "./objects.ts";
 import { workloadResources } from "./objects.ts";

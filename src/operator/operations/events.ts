@@ -1,6 +1,6 @@
 import { EVENTS } from "../../crds/operations/events.ts";
+import { printableLine } from "../../crds/printable.ts";
 import { resources } from "../../kube/objects/resource.ts";
-import { printableLine } from "../text.ts";
 import type { ClusterEvent } from "./objects.ts";
 import { type OperationCall, operation } from "./operation.ts";
 

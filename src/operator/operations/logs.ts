@@ -1,6 +1,6 @@
 import { LOGS } from "../../crds/operations/logs.ts";
+import { printable } from "../../crds/printable.ts";
 import { resources } from "../../kube/objects/resource.ts";
-import { printable } from "../text.ts";
 import type { Pod } from "./objects.ts";
 import { type OperationClient, OperationError, operation } from "./operation.ts";
 

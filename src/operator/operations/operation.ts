@@ -1,5 +1,5 @@
 import type { Clock } from "../../base/clock.ts";
-import type { Place } from "../../crds/lending.ts";
+import type { Place } from "../../crds/kinds/lending.ts";
 import type { OperationDeclaration } from "../../crds/operations/operation.ts";
 import { type ParamsOf, type ParamsSpec, type Parsed, parseParams } from "../../crds/operations/params.ts";
 import { ApiError } from "../../kube/client/api-error.ts";

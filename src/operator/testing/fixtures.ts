@@ -3,8 +3,8 @@ import type { AccessGrant, AccessGrantSpec, AccessGrantStatus } from "../../crds
 import type { OperationInvocation, OperationInvocationSpec } from "../../crds/kinds/operation-invocation.ts";
 import { tierOf } from "../../crds/operations/catalog.ts";
 import { planHash } from "../../crds/plan.ts";
-import type { GateInput } from "../invocations/gate.ts";
-import { mergePolicies } from "../invocations/policy.ts";
+import type { GateInput } from "../gate/gate.ts";
+import { mergePolicies } from "../gate/policy.ts";
 import { findOperation } from "../operations/catalog.ts";
 
 export const NAMESPACE = "sallyport-grants";

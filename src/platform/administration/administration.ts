@@ -1,7 +1,7 @@
 import type { Selectable } from "kysely";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { ROLES, type Role, scopeOf } from "../../contract/wire/roles.ts";
-import { isWorkspaceName } from "../config.ts";
+import { isWorkspaceName } from "../../contract/wire/schema.ts";
 import type { Db } from "../database/db.ts";
 import { type DatabaseLocation, openDatabase } from "../database/open.ts";
 import type { ApiKeyRow } from "../database/tables/api-keys.ts";

@@ -5,11 +5,11 @@ import { buffer } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import { PGlite } from "@electric-sql/pglite";
 import { type Extract, extract, type Pack, pack } from "tar-stream";
-import { sealingKeyFile } from "../config.ts";
 import { lockFolder } from "../database/folder-lock.ts";
+import { sealingKeyFile } from "../kernel/sealed.ts";
+import { addFile } from "../kernel/tar.ts";
 import { keysIn } from "../objects/object-folder.ts";
 import { isObjectKey } from "../ports/object-store.ts";
-import { addFile } from "../tar.ts";
 import { RefusedError } from "./refused-error.ts";
 
 /** Contents of the file, in this order: the database's dump, the key to its sealed values, the objects. */

@@ -1,6 +1,6 @@
 import { WORKSPACE_ROLES } from "../../contract/wire/roles.ts";
 import type { Db } from "../database/db.ts";
-import { findOrCreateUser, putMember } from "../identity/store.ts";
+import { findOrCreateUser, putMember } from "../identity/users/store.ts";
 import { RefusedError } from "./refused-error.ts";
 
 export interface MemberOrder {

@@ -1,6 +1,6 @@
 import { createPrivateKey, type KeyObject } from "node:crypto";
+import { isPlainLoopback } from "../../base/loopback.ts";
 import type { SettingRow, SettingTable } from "../../base/settings.ts";
-import { isLoopback } from "../identity/oauth/client.ts";
 import type { GitHubAppConfig } from "./github-app.ts";
 
 /** Included in `PLATFORM_SETTINGS`, the only table of the platform's settings. */
@@ -32,7 +32,7 @@ export function readGitHost(
   if (appId === "" && pem === "") return undefined;
   if (!/^[A-Za-z0-9.]{1,64}$/.test(appId)) fail(githubAppId, "the app's id, when there is a key");
   // An attacker on the network could change the answers of an http address and read the app's tokens.
-  const safe = URL.canParse(apiUrl) && (apiUrl.startsWith("https://") || isLoopback(apiUrl));
+  const safe = URL.canParse(apiUrl) && (apiUrl.startsWith("https://") || isPlainLoopback(apiUrl));
   if (!safe) fail(githubApiUrl, "an https URL");
   const key = rsaKey(pem.replaceAll("\\n", "\n"));
   if (key === undefined) fail(githubAppKey, "a private RSA key as PEM, when there is an app id");

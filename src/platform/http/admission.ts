@@ -1,5 +1,5 @@
 import type { Route } from "../../contract/wire/route.ts";
-import { WORKSPACE_NAME } from "../../contract/wire/schema.ts";
+import { isWorkspaceName } from "../../contract/wire/schema.ts";
 import type { Authenticator, Credential, Presented } from "../kernel/call/credential.ts";
 import { invalid, PlatformError } from "../kernel/errors.ts";
 import type { Caller } from "../kernel/tenancy/principal.ts";
@@ -17,14 +17,12 @@ export async function authenticate(
   throw new PlatformError("UNAUTHENTICATED");
 }
 
-const NAME = new RegExp(WORKSPACE_NAME);
-
 /** Step 4: reads the `workspace` parameter. @throws VALIDATION_ERROR when it cannot be a workspace's name. */
 export function workspaceOf(search: URLSearchParams): string | undefined {
   const given = search.getAll("workspace");
   const [name] = given;
   if (name === undefined) return undefined;
-  if (given.length === 1 && name.length >= 4 && name.length <= 100 && NAME.test(name)) return name;
+  if (given.length === 1 && isWorkspaceName(name)) return name;
   throw invalid({ path: "query.workspace", message: "is not a workspace name" });
 }
 

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { isPlainLoopback } from "../../base/loopback.ts";
 import { ConfigError } from "../../base/settings.ts";
 import { readPlatformConfig } from "../config.ts";
-import { CLI_CLIENT, isLoopback, parseClients } from "./oauth/client.ts";
+import { CLI_CLIENT, parseClients } from "./oauth/client.ts";
 
 const OIDC = {
   SALLYPORT_PLATFORM_OIDC_ISSUER: "https://login.example.com",
@@ -107,4 +108,4 @@ it.each([
   ["http://127.0.0.1@example.com", false],
   ["http://localhost.example.com", false],
   ["http://example.com/127.0.0.1", false],
-])("%s is plain loopback: %s", (url, expected) => expect(isLoopback(url)).toBe(expected));
+])("%s is plain loopback: %s", (url, expected) => expect(isPlainLoopback(url)).toBe(expected));

@@ -1,6 +1,7 @@
+import { isPlainLoopback } from "../../base/loopback.ts";
 import type { SettingRow, SettingTable } from "../../base/settings.ts";
-import { CLI_CLIENT, isLoopback, type OAuthClient, parseClients } from "./oauth/client.ts";
-import type { OutsideProviderConfig } from "./outside-provider.ts";
+import { CLI_CLIENT, type OAuthClient, parseClients } from "./oauth/client.ts";
+import type { OutsideProviderConfig } from "./users/outside-provider.ts";
 
 /** How users sign in. By default no way is configured, and only API keys work. */
 export interface IdentityConfig {
@@ -81,8 +82,8 @@ export function readIdentity(
   }
   const devLogin = text(settings.devLogin);
   if (devLogin !== "true" && devLogin !== "false") fail(settings.devLogin, "true or false");
-  if (devLogin === "true" && !isLoopback(address)) fail(settings.devLogin, "false: the base URL is not loopback");
-  if (devLogin === "true" && !isLoopback(urlOfHost(host))) {
+  if (devLogin === "true" && !isPlainLoopback(address)) fail(settings.devLogin, "false: the base URL is not loopback");
+  if (devLogin === "true" && !isPlainLoopback(urlOfHost(host))) {
     fail(settings.devLogin, `false: every client that reaches ${host} could sign in as any user; listen on 127.0.0.1`);
   }
   const firstAdmin = text(settings.firstAdmin);
@@ -102,5 +103,5 @@ export function urlOfHost(host: string): string {
 }
 
 function isSafe(issuer: string): boolean {
-  return URL.canParse(issuer) && (issuer.startsWith("https://") || isLoopback(issuer));
+  return URL.canParse(issuer) && (issuer.startsWith("https://") || isPlainLoopback(issuer));
 }

@@ -1,12 +1,12 @@
 import type { FastifyInstance } from "fastify";
 import type { Logger } from "../../base/log.ts";
 import type { OpenDeps } from "../kernel/call/open-route.ts";
-import { Browser } from "./browser.ts";
 import type { IdentityConfig } from "./config.ts";
 import { registerConsent } from "./oauth/consent.ts";
 import { OAuthServer } from "./oauth/server.ts";
-import { OutsideProvider } from "./outside-provider.ts";
-import { CALLBACK_PATH, registerSignIn } from "./sign-in.ts";
+import { Browser } from "./users/browser.ts";
+import { OutsideProvider } from "./users/outside-provider.ts";
+import { CALLBACK_PATH, registerSignIn } from "./users/sign-in.ts";
 
 /** Registers all routes of §25 that are not in the contract's table. */
 export function registerIdentity(app: FastifyInstance, open: OpenDeps, config: IdentityConfig, log: Logger): void {

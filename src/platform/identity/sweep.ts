@@ -1,6 +1,6 @@
 import type { Db } from "../database/db.ts";
 import { CODE_KIND } from "./oauth/adapter.ts";
-import { SESSION_IDLE_MS, SESSION_LIFE_MS } from "./session.ts";
+import { SESSION_IDLE_MS, SESSION_LIFE_MS } from "./users/session.ts";
 
 /**
  * Deletes expired sessions and OAuth records. They cannot be used any more, and their reuse need not be detected any

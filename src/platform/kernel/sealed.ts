@@ -1,4 +1,5 @@
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
+import { join } from "node:path";
 
 /**
  * Encrypts values that the platform must read again, with AES-256-GCM: secret environment variables, secret inputs
@@ -21,3 +22,8 @@ export function open(key: Uint8Array, sealed: string): string {
 
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
+
+/** The file with the sealing key of a platform with an embedded database. */
+export function sealingKeyFile(folder: string): string {
+  return join(folder, "sealing-key");
+}

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { DEFAULT_NAMES, GROUP } from "../../../src/crds/group.ts";
-import { lentBinding, lentRole } from "../../../src/crds/lending.ts";
+import { lentBinding, lentRole } from "../../../src/crds/kinds/lending.ts";
 import { installation, openCluster } from "../../../src/crds/manifests/installation.ts";
 import { OPERATIONS } from "../../../src/crds/operations/catalog.ts";
 import { eventually } from "../wait.ts";

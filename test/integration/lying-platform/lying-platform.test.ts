@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Registry } from "prom-client";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { runAgent } from "../../../src/agent/agent.ts";
-import { loadAgentConfig } from "../../../src/agent/config.ts";
+import { loadAgentConfig } from "../../../src/agent/kernel/config.ts";
 import { sleep, systemClock } from "../../../src/base/clock.ts";
 import { silentLogger } from "../../../src/base/log.ts";
 import type { PendingRequest } from "../../../src/contract/access-requests/access-relay.ts";
@@ -13,7 +13,7 @@ import { type AccessGrant, accessGrants } from "../../../src/crds/kinds/access-g
 import { type OperationInvocation, operationInvocations } from "../../../src/crds/kinds/operation-invocation.ts";
 import { planHash } from "../../../src/crds/plan.ts";
 import { type DynamicObject, type KubeObject, resources } from "../../../src/kube/objects/resource.ts";
-import { loadOperatorConfig } from "../../../src/operator/config.ts";
+import { loadOperatorConfig } from "../../../src/operator/kernel/config.ts";
 import { runOperator } from "../../../src/operator/operator.ts";
 import { newId } from "../../../src/platform/kernel/ids.ts";
 import { GRANTS, SHOP, startWorld, type World } from "../../faults/world.ts";

@@ -6,8 +6,8 @@ import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { sleep, systemClock } from "../../../src/base/clock.ts";
 import { type AccessGrant, accessGrants } from "../../../src/crds/kinds/access-grant.ts";
 import { type DynamicObject, type KubeObject, resources } from "../../../src/kube/objects/resource.ts";
-import type { OperatorConfig } from "../../../src/operator/config.ts";
-import { claimDigest } from "../../../src/operator/invocations/gate.ts";
+import { claimDigest } from "../../../src/operator/gate/gate.ts";
+import type { OperatorConfig } from "../../../src/operator/kernel/config.ts";
 import { eventually, signal } from "../wait.ts";
 import { condition, GRANTS, metric, OperatorWorld, type RunningOperator, SHOP, scaleTo } from "./operator-world.ts";
 

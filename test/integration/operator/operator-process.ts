@@ -1,7 +1,7 @@
 import pino from "pino";
 import { Registry } from "prom-client";
 import { systemClock } from "../../../src/base/clock.ts";
-import { loadOperatorConfig } from "../../../src/operator/config.ts";
+import { loadOperatorConfig } from "../../../src/operator/kernel/config.ts";
 import { runOperator } from "../../../src/operator/operator.ts";
 
 // The operator in its own process, so that a test can kill it as a node failure would.

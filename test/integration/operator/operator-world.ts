@@ -17,7 +17,7 @@ import { planHash, type Tier } from "../../../src/crds/plan.ts";
 import { Client } from "../../../src/kube/client/client.ts";
 import { type Connection, connect } from "../../../src/kube/client/connection.ts";
 import { type DynamicObject, resources } from "../../../src/kube/objects/resource.ts";
-import { loadOperatorConfig, type OperatorConfig } from "../../../src/operator/config.ts";
+import { loadOperatorConfig, type OperatorConfig } from "../../../src/operator/kernel/config.ts";
 import { runOperator } from "../../../src/operator/operator.ts";
 import { eventually, signal } from "../wait.ts";
 

@@ -1,4 +1,4 @@
-import type { Manifest } from "../manifest.ts";
+import type { Manifest } from "../../manifest.ts";
 
 export interface Match {
   readonly apiGroups: readonly string[];

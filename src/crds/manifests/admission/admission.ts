@@ -1,5 +1,5 @@
 import { GROUP, type InstallationNames } from "../../group.ts";
-import type { Manifest } from "../manifest.ts";
+import type { Manifest } from "../../manifest.ts";
 import { forbid, MACHINE, type Match, stampingPolicy, validatingPolicy } from "./admission-policy.ts";
 import { deploymentAcceptance } from "./deployment-admission.ts";
 import { nodeScheduling, podDeletion, rolloutRestart, scaleBounds } from "./grant-account-admission.ts";

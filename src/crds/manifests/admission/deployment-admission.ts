@@ -1,5 +1,5 @@
 import { GROUP, type InstallationNames } from "../../group.ts";
-import type { Manifest } from "../manifest.ts";
+import type { Manifest } from "../../manifest.ts";
 import { forbid, validatingPolicy } from "./admission-policy.ts";
 
 /** CEL: the write leaves `acceptedNamespaces` as it was; absent and empty are different values. */

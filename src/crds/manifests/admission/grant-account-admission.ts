@@ -1,8 +1,8 @@
 import { GROUP, type InstallationNames } from "../../group.ts";
+import type { Manifest } from "../../manifest.ts";
 import { UNREPLACED_PODS } from "../../operations/delete-pod.ts";
 import { RESTARTED_AT } from "../../operations/rollout-restart.ts";
 import { MAX_REPLICAS } from "../../operations/scale.ts";
-import type { Manifest } from "../manifest.ts";
 import { forbid, type Named, type Validation, validatingPolicy } from "./admission-policy.ts";
 import { type Level, sameBut } from "./same-but.ts";
 

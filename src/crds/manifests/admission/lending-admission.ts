@@ -6,8 +6,8 @@ import {
   OPERATION_ROLE_PREFIX,
   operationRole,
 } from "../../group.ts";
+import type { Manifest } from "../../manifest.ts";
 import { OPERATIONS } from "../../operations/catalog.ts";
-import type { Manifest } from "../manifest.ts";
 import { forbid, MACHINE, type Named, validatingPolicy } from "./admission-policy.ts";
 import { clusterWide, operatorOnly, outsideSystem } from "./operator-admission.ts";
 

@@ -1,5 +1,5 @@
 import { EXPIRES_AT_ANNOTATION, GRANT_ACCOUNT, GRANT_UID_LABEL, GROUP, type InstallationNames } from "../../group.ts";
-import type { Manifest } from "../manifest.ts";
+import type { Manifest } from "../../manifest.ts";
 import { forbid, validatingPolicy } from "./admission-policy.ts";
 import { operatorOnly } from "./operator-admission.ts";
 

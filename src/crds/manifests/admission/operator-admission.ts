@@ -6,8 +6,8 @@ import {
   type InstallationNames,
   OPERATION_ROLE_PREFIX,
 } from "../../group.ts";
-import { CLUSTER_ROLES } from "../../lending.ts";
-import type { Manifest } from "../manifest.ts";
+import { CLUSTER_ROLES } from "../../kinds/lending.ts";
+import type { Manifest } from "../../manifest.ts";
 import { forbid, type Named, validatingPolicy } from "./admission-policy.ts";
 
 export function operatorOnly({ systemNamespace, operatorAccount }: InstallationNames): readonly [Named] {

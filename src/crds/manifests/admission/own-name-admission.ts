@@ -1,5 +1,5 @@
 import { type InstallationNames, REPORTING_CONTROLLERS } from "../../group.ts";
-import type { Manifest } from "../manifest.ts";
+import type { Manifest } from "../../manifest.ts";
 import { forbid, type Named, type Validation, validatingPolicy } from "./admission-policy.ts";
 import { type Level, sameBut } from "./same-but.ts";
 

@@ -1,8 +1,8 @@
-import { NAMESPACE_PLACEHOLDER } from "../../accepted-namespaces.ts";
 import { GROUP, type InstallationNames } from "../../group.ts";
+import { NAMESPACE_PLACEHOLDER } from "../../kinds/accepted-namespaces.ts";
 import { managedDeployments } from "../../kinds/managed-deployment.ts";
+import type { Manifest } from "../../manifest.ts";
 import { SHELL_SIGNS, TOLD_COMMAND } from "../../told-words.ts";
-import type { Manifest } from "../manifest.ts";
 import { forbid, type Validation, validatingPolicy } from "./admission-policy.ts";
 import { oursOnly } from "./own-name-admission.ts";
 

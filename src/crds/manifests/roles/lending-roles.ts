@@ -1,5 +1,5 @@
 import { type InstallationNames, operationRole } from "../../group.ts";
-import { CLUSTER_ROLES } from "../../lending.ts";
+import { CLUSTER_ROLES } from "../../kinds/lending.ts";
 import { inScope } from "../../operations/catalog.ts";
 import { type ExplainedRule, rule, type ShippedRole } from "./shipped-role.ts";
 

@@ -1,6 +1,6 @@
 import { AUTO_ACCOUNT, type InstallationNames } from "../../group.ts";
+import type { Manifest } from "../../manifest.ts";
 import type { PolicyRule } from "../../operations/operation.ts";
-import type { Manifest } from "../manifest.ts";
 import type { ExplainedRule, ShippedRole } from "./shipped-role.ts";
 import { shippedRoles } from "./shipped-roles.ts";
 

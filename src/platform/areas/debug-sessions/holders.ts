@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import { WRITERS } from "../../../contract/wire/roles.ts";
 import type { Db } from "../../database/db.ts";
 import type { RelayTicketRow } from "../../database/tables/debug-sessions.ts";
-import { SESSION_IDLE_MS, SESSION_LIFE_MS } from "../../identity/session.ts";
+import { SESSION_IDLE_MS, SESSION_LIFE_MS } from "../../identity/users/session.ts";
 import type { Proof } from "../../kernel/call/credential.ts";
 
 /**

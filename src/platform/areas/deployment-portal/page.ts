@@ -1,6 +1,6 @@
 import type { FastifyInstance } from "fastify";
-import { Browser } from "../../identity/browser.ts";
-import { html, type Page, page } from "../../identity/pages.ts";
+import { Browser } from "../../identity/users/browser.ts";
+import { html, type Page, page } from "../../identity/users/pages.ts";
 import { type OpenDeps, openRoute } from "../../kernel/call/open-route.ts";
 
 /**

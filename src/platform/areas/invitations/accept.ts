@@ -1,7 +1,7 @@
 import type { AcceptedInvitation, InvitationPreview } from "../../../contract/workspaces/invitations.ts";
 import type { Db } from "../../database/db.ts";
 import type { WorkspaceRole } from "../../database/tables/identity.ts";
-import { findRole, hashOf, putMember } from "../../identity/store.ts";
+import { findRole, hashOf, putMember } from "../../identity/users/store.ts";
 import type { Call } from "../../kernel/call/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
 import type { Person, User } from "../../kernel/tenancy/principal.ts";

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { INVITATION_MS } from "../../../contract/workspaces/invitations.ts";
 import type { WorkspaceRole } from "../../database/tables/identity.ts";
 import type { InvitationRow } from "../../database/tables/invitations.ts";
-import { hashOf, isMember, normalEmail } from "../../identity/store.ts";
+import { hashOf, isMember, normalEmail } from "../../identity/users/store.ts";
 import type { Call } from "../../kernel/call/call.ts";
 import type { CallConfig } from "../../kernel/call/call-config.ts";
 import { invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";

@@ -1,6 +1,6 @@
 import type { WorkspaceMember } from "../../../contract/workspaces/members.ts";
 import type { WorkspaceRole } from "../../database/tables/identity.ts";
-import { putMember } from "../../identity/store.ts";
+import { putMember } from "../../identity/users/store.ts";
 import type { Call } from "../../kernel/call/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
 import { hasOtherAdmin, membersOf, toMember } from "./store.ts";

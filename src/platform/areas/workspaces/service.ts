@@ -2,7 +2,7 @@ import type { Selectable } from "kysely";
 import type { BodyOf } from "../../../contract/wire/route.ts";
 import type { AgentSettings, workspaceRoutes } from "../../../contract/workspaces/workspaces.ts";
 import type { WorkspaceRow } from "../../database/tables/workspaces.ts";
-import { putMember } from "../../identity/store.ts";
+import { putMember } from "../../identity/users/store.ts";
 import type { Call } from "../../kernel/call/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";

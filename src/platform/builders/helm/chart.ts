@@ -2,7 +2,7 @@ import { gzipSync } from "node:zlib";
 import Type, { type Static } from "typebox";
 import { Check, Errors } from "typebox/schema";
 import { FreeMap, Strict } from "../../../contract/wire/schema.ts";
-import { tarOf } from "../../tar.ts";
+import { tarOf } from "../../kernel/tar.ts";
 import { UnbuildableError } from "../runner.ts";
 
 /**

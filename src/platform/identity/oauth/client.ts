@@ -1,3 +1,4 @@
+import { isPlainLoopback } from "../../../base/loopback.ts";
 /** A program that users may sign in to. Clients come from the configuration only; there is no registration. */
 export interface OAuthClient {
   readonly id: string;
@@ -48,7 +49,7 @@ function toClient(value: unknown): OAuthClient | undefined {
   if (secret !== undefined && (typeof secret !== "string" || secret.length < MIN_SECRET_LENGTH)) return undefined;
   if (!Array.isArray(redirectUris) || redirectUris.length === 0 || !redirectUris.every(isRedirectUri)) return undefined;
   // The rule for ports differs, so either all or none of a client's redirect URIs are on loopback.
-  if (new Set(redirectUris.map(isLoopback)).size > 1) return undefined;
+  if (new Set(redirectUris.map(isPlainLoopback)).size > 1) return undefined;
   return { id, name, redirectUris, secret };
 }
 
@@ -56,13 +57,5 @@ function toClient(value: unknown): OAuthClient | undefined {
 function isRedirectUri(value: unknown): value is string {
   if (typeof value !== "string" || !URL.canParse(value)) return false;
   const { protocol, hash } = new URL(value);
-  return hash === "" && (protocol === "https:" || isLoopback(value));
-}
-
-/** An http address on this machine, which no other machine can answer. */
-export function isLoopback(url: string): boolean {
-  const { protocol, hostname } = new URL(url);
-  return (
-    protocol === "http:" && (/^127(\.\d{1,3}){3}$/.test(hostname) || hostname === "[::1]" || hostname === "localhost")
-  );
+  return hash === "" && (protocol === "https:" || isPlainLoopback(value));
 }

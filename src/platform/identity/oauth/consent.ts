@@ -1,10 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { errors, type Interaction, type InteractionResults } from "oidc-provider";
+import { isPlainLoopback } from "../../../base/loopback.ts";
 import { type OpenDeps, openRoute } from "../../kernel/call/open-route.ts";
-import { type Browser, formOf, type SignedIn } from "../browser.ts";
-import { consentPage, errorPage, onwardPage, signInPage } from "../pages.ts";
-import type { SignInDeps } from "../sign-in.ts";
-import { isLoopback, type OAuthClient } from "./client.ts";
+import { type Browser, formOf, type SignedIn } from "../users/browser.ts";
+import { consentPage, errorPage, onwardPage, signInPage } from "../users/pages.ts";
+import type { SignInDeps } from "../users/sign-in.ts";
+import type { OAuthClient } from "./client.ts";
 import { OAUTH_PATHS, SILENT } from "./provider.ts";
 import type { OAuthServer } from "./server.ts";
 
@@ -133,7 +134,7 @@ function isHinted({ params }: Interaction, user: SignedIn): boolean {
  * Every program on the user's machine can listen on a loopback address, so only the user can say which program asks.
  */
 function mustAsk({ params }: Interaction): boolean {
-  return isLoopback(String(params.redirect_uri));
+  return isPlainLoopback(String(params.redirect_uri));
 }
 
 function scopesOf({ params }: Interaction): readonly string[] {

@@ -2,14 +2,15 @@ import { hkdfSync } from "node:crypto";
 import Provider, { type ClientMetadata, type Configuration, type KoaContextWithOIDC } from "oidc-provider";
 import type { Clock } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
+import { isPlainLoopback } from "../../../base/loopback.ts";
 import type { Db } from "../../database/db.ts";
 import type { CallConfig } from "../../kernel/call/call-config.ts";
-import { ACCESS_TOKEN_PREFIX } from "../access-token.ts";
-import { errorPage } from "../pages.ts";
-import { siteOf } from "../site.ts";
-import { findUser } from "../store.ts";
+import { ACCESS_TOKEN_PREFIX } from "../users/access-token.ts";
+import { errorPage } from "../users/pages.ts";
+import { siteOf } from "../users/site.ts";
+import { findUser } from "../users/store.ts";
 import { SqlAdapter } from "./adapter.ts";
-import { isLoopback, type OAuthClient } from "./client.ts";
+import type { OAuthClient } from "./client.ts";
 import { idTokenKey } from "./signing-key.ts";
 
 export interface OAuthDeps {
@@ -128,7 +129,7 @@ function metadataOf({ id, name, redirectUris, secret }: OAuthClient): ClientMeta
     response_types: ["code"],
     grant_types: ["authorization_code", "refresh_token"],
     // Native: any port of a loopback address is accepted, and the user is always asked before the redirect.
-    application_type: redirectUris.every(isLoopback) ? "native" : "web",
+    application_type: redirectUris.every(isPlainLoopback) ? "native" : "web",
     ...(secret === undefined
       ? { token_endpoint_auth_method: "none" }
       : { client_secret: secret, token_endpoint_auth_method: "client_secret_basic" }),

@@ -2,8 +2,8 @@ import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyReque
 import type Provider from "oidc-provider";
 import { setHeaders } from "../../kernel/call/answer.ts";
 import { type OpenDeps, openRoute } from "../../kernel/call/open-route.ts";
-import { liveSession, sessionOf } from "../session.ts";
-import { siteOf } from "../site.ts";
+import { liveSession, sessionOf } from "../users/session.ts";
+import { siteOf } from "../users/site.ts";
 import { buildProvider, OAUTH_PATHS, type OAuthDeps, SILENT } from "./provider.ts";
 import { publicKeys } from "./signing-key.ts";
 

@@ -1,5 +1,5 @@
 import { gzipSync } from "node:zlib";
-import { tarOf } from "../../../tar.ts";
+import { tarOf } from "../../../kernel/tar.ts";
 
 /** Part of the archive's address. A module published under a version never changes. */
 export const MODULE_VERSION = "1.0.0";

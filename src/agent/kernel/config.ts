@@ -1,0 +1,187 @@
+import { ELECTION_SETTINGS } from "../../base/election-settings.ts";
+import { isLoopbackHost } from "../../base/loopback.ts";
+import {
+  anyText,
+  duration,
+  type Environment,
+  integer,
+  loadSettings,
+  nonEmpty,
+  type SettingsOf,
+} from "../../base/settings.ts";
+import { NAMESPACE_NAME } from "../../crds/group.ts";
+import { type NamedDeployments, parseNamedDeployments } from "../../crds/kinds/accepted-namespaces.ts";
+import { electionTimesProblems } from "../../kube/election/election-times.ts";
+
+/** Read once by the command line, validated, frozen, passed down. Nothing else reads the environment. */
+export interface AgentConfig {
+  readonly platformUrl: string;
+  readonly runtimeKeyFile: string;
+  readonly runtimeKeyOverlapMs: number;
+  readonly managerUrl: string;
+  readonly namespaces: readonly string[];
+  readonly deployments: NamedDeployments;
+  readonly maxWaitingDeployments: number;
+  readonly systemNamespace: string;
+  readonly grantsNamespace: string;
+  readonly heartbeatIntervalMs: number;
+  readonly resyncIntervalMs: number;
+  readonly pollIntervalMs: number;
+  readonly reconnectSpreadMs: number;
+  readonly accessCheckIntervalMs: number;
+  readonly healthHost: string;
+  readonly healthPort: number;
+  readonly leaseName: string;
+  readonly leaseDurationMs: number;
+  readonly renewDeadlineMs: number;
+  readonly retryPeriodMs: number;
+  readonly identity: string;
+  readonly kubeconfig: string;
+}
+
+/** The one table: `--help`, the chart's values reference and the docs page are printed from it. */
+export const AGENT_SETTINGS: SettingsOf<AgentConfig> = {
+  platformUrl: {
+    env: "SALLYPORT_PLATFORM_URL",
+    default: undefined,
+    doc: "The vendor's platform. https, or http to loopback only: the runtime key travels on it.",
+    parse: httpsUrl,
+  },
+  runtimeKeyFile: {
+    env: "SALLYPORT_RUNTIME_KEY_FILE",
+    default: "/var/run/sallyport/runtime-key/key",
+    doc: "File with the runtime key, in a mounted directory. Re-read when it changes, so that rotation needs no restart.",
+    parse: nonEmpty,
+  },
+  runtimeKeyOverlapMs: {
+    env: "SALLYPORT_RUNTIME_KEY_OVERLAP",
+    default: "15m",
+    doc: "How long the key before the last change is still tried when the new one is refused.",
+    parse: duration(0, 86_400_000),
+  },
+  managerUrl: {
+    env: "SALLYPORT_MANAGER_URL",
+    default: "https://sallyport-agent.sallyport-system.svc",
+    doc: "Address reported in heartbeats. The platform never calls it; people see it.",
+    parse: httpsUrl,
+  },
+  namespaces: {
+    env: "SALLYPORT_NAMESPACES",
+    default: "",
+    doc: "Namespaces that are opened to Sallyport's accounts, comma-separated. Nothing outside them is read or operated on; for which deployment is said by the next setting, or on the deployment's object.",
+    parse: namespaceList,
+  },
+  deployments: {
+    env: "SALLYPORT_DEPLOYMENTS",
+    default: "",
+    doc: "Deployments that the customer accepts from the start, each with its namespaces: `dep_x=shop+jobs,dep_y=shop`. Any other waits until the customer accepts its object. The operator has the same setting.",
+    parse: parseNamedDeployments,
+  },
+  maxWaitingDeployments: {
+    env: "SALLYPORT_MAX_WAITING_DEPLOYMENTS",
+    default: "20",
+    doc: "Most deployments shown as waiting at once, however many the platform lists. The rest are counted in a metric until there is room.",
+    parse: integer(1, 200),
+  },
+  systemNamespace: {
+    env: "SALLYPORT_SYSTEM_NAMESPACE",
+    default: "sallyport-system",
+    doc: "Where the agent runs and its leader lease lies.",
+    parse: namespace,
+  },
+  grantsNamespace: {
+    env: "SALLYPORT_GRANTS_NAMESPACE",
+    default: "sallyport-grants",
+    doc: "Where grants, invocations and managed deployments lie.",
+    parse: namespace,
+  },
+  heartbeatIntervalMs: {
+    env: "SALLYPORT_HEARTBEAT_INTERVAL",
+    default: "60s",
+    doc: "Pause between heartbeats, ±10 %. The platform shows the manager as unknown after 180 s without one.",
+    parse: duration(1_000, 90_000),
+  },
+  resyncIntervalMs: {
+    env: "SALLYPORT_RESYNC_INTERVAL",
+    default: "5m",
+    doc: "Everything is read again this often, ±10 %: the longest that a lost message can cost.",
+    parse: duration(1_000, 3_600_000),
+  },
+  pollIntervalMs: {
+    env: "SALLYPORT_POLL_INTERVAL",
+    default: "15s",
+    doc: "Pause between reads, ±10 %, when the platform has no work feed.",
+    parse: duration(500, 600_000),
+  },
+  reconnectSpreadMs: {
+    env: "SALLYPORT_RECONNECT_SPREAD",
+    default: "30s",
+    doc: "After the platform closed a connection, agents come back spread over this long. Shorter only for tests.",
+    parse: duration(0, 600_000),
+  },
+  accessCheckIntervalMs: {
+    env: "SALLYPORT_ACCESS_CHECK_INTERVAL",
+    default: "60s",
+    doc: "Between two looks at the agent's own rights; how late a rule that is missing or given back is noticed. One small request a namespace each.",
+    parse: duration(1_000, 600_000),
+  },
+  healthHost: {
+    env: "SALLYPORT_HEALTH_HOST",
+    default: "0.0.0.0",
+    doc: "Address that /livez, /readyz and /metrics listen on.",
+    parse: nonEmpty,
+  },
+  healthPort: {
+    env: "SALLYPORT_HEALTH_PORT",
+    default: "8080",
+    doc: "Their port; 0 takes a free one.",
+    parse: integer(0, 65_535),
+  },
+  leaseName: {
+    env: "SALLYPORT_LEASE_NAME",
+    default: "sallyport-agent",
+    doc: "Lease that the replicas elect a leader with; of all that share it, one acts. The shipped role names this one.",
+    parse: nonEmpty,
+  },
+  ...ELECTION_SETTINGS,
+  identity: {
+    env: "SALLYPORT_IDENTITY",
+    default: "",
+    doc: "This replica's name in the lease, normally the pod's. Empty: host name and a random part.",
+    parse: anyText,
+  },
+  kubeconfig: {
+    env: "SALLYPORT_KUBECONFIG",
+    default: "",
+    doc: "File to reach the API server with. Empty: the pod's own service account.",
+    parse: anyText,
+  },
+};
+
+/** Call it with the environment. @throws ConfigError */
+export function loadAgentConfig(env: Environment): AgentConfig {
+  return loadSettings(AGENT_SETTINGS, env, electionTimesProblems);
+}
+
+function httpsUrl(text: string): string {
+  const url = URL.parse(text);
+  if (url === null || (url.protocol !== "https:" && !(url.protocol === "http:" && isLoopbackHost(url.hostname)))) {
+    throw new Error("an https URL (http only to loopback)");
+  }
+  if (url.username !== "" || url.password !== "") throw new Error("a URL without user and password");
+  return url.href;
+}
+
+function namespace(text: string): string {
+  if (!NAMESPACE_NAME.test(text)) throw new Error("the name of a namespace");
+  return text;
+}
+
+/** At most 64: as many as a ManagedDeployment can name. */
+function namespaceList(text: string): readonly string[] {
+  const names = [...new Set(text.split(",").map((name) => name.trim()))].filter((name) => name !== "");
+  if (names.length > 64 || !names.every((name) => NAMESPACE_NAME.test(name))) {
+    throw new Error("up to 64 names of namespaces, comma-separated");
+  }
+  return Object.freeze(names.sort());
+}

@@ -1,0 +1,168 @@
+import { ELECTION_SETTINGS } from "../../base/election-settings.ts";
+import {
+  anyText,
+  type Contradiction,
+  duration,
+  type Environment,
+  integer,
+  loadSettings,
+  oneOf,
+  type SettingsOf,
+} from "../../base/settings.ts";
+import { DEFAULT_NAMES, LENDING_MODES, type LendingMode, NAMESPACE_NAME } from "../../crds/group.ts";
+import { type NamedDeployments, parseNamedDeployments } from "../../crds/kinds/accepted-namespaces.ts";
+import { MUTATING_POLICIES, VALIDATING_POLICIES } from "../../crds/manifests/admission/admission.ts";
+import { electionTimesProblems } from "../../kube/election/election-times.ts";
+import { ADMISSION_MODES, type AdmissionMode } from "../gate/enforcement.ts";
+
+/** Read once, validated, frozen, passed down. Nothing else of this room reads the environment. */
+export interface OperatorConfig {
+  /** Empty: in a pod, with the pod's own credentials. */
+  readonly kubeconfig: string;
+  readonly systemNamespace: string;
+  readonly grantsNamespace: string;
+  readonly deployments: NamedDeployments;
+  /** Unique to this process; the holder of the lease. */
+  readonly identity: string;
+  readonly healthHost: string;
+  readonly healthPort: number;
+  readonly workers: number;
+  readonly sweepIntervalMs: number;
+  readonly admissionMode: AdmissionMode;
+  readonly admissionCheckIntervalMs: number;
+  readonly accessCheckIntervalMs: number;
+  readonly shutdownGraceMs: number;
+  readonly leaseDurationMs: number;
+  readonly renewDeadlineMs: number;
+  readonly retryPeriodMs: number;
+  readonly leaseName: string;
+  /** What the shipped operation roles are in this installation. */
+  readonly roleKind: "ClusterRole" | "Role";
+  /** Who binds these roles to the accounts of grants. */
+  readonly lendingMode: LendingMode;
+}
+
+/** The one table: `--help`, the chart's values and the documentation are printed from it. */
+export const OPERATOR_SETTINGS: SettingsOf<OperatorConfig> = {
+  kubeconfig: {
+    env: "SALLYPORT_KUBECONFIG",
+    default: "",
+    doc: "File to reach the API server with. Empty: the pod's own service account.",
+    parse: anyText,
+  },
+  systemNamespace: {
+    env: "SALLYPORT_SYSTEM_NAMESPACE",
+    default: DEFAULT_NAMES.systemNamespace,
+    doc: "Namespace of agent and operator; the lease lives here.",
+    parse: namespace,
+  },
+  grantsNamespace: {
+    env: "SALLYPORT_GRANTS_NAMESPACE",
+    default: DEFAULT_NAMES.grantsNamespace,
+    doc: "Namespace of grants, invocations, policies and per-grant accounts. Never the system namespace.",
+    parse: namespace,
+  },
+  deployments: {
+    env: "SALLYPORT_DEPLOYMENTS",
+    default: "",
+    doc: "Deployments that the customer accepts from the start, each with its namespaces: `dep_x=shop+jobs,dep_y=shop`. Nothing runs for any other until the customer accepts its object. The agent has the same setting.",
+    parse: parseNamedDeployments,
+  },
+  identity: {
+    env: "SALLYPORT_IDENTITY",
+    default: "",
+    doc: "This replica's name in the lease, normally the pod's. Empty: host name and a random part.",
+    parse: anyText,
+  },
+  healthHost: {
+    env: "SALLYPORT_HEALTH_HOST",
+    default: "0.0.0.0",
+    doc: "Address of /livez, /readyz and /metrics.",
+    parse: anyText,
+  },
+  healthPort: {
+    env: "SALLYPORT_HEALTH_PORT",
+    default: "8080",
+    doc: "Port of /livez, /readyz and /metrics; 0 takes a free one.",
+    parse: integer(0, 65_535),
+  },
+  workers: {
+    env: "SALLYPORT_WORKERS",
+    default: "16",
+    doc: "Operations run at once, and grants looked at at once. A running operation keeps a worker for up to a minute.",
+    parse: integer(1, 256),
+  },
+  sweepIntervalMs: {
+    env: "SALLYPORT_SWEEP_INTERVAL",
+    default: "60s",
+    doc: "Between two searches for left-over access; how long it may outlive a crash.",
+    parse: duration(1_000, 600_000),
+  },
+  admissionMode: {
+    env: "SALLYPORT_ADMISSION_MODE",
+    default: "stamping",
+    doc: "What vouches for approvers' names: stamping, where the API server can; or validating-only, where typed names are checked and missing stampers are no fault. unseen: the operator has no right to look, and says so on each decision.",
+    parse: oneOf(ADMISSION_MODES),
+  },
+  admissionCheckIntervalMs: {
+    env: "SALLYPORT_ADMISSION_CHECK_INTERVAL",
+    default: "30s",
+    doc: `Between two looks at the admission policies; how late a missing one is shown. ${2 * (VALIDATING_POLICIES.length + MUTATING_POLICIES.length)} small requests each.`,
+    parse: duration(1_000, 600_000),
+  },
+  accessCheckIntervalMs: {
+    env: "SALLYPORT_ACCESS_CHECK_INTERVAL",
+    default: "60s",
+    doc: "Between two looks at the operator's own rights; how late a rule that is missing or given back is noticed. One small request a namespace each.",
+    parse: duration(1_000, 600_000),
+  },
+  shutdownGraceMs: {
+    env: "SALLYPORT_SHUTDOWN_GRACE",
+    default: "5s",
+    doc: "How long a running operation may go on after a stop, and then its result may take to be stored. Twice this must fit the pod's termination grace.",
+    parse: duration(0, 120_000),
+  },
+  ...ELECTION_SETTINGS,
+  leaseName: {
+    env: "SALLYPORT_LEASE_NAME",
+    default: DEFAULT_NAMES.operatorAccount,
+    doc: "Lease that the replicas elect a leader with. The operator's Role lets it write the one of its account's name.",
+    parse: objectName,
+  },
+  roleKind: {
+    env: "SALLYPORT_ROLE_KIND",
+    default: "ClusterRole",
+    doc: "What the roles of the operations are: ClusterRole, or Role where each opened namespace has its own.",
+    parse: oneOf(["ClusterRole", "Role"]),
+  },
+  lendingMode: {
+    env: "SALLYPORT_LENDING_MODE",
+    default: "operator",
+    doc: "Who lends an operation's role to a grant's account: operator, or approver, where people bind it and the operator waits for the binding. It must be the mode that its roles were made for.",
+    parse: oneOf(LENDING_MODES),
+  },
+};
+
+/** Call it with the environment. @throws ConfigError */
+export function loadOperatorConfig(env: Environment): OperatorConfig {
+  return loadSettings(OPERATOR_SETTINGS, env, contradictions);
+}
+
+function contradictions(config: OperatorConfig): Contradiction<OperatorConfig>[] {
+  const found: Contradiction<OperatorConfig>[] = electionTimesProblems(config);
+  if (config.systemNamespace === config.grantsNamespace) {
+    const must = "not be the system namespace, or the operator could mint its own token";
+    found.push({ setting: "grantsNamespace", must });
+  }
+  return found;
+}
+
+function namespace(text: string): string {
+  if (NAMESPACE_NAME.test(text)) return text;
+  throw new Error("the name of a namespace");
+}
+
+function objectName(text: string): string {
+  if (/^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/.test(text)) return text;
+  throw new Error("the name of an object");
+}

@@ -1,0 +1,51 @@
+import type { AccessGrant, GrantState } from "../../crds/kinds/access-grant.ts";
+import type { OperationInvocation } from "../../crds/kinds/operation-invocation.ts";
+import { toldLine } from "../../crds/printable.ts";
+import { type EventReference, referenceTo } from "../../kube/events/event.ts";
+import type { EventRecorder } from "../../kube/events/event-recorder.ts";
+
+/** Reasons of our Kubernetes events: closed, because people alert on them. */
+const GRANT_EVENTS: Readonly<Record<GrantState, { readonly reason: string; readonly type: "Normal" | "Warning" }>> = {
+  Pending: { reason: "GrantProposed", type: "Normal" },
+  Approved: { reason: "GrantApproved", type: "Normal" },
+  Denied: { reason: "GrantDenied", type: "Normal" },
+  Lapsed: { reason: "GrantLapsed", type: "Warning" },
+  Revoked: { reason: "GrantRevoked", type: "Warning" },
+  Expired: { reason: "GrantExpired", type: "Normal" },
+  Superseded: { reason: "GrantSuperseded", type: "Warning" },
+  Completed: { reason: "GrantCompleted", type: "Normal" },
+};
+
+const INVOCATION_EVENTS = {
+  Running: { reason: "OperationStarted", type: "Normal" },
+  Succeeded: { reason: "OperationSucceeded", type: "Normal" },
+  Failed: { reason: "OperationFailed", type: "Warning" },
+  Held: { reason: "OperationHeld", type: "Warning" },
+  Expired: { reason: "OperationExpired", type: "Warning" },
+  Unknown: { reason: "OutcomeUnknown", type: "Warning" },
+} as const;
+
+/** Publishes one Kubernetes event a change of a grant or an invocation: what `kubectl describe` shows. */
+export class EventPublisher {
+  readonly #recorder: Pick<EventRecorder, "record">;
+
+  constructor(recorder: Pick<EventRecorder, "record">) {
+    this.#recorder = recorder;
+  }
+
+  grantBecame(grant: AccessGrant, state: GrantState): void {
+    const { reason, type } = GRANT_EVENTS[state];
+    const said = grant.status?.conditions?.find((condition) => condition.type === "Approved");
+    this.#publish(referenceTo(grant), type, reason, "Decide", `${said?.reason ?? state}: ${said?.message ?? ""}`);
+  }
+
+  invocationBecame(invocation: OperationInvocation, state: keyof typeof INVOCATION_EVENTS, message: string): void {
+    const { reason, type } = INVOCATION_EVENTS[state];
+    const { plugin, operation } = invocation.spec;
+    this.#publish(referenceTo(invocation), type, reason, "RunOperation", `${plugin}/${operation}: ${message}`);
+  }
+
+  #publish(regarding: EventReference, type: "Normal" | "Warning", reason: string, action: string, note: string): void {
+    this.#recorder.record({ regarding, type, reason, action, note: toldLine(note, 512) });
+  }
+}
