@@ -16,10 +16,12 @@ import { managementApiPage } from "./generate/docs/operations.ts";
 import { permissionsPage } from "./generate/docs/permissions.ts";
 import { egressPage } from "./generate/egress/egress.ts";
 import { monitoringFiles } from "./generate/monitoring/monitoring.ts";
+import { importRules } from "./generate/rooms/import-rules.ts";
+import { roomsPage } from "./generate/rooms/rooms-page.ts";
 
 /**
- * Writes the files that are made from the code: `crds/*.yaml`, `deploy/manifests/*.yaml`, the chart's generated files, rules,
- * dashboards and pages.
+ * Writes the files that are made from the code: `crds/*.yaml`, `deploy/manifests/*.yaml`, the chart's generated files, alerting
+ * rules, dashboards, pages and the lint rules of imports.
  * With `--check` it writes nothing and fails when one of them is not what the code says.
  */
 const root = join(import.meta.dirname, "..");
@@ -66,6 +68,8 @@ const files = new Map<string, string>([
   ["docs/management-api.md", managementApiPage(root)],
   ["docs/api-rules/26-errors.md", errorsPage(root)],
   ["docs/data-that-leaves.md", egressPage()],
+  ["docs/contributing.md", roomsPage(root)],
+  ["biome.rooms.json", importRules(root)],
   ...chartFiles(root),
   ...(await monitoringFiles()),
 ]);

@@ -8,7 +8,7 @@ import { Registry } from "prom-client";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { silentLogger } from "../base/log.ts";
 import { ConfigError } from "../base/settings.ts";
-import { readPlatformConfig } from "./config.ts";
+import { readPlatformConfig } from "./platform-config.ts";
 import { startPlatform } from "./server.ts";
 import { inFolder, inMemory } from "./testing/empty-database.ts";
 import { call, onEachDatabase } from "./testing/harness.ts";

@@ -14,7 +14,7 @@ import { type OperationInvocation, operationInvocations } from "../../src/crds/k
 import { type DynamicObject, resources } from "../../src/kube/objects/resource.ts";
 import { loadOperatorConfig } from "../../src/operator/kernel/config.ts";
 import { runOperator } from "../../src/operator/operator.ts";
-import { readPlatformConfig } from "../../src/platform/config.ts";
+import { readPlatformConfig } from "../../src/platform/platform-config.ts";
 import { startPlatform } from "../../src/platform/server.ts";
 import { GRANTS, SHOP, SYSTEM, startWorld, type World } from "../faults/world.ts";
 import { PushedClock } from "./platform-away-clock.ts";

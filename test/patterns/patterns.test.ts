@@ -61,7 +61,7 @@ const MOST_STEPS = 4_000_000;
  * caller's.
  */
 const OWN_WORDS: ReadonlySet<string> = new Set([
-  "src/platform/config.ts: \\/+$",
+  "src/platform/platform-config.ts: \\/+$",
   "src/platform/objects/config.ts: \\/+$",
   "src/platform/git-hosts/config.ts: \\/+$",
   "src/platform/identity/users/site.ts: \\/+$",

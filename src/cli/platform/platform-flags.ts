@@ -1,8 +1,8 @@
 import { type ParseArgsConfig, parseArgs } from "node:util";
 import { RefusedError } from "../../platform/administration/refused-error.ts";
-import { PLATFORM_SETTINGS, readDatabaseLocation } from "../../platform/config.ts";
 import { FolderInUseError } from "../../platform/database/folder-lock.ts";
 import type { DatabaseLocation } from "../../platform/database/open.ts";
+import { PLATFORM_SETTINGS, readDatabaseLocation } from "../../platform/platform-config.ts";
 import { FriendlyError } from "../kernel/command.ts";
 import { readSettings } from "../kernel/settings.ts";
 import { LOG_SETTINGS } from "../services/process-logger.ts";

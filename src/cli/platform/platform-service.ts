@@ -1,4 +1,4 @@
-import { PLATFORM_SETTINGS, readPlatformConfig } from "../../platform/config.ts";
+import { PLATFORM_SETTINGS, readPlatformConfig } from "../../platform/platform-config.ts";
 import { startPlatform } from "../../platform/server.ts";
 import type { Service } from "../services/service-command.ts";
 import { welcomeFirstAdmin } from "./first-admin.ts";

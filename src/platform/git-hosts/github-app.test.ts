@@ -2,7 +2,7 @@ import { generateKeyPairSync, verify } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { readPlatformConfig } from "../config.ts";
+import { readPlatformConfig } from "../platform-config.ts";
 import { GitHubApp } from "./github-app.ts";
 
 const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });

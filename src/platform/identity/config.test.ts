@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { isPlainLoopback } from "../../base/loopback.ts";
 import { ConfigError } from "../../base/settings.ts";
-import { readPlatformConfig } from "../config.ts";
+import { readPlatformConfig } from "../platform-config.ts";
 import { CLI_CLIENT, parseClients } from "./oauth/client.ts";
 
 const OIDC = {

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { ConfigError } from "../../base/settings.ts";
-import { readPlatformConfig } from "../config.ts";
+import { readPlatformConfig } from "../platform-config.ts";
 import { type RunningPlatform, startPlatform } from "../server.ts";
 import { inMemory } from "../testing/empty-database.ts";
 import { call } from "../testing/harness.ts";

@@ -1,0 +1,186 @@
+/** What a room or a folder is, and what it may import. All that is not listed is refused by `npm run check`. */
+export interface Part {
+  readonly is: string;
+  /** Rooms, or folders of the same room. */
+  readonly imports: readonly string[];
+  /** npm packages, with all their entry points. A folder without a list may use those of its room. */
+  readonly packages?: readonly string[];
+}
+
+export interface Room extends Part {
+  readonly packages: readonly string[];
+  /** The folders in the order of the page, lowest last. A room without them has no rule for its folders. */
+  readonly folders?: Readonly<Record<string, Part>>;
+}
+
+const PLATFORM_FOLDERS: Readonly<Record<string, Part>> = {
+  http: {
+    is: "Fastify over the contract, with every check before a handler",
+    imports: ["builders", "relay", "areas", "objects", "kernel"],
+    packages: ["fastify", "@fastify/swagger-ui"],
+  },
+  administration: {
+    is: "the server's own commands, dump and first start",
+    imports: ["areas", "identity", "objects", "kernel", "ports", "database"],
+    packages: ["@electric-sql/pglite", "kysely", "tar-stream"],
+  },
+  builders: {
+    is: "packs charts beside requests",
+    imports: ["areas", "objects", "kernel", "ports", "database"],
+    packages: ["fastify", "kysely", "typebox"],
+  },
+  relay: {
+    is: "joins the two sides of a debug session",
+    imports: ["areas", "kernel", "database"],
+    packages: ["ws"],
+  },
+  areas: {
+    is: "one folder for each area: routes (HTTP to call), rules and their SQL. `handlers.ts`, `sweeps.ts`, `hooks.ts` list what all areas bring. A hook runs one area's rule after a change in another area",
+    imports: ["identity", "objects", "kernel", "ports", "database"],
+    packages: ["canonicalize", "fastify", "kysely", "typebox", "yauzl"],
+  },
+  identity: {
+    is: "`users` (people, sign-in, sessions) under `oauth` (clients and their tokens)",
+    imports: ["kernel", "database"],
+    packages: ["fastify", "kysely", "oidc-provider", "openid-client"],
+  },
+  objects: {
+    is: "stored objects and their addresses",
+    imports: ["kernel", "ports", "database"],
+    packages: ["@smithy/signature-v4", "fastify"],
+  },
+  "git-hosts": { is: "implements the port of a git host", imports: ["kernel", "ports"], packages: ["typebox"] },
+  mail: { is: "implements the port of mail", imports: ["ports"], packages: ["nodemailer"] },
+  kernel: {
+    is: "a request's call, transaction and events; input, tenancy, budgets, sweeps, metrics",
+    imports: ["ports", "database"],
+    packages: [
+      "@eslint-community/regexpp",
+      "@fastify/proxy-addr",
+      "fastify",
+      "kysely",
+      "pg",
+      "prom-client",
+      "re2js",
+      "tar-stream",
+      "typebox",
+    ],
+  },
+  ports: { is: "interfaces of what lies outside: object store, mail, git host", imports: [], packages: [] },
+  database: {
+    is: "opening, migrations, and `tables/<area>.ts`: the rows of every table",
+    imports: [],
+    packages: ["@electric-sql/pglite", "kysely", "pg", "typebox"],
+  },
+};
+
+const KUBE_FOLDERS: Readonly<Record<string, Part>> = {
+  manager: {
+    is: "starts and ends everything, health",
+    imports: ["cache", "controller", "election", "events", "metrics"],
+  },
+  events: { is: "records Kubernetes events", imports: ["client", "controller", "metrics", "objects"] },
+  controller: { is: "work queue and sources", imports: ["cache", "metrics", "objects"] },
+  cache: { is: "lists, watches and keeps objects", imports: ["client", "metrics", "objects", "projection"] },
+  access: { is: "own rights", imports: ["client"] },
+  election: { is: "one leader of several processes", imports: ["client", "metrics", "objects"] },
+  client: { is: "requests to the API server", imports: ["metrics", "objects"] },
+  projection: { is: "which fields are read", imports: [] },
+  metrics: { is: "series of the runtime", imports: [] },
+  objects: { is: "kinds, conditions, owners", imports: [] },
+};
+
+const AGENT_FOLDERS: Readonly<Record<string, Part>> = {
+  heartbeat: { is: "says that the agent lives", imports: ["deployments", "kernel", "platform-link"] },
+  "access-requests": {
+    is: "grants for requests, and their reports",
+    imports: ["commands", "kernel", "platform-link"],
+  },
+  deployments: {
+    is: "accepted deployments, their state and reports",
+    imports: ["observe", "kernel", "platform-link"],
+  },
+  commands: { is: "invocations for commands, and their results", imports: ["kernel", "platform-link"] },
+  observe: { is: "health of workloads", imports: ["kernel"] },
+  kernel: { is: "settings, metrics, what the platform lists: `snapshot.ts`", imports: ["platform-link"] },
+  "platform-link": { is: "connection, runtime key, work feed", imports: [] },
+};
+
+const OPERATOR_FOLDERS: Readonly<Record<string, Part>> = {
+  invocations: { is: "claim, run, result", imports: ["access", "grants", "kernel", "gate", "operations"] },
+  grants: { is: "decide on a grant and its window", imports: ["access", "kernel", "gate", "operations"] },
+  access: { is: "accounts, bindings, tokens, their sweep", imports: ["kernel", "gate"] },
+  admission: { is: "watches whether the policies are in force", imports: ["kernel", "gate"] },
+  kernel: { is: "settings, metrics, events, status", imports: ["gate"] },
+  gate: { is: "the pure decisions that let an operation through", imports: ["operations"] },
+  operations: { is: "one `run` and `verify` each", imports: [] },
+};
+
+const CLI_FOLDERS: Readonly<Record<string, Part>> = {
+  engineer: { is: "every area of the API", imports: ["services", "kernel"] },
+  platform: { is: "commands on the database", imports: ["services", "kernel"] },
+  check: { is: "`check`", imports: ["services", "kernel"] },
+  approve: { is: "`approve`", imports: ["kernel"] },
+  services: { is: "how a process starts", imports: ["kernel"] },
+  kernel: { is: "command, settings, output", imports: [] },
+};
+
+const CRDS_FOLDERS: Readonly<Record<string, Part>> = {
+  manifests: { is: "`roles` (RBAC), `admission` (policies)", imports: ["kinds", "operations"] },
+  kinds: { is: "our kinds, and who may lend and decide", imports: ["operations"] },
+  operations: { is: "one file each", imports: [] },
+};
+
+export const ROOMS: Readonly<Record<string, Room>> = {
+  base: {
+    is: "clock, log, settings, deadlines, back-off, closed metric series: no business words",
+    imports: [],
+    packages: ["pino", "prom-client"],
+  },
+  contract: {
+    is: "the wire: schemas, one route table, error and role tables; data only",
+    imports: [],
+    packages: ["canonicalize", "typebox"],
+  },
+  "api-client": {
+    is: "the Management API's client, derived from the table",
+    imports: ["base", "contract"],
+    packages: ["openid-client", "p-retry", "undici"],
+  },
+  platform: {
+    is: "the Management API, served",
+    imports: ["base", "contract"],
+    packages: [...new Set(Object.values(PLATFORM_FOLDERS).flatMap(({ packages }) => packages ?? []))].sort(),
+    folders: PLATFORM_FOLDERS,
+  },
+  kube: {
+    is: "the Kubernetes runtime, no business words",
+    imports: ["base"],
+    packages: ["@kubernetes/client-node", "prom-client", "undici"],
+    folders: KUBE_FOLDERS,
+  },
+  crds: {
+    is: "our kinds, policies and RBAC: one source for types, YAML and tests",
+    imports: [],
+    packages: ["canonicalize", "typebox"],
+    folders: CRDS_FOLDERS,
+  },
+  agent: {
+    is: "platform on one side, custom resources on the other",
+    imports: ["base", "api-client", "contract", "kube", "crds"],
+    packages: ["prom-client"],
+    folders: AGENT_FOLDERS,
+  },
+  operator: {
+    is: "custom resources on one side, the cluster on the other",
+    imports: ["base", "kube", "crds"],
+    packages: ["prom-client"],
+    folders: OPERATOR_FOLDERS,
+  },
+  cli: {
+    is: "the processes' wiring and the command line",
+    imports: ["base", "api-client", "contract", "platform", "kube", "crds", "agent", "operator"],
+    packages: ["pino", "pino-pretty", "prom-client", "yaml"],
+    folders: CLI_FOLDERS,
+  },
+};
