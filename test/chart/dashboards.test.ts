@@ -1,14 +1,16 @@
-import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { CLUSTER_RULES } from "../../scripts/generate/monitoring/cluster-rules.ts";
 import { metricCatalogue, seriesNames } from "../../scripts/generate/monitoring/metric-catalogue.ts";
 import { PLATFORM_RULES } from "../../scripts/generate/monitoring/platform-rules.ts";
+import { ALERT_CASES } from "./alert-cases.ts";
+import { DASHBOARDS } from "./dashboard-files.ts";
 import { metricsIn } from "./promql-names.ts";
+import { RARE_PANELS } from "./rare-panels.ts";
 import { ofKind, REQUIRED, type Rendered, useHelm } from "./use-helm.ts";
 import { usePromtool } from "./use-promtool.ts";
 
-const FOLDER = join(import.meta.dirname, "../../deploy/helm/sallyport/files/dashboards");
+const CLUSTER_FILE = join(import.meta.dirname, "../../deploy/helm/sallyport/files/alerts.yaml");
 const UNITS = ["short", "s", "bytes", "Bps", "reqps", "ops", "percentunit", "bool_yes_no"];
 const groups = [...CLUSTER_RULES, ...PLATFORM_RULES];
 const recorded = groups.flatMap((group) => group.recordings ?? []);
@@ -21,16 +23,12 @@ beforeAll(async () => {
   for (const metric of await metricCatalogue()) for (const name of seriesNames(metric)) known.add(name);
 });
 
-const dashboards = readdirSync(FOLDER).map((file) => ({
-  file,
-  // biome-ignore lint/suspicious/noExplicitAny: Grafana's JSON, looked at field by field.
-  dashboard: JSON.parse(readFileSync(join(FOLDER, file), "utf8")) as any,
-}));
+// biome-ignore lint/suspicious/noExplicitAny: Grafana's JSON, looked at field by field.
+const dashboards = DASHBOARDS.map(({ file, dashboard }) => ({ file, dashboard: dashboard as any }));
 
-test("there are two, each with an id and a title of its own", () => {
-  expect(dashboards.map(({ file }) => file)).toEqual(["cluster.json", "fleet.json"]);
+test("each has an id and a title of its own", () => {
   for (const field of ["uid", "title"]) {
-    expect(new Set(dashboards.map(({ dashboard }) => dashboard[field])).size).toBe(2);
+    expect(new Set(dashboards.map(({ dashboard }) => dashboard[field])).size).toBe(dashboards.length);
   }
 });
 
@@ -70,7 +68,8 @@ describe.each(dashboards)("$file", ({ dashboard }) => {
 
   test("has the variables of all dashboards, and uses each", () => {
     const names = dashboard.templating.list.map(({ name }: { name: string }) => name);
-    expect(names).toEqual(["datasource", "cluster", "namespace", "job", "pod"]);
+    expect(["datasource", "cluster", "namespace", "job", "pod"].slice(0, names.length)).toEqual(names);
+    expect(names.length).toBeGreaterThan(2);
     const text = JSON.stringify(all);
     for (const name of names) expect(new RegExp(`\\$${name}\\b`).test(text), name).toBe(true);
   });
@@ -78,7 +77,7 @@ describe.each(dashboards)("$file", ({ dashboard }) => {
   test("asks only what Prometheus understands", async () => {
     const rules = expressions.map(({ expr }, at) => ({
       record: `test:panel:${at}`,
-      expr: expr.replaceAll("$__rate_interval", "5m").replaceAll(/\$(cluster|namespace|job|pod)\b/g, ".*"),
+      expr: everything(expr),
     }));
     for (const { expr } of rules) expect(expr).not.toContain("$");
     const file = await promtool.write("panels.yaml", { groups: [{ name: "panels", rules }] });
@@ -101,15 +100,70 @@ test("rules ask only for metrics that something sets", () => {
   for (const { expr } of rules) for (const name of metricsIn(expr)) expect(known, expr).toContain(name);
 });
 
-test("the chart hands the dashboards to Grafana's sidecar, as they are", async () => {
-  const settings = { enabled: true, namespace: "grafana", annotations: { folder: "Sallyport" } };
-  const maps = ofKind(await helm.render({ ...REQUIRED, metrics: { dashboards: settings } }), "ConfigMap");
-  expect(maps.map(({ metadata }) => metadata.name)).toEqual(["sallyport-cluster", "sallyport-fleet"]);
-  for (const { metadata, data } of maps) {
-    expect(metadata).toMatchObject({ namespace: "grafana", labels: { grafana_dashboard: "1" } });
-    expect(metadata.annotations.folder).toBe("Sallyport");
-    for (const [file, text] of Object.entries(data)) {
-      expect(JSON.parse(String(text))).toEqual(dashboards.find((each) => each.file === file)?.dashboard);
-    }
+test("panels of rare faults have an answer when the fault is there", async () => {
+  for (const [name, { filledBy }] of Object.entries(RARE_PANELS)) {
+    const [file, title] = name.split(": ");
+    const panels: readonly Rendered[] = dashboards.find((each) => each.file === file)?.dashboard.panels;
+    const [{ expr }] = panels.find((each) => each.title === title).targets;
+    const { at, fires } = ALERT_CASES[filledBy] ?? { at: "", fires: [] };
+    const { output } = await promtool.testRules({
+      rule_files: [CLUSTER_FILE],
+      evaluation_interval: "1m",
+      tests: [
+        {
+          interval: "1m",
+          input_series: fires.map(([series, values]) => ({ series, values })),
+          promql_expr_test: [
+            {
+              expr: `count(${everything(expr)}) > bool 0`,
+              eval_time: at,
+              exp_samples: [{ labels: "{}", value: 1 }],
+            },
+          ],
+        },
+      ],
+    });
+    expect(output, name).toContain("SUCCESS");
   }
 });
+
+describe("the chart hands the dashboards to Grafana's sidecar, as they are:", () => {
+  const settings = { enabled: true, namespace: "grafana", annotations: { folder: "Sallyport" } };
+  const maps = async (more: object) =>
+    ofKind(await helm.render({ ...REQUIRED, metrics: { dashboards: { ...settings, ...more } } }), "ConfigMap");
+
+  test.each<readonly [object, readonly string[]]>([
+    [{}, ["sallyport-cluster"]],
+    [{ fleet: true }, ["sallyport-cluster", "sallyport-fleet"]],
+    [{ cluster: false, fleet: true }, ["sallyport-fleet"]],
+    [{ fleet: true, enabled: false }, []],
+  ])("%j", async (more, names) => {
+    const found = await maps(more);
+    expect(found.map(({ metadata }) => metadata.name)).toEqual(names);
+    for (const { metadata, data } of found) {
+      expect(metadata).toMatchObject({ namespace: "grafana", labels: { grafana_dashboard: "1" } });
+      expect(metadata.annotations.folder).toBe("Sallyport");
+      for (const [file, text] of Object.entries(data)) {
+        expect(JSON.parse(String(text))).toEqual(dashboards.find((each) => each.file === file)?.dashboard);
+      }
+    }
+  });
+
+  test("none of them asks for what only the vendor's platform sets", async () => {
+    const vendors = (await metricCatalogue())
+      .filter(({ components }) => components.join() === "platform")
+      .flatMap((metric) => seriesNames(metric));
+    const recordings = PLATFORM_RULES.flatMap((group) => group.recordings ?? []).map(({ record }) => record);
+    const found = await maps({ fleet: true });
+    expect(found).toHaveLength(2);
+    for (const { data } of found) {
+      const text = JSON.stringify(data);
+      expect([...vendors, ...recordings].filter((name) => new RegExp(`\\b${name}\\b`).test(text))).toEqual([]);
+    }
+  });
+});
+
+/** A query with the variables at All. */
+function everything(expr: string): string {
+  return expr.replaceAll("$__rate_interval", "5m").replaceAll(/\$(cluster|namespace|job|pod)\b/g, ".*");
+}

@@ -14,6 +14,8 @@ export const RULE_FILES = [
   join(ROOT, "deploy/monitoring/platform-alerts.yaml"),
 ];
 const WORKLOAD = "web";
+/** The customer's Prometheus has the label; the vendor's, which sees one cluster, has none. */
+const CLUSTER = "east";
 
 /** Two operators, one agent, one platform, each a process; and a Prometheus that scrapes all four. */
 export interface MetricsWorld {
@@ -51,6 +53,7 @@ export async function startMetricsWorld(
   await Promise.all(processes.map((each) => each.kept(signal())));
   const target = (job: string, scraped: TestProcess): Target => ({
     job,
+    cluster: CLUSTER,
     namespace: SYSTEM,
     pod: `${scraped.name}-0`,
     url: scraped.healthUrl ?? "",
@@ -59,7 +62,12 @@ export async function startMetricsWorld(
     target("sallyport-agent", agent),
     target("sallyport-operator", operator),
     target("sallyport-operator", second),
-    { ...target("sallyport-platform", platform), namespace: "vendor", url: `http://127.0.0.1:${metricsPort}` },
+    {
+      job: "sallyport-platform",
+      namespace: "vendor",
+      pod: "platform-0",
+      url: `http://127.0.0.1:${metricsPort}`,
+    },
   ];
   const at = { folder: join(folder, "prometheus"), targets, ruleFiles, more };
   const prometheus = await PrometheusServer.start(at, stack, stop);

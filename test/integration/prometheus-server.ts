@@ -9,6 +9,8 @@ import { prometheusPrograms } from "../chart/prometheus.ts";
 /** A pod's address and labels, as a ServiceMonitor would give them. */
 export interface Target {
   readonly job: string;
+  /** Added by the customer's aggregation, where one Prometheus sees several clusters; else there is none. */
+  readonly cluster?: string;
   readonly namespace: string;
   readonly pod: string;
   readonly url: string;
@@ -92,10 +94,26 @@ export class PrometheusServer {
     return ((await this.#ask("query", { query: expr })) as { result: readonly Sample[] }).result;
   }
 
+  /** The same over the last `seconds`. */
+  async range(expr: string, seconds: number): Promise<readonly unknown[]> {
+    const end = Date.now() / 1_000;
+    const span = { start: String(end - seconds), end: String(end), step: String(seconds / 4) };
+    return ((await this.#ask("query_range", { query: expr, ...span })) as { result: readonly unknown[] }).result;
+  }
+
+  /** Values of a label over the series that a selector matches. */
+  async labelValues(label: string, match: string): Promise<readonly string[]> {
+    return (await this.#ask(`label/${label}/values`, { "match[]": match })) as readonly string[];
+  }
+
+  async series(match: string): Promise<readonly Readonly<Record<string, string>>[]> {
+    return (await this.#ask("series", { "match[]": match })) as readonly Readonly<Record<string, string>>[];
+  }
+
   async #ask(path: string, query: Readonly<Record<string, string>>): Promise<unknown> {
     const answer = await fetch(`${this.url}/api/v1/${path}?${new URLSearchParams(query)}`);
     const { status, data, error } = (await answer.json()) as { status: string; data: unknown; error?: string };
-    if (status !== "success") throw new Error(`${query.query ?? path}: ${error}`);
+    if (status !== "success") throw new Error(`${path} ${Object.values(query)[0] ?? ""}: ${error}`);
     return data;
   }
 }
@@ -108,7 +126,10 @@ function configuration(targets: readonly Target[], ruleFiles: readonly string[])
       job_name: job,
       static_configs: targets
         .filter((each) => each.job === job)
-        .map(({ namespace, pod, url }) => ({ targets: [new URL(url).host], labels: { namespace, pod } })),
+        .map(({ cluster, namespace, pod, url }) => ({
+          targets: [new URL(url).host],
+          labels: { ...(cluster !== undefined && { cluster }), namespace, pod },
+        })),
     })),
   };
 }

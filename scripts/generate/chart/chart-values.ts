@@ -261,7 +261,9 @@ export function chartValues(): Branch {
         runbookBaseUrl: text("", "In place of the shipped runbooks' address; the alert's file name follows."),
       }),
       dashboards: branch("A ConfigMap a Grafana dashboard.", {
-        enabled: flag(false, "Render them."),
+        enabled: flag(false, "Render those that are on below."),
+        cluster: flag(true, "This installation, for the people who run it."),
+        fleet: flag(false, "Every installation whose metrics reach one Prometheus, for who has several clusters."),
         namespace: text("", "Where to put them; empty: the release's namespace."),
         labels: leaf(
           { grafana_dashboard: "1" },

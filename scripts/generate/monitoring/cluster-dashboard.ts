@@ -1,4 +1,4 @@
-import { type Dashboard, INSTALLATION, lines, PROCESS, RATE } from "./panel.ts";
+import { type Dashboard, INSTALLATION, lines, PROCESS, PROCESS_LABELS, RATE } from "./panel.ts";
 import { PROCESS_ROWS } from "./process-rows.ts";
 
 /** What the customer's platform team looks at: one installation. */
@@ -7,7 +7,8 @@ export const CLUSTER_DASHBOARD: Dashboard = {
   title: "Sallyport / Cluster",
   about:
     "One installation: is the vendor reached, who waits for a decision, what ran, and are agent and operator well?",
-  seenBy: '{__name__=~"sallyport_(agent|operator)_build_info"}',
+  variables: PROCESS_LABELS,
+  seenBy: "sallyport_(agent|operator)_build_info",
   rows: [
     {
       title: "Now",

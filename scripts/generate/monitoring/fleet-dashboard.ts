@@ -1,16 +1,15 @@
-import { type Dashboard, INSTALLATION, lines, RATE } from "./panel.ts";
+import { type Dashboard, INSTALLATION, INSTALLATION_LABELS, lines, RATE } from "./panel.ts";
 
 const BY = "by (cluster, namespace)";
-/** The platform's own processes, chosen by the variables job and pod. */
-const PLATFORM = 'job=~"$job",pod=~"$pod"';
 const WHERE = "{{cluster}} {{namespace}}";
 
-/** What the vendor looks at: all installations whose metrics reach this Prometheus, and the platform itself. */
+/** Every installation whose metrics reach this Prometheus: for a customer with several clusters, or for the vendor. */
 export const FLEET_DASHBOARD: Dashboard = {
   uid: "sallyport-fleet",
   title: "Sallyport / Fleet",
-  about: "All installations and the platform: who is away, who is behind, and does the Management API answer?",
-  seenBy: '{__name__=~"sallyport_(agent|platform)_build_info"}',
+  about: "All installations: which one is away, which one is behind, and what ran where?",
+  variables: INSTALLATION_LABELS,
+  seenBy: "sallyport_agent_build_info",
   rows: [
     {
       title: "Installations",
@@ -147,129 +146,6 @@ export const FLEET_DASHBOARD: Dashboard = {
             },
           ],
         },
-      ],
-    },
-    {
-      title: "Management API",
-      panels: [
-        lines(
-          "Requests",
-          "The ten busiest routes.",
-          "reqps",
-          `topk(10, sum by (method, route) (rate(sallyport_http_requests_total{${PLATFORM}}${RATE})))`,
-          "{{method}} {{route}}",
-        ),
-        {
-          title: "Answers by class",
-          about: "5xx are faults of ours.",
-          kind: "timeseries",
-          unit: "reqps",
-          stacked: true,
-          queries: [
-            {
-              expr: `sum by (code_class) (rate(sallyport_http_requests_total{${PLATFORM}}${RATE}))`,
-              legend: "{{code_class}}",
-            },
-          ],
-        },
-        {
-          title: "Errors of ours",
-          about: "Part of the answers that are 5xx. The line is where the alert begins.",
-          kind: "timeseries",
-          unit: "percentunit",
-          queries: [{ expr: "cluster_namespace:sallyport_http_request_errors:ratio_rate5m", legend: WHERE }],
-          thresholds: [{ value: 0.05, color: "red" }],
-        },
-        {
-          title: "Duration",
-          about: "Long-polls left out of the p99. The line is where the alert begins.",
-          kind: "timeseries",
-          unit: "s",
-          queries: [
-            {
-              expr: `histogram_quantile(0.5, sum by (le) (rate(sallyport_http_request_duration_seconds_bucket{${PLATFORM}}${RATE})))`,
-              legend: "p50",
-            },
-            { expr: "max(cluster_namespace:sallyport_http_request_duration_seconds:p99_5m)", legend: "p99" },
-          ],
-          thresholds: [{ value: 1, color: "red" }],
-        },
-        lines(
-          "Slowest routes, p99",
-          "Long-polls are held up to 30 s on purpose.",
-          "s",
-          `topk(10, histogram_quantile(0.99, sum by (le, method, route) (rate(sallyport_http_request_duration_seconds_bucket{${PLATFORM}}${RATE}))))`,
-          "{{method}} {{route}}",
-        ),
-        lines(
-          "Errors by code",
-          "The API's codes; what callers are told.",
-          "short",
-          `sum by (code) (increase(sallyport_http_errors_total{${PLATFORM}}${RATE})) > 0`,
-          "{{code}}",
-        ),
-        {
-          title: "Held",
-          about: "Requests being answered, long-polls among them, and sockets of debug sessions.",
-          kind: "timeseries",
-          unit: "short",
-          queries: [
-            { expr: `sum(sallyport_http_requests_in_flight{${PLATFORM}})`, legend: "requests" },
-            { expr: `sum(sallyport_long_polls{${PLATFORM}})`, legend: "long-polls" },
-            { expr: `sum by (side) (sallyport_relay_sockets{${PLATFORM}})`, legend: "sockets {{side}}" },
-          ],
-        },
-        {
-          title: "Refused and repeated",
-          about: "Callers that make too many requests; transactions that lost a race.",
-          kind: "timeseries",
-          unit: "short",
-          queries: [
-            { expr: `sum(increase(sallyport_rate_limited_total{${PLATFORM}}${RATE}))`, legend: "rate-limited" },
-            {
-              expr: `sum(increase(sallyport_transaction_retries_total{${PLATFORM}}${RATE}))`,
-              legend: "transactions run again",
-            },
-          ],
-        },
-        {
-          title: "Connections to the database",
-          about: "Busy at the most, and requests in line: too few, or something blocks.",
-          kind: "timeseries",
-          unit: "short",
-          queries: [
-            { expr: `sum by (pod) (sallyport_database_connections_busy{${PLATFORM}})`, legend: "busy {{pod}}" },
-            { expr: `sum by (pod) (sallyport_database_connections_waiting{${PLATFORM}})`, legend: "waiting {{pod}}" },
-            { expr: `sum by (pod) (sallyport_database_connections_max{${PLATFORM}})`, legend: "most {{pod}}" },
-          ],
-        },
-        {
-          title: "Sweeps",
-          about: "Time since each last succeeded; they run once a minute.",
-          kind: "timeseries",
-          unit: "s",
-          queries: [
-            {
-              expr: `time() - max by (sweep) (sallyport_sweep_last_success_timestamp_seconds{${PLATFORM}} > 0)`,
-              legend: "{{sweep}}",
-            },
-          ],
-          thresholds: [{ value: 900, color: "red" }],
-        },
-        lines(
-          "Memory",
-          "Resident.",
-          "bytes",
-          `process_resident_memory_bytes{${PLATFORM}} and on (job, pod, instance) sallyport_platform_build_info`,
-          "{{pod}} {{instance}}",
-        ),
-        lines(
-          "Event loop lag, p99",
-          "How late the process comes to its work.",
-          "s",
-          `nodejs_eventloop_lag_p99_seconds{${PLATFORM}} and on (job, pod, instance) sallyport_platform_build_info`,
-          "{{pod}} {{instance}}",
-        ),
       ],
     },
   ],

@@ -62,8 +62,13 @@ names, ids, addresses and error texts are in the logs, never here.
 Rules and dashboards group by \`cluster\` and \`namespace\`. \`namespace\` and \`pod\` come from the ServiceMonitor; \`cluster\` is yours
 to add, where one Prometheus sees several: \`metrics.serviceMonitor.relabelings\`, or the label that your aggregation adds.
 
-Two dashboards: \`files/dashboards/cluster.json\` shows one installation to the customer, \`files/dashboards/fleet.json\` all of
-them and the platform to the vendor.
+| Dashboard | Shows | Where it is |
+|---|---|---|
+| Sallyport / Cluster | one installation, to the people who run it | in the chart: \`metrics.dashboards.cluster\`, on by default |
+| Sallyport / Fleet | every installation whose metrics reach one Prometheus: a customer with several clusters, or the vendor | in the chart: \`metrics.dashboards.fleet\`, off by default |
+| Sallyport / Platform | the vendor's platform | not in the chart, which customers install: import \`deploy/monitoring/platform-dashboard.json\` |
+
+The chart makes no dashboard before \`metrics.dashboards.enabled\` is true. In the chart's folder they are \`files/dashboards/*.json\`.
 
 What it looks like, in Prometheus's own pages: requests that come, are decided and run, then the platform goes away
 (\`node scripts/screenshots.ts\` plays it; the alerts' waiting times are cut to 20 s in it).

@@ -46,7 +46,9 @@ export interface Dashboard {
   readonly uid: string;
   readonly title: string;
   readonly about: string;
-  /** A metric of every process on the dashboard: the variables list the values of its labels. */
+  /** Each narrows the next one. */
+  readonly variables: readonly Variable[];
+  /** Regular expression of a metric's name that every shown process has: the variables list the values of its labels. */
   readonly seenBy: string;
   readonly rows: readonly Row[];
 }
@@ -55,11 +57,14 @@ const COLUMNS = 24;
 const HEIGHTS: Readonly<Record<Panel["kind"], number>> = { stat: 4, timeseries: 8, table: 8, heatmap: 8 };
 const WIDTHS: Readonly<Record<Panel["kind"], number>> = { stat: 4, timeseries: 8, table: 12, heatmap: 12 };
 const DATASOURCE = { type: "prometheus", uid: "$datasource" };
-/** Each variable narrows the next one. */
-const VARIABLES = ["cluster", "namespace", "job", "pod"] as const;
+
+/** Labels by which a reader chooses; those of one installation, and those of one process. */
+export const INSTALLATION_LABELS = ["cluster", "namespace"] as const;
+export const PROCESS_LABELS = [...INSTALLATION_LABELS, "job", "pod"] as const;
+type Variable = (typeof PROCESS_LABELS)[number];
 
 /** Selects the series of one process. */
-export const PROCESS = VARIABLES.map((name) => `${name}=~"$${name}"`).join(",");
+export const PROCESS = PROCESS_LABELS.map((name) => `${name}=~"$${name}"`).join(",");
 /** Selects recordings, which cover all replicas. */
 export const INSTALLATION = 'cluster=~"$cluster",namespace=~"$namespace"';
 
@@ -94,11 +99,11 @@ export function dashboardFile(dashboard: Dashboard): string {
   return `${JSON.stringify(content, null, 2)}\n`;
 }
 
-function variables({ seenBy }: Dashboard): readonly object[] {
+function variables({ seenBy, variables: chosen }: Dashboard): readonly object[] {
   const datasource = { name: "datasource", label: "Data source", type: "datasource", query: "prometheus", hide: 0 };
-  const queries = VARIABLES.map((name, at) => {
-    const narrowed = VARIABLES.slice(0, at).map((each) => `${each}=~"$${each}"`);
-    const query = `label_values(${seenBy}{${narrowed.join(",")}}, ${name})`;
+  const queries = chosen.map((name, at) => {
+    const narrowed = chosen.slice(0, at).map((each) => `${each}=~"$${each}"`);
+    const query = `label_values({${[`__name__=~"${seenBy}"`, ...narrowed].join(",")}}, ${name})`;
     return {
       name,
       label: `${name[0]?.toUpperCase()}${name.slice(1)}`,
