@@ -4,7 +4,7 @@ import type { Registry } from "prom-client";
 import { type Clock, systemRandom as random } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
 import { REPORTING_CONTROLLERS } from "../crds/group.ts";
-import { toldWords } from "../crds/told-words.ts";
+import { withoutCommands } from "../crds/without-commands.ts";
 import { Client } from "../kube/client/client.ts";
 import { connect } from "../kube/client/connection.ts";
 import type { Environment } from "../kube/client/proxy.ts";
@@ -62,7 +62,7 @@ export async function runAgent(config: AgentConfig, tools: AgentTools, signal: A
   const userAgent = `${NAME}/${version}`;
   const { platform, link } = connectPlatform(config, { clock, log, metrics, userAgent, environment });
   try {
-    const recorder = { ...common, words: toldWords };
+    const recorder = { ...common, words: withoutCommands };
     const events = new EventRecorder({ ...recorder, controller: REPORTING_CONTROLLERS.agent, instance: identity });
     const rights = watchRights({ client, config, events, registry, clock, log });
     const changed = (namespace: string): void => controllers.workloadsChanged(namespace);

@@ -117,7 +117,7 @@ export class AgentControllers {
     const managed = watches(cluster.managed, ({ spec }) => [spec.deploymentId]);
     const lister = new Lister({ platform, snapshots, triggers, accepts: this.#accepts, metrics });
     return [
-      this.#controller("intake", lister.reconcile, 4, [triggers.lister, resync(() => [ALL])]),
+      this.#controller("lister", lister.reconcile, 4, [triggers.lister, resync(() => [ALL])]),
       this.#controller("deployments", this.#reconcilers.deployments.reconcile, 2, [
         triggers.deployments,
         managed,

@@ -74,7 +74,7 @@ const deployment: Partial<SyncDeployment> = {
 };
 const nothing: Levels = { deployments: [], requests: [], commands: [] };
 
-describe("the intake", () => {
+describe("the lister", () => {
   test("lists deployments, and asks for what each has open", async () => {
     const { snapshots, triggeredKeys, read } = lister({ ...nothing, deployments: [deployment] });
     await read(ALL);

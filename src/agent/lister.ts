@@ -51,10 +51,10 @@ export class Lister {
   }
 
   readonly reconcile = async (key: string, context: ReconcileContext): Promise<Result> => {
-    const [level, deploymentId] = key.split("/", 2);
-    if (level === ALL) await this.#deployments(context);
-    else if (level === "commands" && deploymentId !== undefined) await this.#commands(deploymentId, context);
-    else if (level === "requests" && deploymentId !== undefined) await this.#requests(deploymentId, context);
+    const [list, deploymentId] = key.split("/", 2);
+    if (list === ALL) await this.#deployments(context);
+    else if (list === "commands" && deploymentId !== undefined) await this.#commands(deploymentId, context);
+    else if (list === "requests" && deploymentId !== undefined) await this.#requests(deploymentId, context);
     const { metrics, snapshots } = this.#options;
     for (const name of ["deployments", "requests", "commands"] as const) metrics.buffered(name, snapshots[name].size);
     return undefined;

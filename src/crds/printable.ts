@@ -1,4 +1,4 @@
-import { toldWords } from "./told-words.ts";
+import { withoutCommands } from "./without-commands.ts";
 
 /**
  * What a terminal may not be shown: control, format (zero-width, bidirectional), private-use, line and paragraph
@@ -28,8 +28,8 @@ export function printableLine(text: string, maxChars: number): string {
 }
 
 /** As {@link printableLine}, for conditions and events, which hold no command: an approver reads them. */
-export function toldLine(text: string, maxChars: number): string {
-  return toldWords(printableLine(text, maxChars));
+export function lineWithoutCommands(text: string, maxChars: number): string {
+  return withoutCommands(printableLine(text, maxChars));
 }
 
 /** The message of anything thrown, for a person. Never a stack. */

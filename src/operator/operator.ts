@@ -4,7 +4,7 @@ import type { Registry } from "prom-client";
 import type { Clock } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
 import { REPORTING_CONTROLLERS } from "../crds/group.ts";
-import { toldWords } from "../crds/told-words.ts";
+import { withoutCommands } from "../crds/without-commands.ts";
 import { Client } from "../kube/client/client.ts";
 import { connect } from "../kube/client/connection.ts";
 import { LeaderElector } from "../kube/election/leader-election.ts";
@@ -45,7 +45,7 @@ export async function runOperator(config: OperatorConfig, tools: OperatorTools, 
     const { leaseName: name, leaseDurationMs, renewDeadlineMs, retryPeriodMs, admissionMode: mode } = config;
     const lease = { namespace: systemNamespace, name, identity, leaseDurationMs, renewDeadlineMs, retryPeriodMs };
     const elector = new LeaderElector({ ...lease, client, clock, log, metrics: kube });
-    const recorder = { client, clock, log, metrics: kube, words: toldWords };
+    const recorder = { client, clock, log, metrics: kube, words: withoutCommands };
     const events = new EventRecorder({ ...recorder, controller: REPORTING_CONTROLLERS.operator, instance: identity });
     const caches = new Caches({ client, namespace: grantsNamespace, named, clock, log, metrics: kube });
     const metrics = operatorMetrics(registry, {

@@ -103,7 +103,7 @@ export class Commands {
     return { requeueAfterMs: CONTRADICTION_RETRY_MS };
   };
 
-  /** DeploymentCondition once a deployment, until there is room again: the platform may list any number of commands. */
+  /** Logged once per deployment, until there is room again: the platform may list any number of commands. */
   #hasRoomFor({ deploymentId }: ListedCommand, log: ReconcileContext["log"]): boolean {
     const full = this.#options.ports.capacity.fullBecause(deploymentId);
     if (full === undefined) {

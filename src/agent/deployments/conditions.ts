@@ -1,7 +1,7 @@
 import type { ManagedDeploymentConditionType, ManagedDeploymentReason } from "../../crds/conditions.ts";
 import type { ManagedDeployment, ManagedDeploymentStatus } from "../../crds/kinds/managed-deployment.ts";
 import { type RequiredRight, rightsText } from "../../crds/manifests/roles/required-rights.ts";
-import { toldWords } from "../../crds/told-words.ts";
+import { withoutCommands } from "../../crds/without-commands.ts";
 import { withCondition } from "../../kube/objects/conditions.ts";
 import type { Trouble } from "../platform-link/platform-trouble.ts";
 
@@ -43,7 +43,7 @@ export function changedConditions(
   return said.filter((each) => {
     const before = status?.conditions?.find(({ type }) => type === each.type);
     if (before === undefined) return each.status === "False";
-    return before.status !== each.status || before.message !== toldWords(each.message);
+    return before.status !== each.status || before.message !== withoutCommands(each.message);
   });
 }
 
@@ -59,7 +59,7 @@ export function mergedConditions(
     ...each,
   }));
   for (const each of said) {
-    const message = toldWords(each.message);
+    const message = withoutCommands(each.message);
     conditions = withCondition(conditions, { ...each, message, observedGeneration }, now);
   }
   return [...conditions];

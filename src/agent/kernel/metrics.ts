@@ -6,6 +6,7 @@ import { HEALTHS } from "../../contract/resources/resource-heartbeat.ts";
 import { GRANT_STATES, type GrantState } from "../../crds/kinds/access-grant.ts";
 import { type LinkMetrics, linkMetrics } from "../platform-link/link-metrics.ts";
 import { RELOAD_RESULTS, type ReloadResult } from "../platform-link/runtime-key.ts";
+import { WORKLOAD_KINDS, type WorkloadKind } from "./workload-kinds.ts";
 
 // Every label is one of these lists, or of the contract's. Never a name, id, URL or error text: each value is a series.
 export const REFUSALS = ["unfit", "plan_mismatch", "unreadable", "too_many_open"] as const;
@@ -14,7 +15,6 @@ export const BUFFERS = ["requests", "commands", "deployments", "deletions"] as c
 export const DEPLOYMENT_ANSWERS = ["accepted", "waiting", "unshown"] as const;
 export const DISPATCHES = ["won", "lost"] as const;
 export const RESULTS = ["ok", "failed"] as const;
-export const WORKLOADS = ["Deployment", "StatefulSet", "DaemonSet"] as const;
 /** Ends of a command that an operator of alerts tells apart; all others are `other`. */
 export const END_CODES = [
   "none",
@@ -34,7 +34,6 @@ export const BUFFER_CAPACITY = {
 } as const satisfies Readonly<Record<(typeof BUFFERS)[number], number>>;
 export type Buffer = (typeof BUFFERS)[number];
 export type Health = (typeof HEALTHS)[number];
-export type WorkloadKind = (typeof WORKLOADS)[number];
 
 /** What the rest of the agent may do to metrics: verbs with typed arguments, no label objects. */
 export interface AgentMetrics extends LinkMetrics {
@@ -190,7 +189,7 @@ function workMetrics(registry: Registry): WorkMetrics {
     {},
   );
   const resources = closedGauge(registry, "sallyport_resources", "Workloads in the opened namespaces by health.", {
-    kind: WORKLOADS,
+    kind: WORKLOAD_KINDS,
     health: HEALTHS,
   });
   const resourceReports = closedCounter(

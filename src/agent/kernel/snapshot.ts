@@ -59,7 +59,7 @@ export class Snapshot<T extends { readonly id: string }> {
     return [...touched];
   }
 
-  /** One item that is known before the next level of its scope. False: there was no capacity. */
+  /** One item that is known before the next list of its scope. False: there was no capacity. */
   add(scope: string, item: T): boolean {
     if (!this.#items.has(item.id) && this.#items.size >= this.#capacity) {
       this.#dropped();

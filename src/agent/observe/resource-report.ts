@@ -5,7 +5,9 @@ import type {
   ResourceStatus,
 } from "../../contract/resources/resource-heartbeat.ts";
 import { redactText } from "../../crds/redact.ts";
+import { apiVersionOf } from "../../kube/objects/resource.ts";
 import type { Pod } from "../../kube/projection/shapes.ts";
+import { WORKLOADS } from "../kernel/workload-kinds.ts";
 import type { Workload, WorkloadCondition } from "./workload.ts";
 import { type Health, healthOf } from "./workload-health.ts";
 
@@ -24,14 +26,14 @@ export interface ReportPart {
   readonly observedInventoryBatches: readonly ObservedInventoryBatch[];
 }
 
-// Bounds of the contract (§15.3, §11.6), and of a body: 1 MiB with room for the rest of the call.
+// Bounds of the contract (§11.6), and of a body: 1 MiB with room for the rest of the call.
 const MAX_HEARTBEATS = 100;
 const MAX_BATCHES = 20;
 const MAX_ROWS = 500;
 const MAX_PART_BYTES = 786_432;
-/** Resources with a heartbeat of their own; beyond, the unhealthiest are told and the inventory has them all. */
+/** Resources with a heartbeat of their own; beyond, the unhealthiest have one and the inventory has them all. */
 const MAX_HEARTBEATS_IN_ALL = 500;
-/** Pods told of one workload: the ones that are not ready first. */
+/** Pods in one heartbeat: the ones that are not ready first. */
 const MAX_PODS = 50;
 const MAX_CONDITIONS = 20;
 const MAX_LABELS = 32;
@@ -39,7 +41,6 @@ const MAX_LABELS = 32;
 const MAX_ID = 253;
 const MAX_LINE = 1_024;
 
-const KINDS = { Deployment: "deployment", StatefulSet: "statefulSet", DaemonSet: "daemonSet" } as const;
 const SEVERITY: readonly Health[] = ["unhealthy", "degraded", "unknown", "healthy"];
 const NOT_COLLECTED: ResourceStatus["collectionIssues"] = [
   { reason: "not-installed", severity: "info", source: "metrics", message: "cpu and memory are not collected" },
@@ -103,7 +104,7 @@ function parts(
 
 /** Unique in a deployment, and free of what a path would have to escape. */
 export function idOf({ kind, metadata }: Workload): string {
-  return `${KINDS[kind]}.${metadata.namespace ?? ""}.${metadata.name}`;
+  return `${WORKLOADS[kind].reportedAs}.${metadata.namespace ?? ""}.${metadata.name}`;
 }
 
 function heartbeatOf(workload: Workload, pods: readonly Pod[], now: Date): ResourceHeartbeat {
@@ -120,7 +121,7 @@ function heartbeatOf(workload: Workload, pods: readonly Pod[], now: Date): Resou
   const data = {
     status,
     backend: "kubernetes" as const,
-    workloadKind: KINDS[kind],
+    workloadKind: WORKLOADS[kind].reportedAs,
     namespace: metadata.namespace ?? "",
     name: metadata.name,
     replicas: counts,
@@ -197,7 +198,7 @@ function batchesOf(
   const count = Math.max(1, Math.ceil(workloads.length / MAX_ROWS));
   return Array.from({ length: count }, (_, index) => ({
     sourceKind: "operator" as const,
-    inventoryScope: `kubernetes:apps/v1:${kind}:${namespace}`,
+    inventoryScope: `kubernetes:${apiVersionOf(WORKLOADS[kind].resource)}:${kind}:${namespace}`,
     controllerPlatform: "kubernetes" as const,
     backend: "kubernetes" as const,
     observedAt: now.toISOString(),
@@ -211,7 +212,7 @@ function rowOf(workload: Workload, now: Date): ObservedResource {
   const { kind, metadata, counts, images } = workload;
   const id = idOf(workload);
   return {
-    rawIdentity: `apps/v1:${kind}:${metadata.namespace ?? ""}:${metadata.name}`,
+    rawIdentity: `${apiVersionOf(WORKLOADS[kind].resource)}:${kind}:${metadata.namespace ?? ""}:${metadata.name}`,
     providerKind: kind,
     displayName: metadata.name,
     ...healthOf(workload, now),

@@ -1,5 +1,5 @@
 import type { DaemonSet, Deployment, StatefulSet } from "../../kube/projection/shapes.ts";
-import type { WorkloadKind } from "../kernel/metrics.ts";
+import type { WorkloadKind } from "../kernel/workload-kinds.ts";
 
 type Metadata = Deployment["metadata"];
 export type WorkloadCondition = Deployment["status"]["conditions"][number];

@@ -15,7 +15,8 @@ import {
   type StatefulSet,
   statefulSetShape,
 } from "../../kube/projection/shapes.ts";
-import { type AgentMetrics, WORKLOADS } from "../kernel/metrics.ts";
+import type { AgentMetrics } from "../kernel/metrics.ts";
+import { WORKLOAD_KINDS } from "../kernel/workload-kinds.ts";
 import type { WorkloadList } from "./resource-report.ts";
 import { ofDaemonSet, ofDeployment, ofStatefulSet, type Workload } from "./workload.ts";
 import { healthOf } from "./workload-health.ts";
@@ -109,7 +110,7 @@ export class Workloads {
 
   #measure(lists: readonly WorkloadList[]): void {
     const now = this.#options.clock.wallNow();
-    for (const kind of WORKLOADS) {
+    for (const kind of WORKLOAD_KINDS) {
       const counts: Partial<Record<ReturnType<typeof healthOf>["health"], number>> = {};
       for (const workload of lists.flatMap((list) => (list.kind === kind ? list.workloads : []))) {
         const { health } = healthOf(workload, now);

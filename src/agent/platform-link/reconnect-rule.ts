@@ -2,7 +2,7 @@ import type { Clock, Random } from "../../base/clock.ts";
 
 /** First ceiling of the random delay; doubled with each failure. */
 export const BASE_MS = 1_000;
-/** Highest ceiling: a platform that was away for an hour is found again within five minutes. */
+/** Highest ceiling: the longest time until a platform that is back is found again. */
 export const CAP_MS = 300_000;
 /**
  * Default spread after the server ended a connection: all that were connected to the replica that restarts come at
@@ -16,7 +16,7 @@ export const STABLE_MS = 60_000;
 
 /**
  * When to try the platform again: `random(0, min(cap, base·2^n))`, so that a thousand agents that lost it together do
- * not come back together. Source: the reconnect rule of the design.
+ * not come back together.
  */
 export class ReconnectRule {
   readonly #clock: Clock;
@@ -40,7 +40,7 @@ export class ReconnectRule {
   failed(retryAfterMs = 0): number {
     this.#lost();
     const ceilingMs = Math.min(CAP_MS, BASE_MS * 2 ** this.#failures);
-    // Beyond 2^9 the cap rules anyway; the bound keeps the exponent from becoming Infinity in a year-long outage.
+    // The cap rules long before this bound, which keeps the power from becoming Infinity in a year-long outage.
     this.#failures = Math.min(this.#failures + 1, 20);
     return Math.max(this.#random() * ceilingMs, Math.min(retryAfterMs, RETRY_AFTER_CAP_MS));
   }

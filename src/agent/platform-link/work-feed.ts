@@ -35,7 +35,7 @@ const POLLS_PER_PROBE = 20;
 const MAX_ID = 128;
 
 /**
- * Listens for triggers on what changed at the platform. TriggeredSource only: each one lost costs latency, up to the
+ * Listens for triggers on what changed at the platform. A trigger is only a hint: each one lost costs latency, up to the
  * next full resync. A platform without a feed (404) is polled.
  */
 export class WorkFeed {

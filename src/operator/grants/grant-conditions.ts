@@ -3,7 +3,7 @@ import { objectName } from "../../crds/group.ts";
 import type { AccessGrant, AccessGrantStatus, GrantLine, GrantState } from "../../crds/kinds/access-grant.ts";
 import { FINAL_GRANT_STATES } from "../../crds/kinds/access-grant.ts";
 import { type RequiredRight, rightsText } from "../../crds/manifests/roles/required-rights.ts";
-import { toldLine } from "../../crds/printable.ts";
+import { lineWithoutCommands } from "../../crds/printable.ts";
 import { type Condition, withCondition } from "../../kube/objects/conditions.ts";
 import type { PlanLending } from "../access/role-lending.ts";
 import type { Enforcement } from "../gate/enforcement.ts";
@@ -66,7 +66,7 @@ export function grantConditions(outlook: Outlook, now: Date): NonNullable<Access
     const { status, reason, message } = words;
     if (wasFinal && WHILE_OPEN.has(type)) continue;
     if (wasFinal && HISTORY.has(type) && conditions.some((condition) => condition.type === type)) continue;
-    const next = { type, status, reason, message: toldLine(message, 1_024), observedGeneration };
+    const next = { type, status, reason, message: lineWithoutCommands(message, 1_024), observedGeneration };
     conditions = withCondition(conditions, next, now);
   }
   return conditions.map((condition) => ({ ...condition }));

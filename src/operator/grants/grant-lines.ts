@@ -1,7 +1,7 @@
 import type { AccessGrant, GrantLine, GrantState } from "../../crds/kinds/access-grant.ts";
 import type { OperationInvocation } from "../../crds/kinds/operation-invocation.ts";
 import type { Tier } from "../../crds/plan.ts";
-import { toldLine } from "../../crds/printable.ts";
+import { lineWithoutCommands } from "../../crds/printable.ts";
 import { claimDigest } from "../gate/gate.ts";
 import { type CustomerPolicy, decisionOn } from "../gate/policy.ts";
 
@@ -46,7 +46,7 @@ function used({ invocationOf }: LineFacts, line: GrantLine): GrantLine {
   const { state, startedAt, finishedAt, error } = invocation.status ?? {};
   if (state === undefined || state === "Pending") return line;
   const times = { ...(startedAt && { startedAt }), ...(finishedAt && { finishedAt }) };
-  const message = error && { message: toldLine(`${error.code}: ${error.message}`, 1_024) };
+  const message = error && { message: lineWithoutCommands(`${error.code}: ${error.message}`, 1_024) };
   const { message: _, ...claimed } = line;
   if (state === "Held" || state === "Expired") {
     // This operator ends nothing so that has started; what came of it when something else does, it cannot tell.

@@ -1,6 +1,6 @@
 import type { InvocationConditionType, InvocationReason } from "../../crds/conditions.ts";
 import type { OperationInvocation, OperationInvocationStatus } from "../../crds/kinds/operation-invocation.ts";
-import { toldLine } from "../../crds/printable.ts";
+import { lineWithoutCommands } from "../../crds/printable.ts";
 import { type Condition, timestamp, withCondition } from "../../kube/objects/conditions.ts";
 import type { Refusal } from "../gate/gate.ts";
 import type { Outcome } from "./execution.ts";
@@ -39,7 +39,7 @@ export function held(
   message: string,
   now: Date,
 ): OperationInvocationStatus {
-  const error = { code: "COMMAND_HELD", message: toldLine(`${reason}: ${message}`, 4_096) };
+  const error = { code: "COMMAND_HELD", message: lineWithoutCommands(`${reason}: ${message}`, 4_096) };
   const fields = { state: "Held", finishedAt: timestamp(now), error } as const;
   return next(invocation, { fields, authorized: { status: "False", reason, message }, completed: NOT_EVER }, now);
 }
@@ -69,7 +69,7 @@ export function running(
 
 export function isClaimedBy({ status }: OperationInvocation, claimant: string): boolean {
   const completed = status?.conditions?.find(({ type }) => type === "Completed");
-  return status?.state === "Running" && completed?.message === toldLine(claimant, 1_024);
+  return status?.state === "Running" && completed?.message === lineWithoutCommands(claimant, 1_024);
 }
 
 export function ended(invocation: OperationInvocation, outcome: Outcome, now: Date): OperationInvocationStatus {
@@ -81,12 +81,12 @@ export function ended(invocation: OperationInvocation, outcome: Outcome, now: Da
     }
     case "Failed": {
       const { code } = outcome;
-      const message = toldLine(outcome.message, 4_096);
+      const message = lineWithoutCommands(outcome.message, 4_096);
       const fields = { state: "Failed", finishedAt, error: { code, message } } as const;
       return next(invocation, { fields, completed: { status: "False", reason: "Failed", message } }, now);
     }
     case "Unknown": {
-      const message = toldLine(outcome.message, 4_096);
+      const message = lineWithoutCommands(outcome.message, 4_096);
       const fields = { state: "Unknown", finishedAt, error: { code: "OUTCOME_UNKNOWN", message } } as const;
       return next(invocation, { fields, completed: { status: "Unknown", reason: "OutcomeUnknown", message } }, now);
     }
@@ -103,7 +103,7 @@ function next(
   let conditions: readonly Condition[] = (status?.conditions ?? []).map((known) => ({ observedGeneration, ...known }));
   for (const [type, said] of Object.entries({ Authorized: authorized, Completed: completed })) {
     if (said === undefined) continue;
-    const message = toldLine(said.message, 1_024);
+    const message = lineWithoutCommands(said.message, 1_024);
     conditions = withCondition(conditions, { ...said, type, message, observedGeneration }, now);
   }
   return { ...status, ...fields, observedGeneration, conditions: [...conditions] };

@@ -1,6 +1,6 @@
 import type { AccessGrant, GrantState } from "../../crds/kinds/access-grant.ts";
 import type { OperationInvocation } from "../../crds/kinds/operation-invocation.ts";
-import { toldLine } from "../../crds/printable.ts";
+import { lineWithoutCommands } from "../../crds/printable.ts";
 import { type EventReference, referenceTo } from "../../kube/events/event.ts";
 import type { EventRecorder } from "../../kube/events/event-recorder.ts";
 
@@ -46,6 +46,6 @@ export class EventPublisher {
   }
 
   #publish(regarding: EventReference, type: "Normal" | "Warning", reason: string, action: string, note: string): void {
-    this.#recorder.record({ regarding, type, reason, action, note: toldLine(note, 512) });
+    this.#recorder.record({ regarding, type, reason, action, note: lineWithoutCommands(note, 512) });
   }
 }

@@ -1,6 +1,5 @@
 import type { Hooks } from "../kernel/call/call.ts";
 import { abandonRequests, continuePlan } from "./access-requests/lifecycle.ts";
-
 import { expirePending } from "./commands/settle.ts";
 import { stopSessions } from "./debug-sessions/ended.ts";
 import { retargetFollowers } from "./deployments/lifecycle/follow.ts";

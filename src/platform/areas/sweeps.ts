@@ -2,7 +2,6 @@ import { sweepIdentity } from "../identity/sweep.ts";
 import { forgetOld } from "../kernel/call/idempotency.ts";
 import type { Sweep } from "../kernel/sweeps/sweep.ts";
 import { sweepLapsed } from "./access-requests/lifecycle.ts";
-
 import { sweepApiKeys } from "./api-keys/sweep.ts";
 import { sweepCommands } from "./commands/sweep.ts";
 import { sweepDebugSessions } from "./debug-sessions/sweep.ts";
@@ -15,7 +14,7 @@ import { sweepTallies } from "./releases/tallies.ts";
 import { sweepReports } from "./sync/sweep.ts";
 import { sweepWorkspaces } from "./workspaces/sweep.ts";
 
-/** The sweeps of the areas, by their name in logs and metrics. Each runs once a minute. */
+/** The sweeps of areas, identity and kernel, by their name in logs and metrics. Each runs once a minute. */
 export const SWEEPS: Readonly<Record<string, Sweep>> = {
   idempotency: forgetOld,
   "access-requests": sweepLapsed,

@@ -7,7 +7,6 @@ import type { DeploymentGroupTables } from "./tables/deployment-groups.ts";
 import type { DeploymentTables } from "./tables/deployments.ts";
 import type { EventTables } from "./tables/events.ts";
 import type { GitNamespaceTables } from "./tables/git-namespaces.ts";
-
 import type { IdentityTables } from "./tables/identity.ts";
 import type { InvitationTables } from "./tables/invitations.ts";
 import type { KernelTables } from "./tables/kernel.ts";

@@ -19,7 +19,7 @@ const BEFORE_AND_AFTER: readonly Named[] = [
 ];
 
 /**
- * 6. RBAC cannot say "restart, but change nothing else". So this policy compares the objects: all but the restart
+ * RBAC cannot say "restart, but change nothing else". So this policy compares the objects: all but the restart
  * annotation must be equal, which covers fields of a later Kubernetes too. Generation, resourceVersion and that one
  * annotation are written by the API server, whatever a client sends.
  */
@@ -66,7 +66,7 @@ function ownersKept(below: readonly Level[]): Validation {
   );
 }
 
-/** 9. The scale subresource writes the replica count and nothing else, but any count. */
+/** The scale subresource writes the replica count and nothing else, but any count. */
 export function scaleBounds(names: InstallationNames): readonly Manifest[] {
   return validatingPolicy(
     "sallyport-scale-bounds",
@@ -84,7 +84,7 @@ export function scaleBounds(names: InstallationNames): readonly Manifest[] {
 }
 
 /**
- * 10. RBAC has one right to delete a pod. To delete a pod that no controller replaces, or with another grace period
+ * RBAC has one right to delete a pod. To delete a pod that no controller replaces, or with another grace period
  * than the pod's own, an account needs the role of the destructive operation, which holds a right of our own group for
  * it.
  */
@@ -123,7 +123,7 @@ export function podDeletion(names: InstallationNames): readonly Manifest[] {
 }
 
 /**
- * 15. RBAC cannot say "cordon, but change nothing else". A node's labels and taints decide what runs on it, so
+ * RBAC cannot say "cordon, but change nothing else". A node's labels and taints decide what runs on it, so
  * everything but `spec.unschedulable` must stay equal. Each direction needs its own right: an account that may cordon
  * may not uncordon.
  */

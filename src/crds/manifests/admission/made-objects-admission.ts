@@ -10,7 +10,7 @@ const METADATA = [
 ];
 
 /**
- * 13. What the operator makes carries what it needs and nothing else. A finalizer would keep a binding in force after
+ * What the operator makes carries what it needs and nothing else. A finalizer would keep a binding in force after
  * the customer has deleted it; with an annotation on an account, a cloud gives it rights outside the cluster.
  */
 export function operatorObjects(names: InstallationNames): readonly Manifest[] {

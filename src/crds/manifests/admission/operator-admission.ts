@@ -29,7 +29,7 @@ export function outsideSystem({ systemNamespace, grantsNamespace }: Installation
 }
 
 /**
- * 4. What the operator may lend: only labelled RoleBindings, and ClusterRoleBindings for operations of cluster scope
+ * What the operator may lend: only labelled RoleBindings, and ClusterRoleBindings for operations of cluster scope
  * only; only shipped operation roles; only to the grant's own ServiceAccount; never into a system namespace. It may
  * remove only what was lent to a grant, by itself or by an approver.
  */
@@ -94,7 +94,7 @@ export function operatorBindings(names: InstallationNames): readonly Manifest[] 
   );
 }
 
-/** 5. Tokens the operator mints: short, and only for grant accounts. */
+/** Tokens the operator mints: short, and only for grant accounts. */
 export function operatorTokens(names: InstallationNames): readonly Manifest[] {
   return validatingPolicy(
     "sallyport-operator-tokens",

@@ -9,7 +9,6 @@ import { notFound, PlatformError } from "../../kernel/errors.ts";
 import type { Principal } from "../../kernel/tenancy/principal.ts";
 import { optionalProject } from "../../kernel/tenancy/project-ref.ts";
 import { getDeployment } from "../deployments/read/get.ts";
-
 import { payloadOf, toClaimed, toCommand } from "./record.ts";
 import { complete, dispatch, incrementAttempt, patch, requestCommand, visibleCommands } from "./service.ts";
 import { asOf, stateIn, WITHOUT_PAYLOAD } from "./store.ts";

@@ -12,7 +12,6 @@ import { actorOf, type Principal } from "../../kernel/tenancy/principal.ts";
 import { visible } from "../../kernel/tenancy/scope.ts";
 import { judged, kept } from "../../kernel/tenancy/stored-error.ts";
 import { getDeployment } from "../deployments/read/get.ts";
-
 import { requireHeard } from "../managers/record/store.ts";
 import { createCommand } from "./create.ts";
 import { requireCommandRoom } from "./room.ts";

@@ -8,8 +8,9 @@ import { stateAsOf } from "./store.ts";
 
 /** Rows in one transaction: few, so that it rarely conflicts with requests. */
 const BATCH = 50;
-/** §0.10: commands of access requests are kept as long as the requests. */
+/** §0.10. */
 const KEEP_MS = 90 * 86_400_000;
+/** §0.10: commands of a plan are kept longer. */
 const KEEP_PLANNED_MS = 400 * 86_400_000;
 
 /**

@@ -9,7 +9,6 @@ import { newId } from "../../kernel/ids.ts";
 import { asOf } from "../access-requests/lifecycle.ts";
 import { findOfDeployment } from "../access-requests/store.ts";
 import { getDeployment } from "../deployments/read/get.ts";
-
 import { requireHeard } from "../managers/record/store.ts";
 import { refuseAutomation, type Settings, settingsOf } from "../workspaces/store.ts";
 import { covers } from "./permission.ts";

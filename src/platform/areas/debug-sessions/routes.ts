@@ -4,7 +4,6 @@ import { type Call, type Handlers, reply } from "../../kernel/call/call.ts";
 import { paged, toPage } from "../../kernel/call/page.ts";
 import { optionalProject } from "../../kernel/tenancy/project-ref.ts";
 import { getDeployment } from "../deployments/read/get.ts";
-
 import { getSession, patchSession, recordSession } from "./service.ts";
 import { sessionsOf, stateIn, toSession, toSessions } from "./store.ts";
 

@@ -12,7 +12,6 @@ import { newId } from "../../kernel/ids.ts";
 import { Checker } from "../../kernel/input/syntax.ts";
 import { kept } from "../../kernel/tenancy/stored-error.ts";
 import { getDeployment } from "../deployments/read/get.ts";
-
 import { type ChangeCall, storeChange, tellStarted } from "./change.ts";
 import { allowedMoves, asOf, isOver, moved, type SessionState } from "./state.ts";
 import { insertSession, requireSessionBudget, sessionsOf, stateOf } from "./store.ts";

@@ -39,6 +39,14 @@ onEachDatabase("deployments", (world) => {
     expect(await site.deploy("shop")).not.toBe(id);
   });
 
+  it("a name does not look like an id", async () => {
+    const site = await newSite(world);
+    const body = { platform: "kubernetes", project: site.project.name, deploymentGroupId: site.group.id };
+    const create = (name: string) => site.call("POST", "/v1/deployments", { body: { ...body, name } });
+    expect((await create("dep-shop")).body.code).toBe("VALIDATION_ERROR");
+    expect((await create("depot")).status).toBe(201);
+  });
+
   it("fifty callers at once never pass the group's limit", async () => {
     const site = await newSite(world, 7);
     const create = async (index: number) => {

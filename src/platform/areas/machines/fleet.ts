@@ -3,7 +3,6 @@ import type { DeploymentRow } from "../../database/tables/deployments.ts";
 import type { Call } from "../../kernel/call/call.ts";
 import { PlatformError } from "../../kernel/errors.ts";
 import { getDeployment } from "../deployments/read/get.ts";
-
 import type { VisibleDeployment } from "../deployments/read/store.ts";
 
 /** §10.1: deployments that are set up and not being deleted. */

@@ -12,7 +12,6 @@ import { notFound } from "../../kernel/errors.ts";
 import { optionalProject } from "../../kernel/tenancy/project-ref.ts";
 import { judged, shown } from "../../kernel/tenancy/stored-error.ts";
 import { getDeployment } from "../deployments/read/get.ts";
-
 import type { VisibleDeployment } from "../deployments/read/store.ts";
 import { reachOf } from "./reach.ts";
 import { listByDeployment, type Report } from "./store.ts";

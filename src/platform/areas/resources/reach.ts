@@ -6,7 +6,6 @@ import { optionalProject } from "../../kernel/tenancy/project-ref.ts";
 import { visible } from "../../kernel/tenancy/scope.ts";
 import { groupsOf } from "../deployment-groups/store.ts";
 import { getDeployment } from "../deployments/read/get.ts";
-
 import type { Reach } from "./store.ts";
 
 type Context = Pick<Call, "db" | "principal" | "now">;

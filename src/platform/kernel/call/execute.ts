@@ -107,7 +107,7 @@ async function transact(engine: Engine, request: CheckedRequest, slot: Slot | un
     for (const managerId of outcome.wakes) await engine.announce(db, managerId);
     return outcome;
   });
-  for (const managerId of wakes) engine.waker.wake(managerId);
+  for (const sleeper of wakes) engine.waker.wake(sleeper);
   return answer;
 }
 

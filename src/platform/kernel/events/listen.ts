@@ -7,11 +7,11 @@ import type { Waker } from "./waker.ts";
 const CHANNEL = "sallyport_work";
 
 /**
- * Notifies the other replicas that a manager has work. Part of the transaction: the commit sends it, a rollback drops
+ * Notifies the other replicas that a sleeper (see waker.ts) has work. Part of the transaction: the commit sends it, a rollback drops
  * it.
  */
-export async function announce(db: Db, managerId: string): Promise<void> {
-  await sql`select pg_notify(${CHANNEL}, ${managerId})`.execute(db);
+export async function announce(db: Db, sleeper: string): Promise<void> {
+  await sql`select pg_notify(${CHANNEL}, ${sleeper})`.execute(db);
 }
 
 const RECONNECT_MS = 1_000;

@@ -1,6 +1,6 @@
 import type { Clock } from "../../../base/clock.ts";
 
-/** Wakes long-polls by manager id, within this process. */
+/** Wakes sleepers by name, within this process: the long-polls of a manager by its id, a builder by its own name. */
 export class Waker {
   readonly #clock: Clock;
   readonly #subscriptions = new Map<string, Set<Subscription>>();
@@ -9,8 +9,8 @@ export class Waker {
     this.#clock = clock;
   }
 
-  wake(managerId: string): void {
-    for (const subscription of this.#subscriptions.get(managerId) ?? []) subscription.notify();
+  wake(sleeper: string): void {
+    for (const subscription of this.#subscriptions.get(sleeper) ?? []) subscription.notify();
   }
 
   /** Returns a function that gives the milliseconds left of `waitMs` from now; the result may be negative. */
@@ -27,20 +27,20 @@ export class Waker {
    * Records every wake from now on. Call it first, then read the table, then wait: a wake between reading and waiting
    * is not lost.
    */
-  subscribe(managerId: string): Subscription {
-    const subscriptions = this.#subscriptions.get(managerId) ?? new Set();
-    this.#subscriptions.set(managerId, subscriptions);
+  subscribe(sleeper: string): Subscription {
+    const subscriptions = this.#subscriptions.get(sleeper) ?? new Set();
+    this.#subscriptions.set(sleeper, subscriptions);
     const subscription = new Subscription(this.#clock, () => {
       subscriptions.delete(subscription);
-      if (subscriptions.size === 0) this.#subscriptions.delete(managerId);
+      if (subscriptions.size === 0) this.#subscriptions.delete(sleeper);
     });
     subscriptions.add(subscription);
     return subscription;
   }
 
   /** Subscribes now and resolves at the first wake, after `timeoutMs`, or on abort; never rejects. */
-  async sleep(managerId: string, timeoutMs: number, signal: AbortSignal): Promise<void> {
-    using subscription = this.subscribe(managerId);
+  async sleep(sleeper: string, timeoutMs: number, signal: AbortSignal): Promise<void> {
+    using subscription = this.subscribe(sleeper);
     await subscription.next(timeoutMs, signal);
   }
 }

@@ -13,7 +13,6 @@ import type { Site } from "../../operations/testing/site.ts";
 import { create } from "../create.ts";
 import { queue, recordOf, reject, requireRequest } from "../gate.ts";
 import { sweepLapsed } from "../lifecycle.ts";
-
 import { approvals, decisions, materialized, pending } from "../relay.ts";
 import { listRequests } from "../store.ts";
 

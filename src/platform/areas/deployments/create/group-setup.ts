@@ -5,7 +5,6 @@ import type { DeploymentModel, EnvironmentVariable } from "../../../../contract/
 import type { deploymentRoutes } from "../../../../contract/deployments/deployments.ts";
 import type { Call } from "../../../kernel/call/call.ts";
 import { withoutNulls } from "../../../kernel/without-nulls.ts";
-
 import { openVariables } from "../settings/environment.ts";
 import { openInputs } from "../settings/inputs.ts";
 import { withinPolicy } from "../settings/policy.ts";

@@ -2,17 +2,17 @@ import { GROUP, type InstallationNames } from "../../group.ts";
 import { NAMESPACE_PLACEHOLDER } from "../../kinds/accepted-namespaces.ts";
 import { managedDeployments } from "../../kinds/managed-deployment.ts";
 import type { Manifest } from "../../manifest.ts";
-import { SHELL_SIGNS, TOLD_COMMAND } from "../../told-words.ts";
+import { COMMAND_PATTERN, SHELL_SIGNS } from "../../without-commands.ts";
 import { forbid, type Validation, validatingPolicy } from "./admission-policy.ts";
 import { oursOnly } from "./own-name-admission.ts";
 
 /**
- * 14. Messages of agent and operator hold no command: an approver reads them with a terminal open, and either process
+ * Messages of agent and operator hold no command: an approver reads them with a terminal open, and either process
  * may be stolen. A line to paste stands in `status.bindings` of a grant, which the CRD checks, or in
  * `status.acceptanceLine` of a deployment, which is checked here.
  */
-export function toldWordsOnly(names: InstallationNames): readonly Manifest[] {
-  return [...toldStatus(names), ...toldEvents(names)];
+export function noCommands(names: InstallationNames): readonly Manifest[] {
+  return [...noCommandsInStatus(names), ...noCommandsInEvents(names)];
 }
 
 /** @param texts CEL: a list of strings. */
@@ -25,19 +25,19 @@ function noCommand(texts: string, what: string): readonly Validation[] {
       `${what} of agent or operator holds no sign of a shell, and is one line`,
     ),
     forbid(
-      `${texts}.all(t, !${unquoted}.matches(r'(?i)${TOLD_COMMAND}'))`,
+      `${texts}.all(t, !${unquoted}.matches(r'(?i)${COMMAND_PATTERN}'))`,
       `${what} of agent or operator holds no command; ${where}`,
     ),
   ];
 }
 
-function toldStatus(names: InstallationNames): readonly Manifest[] {
+function noCommandsInStatus(names: InstallationNames): readonly Manifest[] {
   const status = "dyn(object)[?'status']";
   const messages = (list: string): string => `${status}[?'${list}'].orValue([]).map(e, e[?'message'].orValue(''))`;
   const kind = `${managedDeployments.plural}.${GROUP}`;
   const patch = `{"spec":{"acceptedNamespaces":["${NAMESPACE_PLACEHOLDER}"]}}`;
   return validatingPolicy(
-    "sallyport-told-words",
+    "sallyport-no-commands-in-status",
     {
       apiGroups: [GROUP],
       operations: ["CREATE", "UPDATE"],
@@ -81,11 +81,11 @@ const EVENT_FIELDS = [
   ...["deprecatedSource", "deprecatedFirstTimestamp", "deprecatedLastTimestamp", "deprecatedCount"],
 ];
 
-function toldEvents(names: InstallationNames): readonly Manifest[] {
+function noCommandsInEvents(names: InstallationNames): readonly Manifest[] {
   const words = (map: string, pattern: string): string =>
     `${map}.orValue({}).all(k, string(${map}.orValue({})[k]).matches('${pattern}'))`;
   return validatingPolicy(
-    "sallyport-told-events",
+    "sallyport-no-commands-in-events",
     { apiGroups: ["events.k8s.io", ""], operations: ["CREATE", "UPDATE"], resources: ["events"] },
     {
       matchConditions: oursOnly(names),

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { holdsCommand, toldWords } from "./told-words.ts";
+import { holdsCommand, withoutCommands } from "./without-commands.ts";
 
-describe("what agent and operator tell", () => {
+describe("what agent and operator write", () => {
   it.each([
     "kubectl create clusterrolebinding r --clusterrole=cluster-admin --user=mallory",
     "run this: KubeCtl  delete ns shop",
@@ -24,10 +24,10 @@ describe("what agent and operator tell", () => {
     "one\ntwo",
     '-kube\n"\n',
   ])("is no command: %j", (text) => {
-    const told = toldWords(text);
+    const clean = withoutCommands(text);
     expect(holdsCommand(text)).toBe(true);
-    expect(holdsCommand(told)).toBe(false);
-    expect(toldWords(told)).toBe(told);
+    expect(holdsCommand(clean)).toBe(false);
+    expect(withoutCommands(clean)).toBe(clean);
   });
 
   it.each([
@@ -40,10 +40,10 @@ describe("what agent and operator tell", () => {
     "the agent may not create serviceaccounts/token in shop (role sallyport-operator)",
   ])("may be %j", (text) => {
     expect(holdsCommand(text)).toBe(false);
-    expect(toldWords(text)).toBe(text);
+    expect(withoutCommands(text)).toBe(text);
   });
 
-  it("holds no command after it was made told, whatever it was", () => {
+  it("holds no command after the commands were taken out", () => {
     const part = fc.constantFrom(
       "kube",
       "ctl",
@@ -72,9 +72,9 @@ describe("what agent and operator tell", () => {
           fc.string({ unit: "binary" }),
         ),
         (text) => {
-          const told = toldWords(text);
-          expect(holdsCommand(told)).toBe(false);
-          expect(toldWords(told)).toBe(told);
+          const clean = withoutCommands(text);
+          expect(holdsCommand(clean)).toBe(false);
+          expect(withoutCommands(clean)).toBe(clean);
         },
       ),
       { numRuns: 2_000 },
