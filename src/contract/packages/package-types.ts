@@ -1,4 +1,4 @@
-import Type, { type Static } from "typebox";
+import Type, { type Static, type TSchema } from "typebox";
 import { Maybe, Nullable, Strict, Words } from "../wire/schema.ts";
 
 /** What can be built for a project. */
@@ -109,7 +109,7 @@ export const PACKAGE_OUTPUTS = {
     labelDomain: Maybe(text),
   }),
   "sandbox-bundle": Strict({ type: Type.Literal("sandbox-bundle"), url: uri, sha256, size }),
-};
+} satisfies Readonly<Record<PackageType, TSchema>>;
 export const PackageOutputs = Type.Union([
   PACKAGE_OUTPUTS.cli,
   PACKAGE_OUTPUTS.cloudformation,
