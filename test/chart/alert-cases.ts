@@ -7,6 +7,8 @@ export interface AlertCase {
   readonly fires: Series;
   /** As near to firing as makes a difference, without firing. */
   readonly quiet: Series;
+  /** How many alerts fire. @default 1 */
+  readonly count?: number;
   /** Labels, beside cluster and namespace, that the person on call needs. */
   readonly labels?: readonly string[];
 }
@@ -31,9 +33,9 @@ const requests = (codeClass: string): string =>
   of("sallyport_controlplane_requests_total", `route="sync.list",code_class="${codeClass}",code="other"`);
 const operations = (result: string): string =>
   of("sallyport_operations_total", `plugin="kubernetes",operation="scale",result="${result}"`);
-const policy = (name: string, values: string): readonly [string, string] => [
-  of("sallyport_policies_present", `policy="${name}"`),
-  values,
+const policy = (name: string, present: string, required: string): Series => [
+  [of("sallyport_policies_present", `policy="${name}"`), present],
+  [of("sallyport_policies_required", `policy="${name}"`), required],
 ];
 const http = (codeClass: string): string =>
   of("sallyport_http_requests_total", `method="GET",route="/v1/whoami",code_class="${codeClass}"`);
@@ -249,15 +251,19 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
   },
   SallyportAdmissionPolicyMissing: {
     at: "10m",
-    fires: [policy("sallyport-grant-decisions", "1 0x60")],
-    // The other replica has not checked yet; not every cluster stamps names; with rbac.selfCheck off no operator
-    // checks.
+    // All of them at once, in stamping mode: the alert has one series a policy, so the case counts three.
+    fires: ["sallyport-stamp-decider", "sallyport-stamp-revoker", "sallyport-named-decisions"].flatMap((name) =>
+      policy(name, "1 0x60", "1x60"),
+    ),
+    count: 3,
+    // The other replica has not checked yet; with validating-only the stampers are not required; with rbac.selfCheck
+    // off no operator checks.
     quiet: [
-      policy("sallyport-grant-decisions", "1x60"),
+      ...policy("sallyport-grant-decisions", "1x60", "1x60"),
       [of("sallyport_policies_present", 'policy="sallyport-grant-decisions"', "pod-1"), "0x60"],
-      policy("sallyport-stamp-decider", "0x60"),
-      policy("sallyport-named-decisions", "0x60"),
-      policy("sallyport-plan-hygiene", "0 stale"),
+      ...policy("sallyport-stamp-decider", "0x60", "0x60"),
+      ...policy("sallyport-named-decisions", "0x60", "0x60"),
+      ...policy("sallyport-plan-hygiene", "0 stale", "1 stale"),
     ],
     labels: ["policy"],
   },

@@ -1,12 +1,9 @@
-import { MUTATING_POLICIES } from "../../../src/crds/manifests/admission/admission.ts";
 import { line, type RuleGroup } from "./rule.ts";
 
 /** Labels of one installation: those that stay when the replicas are summed. */
 const BY = "by (cluster, namespace)";
 /** Other controllers use the same metric names as client-go and controller-runtime: this keeps only our own pods. */
 const OURS = "and on (cluster, namespace, pod) cluster_namespace_pod:sallyport_process:info";
-/** Policies that an installation may lack: they stamp names, and `admission.mode: validating-only` does without. */
-const OPTIONAL_POLICIES = [...MUTATING_POLICIES, "sallyport-named-decisions"].join("|");
 const LINK_ERRORS = 'sallyport_controlplane_requests_total{code_class=~"5xx|none"}';
 /** Operations that began. What the gate refused has its own alert. */
 const RUNS = 'sallyport_operations_total{result!="held"}';
@@ -280,11 +277,12 @@ export const CLUSTER_RULES: readonly RuleGroup[] = [
       {
         name: "SallyportAdmissionPolicyMissing",
         severity: "critical",
-        expr: `max by (cluster, namespace, policy) (sallyport_policies_present{policy!~"${OPTIONAL_POLICIES}"}) == 0`,
+        expr: `max by (cluster, namespace, policy) (sallyport_policies_required)
+          > max by (cluster, namespace, policy) (sallyport_policies_present)`,
         for: "5m",
         summary: "The admission policy {{ $labels.policy }} is not in force.",
         description:
-          "Without it the API server does not hold people and the operator to the rules; grants are not trusted.",
+          "This installation's admission.mode needs it: names on decisions are not vouched for, or a rule for people and the operator does not hold.",
       },
       {
         name: "SallyportAccessSweepFailing",

@@ -61,8 +61,8 @@ export class AdmissionWatch {
 
   async look(signal: AbortSignal): Promise<void> {
     const { client, log, metrics, mode } = this.#options;
-    const { enforcement, presence } = await readEnforcement(client, mode, signal);
-    metrics.policies(presence);
+    const { enforcement, ...policies } = await readEnforcement(client, mode, signal);
+    metrics.policies(policies);
     const before = this.#current;
     this.#current = enforcement;
     this.#missing = enforcement.kind === "none" ? this.#missing + 1 : 0;

@@ -12,10 +12,11 @@ import type { Client } from "../../kube/client/client.ts";
 import type { Resource } from "../../kube/objects/resource.ts";
 import { AdmissionWatch } from "../admission/admission-watch.ts";
 import { refusal } from "../testing/fake-cluster.ts";
-import { type AdmissionMode, readEnforcement } from "./enforcement.ts";
+import { type AdmissionMode, type PolicyReading, readEnforcement } from "./enforcement.ts";
 
 const signal = new AbortController().signal;
 const ALL = [...VALIDATING_POLICIES, ...MUTATING_POLICIES];
+const STAMPERS: readonly string[] = [...MUTATING_POLICIES, "sallyport-named-decisions"];
 
 interface World {
   /** `kind/name` of what is not there. */
@@ -109,17 +110,30 @@ test("presence is told of each policy, for the metric", async () => {
   expect(Object.entries(presence).filter(([, there]) => !there)).toEqual([["sallyport-stamp-decider", false]]);
 });
 
+test.each<readonly [AdmissionMode, World, boolean]>([
+  ["stamping", {}, true],
+  ["stamping", { missing: STAMPERS }, true],
+  ["stamping", { missing: STAMPERS, stamps: false }, false],
+  ["validating-only", {}, false],
+  ["validating-only", { missing: STAMPERS }, false],
+])("with %s and %j, stampers are required: %s; every other policy always is", async (mode, world, stampers) => {
+  const { required } = await readEnforcement(server(world), mode, signal);
+  expect(required).toEqual(Object.fromEntries(ALL.map((name) => [name, stampers || !STAMPERS.includes(name)])));
+});
+
 test("without the right to look, nothing is vouched for and the operator goes on", async () => {
   const forbidden = { ...server({}), get: async () => Promise.reject(refusal(403, "Forbidden")) };
-  const { enforcement, presence } = await readEnforcement(forbidden, "stamping", signal);
+  const { enforcement, presence, required } = await readEnforcement(forbidden, "stamping", signal);
   expect(enforcement).toEqual({ kind: "unseen" });
   expect(Object.values(presence)).toEqual(ALL.map(() => false));
+  // Each of them is missing for all that the operator knows: the alert fires.
+  expect(Object.values(required)).toEqual(ALL.map(() => true));
 });
 
 test("where the right to look was left out on purpose, no read is tried", async () => {
   const never = async (): Promise<never> => Promise.reject(new Error("nothing is to be read"));
   const reading = await readEnforcement({ get: never, rawGet: never }, "unseen", signal);
-  expect(reading).toEqual({ enforcement: { kind: "unseen" }, presence: {} });
+  expect(reading).toEqual({ enforcement: { kind: "unseen" }, presence: {}, required: {} });
 });
 
 test("it is looked at again and again; a look that fails leaves the last one standing", async () => {
@@ -135,7 +149,7 @@ test("it is looked at again and again; a look that fails leaves the last one sta
   };
   const presences: number[] = [];
   const metrics = {
-    policies: (presence: object) => void presences.push(Object.values(presence).filter(Boolean).length),
+    policies: ({ presence }: PolicyReading) => void presences.push(Object.values(presence).filter(Boolean).length),
   };
   const watch = new AdmissionWatch({ client, clock, log: silentLogger, metrics, mode: "stamping", everyMs: 30_000 });
   expect(() => watch.current).toThrow("not been looked at");

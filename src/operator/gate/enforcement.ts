@@ -45,9 +45,14 @@ const mutatingBindings: Resource = {
 /** Left out together with the stampers on servers that cannot stamp: without a stamp it would refuse every decision. */
 const NEEDS_STAMPING = "sallyport-named-decisions";
 
-interface Reading {
-  readonly enforcement: Enforcement;
+export interface PolicyReading {
   readonly presence: PolicyPresence;
+  /** Whether the installation's mode, on this server, cannot do without the policy. */
+  readonly required: PolicyPresence;
+}
+
+interface Reading extends PolicyReading {
+  readonly enforcement: Enforcement;
 }
 
 /**
@@ -60,14 +65,24 @@ export async function readEnforcement(
   mode: AdmissionMode,
   signal: AbortSignal,
 ): Promise<Reading> {
-  if (mode === "unseen") return { enforcement: { kind: "unseen" }, presence: {} };
+  if (mode === "unseen") return { enforcement: { kind: "unseen" }, presence: {}, required: {} };
   try {
     return await readPolicies(client, mode, signal);
   } catch (error) {
     if (!(error instanceof ApiError && error.isForbidden)) throw error;
     const all = [...VALIDATING_POLICIES, ...MUTATING_POLICIES];
-    return { enforcement: { kind: "unseen" }, presence: Object.fromEntries(all.map((name) => [name, false])) };
+    const presence = Object.fromEntries(all.map((name) => [name, false]));
+    return { enforcement: { kind: "unseen" }, presence, required: requiredPolicies(mode === "stamping") };
   }
+}
+
+/** @param withStampers whether the server is to stamp names: by choice, and because it can */
+export function requiredPolicies(withStampers: boolean): PolicyPresence {
+  const always = VALIDATING_POLICIES.filter((name) => name !== NEEDS_STAMPING);
+  return {
+    ...Object.fromEntries(always.map((name) => [name, true])),
+    ...Object.fromEntries([NEEDS_STAMPING, ...MUTATING_POLICIES].map((name) => [name, withStampers])),
+  };
 }
 
 async function readPolicies(
@@ -87,14 +102,15 @@ async function readPolicies(
   const stampers = [...mutating, ...validating.filter(({ name }) => name === NEEDS_STAMPING)];
   const isStamping = stampers.every(({ since }) => since !== undefined);
   // In this mode no stamper is missing: the policies check each typed name against the user.
-  const canStamp = isStamping || (mode === "stamping" && (await servesStamping(client, signal)));
+  const required = requiredPolicies(mode === "stamping" && (isStamping || (await servesStamping(client, signal))));
+  const canStamp = isStamping || required[NEEDS_STAMPING] === true;
   const needed = canStamp ? found : validating.filter(({ name }) => name !== NEEDS_STAMPING);
   const missing = needed.filter(({ since }) => since === undefined).map(({ name }) => name);
-  if (missing.length > 0) return { enforcement: { kind: "none", missing }, presence };
+  if (missing.length > 0) return { enforcement: { kind: "none", missing }, presence, required };
   // The others have no say in who decided: one that an upgrade brings takes no name from a decision that waits.
   const deciding = needed.filter(({ name }) => DECISION_POLICIES.includes(name));
   const since = new Date(Math.max(...deciding.map((policy) => policy.since?.getTime() ?? 0)));
-  return { enforcement: { kind: canStamp ? "stamped" : "checked", since }, presence };
+  return { enforcement: { kind: canStamp ? "stamped" : "checked", since }, presence, required };
 }
 
 /** A policy does nothing without its binding; together they are as old as the younger of the two. */

@@ -25,6 +25,8 @@ test("every known series is there, at 0, before anything happened", async () => 
     'sallyport_refused_total{reason="ParamsMismatch"} 0',
     'sallyport_operations_in_progress{plugin="kubernetes"} 0',
     'sallyport_policies_present{policy="sallyport-stamp-decider"} 0',
+    'sallyport_policies_required{policy="sallyport-stamp-decider"} 0',
+    'sallyport_policies_required{policy="sallyport-grant-decisions"} 1',
     'sallyport_redactions_total{kind="result",rule="jwt"} 0',
     'sallyport_access_sweeps_total{result="failed"} 0',
     "sallyport_operation_lease_conflicts_total 0",
@@ -51,7 +53,10 @@ test("work adds to values, never to the number of series, whatever names come in
   metrics.claimLost();
   metrics.transition("none", "Pending");
   const absent = Object.fromEntries(POLICIES.map((name) => [name, false]));
-  metrics.policies({ ...absent, "sallyport-stamp-decider": true, "something-else": true });
+  metrics.policies({
+    presence: { ...absent, "sallyport-stamp-decider": true, "something-else": true },
+    required: { ...absent, "sallyport-stamp-revoker": true, "something-else": true },
+  });
   metrics.redacted("jwt");
   metrics.swept("ok", new Date(5_000));
   metrics.removed("RoleBinding");
@@ -63,6 +68,7 @@ test("work adds to values, never to the number of series, whatever names come in
     'sallyport_operations_total{plugin="other",operation="other",result="held"} 2',
     'sallyport_operation_duration_seconds_count{plugin="kubernetes",operation="scale"} 1',
     'sallyport_policies_present{policy="sallyport-stamp-decider"} 1',
+    'sallyport_policies_required{policy="sallyport-stamp-revoker"} 1',
     "sallyport_access_sweep_last_success_timestamp_seconds 5",
   ]) {
     expect(lines).toContain(line);
@@ -71,6 +77,9 @@ test("work adds to values, never to the number of series, whatever names come in
 
 test("policies that are not looked at have no series, which an alert would take for missing ones", async () => {
   const registry = new Registry();
-  operatorMetrics(registry, { grants: () => [], isLeader: () => false, now }).policies({});
-  expect((await scrape(registry)).filter((line) => line.includes("policies_present"))).toEqual([]);
+  operatorMetrics(registry, { grants: () => [], isLeader: () => false, now }).policies({
+    presence: {},
+    required: {},
+  });
+  expect((await scrape(registry)).filter((line) => line.includes("sallyport_policies_"))).toEqual([]);
 });

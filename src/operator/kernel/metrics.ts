@@ -3,7 +3,7 @@ import { type AccessGrant, GRANT_STATES, type GrantState } from "../../crds/kind
 import { MUTATING_POLICIES, VALIDATING_POLICIES } from "../../crds/manifests/admission/admission.ts";
 import { OPERATIONS } from "../../crds/operations/catalog.ts";
 import { REDACTION_RULES, type RedactionRule } from "../../crds/redact.ts";
-import type { PolicyPresence } from "../gate/enforcement.ts";
+import { type PolicyReading, requiredPolicies } from "../gate/enforcement.ts";
 import { REFUSALS, type Refusal } from "../gate/gate.ts";
 
 /** How an operation ended. `held`: refused by the gate; `unknown`: it may or may not have happened. */
@@ -37,7 +37,7 @@ export interface OperatorMetrics {
   /** A claim lost to another process: the exactly-once rule at work. */
   claimLost(): void;
   transition(from: GrantState | "none", to: GrantState): void;
-  policies(presence: PolicyPresence): void;
+  policies(reading: PolicyReading): void;
   redacted(rule: RedactionRule): void;
   swept(result: (typeof SWEEP_RESULTS)[number], at: Date): void;
   removed(kind: SweptKind): void;
@@ -190,18 +190,28 @@ function safetySeries(registry: Registry): Pick<OperatorMetrics, "policies" | "r
     "kind",
     "rule",
   ]);
-  for (const policy of names) present.set({ policy }, 0);
+  const required = new Gauge({
+    name: "sallyport_policies_required",
+    help: "Does admission.mode, on this API server, need the policy? Where it is 1 and sallyport_policies_present is 0, one is missing.",
+    labelNames: ["policy"],
+    registers: [registry],
+  });
   for (const rule of REDACTION_RULES) redactions.inc({ kind: "result", rule }, 0);
-  return {
-    policies(presence) {
-      for (const policy of names) {
-        const isThere = presence[policy];
-        if (isThere === undefined) present.remove({ policy });
-        else present.set({ policy }, isThere ? 1 : 0);
-      }
-    },
-    redacted: (rule) => redactions.inc({ kind: "result", rule }),
+  const policies = (reading: PolicyReading): void => {
+    for (const policy of names) {
+      setOrRemove(present, policy, reading.presence[policy]);
+      setOrRemove(required, policy, reading.required[policy]);
+    }
   };
+  // Until the first look: an operator that never manages one still has the alert fire for what every mode needs.
+  policies({ presence: Object.fromEntries(names.map((name) => [name, false])), required: requiredPolicies(false) });
+  return { policies, redacted: (rule) => redactions.inc({ kind: "result", rule }) };
+}
+
+/** @param isSo undefined: it is not known, and a value would be taken for one */
+function setOrRemove(gauge: Gauge<"policy">, policy: string, isSo: boolean | undefined): void {
+  if (isSo === undefined) gauge.remove({ policy });
+  else gauge.set({ policy }, isSo ? 1 : 0);
 }
 
 function sweepSeries(registry: Registry): Pick<OperatorMetrics, "swept" | "removed"> {

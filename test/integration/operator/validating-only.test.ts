@@ -20,11 +20,25 @@ let operator: RunningOperator;
 
 beforeAll(async () => {
   world = await OperatorWorld.create(cluster());
-  await world.cluster.kubectl(["delete", ...LEFT_OUT]);
 });
 afterAll(async () => {
   await operator?.stop();
   await world?.close();
+});
+
+test("deleted where the API server stamps, the three are told as required and not in force", async () => {
+  operator = world.start("stamping-before");
+  await eventually(
+    () => missing(),
+    (names) => names.length === 0,
+  );
+  await world.cluster.kubectl(["delete", ...LEFT_OUT]);
+  const names = [...MUTATING_POLICIES, "sallyport-named-decisions"].toSorted();
+  await eventually(
+    () => missing(),
+    (found) => found.toSorted().join() === names.join(),
+  );
+  await operator.stop();
 });
 
 test("as chosen, a typed name that is the approver's own is vouched for, and another one is refused", async () => {
@@ -36,6 +50,7 @@ test("as chosen, a typed name that is the approver's own is vouched for, and ano
   const approved = await world.grant(grant, (each) => identity(each).status === "True");
   expect(identity(approved)).toMatchObject({ reason: "ClaimCheckedByPolicy" });
   expect(approved.status?.state).toBe("Approved");
+  expect(await missing()).toEqual([]);
   await operator.stop();
 });
 
@@ -53,8 +68,20 @@ test("told not to look, it vouches for nobody and shows no policy as missing", a
   const grant = await world.ask([scaleTo(5)], "mutating");
   const seen = await world.grant(grant, (each) => identity(each).reason === "NotEnforced");
   expect(identity(seen).message).toContain("may not look");
-  expect(await operator.registry.getSingleMetricAsString("sallyport_policies_present")).not.toContain("{");
+  for (const name of ["sallyport_policies_present", "sallyport_policies_required"]) {
+    expect(await operator.registry.getSingleMetricAsString(name)).not.toContain("{");
+  }
 });
+
+/** Policies for which the alert SallyportAdmissionPolicyMissing would fire; undefined before there are any series. */
+async function missing(): Promise<readonly string[] | undefined> {
+  const text = await operator.registry.metrics();
+  const having = (name: string, value: number): readonly string[] =>
+    [...text.matchAll(new RegExp(`^${name}\\{policy="([^"]+)"\\} ${value}$`, "gm"))].map(([, policy = ""]) => policy);
+  const required = having("sallyport_policies_required", 1);
+  if (required.length === 0) return undefined;
+  return required.filter((policy) => having("sallyport_policies_present", 0).includes(policy));
+}
 
 /** The API server enforces removed policies for up to 3 s more: a stamp would replace what was typed. */
 function decided(grant: AccessGrant, decidedBy: string): Promise<AccessGrant> {
