@@ -5,7 +5,7 @@ import { parse } from "yaml";
 import { CLUSTER_RULES } from "../../scripts/generate/monitoring/cluster-rules.ts";
 import { PLATFORM_RULES } from "../../scripts/generate/monitoring/platform-rules.ts";
 import { ALERT_CASES, type AlertCase } from "./alert-cases.ts";
-import { one, REQUIRED, useHelm } from "./use-helm.ts";
+import { one, REQUIRED, type Rendered, useHelm } from "./use-helm.ts";
 import { usePromtool } from "./use-promtool.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
@@ -56,6 +56,58 @@ describe("each alert", () => {
   });
 });
 
+describe("an alert on a process that is not there", () => {
+  const downs = alerts.filter(({ expr }) => expr.includes("absent_over_time"));
+  const texts = async (
+    { name, severity, description, expr }: (typeof alerts)[number],
+    labels: object,
+    summary: string,
+  ) => {
+    const metric = /sallyport_\w+_build_info/.exec(expr)?.[0];
+    const seen = Object.keys(labels).length > 0;
+    const runbook_url = `https://sallyport.dev/docs/runbooks/${name}.md`;
+    const exp_annotations = { summary, description, runbook_url };
+    return promtool.testRules({
+      rule_files: [CLUSTER_FILE, PLATFORM_FILE],
+      evaluation_interval: "1m",
+      tests: [
+        {
+          interval: "1m",
+          input_series: [
+            seen
+              ? { series: `${metric}{cluster="east",namespace="sallyport-system",pod="pod-0"}`, values: "1x5 _x60" }
+              : { series: "up", values: "1x60" },
+          ],
+          alert_rule_test: [
+            {
+              alertname: name,
+              eval_time: "30m",
+              exp_alerts: [{ exp_labels: { ...labels, severity }, exp_annotations }],
+            },
+          ],
+        },
+      ],
+    });
+  };
+
+  test("is there of all three", () => {
+    expect(downs.map(({ name }) => name)).toEqual([
+      "SallyportAgentDown",
+      "SallyportOperatorDown",
+      "SallyportPlatformDown",
+    ]);
+  });
+
+  test.each(downs)("$name says where, if it ever was anywhere", async (alert) => {
+    const [, what] = /^No Sallyport (\w+) is seen/.exec(alert.summary) ?? [];
+    const place = { cluster: "east", namespace: "sallyport-system" };
+    const known = await texts(alert, place, `No Sallyport ${what} is seen in sallyport-system.`);
+    expect(known.output).toContain("SUCCESS");
+    const never = await texts(alert, {}, `No Sallyport ${what} is seen.`);
+    expect(never.output).toContain("SUCCESS");
+  });
+});
+
 /** The alert as a series, with the labels that the person on call needs. */
 function expectation(name: string, { at, labels = [], count = 1, ...series }: AlertCase, kind: "fires" | "quiet") {
   const present = labels.map((label) => `,${label}!=""`).join("");
@@ -79,5 +131,31 @@ describe("the chart's PrometheusRule", () => {
 
   test("holds the rules as they are", async () => {
     expect(await rendered({})).toEqual(parse(readFileSync(CLUSTER_FILE, "utf8")).groups);
+  });
+
+  test("takes the installer's word for an alert that it has", async () => {
+    const own = { disabled: ["SallyportAgentDown"], severity: { SallyportClockSkew: "info" } };
+    const found: readonly Rendered[] = (await rendered({ ...own, for: { SallyportClockSkew: "1h" } })).flatMap(
+      ({ rules }: Rendered) => rules,
+    );
+    expect(found.map(({ alert }) => alert)).not.toContain("SallyportAgentDown");
+    expect(found.find(({ alert }) => alert === "SallyportClockSkew")).toMatchObject({
+      labels: { severity: "info" },
+      for: "1h",
+    });
+  });
+
+  test.each<readonly [string, object]>([
+    ["disabled", { disabled: ["SallyportClockSkew", "SallyportAgentDwn"] }],
+    ["severity", { severity: { SallyportAgentDwn: "info" } }],
+    ["for", { for: { SallyportAgentDwn: "1h" } }],
+    ["disabled", { disabled: ["SallyportPlatformDown"] }],
+  ])("refuses a name in rules.%s that no alert of it has: %j", async (value, rules) => {
+    const { code, stderr } = await helm.template({ ...REQUIRED, metrics: { rules: { enabled: true, ...rules } } });
+    expect(code).not.toBe(0);
+    expect(stderr).toMatch(
+      new RegExp(`metrics.rules.${value} names Sallyport(AgentDwn|PlatformDown), which is no alert`),
+    );
+    for (const { name } of CLUSTER_RULES.flatMap((group) => group.alerts ?? [])) expect(stderr).toContain(name);
   });
 });

@@ -254,7 +254,11 @@ export function chartValues(): Branch {
         namespace: text("", "Where to put it; empty: the release's namespace."),
         labels: strings("What your Prometheus selects by."),
         annotations: strings("For its metadata."),
-        disabled: list("Names of alerts to leave out.", [], { type: "string" }),
+        disabled: list(
+          "Names of alerts to leave out. Here and in the next two, a name that no alert has is refused.",
+          [],
+          { type: "string" },
+        ),
         severity: strings("Severity by alert's name, in place of the shipped one."),
         for: strings("Waiting time by alert's name, in place of the shipped one."),
         extraLabels: strings("On every alert."),

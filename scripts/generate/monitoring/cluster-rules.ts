@@ -1,4 +1,4 @@
-import { line, type RuleGroup } from "./rule.ts";
+import { gone, type RuleGroup, WHERE_KNOWN } from "./rule.ts";
 
 /** Labels of one installation: those that stay when the replicas are summed. */
 const BY = "by (cluster, namespace)";
@@ -11,15 +11,6 @@ const FAILED_RUNS = 'sallyport_operations_total{result=~"failed|timeout|unknown"
 
 function errorRatio(window: string): string {
   return `sum ${BY} (rate(${LINK_ERRORS}[${window}])) / (sum ${BY} (rate(sallyport_controlplane_requests_total[${window}])) > 0)`;
-}
-
-/**
- * The metric existed within the last day and is gone now; or, where no other series exists, it was absent for a day.
- */
-export function gone(metric: string): string {
-  return line(`
-    (count ${BY} (count_over_time(${metric}[1d])) unless count ${BY} (${metric}))
-    or absent_over_time(${metric}[1d])`);
 }
 
 /** What the customer's Prometheus watches: agent, operator and the way between agent and platform. */
@@ -69,7 +60,7 @@ export const CLUSTER_RULES: readonly RuleGroup[] = [
         severity: "critical",
         expr: gone("sallyport_agent_build_info"),
         for: "15m",
-        summary: "No Sallyport agent is seen in {{ $labels.namespace }}.",
+        summary: `No Sallyport agent is seen${WHERE_KNOWN}.`,
         description: "Prometheus scrapes no agent. Requests do not reach this cluster, and answers do not leave it.",
       },
       {
@@ -77,7 +68,7 @@ export const CLUSTER_RULES: readonly RuleGroup[] = [
         severity: "critical",
         expr: gone("sallyport_operator_build_info"),
         for: "15m",
-        summary: "No Sallyport operator is seen in {{ $labels.namespace }}.",
+        summary: `No Sallyport operator is seen${WHERE_KNOWN}.`,
         description: "Prometheus scrapes no operator. Granted work does not run, and access is not taken back on time.",
       },
       {

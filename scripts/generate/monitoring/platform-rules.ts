@@ -1,6 +1,5 @@
 import { ROUTES } from "../../../src/contract/table.ts";
-import { gone } from "./cluster-rules.ts";
-import type { RuleGroup } from "./rule.ts";
+import { gone, type RuleGroup, WHERE_KNOWN } from "./rule.ts";
 
 const BY = "by (cluster, namespace)";
 /** Calls that the platform holds on purpose, and paths that are not the API's. */
@@ -41,7 +40,7 @@ export const PLATFORM_RULES: readonly RuleGroup[] = [
         severity: "critical",
         expr: gone("sallyport_platform_build_info"),
         for: "5m",
-        summary: "No Sallyport platform is seen in {{ $labels.namespace }}.",
+        summary: `No Sallyport platform is seen${WHERE_KNOWN}.`,
         description: "Prometheus scrapes none. Agents go on with what they know; engineers and agents get no answers.",
       },
       {

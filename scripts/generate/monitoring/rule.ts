@@ -60,3 +60,15 @@ function alertRule(alert: Alert) {
 export function line(expr: string): string {
   return expr.replace(/\s+/g, " ").trim();
 }
+
+/** For alerts on {@link gone}: where there was never a series, there is no namespace to name. */
+export const WHERE_KNOWN = "{{ with $labels.namespace }} in {{ . }}{{ end }}";
+
+/**
+ * The metric existed within the last day and is gone now; or, where no other series exists, it was absent for a day.
+ */
+export function gone(metric: string): string {
+  return line(`
+    (count by (cluster, namespace) (count_over_time(${metric}[1d])) unless count by (cluster, namespace) (${metric}))
+    or absent_over_time(${metric}[1d])`);
+}
