@@ -29,6 +29,7 @@ describe("the schema", () => {
     [{ deployments: { "dep_a=*": ["shop"] } }, "deployments"],
     [{ operator: { replicas: 0 } }, "replicas"],
     [{ agent: { resources: { limits: { memory: "300M" } } } }, "memory"],
+    [{ networkPolicy: { apiServer: { ports: [] } } }, "ports"],
     [{ image: { digest: "sha256:short" } }, "digest"],
   ])("refuses %j and names %s", async (values, word) => {
     const { code, stderr } = await helm.template({ ...REQUIRED, ...values });
@@ -69,6 +70,9 @@ describe("a combination that cannot work is refused with what to do", () => {
     ],
     ["an account that is not there", { agent: { serviceAccount: { create: false } } }, {}, "name the account"],
     ["a proxy twice", { proxy: { existingSecret: "a", https: "http://b:1" } }, {}, "keep one of the two"],
+    ["a proxy without its scheme", { proxy: { https: "proxy.corp:3128" } }, {}, "http://proxy.example.com:3128"],
+    ["a proxy with a path", { proxy: { http: "http://proxy.corp:3128/p" } }, {}, "no path"],
+    ["a user in the platform's address", { platform: { url: "https://u:pw@x.example.com" } }, {}, "write https://x.ex"],
     ["two CA sources", { trustedCA: { configMap: "a", secret: "b" } }, {}, "keep one of the two"],
     [
       "an unknown proxy port",
@@ -87,6 +91,18 @@ describe("a combination that cannot work is refused with what to do", () => {
     const { code, stderr } = await helm.template({ ...REQUIRED, ...values }, options);
     expect(code).not.toBe(0);
     expect(stderr).toContain(words);
+  });
+
+  test.each([
+    { platform: { url: "https://u:secret-1@x.example.com" } },
+    { platform: { url: "http://u:secret-1@x.example.com" } },
+    { platform: { url: "u:secret-1@x.example.com" } },
+    { proxy: { https: "u:secret-1@proxy.corp:3128" } },
+    { proxy: { https: "http://u:secret-1@proxy.corp:3128/path" } },
+  ])("and no password is printed, for %j", async (values) => {
+    const { code, stdout, stderr } = await helm.template({ ...REQUIRED, ...values });
+    expect(code).not.toBe(0);
+    expect(stdout + stderr).not.toContain("secret-1");
   });
 
   test("a server before 1.30 is refused by kubeVersion", async () => {
@@ -149,9 +165,10 @@ test("every value that the pages and the command line speak of exists", () => {
 
 test("no template asks the cluster, the clock or chance", () => {
   const folder = join(CHART, "templates");
-  // One question is allowed, whose answer keeps what the customer wrote: does the default policy exist already?
-  const asks = "operation-policy.yaml";
-  for (const name of readdirSync(folder).filter((each) => each !== asks)) {
+  // Two questions are allowed. Does the default policy exist already? Then it stays as the customer wrote it. Do the opened
+  // namespaces exist? The answer can refuse a release, and changes nothing in it.
+  const asks = ["operation-policy.yaml", "_namespaces.tpl"];
+  for (const name of readdirSync(folder).filter((each) => !asks.includes(each))) {
     const text = readFileSync(join(folder, name), "utf8");
     expect(text, name).not.toMatch(
       /\b(lookup|rand\w+|genCA\w*|genSelfSigned\w*|genSigned\w*|uuidv4|now|htpasswd|derivePassword|env|getHostByName)\s+[("$.]/,
@@ -208,6 +225,7 @@ describe("NOTES", () => {
     [{ "runtimeKey.existingSecret": "k", "admission.mode": "external" }, "any holder of patch may approve"],
     [{ "runtimeKey.existingSecret": "k", "admission.mode": "validating-only" }, "stays anonymous"],
     [{ "runtimeKey.existingSecret": "k" }, "No NetworkPolicy"],
+    [{ "runtimeKey.existingSecret": "k", "proxy.https": "http://u:p@proxy:3128" }, "The proxy's password"],
     [{ "runtimeKey.existingSecret": "k", "networkPolicy.enabled": true }, "not all addresses"],
     [{ "runtimeKey.existingSecret": "k", "rbac.selfCheck": false }, "cannot see whether"],
     [{ "runtimeKey.existingSecret": "k" }, "set image.digest"],

@@ -23,7 +23,7 @@ const MARKS: Required<InstallationNames> = {
 };
 
 const EXPRESSIONS: Readonly<Record<keyof InstallationNames, string>> = {
-  systemNamespace: "{{ $.Release.Namespace }}",
+  systemNamespace: '{{ include "sallyport.namespace" $ }}',
   grantsNamespace: "{{ $.Values.grantsNamespace }}",
   agentAccount: '{{ include "sallyport.account" (dict "root" $ "component" "agent") }}',
   operatorAccount: '{{ include "sallyport.account" (dict "root" $ "component" "operator") }}',
@@ -93,7 +93,7 @@ function openedNamespaces(roles: readonly ShippedRole[]): readonly string[] {
   const forApprovers = lentByApprovers().filter(
     ({ name, reach }) => reach === "opened" && roles.every((role) => role.name !== name),
   );
-  const perNamespace = bindings.map((each) => object(each).replaceAll("mark-namespace", "{{ $namespace }}"));
+  const perNamespace = bindings.map((each) => object(each).replaceAll("mark-namespace", "{{ $namespace | quote }}"));
   return [
     ...roles.map((role) => {
       const operation = role.holder === "grant account" ? operationOf(role.name) : undefined;
@@ -165,7 +165,7 @@ function placed(role: ShippedRole, places: string): string {
     .replace("kind: mark-kind", `kind: ${kind}`)
     .replace(
       "  namespace: mark-namespace\n",
-      "  {{- with $namespace }}\n  namespace: {{ . }}\n  {{- end }}\n",
+      "  {{- with $namespace }}\n  namespace: {{ . | quote }}\n  {{- end }}\n",
     )}{{- end }}\n`;
 }
 
@@ -190,10 +190,7 @@ function object(manifest: Manifest, options: { readonly keep?: string; readonly 
   ].join("\n");
   const body = stringify(rest, { lineWidth: 120, aliasDuplicateObjects: false });
   if (body.includes("{{")) throw new Error(`${kind} ${name} holds what a template would take for its own`);
-  return `${head}\n${switchable(body)}`.replaceAll(
-    /mark-(?:system|grants|agent|operator)-\w+|mark-role-kind|mark-lending-mode/g,
-    expressionOf,
-  );
+  return withExpressions(`${head}\n${switchable(body)}`);
 }
 
 /**
@@ -216,6 +213,20 @@ function switchable(body: string): string {
 function operationOf(role: string): string | undefined {
   const found = OPERATIONS.find(({ plugin, name }) => role === operationRole(plugin, name));
   return found && `(index $.Values.operations "${found.plugin}" "${found.name}" "enabled")`;
+}
+
+const MARK = "mark-(?:system|grants|agent|operator)-\\w+|mark-role-kind|mark-lending-mode";
+const BARE_MARK = new RegExp(`^( *(?:- )?(?:\\w+: )?)(${MARK})$`, "gm");
+
+/** A name that stands alone is quoted: a namespace may be called 12345, a release true. */
+function withExpressions(text: string): string {
+  return text
+    .replaceAll("-mark-role-kind", '{{ include "sallyport.bindingSuffix" $ }}')
+    .replaceAll(
+      BARE_MARK,
+      (_line, before: string, mark: string) => before + expressionOf(mark).replace(" }}", " | quote }}"),
+    )
+    .replaceAll(new RegExp(MARK, "g"), expressionOf);
 }
 
 function expressionOf(mark: string): string {

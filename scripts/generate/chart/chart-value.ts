@@ -4,18 +4,35 @@ interface Leaf {
   readonly fallback: unknown;
   readonly schema: object;
   readonly doc: string;
+  /** The chart cannot do without it: `null`, which removes a value, is refused. */
+  readonly isNeeded: boolean;
 }
 
 export interface Branch {
   readonly kind: "branch";
   readonly doc: string;
+  readonly isNeeded: boolean;
   readonly fields: Readonly<Record<string, ValueNode>>;
 }
 
 export type ValueNode = Leaf | Branch;
 
-export const leaf = (fallback: unknown, schema: object, doc: string): Leaf => ({ kind: "leaf", fallback, schema, doc });
-export const branch = (doc: string, fields: Branch["fields"]): Branch => ({ kind: "branch", doc, fields });
+/** Lists, maps and texts that are empty by default may be removed; a number, a switch or a word may not. */
+export const leaf = (fallback: unknown, schema: object, doc: string): Leaf => {
+  const isNeeded = fallback !== "" && typeof fallback !== "object";
+  return { kind: "leaf", fallback, schema, doc, isNeeded };
+};
+export const needed = (value: Leaf): Leaf => ({ ...value, isNeeded: true });
+export const branch = (doc: string, fields: Branch["fields"]): Branch => ({
+  kind: "branch",
+  doc,
+  fields,
+  isNeeded: true,
+});
+export const optional = (doc: string, fields: Branch["fields"]): Branch => ({
+  ...branch(doc, fields),
+  isNeeded: false,
+});
 
 export const text = (fallback: string, doc: string, more: object = {}): Leaf =>
   leaf(fallback, { type: "string", ...more }, doc);
@@ -25,8 +42,9 @@ export const count = (fallback: number, minimum: number, doc: string, maximum?: 
 export const words = (fallback: string, allowed: readonly string[], doc: string): Leaf =>
   leaf(fallback, { type: "string", enum: allowed }, doc);
 export const map = (doc: string, fallback: object = {}): Leaf => leaf(fallback, { type: "object" }, doc);
-export const strings = (doc: string): Leaf =>
-  leaf({}, { type: "object", additionalProperties: { type: ["string", "number", "boolean"] } }, doc);
+/** A map of texts. A number is taken as it is written; `null` removes what an earlier file says. */
+export const TEXTS = { type: "object", additionalProperties: { type: ["string", "number", "boolean", "null"] } };
+export const strings = (doc: string): Leaf => leaf({}, TEXTS, doc);
 export const list = (doc: string, fallback: readonly unknown[] = [], items: object = { type: "object" }): Leaf =>
   leaf(fallback, { type: "array", items }, doc);
 

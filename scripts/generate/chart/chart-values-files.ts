@@ -39,7 +39,14 @@ export function valuesSchema(node: ValueNode): string {
 function schemaOf(node: ValueNode): object {
   if (node.kind === "leaf") return { ...node.schema, description: node.doc };
   const properties = Object.fromEntries(Object.entries(node.fields).map(([name, field]) => [name, schemaOf(field)]));
-  return { type: "object", ...(node.doc && { description: node.doc }), properties, additionalProperties: false };
+  const required = Object.entries(node.fields).flatMap(([name, { isNeeded }]) => (isNeeded ? [name] : []));
+  return {
+    type: "object",
+    ...(node.doc && { description: node.doc }),
+    properties,
+    ...(required.length > 0 && { required }),
+    additionalProperties: false,
+  };
 }
 
 /** The README's table: a row a value. */

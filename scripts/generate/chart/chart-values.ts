@@ -1,88 +1,22 @@
 import { OPERATION_POLICY_VALUES, QUOTA_VALUES } from "./chart-bounds.ts";
+import { component } from "./chart-component.ts";
 import { OPERATION_VALUES } from "./chart-operations.ts";
 import {
   type Branch,
   branch,
   CIDRS,
-  count,
   DURATION,
   flag,
   leaf,
   list,
-  MEMORY,
   map,
   NAMESPACE,
+  needed,
   PORT,
   strings,
   text,
   words,
 } from "./chart-value.ts";
-
-interface ComponentDefaults {
-  readonly title: string;
-  readonly replicas: number;
-  readonly replicasDoc: string;
-  readonly memory: readonly [request: string, limit: string];
-}
-
-function component({ title, replicas, replicasDoc, memory: [request, limit] }: ComponentDefaults): Branch {
-  return branch(`The ${title}'s Deployment.`, {
-    replicas: count(replicas, 1, replicasDoc),
-    serviceAccount: branch(`The ${title}'s identity; never shared with the other one.`, {
-      create: flag(true, "Make the account. Off: it must be there, under `name`."),
-      name: text("", "Its name; empty: made from the release's."),
-      annotations: strings("For its metadata."),
-      labels: strings("For its metadata."),
-    }),
-    resources: branch("No CPU limit by default: throttling a renewal of the lease costs more than it saves.", {
-      requests: map("What the scheduler sets aside.", { cpu: "20m", memory: request }),
-      limits: leaf(
-        { memory: limit },
-        { type: "object", required: ["memory"], properties: { memory: MEMORY } },
-        "Memory in Mi or Gi; Node's heap is set to three quarters of it.",
-      ),
-    }),
-    healthPort: leaf(8080, PORT, "Port of /livez, /readyz and /metrics; nothing else listens."),
-    startupProbe: map("Fields over the defaults.", { periodSeconds: 2, failureThreshold: 60 }),
-    livenessProbe: map(
-      "Fields over the defaults. Asks the process about itself, never the platform or the API server.",
-      {
-        periodSeconds: 10,
-        timeoutSeconds: 5,
-        failureThreshold: 6,
-      },
-    ),
-    readinessProbe: map("Fields over the defaults.", { periodSeconds: 5, timeoutSeconds: 3 }),
-    terminationGracePeriodSeconds: count(
-      30,
-      15,
-      "Time for an orderly stop: results are stored, the lease is given back.",
-    ),
-    podDisruptionBudget: branch(
-      "Rendered only with more than one replica: on a single one it would block every drain.",
-      {
-        enabled: flag(true, "Allow one pod at a time to be evicted."),
-      },
-    ),
-    labels: strings("Of the Deployment."),
-    annotations: strings("Of the Deployment."),
-    podLabels: strings("Of the pods."),
-    podAnnotations: strings("Of the pods."),
-    serviceAnnotations: strings("Of the headless Service in front of /metrics."),
-    nodeSelector: strings("Nodes to run on."),
-    tolerations: list("Taints to stand."),
-    affinity: map("Scheduling affinity."),
-    topologySpreadConstraints: list("Empty, with more than one replica: spread over nodes where possible."),
-    priorityClassName: text("", "Priority class of the pods."),
-    runtimeClassName: text("", "Runtime class of the pods."),
-    extraEnv: list("More environment, for instance SALLYPORT_* settings of docs/configuration.md."),
-    extraEnvFrom: list("More environment, from ConfigMaps or Secrets."),
-    extraVolumes: list("More volumes."),
-    extraVolumeMounts: list("More mounts in the main container."),
-    extraContainers: list("Containers beside the main one."),
-    extraInitContainers: list("Containers before the main one."),
-  });
-}
 
 const monitor = (kind: string): Branch =>
   branch(`A ${kind} for the Prometheus operator.`, {
@@ -102,10 +36,15 @@ export function chartValues(): Branch {
     global: leaf(
       { imageRegistry: "", imagePullSecrets: [] },
       { type: "object" },
-      "Shared with a parent chart: `imageRegistry` wins over `image.registry`, `imagePullSecrets` are added.",
+      "Shared with a parent chart: `imageRegistry` wins over `image.registry`, `imagePullSecrets` and `nodeSelector` are added; `tolerations`, `affinity`, `priorityClassName`, `runtimeClassName`, `schedulerName`, `hostAliases`, `dnsPolicy` and `dnsConfig` count where a component has none of its own.",
     ),
     nameOverride: text("", "In place of the chart's name."),
     fullnameOverride: text("", "In place of release and chart name, in the names of objects."),
+    namespaceOverride: leaf(
+      "",
+      { ...NAMESPACE, pattern: `^(|${NAMESPACE.pattern.slice(1, -1)})$` },
+      "Namespace of the two Deployments in place of the release's, for a parent chart. `helm test --logs` finds pods in the release's only.",
+    ),
     commonLabels: strings("On every object."),
     commonAnnotations: strings("On every object."),
     platform: branch("The vendor's side.", {
@@ -149,6 +88,10 @@ export function chartValues(): Branch {
         additionalProperties: false,
       },
       "Deployments that you accept from the start, by their id at the vendor, each with its namespaces: `dep_…: [shop]`. These namespaces are opened, their workloads' health is reported to this deployment alone, and granted operations run in them. Any other deployment waits until you accept it.",
+    ),
+    checkNamespaces: flag(
+      true,
+      "Refuse a release whose namespaces are missing, as far as helm sees the cluster. Off: where the same release makes them, or where you may not read namespaces.",
     ),
     grantsNamespace: leaf(
       "sallyport-grants",
@@ -208,7 +151,10 @@ export function chartValues(): Branch {
     operations: OPERATION_VALUES,
     proxy: branch("Between agent and platform.", {
       http: text("", "HTTP_PROXY."),
-      https: text("", "HTTPS_PROXY; the one that counts, as the platform is https."),
+      https: text(
+        "",
+        "HTTPS_PROXY; the one that counts, as the platform is https. With its scheme: `http://proxy.example.com:3128`. With a password it goes into a Secret, and into Helm's release.",
+      ),
       noProxy: text("", "Added to what is always direct: loopback, the API server, .svc and the cluster's domain."),
       clusterDomain: text("cluster.local", "The cluster's DNS domain."),
       existingSecret: text("", "Secret with keys `http` and `https`, for proxies with a password. Read at start only."),
@@ -225,7 +171,7 @@ export function chartValues(): Branch {
       enabled: flag(false, "Limit the pods' traffic to what they need."),
       ingressFrom: list("Peers that may reach the health port; empty: any. The kubelet always may."),
       dns: branch("Where the agent asks for names. The operator needs none.", {
-        to: list("Peers.", [
+        to: list("Peers. Empty: any address.", [
           {
             namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "kube-system" } },
             podSelector: { matchLabels: { "k8s-app": "kube-dns" } },
@@ -235,7 +181,13 @@ export function chartValues(): Branch {
       }),
       apiServer: branch("A policy cannot name the API server; give its addresses where you know them.", {
         cidrs: list("Empty: any address, on these ports.", [], CIDRS),
-        ports: list("Of the Service and of the server behind it.", [443, 6443], PORT),
+        ports: needed(
+          leaf(
+            [443, 6443],
+            { type: "array", items: PORT, minItems: 1 },
+            "Of the Service and of the server behind it. At least one: a rule without ports allows all of them.",
+          ),
+        ),
       }),
       platform: branch("With a proxy, only when addresses are given.", {
         cidrs: list("Empty: any address, on the port of platform.url.", [], CIDRS),

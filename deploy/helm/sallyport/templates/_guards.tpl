@@ -2,15 +2,16 @@
 {{- define "sallyport.guards" -}}
 {{- $values := .Values -}}
 {{- $system := list "kube-system" "kube-public" "kube-node-lease" -}}
-{{- if has .Release.Namespace $system -}}
-{{- fail (printf "Sallyport does not belong into %s: install it into a namespace of its own, for instance with -n sallyport-system." .Release.Namespace) -}}
+{{- $own := include "sallyport.namespace" . -}}
+{{- if has $own $system -}}
+{{- fail (printf "Sallyport does not belong into %s: install it into a namespace of its own, for instance with -n sallyport-system." $own) -}}
 {{- end -}}
-{{- if eq .Release.Namespace $values.grantsNamespace -}}
-{{- fail (printf "grantsNamespace and the release's namespace are both %s: they must differ, or the operator could mint its own token." .Release.Namespace) -}}
+{{- if eq $own $values.grantsNamespace -}}
+{{- fail (printf "grantsNamespace and the release's namespace are both %s: they must differ, or the operator could mint its own token." $own) -}}
 {{- end -}}
 {{- $opened := include "sallyport.opened" . | fromJsonArray -}}
 {{- range $opened -}}
-{{- if has . (concat $system (list $values.grantsNamespace $.Release.Namespace)) -}}
+{{- if has . (concat $system (list $values.grantsNamespace $own)) -}}
 {{- fail (printf "%s stands in namespaces or deployments and cannot be opened to the vendor: it is a system namespace." .) -}}
 {{- end -}}
 {{- end -}}
@@ -21,13 +22,16 @@
 {{- fail "platform.url is not set: add --set platform.url=https://… with the vendor's address." -}}
 {{- end -}}
 {{- if not (hasPrefix "https://" $values.platform.url) -}}
-{{- fail (printf "platform.url is %s: it must begin with https://, as the runtime key travels on it." $values.platform.url) -}}
+{{- fail (printf "platform.url is %s: it must begin with https://, as the runtime key travels on it." (include "sallyport.shown" $values.platform.url)) -}}
+{{- end -}}
+{{- if regexMatch "^https://[^/?#]*@" $values.platform.url -}}
+{{- fail (printf "platform.url holds a user or a password: write %s, as the agent signs in with the runtime key alone." (include "sallyport.shown" $values.platform.url)) -}}
 {{- end -}}
 {{- if and $values.runtimeKey.existingSecret $values.runtimeKey.value -}}
 {{- fail "runtimeKey.existingSecret and runtimeKey.value are both set: keep existingSecret and remove value." -}}
 {{- end -}}
 {{- if not (or $values.runtimeKey.existingSecret $values.runtimeKey.value) -}}
-{{- fail (printf "runtimeKey.existingSecret is not set. Make the Secret with `kubectl -n %s create secret generic sallyport-runtime-key --from-file=key=runtime.key`, then add --set runtimeKey.existingSecret=sallyport-runtime-key." .Release.Namespace) -}}
+{{- fail (printf "runtimeKey.existingSecret is not set. Make the Secret with `kubectl -n %s create secret generic sallyport-runtime-key --from-file=key=runtime.key`, then add --set runtimeKey.existingSecret=sallyport-runtime-key." $own) -}}
 {{- end -}}
 {{- if and (eq $values.admission.mode "validating-and-mutating") (semverCompare "<1.36.0-0" .Capabilities.KubeVersion.Version) -}}
 {{- fail (printf "admission.mode is validating-and-mutating, which needs Kubernetes 1.36, and this is %s. Choose --set admission.mode=validating-only: approvers then type their own name, and it is checked. (Rendering without a cluster: say --kube-version.)" .Capabilities.KubeVersion.Version) -}}
@@ -46,6 +50,12 @@
 {{- end -}}
 {{- if and $values.proxy.existingSecret (or $values.proxy.http $values.proxy.https) -}}
 {{- fail "proxy.existingSecret and proxy.http or proxy.https are both set: keep one of the two." -}}
+{{- end -}}
+{{- range $name := list "http" "https" -}}
+{{- $url := default "" (get $values.proxy $name) -}}
+{{- if and $url (not (regexMatch "^https?://([^/?#]*@)?(\\[[0-9A-Fa-f:.]+\\]|[^][/?#@:]+)(:[0-9]+)?/?$" $url)) -}}
+{{- fail (printf "proxy.%s is %s: write it with its scheme and no path, as http://proxy.example.com:3128." $name (include "sallyport.shown" $url)) -}}
+{{- end -}}
 {{- end -}}
 {{- if and $values.trustedCA.configMap $values.trustedCA.secret -}}
 {{- fail "trustedCA.configMap and trustedCA.secret are both set: keep one of the two." -}}

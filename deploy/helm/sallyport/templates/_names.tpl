@@ -17,6 +17,11 @@
 {{- printf "%s-%s" (include "sallyport.fullname" .root) .component -}}
 {{- end -}}
 
+{{/* Where agent and operator are installed. */}}
+{{- define "sallyport.namespace" -}}
+{{- default .Release.Namespace .Values.namespaceOverride -}}
+{{- end -}}
+
 {{- define "sallyport.account" -}}
 {{- $account := (index .root.Values .component).serviceAccount -}}
 {{- default (include "sallyport.componentName" .) $account.name -}}
@@ -24,9 +29,20 @@
 
 {{/* What a Deployment selects by: never changes, holds no version. */}}
 {{- define "sallyport.selector" -}}
-app.kubernetes.io/name: {{ default .root.Chart.Name .root.Values.nameOverride | trunc 63 | trimSuffix "-" }}
-app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/name: {{ default .root.Chart.Name .root.Values.nameOverride | trunc 63 | trimSuffix "-" | quote }}
+app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 app.kubernetes.io/component: {{ .component }}
+{{- end -}}
+
+{{/* A map as YAML, with texts as its values: a label may be written as the number 1000000, and stays 1000000. */}}
+{{- define "sallyport.texts" -}}
+{{- $texts := dict -}}
+{{- range $key, $value := . -}}
+{{- if not (kindIs "invalid" $value) -}}
+{{- $_ := set $texts $key (kindIs "string" $value | ternary $value (toJson $value)) -}}
+{{- end -}}
+{{- end -}}
+{{- if $texts -}}{{- toYaml $texts -}}{{- end -}}
 {{- end -}}
 
 {{/* All labels as YAML; ours win over "labels" and commonLabels. */}}
@@ -36,24 +52,18 @@ app.kubernetes.io/component: {{ .component }}
 {{- $_ := set $ours "app.kubernetes.io/part-of" "sallyport" -}}
 {{- $_ := set $ours "app.kubernetes.io/managed-by" .root.Release.Service -}}
 {{- $_ := set $ours "helm.sh/chart" (printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-") -}}
-{{- $labels := merge $ours (default dict .labels) .root.Values.commonLabels -}}
-{{- range $key := keys $labels | sortAlpha }}
-{{ $key }}: {{ get $labels $key | toString | quote }}
-{{- end }}
+{{- include "sallyport.texts" (merge $ours (default dict .labels) (default dict .root.Values.commonLabels)) -}}
 {{- end -}}
 
 {{- define "sallyport.annotations" -}}
-{{- $annotations := merge dict (default dict .annotations) .root.Values.commonAnnotations -}}
-{{- range $key := keys $annotations | sortAlpha }}
-{{ $key }}: {{ get $annotations $key | toString | quote }}
-{{- end }}
+{{- include "sallyport.texts" (merge dict (default dict .annotations) (default dict .root.Values.commonAnnotations)) -}}
 {{- end -}}
 
 {{/* Labels and annotations of any object. (dict "root" $ "component" "agent" "labels" dict "annotations" dict) */}}
 {{- define "sallyport.meta" -}}
 labels:
-{{- include "sallyport.labels" . | nindent 2 | replace "\n  \n" "\n" }}
-{{- with include "sallyport.annotations" . | trim }}
+{{- include "sallyport.labels" . | nindent 2 }}
+{{- with include "sallyport.annotations" . }}
 annotations:
 {{- . | nindent 2 }}
 {{- end }}
@@ -73,9 +83,9 @@ annotations:
 
 {{/* The chart's own pull secrets and the parent's. */}}
 {{- define "sallyport.imagePullSecrets" -}}
-{{- $all := concat .Values.imagePullSecrets (default list (default dict .Values.global).imagePullSecrets) -}}
+{{- $all := concat (default list .Values.imagePullSecrets) (default list (default dict .Values.global).imagePullSecrets) -}}
 {{- range $all }}
-- name: {{ kindIs "map" . | ternary (get (kindIs "map" . | ternary . dict) "name") . }}
+- name: {{ kindIs "map" . | ternary (get (kindIs "map" . | ternary . dict) "name") . | quote }}
 {{- end }}
 {{- end -}}
 
@@ -86,7 +96,7 @@ annotations:
 
 {{/* Namespaces opened to the two accounts: those of the list, and those that deployments are accepted for. */}}
 {{- define "sallyport.opened" -}}
-{{- $all := .Values.namespaces -}}
+{{- $all := default list .Values.namespaces -}}
 {{- range .Values.deployments -}}
 {{- $all = concat $all . -}}
 {{- end -}}
@@ -110,6 +120,11 @@ annotations:
 {{- eq .Values.rbac.scope "cluster" | ternary "ClusterRole" "Role" -}}
 {{- end -}}
 
+{{/* A binding cannot change the role that it names, so each scope has bindings of its own. */}}
+{{- define "sallyport.bindingSuffix" -}}
+{{- eq .Values.rbac.scope "cluster" | ternary "" "-role" -}}
+{{- end -}}
+
 {{- define "sallyport.runtimeKeySecret" -}}
 {{- default (printf "%s-runtime-key" (include "sallyport.fullname" .)) .Values.runtimeKey.existingSecret -}}
 {{- end -}}
@@ -118,13 +133,28 @@ annotations:
 {{- if or .Values.proxy.http .Values.proxy.https .Values.proxy.existingSecret -}}x{{- end -}}
 {{- end -}}
 
+{{/* Secret with the proxies' addresses: the customer's, or the chart's where an address holds a password. Else empty. */}}
+{{- define "sallyport.proxySecret" -}}
+{{- $proxy := .Values.proxy -}}
+{{- if $proxy.existingSecret -}}
+{{- $proxy.existingSecret -}}
+{{- else if contains "@" (printf "%s%s" (default "" $proxy.http) (default "" $proxy.https)) -}}
+{{- printf "%s-proxy" (include "sallyport.fullname" .) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* A URL to be shown: without user and password. */}}
+{{- define "sallyport.shown" -}}
+{{- regexReplaceAll "^([A-Za-z][A-Za-z0-9+.-]*://)?.*@" . "${1}" -}}
+{{- end -}}
+
 {{- define "sallyport.hasTrustedCA" -}}
 {{- if or .Values.trustedCA.configMap .Values.trustedCA.secret -}}x{{- end -}}
 {{- end -}}
 
 {{/* Port of a URL: written in it, or its scheme's. (dict "url" "https://…") */}}
 {{- define "sallyport.portOf" -}}
-{{- $parts := urlParse .url -}}
-{{- $port := regexFind ":[0-9]+$" $parts.host | trimPrefix ":" -}}
-{{- default (eq $parts.scheme "http" | ternary "80" "443") $port -}}
+{{- $host := regexReplaceAll "^[a-z]+://([^/?#]*@)?([^/?#]*).*$" .url "${2}" -}}
+{{- $port := regexFind ":[0-9]+$" $host | trimPrefix ":" -}}
+{{- default (hasPrefix "http://" .url | ternary "80" "443") $port -}}
 {{- end -}}

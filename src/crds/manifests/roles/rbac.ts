@@ -54,7 +54,10 @@ export function manifestsOf(role: ShippedRole, names: InstallationNames): readon
   ];
 }
 
-/** A RoleBinding of the role of the same name, in an opened namespace. */
+/**
+ * A RoleBinding of a role in an opened namespace. The role it names cannot be changed, so a binding of a Role has another
+ * name than one of a ClusterRole: an installation can change from one to the other.
+ */
 export function targetBinding(
   name: string,
   account: string,
@@ -64,7 +67,7 @@ export function targetBinding(
   return {
     apiVersion: API,
     kind: "RoleBinding",
-    metadata: { name, namespace },
+    metadata: { name: roleKind === "ClusterRole" ? name : `${name}-${roleKind.toLowerCase()}`, namespace },
     roleRef: { apiGroup: APIS, kind: roleKind, name },
     subjects: [{ kind: "ServiceAccount", name: account, namespace: systemNamespace }],
   };
