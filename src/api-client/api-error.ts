@@ -1,3 +1,4 @@
+import { isRecord } from "../base/is-record.ts";
 import { ERRORS, type ErrorCode } from "../contract/wire/errors.ts";
 
 /** What went wrong between here and the platform, when no error object of the API came back. */
@@ -92,8 +93,4 @@ export function readErrorObject(
     ...(requestId === undefined ? {} : { requestId }),
     ...(answer.retryAfterMs === undefined ? {} : { retryAfterMs: answer.retryAfterMs }),
   });
-}
-
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -22,6 +22,9 @@ export function printable(text: string, maxChars: number): string {
   return `${clean.slice(0, Math.max(maxChars - 1, 0)).toWellFormed()}…`;
 }
 
+/** Most characters of an API server's message inside a sentence of ours. */
+export const MAX_API_ERROR = 900;
+
 /** As {@link printable}, on one line. */
 export function printableLine(text: string, maxChars: number): string {
   return printable(text, maxChars).replace(/\s+/g, " ").trim();

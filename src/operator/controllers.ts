@@ -65,7 +65,7 @@ export function operatorControllers(parts: OperatorParts): readonly Runnable[] {
     },
     config.sweepIntervalMs,
   );
-  // A grant that is gone has no reconcile that could find its uid: what runs under it is told here.
+  // A grant that is gone has no reconcile that could find its uid: what runs under it is stopped here.
   caches.grants.onChange((change) => {
     const gone = change.type === "deleted" ? change.object : change.type === "updated" ? change.previous : undefined;
     if (gone === undefined || (change.type === "updated" && change.object.metadata.uid === gone.metadata.uid)) return;

@@ -40,7 +40,7 @@ const PLATFORM_FOLDERS: Readonly<Record<string, Part>> = {
     packages: ["canonicalize", "fastify", "kysely", "typebox", "yauzl"],
   },
   identity: {
-    is: "`users` (people, sign-in, sessions) under `oauth` (clients and their tokens)",
+    is: "`users` (people, sign-in, sessions) under `oauth` (clients and their tokens); `api-keys` (how a key is checked)",
     imports: ["kernel", "database"],
     packages: ["fastify", "kysely", "oidc-provider", "openid-client"],
   },

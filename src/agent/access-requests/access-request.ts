@@ -63,7 +63,7 @@ export function decideRequest(facts: RequestFacts, grantsNamespace: string, now:
   const actions: RequestAction[] = [];
   if (listed !== undefined && accepted && subject === undefined) actions.push(...raise(listed, grantsNamespace, now));
   if (listed !== undefined && grant !== undefined) actions.push(...compare(listed, grant));
-  if (subject !== undefined) actions.push(...tell(subject, grant === undefined, listed !== undefined, now));
+  if (subject !== undefined) actions.push(...reportsAbout(subject, grant === undefined, listed !== undefined, now));
   return actions.filter((action) => action.do === "createGrant" || !answered.has(action.key));
 }
 
@@ -76,7 +76,7 @@ function raise(listed: ListedRequest, namespace: string, now: Date): readonly Re
   return [{ do: "createGrant", grant: grantOf(request, listed.deploymentId, namespace) }];
 }
 
-/** The cluster's own word on a request that it cannot show: denied, with the reason, by no person. */
+/** The cluster's own answer to a request that it cannot show: denied, with the reason, by no person. */
 export function refuse(listed: Pick<ListedRequest, "id" | "deploymentId">, problem: string, now: Date): RequestAction {
   const reason = `this cluster refuses the request: ${problem}`.slice(0, MAX_REASON);
   return {
@@ -94,7 +94,7 @@ export function refuse(listed: Pick<ListedRequest, "id" | "deploymentId">, probl
   };
 }
 
-/** Same id: the same plan is told to be there, another plan changes nothing and is said aloud. */
+/** Same id: the same plan is reported as present; another plan changes nothing, and an event and a log line say so. */
 function compare(listed: ListedRequest, grant: AccessGrant): readonly RequestAction[] {
   const { requestId, deploymentId } = grant.spec;
   const isSame = listed.wanted.fit && listed.wanted.request.planHash === grant.spec.planHash && listed.id === requestId;
@@ -102,7 +102,7 @@ function compare(listed: ListedRequest, grant: AccessGrant): readonly RequestAct
   return [{ do: "reportMaterialized", key: "materialized", deploymentId, requestId }];
 }
 
-function tell(grant: AccessGrant, gone: boolean, awaited: boolean, now: Date): readonly RequestAction[] {
+function reportsAbout(grant: AccessGrant, gone: boolean, awaited: boolean, now: Date): readonly RequestAction[] {
   const { deploymentId } = grant.spec;
   return reportsOf(grant, gone, awaited, now).map((each): RequestAction => {
     const { key } = each;

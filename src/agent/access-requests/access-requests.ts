@@ -4,6 +4,7 @@ import { GROUP, objectName, VERSION } from "../../crds/group.ts";
 import type { AccessGrant } from "../../crds/kinds/access-grant.ts";
 import { accessGrants } from "../../crds/kinds/access-grant.ts";
 import { MANAGED_DEPLOYMENT } from "../../crds/kinds/managed-deployment.ts";
+import { MAX_API_ERROR, printable } from "../../crds/printable.ts";
 import { ApiError as KubeError } from "../../kube/client/api-error.ts";
 import type { ReconcileContext, Result } from "../../kube/controller/controller.ts";
 import { referenceTo } from "../../kube/events/event.ts";
@@ -12,7 +13,6 @@ import type { Commands } from "../commands/commands.ts";
 import type { Capacity } from "../kernel/capacity.ts";
 import { type AgentMetrics, BUFFER_CAPACITY } from "../kernel/metrics.ts";
 import type { Snapshot } from "../kernel/snapshot.ts";
-import { printable } from "../platform-link/params-problem.ts";
 import { isGone } from "../platform-link/platform-answer.ts";
 import type { Platform } from "../platform-link/routes.ts";
 import { decideRequest, type NewGrant, REFUSED_BY, type RequestAction, refuse } from "./access-request.ts";
@@ -48,7 +48,7 @@ export class AccessRequests {
   readonly #options: AccessRequestsOptions;
   /** Request id → reports that the platform has answered. Bounded by what is listed and what is in the cluster. */
   readonly #answered = new Map<string, Set<string>>();
-  /** Remembered until their end is told. */
+  /** Remembered until the platform has their end. */
   readonly #deleted = new Map<string, AccessGrant>();
 
   constructor(options: AccessRequestsOptions) {
@@ -112,7 +112,11 @@ export class AccessRequests {
       if (error instanceof KubeError && error.isAlreadyExists) return;
       if (!(error instanceof KubeError && error.isInvalid)) throw error;
       const { requestId, deploymentId } = grant.spec;
-      const refusal = refuse({ id: requestId, deploymentId }, printable(error.message), this.#options.clock.wallNow());
+      const refusal = refuse(
+        { id: requestId, deploymentId },
+        printable(error.message, MAX_API_ERROR),
+        this.#options.clock.wallNow(),
+      );
       await this.#carryOut(refusal, context);
     }
   }
@@ -166,7 +170,7 @@ export class AccessRequests {
     if (result === undefined) throw new Error("the platform answered without a result for the request");
     metrics.reported(action.do, result.outcome);
     if (result.outcome === "ignored") {
-      // After a restart every old decision is told again, and most come too late to move anything.
+      // After a restart every old decision is reported again, and most come too late to move anything.
       const level = result.code === "INVALID_STATE_TRANSITION" ? "debug" : "warn";
       context.log[level]({ code: result.code, deploymentId: action.deploymentId }, "the platform ignored a report");
     }

@@ -2,23 +2,23 @@ import type { ApprovalReport, DecisionReport } from "../../contract/access-reque
 import type { Identity } from "../../contract/access-requests/access-requests.ts";
 import type { AccessGrant } from "../../crds/kinds/access-grant.ts";
 
-/** One thing that the platform must hear about a grant, at least once. */
+/** One report about a grant, which must reach the platform at least once. */
 export type GrantReport =
   | { readonly kind: "approval"; readonly key: string; readonly report: ApprovalReport }
   | { readonly kind: "decision"; readonly key: string; readonly report: DecisionReport };
 
 /**
- * Everything the platform must have heard about this grant by now, in order: a revocation means nothing to a platform
- * that never heard of the approval. Read from the operator's status and the people's words in spec, never guessed.
+ * All reports that must have reached the platform about this grant by now, in order: a revocation means nothing to a
+ * platform that has no approval. Read from the operator's status and from what people wrote in spec, never guessed.
  *
  * @param gone the object was deleted: the last state seen, and deletion is an end of its own (§17.4).
- * @param awaited the platform still lists the request: by its last word it has not heard of any decision.
+ * @param awaited the platform still lists the request: it had no decision when it made the list.
  */
 export function reportsOf(grant: AccessGrant, gone: boolean, awaited: boolean, now: Date): readonly GrantReport[] {
   const approval = approvalOf(grant, now);
-  // What it never heard approved it cannot take as revoked (§17.4): to it the customer says no.
-  const isHeard = approval.length > 0 || (grant.status?.approvedUntil !== undefined && !awaited);
-  const end = endOf(grant, gone, isHeard, now);
+  // The platform takes no revocation of what it does not know as approved (§17.4): it gets a denial instead.
+  const isApprovedThere = approval.length > 0 || (grant.status?.approvedUntil !== undefined && !awaited);
+  const end = endOf(grant, gone, isApprovedThere, now);
   return [...approval, ...(end === undefined ? [] : [end])];
 }
 
@@ -38,13 +38,13 @@ function approvalOf(grant: AccessGrant, now: Date): readonly GrantReport[] {
   return [{ kind: "approval", key: `approval/${status.approvedUntil}`, report }];
 }
 
-function endOf(grant: AccessGrant, gone: boolean, isHeard: boolean, now: Date): GrantReport | undefined {
+function endOf(grant: AccessGrant, gone: boolean, isApprovedThere: boolean, now: Date): GrantReport | undefined {
   const { spec, status } = grant;
   switch (status?.state) {
     case "Denied":
       return decision(grant, "denied", spec.deniedReason, spec.decidedBy, now);
     case "Revoked":
-      return decision(grant, isHeard ? "revoked" : "denied", spec.revokedReason, spec.revokedBy, now);
+      return decision(grant, isApprovedThere ? "revoked" : "denied", spec.revokedReason, spec.revokedBy, now);
     case "Lapsed":
       return decision(grant, "expired", "no decision in time", undefined, now);
     case "Superseded":
@@ -55,7 +55,7 @@ function endOf(grant: AccessGrant, gone: boolean, isHeard: boolean, now: Date): 
       return undefined;
     default: {
       if (!gone && grant.metadata.deletionTimestamp === undefined) return undefined;
-      const outcome = spec.approvedForMinutes === undefined || !isHeard ? "denied" : "revoked";
+      const outcome = spec.approvedForMinutes === undefined || !isApprovedThere ? "denied" : "revoked";
       return decision(grant, outcome, "the grant was deleted in the cluster", undefined, now);
     }
   }

@@ -1,7 +1,8 @@
 import { PendingRequest } from "../../contract/access-requests/access-relay.ts";
 import { misfit } from "../../contract/wire/misfit.ts";
 import { planHash } from "../../crds/plan.ts";
-import { isReadable, paramsProblem } from "../platform-link/params-problem.ts";
+import { paramsProblem } from "../platform-link/params-problem.ts";
+import { isReadable } from "../platform-link/readable.ts";
 
 /** A request as the platform lists it: checked, or known to be unfit for this cluster and why. */
 export interface ListedRequest {

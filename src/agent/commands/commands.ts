@@ -1,12 +1,12 @@
 import type { Clock } from "../../base/clock.ts";
 import { objectName } from "../../crds/group.ts";
 import type { OperationInvocation } from "../../crds/kinds/operation-invocation.ts";
+import { MAX_API_ERROR, printable } from "../../crds/printable.ts";
 import { ApiError as KubeError } from "../../kube/client/api-error.ts";
 import type { ReconcileContext, Result } from "../../kube/controller/controller.ts";
 import type { Capacity } from "../kernel/capacity.ts";
 import type { AgentMetrics } from "../kernel/metrics.ts";
 import type { Snapshot } from "../kernel/snapshot.ts";
-import { printable } from "../platform-link/params-problem.ts";
 import { isGone, isUnacceptable } from "../platform-link/platform-answer.ts";
 import type { Platform } from "../platform-link/routes.ts";
 import { type CommandStep, type NewInvocation, nextStep } from "./command.ts";
@@ -46,7 +46,7 @@ const MAX_STEPS = 8;
 const CONTRADICTION_RETRY_MS = 30_000;
 const AFTER_FULL_MS = 5_000;
 
-/** Brings each command of the platform to its end: claimed there, invoked here, its result told there. */
+/** Brings each command of the platform to its end: claimed there, invoked here, its result reported there. */
 export class Commands {
   readonly #options: CommandsOptions;
   /** Ids whose invocation this process has seen: one that is gone again was deleted, and is not made anew. */
@@ -178,7 +178,11 @@ export class Commands {
       const { clock } = this.#options;
       await this.#complete(
         command,
-        failed("COMMAND_HELD", `refused by the API server: ${printable(error.message)}`, clock.wallNow()),
+        failed(
+          "COMMAND_HELD",
+          `refused by the API server: ${printable(error.message, MAX_API_ERROR)}`,
+          clock.wallNow(),
+        ),
         signal,
       );
     }

@@ -63,7 +63,7 @@ export class DeploymentObjects {
   /** Objects that are being made, or that the cache does not show yet: they count where room is asked for. */
   readonly #made = new Set<string>();
   #isCrowded = false;
-  /** Ids whose object name is another's, and told. Bounded by what is listed. */
+  /** Ids whose object name is another's, and that have the log line and event. Bounded by what is listed. */
   readonly #nameTakenIds = new Set<string>();
 
   constructor(options: DeploymentObjectsOptions) {
@@ -121,7 +121,7 @@ export class DeploymentObjects {
     }
   }
 
-  /** It is not made; told once an id, on the object that has the name. */
+  /** It is not made. Once for each id, a log line and an event on the object that has the name say so. */
   #nameTaken(deploymentId: string, holder: ManagedDeployment, { log }: ReconcileContext): void {
     if (holder.spec.deploymentId === deploymentId || this.#nameTakenIds.has(deploymentId)) return;
     this.#nameTakenIds.add(deploymentId);
@@ -149,14 +149,14 @@ export class DeploymentObjects {
   }
 
   detach(id: string, signal: AbortSignal): Promise<void> {
-    return this.#tell(id, "Detached", { message: "the platform no longer lists it" }, signal);
+    return this.#writeReported(id, "Detached", { message: "the platform no longer lists it" }, signal);
   }
 
-  reported(id: string, told: ReportAnswer, signal: AbortSignal): Promise<void> {
-    return this.#tell(id, this.#stateOf(id), told, signal);
+  reported(id: string, answer: ReportAnswer, signal: AbortSignal): Promise<void> {
+    return this.#writeReported(id, this.#stateOf(id), answer, signal);
   }
 
-  /** The customer's word, rights and connection come and go between two reports. */
+  /** The customer's answer, rights and connection change between two reports. */
   async updateConditions(id: string, signal: AbortSignal): Promise<void> {
     const managed = this.of(id);
     if (managed === undefined) return;
@@ -170,10 +170,15 @@ export class DeploymentObjects {
     this.#record(managed, "Accepted", `may be served in ${status.namespaces?.join(", ")}`);
   }
 
-  async #tell(id: string, state: ManagedDeploymentState, told: ReportAnswer, signal: AbortSignal): Promise<void> {
+  async #writeReported(
+    id: string,
+    state: ManagedDeploymentState,
+    answer: ReportAnswer,
+    signal: AbortSignal,
+  ): Promise<void> {
     const managed = this.of(id);
     if (managed === undefined) return;
-    const { message, refusedWith } = told;
+    const { message, refusedWith } = answer;
     const reported =
       refusedWith === undefined
         ? ({ status: "True", reason: "Acknowledged" } as const)
@@ -230,7 +235,7 @@ export class DeploymentObjects {
     events.record({ regarding: referenceTo(managed), type, reason, action: "Accept", note });
   }
 
-  /** Not being allowed to say it is no failure of what was done; log and event tell of the right. */
+  /** Not being allowed to say it is no failure of what was done; log and event name the right. */
   async #write(managed: ManagedDeployment, status: ManagedDeploymentStatus, signal: AbortSignal): Promise<void> {
     try {
       await this.#options.ports.applyStatus(managed, status, signal);

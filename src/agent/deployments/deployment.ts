@@ -2,7 +2,7 @@ import type { DeploymentStatus } from "../../contract/deployments/deployment-sta
 import { LEASE_GIVE_UP_MS, LEASE_RENEW_MS, PROVISIONAL_LEASE_MS } from "../../contract/deployments/sync.ts";
 import type { ManagedDeployment, ManagedDeploymentSpec } from "../../crds/kinds/managed-deployment.ts";
 import { holdsCommand } from "../../crds/without-commands.ts";
-import { isReadable } from "../platform-link/params-problem.ts";
+import { isReadable } from "../platform-link/readable.ts";
 import type { ListedDeployment } from "./listed-deployment.ts";
 
 /** A lease that this session holds, in monotonic milliseconds. */

@@ -37,7 +37,7 @@ export interface DeploymentsOptions {
 
 /** Health older than 180 s is shown as stale (§11.1): a report a minute may be lost twice. */
 const REPORT_EVERY_MS = 60_000;
-/** A change is told sooner, but a rollout is many changes. */
+/** A change is reported sooner, but a rollout is many changes. */
 const REPORT_AFTER_CHANGE_MS = 5_000;
 /** Apply, acquire, renew, report in up to three setup steps, and a margin. */
 const MAX_STEPS = 10;
@@ -54,7 +54,7 @@ const CAPABILITIES: readonly Capability[] = [
   { key: "debug", state: "unavailable", detail: "not in this version" },
   { key: "machines", state: "unavailable", detail: "not in this version" },
 ];
-/** All that is told of a deployment that waits. */
+/** All that is reported of a deployment that waits. */
 const WAITING: readonly Capability[] = CAPABILITIES.map(({ key }) => ({
   key,
   state: "denied",
@@ -123,7 +123,7 @@ export class Deployments {
     const { snapshot, leases, clock } = this.#options;
     const [listed, memory, accepted] = [snapshot.get(id), this.#memoryOf(id), this.#objects.accepted(id)];
     memory.unlistedAtMs = listed === undefined ? (memory.unlistedAtMs ?? clock.monotonicMs()) : undefined;
-    // Accepted, or not any more: that is told at once.
+    // Accepted, or not any more: that is reported at once.
     if (accepted.join() !== memory.accepted.join()) memory.reportAtMs = 0;
     memory.accepted = accepted;
     return {
@@ -229,8 +229,8 @@ export class Deployments {
       throw error;
     }
     log.info({ deploymentId: id, code }, "report refused");
-    const told = { message: "the platform refused the last report", refusedWith: code };
-    await this.#objects.reported(id, told, signal);
+    const answer = { message: "the platform refused the last report", refusedWith: code };
+    await this.#objects.reported(id, answer, signal);
   }
 
   #forget(id: string): void {

@@ -41,7 +41,7 @@ export class Capacity {
     return fullBecause({ ofDeployment: same, inAll: all });
   }
 
-  /** The cache has told of it: `open` counts it from here on, as long as it is open. */
+  /** The cache shows it: `open` counts it from here on, as long as it is open. */
   readonly shown = ({ object }: { readonly object: Pick<Counted, "metadata"> }): void => {
     this.#made.delete(object.metadata.name);
   };

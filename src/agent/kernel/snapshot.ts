@@ -9,7 +9,7 @@ export class Snapshot<T extends { readonly id: string }> {
   readonly #items = new Map<string, { readonly scope: string; item: T; readonly addedAs: number }>();
   #added = 0;
 
-  /** @param dropped told of each item that found no capacity. */
+  /** @param dropped called for each item that found no capacity. */
   constructor(capacity: number, dropped: () => void) {
     this.#capacity = capacity;
     this.#dropped = dropped;

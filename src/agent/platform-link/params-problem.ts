@@ -1,7 +1,5 @@
-import { HUMAN_TEXT } from "../../contract/wire/schema.ts";
+import { isReadable } from "./readable.ts";
 
-const READABLE = new RegExp(HUMAN_TEXT, "u");
-const UNREADABLE = /(?![\n\t])[\p{Cc}\p{Cf}\p{Co}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]/gu;
 /** Deeper than params written by hand: the recursion below must end whatever a platform sends. */
 const MAX_DEPTH = 16;
 /** Bytes of one line's params as JSON (§2.4); an admission policy of the cluster has a bound of its own. */
@@ -20,16 +18,6 @@ export function paramsProblem(params: unknown, path = "params"): string | undefi
   const problem = valueProblem(params, path, 0);
   if (problem !== undefined) return problem;
   return Buffer.byteLength(JSON.stringify(params)) > MAX_BYTES ? `${path}: more than ${MAX_BYTES} bytes` : undefined;
-}
-
-/** Text for a person: no character that hides, reorders or fakes others. */
-export function isReadable(text: string): boolean {
-  return text.isWellFormed() && READABLE.test(text);
-}
-
-/** `text` without what cannot be shown, cut to `maxLength`: for words of others inside words of ours. */
-export function printable(text: string, maxLength = 900): string {
-  return text.slice(0, maxLength).toWellFormed().replace(UNREADABLE, "?");
 }
 
 function valueProblem(value: unknown, path: string, depth: number): string | undefined {

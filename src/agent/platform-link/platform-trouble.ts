@@ -3,7 +3,7 @@ import { type PathFinding, probePath } from "../../api-client/path-probe.ts";
 import type { Clock } from "../../base/clock.ts";
 import { withDeadline } from "../../base/deadline.ts";
 import type { ConnectedReason } from "../../crds/conditions.ts";
-import { printable } from "./params-problem.ts";
+import { printable } from "../../crds/printable.ts";
 
 /** What keeps the agent from the platform, and what to mend. Never holds a credential. */
 export interface Trouble {
@@ -17,7 +17,7 @@ export interface PlatformPath {
   readonly proxy: string | undefined;
 }
 
-/** A handshake through a proxy takes as long; what is slower is told as not answering. */
+/** A handshake through a proxy takes as long; what is slower counts as not answering. */
 const PROBE_LIMIT_MS = 15_000;
 
 /**
@@ -77,7 +77,7 @@ function proxyRefuses(proxy: string, platform: string, status: number): Trouble 
 }
 
 function certificate(platform: string, code: string, issuer: string): Trouble {
-  const by = `${platform} shows a certificate issued by "${printable(issuer).slice(0, 200)}"`;
+  const by = `${platform} shows a certificate issued by "${printable(issuer, 200)}"`;
   return UNTRUSTED.has(code)
     ? { reason: "CertificateUntrusted", message: `${by}, which is not trusted (${code}): put that CA into trustedCA` }
     : {

@@ -3,6 +3,7 @@ import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import type { UserTokens } from "../../api-client/user-sign-in.ts";
 import { type Clock, sleep } from "../../base/clock.ts";
+import { isRecord } from "../../base/is-record.ts";
 import type { Environment } from "../../base/settings.ts";
 import { FriendlyError } from "../kernel/command.ts";
 
@@ -119,8 +120,4 @@ function profileOf({ url, workspace, key, tokens }: Readonly<Record<string, unkn
   if (typeof key === "string") return { ...place, key };
   if (!isRecord(tokens) || typeof tokens.access !== "string" || typeof tokens.refresh !== "string") return undefined;
   return { ...place, tokens: { access: tokens.access, refresh: tokens.refresh } };
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,3 +1,4 @@
+import { kebab } from "../../contract/wire/kebab.ts";
 import type { Route, RouteTable } from "../../contract/wire/route.ts";
 
 /** The parts of JSON Schema that decide how a value is written on a command line. */
@@ -107,8 +108,4 @@ function plainest(schema: ValueSchema): ValueSchema {
   if (only === undefined || others.length !== 1) return schema;
   const { description } = schema;
   return { ...plainest(only), ...(description !== undefined && { description }) };
-}
-
-export function kebab(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }

@@ -1,4 +1,5 @@
 import { stringify } from "yaml";
+import { isRecord } from "../../base/is-record.ts";
 import { UsageError } from "./command.ts";
 
 export const FORMATS = ["table", "json", "yaml"] as const;
@@ -92,8 +93,4 @@ function aligned(lines: readonly (readonly string[])[]): string {
 
 function isScalar(value: unknown): boolean {
   return value === null || typeof value !== "object";
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

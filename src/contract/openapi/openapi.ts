@@ -1,5 +1,6 @@
 import type { TSchema } from "typebox";
 import { ERRORS, type ErrorCode } from "../wire/errors.ts";
+import { kebab } from "../wire/kebab.ts";
 import { portable } from "../wire/portable-pattern.ts";
 import type { Route, RouteTable } from "../wire/route.ts";
 import { errorsOf } from "../wire/route-errors.ts";
@@ -46,11 +47,6 @@ export function openApi(table: Table, baseUrl = "/"): OpenApiDocument {
     paths,
     components: { ...COMPONENTS, responses: failures.all, schemas: { ...Object.fromEntries(records), ...SCHEMAS } },
   };
-}
-
-/** `accessRequests` → `access-requests`, as in paths. */
-export function kebab(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
 /**

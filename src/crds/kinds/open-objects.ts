@@ -6,7 +6,7 @@ interface Counted {
   readonly status?: { readonly state?: string };
 }
 
-interface Told<T> {
+interface ObjectChange<T> {
   readonly type: "added" | "updated" | "deleted";
   readonly object: T;
 }
@@ -28,7 +28,7 @@ export class OpenObjects<T extends Counted> {
   }
 
   /** Handler for the cache's `onChange`. */
-  readonly changed = ({ type, object }: Told<T>): void => {
+  readonly changed = ({ type, object }: ObjectChange<T>): void => {
     const before = this.#byName.get(object.metadata.name);
     if (before !== undefined) this.#remove(before);
     if (type !== "deleted" && this.#counts(object)) this.#insert(object);

@@ -1,4 +1,5 @@
 import type { PolicyRule } from "./operation.ts";
+import { WORKLOAD_RESOURCES } from "./workload-kinds.ts";
 
 // Rules that several operations have.
 
@@ -7,7 +8,7 @@ export function pods(...verbs: string[]): PolicyRule {
 }
 
 export function workloads(...verbs: string[]): PolicyRule {
-  return { apiGroups: ["apps"], resources: ["deployments", "statefulsets", "daemonsets"], verbs };
+  return { apiGroups: ["apps"], resources: WORKLOAD_RESOURCES, verbs };
 }
 
 export function nodes(...verbs: string[]): PolicyRule {

@@ -18,7 +18,7 @@ export interface CacheWriterOptions<T extends Cached> {
   readonly signal: AbortSignal;
   /** The stream is alive. */
   readonly onHeard: () => void;
-  /** The collected set is in the cache, and told. */
+  /** The collected set is in the cache, and the listeners were called. */
   readonly onFilled: () => void;
 }
 

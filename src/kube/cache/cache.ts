@@ -5,7 +5,7 @@ import { keyOf } from "../objects/resource.ts";
 import type { ChangeType } from "./codec.ts";
 import { type Cached, type IndexFunction, type ReadonlyStore, Store } from "./store.ts";
 
-/** One difference between what the cache held and what it holds. The store already holds `object` when it is told. */
+/** One difference between what the cache held and what it holds. The store already holds `object` when the listeners are called. */
 export type Change<T> =
   /** `initial`: part of the first list, not a creation that was seen. */
   | { readonly type: "added"; readonly object: T; readonly initial: boolean }
@@ -23,7 +23,7 @@ export interface CacheOptions<T> {
   readonly freeze: boolean;
 }
 
-/** Longest stretch of telling listeners before others get the event loop. */
+/** Longest stretch of calls to listeners before others get the event loop. */
 const SLICE_MS = 10;
 
 /** A store and the listeners to its changes. One writer: the loop that reads the server. */
@@ -47,16 +47,16 @@ export class Cache<T extends Cached> {
     return () => void this.#listeners.delete(listener);
   }
 
-  /** One event of the server. A repeated version changes nothing and is not told. */
+  /** One event of the server. A repeated version changes nothing and calls no listener. */
   apply(type: ChangeType, object: T): void {
     if (type === "DELETED") {
-      if (this.#store.delete(keyOf(object)) !== undefined) this.#tell({ type: "deleted", object });
+      if (this.#store.delete(keyOf(object)) !== undefined) this.#notify({ type: "deleted", object });
       return;
     }
     if (this.#options.freeze) deepFreeze(object);
     const previous = this.#store.set(object);
-    if (previous === undefined) this.#tell({ type: "added", object, initial: false });
-    else if (isNewer(object, previous)) this.#tell({ type: "updated", object, previous });
+    if (previous === undefined) this.#notify({ type: "added", object, initial: false });
+    else if (isNewer(object, previous)) this.#notify({ type: "updated", object, previous });
   }
 
   /** A set to collect a list in, out of sight. */
@@ -65,7 +65,7 @@ export class Cache<T extends Cached> {
   }
 
   /**
-   * Puts `draft` in place of the whole content in one step, then tells the differences, letting others have the event
+   * Puts `draft` in place of the whole content in one step, then notifies of the differences, letting others have the event
    * loop in between. Deletions that happened unseen come out here.
    */
   async adopt(draft: Draft<T>, signal: AbortSignal): Promise<void> {
@@ -74,7 +74,7 @@ export class Cache<T extends Cached> {
     this.#filled = true;
     let sliceStartMs = this.#options.clock.monotonicMs();
     for (const change of differences(previous, this.#store, initial)) {
-      this.#tell(change);
+      this.#notify(change);
       if (this.#options.clock.monotonicMs() - sliceStartMs < SLICE_MS) continue;
       await nextTurn();
       signal.throwIfAborted();
@@ -82,7 +82,7 @@ export class Cache<T extends Cached> {
     }
   }
 
-  #tell(change: Change<T>): void {
+  #notify(change: Change<T>): void {
     for (const listener of this.#listeners) {
       try {
         listener(change);

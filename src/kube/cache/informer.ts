@@ -77,7 +77,7 @@ export class Informer<T extends Cached> {
     return this.#cache.store;
   }
 
-  /** True once the first list is stored and told to all listeners; a broken watch does not take it back. */
+  /** True once the first list is stored and all listeners were called; a broken watch does not take it back. */
   get synced(): boolean {
     return this.#synced;
   }

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { isRecord } from "../../base/is-record.ts";
 
 /**
  * Lists that server-side apply merges by key, by field name. Others' entries in them are none of our business; all
@@ -46,8 +47,4 @@ function includesList(current: readonly unknown[], desired: readonly unknown[], 
 
 function fieldOf(item: unknown, key: string): unknown {
   return isRecord(item) ? item[key] : undefined;
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

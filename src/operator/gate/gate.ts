@@ -81,7 +81,7 @@ export type Verdict =
 
 /**
  * May this command run now? Every rule of the contract, in order, the first that applies wins. Authority is recomputed
- * from what people wrote (`spec`) and the clock; `status` can only narrow it. What cannot be told is refused.
+ * from what people wrote (`spec`) and the clock; `status` can only narrow it. A fact that is missing or makes no sense leads to a refusal.
  */
 export function gate(input: GateInput): Verdict {
   const { spec } = input.invocation;

@@ -10,7 +10,7 @@ export interface GrantWindow {
 type Decided = Pick<AccessGrant, "spec" | "status">;
 
 /**
- * The window that status tells, as far as spec bears it out. Undefined: none was opened yet, or what is there makes no
+ * The window that status shows, as far as spec bears it out. Undefined: none was opened yet, or what is there makes no
  * sense. A forged end beyond the approved minutes counts as the approved minutes.
  */
 export function openedWindow({ spec, status }: Decided): GrantWindow | undefined {

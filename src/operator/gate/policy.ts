@@ -3,12 +3,12 @@ import { POLICY_DECISIONS } from "../../crds/kinds/operation-policy.ts";
 import { isClusterWide } from "../../crds/operations/catalog.ts";
 import type { Tier } from "../../crds/plan.ts";
 
-/** All OperationPolicies of the cluster, as one word of the customer. */
+/** All OperationPolicies of the cluster, as one policy. */
 export interface CustomerPolicy {
   readonly specs: readonly OperationPolicySpec[];
   /** Longest window that an approval opens; undefined: only the plan's own limit. */
   readonly maxWindowMinutes?: number;
-  /** Who is to be told of a waiting request, sorted. */
+  /** Whom a waiting request names for notification, sorted. */
   readonly notify: readonly string[];
 }
 

@@ -57,7 +57,7 @@ export function decideGrant(facts: GrantFacts, now: Date): readonly GrantAction[
   const state = status.state ?? "Pending";
   const actions: GrantAction[] = [];
   const wasOpened = grant.status?.approvedAt !== undefined;
-  if (wasOpened && (deleted || (isOpen(before) && !isOpen(state)))) {
+  if (wasOpened && (deleted || (isUndecidedOrApproved(before) && !isUndecidedOrApproved(state)))) {
     if (state !== "Completed") {
       actions.push({ do: "stopRunning", because: state === "Expired" ? "window closed" : "revoked" });
     }
@@ -81,7 +81,7 @@ function nextStatus(facts: GrantFacts, now: Date): AccessGrantStatus {
   const opened = openedWindow(grant);
   // A window that opens now would use up the approval: the gate lets nothing of the plan through.
   const mustWait = isBlind || unaccepted.length > 0;
-  const mayOpen = !mustWait && fault === undefined && !late && isOpen(grant.status?.state ?? "Pending");
+  const mayOpen = !mustWait && fault === undefined && !late && isUndecidedOrApproved(grant.status?.state ?? "Pending");
   const window = opened ?? (mayOpen ? newWindow(grant, policy.maxWindowMinutes, now) : undefined);
   const settled = nextState(grant, { fault: fault !== undefined, late, window, mustWait }, now);
   const lines = grantLines({ ...facts, state: settled });
@@ -131,7 +131,7 @@ interface Facts {
  */
 function nextState({ spec, status }: AccessGrant, { fault, late, window, mustWait }: Facts, now: Date): GrantState {
   const state = status?.state ?? "Pending";
-  if (!isOpen(state)) return state;
+  if (!isUndecidedOrApproved(state)) return state;
   if (spec.deniedReason !== undefined) return "Denied";
   if (spec.revokedReason !== undefined) return "Revoked";
   if (fault) return "Lapsed";
@@ -160,6 +160,6 @@ function nextInstant({ spec }: AccessGrant, status: AccessGrantStatus): number |
     : undefined;
 }
 
-function isOpen(state: GrantState): boolean {
+function isUndecidedOrApproved(state: GrantState): boolean {
   return state === "Pending" || state === "Approved";
 }

@@ -49,7 +49,7 @@ export interface InvocationPorts {
     signal: AbortSignal,
   ) => Promise<OperationInvocation>;
   readonly writeGrant: (grant: AccessGrant, status: AccessGrantStatus, signal: AbortSignal) => Promise<AccessGrant>;
-  /** How long a claim that is on its way may take after the process is told to stop. */
+  /** How long a claim that is on its way may take after the process is stopped. */
   readonly graceMs: number;
   /** Why nothing may be started now: a right of the operator's own is missing. */
   readonly obstacle: () => string | undefined;

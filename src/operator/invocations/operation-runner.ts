@@ -30,7 +30,7 @@ export interface RunnerPorts extends ExecutionPorts {
   readonly metrics: Pick<OperatorMetrics, "operationStarted" | "operationEnded" | "operationLeft">;
   readonly publisher: Pick<EventPublisher, "invocationBecame">;
   readonly log: Logger;
-  /** How long a running operation, and then the writing of its result, may go on after the process is told to stop. */
+  /** How long a running operation, and then the writing of its result, may go on after the process is stopped. */
   readonly graceMs: number;
 }
 

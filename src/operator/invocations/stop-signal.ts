@@ -7,7 +7,7 @@ export interface StopLimits {
   readonly timeLimitMs: number;
   /** The window's end, if a grant allows this. */
   readonly untilMs?: number | undefined;
-  /** How long a running operation may go on once the process is told to stop. */
+  /** How long a running operation may go on once the process is stopped. */
   readonly graceMs: number;
 }
 
@@ -35,7 +35,7 @@ export function stopSignal(limits: StopLimits, process: AbortSignal): readonly [
 
 /**
  * For a write that must not be cut off, or it would be unknown whether it is stored: it ends a grace after
- * the process was told to stop, and at once with the leadership.
+ * the process was stopped, and at once with the leadership.
  *
  * @param process the reconcile's own signal.
  * @returns the signal, and what to call when the write has ended.
@@ -46,7 +46,7 @@ export function graceSignal(limits: GraceLimits, process: AbortSignal): readonly
 }
 
 /**
- * Calls `end` a grace after the process was told to stop, at once with lost leadership. Returns how to call that off.
+ * Calls `end` a grace after the process was stopped, at once with lost leadership. Returns how to call that off.
  */
 function onProcessStop(
   { clock, graceMs }: GraceLimits,

@@ -1,4 +1,4 @@
-/** Why a running operation is told to stop. */
+/** Why a running operation is stopped. */
 export type StopReason = "time limit" | "window closed" | "revoked" | "shutting down" | "leadership lost";
 
 /** The reason of an operation's signal. */
@@ -26,7 +26,7 @@ export class RunningOperations {
     };
   }
 
-  /** Tells all operations of a grant to stop. Returns how many there were; it does not wait for them. */
+  /** Stops all operations of a grant. Returns how many there were; it does not wait for them. */
   stop(grantUid: string, because: StopReason): number {
     const running = [...(this.#byGrant.get(grantUid) ?? [])];
     for (const controller of running) controller.abort(new OperationStopped(because));

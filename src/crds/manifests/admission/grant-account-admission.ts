@@ -3,6 +3,7 @@ import type { Manifest } from "../../manifest.ts";
 import { UNREPLACED_PODS } from "../../operations/delete-pod.ts";
 import { RESTARTED_AT } from "../../operations/rollout-restart.ts";
 import { MAX_REPLICAS } from "../../operations/scale.ts";
+import { WORKLOAD_RESOURCES } from "../../operations/workload-kinds.ts";
 import { forbid, type Named, type Validation, validatingPolicy } from "./admission-policy.ts";
 import { type Level, sameBut } from "./same-but.ts";
 
@@ -32,7 +33,7 @@ export function rolloutRestart(names: InstallationNames): readonly Manifest[] {
   ];
   return validatingPolicy(
     "sallyport-rollout-restart",
-    { apiGroups: ["apps"], operations: ["UPDATE"], resources: ["deployments", "statefulsets", "daemonsets"] },
+    { apiGroups: ["apps"], operations: ["UPDATE"], resources: WORKLOAD_RESOURCES },
     {
       matchConditions: grantAccountsOnly(names),
       variables: BEFORE_AND_AFTER,

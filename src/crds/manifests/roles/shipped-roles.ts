@@ -1,6 +1,7 @@
 import { GROUP, type InstallationNames, operationRole, TIER_LABEL } from "../../group.ts";
 import { OPERATIONS } from "../../operations/catalog.ts";
 import type { PolicyRule } from "../../operations/operation.ts";
+import { WORKLOAD_RESOURCES } from "../../operations/workload-kinds.ts";
 import { MUTATING_POLICIES, VALIDATING_POLICIES } from "../admission/admission.ts";
 import { lenders, operatorTargets } from "./lending-roles.ts";
 import { type ExplainedRule, leaderElection, rule, type ShippedRole } from "./shipped-role.ts";
@@ -76,7 +77,7 @@ function agent({ agentAccount }: InstallationNames): readonly ShippedRole[] {
       rules: [
         rule(
           "apps",
-          ["deployments", "statefulsets", "daemonsets"],
+          WORKLOAD_RESOURCES,
           ["get", "list", "watch"],
           "Health and size of each workload are what the vendor sees of the cluster.",
         ),

@@ -1,4 +1,3 @@
-import { hash } from "node:crypto";
 import type { Selectable } from "kysely";
 import type { Role, ScopeType } from "../../../contract/wire/roles.ts";
 import type { Db } from "../../database/db.ts";
@@ -6,6 +5,7 @@ import { json } from "../../database/json.ts";
 import type { ApiKeyRow } from "../../database/tables/api-keys.ts";
 import type { Call } from "../../kernel/call/call.ts";
 import { ALPHANUMERIC, LOWER_ALPHANUMERIC, newId, randomText } from "../../kernel/ids.ts";
+import { hashOf } from "../../kernel/secret-hash.ts";
 import type { Scope, ServiceAccount } from "../../kernel/tenancy/principal.ts";
 import { requireKeyBudget } from "./key-budget.ts";
 
@@ -38,13 +38,6 @@ const LETTERS: Readonly<Record<ScopeType, string>> = {
   "deployment-group": "g",
   manager: "m",
 };
-
-/** `sp_<letter>_<keyId>_<secret>` (§1.1). */
-export const KEY_FORMAT = /^sp_[wpdgm]_([0-9a-z]{12})_[0-9A-Za-z]{40}$/;
-
-export function hashOfKey(key: string): string {
-  return hash("sha256", key);
-}
 
 export interface MintedKey {
   readonly row: Selectable<ApiKeyRow>;
@@ -125,7 +118,7 @@ export async function insertKey(db: Db, key: NewKey, now: Date, minted?: Minted)
       workspace_id: key.workspaceId,
       key_id: keyId,
       key_prefix: secret.slice(0, 12),
-      secret_hash: hashOfKey(secret),
+      secret_hash: hashOf(secret),
       type: key.scope.type,
       role: key.role,
       project_id: ids.projectId,

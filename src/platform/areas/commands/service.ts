@@ -13,8 +13,8 @@ import { visible } from "../../kernel/tenancy/scope.ts";
 import { judged, kept } from "../../kernel/tenancy/stored-error.ts";
 import { getDeployment } from "../deployments/read/get.ts";
 import { requireHeard } from "../managers/record/store.ts";
+import { requireCommandBudget } from "./command-budget.ts";
 import { createCommand } from "./create.ts";
-import { requireCommandRoom } from "./room.ts";
 import { type Settlement, settle, settleIfExpired } from "./settle.ts";
 import { allowedMoves, isTerminal } from "./states.ts";
 import { asOf, claimOfPlans, findCommand, moveCommand } from "./store.ts";
@@ -62,7 +62,7 @@ export async function requestCommand(
   const target = commandTarget(deployment.stack_state && judged(deployment.stack_state), body.target);
   const earlier = await findRepeat(call, body, target);
   if (earlier !== undefined) return { row: earlier, isNew: false };
-  await requireCommandRoom(call, deployment.id, body.params);
+  await requireCommandBudget(call, deployment.id, body.params);
   const row = await createCommand(call, {
     deployment,
     name: body.name,

@@ -1,9 +1,10 @@
-import { createHash, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { RELAY_TICKET_MS } from "../../../contract/debug-sessions/debug-relay.ts";
 import type { Db } from "../../database/db.ts";
 import type { DebugSessionRow, RelaySide } from "../../database/tables/debug-sessions.ts";
 import type { Call } from "../../kernel/call/call.ts";
 import { invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";
+import { hashOf } from "../../kernel/secret-hash.ts";
 import { type Holder, holderOf } from "./holders.ts";
 import { getSession } from "./service.ts";
 import { allowedMoves, asOf } from "./state.ts";
@@ -15,10 +16,6 @@ export interface Ticket {
   readonly url: string;
   readonly ticket: string;
   readonly ticketExpiresAt: string;
-}
-
-function hashOf(ticket: string): string {
-  return createHash("sha256").update(ticket).digest("hex");
 }
 
 /** 32 random bytes as 43 characters. A new ticket for a side replaces its earlier one (§19.2). */

@@ -1,8 +1,8 @@
 import type { Db } from "../../database/db.ts";
+import { holderOfKey } from "../../identity/api-keys/authenticate.ts";
 import { inTransaction } from "../../kernel/call/transaction.ts";
 import { PlatformError } from "../../kernel/errors.ts";
 import type { KeptUpload, UploadRule } from "../../objects/upload-rule.ts";
-import { holderOfKey } from "../api-keys/authenticate.ts";
 import { heldBytes, sessionFileOf, writesEndAt } from "./files.ts";
 import { sessionsOf } from "./store.ts";
 

@@ -9,7 +9,7 @@ export interface ItemDeployment {
   readonly unhealthy: boolean;
 }
 
-const LEAVING: readonly DeploymentStatus[] = ["delete-pending", "deleting", "teardown-required", "deleted"];
+const BEING_DELETED: readonly DeploymentStatus[] = ["delete-pending", "deleting", "teardown-required", "deleted"];
 
 /**
  * Pure. Without a deployment of the item's purpose the item has not started. A deployment that is being deleted and
@@ -19,7 +19,7 @@ export function itemStatus(deployment: ItemDeployment | undefined): ItemStatus {
   if (deployment === undefined) return "not-started";
   const { status, connectivity, unhealthy } = deployment;
   const connected = connectivity !== "never";
-  if (LEAVING.includes(status)) return connected ? "revoked" : "not-started";
+  if (BEING_DELETED.includes(status)) return connected ? "revoked" : "not-started";
   const ill = connectivity === "stale" || unhealthy;
   switch (status) {
     case "teardown-failed":

@@ -1,9 +1,10 @@
 import type { AcceptedInvitation, InvitationPreview } from "../../../contract/workspaces/invitations.ts";
 import type { Db } from "../../database/db.ts";
 import type { WorkspaceRole } from "../../database/tables/identity.ts";
-import { findRole, hashOf, putMember } from "../../identity/users/store.ts";
+import { findRole, putMember } from "../../identity/users/store.ts";
 import type { Call } from "../../kernel/call/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
+import { hashOf } from "../../kernel/secret-hash.ts";
 import type { Person, User } from "../../kernel/tenancy/principal.ts";
 import { previewStateOf } from "./state.ts";
 

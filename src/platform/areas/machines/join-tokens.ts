@@ -1,4 +1,3 @@
-import { createHash, timingSafeEqual } from "node:crypto";
 import type { JoinToken, NewJoinToken } from "../../../contract/machines/machines.ts";
 import { isTypedWord, TYPED_URL } from "../../../contract/wire/pasted-line.ts";
 import type { DeploymentRow } from "../../database/tables/deployments.ts";
@@ -6,6 +5,7 @@ import type { JoinTokenRow } from "../../database/tables/machines.ts";
 import type { Call } from "../../kernel/call/call.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
 import { ALPHANUMERIC, LOWER_ALPHANUMERIC, randomText } from "../../kernel/ids.ts";
+import { hashOf, matchesHash } from "../../kernel/secret-hash.ts";
 import { requireManagerOf } from "../managers/record/store.ts";
 import { requireFleet } from "./fleet.ts";
 import { revokeJoinTokens } from "./revoke.ts";
@@ -128,13 +128,6 @@ async function commandName({ db }: Context, projectId: string): Promise<string |
   return isTypedWord(name) ? name : null;
 }
 
-function hashOf(token: string): string {
-  return createHash("sha256").update(token).digest("hex");
-}
-
-/** Compared with the presented token when its id is unknown, so that the answer takes as long as for a known id. */
-const NO_HASH = "0".repeat(64);
-
 /** The token that a machine presents, in any state; undefined unless exactly this token was minted. */
 export async function presentedToken({ db }: Pick<Call, "db">, text: string): Promise<JoinTokenRow | undefined> {
   const id = FORMAT.exec(text)?.[1];
@@ -143,8 +136,7 @@ export async function presentedToken({ db }: Pick<Call, "db">, text: string): Pr
     .selectAll()
     .where("id", "=", id ?? "")
     .executeTakeFirst();
-  const matches = timingSafeEqual(Buffer.from(hashOf(text)), Buffer.from(row?.secret_hash ?? NO_HASH));
-  return matches ? row : undefined;
+  return matchesHash(text, row?.secret_hash) ? row : undefined;
 }
 
 export type Refusal = "JOIN_TOKEN_REVOKED" | "JOIN_TOKEN_EXPIRED" | "JOIN_TOKEN_EXHAUSTED";

@@ -27,7 +27,7 @@ export async function requireTarget(db: Db, principal: Principal, id: string): P
   return target;
 }
 
-const LEAVING: readonly DeploymentStatus[] = [
+const REFUSES_OPERATIONS: readonly DeploymentStatus[] = [
   "delete-pending",
   "deleting",
   "deleted",
@@ -37,7 +37,7 @@ const LEAVING: readonly DeploymentStatus[] = [
 
 /** True while operations may run on it. After a failed delete they may: its objects still exist. */
 export function isLive({ status }: Target): boolean {
-  return !LEAVING.includes(status);
+  return !REFUSES_OPERATIONS.includes(status);
 }
 
 /**

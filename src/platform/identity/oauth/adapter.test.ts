@@ -1,7 +1,7 @@
 import { errors } from "oidc-provider";
 import { expect, it } from "vitest";
+import { hashOf } from "../../kernel/secret-hash.ts";
 import { onEachDatabase } from "../../testing/harness.ts";
-import { hashOf } from "../users/store.ts";
 import { SqlAdapter } from "./adapter.ts";
 
 let made = 0;

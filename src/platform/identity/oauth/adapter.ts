@@ -2,7 +2,7 @@ import { type Adapter, type AdapterPayload, errors } from "oidc-provider";
 import type { Clock } from "../../../base/clock.ts";
 import type { Db } from "../../database/db.ts";
 import { json } from "../../database/json.ts";
-import { hashOf } from "../users/store.ts";
+import { hashOf } from "../../kernel/secret-hash.ts";
 
 /** A used code is kept as long as its grant. When it is used again, an attacker may have it (RFC 6749 §4.1.2). */
 export const CODE_KIND = "AuthorizationCode";

@@ -1,7 +1,7 @@
 import type { Db } from "../../database/db.ts";
 import { type Authenticator, bearerOf } from "../../kernel/call/credential.ts";
 import { PlatformError } from "../../kernel/errors.ts";
-import { hashOf } from "./store.ts";
+import { hashOf } from "../../kernel/secret-hash.ts";
 import { noticeCli, userCredential } from "./user-credential.ts";
 
 /**

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Db } from "../../database/db.ts";
 import type { Authenticator } from "../../kernel/call/credential.ts";
 import { PlatformError } from "../../kernel/errors.ts";
-import { hashOf } from "./store.ts";
+import { hashOf } from "../../kernel/secret-hash.ts";
 import { noticeCli, userCredential } from "./user-credential.ts";
 
 export const SESSION_COOKIE = "sp_session";

@@ -1,17 +1,12 @@
-import { createHash } from "node:crypto";
 import type { Selectable } from "kysely";
 import type { Db } from "../../database/db.ts";
 import type { UserRow, WorkspaceRole } from "../../database/tables/identity.ts";
 import { ALPHANUMERIC, newId, randomText } from "../../kernel/ids.ts";
+import { hashOf } from "../../kernel/secret-hash.ts";
 
 /** The form in which addresses are stored and compared. */
 export function normalEmail(email: string): string {
   return email.trim().toLowerCase();
-}
-
-/** Secrets that are shown only once are stored as this hash. */
-export function hashOf(secret: string): string {
-  return createHash("sha256").update(secret).digest("hex");
 }
 
 export function findUser(db: Db, id: string): Promise<Selectable<UserRow> | undefined> {

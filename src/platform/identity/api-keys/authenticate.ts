@@ -1,12 +1,11 @@
-import { timingSafeEqual } from "node:crypto";
 import type { Selectable } from "kysely";
 import type { Db } from "../../database/db.ts";
 import type { ApiKeyRow } from "../../database/tables/api-keys.ts";
 import { type Authenticator, bearerOf, type Credential } from "../../kernel/call/credential.ts";
 import { notFound, PlatformError } from "../../kernel/errors.ts";
+import { matchesHash } from "../../kernel/secret-hash.ts";
 import type { Scope, ServiceAccount } from "../../kernel/tenancy/principal.ts";
 import { LiveKeys } from "./live-keys.ts";
-import { hashOfKey, KEY_FORMAT } from "./mint.ts";
 
 type KeyRow = Selectable<ApiKeyRow> & { readonly workspace_name: string; readonly is_system: boolean };
 
@@ -23,8 +22,8 @@ export function apiKeys(db: Db): Authenticator {
   };
 }
 
-/** Compared with the presented key when its id is unknown, so that the answer takes as long as for a known id. */
-const NO_HASH = "0".repeat(64);
+/** `sp_<letter>_<keyId>_<secret>` (§1.1). */
+const KEY_FORMAT = /^sp_[wpdgm]_([0-9a-z]{12})_[0-9A-Za-z]{40}$/;
 
 function keyRows(db: Db) {
   return db
@@ -39,7 +38,7 @@ async function findKey(db: Db, bearer: string): Promise<KeyRow> {
   const row = await keyRows(db)
     .where("k.key_id", "=", keyId ?? "")
     .executeTakeFirst();
-  const matches = timingSafeEqual(Buffer.from(hashOfKey(bearer)), Buffer.from(row?.secret_hash ?? NO_HASH));
+  const matches = matchesHash(bearer, row?.secret_hash);
   if (row === undefined || !matches) throw new PlatformError("API_KEY_INVALID");
   return row;
 }

@@ -9,7 +9,7 @@ const HOUR_MS = 3_600_000;
  * read past them. Commands of plans are not limited here, because the customer approved each plan.
  * @throws RATE_LIMITED beyond the hourly budget, BUDGET_EXCEEDED beyond the budget of bytes.
  */
-export async function requireCommandRoom(
+export async function requireCommandBudget(
   { db, now, budgets }: Pick<Call, "db" | "now" | "budgets">,
   deploymentId: string,
   params: unknown,
