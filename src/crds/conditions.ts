@@ -5,7 +5,7 @@ const PERMITTED_REASONS = ["RightsComplete", "RuleMissing"] as const;
  * Condition types of each kind and the closed set of reasons of each. Alerts, `kubectl wait` scripts and metrics match
  * on these words. Source: the access grant contract; Authorized also has the refusals of the customer's policy.
  */
-export const GRANT_CONDITIONS = {
+const GRANT_CONDITIONS = {
   Approved: [
     "AwaitingDecision",
     "ApprovedByCustomer",
@@ -26,7 +26,7 @@ export const GRANT_CONDITIONS = {
   Lent: ["AwaitingBinding", "BindingsSeen"],
 } as const;
 
-export const INVOCATION_CONDITIONS = {
+const INVOCATION_CONDITIONS = {
   Authorized: [
     "GrantMatched",
     "PolicyAuto",
@@ -51,7 +51,7 @@ export const INVOCATION_CONDITIONS = {
   Completed: ["Running", "Succeeded", "Failed", "OutcomeUnknown", "NotStarted"],
 } as const;
 
-export const MANAGED_DEPLOYMENT_CONDITIONS = {
+const MANAGED_DEPLOYMENT_CONDITIONS = {
   Accepted: ["AwaitingAcceptance", "RefusedByCustomer", "AcceptedByCustomer", "NamedAtInstall"],
   Opened: ["AllOpened", "NamespaceNotOpened"],
   Connected: [

@@ -2,13 +2,7 @@ import { ROUTES } from "../../src/contract/table.ts";
 import type { Route } from "../../src/contract/wire/route.ts";
 
 /** Who calls: a role's key, or a user's access token. The caller with the most operations comes first. */
-export const WHO = [
-  "workspace.admin",
-  "manager.runtime",
-  "user",
-  "project.developer",
-  "deployment-group.deployer",
-] as const;
+const WHO = ["workspace.admin", "manager.runtime", "user", "project.developer", "deployment-group.deployer"] as const;
 export type Who = (typeof WHO)[number];
 
 export interface Caller {

@@ -60,7 +60,7 @@ function pod(index: number) {
   };
 }
 
-export function widget(index: number) {
+function widget(index: number) {
   return {
     apiVersion: "bench.example.com/v1",
     kind: "Widget",

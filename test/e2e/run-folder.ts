@@ -16,7 +16,7 @@ const KEPT = "kept";
 const DELETION = "deletion.json";
 
 /** The folder of a run. A later run finds it by the process's number when the run could not clean up. */
-export function runFolder(pid: number): string {
+function runFolder(pid: number): string {
   return join(cacheRoot(process.env), `e2e-${pid}`);
 }
 
@@ -35,7 +35,7 @@ export async function keepRun(): Promise<void> {
   await writeFile(join(runFolder(process.pid), KEPT), "");
 }
 
-export function isKept(pid: number): boolean {
+function isKept(pid: number): boolean {
   return existsSync(join(runFolder(pid), KEPT));
 }
 

@@ -189,7 +189,7 @@ async function created({ admin }: World, { resource, object }: Made, signal: Abo
   }
 }
 
-export function isOver({ status, execution }: AccessRequest): boolean {
+function isOver({ status, execution }: AccessRequest): boolean {
   if (status === "rejected" || status === "expired") return true;
   return status === "customer-approved" && ["succeeded", "failed", "stopped"].includes(execution.state);
 }

@@ -87,7 +87,7 @@ function endedAt({ status }: AccessGrant): string | undefined {
 }
 
 /** How far the name can be trusted; the operator has checked the admission policies that stamp it. */
-export function identityOf({ spec, status }: AccessGrant): Identity {
+function identityOf({ spec, status }: AccessGrant): Identity {
   const condition = status?.conditions?.find(({ type }) => type === "IdentityVerified");
   if (condition?.status === "True") return "verified";
   return spec.decidedBy === undefined ? "unknown" : "claimed";

@@ -9,21 +9,14 @@ import { RELOAD_RESULTS, type ReloadResult } from "../platform-link/runtime-key.
 import { WORKLOAD_KINDS, type WorkloadKind } from "./workload-kinds.ts";
 
 // Every label is one of these lists, or of the contract's. Never a name, id, URL or error text: each value is a series.
-export const REFUSALS = ["unfit", "plan_mismatch", "unreadable", "too_many_open"] as const;
-export const REPORT_KINDS = ["reportMaterialized", "reportApproval", "reportDecision"] as const;
+const REFUSALS = ["unfit", "plan_mismatch", "unreadable", "too_many_open"] as const;
+const REPORT_KINDS = ["reportMaterialized", "reportApproval", "reportDecision"] as const;
 export const BUFFERS = ["requests", "commands", "deployments", "deletions"] as const;
 export const DEPLOYMENT_ANSWERS = ["accepted", "waiting", "unshown"] as const;
-export const DISPATCHES = ["won", "lost"] as const;
-export const RESULTS = ["ok", "failed"] as const;
+const DISPATCHES = ["won", "lost"] as const;
+const RESULTS = ["ok", "failed"] as const;
 /** Ends of a command that an operator of alerts tells apart; all others are `other`. */
-export const END_CODES = [
-  "none",
-  "COMMAND_HELD",
-  "OUTCOME_UNKNOWN",
-  "HANDLER_ERROR",
-  "HANDLER_TIMEOUT",
-  "other",
-] as const;
+const END_CODES = ["none", "COMMAND_HELD", "OUTCOME_UNKNOWN", "HANDLER_ERROR", "HANDLER_TIMEOUT", "other"] as const;
 
 /** Most items of each: far above what a platform of good will has, and small beside this process. */
 export const BUFFER_CAPACITY = {

@@ -103,7 +103,7 @@ function parts(
 }
 
 /** Unique in a deployment, and free of what a path would have to escape. */
-export function idOf({ kind, metadata }: Workload): string {
+function idOf({ kind, metadata }: Workload): string {
   return `${WORKLOADS[kind].reportedAs}.${metadata.namespace ?? ""}.${metadata.name}`;
 }
 

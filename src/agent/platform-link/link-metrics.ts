@@ -5,12 +5,12 @@ import { closedCounter, closedGauge } from "../../base/closed-series.ts";
 import { ERRORS } from "../../contract/wire/errors.ts";
 
 /** `sync`: ordinary calls; `work`: the long-poll. */
-export const CHANNELS = ["sync", "work"] as const;
+const CHANNELS = ["sync", "work"] as const;
 export type Channel = (typeof CHANNELS)[number];
-export const CONNECTION_RESULTS = ["connected", "failed", "closed"] as const;
-export const AUTH_FAILURES = ["expired", "revoked", "invalid"] as const;
+const CONNECTION_RESULTS = ["connected", "failed", "closed"] as const;
+const AUTH_FAILURES = ["expired", "revoked", "invalid"] as const;
 /** The routes that the agent calls, as `area.route` of the contract. */
-export const LINK_ROUTES = [
+const LINK_ROUTES = [
   "whoami.get",
   "managerRuntime.heartbeat",
   "managerRuntime.work",

@@ -1,7 +1,7 @@
 import type { Clock, Random } from "../../base/clock.ts";
 
 /** First ceiling of the random delay; doubled with each failure. */
-export const BASE_MS = 1_000;
+const BASE_MS = 1_000;
 /** Highest ceiling: the longest time until a platform that is back is found again. */
 export const CAP_MS = 300_000;
 /**

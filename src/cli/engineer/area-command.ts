@@ -94,7 +94,7 @@ export function verbArguments(name: string, flags: readonly Flag[], args: readon
 }
 
 /** `--deployment-id`, and `--deployment` unless that is another flag. */
-export function spellings({ name }: Flag, flags: readonly Flag[]): readonly string[] {
+function spellings({ name }: Flag, flags: readonly Flag[]): readonly string[] {
   const short = name.replace(/-id$/, "");
   return short === name || flags.some((flag) => flag.name === short) ? [name] : [name, short];
 }

@@ -49,7 +49,7 @@ export async function session(
 }
 
 /** The profile that the flag, the environment or the file names. */
-export async function chosen(
+async function chosen(
   env: Environment,
   file: string,
   flag: string | undefined,

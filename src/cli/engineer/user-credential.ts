@@ -6,7 +6,7 @@ import { EXIT_CODES } from "./exit-codes.ts";
 import { alone, readProfiles, type UserProfile, writeProfiles } from "./profiles.ts";
 
 /** The client id of the command line at every platform. */
-export const CLIENT_ID = "sallyport-cli";
+const CLIENT_ID = "sallyport-cli";
 
 export interface StoredUser {
   readonly file: string;

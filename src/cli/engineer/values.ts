@@ -74,13 +74,13 @@ async function typed(flag: Flag, texts: readonly string[], readInput: () => Prom
   }
 }
 
-export function isScalar(schema: ValueSchema | undefined): boolean {
+function isScalar(schema: ValueSchema | undefined): boolean {
   if (schema === undefined) return false;
   return ["string", "integer", "number", "boolean"].includes(schema.type ?? "") || schema.const !== undefined;
 }
 
 /** Free-form, or with fields: `--params namespace=shop --params replicas=5`. */
-export function isMap(schema: ValueSchema): boolean {
+function isMap(schema: ValueSchema): boolean {
   return schema.type === "object";
 }
 

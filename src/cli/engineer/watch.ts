@@ -2,7 +2,7 @@ import { sleep } from "../../base/clock.ts";
 import type { Surroundings } from "./calling.ts";
 
 /** Looks live, and makes 30 calls a minute; a key may make 600. */
-export const WATCH_EVERY_MS = 2_000;
+const WATCH_EVERY_MS = 2_000;
 
 /**
  * Prints what `read` answers each time it changes, until the signal: on a terminal in place, else one below the other.

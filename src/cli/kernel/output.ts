@@ -2,7 +2,7 @@ import { stringify } from "yaml";
 import { isRecord } from "../../base/is-record.ts";
 import { UsageError } from "./command.ts";
 
-export const FORMATS = ["table", "json", "yaml"] as const;
+const FORMATS = ["table", "json", "yaml"] as const;
 export type Format = (typeof FORMATS)[number];
 
 export function formatOf(text: string | undefined): Format {

@@ -41,7 +41,7 @@ export const IDENTITIES = ["verified", "claimed", "unknown"] as const;
 export type Identity = (typeof IDENTITIES)[number];
 
 /** State of one line of a plan: not reached yet, never to be reached, or the state of the line's command. */
-export const LINE_STATES = ["WAITING", "SKIPPED", ...COMMAND_STATES] as const;
+const LINE_STATES = ["WAITING", "SKIPPED", ...COMMAND_STATES] as const;
 export type LineState = (typeof LINE_STATES)[number];
 
 /** One line of a plan, within the limits of the custom resources, which store it in the customer's cluster (§2.4). */

@@ -33,7 +33,7 @@ export const DEBUG_MODES = ["logs", "read", "exec", "port-forward"] as const;
 export type DebugMode = (typeof DEBUG_MODES)[number];
 
 /** Who or what ended it. */
-export const CLOSE_REASONS = ["client", "agent", "idle", "expired", "killed", "revoked", "tunnel-lost"] as const;
+const CLOSE_REASONS = ["client", "agent", "idle", "expired", "killed", "revoked", "tunnel-lost"] as const;
 export type CloseReason = (typeof CLOSE_REASONS)[number];
 
 /** A session ends after this time at the latest, whatever the engineer asked for. */

@@ -18,7 +18,7 @@ import {
 } from "../wire/schema.ts";
 import { NewSetupConfig, WantedSetupItem } from "./setup-config.ts";
 
-export const DEPLOYMENT_GROUP_NAME = "^(?!dg[-_])[a-z0-9](-?[a-z0-9])*$";
+const DEPLOYMENT_GROUP_NAME = "^(?!dg[-_])[a-z0-9](-?[a-z0-9])*$";
 export const DEFAULT_MAX_DEPLOYMENTS = 100;
 
 const name = Type.String({ minLength: 2, maxLength: 100, pattern: DEPLOYMENT_GROUP_NAME });

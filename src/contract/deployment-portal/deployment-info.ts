@@ -149,7 +149,7 @@ const ModelAvailabilitySource = Strict({
 export type ModelAvailabilitySource = Static<typeof ModelAvailabilitySource>;
 
 /** How far a group is with one thing that it sets up (§8). */
-export const ITEM_STATUSES = [
+const ITEM_STATUSES = [
   "not-started",
   "waiting",
   "applying",

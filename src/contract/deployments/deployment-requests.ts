@@ -17,7 +17,7 @@ import { Input, InputValues, PURPOSES, SETUP_METHODS } from "./deployment.ts";
 import { DEPLOYMENT_STATUSES, EnvironmentInfo, EnvironmentVariable } from "./deployment-state.ts";
 import { StackSettings } from "./stack-settings.ts";
 
-export const DEPLOYMENT_NAME = "^(?!dep[-_])[a-z0-9](-?[a-z0-9])*$";
+const DEPLOYMENT_NAME = "^(?!dep[-_])[a-z0-9](-?[a-z0-9])*$";
 export const SETUP_ITEMS = ["deployment", "models", "keys", "bucket", "registry", "sandbox"] as const;
 
 export const name = Type.String({ minLength: 2, maxLength: 100, pattern: DEPLOYMENT_NAME });

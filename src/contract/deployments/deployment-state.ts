@@ -65,7 +65,7 @@ export const EnvironmentInfo = Type.Union([
 ]);
 export type EnvironmentInfo = Static<typeof EnvironmentInfo>;
 
-export const RESOURCE_STATUSES = [
+const RESOURCE_STATUSES = [
   "pending",
   "provisioning",
   "provision-failed",

@@ -29,7 +29,7 @@ import {
 import { DeploymentModel, UpdateOperation } from "./deployment-state.ts";
 import { StackSettings } from "./stack-settings.ts";
 
-export const DELETE_ACTIONS = ["cleanup", "detach", "forget"] as const;
+const DELETE_ACTIONS = ["cleanup", "detach", "forget"] as const;
 export type DeleteAction = (typeof DELETE_ACTIONS)[number];
 
 const READ = [...READERS, "deployment-group.deployer", "deployment.viewer", "deployment.manager"] as const;

@@ -37,7 +37,7 @@ export const CONFIRMED_LEASE_MS = 300_000;
 export const LEASE_RENEW_MS = 60_000;
 export const LEASE_GIVE_UP_MS = 210_000;
 
-export const ACQUIRE_MODES = ["runtime", "setup-run", "setup-teardown"] as const;
+const ACQUIRE_MODES = ["runtime", "setup-run", "setup-teardown"] as const;
 export type AcquireMode = (typeof ACQUIRE_MODES)[number];
 
 const session = Type.String({ minLength: 1, maxLength: 128 });
@@ -97,7 +97,7 @@ export const AcquireItem = Strict({
 export type AcquireItem = Static<typeof AcquireItem>;
 
 /** The progress that a manager can tell of while it works (§13.2). Each type's own data are free. */
-export const PROGRESS_EVENT_TYPES = [
+const PROGRESS_EVENT_TYPES = [
   "AssumingRole",
   "SettingUpPlatformContext",
   "PreparingEnvironment",

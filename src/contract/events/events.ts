@@ -74,7 +74,7 @@ export const PROGRESS = [
 ] as const;
 
 /** The closed list: 16 facts and 31 kinds of progress. */
-export const EVENT_TYPES = [...FACTS, ...PROGRESS] as const;
+const EVENT_TYPES = [...FACTS, ...PROGRESS] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 
 export const EventState = Type.Union([

@@ -2,10 +2,10 @@ import Type, { type Static } from "typebox";
 import { routes } from "../wire/route.ts";
 import { ProjectId, Strict, Timestamp, Words } from "../wire/schema.ts";
 
-export const GATEWAYS = ["ai", "encryption"] as const;
+const GATEWAYS = ["ai", "encryption"] as const;
 export type Gateway = (typeof GATEWAYS)[number];
 
-export const GATEWAY_STATES = ["not-set-up", "setup-in-progress", "active", "needs-attention"] as const;
+const GATEWAY_STATES = ["not-set-up", "setup-in-progress", "active", "needs-attention"] as const;
 export type GatewayState = (typeof GATEWAY_STATES)[number];
 
 const count = Type.Integer({ minimum: 0 });

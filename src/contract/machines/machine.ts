@@ -14,7 +14,7 @@ export const MACHINE_STATUSES = [
 ] as const;
 export type MachineStatus = (typeof MACHINE_STATUSES)[number];
 
-export const BLOCKER_REASONS = [
+const BLOCKER_REASONS = [
   "pod-disruption-budget",
   "unmanaged-pod",
   "local-storage",

@@ -13,7 +13,7 @@ import {
 } from "../wire/schema.ts";
 import { Machine, MachineId, MachineReport } from "./machine.ts";
 
-export const ClusterId = Type.String({ pattern: "^cluster_[0-9a-z]{28}$" });
+const ClusterId = Type.String({ pattern: "^cluster_[0-9a-z]{28}$" });
 
 export const JoinToken = Strict({
   id: Type.String({ pattern: "^[0-9a-z]{16}$" }),
@@ -154,7 +154,7 @@ export const machineRoutes = routes({
   },
 });
 
-export const MACHINE_ACTIONS = ["drain", "cancel-drain", "remove"] as const;
+const MACHINE_ACTIONS = ["drain", "cancel-drain", "remove"] as const;
 
 export const MachineAction = Strict({
   deploymentId: DeploymentId,

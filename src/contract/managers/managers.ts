@@ -21,7 +21,7 @@ export type Cloud = (typeof CLOUDS)[number];
 export const SETUP_STATUSES = ["pending", "provisioning", "active", "failed", "deleting", "deleted"] as const;
 export type SetupStatus = (typeof SETUP_STATUSES)[number];
 export const REPORTED_STATUSES = ["healthy", "degraded", "unhealthy"] as const;
-export const MANAGER_SETUP_METHODS = ["cloudformation", "google-oauth", "terraform"] as const;
+const MANAGER_SETUP_METHODS = ["cloudformation", "google-oauth", "terraform"] as const;
 export type ManagerSetupMethod = (typeof MANAGER_SETUP_METHODS)[number];
 /** Kinds of work that a manager can be told about. Closed set (§14.4). */
 export const TOPICS = ["deployments", "commands", "access-requests", "debug-sessions", "machines"] as const;

@@ -67,7 +67,7 @@ export const PolicyRule = Strict({
 });
 export type PolicyRule = Static<typeof PolicyRule>;
 
-export const Policy = Strict({
+const Policy = Strict({
   rules: Type.Array(PolicyRule),
   default: Type.Unsafe<"manual">({ type: "string", const: "manual" }),
 });

@@ -12,7 +12,7 @@ export const PACKAGE_TYPES = [
 ] as const;
 export type PackageType = (typeof PACKAGE_TYPES)[number];
 
-export const BINARY_TARGETS = ["windows-x64", "linux-x64", "linux-arm64", "darwin-arm64"] as const;
+const BINARY_TARGETS = ["windows-x64", "linux-x64", "linux-arm64", "darwin-arm64"] as const;
 
 const text = Type.String({ minLength: 1, maxLength: 1024 });
 const texts = Type.Array(Type.String({ maxLength: 256 }), { maxItems: 200 });

@@ -3,7 +3,7 @@ import { routes } from "../wire/route.ts";
 import { Nullable, Strict, Timestamp, Words } from "../wire/schema.ts";
 
 /** The one git host (§21). */
-export const GIT_PROVIDERS = ["git-host"] as const;
+const GIT_PROVIDERS = ["git-host"] as const;
 const provider = Words(GIT_PROVIDERS);
 
 /** An owner of repositories on the git host: the user's own account, or a team that it belongs to. */

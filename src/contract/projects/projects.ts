@@ -19,7 +19,7 @@ import {
   WorkspaceId,
 } from "../wire/schema.ts";
 
-export const PROJECT_NAME = "^(?!prj[-_])[a-z0-9](-?[a-z0-9])*$";
+const PROJECT_NAME = "^(?!prj[-_])[a-z0-9](-?[a-z0-9])*$";
 export const CAPABILITIES = ["deployments", "models", "keys", "buckets", "registry", "sandbox"] as const;
 
 const name = Type.String({ minLength: 4, maxLength: 100, pattern: PROJECT_NAME });
@@ -31,7 +31,7 @@ const typed = Type.String({ minLength: 1, maxLength: 128, pattern: TYPED_NAME })
 const GitRepository = Strict({ type: Type.Literal("git-host"), repo: Type.String({ minLength: 1, maxLength: 128 }) });
 
 /** How the deployment portal looks; the defaults are the first value of each list but `density`'s `comfortable`. */
-export const PortalAppearance = Strict({
+const PortalAppearance = Strict({
   avatarUrl: Maybe(uri),
   preset: Type.Optional(Words(["clean", "technical", "enterprise", "playful", "minimal"])),
   accentColor: Type.Optional(Words(["blue", "purple", "green", "orange", "pink", "slate"])),

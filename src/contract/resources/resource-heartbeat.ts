@@ -39,7 +39,7 @@ const line = Type.String({ maxLength: 1024 });
 /** Other types of this form are stored too, and shown only in the list of all resources (§11.3). */
 const ResourceType = Type.String({ pattern: "^[a-z][a-z0-9_-]{0,63}$" });
 
-export const CollectionIssue = Strict({
+const CollectionIssue = Strict({
   reason: Words(["forbidden", "not-installed", "api-unavailable", "collection-failed", "timed-out"]),
   severity: Words(["info", "warning", "error"]),
   source: line,
@@ -136,7 +136,7 @@ const workloadFields = {
   workload: Maybe(Workload),
 };
 
-export const WORKLOAD_KINDS = ["deployment", "statefulSet", "daemonSet", "replicaSet", "pod"] as const;
+const WORKLOAD_KINDS = ["deployment", "statefulSet", "daemonSet", "replicaSet", "pod"] as const;
 export const KubernetesContainerData = kubernetes({ workloadKind: Words(WORKLOAD_KINDS), ...workloadFields });
 export type KubernetesContainerData = Static<typeof KubernetesContainerData>;
 

@@ -17,7 +17,7 @@ import { BACKENDS, HEALTHS, LIFECYCLES, ResourceHeartbeat } from "./resource-hea
 export const MAX_RESOURCE_ROWS = 1000;
 
 /** Types that have lists of their own. Others are shown only among all resources (§11.3). */
-export const LISTED_RESOURCE_TYPES = ["container", "worker", "daemon", "ai"] as const;
+const LISTED_RESOURCE_TYPES = ["container", "worker", "daemon", "ai"] as const;
 export type ListedResourceType = (typeof LISTED_RESOURCE_TYPES)[number];
 
 const count = Nullable(Type.Integer({ minimum: 0 }));

@@ -4,10 +4,10 @@ import { routes } from "../wire/route.ts";
 import { Email, InvitationId, InviteLinkId, Nullable, Strict, Timestamp, Words, WorkspaceId } from "../wire/schema.ts";
 import { WorkspaceRole, workspaceParams } from "./workspaces.ts";
 
-export const INVITATION_STATUSES = ["pending", "accepted", "revoked", "expired"] as const;
+const INVITATION_STATUSES = ["pending", "accepted", "revoked", "expired"] as const;
 export type InvitationStatus = (typeof INVITATION_STATUSES)[number];
 export const DELIVERY_STATUSES = ["pending", "sent", "failed"] as const;
-export const PREVIEW_STATES = ["active", "accepted", "expired", "revoked"] as const;
+const PREVIEW_STATES = ["active", "accepted", "expired", "revoked"] as const;
 export type PreviewState = (typeof PREVIEW_STATES)[number];
 
 export const INVITATION_MS = 7 * 86_400_000;

@@ -74,7 +74,7 @@ function soleAccount({ subjects = [] }: BindingLike, grantsNamespace: string): s
 }
 
 /** Depends on role and account alone, so that a second try finds the binding of the first. */
-export function lentBindingName({ role }: LentRole, account: string): string {
+function lentBindingName({ role }: LentRole, account: string): string {
   return `${account}-${role.slice(OPERATION_ROLE_PREFIX.length)}`;
 }
 

@@ -7,7 +7,7 @@ import { type Kind, type ObjectOf, resourceOf } from "./kind.ts";
  * operable, in the namespaces that the customer named for it. Detached: the platform no longer lists it; nothing new
  * runs for it.
  */
-export const MANAGED_DEPLOYMENT_STATES = ["Waiting", "Serving", "Detached"] as const;
+const MANAGED_DEPLOYMENT_STATES = ["Waiting", "Serving", "Detached"] as const;
 export type ManagedDeploymentState = (typeof MANAGED_DEPLOYMENT_STATES)[number];
 
 const Namespace = Type.String({ maxLength: 63, pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" });

@@ -15,7 +15,7 @@ import {
 import { type Kind, type ObjectOf, resourceOf } from "./kind.ts";
 
 /** Succeeded, Failed and Expired are final; Unknown may only become Succeeded or Failed. */
-export const INVOCATION_STATES = ["Pending", "Held", "Running", "Succeeded", "Failed", "Expired", "Unknown"] as const;
+const INVOCATION_STATES = ["Pending", "Held", "Running", "Succeeded", "Failed", "Expired", "Unknown"] as const;
 export type InvocationState = (typeof INVOCATION_STATES)[number];
 
 const Spec = Type.Object(

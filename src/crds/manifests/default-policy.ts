@@ -3,7 +3,7 @@ import { OPERATION_POLICY, type OperationPolicySpec } from "../kinds/operation-p
 import type { Manifest } from "../manifest.ts";
 
 /** The object that an installation ships, for the customer to read and to edit (`kubectl get opp`). */
-export const DEFAULT_POLICY = "default";
+const DEFAULT_POLICY = "default";
 const MANUAL = { "read-only": "manual", mutating: "manual", destructive: "manual" } as const;
 
 /** Nothing runs by itself unless the customer changes it: the same as without a policy, but visible. */

@@ -53,7 +53,7 @@ export type WatchEnd =
   | { readonly reason: "error"; readonly error: ApiError };
 
 /** Silence after which a stream counts as dead: bookmarks come every 60 s. Source: kopf's 70 s and a margin. */
-export const IDLE_MS = 90_000;
+const IDLE_MS = 90_000;
 
 /** How long past its own timeout a server may take to close. */
 const OVERTIME_MS = 30_000;

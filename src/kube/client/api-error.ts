@@ -17,7 +17,7 @@ export interface Status {
 }
 
 /** Reason of an error that has no answer behind it: refused, reset, timed out, DNS. `status` is 0 then. */
-export const NETWORK_ERROR = "NetworkError";
+const NETWORK_ERROR = "NetworkError";
 
 interface ApiErrorOptions extends ErrorOptions {
   readonly status: number;

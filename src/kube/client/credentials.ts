@@ -22,7 +22,7 @@ export interface Credentials {
  * How long a token file's content is believed. The kubelet rotates at 80 % of an hour or more; client-go reads each
  * minute.
  */
-export const TOKEN_FILE_TTL_MS = 60_000;
+const TOKEN_FILE_TTL_MS = 60_000;
 
 export function fixedToken(token: string | undefined): Credentials {
   const value = token === undefined ? undefined : `Bearer ${token}`;

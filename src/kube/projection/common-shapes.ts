@@ -4,7 +4,7 @@ import { field, message } from "./projection.ts";
 // Parts of several kinds. Field numbers: generated.proto of k8s.io/apimachinery/pkg/apis/meta/v1 and
 // k8s.io/api/{core,apps}/v1.
 
-export const ownerReferenceShape = message({
+const ownerReferenceShape = message({
   apiVersion: field(5, interned),
   kind: field(1, interned),
   name: field(3, interned),
@@ -67,7 +67,7 @@ export const podTemplateShape = message({
   ),
 });
 
-export const terminatedShape = message({
+const terminatedShape = message({
   exitCode: field(1, int),
   signal: field(2, int),
   reason: field(3, optional(interned)),
@@ -76,7 +76,7 @@ export const terminatedShape = message({
   finishedAt: field(6, optional(time)),
 });
 
-export const containerStateShape = message({
+const containerStateShape = message({
   waiting: field(1, optional(message({ reason: field(1, optional(interned)), message: field(2, optional(string)) }))),
   running: field(2, optional(message({ startedAt: field(1, optional(time)) }))),
   terminated: field(3, optional(terminatedShape)),

@@ -7,9 +7,9 @@ export class DecodeError extends Error {
 
 /** Protobuf's wire types that Kubernetes uses. 3 and 4 (groups) are refused. */
 export const VARINT = 0;
-export const FIXED64 = 1;
+const FIXED64 = 1;
 export const BYTES = 2;
-export const FIXED32 = 5;
+const FIXED32 = 5;
 
 const TWO_32 = 4_294_967_296;
 

@@ -10,8 +10,8 @@ import { REFUSALS, type Refusal } from "../gate/gate.ts";
 export const OPERATION_RESULTS = ["success", "held", "failed", "expired", "timeout", "unknown"] as const;
 export type OperationOutcome = (typeof OPERATION_RESULTS)[number];
 
-export const SWEEP_RESULTS = ["ok", "failed"] as const;
-export const SWEPT_KINDS = ["ServiceAccount", "RoleBinding", "ClusterRoleBinding"] as const;
+const SWEEP_RESULTS = ["ok", "failed"] as const;
+const SWEPT_KINDS = ["ServiceAccount", "RoleBinding", "ClusterRoleBinding"] as const;
 export type SweptKind = (typeof SWEPT_KINDS)[number];
 
 /** Where a grant may come from and go to; `none` is its first visit. Everything else cannot happen. */

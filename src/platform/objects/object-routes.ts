@@ -10,7 +10,7 @@ import type { ObjectFolder } from "./object-folder.ts";
 import { type Permit, readPermit } from "./signed-path.ts";
 import type { KeptUpload, Upload, UploadRule } from "./upload-rule.ts";
 
-export const OBJECTS_PATH = "/objects/*";
+const OBJECTS_PATH = "/objects/*";
 export const OBJECT_ROUTES = [
   { method: "GET", path: OBJECTS_PATH },
   { method: "PUT", path: OBJECTS_PATH },

@@ -27,7 +27,7 @@ export const DEPLOYMENT_ID = "dpl_shop_1";
 export const APPROVER = "alice";
 
 /** Wall time that a test can shift; waiting takes real time. */
-export class ShiftedClock implements Clock {
+class ShiftedClock implements Clock {
   shiftMs = 0;
   monotonicMs(): number {
     return systemClock.monotonicMs();
@@ -309,7 +309,7 @@ function object(kind: string, id: string, spec: object): any {
   return { apiVersion: "sallyport.dev/v1alpha1", kind, metadata: { name: objectName(id), namespace: GRANTS }, spec };
 }
 
-export function workload(name: string): Readonly<Record<string, unknown>> {
+function workload(name: string): Readonly<Record<string, unknown>> {
   const labels = { app: name };
   return {
     apiVersion: "apps/v1",

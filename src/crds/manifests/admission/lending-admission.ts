@@ -12,7 +12,7 @@ import { forbid, MACHINE, type Named, validatingPolicy } from "./admission-polic
 import { clusterWide, operatorOnly, outsideSystem } from "./operator-admission.ts";
 
 /** CEL: true where approvers lend. The chart's template has the release's setting in place of the mode. */
-export function approversLend({ lendingMode = "operator" }: InstallationNames): string {
+function approversLend({ lendingMode = "operator" }: InstallationNames): string {
   return `'${lendingMode}' == 'approver'`;
 }
 

@@ -38,7 +38,7 @@ export function visibleCommands(principal: Principal) {
 }
 
 /** The command as stored. @throws NOT_FOUND outside the caller's scope. */
-export async function getCommand({ db, principal }: Pick<Call, "db" | "principal">, id: string): Promise<CommandRow> {
+async function getCommand({ db, principal }: Pick<Call, "db" | "principal">, id: string): Promise<CommandRow> {
   const row = await findCommand(db, id, visibleCommands(principal));
   if (row === undefined) throw notFound("command");
   return row;

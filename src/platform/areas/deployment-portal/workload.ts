@@ -14,7 +14,7 @@ export interface Workload {
 }
 
 const COMPUTE_TYPES: readonly unknown[] = ["container", "worker", "daemon"];
-export const DEFAULT_POOL = "default";
+const DEFAULT_POOL = "default";
 
 /** The enabled compute resources of a stack. A need that the resource does not state counts as zero. */
 export function workloadsOf(stack: Stack): readonly Workload[] {

@@ -106,7 +106,7 @@ async function linkBy(db: Db, hash: string): Promise<Opened | undefined> {
 }
 
 /** `j***@example.com`: users recognise their own address, but do not learn another one. */
-export function hintOf(email: string): string {
+function hintOf(email: string): string {
   const [first = ""] = email;
   return `${first}***@${email.slice(email.lastIndexOf("@") + 1)}`;
 }

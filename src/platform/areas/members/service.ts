@@ -7,7 +7,7 @@ import { hasOtherAdmin, membersOf, toMember } from "./store.ts";
 
 type Context = Pick<Call, "db" | "now" | "workspaceId">;
 
-export async function getMember({ db, workspaceId }: Context, userId: string): Promise<WorkspaceMember> {
+async function getMember({ db, workspaceId }: Context, userId: string): Promise<WorkspaceMember> {
   const row = await membersOf(db, workspaceId).where("m.user_id", "=", userId).executeTakeFirst();
   if (row === undefined) throw notFound("member");
   return toMember(row);

@@ -152,7 +152,7 @@ function leaseEnd(now: Date): Date {
 }
 
 /** Stores the failure that readers already see, and ends the last builder's step. */
-export async function abandonLapsed(db: Db, now: Date): Promise<void> {
+async function abandonLapsed(db: Db, now: Date): Promise<void> {
   const lost = await db.selectFrom("packages as k").selectAll("k").where(abandoned(now)).execute();
   for (const row of lost) {
     await endProgress({ db, now }, row, failedWith(ABANDONED));

@@ -10,7 +10,7 @@ export interface Build {
 }
 
 /** At the instant of its end a lease has lapsed. */
-export function isLapsed({ lease_expires_at: end }: Build, now: Date): boolean {
+function isLapsed({ lease_expires_at: end }: Build, now: Date): boolean {
   return end !== null && end <= now;
 }
 

@@ -137,7 +137,7 @@ function creatorOf({ id, name, email, image }: User): NonNullable<ReleaseRow["cr
 }
 
 /** A record lists all seven platforms, whichever were given. */
-export const NO_STACKS = Object.fromEntries(PLATFORMS.map((platform) => [platform, null])) as Stacks;
+const NO_STACKS = Object.fromEntries(PLATFORMS.map((platform) => [platform, null])) as Stacks;
 
 export function toNewRelease(row: ReleaseRow): NewRelease {
   return {

@@ -44,7 +44,7 @@ export async function reachOf(call: Context, filters: Filters, type: string | un
 }
 
 /** A key for AI gateways sees only AI resources (§11.2). @throws NOT_FOUND for another type. */
-export function readableType({ role }: Principal, type: string | undefined): string | undefined {
+function readableType({ role }: Principal, type: string | undefined): string | undefined {
   if (role !== "project.ai-gateway") return type;
   if (type !== undefined && type !== "ai") throw notFound("resource");
   return "ai";

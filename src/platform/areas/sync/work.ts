@@ -44,7 +44,7 @@ export function managementConfigOf(row: DeploymentRow, { managers }: Surrounding
   return configs?.[row.platform] ?? null;
 }
 
-export function releaseInfo(row: DeploymentRow, id: string | null, { releases }: Surroundings): ReleaseInfo | null {
+function releaseInfo(row: DeploymentRow, id: string | null, { releases }: Surroundings): ReleaseInfo | null {
   const release = releases.get(id ?? "");
   if (release === undefined) return null;
   const stack = release.stack[row.platform];
@@ -73,7 +73,7 @@ export function toState(row: DeploymentRow, around: Surroundings): DeploymentSta
 const SETUP: readonly DeploymentStatus[] = ["pending", "initial-setup", "teardown-required"];
 
 /** @throws Error when a secret cannot be decrypted, for example after a change of the sealing key. */
-export function toConfig(row: DeploymentRow, around: Surroundings): DeploymentConfig {
+function toConfig(row: DeploymentRow, around: Surroundings): DeploymentConfig {
   const manager = around.managers.get(row.manager_id ?? "");
   const { sealingKey } = around;
   const otlp = manager?.otlp_config as { logsEndpoint: string; sealedAuthHeader: string } | null | undefined;

@@ -104,7 +104,7 @@ function serviceAccount(row: KeyRow): ServiceAccount {
 }
 
 /** The scope in a key's columns. @throws Error for a row that the platform cannot have written. */
-export function scopeOfRow(row: Selectable<ApiKeyRow>): Scope {
+function scopeOfRow(row: Selectable<ApiKeyRow>): Scope {
   const projectId = row.project_id;
   if (row.type === "workspace") return { type: "workspace" };
   if (row.type === "manager" && row.manager_id !== null) return { type: "manager", managerId: row.manager_id };

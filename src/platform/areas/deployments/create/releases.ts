@@ -14,7 +14,7 @@ function isDeployable(release: ReleaseRow, platform: string): boolean {
   return release.stack[platform] != null;
 }
 
-export function isVersionOnly(release: ReleaseRow): boolean {
+function isVersionOnly(release: ReleaseRow): boolean {
   return Object.values(release.stack).every((stack) => stack === null);
 }
 

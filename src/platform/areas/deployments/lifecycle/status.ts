@@ -57,7 +57,7 @@ const DELETE_STARTED: readonly DeploymentStatus[] = [
 ];
 
 /** A delete is in progress or done. Reports of other statuses are then outdated (§15.3). */
-export const DELETE_PHASE: readonly DeploymentStatus[] = [...DELETE_STARTED, "delete-failed"];
+const DELETE_PHASE: readonly DeploymentStatus[] = [...DELETE_STARTED, "delete-failed"];
 
 export function isDeletePhase(status: DeploymentStatus): boolean {
   return DELETE_PHASE.includes(status);

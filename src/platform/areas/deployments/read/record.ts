@@ -70,12 +70,12 @@ export function toListItem(row: ListedDeployment, { principal, now }: Reader): D
 }
 
 /** Old rows hold a null where an operation has no release. */
-export function shownUpdates({ active, next, latest }: UpdateState): UpdateState {
+function shownUpdates({ active, next, latest }: UpdateState): UpdateState {
   const each = (operation: UpdateOperation | null) => operation && shownOperation(operation);
   return { active: each(active), next: each(next), latest: each(latest) };
 }
 
-export function shownOperation({ targetReleaseId, ...operation }: UpdateOperation): UpdateOperation {
+function shownOperation({ targetReleaseId, ...operation }: UpdateOperation): UpdateOperation {
   return { ...operation, ...(targetReleaseId != null && { targetReleaseId }) };
 }
 

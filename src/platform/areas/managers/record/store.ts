@@ -67,7 +67,7 @@ export async function requireManager(db: Db, principal: Principal, id: string): 
 }
 
 /** The manager of a deployment; undefined while it waits for one that serves its group. */
-export function managerOf(db: Db, deploymentId: string): Promise<Selectable<ManagerRow> | undefined> {
+function managerOf(db: Db, deploymentId: string): Promise<Selectable<ManagerRow> | undefined> {
   return db
     .selectFrom("deployments as d")
     .innerJoin("managers as m", "m.id", "d.manager_id")

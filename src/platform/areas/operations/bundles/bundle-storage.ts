@@ -12,7 +12,7 @@ import { readArchive } from "./bundle-archive.ts";
 
 export const BUNDLE_CONTENT_TYPE = "application/zip";
 /** §0.9. */
-export const MAX_BUNDLE_BYTES = 100 * 1024 ** 2;
+const MAX_BUNDLE_BYTES = 100 * 1024 ** 2;
 const UPLOAD_MS = 15 * 60_000;
 
 /** An uploaded archive that can be a bundle. */
