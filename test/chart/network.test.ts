@@ -81,6 +81,50 @@ describe("the network policies", () => {
   });
 });
 
+describe("with Cilium", () => {
+  const cilium = { enabled: true, cilium: { enabled: true } };
+  const egressOf = async (values: object, name = "sallyport-agent"): Promise<readonly Rendered[]> => {
+    const objects = await helm.render({ ...REQUIRED, networkPolicy: cilium, ...values });
+    expect(ofKind(objects, "NetworkPolicy")).toEqual([]);
+    return one(objects, "CiliumNetworkPolicy", name).spec.egress;
+  };
+  const ports = (...list: readonly string[]): object[] => [{ ports: list.map((port) => ({ port, protocol: "TCP" })) }];
+  const apiServer = { toEntities: ["kube-apiserver"], toPorts: ports("443", "6443") };
+
+  test("the agent reaches the platform by its name, and the operator the API server alone", async () => {
+    const [server, dns, ...rest] = await egressOf({ platform: { url: "https://platform.example.com:8443/base" } });
+    expect(server).toEqual(apiServer);
+    expect(dns.toPorts[0].rules.dns).toEqual([{ matchPattern: "*" }]);
+    expect(rest).toEqual([{ toFQDNs: [{ matchName: "platform.example.com" }], toPorts: ports("8443") }]);
+    expect(await egressOf({}, "sallyport-operator")).toEqual([apiServer]);
+  });
+
+  test("a proxy stands in the platform's place, by name or by address", async () => {
+    const named = await egressOf({ proxy: { https: "http://user:pw@proxy.corp:3128" } });
+    expect(named.slice(2)).toEqual([{ toFQDNs: [{ matchName: "proxy.corp" }], toPorts: ports("3128") }]);
+    const addressed = await egressOf({ proxy: { https: "http://192.0.2.1:3128" } });
+    expect(addressed.slice(2)).toEqual([{ toCIDR: ["192.0.2.1/32"], toPorts: ports("3128") }]);
+  });
+
+  test("nothing comes in but to the health port, and the test pod reaches both processes", async () => {
+    const objects = await helm.render({ ...REQUIRED, networkPolicy: cilium });
+    const { ingress } = one(objects, "CiliumNetworkPolicy", "sallyport-operator").spec;
+    expect(ingress).toEqual([{ fromEntities: ["all"], toPorts: ports("8080") }]);
+    const peers = (await egressOf({}, "sallyport-check")).flatMap(({ toEndpoints = [] }: Rendered) => toEndpoints);
+    const components = peers.map(({ matchLabels }: Rendered) => matchLabels["app.kubernetes.io/component"]);
+    expect(components).toEqual(expect.arrayContaining(["agent", "operator"]));
+  });
+
+  test("rules in the other form are refused, as is a proxy whose host is not known", async () => {
+    const refused = async (values: object): Promise<string> => (await helm.template({ ...REQUIRED, ...values })).stderr;
+    const extraEgress = [{ ports: [{ port: 1 }] }];
+    expect(await refused({ networkPolicy: { ...cilium, extraEgress } })).toContain("as Cilium writes them");
+    const proxy = { existingSecret: "proxy" };
+    const known = { ...cilium, proxy: { ports: [3128] } };
+    expect(await refused({ proxy, networkPolicy: known })).toContain("networkPolicy.cilium.names is empty");
+  });
+});
+
 describe("a proxy", () => {
   test("is for the agent, and what is inside of the cluster never goes through it", async () => {
     const proxy = {

@@ -197,6 +197,17 @@ export function chartValues(): Branch {
         ports: list("Empty: the port of proxy.https or proxy.http.", [], PORT),
       }),
       extraEgress: list("More rules, for both."),
+      cilium: branch("For clusters with Cilium, which lets pods to hosts by name.", {
+        enabled: flag(false, "With `networkPolicy.enabled`: CiliumNetworkPolicies in place of the NetworkPolicies."),
+        names: list("Hosts that the agent may reach beside that of the platform, or of the proxy.", [], {
+          type: "string",
+        }),
+        dns: list("Endpoints that answer for names.", [
+          { matchLabels: { "k8s:io.kubernetes.pod.namespace": "kube-system", "k8s:k8s-app": "kube-dns" } },
+        ]),
+        ingressFrom: list("Endpoints that may reach the health port; empty: any."),
+        extraEgress: list("More rules, for both, as Cilium writes them."),
+      }),
     }),
     metrics: branch("Each object explicitly on, never because the cluster happens to know its kind.", {
       serviceMonitor: monitor("ServiceMonitor"),

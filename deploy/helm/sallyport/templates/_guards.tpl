@@ -63,6 +63,14 @@
 {{- if and $values.networkPolicy.enabled $values.proxy.existingSecret (not $values.networkPolicy.proxy.ports) -}}
 {{- fail "networkPolicy.proxy.ports is empty, and the proxy's port is not known from a Secret: name it." -}}
 {{- end -}}
+{{- if and $values.networkPolicy.enabled $values.networkPolicy.cilium.enabled -}}
+{{- if or $values.networkPolicy.extraEgress $values.networkPolicy.ingressFrom -}}
+{{- fail "networkPolicy.cilium.enabled is true: write the rules of networkPolicy.extraEgress and networkPolicy.ingressFrom under networkPolicy.cilium, as Cilium writes them." -}}
+{{- end -}}
+{{- if and $values.proxy.existingSecret (not $values.networkPolicy.cilium.names) (not $values.networkPolicy.proxy.cidrs) -}}
+{{- fail "networkPolicy.cilium.names is empty, and the proxy's host is not known from a Secret: name it." -}}
+{{- end -}}
+{{- end -}}
 {{- if and $values.metrics.serviceMonitor.enabled $values.metrics.podMonitor.enabled -}}
 {{- fail "metrics.serviceMonitor and metrics.podMonitor are both enabled: every pod would be scraped twice; keep one." -}}
 {{- end -}}

@@ -151,10 +151,3 @@ annotations:
 {{- define "sallyport.hasTrustedCA" -}}
 {{- if or .Values.trustedCA.configMap .Values.trustedCA.secret -}}x{{- end -}}
 {{- end -}}
-
-{{/* Port of a URL: written in it, or its scheme's. (dict "url" "https://…") */}}
-{{- define "sallyport.portOf" -}}
-{{- $host := regexReplaceAll "^[a-z]+://([^/?#]*@)?([^/?#]*).*$" .url "${2}" -}}
-{{- $port := regexFind ":[0-9]+$" $host | trimPrefix ":" -}}
-{{- default (hasPrefix "http://" .url | ternary "80" "443") $port -}}
-{{- end -}}
