@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { stringify } from "yaml";
 import { GROUP, VERSION } from "../../../src/crds/group.ts";
 import { KINDS } from "../../../src/crds/manifests/installation.ts";
+import { CHART_CHANGES, changelog } from "./chart-changes.ts";
 import { chartTemplates } from "./chart-templates.ts";
 import { chartValues } from "./chart-values.ts";
 import { valuesSchema, valuesTable, valuesYaml } from "./chart-values-files.ts";
@@ -14,6 +15,7 @@ export function chartFiles(root: string): ReadonlyMap<string, string> {
   const values = chartValues();
   const files = new Map([
     [`${CHART}/Chart.yaml`, chartYaml(version(root))],
+    [`${CHART}/CHANGELOG.md`, changelog()],
     [`${CHART}/values.yaml`, valuesYaml(values)],
     [`${CHART}/values.schema.json`, valuesSchema(values)],
     [
@@ -47,9 +49,14 @@ function chartYaml(version: string): string {
     // ValidatingAdmissionPolicy is served since then; stamped names need 1.36, see the value admission.mode.
     kubeVersion: ">=1.30.0-0",
     keywords: ["operations", "access", "approval", "operator"],
+    home: "https://sallyport.dev",
+    icon: "https://sallyport.dev/deploy/helm/sallyport/icon.svg",
+    sources: ["https://sallyport.dev/deploy/helm/sallyport"],
+    maintainers: [{ name: "Sallyport", url: "https://sallyport.dev" }],
     annotations: {
       "artifacthub.io/category": "security",
       "artifacthub.io/operator": "true",
+      "artifacthub.io/changes": stringify(CHART_CHANGES.find((each) => each.version === version)?.changes ?? []),
       "artifacthub.io/crds": stringify(crds),
       "artifacthub.io/images": stringify([{ name: "sallyport", image: `sallyport/sallyport:${version}` }]),
     },

@@ -1,0 +1,49 @@
+/** A kind of change as Artifact Hub names it. */
+type ChangeKind = "added" | "changed" | "fixed" | "security";
+
+export interface ChartChange {
+  readonly kind: ChangeKind;
+  readonly description: string;
+}
+
+/** What each version changed for the person who installs, the newest first: CHANGELOG.md and Chart.yaml are made from it. */
+export const CHART_CHANGES: readonly { readonly version: string; readonly changes: readonly ChartChange[] }[] = [
+  {
+    version: "0.1.0",
+    changes: [
+      { kind: "added", description: "Agent, operator, custom resources, admission policies and roles for one cluster" },
+      {
+        kind: "added",
+        description: "Roles for a person who installs with rbac.scope=namespaces, in deploy/manifests/installer.yaml",
+      },
+      { kind: "added", description: "CiliumNetworkPolicies that let pods to hosts by name" },
+      {
+        kind: "added",
+        description:
+          "namespaceOverride, strategy, schedulerName, hostAliases, dnsPolicy, dnsConfig and scheduling under global",
+      },
+      { kind: "added", description: "A release that names a missing namespace is refused before anything is made" },
+      { kind: "changed", description: "Pods run on nodes with kubernetes.io/os=linux" },
+      { kind: "changed", description: "A proxy is written with its scheme, and platform.url without a user" },
+      { kind: "fixed", description: "rbac.scope can be changed on a live release" },
+      {
+        kind: "fixed",
+        description: "extraEnv, extraVolumes and extraVolumeMounts take the place of the chart's own entries",
+      },
+      { kind: "fixed", description: "Names, labels and annotations that look like numbers are taken by the server" },
+      {
+        kind: "security",
+        description: "A proxy's password is in a Secret, and no message prints the password of a URL",
+      },
+    ],
+  },
+];
+
+/** CHANGELOG.md of the chart. */
+export function changelog(): string {
+  const sections = CHART_CHANGES.map(
+    ({ version, changes }) =>
+      `## ${version}\n\n${changes.map(({ kind, description }) => `- ${kind}: ${description}.`).join("\n")}`,
+  );
+  return `${["<!-- Made by `npm run generate` from scripts/generate/chart/chart-changes.ts. Do not edit. -->", "# Changes of the chart", ...sections].join("\n\n")}\n`;
+}

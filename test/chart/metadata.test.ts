@@ -1,0 +1,25 @@
+import { existsSync, readFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { expect, test } from "vitest";
+import { parse } from "yaml";
+import { CHART } from "./use-helm.ts";
+
+const chart = parse(readFileSync(join(CHART, "Chart.yaml"), "utf8"));
+
+test("Chart.yaml says where the chart comes from, who maintains it and for which servers it is", () => {
+  expect(chart).toMatchObject({ home: expect.stringMatching(/^https:/), kubeVersion: expect.stringMatching(/^>=/) });
+  expect(chart.sources[0]).toMatch(/^https:/);
+  expect(chart.maintainers).toEqual([{ name: "Sallyport", url: chart.home }]);
+  expect(existsSync(join(CHART, basename(chart.icon)))).toBe(true);
+});
+
+test("its annotations list kinds, images and the changes of this version, as the changelog does", () => {
+  const read = (name: string): readonly Record<string, string>[] => parse(chart.annotations[`artifacthub.io/${name}`]);
+  expect(read("crds").map(({ kind }) => kind)).toContain("AccessGrant");
+  expect(read("images")).toEqual([{ name: "sallyport", image: `sallyport/sallyport:${chart.version}` }]);
+  const changelog = readFileSync(join(CHART, "CHANGELOG.md"), "utf8");
+  const [first = ""] = changelog.split("\n## ").slice(1);
+  expect(first.split("\n")[0]).toBe(chart.version);
+  expect(read("changes").length).toBeGreaterThan(0);
+  for (const { kind, description } of read("changes")) expect(first).toContain(`- ${kind}: ${description}.`);
+});
