@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
+import { CONVENTIONS } from "../../scripts/generate/chart/chart-conventions.ts";
 import { CHART } from "./use-helm.ts";
 
 const chart = parse(readFileSync(join(CHART, "Chart.yaml"), "utf8"));
@@ -22,4 +23,13 @@ test("its annotations list kinds, images and the changes of this version, as the
   expect(first.split("\n")[0]).toBe(chart.version);
   expect(read("changes").length).toBeGreaterThan(0);
   for (const { kind, description } of read("changes")) expect(first).toContain(`- ${kind}: ${description}.`);
+});
+
+test("each test that the README's table of conventions names exists", () => {
+  const root = join(import.meta.dirname, "../..");
+  expect(CONVENTIONS).toHaveLength(30);
+  const missing = CONVENTIONS.flatMap(({ tests }) => tests).filter(
+    ([file, name]) => !readFileSync(join(root, `${file}.test.ts`), "utf8").includes(`"${name}"`),
+  );
+  expect(missing).toEqual([]);
 });

@@ -1,7 +1,7 @@
 /** A kind of change as Artifact Hub names it. */
 type ChangeKind = "added" | "changed" | "fixed" | "security";
 
-export interface ChartChange {
+interface ChartChange {
   readonly kind: ChangeKind;
   readonly description: string;
 }

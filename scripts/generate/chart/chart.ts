@@ -4,6 +4,7 @@ import { stringify } from "yaml";
 import { GROUP, VERSION } from "../../../src/crds/group.ts";
 import { KINDS } from "../../../src/crds/manifests/installation.ts";
 import { CHART_CHANGES, changelog } from "./chart-changes.ts";
+import { conventionsTable } from "./chart-conventions.ts";
 import { chartTemplates } from "./chart-templates.ts";
 import { chartValues } from "./chart-values.ts";
 import { valuesSchema, valuesTable, valuesYaml } from "./chart-values-files.ts";
@@ -20,10 +21,9 @@ export function chartFiles(root: string): ReadonlyMap<string, string> {
     [`${CHART}/values.schema.json`, valuesSchema(values)],
     [
       `${CHART}/README.md`,
-      readFileSync(join(import.meta.dirname, "chart-readme.md"), "utf8").replace(
-        "<!-- values -->",
-        valuesTable(values),
-      ),
+      readFileSync(join(import.meta.dirname, "chart-readme.md"), "utf8")
+        .replace("<!-- values -->", valuesTable(values))
+        .replace("<!-- conventions -->", conventionsTable()),
     ],
   ]);
   for (const [name, text] of chartTemplates()) files.set(`${CHART}/templates/${name}`, text);
