@@ -81,18 +81,20 @@ export async function controlPlaneRecipe(): Promise<Recipe> {
   };
 }
 
-/** A program of ours: the folder's main package, built under the recipe's name. */
+/** A program whose module files are ours, with every version in them; built under the recipe's name. */
 export async function sourceRecipe(program: {
   readonly name: string;
   readonly source: string;
+  /** A main package of a module that `go.mod` requires. @default the folder's own */
+  readonly package?: string;
   /** All files of the folder, always in the same order. */
   readonly files: readonly string[];
   readonly linkerFlags: string;
   readonly title: string;
   readonly expectation: string;
 }): Promise<Recipe> {
-  const { name, source, files, linkerFlags, title, expectation } = program;
-  const hash = createHash("sha256");
+  const { name, source, package: main = ".", files, linkerFlags, title, expectation } = program;
+  const hash = createHash("sha256").update(main === "." ? "" : main);
   for (const file of files) hash.update(await readFile(join(source, file))).update("\0");
   for (const part of [linkerFlags, process.platform, process.arch]) hash.update(part).update("\0");
   return {
@@ -101,11 +103,11 @@ export async function sourceRecipe(program: {
     expectation,
     async build(into, say, signal) {
       await checkMachine(into, signal);
-      const packages = await go(["list", "-deps", "."], { cwd: source, step: "fetching modules", say }, signal);
+      const packages = await go(["list", "-deps", main], { cwd: source, step: "fetching modules", say }, signal);
       const total = packages.trim().split("\n").length;
       const output = ["-ldflags", linkerFlags, "-o", join(into, name)];
       await go(
-        ["build", "-v", "-mod=readonly", "-buildvcs=false", ...output, "."],
+        ["build", "-v", "-mod=readonly", "-buildvcs=false", ...output, main],
         { cwd: source, step: "compiling", total, say },
         signal,
       );
