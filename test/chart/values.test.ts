@@ -6,6 +6,7 @@ import { CHART, objectsOf, REQUIRED, useHelm } from "./use-helm.ts";
 
 const helm = useHelm();
 const many = (from: number): readonly string[] => Array.from({ length: 40 }, (_, index) => `n${from + index}`);
+const DOCS = join(import.meta.dirname, "../../docs");
 const EXAMPLES = readdirSync(join(CHART, "ci"));
 
 describe("the schema", () => {
@@ -161,6 +162,27 @@ test("every value that the pages and the command line speak of exists", () => {
     return at === undefined;
   });
   expect(missing).toEqual([]);
+});
+
+test("what docs/metrics.md says to set renders monitors, rules and a dashboard", async () => {
+  const [, block = ""] = /```yaml\n([\s\S]*?)```/.exec(readFileSync(join(DOCS, "metrics.md"), "utf8")) ?? [];
+  const objects = await helm.render({ ...REQUIRED, ...parse(block) });
+  expect(objects.filter(({ metadata }) => metadata.labels?.release !== undefined).map(({ kind }) => kind)).toEqual([
+    "PrometheusRule",
+    "ServiceMonitor",
+    "ServiceMonitor",
+  ]);
+  expect(objects.find(({ metadata }) => metadata.labels?.grafana_dashboard === "1")?.kind).toBe("ConfigMap");
+});
+
+// It keeps the old chart's defaults: a template that reads a new value then fails, or renders without it.
+test("no page tells to upgrade with --reuse-values", () => {
+  const pages = readdirSync(DOCS, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".md"));
+  const blocks = pages.flatMap((page) => [
+    ...readFileSync(join(DOCS, page), "utf8").matchAll(/```\w*\n([\s\S]*?)```/g),
+  ]);
+  expect(blocks.length).toBeGreaterThan(50);
+  expect(blocks.filter(([text]) => text.includes("--reuse-values"))).toEqual([]);
 });
 
 test("no template asks the cluster, the clock or chance", () => {

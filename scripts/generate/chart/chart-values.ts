@@ -230,7 +230,7 @@ export function chartValues(): Branch {
       dashboards: branch("A ConfigMap a Grafana dashboard.", {
         enabled: flag(false, "Render those that are on below."),
         cluster: flag(true, "This installation, for the people who run it."),
-        fleet: flag(false, "Every installation whose metrics reach one Prometheus, for who has several clusters."),
+        fleet: flag(false, "Every installation whose metrics reach one Prometheus, for a team with several clusters."),
         namespace: text("", "Where to put them; empty: the release's namespace."),
         labels: leaf(
           { grafana_dashboard: "1" },

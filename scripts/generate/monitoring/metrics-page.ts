@@ -45,12 +45,21 @@ export function metricsPage(
   ].join("\n\n")}\n`;
 }
 
-const INTRODUCTION = `\`\`\`sh
-helm upgrade sallyport deploy/helm/sallyport -n sallyport-system --reuse-values \\
-  --set metrics.serviceMonitor.enabled=true --set metrics.serviceMonitor.labels.release=kube-prometheus-stack \\
-  --set metrics.rules.enabled=true --set metrics.rules.labels.release=kube-prometheus-stack \\
-  --set metrics.dashboards.enabled=true
+const INTRODUCTION = `In your values:
+
+\`\`\`yaml
+metrics:
+  serviceMonitor:
+    enabled: true
+    labels: {release: kube-prometheus-stack}
+  rules:
+    enabled: true
+    labels: {release: kube-prometheus-stack}
+  dashboards:
+    enabled: true
 \`\`\`
+
+Then \`helm upgrade\` with all your values, as in [upgrade.md](upgrade.md#upgrade).
 
 The label is what your Prometheus operator selects by; \`kubectl get prometheus -A -o yaml | grep -A3 Selector\` tells.
 Without that operator, scrape the pods on their port \`health\`, path \`/metrics\`.
