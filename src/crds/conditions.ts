@@ -19,7 +19,8 @@ const GRANT_CONDITIONS = {
   Succeeded: ["NothingYet", "AllSucceeded", "SomeFailed", "SomeNotStarted", "OutcomeUnknown", "NothingRan"],
   IdentityVerified: ["AwaitingDecision", "StampedByAdmission", "ClaimCheckedByPolicy", "NotEnforced", "NoName"],
   Reported: ["AwaitingReport", "Acknowledged", "Retrying", "Refused"],
-  Permitted: PERMITTED_REASONS,
+  /** Also whether the customer's policies would hold a line of the plan, approved or not. */
+  Permitted: [...PERMITTED_REASONS, "PolicyDenied"],
   /** Whether the customer accepts the deployment in each namespace that the plan names. */
   Accepted: ["NamespacesAccepted", "NotAccepted"],
   /** Set only where approvers lend: whether the bindings that this plan needs exist. */

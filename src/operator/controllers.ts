@@ -109,6 +109,7 @@ function grantController(
     watches(caches.deployments, ({ spec }) => caches.openGrantKeys(spec.deploymentId)),
     notifiedBy(admission, () => caches.openGrantKeys()),
     notifiedBy(rights.watch, () => caches.openGrantKeys()),
+    notifiedBy(rights.clusterWatch, () => caches.openGrantKeys()),
   ]);
 }
 

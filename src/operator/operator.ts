@@ -79,7 +79,9 @@ export async function runOperator(config: OperatorConfig, tools: OperatorTools, 
       manager.addInformer(informer);
     }
     manager.addRunnable({ name: admission.name, needsLeader: false, run: (each) => admission.run(each) });
-    manager.addRunnable({ name: rights.watch.name, needsLeader: false, run: (each) => rights.watch.run(each) });
+    for (const watch of [rights.watch, rights.clusterWatch]) {
+      manager.addRunnable({ name: watch.name, needsLeader: false, run: (each) => watch.run(each) });
+    }
     const fence = (): void => elector.fence();
     const shared = {
       client,

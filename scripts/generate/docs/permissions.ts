@@ -66,7 +66,7 @@ const WITHOUT: readonly string[] = [
     "|---|---|---|",
     "| any | – | one log line, an event `RuleMissing` in the grants namespace (`kubectl -n sallyport-grants get events`), `sallyport_agent_missing_rights` and `sallyport_operator_missing_rights` |",
     "| a rule of the agent | what it is for stops: requests and commands wait at the platform, reports are incomplete and say so | condition `Permitted` of each ManagedDeployment |",
-    "| a rule of the operator that a plan needs | the request is shown, and cannot run | condition `Permitted` of the AccessGrant, before anybody approves it |",
+    "| a rule of the operator that a plan needs | the request is shown, and cannot run | condition `Permitted` of the AccessGrant, before a person approves it |",
     "| reading grants, invocations, policies or deployments | the operator closes what is to be closed and starts nothing: it does not decide by what it last saw | condition `Authorized=Unknown, RuleMissing` of waiting invocations |",
     "| making accounts or their tokens | commands wait and use up no line of a plan | the same |",
     "| binding in an opened namespace, or one operation's role | commands fail with the API server's words, nothing was done | the command's error |",

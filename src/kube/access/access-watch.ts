@@ -13,6 +13,8 @@ export interface AccessWatchOptions<T extends RequiredAccess> {
   readonly required: () => readonly T[];
   /** Between two looks: how late a rule that was taken away, or given back, is noticed. */
   readonly everyMs: number;
+  /** A missing right is an installation's choice: it is not logged. */
+  readonly isOptional?: boolean;
 }
 
 /** What a look found that the one before had not. */
@@ -60,14 +62,15 @@ export class AccessWatch<T extends RequiredAccess> {
   }
 
   async look(signal: AbortSignal): Promise<void> {
-    const { client, required, log } = this.#options;
+    const { client, required, log, isOptional = false } = this.#options;
     const found = await missingAccess(client, required(), signal);
     const before = this.#missing;
     this.#missing = new Map(found.map((each) => [accessText(each), each]));
     const lost = found.filter((each) => !before.has(accessText(each)));
     const regained = [...before.values()].filter((each) => !this.#missing.has(accessText(each)));
-    if (lost.length > 0) log.warn({ missing: lost.map(accessText) }, "rights are missing; what needs them waits");
-    if (regained.length > 0) log.info({ regained: regained.map(accessText) }, "rights are there again");
+    if (lost.length > 0 && !isOptional)
+      log.warn({ missing: lost.map(accessText) }, "rights are missing; what needs them waits");
+    if (regained.length > 0 && !isOptional) log.info({ regained: regained.map(accessText) }, "rights are there again");
     if (lost.length + regained.length === 0) return;
     for (const listener of this.#listeners) listener({ lost, regained });
   }

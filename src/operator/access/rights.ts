@@ -4,6 +4,7 @@ import type { Logger } from "../../base/log.ts";
 import { DEFAULT_NAMES, operationRole } from "../../crds/group.ts";
 import type { AccessGrant } from "../../crds/kinds/access-grant.ts";
 import {
+  clusterOpenedRights,
   type RequiredRight,
   requiredRights,
   rightsNotes,
@@ -13,7 +14,7 @@ import { AccessWatch } from "../../kube/access/access-watch.ts";
 import type { Client } from "../../kube/client/client.ts";
 import type { EventRecorder } from "../../kube/events/event-recorder.ts";
 import type { OperatorConfig } from "../kernel/config.ts";
-import { plannedNamespaces } from "./planned-places.ts";
+import { plannedPlaces } from "./planned-places.ts";
 
 export interface RightsOptions {
   readonly client: Pick<Client, "selfSubjectRulesReview" | "selfSubjectAccessReview">;
@@ -31,13 +32,16 @@ const READS: ReadonlySet<string> = new Set(["get", "list", "watch"]);
 /** Which of its own rights the operator has lost, and what must wait for them. */
 export class Rights {
   readonly watch: AccessWatch<RequiredRight>;
+  /** Rights for operations on objects without a namespace. They are off as shipped: only plans that need them tell. */
+  readonly clusterWatch: AccessWatch<RequiredRight>;
 
   constructor(options: RightsOptions) {
     const { client, config, served, clock, log, registry } = options;
     const { systemNamespace, grantsNamespace, leaseName: operatorAccount, roleKind, lendingMode } = config;
     const names = { ...DEFAULT_NAMES, systemNamespace, grantsNamespace, operatorAccount, roleKind, lendingMode };
-    const required = (): readonly RequiredRight[] => requiredRights("operator", names, served());
-    this.watch = new AccessWatch({ client, clock, log, required, everyMs: config.accessCheckIntervalMs });
+    const looking = { client, clock, log, everyMs: config.accessCheckIntervalMs };
+    this.watch = new AccessWatch({ ...looking, required: () => requiredRights("operator", names, served()) });
+    this.clusterWatch = new AccessWatch({ ...looking, required: () => clusterOpenedRights(names), isOptional: true });
     this.watch.onChange((change) => {
       for (const note of rightsNotes("the operator", change, names)) options.events.record(note);
     });
@@ -46,14 +50,15 @@ export class Rights {
 
   /** What the plan of this grant cannot run without. */
   missingFor(grant: Pick<AccessGrant, "spec">): readonly RequiredRight[] {
-    const namespaces = plannedNamespaces(grant);
+    const places = plannedPlaces(grant);
     const roles = grant.spec.commands.map(({ command }) => {
       const [plugin = "", operation = ""] = command.split("/", 2);
       return operationRole(plugin, operation);
     });
-    return this.watch.missing.filter(({ reach, namespace, verb, name = "" }) => {
+    return [...this.watch.missing, ...this.clusterWatch.missing].filter(({ reach, namespace, verb, name = "" }) => {
       if (reach === "grants") return true;
-      return reach === "opened" && namespaces.includes(namespace) && (verb !== "bind" || roles.includes(name));
+      const isPlanned = places.includes(reach === "cluster-opened" ? undefined : namespace);
+      return reach !== "system" && isPlanned && (verb !== "bind" || roles.includes(name));
     });
   }
 

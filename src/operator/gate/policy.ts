@@ -51,6 +51,14 @@ export function decisionOn(policy: CustomerPolicy, wanted: Wanted, deploymentId:
   return isOpened(policy, wanted, deploymentId) ? "manual" : "deny";
 }
 
+/** Why a line is held, approved or not, without the text of its params. Undefined when no policy forbids it. */
+export function denialOf(policy: CustomerPolicy, wanted: Wanted, deploymentId: string): string | undefined {
+  if (decisionOn(policy, wanted, deploymentId) !== "deny") return undefined;
+  const { command, tier } = wanted;
+  if (decisionFor(policy, command, tier) === "deny") return `the customer's policy denies ${command}`;
+  return `the customer's policies do not open ${command} on its object to deployment ${deploymentId} (clusterOperations)`;
+}
+
 function isOpened({ specs }: CustomerPolicy, { command, params }: Wanted, deploymentId: string): boolean {
   const isNamed = ({ clusterOperations = [] }: OperationPolicySpec): boolean =>
     clusterOperations.some(

@@ -3,6 +3,7 @@ import { objectName } from "../../crds/group.ts";
 import type { AccessGrant, AccessGrantStatus, GrantLine, GrantState } from "../../crds/kinds/access-grant.ts";
 import { FINAL_GRANT_STATES } from "../../crds/kinds/access-grant.ts";
 import { type RequiredRight, rightsText } from "../../crds/manifests/roles/required-rights.ts";
+import { isClusterWide } from "../../crds/operations/catalog.ts";
 import { lineWithoutCommands } from "../../crds/printable.ts";
 import { type Condition, withCondition } from "../../kube/objects/conditions.ts";
 import type { PlanLending } from "../access/role-lending.ts";
@@ -22,6 +23,9 @@ interface Said<T extends GrantConditionType> {
   readonly message: string;
 }
 
+/** In place of namespaces, when a plan names none and the customer accepts its deployment in none. */
+export const ANY_NAMESPACE = "any namespace";
+
 export interface Outlook {
   readonly grant: AccessGrant;
   readonly state: GrantState;
@@ -32,7 +36,9 @@ export interface Outlook {
   readonly notify: readonly string[];
   /** Rights that the operator lacks and this plan needs. */
   readonly missing: readonly RequiredRight[];
-  /** Namespaces that the plan names and in which the customer does not accept its deployment. */
+  /** Lines of the plan that the customer's policies hold, approved or not, each with the reason. */
+  readonly denied: readonly string[];
+  /** Where the plan acts and the customer does not accept its deployment: namespaces, or {@link ANY_NAMESPACE}. */
   readonly unaccepted: readonly string[];
   /** Undefined where the operator lends, and once the grant is over. */
   readonly lending: PlanLending | undefined;
@@ -125,6 +131,8 @@ function succeeded({ state, lines }: Outlook): Said<"Succeeded"> {
     `${done} succeeded, ${failed} failed, ${unknown} of unknown outcome, ` +
     `${count("NotStarted")} not started, ${count("Skipped")} skipped`;
   const open = state === "Pending" || state === "Approved";
+  if (state === "Approved" && lines.length > 0 && count("Held") === lines.length)
+    return no("NothingRan", "no line of the plan can run: the customer's policies deny each");
   if (open || going > 0) {
     return {
       status: "Unknown",
@@ -168,16 +176,23 @@ function identityVerified({ grant, enforcement }: Outlook): Said<"IdentityVerifi
 }
 
 /** Written before an approval of what could not run, and while it waits. */
-function permitted({ missing }: Outlook): Said<"Permitted"> {
-  if (missing.length === 0) return yes("RightsComplete", "the operator has every right that this plan needs");
-  return no("RuleMissing", `the operator may not ${rightsText(missing)}`);
+function permitted({ missing, denied }: Outlook): Said<"Permitted"> {
+  const lacks = missing.length === 0 ? [] : [`the operator may not ${rightsText(missing)}`];
+  if (denied.length > 0) return no("PolicyDenied", `held also when approved: ${[...denied, ...lacks].join("; ")}`);
+  if (lacks.length === 0) return yes("RightsComplete", "the operator has every right that this plan needs");
+  return no("RuleMissing", lacks.join());
 }
 
 /** Before an approver decides on what could not run, and while it waits. */
 function accepted({ grant, unaccepted }: Outlook): Said<"Accepted"> {
-  const { deploymentId } = grant.spec;
-  if (unaccepted.length === 0)
-    return yes("NamespacesAccepted", `deployment ${deploymentId} is accepted where this plan acts`);
+  const { deploymentId, commands } = grant.spec;
+  if (unaccepted.length === 0) {
+    const wide = commands.some(({ command }) => isClusterWide(command));
+    const where = wide
+      ? "in its namespaces; the condition Permitted says what it may do outside them"
+      : "where this plan acts";
+    return yes("NamespacesAccepted", `deployment ${deploymentId} is accepted ${where}`);
+  }
   return no(
     "NotAccepted",
     `deployment ${deploymentId} is not accepted in ${unaccepted.join(", ")}: an approval waits until it is; the ManagedDeployment ${objectName(deploymentId)} says how to accept it`,

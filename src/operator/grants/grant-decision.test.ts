@@ -136,6 +136,40 @@ test("what the plan lacks is said while it is open, and not written into what is
   expect(does(over, at("10:10:00"), { missing })).toEqual([]);
 });
 
+describe("a plan for a node", () => {
+  const node = { command: "kubernetes/cordon-node", params: { name: "node-1" }, summary };
+  const asking = grant({ commands: [node] });
+  const opens = { operation: node.command, deployments: [asking.spec.deploymentId] };
+  const policy = (names?: string[]) =>
+    mergePolicies([{ spec: { clusterOperations: [{ ...opens, ...(names && { names }) }] } }]);
+  const permitted = ({ status }: AccessGrant) => status?.conditions?.find(({ type }) => type === "Permitted")?.message;
+
+  test("that no policy opens is said to be held before anyone decides", () => {
+    for (const closed of [mergePolicies([]), policy(["node-2"])]) {
+      const told = settled(asking, at("09:10:00"), { policy: closed });
+      expect(told.status?.state).toBe("Pending");
+      expect(reasonOf(told, "Permitted")).toBe("False/PolicyDenied");
+      expect(permitted(told)).toBe(
+        "held also when approved: line 1: the customer's policies do not open kubernetes/cordon-node on its object to deployment dpl_1 (clusterOperations)",
+      );
+      expect(reasonOf(settled(told, at("09:20:00"), { policy: policy(["node-1"]) }), "Permitted")).toBe(
+        "True/RightsComplete",
+      );
+    }
+  });
+
+  test("whose every line is held cannot run, and says so while the window is open, until a policy opens it", () => {
+    const held = settled(edited(asking, { approvedForMinutes: 60 }), at("10:00:00"));
+    expect([held.status?.state, reasonOf(held, "Succeeded")]).toEqual(["Approved", "False/NothingRan"]);
+    expect(reasonOf(settled(held, at("10:01:00"), { policy: policy() }), "Succeeded")).toBe("Unknown/NothingYet");
+  });
+});
+
+test("a line that a rule denies is said to be held before anyone decides", () => {
+  const policy = mergePolicies([{ spec: { rules: [{ pattern: "kubernetes/*", decision: "deny" }] } }]);
+  expect(reasonOf(settled(fresh, at("09:10:00"), { policy }), "Permitted")).toBe("False/PolicyDenied");
+});
+
 describe("the window", () => {
   test("has whole seconds, begins when the decision was seen, and lasts what was approved", () => {
     expect(open.status).toMatchObject({ approvedAt: "2026-01-01T10:00:00Z", approvedUntil: "2026-01-01T11:00:00Z" });

@@ -9,7 +9,7 @@ import type { PlanLending } from "../access/role-lending.ts";
 import type { Enforcement } from "../gate/enforcement.ts";
 import { type GrantWindow, isTooLate, newWindow, openedWindow } from "../gate/grant-window.ts";
 import { planFault } from "../gate/plan-check.ts";
-import type { CustomerPolicy } from "../gate/policy.ts";
+import { type CustomerPolicy, denialOf } from "../gate/policy.ts";
 import { grantConditions } from "./grant-conditions.ts";
 import { grantLines, isOver } from "./grant-lines.ts";
 
@@ -22,7 +22,7 @@ export interface GrantFacts {
   readonly invocationOf: (commandId: string) => OperationInvocation | undefined;
   /** Rights that the operator lacks and this plan needs. */
   readonly missing: readonly RequiredRight[];
-  /** Namespaces that the plan names and in which the customer does not accept its deployment. */
+  /** Where the plan acts and the customer does not accept its deployment: namespaces, or ANY_NAMESPACE. */
   readonly unaccepted: readonly string[];
   /** What approvers have to lend for it. Undefined where the operator lends, and once the grant is over. */
   readonly lending: PlanLending | undefined;
@@ -105,12 +105,22 @@ function nextStatus(facts: GrantFacts, now: Date): AccessGrantStatus {
         enforcement: facts.enforcement,
         notify: policy.notify,
         missing,
+        denied: deniedLines(facts),
         unaccepted,
         lending: facts.lending,
       },
       now,
     ),
   };
+}
+
+/** The lines that the customer's policies hold whatever an approver says, each with the reason. */
+function deniedLines({ grant, policy, tierOf }: GrantFacts): readonly string[] {
+  const { commands, deploymentId } = grant.spec;
+  return commands.flatMap(({ command, params }, index) => {
+    const denial = denialOf(policy, { command, params, tier: tierOf(command) }, deploymentId);
+    return denial === undefined ? [] : [`line ${index + 1}: ${denial}`];
+  });
 }
 
 /** As many lines as the status can hold, those with a missing binding first. */

@@ -15,6 +15,7 @@ import type { CustomerPolicy } from "../gate/policy.ts";
 import type { EventPublisher } from "../kernel/event-publisher.ts";
 import type { OperatorMetrics } from "../kernel/metrics.ts";
 import type { RunningOperations } from "../operations/running-operations.ts";
+import { ANY_NAMESPACE } from "./grant-conditions.ts";
 import { decideGrant } from "./grant-decision.ts";
 
 /** All the I/O of this reconciler, as functions: a test passes ones that record or fail. */
@@ -94,9 +95,11 @@ async function written(
   }
 }
 
-/** Namespaces of the plan in which nothing of it would pass the gate. */
+/** Where the plan acts and nothing of it would pass the gate. */
 function unacceptedOf(grant: AccessGrant, { acceptedOf }: Pick<GrantPorts, "acceptedOf">): readonly string[] {
   const accepted = acceptedOf(grant.spec.deploymentId) ?? [];
+  const isWide = plannedPlaces(grant).includes(undefined);
+  if (isWide && accepted.length === 0 && plannedNamespaces(grant).length === 0) return [ANY_NAMESPACE];
   return plannedNamespaces(grant).filter((namespace) => !accepted.includes(namespace));
 }
 

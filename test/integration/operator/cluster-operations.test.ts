@@ -84,6 +84,14 @@ describe.each(["operator", "approver"] as const)("lending.mode=%s", (lendingMode
     }
     return world.ended(run);
   };
+  /** What the conditions of an undecided request say, once `reason` is among them. */
+  const foretold = async (wanted: ReturnType<typeof line>, reason: string): Promise<string> => {
+    const asked = await world.ask([wanted], "mutating");
+    const said = (grant: AccessGrant): string => condition(grant, "Permitted");
+    const told = await world.grant(asked, (grant) => said(grant).endsWith(reason));
+    expect(told.status?.state).toBe("Pending");
+    return told.status?.conditions?.find(({ type }) => type === "Permitted")?.message ?? "";
+  };
   const held = async (wanted: ReturnType<typeof line>, reason: string, more: object = {}): Promise<void> => {
     const ended = await world.ended(await world.invoke(wanted.command, wanted.params, more));
     expect([ended.status?.state, condition(ended, "Authorized")]).toEqual(["Held", `False/${reason}`]);
@@ -94,7 +102,7 @@ describe.each(["operator", "approver"] as const)("lending.mode=%s", (lendingMode
     const kubeconfig = world.operatorKubeconfig;
     stolen = (...args) => cluster().kubectl(args, { kubeconfig });
     for (const name of ["node-1", "node-2"]) allowed(await create(node(name), cluster().adminKubeconfig));
-    operator = world.start();
+    operator = world.start("operator-under-test", { accessCheckIntervalMs: 1_000 });
   });
   afterAll(async () => {
     await operator?.stop();
@@ -107,6 +115,16 @@ describe.each(["operator", "approver"] as const)("lending.mode=%s", (lendingMode
     refused(await stolen("get", "clusterrolebindings"));
     refused(await create(bindingFor(INVENTED, "mine")));
     expect(await isCordoned("node-1")).toBe(false);
+  });
+
+  test("before you decide, the request says what it lacks: a policy that opens it, and the right to lend its role", async () => {
+    const right = lendingMode === "operator" ? `bind clusterroles/${CORDON}` : "get, list, delete clusterrolebindings";
+    const both = await foretold(line("node-1"), "PolicyDenied");
+    expect(both).toContain("do not open kubernetes/cordon-node on its object");
+    expect(both).toContain(right);
+    await say(opened());
+    expect(await foretold(line("node-1"), "RuleMissing")).toContain(`${right} in the whole cluster`);
+    await say({});
   });
 
   describe("opened by you", () => {
@@ -143,7 +161,9 @@ describe.each(["operator", "approver"] as const)("lending.mode=%s", (lendingMode
     });
 
     test("your word is for a deployment and, if you like, for nodes: without it an approved plan is held", async () => {
+      await foretold(line("node-1"), "RightsComplete");
       await say(opened({ names: ["node-2"] }));
+      await foretold(line("node-1"), "PolicyDenied");
       await held(line("node-1"), "PolicyDenied", granted(await world.approved([line("node-1")])));
       await say(opened({ deployments: ["dpl_other"] }));
       await held(line("node-1"), "PolicyDenied", granted(await world.approved([line("node-1")])));
@@ -225,7 +245,7 @@ describe.each(["operator", "approver"] as const)("lending.mode=%s", (lendingMode
         ({ code }) => code !== 0,
       );
       await cluster().kubectl(["uncordon", "node-1"]);
-      operator = world.start();
+      operator = world.start("operator-under-test", { accessCheckIntervalMs: 1_000 });
     });
 
     test("closed again, an approved plan cannot run", async () => {

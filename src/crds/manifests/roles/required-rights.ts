@@ -26,11 +26,22 @@ export function requiredRights(
   names: InstallationNames,
   opened: readonly string[],
 ): readonly RequiredRight[] {
-  const namespaces: Readonly<Partial<Record<Reach, readonly string[]>>> = {
-    system: [names.systemNamespace],
-    grants: [names.grantsNamespace],
-    opened,
-  };
+  return rightsOf(holder, names, { system: [names.systemNamespace], grants: [names.grantsNamespace], opened });
+}
+
+/**
+ * The operator's rights for operations on objects without a namespace, which an installation has only if the customer
+ * switched one on. The API server shows them with those of any namespace, here the grants namespace.
+ */
+export function clusterOpenedRights(names: InstallationNames): readonly RequiredRight[] {
+  return rightsOf("operator", names, { "cluster-opened": [names.grantsNamespace] });
+}
+
+function rightsOf(
+  holder: "agent" | "operator",
+  names: InstallationNames,
+  namespaces: Readonly<Partial<Record<Reach, readonly string[]>>>,
+): readonly RequiredRight[] {
   const roles = shippedRoles(names).filter((role) => role.holder === holder);
   return roles.flatMap(({ name: role, reach, rules }) =>
     (namespaces[reach] ?? []).flatMap((namespace) =>
@@ -61,8 +72,8 @@ const MAX_TOLD = 6;
 export function rightsText(rights: readonly RequiredRight[]): string {
   const groups = Map.groupBy(
     rights,
-    ({ resource, name, namespace, role }) =>
-      `${resource}${name === undefined ? "" : `/${name}`} in ${namespace} (role ${role})`,
+    ({ resource, name, namespace, role, reach }) =>
+      `${resource}${name === undefined ? "" : `/${name}`} in ${reach === "cluster-opened" ? "the whole cluster" : namespace} (role ${role})`,
   );
   const all = [...groups].map(([where, same]) => `${same.map(({ verb }) => verb).join(", ")} ${where}`);
   const more = all.length > MAX_TOLD ? `; and ${all.length - MAX_TOLD} more` : "";
