@@ -170,7 +170,18 @@ describe("the folder of a run", () => {
     expect(await readdir(run)).toEqual(["logs", "made-by-sallyport-dev"]);
   });
 
-  it("is never one that somebody else filled", async () => {
+  it("stays ours when a run is killed while it empties the folder", async () => {
+    const run = await folder();
+    await openRunFolder(run, () => false);
+    await writeFile(join(run, "old"), "");
+    const killed = () => Promise.reject(new Error("killed"));
+    await expect(openRunFolder(run, () => false, killed)).rejects.toThrow("killed");
+    expect(existsSync(join(run, "old"))).toBe(true);
+    await openRunFolder(run, () => false);
+    expect(await readdir(run)).toEqual(["logs", "made-by-sallyport-dev"]);
+  });
+
+  it("is never one with files of another program", async () => {
     const run = await folder();
     await mkdir(run);
     await writeFile(join(run, "thesis.tex"), "");
