@@ -93,7 +93,7 @@ it("the second Ctrl-C ends the process at once", async () => {
   child.kill("SIGINT");
   await said(child, "stopped");
   child.kill("SIGINT");
-  expect(await ended).toMatchObject({ code: 130, error: expect.stringContaining("asked twice") });
+  expect(await ended).toMatchObject({ code: 130, error: expect.stringContaining("stopped at once") });
 });
 
 it("bin/sallyport.mjs runs the command line and passes on its exit code", async () => {

@@ -29,7 +29,7 @@ export function stopSignals(onOverdue: (why: string) => void): StopSignals {
   let deadline: NodeJS.Timeout | undefined;
   const stop = (name: NodeJS.Signals): void => {
     if (controller.signal.aborted) {
-      onOverdue("asked twice: not waiting for the rest");
+      onOverdue("stopped at once; files may be left");
       process.exit(130);
     }
     controller.abort(new Stopped(name));

@@ -33,14 +33,16 @@ const ONE_LINE: readonly Flag[] = [
 ];
 const OWN = [...FOLLOW, ...ONE_LINE].map(({ name }) => name);
 
-/** `access-requests` with the two verbs that are more than one call: `request` and `wait`. */
+/** The verbs of `access-requests` that are more than one call. */
+export const ACCESS_VERBS: readonly string[] = ["request", "wait"];
+
+/** `access-requests` with {@link ACCESS_VERBS}. */
 export function accessCommand(area: Area, plain: Command, surroundings: Surroundings): Command {
   const create = findVerb(area, ["create"])?.verb;
   if (create === undefined) return plain;
   const verb = requestVerb(create);
   return {
     ...plain,
-    summary: `${plain.summary.replace(/\.$/, "")}, request, wait.`,
     async help(args) {
       if (args[0] === "request") return requestHelp(verb);
       if (args[0] === "wait")

@@ -9,11 +9,16 @@ import { type CallValues, callValues, type Given } from "./values.ts";
 import type { Area, Flag, Verb } from "./verbs.ts";
 import { watch } from "./watch.ts";
 
-/** `sallyport projects …`: every verb of one area of the table. */
-export function areaCommand(area: Area, surroundings: Surroundings): Command {
+/**
+ * `sallyport projects …`: every verb of one area of the table.
+ *
+ * @param others verbs of this area that another command carries out
+ */
+export function areaCommand(area: Area, surroundings: Surroundings, others: readonly string[] = []): Command {
+  const verbs = [...area.verbs.map(({ words }) => words), ...others].join(", ");
   return {
     name: area.name,
-    summary: `Of the API's ${area.name}: ${area.verbs.map(({ words }) => words).join(", ")}.`,
+    summary: `Of the API's ${area.name}: ${verbs}.`,
     async help(args) {
       const found = args.length === 0 ? undefined : findVerb(area, args);
       return found === undefined ? areaHelp(area) : verbHelp(area, found.verb);
@@ -21,7 +26,6 @@ export function areaCommand(area: Area, surroundings: Surroundings): Command {
     async run(args, signal) {
       const found = findVerb(area, args);
       if (found === undefined) {
-        const verbs = area.verbs.map(({ words }) => words).join(", ");
         throw new UsageError(`there is no ${area.name} ${args[0] ?? ""}; there are ${verbs}`.replace(" ;", ";"));
       }
       await runVerb(area, found.verb, found.rest, surroundings, signal);

@@ -1,6 +1,6 @@
 import { ROUTES } from "../../contract/table.ts";
 import type { Command } from "../kernel/command.ts";
-import { accessCommand } from "./access.ts";
+import { ACCESS_VERBS, accessCommand } from "./access.ts";
 import { areaCommand } from "./area-command.ts";
 import type { Surroundings } from "./calling.ts";
 import { completionCommand, completions } from "./completion.ts";
@@ -26,8 +26,9 @@ export function engineerCommands(surroundings: Surroundings, otherCommands: read
   ];
   for (const command of listed) byName.set(command.name, command);
   for (const area of areas) {
-    const plain = areaCommand(area, surroundings);
-    const command = area.name === "access-requests" ? accessCommand(area, plain, surroundings) : plain;
+    const isAccess = area.name === "access-requests";
+    const plain = areaCommand(area, surroundings, isAccess ? ACCESS_VERBS : []);
+    const command = isAccess ? accessCommand(area, plain, surroundings) : plain;
     listed.push(command);
     for (const name of [area.name, ...area.aliases]) byName.set(name, command);
   }

@@ -31,9 +31,15 @@ export function friendly(error: unknown): unknown {
   // The message has the issues too, in one line: with issues, only they are printed, each on its own line.
   const lines = issues.length === 0 ? [`${code}: ${message}`] : [code, ...issues.map((issue) => `  ${issue}`)];
   if (Object.keys(rest).length > 0) lines.push(`  ${JSON.stringify(rest)}`);
-  if (hint !== undefined) lines.push(`  hint: ${hint}`);
+  if (hint !== undefined && !namesAbsent(hint, rest)) lines.push(`  hint: ${hint}`);
   if (requestId !== undefined) lines.push(`  request id: ${requestId}`);
   return new FriendlyError(escaped(lines.join("\n"), "\n"), { cause: error, exitCode: exitCodeOf(error) });
+}
+
+/** The hint is about a field of the context that is not printed as such: the API sent none, or its issues have lines. */
+function namesAbsent(hint: string, printed: Readonly<Record<string, unknown>>): boolean {
+  const field = /\bcontext\.(\w+)/.exec(hint)?.[1];
+  return field !== undefined && !(field in printed);
 }
 
 function issuesOf(issues: unknown): readonly string[] {

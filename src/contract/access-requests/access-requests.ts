@@ -158,13 +158,13 @@ export const accessRequestRoutes = routes({
   queue: {
     method: "POST",
     path: "/v1/access-requests/{id}/queue",
-    summary: "The engineer's gate: hand the request to the customer's cluster.",
+    summary: "Sends the request to the customer.",
     roles: WRITERS,
     params,
     success: 200,
     response: AccessRequestWithApproval,
     errors: ["NOT_FOUND", "INVALID_STATE_TRANSITION", "DEPLOYMENT_HAS_NO_MANAGER"],
-    repeat: "none",
+    repeat: "state",
   },
   coordinates: {
     method: "GET",

@@ -37,6 +37,14 @@ export const PluginVersion: Type.TString = Type.String({
 const Operation = Strict({
   name: PluginName,
   tier: TierWord,
+  scope: Type.Optional(
+    Type.Unsafe<"cluster">({
+      type: "string",
+      const: "cluster",
+      description:
+        "Works on an object without a namespace: it needs an access request, whatever the policy says. Absent: in the namespace that its params name.",
+    }),
+  ),
   description: HumanText(0, 1024),
   paramsSchema: Type.Optional(
     Type.Record(Type.String(), Type.Unknown(), {

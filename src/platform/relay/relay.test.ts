@@ -198,7 +198,10 @@ onEachDatabase("the debug relay", (world) => {
     expect([first.status, first.body.session.access.namespace]).toEqual([201, "web"]);
     expect(first.body.ticket).toMatch(/^[A-Za-z0-9_-]{43}$/);
     const again = await site.call("POST", path, { body: { ...BODY, namespace: "web" }, headers });
-    expect(again.body.code).toBe("IDEMPOTENCY_KEY_REUSED");
+    expect(again.body).toMatchObject({
+      code: "IDEMPOTENCY_KEY_REUSED",
+      message: expect.stringContaining("answered with a secret"),
+    });
     const named = await ask(site, deployment, { accessRequestId: `ar_${"0".repeat(28)}` });
     expect(named.body.code).toBe("ACCESS_REQUEST_REQUIRED");
     world.clock.advance(181_000);

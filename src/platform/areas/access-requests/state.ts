@@ -85,9 +85,9 @@ function executionAfter(state: State, move: Move): ExecutionState {
   return MOVES[move].to === "customer-approved" ? state.execution : "stopped";
 }
 
-/** Statuses that can follow `status`: the `allowed` of a refusal. */
+/** Statuses to which the vendor can bring a request of `status` (POST queue, POST reject): the `allowed` of a refusal. */
 function reachable(status: AccessRequestStatus): readonly AccessRequestStatus[] {
-  const targets = Object.values(MOVES)
+  const targets = [MOVES.queue, MOVES.reject]
     .filter(({ from }) => (from as readonly AccessRequestStatus[]).includes(status))
     .map(({ to }) => to);
   return [...new Set(targets)];

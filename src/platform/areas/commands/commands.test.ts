@@ -107,6 +107,7 @@ onEachDatabase("commands", (world) => {
         status,
         status === 200 ? { size: 3 } : undefined,
       ]);
+      if (status === 403) expect(answer.body.message).toContain("include=payload");
       const list = await world.call("GET", "/v1/commands", { key, query: { include: "payload" } });
       expect([role, list.status]).toEqual([role, status]);
     }

@@ -111,7 +111,10 @@ const PAYLOAD_READERS: readonly Role[] = [
 /** Params and results may contain what only callers that could run the command may read (§16.1). */
 function checkPayload({ role }: Principal, include: Include): void {
   if (include.includes("payload") && !PAYLOAD_READERS.includes(role)) {
-    throw new PlatformError("FORBIDDEN", { context: { requiredRoles: PAYLOAD_READERS } });
+    throw new PlatformError("FORBIDDEN", {
+      message: "this role may read commands, but not with `include=payload`",
+      context: { requiredRoles: PAYLOAD_READERS },
+    });
   }
 }
 

@@ -54,7 +54,10 @@ export async function requestCommand(
   const deadline = body.deadline === undefined ? new Date(call.now.getTime() + DAY_MS) : new Date(body.deadline);
   if (deadline <= call.now) throw invalid({ path: "body.deadline", message: "must be in the future" });
   if (body.initialState === "PENDING_UPLOAD" && call.principal.role !== "manager.runtime") {
-    throw new PlatformError("FORBIDDEN", { context: { requiredRoles: ["manager.runtime"] } });
+    throw new PlatformError("FORBIDDEN", {
+      message: "only a manager may send `initialState`: `PENDING_UPLOAD`",
+      context: { requiredRoles: ["manager.runtime"] },
+    });
   }
   if (body.target === "operator") throw new PlatformError("RESERVED_TARGET");
   refuseLarge(body.params);

@@ -77,8 +77,9 @@ export function toPlugins(catalogue: Catalogue): Plugin[] {
     return left >= 0 ? { paramsSchema: schema } : undefined;
   };
   return catalogue.map(({ name, version, tier, builtin, enabled, operations }) => {
-    const shown = operations.map(({ name, tier, description, paramsSchema }) => ({
+    const shown = operations.map(({ name, tier, scope, description, paramsSchema }) => ({
       ...{ name, tier, description },
+      ...(scope && { scope }),
       ...shownSchema(paramsSchema),
     }));
     return { name, version, tier, builtin, enabled, operations: shown };

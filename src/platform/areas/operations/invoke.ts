@@ -33,7 +33,9 @@ export async function invoke(call: Call<typeof operationRoutes.invoke>): Promise
   await requireManagerOf(db, target.id);
   if (!found.plugin.enabled) throw new PlatformError("PLUGIN_DISABLED", { context: { names: [plugin] } });
   if (!isLive(target)) throw invalidTransition(target.status, "operation", []);
-  const decision = decide(await policyRules(db, project.id), plugin, operation);
+  // The customer's cluster runs an operation of cluster scope only with an approved request, whatever a rule says.
+  const isWide = found.operation.scope === "cluster";
+  const decision = isWide ? "manual" : decide(await policyRules(db, project.id), plugin, operation);
   const answer = { plugin, operation, tier: found.operation.tier, decision };
   if (decision === "manual") return { ...answer, status: "pending-approval" };
   const command = await createCommand(call, {

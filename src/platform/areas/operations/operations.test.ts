@@ -32,6 +32,13 @@ onEachDatabase("operations", (world) => {
         description: expect.any(String),
         paramsSchema: expect.objectContaining({ required: ["namespace", "kind", "name", "replicas"] }),
       });
+      const scopes = body.plugins[1].operations.flatMap(({ name, scope }: { name: string; scope?: string }) =>
+        scope === undefined ? [] : [[name, scope]],
+      );
+      expect(scopes).toEqual([
+        ["cordon-node", "cluster"],
+        ["uncordon-node", "cluster"],
+      ]);
       const wrong = await invoke(site, { params: { ...SCALE, kind: "Deployment" } });
       expect(wrong.body.context.issues).toEqual([
         { path: "/params/kind", message: "must be one of deployment, statefulset" },
@@ -124,6 +131,21 @@ onEachDatabase("operations", (world) => {
   });
 
   describe("invoke", () => {
+    it("an operation of cluster scope needs an access request, whatever a rule says", async () => {
+      const site = await newSite(world);
+      for (const pattern of ["*", "kubernetes/cordon-node"]) {
+        await putRules(site, [{ pattern, decision: "auto" }]);
+        const { status, body } = await invoke(site, { operation: "cordon-node", params: { name: "node-1" } });
+        expect([status, body.decision, body.status, body.commandId]).toEqual([
+          200,
+          "manual",
+          "pending-approval",
+          undefined,
+        ]);
+      }
+      expect(await commandsOf(site)).toEqual([]);
+    });
+
     it("creates nothing when a person has to decide", async () => {
       const site = await newSite(world);
       expect(await invoke(site)).toMatchObject({

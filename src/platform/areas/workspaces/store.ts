@@ -30,7 +30,7 @@ export async function refuseAutomation(
   if (principal.kind === "user") return;
   if ((settings ?? (await settingsOf(db, principal.workspaceId))).enabled) return;
   throw new PlatformError("FORBIDDEN", {
-    message: "this workspace has switched off what keys may set going",
+    message: "API keys may not start operations in this workspace",
     hint: "sign in as a user, or ask an admin for the workspace's setting `enabled`",
   });
 }

@@ -48,7 +48,11 @@ export async function claim(db: Db, slot: Slot, now: Date): Promise<StoredAnswer
     .where("created_at", ">", new Date(now.getTime() - KEPT_MS))
     .executeTakeFirst();
   if (stored === undefined) return undefined;
-  if (stored.body_hash !== slot.bodyHash || stored.body === null) throw new PlatformError("IDEMPOTENCY_KEY_REUSED");
+  if (stored.body_hash !== slot.bodyHash) throw new PlatformError("IDEMPOTENCY_KEY_REUSED");
+  if (stored.body === null) {
+    const message = "the call with this Idempotency-Key has been answered with a secret, which is not kept";
+    throw new PlatformError("IDEMPOTENCY_KEY_REUSED", { message });
+  }
   const { status, body } = stored;
   return { status, body };
 }

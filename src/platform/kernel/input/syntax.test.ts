@@ -2,9 +2,22 @@ import fc from "fast-check";
 import Type from "typebox";
 import { Compile } from "typebox/compile";
 import { describe, expect, it } from "vitest";
-import { Maybe, Nullable, Strict, Timestamp, Words } from "../../../contract/wire/schema.ts";
+import { HumanLine, HumanText, Maybe, Nullable, Strict, Timestamp, Words } from "../../../contract/wire/schema.ts";
 import { misfits } from "./misfits.ts";
 import { Checker, convertQuery } from "./syntax.ts";
+
+it("text with a character that a person cannot see is refused in words, not by a pattern", () => {
+  for (const [schema, text] of [
+    [HumanLine(1, 9), "a\u202eb"],
+    [HumanLine(1, 9), "a\nb"],
+    [HumanText(1, 9), "a\u0007b"],
+  ] as const) {
+    const message = "has an invisible or control character";
+    expect(new Checker("body", Strict({ title: schema })).issues({ title: text })).toEqual([
+      { path: "body.title", message },
+    ]);
+  }
+});
 
 describe("instants", () => {
   const checker = new Checker("body", Timestamp);

@@ -2,6 +2,7 @@ import type { TObject, TSchema } from "typebox";
 import { Compile, type Validator } from "typebox/compile";
 import Format from "typebox/format";
 import { Settings } from "typebox/system";
+import { HUMAN_LINE, HUMAN_TEXT } from "../../../contract/wire/schema.ts";
 import { type Issue, MAX_ISSUES, oneOf } from "../errors.ts";
 import { MAX_DEPTH, MAX_KEYS, MAX_VALUES } from "./body.ts";
 import { oversized } from "./document-bounds.ts";
@@ -72,6 +73,10 @@ function toIssues(where: string, error: Misfit): Issue[] {
       return [{ path, message: `must be ${oneOf(error.params.allowedValues)}` }];
     case "const":
       return [{ path, message: `must be ${JSON.stringify(error.params.allowedValue)}` }];
+    case "pattern":
+      return [
+        { path, message: isReadable(error.params.pattern) ? "has an invisible or control character" : error.message },
+      ];
     // The errors of the parts say it better.
     case "boolean":
     case "anyOf":
@@ -79,6 +84,11 @@ function toIssues(where: string, error: Misfit): Issue[] {
     default:
       return [{ path, message: error.message }];
   }
+}
+
+/** The patterns that refuse characters which a person cannot see; as an expression they say little. */
+function isReadable(pattern: string | RegExp): boolean {
+  return pattern === HUMAN_LINE || pattern === HUMAN_TEXT;
 }
 
 function unescapePointer(segment: string): string {

@@ -74,7 +74,7 @@ function valueIssues(path: string, value: unknown): readonly Issue[] {
   if (typeof value === "string") {
     return READABLE.test(value) && value.isWellFormed()
       ? []
-      : [{ path, message: "holds characters that a reader cannot see" }];
+      : [{ path, message: "has an invisible or control character" }];
   }
   if (typeof value === "number") {
     return Number.isInteger(value) && !Number.isSafeInteger(value)
@@ -85,7 +85,7 @@ function valueIssues(path: string, value: unknown): readonly Issue[] {
   return Object.entries(value).flatMap(([key, inner]) => [
     ...(READABLE.test(key) && key.isWellFormed()
       ? []
-      : [{ path, message: "has a key with characters that a reader cannot see" }]),
+      : [{ path, message: "has a key with an invisible or control character" }]),
     ...valueIssues(`${path}/${pointer(key)}`, inner),
   ]);
 }
