@@ -43,7 +43,10 @@ export function agentShowsDeployment(scene: Scene, signal: AbortSignal): Promise
     );
     const line = status?.acceptanceLine;
     if (line === undefined) throw new StepFailed("The object does not say how it is accepted.");
-    return { text: "shows it in the cluster: it waits, and the platform learns nothing but that", value: line };
+    return {
+      text: "shows the deployment in the cluster; the platform learns only that it waits for the customer",
+      value: line,
+    };
   });
 }
 

@@ -77,7 +77,7 @@ export function engineerQueuesRequest(scene: Scene, request: AccessRequest, sign
       signal,
     );
     verify("the request's status", status, "queued");
-    return { text: `queues it: the vendor's door is open since ${time(queuedAt)}`, value: undefined };
+    return { text: `queues the request: the vendor has agreed at ${time(queuedAt)}`, value: undefined };
   });
 }
 
@@ -144,7 +144,7 @@ export function engineerListsPods(scene: Scene, signal: AbortSignal): Promise<vo
     const { pods = [] } = command.result as { readonly pods?: readonly unknown[] };
     verify("the number of pods in the result", pods.length, WORKLOAD.replicas);
     return {
-      text: `runs kubernetes/get-pods while it waits: ${pods.length} pods; no approval needed, for a rule that the demo's customer wrote into OperationPolicy "default" says auto`,
+      text: `runs kubernetes/get-pods while it waits: ${pods.length} pods; no approval needed: the demo's OperationPolicy "default" has a rule auto for it`,
       value: undefined,
     };
   });

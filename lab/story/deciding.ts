@@ -65,7 +65,7 @@ export async function typed({ world }: Scene, args: readonly string[], signal: A
 
 function waitForIt({ world, narrator }: Scene, { metadata }: AccessGrant, signal: AbortSignal): Promise<Answer> {
   const { kube, clock } = world;
-  return narrator.step("approver", "the customer is asked", async () => {
+  return narrator.step("approver", "waiting for the customer's decision", async () => {
     const { spec } = await until(
       clock,
       { what: "decision", timeoutMs: Number.POSITIVE_INFINITY, everyMs: 200 },

@@ -80,7 +80,7 @@ it("--approve --exit plays the story, verifies each step, and leaves nothing run
   expect(await start.ended, start.out).toBe(0);
   expect(start.out).toContain(VERIFIED);
   for (const told of [
-    /agent +shows it in the cluster: it waits, and the platform learns nothing but that/,
+    /agent +shows the deployment in the cluster; the platform learns only that it waits for the customer/,
     /kubectl patch manageddeployments\.sallyport\.dev dep-.* -p '\{"spec":\{"acceptedNamespaces":\["shop"\]\}\}'/,
     /approver +robin@customer\.example accepts it for namespace shop, and no other/,
     /platform +has the deployment running, and its workload's health/,

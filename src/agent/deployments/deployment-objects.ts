@@ -112,7 +112,7 @@ export class DeploymentObjects {
       this.#record(
         managed,
         "AwaitingAcceptance",
-        "a deployment waits for your word; its status.acceptanceLine says how",
+        "a deployment waits for acceptance; run the command in its status.acceptanceLine",
       );
     } catch (error) {
       this.#made.delete(deploymentId);

@@ -326,7 +326,7 @@ describe("a deployment that the customer has not accepted", () => {
     expect(world.managed?.status?.acceptanceLine).toBe(line);
     expect(world.said("Accepted")?.message).toContain("status.acceptanceLine");
     expect(world.news).toEqual([
-      "AwaitingAcceptance: a deployment waits for your word; its status.acceptanceLine says how",
+      "AwaitingAcceptance: a deployment waits for acceptance; run the command in its status.acceptanceLine",
     ]);
     expect(world.condition()).toBe("Waiting Reported=True/Acknowledged");
     const [body] = world.bodies;

@@ -90,7 +90,7 @@ const Spec = Type.Object(
     },
     {
       rule: `!(has(oldSelf.approvedForMinutes) || has(oldSelf.deniedReason)) || (${DECISION.map(unchanged).join(" && ")})`,
-      message: "the decision is terminal; extend by making a new request",
+      message: "already decided; ask for a new request",
     },
     {
       rule: "!(has(self.approvedForMinutes) && has(self.deniedReason))",

@@ -243,6 +243,8 @@ function operations(): readonly ShippedRole[] {
 /** One operation does one job; its rules differ only in whether they read or change. */
 function whyOperation({ verbs, resources }: PolicyRule): string {
   const acts = verbs.some((verb) => verb === "patch" || verb === "delete");
+  if (verbs.includes("cordon") || verbs.includes("uncordon"))
+    return "Is no request of its own: the admission policy lets an account change a node only if it has this right.";
   if (!acts) return "Reads what the operation shows or checks.";
   return verbs.includes("patch") && resources.includes("deployments")
     ? "Reads the workload and sets its restart annotation; an admission policy refuses every other change."
