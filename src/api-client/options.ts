@@ -33,7 +33,7 @@ export interface ClientOptions {
   readonly firstRetryMs?: number;
   /** Default 16 MiB: a full page of deployments with their stack states stays below. */
   readonly maxResponseBytes?: number;
-  /** Told after each attempt, for metrics. */
+  /** Called after each attempt, for metrics. */
   readonly observe?: (attempt: Attempt) => void;
 }
 

@@ -88,7 +88,7 @@ export class Caches {
     return spec.grantName === undefined ? [] : [this.#key(spec.grantName)];
   }
 
-  /** Each kind, whatever it is. */
+  /** Each of the kinds. */
   get informers(): readonly Pick<Informer<Cached>, "retryNow">[] {
     return [this.grants, this.invocations, this.policies, this.deployments];
   }

@@ -2,7 +2,7 @@ import { acceptedNamespaces, type NamedDeployments } from "../../crds/kinds/acce
 import type { ManagedDeployment } from "../../crds/kinds/managed-deployment.ts";
 import type { DeploymentCondition } from "./conditions.ts";
 
-/** What this installation was told about namespaces. */
+/** What this installation is configured with about namespaces. */
 export interface Places {
   /** What the install values name for each deployment. */
   readonly named: NamedDeployments;

@@ -82,11 +82,11 @@ export class PlatformLink {
     this.#connected.set(channel, isConnected);
     if (isConnected && before !== true) this.#found(channel, before === false);
     if (!isConnected && before !== false) this.#lost(channel, attempt);
-    // Never rejects: what cannot be explained is told as it came.
+    // Never rejects: what cannot be explained is logged as it came.
     if (!isConnected) void this.#look(channel, attempt);
   };
 
-  /** There is nothing to ask the platform with, so that no attempt will tell. Over with the first one that succeeds. */
+  /** There is nothing to ask the platform with, so that no attempt shows the trouble. Over with the first one that succeeds. */
   cannotAsk(trouble: Trouble): void {
     const { reason, message } = trouble;
     this.#options.log.warn({ reason, fix: message }, "the platform cannot be asked; work here goes on");

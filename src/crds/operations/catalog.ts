@@ -54,7 +54,7 @@ const TIERS: ReadonlyMap<string, Tier> = new Map([
   ...OPERATIONS.map(({ command, tier }) => [command, tier] as const),
 ]);
 
-/** The tier of a command, whatever the plan claims. An unknown command counts as destructive. */
+/** The tier of a command, also when the plan claims another. An unknown command counts as destructive. */
 export function tierOf(command: string): Tier {
   return TIERS.get(command) ?? "destructive";
 }

@@ -25,7 +25,7 @@ export interface AccessChange<T> {
 
 /**
  * Asks the API server again and again which of the needed rights this process has. A missing one ends nothing here:
- * what needs it says so, what does not goes on, and its return is told to the listeners.
+ * what needs it says so, what does not goes on, and the listeners are called when it returns.
  */
 export class AccessWatch<T extends RequiredAccess> {
   readonly name = "access";

@@ -20,7 +20,7 @@ export interface EventRecorderOptions {
   readonly log: Logger;
   readonly metrics: { readonly events: EventMetrics };
   readonly random?: Random;
-  /** Every note as it may be told; as it is when left out. */
+  /** Makes every note fit to be written; notes stay as they are when it is left out. */
   readonly words?: (note: string) => string;
   /** Events waiting to be written; more are dropped and counted. Default 1,000. */
   readonly maxQueued?: number;

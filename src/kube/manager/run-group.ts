@@ -14,7 +14,7 @@ export class RunGroup {
   readonly #running = new Set<Part>();
   readonly #stopped = Promise.withResolvers<void>();
 
-  /** @param failed told when a part throws before the group was asked to stop. */
+  /** @param failed called when a part throws before the group was asked to stop. */
   constructor(name: string, log: Logger, failed: (error: unknown) => void) {
     this.#name = name;
     this.#log = log;

@@ -25,19 +25,19 @@ export interface AccessOwner {
 
 export interface AccessRequest {
   readonly owner: AccessOwner;
-  /** Tells this binding from those of the owner's other commands. */
+  /** Distinguishes this binding from those of the owner's other commands. */
   readonly invocationUid: string;
   readonly plugin: string;
   readonly operation: string;
   /** Undefined: the whole cluster. */
   readonly namespace: Place;
-  /** When the binding must be gone, whatever happens to us. */
+  /** When the binding must be gone, also if this process ends before. */
   readonly expiresAt: Date;
   /** Lifetime of the token; the API server accepts 600 to 3600 s. */
   readonly tokenSeconds: number;
 }
 
-/** A RoleBinding of an opened namespace or a ClusterRoleBinding, with what tells who was lent what. */
+/** A RoleBinding of an opened namespace or a ClusterRoleBinding, with what shows who was lent what. */
 export type Binding = KubeObject & BindingLike;
 
 /** The verbs that access needs; the operator's own client has them in `sallyport-grants` and in opened namespaces. */

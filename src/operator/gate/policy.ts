@@ -42,7 +42,7 @@ export interface Wanted {
 
 /**
  * What the customer says about one command of one deployment. An operation of cluster scope reaches beyond the namespaces
- * that a deployment is accepted for: it needs an approved grant whatever a rule says, and every policy must name it, this
+ * that a deployment is accepted for: it needs an approved grant even if a rule says otherwise, and every policy must name it, this
  * deployment and, where objects are listed, this object.
  */
 export function decisionOn(policy: CustomerPolicy, wanted: Wanted, deploymentId: string): PolicyDecision {

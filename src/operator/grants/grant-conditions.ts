@@ -11,7 +11,7 @@ import type { Enforcement } from "../gate/enforcement.ts";
 import type { PlanFault } from "../gate/plan-check.ts";
 
 /**
- * What was true of the decision when it was taken stays on record, whatever becomes of policies and operators later.
+ * What was true of the decision when it was taken stays on record, also when policies and operators change later.
  */
 const HISTORY: ReadonlySet<string> = new Set<GrantConditionType>(["Approved", "IdentityVerified"]);
 /** Said while something may still run; what was true at the end stays. */

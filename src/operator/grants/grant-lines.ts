@@ -49,7 +49,7 @@ function used({ invocationOf }: LineFacts, line: GrantLine): GrantLine {
   const message = error && { message: lineWithoutCommands(`${error.code}: ${error.message}`, 1_024) };
   const { message: _, ...claimed } = line;
   if (state === "Held" || state === "Expired") {
-    // This operator ends nothing so that has started; what came of it when something else does, it cannot tell.
+    // This operator ends nothing that has started in this way. Where another writer did, the outcome is unknown here.
     const end = startedAt === undefined ? "NotStarted" : "Unknown";
     return { ...claimed, ...times, state: end, ...(message ?? { message: `the invocation is ${state}` }) };
   }

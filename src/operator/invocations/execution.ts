@@ -48,7 +48,7 @@ const FIRST_RETRY_MS = 10;
 const MAX_RETRY_MS = 1_000;
 
 /**
- * Runs one claimed operation as the grant's own account, and verifies it. Never throws: whatever happens is an outcome.
+ * Runs one claimed operation as the grant's own account, and verifies it. Never throws: an error is an outcome, too.
  *
  * @param signal aborts with {@link OperationStopped}: at the time limit, on revocation, at the window's end, on
  * shutdown.

@@ -31,7 +31,7 @@ export interface OperatorMetrics {
   /** @param seconds from claim to result; undefined when it never started. */
   operationEnded(command: string, outcome: OperationOutcome, seconds?: number): void;
   operationStarted(command: string): void;
-  /** Whatever its outcome: it is no longer in progress here. */
+  /** With any outcome: it is no longer in progress here. */
   operationLeft(command: string): void;
   refused(reason: Refusal): void;
   /** A claim lost to another process: the exactly-once rule at work. */

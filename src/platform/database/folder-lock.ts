@@ -15,7 +15,7 @@ export class FolderInUseError extends Error {
 }
 
 /**
- * Locks the folder until the returned function is called or the process ends, in whatever way.
+ * Locks the folder until the returned function is called or the process ends in any way.
  *
  * Without the lock two processes would open the embedded database and destroy it. Node has no file locks, so this uses
  * SQLite's, which are the operating system's: a killed process leaves no stale lock, and no process id can be confused.

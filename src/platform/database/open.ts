@@ -134,7 +134,7 @@ const ASKING: pg.PoolConfig = {
 
 /**
  * Without a listener, a lost connection ends the process. The pool reports only idle connections. For a lent one the
- * failing query tells its borrower, and the connection's own error event is ignored.
+ * failing query rejects at its borrower, and the connection's own error event is ignored.
  */
 function listened(pool: pg.Pool, onLost: OnLost): PostgresPool {
   pool.on("error", onLost);

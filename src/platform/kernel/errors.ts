@@ -29,7 +29,7 @@ export class PlatformError extends Error {
   }
 }
 
-/** The object is absent, of another workspace, or outside of the key's scope: the caller cannot tell which (§0.3). */
+/** The object is absent, of another workspace, or outside of the key's scope: the caller cannot distinguish these (§0.3). */
 export function notFound(resource: string): PlatformError {
   return new PlatformError("NOT_FOUND", {
     message: `no such ${resource}, or it is not visible to this credential`,

@@ -49,7 +49,7 @@ export function relayUpgrades(deps: UpgradeDeps): (request: IncomingMessage, soc
     const requestId = requestIdOf(request.headers["x-request-id"], engine.clock.wallNow());
     const [, sessionId = "", side = ""] = PATH.exec(request.url ?? "") ?? [];
     const { path } = side === "tunnel" ? debugRelayRoutes.tunnel : debugRelayRoutes.attach;
-    const told = (status: number, code?: ErrorCode): void => {
+    const logged = (status: number, code?: ErrorCode): void => {
       const durationMs = engine.clock.monotonicMs() - startedMs;
       engine.metrics.request("GET", path, status, durationMs / 1000);
       if (code !== undefined) engine.metrics.refused(code);
@@ -67,7 +67,7 @@ export function relayUpgrades(deps: UpgradeDeps): (request: IncomingMessage, soc
       if (socket.destroyed) return;
       socket.off("error", onError);
       sockets.handleUpgrade(request, socket, head, (webSocket) => {
-        told(101);
+        logged(101);
         engine.metrics.relaySocket(side as RelaySide, 1);
         webSocket.once("close", () => engine.metrics.relaySocket(side as RelaySide, -1));
         relay.join(admission, webSocket);
@@ -76,7 +76,7 @@ export function relayUpgrades(deps: UpgradeDeps): (request: IncomingMessage, soc
     admit().catch((thrown: unknown) => {
       const error = limited(deps, request, toPlatformError(thrown));
       if (error.code === "INTERNAL_ERROR") log.error({ err: thrown, requestId, route: path }, "request failed");
-      told(error.spec.status, error.code);
+      logged(error.spec.status, error.code);
       refuse(socket, error, requestId);
     });
   };

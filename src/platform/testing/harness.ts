@@ -45,7 +45,7 @@ export interface TestWorkspace {
   member(user: TestUser, role: WorkspaceRole): Promise<void>;
 }
 
-/** Somebody who has signed in. `call` with `key: user.token`, or as a browser with `headers: user.headers`. */
+/** A person who has signed in. `call` with `key: user.token`, or as a browser with `headers: user.headers`. */
 export interface TestUser {
   readonly id: string;
   readonly email: string;

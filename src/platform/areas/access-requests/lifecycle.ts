@@ -77,7 +77,7 @@ export async function abandonRequests(
   }
 }
 
-/** Stores that time has ended a request: its waiting commands expire, and the manager is told. */
+/** Stores that time has ended a request: its waiting commands expire, and the manager is notified. */
 export async function writeLapse(call: ChangeCall, row: AccessRequestRow): Promise<void> {
   await updateRequest(call.db, row);
   await expirePending(call, { accessRequestId: row.id });
@@ -88,7 +88,7 @@ export async function writeLapse(call: ChangeCall, row: AccessRequestRow): Promi
 const BATCH = 50;
 
 /**
- * Stores which requests time has ended, so that managers are told. Every read and write computes it too: without the
+ * Stores which requests time has ended, so that managers are notified. Every read and write computes it too: without the
  * sweep only the managers' hint would be late.
  */
 export const sweepLapsed: Sweep = async (db, now, hooks) => {

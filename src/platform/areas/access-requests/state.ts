@@ -93,7 +93,7 @@ function reachable(status: AccessRequestStatus): readonly AccessRequestStatus[] 
   return [...new Set(targets)];
 }
 
-/** Like `afterMove`, for callers that are told the reason. @throws INVALID_STATE_TRANSITION */
+/** Like `afterMove`, for callers that get the reason. @throws INVALID_STATE_TRANSITION */
 export function moved<S extends State>(state: S, move: Move, now: Date): S {
   const next = afterMove(state, move, now);
   if (next === undefined) throw invalidTransition(state.status, MOVES[move].to, reachable(state.status));

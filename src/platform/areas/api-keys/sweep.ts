@@ -1,7 +1,7 @@
 import type { Sweep } from "../../kernel/sweeps/sweep.ts";
 
 /**
- * §0.10. For this long a caller with the key is told that it was revoked or has expired; later, that there is no such
+ * §0.10. For this long a caller with the key gets the answer that it was revoked or has expired; later, that there is no such
  * key.
  */
 const KEEP_ENDED_MS = 400 * 86_400_000;

@@ -26,7 +26,7 @@ export interface NewCommand {
   readonly idempotencyKey?: string;
 }
 
-/** Stores a command in the caller's transaction and tells the deployment's manager. It checks nothing. */
+/** Stores a command in the caller's transaction and notifies the deployment's manager. It checks nothing. */
 export async function createCommand(
   call: Pick<Call, "db" | "now" | "raise">,
   command: NewCommand,

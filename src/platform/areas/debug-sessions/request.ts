@@ -20,7 +20,7 @@ type Body = BodyOf<(typeof debugRelayRoutes)["request"]>;
 
 const DEFAULT_MINUTES = 60;
 
-/** §19.1: creates a pending session and tells the manager. The customer's cluster may still refuse it. */
+/** §19.1: creates a pending session and notifies the manager. The customer's cluster may still refuse it. */
 export async function requestDebug(
   call: Context,
   deploymentId: string,

@@ -20,7 +20,7 @@ async function requireMachine(
   return { row, state: asOf(stateOf(row), call.now) };
 }
 
-/** Stores the requested state and tells the manager, unless nothing has changed. */
+/** Stores the requested state and notifies the manager, unless nothing has changed. */
 async function store(call: Context, row: MachineRow, state: MachineState, next: MachineState): Promise<void> {
   if (next.revision === state.revision) return;
   const details = next.drainCancelledAt === null ? row.details : { ...row.details, drainBlockers: [] };

@@ -45,13 +45,13 @@ export async function takeInventory(
     .execute();
   const live = new Map((await liveMachines(db, id)).map((row) => [row.machine_id, row]));
   // A machine that the list names twice: the last entry counts.
-  const told = new Map(inventory.machines.map((report) => [report.machineId, report]));
+  const reported = new Map(inventory.machines.map((report) => [report.machineId, report]));
   let accepted = 0;
-  for (const report of told.values()) {
+  for (const report of reported.values()) {
     if (await store(call, id, live.get(report.machineId), report, deployment.platform === "kubernetes")) accepted += 1;
   }
   await requireMachineRoom(call, id);
-  if (inventory.complete) await markAbsent(call, [...live.values()], told, observedAt);
+  if (inventory.complete) await markAbsent(call, [...live.values()], reported, observedAt);
   return { accepted, ignored: inventory.machines.length - accepted };
 }
 
@@ -87,12 +87,12 @@ async function store(
 async function markAbsent(
   { db, now }: Context,
   rows: readonly MachineRow[],
-  told: ReadonlyMap<string, unknown>,
+  reported: ReadonlyMap<string, unknown>,
   observedAt: Date,
 ): Promise<void> {
   for (const row of rows) {
     // A machine that joined after the list was made is not missing from it.
-    if (told.has(row.machine_id) || row.created_at > observedAt) continue;
+    if (reported.has(row.machine_id) || row.created_at > observedAt) continue;
     await updateMachine(db, row.id, afterAbsence(stateOf(row), now));
   }
 }

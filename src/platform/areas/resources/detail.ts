@@ -84,7 +84,7 @@ function recordOf(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : {};
 }
 
-type Told = Omit<
+type Reported = Omit<
   ResourceDetail,
   | "deploymentId"
   | "deploymentName"
@@ -95,7 +95,7 @@ type Told = Omit<
   | "desiredImage"
 >;
 
-function unreported({ platform }: VisibleDeployment): Told {
+function unreported({ platform }: VisibleDeployment): Reported {
   return {
     backend: platform === "machines" ? "managed" : platform,
     controllerPlatform: platform,
@@ -111,7 +111,7 @@ function unreported({ platform }: VisibleDeployment): Told {
   };
 }
 
-function reported(report: Report): Told {
+function reported(report: Report): Reported {
   return {
     backend: report.backend,
     controllerPlatform: report.controllerPlatform,

@@ -119,8 +119,8 @@ async function storeBatch({ db, now }: Context, deploymentId: string, batch: Obs
     .onConflict((conflict) => conflict.columns(["deployment_id", "source_kind", "inventory_scope"]).doUpdateSet(state))
     .execute();
   // A resource named twice: the last entry counts, because one statement must not write a row twice.
-  const told = new Map(batch.resources.map((resource) => [resource.rawIdentity, resource]));
-  const rows = [...told.values()].map((resource) => ({
+  const reported = new Map(batch.resources.map((resource) => [resource.rawIdentity, resource]));
+  const rows = [...reported.values()].map((resource) => ({
     ...scope,
     raw_identity: resource.rawIdentity,
     observed_at: at,

@@ -49,7 +49,7 @@ export async function reconcile(call: SyncCall, row: DeploymentRow, body: Reconc
     ...(changed && { updated_at: call.now }),
     ...appliedConfiguration(row, next.status),
   });
-  await tell(call, row, stored, body);
+  await writeEvents(call, row, stored, body);
   return stored;
 }
 
@@ -134,7 +134,12 @@ function store(call: SyncCall, row: DeploymentRow, set: Parameters<typeof update
   return Object.keys(set).length === 0 ? Promise.resolve(row) : updateDeployment(call.db, row.id, set);
 }
 
-async function tell(call: SyncCall, before: DeploymentRow, after: DeploymentRow, body: ReconcileBody): Promise<void> {
+async function writeEvents(
+  call: SyncCall,
+  before: DeploymentRow,
+  after: DeploymentRow,
+  body: ReconcileBody,
+): Promise<void> {
   const { id: deploymentId, project_id: projectId, current_release_id: releaseId } = after;
   if (releaseId !== null && releaseId !== before.current_release_id) {
     const data = { deploymentId, previousReleaseId: before.current_release_id, releaseId };

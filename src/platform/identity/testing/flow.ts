@@ -78,7 +78,7 @@ export async function post(
 export const TOKEN = "/auth/oauth2/token";
 export const cli = { client_id: CLI_CLIENT.id };
 
-/** A code that nobody has used yet. */
+/** A code that was not used yet. */
 export async function freshCode(world: World, email: string, more: Record<string, string> = {}) {
   const { verifier, url } = await begin(world, more);
   const browser = browserOf(world);

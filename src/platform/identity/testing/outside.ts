@@ -2,7 +2,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import Provider from "oidc-provider";
 
-/** What the outside provider says of whoever signs in next. */
+/** What the outside provider says of the next person who signs in. */
 export interface Person {
   readonly sub: string;
   readonly email?: string;
@@ -20,7 +20,7 @@ export interface OutsideClient {
   readonly claimsInIdToken: boolean;
 }
 
-/** A real OpenID provider of somebody else, at which `person` is signed in already. */
+/** A real OpenID provider outside the platform, at which `person` is signed in already. */
 export class OutsideProviderUnderTest {
   person: Person = { sub: "nobody" };
   readonly #server: Server;

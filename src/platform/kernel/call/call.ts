@@ -42,7 +42,7 @@ export interface Call<R extends Route = Route> {
   /** Writes an event in the same transaction (§13). */
   emit(event: NewEvent): Promise<void>;
   /**
-   * Tells the deployment's manager that `topic` has changed: a work-feed row in the same transaction, a wake-up after
+   * Notifies the deployment's manager that `topic` has changed: a work-feed row in the same transaction, a wake-up after
    * the commit. `managerId` only when it is not the current one, as for the old manager of a reassigned deployment.
    */
   raise(topic: Topic, deploymentId: string, managerId?: string): Promise<void>;

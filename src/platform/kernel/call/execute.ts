@@ -29,7 +29,7 @@ export interface Engine {
   readonly waker: Waker;
   readonly hooks: Hooks;
   readonly metrics: PlatformMetrics;
-  /** Notifies the other replicas. Part of the transaction, so they hear of it after the commit. */
+  /** Notifies the other replicas. Part of the transaction, so they are notified after the commit. */
   announce(db: Db, managerId: string): Promise<void>;
   /** Where transactions wait after a serialisation conflict: one queue for each workspace. */
   readonly retries: Lane;

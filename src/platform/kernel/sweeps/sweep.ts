@@ -5,7 +5,7 @@ import type { Hooks } from "../call/call.ts";
 import type { PlatformMetrics } from "../metrics/metrics.ts";
 
 /**
- * Work that no request causes: clean-up, and changes made by time that clients must be told of. Idempotent and safe on
+ * Work that no request causes: clean-up, and changes made by time that clients must be notified of. Idempotent and safe on
  * several replicas at once. What a reader can compute from the clock is not done here.
  */
 export type Sweep = (db: Db, now: Date, hooks: Hooks) => Promise<void>;

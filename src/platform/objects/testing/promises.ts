@@ -9,7 +9,7 @@ interface Subject {
   readonly now: Date;
 }
 
-/** What every kind of store does alike, whoever keeps the bytes. */
+/** What every kind of store does alike. */
 export function storeKeepsItsPromises(subject: string, of: () => Subject): void {
   const terms = (seconds = 900) => {
     const { now } = of();

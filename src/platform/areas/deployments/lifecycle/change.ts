@@ -63,18 +63,18 @@ export async function statusChanged(call: ChangeCall, from: DeploymentStatus, ro
 async function tellFacts(call: ChangeCall, from: DeploymentStatus, row: DeploymentRow): Promise<void> {
   const { id: deploymentId, status: to, project_id: projectId } = row;
   const error = row.error ?? UNEXPLAINED;
-  const tell = (type: EventType, data: object) =>
+  const record = (type: EventType, data: object) =>
     call.emit({ type, projectId, deploymentId, data: { deploymentId, ...data } });
   const phase = FAILURES[to];
   if (phase !== undefined) {
     const attemptedReleaseId = row.desired_release_id ?? row.current_release_id;
-    await tell("DeploymentFailed", { attemptedReleaseId, error, phase });
+    await record("DeploymentFailed", { attemptedReleaseId, error, phase });
   }
-  if (from === "running" && to === "refresh-failed") await tell("DeploymentDegraded", { error });
+  if (from === "running" && to === "refresh-failed") await record("DeploymentDegraded", { error });
   if (from === "refresh-failed" && to === "running") {
-    await tell("DeploymentRecovered", { releaseId: row.current_release_id });
+    await record("DeploymentRecovered", { releaseId: row.current_release_id });
   }
-  if (to === "deleted") await tell("DeploymentDeleted", {});
+  if (to === "deleted") await record("DeploymentDeleted", {});
 }
 
 async function preflightsRan(call: ChangeCall, row: DeploymentRow): Promise<void> {
@@ -116,7 +116,7 @@ function failed(row: DeploymentRow): Kept<EventState> {
   return failedWith(row.error ?? UNEXPLAINED);
 }
 
-/** Makes a change that a caller requested: stores it, writes the event `fact`, and tells the manager. */
+/** Makes a change that a caller requested: stores it, writes the event `fact`, and notifies the manager. */
 export async function changeByRequest(
   call: ChangeCall & Pick<Call, "principal">,
   row: DeploymentRow,

@@ -24,7 +24,7 @@ export async function tellWaiting(
   await call.emit({ type: "DeploymentWaitingForManager", projectId, deploymentId, data });
 }
 
-/** Gives the deployment to a manager. Ends the former manager's lease and debug sessions, and tells both managers. */
+/** Gives the deployment to a manager. Ends the former manager's lease and debug sessions, and notifies both managers. */
 export async function handOver(
   call: ChangeCall,
   row: DeploymentRow,
