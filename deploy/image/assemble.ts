@@ -1,21 +1,41 @@
-import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  globSync,
+  lutimesSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { stripTypeScriptTypes } from "node:module";
-import { basename, dirname, join, relative } from "node:path";
+import { dirname, join, relative } from "node:path";
+import { contentsOf, isPart, PARTS, type Part } from "./parts.ts";
 
 /**
- * Puts what runs, and nothing else, into a folder: the source as JavaScript and without its tests, the packages without
- * types, maps and words. The image is made from it; where no image can be built, `node FOLDER/src/cli/main.js` runs from it.
+ * Puts what one part of the product runs, and nothing else, into a folder: the source that its commands reach as
+ * JavaScript, the packages that this source needs without types and maps, and all licences. The image is made from it;
+ * where no image can be built, `node FOLDER/main.js` runs from it. The same input gives the same bytes and times.
+ *
+ * @param at of each file, in seconds since 1970
  */
-export function assemble(root: string, out: string): void {
-  cpSync(join(root, "src"), join(out, "src"), { recursive: true, filter: (path) => isSource(relative(root, path)) });
+export function assemble(root: string, out: string, part: Part, at: number): void {
+  const { sources, packages } = contentsOf(root, part);
+  for (const path of [...sources, "package.json", "LICENSE", "NOTICE"]) copy(join(root, path), join(out, path));
   toJavaScript(join(out, "src"));
-  cpSync(join(root, "package.json"), join(out, "package.json"));
-  for (const path of productionPackages(root)) {
-    const target = join(out, path);
-    mkdirSync(dirname(target), { recursive: true });
+  for (const path of packages) {
     const isWanted = (from: string): boolean => isRuntimeFile(relative(join(root, path), from));
-    cpSync(join(root, path), target, { recursive: true, filter: isWanted });
+    copy(join(root, path), join(out, path), isWanted);
   }
+  writeFileSync(join(out, "main.js"), `import "./${PARTS[part].replace(/\.ts$/, ".js")}";\n`);
+  for (const path of ["", ...readdirSync(out, { recursive: true, encoding: "utf8" })])
+    lutimesSync(join(out, path), at, at);
+}
+
+function copy(from: string, to: string, filter = (_: string): boolean => true): void {
+  mkdirSync(dirname(to), { recursive: true });
+  cpSync(from, to, { recursive: true, filter });
 }
 
 const OWN_IMPORT = /(\b(?:from|import)[ (]*"\.[^"\n]*)\.ts"/g;
@@ -33,50 +53,23 @@ export function toJavaScript(folder: string): void {
   }
 }
 
-function isSource(path: string): boolean {
-  return !path.endsWith(".test.ts") && basename(path) !== "testing";
-}
-
 /**
  * Node runs no TypeScript of packages, so that of theirs is for compilers; `.bare` is machine code for another runtime.
  * Packages inside of one are copied by themselves.
  */
 const SURPLUS = /\.([cm]?ts|map|md|markdown|flow|bare|test\.js)$|^node_modules(\/|$)/;
 
+/** Their terms ask that each copy has them, in whatever format they are written. */
+const LICENCE = /(^|\/)(licen[cs]e|notice|copying|copyright|authors|patents)[^/]*$/i;
+
 function isRuntimeFile(path: string): boolean {
-  return !SURPLUS.test(path);
-}
-
-interface LockedPackage {
-  readonly version?: string;
-  readonly integrity?: string;
-  readonly dev?: boolean;
-  readonly devOptional?: boolean;
-}
-
-/** @throws Error when something else is installed than the lock file says */
-function productionPackages(root: string): readonly string[] {
-  const locked = packagesOf(join(root, "package-lock.json"));
-  const installed = packagesOf(join(root, "node_modules/.package-lock.json"));
-  return Object.entries(locked)
-    .filter(([path, { dev, devOptional }]) => path !== "" && !dev && !devOptional && existsSync(join(root, path)))
-    .map(([path, { version, integrity }]) => {
-      const found = installed[path];
-      if (found?.version === version && found?.integrity === integrity) return path;
-      throw new Error(`${path} is not what package-lock.json says: npm install`);
-    });
-}
-
-function packagesOf(file: string): Readonly<Record<string, LockedPackage>> {
-  const lock: unknown = JSON.parse(readFileSync(file, "utf8"));
-  if (typeof lock === "object" && lock !== null && "packages" in lock) {
-    return lock.packages as Readonly<Record<string, LockedPackage>>;
-  }
-  throw new Error(`${file} has no packages`);
+  return LICENCE.test(path) || !SURPLUS.test(path);
 }
 
 if (import.meta.main) {
-  const [out] = process.argv.slice(2);
-  if (out === undefined || existsSync(out)) throw new Error("usage: node deploy/image/assemble.ts NEW-FOLDER");
-  assemble(join(import.meta.dirname, "../.."), out);
+  const [part = "", out, at = "0"] = process.argv.slice(2);
+  if (!isPart(part) || out === undefined || existsSync(out)) {
+    throw new Error("usage: node deploy/image/assemble.ts cluster|platform NEW-FOLDER [SECONDS-SINCE-1970]");
+  }
+  assemble(join(import.meta.dirname, "../.."), out, part, Number(at));
 }

@@ -3,30 +3,37 @@ import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { isPart } from "./parts.ts";
 import { provenance } from "./provenance.ts";
 
-const HELP = `usage: node deploy/image/build.ts [--tag NAME:TAG] [--arch amd64|arm64] [--base IMAGE] [--build-image IMAGE]
-                                  [--node PATH] [--out FOLDER]
+const HELP = `usage: node deploy/image/build.ts [--part cluster|platform] [--tag NAME:TAG] [--push] [--arch amd64|arm64]
+                                  [--base IMAGE] [--build-image IMAGE] [--node PATH] [--out FOLDER]
 
-Builds the image with docker, and beside it sbom.cdx.json (CycloneDX) and provenance.json (SLSA v1, unsigned).
+Builds an image with docker, and beside it sbom.cdx.json (CycloneDX) and provenance.json (SLSA v1, unsigned).
 
-  --tag          default sallyport:VERSION
+  --part         cluster (default): agent, operator and \`helm test\`; platform: the Management API and all commands
+  --tag          default sallyport:VERSION, for the platform sallyport-platform:VERSION
+  --push         pushes it. Only a pushed image has the digest that a chart pins: provenance.json then names that one
   --arch         default: the daemon's own; another one needs a daemon that can run it
   --base         base image, by digest, when it is not to be an empty one; the Dockerfile says what it must have
   --build-image  image with Node 24 and npm to build in, by digest
   --node         path of node in the base image; without it, Node.js comes from the build image
-  --out          default build/image
+  --out          default build/image/PART
+
+The files' times, and with BuildKit the image's, are those of the commit (SOURCE_DATE_EPOCH overrides them).
 `;
 
 const root = join(import.meta.dirname, "../..");
 const { values } = parseArgs({
   options: {
+    part: { type: "string", default: "cluster" },
     tag: { type: "string" },
+    push: { type: "boolean", default: false },
     arch: { type: "string" },
     base: { type: "string" },
     "build-image": { type: "string" },
     node: { type: "string" },
-    out: { type: "string", default: join(root, "build/image") },
+    out: { type: "string" },
     help: { type: "boolean", default: false },
   },
 });
@@ -35,14 +42,21 @@ function output(program: string, ...args: readonly string[]): string {
   return execFileSync(program, args, { cwd: root, encoding: "utf8", maxBuffer: 64 * 1024 ** 2 }).trim();
 }
 
-function build(): void {
+function build(part: string): void {
+  if (!isPart(part)) throw new Error("--part is cluster or platform");
   const startedAt = new Date();
+  const out = values.out ?? join(root, "build/image", part);
   const version = String(JSON.parse(readFileSync(join(root, "package.json"), "utf8")).version);
-  const tag = values.tag ?? `sallyport:${version}`;
+  const tag = values.tag ?? `sallyport${part === "platform" ? "-platform" : ""}:${version}`;
   const revision = output("git", "rev-parse", "HEAD");
+  // biome-ignore lint/style/noProcessEnv: the variable that reproducible builds agree on.
+  const at = process.env.SOURCE_DATE_EPOCH ?? output("git", "log", "-1", "--format=%ct");
   const given = { BASE_IMAGE: values.base, BUILD_IMAGE: values["build-image"], NODE: values.node };
   const set = Object.entries(given).filter((entry): entry is [string, string] => entry[1] !== undefined);
-  const buildArguments = { VERSION: version, REVISION: revision, ...Object.fromEntries(set) };
+  const buildArguments = {
+    ...{ PART: part, VERSION: version, REVISION: revision, SOURCE_DATE_EPOCH: at },
+    ...Object.fromEntries(set),
+  };
   execFileSync(
     "docker",
     [
@@ -57,12 +71,12 @@ function build(): void {
     "docker",
     ...["image", "inspect", "--format", "{{.Id}} {{.Os}}/{{.Architecture}} {{.Size}}", tag],
   ).split(" ");
-  mkdirSync(values.out, { recursive: true });
-  const sbom = ["sbom", "--omit=dev", "--sbom-format=cyclonedx", "--package-lock-only"];
-  writeFileSync(join(values.out, "sbom.cdx.json"), `${output("npm", ...sbom)}\n`);
+  if (values.push) execFileSync("docker", ["push", tag], { stdio: "inherit" });
+  mkdirSync(out, { recursive: true });
+  copySbom(tag, join(out, "sbom.cdx.json"));
   const statement = provenance({
     name: tag,
-    imageId,
+    digest: values.push ? pushedDigest(tag) : imageId,
     platform,
     revision,
     dirty: output("git", "status", "--porcelain") !== "",
@@ -76,10 +90,29 @@ function build(): void {
     startedAt,
     finishedAt: new Date(),
   });
-  writeFileSync(join(values.out, "provenance.json"), `${JSON.stringify(statement, null, 2)}\n`);
-  console.log(
-    `${tag} is ${imageId}, ${platform}, ${Math.round(Number(size) / 1e6)} MB; its papers are in ${values.out}`,
-  );
+  writeFileSync(join(out, "provenance.json"), `${JSON.stringify(statement, null, 2)}\n`);
+  console.log(`${tag} is ${imageId}, ${platform}, ${Math.round(Number(size) / 1e6)} MB; its papers are in ${out}`);
+}
+
+/** The one in the image: it was made where the system's libraries are known. */
+function copySbom(tag: string, file: string): void {
+  const container = output("docker", "create", tag);
+  try {
+    output("docker", "cp", `${container}:/app/sbom.cdx.json`, file);
+  } finally {
+    output("docker", "rm", container);
+  }
+}
+
+/** @returns `sha256:…` of the manifest: what `image.digest` of the chart names */
+function pushedDigest(tag: string): string {
+  const [digest] = output("docker", "image", "inspect", "--format", "{{range .RepoDigests}}{{println .}}{{end}}", tag)
+    .split("\n")
+    .map((reference) => reference.split("@"))
+    .filter(([name]) => tag.startsWith(`${name}:`))
+    .map(([, each]) => each);
+  if (digest === undefined) throw new Error(`docker names no digest of ${tag} after the push`);
+  return digest;
 }
 
 /** The Dockerfile's own default of a build argument. */
@@ -92,4 +125,4 @@ function pinned(name: string): string {
 }
 
 if (values.help) console.log(HELP);
-else build();
+else build(values.part);

@@ -1,8 +1,8 @@
 /** What an image was made from. */
 export interface Build {
   readonly name: string;
-  /** `sha256:…` of the image's configuration: what `docker build` prints and a registry keeps. */
-  readonly imageId: string;
+  /** `sha256:…` of a pushed image's manifest, which users pin; of one that is only here, its configuration's. */
+  readonly digest: string;
   readonly revision: string;
   /** The work tree had changes that no revision knows. */
   readonly dirty: boolean;
@@ -19,10 +19,10 @@ export interface Build {
 
 /** An in-toto statement with SLSA provenance v1. Unsigned: signing needs an identity that only a release has. */
 export function provenance(build: Build): object {
-  const { name, imageId, revision, dirty, repository, platform, bases, lockSha256, startedAt, finishedAt } = build;
+  const { name, digest, revision, dirty, repository, platform, bases, lockSha256, startedAt, finishedAt } = build;
   return {
     _type: "https://in-toto.io/Statement/v1",
-    subject: [{ name, digest: digestOf(imageId) }],
+    subject: [{ name, digest: digestOf(digest) }],
     predicateType: "https://slsa.dev/provenance/v1",
     predicate: {
       buildDefinition: {
@@ -33,9 +33,9 @@ export function provenance(build: Build): object {
           { uri: repository, digest: { gitCommit: revision } },
           { uri: "package-lock.json", digest: { sha256: lockSha256 } },
           ...bases.map((base) => {
-            const [uri, digest] = base.split("@");
+            const [uri, pinned] = base.split("@");
             // A base by tag has no digest that could be vouched for.
-            return { uri, ...(digest !== undefined && { digest: digestOf(digest) }) };
+            return { uri, ...(pinned !== undefined && { digest: digestOf(pinned) }) };
           }),
         ],
       },

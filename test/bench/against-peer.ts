@@ -1,9 +1,9 @@
 import { execFile } from "node:child_process";
-import { cp, mkdtemp, rm } from "node:fs/promises";
+import { cp, mkdtemp, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { assemble, toJavaScript } from "../../deploy/image/assemble.ts";
+import { toJavaScript } from "../../deploy/image/assemble.ts";
 import { type Cluster, startCluster } from "../../lab/cluster/cluster.ts";
 import { Client } from "../../src/kube/client/client.ts";
 import { connect } from "../../src/kube/client/connection.ts";
@@ -156,7 +156,11 @@ const NODE_FLAGS = ["--max-semi-space-size=8"];
 async function ours(stack: AsyncDisposableStack): Promise<readonly string[]> {
   const folder = await mkdtemp(join(tmpdir(), "sallyport-bench-"));
   stack.defer(() => rm(folder, { recursive: true, force: true }));
-  assemble(join(import.meta.dirname, "../.."), folder);
+  const root = join(import.meta.dirname, "../..");
+  await cp(join(root, "src"), join(folder, "src"), { recursive: true });
+  await cp(join(root, "package.json"), join(folder, "package.json"));
+  await symlink(join(root, "node_modules"), join(folder, "node_modules"));
+  toJavaScript(join(folder, "src"));
   const programs = join(folder, "test/bench");
   for (const name of ["ours.ts", "seed.ts"]) await cp(join(import.meta.dirname, name), join(programs, name));
   toJavaScript(programs);

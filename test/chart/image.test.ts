@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
 import {
   existsSync,
   mkdirSync,
@@ -10,25 +11,31 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { assemble } from "../../deploy/image/assemble.ts";
+import { contentsOf, nameAndVersion } from "../../deploy/image/parts.ts";
 import { provenance } from "../../deploy/image/provenance.ts";
+import { sbomOf } from "../../deploy/image/sbom.ts";
 
 const root = join(import.meta.dirname, "../..");
 const run = promisify(execFile);
 const parent = mkdtempSync(join(tmpdir(), "sallyport-image-"));
-const app = join(parent, "app");
+const AT = 1_700_000_000;
+const folderOf = (part: string): string => join(parent, part);
 
-beforeAll(() => assemble(root, app), 120_000);
+beforeAll(() => {
+  for (const part of ["cluster", "platform"] as const) assemble(root, folderOf(part), part, AT);
+}, 120_000);
 afterAll(() => rmSync(parent, { recursive: true, force: true }));
 
 /** Runs it as in the image: without the checkout, and with a root that the process may not write to. */
-async function sallyport(...args: readonly string[]): Promise<{ readonly stdout: string; readonly ms: number }> {
+async function sallyport(part: string, ...args: readonly string[]) {
   const flags = ["--import", `data:text/javascript,${TELLS_CPU}`];
-  const main = join(app, "src/cli/main.js");
-  const { stdout, stderr } = await run(process.execPath, [...flags, main, ...args], { cwd: "/", env: {} });
+  const { stdout, stderr } = await run(process.execPath, [...flags, join(folderOf(part), "main.js"), ...args], {
+    ...{ cwd: "/", env: {} },
+  });
   return { stdout, ms: Number(/cpu (\d+)/.exec(stderr)?.[1]) };
 }
 
@@ -36,51 +43,95 @@ async function sallyport(...args: readonly string[]): Promise<{ readonly stdout:
 const TELLS_CPU = `process.on("exit", () => console.error("cpu", Math.round(
   Object.values(process.cpuUsage()).reduce((a, b) => a + b) / 1000)))`;
 
-describe("what goes into the image", () => {
+function filesOf(part: string): readonly string[] {
+  return readdirSync(folderOf(part), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => relative(folderOf(part), join(parentPath, name)))
+    .sort();
+}
+
+/** Of each package folder, also inside of packages. */
+function packagesOf(part: string): readonly string[] {
+  return filesOf(part)
+    .filter((file) => /(^|\/)node_modules\/(@[^/]+\/)?[^/]+\/package\.json$/.test(file))
+    .map((file) => file.slice(0, -"/package.json".length));
+}
+
+describe.each(["cluster", "platform"])("what goes into the image of the %s", (part) => {
   test("starts with less than a second of a core", async () => {
-    const runs = [await sallyport("version"), await sallyport("version"), await sallyport("version")];
+    const runs = [await sallyport(part, "version"), await sallyport(part, "version"), await sallyport(part, "version")];
     expect(runs[0]?.stdout).toMatch(/^sallyport \d+\.\d+\.\d+ \(Node 24\./);
     expect(Math.min(...runs.map(({ ms }) => ms))).toBeLessThan(1_000);
   });
 
-  test.each(["agent", "operator", "platform", "check"])("has all that %s loads", async (command) => {
-    expect((await sallyport(command, "--help")).stdout).toContain("SALLYPORT_");
-  });
+  test.each(part === "cluster" ? ["agent", "operator", "check"] : ["agent", "operator", "platform", "check"])(
+    "has all that %s loads",
+    async (command) => {
+      expect((await sallyport(part, command, "--help")).stdout).toContain("SALLYPORT_");
+    },
+  );
 
   test("is JavaScript that names JavaScript", () => {
-    const files = readdirSync(join(app, "src"), { recursive: true, withFileTypes: true }).filter((each) =>
-      each.isFile(),
-    );
-    expect(files.length).toBeGreaterThan(500);
-    for (const { parentPath, name } of files) {
-      expect(name).toMatch(/\.js$/);
-      expect(readFileSync(join(parentPath, name), "utf8"), name).not.toMatch(/["'`]\.{1,2}\/[^"'`\n]*\.ts["'`]/);
+    const files = filesOf(part).filter((file) => file.startsWith("src/"));
+    expect(files.length).toBeGreaterThan(200);
+    for (const file of files) {
+      expect(file).toMatch(/\.js$/);
+      const script = readFileSync(join(folderOf(part), file), "utf8");
+      expect(script, file).not.toMatch(/["'`]\.{1,2}\/[^"'`\n]*\.ts["'`]/);
     }
   });
 
   test("holds no test, no type, no map, no machine code and no package for development", () => {
-    const files = readdirSync(app, { recursive: true, encoding: "utf8" });
     const isSurplus = (file: string): boolean =>
       /\.test\.[jt]s$|\.map$|\.d\.[cm]?ts$|\.(node|bare|so)$/.test(file) || /^src\/.*testing\//.test(file);
-    expect(files.filter(isSurplus)).toEqual([]);
+    expect(filesOf(part).filter(isSurplus)).toEqual([]);
     for (const name of ["vitest", "typescript", "@biomejs", "fast-check", "node"]) {
-      expect(existsSync(join(app, "node_modules", name)), name).toBe(false);
+      expect(existsSync(join(folderOf(part), "node_modules", name)), name).toBe(false);
     }
+  });
+
+  test("has the terms of each package that comes with some, and our own", () => {
+    const isTerms = (file: string): boolean => /^(licen[cs]e|copying)[^/]*$/i.test(file);
+    const without = packagesOf(part).filter((path) => !readdirSync(join(folderOf(part), path)).some(isTerms));
+    const dropped = without.filter((path) => readdirSync(join(root, path)).some(isTerms));
+    expect(dropped).toEqual([]);
+    expect(filesOf(part)).toEqual(expect.arrayContaining(["LICENSE", "NOTICE"]));
+    // Packages that come without any: package.json names their licence, and the SBOM has it.
+    for (const path of without) {
+      const { license } = JSON.parse(readFileSync(join(folderOf(part), path, "package.json"), "utf8"));
+      expect(license, path).toMatch(/^(MIT|ISC|Apache-2\.0|BSD-[23]-Clause|Unlicense)$/);
+    }
+  });
+
+  test("is the same bytes and times when it is made again", () => {
+    const again = join(parent, `${part}-again`);
+    assemble(root, again, part as "cluster" | "platform", AT);
+    const digest = (folder: string): string => {
+      const hash = createHash("sha256");
+      for (const file of filesOf(part)) {
+        const { mtimeMs, mode } = statSync(join(folder, file));
+        hash.update(`${file} ${mtimeMs} ${mode}`).update(readFileSync(join(folder, file)));
+      }
+      return hash.digest("hex");
+    };
+    expect(digest(again)).toBe(digest(folderOf(part)));
+    expect(statSync(join(again, "main.js")).mtimeMs).toBe(AT * 1000);
+    rmSync(again, { recursive: true });
   });
 
   test("is small", () => {
-    const files = readdirSync(app, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
-    const bytes = files.reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0);
-    expect(bytes / 1024 ** 2).toBeLessThan(100);
+    const bytes = filesOf(part).reduce((sum, file) => sum + statSync(join(folderOf(part), file)).size, 0);
+    expect(bytes / 1024 ** 2).toBeLessThan(part === "cluster" ? 45 : 100);
   });
+});
 
-  test("the agent and the operator run without the platform's packages", async () => {
-    for (const name of ["@electric-sql", "fastify", "kysely", "pg"])
-      rmSync(join(app, "node_modules", name), { recursive: true });
-    for (const command of ["agent", "operator", "check"]) {
-      expect((await sallyport(command, "--help")).stdout).toContain("SALLYPORT_");
-    }
-  });
+test("the cluster's image has nothing of the platform", () => {
+  const packages = packagesOf("cluster").map((path) => path.slice("node_modules/".length));
+  for (const name of ["@electric-sql/pglite", "fastify", "kysely", "pg", "oidc-provider", "nodemailer"]) {
+    expect(packages).not.toContain(name);
+    expect(packagesOf("platform")).toContain(`node_modules/${name}`);
+  }
+  expect(filesOf("cluster").filter((file) => /^src\/(platform|cli\/(platform|engineer))\//.test(file))).toEqual([]);
 });
 
 describe("the Dockerfile", () => {
@@ -97,7 +148,7 @@ describe("the Dockerfile", () => {
 
   test("runs as a number that is not root, without a shell", () => {
     expect(instructions("USER")).toEqual(["USER 65532:65532"]);
-    expect(instructions("ENTRYPOINT")).toEqual(['ENTRYPOINT ["/app/node", "/app/src/cli/main.js"]']);
+    expect(instructions("ENTRYPOINT")).toEqual(['ENTRYPOINT ["/app/node", "/app/main.js"]']);
     const last = lines.findLastIndex((line) => line.startsWith("FROM "));
     expect(lines.slice(last).filter((line) => line.startsWith("RUN "))).toEqual([]);
   });
@@ -114,35 +165,83 @@ describe("the Dockerfile", () => {
   });
 });
 
-test("the build script leaves an SBOM and a provenance beside the image, whatever the arguments", async () => {
-  const bin = join(parent, "bin");
-  const out = join(parent, "papers");
-  mkdirSync(bin);
-  // A fake docker that writes down its arguments and says that it has built an image.
-  const docker = `#!/bin/sh\necho "$@" >> ${join(parent, "calls")}\n[ "$1" = image ] && echo sha256:abc linux/arm64 85000000\nexit 0\n`;
-  writeFileSync(join(bin, "docker"), docker, { mode: 0o755 });
+describe("the build script", () => {
   const base = `mirror.example.com/base@sha256:${"b".repeat(64)}`;
-  const args = ["--tag", "r.example.com/s:1", "--arch", "arm64", "--base", base, "--out", out];
-  const env = { ...process.env, PATH: `${bin}:${process.env.PATH}` };
-  await run(process.execPath, [join(root, "deploy/image/build.ts"), ...args], { env });
-  const [build] = readFileSync(join(parent, "calls"), "utf8").split("\n");
-  for (const part of ["--tag r.example.com/s:1", "--platform linux/arm64", `--build-arg BASE_IMAGE=${base}`]) {
-    expect(build).toContain(part);
+
+  /** With a fake docker that writes down its arguments and says that it has built, pushed and copied. */
+  async function build(name: string, ...args: readonly string[]) {
+    const bin = join(parent, name);
+    const out = join(bin, "papers");
+    mkdirSync(bin);
+    const docker = `#!/bin/sh
+echo "$@" >> ${bin}/calls
+case "$*" in
+  *RepoDigests*) echo r.example.com/other@sha256:no; echo r.example.com/s@sha256:pushed;;
+  "image inspect"*) echo sha256:abc linux/arm64 85000000;;
+  create*) echo container;;
+  cp*) echo '{}' > "$3";;
+esac
+`;
+    writeFileSync(join(bin, "docker"), docker, { mode: 0o755 });
+    const env = { ...process.env, PATH: `${bin}:${process.env.PATH}`, SOURCE_DATE_EPOCH: "1" };
+    await run(process.execPath, [join(root, "deploy/image/build.ts"), "--out", out, ...args], { env });
+    const calls = readFileSync(join(bin, "calls"), "utf8").split("\n");
+    return { calls, provenance: JSON.parse(readFileSync(join(out, "provenance.json"), "utf8")), out };
   }
-  const read = (name: string) => JSON.parse(readFileSync(join(out, name), "utf8"));
-  const names = read("sbom.cdx.json").components.map((component: { name: string }) => component.name);
-  expect(names).toContain("undici");
-  expect(names).not.toContain("vitest");
-  const { subject, predicate } = read("provenance.json");
-  expect(subject).toEqual([{ name: "r.example.com/s:1", digest: { sha256: "abc" } }]);
-  expect(JSON.stringify(predicate)).toContain("b".repeat(64));
+
+  test("leaves an SBOM and a provenance beside the image, whatever the arguments", async () => {
+    const args = ["--tag", "r.example.com/s:1", "--arch", "arm64", "--base", base];
+    const { calls, provenance: statement, out } = await build("plain", ...args);
+    for (const part of [
+      "--tag r.example.com/s:1",
+      "--platform linux/arm64",
+      `--build-arg BASE_IMAGE=${base}`,
+      "--build-arg PART=cluster",
+      "--build-arg SOURCE_DATE_EPOCH=1",
+    ]) {
+      expect(calls[0]).toContain(part);
+    }
+    expect(existsSync(join(out, "sbom.cdx.json"))).toBe(true);
+    expect(statement.subject).toEqual([{ name: "r.example.com/s:1", digest: { sha256: "abc" } }]);
+    expect(JSON.stringify(statement.predicate)).toContain("b".repeat(64));
+  });
+
+  test("vouches for the digest that users pin, once the image is pushed", async () => {
+    const { calls, provenance: statement } = await build("pushed", "--tag", "r.example.com/s:1", "--push");
+    expect(calls).toContain("push r.example.com/s:1");
+    expect(statement.subject).toEqual([{ name: "r.example.com/s:1", digest: { sha256: "pushed" } }]);
+  });
 });
+
+test("an SBOM names the image's own packages, Node.js and the system's libraries, and is the same when made again", async () => {
+  const { stdout } = await run("npm", ["sbom", "--sbom-format=cyclonedx", "--package-lock-only"], {
+    ...{ cwd: root, maxBuffer: 64 * 1024 ** 2 },
+  });
+  const system = "libc6 2.36-9+deb12u14 amd64\n";
+  const sbom = (part: "cluster" | "platform") =>
+    sbomOf(JSON.parse(stdout), part, nameAndVersion(root, contentsOf(root, part).packages), system, AT);
+  const names = (part: "cluster" | "platform") => sbom(part).components.map(({ name }) => name);
+  expect(names("cluster")).toEqual(expect.arrayContaining(["undici", "node", "libc6"]));
+  expect(names("cluster")).not.toContain("oidc-provider");
+  expect(names("platform")).toEqual(expect.arrayContaining(["undici", "oidc-provider", "node", "libc6"]));
+  expect(names("platform")).not.toContain("vitest");
+  // One entry for each package in the image, and two for what is no package of npm's.
+  expect(names("platform")).toHaveLength(new Set(packagesOf("platform").map(nameOf)).size + 2);
+  expect(sbom("cluster")).toEqual(sbom("cluster"));
+  const refs = new Set(sbom("cluster").components.map((component) => component["bom-ref"]));
+  for (const { dependsOn } of sbom("cluster").dependencies) for (const ref of dependsOn) expect(refs).toContain(ref);
+});
+
+function nameOf(path: string): string {
+  const { version } = JSON.parse(readFileSync(join(root, path, "package.json"), "utf8"));
+  return `${path.slice(path.lastIndexOf("node_modules/"))}@${version}`;
+}
 
 test("provenance names the image, the revision, the lock file and both bases", () => {
   const at = new Date("2026-01-01T00:00:00Z");
   const statement = provenance({
     name: "sallyport:1",
-    imageId: "sha256:aa",
+    digest: "sha256:aa",
     revision: "bb",
     dirty: false,
     repository: "git+file:.",

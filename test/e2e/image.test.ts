@@ -25,7 +25,7 @@ test("starts in under a second, read-only and without any capability", async () 
     const { execFileSync } = require("node:child_process");
     for (let run = 0; run < 10; run += 1) {
       const startedAt = performance.now();
-      execFileSync("/app/node", ["/app/src/cli/main.js", "version"]);
+      execFileSync("/app/node", ["/app/main.js", "version"]);
       console.log(Math.round(performance.now() - startedAt));
     }`);
   const best = Math.min(...times.trim().split("\n").map(Number));
@@ -36,7 +36,7 @@ test("starts in under a second, read-only and without any capability", async () 
 test("runs as a number that is not root, on any system's word for it", async () => {
   expect((await inside("console.log(process.getuid(), process.getgid())")).trim()).toBe("65532 65532");
   const asOpenShift = ["--user", "1000730000:0", "--entrypoint", "/app/node"];
-  const args = ["run", ...STRICT, ...asOpenShift, cast().scene.image.name, "/app/src/cli/main.js", "version"];
+  const args = ["run", ...STRICT, ...asOpenShift, cast().scene.image.name, "/app/main.js", "version"];
   expect(await docker(...args)).toMatch(/^sallyport \d/);
 });
 
@@ -60,16 +60,29 @@ test("holds no program but Node.js, and nothing that gives more rights", async (
   expect((await inside(program)).trim().split("\n")).toEqual(["/app/node"]);
 });
 
-test("serves the platform too", async () => {
-  const said = await docker("run", ...STRICT, cast().scene.image.name, "platform", "openapi");
+test("serves the platform from an image of its own", async () => {
+  const said = await docker("run", ...STRICT, cast().scene.platformImage.name, "platform", "openapi");
   expect(JSON.parse(said)).toMatchObject({ openapi: expect.stringMatching(/^3\.1/) });
+  expect(await inside(`console.log(require("fs").existsSync("/app/src/platform"))`)).toBe("false\n");
 });
 
-test("has its papers beside it: what is in it, and what it was made from", async () => {
-  const read = async (name: string) => JSON.parse(await readFile(join(cast().scene.folder, "papers", name), "utf8"));
-  const { components } = await read("sbom.cdx.json");
-  expect(components.length).toBeGreaterThan(50);
-  const [{ digest }] = (await read("provenance.json")).subject;
-  const id = await docker("image", "inspect", "--format", "{{.Id}}", cast().scene.image.name);
-  expect(`sha256:${digest.sha256}`).toBe(id.trim());
+test("holds the terms of Node.js and of each library of the system", async () => {
+  const { components } = await papers("cluster", "sbom.cdx.json");
+  const system = components.filter(({ purl }: { purl: string }) => !purl.startsWith("pkg:npm/"));
+  const names = system.map(({ name }: { name: string }) => name);
+  expect(names).toEqual(expect.arrayContaining(["node", "libc6"]));
+  const held = await inside(`console.log(require("fs").readdirSync("/licenses").join("\\n"))`);
+  expect(held.trim().split("\n").sort()).toEqual(names.sort());
 });
+
+test.each(["cluster", "platform"] as const)("the image of the %s has its papers beside it", async (part) => {
+  const { scene } = cast();
+  const image = part === "cluster" ? scene.image : scene.platformImage;
+  expect((await papers(part, "sbom.cdx.json")).components.length).toBeGreaterThan(50);
+  const [{ digest }] = (await papers(part, "provenance.json")).subject;
+  expect(`sha256:${digest.sha256}`).toBe((await docker("image", "inspect", "--format", "{{.Id}}", image.name)).trim());
+});
+
+async function papers(part: string, name: string) {
+  return JSON.parse(await readFile(join(cast().scene.folder, "papers", part, name), "utf8"));
+}

@@ -90,13 +90,14 @@ async function build(stack: AsyncDisposableStack, signal: AbortSignal): Promise<
   const docker = await findDocker(say, signal);
   left.defer(() => docker.stop());
   say(docker.description);
-  const papers = join(folder, "papers");
-  const [cluster, image] = await bothOrNone(
+  const built = async (part: "cluster" | "platform") => {
+    const image = await productImage(docker, part, join(folder, "papers", part), say, signal);
+    say(`image: ${image.name}, ${Math.round(image.sizeBytes / 1e6)} MB`);
+    return image;
+  };
+  const [cluster, { image, platformImage }] = await bothOrNone(
     nodes(docker, join(folder, "cluster"), left, signal),
-    productImage(docker, papers, say, signal).then((built) => {
-      say(`image: ${built.name}, ${Math.round(built.sizeBytes / 1e6)} MB`);
-      return built;
-    }),
+    built("cluster").then(async (image) => ({ image, platformImage: await built("platform") })),
   );
   await cluster.load(image.name, signal);
   say("image loaded onto each node");
@@ -113,6 +114,7 @@ async function build(stack: AsyncDisposableStack, signal: AbortSignal): Promise<
     cluster: { name, adminKubeconfig, controlPlaneAddress, approver },
     programs,
     image,
+    platformImage,
     vendor: vendor.scene,
   };
   const file = join(folder, "scene.json");

@@ -1,4 +1,5 @@
-import { cp, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { cp, mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { findOnPath } from "../../lab/cluster/path-search.ts";
@@ -8,7 +9,7 @@ import type { Docker } from "./daemon.ts";
 
 const root = join(import.meta.dirname, "../..");
 /** The chart's default. */
-const REPOSITORY = "sallyport/sallyport";
+const REPOSITORIES = { cluster: "sallyport/sallyport", platform: "sallyport/platform" } as const;
 const AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt";
 
 export interface ProductImage {
@@ -16,17 +17,26 @@ export interface ProductImage {
   readonly sizeBytes: number;
 }
 
-/** The image as the project's own script builds it; `papers` gets its SBOM and provenance. */
+/** An image as the project's own script builds it; `papers` gets its SBOM and provenance. */
 export async function productImage(
   docker: Docker,
+  part: keyof typeof REPOSITORIES,
   papers: string,
   say: (line: string) => void,
   signal: AbortSignal,
 ): Promise<ProductImage> {
   const { version }: { version: string } = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
-  const name = `${REPOSITORY}:${version}`;
+  const name = `${REPOSITORIES[part]}:${version}`;
   const buildImage = await imageToBuildIn(docker, say, signal);
-  const args = ["--tag", name, "--out", papers, ...(buildImage === undefined ? [] : ["--build-image", buildImage])];
+  const args = [
+    "--part",
+    part,
+    "--tag",
+    name,
+    "--out",
+    papers,
+    ...(buildImage === undefined ? [] : ["--build-image", buildImage]),
+  ];
   await command(
     process.execPath,
     [join(root, "deploy/image/build.ts"), ...args],
@@ -68,6 +78,7 @@ async function makeImageToBuildIn(docker: Docker, say: (line: string) => void, s
     await cp(dirname(dirname(npm)), join(folder, "npm"), { recursive: true });
     // A network that opens TLS has its own authority: this machine trusts it, so the build must too.
     await cp(AUTHORITIES, join(folder, "authorities.crt"));
+    await copyTerms(join(folder, "doc"));
     const registry = (await command("npm", ["config", "get", "registry"], { cwd: root }, signal)).trim();
     await writeFile(join(folder, "Dockerfile"), dockerfileOf(base, registry));
     const script = 'docker build --quiet --tag "$IMAGE" "$FOLDER"';
@@ -78,11 +89,21 @@ async function makeImageToBuildIn(docker: Docker, say: (line: string) => void, s
   }
 }
 
+/** The base system was made without documentation; these are the terms of the same packages on this machine. */
+async function copyTerms(folder: string): Promise<void> {
+  for (const name of ["nodejs", "libc6", "libgcc-s1", "libstdc++6"]) {
+    const terms = `/usr/share/doc/${name}/copyright`;
+    if (existsSync(terms)) await cp(terms, join(folder, name, "copyright"), { dereference: true });
+  }
+  await mkdir(folder, { recursive: true });
+}
+
 function dockerfileOf(base: string, registry: string): string {
   return `FROM ${base}
 COPY node /usr/local/bin/node
 COPY npm /usr/local/lib/node_modules/npm
 COPY authorities.crt ${AUTHORITIES}
+COPY doc /usr/share/doc
 ENV NODE_EXTRA_CA_CERTS=${AUTHORITIES} npm_config_cafile=${AUTHORITIES} npm_config_registry=${registry}
 RUN ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/local/bin/npm
 `;

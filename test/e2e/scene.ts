@@ -23,7 +23,9 @@ export interface Scene {
     readonly controlPlaneAddress: string;
   };
   readonly programs: { readonly kubectl: string; readonly helm: string };
+  /** For customers' clusters; loaded onto each node. */
   readonly image: ProductImage;
+  readonly platformImage: ProductImage;
   readonly vendor: VendorScene;
 }
 

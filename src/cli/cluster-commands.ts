@@ -1,0 +1,24 @@
+import { checkCommand } from "./check/check-command.ts";
+import type { Command } from "./kernel/command.ts";
+import { versionCommand } from "./kernel/version-command.ts";
+import { serviceCommand } from "./services/service-command.ts";
+
+/** What runs in the customer's cluster: all that its image has. */
+export const CLUSTER_COMMANDS: readonly Command[] = [
+  serviceCommand({
+    name: "agent",
+    summary: "Carries requests from the platform into a cluster, and results back.",
+    about:
+      "Runs in the customer's cluster. Opens connections to the platform, never accepts any; creates our custom resources, changes nothing else.",
+    load: async () => (await import("./services/agent-service.ts")).agentService,
+  }),
+  serviceCommand({
+    name: "operator",
+    summary: "Runs what the customer approved, in the customer's cluster.",
+    about:
+      "Runs in the customer's cluster and talks only to its API server. Executes what a grant allows, with an account made for that grant.",
+    load: async () => (await import("./services/operator-service.ts")).operatorService,
+  }),
+  checkCommand,
+  versionCommand,
+];
