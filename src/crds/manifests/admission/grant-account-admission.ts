@@ -4,7 +4,8 @@ import { UNREPLACED_PODS } from "../../operations/delete-pod.ts";
 import { RESTARTED_AT } from "../../operations/rollout-restart.ts";
 import { MAX_REPLICAS } from "../../operations/scale.ts";
 import { WORKLOAD_RESOURCES } from "../../operations/workload-kinds.ts";
-import { forbid, type Named, type Validation, validatingPolicy } from "./admission-policy.ts";
+import { forbid, type Named, validatingPolicy } from "./admission-policy.ts";
+import { ownersKept } from "./owners-kept.ts";
 import { type Level, sameBut } from "./same-but.ts";
 
 function grantAccountsOnly({ grantsNamespace }: InstallationNames): readonly Named[] {
@@ -47,23 +48,6 @@ export function rolloutRestart(names: InstallationNames): readonly Manifest[] {
         ownersKept([["f:template"], ["f:metadata"], ["f:annotations"], [`f:${RESTARTED_AT}`, "."]]),
       ],
     },
-  );
-}
-
-/**
- * Ownership may change for one field only, to which `below` leads under `spec`. A client may write managedFields: if it
- * gives a field a false owner, the true owner's next server-side apply deletes that field. Beyond ten writers the API
- * server itself merges the oldest into one.
- */
-function ownersKept(below: readonly Level[]): Validation {
-  const fields: readonly Level[] = [["f:spec"], ...below];
-  const same = sameBut("n", "o", [["fieldsV1", "time"], ...fields]);
-  const onlyOfIt = (owner: string): string => sameBut(`${owner}[?'fieldsV1'].orValue({})`, "{}", fields);
-  const merged = "variables.nowOwners.exists(n, n.manager == 'ancient-changes')";
-  return forbid(
-    `variables.nowOwners.all(n, (${onlyOfIt("n")}) || n.manager == 'ancient-changes' || variables.wasOwners.exists(o, ${same})) && ` +
-      `variables.wasOwners.all(o, (${onlyOfIt("o")}) || (o.operation == 'Update' && ${merged}) || variables.nowOwners.exists(n, ${same}))`,
-    "a grant account may not rewrite who owns which field (managedFields)",
   );
 }
 
