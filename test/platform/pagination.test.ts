@@ -2,7 +2,13 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { ROUTES } from "../../src/contract/table.ts";
 import type { Route } from "../../src/contract/wire/route.ts";
 import { newSite, type Site } from "../../src/platform/areas/deployments/testing/site.ts";
-import { type Answer, onEachDatabase, type TestUser, type World } from "../../src/platform/testing/harness.ts";
+import {
+  type Answer,
+  OWN_PLATFORM,
+  onEachDatabase,
+  type TestUser,
+  type World,
+} from "../../src/platform/testing/harness.ts";
 import { seeded } from "./random.ts";
 
 // While a client reads a list page by page, other clients make and delete rows. No row that was there all the time may
@@ -155,77 +161,81 @@ it("every paginated route is here", () => {
   expect(Object.keys(LISTS).toSorted()).toEqual(PAGINATED.toSorted());
 });
 
-onEachDatabase("pages of", (world) => {
-  describe.each(Object.entries(LISTS))("%s", (title, list) => {
-    let shelf: Shelf;
-    let key: string;
+onEachDatabase(
+  "pages of",
+  (world) => {
+    describe.each(Object.entries(LISTS))("%s", (title, list) => {
+      let shelf: Shelf;
+      let key: string;
 
-    beforeAll(async () => {
-      shelf = await newShelf(world);
-      key = list.reader?.(shelf) ?? shelf.site.admin;
-    });
-
-    const page = (query: Record<string, string>): Promise<Answer> =>
-      world.call("GET", list.path(shelf), { key, query: { ...list.query, ...query } });
-
-    it("miss no row and repeat none while rows come and go", { timeout: 120_000 }, async () => {
-      for (let round = 0; round < ROUNDS; round += 1) {
-        const random = seeded(`${title} ${round}`);
-        let made = 0;
-        const create = (): Promise<string> => list.create(shelf, `g-${round}-${made++}`);
-        const present: string[] = [];
-        for (let i = 0; i < 14; i += 1) present.push(await create());
-        const gone = new Set<string>();
-        const seen: string[] = [];
-        let cursor: string | undefined;
-        do {
-          const answer = await page({ limit: String(1 + random(4)), ...(cursor !== undefined && { cursor }) });
-          expect(answer.status, JSON.stringify(answer.body)).toBe(200);
-          for (const { id } of answer.body.items) seen.push(id);
-          cursor = answer.body.nextCursor ?? undefined;
-          if (random(2) === 0) await create();
-          const target = present[random(present.length)] ?? "";
-          if (list.remove !== undefined && random(2) === 0 && !gone.has(target)) {
-            gone.add(target);
-            expect((await list.remove(shelf, target)).status).toBeLessThan(300);
-          }
-        } while (cursor !== undefined);
-        expect(new Set(seen).size, "a row was seen twice").toBe(seen.length);
-        expect(
-          present.filter((id) => !gone.has(id) && !seen.includes(id)),
-          "rows that were missed",
-        ).toEqual([]);
-      }
-    });
-
-    it("are got with cursors that only the server can make, for this list only", async () => {
-      for (let i = 0; i < 3; i += 1) await list.create(shelf, `c-${i}`);
-      const { nextCursor } = (await page({ limit: "1" })).body;
-      expect((await page({ limit: "2", cursor: nextCursor })).status).toBe(200);
-      const code = async (cursor: string, more: Record<string, string> = {}) =>
-        (await page({ cursor, ...more })).body.code;
-      // Changes any one character.
-      for (let at = 0; at < nextCursor.length; at += 1) {
-        const other = nextCursor[at] === "A" ? "B" : "A";
-        const changed = nextCursor.slice(0, at) + other + nextCursor.slice(at + 1);
-        expect(await code(changed), `character ${at}`).toBe("INVALID_CURSOR");
-      }
-      for (const cut of [nextCursor.slice(0, -1), `${nextCursor}A`, `${nextCursor}=`, "A", `%${nextCursor}`])
-        expect(await code(cut)).toBe("INVALID_CURSOR");
-      const filter = list.filter?.project === "" ? { project: shelf.site.project.id } : (list.filter ?? {});
-      expect(await code(nextCursor, filter)).toBe("INVALID_CURSOR");
-      const elsewhere = title === "events.list" ? "/v1/projects" : "/v1/events";
-      const foreign = await world.call("GET", elsewhere, { key: shelf.site.admin, query: { cursor: nextCursor } });
-      expect(foreign.body.code).toBe("INVALID_CURSOR");
-      const other = await newShelf(world);
-      const theirs = await world.call("GET", list.path(other), {
-        key: list.reader?.(other) ?? other.site.admin,
-        query: { ...list.query, cursor: nextCursor },
+      beforeAll(async () => {
+        shelf = await newShelf(world);
+        key = list.reader?.(shelf) ?? shelf.site.admin;
       });
-      expect(theirs.body.code).toBe("INVALID_CURSOR");
+
+      const page = (query: Record<string, string>): Promise<Answer> =>
+        world.call("GET", list.path(shelf), { key, query: { ...list.query, ...query } });
+
+      it("miss no row and repeat none while rows come and go", { timeout: 120_000 }, async () => {
+        for (let round = 0; round < ROUNDS; round += 1) {
+          const random = seeded(`${title} ${round}`);
+          let made = 0;
+          const create = (): Promise<string> => list.create(shelf, `g-${round}-${made++}`);
+          const present: string[] = [];
+          for (let i = 0; i < 14; i += 1) present.push(await create());
+          const gone = new Set<string>();
+          const seen: string[] = [];
+          let cursor: string | undefined;
+          do {
+            const answer = await page({ limit: String(1 + random(4)), ...(cursor !== undefined && { cursor }) });
+            expect(answer.status, JSON.stringify(answer.body)).toBe(200);
+            for (const { id } of answer.body.items) seen.push(id);
+            cursor = answer.body.nextCursor ?? undefined;
+            if (random(2) === 0) await create();
+            const target = present[random(present.length)] ?? "";
+            if (list.remove !== undefined && random(2) === 0 && !gone.has(target)) {
+              gone.add(target);
+              expect((await list.remove(shelf, target)).status).toBeLessThan(300);
+            }
+          } while (cursor !== undefined);
+          expect(new Set(seen).size, "a row was seen twice").toBe(seen.length);
+          expect(
+            present.filter((id) => !gone.has(id) && !seen.includes(id)),
+            "rows that were missed",
+          ).toEqual([]);
+        }
+      });
+
+      it("are got with cursors that only the server can make, for this list only", async () => {
+        for (let i = 0; i < 3; i += 1) await list.create(shelf, `c-${i}`);
+        const { nextCursor } = (await page({ limit: "1" })).body;
+        expect((await page({ limit: "2", cursor: nextCursor })).status).toBe(200);
+        const code = async (cursor: string, more: Record<string, string> = {}) =>
+          (await page({ cursor, ...more })).body.code;
+        // Changes any one character.
+        for (let at = 0; at < nextCursor.length; at += 1) {
+          const other = nextCursor[at] === "A" ? "B" : "A";
+          const changed = nextCursor.slice(0, at) + other + nextCursor.slice(at + 1);
+          expect(await code(changed), `character ${at}`).toBe("INVALID_CURSOR");
+        }
+        for (const cut of [nextCursor.slice(0, -1), `${nextCursor}A`, `${nextCursor}=`, "A", `%${nextCursor}`])
+          expect(await code(cut)).toBe("INVALID_CURSOR");
+        const filter = list.filter?.project === "" ? { project: shelf.site.project.id } : (list.filter ?? {});
+        expect(await code(nextCursor, filter)).toBe("INVALID_CURSOR");
+        const elsewhere = title === "events.list" ? "/v1/projects" : "/v1/events";
+        const foreign = await world.call("GET", elsewhere, { key: shelf.site.admin, query: { cursor: nextCursor } });
+        expect(foreign.body.code).toBe("INVALID_CURSOR");
+        const other = await newShelf(world);
+        const theirs = await world.call("GET", list.path(other), {
+          key: list.reader?.(other) ?? other.site.admin,
+          query: { ...list.query, cursor: nextCursor },
+        });
+        expect(theirs.body.code).toBe("INVALID_CURSOR");
+      });
     });
-  });
-});
+  },
+  OWN_PLATFORM,
+);
 
 async function newShelf(world: World): Promise<Shelf> {
   const site = await newSite(world, 1000);

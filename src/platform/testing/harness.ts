@@ -58,7 +58,7 @@ export interface TestUser {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** One running platform on one database, shared by a file's tests. Data is not shared: each test makes a workspace. */
+/** One running platform on one database, shared by tests and files. Data is not shared: each test makes a workspace. */
 export interface World {
   readonly database: "PGlite" | "PostgreSQL";
   readonly platform: RunningPlatform;
@@ -69,55 +69,85 @@ export interface World {
   call(method: string, path: string, options?: CallOptions): Promise<Answer>;
 }
 
-/** Runs the tests on PGlite and, where one is found, on PostgreSQL. */
-export function onEachDatabase(
-  subject: string,
-  tests: (world: World) => void,
-  options: Omit<Partial<StartOptions>, "database" | "clock"> = {},
-): void {
-  const postgres = findPostgres();
+interface Running {
+  readonly platform: RunningPlatform;
+  readonly clock: TestClock;
+  close(): Promise<void>;
+}
+
+type Options = Omit<Partial<StartOptions>, "database" | "clock">;
+
+/** For a file that looks at all rows of a table, where other files' rows would be in its way. */
+export const OWN_PLATFORM: Options = {};
+
+/** Runs the tests on PGlite and, where one is found, on PostgreSQL. Files without options share a worker's platforms. */
+export function onEachDatabase(subject: string, tests: (world: World) => void, options?: Options): void {
   const databases: { database: World["database"] }[] = [{ database: "PGlite" }];
-  if (postgres !== undefined) databases.push({ database: "PostgreSQL" });
+  if (findPostgres() !== undefined) databases.push({ database: "PostgreSQL" });
   describe.each(databases)(`${subject} on $database`, ({ database }) => {
-    let platform: RunningPlatform | undefined;
-    let stopDatabase = async (): Promise<void> => undefined;
-    const clock = new TestClock();
-    const running = (): RunningPlatform => {
-      if (platform === undefined) throw new Error("the platform is not up yet: use the world inside of a test");
-      return platform;
+    let world: Running | undefined;
+    const running = (): Running => {
+      if (world === undefined) throw new Error("the platform is not up yet: use the world inside of a test");
+      return world;
     };
 
     beforeAll(async () => {
-      let location: DatabaseLocation;
-      if (database === "PostgreSQL" && postgres !== undefined) {
-        const server = await postgres();
-        stopDatabase = server.stop;
-        location = { postgres: server.url };
-      } else location = await inMemory();
-      platform = await startPlatform({ database: location, clock, rateLimits: false, ...options });
+      world = await (options === undefined ? sharedOn(database) : startOn(database, options));
     }, 120_000);
 
     afterAll(async () => {
-      await platform?.close();
-      await stopDatabase();
+      if (options === undefined) {
+        if (world?.clock.isHeld === false) return;
+        shared.delete(database);
+      }
+      await world?.close();
     }, 60_000);
 
     tests({
       database,
       get platform() {
-        return running();
+        return running().platform;
       },
-      clock,
-      workspace: () => newWorkspace(running(), clock),
-      user: (user) => newUser(running(), clock, user),
-      call: (method, path, options) => call(running().url, method, path, options),
+      get clock() {
+        return running().clock;
+      },
+      workspace: () => newWorkspace(running()),
+      user: (user) => newUser(running(), user),
+      call: (method, path, callOptions) => call(running().platform.url, method, path, callOptions),
     });
   });
 }
 
+/**
+ * Of this worker. A start takes two seconds of a core, and eighty files would each pay it twice. The end of the worker's
+ * process ends them.
+ */
+const shared = new Map<World["database"], Promise<Running>>();
+
+function sharedOn(database: World["database"]): Promise<Running> {
+  const running = shared.get(database) ?? startOn(database, {});
+  shared.set(database, running);
+  return running;
+}
+
+async function startOn(database: World["database"], options: Options): Promise<Running> {
+  const server = database === "PostgreSQL" ? await findPostgres()?.() : undefined;
+  const location: DatabaseLocation = server === undefined ? await inMemory() : { postgres: server.url };
+  const clock = new TestClock();
+  const platform = await startPlatform({ database: location, clock, rateLimits: false, ...options });
+  return {
+    platform,
+    clock,
+    async close() {
+      await platform.close();
+      await server?.stop();
+    },
+  };
+}
+
 let made = 0;
 
-async function newWorkspace(platform: RunningPlatform, clock: TestClock): Promise<TestWorkspace> {
+async function newWorkspace({ platform, clock }: Running): Promise<TestWorkspace> {
   made += 1;
   const { bootstrap } = platform;
   const { id, name } = await bootstrap.workspace(`test-${made}`);
@@ -136,8 +166,7 @@ async function newWorkspace(platform: RunningPlatform, clock: TestClock): Promis
 const TOKEN_LIFE_MS = 15 * 60_000;
 
 async function newUser(
-  { db, url }: RunningPlatform,
-  clock: TestClock,
+  { platform: { db, url }, clock }: Running,
   { email, name = "A User" }: { readonly email?: string; readonly name?: string } = {},
 ): Promise<TestUser> {
   made += 1;

@@ -22,6 +22,10 @@ export class TestClock implements Clock {
     this.#held = { monotonicMs: systemClock.monotonicMs(), wallMs: systemClock.wallNow().getTime() };
   }
 
+  get isHeld(): boolean {
+    return this.#held !== undefined;
+  }
+
   after(delayMs: number, task: () => void): () => void {
     const fire = (): void => {
       cancel();
