@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -139,6 +140,13 @@ describe("the narrator", () => {
     expect(printed().match(/carrying …/g)).toHaveLength(2);
   });
 });
+
+it("a start prints a line before it reads the source of what it starts", () => {
+  const started = spawnSync(process.execPath, [join(import.meta.dirname, "..", "main.ts"), "--no-such-flag"], {
+    encoding: "utf8",
+  });
+  expect([started.status, started.stdout]).toEqual([2, "npm start: loading …\n"]);
+}, 60_000);
 
 describe("the folder of a run", () => {
   async function folder(): Promise<string> {

@@ -9,7 +9,7 @@ import { type GrantPorts, reconcileGrant } from "./grant-reconciler.ts";
 type Look = GrantPorts["roleLending"]["ofPlan"];
 
 /** A grant whose window is 09:00 to 09:05, where approvers lend and the look at their bindings goes as `look` says. */
-function windowed(look: Look) {
+function windowed(look: Look, more: Partial<GrantPorts> = {}) {
   const status: AccessGrantStatus = {
     state: "Approved",
     approvedAt: "2026-01-01T09:00:00Z",
@@ -38,6 +38,7 @@ function windowed(look: Look) {
     },
     metrics: { transition: () => undefined },
     publisher: { grantBecame: () => undefined },
+    ...more,
   };
   const context = { signal: new AbortController().signal, log: silentLogger, reconcileId: "1" };
   return { clock, stopped, reconcile: () => reconcileGrant("a/b", ports, context) };
@@ -61,4 +62,24 @@ test("a look at bindings that hangs is given up when the window closes", async (
   await first;
   await world.reconcile();
   expect(world.stopped).toEqual(["window closed"]);
+});
+
+test("a plan for a node waits while its deployment is accepted in no namespace, as the gate would refuse it", async () => {
+  const commands = [{ command: "kubernetes/cordon-node", params: { name: "node-1" }, summary: "s" }];
+  const accepted = async (namespaces: readonly string[]): Promise<string | undefined> => {
+    let written: AccessGrantStatus = {};
+    const world = windowed(() => Promise.resolve(undefined), {
+      grant: () => grant({ commands }),
+      acceptedOf: () => namespaces,
+      writeStatus: async (each, status) => {
+        written = status;
+        return each;
+      },
+    });
+    await world.reconcile();
+    const found = written.conditions?.find(({ type }) => type === "Accepted");
+    return `${found?.status} ${found?.message}`;
+  };
+  expect(await accepted([])).toMatch(/^False .* is not accepted in any namespace/);
+  expect(await accepted(["shop"])).toMatch(/^True .* the condition Permitted says what it may do outside them$/);
 });
