@@ -12,6 +12,54 @@ function* levels(value: unknown, path = ""): Generator<[string, Readonly<Record<
   for (const [key, entry] of Object.entries(value)) yield* levels(entry, `${path}/${key}`);
 }
 
+/** Of Kubernetes itself, and of operators that clusters often have: Cluster API, Argo, Flux, cert-manager, Istio, Velero. */
+const TAKEN = [
+  ...[
+    "cm",
+    "cs",
+    "crd",
+    "csr",
+    "csinode",
+    "cj",
+    "deploy",
+    "ds",
+    "ep",
+    "ev",
+    "hpa",
+    "ing",
+    "limits",
+    "netpol",
+    "no",
+    "ns",
+  ],
+  ...["pc", "pdb", "po", "psp", "pv", "pvc", "quota", "rc", "rs", "sa", "sc", "sts", "svc", "va", "vap", "vapb"],
+  ...[
+    "cl",
+    "kcp",
+    "ma",
+    "md",
+    "mhc",
+    "ms",
+    "app",
+    "apps",
+    "appset",
+    "appproj",
+    "ro",
+    "ar",
+    "at",
+    "exp",
+    "wf",
+    "gitrepo",
+  ],
+  ...["hr", "hc", "helmrepo", "ks", "ocirepo", "cert", "certs", "cr", "crs", "dr", "gw", "se", "vs", "bsl", "vsl"],
+];
+
+test("no kind's short name is one that kubectl finds elsewhere, or another kind's of ours", () => {
+  const names = KINDS.map(({ shortName }) => shortName);
+  expect(names.filter((name) => TAKEN.includes(name))).toEqual([]);
+  expect(new Set(names).size).toBe(names.length);
+});
+
 describe.each(KINDS.map((kind) => [kind.kind, kind] as const))("%s", (_name, kind) => {
   const schema = customResourceDefinition(kind);
 

@@ -69,7 +69,7 @@ const Status = Type.Object({
 export const MANAGED_DEPLOYMENT = {
   kind: "ManagedDeployment",
   plural: "manageddeployments",
-  shortName: "md",
+  shortName: "mdep",
   description: "A deployment that asks to be served here, and the namespaces that the customer accepts it for.",
   spec: Spec,
   status: Status,
