@@ -9,14 +9,13 @@ import { type ManagedDeployment, managedDeployments } from "../crds/kinds/manage
 import { OpenObjects } from "../crds/kinds/open-objects.ts";
 import { type OperationInvocation, operationInvocations } from "../crds/kinds/operation-invocation.ts";
 import { type OperationPolicy, operationPolicies } from "../crds/kinds/operation-policy.ts";
-import { isClusterWide } from "../crds/operations/catalog.ts";
 import { Informer } from "../kube/cache/informer.ts";
 import type { Cached } from "../kube/cache/store.ts";
 import type { Client } from "../kube/client/client.ts";
 import type { KubeMetrics } from "../kube/metrics/metrics.ts";
 import { keyOf } from "../kube/objects/resource.ts";
 import { jsonProjection } from "../kube/projection/projection.ts";
-import { plannedPlaces } from "./access/planned-places.ts";
+import { plannedNamespaces } from "./access/planned-places.ts";
 import { type CustomerPolicy, mergePolicies } from "./gate/policy.ts";
 import { isApproved } from "./grants/open-limit.ts";
 import type { GateFacts } from "./invocations/invocation-reconciler.ts";
@@ -147,14 +146,16 @@ export class Caches {
     return [...new Set([...accepted, ...[...this.#named.values()].flat()])].sort();
   }
 
-  /** Everywhere that access may have been given. The cluster, where a policy opens it or a plan or run needed it. */
+  /**
+   * Everywhere that access may have been given. The cluster is always one: what was lent there stays when the policy
+   * that opened it is closed and the objects that named it are gone. Where the operator may not list it, it finds none.
+   */
   places(): readonly Place[] {
     const served = this.servedNamespaces();
-    const planned = this.grants.store.list().flatMap(plannedPlaces);
+    const planned = this.grants.store.list().flatMap(plannedNamespaces);
     // Accepted no more, but something may have been left there.
     const ran = this.invocations.store.list().flatMap(ranIn);
-    const isOpened = this.policies.store.list().some(({ spec }) => spec.clusterOperations !== undefined);
-    return [...new Set<Place>([...served, ...planned, ...ran, ...(isOpened ? [undefined] : [])])];
+    return [...new Set<Place>([...served, ...planned, ...ran, undefined])];
   }
 
   async #all<T extends OperationPolicy | ManagedDeployment>(resource: KindResource, signal: AbortSignal): Promise<T[]> {
@@ -169,8 +170,7 @@ export class Caches {
   }
 }
 
-function ranIn({ spec, status }: OperationInvocation): readonly Place[] {
-  if (status?.startedAt !== undefined && isClusterWide(`${spec.plugin}/${spec.operation}`)) return [undefined];
+function ranIn({ spec, status }: OperationInvocation): readonly string[] {
   const namespace = spec.params?.namespace;
   return status?.startedAt !== undefined && typeof namespace === "string" ? [namespace] : [];
 }
