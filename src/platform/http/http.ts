@@ -7,6 +7,7 @@ import { type Endpoint, parseRequest } from "../kernel/call/endpoint.ts";
 import { type Engine, execute } from "../kernel/call/execute.ts";
 import { logAccess, requestIdOf, type Trace, trace } from "../kernel/call/trace.ts";
 import type { Trust } from "../kernel/caller-address.ts";
+import { addressBucket } from "../kernel/caller-address.ts";
 import { PlatformError, upgradeRequired } from "../kernel/errors.ts";
 import { isRelayUpgrade } from "../relay/upgrade.ts";
 import { admit, authenticate, workspaceOf } from "./admission.ts";
@@ -156,7 +157,7 @@ async function limited(
     return credential;
   } catch (error) {
     if (error instanceof PlatformError && error.spec.status === 401) {
-      seen.allowance = deps.limiter?.take(request.ip, RATES.unauthenticated);
+      seen.allowance = deps.limiter?.take(addressBucket(request.ip), RATES.unauthenticated);
       refuseExcess(deps, "unauthenticated", seen.allowance);
     }
     throw error;

@@ -6,6 +6,7 @@ import { RATES, type RateLimiter, tooManyRequests } from "../kernel/budgets/rate
 import { setHeaders } from "../kernel/call/answer.ts";
 import type { Engine } from "../kernel/call/execute.ts";
 import { trace } from "../kernel/call/trace.ts";
+import { addressBucket } from "../kernel/caller-address.ts";
 
 /**
  * The viewer's files by the name under which the platform serves them. Other files of that folder are not reachable.
@@ -86,7 +87,7 @@ export function registerReference(app: FastifyInstance, { engine, limiter }: Ref
   let document: { readonly baseUrl: string; readonly text: string } | undefined;
   app.get("/v1/openapi.json", (request, reply) => {
     const seen = trace(request, engine);
-    seen.allowance = limiter?.take(request.ip, RATES.unauthenticated);
+    seen.allowance = limiter?.take(addressBucket(request.ip), RATES.unauthenticated);
     if (seen.allowance?.allowed === false) {
       throw tooManyRequests("unauthenticated", seen.allowance);
     }

@@ -8,7 +8,7 @@ import { inMemory } from "../testing/empty-database.ts";
 import { call } from "../testing/harness.ts";
 import { TestClock } from "../testing/test-clock.ts";
 import { RATES } from "./budgets/rate-limit.ts";
-import { callerAddress, trustIn } from "./caller-address.ts";
+import { addressBucket, callerAddress, trustIn } from "./caller-address.ts";
 
 const VARIABLE = "SALLYPORT_PLATFORM_TRUSTED_PROXIES";
 const trusting = (proxies: string) => readPlatformConfig({ [VARIABLE]: proxies }).trustedProxies;
@@ -43,6 +43,30 @@ describe("where a request comes from", () => {
       expect(read).toThrow(VARIABLE);
     },
   );
+});
+
+describe("the bucket of an address", () => {
+  it.each([
+    ["5.5.5.9", "5.5.5.9"],
+    ["5.5.5.9:41000", "5.5.5.9"],
+    ["::ffff:5.5.5.9", "5.5.5.9"],
+    ["::FFFF:505:509", "5.5.5.9"],
+    ["0:0:0:0:0:ffff:5.5.5.9", "5.5.5.9"],
+    ["[::ffff:5.5.5.9]:41000", "5.5.5.9"],
+    ["2001:db8:1:2::7", "2001:db8:1:2::/64"],
+    ["2001:DB8:1:2:ffff::8", "2001:db8:1:2::/64"],
+    ["[2001:db8:1:2:3:4:5:6]:443", "2001:db8:1:2::/64"],
+    ["2001:db8:1:3::7", "2001:db8:1:3::/64"],
+    ["2001:db8::7", "2001:db8:0:0::/64"],
+    ["fe80::1%eth0", "fe80:0:0:0::/64"],
+    ["::1", "0:0:0:0::/64"],
+    ["unknown", "no address"],
+    ["5.5.5.9:x", "no address"],
+    ["[", "no address"],
+    ["", "no address"],
+  ])("%s is %s", (address, bucket) => {
+    expect(addressBucket(address)).toBe(bucket);
+  });
 });
 
 const request = async (url: string, headers: Record<string, string>): Promise<number> =>
@@ -87,5 +111,7 @@ describe.each([
     expect(statuses.indexOf(429)).toBe(byHeader ? -1 : burst);
     for (let more = 1; more <= burst; more += 1) await from(1);
     expect([await from(1), await from(200)].map((status) => status === 429)).toEqual([true, !byHeader]);
+    const written = ["192.0.2.1", "::ffff:192.0.2.1", "192.0.2.1:41000", "::ffff:c000:201"];
+    for (const address of written) expect(await ask(platform?.url ?? "", { "x-forwarded-for": address })).toBe(429);
   });
 });

@@ -14,7 +14,7 @@ import { RATES, type RateLimiter, tooManyRequests } from "../kernel/budgets/rate
 import { toPlatformError } from "../kernel/call/answer.ts";
 import type { Engine } from "../kernel/call/execute.ts";
 import { requestIdOf } from "../kernel/call/trace.ts";
-import { callerAddress, type Trust } from "../kernel/caller-address.ts";
+import { addressBucket, callerAddress, type Trust } from "../kernel/caller-address.ts";
 import { PlatformError, toBody } from "../kernel/errors.ts";
 import type { Relay } from "./relay.ts";
 
@@ -97,7 +97,7 @@ function limited(
   error: PlatformError,
 ): PlatformError {
   if (error.spec.status !== 401) return error;
-  const allowance = limiter?.take(callerAddress(request, trustedProxies), RATES.unauthenticated);
+  const allowance = limiter?.take(addressBucket(callerAddress(request, trustedProxies)), RATES.unauthenticated);
   if (allowance === undefined || allowance.allowed) return error;
   return tooManyRequests("unauthenticated", allowance);
 }

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { RATES, type RateLimiter, tooManyRequests } from "../budgets/rate-limit.ts";
+import { addressBucket } from "../caller-address.ts";
 import { PlatformError } from "../errors.ts";
 import type { Engine } from "./execute.ts";
 import { trace } from "./trace.ts";
@@ -30,7 +31,7 @@ export function openRoute(
       const seen = trace(request, engine);
       seen.open = { method, path };
       if (draining.aborted) throw new PlatformError("SERVICE_UNAVAILABLE", { headers: { connection: "close" } });
-      seen.allowance = limiter?.take(request.ip, RATES.unauthenticated);
+      seen.allowance = limiter?.take(addressBucket(request.ip), RATES.unauthenticated);
       if (seen.allowance?.allowed === false) {
         engine.metrics.rateLimited();
         throw tooManyRequests("unauthenticated", seen.allowance);
