@@ -51,6 +51,15 @@ describe("the end of a request's time", () => {
     socket.emit("close");
     clock.advance(60_000);
     expect(held.signal.aborted).toBe(false);
-    expect(socket.listenerCount("close")).toBe(0);
+  });
+
+  it("takes one listener of a connection, however many polls a client sends on it", () => {
+    const polls = Array.from({ length: 30 }, () => poll(20_000));
+    polls[0]?.clear();
+    for (let more = 0; more < 30; more += 1) poll(20_000).clear();
+    expect(socket.listenerCount("close")).toBe(1);
+    socket.emit("close");
+    expect(polls.map(({ signal }) => signal.aborted)).toEqual([false, ...Array<boolean>(29).fill(true)]);
+    for (const each of polls) each.clear();
   });
 });

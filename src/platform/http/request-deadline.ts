@@ -1,3 +1,4 @@
+import type { Socket } from "node:net";
 import type { FastifyRequest } from "fastify";
 import type { Clock } from "../../base/clock.ts";
 import { PlatformError } from "../kernel/errors.ts";
@@ -24,6 +25,8 @@ export class RequestDeadlines {
   readonly #clock: Pick<Clock, "after">;
   readonly #held = new Set<(reason: unknown) => void>();
   readonly #draining: AbortSignal;
+  /** The polls of each connection. One listener ends them all: a client may send many requests before an answer. */
+  readonly #ofSocket = new WeakMap<Socket, Set<() => void>>();
 
   constructor(clock: Pick<Clock, "after">, draining: AbortSignal) {
     this.#clock = clock;
@@ -44,17 +47,27 @@ export class RequestDeadlines {
   ofPoll({ socket }: FastifyRequest["raw"], waitMs: number): RequestDeadline {
     const { deadline, end } = this.#start(REQUEST_LIMIT_MS + waitMs);
     const hangUp = (): void => end(new Error("the client hung up"));
-    socket.once("close", hangUp);
+    const polls = this.#ofSocket.get(socket) ?? this.#watched(socket);
+    polls.add(hangUp);
     this.#held.add(end);
     if (this.#draining.aborted) end(this.#draining.reason);
     return {
       ...deadline,
       clear: () => {
         deadline.clear();
-        socket.off("close", hangUp);
+        polls.delete(hangUp);
         this.#held.delete(end);
       },
     };
+  }
+
+  #watched(socket: Socket): Set<() => void> {
+    const polls = new Set<() => void>();
+    this.#ofSocket.set(socket, polls);
+    socket.once("close", () => {
+      for (const hangUp of polls) hangUp();
+    });
+    return polls;
   }
 
   #start(limitMs: number) {
