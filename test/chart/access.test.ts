@@ -155,10 +155,6 @@ describe("operations of cluster scope", () => {
     ]);
   });
 
-  test("are not there where roles lie in namespaces", async () => {
-    expect(await wide({ ...on("cordon-node"), namespaces: ["shop"], rbac: { scope: "namespaces" } })).toEqual([]);
-  });
-
   test("are opened to deployments by the policy that the chart makes", async () => {
     const clusterOperations = [{ operation: "kubernetes/cordon-node", deployments: ["dep_x"], names: ["node-1"] }];
     const objects = await helm.render({ ...REQUIRED, operationPolicy: { clusterOperations } });

@@ -32,6 +32,16 @@ describe("the schema", () => {
     [{ agent: { resources: { limits: { memory: "300M" } } } }, "memory"],
     [{ networkPolicy: { apiServer: { ports: [] } } }, "ports"],
     [{ image: { digest: "sha256:short" } }, "digest"],
+    [{ operations: { kubernetes: { "cordon-node": { enabled: true, names: ["*"] } } } }, "names"],
+    [{ operations: { kubernetes: { "uncordon-node": { enabled: true, names: [""] } } } }, "names"],
+    [
+      {
+        rbac: { scope: "namespaces" },
+        namespaces: ["shop"],
+        operations: { kubernetes: { "cordon-node": { enabled: true } } },
+      },
+      "operations.kubernetes.cordon-node.enabled",
+    ],
   ])("refuses %j and names %s", async (values, word) => {
     const { code, stderr } = await helm.template({ ...REQUIRED, ...values });
     expect(code).not.toBe(0);

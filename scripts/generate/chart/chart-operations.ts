@@ -1,11 +1,11 @@
 import { OPERATIONS } from "../../../src/crds/operations/catalog.ts";
 import type { Scope } from "../../../src/crds/operations/operation.ts";
-import { type Branch, branch, flag, list, type ValueNode } from "./chart-value.ts";
+import { type Branch, branch, flag, list, OBJECT_NAME, type ValueNode } from "./chart-value.ts";
 
 const NAMES = list(
   "The only objects that its role reaches, by name; neither a request nor a stolen operator can widen it. Empty: any.",
   [],
-  { type: "string" },
+  OBJECT_NAME,
 );
 
 /** A switch for each operation. */

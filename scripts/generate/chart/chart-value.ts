@@ -49,6 +49,12 @@ export const list = (doc: string, fallback: readonly unknown[] = [], items: obje
   leaf(fallback, { type: "array", items }, doc);
 
 export const NAMESPACE = { type: "string", maxLength: 63, pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" };
+/** A DNS subdomain. In a role `*` is no name, and an empty name would not narrow it. */
+export const OBJECT_NAME = {
+  type: "string",
+  maxLength: 253,
+  pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$",
+};
 export const DURATION = { pattern: "^[0-9]+(ms|s|m|h)$" };
 export const CIDRS = { type: "string", pattern: "^[0-9a-fA-F.:]+/[0-9]+$" };
 export const PORT = { type: "integer", minimum: 1, maximum: 65_535 };

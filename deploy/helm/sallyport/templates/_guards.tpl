@@ -39,6 +39,13 @@
 {{- if and (eq $values.rbac.scope "namespaces") (not $opened) -}}
 {{- fail "rbac.scope is namespaces, and neither namespaces nor deployments opens any: name at least one, as roles are made only there." -}}
 {{- end -}}
+{{- range $plugin, $operations := $values.operations -}}
+{{- range $name, $operation := $operations -}}
+{{- if and (eq $values.rbac.scope "namespaces") (has $name (list "cordon-node" "uncordon-node")) $operation.enabled -}}
+{{- fail (printf "operations.%s.%s.enabled is true and rbac.scope is namespaces: it works on objects of the whole cluster, for which this scope makes no role. Choose rbac.scope=cluster or switch it off." $plugin $name) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- if eq (include "sallyport.account" (dict "root" . "component" "agent")) (include "sallyport.account" (dict "root" . "component" "operator")) -}}
 {{- fail "agent and operator have the same ServiceAccount: they need two, or a stolen agent could do what the operator may." -}}
 {{- end -}}
