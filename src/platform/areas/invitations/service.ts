@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import { INVITATION_MS } from "../../../contract/workspaces/invitations.ts";
 import type { WorkspaceRole } from "../../database/tables/identity.ts";
 import type { InvitationRow } from "../../database/tables/invitations.ts";
@@ -6,7 +5,7 @@ import { isMember, normalEmail } from "../../identity/users/store.ts";
 import type { Call } from "../../kernel/call/call.ts";
 import type { CallConfig } from "../../kernel/call/call-config.ts";
 import { invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";
-import { newId } from "../../kernel/ids.ts";
+import { ALPHANUMERIC, newId, randomText } from "../../kernel/ids.ts";
 import { seal } from "../../kernel/sealed.ts";
 import { hashOf } from "../../kernel/secret-hash.ts";
 import type { Principal } from "../../kernel/tenancy/principal.ts";
@@ -86,9 +85,12 @@ function toDeliver({ config, wake }: Context): Pick<InvitationRow, "delivery_sta
   return { delivery_status: "pending", delivery_until: null };
 }
 
-/** A token of 43 characters that is enough to accept. Stored as its hash, and sealed. */
+/**
+ * A token that is enough to accept: 256 random bits as 43 letters and digits, because a command line takes what begins with
+ * a dash for an option. Stored as its hash, and sealed.
+ */
 export function mintToken({ sealingKey }: Pick<CallConfig, "sealingKey">) {
-  const token = randomBytes(32).toString("base64url");
+  const token = randomText(43, ALPHANUMERIC);
   return { token_hash: hashOf(token), sealed_token: seal(sealingKey, token) };
 }
 
