@@ -50,6 +50,14 @@ test("rbac.scope changes on a live release, and back", async () => {
   expect(await names("rolebindings", "shop")).toEqual(["sallyport-agent-observe", "sallyport-operator-target"]);
 });
 
+test("a second vendor's installation is refused in words, before anything is made", async () => {
+  const refused = await run("install", "second", "999");
+  expect(refused).toContain(
+    "This cluster has an installation of Sallyport: release sallyport in namespace sallyport-system.",
+  );
+  expect(await names("serviceaccounts", "999")).toEqual([]);
+});
+
 test("a variable of the chart is overridden by an upgrade, and given back", async () => {
   const own = ["agent.extraEnv[0].name=NODE_OPTIONS", "agent.extraEnv[0].value=--max-old-space-size=100"];
   expect(await run("upgrade", "sallyport", "sallyport-system", ...own)).toBe("");

@@ -81,6 +81,18 @@
 {{- if and $values.metrics.serviceMonitor.enabled $values.metrics.podMonitor.enabled -}}
 {{- fail "metrics.serviceMonitor and metrics.podMonitor are both enabled: every pod would be scraped twice; keep one." -}}
 {{- end -}}
+{{- if $values.crds.enabled -}}
+{{- $kind := lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" "accessgrants.sallyport.dev" -}}
+{{- $release := dig "metadata" "annotations" "meta.helm.sh/release-name" "" $kind -}}
+{{- $namespace := dig "metadata" "annotations" "meta.helm.sh/release-namespace" "" $kind -}}
+{{- if and $release (or (ne $release .Release.Name) (ne $namespace .Release.Namespace)) -}}
+{{- range (lookup "apps/v1" "Deployment" $namespace "").items -}}
+{{- if eq "operator/sallyport" (printf "%s/%s" (dig "metadata" "labels" "app.kubernetes.io/component" "" .) (dig "metadata" "labels" "app.kubernetes.io/name" "" .)) -}}
+{{- fail (printf "This cluster has an installation of Sallyport: release %s in namespace %s. A cluster takes one, because kinds, policies and roles to lend have fixed names, and a policy guards one operator. Upgrade that release, or uninstall it first." $release $namespace) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- if and (eq $values.image.tag "latest") (not $values.image.digest) -}}
 {{- fail "image.tag is latest: name a version or a digest, so that a restart cannot change what runs." -}}
 {{- end -}}
