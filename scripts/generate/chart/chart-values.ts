@@ -1,5 +1,6 @@
 import { OPERATION_POLICY_VALUES, QUOTA_VALUES } from "./chart-bounds.ts";
 import { component } from "./chart-component.ts";
+import { PEOPLE_BINDINGS, POLICIES } from "./chart-decisions.ts";
 import { OPERATION_VALUES } from "./chart-operations.ts";
 import {
   type Branch,
@@ -128,6 +129,7 @@ export function chartValues(): Branch {
       ),
     }),
     operationPolicy: OPERATION_POLICY_VALUES,
+    policies: POLICIES,
     quota: QUOTA_VALUES,
     rbac: branch("What the two accounts may do; each rule with its reason in docs/permissions.md.", {
       create: flag(true, "Render roles and bindings. Off: apply them yourself."),
@@ -146,6 +148,7 @@ export function chartValues(): Branch {
       {
         create: flag(true, "Render them."),
         aggregateToView: flag(true, "Add the viewer's rights to the built-in roles view, edit and admin."),
+        bindings: PEOPLE_BINDINGS,
       },
     ),
     operations: OPERATION_VALUES,

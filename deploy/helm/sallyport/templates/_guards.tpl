@@ -93,6 +93,11 @@
 {{- end -}}
 {{- end -}}
 {{- end -}}
+{{- range $values.policies -}}
+{{- if eq .name "default" -}}
+{{- fail "policies holds one named default, which is operationPolicy's: give it another name, or write its rules into operationPolicy." -}}
+{{- end -}}
+{{- end -}}
 {{- if and (eq $values.image.tag "latest") (not $values.image.digest) -}}
 {{- fail "image.tag is latest: name a version or a digest, so that a restart cannot change what runs." -}}
 {{- end -}}
