@@ -5,7 +5,7 @@ import { logIdle } from "../areas/managers/idle.ts";
 import { newVendor } from "../areas/managers/testing/customers.ts";
 import { openDatabase } from "../database/open.ts";
 import { inMemory } from "../testing/empty-database.ts";
-import { onEachDatabase } from "../testing/harness.ts";
+import { OWN_PLATFORM, onEachDatabase } from "../testing/harness.ts";
 import { type Administration, administer } from "./administration.ts";
 import { createBootstrap } from "./bootstrap.ts";
 import { serveManager } from "./manager-administration.ts";
@@ -69,41 +69,50 @@ it("makes the first workspace once", async () => {
   await close();
 });
 
-onEachDatabase("a database in use", (world) => {
-  it("has no first start", async () => {
-    await world.workspace();
-    expect(await world.platform.bootstrap.first("acme")).toBeUndefined();
-  });
+onEachDatabase(
+  "a database in use",
+  (world) => {
+    it("has no first start", async () => {
+      await world.workspace();
+      expect(await world.platform.bootstrap.first("acme")).toBeUndefined();
+    });
 
-  it("has its managers told whom they serve, and says at a start what is left to decide", async () => {
-    const { db, bootstrap } = world.platform;
-    const vendor = await newVendor(world);
-    const { token, groupId, manager } = await vendor.customer("customer");
-    const { id } = await vendor.deploy(token, "shop");
-    const waits = async () =>
-      (await vendor.as(vendor.admin, "GET", `/v1/deployments/${id}`)).body.waitsFor === "manager";
-    const said = async () => {
-      const lines: [object, string][] = [];
-      const warn = (fields: object, text: string) => void lines.push([fields, text]);
-      await logIdle(db, { ...silentLogger, warn });
-      return lines;
-    };
-    expect(await said()).toEqual([]);
-    await serveManager(db, world.clock, manager.id, {});
-    expect(await waits()).toBe(true);
-    expect(await said()).toEqual([
-      [{ count: 1, managers: [manager.id] }, expect.stringMatching(/serve no deployment group; .* managers serve ID/)],
-      [
-        { count: 1, deployments: [id], previous: [manager.id] },
-        expect.stringMatching(/wait for their manager; .* unless it serves a group already: then move the deployment/),
-      ],
-    ]);
-    await serveManager(db, world.clock, manager.id, { group: groupId });
-    expect(await waits()).toBe(false);
-    await serveManager(db, world.clock, manager.id, { shared: true });
-    expect(await waits()).toBe(false);
-    expect(await said()).toEqual([]);
-    const system = await bootstrap.systemManager({ name: "system" });
-    await expect(serveManager(db, world.clock, system.id, { shared: true })).rejects.toThrow(/cannot go from system/);
-  });
-});
+    it("has its managers told whom they serve, and says at a start what is left to decide", async () => {
+      const { db, bootstrap } = world.platform;
+      const vendor = await newVendor(world);
+      const { token, groupId, manager } = await vendor.customer("customer");
+      const { id } = await vendor.deploy(token, "shop");
+      const waits = async () =>
+        (await vendor.as(vendor.admin, "GET", `/v1/deployments/${id}`)).body.waitsFor === "manager";
+      const said = async () => {
+        const lines: [object, string][] = [];
+        const warn = (fields: object, text: string) => void lines.push([fields, text]);
+        await logIdle(db, { ...silentLogger, warn });
+        return lines;
+      };
+      expect(await said()).toEqual([]);
+      await serveManager(db, world.clock, manager.id, {});
+      expect(await waits()).toBe(true);
+      expect(await said()).toEqual([
+        [
+          { count: 1, managers: [manager.id] },
+          expect.stringMatching(/serve no deployment group; .* managers serve ID/),
+        ],
+        [
+          { count: 1, deployments: [id], previous: [manager.id] },
+          expect.stringMatching(
+            /wait for their manager; .* unless it serves a group already: then move the deployment/,
+          ),
+        ],
+      ]);
+      await serveManager(db, world.clock, manager.id, { group: groupId });
+      expect(await waits()).toBe(false);
+      await serveManager(db, world.clock, manager.id, { shared: true });
+      expect(await waits()).toBe(false);
+      expect(await said()).toEqual([]);
+      const system = await bootstrap.systemManager({ name: "system" });
+      await expect(serveManager(db, world.clock, system.id, { shared: true })).rejects.toThrow(/cannot go from system/);
+    });
+  },
+  OWN_PLATFORM,
+);

@@ -77,7 +77,7 @@ interface Running {
 
 type Options = Omit<Partial<StartOptions>, "database" | "clock">;
 
-/** For a file that looks at all rows of a table, where other files' rows would be in its way. */
+/** For a file that looks at all rows of a table or makes what all workspaces see: managers of the system, builders, sweeps. */
 export const OWN_PLATFORM: Options = {};
 
 /** Runs the tests on PGlite and, where one is found, on PostgreSQL. Files without options share a worker's platforms. */

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect } from "vitest";
 import { DEPLOYMENT_STATUSES, type DeploymentStatus } from "../../../contract/deployments/deployment-state.ts";
-import { type Answer, onEachDatabase } from "../../testing/harness.ts";
+import { type Answer, OWN_PLATFORM, onEachDatabase } from "../../testing/harness.ts";
 import { type ModelReal, ModelStep, tellTheSame, Wait } from "../../testing/model-step.ts";
 import { canRetry, isDeletePhase, nextStatus } from "../deployments/lifecycle/status.ts";
 import { beginSetup, HOUR_MS, type Model, move, ownBecomes, shown } from "./testing/twin.ts";
@@ -220,81 +220,85 @@ const ACTIONS: readonly Step[] = [new SetupToken(), new Retry(), new Cancel(), n
 const reports = DEPLOYMENT_STATUSES.map((to) => new Report(to));
 const beats = ["healthy", "degraded", "unhealthy"].map((status) => new Beat(status));
 
-onEachDatabase("a manager's life", (world) => {
-  tellTheSame<Model, Real>({
-    async walk(steps, seen) {
-      // Three minutes that pass one by one end exactly where silence does: no real second may come to them.
-      world.clock.hold();
-      const nowMs = world.clock.wallNow().getTime();
-      const admin = await (await world.workspace()).key("workspace.admin");
-      const body = { name: "our manager", cloud: "aws", region: "here" };
-      const { managerId, setupToken } = (await world.call("POST", "/v1/managers", { key: admin, body })).body;
-      const path = `/v1/managers/${managerId}`;
-      const model: Model = {
-        nowMs,
-        setup: "pending",
-        changedMs: nowMs,
-        heardMs: undefined,
-        token: { untilMs: nowMs + 24 * HOUR_MS, revoked: false },
-        keyWorks: undefined,
-        own: { status: "deleted", retrying: false },
-        bootstrapped: false,
-      };
-      const real: Real = {
-        world,
-        seen,
-        admin,
-        path,
-        token: setupToken,
-        key: "",
-        deploymentId: "",
-        agree: (model) => agree(real, model),
-      };
-      await fc.asyncModelRun(() => ({ model, real }), steps);
-    },
-    known: [
-      [new Delete(), "delete INVALID_STATE_TRANSITION"],
-      [new Retry(), "retry 200"],
-      [new Pass(1501), ""],
-      [new Bootstrap(), "bootstrap API_KEY_EXPIRED"],
-      [new SetupToken(), "setup-token 201"],
-      [new Bootstrap(), "bootstrap 201"],
-      [new Report("deleted"), "report INVALID_STATE_TRANSITION"],
-      [new Report("preflights-failed"), "report 200"],
-      [new Bootstrap(), "bootstrap INVALID_STATE_TRANSITION"],
-      [new SetupToken(), ""],
-      [new Bootstrap(), ""],
-      [new Beat("unhealthy"), "beat 200"],
-      [new Report("preflights-failed"), ""],
-      [new Cancel(), "cancel INVALID_STATE_TRANSITION"],
-      [new Retry(), ""],
-      [new Retry(), "retry INVALID_STATE_TRANSITION"],
-      [new Acquire(), "acquire 200"],
-      [new Report("running"), ""],
-      [new Pass(61), ""],
-      [new Retry(), ""],
-      [new SetupToken(), "setup-token INVALID_STATE_TRANSITION"],
-      [new Beat("healthy"), ""],
-      [new Bootstrap(), "bootstrap API_KEY_REVOKED"],
-      [new Delete(), "delete 202"],
-      [new Report("delete-failed"), ""],
-      [new Delete(), ""],
-      [new Report("teardown-required"), ""],
-      [new Report("teardown-failed"), ""],
-      [new Delete(), ""],
-      [new Report("deleted"), ""],
-      [new Report("deleted"), "report API_KEY_REVOKED"],
-      [new Acquire(), "acquire API_KEY_REVOKED"],
-      [new Beat("healthy"), "beat API_KEY_REVOKED"],
-    ],
-    steps: [
-      fc.constant(new Bootstrap()),
-      fc.constantFrom(...ACTIONS),
-      fc.constantFrom(...beats),
-      fc.constantFrom(...reports),
-      fc.constantFrom(...reports.filter(({ to }) => to.endsWith("-failed"))),
-      fc.constant(new Acquire()),
-      fc.constantFrom(1, 2.5, 37.5, 61.5).map((minutes) => new Pass(minutes)),
-    ],
-  });
-});
+onEachDatabase(
+  "a manager's life",
+  (world) => {
+    tellTheSame<Model, Real>({
+      async walk(steps, seen) {
+        // Three minutes that pass one by one end exactly where silence does: no real second may come to them.
+        world.clock.hold();
+        const nowMs = world.clock.wallNow().getTime();
+        const admin = await (await world.workspace()).key("workspace.admin");
+        const body = { name: "our manager", cloud: "aws", region: "here" };
+        const { managerId, setupToken } = (await world.call("POST", "/v1/managers", { key: admin, body })).body;
+        const path = `/v1/managers/${managerId}`;
+        const model: Model = {
+          nowMs,
+          setup: "pending",
+          changedMs: nowMs,
+          heardMs: undefined,
+          token: { untilMs: nowMs + 24 * HOUR_MS, revoked: false },
+          keyWorks: undefined,
+          own: { status: "deleted", retrying: false },
+          bootstrapped: false,
+        };
+        const real: Real = {
+          world,
+          seen,
+          admin,
+          path,
+          token: setupToken,
+          key: "",
+          deploymentId: "",
+          agree: (model) => agree(real, model),
+        };
+        await fc.asyncModelRun(() => ({ model, real }), steps);
+      },
+      known: [
+        [new Delete(), "delete INVALID_STATE_TRANSITION"],
+        [new Retry(), "retry 200"],
+        [new Pass(1501), ""],
+        [new Bootstrap(), "bootstrap API_KEY_EXPIRED"],
+        [new SetupToken(), "setup-token 201"],
+        [new Bootstrap(), "bootstrap 201"],
+        [new Report("deleted"), "report INVALID_STATE_TRANSITION"],
+        [new Report("preflights-failed"), "report 200"],
+        [new Bootstrap(), "bootstrap INVALID_STATE_TRANSITION"],
+        [new SetupToken(), ""],
+        [new Bootstrap(), ""],
+        [new Beat("unhealthy"), "beat 200"],
+        [new Report("preflights-failed"), ""],
+        [new Cancel(), "cancel INVALID_STATE_TRANSITION"],
+        [new Retry(), ""],
+        [new Retry(), "retry INVALID_STATE_TRANSITION"],
+        [new Acquire(), "acquire 200"],
+        [new Report("running"), ""],
+        [new Pass(61), ""],
+        [new Retry(), ""],
+        [new SetupToken(), "setup-token INVALID_STATE_TRANSITION"],
+        [new Beat("healthy"), ""],
+        [new Bootstrap(), "bootstrap API_KEY_REVOKED"],
+        [new Delete(), "delete 202"],
+        [new Report("delete-failed"), ""],
+        [new Delete(), ""],
+        [new Report("teardown-required"), ""],
+        [new Report("teardown-failed"), ""],
+        [new Delete(), ""],
+        [new Report("deleted"), ""],
+        [new Report("deleted"), "report API_KEY_REVOKED"],
+        [new Acquire(), "acquire API_KEY_REVOKED"],
+        [new Beat("healthy"), "beat API_KEY_REVOKED"],
+      ],
+      steps: [
+        fc.constant(new Bootstrap()),
+        fc.constantFrom(...ACTIONS),
+        fc.constantFrom(...beats),
+        fc.constantFrom(...reports),
+        fc.constantFrom(...reports.filter(({ to }) => to.endsWith("-failed"))),
+        fc.constant(new Acquire()),
+        fc.constantFrom(1, 2.5, 37.5, 61.5).map((minutes) => new Pass(minutes)),
+      ],
+    });
+  },
+  OWN_PLATFORM,
+);

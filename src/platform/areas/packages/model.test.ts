@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { PackageStatus } from "../../../contract/packages/packages.ts";
-import { onEachDatabase, type World } from "../../testing/harness.ts";
+import { OWN_PLATFORM, onEachDatabase, type World } from "../../testing/harness.ts";
 import { release } from "../releases/testing/releases.ts";
 import { BUILD_ERROR, type BuildSite, HELM_OUTPUTS, newBuildSite } from "./testing/builds.ts";
 
@@ -158,19 +158,23 @@ const WAYS: readonly (readonly Step[])[] = [
   [new Rebuild(), ...[0, 1, 2, 3].flatMap(() => [new Lease("b-1"), new Wait(11)])],
 ];
 
-onEachDatabase("a package's life", (world) => {
-  it("is the same for the routes and for the naive twin", { timeout: 240_000 }, async () => {
-    const seen = new Set<string>();
-    const walk = async (steps: Iterable<fc.AsyncCommand<Model, Real>>): Promise<void> => {
-      const site = await newBuildSite(world, {});
-      await release(site, { channel: "production" });
-      await site.call("PATCH", `/v1/projects/${site.project.name}`, {
-        body: { packagesConfig: { helm: { enabled: true, chartName: "shop", description: "" } } },
-      });
-      await fc.asyncModelRun(() => ({ model: { nowMs: 0, twins: [] }, real: { world, site, seen } }), steps);
-    };
-    for (const way of WAYS) await walk(way);
-    expect([...seen]).toEqual(expect.arrayContaining(["ready 0", "failed 3", "canceled 0", "building 2"]));
-    await fc.assert(fc.asyncProperty(fc.commands(STEPS, { maxCommands: 40, size: "max" }), walk), { numRuns: 25 });
-  });
-});
+onEachDatabase(
+  "a package's life",
+  (world) => {
+    it("is the same for the routes and for the naive twin", { timeout: 240_000 }, async () => {
+      const seen = new Set<string>();
+      const walk = async (steps: Iterable<fc.AsyncCommand<Model, Real>>): Promise<void> => {
+        const site = await newBuildSite(world, {});
+        await release(site, { channel: "production" });
+        await site.call("PATCH", `/v1/projects/${site.project.name}`, {
+          body: { packagesConfig: { helm: { enabled: true, chartName: "shop", description: "" } } },
+        });
+        await fc.asyncModelRun(() => ({ model: { nowMs: 0, twins: [] }, real: { world, site, seen } }), steps);
+      };
+      for (const way of WAYS) await walk(way);
+      expect([...seen]).toEqual(expect.arrayContaining(["ready 0", "failed 3", "canceled 0", "building 2"]));
+      await fc.assert(fc.asyncProperty(fc.commands(STEPS, { maxCommands: 40, size: "max" }), walk), { numRuns: 25 });
+    });
+  },
+  OWN_PLATFORM,
+);

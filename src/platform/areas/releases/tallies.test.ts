@@ -5,7 +5,7 @@ import { ROLLOUT_STATES, type RolloutState } from "../../../contract/releases/re
 import type { Db } from "../../database/db.ts";
 import type { DeploymentRow } from "../../database/tables/deployments.ts";
 import { newId } from "../../kernel/ids.ts";
-import { onEachDatabase, type World } from "../../testing/harness.ts";
+import { OWN_PLATFORM, onEachDatabase, type World } from "../../testing/harness.ts";
 import { newSite, type Site } from "../deployments/testing/site.ts";
 import { sweepTallies } from "./tallies.ts";
 import { promote, release } from "./testing/releases.ts";
@@ -110,125 +110,132 @@ async function newGround(world: World): Promise<Ground> {
   return { db, site, groups, releases, template };
 }
 
-onEachDatabase("tallies of deployments", (world) => {
-  const rowsOf = async (table: "deployment_tallies" | "deployment_tally_changes"): Promise<number> => {
-    const { count } = await world.platform.db
-      .selectFrom(table)
-      .select((eb) => eb.fn.countAll<number>().as("count"))
-      .executeTakeFirstOrThrow();
-    return Number(count);
-  };
-
-  it("are what counting gives, whatever is done, folded or not", { timeout: 120_000 }, async () => {
-    const ground = await newGround(world);
-    await fc.assert(
-      fc.asyncProperty(fc.array(stepsOn(ground), { maxLength: 12 }), async (steps) => {
-        for (const step of steps) {
-          await take(ground, step);
-          expect(await wrongTallies(ground.db)).toEqual([]);
-        }
-      }),
-      { numRuns: 40 },
-    );
-    await sweepTallies(ground.db, new Date());
-    expect(await rowsOf("deployment_tally_changes")).toBe(0);
-  });
-
-  it("tell the same as the deployments one by one", { timeout: 120_000 }, async () => {
-    const ground = await newGround(world);
-    const { db, site, groups, releases } = ground;
-    const live = async (owner: string | undefined): Promise<number> => {
-      const { count } = await db
-        .selectFrom("deployments")
+onEachDatabase(
+  "tallies of deployments",
+  (world) => {
+    const rowsOf = async (table: "deployment_tallies" | "deployment_tally_changes"): Promise<number> => {
+      const { count } = await world.platform.db
+        .selectFrom(table)
         .select((eb) => eb.fn.countAll<number>().as("count"))
-        .where(sql<boolean>`${owner} in (project_id, deployment_group_id)`)
-        .where("status", "<>", "deleted")
         .executeTakeFirstOrThrow();
       return Number(count);
     };
-    const pages = async (id: string, query: Record<string, string | number>) => {
-      const items: { id: string; name: string; rolloutState: RolloutState }[] = [];
-      let counts: unknown;
-      for (let cursor: string | null = ""; cursor !== null; ) {
-        const more = cursor === "" ? {} : { cursor };
-        const { body } = await site.call("GET", `/v1/releases/${id}/deployments`, { query: { ...query, ...more } });
-        items.push(...body.items);
-        counts = body.stateCounts;
-        cursor = body.nextCursor;
-      }
-      return { items, counts };
-    };
-    const of = (items: readonly { rolloutState: RolloutState }[], states: readonly RolloutState[]) =>
-      items.filter(({ rolloutState }) => states.includes(rolloutState));
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(stepsOn(ground), { minLength: 3, maxLength: 9 }),
-        fc.constantFrom(...releases),
-        fc.uniqueArray(fc.constantFrom(...ROLLOUT_STATES), { minLength: 1, maxLength: 4 }),
-        async (steps, id, states) => {
-          for (const step of steps) await take(ground, step);
-          for (const group of BOTH) {
-            const { items, counts } = await pages(id, { limit: 100, ...group });
-            expect(items.length).toBe(await live(group.deploymentGroup === undefined ? site.project.id : groups[1]));
-            expect(counts).toEqual(Object.fromEntries(ROLLOUT_STATES.map((each) => [each, of(items, [each]).length])));
-            expect((await pages(id, { limit: 3, state: states.join(), ...group })).items).toEqual(of(items, states));
-            if (group.deploymentGroup !== undefined) continue;
-            const { rollout } = (await site.call("GET", `/v1/releases/${id}`, { query: { include: "rollout" } })).body;
-            expect(rollout.updatedCount).toBe(of(items, ["updated"]).length);
-            expect(rollout.pendingCount).toBe(of(items, ["pending", "updating"]).length);
+
+    it("are what counting gives, whatever is done, folded or not", { timeout: 120_000 }, async () => {
+      const ground = await newGround(world);
+      await fc.assert(
+        fc.asyncProperty(fc.array(stepsOn(ground), { maxLength: 12 }), async (steps) => {
+          for (const step of steps) {
+            await take(ground, step);
+            expect(await wrongTallies(ground.db)).toEqual([]);
           }
-        },
-      ),
-      { numRuns: 15 },
-    );
-  });
-
-  it("lose nothing while many write and several fold", { timeout: 120_000 }, async () => {
-    const { db, site, template, releases } = await newGround(world);
-    const ids = Array.from({ length: 8 }, () => newId("dep"));
-    await db
-      .insertInto("deployments")
-      .values(ids.map((id) => ({ ...template, id, name: id })))
-      .execute();
-    let writing = true;
-    const folding = [1, 2, 3].map(async () => {
-      while (writing) await sweepTallies(db, new Date());
+        }),
+        { numRuns: 40 },
+      );
+      await sweepTallies(ground.db, new Date());
+      expect(await rowsOf("deployment_tally_changes")).toBe(0);
     });
-    await Promise.all(
-      ids.map(async (id, n) => {
-        for (let turn = 0; turn < 30; turn += 1) {
-          const set = {
-            status: STATUSES[(n + turn) % STATUSES.length] ?? "running",
-            current_release_id: releases[turn % 4] ?? null,
-          };
-          await db.updateTable("deployments").set(set).where("id", "=", id).execute();
-        }
-      }),
-    );
-    writing = false;
-    await Promise.all(folding);
-    expect(await wrongTallies(db)).toEqual([]);
-    await sweepTallies(db, new Date());
-    expect([await wrongTallies(db), await rowsOf("deployment_tally_changes")]).toEqual([[], 0]);
-    const mine = await db
-      .selectFrom("deployment_tallies")
-      .select((eb) => eb.fn.sum<number>("count").as("count"))
-      .where("owner_id", "=", site.project.id)
-      .executeTakeFirstOrThrow();
-    expect(Number(mine.count)).toBeGreaterThan(0);
-  });
 
-  it("cost a heartbeat nothing, and nothing is left of a project that is gone", async () => {
-    const { db, site, template } = await newGround(world);
-    await sweepTallies(db, new Date());
-    const kept = await rowsOf("deployment_tallies");
-    await db.updateTable("deployments").set({ last_heartbeat_at: new Date(), updated_at: new Date() }).execute();
-    expect(await rowsOf("deployment_tally_changes")).toBe(0);
-    expect(template.project_id).toBe(site.project.id);
-    await db.deleteFrom("projects").where("id", "=", site.project.id).execute();
-    expect(await wrongTallies(db)).toEqual([]);
-    await sweepTallies(db, new Date());
-    // The project's own, and its group's.
-    expect([await rowsOf("deployment_tallies"), await rowsOf("deployment_tally_changes")]).toEqual([kept - 2, 0]);
-  });
-});
+    it("tell the same as the deployments one by one", { timeout: 120_000 }, async () => {
+      const ground = await newGround(world);
+      const { db, site, groups, releases } = ground;
+      const live = async (owner: string | undefined): Promise<number> => {
+        const { count } = await db
+          .selectFrom("deployments")
+          .select((eb) => eb.fn.countAll<number>().as("count"))
+          .where(sql<boolean>`${owner} in (project_id, deployment_group_id)`)
+          .where("status", "<>", "deleted")
+          .executeTakeFirstOrThrow();
+        return Number(count);
+      };
+      const pages = async (id: string, query: Record<string, string | number>) => {
+        const items: { id: string; name: string; rolloutState: RolloutState }[] = [];
+        let counts: unknown;
+        for (let cursor: string | null = ""; cursor !== null; ) {
+          const more = cursor === "" ? {} : { cursor };
+          const { body } = await site.call("GET", `/v1/releases/${id}/deployments`, { query: { ...query, ...more } });
+          items.push(...body.items);
+          counts = body.stateCounts;
+          cursor = body.nextCursor;
+        }
+        return { items, counts };
+      };
+      const of = (items: readonly { rolloutState: RolloutState }[], states: readonly RolloutState[]) =>
+        items.filter(({ rolloutState }) => states.includes(rolloutState));
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(stepsOn(ground), { minLength: 3, maxLength: 9 }),
+          fc.constantFrom(...releases),
+          fc.uniqueArray(fc.constantFrom(...ROLLOUT_STATES), { minLength: 1, maxLength: 4 }),
+          async (steps, id, states) => {
+            for (const step of steps) await take(ground, step);
+            for (const group of BOTH) {
+              const { items, counts } = await pages(id, { limit: 100, ...group });
+              expect(items.length).toBe(await live(group.deploymentGroup === undefined ? site.project.id : groups[1]));
+              expect(counts).toEqual(
+                Object.fromEntries(ROLLOUT_STATES.map((each) => [each, of(items, [each]).length])),
+              );
+              expect((await pages(id, { limit: 3, state: states.join(), ...group })).items).toEqual(of(items, states));
+              if (group.deploymentGroup !== undefined) continue;
+              const { rollout } = (await site.call("GET", `/v1/releases/${id}`, { query: { include: "rollout" } }))
+                .body;
+              expect(rollout.updatedCount).toBe(of(items, ["updated"]).length);
+              expect(rollout.pendingCount).toBe(of(items, ["pending", "updating"]).length);
+            }
+          },
+        ),
+        { numRuns: 15 },
+      );
+    });
+
+    it("lose nothing while many write and several fold", { timeout: 120_000 }, async () => {
+      const { db, site, template, releases } = await newGround(world);
+      const ids = Array.from({ length: 8 }, () => newId("dep"));
+      await db
+        .insertInto("deployments")
+        .values(ids.map((id) => ({ ...template, id, name: id })))
+        .execute();
+      let writing = true;
+      const folding = [1, 2, 3].map(async () => {
+        while (writing) await sweepTallies(db, new Date());
+      });
+      await Promise.all(
+        ids.map(async (id, n) => {
+          for (let turn = 0; turn < 30; turn += 1) {
+            const set = {
+              status: STATUSES[(n + turn) % STATUSES.length] ?? "running",
+              current_release_id: releases[turn % 4] ?? null,
+            };
+            await db.updateTable("deployments").set(set).where("id", "=", id).execute();
+          }
+        }),
+      );
+      writing = false;
+      await Promise.all(folding);
+      expect(await wrongTallies(db)).toEqual([]);
+      await sweepTallies(db, new Date());
+      expect([await wrongTallies(db), await rowsOf("deployment_tally_changes")]).toEqual([[], 0]);
+      const mine = await db
+        .selectFrom("deployment_tallies")
+        .select((eb) => eb.fn.sum<number>("count").as("count"))
+        .where("owner_id", "=", site.project.id)
+        .executeTakeFirstOrThrow();
+      expect(Number(mine.count)).toBeGreaterThan(0);
+    });
+
+    it("cost a heartbeat nothing, and nothing is left of a project that is gone", async () => {
+      const { db, site, template } = await newGround(world);
+      await sweepTallies(db, new Date());
+      const kept = await rowsOf("deployment_tallies");
+      await db.updateTable("deployments").set({ last_heartbeat_at: new Date(), updated_at: new Date() }).execute();
+      expect(await rowsOf("deployment_tally_changes")).toBe(0);
+      expect(template.project_id).toBe(site.project.id);
+      await db.deleteFrom("projects").where("id", "=", site.project.id).execute();
+      expect(await wrongTallies(db)).toEqual([]);
+      await sweepTallies(db, new Date());
+      // The project's own, and its group's.
+      expect([await rowsOf("deployment_tallies"), await rowsOf("deployment_tally_changes")]).toEqual([kept - 2, 0]);
+    });
+  },
+  OWN_PLATFORM,
+);
