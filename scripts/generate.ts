@@ -6,6 +6,7 @@ import type { SettingTable } from "../src/base/settings.ts";
 import { platformService } from "../src/cli/platform/platform-service.ts";
 import { agentService } from "../src/cli/services/agent-service.ts";
 import { operatorService } from "../src/cli/services/operator-service.ts";
+import { LOG_SETTINGS } from "../src/cli/services/process-logger.ts";
 import type { Manifest } from "../src/crds/manifest.ts";
 import { defaultPolicy } from "../src/crds/manifests/default-policy.ts";
 import { installation, openCluster } from "../src/crds/manifests/installation.ts";
@@ -44,6 +45,8 @@ function settingsPage(): string {
     "# Configuration",
     "By environment variable, or in a YAML file with the same names as keys (`--config FILE`); the environment wins. A\nname that is not in the table is refused, and all problems are told at once.",
     ...sections,
+    "## The log of all three\n\nTo standard output.",
+    settingsTable(LOG_SETTINGS),
   ].join("\n\n")}\n`;
 }
 

@@ -163,7 +163,7 @@ export function chartValues(): Branch {
       existingSecret: text("", "Secret with keys `http` and `https`, for proxies with a password. Read at start only."),
     }),
     trustedCA: branch(
-      "Certificate authorities added to the well-known ones, for the platform and the proxy. Read at start only.",
+      "Certificate authorities added to the well-known ones, for the platform and the proxy. A change is taken within two minutes, without a restart.",
       {
         configMap: text("", "ConfigMap of the release's namespace with PEM certificates."),
         secret: text("", "Or a Secret."),

@@ -106,9 +106,7 @@ export function egressPage(): string {
     NEVER.map((each) => `- ${each}`).join("\n"),
     "## What the platform would take, and the agent never sends",
     "Fields of the same requests that other reporters use. They are listed so that their absence is a statement, not a gap.",
-    ROUTES.filter((each) => unusedOf(each).length > 0)
-      .map((each) => `- ${code(each.name)}: ${unusedOf(each).map(code).join(", ")}`)
-      .join("\n"),
+    unusedTable(),
   ].join("\n\n")}\n`;
 }
 
@@ -137,6 +135,19 @@ function routeSection(name: string, fields: readonly SentField[]): readonly stri
 function resultTable(words: ResultWords): string {
   const rows = Object.entries(words).map(([path, [from, example]]) => [code(path), from, code(String(example))]);
   return table([["Field", "From", "Example"], ...rows]);
+}
+
+/** A row for each object of a request, with the names in it. */
+function unusedTable(): string {
+  const rows = ROUTES.flatMap((route) => {
+    const objects = Map.groupBy(unusedOf(route), (path) => path.slice(0, path.lastIndexOf(".")));
+    return [...objects].map(([object, paths]) => [
+      code(route.name),
+      code(object),
+      paths.map((path) => code(path.slice(object.length + 1))).join(", "),
+    ]);
+  });
+  return table([["Request", "In", "Fields"], ...rows]);
 }
 
 function table([head = [], ...rows]: readonly (readonly string[])[]): string {
