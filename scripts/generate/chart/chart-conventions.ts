@@ -206,7 +206,7 @@ export const CONVENTIONS: readonly Convention[] = [
     about: "Checked before it is published",
     tests: [
       [chart("values"), "lints strictly"],
-      [chart("image"), "the build script leaves an SBOM and a provenance beside the image, whatever the arguments"],
+      [chart("image"), "leaves an SBOM and a provenance beside the image, whatever the arguments"],
     ],
     differs:
       "installed on one Kubernetes version; no kubeconform, no signature, and publishing is not part of this repository",
