@@ -10,7 +10,7 @@ import { installSallyport } from "./installation.ts";
 import { createKindCluster } from "./kind-cluster.ts";
 import { nodeImage } from "./node-image.ts";
 import { endAbandonedDaemons } from "./own-daemon.ts";
-import { productImage } from "./product-image.ts";
+import { imageToBuildIn, productImage } from "./product-image.ts";
 import { endAbandonedRuns, keepRun, makeRunFolder } from "./run-folder.ts";
 import { APPROVER, SCENE_FILE, type Scene } from "./scene.ts";
 import { openVendor } from "./vendor.ts";
@@ -90,14 +90,17 @@ async function build(stack: AsyncDisposableStack, signal: AbortSignal): Promise<
   const docker = await findDocker(say, signal);
   left.defer(() => docker.stop());
   say(docker.description);
-  const built = async (part: "cluster" | "platform") => {
-    const image = await productImage(docker, part, join(folder, "papers", part), say, signal);
+  const built = async (part: "cluster" | "platform", buildImage: string | undefined) => {
+    const image = await productImage(docker, part, { buildImage, papers: join(folder, "papers", part) }, signal);
     say(`image: ${image.name}, ${Math.round(image.sizeBytes / 1e6)} MB`);
     return image;
   };
   const [cluster, { image, platformImage }] = await bothOrNone(
     nodes(docker, join(folder, "cluster"), left, signal),
-    built("cluster").then(async (image) => ({ image, platformImage: await built("platform") })),
+    imageToBuildIn(docker, say, signal).then(async (buildImage) => ({
+      image: await built("cluster", buildImage),
+      platformImage: await built("platform", buildImage),
+    })),
   );
   await cluster.load(image.name, signal);
   say("image loaded onto each node");

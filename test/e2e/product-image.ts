@@ -21,20 +21,13 @@ export interface ProductImage {
 export async function productImage(
   docker: Docker,
   part: keyof typeof REPOSITORIES,
-  papers: string,
-  say: (line: string) => void,
+  { buildImage, papers }: { readonly buildImage: string | undefined; readonly papers: string },
   signal: AbortSignal,
 ): Promise<ProductImage> {
   const { version }: { version: string } = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
   const name = `${REPOSITORIES[part]}:${version}`;
-  const buildImage = await imageToBuildIn(docker, say, signal);
   const args = [
-    "--part",
-    part,
-    "--tag",
-    name,
-    "--out",
-    papers,
+    ...["--part", part, "--tag", name, "--out", papers],
     ...(buildImage === undefined ? [] : ["--build-image", buildImage]),
   ];
   await command(
@@ -51,7 +44,7 @@ export async function productImage(
  * Undefined: the Dockerfile's own image can be pulled. Else an image made here of Debian's packages and this machine's
  * Node.js and npm.
  */
-async function imageToBuildIn(
+export async function imageToBuildIn(
   docker: Docker,
   say: (line: string) => void,
   signal: AbortSignal,
