@@ -9,8 +9,8 @@ import { Client } from "../kube/client/client.ts";
 import { connect } from "../kube/client/connection.ts";
 import { LeaderElector } from "../kube/election/leader-election.ts";
 import { EventRecorder } from "../kube/events/event-recorder.ts";
-import { HealthServer } from "../kube/manager/health.ts";
 import { Manager } from "../kube/manager/manager.ts";
+import { processServers } from "../kube/manager/servers.ts";
 import { kubeMetrics } from "../kube/metrics/kube-metrics.ts";
 import { Rights } from "./access/rights.ts";
 import { AdmissionWatch } from "./admission/admission-watch.ts";
@@ -35,7 +35,7 @@ const NAME = "sallyport-operator";
  */
 export async function runOperator(config: OperatorConfig, tools: OperatorTools, signal: AbortSignal): Promise<void> {
   const { clock, log, registry } = tools;
-  const { kubeconfig, grantsNamespace, systemNamespace, healthHost, healthPort, deployments: named } = config;
+  const { kubeconfig, grantsNamespace, systemNamespace, deployments: named } = config;
   const identity = config.identity || `${hostname()}-${randomBytes(4).toString("hex")}`;
   const where = kubeconfig === "" ? ({ inCluster: true } as const) : { kubeconfig };
   const connection = await connect({ ...where, userAgent: NAME }, clock);
@@ -73,8 +73,8 @@ export async function runOperator(config: OperatorConfig, tools: OperatorTools, 
     rights.watch.onChange(() => {
       for (const informer of caches.informers) informer.retryNow();
     });
-    const health = new HealthServer({ port: healthPort, host: healthHost, registry });
-    const manager = new Manager({ clock, log, health, leaderElection: elector, events });
+    const servers = processServers(config, { client, clock, log, registry });
+    const manager = new Manager({ clock, log, ...servers, leaderElection: elector, events });
     for (const informer of [caches.grants, caches.invocations, caches.policies, caches.deployments]) {
       manager.addInformer(informer);
     }

@@ -97,6 +97,25 @@ describe("a combination that cannot work is refused with what to do", () => {
       {},
       "scraped twice",
     ],
+    ["tokens without TLS", { metrics: { auth: { enabled: true } } }, {}, "tokens would travel in the clear"],
+    [
+      "a PodMonitor without a token",
+      {
+        metrics: {
+          tls: { existingSecret: "a" },
+          auth: { enabled: true },
+          podMonitor: { enabled: true },
+        },
+      },
+      {},
+      "metrics.podMonitor.authorization is empty",
+    ],
+    [
+      "one port for health and metrics",
+      { metrics: { tls: { existingSecret: "a" } }, agent: { metricsPort: 8080 } },
+      {},
+      "agent.healthPort and agent.metricsPort are both 8080",
+    ],
     ["latest", { image: { tag: "latest" } }, {}, "a restart cannot change what runs"],
   ])("%s", async (_case, values, options, words) => {
     const { code, stderr } = await helm.template({ ...REQUIRED, ...values }, options);

@@ -25,6 +25,11 @@ export const CHART_CHANGES: readonly { readonly version: string; readonly change
       { kind: "added", description: "policies and people.bindings: your rules and approvers, with the first install" },
       { kind: "added", description: "A second installation in a cluster is refused, with the name of the first" },
       { kind: "added", description: "A release that names a missing namespace is refused before anything is made" },
+      {
+        kind: "added",
+        description:
+          "metrics.tls and metrics.auth: TLS for /metrics, for readers whose token and right the API server confirms",
+      },
       { kind: "changed", description: "Pods run on nodes with kubernetes.io/os=linux" },
       { kind: "changed", description: "A proxy is written with its scheme, and platform.url without a user" },
       { kind: "fixed", description: "rbac.scope can be changed on a live release" },

@@ -39,7 +39,8 @@ export function component({ title, replicas, replicasDoc, memory: [request, limi
         "Memory in Mi or Gi; Node's heap is set to three quarters of it. Without a limit Node sets its heap by the node's memory.",
       ),
     }),
-    healthPort: leaf(8080, PORT, "Port of /livez, /readyz and /metrics; nothing else listens."),
+    healthPort: leaf(8080, PORT, "Port of /livez, /readyz and, without `metrics.tls`, /metrics. Nothing else listens."),
+    metricsPort: leaf(8443, PORT, "Port of /metrics with `metrics.tls`."),
     startupProbe: map("Fields over the defaults; `null`: no such probe.", { periodSeconds: 2, failureThreshold: 60 }),
     livenessProbe: map(
       "Fields over the defaults; `null`: no such probe. Asks the process about itself, never the platform or the API server.",

@@ -155,9 +155,12 @@ export const CONVENTIONS: readonly Convention[] = [
     tests: [[chart("network"), "alerts can be left out, waited for differently, labelled and explained elsewhere"]],
   },
   {
-    about: "Metrics on a pod's port, behind a headless Service",
-    tests: [[chart("pods"), "helm test asks both processes, with our own image and the agent's identity"]],
-    differs: "plain HTTP without sign-in: limit it with `networkPolicy.ingressFrom`",
+    about: "Metrics on a pod's port, behind a headless Service; with TLS and for named readers when asked for",
+    tests: [
+      [chart("metrics-access"), "is a port of its own in pods, Services and policies, from the Secret's keys"],
+      [chart("metrics-access"), "are checked only when asked for, and only then may the accounts ask"],
+      ["test/integration/metrics-readers", "are for a token whose account may read them"],
+    ],
   },
   {
     about: "Escape hatches",

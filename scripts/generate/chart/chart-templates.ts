@@ -49,6 +49,14 @@ export function chartTemplates(): ReadonlyMap<string, string> {
     ],
     ["admission-policies.yaml", HEAD + policyTemplates(policies)],
     ["account-roles.yaml", HEAD + when(".Values.rbac.create", accountRoles(at("system", "grants", "cluster")))],
+    [
+      "metrics-auth.yaml",
+      HEAD +
+        when(
+          "and .Values.rbac.create .Values.metrics.auth.enabled",
+          at("metrics").flatMap((role) => manifestsOf(role, MARKS).map((each) => object(each))),
+        ),
+    ],
     ["opened-namespaces.yaml", HEAD + when(".Values.rbac.create", openedNamespaces(at("opened")))],
     ["cluster-operations.yaml", HEAD + clusterOperations(at("cluster-opened"))],
     [

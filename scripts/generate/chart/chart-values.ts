@@ -1,6 +1,7 @@
 import { OPERATION_POLICY_VALUES, QUOTA_VALUES } from "./chart-bounds.ts";
 import { component } from "./chart-component.ts";
 import { PEOPLE_BINDINGS, POLICIES } from "./chart-decisions.ts";
+import { metricsValues } from "./chart-metrics.ts";
 import { OPERATION_VALUES } from "./chart-operations.ts";
 import {
   type Branch,
@@ -18,18 +19,6 @@ import {
   text,
   words,
 } from "./chart-value.ts";
-
-const monitor = (kind: string): Branch =>
-  branch(`A ${kind} for the Prometheus operator.`, {
-    enabled: flag(false, "Render it; the cluster must know the kind."),
-    namespace: text("", "Where to put it; empty: the release's namespace."),
-    labels: strings("What your Prometheus selects by, often `release: …`."),
-    annotations: strings("For its metadata."),
-    interval: text("30s", "Pause between scrapes.", DURATION),
-    scrapeTimeout: text("10s", "Longest a scrape may take.", DURATION),
-    relabelings: list("Before the scrape."),
-    metricRelabelings: list("After the scrape."),
-  });
 
 /** Every value of the chart, in the order of values.yaml. */
 export function chartValues(): Branch {
@@ -172,7 +161,7 @@ export function chartValues(): Branch {
     ),
     networkPolicy: branch("Off by default; on, it is real.", {
       enabled: flag(false, "Limit the pods' traffic to what they need."),
-      ingressFrom: list("Peers that may reach the health port; empty: any. The kubelet always may."),
+      ingressFrom: list("Peers that may reach the ports of health and metrics; empty: any. The kubelet always may."),
       dns: branch("Where the agent asks for names. The operator needs none.", {
         to: list("Peers. Empty: any address.", [
           {
@@ -208,41 +197,11 @@ export function chartValues(): Branch {
         dns: list("Endpoints that answer for names.", [
           { matchLabels: { "k8s:io.kubernetes.pod.namespace": "kube-system", "k8s:k8s-app": "kube-dns" } },
         ]),
-        ingressFrom: list("Endpoints that may reach the health port; empty: any."),
+        ingressFrom: list("Endpoints that may reach the ports of health and metrics; empty: any."),
         extraEgress: list("More rules, for both, as Cilium writes them."),
       }),
     }),
-    metrics: branch("Each object explicitly on, never because the cluster happens to know its kind.", {
-      serviceMonitor: monitor("ServiceMonitor"),
-      podMonitor: monitor("PodMonitor"),
-      rules: branch("A PrometheusRule with recording rules and alerts.", {
-        enabled: flag(false, "Render it; the cluster must know the kind."),
-        namespace: text("", "Where to put it; empty: the release's namespace."),
-        labels: strings("What your Prometheus selects by."),
-        annotations: strings("For its metadata."),
-        disabled: list(
-          "Names of alerts to leave out. Here and in the next two, a name that no alert has is refused.",
-          [],
-          { type: "string" },
-        ),
-        severity: strings("Severity by alert's name, in place of the shipped one."),
-        for: strings("Waiting time by alert's name, in place of the shipped one."),
-        extraLabels: strings("On every alert."),
-        runbookBaseUrl: text("", "In place of the shipped runbooks' address; the alert's file name follows."),
-      }),
-      dashboards: branch("A ConfigMap a Grafana dashboard.", {
-        enabled: flag(false, "Render those that are on below."),
-        cluster: flag(true, "This installation, for the people who run it."),
-        fleet: flag(false, "Every installation whose metrics reach one Prometheus, for a team with several clusters."),
-        namespace: text("", "Where to put them; empty: the release's namespace."),
-        labels: leaf(
-          { grafana_dashboard: "1" },
-          { type: "object", additionalProperties: { type: "string" } },
-          "What Grafana's sidecar selects by.",
-        ),
-        annotations: strings("For their metadata, for instance a folder."),
-      }),
-    }),
+    metrics: metricsValues(),
     log: branch("Of both processes.", {
       level: words("info", ["debug", "info", "warn", "error"], "Least severe line to print."),
       format: words("json", ["json", "pretty"], "For collectors, or for people."),

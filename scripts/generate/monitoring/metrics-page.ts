@@ -6,9 +6,9 @@ const MOST_VALUES = 14;
 
 const ABOUT: Readonly<Record<Component, string>> = {
   agent:
-    "Port `agent.healthPort` (8080), path `/metrics`. Only the leader talks to the platform: put replicas together with `max`.",
+    "Port `agent.healthPort` (8080), with TLS `agent.metricsPort` (8443); path `/metrics`. Only the leader talks to the platform: put replicas together with `max`.",
   operator:
-    "Port `operator.healthPort` (8080), path `/metrics`. Every replica counts the grants: put replicas together with `max`.",
+    "Port `operator.healthPort` (8080), with TLS `operator.metricsPort` (8443); path `/metrics`. Every replica counts the grants: put replicas together with `max`.",
   platform:
     "Port `SALLYPORT_PLATFORM_METRICS_PORT`, path `/metrics`; off unless it is set, and apart from the API's port.",
 };
@@ -24,6 +24,7 @@ export function metricsPage(
     "<!-- Made by `npm run generate` from the code that sets the metrics, and from scripts/generate/*-rules.ts. Do not edit. -->",
     "# Metrics and alerts",
     INTRODUCTION,
+    ACCESS,
     ...COMPONENTS.flatMap((component) => [
       `## ${component[0]?.toUpperCase()}${component.slice(1)}`,
       ABOUT[component],
@@ -45,6 +46,52 @@ export function metricsPage(
   ].join("\n\n")}\n`;
 }
 
+const ACCESS = `## Who may read them
+
+As installed, \`/metrics\` of agent and operator is plain HTTP on the health port: every pod that a NetworkPolicy does not keep
+away can read it. To have TLS, and only readers that you named:
+
+\`\`\`yaml
+metrics:
+  tls:
+    existingSecret: sallyport-metrics-tls
+  auth:
+    enabled: true
+  serviceMonitor:
+    enabled: true
+\`\`\`
+
+The Secret is in the release's namespace and has \`tls.crt\`, \`tls.key\` and, for Prometheus, \`ca.crt\`. The certificate has the
+names of both Services. With cert-manager:
+
+\`\`\`yaml
+apiVersion: cert-manager.io/v1
+kind: Certificate
+metadata: {name: sallyport-metrics, namespace: sallyport-system}
+spec:
+  secretName: sallyport-metrics-tls
+  dnsNames: [sallyport-agent.sallyport-system.svc, sallyport-operator.sallyport-system.svc]
+  issuerRef: {name: your-issuer, kind: ClusterIssuer}
+\`\`\`
+
+Then let your Prometheus read, by its account:
+
+\`\`\`sh
+kubectl create clusterrolebinding sallyport-metrics --clusterrole=sallyport-metrics-reader --serviceaccount=monitoring:prometheus-k8s
+\`\`\`
+
+| | |
+|---|---|
+| the port | \`agent.metricsPort\`, \`operator.metricsPort\` (8443), TLS 1.2 and 1.3. \`/livez\` and \`/readyz\` stay plain on the health port, which then has no \`/metrics\` |
+| a renewed certificate | read again within 10 seconds of the kubelet's update, for new connections; nothing restarts. A pair that does not fit is not taken, and the log says so |
+| no token, or one that the API server does not take | 401 |
+| a token whose user may not \`get\` the path \`/metrics\` | 403 |
+| the API server does not answer, or the right to ask it is missing | 503: readers are refused, and the log says why |
+| how long an answer counts | 60 seconds for a yes, 10 for a no. Kept under the token's SHA-256, at most 128 of each; the token itself is not kept |
+| a flood of bad tokens | costs the API server at most 5 questions at once and 1 a second for an address, 20 and 5 for all of them; the rest get 429. A reader that was let in before has a share of its own |
+| a ServiceMonitor | has \`scheme: https\`, the name to check and, in the release's namespace, \`ca.crt\`. It sends Prometheus' own token; \`authorization\` names another. In another namespace put a copy of \`ca.crt\` there, and name it in \`tlsConfig\` |
+| a PodMonitor | the same, but needs \`authorization\`: it cannot send Prometheus' own token |`;
+
 const INTRODUCTION = `In your values:
 
 \`\`\`yaml
@@ -62,7 +109,7 @@ metrics:
 Then \`helm upgrade\` with all your values, as in [upgrade.md](upgrade.md#upgrade).
 
 The label is what your Prometheus operator selects by; \`kubectl get prometheus -A -o yaml | grep -A3 Selector\` tells.
-Without that operator, scrape the pods on their port \`health\`, path \`/metrics\`.
+Without that operator, scrape the pods on their port \`health\`, path \`/metrics\`; with TLS, on their port \`metrics\` ([below](#who-may-read-them)).
 
 Base units, \`_total\` on what only grows, \`_timestamp_seconds\` for "when last" (0: never). Every counter is there from the
 start with every value of its labels, at 0, so that \`rate()\` sees the first event. Labels are closed lists from the code;

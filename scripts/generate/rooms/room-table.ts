@@ -77,8 +77,9 @@ const PLATFORM_FOLDERS: Readonly<Record<string, Part>> = {
 const KUBE_FOLDERS: Readonly<Record<string, Part>> = {
   manager: {
     is: "starts and ends everything, health",
-    imports: ["cache", "controller", "election", "events", "metrics"],
+    imports: ["cache", "client", "controller", "election", "events", "serving", "metrics"],
   },
+  serving: { is: "what listens: metrics with TLS, and who may read them", imports: ["access", "client"] },
   events: { is: "records Kubernetes events", imports: ["client", "controller", "metrics", "objects"] },
   controller: { is: "work queue and sources", imports: ["cache", "metrics", "objects"] },
   cache: { is: "lists, watches and keeps objects", imports: ["client", "metrics", "objects", "projection"] },

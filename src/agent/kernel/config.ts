@@ -1,5 +1,6 @@
 import { ELECTION_SETTINGS } from "../../base/election-settings.ts";
 import { isLoopbackHost } from "../../base/loopback.ts";
+import { METRICS_SETTINGS, type MetricsServing, metricsServingProblems } from "../../base/metrics-settings.ts";
 import {
   anyText,
   duration,
@@ -14,7 +15,7 @@ import { type NamedDeployments, parseNamedDeployments } from "../../crds/kinds/a
 import { electionTimesProblems } from "../../kube/election/election-times.ts";
 
 /** Read once by the command line, validated, frozen, passed down. Nothing else reads the environment. */
-export interface AgentConfig {
+export interface AgentConfig extends MetricsServing {
   readonly platformUrl: string;
   readonly runtimeKeyFile: string;
   readonly runtimeKeyOverlapMs: number;
@@ -134,7 +135,7 @@ export const AGENT_SETTINGS: SettingsOf<AgentConfig> = {
   healthPort: {
     env: "SALLYPORT_HEALTH_PORT",
     default: "8080",
-    doc: "Their port; 0 takes a free one.",
+    doc: "Port of /livez, /readyz and, without TLS, /metrics; 0 takes a free one.",
     parse: integer(0, 65_535),
   },
   leaseName: {
@@ -143,6 +144,7 @@ export const AGENT_SETTINGS: SettingsOf<AgentConfig> = {
     doc: "Lease that the replicas elect a leader with; of all that share it, one acts. The shipped role names this one.",
     parse: nonEmpty,
   },
+  ...METRICS_SETTINGS,
   ...ELECTION_SETTINGS,
   identity: {
     env: "SALLYPORT_IDENTITY",
@@ -160,7 +162,10 @@ export const AGENT_SETTINGS: SettingsOf<AgentConfig> = {
 
 /** Call it with the environment. @throws ConfigError */
 export function loadAgentConfig(env: Environment): AgentConfig {
-  return loadSettings(AGENT_SETTINGS, env, electionTimesProblems);
+  return loadSettings(AGENT_SETTINGS, env, (config) => [
+    ...electionTimesProblems(config),
+    ...metricsServingProblems(config),
+  ]);
 }
 
 function httpsUrl(text: string): string {

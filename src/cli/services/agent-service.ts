@@ -4,6 +4,6 @@ import type { Service } from "./service-command.ts";
 
 export const agentService: Service = {
   settings: AGENT_SETTINGS,
-  ports: [AGENT_SETTINGS.healthPort.env],
+  ports: [AGENT_SETTINGS.healthPort.env, AGENT_SETTINGS.metricsPort.env],
   run: (env, tools, signal) => runAgent(loadAgentConfig(env), { ...tools, environment: env }, signal),
 };

@@ -4,6 +4,6 @@ import type { Service } from "./service-command.ts";
 
 export const operatorService: Service = {
   settings: OPERATOR_SETTINGS,
-  ports: [OPERATOR_SETTINGS.healthPort.env],
+  ports: [OPERATOR_SETTINGS.healthPort.env, OPERATOR_SETTINGS.metricsPort.env],
   run: (env, tools, signal) => runOperator(loadOperatorConfig(env), tools, signal),
 };

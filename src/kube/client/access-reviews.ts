@@ -18,6 +18,7 @@ export interface Subject {
   readonly user: string;
   readonly groups?: readonly string[];
   readonly uid?: string;
+  readonly extra?: Readonly<Record<string, readonly string[]>>;
 }
 
 export interface UserInfo {
@@ -60,7 +61,8 @@ export function subjectAccessReview(
   attributes: AccessAttributes,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const spec = { ...specOf(attributes), user: subject.user, groups: subject.groups, uid: subject.uid };
+  const { user, groups, uid, extra } = subject;
+  const spec = { ...specOf(attributes), user, groups, uid, extra };
   return isAllowed(exchange, "SubjectAccessReview", "subjectaccessreviews", spec, signal);
 }
 
@@ -73,6 +75,20 @@ export async function selfSubjectRulesReview(
   const path = `${AUTHORIZATION}/selfsubjectrulesreviews`;
   const review = await exchange.json<{ readonly status: SubjectRules }>({ method: "POST", path, body }, signal);
   return review.status;
+}
+
+/** Whose token is it? Undefined: no authenticator of the server takes it. One try: the caller limits its questions. */
+export async function tokenReview(
+  exchange: Exchange,
+  token: string,
+  signal: AbortSignal,
+): Promise<UserInfo | undefined> {
+  const body = { apiVersion: "authentication.k8s.io/v1", kind: "TokenReview", spec: { token } };
+  const path = "/apis/authentication.k8s.io/v1/tokenreviews";
+  const { status } = await exchange.json<{
+    readonly status: { readonly authenticated?: boolean; readonly user?: UserInfo };
+  }>({ method: "POST", path, body, retry: false }, signal);
+  return status.authenticated === true ? status.user : undefined;
 }
 
 export async function whoAmI(exchange: Exchange, signal: AbortSignal): Promise<UserInfo> {

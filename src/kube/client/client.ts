@@ -212,6 +212,11 @@ export class Client {
     return reviews.subjectAccessReview(this.exchange, subject, attributes, signal);
   }
 
+  /** Whose token is it? Undefined: the server does not take it. */
+  tokenReview(token: string, signal: AbortSignal): Promise<reviews.UserInfo | undefined> {
+    return reviews.tokenReview(this.exchange, token, signal);
+  }
+
   /** What may we do in `namespace`? The authorizers' own summary, which may be incomplete. */
   selfSubjectRulesReview(namespace: string, signal: AbortSignal): Promise<reviews.SubjectRules> {
     return reviews.selfSubjectRulesReview(this.exchange, namespace, signal);

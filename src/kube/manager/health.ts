@@ -1,6 +1,6 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Registry } from "prom-client";
+import { type ListenAddress, Listener, SERVER_LIMITS } from "../serving/listener.ts";
 
 /** One thing that can be wrong. */
 export interface HealthCheck {
@@ -13,12 +13,9 @@ export interface HealthCheck {
 /** What is wrong with the process itself, and whether it can do its work. */
 export type Probe = "livez" | "readyz";
 
-export interface HealthServerOptions {
-  /** 0: any free port. */
-  readonly port: number;
-  /** Default: all addresses, IPv6 and IPv4. */
-  readonly host?: string;
-  readonly registry: Registry;
+export interface HealthServerOptions extends ListenAddress {
+  /** Absent: there is no `/metrics` here, because it is served elsewhere with TLS. */
+  readonly registry?: Registry;
   readonly checks?: Readonly<Partial<Record<Probe, readonly HealthCheck[]>>>;
 }
 
@@ -32,9 +29,7 @@ export interface HealthServerOptions {
 export class HealthServer {
   readonly #options: HealthServerOptions;
   readonly #checks: Readonly<Record<Probe, HealthCheck[]>>;
-  readonly #server: Server;
-  /** Connected, nothing asked yet. Node counts these neither as idle nor as busy, and `close` would wait for them. */
-  readonly #silent = new Set<Socket>();
+  readonly #listener: Listener;
 
   constructor(options: HealthServerOptions) {
     this.#options = options;
@@ -42,16 +37,12 @@ export class HealthServer {
     // `ping` passes whenever there is an answer at all, as on the API server: an empty list would say nothing.
     const ping: HealthCheck = { name: "ping", check: () => undefined };
     this.#checks = { livez: [ping, ...livez], readyz: [ping, ...readyz] };
-    this.#server = createServer({ requestTimeout: 10_000, headersTimeout: 10_000 }, (request, response) => {
-      this.#silent.delete(request.socket);
+    const server = createServer(SERVER_LIMITS, (request, response) => {
       // Writing the answer to a socket that is gone is no failure of this process; rendering metrics is all that could
       // fail.
       this.#answer(request, response).catch(() => response.writeHead(500).end());
     });
-    this.#server.on("connection", (socket) => {
-      this.#silent.add(socket);
-      socket.once("close", () => this.#silent.delete(socket));
-    });
+    this.#listener = new Listener(server, options);
   }
 
   addCheck(probe: Probe, check: HealthCheck): void {
@@ -60,30 +51,17 @@ export class HealthServer {
 
   /** The port listened on. @throws Error before `listen`. */
   get port(): number {
-    const address = this.#server.address();
-    if (!isInternetAddress(address)) throw new Error("health server is not listening");
-    return address.port;
+    return this.#listener.port;
   }
 
   /** @throws Error `EADDRINUSE` and the like. */
   listen(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#server.once("error", reject);
-      this.#server.listen({ port: this.#options.port, host: this.#options.host }, () => {
-        this.#server.off("error", reject);
-        resolve();
-      });
-    });
+    return this.#listener.listen();
   }
 
   /** Answers what has been asked, then closes. Idle keep-alive connections are cut. */
   close(): Promise<void> {
-    return new Promise((resolve) => {
-      // Its only error is "not running", which is what was asked for.
-      this.#server.close(() => resolve());
-      this.#server.closeIdleConnections();
-      for (const socket of this.#silent) socket.destroy();
-    });
+    return this.#listener.close();
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -93,8 +71,8 @@ export class HealthServer {
     }
     // Not `new URL`: it throws on targets that Node lets through.
     const [pathname = "", query = ""] = (request.url ?? "").split("?", 2);
-    if (pathname === "/metrics") {
-      const { registry } = this.#options;
+    const { registry } = this.#options;
+    if (pathname === "/metrics" && registry !== undefined) {
       const text = await registry.metrics();
       response.writeHead(200, { "content-type": registry.contentType }).end(text);
       return;
@@ -147,8 +125,4 @@ function problemOf(check: () => string | undefined): string | undefined {
   } catch (error) {
     return `check threw ${error instanceof Error ? error.name : typeof error}`;
   }
-}
-
-function isInternetAddress(address: string | AddressInfo | null): address is AddressInfo {
-  return address !== null && typeof address === "object";
 }

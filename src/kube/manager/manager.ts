@@ -6,6 +6,7 @@ import type { Controller } from "../controller/controller.ts";
 import { type LeaderElector, LeadershipLostError } from "../election/leader-election.ts";
 import type { EventRecorder } from "../events/event-recorder.ts";
 import { EventLoopLag } from "../metrics/event-loop-lag.ts";
+import type { MetricsServer } from "../serving/metrics-server.ts";
 import type { HealthServer } from "./health.ts";
 import { RunGroup } from "./run-group.ts";
 
@@ -23,6 +24,8 @@ export interface ManagerOptions {
   readonly log: Logger;
   /** Started first and stopped late, so that a slow start and a slow stop can be seen. */
   readonly health?: Pick<HealthServer, "addCheck" | "listen" | "close">;
+  /** Starts and stops with `health`. Absent: the metrics are there, or nowhere. */
+  readonly metrics?: Pick<MetricsServer, "listen" | "run" | "close">;
   /** Absent: this process is the leader. */
   readonly leaderElection?: Pick<LeaderElector, "run" | "check">;
   /** Stopped last: the other parts may have news until they end. */
@@ -36,8 +39,8 @@ type AnyInformer = Pick<Informer<Cached>, "run" | "whenSettled" | "synced" | "re
 /**
  * Starts and stops the parts of a process in an order in which none misses another:
  *
- * - start: health → events → caches (until synced, or refused) → others → election → what needs the leader;
- * - stop: others → what needs the leader → caches → health → election, which gives the lease back → events.
+ * - start: health, metrics → events → caches (until synced, or refused) → others → election → what needs the leader;
+ * - stop: others → what needs the leader → caches → health, metrics → election, which gives the lease back → events.
  *
  * Source: controller-runtime `pkg/manager/internal.go`.
  */
@@ -123,9 +126,11 @@ export class Manager {
   }
 
   async #start(groups: Groups, signal: AbortSignal): Promise<void> {
-    const { health, events, leaderElection, log } = this.#options;
+    const { health, metrics, events, leaderElection, log } = this.#options;
     this.#lag.start();
     await health?.listen();
+    await metrics?.listen();
+    if (metrics) groups.caches.start({ name: "metrics certificate", run: (each) => metrics.run(each) });
     if (events) groups.events.start({ name: "event recorder", run: (each) => events.run(each) });
     for (const informer of this.#informers) {
       groups.caches.start({ name: informer.resource.plural, run: (each) => informer.run(each) });
@@ -161,13 +166,13 @@ export class Manager {
   }
 
   async #stop(groups: Groups, cause: unknown): Promise<void> {
-    const { clock, log, health, shutdownGraceMs = 30_000 } = this.#options;
+    const { clock, log, shutdownGraceMs = 30_000 } = this.#options;
     const inOrder = [groups.others, groups.leader, groups.caches, groups.election, groups.events] as const;
     if (cause instanceof LeadershipLostError) {
       log.error({ err: cause }, "leader election lost");
       for (const group of inOrder) group.abort(cause);
       this.#lag.stop();
-      await health?.close();
+      await this.#closeServers();
       return;
     }
     log.info({ graceMs: shutdownGraceMs }, "stopping");
@@ -175,7 +180,7 @@ export class Manager {
     const cancel = clock.after(shutdownGraceMs, () => timeUp.resolve("time up"));
     try {
       for (const group of inOrder) {
-        if (group === groups.election) await health?.close();
+        if (group === groups.election) await this.#closeServers();
         group.abort(cause);
         if ((await Promise.race([group.whenStopped(), timeUp.promise])) !== "time up") continue;
         const running = inOrder.flatMap((each) => each.running);
@@ -185,9 +190,13 @@ export class Manager {
     } finally {
       cancel();
       this.#lag.stop();
-      await health?.close();
+      await this.#closeServers();
     }
     log.info({}, "stopped");
+  }
+
+  async #closeServers(): Promise<void> {
+    await Promise.all([this.#options.health?.close(), this.#options.metrics?.close()]);
   }
 
   #unsynced(): string | undefined {

@@ -1,4 +1,5 @@
 import { ELECTION_SETTINGS } from "../../base/election-settings.ts";
+import { METRICS_SETTINGS, type MetricsServing, metricsServingProblems } from "../../base/metrics-settings.ts";
 import {
   anyText,
   type Contradiction,
@@ -16,7 +17,7 @@ import { electionTimesProblems } from "../../kube/election/election-times.ts";
 import { ADMISSION_MODES, type AdmissionMode } from "../gate/enforcement.ts";
 
 /** Read once, validated, frozen, passed down. Nothing else of this room reads the environment. */
-export interface OperatorConfig {
+export interface OperatorConfig extends MetricsServing {
   /** Empty: in a pod, with the pod's own credentials. */
   readonly kubeconfig: string;
   readonly systemNamespace: string;
@@ -77,13 +78,13 @@ export const OPERATOR_SETTINGS: SettingsOf<OperatorConfig> = {
   healthHost: {
     env: "SALLYPORT_HEALTH_HOST",
     default: "0.0.0.0",
-    doc: "Address of /livez, /readyz and /metrics.",
+    doc: "Address that /livez, /readyz and /metrics listen on.",
     parse: anyText,
   },
   healthPort: {
     env: "SALLYPORT_HEALTH_PORT",
     default: "8080",
-    doc: "Port of /livez, /readyz and /metrics; 0 takes a free one.",
+    doc: "Port of /livez, /readyz and, without TLS, /metrics; 0 takes a free one.",
     parse: integer(0, 65_535),
   },
   workers: {
@@ -122,6 +123,7 @@ export const OPERATOR_SETTINGS: SettingsOf<OperatorConfig> = {
     doc: "How long a running operation may go on after a stop, and then its result may take to be stored. Twice this must fit the pod's termination grace.",
     parse: duration(0, 120_000),
   },
+  ...METRICS_SETTINGS,
   ...ELECTION_SETTINGS,
   leaseName: {
     env: "SALLYPORT_LEASE_NAME",
@@ -149,7 +151,7 @@ export function loadOperatorConfig(env: Environment): OperatorConfig {
 }
 
 function contradictions(config: OperatorConfig): Contradiction<OperatorConfig>[] {
-  const found: Contradiction<OperatorConfig>[] = electionTimesProblems(config);
+  const found: Contradiction<OperatorConfig>[] = [...electionTimesProblems(config), ...metricsServingProblems(config)];
   if (config.systemNamespace === config.grantsNamespace) {
     const must = "not be the system namespace, or the operator could mint its own token";
     found.push({ setting: "grantsNamespace", must });

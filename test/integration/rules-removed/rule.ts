@@ -14,7 +14,10 @@ export interface Rule {
 }
 
 export const RULES: readonly Rule[] = shippedRoles(DEFAULT_NAMES)
-  .filter(({ holder, reach }) => reach !== "cluster-opened" && (holder === "agent" || holder === "operator"))
+  .filter(
+    ({ holder, reach }) =>
+      reach !== "cluster-opened" && reach !== "metrics" && (holder === "agent" || holder === "operator"),
+  )
   .flatMap((role) =>
     role.rules.map((rule) => {
       const what = `${rule.verbs.join(", ")} ${rule.resources.join(", ")}${rule.resourceNames ? " by name" : ""}`;

@@ -81,6 +81,18 @@
 {{- if and $values.metrics.serviceMonitor.enabled $values.metrics.podMonitor.enabled -}}
 {{- fail "metrics.serviceMonitor and metrics.podMonitor are both enabled: every pod would be scraped twice; keep one." -}}
 {{- end -}}
+{{- if and $values.metrics.auth.enabled (not $values.metrics.tls.existingSecret) -}}
+{{- fail "metrics.auth.enabled is true and metrics.tls.existingSecret is not set: tokens would travel in the clear. Name a Secret with a certificate, for instance one of cert-manager." -}}
+{{- end -}}
+{{- if and $values.metrics.auth.enabled $values.metrics.podMonitor.enabled (not $values.metrics.podMonitor.authorization) -}}
+{{- fail "metrics.auth.enabled is true and metrics.podMonitor.authorization is empty: name the Secret with Prometheus' token, as {credentials: {name: …, key: token}}, or use metrics.serviceMonitor, which sends Prometheus' own." -}}
+{{- end -}}
+{{- range $component := list "agent" "operator" -}}
+{{- $own := index $values $component -}}
+{{- if and $values.metrics.tls.existingSecret (eq (int $own.healthPort) (int $own.metricsPort)) -}}
+{{- fail (printf "%s.healthPort and %s.metricsPort are both %d: give one of them another port." $component $component (int $own.healthPort)) -}}
+{{- end -}}
+{{- end -}}
 {{- if $values.crds.enabled -}}
 {{- $kind := lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" "accessgrants.sallyport.dev" -}}
 {{- $release := dig "metadata" "annotations" "meta.helm.sh/release-name" "" $kind -}}

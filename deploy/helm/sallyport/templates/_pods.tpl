@@ -119,7 +119,7 @@ spec:
           imagePullPolicy: {{ $values.image.pullPolicy }}
           args: [{{ .component }}]
           env:
-            {{- include "sallyport.givingWay" (dict "ours" (include "sallyport.env" .) "theirs" $own.extraEnv "key" "name" "root" $root) | nindent 12 }}
+            {{- include "sallyport.givingWay" (dict "ours" (include "sallyport.servingEnv" .) "theirs" $own.extraEnv "key" "name" "root" $root) | nindent 12 }}
           {{- with $own.extraEnvFrom }}
           envFrom:
             {{- tpl (toYaml .) $root | nindent 12 }}
@@ -128,6 +128,11 @@ spec:
             - name: health
               containerPort: {{ int $own.healthPort }}
               protocol: TCP
+            {{- if $values.metrics.tls.existingSecret }}
+            - name: metrics
+              containerPort: {{ int $own.metricsPort }}
+              protocol: TCP
+            {{- end }}
           {{- range $probe, $path := dict "startupProbe" "/livez" "livenessProbe" "/livez" "readinessProbe" "/readyz" }}
           {{- with get $own $probe }}
           {{ $probe }}:
@@ -144,12 +149,12 @@ spec:
             {{- toYaml . | nindent 12 }}
           {{- end }}
           volumeMounts:
-            {{- include "sallyport.givingWay" (dict "ours" (include "sallyport.volumeMounts" .) "theirs" $own.extraVolumeMounts "key" "mountPath" "root" $root) | nindent 12 }}
+            {{- include "sallyport.givingWay" (dict "ours" (include "sallyport.servingMounts" .) "theirs" $own.extraVolumeMounts "key" "mountPath" "root" $root) | nindent 12 }}
         {{- with $own.extraContainers }}
         {{- tpl (toYaml .) $root | nindent 8 }}
         {{- end }}
       volumes:
-        {{- include "sallyport.givingWay" (dict "ours" (include "sallyport.volumes" .) "theirs" $own.extraVolumes "key" "name" "root" $root) | nindent 8 }}
+        {{- include "sallyport.givingWay" (dict "ours" (include "sallyport.servingVolumes" .) "theirs" $own.extraVolumes "key" "name" "root" $root) | nindent 8 }}
 {{- end -}}
 
 {{/*

@@ -1,6 +1,5 @@
 import { AUTO_ACCOUNT, type InstallationNames } from "../../group.ts";
 import type { Manifest } from "../../manifest.ts";
-import type { PolicyRule } from "../../operations/operation.ts";
 import type { ExplainedRule, ShippedRole } from "./shipped-role.ts";
 import { shippedRoles } from "./shipped-roles.ts";
 
@@ -13,9 +12,15 @@ export function clusterOperations(names: InstallationNames): readonly Manifest[]
   return opened.flatMap((role) => manifestsOf(role, names));
 }
 
+/** What has agent and operator check who reads their metrics, and the role for a reader. */
+export function metricsAuth(names: InstallationNames): readonly Manifest[] {
+  const roles = shippedRoles(names).filter(({ reach }) => reach === "metrics");
+  return roles.flatMap((role) => manifestsOf(role, names));
+}
+
 /** Namespaces, accounts, and the roles of `shipped-roles.ts` with the bindings that are always there. */
 export function rbac(names: InstallationNames): readonly Manifest[] {
-  const always = shippedRoles(names).filter(({ reach }) => reach !== "cluster-opened");
+  const always = shippedRoles(names).filter(({ reach }) => reach !== "cluster-opened" && reach !== "metrics");
   return [...foundations(names), ...always.flatMap((role) => manifestsOf(role, names))];
 }
 
@@ -38,12 +43,13 @@ function foundations(names: InstallationNames): Manifest[] {
 export function manifestsOf(role: ShippedRole, names: InstallationNames): readonly Manifest[] {
   const { name, reach, labels } = role;
   const rules = role.rules.map(withoutReason);
-  if (reach === "opened" || reach === "people" || (reach === "cluster-opened" && role.holder !== "operator")) {
+  const isBound = role.holder === "agent" || role.holder === "operator";
+  if (reach === "opened" || reach === "people" || !isBound) {
     return [{ apiVersion: API, kind: "ClusterRole", metadata: { name, ...(labels && { labels }) }, rules }];
   }
   const account = role.holder === "agent" ? names.agentAccount : names.operatorAccount;
   const subjects = [{ kind: "ServiceAccount", name: account, namespace: names.systemNamespace }];
-  const clusterWide = reach === "cluster" || reach === "cluster-opened";
+  const clusterWide = reach === "cluster" || reach === "cluster-opened" || reach === "metrics";
   const kind = clusterWide ? "ClusterRole" : "Role";
   const namespace = reach === "grants" ? names.grantsNamespace : names.systemNamespace;
   const metadata = { name, ...(!clusterWide && { namespace }) };
@@ -73,6 +79,7 @@ export function targetBinding(
   };
 }
 
-function withoutReason({ why: _why, ...rule }: ExplainedRule): PolicyRule {
-  return rule;
+function withoutReason({ why: _why, ...rule }: ExplainedRule): object {
+  const { nonResourceURLs, verbs } = rule;
+  return nonResourceURLs === undefined ? rule : { nonResourceURLs, verbs };
 }

@@ -2,15 +2,17 @@ import type { PolicyRule } from "../../operations/operation.ts";
 
 /** A rule and the reason for it: `docs/permissions.md` is made from both. */
 export interface ExplainedRule extends PolicyRule {
+  /** Paths in place of resources, which are then empty. */
+  readonly nonResourceURLs?: readonly string[];
   readonly why: string;
 }
 
 /**
  * Where a role holds. `system`, `grants`: in that namespace. `opened`: in each namespace that the customer opens, by a
  * RoleBinding there. `cluster`: everywhere, because the resource has no namespace. `cluster-opened`: the same, once the
- * customer opens operations of cluster scope. `people`: where the customer binds it, meant for the grants namespace.
+ * customer opens operations of cluster scope. `metrics`: everywhere, once readers of metrics are checked. `people`: where the customer binds it, meant for the grants namespace.
  */
-export type Reach = "system" | "grants" | "opened" | "cluster" | "cluster-opened" | "people";
+export type Reach = "system" | "grants" | "opened" | "cluster" | "cluster-opened" | "metrics" | "people";
 
 export interface ShippedRole {
   readonly name: string;

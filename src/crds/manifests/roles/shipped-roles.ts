@@ -4,6 +4,7 @@ import type { PolicyRule } from "../../operations/operation.ts";
 import { WORKLOAD_RESOURCES } from "../../operations/workload-kinds.ts";
 import { MUTATING_POLICIES, VALIDATING_POLICIES } from "../admission/admission.ts";
 import { lenders, operatorTargets } from "./lending-roles.ts";
+import { metricsRoles } from "./metrics-roles.ts";
 import { type ExplainedRule, leaderElection, rule, type ShippedRole } from "./shipped-role.ts";
 
 /**
@@ -17,6 +18,7 @@ export function shippedRoles(names: InstallationNames): readonly ShippedRole[] {
     ...operatorTargets(names),
     ...people(),
     ...lenders(names),
+    ...metricsRoles(names),
     ...operations(),
   ];
 }

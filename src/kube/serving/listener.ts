@@ -1,0 +1,70 @@
+import type { Server } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+
+export interface ListenAddress {
+  /** 0: any free port. */
+  readonly port: number;
+  /** Default: all addresses, IPv6 and IPv4. */
+  readonly host?: string | undefined;
+}
+
+/** Limits for every server here: a client that sends slowly or not at all is cut. */
+export const SERVER_LIMITS = { requestTimeout: 10_000, headersTimeout: 10_000 } as const;
+
+/**
+ * Starts and ends an HTTP or HTTPS server. It keeps the sockets on which nothing was asked yet, because Node counts them
+ * neither as idle nor as busy: without that, `close` would wait for them.
+ */
+export class Listener {
+  readonly #server: Server;
+  readonly #address: ListenAddress;
+  /** By the client's address and port, which a socket and the TLS socket on it have in common. */
+  readonly #silent = new Map<string, Socket>();
+
+  constructor(server: Server, address: ListenAddress) {
+    this.#server = server;
+    this.#address = address;
+    server.on("request", ({ socket }) => this.#silent.delete(clientOf(socket)));
+    server.on("connection", (socket: Socket) => {
+      const client = clientOf(socket);
+      this.#silent.set(client, socket);
+      socket.once("close", () => this.#silent.delete(client));
+    });
+  }
+
+  /** The port listened on. @throws Error before `listen`. */
+  get port(): number {
+    const address = this.#server.address();
+    if (!isInternetAddress(address)) throw new Error("the server is not listening");
+    return address.port;
+  }
+
+  /** @throws Error `EADDRINUSE` and the like. */
+  listen(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#server.once("error", reject);
+      this.#server.listen({ port: this.#address.port, host: this.#address.host }, () => {
+        this.#server.off("error", reject);
+        resolve();
+      });
+    });
+  }
+
+  /** Answers what has been asked, then closes. Idle keep-alive connections are cut. */
+  close(): Promise<void> {
+    return new Promise((resolve) => {
+      // Its only error is "not running", which is what was asked for.
+      this.#server.close(() => resolve());
+      this.#server.closeIdleConnections();
+      for (const socket of this.#silent.values()) socket.destroy();
+    });
+  }
+}
+
+function clientOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`;
+}
+
+function isInternetAddress(address: string | AddressInfo | null): address is AddressInfo {
+  return address !== null && typeof address === "object";
+}
