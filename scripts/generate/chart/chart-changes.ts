@@ -31,8 +31,9 @@ export const CHART_CHANGES: readonly { readonly version: string; readonly change
           "metrics.tls and metrics.auth: TLS for /metrics, for readers whose token and right the API server confirms",
       },
       { kind: "changed", description: "Pods run on nodes with kubernetes.io/os=linux" },
+      { kind: "changed", description: "Helm 4 deletes the pod of a helm test that has passed" },
       { kind: "changed", description: "A proxy is written with its scheme, and platform.url without a user" },
-      { kind: "fixed", description: "rbac.scope can be changed on a live release" },
+      { kind: "fixed", description: "rbac.scope can be changed on a live release, also while a plan runs" },
       {
         kind: "fixed",
         description: "extraEnv, extraVolumes and extraVolumeMounts take the place of the chart's own entries",

@@ -43,11 +43,13 @@ export type Binding = KubeObject & BindingLike;
 /** The verbs that access needs; the operator's own client has them in `sallyport-grants` and in opened namespaces. */
 export type AccessClient = Pick<Client, "create" | "get" | "list" | "delete" | "createToken">;
 
+type RoleKind = "ClusterRole" | "Role";
+
 /** How an installation lends. */
 export interface Lending {
   readonly grantsNamespace: string;
   /** What the shipped operation roles are in this installation. Default ClusterRole. */
-  readonly roleKind?: "ClusterRole" | "Role";
+  readonly roleKind?: RoleKind;
   /** Default operator. */
   readonly mode?: LendingMode;
 }
@@ -62,7 +64,7 @@ export interface Lending {
 export class Access {
   readonly #client: AccessClient;
   readonly #grantsNamespace: string;
-  readonly #roleKind: string;
+  #roleKind: RoleKind;
   readonly #mode: LendingMode;
 
   constructor(client: AccessClient, { grantsNamespace, roleKind = "ClusterRole", mode = "operator" }: Lending) {
@@ -156,21 +158,34 @@ export class Access {
 
   async #ensureBinding(request: AccessRequest, signal: AbortSignal): Promise<void> {
     const { owner, namespace, plugin, operation, expiresAt } = request;
-    // An installation whose roles lie in namespaces has none of cluster scope: such a binding is refused.
-    const roleKind = namespace === undefined ? "ClusterRole" : this.#roleKind;
-    const binding = {
-      apiVersion: `${RBAC}/v1`,
-      kind: bindingsOf(namespace).kind,
-      metadata: {
-        name: bindingName(request),
-        ...inNamespace(namespace),
-        labels: { [GRANT_UID_LABEL]: owner.uid },
-        annotations: { [EXPIRES_AT_ANNOTATION]: timestamp(expiresAt) },
-      },
-      roleRef: { apiGroup: RBAC, kind: roleKind, name: operationRole(plugin, operation) },
-      subjects: [{ kind: "ServiceAccount", name: grantAccount(owner.uid), namespace: this.#grantsNamespace }],
+    const bind = (kind: RoleKind): Promise<void> => {
+      const binding = {
+        apiVersion: `${RBAC}/v1`,
+        kind: bindingsOf(namespace).kind,
+        metadata: {
+          name: bindingName(request),
+          ...inNamespace(namespace),
+          labels: { [GRANT_UID_LABEL]: owner.uid },
+          annotations: { [EXPIRES_AT_ANNOTATION]: timestamp(expiresAt) },
+        },
+        roleRef: { apiGroup: RBAC, kind, name: operationRole(plugin, operation) },
+        subjects: [{ kind: "ServiceAccount", name: grantAccount(owner.uid), namespace: this.#grantsNamespace }],
+      };
+      return tolerateExisting(this.#client.create(bindingsOf(namespace), binding, signal));
     };
-    await tolerateExisting(this.#client.create(bindingsOf(namespace), binding, signal));
+    // An installation whose roles lie in namespaces has none of cluster scope: such a binding is refused.
+    if (namespace === undefined) return bind("ClusterRole");
+    const known = this.#roleKind;
+    try {
+      await bind(known);
+    } catch (error) {
+      if (!(error instanceof ApiError && (error.isForbidden || error.isNotFound))) throw error;
+      // An upgrade that changes `rbac.scope` replaces the roles seconds before this process: its lines would fail.
+      // Rights and policies of the installation allow one of the two kinds only.
+      const other = known === "Role" ? "ClusterRole" : "Role";
+      await bind(other).catch(() => Promise.reject(error));
+      this.#roleKind = other;
+    }
   }
 
   async #deleteAccount(uid: string, signal: AbortSignal): Promise<void> {
