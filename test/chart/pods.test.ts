@@ -275,7 +275,10 @@ test("proxies and authorities reach the agent under the names that it and Node r
 test("helm test asks both processes, with our own image and the agent's identity", async () => {
   const objects = await helm.render(REQUIRED);
   const { metadata, spec } = one(objects, "Pod", "sallyport-check");
-  expect(metadata.annotations).toMatchObject({ "helm.sh/hook": "test" });
+  expect(metadata.annotations).toMatchObject({
+    "helm.sh/hook": "test",
+    "helm.sh/hook-delete-policy": "before-hook-creation,hook-succeeded",
+  });
   expect(spec.serviceAccountName).toBe("sallyport-agent");
   expect(spec.containers[0].args).toEqual([
     "check",

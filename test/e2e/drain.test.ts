@@ -1,17 +1,26 @@
-import { afterAll, expect, test } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import { type OperationInvocation, operationInvocations } from "../../src/crds/kinds/operation-invocation.ts";
 import { type KubeObject, resources } from "../../src/kube/objects/resource.ts";
 import { eventually } from "../integration/wait.ts";
 import { isReady, soon, useCast } from "./cast.ts";
+import { CHART, helm, RELEASE, upgradeSallyport } from "./installation.ts";
 import { kubectl } from "./kubectl.ts";
 import { GRANTS, SHOP, SYSTEM } from "./scene.ts";
 
+const OPERATORS = "app.kubernetes.io/component=operator";
 const cast = useCast();
 let drained = "";
 
-afterAll(async () => {
+afterEach(async () => {
   if (drained !== "") await kubectl(cast().scene, ["uncordon", drained], soon());
+  drained = "";
 });
+
+const drain = (node: string, seconds: number): Promise<string> => {
+  drained = node;
+  const args = ["--ignore-daemonsets", "--delete-emptydir-data", `--timeout=${seconds}s`];
+  return kubectl(cast().scene, ["drain", node, ...args], soon());
+};
 
 /** Each line changes the Deployment, so its generation counts the lines that really ran. */
 const LINES = Array.from({ length: 30 }, (_, index) => ({
@@ -45,9 +54,7 @@ test("the node under the leading operator is drained amid a plan: the other repl
     return all.filter(({ spec, status }) => spec.grantName === metadata.name && status?.finishedAt !== undefined);
   };
   await eventually(ended, (invocations) => invocations.length >= 2, 60_000);
-  drained = node;
-  const drain = ["drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=120s"];
-  await kubectl(cast().scene, drain, soon());
+  await drain(node, 120);
   // The node has no operator pod now: the other replica has to run the rest of the plan.
   expect((await ended()).length).toBeLessThan(LINES.length);
 
@@ -67,6 +74,37 @@ test("the node under the leading operator is drained amid a plan: the other repl
     120_000,
   );
 }, 400_000);
+
+test("a node is drained while no operator is ready: the disruption budget does not hold an operator that does not work", async () => {
+  const { scene } = cast();
+  // Nothing listens there. An operator that never reached the API server is not ready.
+  const wrong = { networkPolicy: { apiServer: { cidrs: ["192.0.2.1/32"] } } };
+  try {
+    await helm(scene, ["upgrade", RELEASE, CHART], wrong, soon());
+    await kubectl(scene, ["delete", "pods", "-n", SYSTEM, "-l", OPERATORS, "--wait=false"], soon());
+    const disabled = await eventually(
+      () => cast().pods("operator"),
+      (pods) => pods.length >= 2 && pods.every((pod) => !isReady(pod) && pod.status?.podIP !== undefined),
+      60_000,
+    );
+    const healthy = ["get", "pdb", "sallyport-operator", "-n", SYSTEM, "-o", "jsonpath={.status.currentHealthy}"];
+    await eventually(
+      () => kubectl(scene, healthy, soon()),
+      (count) => count === "0",
+      60_000,
+    );
+    await drain(disabled[0]?.spec.nodeName ?? "", 60);
+    const left = (await cast().pods("operator")).map(({ metadata }) => metadata.name);
+    expect(left).not.toContain(disabled[0]?.metadata.name);
+  } finally {
+    await upgradeSallyport(scene, {}, soon());
+  }
+  await eventually(
+    () => cast().pods("operator"),
+    (pods) => pods.length === 2 && pods.every(isReady),
+    120_000,
+  );
+}, 300_000);
 
 interface Generated extends KubeObject {
   readonly metadata: KubeObject["metadata"] & { readonly generation?: number };
