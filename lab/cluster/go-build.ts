@@ -3,13 +3,10 @@ import { createHash } from "node:crypto";
 import { cp, readFile, statfs, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
+import { KUBERNETES_VERSIONS, type KubernetesMinor, linkerFlags, NEWEST } from "./kubernetes-versions.ts";
 import { findOnPath } from "./path-search.ts";
 
-/**
- * The versions that the project is tested with. kwok's stage files are part of its module, so its version fixes them
- * too.
- */
-export const KUBERNETES_VERSION = "v1.36.3";
+/** kwok's stage files are part of its module, so its version fixes them too. */
 const KWOK_VERSION = "v0.8.0";
 
 /** The names that one binary can be called by, see programs/main.go. */
@@ -34,13 +31,6 @@ const KWOK_STAGES = [
 
 const SOURCE = join(import.meta.dirname, "programs");
 
-/** Without these flags the API server reports version 0.0.0, and clients misjudge what it can do. */
-export const LINKER_FLAGS = [
-  "-s -w",
-  `-X k8s.io/component-base/version.gitVersion=${KUBERNETES_VERSION}`,
-  `-X k8s.io/client-go/pkg/version.gitVersion=${KUBERNETES_VERSION}`,
-].join(" ");
-
 /** Disk space for a build with empty caches (module sources, Go's build cache, the result): measured 3.2 GB. */
 const NEEDED_DISK_BYTES = 4 * 1024 ** 3;
 
@@ -63,13 +53,18 @@ export class ProgramsError extends Error {
   override readonly name = "ProgramsError";
 }
 
-export async function controlPlaneRecipe(): Promise<Recipe> {
+/** All programs of one version of Kubernetes: its own etcd and kubectl too, as both must fit the API server. */
+export async function controlPlaneRecipe(minor: KubernetesMinor): Promise<Recipe> {
+  const version = KUBERNETES_VERSIONS[minor];
+  const modules = minor === NEWEST ? "go" : minor;
   const recipe = await sourceRecipe({
     name: "programs",
     source: SOURCE,
-    files: ["go.mod", "go.sum", "main.go"],
-    linkerFlags: LINKER_FLAGS,
-    title: `the Kubernetes programs (etcd, API server, controller manager, scheduler, kubectl; ${KUBERNETES_VERSION})`,
+    files: [`${modules}.mod`, `${modules}.sum`, "main.go"],
+    // 1.30 still has clients of cloud providers in it: minutes to compile, and no test has a cloud.
+    ...(minor !== NEWEST && { flags: [`-modfile=${minor}.mod`, "-tags=providerless"] }),
+    linkerFlags: linkerFlags(version),
+    title: `the Kubernetes programs (etcd, API server, controller manager, scheduler, kubectl; ${version})`,
     expectation: "about 5 minutes on 2 cores, once",
   });
   return {
@@ -87,27 +82,33 @@ export async function sourceRecipe(program: {
   readonly source: string;
   /** A main package of a module that `go.mod` requires. @default the folder's own */
   readonly package?: string;
-  /** All files of the folder, always in the same order. */
+  /** All files of the folder that the result depends on, always in the same order. */
   readonly files: readonly string[];
+  /** More flags for `go list` and `go build`. @default none */
+  readonly flags?: readonly string[];
   readonly linkerFlags: string;
   readonly title: string;
   readonly expectation: string;
 }): Promise<Recipe> {
-  const { name, source, package: main = ".", files, linkerFlags, title, expectation } = program;
+  const { name, source, package: main = ".", files, flags = [], linkerFlags, title, expectation } = program;
   const hash = createHash("sha256").update(main === "." ? "" : main);
   for (const file of files) hash.update(await readFile(join(source, file))).update("\0");
-  for (const part of [linkerFlags, process.platform, process.arch]) hash.update(part).update("\0");
+  for (const part of [...flags, linkerFlags, process.platform, process.arch]) hash.update(part).update("\0");
   return {
     folderName: `${name}-${hash.digest("hex").slice(0, 12)}`,
     title,
     expectation,
     async build(into, say, signal) {
       await checkMachine(into, signal);
-      const packages = await go(["list", "-deps", main], { cwd: source, step: "fetching modules", say }, signal);
+      const packages = await go(
+        ["list", ...flags, "-deps", main],
+        { cwd: source, step: "fetching modules", say },
+        signal,
+      );
       const total = packages.trim().split("\n").length;
       const output = ["-ldflags", linkerFlags, "-o", join(into, name)];
       await go(
-        ["build", "-v", "-mod=readonly", "-buildvcs=false", ...output, main],
+        ["build", "-v", ...flags, "-mod=readonly", "-buildvcs=false", ...output, main],
         { cwd: source, step: "compiling", total, say },
         signal,
       );

@@ -1,9 +1,10 @@
 import { existsSync } from "node:fs";
-import { chmod, mkdir, mkdtemp, readdir, rm, utimes, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
 import { hostname, tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { CONTROL_PLANE_NAMES, ProgramsError, type Recipe } from "./go-build.ts";
+import { chosenKubernetes, KUBERNETES_VERSIONS, NEWEST } from "./kubernetes-versions.ts";
 import { cacheRoot, type FindOptions, findPrograms, fitsServer, type KubernetesProgram, minorOf } from "./programs.ts";
 
 const never = new AbortController().signal;
@@ -46,9 +47,16 @@ function builder() {
   return { built, build };
 }
 
-function find(options: Partial<FindOptions> & { readonly assets?: string; readonly path?: string }) {
-  const { assets, path, ...rest } = options;
-  const env = { XDG_CACHE_HOME: join(root, "cache"), KUBEBUILDER_ASSETS: assets, PATH: path };
+interface Where {
+  readonly assets?: string;
+  readonly path?: string;
+  readonly kubernetes?: string;
+}
+
+function find(options: Partial<FindOptions> & Where) {
+  const { assets, path, kubernetes: chosen, ...rest } = options;
+  const cache = join(root, "cache");
+  const env = { XDG_CACHE_HOME: cache, KUBEBUILDER_ASSETS: assets, PATH: path, SALLYPORT_KUBERNETES: chosen };
   return findPrograms({ env, ...rest }, never);
 }
 
@@ -101,6 +109,27 @@ describe("where a program comes from", () => {
     expect(built).toEqual(["kwok-v0.8.0"]);
   });
 
+  it("is the cache alone for a version that was chosen, beside the newest", async () => {
+    const { built, build } = builder();
+    const assets = await folderOf("assets", ALL);
+    const path = await folderOf("path", ALL);
+    const newest = await find({ build });
+    const older = await find({ assets, path, build, kubernetes: "1.30" });
+    expect(built).toEqual(["programs", "programs"]);
+    for (const file of [older.etcd, older.kubectl, older["kube-apiserver"]]) {
+      expect(file).toContain(`${join(root, "cache", "sallyport")}/`);
+      expect(dirname(file)).not.toBe(dirname(newest.kubectl));
+    }
+    expect((await find({ build, kubernetes: NEWEST })).kubectl).toBe(newest.kubectl);
+  });
+
+  it("is nowhere for a version that is not in the table", async () => {
+    await expect(find({ kubernetes: "1.29" })).rejects.toThrow(
+      "SALLYPORT_KUBERNETES=1.29: the programs can be built for",
+    );
+    expect(chosenKubernetes({ SALLYPORT_KUBERNETES: "" })).toBeUndefined();
+  });
+
   it("is under ~/.cache when XDG_CACHE_HOME is relative, as its specification says", () => {
     expect(cacheRoot({ XDG_CACHE_HOME: "here" })).toMatch(/^\/.*\.cache\/sallyport$/);
   });
@@ -128,6 +157,17 @@ it.each([
 ])("reads the minor of %j", (text, minor) => {
   expect(minorOf(text)).toBe(minor);
 });
+
+it.each(Object.entries(KUBERNETES_VERSIONS))(
+  "the modules for %s are all of one release, %s",
+  async (minor, version) => {
+    const file = join(import.meta.dirname, "programs", minor === NEWEST ? "go.mod" : `${minor}.mod`);
+    const text = await readFile(file, "utf8");
+    expect(text).toContain(`\tk8s.io/kubernetes ${version}\n`);
+    const replaced = new Set([...text.matchAll(/^replace .* (v\S+)$/gm)].map(([, of]) => of));
+    expect([...replaced]).toEqual([version.replace("v1.", "v0.")]);
+  },
+);
 
 describe("a build", () => {
   it("happens once when two ask at the same time, and both get it", async () => {

@@ -3,7 +3,8 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { ensureCacheEntry } from "./cache-entry.ts";
-import { controlPlaneRecipe, KUBERNETES_VERSION, kwokRecipe, type Recipe, stageFiles } from "./go-build.ts";
+import { controlPlaneRecipe, kwokRecipe, type Recipe, stageFiles } from "./go-build.ts";
+import { chosenKubernetes, KUBERNETES_VERSIONS, type KubernetesMinor, NEWEST } from "./kubernetes-versions.ts";
 import { findOnPath, isExecutable } from "./path-search.ts";
 
 export type KubernetesProgram = "etcd" | "kube-apiserver" | "kube-controller-manager" | "kube-scheduler" | "kubectl";
@@ -35,18 +36,23 @@ export interface FindOptions {
  *
  * A person chose `KUBEBUILDER_ASSETS`, so its programs are used as they are. A program on the PATH is used only when it
  * fits the server (see {@link fitsServer}): distributions ship a kubectl four minors older, which need not work with
- * our server. kwok always comes from the cache, because its stage files exist only in its module.
+ * our server. kwok always comes from the cache, because its stage files exist only in its module. With
+ * `SALLYPORT_KUBERNETES` all programs come from the cache: on the PATH and in a person's folder may be other versions.
  *
  * @throws ProgramsError when something must be built and cannot be; its message is for a person.
  */
 export async function findPrograms(options: FindOptions, signal: AbortSignal): Promise<Programs> {
   const env = options.env ?? process.env;
   const say = options.say ?? (() => undefined);
-  const inCache = cached(options, env, say, signal);
+  const chosen = chosenKubernetes(env);
+  const minor = chosen ?? NEWEST;
+  const inCache = cached(options, minor, env, say, signal);
+  const elsewhere = async (name: KubernetesProgram, serverMinor: number) =>
+    (await fromAssets(name, env)) ?? (await fromPath(name, serverMinor, env, signal));
   const find = async (name: KubernetesProgram, serverMinor: number) =>
-    (await fromAssets(name, env)) ?? (await fromPath(name, serverMinor, env, signal)) ?? (await inCache.program(name));
+    (chosen === undefined ? await elsewhere(name, serverMinor) : undefined) ?? (await inCache.program(name));
 
-  const apiserver = await find("kube-apiserver", minorOf(KUBERNETES_VERSION) ?? 0);
+  const apiserver = await find("kube-apiserver", minorOf(KUBERNETES_VERSIONS[minor]) ?? 0);
   const serverMinor = (await versionOf("kube-apiserver", apiserver, signal)) ?? 0;
   return {
     "kube-apiserver": apiserver,
@@ -123,6 +129,7 @@ export function minorOf(text: string): number | undefined {
 
 function cached(
   options: FindOptions,
+  minor: KubernetesMinor,
   env: Readonly<Record<string, string | undefined>>,
   say: (line: string) => void,
   signal: AbortSignal,
@@ -138,7 +145,7 @@ function cached(
       signal,
     );
   return {
-    program: async (name: KubernetesProgram) => join(await ensure(await controlPlaneRecipe()), name),
+    program: async (name: KubernetesProgram) => join(await ensure(await controlPlaneRecipe(minor)), name),
     kwok: async () => {
       const folder = await ensure(kwokRecipe());
       return { path: join(folder, "kwok"), stages: stageFiles(folder) };

@@ -4,7 +4,8 @@ import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/pr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ensureCacheEntry } from "../../lab/cluster/cache-entry.ts";
-import { KUBERNETES_VERSION, LINKER_FLAGS, type Recipe, sourceRecipe } from "../../lab/cluster/go-build.ts";
+import { type Recipe, sourceRecipe } from "../../lab/cluster/go-build.ts";
+import { KUBERNETES_VERSIONS, linkerFlags, NEWEST } from "../../lab/cluster/kubernetes-versions.ts";
 import { cacheRoot, ensureRecipe } from "../../lab/cluster/programs.ts";
 import { BASE_SYSTEM, baseSystem, hasImage } from "./base-system.ts";
 import { bash } from "./command.ts";
@@ -15,10 +16,12 @@ const SOURCE = join(import.meta.dirname, "node");
 /** What `kind create cluster` v0.33.0 uses by default, where a registry can be reached. */
 const KINDS_OWN = "kindest/node:v1.37.0@sha256:a1ed56cfb0e7b93589bdf97c8cd566405a265939e3620fc4f5de89adff580ae5";
 
+const KUBERNETES_VERSION = KUBERNETES_VERSIONS[NEWEST];
+
 /** kubeadm reads both parts of the version before it trusts it. */
 const [MAJOR, MINOR] = KUBERNETES_VERSION.slice(1).split(".");
 const VERSION_FLAGS = [
-  LINKER_FLAGS,
+  linkerFlags(KUBERNETES_VERSION),
   `-X k8s.io/component-base/version.gitMajor=${MAJOR}`,
   `-X k8s.io/component-base/version.gitMinor=${MINOR}`,
   "-X k8s.io/component-base/version.gitTreeState=clean",
