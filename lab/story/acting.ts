@@ -33,7 +33,7 @@ export function operatorOpensWindow(scene: Scene, grant: AccessGrant, signal: Ab
     verify(
       "who decided",
       [spec.decidedBy, identity?.status, identity?.reason],
-      [target.approver.user, "True", "StampedByAdmission"],
+      [target.approver.user, "True", target.stamps ? "StampedByAdmission" : "ClaimCheckedByPolicy"],
     );
     const text = `opens the window until ${time(status?.approvedUntil)}; the API server vouches for the name`;
     return { text, value: undefined };

@@ -27,16 +27,26 @@ export async function customerDecides(
   approveForThem: boolean,
   signal: AbortSignal,
 ): Promise<Answer> {
-  const args = argumentsOf(command);
-  const { approver } = scene.world.target;
+  const { approver, stamps } = scene.world.target;
+  const line = stamps ? command : withName(command, approver.user);
+  const args = argumentsOf(line);
   scene.narrator.blank();
+  if (!stamps)
+    scene.narrator.text("This Kubernetes cannot stamp names (1.36 can), so the line has the approver's own:");
   scene.narrator.text(
     approveForThem
       ? `The customer decides. ${approver.user} types (--approve does it with their credentials):`
       : `Now the customer decides. Type this in another terminal, as ${approver.user} (see above):`,
   );
-  scene.narrator.command(command);
+  scene.narrator.command(line);
   return approveForThem ? typeIt(scene, args, signal) : waitForIt(scene, grant, signal);
+}
+
+/** The line with the name of the person who decides: without it the decision would be anonymous. */
+export function withName(command: string, user: string): string {
+  const patch = argumentsOf(command).at(-1) ?? "";
+  const { spec } = JSON.parse(patch) as { readonly spec: object };
+  return command.replace(`'${patch}'`, () => `'${JSON.stringify({ spec: { ...spec, decidedBy: user } })}'`);
 }
 
 function typeIt(scene: Scene, args: readonly string[], signal: AbortSignal): Promise<Answer> {

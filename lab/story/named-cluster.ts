@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { FriendlyError } from "../../src/cli/kernel/command.ts";
 import type { Manifest } from "../../src/crds/manifest.ts";
 import { kubeconfigText } from "../cluster/kubeconfig.ts";
-import type { KubectlAnswer, Target } from "./target.ts";
+import { ADMISSION_API, type KubectlAnswer, listsStamping, type Target } from "./target.ts";
 
 const WORKLOAD_NAMESPACE = "sallyport-demo";
 
@@ -52,9 +52,13 @@ export async function useNamedCluster(
     ])
   ).split("\n");
   await refuseForeignInstallation(ask);
+  const stamps = listsStamping(await ask(["get", "--raw", ADMISSION_API]));
+  // kubectl gets nothing at all when the API server does not know one of the kinds.
+  const stampers = stamps ? ",mutatingadmissionpolicy,mutatingadmissionpolicybinding" : "";
   return {
     description: `${server}, named by ${kubeconfig}`,
     server,
+    stamps,
     adminKubeconfig: kubeconfig,
     approver: { user, kubeconfig },
     workloadNamespace: WORKLOAD_NAMESPACE,
@@ -71,7 +75,7 @@ export async function useNamedCluster(
     programs: [],
     removal: [
       `kubectl --kubeconfig ${kubeconfig} delete namespace ${WORKLOAD_NAMESPACE} sallyport-grants sallyport-system`,
-      `kubectl --kubeconfig ${kubeconfig} get crd,clusterrole,clusterrolebinding,validatingadmissionpolicy,validatingadmissionpolicybinding,mutatingadmissionpolicy,mutatingadmissionpolicybinding -o name | grep sallyport | xargs kubectl --kubeconfig ${kubeconfig} delete`,
+      `kubectl --kubeconfig ${kubeconfig} get crd,clusterrole,clusterrolebinding,validatingadmissionpolicy,validatingadmissionpolicybinding${stampers} -o name | grep sallyport | xargs kubectl --kubeconfig ${kubeconfig} delete`,
     ],
     stop: async () => undefined,
   };

@@ -2,7 +2,7 @@ import { copyFile, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { startCluster } from "../cluster/cluster.ts";
 import type { Programs } from "../cluster/programs.ts";
-import type { Target } from "./target.ts";
+import { ADMISSION_API, listsStamping, type Target } from "./target.ts";
 
 const NODES = 2;
 const APPROVER = { user: "robin@customer.example", groups: ["platform-team"] } as const;
@@ -53,6 +53,7 @@ export async function startOwnCluster(folder: string, programs: Programs, signal
   return {
     description: `${cluster.server}, Kubernetes ${version}, ${NODES} simulated nodes`,
     server: cluster.server,
+    stamps: listsStamping(JSON.stringify((await cluster.request({ path: ADMISSION_API }, signal)).body)),
     adminKubeconfig: cluster.adminKubeconfig,
     approver: { user: APPROVER.user, kubeconfig: approverKubeconfig },
     workloadNamespace: "shop",

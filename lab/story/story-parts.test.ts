@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { FakeClock } from "../../src/base/testing/fake-clock.ts";
 import { scalesIn } from "./acting.ts";
-import { argumentsOf } from "./deciding.ts";
+import { argumentsOf, withName } from "./deciding.ts";
 import { Narrator, StepFailed } from "./narrator.ts";
 import { parseOptions } from "./options.ts";
 import { openRunFolder } from "./run-folder.ts";
@@ -48,6 +48,13 @@ describe("the line that approves", () => {
       "-p",
       '{"spec":{"approvedForMinutes":60}}',
     ]);
+  });
+
+  it("gets the approver's own name where the API server stamps none", () => {
+    const patch = '{"spec":{"approvedForMinutes":60,"approvedPlanHash":"sha256:1"}}';
+    const named = '{"spec":{"approvedForMinutes":60,"approvedPlanHash":"sha256:1","decidedBy":"$&@customer.example"}}';
+    expect(withName(line(patch), "$&@customer.example")).toBe(line(named));
+    expect(() => argumentsOf(withName(line(patch), "o'hara"))).toThrow(StepFailed);
   });
 
   it.each([

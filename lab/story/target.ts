@@ -1,6 +1,13 @@
 import type { Manifest } from "../../src/crds/manifest.ts";
 import type { Program } from "../cluster/program.ts";
 
+/** Its answer lists `mutatingadmissionpolicies` only where the API server can stamp names. */
+export const ADMISSION_API = "/apis/admissionregistration.k8s.io/v1";
+
+export function listsStamping(discovery: string): boolean {
+  return discovery.includes('"mutatingadmissionpolicies"');
+}
+
 export interface KubectlAnswer {
   readonly code: number;
   readonly stdout: string;
@@ -12,6 +19,8 @@ export interface Target {
   /** For the panel: address and version. */
   readonly description: string;
   readonly server: string;
+  /** Whether the API server can stamp the name of the person who decides: from Kubernetes 1.36 on. */
+  readonly stamps: boolean;
   /** Path; may do everything that installing needs. */
   readonly adminKubeconfig: string;
   /** The person who decides, and their kubeconfig. */

@@ -98,7 +98,7 @@ async function install(
   signal: AbortSignal,
 ): Promise<void> {
   await narrator.step("cluster", "installing Sallyport and a workload", async () => {
-    const { crds, rbac, policies } = installation();
+    const { crds, rbac, policies } = installation(DEFAULT_NAMES, { stamps: target.stamps });
     await target.apply([...crds, ...rbac], signal);
     await target.apply(policies, signal);
     await target.apply(customersManifests(target, DEFAULT_NAMES), signal);

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { useCluster } from "../../lab/cluster/use-cluster.ts";
+import { has } from "../versions/lacking.ts";
 
 // Does what a person does with `npm start`, with the real programs. npm itself is left out: it only puts Node 24 on the
 // PATH.
@@ -111,7 +112,8 @@ it("says so when the customer denies, and that nothing ran", async () => {
   const start = new Run(["--exit"]);
   const [, line = ""] = await start.says(/^ +(kubectl patch accessgrants.*)$/m);
   const [, exported = ""] = await start.says(/^ +(export KUBECONFIG=.*)$/m);
-  const denial = line.replace(/-p '.*'/, `-p '{"spec":{"deniedReason":"not today"}}'`);
+  const spec = { deniedReason: "not today", ...(!has("stamping") && { decidedBy: "robin@customer.example" }) };
+  const denial = line.replace(/-p '.*'/, `-p '${JSON.stringify({ spec })}'`);
   await run("sh", ["-c", `${exported}; ${denial}`]);
   expect(await start.ended, start.out).toBe(1);
   expect(start.out).toMatch(/approver +robin@customer\.example denies: not today/);
@@ -162,6 +164,30 @@ it("--kubeconfig plays the story in the cluster that was named, and says how to 
   expect(await start.ended, start.out).toBe(0);
   expect(start.out).toContain(named().server);
   expect(start.out).toContain("To remove what was installed: kubectl");
+});
+
+/** As before 1.36: the API server does not know the kind that stamps names. */
+const unable = useCluster({
+  controllers: true,
+  kwok: { nodes: 1 },
+  ...(has("stamping") && {
+    apiserverArgs: [
+      "--runtime-config=admissionregistration.k8s.io/v1/mutatingadmissionpolicies=false,admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings=false",
+      "--disable-admission-plugins=MutatingAdmissionPolicy",
+    ],
+  }),
+});
+
+it("plays the story where names cannot be stamped: the approver types the own one, and it is checked", async () => {
+  const kubeconfig = unable().kubeconfigFor({ user: "owner", groups: ["system:masters"] });
+  const start = new Run(["--approve", "--exit", "--kubeconfig", kubeconfig]);
+  expect(await start.ended, start.out).toBe(0);
+  expect(start.out).toContain("This Kubernetes cannot stamp names");
+  expect(start.out).toMatch(/kubectl patch accessgrants\.sallyport\.dev .*"decidedBy":"owner"\}\}'/);
+  expect(start.out).toContain("has the decision: owner (verified)");
+  const [, removal = ""] = /To remove what was installed: (kubectl .*get crd.*)/.exec(start.out) ?? [];
+  const { stdout } = await run("sh", ["-c", `PATH=${join(folder, "run", "bin")}:$PATH; ${removal}`]);
+  expect(stdout).toContain("sallyport-grant-decisions");
 });
 
 it("--kubeconfig touches no installation that it did not make", async () => {

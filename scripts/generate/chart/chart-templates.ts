@@ -2,7 +2,7 @@ import { stringify } from "yaml";
 import type { InstallationNames } from "../../../src/crds/group.ts";
 import { operationRole } from "../../../src/crds/group.ts";
 import type { Manifest } from "../../../src/crds/manifest.ts";
-import { MUTATING_POLICIES } from "../../../src/crds/manifests/admission/admission.ts";
+import { STAMPING_POLICIES } from "../../../src/crds/manifests/admission/admission.ts";
 import { installation } from "../../../src/crds/manifests/installation.ts";
 import { manifestsOf, targetBinding } from "../../../src/crds/manifests/roles/rbac.ts";
 import type { ShippedRole } from "../../../src/crds/manifests/roles/shipped-role.ts";
@@ -76,9 +76,8 @@ function when(condition: string, parts: readonly string[]): string {
 
 function policyTemplates(policies: readonly Manifest[]): string {
   // A mutating policy stamps names. The validating policy that requires a name is left out together with it.
-  const stamping = new Set<string>([...MUTATING_POLICIES, "sallyport-named-decisions"]);
-  const always = policies.filter(({ metadata }) => !stamping.has(metadata.name));
-  const stampers = policies.filter(({ metadata }) => stamping.has(metadata.name));
+  const always = policies.filter(({ metadata }) => !STAMPING_POLICIES.includes(metadata.name));
+  const stampers = policies.filter(({ metadata }) => STAMPING_POLICIES.includes(metadata.name));
   const stamps = when(
     'eq .Values.admission.mode "validating-and-mutating"',
     stampers.map((each) => object(each)),

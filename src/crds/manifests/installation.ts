@@ -5,7 +5,7 @@ import { MANAGED_DEPLOYMENT } from "../kinds/managed-deployment.ts";
 import { OPERATION_INVOCATION } from "../kinds/operation-invocation.ts";
 import { OPERATION_POLICY } from "../kinds/operation-policy.ts";
 import type { Manifest } from "../manifest.ts";
-import { admissionPolicies } from "./admission/admission.ts";
+import { admissionPolicies, STAMPING_POLICIES } from "./admission/admission.ts";
 import { clusterOperations, metricsAuth, rbac, targetBinding } from "./roles/rbac.ts";
 
 export const KINDS: readonly Kind[] = [ACCESS_GRANT, OPERATION_INVOCATION, OPERATION_POLICY, MANAGED_DEPLOYMENT];
@@ -18,12 +18,17 @@ export interface Installation {
   readonly policies: readonly Manifest[];
 }
 
-/** Everything that a cluster needs before agent and operator start, in the order in which to apply it. */
-export function installation(names: InstallationNames = DEFAULT_NAMES): Installation {
+/**
+ * Everything that a cluster needs before agent and operator start, in the order in which to apply it.
+ *
+ * @param stamps false for an API server that cannot stamp names (before 1.36): it knows no mutating policies
+ */
+export function installation(names: InstallationNames = DEFAULT_NAMES, { stamps = true } = {}): Installation {
+  const policies = admissionPolicies(names);
   return {
     crds: KINDS.map((kind) => customResourceDefinition(kind) as Manifest),
     rbac: rbac(names),
-    policies: admissionPolicies(names),
+    policies: stamps ? policies : policies.filter(({ metadata }) => !STAMPING_POLICIES.includes(metadata.name)),
   };
 }
 

@@ -1,4 +1,9 @@
-import { DECISION_POLICIES, MUTATING_POLICIES, VALIDATING_POLICIES } from "../../crds/manifests/admission/admission.ts";
+import {
+  DECISION_POLICIES,
+  MUTATING_POLICIES,
+  NEEDS_STAMPING,
+  VALIDATING_POLICIES,
+} from "../../crds/manifests/admission/admission.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
 import type { Client } from "../../kube/client/client.ts";
 import type { KubeObject, Resource } from "../../kube/objects/resource.ts";
@@ -41,9 +46,6 @@ const mutatingBindings: Resource = {
   kind: "MutatingAdmissionPolicyBinding",
   plural: "mutatingadmissionpolicybindings",
 };
-
-/** Left out together with the stampers on servers that cannot stamp: without a stamp it would refuse every decision. */
-const NEEDS_STAMPING = "sallyport-named-decisions";
 
 export interface PolicyReading {
   readonly presence: PolicyPresence;

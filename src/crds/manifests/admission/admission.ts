@@ -32,6 +32,10 @@ export const VALIDATING_POLICIES = [
   "sallyport-no-commands-in-events",
 ] as const;
 export const MUTATING_POLICIES = ["sallyport-stamp-decider", "sallyport-stamp-revoker"] as const;
+/** Without a stamp it would refuse every decision that has no name. */
+export const NEEDS_STAMPING = "sallyport-named-decisions";
+/** Left out together where names are not stamped: by choice, or because the API server cannot (before 1.36). */
+export const STAMPING_POLICIES: readonly string[] = [...MUTATING_POLICIES, NEEDS_STAMPING];
 /**
  * Policies that see access grants. The operator trusts the name on a decision only when all of them are older than it.
  */
