@@ -1,3 +1,5 @@
+import { FriendlyError } from "../../src/cli/kernel/command.ts";
+
 /**
  * The Kubernetes versions that the tests run against, oldest first. `programs/<minor>.mod` fixes the modules of an
  * older one; those of the newest, which everything uses unless told otherwise, are in `programs/go.mod`.
@@ -14,7 +16,7 @@ const SETTING = "SALLYPORT_KUBERNETES";
 /**
  * What `SALLYPORT_KUBERNETES` says; undefined when it says nothing.
  *
- * @throws Error for a version that is not in the table; its message is for a person.
+ * @throws FriendlyError for a version that is not in the table
  */
 export function chosenKubernetes(
   env: Readonly<Record<string, string | undefined>> = process.env,
@@ -23,7 +25,9 @@ export function chosenKubernetes(
   if (chosen === undefined || chosen === "") return undefined;
   if (isKnown(chosen)) return chosen;
   const known = Object.keys(KUBERNETES_VERSIONS).join(", ");
-  throw new Error(`${SETTING}=${chosen}: the programs can be built for Kubernetes ${known}, and for no other version.`);
+  throw new FriendlyError(
+    `${SETTING}=${chosen}: the programs can be built for Kubernetes ${known}, and for no other version.`,
+  );
 }
 
 /** The environment of a child process that uses this version. */

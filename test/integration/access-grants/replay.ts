@@ -59,11 +59,14 @@ interface Look {
 export class Replay {
   readonly #cluster: Cluster;
   readonly #suite: Suite;
+  readonly #typesNames: boolean;
   readonly #kubeconfigs = new Map<string, Promise<string>>();
 
-  constructor(cluster: Cluster, suite: Suite) {
+  /** @param options.typesNames who decides types the own name too, as on an API server that cannot stamp it */
+  constructor(cluster: Cluster, suite: Suite, options: { readonly typesNames?: boolean } = {}) {
     this.#cluster = cluster;
     this.#suite = suite;
+    this.#typesNames = options.typesNames === true;
   }
 
   /** Undefined when the case holds, else what was different. */
@@ -118,10 +121,11 @@ export class Replay {
 
   async #step(step: Step, vars: Vars): Promise<KubectlResult> {
     const kubeconfig = await this.#kubeconfig(String(expand(step.as, vars)));
-    const body = step.create ? this.#fromTemplate(step.create, vars) : expand(step.stdin, vars);
+    const named = <T>(value: T): T => (this.#typesNames ? withName(value, userOf(step, vars)) : value);
+    const body = step.create ? this.#fromTemplate(step.create, vars) : named(expand(step.stdin, vars));
     const args = step.create && !step.args ? ["create", "-f", "-"] : (step.args ?? step.kubectl ?? []);
     const words = args
-      .map((word) => expand(word, vars))
+      .map((word) => named(expand(word, vars)))
       .map((word) => (typeof word === "string" ? word : JSON.stringify(word)));
     const result = await this.#cluster.kubectl(words, {
       kubeconfig,
@@ -181,6 +185,23 @@ export class Replay {
       return this.#cluster.kubeconfigForServiceAccount(namespace, name);
     return this.#cluster.kubeconfigFor({ user: as, groups: this.#suite.people[as] ?? [] });
   }
+}
+
+/** The name that the API server knows the step's identity by. */
+function userOf({ as, kubectl = [] }: Step, vars: Vars): string {
+  const impersonated = kubectl.find((word) => typeof word === "string" && word.startsWith("--as="));
+  if (typeof impersonated === "string") return impersonated.slice("--as=".length);
+  const account = /^sa:(.+)\/(.+)$/.exec(String(expand(as, vars)));
+  return account === null ? as : `system:serviceaccount:${account[1]}:${account[2]}`;
+}
+
+/** Adds the name to a decision or a revocation that has none. */
+function withName<T>(value: T, user: string): T {
+  if (typeof value !== "object" || value === null || !("spec" in value)) return value;
+  const spec = value.spec as Json;
+  const decides = ("approvedForMinutes" in spec || "deniedReason" in spec) && !("decidedBy" in spec);
+  const revokes = "revokedReason" in spec && !("revokedBy" in spec);
+  return { ...value, spec: { ...spec, ...(decides && { decidedBy: user }), ...(revokes && { revokedBy: user }) } };
 }
 
 function instant(inSeconds: number): string {
