@@ -216,10 +216,11 @@ test("no page tells to upgrade with --reuse-values", () => {
 
 test("no template asks the cluster, the clock or chance", () => {
   const folder = join(CHART, "templates");
-  // Four questions are allowed. Does the default policy exist already? Then it stays as the customer wrote it. Is the kind of
+  // Five questions are allowed. Does the default policy exist already? Then it stays as the customer wrote it. Is the kind of
   // policies served yet? On the first install a hook makes them. Do the opened namespaces exist? Does another installation own
-  // the kinds? The last two can refuse a release, and change nothing in it.
-  const asks = ["operation-policy.yaml", "policies.yaml", "_namespaces.tpl", "_guards.tpl"];
+  // the kinds? These two can refuse a release, and change nothing in it. Does the cluster have the Prometheus operator's kinds?
+  // It is asked only with metrics.renderMode.
+  const asks = ["operation-policy.yaml", "policies.yaml", "_namespaces.tpl", "_guards.tpl", "_metrics.tpl"];
   for (const name of readdirSync(folder).filter((each) => !asks.includes(each))) {
     const text = readFileSync(join(folder, name), "utf8");
     expect(text, name).not.toMatch(

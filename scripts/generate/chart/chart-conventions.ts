@@ -147,8 +147,8 @@ export const CONVENTIONS: readonly Convention[] = [
     tests: [
       [chart("values"), "no kind of object appears because the server happens to know it"],
       [chart("network"), "%s is there only when asked for, with labels, where asked"],
+      [chart("render-mode"), "%s in a cluster that has %j makes %j"],
     ],
-    differs: "on or off; no mode that looks whether the cluster knows the kind",
   },
   {
     about: "Alerts can be changed one by one; dashboards for Grafana's sidecar",

@@ -1,8 +1,8 @@
-import { type Branch, branch, DURATION, flag, leaf, list, map, strings, text } from "./chart-value.ts";
+import { type Branch, branch, DURATION, flag, leaf, list, map, strings, text, words } from "./chart-value.ts";
 
 const monitor = (kind: string, withoutToken: string): Branch =>
   branch(`A ${kind} for the Prometheus operator.`, {
-    enabled: flag(false, "Render it; the cluster must know the kind."),
+    enabled: flag(false, "Render it, as `renderMode` says."),
     namespace: text("", "Where to put it; empty: the release's namespace."),
     labels: strings("What your Prometheus selects by, often `release: …`."),
     annotations: strings("For its metadata."),
@@ -19,6 +19,11 @@ const monitor = (kind: string, withoutToken: string): Branch =>
 /** The values of metrics, alerts and dashboards. */
 export function metricsValues(): Branch {
   return branch("Each object explicitly on, never because the cluster happens to know its kind.", {
+    renderMode: words(
+      "alwaysRender",
+      ["alwaysRender", "failIfMissing", "skipIfMissing"],
+      "What becomes of the Prometheus operator's objects below (ServiceMonitor, PodMonitor, PrometheusRule) where the cluster does not have their kind. `alwaysRender`: they are rendered, and the API server refuses them. `failIfMissing`: the release is refused, before anything is made. `skipIfMissing`: they are left out and named in the notes; the next upgrade after the kinds came makes them.",
+    ),
     tls: branch("TLS for /metrics of agent and operator, on a port of its own.", {
       existingSecret: text(
         "",
@@ -43,7 +48,7 @@ export function metricsValues(): Branch {
     serviceMonitor: monitor("ServiceMonitor", "Prometheus' own token is sent"),
     podMonitor: monitor("PodMonitor", "must be set"),
     rules: branch("A PrometheusRule with recording rules and alerts.", {
-      enabled: flag(false, "Render it; the cluster must know the kind."),
+      enabled: flag(false, "Render it, as `renderMode` says."),
       namespace: text("", "Where to put it; empty: the release's namespace."),
       labels: strings("What your Prometheus selects by."),
       annotations: strings("For its metadata."),

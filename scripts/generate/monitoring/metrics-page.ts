@@ -108,6 +108,11 @@ metrics:
 
 Then \`helm upgrade\` with all your values, as in [upgrade.md](upgrade.md#upgrade).
 
+The objects of the Prometheus operator are made whether the cluster has their kinds or not; where it has not, the API server
+refuses the release. For one set of values over clusters with and without that operator: \`metrics.renderMode: skipIfMissing\` leaves
+them out and says so in the notes, \`failIfMissing\` refuses the release with the kind's name. A renderer without the cluster
+(\`helm template\`) is told of the kinds with \`--api-versions monitoring.coreos.com/v1/ServiceMonitor\`; Argo CD and Flux know them.
+
 The label is what your Prometheus operator selects by; \`kubectl get prometheus -A -o yaml | grep -A3 Selector\` tells.
 Without that operator, scrape the pods on their port \`health\`, path \`/metrics\`; with TLS, on their port \`metrics\` ([below](#who-may-read-them)).
 

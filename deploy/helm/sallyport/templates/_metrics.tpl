@@ -63,3 +63,19 @@ must find is said. A Secret is read in the monitor's namespace only.
 {{- end }}
 {{- end }}
 {{- end -}}
+
+{{/*
+Whether an object of the Prometheus operator is made: asked for, and its kind as metrics.renderMode wants it. What is
+skipped is told by NOTES.txt. (dict "root" $ "kind" "ServiceMonitor" "value" "serviceMonitor")
+*/}}
+{{- define "sallyport.makesMonitoring" -}}
+{{- $metrics := .root.Values.metrics -}}
+{{- if (get $metrics .value).enabled -}}
+{{- $api := printf "monitoring.coreos.com/v1/%s" .kind -}}
+{{- if or (eq $metrics.renderMode "alwaysRender") (.root.Capabilities.APIVersions.Has $api) -}}
+x
+{{- else if eq $metrics.renderMode "failIfMissing" -}}
+{{- fail (printf "metrics.%s.enabled is true, and the cluster has no kind %s of monitoring.coreos.com/v1: install the Prometheus operator first, or choose --set metrics.renderMode=skipIfMissing. (Rendering without the cluster: add --api-versions %s.)" .value .kind $api) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
