@@ -76,7 +76,14 @@ export {
   resources,
 } from "./objects/resource.ts";
 export {
+  cronJobShape,
+  jobShape,
+  persistentVolumeClaimShape,
+  podDisruptionBudgetShape,
+} from "./projection/batch-shapes.ts";
+export {
   bool,
+  entries,
   int,
   interned,
   list,

@@ -93,6 +93,7 @@ describe("a report", () => {
         data: {
           status: {
             health: "unhealthy",
+            message: "0 of 1 ready; b: CrashLoopBackOff (4 restarts)",
             partial: true,
             collectionIssues: [{ source: "metrics" }, { source: "events" }],
           },

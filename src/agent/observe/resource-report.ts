@@ -7,9 +7,10 @@ import type {
 import { redactText } from "../../crds/redact.ts";
 import { apiVersionOf } from "../../kube/objects/resource.ts";
 import type { Pod } from "../../kube/projection/shapes.ts";
+import type { WorkloadState } from "../../kube/workload-state/state.ts";
+import { HEALTHS } from "../../kube/workload-state/words.ts";
 import { WORKLOADS } from "../kernel/workload-kinds.ts";
 import type { Workload, WorkloadCondition } from "./workload.ts";
-import { type Health, healthOf } from "./workload-health.ts";
 
 /** All workloads of one kind in one namespace, as the caches have them. */
 export interface WorkloadList {
@@ -41,7 +42,6 @@ const MAX_LABELS = 32;
 const MAX_ID = 253;
 const MAX_LINE = 1_024;
 
-const SEVERITY: readonly Health[] = ["unhealthy", "degraded", "unknown", "healthy"];
 const NOT_COLLECTED: ResourceStatus["collectionIssues"] = [
   { reason: "not-installed", severity: "info", source: "metrics", message: "cpu and memory are not collected" },
   { reason: "forbidden", severity: "info", source: "events", message: "the agent may not read events" },
@@ -57,17 +57,25 @@ export function resourceReport(
   podsOf: (workload: Workload) => readonly Pod[],
   now: Date,
 ): readonly ReportPart[] {
-  const all = lists.flatMap(({ workloads }) => workloads).map((workload) => ({ workload, ...healthOf(workload, now) }));
+  const all = lists
+    .flatMap(({ workloads }) => workloads)
+    .map((workload) => {
+      const pods = podsOf(workload);
+      return { workload, pods, state: workload.stateOf({ now, pods }) };
+    });
+  const stateOf = new Map(all.map(({ workload, state }) => [workload, state]));
   const worstFirst = all.toSorted(
-    (a, b) => SEVERITY.indexOf(a.health) - SEVERITY.indexOf(b.health) || (idOf(a.workload) < idOf(b.workload) ? -1 : 1),
+    (a, b) =>
+      HEALTHS.indexOf(a.state.health) - HEALTHS.indexOf(b.state.health) ||
+      (idOf(a.workload) < idOf(b.workload) ? -1 : 1),
   );
   const heartbeats = worstFirst
     .filter(({ workload }) => idOf(workload).length <= MAX_ID)
     .slice(0, MAX_HEARTBEATS_IN_ALL)
-    .map(({ workload }) => heartbeatOf(workload, podsOf(workload), now));
+    .map((each) => heartbeatOf(each, now));
   return parts(
     heartbeats,
-    lists.flatMap((list) => batchesOf(list, now)),
+    lists.flatMap((list) => batchesOf(list, stateOf, now)),
   );
 }
 
@@ -107,10 +115,17 @@ function idOf({ kind, metadata }: Workload): string {
   return `${WORKLOADS[kind].reportedAs}.${metadata.namespace ?? ""}.${metadata.name}`;
 }
 
-function heartbeatOf(workload: Workload, pods: readonly Pod[], now: Date): ResourceHeartbeat {
+/** A workload with its Pods, and what they add up to. */
+interface Judged {
+  readonly workload: Workload;
+  readonly pods: readonly Pod[];
+  readonly state: WorkloadState;
+}
+
+function heartbeatOf({ workload, pods, state }: Judged, now: Date): ResourceHeartbeat {
   const { kind, metadata, counts, conditions, observedGeneration } = workload;
   const status: ResourceStatus = {
-    ...healthOf(workload, now),
+    ...state,
     partial: true,
     stale: false,
     collectionIssues: NOT_COLLECTED,
@@ -193,6 +208,7 @@ function conditionOf({ type, status, reason, message, lastTransitionTime }: Work
  */
 function batchesOf(
   { namespace, kind, complete, workloads }: WorkloadList,
+  stateOf: ReadonlyMap<Workload, WorkloadState>,
   now: Date,
 ): readonly ObservedInventoryBatch[] {
   const count = Math.max(1, Math.ceil(workloads.length / MAX_ROWS));
@@ -203,19 +219,22 @@ function batchesOf(
     backend: "kubernetes" as const,
     observedAt: now.toISOString(),
     complete,
-    resources: workloads.slice(index * MAX_ROWS, (index + 1) * MAX_ROWS).map((workload) => rowOf(workload, now)),
+    resources: workloads
+      .slice(index * MAX_ROWS, (index + 1) * MAX_ROWS)
+      .map((workload) => rowOf(workload, stateOf.get(workload))),
     part: { index, count },
   }));
 }
 
-function rowOf(workload: Workload, now: Date): ObservedResource {
+function rowOf(workload: Workload, state: WorkloadState | undefined): ObservedResource {
   const { kind, metadata, counts, images } = workload;
   const id = idOf(workload);
   return {
     rawIdentity: `${apiVersionOf(WORKLOADS[kind].resource)}:${kind}:${metadata.namespace ?? ""}:${metadata.name}`,
     providerKind: kind,
     displayName: metadata.name,
-    ...healthOf(workload, now),
+    health: state?.health ?? "unknown",
+    lifecycle: state?.lifecycle ?? "unknown",
     partial: false,
     providerStale: false,
     namespace: metadata.namespace ?? null,

@@ -1,7 +1,12 @@
 import type { DaemonSet, Deployment, StatefulSet } from "../../kube/projection/shapes.ts";
+import { daemonSetState } from "../../kube/workload-state/daemon-set.ts";
+import { deploymentState } from "../../kube/workload-state/deployment.ts";
+import type { PodsView } from "../../kube/workload-state/pods.ts";
+import type { WorkloadState } from "../../kube/workload-state/state.ts";
+import { statefulSetState } from "../../kube/workload-state/stateful-set.ts";
 import type { WorkloadKind } from "../kernel/workload-kinds.ts";
 
-type Metadata = Deployment["metadata"];
+type Metadata = StatefulSet["metadata"];
 export type WorkloadCondition = Deployment["status"]["conditions"][number];
 
 export interface Counts {
@@ -22,6 +27,8 @@ export interface Workload {
   readonly counts: Counts;
   readonly observedGeneration: number;
   readonly conditions: readonly WorkloadCondition[];
+  /** Health, lifecycle and message, by the rules of its kind. */
+  readonly stateOf: (view: PodsView) => WorkloadState;
   /** Images of its containers, in order. */
   readonly images: readonly string[];
 }
@@ -30,7 +37,8 @@ const imagesOf = (spec: Deployment["spec"] | DaemonSet["spec"]): readonly string
   spec.template.spec.containers.map(({ image }) => image);
 
 /** `replicas` unset means 1 (the API server fills it in; a test's object may not). */
-export function ofDeployment({ metadata, spec, status }: Deployment): Workload {
+export function ofDeployment(deployment: Deployment): Workload {
+  const { metadata, spec, status } = deployment;
   return {
     kind: "Deployment",
     metadata,
@@ -44,11 +52,13 @@ export function ofDeployment({ metadata, spec, status }: Deployment): Workload {
     },
     observedGeneration: status.observedGeneration,
     conditions: status.conditions,
+    stateOf: (view) => deploymentState(deployment, view),
     images: imagesOf(spec),
   };
 }
 
-export function ofStatefulSet({ metadata, spec, status }: StatefulSet): Workload {
+export function ofStatefulSet(set: StatefulSet): Workload {
+  const { metadata, spec, status } = set;
   return {
     kind: "StatefulSet",
     metadata,
@@ -62,11 +72,13 @@ export function ofStatefulSet({ metadata, spec, status }: StatefulSet): Workload
     },
     observedGeneration: status.observedGeneration,
     conditions: status.conditions,
+    stateOf: (view) => statefulSetState(set, view),
     images: imagesOf(spec),
   };
 }
 
-export function ofDaemonSet({ metadata, spec, status }: DaemonSet): Workload {
+export function ofDaemonSet(set: DaemonSet): Workload {
+  const { metadata, spec, status } = set;
   return {
     kind: "DaemonSet",
     metadata,
@@ -81,6 +93,7 @@ export function ofDaemonSet({ metadata, spec, status }: DaemonSet): Workload {
     },
     observedGeneration: status.observedGeneration,
     conditions: status.conditions,
+    stateOf: (view) => daemonSetState(set, view),
     images: imagesOf(spec),
   };
 }

@@ -15,11 +15,11 @@ import {
   type StatefulSet,
   statefulSetShape,
 } from "../../kube/projection/shapes.ts";
+import type { Health } from "../../kube/workload-state/words.ts";
 import type { AgentMetrics } from "../kernel/metrics.ts";
 import { WORKLOAD_KINDS } from "../kernel/workload-kinds.ts";
 import type { WorkloadList } from "./resource-report.ts";
 import { ofDaemonSet, ofDeployment, ofStatefulSet, type Workload } from "./workload.ts";
-import { healthOf } from "./workload-health.ts";
 
 export interface WorkloadsOptions {
   readonly client: Client;
@@ -111,9 +111,9 @@ export class Workloads {
   #measure(lists: readonly WorkloadList[]): void {
     const now = this.#options.clock.wallNow();
     for (const kind of WORKLOAD_KINDS) {
-      const counts: Partial<Record<ReturnType<typeof healthOf>["health"], number>> = {};
+      const counts: Partial<Record<Health, number>> = {};
       for (const workload of lists.flatMap((list) => (list.kind === kind ? list.workloads : []))) {
-        const { health } = healthOf(workload, now);
+        const { health } = workload.stateOf({ now, pods: this.podsOf(workload) });
         counts[health] = (counts[health] ?? 0) + 1;
       }
       this.#options.metrics.resources(kind, counts);

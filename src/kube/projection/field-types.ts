@@ -130,6 +130,66 @@ export function map<T>(value: Type<T>): Type<Readonly<Record<string, T>>> {
   };
 }
 
+/**
+ * A map of which only the `keys` are kept: other values are skipped unread, so that they never reach the heap. For
+ * annotations, where others may have written anything.
+ */
+export function entries<T>(keys: readonly string[], value: Type<T>): Type<Readonly<Record<string, T>>> {
+  return {
+    wire: BYTES,
+    repeated: true,
+    absent: Object.freeze({}),
+    read(input, end, into) {
+      const kept = (into ?? {}) as Record<string, T>;
+      readChosen(input, end, keys, value, kept);
+      return kept;
+    },
+    fromJson(given, strings) {
+      const source = expectObject(given);
+      const kept: Record<string, T> = {};
+      for (const key of keys) {
+        const each = Object.hasOwn(source, key) ? source[key] : undefined;
+        if (each !== undefined) kept[key] = value.fromJson(each, strings);
+      }
+      return kept;
+    },
+  };
+}
+
+/** Key and value may come in either order: where the value lies is noted, and it is read once the key is known. */
+function readChosen<T>(
+  input: ProtobufInput,
+  end: number,
+  keys: readonly string[],
+  type: Type<T>,
+  into: Record<string, T>,
+): void {
+  let key: string | undefined;
+  let start = end;
+  let valueEnd = end;
+  while (input.pos < end) {
+    const tag = input.uint32(end);
+    if (tag === KEY) {
+      const keyEnd = input.lengthDelimited(end);
+      // A longer key is none of ours, and making a string of it would cost what it is long.
+      const isLong = keyEnd - input.pos > MAX_CHOSEN_KEY;
+      key = isLong ? undefined : input.internedText(keyEnd);
+      input.pos = keyEnd;
+    } else if (tag === VALUE) {
+      valueEnd = input.lengthDelimited(end);
+      start = input.pos;
+      input.pos = valueEnd;
+    } else input.skip(tag & 7, end);
+  }
+  if (key === undefined || !keys.includes(key)) return;
+  input.pos = start;
+  into[key] = start === end ? type.absent : type.read(input, valueEnd, undefined);
+  input.pos = end;
+}
+
+/** A label's or annotation's key: a prefix of 253 bytes, a slash and 63. */
+const MAX_CHOSEN_KEY = 317;
+
 function readEntry<T>(input: ProtobufInput, end: number, type: Type<T>, into: Record<string, T>): void {
   let key = "";
   let value = type.absent;

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { bytesField, intField, mapField, textField, varint } from "../testing/protobuf-writer.ts";
-import { bool, int, interned, list, map, microTime, optional, quantity, string, time } from "./field-types.ts";
+import { bool, entries, int, interned, list, map, microTime, optional, quantity, string, time } from "./field-types.ts";
 import { Interner } from "./interner.ts";
 import { field, jsonProjection, message, type Projected } from "./projection.ts";
 import { DecodeError, ProtobufInput } from "./protobuf.ts";
@@ -20,6 +20,7 @@ const shape = message({
   words: field(21, list(string)),
   at: field(22, time),
   precisely: field(23, microTime),
+  notes: field(24, entries(["k", "--"], string)),
   limits: field(300, map(quantity)),
 });
 type Thing = Projected<typeof shape>;
@@ -102,6 +103,9 @@ function project(bytes: Buffer): Thing {
     words: (fields.get(21) ?? []).map(asText),
     at: asTime(last(22), 0),
     precisely: asTime(last(23), 6),
+    notes: Object.fromEntries(
+      Object.entries(asMap(fields.get(24), asText)).filter(([key]) => key === "k" || key === "--"),
+    ),
     limits: asMap(fields.get(300), (value) =>
       asText(
         decodeFully(value as Buffer)
@@ -151,6 +155,9 @@ const messageBytes = fc
       timeBytes.map((value) => bytesField(22, value)),
       timeBytes.map((value) => bytesField(23, value)),
       fc.constant(bytesField(22)),
+      keys.map((value) => mapField(24, value)),
+      word.map((value) => bytesField(24, textField(2, value), textField(1, "k"))),
+      fc.constant(bytesField(24, textField(1, "k"))),
       word.map((value) => bytesField(300, textField(1, "cpu"), bytesField(2, textField(1, value)))),
       text.map((value) => textField(999, value)),
       integer.map((value) => intField(998, value)),
@@ -224,6 +231,26 @@ describe("a protobuf projection", () => {
     expect(kept).toEqual(new Set(["node-1"]));
   });
 
+  test("never reads the value of a map's key that it does not keep", () => {
+    const secret = Buffer.from([0xff, 0xfe]);
+    const strings = new Interner();
+    const read: string[] = [];
+    const input = new ProtobufInput(strings);
+    const text = input.text.bind(input);
+    input.text = (end) => {
+      const value = text(end);
+      read.push(value);
+      return value;
+    };
+    input.bytes = Buffer.concat([
+      bytesField(24, textField(1, "other"), bytesField(2, secret)),
+      bytesField(24, textField(1, "k"), textField(2, "kept")),
+      bytesField(24, textField(1, "k".repeat(1_000)), textField(2, "long")),
+    ]);
+    expect(shape.fromProtobuf(input, input.bytes.length).notes).toEqual({ k: "kept" });
+    expect(read).toEqual(["kept"]);
+  });
+
   test("of an empty message has every field, unset", () => {
     expect(Object.keys(decode(Buffer.alloc(0)))).toEqual(Object.keys(decode(textField(1, "x"))));
   });
@@ -231,11 +258,19 @@ describe("a protobuf projection", () => {
 
 describe("a JSON projection", () => {
   test("of a declared kind drops what is not declared and fills what is missing", () => {
-    const value = { name: "a", extra: 1, labels: null, items: [{ label: "x", other: true }], limits: { cpu: 2 } };
+    const value = {
+      name: "a",
+      extra: 1,
+      labels: null,
+      notes: { k: "v", other: "w" },
+      items: [{ label: "x", other: true }],
+      limits: { cpu: 2 },
+    };
     const projected = shape.fromJson(value, new Interner());
     expect(projected).toEqual({
       ...decode(Buffer.alloc(0)),
       name: "a",
+      notes: { k: "v" },
       items: [innerShape.fromJson({ label: "x" }, new Interner())],
       limits: { cpu: "2" },
     });

@@ -1,11 +1,15 @@
 import {
-  conditionAt,
+  appsConditionShape,
   containerShape,
   containerStatusShape,
+  coreConditionShape,
+  deploymentConditionShape,
   labelSelectorShape,
   leanMetadataShape,
   metadataShape,
+  podMetadataShape,
   podTemplateShape,
+  revisionMetadataShape,
 } from "./common-shapes.ts";
 import { bool, int, interned, list, map, microTime, optional, quantity, string, time } from "./field-types.ts";
 import { field, message, type Projected } from "./projection.ts";
@@ -13,7 +17,7 @@ import { field, message, type Projected } from "./projection.ts";
 // Field numbers: generated.proto of k8s.io/api/{core,apps,events}/v1.
 
 export const podShape = message({
-  metadata: field(1, leanMetadataShape),
+  metadata: field(1, podMetadataShape),
   spec: field(
     2,
     message({
@@ -21,44 +25,37 @@ export const podShape = message({
       initContainers: field(20, list(containerShape)),
       nodeName: field(10, optional(interned)),
       serviceAccountName: field(8, optional(interned)),
+      readinessGates: field(28, list(message({ conditionType: field(1, interned) }))),
     }),
   ),
   status: field(
     3,
     message({
       phase: field(1, interned),
-      conditions: field(
-        2,
-        list(
-          message({
-            type: field(1, interned),
-            status: field(2, interned),
-            lastTransitionTime: field(4, optional(time)),
-            reason: field(5, optional(interned)),
-            message: field(6, optional(string)),
-          }),
-        ),
-      ),
+      conditions: field(2, list(coreConditionShape)),
       message: field(3, optional(string)),
       reason: field(4, optional(interned)),
       podIP: field(6, optional(string)),
       startTime: field(7, optional(time)),
       containerStatuses: field(8, list(containerStatusShape)),
       initContainerStatuses: field(10, list(containerStatusShape)),
+      qosClass: field(9, optional(interned)),
     }),
   ),
 });
 export type Pod = Projected<typeof podShape>;
 
 export const deploymentShape = message({
-  metadata: field(1, metadataShape),
+  metadata: field(1, revisionMetadataShape),
   spec: field(
     2,
     message({
       replicas: field(1, optional(int)),
       selector: field(2, labelSelectorShape),
       template: field(3, podTemplateShape),
+      strategy: field(4, message({ type: field(1, interned) })),
       paused: field(7, bool),
+      progressDeadlineSeconds: field(9, optional(int)),
     }),
   ),
   status: field(
@@ -70,14 +67,14 @@ export const deploymentShape = message({
       availableReplicas: field(4, int),
       unavailableReplicas: field(5, int),
       readyReplicas: field(7, int),
-      conditions: field(6, list(conditionAt(7))),
+      conditions: field(6, list(deploymentConditionShape)),
     }),
   ),
 });
 export type Deployment = Projected<typeof deploymentShape>;
 
 export const statefulSetShape = message({
-  metadata: field(1, metadataShape),
+  metadata: field(1, leanMetadataShape),
   spec: field(
     2,
     message({
@@ -85,6 +82,14 @@ export const statefulSetShape = message({
       selector: field(2, labelSelectorShape),
       template: field(3, podTemplateShape),
       serviceName: field(5, optional(string)),
+      updateStrategy: field(
+        7,
+        message({
+          type: field(1, interned),
+          rollingUpdate: field(2, optional(message({ partition: field(1, optional(int)) }))),
+        }),
+      ),
+      ordinals: field(11, optional(message({ start: field(1, int) }))),
     }),
   ),
   status: field(
@@ -97,7 +102,7 @@ export const statefulSetShape = message({
       updatedReplicas: field(5, int),
       currentRevision: field(6, optional(string)),
       updateRevision: field(7, optional(string)),
-      conditions: field(10, list(conditionAt(3))),
+      conditions: field(10, list(appsConditionShape)),
       availableReplicas: field(11, int),
     }),
   ),
@@ -105,8 +110,15 @@ export const statefulSetShape = message({
 export type StatefulSet = Projected<typeof statefulSetShape>;
 
 export const daemonSetShape = message({
-  metadata: field(1, metadataShape),
-  spec: field(2, message({ selector: field(1, labelSelectorShape), template: field(2, podTemplateShape) })),
+  metadata: field(1, leanMetadataShape),
+  spec: field(
+    2,
+    message({
+      selector: field(1, labelSelectorShape),
+      template: field(2, podTemplateShape),
+      updateStrategy: field(3, message({ type: field(1, interned) })),
+    }),
+  ),
   status: field(
     3,
     message({
@@ -118,14 +130,14 @@ export const daemonSetShape = message({
       updatedNumberScheduled: field(6, int),
       numberAvailable: field(7, int),
       numberUnavailable: field(8, int),
-      conditions: field(10, list(conditionAt(3))),
+      conditions: field(10, list(appsConditionShape)),
     }),
   ),
 });
 export type DaemonSet = Projected<typeof daemonSetShape>;
 
 export const replicaSetShape = message({
-  metadata: field(1, metadataShape),
+  metadata: field(1, revisionMetadataShape),
   spec: field(
     2,
     message({
@@ -142,7 +154,7 @@ export const replicaSetShape = message({
       observedGeneration: field(3, int),
       readyReplicas: field(4, int),
       availableReplicas: field(5, int),
-      conditions: field(6, list(conditionAt(3))),
+      conditions: field(6, list(appsConditionShape)),
     }),
   ),
 });

@@ -7,6 +7,12 @@ import type { Cached } from "../../../src/kube/cache/store.ts";
 import { Client } from "../../../src/kube/client/client.ts";
 import { type Connection, connect } from "../../../src/kube/client/connection.ts";
 import { keyOf, type Resource, resources } from "../../../src/kube/objects/resource.ts";
+import {
+  cronJobShape,
+  jobShape,
+  persistentVolumeClaimShape,
+  podDisruptionBudgetShape,
+} from "../../../src/kube/projection/batch-shapes.ts";
 import type { Projection } from "../../../src/kube/projection/projection.ts";
 import {
   configMapShape,
@@ -44,14 +50,52 @@ const workload = (kind: string, name: string, more: object = {}) => ({
   },
 });
 
+const template = { spec: { restartPolicy: "Never", containers: [{ name: "main", image: "image:1" }] } };
+const others = [
+  {
+    apiVersion: "batch/v1",
+    kind: "Job",
+    metadata: { name: "once", namespace },
+    spec: { completions: 2, backoffLimit: 1, activeDeadlineSeconds: 900, template },
+  },
+  {
+    apiVersion: "batch/v1",
+    kind: "CronJob",
+    metadata: { name: "nightly", namespace },
+    spec: { schedule: "0 3 * * *", suspend: true, jobTemplate: { spec: { template } } },
+  },
+  {
+    apiVersion: "v1",
+    kind: "PersistentVolumeClaim",
+    metadata: { name: "data", namespace },
+    spec: {
+      accessModes: ["ReadWriteOnce"],
+      storageClassName: "none",
+      resources: { requests: { storage: "1Gi" } },
+    },
+  },
+  {
+    apiVersion: "policy/v1",
+    kind: "PodDisruptionBudget",
+    metadata: { name: "web", namespace },
+    spec: { minAvailable: 2, selector: { matchLabels: { app: "web" } } },
+  },
+];
+
 beforeAll(async () => {
   connection = await connect({ kubeconfig: cluster().adminKubeconfig });
   client = new Client(connection);
   await cluster().apply([
     { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } },
     workload("Deployment", "web", { replicas: 3 }),
-    workload("StatefulSet", "db", { replicas: 1, serviceName: "db" }),
-    workload("DaemonSet", "each"),
+    workload("StatefulSet", "db", {
+      replicas: 1,
+      serviceName: "db",
+      ordinals: { start: 3 },
+      updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 1 } },
+    }),
+    workload("DaemonSet", "each", { updateStrategy: { type: "OnDelete" } }),
+    ...others,
     { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "settings", namespace }, data: { secret: "not cached" } },
   ]);
   await vi.waitFor(
@@ -85,6 +129,10 @@ const kinds: readonly (readonly [string, Resource, Projection<Cached>])[] = [
   ["statefulsets", resources.statefulSets, statefulSetShape],
   ["daemonsets", resources.daemonSets, daemonSetShape],
   ["replicasets", resources.replicaSets, replicaSetShape],
+  ["jobs", resources.jobs, jobShape],
+  ["cronjobs", resources.cronJobs, cronJobShape],
+  ["persistentvolumeclaims", resources.persistentVolumeClaims, persistentVolumeClaimShape],
+  ["poddisruptionbudgets", resources.podDisruptionBudgets, podDisruptionBudgetShape],
   ["nodes", resources.nodes, nodeShape],
   ["namespaces", resources.namespaces, namespaceShape],
   ["configmaps", resources.configMaps, configMapShape],
@@ -116,9 +164,21 @@ describe("an informer on a real API server", () => {
     });
     await using deployments = await started(resources.deployments, deploymentShape);
     expect(deployments.informer.store.get(`${namespace}/web`)).toMatchObject({
-      metadata: { generation: 1, annotations: { note: "grüße, 世界" } },
-      spec: { replicas: 3 },
+      metadata: { generation: 1 },
+      spec: { replicas: 3, strategy: { type: "RollingUpdate" }, progressDeadlineSeconds: 600 },
       status: { observedGeneration: 1, replicas: 3, readyReplicas: 3, availableReplicas: 3, updatedReplicas: 3 },
+    });
+  });
+
+  test("keeps of a Deployment's annotations the revision alone", async () => {
+    await using deployments = await started(resources.deployments, deploymentShape);
+    const { metadata } = deployments.informer.store.get(`${namespace}/web`) ?? {};
+    expect(metadata?.annotations).toEqual({ "deployment.kubernetes.io/revision": "1" });
+    await using sets = await started(resources.statefulSets, statefulSetShape);
+    expect(JSON.stringify(sets.informer.store.get(`${namespace}/db`))).not.toContain("grüße");
+    expect(sets.informer.store.get(`${namespace}/db`)?.spec).toMatchObject({
+      ordinals: { start: 3 },
+      updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 1 } },
     });
   });
 

@@ -1,0 +1,86 @@
+import { type Finding, joined } from "./message.ts";
+import { HEALTHS, type Health, type Lifecycle } from "./words.ts";
+
+export interface WorkloadState {
+  readonly lifecycle: Lifecycle;
+  readonly health: Health;
+  /** One line of closed words, counts and names of Pods, most severe first; absent when there is nothing to say. */
+  readonly message?: string;
+}
+
+/** How much is known of the kind's cache that the object came from. */
+export type CacheState =
+  | { readonly state: "starting" }
+  | { readonly state: "forbidden" }
+  /** `observedAt`: of its last event or bookmark. */
+  | { readonly state: "synced"; readonly observedAt: Date };
+
+/** What all derivations look at beside the object. */
+export interface View {
+  readonly now: Date;
+  /** Left out: in sync, and read just now. */
+  readonly cache?: CacheState;
+}
+
+/** A cache without an event or bookmark for this long says nothing about now. */
+export const CACHE_STALE_MS = 180_000;
+
+/**
+ * The state that the findings add up to: the worst of them is the health.
+ *
+ * What came from a cache that is not current is not judged, because an old fault may be gone and an old success too.
+ */
+export function stateOf(lifecycle: Lifecycle, findings: readonly Finding[], view: View): WorkloadState {
+  const old = cacheFinding(view);
+  const all = old === undefined ? findings : [old];
+  const health = HEALTHS.find((word) => all.some((finding) => finding.health === word)) ?? "healthy";
+  const worstFirst = all.toSorted((a, b) => HEALTHS.indexOf(a.health) - HEALTHS.indexOf(b.health));
+  const message = joined(worstFirst.map(({ text }) => text));
+  return message === "" ? { lifecycle, health } : { lifecycle, health, message };
+}
+
+function cacheFinding({ now, cache }: View): Finding | undefined {
+  if (cache === undefined) return undefined;
+  if (cache.state !== "synced") {
+    return { health: "unknown", text: cache.state === "forbidden" ? "reading is forbidden" : "not read yet" };
+  }
+  const ms = now.getTime() - cache.observedAt.getTime();
+  return ms > CACHE_STALE_MS ? { health: "unknown", text: `not read for ${seconds(ms)}` } : undefined;
+}
+
+export function seconds(ms: number): string {
+  return `${Math.floor(ms / 1_000)} s`;
+}
+
+/** Younger than this without a ready Pod an object is being created, not broken. */
+const YOUNG_MS = 60_000;
+
+/** An object whose time of creation cannot be read is old. */
+export function isYoung(metadata: { readonly creationTimestamp: string }, now: Date): boolean {
+  const ms = msSince(metadata.creationTimestamp, now);
+  return ms !== undefined && ms < YOUNG_MS;
+}
+
+/** Undefined for what is no time. */
+export function msSince(time: string | undefined, now: Date): number | undefined {
+  const at = time === undefined ? Number.NaN : Date.parse(time);
+  return Number.isNaN(at) ? undefined : now.getTime() - at;
+}
+
+interface HasType {
+  readonly type: string;
+  readonly status: string;
+}
+
+export function conditionOf<C extends HasType>(conditions: readonly C[], type: string): C | undefined {
+  return conditions.find((condition) => condition.type === type);
+}
+
+export function isTrue(conditions: readonly HasType[], type: string): boolean {
+  return conditionOf(conditions, type)?.status === "True";
+}
+
+/** A reason as a word of the list; text that others chose never reaches a message. */
+export function known<const W extends string>(words: readonly W[], reason: string | undefined): W | undefined {
+  return words.find((word) => word === reason);
+}
