@@ -56,7 +56,7 @@ export interface PodsView extends View {
 
 type ContainerStatus = Pod["status"]["containerStatuses"][number];
 
-export const containersOf = ({ status }: Pod): readonly ContainerStatus[] => [
+const containersOf = ({ status }: Pod): readonly ContainerStatus[] => [
   ...status.initContainerStatuses,
   ...status.containerStatuses,
 ];

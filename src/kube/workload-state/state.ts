@@ -23,7 +23,7 @@ export interface View {
 }
 
 /** A cache without an event or bookmark for this long says nothing about now. */
-export const CACHE_STALE_MS = 180_000;
+const CACHE_STALE_MS = 180_000;
 
 /**
  * The state that the findings add up to: the worst of them is the health.

@@ -1,6 +1,6 @@
 // Makes the fixtures of the workload states again:
-//   node test/oracle/workload-state/main.ts record [SCENE…]  plays the scenes on a real API server
-//   node test/oracle/workload-state/main.ts judge            asks kstatus and the gitops-engine about what was recorded
+//   npm run oracle record [SCENE…]  plays the scenes on a real API server
+//   npm run oracle judge            asks kstatus and the gitops-engine about what was recorded
 import { judge } from "./judge.ts";
 import { record } from "./record.ts";
 

@@ -4,8 +4,8 @@ import { describe, expect, test } from "vitest";
 import { type Difference, ENGINE_DIFFERENCES, KSTATUS_DIFFERENCES } from "./differences.ts";
 import { allAlone } from "./states.ts";
 
-// What two programs of the field say of the recorded objects. `verdicts.json` has their answers; `node
-// test/oracle/workload-state/main.ts judge` asks them again.
+// What two programs of the field say of the recorded objects. `verdicts.json` has their answers; `npm run oracle judge`
+// asks them again.
 
 interface Verdict {
   readonly kstatus: string;

@@ -32,7 +32,7 @@ const RECORDED = readRecorded();
 const read = <T>(projection: Projection<T>, object: Seen): T => projection.fromJson(object, strings);
 
 /** What was recorded at one step, by kind. */
-export function recordedAt(step: string): { readonly now: Date; readonly of: (kind: RecordedKind) => readonly Seen[] } {
+function recordedAt(step: string): { readonly now: Date; readonly of: (kind: RecordedKind) => readonly Seen[] } {
   const lines = RECORDED.filter(({ at }) => at[step] !== undefined);
   const [first] = lines;
   if (first === undefined) throw new Error(`nothing was recorded at ${step}`);
@@ -45,15 +45,15 @@ export function recordedAt(step: string): { readonly now: Date; readonly of: (ki
 const ownedBy = (owner: Seen, objects: readonly Seen[]): readonly Seen[] =>
   objects.filter(({ metadata }) => metadata.ownerReferences?.some(({ uid }) => uid === owner.metadata.uid) ?? false);
 
-export interface Others {
+interface Others {
   readonly replicaSets: readonly Seen[];
   readonly pods: readonly Seen[];
   readonly jobs: readonly Seen[];
 }
-export const NO_OTHERS: Others = { replicaSets: [], pods: [], jobs: [] };
+const NO_OTHERS: Others = { replicaSets: [], pods: [], jobs: [] };
 
 /** The state of a recorded object, with the objects that it owns. */
-export function judged(object: Seen, others: Others, now: Date): WorkloadState {
+function judged(object: Seen, others: Others, now: Date): WorkloadState {
   const replicaSets = ownedBy(object, others.replicaSets);
   const owners = [object, ...replicaSets];
   const pods = owners.flatMap((owner) => ownedBy(owner, others.pods)).map((pod) => read(podShape, pod));

@@ -36,7 +36,7 @@ const waiting = (phase: string, reason: string, more: Status = {}): Status => ({
 });
 
 /** The statuses that a kubelet would write. */
-export const STATUSES: Readonly<Record<string, () => Status>> = {
+const STATUSES: Readonly<Record<string, () => Status>> = {
   ready: () => ({
     phase: "Running",
     conditions: conditions(true),
