@@ -1,5 +1,6 @@
 import Type, { type Static } from "typebox";
-import { ObservedInventoryBatch, ResourceHeartbeat } from "../resources/resource-heartbeat.ts";
+import { ObservedInventoryBatch, RemovedHeartbeat, ResourceHeartbeat } from "../resources/resource-heartbeat.ts";
+import { ResourceLevel } from "../resources/resource-level.ts";
 import { MANAGER } from "../wire/roles.ts";
 import { routes } from "../wire/route.ts";
 import {
@@ -220,7 +221,9 @@ export const syncRoutes = routes({
       updateHeartbeat: Type.Optional(Type.Boolean({ default: true })),
       suggestedDelayMs: Maybe(Type.Integer({ minimum: 0, maximum: 31_536_000_000 })),
       resourceHeartbeats: Type.Optional(Type.Array(ResourceHeartbeat, { maxItems: 100 })),
+      removedHeartbeats: Type.Optional(Type.Array(RemovedHeartbeat, { maxItems: 100 })),
       observedInventoryBatches: Type.Optional(Type.Array(ObservedInventoryBatch, { maxItems: 20 })),
+      resourceLevel: Type.Optional(ResourceLevel),
       capabilities: Type.Optional(Type.Array(Capability, { maxItems: 50 })),
       operatorVersion: Maybe(Type.String({ minLength: 1, maxLength: 128 })),
       progressEvents: Type.Optional(Type.Array(ProgressEvent, { maxItems: 50 })),
@@ -231,6 +234,11 @@ export const syncRoutes = routes({
       success: Type.Literal(true),
       current: DeploymentState,
       target: Type.Optional(Strict({ releaseInfo: ReleaseInfo, config: DeploymentConfig })),
+      resendResources: Type.Optional(
+        Type.Boolean({
+          description: "True when `resourceLevel` is not what is stored: the next report should contain everything.",
+        }),
+      ),
     }),
     errors: [
       "NOT_FOUND",
@@ -241,6 +249,7 @@ export const syncRoutes = routes({
       "BUDGET_EXCEEDED",
     ],
     repeat: "natural",
+    gzip: true,
   },
   release: {
     method: "POST",

@@ -170,6 +170,13 @@ export const ResourceHeartbeat = Strict({
 });
 export type ResourceHeartbeat = Static<typeof ResourceHeartbeat>;
 
+/** A resource whose heartbeats have ended. */
+export const RemovedHeartbeat = Strict({
+  resourceType: ResourceType,
+  resourceId: Type.String({ minLength: 1, maxLength: 253 }),
+});
+export type RemovedHeartbeat = Static<typeof RemovedHeartbeat>;
+
 /** One object that the observer saw in the customer's environment, managed by us or not. */
 export const ObservedResource = Strict({
   rawIdentity: Type.String({ minLength: 1, maxLength: 512, description: "For example `apps/v1:Deployment:shop:api`." }),
@@ -202,7 +209,15 @@ export const ObservedInventoryBatch = Strict({
   backend,
   observedAt: Timestamp,
   complete: Type.Boolean({ description: "False when a list was refused or failed: nothing is removed then." }),
+  /** `full`, the default: the whole list, or a part of it. `delta`: what changed; nothing else is removed. */
+  mode: Type.Optional(Words(["full", "delta"])),
   resources: Type.Array(ObservedResource, { maxItems: 500 }),
+  removed: Type.Optional(
+    Type.Array(Type.String({ minLength: 1, maxLength: 512 }), {
+      maxItems: 500,
+      description: "`rawIdentity` of what is gone.",
+    }),
+  ),
   part: Type.Optional(
     Strict({ index: Type.Integer({ minimum: 0, maximum: 999 }), count: Type.Integer({ minimum: 1, maximum: 1000 }) }),
   ),

@@ -11,6 +11,7 @@ import { addressBucket } from "../kernel/caller-address.ts";
 import { PlatformError, upgradeRequired } from "../kernel/errors.ts";
 import { isRelayUpgrade } from "../relay/upgrade.ts";
 import { admit, authenticate, workspaceOf } from "./admission.ts";
+import { gunzipped } from "./gunzip.ts";
 import { registerReference } from "./reference.ts";
 import { REQUEST_LIMIT_MS, RequestDeadlines } from "./request-deadline.ts";
 import { refuseUnread } from "./unread-request.ts";
@@ -116,13 +117,19 @@ function register(app: FastifyInstance, deps: HttpDeps, deadlines: RequestDeadli
       });
       admit(endpoint.route, seen.principal);
     },
-    preParsing: async (request) => hurry(engine, request),
+    preParsing: async (request, _reply, payload) => {
+      hurry(engine, request);
+      const encoding = request.headers["content-encoding"];
+      if (encoding === undefined || encoding === "identity") return payload;
+      if (encoding !== "gzip" || endpoint.route.gzip !== true) throw new PlatformError("UNSUPPORTED_MEDIA_TYPE");
+      return gunzipped(payload, BODY_LIMIT_BYTES);
+    },
     handler: (request, reply) => respond(deps, deadlines, endpoint, request, reply),
   });
 }
 
 /** Closes the connection when a slow body is not complete within the request's time. */
-async function hurry({ clock }: Engine, { raw }: FastifyRequest): Promise<void> {
+function hurry({ clock }: Engine, { raw }: FastifyRequest): void {
   const { "content-length": length, "transfer-encoding": encoding } = raw.headers;
   // A request without a body has nothing to wait for, and a long-poll is held longer than this limit.
   if (encoding === undefined && Number(length ?? 0) === 0) return;

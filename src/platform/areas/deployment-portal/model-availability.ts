@@ -5,7 +5,7 @@ import {
 } from "../../../contract/deployment-portal/deployment-info.ts";
 import { STALE_AFTER_MS } from "../../../contract/resources/resource-heartbeat.ts";
 import type { Db } from "../../database/db.ts";
-import type { ResourceHeartbeatRow } from "../../database/tables/sync.ts";
+import type { LiveHeartbeatRow } from "../../database/tables/sync.ts";
 import type { Principal } from "../../kernel/tenancy/principal.ts";
 import { shown } from "../../kernel/tenancy/stored-error.ts";
 
@@ -18,7 +18,7 @@ export async function modelSources(
 ): Promise<ModelAvailabilitySource[]> {
   if (deploymentIds.length === 0) return [];
   const rows = await db
-    .selectFrom("resource_heartbeats")
+    .selectFrom("live_heartbeats")
     .selectAll()
     .where("deployment_id", "in", deploymentIds)
     .where("resource_type", "=", "ai")
@@ -28,7 +28,7 @@ export async function modelSources(
   return rows.map((row) => toSource(row, principal, now));
 }
 
-function toSource(row: ResourceHeartbeatRow, principal: Principal, now: Date): ModelAvailabilitySource {
+function toSource(row: LiveHeartbeatRow, principal: Principal, now: Date): ModelAvailabilitySource {
   const { availability } = shown(row.body, principal).data.data as { readonly availability?: unknown };
   const known = Check(ModelAvailability, availability) ? (availability as ModelAvailability) : undefined;
   const stale = now.getTime() > row.observed_at.getTime() + STALE_AFTER_MS;

@@ -29,7 +29,7 @@ export async function deploymentsOfGroup(db: Db, groupId: string, now: Date): Pr
     .select(["d.id", "d.purpose", "d.status", "d.error", "d.last_heartbeat_at", "d.setup_metadata"])
     .select(
       sql<boolean>`exists (
-        select from resource_heartbeats h
+        select from live_heartbeats h
         where h.deployment_id = d.id and h.observed_at >= ${freshSince}
           and h.body #>> '{data,data,status,health}' = 'unhealthy'
       )`.as("unhealthy"),

@@ -29,7 +29,7 @@ export async function gatewayRows(
   const { rows } = await sql<GatewayRow>`
     select p.id as project_id, p.name as project_name, p.enabled_capabilities, d.status, d.last_heartbeat_at,
       exists (
-        select from resource_heartbeats h
+        select from live_heartbeats h
         where h.deployment_id = d.id and h.observed_at >= ${freshSince}
           and h.body #>> '{data,data,status,health}' = 'unhealthy'
       ) as unhealthy

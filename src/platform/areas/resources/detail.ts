@@ -146,7 +146,7 @@ async function heartbeatView(call: Context, report: Report): Promise<HeartbeatVi
 
 async function heartbeatOf({ db, principal }: Context, report: Report): Promise<ResourceHeartbeat> {
   const { body } = await db
-    .selectFrom("resource_heartbeats")
+    .selectFrom("live_heartbeats")
     .select("body")
     .where("deployment_id", "=", report.deployment_id)
     .where("resource_type", "=", report.resource_type)
@@ -158,12 +158,12 @@ async function heartbeatOf({ db, principal }: Context, report: Report): Promise<
 /** An observed resource in the form of a heartbeat, so that readers need only one form. */
 async function observedOf({ db, principal }: Context, report: Report): Promise<ResourceHeartbeat> {
   const row = await db
-    .selectFrom("inventory_rows")
+    .selectFrom("live_inventory")
     .select("body")
     .where("deployment_id", "=", report.deployment_id)
     .where("raw_identity", "=", report.resource_id)
     .where("observed_at", "=", report.observed_at)
-    .where("removed_at", "is", null)
+    .limit(1)
     .executeTakeFirstOrThrow();
   const body = shown(row.body, principal);
   const { resource_id: resourceId, resource_type: resourceType, backend, controllerPlatform } = report;

@@ -78,24 +78,23 @@ function reports({ within, resourceType, resourceId, now }: Reach): RawBuilder<R
         ${managedCount("desired")} as desired, ${managedCount("current")} as current,
         ${managedCount("ready")} as ready, h.observed_at,
         null::text as raw_kind, null::text as managed_resource_id
-      from resource_heartbeats h
+      from live_heartbeats h
       join deployments d on d.id = h.deployment_id
       join deployment_groups g on g.id = d.deployment_group_id
       where d.status <> 'deleted' and ${within}
       union all
       select d.id, d.name, g.id, g.name, 'observed', coalesce(i.body ->> 'resourceTypeHint', ${UNTYPED}),
-        i.raw_identity, i.body ->> 'displayName', s.backend, s.controller_platform, i.body ->> 'health',
+        i.raw_identity, i.body ->> 'displayName', i.backend, i.controller_platform, i.body ->> 'health',
         i.body ->> 'lifecycle', i.body ->> 'message', (i.body ->> 'partial')::boolean,
         (i.body ->> 'providerStale')::boolean, (i.body #>> '{counts,desired}')::bigint,
         (i.body #>> '{counts,current}')::bigint, (i.body #>> '{counts,ready}')::bigint, i.observed_at,
         i.body ->> 'providerKind', i.body ->> 'managedResourceId'
-      from inventory_rows i
-      join inventory_scopes s using (deployment_id, source_kind, inventory_scope)
+      from live_inventory i
       join deployments d on d.id = i.deployment_id
       join deployment_groups g on g.id = d.deployment_group_id
-      where d.status <> 'deleted' and i.removed_at is null and ${within}
+      where d.status <> 'deleted' and ${within}
         and not exists (
-          select from resource_heartbeats h
+          select from live_heartbeats h
           where h.deployment_id = i.deployment_id and h.resource_id = i.body ->> 'managedResourceId'
         )
     ) r

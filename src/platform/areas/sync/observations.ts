@@ -1,16 +1,15 @@
-import { setImmediate } from "node:timers/promises";
 import { sql } from "kysely";
 import { Compile } from "typebox/compile";
 import {
   KUBERNETES_DATA,
-  type ObservedInventoryBatch,
+  type RemovedHeartbeat,
   type ResourceHeartbeat,
 } from "../../../contract/resources/resource-heartbeat.ts";
+import { heartbeatHash } from "../../../contract/resources/resource-level.ts";
 import { json } from "../../database/json.ts";
 import type { Call } from "../../kernel/call/call.ts";
 import type { Issue } from "../../kernel/errors.ts";
 import { bytesOf } from "../../kernel/input/document-bounds.ts";
-import { kept } from "../../kernel/tenancy/stored-error.ts";
 
 type Context = Pick<Call, "db" | "now">;
 
@@ -42,117 +41,75 @@ export function heartbeatIssues(deploymentId: string, heartbeats: readonly Resou
 }
 
 /** A clock that is ahead must not make a report look fresh for longer (§11.1). */
-function capped(observedAt: string, now: Date): Date {
+export function capped(observedAt: string, now: Date): Date {
   const at = new Date(observedAt);
   return at > now ? now : at;
 }
 
-/** Stores the latest report of each resource and ignores older ones. */
+/** Stores the latest report of each resource in one statement, and ignores older ones. */
 export async function storeHeartbeats(
   { db, now }: Context,
   deploymentId: string,
   heartbeats: readonly ResourceHeartbeat[],
 ): Promise<void> {
+  if (heartbeats.length === 0) return;
+  const latest = new Map<string, ResourceHeartbeat>();
   for (const heartbeat of heartbeats) {
-    const row = {
-      observed_at: capped(heartbeat.observedAt, now),
-      body: json(kept(heartbeat)),
-      bytes: bytesOf(heartbeat),
-    };
-    await db
-      .insertInto("resource_heartbeats")
-      .values({
-        deployment_id: deploymentId,
-        resource_type: heartbeat.resourceType,
-        resource_id: heartbeat.resourceId,
-        ...row,
-      })
-      .onConflict((conflict) =>
-        conflict
-          .columns(["deployment_id", "resource_type", "resource_id"])
-          .doUpdateSet(row)
-          .where("resource_heartbeats.observed_at", "<=", row.observed_at),
-      )
-      .execute();
+    const key = JSON.stringify([heartbeat.resourceType, heartbeat.resourceId]);
+    const before = latest.get(key);
+    if (before === undefined || before.observedAt <= heartbeat.observedAt) latest.set(key, heartbeat);
   }
-}
-
-/**
- * §11.6: in a scope the newer list counts. A complete list removes resources that it does not name, once all its parts
- * have arrived.
- */
-export async function storeInventory(
-  call: Context,
-  deploymentId: string,
-  batches: readonly ObservedInventoryBatch[],
-): Promise<void> {
-  for (const batch of batches) await storeBatch(call, deploymentId, batch);
-}
-
-/** Rows in one statement: with one statement each, five hundred rows took a second. */
-const ROWS_A_STATEMENT = 100;
-
-async function storeBatch({ db, now }: Context, deploymentId: string, batch: ObservedInventoryBatch): Promise<void> {
-  const at = capped(batch.observedAt, now);
-  const scope = {
-    deployment_id: deploymentId,
-    source_kind: batch.sourceKind,
-    inventory_scope: batch.inventoryScope,
-  };
-  const known = await db
-    .selectFrom("inventory_scopes")
-    .selectAll()
-    .where("deployment_id", "=", deploymentId)
-    .where("source_kind", "=", batch.sourceKind)
-    .where("inventory_scope", "=", batch.inventoryScope)
-    .executeTakeFirst();
-  if (known !== undefined && at < known.observed_at) return;
-  const sameList = known?.observed_at.getTime() === at.getTime();
-  const index = batch.part?.index ?? 0;
-  const parts = [...new Set([...(sameList ? known.parts : []), index])];
-  const complete = batch.complete && (!sameList || known.complete);
-  const { controllerPlatform: controller_platform, backend } = batch;
-  const state = { controller_platform, backend, observed_at: at, complete, parts };
-  await db
-    .insertInto("inventory_scopes")
-    .values({ ...scope, ...state })
-    .onConflict((conflict) => conflict.columns(["deployment_id", "source_kind", "inventory_scope"]).doUpdateSet(state))
-    .execute();
-  // A resource named twice: the last entry counts, because one statement must not write a row twice.
-  const reported = new Map(batch.resources.map((resource) => [resource.rawIdentity, resource]));
-  const rows = [...reported.values()].map((resource) => ({
-    ...scope,
-    raw_identity: resource.rawIdentity,
-    observed_at: at,
-    body: json(kept(resource)),
-    bytes: bytesOf(resource),
-    removed_at: null,
+  const rows = [...latest.values()].map((heartbeat) => ({
+    resource_type: heartbeat.resourceType,
+    resource_id: heartbeat.resourceId,
+    observed_at: capped(heartbeat.observedAt, now),
+    told_at: heartbeat.observedAt,
+    hash: String(heartbeatHash(heartbeat)),
+    bytes: bytesOf(heartbeat),
+    body: heartbeat,
   }));
-  for (let from = 0; from < rows.length; from += ROWS_A_STATEMENT) {
-    await db
-      .insertInto("inventory_rows")
-      .values(rows.slice(from, from + ROWS_A_STATEMENT))
-      .onConflict((conflict) =>
-        conflict.columns(["deployment_id", "source_kind", "inventory_scope", "raw_identity"]).doUpdateSet((eb) => ({
-          observed_at: eb.ref("excluded.observed_at"),
-          body: eb.ref("excluded.body"),
-          bytes: eb.ref("excluded.bytes"),
-          removed_at: eb.ref("excluded.removed_at"),
-        })),
-      )
-      .execute();
-    // The embedded database runs in this process: let other requests run between the statements.
-    await setImmediate();
-  }
-  if (!complete || parts.length < (batch.part?.count ?? 1)) return;
+  await sql`
+    insert into resource_heartbeats as h
+      (deployment_id, resource_type, resource_id, observed_at, told_at, hash, bytes, body, removed_at)
+    select ${deploymentId}, r.*, null::timestamptz
+    from jsonb_to_recordset(${json(rows)}) as r (resource_type text, resource_id text, observed_at timestamptz,
+      told_at timestamptz, hash bigint, bytes integer, body jsonb)
+    on conflict (deployment_id, resource_type, resource_id) do update set
+      observed_at = excluded.observed_at, told_at = excluded.told_at, hash = excluded.hash, bytes = excluded.bytes,
+      body = excluded.body, removed_at = null
+    where h.observed_at <= excluded.observed_at`.execute(db);
+}
+
+/** Heartbeats that have ended, as of `at`: an older report that comes late does not bring one back. */
+export async function removeHeartbeats(
+  { db, now }: Context,
+  deploymentId: string,
+  removed: readonly RemovedHeartbeat[],
+  at: Date,
+): Promise<void> {
+  if (removed.length === 0) return;
+  await sql`
+    update resource_heartbeats h set removed_at = ${now}, observed_at = greatest(h.observed_at, ${at})
+    from jsonb_to_recordset(${json(removed)}) as r ("resourceType" text, "resourceId" text)
+    where h.deployment_id = ${deploymentId} and h.resource_type = r."resourceType" and h.resource_id = r."resourceId"
+      and h.removed_at is null`.execute(db);
+}
+
+/** After a full report: heartbeats and the operator's lists that were not in it have ended. */
+export async function removeUntold({ db, now }: Context, deploymentId: string, observedAt: string): Promise<void> {
+  const untold = sql<boolean>`told_at is distinct from ${observedAt}::timestamptz`;
   await db
-    .updateTable("inventory_rows")
+    .updateTable("resource_heartbeats")
     .set({ removed_at: now })
     .where("deployment_id", "=", deploymentId)
-    .where("source_kind", "=", batch.sourceKind)
-    .where("inventory_scope", "=", batch.inventoryScope)
-    .where("observed_at", "<", at)
     .where("removed_at", "is", null)
+    .where(untold)
+    .execute();
+  await db
+    .deleteFrom("inventory_scopes")
+    .where("deployment_id", "=", deploymentId)
+    .where("source_kind", "=", "operator")
+    .where(untold)
     .execute();
 }
 
@@ -160,11 +117,10 @@ async function storeBatch({ db, now }: Context, deploymentId: string, batch: Obs
 export async function observedVersion({ db }: Pick<Call, "db">, deploymentId: string): Promise<string | undefined> {
   const version = sql<string | null>`body ->> 'version'`;
   const rows = await db
-    .selectFrom("inventory_rows")
+    .selectFrom("live_inventory")
     .select(version.as("version"))
     .distinct()
     .where("deployment_id", "=", deploymentId)
-    .where("removed_at", "is", null)
     .where(version, "is not", null)
     .limit(2)
     .execute();

@@ -12,21 +12,34 @@ import type { Targeted } from "../deployments/lifecycle/target.ts";
 import { updateDeployment } from "../deployments/read/store.ts";
 import { findRelease } from "../releases/record/store.ts";
 import type { SyncCall } from "./acquire.ts";
-import { heartbeatIssues, observedVersion, storeHeartbeats, storeInventory } from "./observations.ts";
+import { storeInventory } from "./inventory.ts";
+import { storeLevel } from "./level.ts";
+import {
+  capped,
+  heartbeatIssues,
+  observedVersion,
+  removeHeartbeats,
+  removeUntold,
+  storeHeartbeats,
+} from "./observations.ts";
 import { storeProgress } from "./progress.ts";
 import { currentReleaseOf, judge } from "./report.ts";
 import { requireReportBudget } from "./report-budget.ts";
 
 export type ReconcileBody = Static<(typeof syncRoutes)["reconcile"]["body"]>;
 
+export interface Reconciled {
+  readonly row: DeploymentRow;
+  /** What is stored of the resources is not what the reporter believes. */
+  readonly resendResources: boolean;
+}
+
 /** Stores a manager's report (§15.3), all of it or nothing, and returns the new row. */
-export async function reconcile(call: SyncCall, row: DeploymentRow, body: ReconcileBody): Promise<DeploymentRow> {
+export async function reconcile(call: SyncCall, row: DeploymentRow, body: ReconcileBody): Promise<Reconciled> {
   await check(call, row, body);
   const verdict = judge(row, body.state, call.now);
   if (verdict.kind === "illegal") throw invalidTransition(verdict.from, body.state.status, verdict.allowed);
-  await storeHeartbeats(call, row.id, body.resourceHeartbeats ?? []);
-  await storeInventory(call, row.id, body.observedInventoryBatches ?? []);
-  if (reports(body)) await requireReportBudget(call, row.id);
+  const resendResources = await storeResources(call, row, body);
   await storeProgress(call, row, body.progressEvents ?? []);
   const { suggestedDelayMs, capabilities, operatorVersion } = body;
   const said = {
@@ -35,7 +48,7 @@ export async function reconcile(call: SyncCall, row: DeploymentRow, body: Reconc
     ...(capabilities !== undefined && { capabilities: json(capabilities) }),
     ...(operatorVersion != null && { operator_version: operatorVersion }),
   };
-  if (verdict.kind === "ignored") return store(call, row, said);
+  if (verdict.kind === "ignored") return { row: await store(call, row, said), resendResources };
   const { next, retryRequested } = verdict;
   const changed = next.status !== row.status;
   const stored = await store(call, row, {
@@ -50,12 +63,21 @@ export async function reconcile(call: SyncCall, row: DeploymentRow, body: Reconc
     ...appliedConfiguration(row, next.status),
   });
   await writeEvents(call, row, stored, body);
-  return stored;
+  return { row: stored, resendResources };
 }
 
-/** Whether the report contains something for the lists of resources. */
-function reports({ resourceHeartbeats = [], observedInventoryBatches = [] }: ReconcileBody): boolean {
-  return resourceHeartbeats.length > 0 || observedInventoryBatches.length > 0;
+/** @returns whether the reporter must send all resources again. */
+async function storeResources(call: SyncCall, { id }: DeploymentRow, body: ReconcileBody): Promise<boolean> {
+  const { resourceHeartbeats = [], observedInventoryBatches = [], removedHeartbeats = [], resourceLevel } = body;
+  const named = new Set(resourceHeartbeats.map(({ resourceType, resourceId }) => `${resourceType}/${resourceId}`));
+  const ended = removedHeartbeats.filter(({ resourceType, resourceId }) => !named.has(`${resourceType}/${resourceId}`));
+  await removeHeartbeats(call, id, ended, capped(resourceLevel?.observedAt ?? call.now.toISOString(), call.now));
+  await storeHeartbeats(call, id, resourceHeartbeats);
+  await storeInventory(call, id, observedInventoryBatches);
+  if (resourceLevel?.full === true) await removeUntold(call, id, resourceLevel.observedAt);
+  const told = [resourceHeartbeats, observedInventoryBatches, removedHeartbeats].some(({ length }) => length > 0);
+  const changed = told || resourceLevel?.full === true ? await requireReportBudget(call, id) : undefined;
+  return storeLevel(call, id, resourceLevel, changed);
 }
 
 async function check(call: SyncCall, row: DeploymentRow, body: ReconcileBody): Promise<void> {

@@ -30,10 +30,15 @@ export const handlers: Handlers<Routes> = {
     ownManager(call.principal, call.body.managerId);
     const found = await findServed(call.db, call.principal, call.body.deploymentId);
     if (found === undefined) throw notFound("deployment");
-    const row = await reconcile(call, found, call.body);
+    const { row, resendResources } = await reconcile(call, found, call.body);
     const around = await surroundingsOf(call.db, [row], call.config.sealingKey);
     const target = toTarget(row, around);
-    return { success: true, current: toState(row, around), ...(target && { target }) };
+    return {
+      success: true,
+      current: toState(row, around),
+      ...(target && { target }),
+      ...(resendResources && { resendResources }),
+    };
   },
   async release(call) {
     ownManager(call.principal, call.body.managerId);

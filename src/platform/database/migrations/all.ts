@@ -19,6 +19,7 @@ import { managersServe } from "./0011-0020/0018-managers-serve.ts";
 import { budgets } from "./0011-0020/0019-budgets.ts";
 import { sessionFiles } from "./0011-0020/0020-session-files.ts";
 import { keyMinters } from "./0021-0030/0021-key-minters.ts";
+import { resourceLevels } from "./0021-0030/0022-resource-levels.ts";
 
 /** In order of name. A migration that has been released never changes; the next one repairs it. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -42,4 +43,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   "0019-budgets": budgets,
   "0020-session-files": sessionFiles,
   "0021-key-minters": keyMinters,
+  "0022-resource-levels": resourceLevels,
 };

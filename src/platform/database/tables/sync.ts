@@ -6,6 +6,9 @@ export interface SyncTables {
   resource_heartbeats: ResourceHeartbeatRow;
   inventory_scopes: InventoryScopeRow;
   inventory_rows: InventoryRow;
+  resource_levels: ResourceLevelRow;
+  live_heartbeats: LiveHeartbeatRow;
+  live_inventory: LiveInventoryRow;
 }
 
 /** The answer to an acquire, so that a repeat within the hour gets the same one (§15.2). */
@@ -27,6 +30,12 @@ export interface ResourceHeartbeatRow {
   body: Kept<ResourceHeartbeat>;
   /** Bytes of `body` as JSON, which limit the size of lists. */
   bytes: number;
+  /** `heartbeatHash`; null when stored by an earlier version. A string, because drivers read a bigint as one. */
+  hash: string | bigint | null;
+  /** `observedAt` as the reporter sent it, also when its clock is ahead. */
+  told_at: Date | null;
+  /** Set when the resource is gone: reads leave it out at once, and it is kept for seven days. */
+  removed_at: Date | null;
 }
 
 /** One list that an observer reports repeatedly, such as the Deployments of one namespace (§11.6). */
@@ -38,7 +47,9 @@ export interface InventoryScopeRow {
   backend: string;
   observed_at: Date;
   complete: boolean;
-  /** The parts of the list of `observed_at` that have arrived. Missing rows are removed when all parts have. */
+  /** `observedAt` of the list as it was sent: the parts of one list have the same. */
+  told_at: Date | null;
+  /** The parts of the list of `told_at` that have arrived. Missing rows are removed when all parts have. */
   parts: number[];
 }
 
@@ -50,6 +61,39 @@ export interface InventoryRow {
   observed_at: Date;
   body: Kept<ObservedResource>;
   bytes: number;
+  hash: string | bigint | null;
+  told_at: Date | null;
   /** Set when the row is removed: reads leave it out at once, and it is kept for seven days. */
   removed_at: Date | null;
 }
+
+/** What of a deployment's reports is stored, and when the reporter last confirmed exactly that (§15.3). */
+export interface ResourceLevelRow {
+  deployment_id: string;
+  /** Of the stored heartbeats, and of the rows of the operator's complete lists. */
+  digest: string;
+  heartbeats: number;
+  rows: number;
+  /** As the reporter said of its own lists. */
+  complete: boolean;
+  confirmed_at: Date | null;
+}
+
+/** A view: reports that count, each as old as its last confirmation. */
+export type LiveHeartbeatRow = Pick<
+  ResourceHeartbeatRow,
+  "deployment_id" | "resource_type" | "resource_id" | "observed_at" | "body"
+>;
+
+/** A view, like `LiveHeartbeatRow`. */
+export type LiveInventoryRow = Pick<
+  InventoryRow & InventoryScopeRow,
+  | "deployment_id"
+  | "source_kind"
+  | "inventory_scope"
+  | "raw_identity"
+  | "observed_at"
+  | "backend"
+  | "controller_platform"
+> &
+  Pick<InventoryRow, "body">;

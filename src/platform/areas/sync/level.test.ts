@@ -1,0 +1,189 @@
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import type {
+  ObservedInventoryBatch,
+  ObservedResource,
+  ResourceHeartbeat,
+} from "../../../contract/resources/resource-heartbeat.ts";
+import { digestOf, heartbeatHash, rowHash } from "../../../contract/resources/resource-level.ts";
+import { type Answer, onEachDatabase } from "../../testing/harness.ts";
+import { newSite, type Site } from "../deployments/testing/site.ts";
+
+const SCOPE = { sourceKind: "operator", inventoryScope: "kubernetes:apps/v1:Deployment:shop" } as const;
+
+onEachDatabase("what a reporter has told, and confirms", (world) => {
+  const now = (addMs = 0): string => new Date(world.clock.wallNow().getTime() + addMs).toISOString();
+  const heartbeat = (id: string, ready = 1, observedAt = now()): ResourceHeartbeat => {
+    const status = {
+      health: "healthy",
+      lifecycle: "running",
+      partial: false,
+      stale: false,
+      collectionIssues: [],
+    } as const;
+    return {
+      ...{ resourceId: id, resourceType: "queue", controllerPlatform: "kubernetes", backend: "external" },
+      ...{ observedAt, data: { resourceType: "queue", data: { status, replicas: { ready } } as never }, raw: [] },
+    };
+  };
+  const row = (id: string, message = ""): ObservedResource => ({
+    ...{ rawIdentity: id, providerKind: "Deployment", displayName: id, health: "healthy", lifecycle: "running" },
+    ...{ partial: false, providerStale: false, message },
+  });
+  const batch = (resources: ObservedResource[], more: object = {}): ObservedInventoryBatch => ({
+    ...{ ...SCOPE, controllerPlatform: "kubernetes", backend: "kubernetes", observedAt: now(), complete: true },
+    resources,
+    ...more,
+  });
+  const level = (heartbeats: readonly ResourceHeartbeat[], rows: readonly ObservedResource[], more: object = {}) => {
+    const hashes = [...heartbeats.map(heartbeatHash), ...rows.map((each) => rowHash(SCOPE, each))];
+    const digest = digestOf(hashes.reduce((sum, hash) => sum ^ hash, 0n));
+    return { observedAt: now(), digest, heartbeats: heartbeats.length, rows: rows.length, complete: true, ...more };
+  };
+  const send = async (site: Site, id: string, more: object): Promise<Answer> => {
+    const answer = await site.report(id, "pending", more);
+    expect(answer.status, JSON.stringify(answer.body)).toBe(200);
+    return answer;
+  };
+  const resends = ({ body }: Answer): boolean => body.resendResources === true;
+  const listed = async (
+    site: Site,
+  ): Promise<readonly { resourceId: string; platformStale: boolean; lastObservedAt: string }[]> =>
+    (await site.call("GET", "/v1/resources", { query: { project: site.project.name } })).body.resources;
+  const idsOf = async (site: Site): Promise<string[]> =>
+    (await listed(site)).map(({ resourceId }) => resourceId).toSorted();
+
+  it("a confirmed set stays fresh though no row is sent again", async () => {
+    const site = await newSite(world);
+    const id = await site.deploy("shop");
+    const [told, rows] = [[heartbeat("q")], [row("api"), row("web")]];
+    const first = await send(site, id, {
+      resourceHeartbeats: told,
+      observedInventoryBatches: [batch(rows)],
+      resourceLevel: level(told, rows),
+    });
+    expect(resends(first)).toBe(false);
+    world.clock.advance(170_000);
+    const confirmedAt = now();
+    expect(resends(await send(site, id, { resourceLevel: level(told, rows, { observedAt: confirmedAt }) }))).toBe(
+      false,
+    );
+    world.clock.advance(170_000);
+    expect((await listed(site)).map(({ platformStale, lastObservedAt }) => [platformStale, lastObservedAt])).toEqual(
+      Array(3).fill([false, confirmedAt]),
+    );
+    world.clock.advance(20_000);
+    expect((await listed(site)).every(({ platformStale }) => platformStale)).toBe(true);
+  });
+
+  it("a level that is not what is stored confirms nothing, and asks for everything", async () => {
+    const site = await newSite(world);
+    const id = await site.deploy("shop");
+    await send(site, id, { observedInventoryBatches: [batch([row("api")])] });
+    world.clock.advance(200_000);
+    const wrong = [
+      level([], []),
+      level([], [row("api", "another")]),
+      level([heartbeat("q")], [row("api")]),
+      { ...level([], [row("api")]), rows: 2 },
+    ];
+    for (const resourceLevel of wrong) expect(resends(await send(site, id, { resourceLevel }))).toBe(true);
+    expect((await listed(site)).map(({ platformStale }) => platformStale)).toEqual([true]);
+    expect(resends(await send(site, id, { resourceLevel: level([], [row("api")]) }))).toBe(false);
+  });
+
+  it("lists that are not complete do not count, and are not confirmed", async () => {
+    const site = await newSite(world);
+    const id = await site.deploy("shop");
+    await send(site, id, { observedInventoryBatches: [batch([row("api")])], resourceLevel: level([], [row("api")]) });
+    const refused = batch([], { mode: "delta", complete: false });
+    const resourceLevel = level([], [], { complete: false });
+    expect(resends(await send(site, id, { observedInventoryBatches: [refused], resourceLevel }))).toBe(false);
+    world.clock.advance(190_000);
+    expect(resends(await send(site, id, { resourceLevel: level([], [], { complete: false }) }))).toBe(false);
+    // Not gone: what was known of it is shown, and that it is old.
+    expect((await listed(site)).map(({ resourceId, platformStale }) => [resourceId, platformStale])).toEqual([
+      ["api", true],
+    ]);
+  });
+
+  it("removes by name, and after a full report what was not in it", async () => {
+    const site = await newSite(world);
+    const id = await site.deploy("shop");
+    const told = ["a", "b", "c"].map((name) => heartbeat(name));
+    const closed = batch([row("v")], { inventoryScope: "kubernetes:apps/v1:Deployment:closed" });
+    const lists = [batch([row("x"), row("y"), row("z")]), closed];
+    await send(site, id, { resourceHeartbeats: told, observedInventoryBatches: lists });
+    world.clock.advance(1_000);
+    const gone = batch([row("w")], { mode: "delta", removed: ["x"] });
+    const removedHeartbeats = [{ resourceType: "queue", resourceId: "a" }];
+    await send(site, id, { removedHeartbeats, observedInventoryBatches: [gone] });
+    expect(await idsOf(site)).toEqual(["b", "c", "v", "w", "y", "z"]);
+    // A report of before that arrives late brings nothing back.
+    await send(site, id, { resourceHeartbeats: told.slice(0, 1) });
+    expect(await idsOf(site)).toEqual(["b", "c", "v", "w", "y", "z"]);
+    world.clock.advance(1_000);
+    const observedAt = now();
+    const [b] = [heartbeat("b", 1, observedAt)];
+    await send(site, id, { resourceHeartbeats: [b] });
+    const all = [row("w"), row("y")];
+    const last = {
+      observedInventoryBatches: [batch(all, { observedAt })],
+      resourceLevel: level([b], all, { observedAt, full: true }),
+    };
+    expect(resends(await send(site, id, last))).toBe(false);
+    expect(await idsOf(site)).toEqual(["b", "w", "y"]);
+    // And what is told again is there again.
+    world.clock.advance(1_000);
+    await send(site, id, { resourceHeartbeats: [heartbeat("a")] });
+    expect(await idsOf(site)).toEqual(["a", "b", "w", "y"]);
+  });
+
+  it("the parts of a list belong together when the reporter's clock is ahead", async () => {
+    const site = await newSite(world);
+    const id = await site.deploy("shop");
+    await send(site, id, { observedInventoryBatches: [batch([row("old")])] });
+    const observedAt = now(600_000);
+    const part = (name: string, index: number) => batch([row(name)], { observedAt, part: { index, count: 2 } });
+    for (const [index, name] of ["a", "b"].entries()) {
+      world.clock.advance(1_000);
+      await send(site, id, { observedInventoryBatches: [part(name, index)] });
+    }
+    expect(await idsOf(site)).toEqual(["a", "b"]);
+  });
+
+  it("fed by deltas it ends as it does when fed by full reports", async () => {
+    const site = await newSite(world, 200);
+    let deployments = 0;
+    const step = fc.record({
+      set: fc.uniqueArray(fc.tuple(fc.constantFrom(..."abcdefgh"), fc.nat(3)), { selector: ([name]) => name }),
+      gone: fc.subarray([..."abcdefgh"]),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 5 }), async (steps) => {
+        deployments += 1;
+        const id = await site.deploy(`d-${deployments}`);
+        const state = new Map<string, number>();
+        let answer: Answer | undefined;
+        for (const { set, gone } of steps) {
+          world.clock.advance(1_000);
+          const removed = gone.filter((name) => state.delete(name));
+          for (const [name, value] of set) state.set(name, value);
+          const changed = set.map(([name, value]) => row(name, `m${value}`));
+          const everything = [...state].map(([name, value]) => row(name, `m${value}`));
+          answer = await send(site, id, {
+            resourceHeartbeats: set.map(([name, value]) => heartbeat(name, value)),
+            removedHeartbeats: removed.map((resourceId) => ({ resourceType: "queue", resourceId })),
+            observedInventoryBatches: [batch(changed, { mode: "delta", removed })],
+            resourceLevel: level(
+              [...state].map(([name, value]) => heartbeat(name, value)),
+              everything,
+            ),
+          });
+          expect(resends(answer)).toBe(false);
+        }
+      }),
+      { numRuns: 12 },
+    );
+  });
+});

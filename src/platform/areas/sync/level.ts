@@ -1,0 +1,50 @@
+import type { ResourceLevel } from "../../../contract/resources/resource-level.ts";
+import type { Call } from "../../kernel/call/call.ts";
+import { capped } from "./observations.ts";
+import { type StoredReports, storedReports } from "./report-budget.ts";
+
+type Context = Pick<Call, "db" | "now">;
+
+/**
+ * Compares what the reporter says that it has told with what is stored. When it is the same, all of it is as fresh as the
+ * level: one row is written, not thousands.
+ *
+ * @param changed what is stored after this call's changes; undefined when it changed nothing.
+ * @returns whether the reporter must send everything again.
+ */
+export async function storeLevel(
+  { db, now }: Context,
+  deploymentId: string,
+  level: ResourceLevel | undefined,
+  changed: StoredReports | undefined,
+): Promise<boolean> {
+  if (level === undefined) {
+    // A reporter without levels: what was said of a level before holds for what is stored now.
+    if (changed !== undefined) {
+      const { digest, heartbeats, rows } = changed;
+      await db
+        .updateTable("resource_levels")
+        .set({ digest, heartbeats, rows })
+        .where("deployment_id", "=", deploymentId)
+        .execute();
+    }
+    return false;
+  }
+  const known = await db
+    .selectFrom("resource_levels")
+    .selectAll()
+    .where("deployment_id", "=", deploymentId)
+    .executeTakeFirst();
+  const { digest, heartbeats, rows } = changed ?? known ?? (await storedReports(db, deploymentId));
+  const fits = digest === level.digest && heartbeats === level.heartbeats && rows === level.rows;
+  const at = capped(level.observedAt, now);
+  const before = known?.confirmed_at ?? null;
+  const confirmed_at = fits && (before === null || before < at) ? at : before;
+  const state = { digest, heartbeats, rows, complete: level.complete, confirmed_at };
+  await db
+    .insertInto("resource_levels")
+    .values({ deployment_id: deploymentId, ...state })
+    .onConflict((conflict) => conflict.column("deployment_id").doUpdateSet(state))
+    .execute();
+  return !fits;
+}
