@@ -19,6 +19,7 @@ import { Heartbeat } from "./heartbeat/heartbeat.ts";
 import { heartbeatBody } from "./heartbeat/heartbeat-body.ts";
 import type { AgentConfig } from "./kernel/config.ts";
 import { agentMetrics, deploymentsGauge } from "./kernel/metrics.ts";
+import type { WorkloadRef } from "./observe/observation.ts";
 import { Workloads } from "./observe/workloads.ts";
 import { connectPlatform } from "./platform-connection.ts";
 import { ManagerIdentity } from "./platform-link/manager-identity.ts";
@@ -65,10 +66,9 @@ export async function runAgent(config: AgentConfig, tools: AgentTools, signal: A
     const recorder = { ...common, words: withoutCommands };
     const events = new EventRecorder({ ...recorder, controller: REPORTING_CONTROLLERS.agent, instance: identity });
     const rights = watchRights({ client, config, events, registry, clock, log });
-    const changed = (namespace: string): void => controllers.workloadsChanged(namespace);
+    const changed = (ref: WorkloadRef): void => controllers.workloadChanged(ref);
     const workloads = new Workloads({
       ...common,
-      metrics,
       watchMetrics: kube.watch,
       namespaces: config.namespaces,
       changed,

@@ -8,8 +8,8 @@ import type { Runnable } from "../kube/manager/manager.ts";
 import { BUFFER_CAPACITY, type Buffer } from "./kernel/metrics.ts";
 import { Snapshot } from "./kernel/snapshot.ts";
 import { ALL, Lister, type Snapshots, type Triggers } from "./lister.ts";
-import type { Workloads } from "./observe/workloads.ts";
-import { type AgentReconcilers, agentReconcilers, type ControllerParts } from "./reconcilers.ts";
+import type { WorkloadRef } from "./observe/observation.ts";
+import { type AgentReconcilers, agentReconcilers, type ControllerParts, type ReconcilerParts } from "./reconcilers.ts";
 
 /** A remote service wants seconds; when it is found again, everything is looked at at once anyway. */
 const BACKOFF = { baseMs: 500, maxMs: 60_000 };
@@ -31,7 +31,7 @@ export class AgentControllers {
   readonly #accepts: (deploymentId: string) => boolean;
   readonly #reconcilers: AgentReconcilers;
 
-  constructor(parts: ControllerParts, workloads: Pick<Workloads, "lists" | "podsOf">) {
+  constructor(parts: ControllerParts, workloads: ReconcilerParts["workloads"]) {
     const { cluster, config, metrics } = parts;
     const snapshot = <T extends { readonly id: string }>(name: keyof Snapshots & Buffer): Snapshot<T> =>
       new Snapshot<T>(BUFFER_CAPACITY[name], () => metrics.dropped(name));
@@ -81,8 +81,8 @@ export class AgentControllers {
       this.#triggers.deployments.trigger(spec.deploymentId);
   };
 
-  readonly workloadsChanged = (namespace: string): void => {
-    for (const id of this.#reconcilers.deployments.workloadsChanged(namespace)) this.#triggers.deployments.trigger(id);
+  readonly workloadChanged = (ref: WorkloadRef): void => {
+    for (const id of this.#reconcilers.deployments.workloadChanged(ref)) this.#triggers.deployments.trigger(id);
   };
 
   /** Of what the platform lists. */

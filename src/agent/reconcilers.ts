@@ -14,7 +14,7 @@ import { Capacity } from "./kernel/capacity.ts";
 import type { AgentConfig } from "./kernel/config.ts";
 import type { AgentMetrics } from "./kernel/metrics.ts";
 import type { Snapshots } from "./lister.ts";
-import { resourceReport } from "./observe/resource-report.ts";
+import { ResourceReports } from "./observe/resource-reports.ts";
 import type { Workloads } from "./observe/workloads.ts";
 import type { PlatformLink } from "./platform-link/platform-link.ts";
 import type { Platform } from "./platform-link/routes.ts";
@@ -37,7 +37,7 @@ export interface ControllerParts {
 }
 
 export interface ReconcilerParts extends ControllerParts {
-  readonly workloads: Pick<Workloads, "lists" | "podsOf">;
+  readonly workloads: Pick<Workloads, "state" | "names" | "workload" | "podsOf">;
   readonly snapshots: Snapshots;
   /** The customer accepts this deployment, somewhere. */
   readonly accepts: (deploymentId: string) => boolean;
@@ -64,6 +64,7 @@ export function agentReconcilers(parts: ReconcilerParts): AgentReconcilers {
 
 function deploymentsOf(parts: ReconcilerParts, leases: Leases): Deployments {
   const { platform, cluster, events, clock, config, rights, link, workloads, snapshots, accepts, relist } = parts;
+  const { random, metrics } = parts;
   return new Deployments({
     ...parts,
     snapshot: snapshots.deployments,
@@ -83,12 +84,7 @@ function deploymentsOf(parts: ReconcilerParts, leases: Leases): Deployments {
       remove: (managed, signal) => cluster.deleteManaged(managed, signal),
       events,
       applyStatus: (managed, status, signal) => cluster.applyManagedStatus(managed, status, signal),
-      resources: (namespaces) =>
-        resourceReport(
-          workloads.lists().filter(({ namespace }) => namespaces.includes(namespace)),
-          (workload) => workloads.podsOf(workload),
-          clock.wallNow(),
-        ),
+      resources: new ResourceReports({ workloads, clock, random, metrics }),
       relist,
       missing: () => rights.missing,
       trouble: () => link.trouble ?? (link.isConnected ? undefined : "unknown"),

@@ -7,8 +7,8 @@ export interface Outgoing {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
-  /** JSON text. */
-  readonly body: string | undefined;
+  /** JSON text, or its gzip. */
+  readonly body: string | Buffer | undefined;
   /** From the first byte sent to the last byte read. */
   readonly timeoutMs: number;
   readonly maxResponseBytes: number;

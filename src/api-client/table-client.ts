@@ -1,4 +1,6 @@
 import { randomUUID } from "node:crypto";
+import { promisify } from "node:util";
+import zlib from "node:zlib";
 import pRetry from "p-retry";
 import { sleep } from "../base/clock.ts";
 import type { Route, RouteTable } from "../contract/wire/route.ts";
@@ -21,6 +23,9 @@ interface AnyArguments {
 const LONG_POLL_MARGIN_MS = 10_000;
 /** Old key, new key, and the new one read again. After that many 401s no key is good. */
 const MAX_KEYS = 3;
+/** Characters from which a body is worth compressing, where the route takes that. */
+const GZIP_FROM = 8_192;
+const gzip = promisify(zlib.gzip);
 
 export type TableClient<T extends Readonly<Record<string, RouteTable>>> = CallsOf<T> & {
   /** Ends the connections that this client opened itself; calls under way fail. */
@@ -89,7 +94,7 @@ async function withCredential(
   for (let keys = 1; ; keys += 1) {
     const key = named.route.roles === "public" ? undefined : credential?.current();
     try {
-      return await observed(settings, named, prepare(settings, named.route, args, key), signal);
+      return await observed(settings, named, await prepare(settings, named.route, args, key), signal);
     } catch (error) {
       const refused = error instanceof ApiError && error.status === 401 && key !== undefined;
       if (!refused || keys >= MAX_KEYS || !(await credential?.refused(key))) throw error;
@@ -98,16 +103,18 @@ async function withCredential(
   }
 }
 
-function prepare(
+async function prepare(
   settings: Settings,
   route: Route,
   args: AnyArguments,
   key: string | undefined,
-): Omit<Outgoing, "heard"> {
+): Promise<Omit<Outgoing, "heard">> {
   // Where the route needs no workspace, or its path names it, the client's own could only narrow or contradict that.
   const workspace = args.workspace ?? (route.workspace === undefined ? settings.workspace : undefined);
   const url = address(settings.base, route.path, args.params ?? {}, { ...args.query, workspace });
-  const body = args.body === undefined ? undefined : JSON.stringify(args.body);
+  const text = args.body === undefined ? undefined : JSON.stringify(args.body);
+  const isLarge = route.gzip === true && text !== undefined && text.length >= GZIP_FROM;
+  const body = isLarge ? await gzip(text) : text;
   const waitMs = route.longPoll === true ? Number(args.query?.wait ?? 0) * 1_000 + LONG_POLL_MARGIN_MS : 0;
   const headers: Record<string, string> = {
     accept: "application/json",
@@ -116,6 +123,7 @@ function prepare(
   };
   if (key !== undefined) headers.authorization = `Bearer ${key}`;
   if (body !== undefined) headers["content-type"] = "application/json";
+  if (isLarge) headers["content-encoding"] = "gzip";
   if (args.idempotencyKey !== undefined) headers["idempotency-key"] = args.idempotencyKey;
   const timeoutMs = Math.max(settings.timeoutMs, waitMs);
   return { method: route.method, url, headers, body, timeoutMs, maxResponseBytes: settings.maxResponseBytes };

@@ -32,6 +32,7 @@ export const HEADER_WORDS: Words = {
   "user-agent": ["constant, with the agent's version", "sallyport-agent/0.1.0"],
   "x-request-id": ["random, to find a request in the logs of both sides", "0a9e6a3c-7b0f-4c41-9c35-0e3d3a1c2b4d"],
   "content-type": ["constant, where there is a body", "application/json"],
+  "content-encoding": ["constant, on reports over 8 KiB", "gzip"],
   "content-length": ["the body's length", "412"],
 };
 

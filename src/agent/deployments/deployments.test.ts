@@ -6,6 +6,7 @@ import type { ManagedDeployment, ManagedDeploymentStatus } from "../../crds/kind
 import type { RequiredRight } from "../../crds/manifests/roles/required-rights.ts";
 import { ApiError as KubeError } from "../../kube/client/api-error.ts";
 import { Snapshot } from "../kernel/snapshot.ts";
+import type { Report } from "../observe/resource-reports.ts";
 import type { Trouble } from "../platform-link/platform-trouble.ts";
 import { context, DEPLOYMENT } from "../testing/sample.ts";
 import { type DeploymentPorts, Deployments } from "./deployments.ts";
@@ -94,6 +95,7 @@ class World {
   missing: readonly RequiredRight[] = [];
   statusRefused = false;
   trouble: Trouble | "unknown" | undefined = "unknown";
+  found: Pick<Report, "mode" | "isWorse"> = { mode: "delta", isWorse: false };
 
   #ports(): DeploymentPorts {
     return {
@@ -123,7 +125,20 @@ class World {
         if (this.statusRefused) throw new KubeError("forbidden", { status: 403, reason: "Forbidden" });
         this.managed = { ...managed, status };
       },
-      resources: (namespaces) => [{ resourceHeartbeats: [], observedInventoryBatches: namespaces.map(batchOf) }],
+      resources: {
+        next: async (_, namespaces) => ({
+          ...this.found,
+          parts: [
+            {
+              ...{ resourceHeartbeats: [], removedHeartbeats: [], changes: [], scopes: [] },
+              observedInventoryBatches: namespaces.map(batchOf),
+            },
+          ],
+        }),
+        acknowledged: () => undefined,
+        changed: () => undefined,
+        forget: () => undefined,
+      },
       relist: () => void this.done.push("relist"),
       platform: {
         reconcile: async ({ body }) => {
@@ -139,6 +154,8 @@ class World {
     };
   }
 }
+
+const changed = { namespace: "shop", kind: "Deployment", name: "api" } as const;
 
 /** Enough of a batch to see whose it is. */
 const batchOf = (namespace: string) => ({ inventoryScope: namespace }) as never;
@@ -194,16 +211,42 @@ describe("a deployment", () => {
     expect(world.done).toEqual(["renew", "report running under lease"]);
   });
 
-  test("is reported soon after its workloads changed, and not for each change", async () => {
+  test("is looked at a second after its workloads changed, and reported five after the last report", async () => {
     await world.run();
     await world.run();
     world.done.length = 0;
-    expect(world.deployments.workloadsChanged("shop")).toEqual([DEPLOYMENT]);
-    expect(await world.run()).toEqual({ requeueAfterMs: 5_000 });
-    world.clock.advance(5_000);
-    world.deployments.workloadsChanged("shop");
+    expect(world.deployments.workloadChanged(changed)).toEqual([DEPLOYMENT]);
+    expect(await world.run()).toEqual({ requeueAfterMs: 1_000 });
+    // A burst of changes is one look.
+    expect(world.deployments.workloadChanged(changed)).toEqual([]);
+    world.clock.advance(1_000);
+    expect([await world.run(), world.done]).toEqual([{ requeueAfterMs: 4_000 }, []]);
+    world.clock.advance(4_000);
     await world.run();
     expect(world.done).toEqual(["report running under lease"]);
+  });
+
+  test("is reported at once when a workload got worse, ten times a minute", async () => {
+    await world.run();
+    await world.run();
+    world.done.length = 0;
+    world.found = { mode: "delta", isWorse: true };
+    for (let turn = 0; turn < 12; turn += 1) {
+      world.deployments.workloadChanged(changed);
+      world.clock.advance(1_000);
+      await world.run();
+    }
+    expect(world.done).toEqual(Array(10).fill("report running under lease"));
+  });
+
+  test("whose workloads are as they were is not reported before its time", async () => {
+    await world.run();
+    await world.run();
+    world.done.length = 0;
+    world.found = { mode: "confirm", isWorse: false };
+    world.deployments.workloadChanged(changed);
+    world.clock.advance(6_000);
+    expect([await world.run(), world.done]).toEqual([{ requeueAfterMs: 54_000 }, []]);
   });
 
   test("whose lease went to another session is reported without one, and asked for again a minute later", async () => {
@@ -331,7 +374,7 @@ describe("a deployment that the customer has not accepted", () => {
     expect(world.condition()).toBe("Waiting Reported=True/Acknowledged");
     const [body] = world.bodies;
     expect(body?.capabilities?.every(({ state }) => state === "denied")).toBe(true);
-    expect([body?.resourceHeartbeats, body?.observedInventoryBatches]).toEqual([[], []]);
+    expect([body?.resourceHeartbeats, body?.observedInventoryBatches]).toEqual([undefined, undefined]);
     expect(body?.state).not.toHaveProperty("environmentInfo");
     expect(all()).not.toContain("shop");
   });
@@ -352,8 +395,8 @@ describe("a deployment that the customer has not accepted", () => {
     expect(world.said("Accepted")).toMatchObject({ status: "True", reason: "AcceptedByCustomer" });
     expect(world.said("Opened")).toMatchObject({ status: "True" });
     expect(world.news.at(-1)).toBe("Accepted: may be served in shop");
-    expect(world.deployments.workloadsChanged("jobs")).toEqual([]);
-    expect(world.deployments.workloadsChanged("shop")).toEqual([DEPLOYMENT]);
+    expect(world.deployments.workloadChanged({ ...changed, namespace: "jobs" })).toEqual([]);
+    expect(world.deployments.workloadChanged(changed)).toEqual([DEPLOYMENT]);
   });
 
   test("stops when the customer takes the acceptance back", async () => {
@@ -364,10 +407,10 @@ describe("a deployment that the customer has not accepted", () => {
     world.done.length = 0;
     await world.run();
     expect(world.done).toEqual(["release", "report running"]);
-    expect(world.bodies.at(-1)).toMatchObject({ resourceHeartbeats: [], observedInventoryBatches: [] });
+    expect(world.bodies.at(-1)).not.toHaveProperty("observedInventoryBatches");
     expect(world.said("Accepted")).toMatchObject({ status: "False", reason: "RefusedByCustomer" });
     expect([world.managed?.status?.state, world.said("Opened")]).toEqual(["Waiting", undefined]);
-    expect(world.deployments.workloadsChanged("shop")).toEqual([]);
+    expect(world.deployments.workloadChanged(changed)).toEqual([]);
   });
 
   test("says which accepted namespace is not opened, and what to do", async () => {

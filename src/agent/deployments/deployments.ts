@@ -5,7 +5,9 @@ import { DEPLOYMENT_PROTOCOL_VERSION } from "../../contract/deployments/deployme
 import type { ReconcileContext, Result } from "../../kube/controller/controller.ts";
 import type { AgentMetrics } from "../kernel/metrics.ts";
 import type { Snapshot } from "../kernel/snapshot.ts";
-import type { ReportPart } from "../observe/resource-report.ts";
+import type { WorkloadRef } from "../observe/observation.ts";
+import type { ReportPart } from "../observe/report-parts.ts";
+import type { Report, ResourceReports } from "../observe/resource-reports.ts";
 import { isGone } from "../platform-link/platform-answer.ts";
 import type { Platform } from "../platform-link/routes.ts";
 import type { Places } from "./acceptance.ts";
@@ -17,8 +19,7 @@ import type { ListedDeployment } from "./listed-deployment.ts";
 /** All the I/O of this reconciler, as functions. */
 export interface DeploymentPorts extends DeploymentObjectPorts {
   readonly platform: Pick<Platform["sync"], "reconcile">;
-  /** What the caches say of the workloads in these namespaces, cut into calls. */
-  readonly resources: (namespaces: readonly string[]) => readonly ReportPart[];
+  readonly resources: Pick<ResourceReports, "next" | "acknowledged" | "changed" | "forget">;
   /** Asks for the platform's list again. */
   readonly relist: () => void;
 }
@@ -37,8 +38,12 @@ export interface DeploymentsOptions {
 
 /** Health older than 180 s is shown as stale (§11.1): a report a minute may be lost twice. */
 const REPORT_EVERY_MS = 60_000;
-/** A change is reported sooner, but a rollout is many changes. */
+/** A change is looked at this soon. */
+const LOOK_AFTER_CHANGE_MS = 1_000;
+/** And reported this long after the last report: a rollout is many changes. */
 const REPORT_AFTER_CHANGE_MS = 5_000;
+/** What gets worse is reported at once, this often within a minute. */
+const MAX_EARLY_REPORTS = 10;
 /** Apply, acquire, renew, report in up to three setup steps, and a margin. */
 const MAX_STEPS = 10;
 const CONTRADICTION_RETRY_MS = 30_000;
@@ -60,10 +65,17 @@ const WAITING: readonly Capability[] = CAPABILITIES.map(({ key }) => ({
   state: "denied",
   detail: "waits until the customer accepts this deployment in the cluster",
 }));
-const NOTHING: readonly ReportPart[] = [{ resourceHeartbeats: [], observedInventoryBatches: [] }];
+const NOTHING: ReportPart = {
+  ...{ resourceHeartbeats: [], removedHeartbeats: [], observedInventoryBatches: [] },
+  ...{ changes: [], scopes: [] },
+};
 
 interface Memory {
   reportAtMs: number;
+  /** When to look whether something is worth a report before `reportAtMs`. */
+  lookAtMs: number;
+  /** Reports of what got worse, within the last minute. */
+  earlyAtMs: readonly number[];
   reportedAtMs: number;
   unlistedAtMs: number | undefined;
   /** At the last look. */
@@ -84,15 +96,19 @@ export class Deployments {
     this.#objects = new DeploymentObjects({ ...options, isListed: (id) => options.snapshot.get(id) !== undefined });
   }
 
-  /** Workloads of a namespace changed: report soon. Returns the ids concerned; no other deployment may learn of it. */
-  workloadsChanged(namespace: string): readonly string[] {
-    const nowMs = this.#options.clock.monotonicMs();
-    const concerned = [...this.#memories].filter(([id]) => this.#objects.accepted(id).includes(namespace));
-    for (const [, memory] of concerned) {
-      const soonMs = Math.max(nowMs, memory.reportedAtMs + REPORT_AFTER_CHANGE_MS);
-      memory.reportAtMs = Math.min(memory.reportAtMs, soonMs);
+  /** A workload changed: look at it soon. Returns the ids to reconcile; no other deployment may learn of it. */
+  workloadChanged(ref: WorkloadRef): readonly string[] {
+    const soonMs = this.#options.clock.monotonicMs() + LOOK_AFTER_CHANGE_MS;
+    const ids: string[] = [];
+    for (const [id, memory] of this.#memories) {
+      if (!memory.accepted.includes(ref.namespace)) continue;
+      this.#options.ports.resources.changed(id, ref);
+      // Already planned: a burst of changes is one look.
+      if (memory.lookAtMs <= soonMs) continue;
+      memory.lookAtMs = soonMs;
+      ids.push(id);
     }
-    return concerned.map(([id]) => id);
+    return ids;
   }
 
   /** @param id of the deployment. */
@@ -134,7 +150,7 @@ export class Deployments {
       unlistedAtMs: memory.unlistedAtMs,
       lease: leases.of(id),
       acquireAtMs: leases.acquireAtMs(id),
-      reportAtMs: memory.reportAtMs,
+      reportAtMs: Math.min(memory.reportAtMs, memory.lookAtMs),
     };
   }
 
@@ -167,16 +183,25 @@ export class Deployments {
     const accepted = this.#objects.accepted(id);
     const memory = this.#memoryOf(id);
     const atMs = clock.monotonicMs();
+    memory.lookAtMs = Number.POSITIVE_INFINITY;
+    const report = await ports.resources.next(id, accepted, context.signal);
+    const waitMs = waitOf(memory, report, atMs);
+    if (waitMs > 0) {
+      memory.lookAtMs = atMs + waitMs;
+      return;
+    }
+    if (report.isWorse) memory.earlyAtMs = [...memory.earlyAtMs.filter((each) => atMs - each < 60_000), atMs];
+    if (report.mode === "starting") memory.lookAtMs = atMs + LOOK_AFTER_CHANGE_MS;
     memory.reportedAtMs = atMs;
     memory.reportAtMs = atMs + REPORT_EVERY_MS * (0.9 + 0.2 * random());
     try {
-      for (const part of accepted.length === 0 ? NOTHING : ports.resources(accepted)) {
+      for (const part of report.parts.length === 0 ? [NOTHING] : report.parts) {
         await this.#send(id, status, part, accepted, context.signal);
       }
-      metrics.resourceReport("ok");
+      metrics.resourceReport("ok", report.mode);
     } catch (error) {
       if (context.signal.aborted) throw error;
-      metrics.resourceReport("failed");
+      metrics.resourceReport("failed", report.mode);
       await this.#refused(id, error, context);
       return;
     }
@@ -191,7 +216,7 @@ export class Deployments {
     accepted: readonly string[],
     signal: AbortSignal,
   ): Promise<void> {
-    const { snapshot, ports, leases, version, places } = this.#options;
+    const { snapshot, ports, leases, version, places, clock } = this.#options;
     const listed = snapshot.get(id);
     if (listed === undefined) return;
     const served = accepted.filter((each) => places.opened.includes(each));
@@ -206,12 +231,16 @@ export class Deployments {
       deploymentId: id,
       ...(leases.of(id) === undefined ? {} : { session: leases.session }),
       state,
-      resourceHeartbeats: [...part.resourceHeartbeats],
-      observedInventoryBatches: [...part.observedInventoryBatches],
+      ...(part.resourceHeartbeats.length > 0 && { resourceHeartbeats: [...part.resourceHeartbeats] }),
+      ...(part.removedHeartbeats.length > 0 && { removedHeartbeats: [...part.removedHeartbeats] }),
+      ...(part.observedInventoryBatches.length > 0 && { observedInventoryBatches: [...part.observedInventoryBatches] }),
+      ...(part.resourceLevel && { resourceLevel: part.resourceLevel }),
       capabilities: [...(accepted.length === 0 ? WAITING : CAPABILITIES)],
       operatorVersion: version,
     };
-    const { current } = await ports.platform.reconcile({ body }, signal);
+    const { current, resendResources = false } = await ports.platform.reconcile({ body }, signal);
+    ports.resources.acknowledged(id, part, resendResources);
+    if (resendResources) this.#memoryOf(id).lookAtMs = clock.monotonicMs();
     snapshot.update({ ...listed, status: current.status });
     // More steps that may not be skipped follow at once.
     const moves = current.status !== listed.status && current.status !== "running";
@@ -235,6 +264,7 @@ export class Deployments {
 
   #forget(id: string): void {
     this.#memories.delete(id);
+    this.#options.ports.resources.forget(id);
     this.#objects.forget(id);
     this.#options.leases.forget(id);
   }
@@ -242,9 +272,21 @@ export class Deployments {
   #memoryOf(id: string): Memory {
     let memory = this.#memories.get(id);
     if (memory === undefined) {
-      memory = { reportAtMs: 0, reportedAtMs: Number.NEGATIVE_INFINITY, unlistedAtMs: undefined, accepted: [] };
+      memory = {
+        ...{ reportAtMs: 0, lookAtMs: Number.POSITIVE_INFINITY, reportedAtMs: Number.NEGATIVE_INFINITY },
+        ...{ earlyAtMs: [], unlistedAtMs: undefined, accepted: [] },
+      };
       this.#memories.set(id, memory);
     }
     return memory;
   }
+}
+
+/** How long a look that found nothing urgent waits for its report; 0: report now. */
+function waitOf({ reportAtMs, reportedAtMs, earlyAtMs }: Memory, { mode, isWorse }: Report, nowMs: number): number {
+  if (nowMs >= reportAtMs || mode === "full" || mode === "starting") return 0;
+  if (mode === "confirm") return reportAtMs - nowMs;
+  const early = earlyAtMs.filter((each) => nowMs - each < 60_000).length;
+  if (isWorse && early < MAX_EARLY_REPORTS) return 0;
+  return Math.max(0, reportedAtMs + REPORT_AFTER_CHANGE_MS - nowMs);
 }

@@ -15,6 +15,8 @@ export const BUFFERS = ["requests", "commands", "deployments", "deletions"] as c
 export const DEPLOYMENT_ANSWERS = ["accepted", "waiting", "unshown"] as const;
 const DISPATCHES = ["won", "lost"] as const;
 const RESULTS = ["ok", "failed"] as const;
+/** Everything, what changed, that nothing did; or nothing yet, because lists are still being read. */
+const REPORT_MODES = ["full", "delta", "confirm", "starting"] as const;
 /** Ends of a command that an operator of alerts tells apart; all others are `other`. */
 const END_CODES = ["none", "COMMAND_HELD", "OUTCOME_UNKNOWN", "HANDLER_ERROR", "HANDLER_TIMEOUT", "other"] as const;
 
@@ -40,7 +42,9 @@ export interface AgentMetrics extends LinkMetrics {
   commandEnded(state: TerminalCommandState, code: string | undefined): void;
   leasesHeld(count: number): void;
   resources(kind: WorkloadKind, countByHealth: Readonly<Partial<Record<Health, number>>>): void;
-  resourceReport(result: (typeof RESULTS)[number]): void;
+  resourceReport(result: (typeof RESULTS)[number], mode: (typeof REPORT_MODES)[number]): void;
+  /** The platform asked for everything again. */
+  resourceResent(): void;
 }
 
 /**
@@ -188,8 +192,14 @@ function workMetrics(registry: Registry): WorkMetrics {
   const resourceReports = closedCounter(
     registry,
     "sallyport_resource_reports_total",
-    "Health and inventory reports by result.",
-    { result: RESULTS },
+    "Health and inventory reports by result: everything, what changed, or that nothing did.",
+    { result: RESULTS, mode: REPORT_MODES },
+  );
+  const resends = closedCounter(
+    registry,
+    "sallyport_resource_resends_total",
+    "Times that the platform asked for all resources again, because it held others than this agent had told.",
+    {},
   );
   return {
     requestRefused: (reason) => refused.inc({ reason }),
@@ -201,6 +211,7 @@ function workMetrics(registry: Registry): WorkMetrics {
     resources(kind, countByHealth) {
       for (const health of HEALTHS) resources.set({ kind, health }, countByHealth[health] ?? 0);
     },
-    resourceReport: (result) => resourceReports.inc({ result }),
+    resourceReport: (result, mode) => resourceReports.inc({ result, mode }),
+    resourceResent: () => resends.inc({}),
   };
 }

@@ -15,10 +15,8 @@ import {
   type StatefulSet,
   statefulSetShape,
 } from "../../kube/projection/shapes.ts";
-import type { Health } from "../../kube/workload-state/words.ts";
-import type { AgentMetrics } from "../kernel/metrics.ts";
-import { WORKLOAD_KINDS } from "../kernel/workload-kinds.ts";
-import type { WorkloadList } from "./resource-report.ts";
+import type { WorkloadKind } from "../kernel/workload-kinds.ts";
+import type { WorkloadRef } from "./observation.ts";
 import { ofDaemonSet, ofDeployment, ofStatefulSet, type Workload } from "./workload.ts";
 
 export interface WorkloadsOptions {
@@ -26,11 +24,13 @@ export interface WorkloadsOptions {
   readonly namespaces: readonly string[];
   readonly clock: Clock;
   readonly log: Logger;
-  readonly metrics: Pick<AgentMetrics, "resources">;
   readonly watchMetrics: WatchMetrics;
-  /** Called with the namespace of a changed workload. Not of pods: those show in their workload's counts. */
-  readonly changed: (namespace: string) => void;
+  /** Called for each change of a workload or of a pod that it owns. */
+  readonly changed: (ref: WorkloadRef) => void;
 }
+
+/** `starting`: its first list has not come. `unreadable`: the server refuses to let the agent read it. */
+export type ListState = "starting" | "read" | "unreadable";
 
 interface Caches {
   readonly namespace: string;
@@ -67,14 +67,24 @@ export class Workloads {
     return this.#caches.flatMap(({ namespace: _, ...informers }) => Object.values(informers));
   }
 
-  lists(): readonly WorkloadList[] {
-    const lists = this.#caches.flatMap(({ namespace, deployments, statefulSets, daemonSets }) => [
-      listOf(namespace, "Deployment", deployments, ofDeployment),
-      listOf(namespace, "StatefulSet", statefulSets, ofStatefulSet),
-      listOf(namespace, "DaemonSet", daemonSets, ofDaemonSet),
-    ]);
-    this.#measure(lists);
-    return lists;
+  /** Of the list of a kind in a namespace; a namespace that is not opened is unreadable. */
+  state(namespace: string, kind: WorkloadKind): ListState {
+    const list = this.#listOf(namespace, kind);
+    if (list === undefined || list.refusal !== undefined) return "unreadable";
+    return list.synced ? "read" : "starting";
+  }
+
+  names(namespace: string, kind: WorkloadKind): readonly string[] {
+    return (
+      this.#listOf(namespace, kind)
+        ?.store.list()
+        .map(({ metadata }) => metadata.name) ?? []
+    );
+  }
+
+  workload({ namespace, kind, name }: WorkloadRef): Workload | undefined {
+    const found = this.#listOf(namespace, kind)?.store.get(`${namespace}/${name}`);
+    return found === undefined ? undefined : OF[kind](found as never);
   }
 
   /** By the selector's labels; a workload whose selector has only expressions shows none. */
@@ -102,30 +112,36 @@ export class Workloads {
         indexes: { label: (pod: Pod) => Object.entries(pod.metadata.labels).map((entry) => entry.join("=")) },
       }),
     };
-    for (const informer of [caches.deployments, caches.statefulSets, caches.daemonSets]) {
-      informer.onChange(() => changed(namespace));
+    for (const [kind, informer] of [
+      ["Deployment", caches.deployments],
+      ["StatefulSet", caches.statefulSets],
+      ["DaemonSet", caches.daemonSets],
+    ] as const) {
+      informer.onChange(({ object }) => changed({ namespace, kind, name: object.metadata.name }));
     }
+    caches.pods.onChange(({ object }) => {
+      const ref = ownerOf(object, namespace);
+      if (ref !== undefined) changed(ref);
+    });
     return caches;
   }
 
-  #measure(lists: readonly WorkloadList[]): void {
-    const now = this.#options.clock.wallNow();
-    for (const kind of WORKLOAD_KINDS) {
-      const counts: Partial<Record<Health, number>> = {};
-      for (const workload of lists.flatMap((list) => (list.kind === kind ? list.workloads : []))) {
-        const { health } = workload.stateOf({ now, pods: this.podsOf(workload) });
-        counts[health] = (counts[health] ?? 0) + 1;
-      }
-      this.#options.metrics.resources(kind, counts);
-    }
+  #listOf(namespace: string, kind: WorkloadKind): Informer<Deployment | StatefulSet | DaemonSet> | undefined {
+    const caches = this.#caches.find((each) => each.namespace === namespace);
+    const lists = { Deployment: caches?.deployments, StatefulSet: caches?.statefulSets, DaemonSet: caches?.daemonSets };
+    return lists[kind] as Informer<Deployment | StatefulSet | DaemonSet> | undefined;
   }
 }
 
-function listOf<T extends Deployment | StatefulSet | DaemonSet>(
-  namespace: string,
-  kind: Workload["kind"],
-  informer: Pick<Informer<T>, "store" | "synced">,
-  of: (object: T) => Workload,
-): WorkloadList {
-  return { namespace, kind, complete: informer.synced, workloads: informer.store.list().map(of) };
+const OF = { Deployment: ofDeployment, StatefulSet: ofStatefulSet, DaemonSet: ofDaemonSet } as const;
+
+/** The workload that a pod belongs to. A Deployment owns it through a ReplicaSet, named after it and the template's hash. */
+function ownerOf({ metadata }: Pod, namespace: string): WorkloadRef | undefined {
+  const owner = metadata.ownerReferences.find(({ controller }) => controller === true);
+  if (owner === undefined) return undefined;
+  if (owner.kind === "StatefulSet" || owner.kind === "DaemonSet")
+    return { namespace, kind: owner.kind, name: owner.name };
+  const suffix = `-${metadata.labels["pod-template-hash"] ?? ""}`;
+  if (owner.kind !== "ReplicaSet" || suffix === "-" || !owner.name.endsWith(suffix)) return undefined;
+  return { namespace, kind: "Deployment", name: owner.name.slice(0, -suffix.length) };
 }

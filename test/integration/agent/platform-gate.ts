@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { textOf } from "./request-body.ts";
 
 /** How the gate treats requests of the agent. */
 export type Passage =
@@ -102,7 +103,7 @@ export class PlatformGate {
     incoming.on("data", (chunk: Buffer) => chunks.push(chunk));
     incoming.on("end", () => {
       const { method = "", url: target = "", headers } = incoming;
-      onHeard({ method, target, headers, body: Buffer.concat(chunks).toString() });
+      onHeard({ method, target, headers, body: textOf(incoming, chunks) });
     });
   }
 

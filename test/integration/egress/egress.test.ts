@@ -18,6 +18,17 @@ import { createSamples } from "./shop.ts";
 /** Documented fields that this story cannot show, each with its reason. */
 const UNSEEN: Readonly<Record<string, string>> = {
   "commands.list query.cursor": "only with more than 100 open commands",
+  "sync.reconcile body.observedInventoryBatches[].removed[]": "only when a workload is deleted",
+  "sync.reconcile body.removedHeartbeats[].resourceType": "only when a workload is deleted",
+  "sync.reconcile body.removedHeartbeats[].resourceId": "only when a workload is deleted",
+  "sync.reconcile body.observedInventoryBatches[].resources[].collectionIssues[].reason":
+    "only when a right is taken away",
+  "sync.reconcile body.observedInventoryBatches[].resources[].collectionIssues[].severity":
+    "only when a right is taken away",
+  "sync.reconcile body.observedInventoryBatches[].resources[].collectionIssues[].source":
+    "only when a right is taken away",
+  "sync.reconcile body.observedInventoryBatches[].resources[].collectionIssues[].message":
+    "only when a right is taken away",
   "any omitted": "only when the API server refuses to store a result",
   "any truncated": "only with a result over 60,000 characters",
 };

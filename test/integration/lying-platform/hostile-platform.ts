@@ -8,6 +8,7 @@ import type {
 import type { ROUTES } from "../../../src/contract/table.ts";
 import type { BodyOf } from "../../../src/contract/wire/route.ts";
 import { newId } from "../../../src/platform/kernel/ids.ts";
+import { bodyOf } from "../agent/request-body.ts";
 
 export type End = BodyOf<(typeof ROUTES)["commands"]["complete"]>;
 
@@ -69,8 +70,7 @@ export class HostilePlatform {
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    let text = "";
-    for await (const chunk of request) text += String(chunk);
+    const text = await bodyOf(request);
     const path = new URL(request.url ?? "/", this.url).pathname.slice("/v1".length);
     const answer = this.#answer(`${request.method} ${path}`, text === "" ? {} : JSON.parse(text));
     response.writeHead(answer === undefined ? 404 : 200, { "content-type": "application/json" });

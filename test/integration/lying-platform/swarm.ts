@@ -4,6 +4,7 @@ import type { ROUTES } from "../../../src/contract/table.ts";
 import type { BodyOf } from "../../../src/contract/wire/route.ts";
 import { planHash } from "../../../src/crds/plan.ts";
 import { newId } from "../../../src/platform/kernel/ids.ts";
+import { bodyOf } from "../agent/request-body.ts";
 
 export type Report = BodyOf<(typeof ROUTES)["sync"]["reconcile"]>;
 export type End = BodyOf<(typeof ROUTES)["commands"]["complete"]>;
@@ -70,8 +71,7 @@ export class Swarm {
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    let text = "";
-    for await (const chunk of request) text += String(chunk);
+    const text = await bodyOf(request);
     const { pathname, searchParams } = new URL(request.url ?? "/", this.url);
     const route = `${request.method} ${pathname.slice("/v1".length)}`;
     const answer = this.#answer(route, searchParams.get("deploymentId") ?? "", text === "" ? {} : JSON.parse(text));

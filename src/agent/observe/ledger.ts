@@ -1,0 +1,222 @@
+import type {
+  ObservedResource,
+  ResourceHeartbeat,
+  ResourceStatus,
+} from "../../contract/resources/resource-heartbeat.ts";
+import { digestOf, heartbeatHash, type ResourceLevel, rowHash } from "../../contract/resources/resource-level.ts";
+
+export type Health = ResourceStatus["health"];
+
+/** One workload as it is told: a row, and a heartbeat while there is room for one. */
+export interface Observation {
+  readonly row: ObservedResource;
+  /** Undefined: this object can have none. */
+  readonly heartbeat: ResourceHeartbeat | undefined;
+}
+
+/** What waits to be told of one object; undefined parts are gone. */
+export type Pending =
+  | { readonly is: "row"; readonly scope: string; readonly id: string; readonly row: ObservedResource | undefined }
+  | {
+      readonly is: "heartbeat";
+      readonly id: string;
+      readonly resourceType: string;
+      readonly heartbeat: ResourceHeartbeat | undefined;
+    };
+
+interface Scope {
+  complete: boolean;
+  /** Whether the platform was told so. */
+  toldComplete: boolean | undefined;
+  /** Of each row: what it is, and what the platform was sent. */
+  readonly rows: Map<string, { hash: bigint; health: Health; sent: bigint | undefined }>;
+  joined: bigint;
+  sent: number;
+}
+
+/** Resources with a heartbeat of their own; beyond, the sick ones have one and the inventory has them all. */
+const MAX_HEARTBEATS = 500;
+const SEVERITY: readonly Health[] = ["unhealthy", "degraded", "unknown", "healthy"];
+
+/** 0 is the worst. */
+const severityOf = (health: Health): number => SEVERITY.indexOf(health);
+
+/**
+ * What the platform has been told of one deployment, as hashes, and what waits to be told. In memory: after a restart it is
+ * empty, and the first report is full.
+ */
+export class Ledger {
+  readonly #scopes = new Map<string, Scope>();
+  readonly #heartbeats = new Map<string, { hash: bigint; health: Health; sent: bigint | undefined; type: string }>();
+  readonly #pending = new Map<string, Pending>();
+  #joined = 0n;
+  #sentHeartbeats = 0;
+
+  /** Changes that wait, worst first. */
+  pending(): readonly Pending[] {
+    return [...this.#pending.values()].toSorted((a, b) => rankOf(a) - rankOf(b));
+  }
+
+  get waiting(): number {
+    return this.#pending.size;
+  }
+
+  /** Lists whose completeness the platform does not know yet. */
+  untoldScopes(): readonly string[] {
+    return [...this.#scopes]
+      .filter(([, { complete, toldComplete }]) => complete !== toldComplete)
+      .map(([name]) => name);
+  }
+
+  isComplete(scope: string): boolean {
+    return this.#scopes.get(scope)?.complete ?? false;
+  }
+
+  /** A list as it stands: complete, or refused. Without this the list does not exist. */
+  scope(name: string, complete: boolean): void {
+    const known = this.#scopes.get(name);
+    if (known === undefined) {
+      this.#scopes.set(name, { complete, toldComplete: undefined, rows: new Map(), joined: 0n, sent: 0 });
+    } else known.complete = complete;
+  }
+
+  /** @returns whether the object is worse than it was known to be; a new one that is well is not. */
+  observe(scopeName: string, { row, heartbeat }: Observation): boolean {
+    const scope = this.#scopeOf(scopeName);
+    const hash = rowHash({ sourceKind: "operator", inventoryScope: scopeName }, row);
+    const known = scope.rows.get(row.rawIdentity);
+    const isWorse = severityOf(row.health) < severityOf(known?.health ?? "healthy");
+    if (known?.hash !== hash) {
+      scope.rows.set(row.rawIdentity, { hash, health: row.health, sent: known?.sent });
+      this.#wait({ is: "row", scope: scopeName, id: row.rawIdentity, row });
+    }
+    if (heartbeat !== undefined) this.#beat(heartbeat, row.health);
+    return isWorse;
+  }
+
+  /** The object is gone. */
+  forget(scopeName: string, rawIdentity: string, resourceId: string): void {
+    const scope = this.#scopeOf(scopeName);
+    const known = scope.rows.get(rawIdentity);
+    scope.rows.delete(rawIdentity);
+    const change: Pending = { is: "row", scope: scopeName, id: rawIdentity, row: undefined };
+    if (known?.sent === undefined) this.#pending.delete(keyOf(change));
+    else {
+      scope.joined ^= known.sent;
+      scope.sent -= 1;
+      this.#wait(change);
+    }
+    this.#endHeartbeat(resourceId);
+  }
+
+  /**
+   * What is sent counts as told from before the answer: a level goes with the last part. A part that fails stays pending,
+   * and is sent again before the next level.
+   */
+  sending(changes: readonly Pending[], scopes: readonly string[]): void {
+    for (const change of changes) {
+      if (change.is === "heartbeat") this.#sendingHeartbeat(change.id);
+      else if (change.row !== undefined) this.#sendingRow(change.scope, change.id);
+    }
+    for (const name of scopes) {
+      const scope = this.#scopeOf(name);
+      scope.toldComplete = scope.complete;
+    }
+  }
+
+  /** The platform has stored them. */
+  acknowledge(changes: readonly Pending[]): void {
+    for (const change of changes) {
+      const key = keyOf(change);
+      if (this.#pending.get(key) === change) this.#pending.delete(key);
+    }
+  }
+
+  /** All that has been sent, as one digest. */
+  level(observedAt: string): Omit<ResourceLevel, "full"> {
+    const scopes = [...this.#scopes.values()].filter(({ complete }) => complete);
+    const joined = scopes.reduce((sum, scope) => sum ^ scope.joined, this.#joined);
+    return {
+      observedAt,
+      digest: digestOf(joined),
+      heartbeats: this.#sentHeartbeats,
+      rows: scopes.reduce((sum, { sent }) => sum + sent, 0),
+      complete: scopes.length === this.#scopes.size,
+    };
+  }
+
+  #scopeOf(name: string): Scope {
+    const scope = this.#scopes.get(name);
+    if (scope === undefined) throw new Error(`no list ${name}`);
+    return scope;
+  }
+
+  #beat(heartbeat: ResourceHeartbeat, health: Health): void {
+    const { resourceId: id, resourceType: type } = heartbeat;
+    const known = this.#heartbeats.get(id);
+    if (known !== undefined && known.type !== type) this.#endHeartbeat(id);
+    if (!this.#heartbeats.has(id) && !this.#makeRoom(health)) return;
+    const hash = heartbeatHash(heartbeat);
+    const before = this.#heartbeats.get(id);
+    if (before?.hash === hash) return;
+    this.#heartbeats.set(id, { hash, health, sent: before?.sent, type });
+    this.#wait({ is: "heartbeat", id, resourceType: type, heartbeat });
+  }
+
+  /** One that was told stays told, but for a sick one without room a well one gives way. */
+  #makeRoom(health: Health): boolean {
+    if (this.#heartbeats.size < MAX_HEARTBEATS) return true;
+    if (health === "healthy") return false;
+    const rank = severityOf(health);
+    for (const [id, told] of this.#heartbeats) {
+      if (told.health !== "healthy" || severityOf(told.health) <= rank) continue;
+      this.#endHeartbeat(id);
+      return true;
+    }
+    return false;
+  }
+
+  #endHeartbeat(id: string): void {
+    const known = this.#heartbeats.get(id);
+    if (known === undefined) return;
+    this.#heartbeats.delete(id);
+    const change: Pending = { is: "heartbeat", id, resourceType: known.type, heartbeat: undefined };
+    if (known.sent === undefined) {
+      this.#pending.delete(keyOf(change));
+      return;
+    }
+    this.#joined ^= known.sent;
+    this.#sentHeartbeats -= 1;
+    this.#wait(change);
+  }
+
+  #wait(change: Pending): void {
+    this.#pending.set(keyOf(change), change);
+  }
+
+  #sendingHeartbeat(id: string): void {
+    const told = this.#heartbeats.get(id);
+    if (told === undefined || told.sent === told.hash) return;
+    if (told.sent === undefined) this.#sentHeartbeats += 1;
+    this.#joined ^= (told.sent ?? 0n) ^ told.hash;
+    told.sent = told.hash;
+  }
+
+  #sendingRow(scopeName: string, id: string): void {
+    const scope = this.#scopeOf(scopeName);
+    const told = scope.rows.get(id);
+    if (told === undefined || told.sent === told.hash) return;
+    if (told.sent === undefined) scope.sent += 1;
+    scope.joined ^= (told.sent ?? 0n) ^ told.hash;
+    told.sent = told.hash;
+  }
+}
+
+function keyOf(change: Pending): string {
+  return change.is === "row" ? `row ${change.scope} ${change.id}` : `heartbeat ${change.resourceType} ${change.id}`;
+}
+
+function rankOf(change: Pending): number {
+  const health = change.is === "row" ? change.row?.health : change.heartbeat?.data.data.status.health;
+  return health === undefined ? 0 : severityOf(health);
+}

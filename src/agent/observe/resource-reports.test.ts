@@ -1,0 +1,265 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { FakeClock } from "../../base/testing/fake-clock.ts";
+import type { ResourceHeartbeat } from "../../contract/resources/resource-heartbeat.ts";
+import { digestOf, heartbeatHash, rowHash } from "../../contract/resources/resource-level.ts";
+import { Interner } from "../../kube/projection/interner.ts";
+import { deploymentShape } from "../../kube/projection/shapes.ts";
+import type { ReportPart } from "./report-parts.ts";
+import { ResourceReports } from "./resource-reports.ts";
+import { ofDeployment, type Workload } from "./workload.ts";
+import type { ListState } from "./workloads.ts";
+
+const strings = new Interner();
+const signal = new AbortController().signal;
+const ID = "dep_1";
+const SCOPE = "kubernetes:apps/v1:Deployment:shop";
+
+function deployment(name: string, ready: number): Workload {
+  const metadata = {
+    name,
+    namespace: "shop",
+    uid: name,
+    resourceVersion: "1",
+    generation: 1,
+    creationTimestamp: "2026-01-01T00:00:00Z",
+  };
+  const spec = { replicas: 3, selector: { matchLabels: { app: name } }, template: { spec: { containers: [] } } };
+  const status = {
+    observedGeneration: 1,
+    replicas: 3,
+    updatedReplicas: 3,
+    readyReplicas: ready,
+    availableReplicas: ready,
+  };
+  return ofDeployment(deploymentShape.fromJson({ metadata, spec, status }, strings));
+}
+
+/** Stores what it is sent as the platform does (§11.6, §15.3), from the contract alone. */
+class Platform {
+  readonly heartbeats = new Map<string, ResourceHeartbeat>();
+  readonly scopes = new Map<
+    string,
+    { complete: boolean; toldAt: string; rows: Map<string, { hash: bigint; toldAt: string }> }
+  >();
+  resends = 0;
+  rowsSent = 0;
+
+  store({ resourceHeartbeats, removedHeartbeats, observedInventoryBatches, resourceLevel }: ReportPart): boolean {
+    for (const { resourceId } of removedHeartbeats) this.heartbeats.delete(resourceId);
+    for (const each of resourceHeartbeats) this.heartbeats.set(each.resourceId, each);
+    for (const batch of observedInventoryBatches) {
+      const { inventoryScope: name, complete, observedAt: toldAt, resources, removed = [], mode } = batch;
+      const rows = this.scopes.get(name)?.rows ?? new Map();
+      this.scopes.set(name, { complete, toldAt, rows });
+      for (const id of removed) rows.delete(id);
+      for (const row of resources) rows.set(row.rawIdentity, { hash: rowHash(batch, row), toldAt });
+      this.rowsSent += resources.length;
+      const isLast = batch.part === undefined || batch.part.index === batch.part.count - 1;
+      if (mode === "delta" || !complete || !isLast) continue;
+      for (const [id, row] of rows) if (row.toldAt !== toldAt) rows.delete(id);
+    }
+    if (resourceLevel === undefined) return false;
+    if (resourceLevel.full === true) {
+      for (const [id, { observedAt }] of this.heartbeats) {
+        if (observedAt !== resourceLevel.observedAt) this.heartbeats.delete(id);
+      }
+      for (const [name, { toldAt }] of this.scopes) if (toldAt !== resourceLevel.observedAt) this.scopes.delete(name);
+    }
+    const rows = [...this.scopes.values()]
+      .filter(({ complete }) => complete)
+      .flatMap((scope) => [...scope.rows.values()]);
+    const hashes = [...[...this.heartbeats.values()].map(heartbeatHash), ...rows.map(({ hash }) => hash)];
+    const digest = digestOf(hashes.reduce((sum, hash) => sum ^ hash, 0n));
+    const fits =
+      digest === resourceLevel.digest &&
+      rows.length === resourceLevel.rows &&
+      this.heartbeats.size === resourceLevel.heartbeats;
+    this.resends += fits ? 0 : 1;
+    return !fits;
+  }
+}
+
+class World {
+  readonly clock = new FakeClock("2026-01-01T12:00:00Z");
+  readonly objects = new Map<string, Workload>();
+  readonly platform = new Platform();
+  list: ListState = "read";
+  readonly reports = new ResourceReports({
+    workloads: {
+      state: () => this.list,
+      names: (namespace, kind) => (kind === "Deployment" && namespace === "shop" ? [...this.objects.keys()] : []),
+      workload: ({ kind, name }) => (kind === "Deployment" ? this.objects.get(name) : undefined),
+      podsOf: () => [],
+    },
+    clock: this.clock,
+    random: () => 0.5,
+    metrics: { resources: () => undefined, resourceResent: () => undefined },
+  });
+
+  set(name: string, ready: number | undefined): void {
+    if (ready === undefined) this.objects.delete(name);
+    else this.objects.set(name, deployment(name, ready));
+    this.reports.changed(ID, { namespace: "shop", kind: "Deployment", name });
+  }
+
+  /** @param lose which parts do not arrive, or arrive without an answer. */
+  async report(lose: (index: number) => "sent" | "lost" | "unanswered" = () => "sent", namespaces = ["shop"]) {
+    this.clock.advance(1_000);
+    const report = await this.reports.next(ID, namespaces, signal);
+    for (const [index, part] of report.parts.entries()) {
+      const fate = lose(index);
+      if (fate === "lost") break;
+      const resend = this.platform.store(structuredClone(part));
+      if (fate === "unanswered") break;
+      this.reports.acknowledged(ID, part, resend);
+    }
+    return report;
+  }
+
+  rows(): readonly string[] {
+    return [...(this.platform.scopes.get(SCOPE)?.rows.keys() ?? [])].map((id) => id.split(":").at(-1) ?? "").toSorted();
+  }
+}
+
+describe("what is told of a deployment", () => {
+  test("is everything once, then what changed, and otherwise that nothing did", async () => {
+    const world = new World();
+    for (const name of ["a", "b", "c"]) world.set(name, 3);
+    expect((await world.report()).mode).toBe("full");
+    expect(await world.report()).toMatchObject({
+      mode: "confirm",
+      parts: [{ resourceHeartbeats: [], resourceLevel: { rows: 3 } }],
+    });
+    world.set("b", 1);
+    world.set("c", undefined);
+    const { mode, isWorse, parts } = await world.report();
+    expect([mode, isWorse, parts.length]).toEqual(["delta", true, 1]);
+    expect(parts[0]).toMatchObject({
+      resourceHeartbeats: [{ resourceId: "deployment.shop.b" }],
+      removedHeartbeats: [{ resourceType: "container", resourceId: "deployment.shop.c" }],
+      observedInventoryBatches: [
+        { mode: "delta", removed: ["apps/v1:Deployment:shop:c"], resources: [{ displayName: "b" }] },
+      ],
+    });
+    expect([world.rows(), world.platform.resends]).toEqual([["a", "b"], 0]);
+  });
+
+  test("a workload that changed and changed back is not told", async () => {
+    const world = new World();
+    world.set("a", 3);
+    await world.report();
+    world.set("a", 3);
+    expect((await world.report()).mode).toBe("confirm");
+  });
+
+  test("waits until all lists are read, but for a minute", async () => {
+    const world = new World();
+    world.list = "starting";
+    expect((await world.report()).mode).toBe("starting");
+    world.clock.advance(60_000);
+    expect(await world.report()).toMatchObject({ mode: "full", parts: [{ resourceLevel: { complete: false } }] });
+  });
+
+  test("nothing is gone when a list may not be read any more, and all is known again when it may", async () => {
+    const world = new World();
+    world.set("a", 3);
+    await world.report();
+    world.list = "unreadable";
+    expect(await world.report()).toMatchObject({
+      mode: "delta",
+      parts: [{ resourceLevel: { complete: false, rows: 0 } }],
+    });
+    expect(world.rows()).toEqual(["a"]);
+    expect(world.platform.heartbeats.get("deployment.shop.a")?.data.data.status.health).toBe("unknown");
+    world.list = "read";
+    expect(await world.report()).toMatchObject({ parts: [{ resourceLevel: { complete: true, rows: 1 } }] });
+    expect(world.platform.heartbeats.get("deployment.shop.a")?.data.data.status.health).toBe("healthy");
+    expect(world.platform.resends).toBe(0);
+  });
+
+  test("of a namespace that is closed goes at once", async () => {
+    const world = new World();
+    world.set("a", 3);
+    await world.report();
+    expect((await world.report(undefined, [])).mode).toBe("full");
+    expect([world.platform.scopes.size, world.platform.heartbeats.size]).toEqual([0, 0]);
+  });
+
+  test("is told whole to a platform that lost it, once, and then ever less often to one that goes on asking", async () => {
+    const world = new World();
+    for (const name of ["a", "b"]) world.set(name, 3);
+    await world.report();
+    world.platform.heartbeats.delete("deployment.shop.a");
+    expect([(await world.report()).mode, (await world.report()).mode]).toEqual(["confirm", "full"]);
+    expect([world.platform.resends, (await world.report()).mode]).toEqual([1, "confirm"]);
+    const store = world.platform.store.bind(world.platform);
+    world.platform.store = (part) => store(part) || true;
+    const modes: string[] = [];
+    for (let turn = 0; turn < 60; turn += 1) {
+      world.clock.advance(9_000);
+      modes.push((await world.report()).mode);
+    }
+    expect(modes.filter((mode) => mode === "full").length).toBeLessThanOrEqual(6);
+  });
+
+  test("gives at most 500 a heartbeat, and one that gets sick takes the place of one that is well", async () => {
+    const world = new World();
+    for (let count = 0; count < 520; count += 1) world.set(`w-${count}`, 3);
+    const { parts } = await world.report();
+    expect([world.platform.heartbeats.size, world.rows().length]).toEqual([500, 520]);
+    for (const part of parts) {
+      expect(part.resourceHeartbeats.length).toBeLessThanOrEqual(100);
+      expect(part.observedInventoryBatches.length).toBeLessThanOrEqual(20);
+      expect(Buffer.byteLength(JSON.stringify(part.resourceHeartbeats))).toBeLessThan(1_000_000);
+    }
+    world.set("w-519", 0);
+    await world.report();
+    expect(world.platform.heartbeats.get("deployment.shop.w-519")?.data.data.status.health).toBe("unhealthy");
+    expect([world.platform.heartbeats.size, world.platform.resends]).toEqual([500, 0]);
+  });
+
+  test("whatever is lost on the way, in the end the platform has what the cluster has", async () => {
+    const event = fc.oneof(
+      {
+        weight: 4,
+        arbitrary: fc.tuple(
+          fc.constant("set" as const),
+          fc.constantFrom(..."abcdef"),
+          fc.constantFrom(undefined, 0, 1, 3),
+        ),
+      },
+      {
+        weight: 2,
+        arbitrary: fc.tuple(fc.constant("report" as const), fc.constantFrom("sent", "lost", "unanswered"), fc.nat(2)),
+      },
+      { weight: 1, arbitrary: fc.tuple(fc.constant("restart" as const), fc.constant(0), fc.constant(0)) },
+      { weight: 1, arbitrary: fc.tuple(fc.constant("refused" as const), fc.boolean(), fc.constant(0)) },
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(event, { maxLength: 40 }), async (events) => {
+        const world = new World();
+        for (const each of events) {
+          if (each[0] === "set") world.set(each[1], each[2]);
+          else if (each[0] === "restart") world.reports.forget(ID);
+          else if (each[0] === "refused") world.list = each[1] ? "unreadable" : "read";
+          else await world.report((index) => (index >= each[2] ? (each[1] as "sent") : "sent"));
+        }
+        world.list = "read";
+        await world.report();
+        // Nothing was asked for again, and what has been told is not told again.
+        const before = world.platform.rowsSent;
+        expect((await world.report()).mode).toBe("confirm");
+        expect([world.platform.rowsSent - before, world.platform.resends]).toEqual([0, 0]);
+        expect(world.rows()).toEqual([...world.objects.keys()].toSorted());
+        for (const [name, { counts }] of world.objects) {
+          const told = world.platform.heartbeats.get(`deployment.shop.${name}`)?.data.data as {
+            replicas?: { ready?: number };
+          };
+          expect(told.replicas?.ready).toBe(counts.ready);
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
