@@ -19,6 +19,11 @@ export const LACKING = {
     since: "1.36",
     cases: ["N01", "N02", "R29"],
   },
+  selectableFields: {
+    what: "selectableFields of a kind, by which kubectl selects with --field-selector (from 1.31 on)",
+    since: "1.33",
+    cases: ["O22", "S23"],
+  },
 } as const satisfies Readonly<Record<string, Lack>>;
 
 /** The version that this run uses. */
