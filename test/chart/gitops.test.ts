@@ -71,7 +71,7 @@ describe("as Argo CD renders", () => {
     const without = ofKind(await helm.render(values), "OperationPolicy").find(
       ({ metadata }) => metadata.name === "shop",
     );
-    expect(without.metadata.annotations["helm.sh/hook"]).toBe("post-install,post-upgrade");
+    expect(without.metadata.annotations["helm.sh/hook"]).toBe("post-install,post-upgrade,post-rollback");
     expect(envOf(podOf(await rendered(), "sallyport-agent")).SALLYPORT_DEPLOYMENTS).toBe(`${DEPLOYMENT}=shop`);
   });
 
