@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Environment } from "../../base/settings.ts";
 import { ROUTES } from "../../contract/table.ts";
+import { newSite as newDeploymentSite } from "../../platform/areas/deployments/testing/site.ts";
 import { newSite, type Site } from "../../platform/areas/operations/testing/site.ts";
 import { json } from "../../platform/database/json.ts";
 import { onEachDatabase, type World } from "../../platform/testing/harness.ts";
@@ -151,9 +152,39 @@ onEachDatabase("the engineer's commands", (world) => {
       debugPermissionMode: "ask",
     });
     const last = await type(["members", "remove", user.id], { env: team });
-    expect(last).toMatchObject({ code: 3, error: expect.stringContaining("LAST_ADMIN") });
+    expect(last).toMatchObject({ code: 10, error: expect.stringContaining("LAST_ADMIN") });
     const nowhere = await type(["members", "list"], { env });
-    expect(nowhere).toMatchObject({ code: 3, error: expect.stringContaining("WORKSPACE_REQUIRED") });
+    expect(nowhere).toMatchObject({ code: 10, error: expect.stringContaining("WORKSPACE_REQUIRED") });
+  });
+
+  it("resources list --attention shows what is sick in one line with the reason, and tells a pipeline", async () => {
+    const site = await newDeploymentSite(world);
+    const env = as(world, site.member);
+    const status = { partial: false, stale: false, collectionIssues: [], lifecycle: "running" };
+    const heartbeat = (resourceId: string, health: string, message: string | null) => ({
+      ...{ resourceId, resourceType: "queue", controllerPlatform: "kubernetes", backend: "external", raw: [] },
+      observedAt: world.clock.wallNow().toISOString(),
+      data: { resourceType: "queue", data: { name: resourceId, status: { ...status, health, message } } },
+    });
+    const why = "1 of 3 ready; api-7d9c5-x2x4z: CrashLoopBackOff";
+    const resourceHeartbeats = [heartbeat("web", "healthy", null), heartbeat("api", "degraded", why)];
+    const list = (...words: string[]) => type(["resources", "list", "-p", site.project.name, ...words], { env });
+    await site.report(await site.deploy("shop"), "running", { resourceHeartbeats });
+    expect((await list()).out.split("\n")).toHaveLength(4);
+    const sick = await list("--attention");
+    expect(sick).toMatchObject({
+      code: 3,
+      out: expect.stringMatching(/^NAME.*WHY\napi .*degraded .*1 of 3 ready; api-7d9c5-x2x4z: CrashLoopBackOff\n$/),
+    });
+    expect(await list("--attention", "--type", "worker")).toMatchObject({ code: 0, out: "(none)\n" });
+    expect(JSON.parse((await list("--attention", "-o", "json")).out)).toMatchObject([{ resourceId: "api" }]);
+    const stop = new AbortController();
+    const watching = type(["resources", "watch", "--project", site.project.name], {
+      env,
+      signal: stop.signal,
+      onOut: (text) => text.includes("api") && stop.abort(new Stopped("SIGINT")),
+    });
+    expect((await watching).code).toBe(130);
   });
 
   it("say the API's code and hint, and end with the code that a script tells apart", async () => {
@@ -165,7 +196,7 @@ onEachDatabase("the engineer's commands", (world) => {
       error: expect.stringMatching(/FORBIDDEN[\s\S]*requiredRoles[\s\S]*hint: /),
     });
     const invalid = await type(["projects", "create", "--name", "A!"], { env: admin });
-    expect(invalid).toMatchObject({ code: 3, error: expect.stringMatching(/VALIDATION_ERROR\n {2}body\.name /) });
+    expect(invalid).toMatchObject({ code: 10, error: expect.stringMatching(/VALIDATION_ERROR\n {2}body\.name /) });
     expect(invalid.error).not.toContain("context.issues");
     await type(["projects", "create", "--name", "twice"], { env: admin });
     expect(await type(["projects", "create", "--name", "twice"], { env: admin })).toMatchObject({

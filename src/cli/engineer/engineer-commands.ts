@@ -5,6 +5,7 @@ import { areaCommand } from "./area-command.ts";
 import type { Surroundings } from "./calling.ts";
 import { completionCommand, completions } from "./completion.ts";
 import { loginCommand, logoutCommand, profilesCommand } from "./login-command.ts";
+import { RESOURCE_VERBS, resourcesCommand } from "./resources.ts";
 import { areasOf } from "./verbs.ts";
 
 export interface EngineerCommands {
@@ -13,6 +14,13 @@ export interface EngineerCommands {
   /** For the overview: each once. */
   readonly listed: readonly Command[];
 }
+
+/** Areas with verbs that are more than one call. */
+const SPECIAL: Readonly<Record<string, { readonly verbs: readonly string[]; readonly command: typeof accessCommand }>> =
+  {
+    "access-requests": { verbs: ACCESS_VERBS, command: accessCommand },
+    resources: { verbs: RESOURCE_VERBS, command: resourcesCommand },
+  };
 
 /** All commands of an engineer at the vendor: one for each area of the API's table, and those that sign in. */
 export function engineerCommands(surroundings: Surroundings, otherCommands: readonly string[]): EngineerCommands {
@@ -26,9 +34,9 @@ export function engineerCommands(surroundings: Surroundings, otherCommands: read
   ];
   for (const command of listed) byName.set(command.name, command);
   for (const area of areas) {
-    const isAccess = area.name === "access-requests";
-    const plain = areaCommand(area, surroundings, isAccess ? ACCESS_VERBS : []);
-    const command = isAccess ? accessCommand(area, plain, surroundings) : plain;
+    const special = SPECIAL[area.name];
+    const plain = areaCommand(area, surroundings, special?.verbs);
+    const command = special?.command(area, plain, surroundings) ?? plain;
     listed.push(command);
     for (const name of [area.name, ...area.aliases]) byName.set(name, command);
   }

@@ -7,13 +7,14 @@ export const EXIT_CODES = {
   done: { code: 0, about: "done" },
   failed: { code: 1, about: "failed here: a file, a profile, a bug" },
   usage: { code: 2, about: "called wrongly" },
-  refused: { code: 3, about: "the platform refused the request as it is (400 and other 4xx)" },
+  attention: { code: 3, about: "resources list --attention: there are some" },
   credential: { code: 4, about: "not signed in, or not allowed (401, 403)" },
   notFound: { code: 5, about: "no such object, or not visible (404)" },
   conflict: { code: 6, about: "its state does not allow it, or another call was first (409)" },
   unavailable: { code: 7, about: "the platform could not be reached or cannot answer now (429, 5xx): try again" },
   notRun: { code: 8, about: "access: the request was rejected, expired, or a command of it failed" },
   timeout: { code: 9, about: "access: --timeout ended before it was decided and run" },
+  refused: { code: 10, about: "the platform refused the request as it is (400 and other 4xx)" },
 } as const;
 
 export function describeExitCodes(): string {
