@@ -19,6 +19,7 @@ import { Heartbeat } from "./heartbeat/heartbeat.ts";
 import { heartbeatBody } from "./heartbeat/heartbeat-body.ts";
 import type { AgentConfig } from "./kernel/config.ts";
 import { agentMetrics, deploymentsGauge } from "./kernel/metrics.ts";
+import { WORKLOADS } from "./kernel/workload-kinds.ts";
 import type { WorkloadRef } from "./observe/observation.ts";
 import { Workloads } from "./observe/workloads.ts";
 import { connectPlatform } from "./platform-connection.ts";
@@ -27,7 +28,7 @@ import { ReconnectRule } from "./platform-link/reconnect-rule.ts";
 import { TrustedAuthorities } from "./platform-link/trusted-authorities.ts";
 import { WorkFeed } from "./platform-link/work-feed.ts";
 import type { ControllerParts } from "./reconcilers.ts";
-import { watchRights } from "./rights.ts";
+import { mayRead, watchRights } from "./rights.ts";
 
 export interface AgentTools {
   readonly clock: Clock;
@@ -72,6 +73,7 @@ export async function runAgent(config: AgentConfig, tools: AgentTools, signal: A
       watchMetrics: kube.watch,
       namespaces: config.namespaces,
       changed,
+      mayRead: (namespace, kind) => mayRead(rights.missing, namespace, WORKLOADS[kind].resource.plural),
     });
     const shared = {
       platform,

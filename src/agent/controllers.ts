@@ -77,6 +77,7 @@ export class AgentControllers {
 
   /** The agent's rights or its connection changed: each deployment's conditions are written anew. */
   readonly conditionsChanged = (): void => {
+    this.#reconcilers.deployments.lookNow();
     for (const { spec } of this.#parts.cluster.managed.store.list())
       this.#triggers.deployments.trigger(spec.deploymentId);
   };

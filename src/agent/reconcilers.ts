@@ -65,6 +65,7 @@ export function agentReconcilers(parts: ReconcilerParts): AgentReconcilers {
 function deploymentsOf(parts: ReconcilerParts, leases: Leases): Deployments {
   const { platform, cluster, events, clock, config, rights, link, workloads, snapshots, accepts, relist } = parts;
   const { random, metrics } = parts;
+  const reports = new ResourceReports({ workloads, clock, random, metrics });
   return new Deployments({
     ...parts,
     snapshot: snapshots.deployments,
@@ -84,7 +85,8 @@ function deploymentsOf(parts: ReconcilerParts, leases: Leases): Deployments {
       remove: (managed, signal) => cluster.deleteManaged(managed, signal),
       events,
       applyStatus: (managed, status, signal) => cluster.applyManagedStatus(managed, status, signal),
-      resources: new ResourceReports({ workloads, clock, random, metrics }),
+      resources: reports,
+      workloads: (id) => reports.summary(id),
       relist,
       missing: () => rights.missing,
       trouble: () => link.trouble ?? (link.isConnected ? undefined : "unknown"),

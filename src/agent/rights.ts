@@ -47,3 +47,8 @@ export function rightsGauge(registry: Registry, missing: () => readonly Required
     },
   });
 }
+
+/** @param missing of the agent's rights. */
+export function mayRead(missing: readonly RequiredRight[], namespace: string, resource: string): boolean {
+  return !missing.some((right) => right.namespace === namespace && right.resource === resource);
+}

@@ -67,6 +67,9 @@ const MANAGED_DEPLOYMENT_CONDITIONS = {
   ],
   Reported: ["Acknowledged", "Refused"],
   Permitted: PERMITTED_REASONS,
+  /** Whether the agent sees the workloads in its namespaces. */
+  Observed: ["CachesSynced", "Forbidden", "Starting"],
+  WorkloadsHealthy: ["AllHealthy", "SomeUnhealthy", "SomeUnknown"],
 } as const;
 
 export type GrantConditionType = keyof typeof GRANT_CONDITIONS;

@@ -99,6 +99,43 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
     ],
     labels: ["reach"],
   },
+  SallyportResourceDegraded: {
+    at: "30m",
+    fires: [[of("sallyport_resources", 'kind="Deployment",health="unhealthy"'), "0x5 2x60"]],
+    quiet: [
+      [of("sallyport_resources", 'kind="Deployment",health="degraded"'), "3x60"],
+      [of("sallyport_resources", 'kind="DaemonSet",health="unhealthy"'), "1x10 0x60"],
+    ],
+  },
+  SallyportCollectionForbidden: {
+    at: "30m",
+    fires: [[of("sallyport_collection_lists", 'kind="DaemonSet",state="unreadable"'), "1x60"]],
+    quiet: [
+      [of("sallyport_collection_lists", 'kind="DaemonSet",state="unreadable"'), "0x60"],
+      [of("sallyport_collection_lists", 'kind="DaemonSet",state="starting"'), "1x60"],
+    ],
+    labels: ["kind"],
+  },
+  SallyportResourcesStale: {
+    at: "30m",
+    fires: [
+      [of("sallyport_resource_report_last_success_timestamp_seconds"), "600x60"],
+      [of("sallyport_controlplane_connected"), "1x60"],
+      [of("sallyport_listed_deployments", 'answer="accepted"'), "1x60"],
+    ],
+    quiet: [
+      [of("sallyport_resource_report_last_success_timestamp_seconds"), "600x60"],
+      [of("sallyport_controlplane_connected"), "1x60"],
+      // No deployment is accepted (any more): nothing is reported.
+      [of("sallyport_listed_deployments", 'answer="accepted"'), "0x60"],
+      [of("sallyport_resource_report_last_success_timestamp_seconds", "", "pod-1"), "0x60"],
+    ],
+  },
+  SallyportResourceResends: {
+    at: "50m",
+    fires: [[of("sallyport_resource_resends_total"), "0+1x60"]],
+    quiet: [[of("sallyport_resource_resends_total"), "0x20 2x60"]],
+  },
   SallyportWorkQueueStuck: {
     at: "30m",
     fires: [operator, [of("workqueue_longest_running_processor_seconds", 'name="grants"'), "0+60x60"]],

@@ -114,8 +114,8 @@ export const REPORT_WORDS: Words = {
   "body.resourceLevel.complete": ["whether the agent could read all lists", true],
   "body.resourceLevel.full": ["whether all of it was sent anew", true],
   "body.capabilities[].key": ["constant: what this version can do", "operations"],
-  "body.capabilities[].state": ["constant", "granted"],
-  "body.capabilities[].detail": constant("not in this version"),
+  "body.capabilities[].state": ["whether the agent has the rights that this needs", "granted"],
+  "body.capabilities[].detail": ["constant: not in this version, lacks rights, or waits", "not in this version"],
   "body.operatorVersion": ["the agent's version", "0.1.0"],
 };
 

@@ -106,6 +106,41 @@ export const CLUSTER_RULES: readonly RuleGroup[] = [
           "{{ $value }} rules are missing where `reach` says ({{ $labels.reach }}); what needs them stands still.",
       },
       {
+        name: "SallyportResourceDegraded",
+        severity: "warning",
+        expr: `max ${BY} (sum by (cluster, namespace, pod) (sallyport_resources{health="unhealthy"})) > 0`,
+        for: "15m",
+        summary: "Workloads that Sallyport reports are unhealthy.",
+        description: "{{ $value }} workloads of accepted deployments have been unhealthy for 15 minutes.",
+      },
+      {
+        name: "SallyportCollectionForbidden",
+        severity: "warning",
+        expr: 'max by (cluster, namespace, kind) (sallyport_collection_lists{state="unreadable"}) > 0',
+        for: "15m",
+        summary: "The agent may not read {{ $labels.kind }} in a namespace that a deployment is accepted for.",
+        description: "In {{ $value }} namespaces. The vendor sees what was known of them as old, with unknown health.",
+      },
+      {
+        name: "SallyportResourcesStale",
+        severity: "warning",
+        expr: `time() - max ${BY} (sallyport_resource_report_last_success_timestamp_seconds > 0) > 180
+          and on (cluster, namespace) max ${BY} (sallyport_controlplane_connected) == 1
+          and on (cluster, namespace) max ${BY} (sallyport_listed_deployments{answer="accepted"}) > 0`,
+        for: "5m",
+        summary: "The platform is reached, and has no news of workloads.",
+        description:
+          "The last report of resources succeeded {{ $value | humanizeDuration }} ago; one is due each minute.",
+      },
+      {
+        name: "SallyportResourceResends",
+        severity: "warning",
+        expr: `sum ${BY} (increase(sallyport_resource_resends_total[1h])) > 3`,
+        for: "5m",
+        summary: "The platform asks for all resources again and again.",
+        description: "{{ $value | humanize }} times within an hour: what it stores is not what the agent has told.",
+      },
+      {
         name: "SallyportWorkQueueStuck",
         severity: "warning",
         expr: `max by (cluster, namespace, pod, name) (workqueue_longest_running_processor_seconds ${OURS}) > 300`,

@@ -8,7 +8,7 @@ import type { Trouble } from "../platform-link/platform-trouble.ts";
 /** One condition of a ManagedDeployment, before it has a time. */
 export interface DeploymentCondition {
   readonly type: ManagedDeploymentConditionType;
-  readonly status: "True" | "False";
+  readonly status: "True" | "False" | "Unknown";
   readonly reason: ManagedDeploymentReason;
   readonly message: string;
 }

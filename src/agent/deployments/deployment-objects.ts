@@ -11,6 +11,7 @@ import { ApiError as KubeError } from "../../kube/client/api-error.ts";
 import type { ReconcileContext } from "../../kube/controller/controller.ts";
 import { referenceTo } from "../../kube/events/event.ts";
 import type { EventRecorder } from "../../kube/events/event-recorder.ts";
+import type { WorkloadsSummary } from "../observe/summary.ts";
 import { acceptance, type Places } from "./acceptance.ts";
 import {
   agentConditions,
@@ -19,6 +20,7 @@ import {
   type DeploymentCondition,
   mergedConditions,
 } from "./conditions.ts";
+import { workloadConditions } from "./workload-conditions.ts";
 
 /** All the I/O of this part, as functions. */
 export interface DeploymentObjectPorts {
@@ -39,6 +41,8 @@ export interface DeploymentObjectPorts {
   /** The agent's own rights that are missing. */
   readonly missing: () => readonly RequiredRight[];
   readonly trouble: () => ConnectionTrouble;
+  /** As last seen; undefined before the first look. */
+  readonly workloads: (deploymentId: string) => WorkloadsSummary | undefined;
 }
 
 export interface DeploymentObjectsOptions {
@@ -49,6 +53,9 @@ export interface DeploymentObjectsOptions {
   readonly isListed: (deploymentId: string) => boolean;
   readonly clock: Clock;
 }
+
+/** Questions about its namespaces, and what lives there: none while it has no namespace. */
+const WHILE_SERVED: readonly string[] = ["Opened", "Observed", "WorkloadsHealthy"];
 
 /** What the platform answered to the last report. */
 export interface ReportAnswer {
@@ -183,10 +190,29 @@ export class DeploymentObjects {
       refusedWith === undefined
         ? ({ status: "True", reason: "Acknowledged" } as const)
         : ({ status: "False", reason: "Refused" } as const);
-    const conditions = [{ type: "Reported", ...reported, message } as const, ...this.#conditionsOf(managed)];
+    const summary = this.#options.ports.workloads(id);
+    const conditions = [
+      { type: "Reported", ...reported, message } as const,
+      ...this.#conditionsOf(managed),
+      ...(summary === undefined ? [] : workloadConditions(summary)),
+    ];
     const isServed = refusedWith === undefined && state === "Serving";
     const at = isServed ? this.#options.clock.wallNow().toISOString() : managed.status?.lastReportedAt;
-    await this.#write(managed, this.#statusOf(managed, state, conditions, at), signal);
+    const status = this.#statusOf(managed, state, conditions, at);
+    await this.#write(managed, status, signal);
+    this.#tellHealth(managed, status);
+  }
+
+  /** Once a change. */
+  #tellHealth(managed: ManagedDeployment, status: ManagedDeploymentStatus): void {
+    const of = ({ conditions = [] }: ManagedDeploymentStatus) =>
+      conditions.find(({ type }) => type === "WorkloadsHealthy");
+    const [before, now] = [of(managed.status ?? {}), of(status)];
+    if (now === undefined || now.status === before?.status) return;
+    if (now.status === "False") this.#record(managed, "WorkloadUnhealthy", now.message, "Warning", "Observe");
+    else if (before?.status === "False" && now.status === "True") {
+      this.#record(managed, "WorkloadRecovered", now.message, "Normal", "Observe");
+    }
   }
 
   /**
@@ -208,15 +234,16 @@ export class DeploymentObjects {
     const accepted = this.accepted(deploymentId);
     const { grantsNamespace } = this.#options.places;
     const conditions = mergedConditions(managed, changed, this.#options.clock.wallNow());
+    const { workloads, observedAt, collection } = this.#options.ports.workloads(deploymentId) ?? managed.status ?? {};
     return {
       state,
       ...(accepted.length === 0
         ? { acceptanceLine: acceptanceLine(deploymentId, grantsNamespace) }
-        : { namespaces: accepted }),
+        : { namespaces: accepted, ...(workloads && { workloads }), ...(observedAt && { observedAt }) }),
+      ...(accepted.length > 0 && collection !== undefined && collection.length > 0 && { collection }),
       observedGeneration: managed.metadata.generation ?? 0,
       ...(lastReportedAt === undefined ? {} : { lastReportedAt }),
-      // Whether its namespaces are opened is a question only while it has any.
-      conditions: accepted.length === 0 ? conditions.filter(({ type }) => type !== "Opened") : conditions,
+      conditions: accepted.length === 0 ? conditions.filter(({ type }) => !WHILE_SERVED.includes(type)) : conditions,
     };
   }
 
@@ -227,12 +254,13 @@ export class DeploymentObjects {
 
   #record(
     managed: ManagedDeployment,
-    reason: "AwaitingAcceptance" | "Accepted" | "NameTaken",
+    reason: "AwaitingAcceptance" | "Accepted" | "NameTaken" | "WorkloadUnhealthy" | "WorkloadRecovered",
     note: string,
     type: "Normal" | "Warning" = "Normal",
+    action: "Accept" | "Observe" = "Accept",
   ): void {
     const { events } = this.#options.ports;
-    events.record({ regarding: referenceTo(managed), type, reason, action: "Accept", note });
+    events.record({ regarding: referenceTo(managed), type, reason, action, note });
   }
 
   /** Not being allowed to say it is no failure of what was done; log and event name the right. */

@@ -7,6 +7,7 @@ import type { RequiredRight } from "../../crds/manifests/roles/required-rights.t
 import { ApiError as KubeError } from "../../kube/client/api-error.ts";
 import { Snapshot } from "../kernel/snapshot.ts";
 import type { Report } from "../observe/resource-reports.ts";
+import { type Seen, summaryOf, type WorkloadsSummary } from "../observe/summary.ts";
 import type { Trouble } from "../platform-link/platform-trouble.ts";
 import { context, DEPLOYMENT } from "../testing/sample.ts";
 import { type DeploymentPorts, Deployments } from "./deployments.ts";
@@ -95,12 +96,14 @@ class World {
   missing: readonly RequiredRight[] = [];
   statusRefused = false;
   trouble: Trouble | "unknown" | undefined = "unknown";
+  summary: WorkloadsSummary | undefined;
   found: Pick<Report, "mode" | "isWorse"> = { mode: "delta", isWorse: false };
 
   #ports(): DeploymentPorts {
     return {
       missing: () => this.missing,
       trouble: () => this.trouble,
+      workloads: () => this.summary,
       managed: () => this.managed,
       holder: () => this.holder ?? this.managed,
       unanswered: () => this.waiting,
@@ -237,6 +240,44 @@ describe("a deployment", () => {
       await world.run();
     }
     expect(world.done).toEqual(Array(10).fill("report running under lease"));
+  });
+
+  test("shows how its workloads are, and says once when they get sick and when they are well again", async () => {
+    const seen = (health: Seen["health"]): Seen[] => [
+      { namespace: "shop", kind: "Deployment", name: "web", health: "healthy", message: undefined },
+      {
+        namespace: "shop",
+        kind: "StatefulSet",
+        name: "db",
+        health,
+        message: health === "healthy" ? undefined : "0 of 1 ready",
+      },
+    ];
+    const look = async (health: Seen["health"], state: "read" | "unreadable" = "read"): Promise<void> => {
+      world.summary = summaryOf(seen(health), ["shop"], () => state, world.clock.wallNow().toISOString());
+      world.clock.advance(66_000);
+      await world.run();
+    };
+    await world.run();
+    await look("healthy");
+    expect(world.managed?.status?.workloads).toMatchObject({ total: 2, healthy: 2, summary: "2/2", attention: [] });
+    expect([world.said("Observed")?.status, world.said("WorkloadsHealthy")?.status]).toEqual(["True", "True"]);
+    await look("unhealthy");
+    await look("unhealthy");
+    expect(world.managed?.status?.workloads).toMatchObject({ summary: "1/2", attention: ["statefulset/shop/db"] });
+    const message = "1 of 2 workloads are healthy, 1 unhealthy, 0 degraded. statefulset/shop/db: 0 of 1 ready";
+    expect(world.said("WorkloadsHealthy")).toMatchObject({ status: "False", reason: "SomeUnhealthy", message });
+    await look("unknown", "unreadable");
+    expect(world.said("WorkloadsHealthy")).toMatchObject({ status: "Unknown", reason: "SomeUnknown" });
+    expect(world.said("Observed")).toMatchObject({ status: "False", reason: "Forbidden" });
+    expect(world.managed?.status?.collection).toHaveLength(3);
+    await look("unhealthy");
+    await look("healthy");
+    expect(world.news.filter((line) => line.startsWith("Workload")).map((line) => line.split(":")[0])).toEqual([
+      "WorkloadUnhealthy",
+      "WorkloadUnhealthy",
+      "WorkloadRecovered",
+    ]);
   });
 
   test("whose workloads are as they were is not reported before its time", async () => {

@@ -1,6 +1,6 @@
 import { ApiError } from "../../api-client/api-error.ts";
 import type { Clock, Random } from "../../base/clock.ts";
-import type { Capability, DeploymentState, DeploymentStatus } from "../../contract/deployments/deployment-state.ts";
+import type { DeploymentState, DeploymentStatus } from "../../contract/deployments/deployment-state.ts";
 import { DEPLOYMENT_PROTOCOL_VERSION } from "../../contract/deployments/deployment-state.ts";
 import type { ReconcileContext, Result } from "../../kube/controller/controller.ts";
 import type { AgentMetrics } from "../kernel/metrics.ts";
@@ -11,6 +11,7 @@ import type { Report, ResourceReports } from "../observe/resource-reports.ts";
 import { isGone } from "../platform-link/platform-answer.ts";
 import type { Platform } from "../platform-link/routes.ts";
 import type { Places } from "./acceptance.ts";
+import { capabilitiesOf } from "./capabilities.ts";
 import { type DeploymentFacts, type DeploymentStep, nextDeploymentStep } from "./deployment.ts";
 import { type DeploymentObjectPorts, DeploymentObjects } from "./deployment-objects.ts";
 import { isLeaseLost, type Leases } from "./leases.ts";
@@ -52,19 +53,6 @@ const CONTRADICTION_RETRY_MS = 30_000;
  */
 const UNREAD_RETRY_MS = 5_000;
 
-const CAPABILITIES: readonly Capability[] = [
-  { key: "k8s-workloads", state: "granted" },
-  { key: "operations", state: "granted" },
-  { key: "logs", state: "granted" },
-  { key: "debug", state: "unavailable", detail: "not in this version" },
-  { key: "machines", state: "unavailable", detail: "not in this version" },
-];
-/** All that is reported of a deployment that waits. */
-const WAITING: readonly Capability[] = CAPABILITIES.map(({ key }) => ({
-  key,
-  state: "denied",
-  detail: "waits until the customer accepts this deployment in the cluster",
-}));
 const NOTHING: ReportPart = {
   ...{ resourceHeartbeats: [], removedHeartbeats: [], observedInventoryBatches: [] },
   ...{ changes: [], scopes: [] },
@@ -109,6 +97,12 @@ export class Deployments {
       ids.push(id);
     }
     return ids;
+  }
+
+  /** What the agent may read has changed: each deployment's workloads are looked at when it is reconciled. */
+  lookNow(): void {
+    const nowMs = this.#options.clock.monotonicMs();
+    for (const memory of this.#memories.values()) memory.lookAtMs = Math.min(memory.lookAtMs, nowMs);
   }
 
   /** @param id of the deployment. */
@@ -187,21 +181,22 @@ export class Deployments {
     const report = await ports.resources.next(id, accepted, context.signal);
     const waitMs = waitOf(memory, report, atMs);
     if (waitMs > 0) {
-      memory.lookAtMs = atMs + waitMs;
+      // A workload may have changed during the look.
+      memory.lookAtMs = Math.min(memory.lookAtMs, atMs + waitMs);
       return;
     }
     if (report.isWorse) memory.earlyAtMs = [...memory.earlyAtMs.filter((each) => atMs - each < 60_000), atMs];
-    if (report.mode === "starting") memory.lookAtMs = atMs + LOOK_AFTER_CHANGE_MS;
+    if (report.mode === "starting") memory.lookAtMs = Math.min(memory.lookAtMs, atMs + LOOK_AFTER_CHANGE_MS);
     memory.reportedAtMs = atMs;
     memory.reportAtMs = atMs + REPORT_EVERY_MS * (0.9 + 0.2 * random());
     try {
       for (const part of report.parts.length === 0 ? [NOTHING] : report.parts) {
-        await this.#send(id, status, part, accepted, context.signal);
+        await this.#send(id, status, part, accepted, context);
       }
-      metrics.resourceReport("ok", report.mode);
+      metrics.resourceReport("ok", report.mode, clock.wallNow());
     } catch (error) {
       if (context.signal.aborted) throw error;
-      metrics.resourceReport("failed", report.mode);
+      metrics.resourceReport("failed", report.mode, clock.wallNow());
       await this.#refused(id, error, context);
       return;
     }
@@ -214,7 +209,7 @@ export class Deployments {
     status: DeploymentStatus,
     part: ReportPart,
     accepted: readonly string[],
-    signal: AbortSignal,
+    { log, signal }: ReconcileContext,
   ): Promise<void> {
     const { snapshot, ports, leases, version, places, clock } = this.#options;
     const listed = snapshot.get(id);
@@ -235,12 +230,15 @@ export class Deployments {
       ...(part.removedHeartbeats.length > 0 && { removedHeartbeats: [...part.removedHeartbeats] }),
       ...(part.observedInventoryBatches.length > 0 && { observedInventoryBatches: [...part.observedInventoryBatches] }),
       ...(part.resourceLevel && { resourceLevel: part.resourceLevel }),
-      capabilities: [...(accepted.length === 0 ? WAITING : CAPABILITIES)],
+      capabilities: capabilitiesOf(accepted, ports.missing()),
       operatorVersion: version,
     };
     const { current, resendResources = false } = await ports.platform.reconcile({ body }, signal);
     ports.resources.acknowledged(id, part, resendResources);
-    if (resendResources) this.#memoryOf(id).lookAtMs = clock.monotonicMs();
+    if (resendResources) {
+      log.info({ deploymentId: id }, "the platform asks for all resources again");
+      this.#memoryOf(id).lookAtMs = clock.monotonicMs();
+    }
     snapshot.update({ ...listed, status: current.status });
     // More steps that may not be skipped follow at once.
     const moves = current.status !== listed.status && current.status !== "running";
@@ -284,7 +282,8 @@ export class Deployments {
 
 /** How long a look that found nothing urgent waits for its report; 0: report now. */
 function waitOf({ reportAtMs, reportedAtMs, earlyAtMs }: Memory, { mode, isWorse }: Report, nowMs: number): number {
-  if (nowMs >= reportAtMs || mode === "full" || mode === "starting") return 0;
+  if (nowMs >= reportAtMs || mode === "full") return 0;
+  if (mode === "starting") return LOOK_AFTER_CHANGE_MS;
   if (mode === "confirm") return reportAtMs - nowMs;
   const early = earlyAtMs.filter((each) => nowMs - each < 60_000).length;
   if (isWorse && early < MAX_EARLY_REPORTS) return 0;

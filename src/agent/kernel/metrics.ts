@@ -2,11 +2,10 @@ import { Gauge, Histogram, type Registry } from "prom-client";
 import { closedCounter, closedGauge } from "../../base/closed-series.ts";
 import { REPORT_OUTCOMES } from "../../contract/access-requests/access-relay.ts";
 import { TERMINAL_COMMAND_STATES, type TerminalCommandState } from "../../contract/operations/commands.ts";
-import { HEALTHS } from "../../contract/resources/resource-heartbeat.ts";
 import { GRANT_STATES, type GrantState } from "../../crds/kinds/access-grant.ts";
 import { type LinkMetrics, linkMetrics } from "../platform-link/link-metrics.ts";
 import { RELOAD_RESULTS, type ReloadResult } from "../platform-link/runtime-key.ts";
-import { WORKLOAD_KINDS, type WorkloadKind } from "./workload-kinds.ts";
+import { type ResourceMetrics, resourceMetrics } from "./resource-metrics.ts";
 
 // Every label is one of these lists, or of the contract's. Never a name, id, URL or error text: each value is a series.
 const REFUSALS = ["unfit", "plan_mismatch", "unreadable", "too_many_open"] as const;
@@ -15,8 +14,6 @@ export const BUFFERS = ["requests", "commands", "deployments", "deletions"] as c
 export const DEPLOYMENT_ANSWERS = ["accepted", "waiting", "unshown"] as const;
 const DISPATCHES = ["won", "lost"] as const;
 const RESULTS = ["ok", "failed"] as const;
-/** Everything, what changed, that nothing did; or nothing yet, because lists are still being read. */
-const REPORT_MODES = ["full", "delta", "confirm", "starting"] as const;
 /** Ends of a command that an operator of alerts tells apart; all others are `other`. */
 const END_CODES = ["none", "COMMAND_HELD", "OUTCOME_UNKNOWN", "HANDLER_ERROR", "HANDLER_TIMEOUT", "other"] as const;
 
@@ -28,10 +25,9 @@ export const BUFFER_CAPACITY = {
   deletions: 1_000,
 } as const satisfies Readonly<Record<(typeof BUFFERS)[number], number>>;
 export type Buffer = (typeof BUFFERS)[number];
-export type Health = (typeof HEALTHS)[number];
 
 /** What the rest of the agent may do to metrics: verbs with typed arguments, no label objects. */
-export interface AgentMetrics extends LinkMetrics {
+export interface AgentMetrics extends LinkMetrics, ResourceMetrics {
   keyReloaded(result: ReloadResult): void;
   heartbeat(result: (typeof RESULTS)[number], seconds: number, at: Date): void;
   buffered(buffer: Buffer, items: number): void;
@@ -41,10 +37,6 @@ export interface AgentMetrics extends LinkMetrics {
   commandDispatched(result: (typeof DISPATCHES)[number]): void;
   commandEnded(state: TerminalCommandState, code: string | undefined): void;
   leasesHeld(count: number): void;
-  resources(kind: WorkloadKind, countByHealth: Readonly<Partial<Record<Health, number>>>): void;
-  resourceReport(result: (typeof RESULTS)[number], mode: (typeof REPORT_MODES)[number]): void;
-  /** The platform asked for everything again. */
-  resourceResent(): void;
 }
 
 /**
@@ -61,7 +53,12 @@ export function agentMetrics(
     settings.heartbeatIntervalMs / 1_000,
   );
   countGrants(registry, grantStates);
-  return { ...linkMetrics(registry), ...selfMetrics(registry), ...workMetrics(registry) };
+  return {
+    ...linkMetrics(registry),
+    ...selfMetrics(registry),
+    ...workMetrics(registry),
+    ...resourceMetrics(registry),
+  };
 }
 
 function countGrants(registry: Registry, grantStates: () => Iterable<GrantState>): void {
@@ -146,7 +143,7 @@ function selfMetrics(registry: Registry): SelfMetrics {
   };
 }
 
-type WorkMetrics = Omit<AgentMetrics, keyof LinkMetrics | keyof SelfMetrics>;
+type WorkMetrics = Omit<AgentMetrics, keyof LinkMetrics | keyof SelfMetrics | keyof ResourceMetrics>;
 
 function workMetrics(registry: Registry): WorkMetrics {
   const refused = closedCounter(
@@ -185,22 +182,6 @@ function workMetrics(registry: Registry): WorkMetrics {
     "Deployments of the platform that this agent holds.",
     {},
   );
-  const resources = closedGauge(registry, "sallyport_resources", "Workloads in the opened namespaces by health.", {
-    kind: WORKLOAD_KINDS,
-    health: HEALTHS,
-  });
-  const resourceReports = closedCounter(
-    registry,
-    "sallyport_resource_reports_total",
-    "Health and inventory reports by result: everything, what changed, or that nothing did.",
-    { result: RESULTS, mode: REPORT_MODES },
-  );
-  const resends = closedCounter(
-    registry,
-    "sallyport_resource_resends_total",
-    "Times that the platform asked for all resources again, because it held others than this agent had told.",
-    {},
-  );
   return {
     requestRefused: (reason) => refused.inc({ reason }),
     reported: (kind, outcome) => reports.inc({ kind, outcome }),
@@ -208,10 +189,5 @@ function workMetrics(registry: Registry): WorkMetrics {
     commandEnded: (state, code = "none") =>
       ends.inc({ state, code: END_CODES.find((each) => each === code) ?? "other" }),
     leasesHeld: (count) => leases.set(count),
-    resources(kind, countByHealth) {
-      for (const health of HEALTHS) resources.set({ kind, health }, countByHealth[health] ?? 0);
-    },
-    resourceReport: (result, mode) => resourceReports.inc({ result, mode }),
-    resourceResent: () => resends.inc({}),
   };
 }

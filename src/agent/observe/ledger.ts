@@ -4,6 +4,7 @@ import type {
   ResourceStatus,
 } from "../../contract/resources/resource-heartbeat.ts";
 import { digestOf, heartbeatHash, type ResourceLevel, rowHash } from "../../contract/resources/resource-level.ts";
+import { HEALTHS } from "../../kube/workload-state/words.ts";
 
 export type Health = ResourceStatus["health"];
 
@@ -24,6 +25,12 @@ export type Pending =
       readonly heartbeat: ResourceHeartbeat | undefined;
     };
 
+/** A list as a part of a report told it. */
+export interface ToldScope {
+  readonly name: string;
+  readonly complete: boolean;
+}
+
 interface Scope {
   complete: boolean;
   /** Whether the platform was told so. */
@@ -36,10 +43,9 @@ interface Scope {
 
 /** Resources with a heartbeat of their own; beyond, the sick ones have one and the inventory has them all. */
 const MAX_HEARTBEATS = 500;
-const SEVERITY: readonly Health[] = ["unhealthy", "degraded", "unknown", "healthy"];
 
 /** 0 is the worst. */
-const severityOf = (health: Health): number => SEVERITY.indexOf(health);
+export const severityOf = (health: Health): number => HEALTHS.indexOf(health);
 
 /**
  * What the platform has been told of one deployment, as hashes, and what waits to be told. In memory: after a restart it is
@@ -113,19 +119,16 @@ export class Ledger {
    * What is sent counts as told from before the answer: a level goes with the last part. A part that fails stays pending,
    * and is sent again before the next level.
    */
-  sending(changes: readonly Pending[], scopes: readonly string[]): void {
+  sending(changes: readonly Pending[]): void {
     for (const change of changes) {
       if (change.is === "heartbeat") this.#sendingHeartbeat(change.id);
       else if (change.row !== undefined) this.#sendingRow(change.scope, change.id);
     }
-    for (const name of scopes) {
-      const scope = this.#scopeOf(name);
-      scope.toldComplete = scope.complete;
-    }
   }
 
   /** The platform has stored them. */
-  acknowledge(changes: readonly Pending[]): void {
+  acknowledge(changes: readonly Pending[], scopes: readonly ToldScope[]): void {
+    for (const { name, complete } of scopes) this.#scopeOf(name).toldComplete = complete;
     for (const change of changes) {
       const key = keyOf(change);
       if (this.#pending.get(key) === change) this.#pending.delete(key);
@@ -153,8 +156,6 @@ export class Ledger {
 
   #beat(heartbeat: ResourceHeartbeat, health: Health): void {
     const { resourceId: id, resourceType: type } = heartbeat;
-    const known = this.#heartbeats.get(id);
-    if (known !== undefined && known.type !== type) this.#endHeartbeat(id);
     if (!this.#heartbeats.has(id) && !this.#makeRoom(health)) return;
     const hash = heartbeatHash(heartbeat);
     const before = this.#heartbeats.get(id);
@@ -167,13 +168,9 @@ export class Ledger {
   #makeRoom(health: Health): boolean {
     if (this.#heartbeats.size < MAX_HEARTBEATS) return true;
     if (health === "healthy") return false;
-    const rank = severityOf(health);
-    for (const [id, told] of this.#heartbeats) {
-      if (told.health !== "healthy" || severityOf(told.health) <= rank) continue;
-      this.#endHeartbeat(id);
-      return true;
-    }
-    return false;
+    const [id] = [...this.#heartbeats].find(([, told]) => told.health === "healthy") ?? [];
+    if (id !== undefined) this.#endHeartbeat(id);
+    return id !== undefined;
   }
 
   #endHeartbeat(id: string): void {

@@ -24,6 +24,9 @@ const MAX_LABELS = 32;
 /** `resourceId` in the contract. */
 const MAX_ID = 253;
 const MAX_LINE = 1_024;
+/** With labels they stay below the contract's 16 KiB of each map. */
+const MAX_IMAGES = 10;
+const MAX_IMAGE = 1_000;
 
 const NOT_COLLECTED: ResourceStatus["collectionIssues"] = [
   { reason: "not-installed", severity: "info", source: "metrics", message: "cpu and memory are not collected" },
@@ -62,8 +65,9 @@ export function observationOf(workload: Workload, pods: readonly Pod[], now: Dat
   return { row: rowOf(workload, state), heartbeat: heartbeat.resourceId.length <= MAX_ID ? heartbeat : undefined };
 }
 
-/** Whether only an event can change it: what waits for time, such as a rollout's deadline, is looked at again. */
-export function isSettled({ row }: Observation): boolean {
+/** Whether only an event can change it. What waits for time, a deadline of a rollout or of a pod's end, is looked at again. */
+export function isSettled({ row }: Observation, pods: readonly Pod[]): boolean {
+  if (pods.some(({ metadata }) => metadata.deletionTimestamp !== undefined)) return false;
   return row.health === "healthy" && (row.lifecycle === "running" || row.lifecycle === "stopped");
 }
 
@@ -157,7 +161,8 @@ function conditionOf({ type, status, reason, message, lastTransitionTime }: Work
     reason: line(reason),
     // Controllers quote webhooks, and those may quote what they refused. Taken out before the cut, which could halve
     // it.
-    message: message === undefined ? null : redactText(message.slice(0, 8_192), () => undefined).slice(0, 4_096),
+    message:
+      message === undefined ? null : storable(redactText(message.slice(0, 8_192), () => undefined).slice(0, 4_096)),
     lastTransitionTime: lastTransitionTime || null,
   };
 }
@@ -179,10 +184,15 @@ function rowOf(workload: Workload, { health, lifecycle, message }: State): Obser
     managedResourceId: id.length <= MAX_ID ? id : null,
     counts: { desired: counts.desired, current: counts.current, ready: counts.ready },
     labels: Object.fromEntries(Object.entries(metadata.labels).slice(0, MAX_LABELS)),
-    attributes: { images: images.slice(0, 10) },
+    attributes: { images: images.slice(0, MAX_IMAGES).map((image) => storable(image.slice(0, MAX_IMAGE))) },
   };
 }
 
 function line(text: string | undefined): string | null {
-  return text === undefined || text === "" ? null : text.slice(0, MAX_LINE);
+  return text === undefined || text === "" ? null : storable(text.slice(0, MAX_LINE));
+}
+
+/** No database stores NUL or half a character, which a cut may leave: one such text would hold up the whole report. */
+function storable(text: string): string {
+  return text.replaceAll("\0", "").toWellFormed();
 }

@@ -5,7 +5,7 @@ import type {
   ResourceHeartbeat,
 } from "../../contract/resources/resource-heartbeat.ts";
 import type { ResourceLevel } from "../../contract/resources/resource-level.ts";
-import type { Ledger, Pending } from "./ledger.ts";
+import type { Ledger, Pending, ToldScope } from "./ledger.ts";
 
 /** One call of `sync/reconcile` carries one of these. */
 export interface ReportPart {
@@ -16,7 +16,7 @@ export interface ReportPart {
   readonly resourceLevel?: ResourceLevel;
   /** What the ledger takes for told once this part is. */
   readonly changes: readonly Pending[];
-  readonly scopes: readonly string[];
+  readonly scopes: readonly ToldScope[];
 }
 
 // Bounds of the contract (§11.6), and of a body: 1 MiB with room for the rest of the call.
@@ -30,7 +30,7 @@ interface Draft {
   removedHeartbeats: RemovedHeartbeat[];
   observedInventoryBatches: ObservedInventoryBatch[];
   changes: Pending[];
-  scopes: string[];
+  scopes: ToldScope[];
 }
 
 const emptyDraft = (): Draft => ({
@@ -84,7 +84,7 @@ export function reportParts(ledger: Ledger, scopes: readonly string[], full: boo
       bytes += size;
       part.observedInventoryBatches.push(batch);
       part.changes.push(...rows);
-      part.scopes.push(scope);
+      part.scopes.push({ name: scope, complete: batch.complete });
     }
   }
   return all;

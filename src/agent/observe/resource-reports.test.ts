@@ -5,10 +5,10 @@ import type { ResourceHeartbeat } from "../../contract/resources/resource-heartb
 import { digestOf, heartbeatHash, rowHash } from "../../contract/resources/resource-level.ts";
 import { Interner } from "../../kube/projection/interner.ts";
 import { deploymentShape } from "../../kube/projection/shapes.ts";
+import type { ListState } from "../kernel/resource-metrics.ts";
 import type { ReportPart } from "./report-parts.ts";
 import { ResourceReports } from "./resource-reports.ts";
 import { ofDeployment, type Workload } from "./workload.ts";
-import type { ListState } from "./workloads.ts";
 
 const strings = new Interner();
 const signal = new AbortController().signal;
@@ -85,16 +85,26 @@ class World {
   readonly objects = new Map<string, Workload>();
   readonly platform = new Platform();
   list: ListState = "read";
+  readonly delays: number[] = [];
   readonly reports = new ResourceReports({
     workloads: {
       state: () => this.list,
       names: (namespace, kind) => (kind === "Deployment" && namespace === "shop" ? [...this.objects.keys()] : []),
       workload: ({ kind, name }) => (kind === "Deployment" ? this.objects.get(name) : undefined),
-      podsOf: () => [],
+      podsOf: () => {
+        // A look takes time.
+        this.clock.advance(1);
+        return [];
+      },
     },
     clock: this.clock,
     random: () => 0.5,
-    metrics: { resources: () => undefined, resourceResent: () => undefined },
+    metrics: {
+      resources: () => undefined,
+      collection: () => undefined,
+      resourceResent: () => undefined,
+      changeReported: (seconds) => void this.delays.push(seconds),
+    },
   });
 
   set(name: string, ready: number | undefined): void {
@@ -143,6 +153,8 @@ describe("what is told of a deployment", () => {
       ],
     });
     expect([world.rows(), world.platform.resends]).toEqual([["a", "b"], 0]);
+    // Once for what changed, and not for a look that found nothing.
+    expect(world.delays.map(Math.round)).toEqual([1]);
   });
 
   test("a workload that changed and changed back is not told", async () => {

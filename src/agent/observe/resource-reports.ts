@@ -1,12 +1,14 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock, Random } from "../../base/clock.ts";
-import type { AgentMetrics } from "../kernel/metrics.ts";
+import type { ObservedResource } from "../../contract/resources/resource-heartbeat.ts";
+import type { ListState, ResourceMetrics } from "../kernel/resource-metrics.ts";
 import { WORKLOAD_KINDS } from "../kernel/workload-kinds.ts";
 import { type Health, Ledger } from "./ledger.ts";
 import { identityOf, idOf, isSettled, observationOf, scopeOf, unreadable, type WorkloadRef } from "./observation.ts";
 import { type ReportPart, reportParts } from "./report-parts.ts";
+import { type Seen, summaryOf, type WorkloadsSummary } from "./summary.ts";
 import type { Workload } from "./workload.ts";
-import type { ListState, Workloads } from "./workloads.ts";
+import type { Workloads } from "./workloads.ts";
 
 export interface Report {
   readonly mode: "full" | "delta" | "confirm" | "starting";
@@ -19,7 +21,7 @@ export interface ResourceReportsOptions {
   readonly workloads: Pick<Workloads, "state" | "names" | "workload" | "podsOf">;
   readonly clock: Clock;
   readonly random: Random;
-  readonly metrics: Pick<AgentMetrics, "resources" | "resourceResent">;
+  readonly metrics: Pick<ResourceMetrics, "resources" | "collection" | "resourceResent" | "changeReported">;
 }
 
 /** A guard against mistakes of our own: everything again. */
@@ -29,8 +31,15 @@ const FIRST_RESEND_MS = 30_000;
 const MAX_RESEND_MS = 15 * 60_000;
 /** A list that does not come in this time is told as incomplete. */
 const START_WITHIN_MS = 60_000;
+/** A message with seconds in it is told this often. */
+const MESSAGE_EVERY_MS = 55_000;
 /** Workloads looked at before others get the event loop. */
 const SLICE = 100;
+
+interface Told extends Pick<ObservedResource, "health" | "lifecycle"> {
+  readonly message: string;
+  readonly atMs: number;
+}
 
 interface Memory {
   ledger: Ledger;
@@ -39,9 +48,15 @@ interface Memory {
   readonly dirty: Map<string, WorkloadRef>;
   /** Those whose state changes by time alone: looked at before every report. */
   readonly unsettled: Map<string, WorkloadRef>;
+  /** Those with a message, as last told. */
+  readonly told: Map<string, Told>;
   /** Undefined: nothing has been told in full yet. */
   fullAtMs: number | undefined;
   readonly sinceMs: number;
+  lookedAt: string | undefined;
+  /** Of the first change since the last look, and of the first that a look found and no report has told. */
+  changedAtMs: number | undefined;
+  untoldSinceMs: number | undefined;
   resends: number;
 }
 
@@ -52,8 +67,8 @@ interface Memory {
 export class ResourceReports {
   readonly #options: ResourceReportsOptions;
   readonly #memories = new Map<string, Memory>();
-  /** Of every workload of a served namespace, as last seen. */
-  readonly #healths = new Map<string, WorkloadRef & { readonly health: Health }>();
+  /** Every workload of a served namespace. */
+  readonly #seen = new Map<string, Seen>();
 
   constructor(options: ResourceReportsOptions) {
     this.#options = options;
@@ -61,11 +76,25 @@ export class ResourceReports {
 
   /** A workload changed, or one of its pods. */
   changed(deploymentId: string, ref: WorkloadRef): void {
-    this.#memories.get(deploymentId)?.dirty.set(keyOf(ref), ref);
+    const memory = this.#memories.get(deploymentId);
+    if (memory === undefined) return;
+    memory.dirty.set(keyOf(ref), ref);
+    memory.changedAtMs ??= this.#options.clock.monotonicMs();
   }
 
   forget(deploymentId: string): void {
     this.#memories.delete(deploymentId);
+    this.#forgetUnserved();
+    this.#measure();
+  }
+
+  /** As of the last look; undefined before the first. */
+  summary(deploymentId: string): WorkloadsSummary | undefined {
+    const memory = this.#memories.get(deploymentId);
+    if (memory?.lookedAt === undefined) return undefined;
+    const { namespaces, lookedAt } = memory;
+    const seen = [...this.#seen.values()].filter(({ namespace }) => namespaces.includes(namespace));
+    return summaryOf(seen, namespaces, (namespace, kind) => this.#options.workloads.state(namespace, kind), lookedAt);
   }
 
   /** Looks at what changed. What it finds stays in the ledger until `acknowledged`. */
@@ -73,6 +102,8 @@ export class ResourceReports {
     const { clock, workloads } = this.#options;
     const memory = this.#memoryOf(deploymentId);
     const nowMs = clock.monotonicMs();
+    // One time for all of the report: a full level ends whatever was told at another.
+    const now = clock.wallNow();
     const states = namespaces.flatMap((namespace) => WORKLOAD_KINDS.map((kind) => workloads.state(namespace, kind)));
     if (states.includes("starting") && memory.fullAtMs === undefined && nowMs - memory.sinceMs < START_WITHIN_MS) {
       return { mode: "starting", parts: [], isWorse: false };
@@ -80,20 +111,24 @@ export class ResourceReports {
     const isFull =
       memory.fullAtMs === undefined || nowMs >= memory.fullAtMs || namespaces.join() !== memory.namespaces.join();
     if (isFull) this.#begin(memory, namespaces);
-    const isWorse = await this.#look(memory, namespaces, signal);
+    memory.untoldSinceMs ??= memory.changedAtMs;
+    memory.changedAtMs = undefined;
+    const isWorse = await this.#look(memory, namespaces, now, signal);
     this.#measure();
-    const now = clock.wallNow().toISOString();
+    const observedAt = now.toISOString();
+    memory.lookedAt = observedAt;
     const scopes = namespaces.flatMap((namespace) => WORKLOAD_KINDS.map((kind) => scopeOf(namespace, kind)));
-    const drafts = reportParts(memory.ledger, scopes, isFull, now);
+    const drafts = reportParts(memory.ledger, scopes, isFull, observedAt);
     const mode = isFull
       ? "full"
       : memory.ledger.waiting + memory.ledger.untoldScopes().length > 0
         ? "delta"
         : "confirm";
+    if (mode === "confirm") memory.untoldSinceMs = undefined;
     const parts = drafts.map((part, index) => {
-      memory.ledger.sending(part.changes, part.scopes);
+      memory.ledger.sending(part.changes);
       if (index < drafts.length - 1) return part;
-      return { ...part, resourceLevel: { ...memory.ledger.level(now), ...(isFull && { full: true }) } };
+      return { ...part, resourceLevel: { ...memory.ledger.level(observedAt), ...(isFull && { full: true }) } };
     });
     return { mode, parts, isWorse };
   }
@@ -102,9 +137,11 @@ export class ResourceReports {
   acknowledged(deploymentId: string, part: ReportPart, resendResources: boolean): void {
     const { clock, random, metrics } = this.#options;
     const memory = this.#memoryOf(deploymentId);
-    memory.ledger.acknowledge(part.changes);
+    memory.ledger.acknowledge(part.changes, part.scopes);
     if (part.resourceLevel === undefined) return;
     const nowMs = clock.monotonicMs();
+    if (memory.untoldSinceMs !== undefined) metrics.changeReported((nowMs - memory.untoldSinceMs) / 1_000);
+    memory.untoldSinceMs = undefined;
     if (part.resourceLevel.full === true) memory.fullAtMs = nowMs + FULL_EVERY_MS * (0.9 + 0.2 * random());
     if (!resendResources) {
       memory.resends = 0;
@@ -124,8 +161,8 @@ export class ResourceReports {
     memory.fullAtMs = undefined;
     memory.unsettled.clear();
     memory.dirty.clear();
-    const served = new Set([...this.#memories.values()].flatMap((each) => each.namespaces));
-    for (const [key, { namespace }] of this.#healths) if (!served.has(namespace)) this.#healths.delete(key);
+    memory.told.clear();
+    this.#forgetUnserved();
     for (const namespace of namespaces) {
       for (const kind of WORKLOAD_KINDS) {
         for (const name of workloads.names(namespace, kind)) {
@@ -136,8 +173,8 @@ export class ResourceReports {
     }
   }
 
-  async #look(memory: Memory, namespaces: readonly string[], signal: AbortSignal): Promise<boolean> {
-    const { workloads, clock } = this.#options;
+  async #look(memory: Memory, namespaces: readonly string[], now: Date, signal: AbortSignal): Promise<boolean> {
+    const { workloads } = this.#options;
     const { ledger } = memory;
     for (const namespace of namespaces) {
       for (const kind of WORKLOAD_KINDS) {
@@ -149,14 +186,15 @@ export class ResourceReports {
       }
     }
     const refs = new Map([...memory.unsettled, ...memory.dirty]);
-    const now = clock.wallNow();
     let isWorse = false;
     let looked = 0;
     for (const [key, ref] of refs) {
+      if (namespaces.includes(ref.namespace)) {
+        const worse = this.#lookAt(memory, key, ref, now);
+        isWorse ||= worse;
+      }
+      // After the look: what it throws must not lose the change.
       memory.dirty.delete(key);
-      if (!memory.namespaces.includes(ref.namespace)) continue;
-      const worse = this.#lookAt(memory, key, ref, workloads.state(ref.namespace, ref.kind), now);
-      isWorse ||= worse;
       looked += 1;
       if (looked % SLICE === 0) {
         await nextTurn();
@@ -166,21 +204,41 @@ export class ResourceReports {
     return isWorse;
   }
 
-  #lookAt(memory: Memory, key: string, ref: WorkloadRef, state: ListState, now: Date): boolean {
+  #lookAt(memory: Memory, key: string, ref: WorkloadRef, now: Date): boolean {
     const { workloads } = this.#options;
     const workload = workloads.workload(ref);
     if (workload === undefined) {
-      this.#healths.delete(key);
+      this.#seen.delete(key);
       memory.unsettled.delete(key);
+      memory.told.delete(key);
       memory.ledger.forget(scopeOf(ref.namespace, ref.kind), identityOf(ref), idOf(ref));
       return false;
     }
-    const observation = observationOf(workload, workloads.podsOf(workload), now);
-    if (isSettled(observation)) memory.unsettled.delete(key);
+    const pods = workloads.podsOf(workload);
+    const observation = observationOf(workload, pods, now);
+    if (isSettled(observation, pods)) memory.unsettled.delete(key);
     else memory.unsettled.set(key, ref);
-    const told = state === "read" ? observation : unreadable(observation);
-    this.#healths.set(key, { ...ref, health: told.row.health });
-    return memory.ledger.observe(scopeOf(ref.namespace, ref.kind), told);
+    const isRead = workloads.state(ref.namespace, ref.kind) === "read";
+    const { row, heartbeat } = isRead ? observation : unreadable(observation);
+    // Looked at because time passes: seconds in a message are news once a minute, another state at once.
+    const told = memory.told.get(key);
+    const isSame = told?.health === row.health && told.lifecycle === row.lifecycle && told.message !== undefined;
+    if (isSame && !memory.dirty.has(key) && now.getTime() - told.atMs < MESSAGE_EVERY_MS) return false;
+    const { health, lifecycle } = row;
+    const message = row.message ?? undefined;
+    if (message === undefined) memory.told.delete(key);
+    else memory.told.set(key, { health, lifecycle, message, atMs: now.getTime() });
+    this.#seen.set(key, { ...ref, health, message });
+    return memory.ledger.observe(scopeOf(ref.namespace, ref.kind), { row, heartbeat });
+  }
+
+  #served(): ReadonlySet<string> {
+    return new Set([...this.#memories.values()].flatMap(({ namespaces }) => namespaces));
+  }
+
+  #forgetUnserved(): void {
+    const served = this.#served();
+    for (const [key, { namespace }] of this.#seen) if (!served.has(namespace)) this.#seen.delete(key);
   }
 
   #markAll(memory: Memory, namespace: string, kind: Workload["kind"]): void {
@@ -191,12 +249,20 @@ export class ResourceReports {
   }
 
   #measure(): void {
+    const { metrics, workloads } = this.#options;
+    const served = this.#served();
     for (const kind of WORKLOAD_KINDS) {
-      const counts: Partial<Record<Health, number>> = {};
-      for (const each of this.#healths.values()) {
-        if (each.kind === kind) counts[each.health] = (counts[each.health] ?? 0) + 1;
+      const healths: Partial<Record<Health, number>> = {};
+      for (const each of this.#seen.values()) {
+        if (each.kind === kind) healths[each.health] = (healths[each.health] ?? 0) + 1;
       }
-      this.#options.metrics.resources(kind, counts);
+      metrics.resources(kind, healths);
+      const lists: Partial<Record<ListState, number>> = {};
+      for (const namespace of served) {
+        const state = workloads.state(namespace, kind);
+        lists[state] = (lists[state] ?? 0) + 1;
+      }
+      metrics.collection(kind, lists);
     }
   }
 
@@ -205,7 +271,9 @@ export class ResourceReports {
     if (memory === undefined) {
       memory = {
         ...{ ledger: new Ledger(), namespaces: [], dirty: new Map(), unsettled: new Map(), fullAtMs: undefined },
-        ...{ sinceMs: this.#options.clock.monotonicMs(), resends: 0 },
+        told: new Map(),
+        ...{ sinceMs: this.#options.clock.monotonicMs(), lookedAt: undefined, resends: 0 },
+        ...{ changedAtMs: undefined, untoldSinceMs: undefined },
       };
       this.#memories.set(deploymentId, memory);
     }

@@ -15,6 +15,7 @@ import {
   type StatefulSet,
   statefulSetShape,
 } from "../../kube/projection/shapes.ts";
+import type { ListState } from "../kernel/resource-metrics.ts";
 import type { WorkloadKind } from "../kernel/workload-kinds.ts";
 import type { WorkloadRef } from "./observation.ts";
 import { ofDaemonSet, ofDeployment, ofStatefulSet, type Workload } from "./workload.ts";
@@ -25,12 +26,11 @@ export interface WorkloadsOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly watchMetrics: WatchMetrics;
+  /** Whether the agent has the right to: a watch that is open goes on for minutes after the right was taken. */
+  readonly mayRead: (namespace: string, kind: WorkloadKind) => boolean;
   /** Called for each change of a workload or of a pod that it owns. */
   readonly changed: (ref: WorkloadRef) => void;
 }
-
-/** `starting`: its first list has not come. `unreadable`: the server refuses to let the agent read it. */
-export type ListState = "starting" | "read" | "unreadable";
 
 interface Caches {
   readonly namespace: string;
@@ -70,7 +70,8 @@ export class Workloads {
   /** Of the list of a kind in a namespace; a namespace that is not opened is unreadable. */
   state(namespace: string, kind: WorkloadKind): ListState {
     const list = this.#listOf(namespace, kind);
-    if (list === undefined || list.refusal !== undefined) return "unreadable";
+    if (list === undefined || list.refusal !== undefined || !this.#options.mayRead(namespace, kind))
+      return "unreadable";
     return list.synced ? "read" : "starting";
   }
 
@@ -87,14 +88,10 @@ export class Workloads {
     return found === undefined ? undefined : OF[kind](found as never);
   }
 
-  /** By the selector's labels; a workload whose selector has only expressions shows none. */
-  podsOf({ metadata, selector }: Workload): readonly Pod[] {
-    const labels = Object.entries(selector);
-    const [first] = labels;
+  /** Its pods, by their owner: labels alone would take those of another owner with the same labels for its own. */
+  podsOf({ kind, metadata }: Pick<Workload, "kind" | "metadata">): readonly Pod[] {
     const cache = this.#caches.find(({ namespace }) => namespace === metadata.namespace);
-    if (first === undefined || cache === undefined) return [];
-    const candidates = cache.pods.store.byIndex("label", first.join("="));
-    return candidates.filter((pod) => labels.every(([key, value]) => pod.metadata.labels[key] === value));
+    return cache?.pods.store.byIndex("owner", `${kind}/${metadata.name}`) ?? [];
   }
 
   #cachesOf(namespace: string): Caches {
@@ -109,7 +106,7 @@ export class Workloads {
         ...common,
         resource: resources.pods,
         projection: podShape,
-        indexes: { label: (pod: Pod) => Object.entries(pod.metadata.labels).map((entry) => entry.join("=")) },
+        indexes: { owner: (pod: Pod) => ownerNames(pod, namespace) },
       }),
     };
     for (const [kind, informer] of [
@@ -134,6 +131,11 @@ export class Workloads {
 }
 
 const OF = { Deployment: ofDeployment, StatefulSet: ofStatefulSet, DaemonSet: ofDaemonSet } as const;
+
+function ownerNames(pod: Pod, namespace: string): readonly string[] {
+  const owner = ownerOf(pod, namespace);
+  return owner === undefined ? [] : [`${owner.kind}/${owner.name}`];
+}
 
 /** The workload that a pod belongs to. A Deployment owns it through a ReplicaSet, named after it and the template's hash. */
 function ownerOf({ metadata }: Pod, namespace: string): WorkloadRef | undefined {

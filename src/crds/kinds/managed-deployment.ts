@@ -41,6 +41,31 @@ const Spec = Type.Object(
   ),
 );
 
+const count = Type.Integer({ minimum: 0, maximum: 1_000_000 });
+
+/** Names and numbers alone: what a workload is called can hold no command. */
+const Workloads = Type.Object({
+  total: count,
+  healthy: count,
+  degraded: count,
+  unhealthy: count,
+  unknown: count,
+  summary: Type.String({ maxLength: 16, pattern: "^[0-9]+/[0-9]+$", description: "Healthy ones of all." }),
+  attention: Type.Optional(
+    Type.Array(Type.String({ maxLength: 340, pattern: "^[a-z]+/[-a-z0-9]+/[-.a-z0-9]+$" }), {
+      maxItems: 10,
+      "x-kubernetes-list-type": "atomic",
+      description: "The worst: kind, namespace and name.",
+    }),
+  ),
+});
+
+const Collection = Type.Object({
+  namespace: Namespace,
+  kind: Words(["Deployment", "StatefulSet", "DaemonSet"]),
+  reason: Words(["Forbidden"]),
+});
+
 const Status = Type.Object({
   state: Type.Optional(Words(MANAGED_DEPLOYMENT_STATES)),
   namespaces: Type.Optional(
@@ -54,6 +79,15 @@ const Status = Type.Object({
     Type.String({
       maxLength: 400,
       description: "While it is not accepted: the kubectl line that accepts it, with a placeholder for your namespace.",
+    }),
+  ),
+  workloads: Type.Optional(Workloads),
+  observedAt: Type.Optional(DateTime),
+  collection: Type.Optional(
+    Type.Array(Collection, {
+      maxItems: 32,
+      "x-kubernetes-list-type": "atomic",
+      description: "Kinds that the agent may not read, so that what is shown of them is old.",
     }),
   ),
   observedGeneration: Type.Optional(Generation),
@@ -79,6 +113,8 @@ export const MANAGED_DEPLOYMENT = {
     { name: "State", type: "string", jsonPath: ".status.state" },
     { name: "Namespaces", type: "string", jsonPath: ".status.namespaces" },
     { name: "Opened", type: "string", jsonPath: '.status.conditions[?(@.type=="Opened")].status' },
+    { name: "Healthy", type: "string", jsonPath: ".status.workloads.summary" },
+    { name: "Observed", type: "date", jsonPath: ".status.observedAt" },
     { name: "Reported", type: "date", jsonPath: ".status.lastReportedAt" },
     { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
     { name: "Id", type: "string", jsonPath: ".spec.deploymentId", priority: 1 },

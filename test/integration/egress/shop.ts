@@ -88,7 +88,7 @@ function pod(name: string, owner: Object_): Object_ {
   return {
     apiVersion: "v1",
     kind: "Pod",
-    metadata: { name, namespace: SHOP, labels, ownerReferences },
+    metadata: { name, namespace: SHOP, labels: { ...labels, "pod-template-hash": "1" }, ownerReferences },
     spec: { ...template.spec, nodeName: "node-1" },
   };
 }

@@ -3,7 +3,7 @@ import type { Call } from "../../kernel/call/call.ts";
 import { capped } from "./observations.ts";
 import { type StoredReports, storedReports } from "./report-budget.ts";
 
-type Context = Pick<Call, "db" | "now">;
+type Context = Pick<Call, "db" | "now" | "budgets">;
 
 /**
  * Compares what the reporter says that it has told with what is stored. When it is the same, all of it is as fresh as the
@@ -13,7 +13,7 @@ type Context = Pick<Call, "db" | "now">;
  * @returns whether the reporter must send everything again.
  */
 export async function storeLevel(
-  { db, now }: Context,
+  { db, now, budgets }: Context,
   deploymentId: string,
   level: ResourceLevel | undefined,
   changed: StoredReports | undefined,
@@ -36,7 +36,9 @@ export async function storeLevel(
     .where("deployment_id", "=", deploymentId)
     .executeTakeFirst();
   const { digest, heartbeats, rows } = changed ?? known ?? (await storedReports(db, deploymentId));
-  const fits = digest === level.digest && heartbeats === level.heartbeats && rows === level.rows;
+  // More heartbeats than are kept: their digest cannot fit, and asking for them again would bring no more.
+  const isCut = level.heartbeats > budgets.size("deployment-resources");
+  const fits = rows === level.rows && (isCut || (digest === level.digest && heartbeats === level.heartbeats));
   const at = capped(level.observedAt, now);
   const before = known?.confirmed_at ?? null;
   const confirmed_at = fits && (before === null || before < at) ? at : before;

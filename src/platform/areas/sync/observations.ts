@@ -80,24 +80,33 @@ export async function storeHeartbeats(
     where h.observed_at <= excluded.observed_at`.execute(db);
 }
 
-/** Heartbeats that have ended, as of `at`: an older report that comes late does not bring one back. */
+/**
+ * Heartbeats that have ended.
+ *
+ * @param observedAt of the report: an older one that comes late brings none back. Undefined: the report has no time.
+ */
 export async function removeHeartbeats(
   { db, now }: Context,
   deploymentId: string,
   removed: readonly RemovedHeartbeat[],
-  at: Date,
+  observedAt: string | undefined,
 ): Promise<void> {
   if (removed.length === 0) return;
+  const at = observedAt === undefined ? null : capped(observedAt, now);
   await sql`
-    update resource_heartbeats h set removed_at = ${now}, observed_at = greatest(h.observed_at, ${at})
+    update resource_heartbeats h set removed_at = ${now}, observed_at = greatest(h.observed_at, ${at}::timestamptz)
     from jsonb_to_recordset(${json(removed)}) as r ("resourceType" text, "resourceId" text)
     where h.deployment_id = ${deploymentId} and h.resource_type = r."resourceType" and h.resource_id = r."resourceId"
       and h.removed_at is null`.execute(db);
 }
 
-/** After a full report: heartbeats and the operator's lists that were not in it have ended. */
+/**
+ * After a full report: heartbeats and the operator's lists that were not in it have ended. Newer ones have not: after a
+ * fail-over the reporter's clock may be behind.
+ */
 export async function removeUntold({ db, now }: Context, deploymentId: string, observedAt: string): Promise<void> {
-  const untold = sql<boolean>`told_at is distinct from ${observedAt}::timestamptz`;
+  const at = capped(observedAt, now);
+  const untold = sql<boolean>`told_at is distinct from ${observedAt}::timestamptz and observed_at <= ${at}`;
   await db
     .updateTable("resource_heartbeats")
     .set({ removed_at: now })

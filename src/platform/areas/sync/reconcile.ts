@@ -14,14 +14,7 @@ import { findRelease } from "../releases/record/store.ts";
 import type { SyncCall } from "./acquire.ts";
 import { storeInventory } from "./inventory.ts";
 import { storeLevel } from "./level.ts";
-import {
-  capped,
-  heartbeatIssues,
-  observedVersion,
-  removeHeartbeats,
-  removeUntold,
-  storeHeartbeats,
-} from "./observations.ts";
+import { heartbeatIssues, observedVersion, removeHeartbeats, removeUntold, storeHeartbeats } from "./observations.ts";
 import { storeProgress } from "./progress.ts";
 import { currentReleaseOf, judge } from "./report.ts";
 import { requireReportBudget } from "./report-budget.ts";
@@ -71,7 +64,10 @@ async function storeResources(call: SyncCall, { id }: DeploymentRow, body: Recon
   const { resourceHeartbeats = [], observedInventoryBatches = [], removedHeartbeats = [], resourceLevel } = body;
   const named = new Set(resourceHeartbeats.map(({ resourceType, resourceId }) => `${resourceType}/${resourceId}`));
   const ended = removedHeartbeats.filter(({ resourceType, resourceId }) => !named.has(`${resourceType}/${resourceId}`));
-  await removeHeartbeats(call, id, ended, capped(resourceLevel?.observedAt ?? call.now.toISOString(), call.now));
+  const [reported] = [resourceLevel, ...resourceHeartbeats, ...observedInventoryBatches].filter(
+    (each) => each !== undefined,
+  );
+  await removeHeartbeats(call, id, ended, reported?.observedAt);
   await storeHeartbeats(call, id, resourceHeartbeats);
   await storeInventory(call, id, observedInventoryBatches);
   if (resourceLevel?.full === true) await removeUntold(call, id, resourceLevel.observedAt);

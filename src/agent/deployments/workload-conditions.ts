@@ -1,0 +1,40 @@
+import type { WorkloadsSummary } from "../observe/summary.ts";
+import type { DeploymentCondition } from "./conditions.ts";
+
+/** Kinds named in one message. */
+const MAX_NAMED = 5;
+
+/** Whether the agent sees the deployment's workloads, and whether they are well. */
+export function workloadConditions(summary: WorkloadsSummary): readonly DeploymentCondition[] {
+  return [observed(summary), healthy(summary)];
+}
+
+function observed({ collection, isStarting }: WorkloadsSummary): DeploymentCondition {
+  if (collection.length > 0) {
+    const named = collection.slice(0, MAX_NAMED).map(({ namespace, kind }) => `${kind} in ${namespace}`);
+    const more = collection.length > MAX_NAMED ? ` and ${collection.length - MAX_NAMED} more` : "";
+    const message = `the agent may not read ${named.join(", ")}${more}; what is shown of them is old`;
+    return { type: "Observed", status: "False", reason: "Forbidden", message };
+  }
+  if (isStarting)
+    return { type: "Observed", status: "Unknown", reason: "Starting", message: "workloads are being read" };
+  return { type: "Observed", status: "True", reason: "CachesSynced", message: "all workloads are watched" };
+}
+
+function healthy({ workloads, worst }: WorkloadsSummary): DeploymentCondition {
+  const { total, healthy: well, degraded, unhealthy, unknown } = workloads;
+  const counts = `${well} of ${total} workloads are healthy`;
+  if (degraded + unhealthy > 0) {
+    const message = `${counts}, ${unhealthy} unhealthy, ${degraded} degraded. ${worst.join(". ")}`;
+    return { type: "WorkloadsHealthy", status: "False", reason: "SomeUnhealthy", message };
+  }
+  if (unknown > 0) {
+    return {
+      type: "WorkloadsHealthy",
+      status: "Unknown",
+      reason: "SomeUnknown",
+      message: `${counts}, ${unknown} unknown`,
+    };
+  }
+  return { type: "WorkloadsHealthy", status: "True", reason: "AllHealthy", message: counts };
+}

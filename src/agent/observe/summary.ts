@@ -1,0 +1,60 @@
+import type { ManagedDeploymentStatus } from "../../crds/kinds/managed-deployment.ts";
+import type { ListState } from "../kernel/resource-metrics.ts";
+import { WORKLOAD_KINDS, WORKLOADS, type WorkloadKind } from "../kernel/workload-kinds.ts";
+import { type Health, severityOf } from "./ledger.ts";
+import type { WorkloadRef } from "./observation.ts";
+
+/** One workload as it was last seen. */
+export interface Seen extends WorkloadRef {
+  readonly health: Health;
+  readonly message: string | undefined;
+}
+
+/** What the customer is shown of a deployment's workloads. */
+export interface WorkloadsSummary {
+  readonly workloads: NonNullable<ManagedDeploymentStatus["workloads"]>;
+  readonly collection: NonNullable<ManagedDeploymentStatus["collection"]>;
+  readonly observedAt: string;
+  /** The worst, each in a line. */
+  readonly worst: readonly string[];
+  readonly isStarting: boolean;
+}
+
+const MAX_ATTENTION = 10;
+const MAX_COLLECTION = 32;
+const MAX_WORST = 3;
+
+/** @param stateOf of the list of a kind in a namespace. */
+export function summaryOf(
+  seen: readonly Seen[],
+  namespaces: readonly string[],
+  stateOf: (namespace: string, kind: WorkloadKind) => ListState,
+  observedAt: string,
+): WorkloadsSummary {
+  const counts: Record<Health, number> = { healthy: 0, degraded: 0, unhealthy: 0, unknown: 0 };
+  for (const { health } of seen) counts[health] += 1;
+  const sick = seen
+    .filter(({ health }) => health === "degraded" || health === "unhealthy")
+    .toSorted((a, b) => severityOf(a.health) - severityOf(b.health) || (nameOf(a) < nameOf(b) ? -1 : 1));
+  const lists = namespaces.flatMap((namespace) =>
+    WORKLOAD_KINDS.map((kind) => ({ namespace, kind, state: stateOf(namespace, kind) })),
+  );
+  const total = seen.length;
+  return {
+    workloads: {
+      ...{ total, ...counts, summary: `${counts.healthy}/${total}` },
+      attention: sick.slice(0, MAX_ATTENTION).map(nameOf),
+    },
+    collection: lists
+      .filter(({ state }) => state === "unreadable")
+      .slice(0, MAX_COLLECTION)
+      .map(({ namespace, kind }) => ({ namespace, kind, reason: "Forbidden" as const })),
+    observedAt,
+    worst: sick.slice(0, MAX_WORST).map((each) => `${nameOf(each)}${each.message ? `: ${each.message}` : ""}`),
+    isStarting: lists.some(({ state }) => state === "starting"),
+  };
+}
+
+function nameOf({ namespace, kind, name }: WorkloadRef): string {
+  return `${WORKLOADS[kind].reportedAs.toLowerCase()}/${namespace}/${name}`;
+}
