@@ -162,8 +162,12 @@ const OFFERED: Readonly<Record<string, Readonly<Record<string, readonly string[]
 
 test("nothing is wrong, so no alert even begins; then the platform goes, and the right ones do", async () => {
   const { prometheus, world } = metrics;
+  // No kubelet runs here: the workload is never ready, which one alert says a minute after it was made.
   const begun = async (): Promise<readonly string[]> =>
-    (await prometheus.rules()).filter(isBegun).map(({ name }) => name);
+    (await prometheus.rules())
+      .filter(isBegun)
+      .map(({ name }) => name)
+      .filter((name) => name !== "SallyportResourceDegraded");
   await eventually(begun, (names) => names.length === 0, 90_000);
   await world.processes.platform.kill();
   const wanted = ["SallyportControlPlaneDisconnected", "SallyportControlPlaneUnreachable", "SallyportHeartbeatStale"];

@@ -25,7 +25,7 @@ beforeAll(async () => {
     await cluster().apply([workload(name)]);
     await ready(name, 2);
   }
-  agent = world.startAgent("agent-1");
+  agent = world.startAgent("agent-1", { SALLYPORT_ACCESS_CHECK_INTERVAL: "2s" });
 });
 afterAll(async () => {
   await agent?.stop();

@@ -35,6 +35,8 @@ interface Scope {
   complete: boolean;
   /** Whether the platform was told so. */
   toldComplete: boolean | undefined;
+  /** To be told whole, not as changes. */
+  isWhole: boolean;
   /** Of each row: what it is, and what the platform was sent. */
   readonly rows: Map<string, { hash: bigint; health: Health; sent: bigint | undefined }>;
   joined: bigint;
@@ -69,9 +71,8 @@ export class Ledger {
 
   /** Lists whose completeness the platform does not know yet. */
   untoldScopes(): readonly string[] {
-    return [...this.#scopes]
-      .filter(([, { complete, toldComplete }]) => complete !== toldComplete)
-      .map(([name]) => name);
+    const untold = [...this.#scopes].filter(([, scope]) => scope.complete !== scope.toldComplete || scope.isWhole);
+    return untold.map(([name]) => name);
   }
 
   isComplete(scope: string): boolean {
@@ -82,8 +83,30 @@ export class Ledger {
   scope(name: string, complete: boolean): void {
     const known = this.#scopes.get(name);
     if (known === undefined) {
-      this.#scopes.set(name, { complete, toldComplete: undefined, rows: new Map(), joined: 0n, sent: 0 });
-    } else known.complete = complete;
+      this.#scopes.set(name, {
+        complete,
+        toldComplete: undefined,
+        isWhole: false,
+        rows: new Map(),
+        joined: 0n,
+        sent: 0,
+      });
+      return;
+    }
+    if (complete && !known.complete) {
+      // What is gone from it meanwhile is not known, also of a time before this ledger: it is told whole.
+      known.rows.clear();
+      known.joined = 0n;
+      known.sent = 0;
+      known.isWhole = true;
+    }
+    known.complete = complete;
+  }
+
+  /** Whether the list is complete again, and the platform has not got it yet. */
+  isToldWhole(name: string): boolean {
+    const scope = this.#scopes.get(name);
+    return scope?.isWhole === true && scope.complete;
   }
 
   /** @returns whether the object is worse than it was known to be; a new one that is well is not. */
@@ -128,7 +151,7 @@ export class Ledger {
 
   /** The platform has stored them. */
   acknowledge(changes: readonly Pending[], scopes: readonly ToldScope[]): void {
-    for (const { name, complete } of scopes) this.#scopeOf(name).toldComplete = complete;
+    for (const { name, complete } of scopes) this.#told(name, complete);
     for (const change of changes) {
       const key = keyOf(change);
       if (this.#pending.get(key) === change) this.#pending.delete(key);
@@ -185,6 +208,12 @@ export class Ledger {
     this.#joined ^= known.sent;
     this.#sentHeartbeats -= 1;
     this.#wait(change);
+  }
+
+  #told(name: string, complete: boolean): void {
+    const scope = this.#scopeOf(name);
+    scope.toldComplete = complete;
+    if (complete) scope.isWhole = false;
   }
 
   #wait(change: Pending): void {

@@ -70,12 +70,13 @@ export function reportParts(ledger: Ledger, scopes: readonly string[], full: boo
   const untold = new Set(full ? scopes : ledger.untoldScopes());
   for (const [scope, changes] of byScope(pending, untold)) {
     const cuts = cut(changes);
+    const isWhole = full || ledger.isToldWhole(scope);
     for (const [index, rows] of cuts.entries()) {
       const resources = rows.flatMap(({ row }) => row ?? []);
       const batch: ObservedInventoryBatch = {
         ...{ sourceKind: "operator", inventoryScope: scope, controllerPlatform: "kubernetes", backend: "kubernetes" },
         ...{ observedAt, complete: ledger.isComplete(scope), resources },
-        ...(full
+        ...(isWhole
           ? { part: { index, count: cuts.length } }
           : { mode: "delta", removed: rows.filter(({ row }) => row === undefined).map(({ id }) => id) }),
       };

@@ -271,7 +271,7 @@ describe("what is told of a deployment", () => {
           expect(told.replicas?.ready).toBe(counts.ready);
         }
       }),
-      { numRuns: 300 },
+      { numRuns: 1_000 },
     );
   });
 });

@@ -53,10 +53,10 @@ function withLongFlags(args: readonly string[]): readonly string[] {
   return args.map((word) => (word === "-p" ? "--project" : word));
 }
 
-function listHelp(word: "list" | "watch", { flags }: Verb): string {
+function listHelp(word: "list" | "watch", { flags, route }: Verb): string {
   const what =
     word === "list"
-      ? "One line for each resource of each deployment, those that need attention first."
+      ? `${route.summary} One line each.`
       : "The same list, printed again each time that it changes, until Ctrl-C.";
   return `usage: sallyport resources ${word} [-p PROJECT] [--type TYPE] [--attention] [-o json]
 
