@@ -7,7 +7,7 @@ const RESULTS = ["ok", "failed"] as const;
 /** Everything, what changed, that nothing did; or nothing yet, because lists are still being read. */
 const REPORT_MODES = ["full", "delta", "confirm", "starting"] as const;
 /** What the agent can see of a list: nothing yet, all of it, or that it may not. */
-export const LIST_STATES = ["starting", "read", "unreadable"] as const;
+const LIST_STATES = ["starting", "read", "unreadable"] as const;
 export type ListState = (typeof LIST_STATES)[number];
 type Health = (typeof HEALTHS)[number];
 
