@@ -24,13 +24,14 @@ export interface Sbom {
  * Node.js and the system's libraries, for which scanners look too. The same image gives the same document.
  *
  * @param all of `npm sbom` without `--omit=dev`, which leaves out packages that development needs too
- * @param system a line each of the packages of the system: name, version, architecture
+ * @param system what system.ts says was copied, a line each: name, version, architecture. Empty with a base image that
+ *   has a system of its own, whose SBOM then names Node.js and the libraries
  * @param at seconds since 1970
  */
 export function sbomOf(all: Sbom, name: string, packages: ReadonlySet<string>, system: string, at: number): Sbom {
   const [root = ""] = all.dependencies.map(({ ref }) => ref);
   const isHere = (ref: string): boolean => packages.has(ref);
-  const beside = [nodeComponent(process.versions.node), ...system.split("\n").filter(Boolean).map(debianComponent)];
+  const beside = system.split("\n").filter(Boolean).map(systemComponent);
   const dependencies = all.dependencies
     .filter(({ ref }) => ref === root || isHere(ref))
     .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter(isHere) }));
@@ -64,8 +65,9 @@ function nodeComponent(version: string): Component {
   };
 }
 
-function debianComponent(line: string): Component {
+function systemComponent(line: string): Component {
   const [name = "", version = "", arch = ""] = line.split(" ");
+  if (name === "node") return nodeComponent(version);
   const purl = `pkg:deb/debian/${encodeURIComponent(name)}@${encodeURIComponent(version)}?arch=${arch}`;
   return { "bom-ref": purl, type: "library", name, version, purl };
 }

@@ -6,7 +6,8 @@ import { dirname, join } from "node:path";
  * Copies this process's Node.js, the libraries that it is linked to and the terms of both into an image that holds no
  * system, and says which packages they are from. Runs in the image to build in.
  *
- * @returns a line each: name, version, architecture; empty where the system is not Debian's
+ * @returns a line each: name, version, architecture. First Node.js itself; the libraries' where the system is Debian's
+ * @throws Error when the terms of one of them are not in this image: an image without them may not be given away
  */
 export function copySystem(image: string): string {
   copy(process.execPath, join(image, "app/node"));
@@ -20,10 +21,8 @@ export function copySystem(image: string): string {
   for (const owner of owners) copyFirst([`/usr/share/doc/${owner}/copyright`], join(image, "licenses", owner));
   // biome-ignore lint/suspicious/noTemplateCurlyInString: fields of dpkg-query.
   const format = ["-W", "-f", "${Package} ${Version} ${Architecture}\n"];
-  return [...owners]
-    .sort()
-    .map((owner) => output("dpkg-query", ...format, owner))
-    .join("");
+  const packages = [...owners].sort().map((owner) => output("dpkg-query", ...format, owner));
+  return [`node ${process.versions.node} ${process.arch}\n`, ...packages].join("");
 }
 
 function ownerOf(file: string): string | undefined {
@@ -36,8 +35,8 @@ function ownerOf(file: string): string | undefined {
 
 function copyFirst(candidates: readonly string[], to: string): void {
   const found = candidates.find((candidate) => existsSync(candidate));
-  if (found === undefined) console.error(`no licence for ${to}: none of ${candidates.join(", ")} is in this image`);
-  else copy(found, to);
+  if (found === undefined) throw new Error(`no licence for ${to}: none of ${candidates.join(", ")} is in this image`);
+  copy(found, to);
 }
 
 function copy(from: string, to: string): void {

@@ -217,8 +217,8 @@ test("an SBOM names the image's own packages, Node.js and the system's libraries
   const { stdout } = await run("npm", ["sbom", "--sbom-format=cyclonedx", "--package-lock-only"], {
     ...{ cwd: root, maxBuffer: 64 * 1024 ** 2 },
   });
-  const system = "libc6 2.36-9+deb12u14 amd64\n";
-  const sbom = (part: "cluster" | "platform") =>
+  const copied = "node 24.1.0 x64\nlibc6 2.36-9+deb12u14 amd64\n";
+  const sbom = (part: "cluster" | "platform", system = copied) =>
     sbomOf(JSON.parse(stdout), part, nameAndVersion(root, contentsOf(root, part).packages), system, AT);
   const names = (part: "cluster" | "platform") => sbom(part).components.map(({ name }) => name);
   expect(names("cluster")).toEqual(expect.arrayContaining(["undici", "node", "libc6"]));
@@ -228,6 +228,9 @@ test("an SBOM names the image's own packages, Node.js and the system's libraries
   // One entry for each package in the image, and two for what is no package of npm's.
   expect(names("platform")).toHaveLength(new Set(packagesOf("platform").map(nameOf)).size + 2);
   expect(sbom("cluster")).toEqual(sbom("cluster"));
+  expect(sbom("cluster").components).toContainEqual(expect.objectContaining({ name: "node", version: "24.1.0" }));
+  // With a base image's own system nothing was copied: its SBOM names Node.js.
+  expect(sbom("cluster", "").components.map(({ name }) => name)).not.toContain("node");
   const refs = new Set(sbom("cluster").components.map((component) => component["bom-ref"]));
   for (const { dependsOn } of sbom("cluster").dependencies) for (const ref of dependsOn) expect(refs).toContain(ref);
 });

@@ -24,7 +24,7 @@ const names = async (kind: string, namespace: string): Promise<readonly string[]
 };
 
 beforeAll(async () => {
-  const namespaces = ["sallyport-system", "shop", "12345", "999"];
+  const namespaces = ["sallyport-system", "shop", "elsewhere", "12345", "999"];
   await cluster().apply(namespaces.map((name) => ({ apiVersion: "v1", kind: "Namespace", metadata: { name } })));
 });
 
@@ -53,9 +53,14 @@ test("rbac.scope changes on a live release, and back", async () => {
 test("a second vendor's installation is refused in words, before anything is made", async () => {
   const refused = await run("install", "second", "999");
   expect(refused).toContain(
-    "This cluster has an installation of Sallyport: release sallyport in namespace sallyport-system.",
+    "This cluster has an installation of Sallyport: release sallyport, with its operator sallyport-operator in namespace sallyport-system.",
   );
   expect(await names("serviceaccounts", "999")).toEqual([]);
+  // Found as well where the first one's objects and namespace are renamed.
+  const renamed = ["namespaces={shop}", "nameOverride=gate", "namespaceOverride=elsewhere"];
+  expect(await run("upgrade", "sallyport", "sallyport-system", ...renamed)).toBe("");
+  expect(await run("install", "second", "999")).toContain("operator sallyport-gate-operator in namespace elsewhere.");
+  expect(await run("upgrade", "sallyport", "sallyport-system", "namespaces={shop}")).toBe("");
 });
 
 test("a variable of the chart is overridden by an upgrade, and given back", async () => {

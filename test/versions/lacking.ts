@@ -24,6 +24,11 @@ export const LACKING = {
     since: "1.33",
     cases: ["O22", "S23"],
   },
+  applySubresource: {
+    what: "`kubectl apply --subresource`, by which a case tries to write a status; that an approver has no verb on it is S24 too",
+    since: "1.33",
+    cases: ["S26"],
+  },
 } as const satisfies Readonly<Record<string, Lack>>;
 
 /** The version that this run uses. */

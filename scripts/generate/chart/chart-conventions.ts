@@ -31,7 +31,8 @@ export const CONVENTIONS: readonly Convention[] = [
       [chart("values"), "no template asks the cluster, the clock or chance"],
       [chart("values"), "renders the same bytes twice, with no object twice"],
     ],
-    differs: "two look-ups: the default policy is made only where it is missing, and missing namespaces are named",
+    differs:
+      "a first install leaves out what its kinds are not there for yet and a default policy that exists; with metrics.renderMode so do monitors. Two more look-ups can refuse a release, and change nothing in it",
   },
   {
     about: "Image of registry, repository and tag or digest; global registry and pull secrets",

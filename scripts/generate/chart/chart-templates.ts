@@ -184,7 +184,7 @@ function object(manifest: Manifest, options: { readonly keep?: string; readonly 
     ? `(ternary (dict ${ours.join(" ")}) dict (and $.Values.people.aggregateToView (eq $.Values.rbac.scope "cluster")))`
     : `(dict ${ours.join(" ")})`;
   const keep = options.keep
-    ? ` "annotations" (ternary (dict "helm.sh/resource-policy" "keep") dict ${options.keep})`
+    ? ` "annotations" (include "sallyport.keptAnnotations" (dict "root" $ "keep" ${options.keep}) | fromYaml)`
     : "";
   const head = [
     "---",

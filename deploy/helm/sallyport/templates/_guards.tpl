@@ -95,13 +95,13 @@
 {{- end -}}
 {{- if $values.crds.enabled -}}
 {{- $kind := lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" "accessgrants.sallyport.dev" -}}
+{{- $operator := dig "metadata" "annotations" "sallyport.dev/operator" "" $kind -}}
+{{- if and $operator (ne $operator (include "sallyport.operator" .)) -}}
+{{- $owner := splitn "/" 2 $operator -}}
+{{- $found := lookup "apps/v1" "Deployment" $owner._0 $owner._1 -}}
 {{- $release := dig "metadata" "annotations" "meta.helm.sh/release-name" "" $kind -}}
-{{- $namespace := dig "metadata" "annotations" "meta.helm.sh/release-namespace" "" $kind -}}
-{{- if and $release (or (ne $release .Release.Name) (ne $namespace .Release.Namespace)) -}}
-{{- range (lookup "apps/v1" "Deployment" $namespace "").items -}}
-{{- if eq "operator/sallyport" (printf "%s/%s" (dig "metadata" "labels" "app.kubernetes.io/component" "" .) (dig "metadata" "labels" "app.kubernetes.io/name" "" .)) -}}
-{{- fail (printf "This cluster has an installation of Sallyport: release %s in namespace %s. A cluster takes one, because kinds, policies and roles to lend have fixed names, and a policy guards one operator. Upgrade that release, or uninstall it first." $release $namespace) -}}
-{{- end -}}
+{{- if and $found (or (ne $release .Release.Name) (ne (dig "metadata" "annotations" "meta.helm.sh/release-namespace" "" $kind) .Release.Namespace)) -}}
+{{- fail (printf "This cluster has an installation of Sallyport: release %s, with its operator %s in namespace %s. A cluster takes one, because kinds, policies and roles to lend have fixed names, and a policy guards one operator. Upgrade that release, or uninstall it first." $release $owner._1 $owner._0) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

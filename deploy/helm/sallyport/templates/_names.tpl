@@ -69,6 +69,19 @@ annotations:
 {{- end }}
 {{- end -}}
 
+{{/* Namespace and name of the operator's Deployment, whatever the overrides. */}}
+{{- define "sallyport.operator" -}}
+{{- printf "%s/%s" (include "sallyport.namespace" .) (include "sallyport.componentName" (dict "root" . "component" "operator")) -}}
+{{- end -}}
+
+{{/* Of an object that may outlive the release: whose it was. (dict "root" $ "keep" true) */}}
+{{- define "sallyport.keptAnnotations" -}}
+sallyport.dev/operator: {{ include "sallyport.operator" .root }}
+{{- if .keep }}
+helm.sh/resource-policy: keep
+{{- end }}
+{{- end -}}
+
 {{/* registry/repository(:tag|@digest); a global registry and a digest win. */}}
 {{- define "sallyport.image" -}}
 {{- $image := .Values.image -}}
