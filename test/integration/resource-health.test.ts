@@ -134,3 +134,34 @@ test("a platform that was restored from before asks once, and has everything aga
   await eventually(seen, (rows) => rows.api === "healthy 2");
   expect(full()).toHaveLength(1);
 });
+
+test("a destructive plan on old knowledge is refused; when the engineer accepts that, the approver reads it", async () => {
+  await agent.stop();
+  const { db } = world.platform;
+  const observedAt = new Date(Date.now() - 43 * 60_000);
+  await db.updateTable("resource_levels").set({ confirmed_at: observedAt }).execute();
+  await db.updateTable("resource_heartbeats").set({ observed_at: observedAt }).execute();
+  await db.updateTable("inventory_rows").set({ observed_at: observedAt }).execute();
+  const { accessRequests } = world.engineer;
+  const params = { namespace: SHOP, pod: "web-0" };
+  const plan = {
+    ...{ deploymentId: world.deploymentId, remediationPlanId: "plan-1", title: "Remove it", reason: "It hangs." },
+    commands: [{ command: "kubernetes/delete-pod", summary: "web-0", params }],
+  };
+  const { id, planHash } = await accessRequests.create({ body: plan }, signal());
+  await expect(accessRequests.queue({ params: { id } }, signal())).rejects.toMatchObject({
+    code: "RESOURCE_STATE_STALE",
+    status: 409,
+  });
+  const queued = await accessRequests.queue({ params: { id }, body: { acceptStale: true } }, signal());
+  expect(queued.acceptedStale?.observedAt).toBe(observedAt.toISOString());
+  agent = world.startAgent("agent-2");
+  const grant = await world.grant(id, (each) => each !== undefined);
+  expect(grant.spec.planHash).toBe(planHash);
+  const kubeconfig = cluster().kubeconfigFor({ user: "alice" });
+  const words = ["get", "accessgrants", objectName(id), "-n", GRANTS, "-o", "jsonpath={.spec.reason}"];
+  const { stdout } = await cluster().kubectl(words, { kubeconfig });
+  expect(stdout).toBe(
+    `It hangs.\n\n[platform] Raised on knowledge that is 43 minutes old: the resources were last observed at ${observedAt.toISOString()}.`,
+  );
+});

@@ -91,6 +91,7 @@ export function commandRecord(changes: Partial<Command> = {}): Command {
     accessRequestId: null,
     planIndex: null,
     invokedBy: null,
+    acceptedStale: null,
     params: { namespace: "shop" },
     ...changes,
   };

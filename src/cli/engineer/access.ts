@@ -31,7 +31,16 @@ const ONE_LINE: readonly Flag[] = [
   text("summary", "what that line does, for the customer; default: the title"),
   { ...text("params", "its params"), schema: { type: "object", description: "its params" } },
 ];
-const OWN = [...FOLLOW, ...ONE_LINE].map(({ name }) => name);
+/** Goes with the second call, which queues the plan. */
+const ACCEPT_STALE: Flag = {
+  ...text("accept-stale", ""),
+  property: "acceptStale",
+  schema: {
+    type: "boolean",
+    description: "send a destructive plan though the resources were last observed more than 180 s ago",
+  },
+};
+const OWN = [...FOLLOW, ...ONE_LINE, ACCEPT_STALE].map(({ property }) => property);
 
 /** The verbs of `access-requests` that are more than one call. */
 export const ACCESS_VERBS: readonly string[] = ["request", "wait"];
@@ -62,7 +71,7 @@ export function accessCommand(area: Area, plain: Command, surroundings: Surround
 function requestVerb(create: Verb): Verb {
   const optional = ["commands", "remediationPlanId"];
   const flags = create.flags.map((flag) => (optional.includes(flag.property) ? { ...flag, required: false } : flag));
-  return { ...create, flags: [...flags, ...ONE_LINE, ...FOLLOW] };
+  return { ...create, flags: [...flags, ...ONE_LINE, ACCEPT_STALE, ...FOLLOW] };
 }
 
 function requestHelp({ flags }: Verb): string {
@@ -89,7 +98,12 @@ async function request(
   const body = planOf(values.body as Readonly<Record<string, unknown>>);
   return signedIn(surroundings, given, signal, async (call) => {
     const { id } = (await call(verb.area, "create", { ...values, body }, signal)) as AccessRequestWithApproval;
-    const queued = await call(verb.area, "queue", byId(id), signal);
+    const acceptStale = given.texts[ACCEPT_STALE.name]?.[0] === "true";
+    const queue: CallValues = { ...byId(id), body: acceptStale ? { acceptStale } : undefined };
+    const queued = await call(verb.area, "queue", queue, signal).catch((error: unknown) => {
+      surroundings.error(`${id} is proposed and not queued\n`);
+      throw error;
+    });
     if (given.texts.wait?.[0] !== "true") {
       surroundings.out(render(queued, given.format));
       return EXIT_CODES.done.code;

@@ -267,6 +267,29 @@ onEachDatabase("the engineer's commands", (world) => {
     });
   });
 
+  it("send a destructive plan on old knowledge only when they say so", async () => {
+    const site = await newSite(world);
+    const env = as(world, site.engineer);
+    const level = { digest: "0".repeat(16), heartbeats: 0, rows: 0, complete: true };
+    const state = { status: "running", platform: "kubernetes", protocolVersion: 1 };
+    const resourceLevel = { observedAt: world.clock.wallNow().toISOString(), ...level };
+    const body = { deploymentId: site.deploymentId, state, resourceLevel };
+    expect((await world.call("POST", "/v1/sync/reconcile", { key: site.manager, body })).status).toBe(200);
+    world.clock.advance(600_000);
+    const remove = [
+      ...["access", "request", "--deployment", site.deploymentId, "--title", "Remove it", "-o", "json"],
+      ...["--command", "kubernetes/delete-pod", "--params", "namespace=shop", "--params", "pod=api-0"],
+    ];
+    const refused = await type(remove, { env });
+    expect([refused.code, refused.error]).toEqual([6, expect.stringContaining("RESOURCE_STATE_STALE")]);
+    const [, id = ""] = /^(ar_\w+) is proposed and not queued\n/.exec(refused.error) ?? [];
+    const queued = await type(["access", "queue", id, "--accept-stale", "-o", "json"], { env });
+    const asked = await type([...remove, "--accept-stale"], { env });
+    for (const { out } of [queued, asked]) {
+      expect(JSON.parse(out)).toMatchObject({ status: "queued", acceptedStale: { ageSeconds: expect.any(Number) } });
+    }
+  });
+
   it("end with 8 when a request is not run, and with 9 when nobody decides in time", async () => {
     const site = await newSite(world);
     const env = as(world, site.engineer);

@@ -1,6 +1,7 @@
 import Type, { type Static } from "typebox";
 import { COMMAND_STATES } from "../operations/commands.ts";
 import { OperationParams, OperationRef, TierWord } from "../operations/operations.ts";
+import { AcceptedStale, AcceptStale } from "../resources/stale-state.ts";
 import { Actor } from "../wire/actor.ts";
 import { READERS, WRITERS } from "../wire/roles.ts";
 import { routes } from "../wire/route.ts";
@@ -102,6 +103,7 @@ const record = {
   materialized: Nullable(Materialized),
   queuedBy: Nullable(Actor),
   queuedAt: Nullable(Timestamp),
+  acceptedStale: AcceptedStale,
   createdBy: Actor,
   createdAt: Timestamp,
   updatedAt: Timestamp,
@@ -161,9 +163,11 @@ export const accessRequestRoutes = routes({
     summary: "Sends the request to the customer.",
     roles: WRITERS,
     params,
+    body: Strict({ acceptStale: AcceptStale }),
+    bodyOptional: true,
     success: 200,
     response: AccessRequestWithApproval,
-    errors: ["NOT_FOUND", "INVALID_STATE_TRANSITION", "DEPLOYMENT_HAS_NO_MANAGER"],
+    errors: ["NOT_FOUND", "INVALID_STATE_TRANSITION", "DEPLOYMENT_HAS_NO_MANAGER", "RESOURCE_STATE_STALE"],
     repeat: "state",
   },
   coordinates: {

@@ -61,6 +61,7 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
       materialized: null,
       queuedBy: null,
       queuedAt: null,
+      acceptedStale: null,
       createdBy: { kind: "serviceAccount", id: `apikey_${ID}`, email: null },
       createdAt: at("09:50:00"),
       updatedAt: at("09:50:00"),

@@ -1,4 +1,5 @@
 import Type, { type Static } from "typebox";
+import { AcceptedStale } from "../resources/stale-state.ts";
 import { Actor } from "../wire/actor.ts";
 import { MANAGER, READERS, WRITERS } from "../wire/roles.ts";
 import { routes } from "../wire/route.ts";
@@ -61,6 +62,7 @@ export const Command = Strict({
   accessRequestId: Nullable(AccessRequestId),
   planIndex: Nullable(Type.Integer({ minimum: 0 })),
   invokedBy: Nullable(Actor),
+  acceptedStale: AcceptedStale,
   deployment: named(DeploymentId),
   project: named(ProjectId),
   params: Type.Optional(Type.Unknown({ description: "Only with include=payload." })),

@@ -1,4 +1,5 @@
 import Type, { type Static } from "typebox";
+import { AcceptStale } from "../resources/stale-state.ts";
 import { MANAGER, READERS, WRITERS } from "../wire/roles.ts";
 import { routes } from "../wire/route.ts";
 import {
@@ -215,6 +216,7 @@ export const operationRoutes = routes({
       plugin: PluginName,
       operation: PluginName,
       params: Type.Optional(OperationParams),
+      acceptStale: AcceptStale,
     }),
     success: 200,
     response: Invocation,
@@ -224,6 +226,7 @@ export const operationRoutes = routes({
       "PLUGIN_DISABLED",
       "INVALID_STATE_TRANSITION",
       "DEPLOYMENT_HAS_NO_MANAGER",
+      "RESOURCE_STATE_STALE",
       "PARAMS_TOO_LARGE",
     ],
     repeat: "key",

@@ -174,6 +174,11 @@ export const ERRORS = {
     "workspace asks for approval before debug",
     "create an access request with debug true",
   ),
+  RESOURCE_STATE_STALE: stop(
+    409,
+    "something destructive was asked for, and the resources were last observed over 180 s ago; context {observedAt, ageSeconds, limitSeconds}",
+    "see that the deployment's agent reports again, or send acceptStale: true",
+  ),
   PLAN_HASH_MISMATCH: stop(409, "reported planHash is not the request's (item-level only)", "refuse the plan"),
   JOIN_TOKEN_EXHAUSTED: stop(409, "joinCount has reached maxJoins", "create a join token"),
   MACHINE_NOT_DRAINED: stop(409, "machine may not be removed yet", "drain it"),

@@ -36,6 +36,7 @@ onEachDatabase("access requests", (world) => {
         materialized: null,
         queuedBy: null,
         queuedAt: null,
+        acceptedStale: null,
         createdBy: { kind: "serviceAccount", id: expect.any(String), email: null },
         createdAt: body.createdAt,
         updatedAt: body.createdAt,

@@ -70,6 +70,7 @@ export async function create(call: Call<typeof accessRequestRoutes.create>): Pro
     materialized: null,
     queued_by: null,
     queued_at: null,
+    stale_since: null,
     closed_at: null,
     created_by: actorOf(principal),
     created_at: now,

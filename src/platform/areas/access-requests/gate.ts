@@ -5,6 +5,7 @@ import type { Call } from "../../kernel/call/call.ts";
 import { notFound } from "../../kernel/errors.ts";
 import { actorOf } from "../../kernel/tenancy/principal.ts";
 import { requireManagerOf } from "../managers/record/store.ts";
+import { staleSince } from "../resources/stale-state.ts";
 import { asOf, stateOf, withState } from "./lifecycle.ts";
 import { toRecord } from "./record.ts";
 import { moved } from "./state.ts";
@@ -34,8 +35,13 @@ export async function recordOf(
   return toRecord(row, commands.get(row.id) ?? [], call);
 }
 
-/** Queues the request for the decision in the customer's cluster. @throws INVALID_STATE_TRANSITION */
-export async function queue(call: GateCall, id: string): Promise<AccessRequestRow> {
+/**
+ * Queues the request for the decision in the customer's cluster.
+ *
+ * @throws INVALID_STATE_TRANSITION
+ * @throws RESOURCE_STATE_STALE for a destructive plan, unless the caller accepts it.
+ */
+export async function queue(call: GateCall, id: string, acceptStale?: boolean): Promise<AccessRequestRow> {
   const row = await requireRequest(call, id);
   const next = moved(stateOf(row), "queue", call.now);
   await requireManagerOf(call.db, row.deployment_id);
@@ -43,6 +49,7 @@ export async function queue(call: GateCall, id: string): Promise<AccessRequestRo
     ...withState(row, next, undefined, call.now),
     queued_by: actorOf(call.principal),
     queued_at: call.now,
+    stale_since: await staleSince(call, row.deployment_id, row.risk, acceptStale),
   };
   await updateRequest(call.db, queued);
   await call.raise("access-requests", row.deployment_id);

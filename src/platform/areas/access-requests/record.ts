@@ -16,6 +16,7 @@ import type { Call } from "../../kernel/call/call.ts";
 import type { Principal } from "../../kernel/tenancy/principal.ts";
 import { shown } from "../../kernel/tenancy/stored-error.ts";
 import { asOf } from "../commands/store.ts";
+import { reasonWith, toAcceptedStale } from "../resources/stale-state.ts";
 
 // Rows here are as of now (`asOf` in lifecycle.ts).
 
@@ -43,6 +44,7 @@ export function toRecord(
     materialized: row.materialized,
     queuedBy: row.queued_by,
     queuedAt: row.queued_at?.toISOString() ?? null,
+    acceptedStale: toAcceptedStale(row.stale_since, row.queued_at),
     createdBy: row.created_by,
     createdAt: row.created_at.toISOString(),
     updatedAt: row.updated_at.toISOString(),
@@ -78,7 +80,7 @@ export function toPending(row: AccessRequestRow): PendingRequest {
   return {
     id: row.id,
     title: row.title,
-    reason: row.reason,
+    reason: reasonWith(row.reason, toAcceptedStale(row.stale_since, row.queued_at)),
     commands: row.commands,
     risk: row.risk,
     planHash: row.plan_hash,

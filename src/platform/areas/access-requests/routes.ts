@@ -15,7 +15,7 @@ export const handlers: Handlers<typeof accessRequestRoutes> = {
   create,
 
   async queue(call) {
-    return withApproval(await recordOf(call, await queue(call, call.params.id)));
+    return withApproval(await recordOf(call, await queue(call, call.params.id, call.body?.acceptStale)));
   },
 
   async reject(call) {

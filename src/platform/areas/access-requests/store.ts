@@ -41,9 +41,10 @@ export async function updateRequest(db: Db, row: AccessRequestRow): Promise<void
   await db.updateTable("access_requests").set(written(row)).where("id", "=", row.id).execute();
 }
 
-function written({ status, execution, approved_until, queued_at, closed_at, updated_at, ...row }: AccessRequestRow) {
+function written(row: AccessRequestRow) {
+  const { status, execution, approved_until, queued_at, stale_since, closed_at, updated_at } = row;
   return {
-    ...{ status, execution, approved_until, queued_at, closed_at, updated_at },
+    ...{ status, execution, approved_until, queued_at, stale_since, closed_at, updated_at },
     decisions: json(row.decisions),
     materialized: row.materialized === null ? null : json(row.materialized),
     queued_by: row.queued_by === null ? null : json(row.queued_by),

@@ -18,6 +18,8 @@ export interface NewCommand {
   readonly target: CommandTarget | null;
   readonly deadline: Date;
   readonly invokedBy: Actor | null;
+  /** Since when the resources are stale, when the caller accepted that. */
+  readonly staleSince?: Date | null;
   /** The line of a plan: unique together with the index, so a second call for the same line fails as a conflict. */
   readonly accessRequestId?: string;
   readonly planIndex?: number;
@@ -55,6 +57,7 @@ export async function createCommand(
       access_request_id: command.accessRequestId ?? null,
       plan_index: command.planIndex ?? null,
       invoked_by: command.invokedBy === null ? null : json(command.invokedBy),
+      stale_since: command.staleSince ?? null,
       params,
       result: null,
       idempotency_key: command.idempotencyKey ?? null,

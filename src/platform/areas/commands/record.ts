@@ -2,6 +2,7 @@ import type { Command } from "../../../contract/operations/commands.ts";
 import type { CommandRow } from "../../database/tables/commands.ts";
 import type { Principal } from "../../kernel/tenancy/principal.ts";
 import { shown } from "../../kernel/tenancy/stored-error.ts";
+import { toAcceptedStale } from "../resources/stale-state.ts";
 
 /** The command for the manager that has just claimed it, with its payload. */
 export function toClaimed(row: CommandRow, principal: Principal): Command {
@@ -39,5 +40,6 @@ export function toCommand(row: CommandRow, principal: Principal): Command {
     accessRequestId: row.access_request_id,
     planIndex: row.plan_index,
     invokedBy: row.invoked_by,
+    acceptedStale: toAcceptedStale(row.stale_since, row.created_at),
   };
 }

@@ -26,6 +26,7 @@ export const WITHOUT_PAYLOAD = [
   "access_request_id",
   "plan_index",
   "invoked_by",
+  "stale_since",
   "idempotency_key",
 ] as const satisfies readonly (keyof CommandRow)[];
 

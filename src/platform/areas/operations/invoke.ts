@@ -5,6 +5,7 @@ import { invalidTransition, notFound, PlatformError } from "../../kernel/errors.
 import { actorOf } from "../../kernel/tenancy/principal.ts";
 import { createCommand, OPERATOR_TARGET } from "../commands/create.ts";
 import { requireManagerOf } from "../managers/record/store.ts";
+import { staleSince } from "../resources/stale-state.ts";
 import { refuseAutomation } from "../workspaces/store.ts";
 import { catalogueOf, findOperation } from "./catalogue.ts";
 import { checkParams, checkSizes } from "./params/params.ts";
@@ -33,6 +34,7 @@ export async function invoke(call: Call<typeof operationRoutes.invoke>): Promise
   await requireManagerOf(db, target.id);
   if (!found.plugin.enabled) throw new PlatformError("PLUGIN_DISABLED", { context: { names: [plugin] } });
   if (!isLive(target)) throw invalidTransition(target.status, "operation", []);
+  const stale = await staleSince(call, target.id, found.operation.tier, body.acceptStale);
   // The customer's cluster runs an operation of cluster scope only with an approved request, whatever a rule says.
   const isWide = found.operation.scope === "cluster";
   const decision = isWide ? "manual" : decide(await policyRules(db, project.id), plugin, operation);
@@ -45,6 +47,7 @@ export async function invoke(call: Call<typeof operationRoutes.invoke>): Promise
     target: OPERATOR_TARGET,
     deadline: new Date(now.getTime() + DEADLINE_MS),
     invokedBy: actorOf(principal),
+    staleSince: stale,
   });
   return { ...answer, status: "dispatched", commandId: command.id };
 }

@@ -20,6 +20,7 @@ import { budgets } from "./0011-0020/0019-budgets.ts";
 import { sessionFiles } from "./0011-0020/0020-session-files.ts";
 import { keyMinters } from "./0021-0030/0021-key-minters.ts";
 import { resourceLevels } from "./0021-0030/0022-resource-levels.ts";
+import { acceptedStale } from "./0021-0030/0023-accepted-stale.ts";
 
 /** In order of name. A migration that has been released never changes; the next one repairs it. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -44,4 +45,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   "0020-session-files": sessionFiles,
   "0021-key-minters": keyMinters,
   "0022-resource-levels": resourceLevels,
+  "0023-accepted-stale": acceptedStale,
 };

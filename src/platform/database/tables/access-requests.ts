@@ -37,6 +37,8 @@ export interface AccessRequestRow {
   materialized: Materialized | null;
   queued_by: Actor | null;
   queued_at: Date | null;
+  /** When the resources were last observed, if that was long ago and the one who queued the plan accepted it. */
+  stale_since: Date | null;
   /** When it became rejected or expired. */
   closed_at: Date | null;
   created_by: Actor;

@@ -30,6 +30,8 @@ export interface CommandRow {
   access_request_id: string | null;
   plan_index: number | null;
   invoked_by: Actor | null;
+  /** When the resources were last observed, if that was long ago and the caller accepted it. */
+  stale_since: Date | null;
   /** JSON text and not jsonb, which cannot hold every JSON string. Null when there are none. */
   params: string | null;
   result: string | null;
