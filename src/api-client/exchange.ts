@@ -78,6 +78,8 @@ async function sendAndRead(
   };
   const text = await readText(response.body, outgoing.maxResponseBytes, facts);
   const isJson = /^application\/json\b/i.test(header("content-type") ?? "");
+  const isKnown = response.statusCode === 304 && headers["if-none-match"] !== undefined;
+  if (isKnown) return { status: 304, body: undefined, bytes: Buffer.byteLength(text) };
   if (response.statusCode >= 300) throw refusal(text, isJson, headers.authorization, facts);
   return { status: response.statusCode, body: parse(text, isJson, facts), bytes: Buffer.byteLength(text) };
 }

@@ -74,6 +74,18 @@ const TABLE = {
       errors: [],
       repeat: "state",
     },
+    watched: {
+      method: "GET",
+      path: "/v1/watched",
+      summary: "Reads what has an ETag.",
+      roles: "any",
+      query: Strict({ of: Type.Optional(Type.String()) }),
+      success: 200,
+      response: Thing,
+      errors: [],
+      repeat: "safe",
+      etag: true,
+    },
     work: {
       method: "GET",
       path: "/v1/work",
@@ -481,6 +493,58 @@ describe("pages", () => {
       for await (const item of pages(client.things.list, {}, forever)) void item;
     };
     expect((await failure(read())).code).toBe("CURSOR_REPEATED");
+  });
+});
+
+describe("answers that have an ETag", () => {
+  test("are asked for by it, and a 304 brings the answer that the client has", async () => {
+    let version = 1;
+    const { client, seen } = await world((request, response) => {
+      const etag = `"v${version}"`;
+      if (request.headers["if-none-match"] === etag) response.writeHead(304, { etag }).end();
+      else json(response, 200, { id: `of ${request.url} at ${version}` }, { etag });
+    });
+    const read = (of?: string) => client.things.watched({ query: of === undefined ? {} : { of } }, forever);
+    const first = await read();
+    expect(await read()).toEqual(first);
+    expect(await read("b")).toEqual({ id: "of /v1/watched?of=b at 1" });
+    version = 2;
+    expect(await read()).toEqual({ id: "of /v1/watched at 2" });
+    await read();
+    const sent = seen.map(({ headers }) => headers["if-none-match"]);
+    expect(sent).toEqual([undefined, '"v1"', undefined, '"v1"', '"v2"']);
+  });
+
+  test("are kept for one credential, and the newest four only", async () => {
+    let key = "key-one";
+    const { client, seen } = await world(
+      ({ headers }, response) => {
+        if (headers["if-none-match"] !== undefined) response.writeHead(304).end();
+        else json(response, 200, { id: headers.authorization }, { etag: '"v"' });
+      },
+      { credential: () => key },
+    );
+    const read = (of = "") => client.things.watched({ query: { of } }, forever);
+    expect(await read()).toEqual({ id: "Bearer key-one" });
+    key = "key-two";
+    expect([await read(), await read()]).toEqual([{ id: "Bearer key-two" }, { id: "Bearer key-two" }]);
+    for (const of of ["a", "b", "c", "d"]) await read(of);
+    await read();
+    expect(seen.map(({ headers }) => headers["if-none-match"] !== undefined)).toEqual([
+      false,
+      false,
+      true,
+      false,
+      false,
+      false,
+      false,
+      false,
+    ]);
+  });
+
+  test("a 304 that nothing asked for is an error", async () => {
+    const { client } = await world((_, response) => void response.writeHead(304).end());
+    expect((await failure(client.things.watched({}, forever))).code).toBe("UNEXPECTED_REDIRECT");
   });
 });
 

@@ -8,6 +8,7 @@ import { address, type QueryValues, type Scalar } from "./address.ts";
 import { ApiError } from "./api-error.ts";
 import type { CallsOf } from "./calls.ts";
 import { type Answer, exchange, type HeaderReader, type Outgoing } from "./exchange.ts";
+import { KnownAnswers } from "./known-answers.ts";
 import { type Attempt, type ClientOptions, compile, type Settings } from "./options.ts";
 
 /** The untyped form in which all calls run; `CallsOf` gives each its types. */
@@ -37,7 +38,7 @@ export function clientOf<const T extends Readonly<Record<string, RouteTable>>>(
   table: T,
   options: ClientOptions,
 ): TableClient<T> {
-  const settings = compile(options);
+  const settings = { ...compile(options), known: new KnownAnswers() };
   const calls: Record<string, unknown> = { close: settings.close };
   for (const [area, areaRoutes] of Object.entries(table)) {
     const names = Object.entries(areaRoutes);
@@ -51,13 +52,15 @@ export function clientOf<const T extends Readonly<Record<string, RouteTable>>>(
   return calls as TableClient<T>;
 }
 
+type Client = Settings & { readonly known: KnownAnswers };
+
 interface NamedRoute {
   readonly area: string;
   readonly name: string;
   readonly route: Route;
 }
 
-async function call(settings: Settings, named: NamedRoute, args: AnyArguments, signal: AbortSignal): Promise<unknown> {
+async function call(settings: Client, named: NamedRoute, args: AnyArguments, signal: AbortSignal): Promise<unknown> {
   const { route } = named;
   // One key for the call, not one for each attempt: so the platform knows a retry as the same call.
   const idempotencyKey = route.repeat === "key" ? (args.idempotencyKey ?? randomUUID()) : args.idempotencyKey;
@@ -85,7 +88,7 @@ async function call(settings: Settings, named: NamedRoute, args: AnyArguments, s
 
 /** A 401 means that nothing was done, so any route may be tried again with another key. */
 async function withCredential(
-  settings: Settings,
+  settings: Client,
   named: NamedRoute,
   args: AnyArguments,
   signal: AbortSignal,
@@ -94,7 +97,8 @@ async function withCredential(
   for (let keys = 1; ; keys += 1) {
     const key = named.route.roles === "public" ? undefined : credential?.current();
     try {
-      return await observed(settings, named, await prepare(settings, named.route, args, key), signal);
+      const outgoing = await prepare(settings, named.route, args, key);
+      return await conditional(settings, named, outgoing, signal);
     } catch (error) {
       const refused = error instanceof ApiError && error.status === 401 && key !== undefined;
       if (!refused || keys >= MAX_KEYS || !(await credential?.refused(key))) throw error;
@@ -129,12 +133,30 @@ async function prepare(
   return { method: route.method, url, headers, body, timeoutMs, maxResponseBytes: settings.maxResponseBytes };
 }
 
+/** Sends the ETag of the answer that this client keeps of the same address; a 304 stands for that answer. */
+async function conditional(
+  settings: Client,
+  named: NamedRoute,
+  outgoing: Omit<Outgoing, "heard">,
+  signal: AbortSignal,
+): Promise<unknown> {
+  if (named.route.etag !== true) return (await observed(settings, named, outgoing, signal)).body;
+  const name = `${outgoing.headers.authorization ?? ""} ${outgoing.url}`;
+  const kept = settings.known.get(name);
+  const headers = { ...outgoing.headers, ...(kept && { "if-none-match": kept.etag }) };
+  const { status, body, header } = await observed(settings, named, { ...outgoing, headers }, signal);
+  if (status === 304) return kept?.body;
+  const etag = header("etag");
+  if (etag !== undefined) settings.known.keep(name, { etag, body });
+  return body;
+}
+
 async function observed(
   settings: Settings,
   named: NamedRoute,
   outgoing: Omit<Outgoing, "heard">,
   signal: AbortSignal,
-): Promise<unknown> {
+): Promise<Answer & { readonly header: HeaderReader }> {
   const startMs = settings.clock.monotonicMs();
   const sentBytes = outgoing.body === undefined ? 0 : Buffer.byteLength(outgoing.body);
   let header: HeaderReader = () => undefined;
@@ -154,7 +176,7 @@ async function observed(
     throw error;
   }
   tell({ status: answer.status, code: undefined, retryAfterMs: undefined, receivedBytes: answer.bytes });
-  return answer.body;
+  return { ...answer, header };
 }
 
 function errorFacts({ status, code, retryAfterMs }: ApiError): Pick<Attempt, "status" | "code" | "retryAfterMs"> {

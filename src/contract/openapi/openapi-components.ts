@@ -53,6 +53,13 @@ export const COMPONENTS: Json = {
       description: "The same key within 24 hours is the same call: its answer is replayed.",
       schema: { type: "string", minLength: 1, maxLength: 255, pattern: "^[\\x20-\\x7e]+$" },
     },
+    ifNoneMatch: {
+      name: "If-None-Match",
+      in: "header",
+      required: false,
+      description: "The `ETag` of an answer that you have: 304 without a body while nothing has changed.",
+      schema: { type: "string" },
+    },
     requestId: {
       name: "x-request-id",
       in: "header",
@@ -67,6 +74,7 @@ export const COMPONENTS: Json = {
     "RateLimit-Limit": integer("Requests that may come at once."),
     "RateLimit-Remaining": integer("Requests left now."),
     "RateLimit-Reset": integer("Seconds until all are left again."),
+    ETag: { description: "Names this answer, for this caller alone.", schema: { type: "string" } },
     "Retry-After": integer("Seconds to wait."),
     "WWW-Authenticate": { description: "`Bearer`.", schema: { type: "string" } },
   },

@@ -168,6 +168,7 @@ function parametersOf(route: Route, names: ReadonlyMap<TSchema, string>): readon
     ...of("query", route.query),
     ...(open ? [] : [ref("workspace")]),
     ...(route.repeat === "key" ? [ref("idempotencyKey")] : []),
+    ...(route.etag === true ? [ref("ifNoneMatch")] : []),
     ref("requestId"),
   ];
 }
@@ -196,11 +197,16 @@ function successesOf(route: Route, { response }: Example, names: ReadonlyMap<TSc
   const answer = (description: string): Json => ({ description, headers: ANSWER_HEADERS, ...content });
   const said = route.success === 202 ? "Accepted; the work goes on." : route.success === 201 ? "Created." : "Done.";
   return {
-    [route.success]: answer(said),
+    [route.success]: route.etag === true ? withTag(answer(said)) : answer(said),
+    ...(route.etag === true && { 304: withTag({ description: "As you have it.", headers: ANSWER_HEADERS }) }),
     ...(route.alternative !== undefined && {
       [route.alternative]: answer(route.alternative === 200 ? "It was there already." : "Created."),
     }),
   };
+}
+
+function withTag(answer: Json): Json {
+  return { ...answer, headers: { ...(answer.headers as Json), ETag: { $ref: "#/components/headers/ETag" } } };
 }
 
 /**

@@ -13,7 +13,7 @@ import {
 } from "../wire/schema.ts";
 import { BACKENDS, HEALTHS, LIFECYCLES, ResourceHeartbeat } from "./resource-heartbeat.ts";
 
-/** Rows of one answer; more is said by `truncated` (§11.2). */
+/** Rows of one answer, at most; more is said by `truncated` (§11.2). */
 export const MAX_RESOURCE_ROWS = 1000;
 
 /** Types that have lists of their own. Others are shown only among all resources (§11.3). */
@@ -121,7 +121,9 @@ const resourceType = Words(LISTED_RESOURCE_TYPES);
 /** An observed resource's id is its raw identity, which may be longer than a managed one's. */
 const resourceId = Type.String({ minLength: 1, maxLength: 512 });
 const truncated = Type.Optional(
-  Type.Literal(true, { description: `There are more than ${MAX_RESOURCE_ROWS} rows; these come first.` }),
+  Type.Literal(true, {
+    description: `There are more rows than ${MAX_RESOURCE_ROWS}, or than 2 MiB hold; these come first.`,
+  }),
 );
 
 export const resourceRoutes = routes({
@@ -135,6 +137,7 @@ export const resourceRoutes = routes({
     response: Strict({ resources: Type.Array(DeployedResource), truncated }),
     errors: ["NOT_FOUND"],
     repeat: "safe",
+    etag: true,
   },
   listOfType: {
     method: "GET",
@@ -147,6 +150,7 @@ export const resourceRoutes = routes({
     response: Strict({ resources: Type.Array(ResourceSummary), truncated }),
     errors: ["NOT_FOUND"],
     repeat: "safe",
+    etag: true,
   },
   deployments: {
     method: "GET",

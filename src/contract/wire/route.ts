@@ -52,6 +52,8 @@ export interface Route {
   readonly workspace?: "exempt" | "path";
   /** Answers after up to `query.wait` seconds; runs outside a transaction. */
   readonly longPoll?: true;
+  /** Answers have an ETag, and are 304 without a body to `If-None-Match` with it (§11.2). */
+  readonly etag?: true;
   /** The body may be sent with `content-encoding: gzip`; inflated it has the same limit as any other. */
   readonly gzip?: true;
   /** Asks a service outside: runs outside a transaction, and opens its own for what it writes. */

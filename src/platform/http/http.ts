@@ -207,6 +207,7 @@ async function respond(
         credential,
         requestId: request.id,
         idempotencyKey: typeof idempotencyKey === "string" ? idempotencyKey : undefined,
+        ifNoneMatch: endpoint.route.etag === true ? request.headers["if-none-match"] : undefined,
         now: engine.clock.wallNow(),
         signal: limit.signal,
       }),

@@ -6,8 +6,10 @@ import {
   type ResourceSummary,
   type resourceRoutes,
 } from "../../../contract/resources/resources.ts";
-import type { Call, Handlers } from "../../kernel/call/call.ts";
+import { type Call, type Handlers, notModified, reply } from "../../kernel/call/call.ts";
+import { Filling } from "../../kernel/call/page.ts";
 import { resourceDetail } from "./detail.ts";
+import { ListTag } from "./list-tag.ts";
 import { reachOf } from "./reach.ts";
 import { type Aggregate, listAggregates, listByDeployment, listReports, type Report } from "./store.ts";
 
@@ -15,16 +17,21 @@ type Routes = typeof resourceRoutes;
 
 export const handlers: Handlers<Routes> = {
   async list(call) {
-    const rows = await listReports(call.db, await reachOf(call, call.query, undefined), MAX_RESOURCE_ROWS + 1);
-    const resources = rows.slice(0, MAX_RESOURCE_ROWS).map(toDeployed);
-    return { resources: saying(resources, rows), ...cut(rows) };
+    const reach = await reachOf(call, call.query, undefined);
+    const tag = await ListTag.of(call, reach);
+    if (tag.known !== undefined) return notModified(tag.known);
+    const rows = await listReports(call.db, reach, MAX_RESOURCE_ROWS + 1);
+    const { shown, ...cut } = filled(rows, toDeployed);
+    return reply(200, { resources: shown, ...cut }, tag.headers(rows[0]?.next_stale));
   },
 
   async listOfType(call) {
     const reach = await reachOf(call, call.query, call.params.resourceType);
+    const tag = await ListTag.of(call, reach);
+    if (tag.known !== undefined) return notModified(tag.known);
     const rows = await listAggregates(call.db, reach, MAX_RESOURCE_ROWS + 1);
-    const resources = rows.slice(0, MAX_RESOURCE_ROWS).map(toSummary);
-    return { resources: saying(resources, rows), ...cut(rows) };
+    const { shown, ...cut } = filled(rows, toSummary);
+    return reply(200, { resources: shown, ...cut }, tag.headers(rows[0]?.next_stale));
   },
 
   deployments,
@@ -36,19 +43,22 @@ async function deployments(call: Call<Routes["deployments"]>): Promise<Static<Ro
   const { resourceType, resourceId } = call.params;
   const reach = { ...(await reachOf(call, call.query, resourceType)), resourceId };
   const rows = await listByDeployment(call.db, reach, MAX_RESOURCE_ROWS + 1);
-  const shown = rows.slice(0, MAX_RESOURCE_ROWS).map(toInDeployment);
-  return { resourceType, resourceId, deployments: saying(shown, rows), ...cut(rows) };
+  const { shown, ...cut } = filled(rows, toInDeployment);
+  return { resourceType, resourceId, deployments: shown, ...cut };
 }
 
-function cut(rows: readonly unknown[]): { truncated?: true } {
-  return rows.length > MAX_RESOURCE_ROWS ? { truncated: true } : {};
-}
-
-/** When a list was cut, its last row says so too (§11.2). */
-function saying<Row extends { message: string | null }>(shown: Row[], all: readonly unknown[]): Row[] {
-  const last = shown.at(-1);
-  if (all.length <= MAX_RESOURCE_ROWS || last === undefined) return shown;
-  return [...shown.slice(0, -1), { ...last, message: `only the first ${MAX_RESOURCE_ROWS} rows are shown` }];
+/** Bounded by rows and by bytes. When a list was cut, its last row says so too (§11.2). */
+function filled<Row, Item extends { message: string | null }>(
+  rows: readonly Row[],
+  toItem: (row: Row) => Item,
+): { shown: Item[]; truncated?: true } {
+  const filling = new Filling<Item>();
+  for (const row of rows.slice(0, MAX_RESOURCE_ROWS)) if (!filling.takes(toItem(row))) break;
+  const { items } = filling;
+  const last = items.at(-1);
+  if (items.length === rows.length || last === undefined) return { shown: items };
+  const message = `only the first ${items.length} rows are shown`;
+  return { shown: [...items.slice(0, -1), { ...last, message }], truncated: true };
 }
 
 function conditionOf(row: Report | Aggregate) {

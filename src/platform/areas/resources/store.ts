@@ -23,6 +23,8 @@ export interface Report extends Words {
   readonly current: number | null;
   readonly ready: number | null;
   readonly observed_at: Date;
+  /** Of all rows that the list is made of: the oldest report that is not stale yet. */
+  readonly next_stale: Date | null;
   readonly raw_kind: string | null;
   readonly managed_resource_id: string | null;
 }
@@ -42,6 +44,7 @@ export interface Aggregate extends Omit<Words, "source"> {
   readonly deployment_count: number;
   readonly attention_count: number;
   readonly last_observed_at: Date;
+  readonly next_stale: Date | null;
 }
 
 export interface Reach {
@@ -117,6 +120,8 @@ function managedCount(which: string): RawBuilder<number | null> {
  */
 const SHARE = 100;
 
+const NEXT_STALE = sql`min(observed_at) filter (where not platform_stale)`;
+
 function numbered(reach: Reach): RawBuilder<Report> {
   return sql`
     select a.*, row_number() over (
@@ -127,7 +132,7 @@ function numbered(reach: Reach): RawBuilder<Report> {
 /** Resources that need attention first, with the first rows of every deployment before further ones. */
 export async function listReports(db: Db, reach: Reach, limit: number): Promise<readonly Report[]> {
   const { rows } = await sql<Report>`
-    select * from (${numbered(reach)}) a
+    select a.*, ${NEXT_STALE} over () as next_stale from (${numbered(reach)}) a
     order by nth > ${SHARE}, attention desc, resource_type, name, deployment_id, resource_id limit ${limit}`.execute(
     db,
   );
@@ -137,7 +142,9 @@ export async function listReports(db: Db, reach: Reach, limit: number): Promise<
 /** The reports of one resource, by deployment. */
 export async function listByDeployment(db: Db, reach: Reach, limit: number): Promise<readonly Report[]> {
   const { rows } = await sql<Report>`
-    select * from (${reports(reach)}) a order by deployment_name, deployment_id, source limit ${limit}`.execute(db);
+    select a.*, null as next_stale from (${reports(reach)}) a order by deployment_name, deployment_id, source limit ${limit}`.execute(
+    db,
+  );
   return rows;
 }
 
@@ -162,7 +169,7 @@ export async function listAggregates(db: Db, reach: Reach, limit: number): Promi
         max(observed_at) as last_observed_at, bool_and(nth > ${SHARE}) as beyond
       from ranked group by resource_type, resource_id
     )
-    select s.*, w.name, w.backend, w."controllerPlatform", w.lifecycle, w.message,
+    select s.*, (select ${NEXT_STALE} from ranked) as next_stale, w.name, w.backend, w."controllerPlatform", w.lifecycle, w.message,
       case when w.rank = 0 then 'unknown' else w.health end as health
     from sums s join worst w using (resource_type, resource_id)
     order by s.beyond, s.attention_count desc, s.resource_type, w.name, s.resource_id limit ${limit}`.execute(db);

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import type { Static } from "typebox";
 import { DEPLOYMENT_PROTOCOL_VERSION, type EnvironmentInfo } from "../../../contract/deployments/deployment-state.ts";
 import type { syncRoutes } from "../../../contract/deployments/sync.ts";
@@ -36,6 +37,7 @@ export async function reconcile(call: SyncCall, row: DeploymentRow, body: Reconc
   await storeProgress(call, row, body.progressEvents ?? []);
   const { suggestedDelayMs, capabilities, operatorVersion } = body;
   const said = {
+    ...(tellsResources(body) && { resources_version: randomBytes(9).toString("base64url") }),
     ...(body.updateHeartbeat !== false && { last_heartbeat_at: call.now }),
     ...(suggestedDelayMs != null && { next_step_after: new Date(call.now.getTime() + suggestedDelayMs) }),
     ...(capabilities !== undefined && { capabilities: json(capabilities) }),
@@ -57,6 +59,14 @@ export async function reconcile(call: SyncCall, row: DeploymentRow, body: Reconc
   });
   await writeEvents(call, row, stored, body);
   return { row: stored, resendResources };
+}
+
+/** Random and not counted: a counter would come to the same number again after the database was restored. */
+function tellsResources(body: ReconcileBody): boolean {
+  const { resourceHeartbeats, observedInventoryBatches, removedHeartbeats, resourceLevel } = body;
+  return [resourceHeartbeats, observedInventoryBatches, removedHeartbeats, resourceLevel].some(
+    (each) => each !== undefined,
+  );
 }
 
 /** @returns whether the reporter must send all resources again. */

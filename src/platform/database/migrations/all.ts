@@ -21,6 +21,7 @@ import { sessionFiles } from "./0011-0020/0020-session-files.ts";
 import { keyMinters } from "./0021-0030/0021-key-minters.ts";
 import { resourceLevels } from "./0021-0030/0022-resource-levels.ts";
 import { acceptedStale } from "./0021-0030/0023-accepted-stale.ts";
+import { resourcesVersion } from "./0021-0030/0024-resources-version.ts";
 
 /** In order of name. A migration that has been released never changes; the next one repairs it. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -46,4 +47,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   "0021-key-minters": keyMinters,
   "0022-resource-levels": resourceLevels,
   "0023-accepted-stale": acceptedStale,
+  "0024-resources-version": resourcesVersion,
 };

@@ -83,6 +83,8 @@ export interface DeploymentRow {
   input_values: Record<string, unknown>;
   /** The manager asked not to get the deployment before this time. */
   next_step_after: Date | null;
+  /** Another random word after each report about its resources; null: there was none. */
+  resources_version: string | null;
   lease_session: string | null;
   lease_since: Date | null;
   lease_expires_at: Date | null;

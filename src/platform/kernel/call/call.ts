@@ -30,6 +30,8 @@ export interface Call<R extends Route = Route> {
   /** The same instant for the whole request. */
   readonly now: Date;
   readonly requestId: string;
+  /** The header `If-None-Match`, on routes with `etag`. */
+  readonly ifNoneMatch: string | undefined;
   /** Aborts at the 30 s limit, when the client hangs up, and when the server drains (long-polls). */
   readonly signal: AbortSignal;
   readonly config: CallConfig;
@@ -109,6 +111,11 @@ export class Reply<T> {
 
 export function reply<T>(status: number, body: T, headers?: Readonly<Record<string, string>>): Reply<T> {
   return new Reply(status, body, headers);
+}
+
+/** The caller has this very answer already: on routes with `etag`. */
+export function notModified(headers: Readonly<Record<string, string>>): Reply<never> {
+  return new Reply(304, undefined as never, headers);
 }
 
 export type Handler<R extends Route> = (call: Call<R>) => Promise<ResponseOf<R> | Reply<ResponseOf<R>>>;

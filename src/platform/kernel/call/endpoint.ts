@@ -78,6 +78,7 @@ export function parseRequest(endpoint: Endpoint, raw: RawRequest): ParsedRequest
 /** Says how an answer breaks the contract; undefined when it does not. */
 export function answerProblem(endpoint: Endpoint, status: number, body: unknown): string | undefined {
   const { route } = endpoint;
+  if (status === 304 && route.etag === true) return body === undefined ? undefined : "a body where none belongs";
   if (status !== route.success && status !== route.alternative) return `status ${status}`;
   if (endpoint.response === undefined) return body === undefined ? undefined : "a body where none belongs";
   if (endpoint.response.fits(body)) return undefined;

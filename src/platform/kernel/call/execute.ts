@@ -44,6 +44,7 @@ export interface CheckedRequest {
   readonly credential: Credential;
   readonly requestId: string;
   readonly idempotencyKey: string | undefined;
+  readonly ifNoneMatch: string | undefined;
   readonly now: Date;
   readonly signal: AbortSignal;
 }
@@ -150,6 +151,7 @@ async function attempt(engine: Engine, request: CheckedRequest, db: Db): Promise
     db,
     now,
     requestId: request.requestId,
+    ifNoneMatch: request.ifNoneMatch,
     signal: request.signal,
     config: engine.config,
     budgets: engine.budgets,
