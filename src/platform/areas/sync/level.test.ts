@@ -1,4 +1,3 @@
-import fc from "fast-check";
 import { expect, it } from "vitest";
 import type {
   ObservedInventoryBatch,
@@ -150,40 +149,5 @@ onEachDatabase("what a reporter has told, and confirms", (world) => {
       await send(site, id, { observedInventoryBatches: [part(name, index)] });
     }
     expect(await idsOf(site)).toEqual(["a", "b"]);
-  });
-
-  it("fed by deltas it ends as it does when fed by full reports", async () => {
-    const site = await newSite(world, 200);
-    let deployments = 0;
-    const step = fc.record({
-      set: fc.uniqueArray(fc.tuple(fc.constantFrom(..."abcdefgh"), fc.nat(3)), { selector: ([name]) => name }),
-      gone: fc.subarray([..."abcdefgh"]),
-    });
-    await fc.assert(
-      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 5 }), async (steps) => {
-        deployments += 1;
-        const id = await site.deploy(`d-${deployments}`);
-        const state = new Map<string, number>();
-        let answer: Answer | undefined;
-        for (const { set, gone } of steps) {
-          world.clock.advance(1_000);
-          const removed = gone.filter((name) => state.delete(name));
-          for (const [name, value] of set) state.set(name, value);
-          const changed = set.map(([name, value]) => row(name, `m${value}`));
-          const everything = [...state].map(([name, value]) => row(name, `m${value}`));
-          answer = await send(site, id, {
-            resourceHeartbeats: set.map(([name, value]) => heartbeat(name, value)),
-            removedHeartbeats: removed.map((resourceId) => ({ resourceType: "queue", resourceId })),
-            observedInventoryBatches: [batch(changed, { mode: "delta", removed })],
-            resourceLevel: level(
-              [...state].map(([name, value]) => heartbeat(name, value)),
-              everything,
-            ),
-          });
-          expect(resends(answer)).toBe(false);
-        }
-      }),
-      { numRuns: 12 },
-    );
   });
 });

@@ -109,7 +109,8 @@ export async function removeUntold({ db, now }: Context, deploymentId: string, o
   const untold = sql<boolean>`told_at is distinct from ${observedAt}::timestamptz and observed_at <= ${at}`;
   await db
     .updateTable("resource_heartbeats")
-    .set({ removed_at: now })
+    // As of the report: an older heartbeat that comes late brings none back.
+    .set({ removed_at: now, observed_at: at })
     .where("deployment_id", "=", deploymentId)
     .where("removed_at", "is", null)
     .where(untold)

@@ -187,12 +187,15 @@ describe("issues", () => {
     }
   });
 
-  it("names the place of text that SQL cannot hold", () => {
+  it("names the place of what can be neither stored nor sent again", () => {
     expect(free.issues({ a: [1, { "b/c": "\ud800" }] })).toEqual([
       { path: "body.a.1.b/c", message: "contains NUL or a lone surrogate" },
     ]);
     expect(free.issues([{ "\u0000": 1 }])).toEqual([
       { path: "body.0", message: "has a key with NUL or a lone surrogate" },
+    ]);
+    expect(free.issues(JSON.parse('{"a":[1e308,-1e400]}'))).toEqual([
+      { path: "body.a.1", message: "is beyond all numbers" },
     ]);
   });
 });

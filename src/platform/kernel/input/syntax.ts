@@ -96,7 +96,7 @@ function unescapePointer(segment: string): string {
 }
 
 /**
- * Refuses strings that SQL cannot hold, nesting too deep for recursion, and more values than the event loop should
+ * Refuses strings that SQL cannot hold, numbers that JSON cannot, nesting too deep for recursion, and more values than the event loop should
  * walk.
  */
 function unfitForStorage(where: string, root: unknown): Issue | undefined {
@@ -117,6 +117,8 @@ function faultIn(value: unknown, depth: number, left: { values: number }): Fault
   if (typeof value === "string") {
     return isStorable(value) ? undefined : { message: "contains NUL or a lone surrogate", at: [] };
   }
+  // JSON.parse reads 1e400 as Infinity, which no JSON can hold again.
+  if (typeof value === "number" && !Number.isFinite(value)) return { message: "is beyond all numbers", at: [] };
   if (typeof value !== "object" || value === null) return undefined;
   if (Array.isArray(value)) {
     left.values -= value.length;
