@@ -2,22 +2,24 @@ import Type from "typebox";
 import { WRITERS } from "../wire/roles.ts";
 import { routes } from "../wire/route.ts";
 import { AccessRequestId, DebugSessionId, DeploymentId, HumanText, Strict, Timestamp, Words } from "../wire/schema.ts";
-import { DEBUG_MODES, DebugSession } from "./debug-sessions.ts";
+import { DEBUG_MODES, DebugPorts, DebugSelector, DebugSession, KeyPin } from "./debug-sessions.ts";
 
 /** The subprotocol that both sides speak; the ticket travels beside it as `ticket.<ticket>`, never in the URL. */
-export const RELAY_PROTOCOL = "sp-debug.v1";
+export const RELAY_PROTOCOL = "sp-debug.v2";
 export const RELAY_TICKET_PREFIX = "ticket.";
-/** Frames are JSON text of at most this size. */
+/** Largest binary frame; 16 KiB serve best, because a frame is read whole before it goes on. */
 export const RELAY_FRAME_MAX_BYTES = 256 * 1024;
-/**
- * Bytes that the relay buffers for one direction. When they are full, it stops reading from that direction's source.
- */
-export const RELAY_BUFFER_MAX_BYTES = 1024 * 1024;
+/** Largest text frame (relay-frames.ts). */
+export const RELAY_CONTROL_MAX_BYTES = 1024;
+/** Bytes on their way to one side. At this many the relay stops reading from the other side. */
+export const RELAY_WINDOW_BYTES = 1024 * 1024;
 export const RELAY_TICKET_MS = 60_000;
 
 /** §19.3. */
 export const RELAY_CLOSE_CODES = {
   done: 1000,
+  /** RFC 6455: a text frame that is none of relay-frames.ts, or too many of them. */
+  refused: 1008,
   restart: 1012,
   ticket: 4401,
   idle: 4408,
@@ -40,9 +42,10 @@ export const debugRelayRoutes = routes({
     body: Strict({
       reason: HumanText(10, 500),
       mode: Words(DEBUG_MODES),
-      namespace: Type.Optional(
-        Type.String({ minLength: 1, maxLength: 63, pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" }),
-      ),
+      namespace: Type.String({ minLength: 1, maxLength: 63, pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" }),
+      clientKey: KeyPin,
+      ports: Type.Optional(DebugPorts),
+      selector: Type.Optional(DebugSelector),
       minutes: Type.Optional(Type.Integer({ minimum: 1, maximum: 480, default: 60 })),
       accessRequestId: Type.Optional(AccessRequestId),
     }),
@@ -64,6 +67,8 @@ export const debugRelayRoutes = routes({
     summary: "Gives a fresh ticket: the tunnel's side to the manager, the client's to the owner.",
     roles: [...WRITERS, "manager.runtime"],
     params,
+    body: Strict({ tunnelKey: Type.Optional(KeyPin) }),
+    bodyOptional: true,
     success: 201,
     response: Strict({ url: Type.String(), ...ticket }),
     errors: ["NOT_FOUND", "INVALID_STATE_TRANSITION"],

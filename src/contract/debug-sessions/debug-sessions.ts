@@ -32,16 +32,44 @@ export type DebugSessionState = (typeof DEBUG_SESSION_STATES)[number];
 export const DEBUG_MODES = ["logs", "read", "exec", "port-forward"] as const;
 export type DebugMode = (typeof DEBUG_MODES)[number];
 
-/** Who or what ended it. */
-const CLOSE_REASONS = ["client", "agent", "idle", "expired", "killed", "revoked", "tunnel-lost"] as const;
+/** Who or what ended it. The last four are the cluster's word: what its tunnel could not vouch for any more. */
+export const CLOSE_REASONS = [
+  "client",
+  "agent",
+  "idle",
+  "expired",
+  "killed",
+  "revoked",
+  "tunnel-lost",
+  "policy-stale",
+  "audit-failed",
+  "pin-mismatch",
+  "refused",
+] as const;
 export type CloseReason = (typeof CLOSE_REASONS)[number];
 
 /** A session ends after this time at the latest, whatever the engineer asked for. */
 export const DEBUG_SESSION_MAX_MS = 8 * 3_600_000;
 
+/** SHA-256 of a public key (SPKI), base64url: what each end of a session compares the other's certificate with. */
+export const KeyPin = Type.String({ pattern: "^[A-Za-z0-9_-]{43}$" });
+/** Ports of pods that connections may go to. */
+export const DebugPorts = Type.Array(Type.Integer({ minimum: 1, maximum: 65_535 }), {
+  minItems: 1,
+  maxItems: 8,
+  uniqueItems: true,
+});
+/** A label selector of pods. */
+export const DebugSelector = Type.String({ minLength: 1, maxLength: 256, pattern: "^[A-Za-z0-9_./=!,() -]+$" });
+
+const AuditHead = Type.String({ pattern: "^[0-9a-f]{64}$" });
+
 export const DebugAccess = Strict({
   mode: Words(DEBUG_MODES),
-  namespace: Nullable(Type.String()),
+  namespace: Type.String(),
+  clientKey: KeyPin,
+  ports: Nullable(DebugPorts),
+  selector: Nullable(DebugSelector),
   minutes: Type.Integer({ minimum: 1 }),
   reason: Type.String(),
   accessRequestId: Nullable(AccessRequestId),
@@ -63,6 +91,13 @@ export const DebugSession = Strict({
   expiresAt: Timestamp,
   access: Nullable(DebugAccess),
   closeReason: Nullable(Words(CLOSE_REASONS)),
+  /** Of the tunnel that serves it; its TLS certificate must have this key. Null until a tunnel came. */
+  tunnelKey: Nullable(KeyPin),
+  /** What the relay carried: towards the cluster, and back. Null until the session ended. */
+  bytesIn: Nullable(Type.Integer({ minimum: 0 })),
+  bytesOut: Nullable(Type.Integer({ minimum: 0 })),
+  /** SHA-256 of the last line of the session's audit file, as the cluster reported it. */
+  auditHead: Nullable(AuditHead),
 });
 export type DebugSession = Static<typeof DebugSession>;
 
@@ -129,6 +164,8 @@ export const debugSessionRoutes = routes({
       state: Type.Optional(state),
       error: Maybe(Bounded(DOCUMENT_BYTES, FreeMap)),
       expiresAt: Type.Optional(Timestamp),
+      closeReason: Type.Optional(Words(CLOSE_REASONS)),
+      auditHead: Type.Optional(AuditHead),
     }),
     success: 200,
     response: DebugSession,

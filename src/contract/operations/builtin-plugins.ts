@@ -39,6 +39,20 @@ const labelSelector = {
   maxLength: 512,
   description: "Such as `app=web,tier!=db`: letters, digits, plain spaces and the signs _ . / = ! , ( ) -",
 } as const;
+/** Of the engineer's own key pair: under the plan's hash, so that an approval fits no other client. */
+const clientKey = {
+  type: "string",
+  pattern: "^[A-Za-z0-9_-]{43}$",
+  description: "SHA-256 of the client's public key (SPKI), base64url.",
+} as const;
+const ports = {
+  type: "array",
+  items: { type: "integer", minimum: 1, maximum: 65_535 },
+  minItems: 1,
+  maxItems: 8,
+  uniqueItems: true,
+  description: "The only ports that connections may go to. Left out: any.",
+} as const;
 const workload = { enum: ["deployment", "statefulset", "daemonset"] } as const;
 
 /** An object without other keys: a key that is not declared is a typing mistake or an attack. */
@@ -165,6 +179,15 @@ export const BUILTIN_PLUGINS: readonly PluginDefinition[] = [DEBUG, KUBERNETES];
 export const DEFAULT_ENABLED_BUILTINS: readonly string[] = [KUBERNETES.name];
 
 function debugOperation(mode: string, tier: Tier, description: string): PluginOperation {
+  const optional = {
+    ...(mode === "read" ? {} : { selector: labelSelector }),
+    ...(mode === "port-forward" ? { ports } : {}),
+  };
   // `mode` repeats the operation's name, so that the params alone say what is asked for.
-  return { name: mode, tier, description, paramsSchema: params({ namespace, mode: { const: mode } }) };
+  return {
+    name: mode,
+    tier,
+    description,
+    paramsSchema: params({ namespace, mode: { const: mode }, clientKey }, optional),
+  };
 }

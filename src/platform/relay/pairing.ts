@@ -1,30 +1,22 @@
-import type { RawData, WebSocket } from "ws";
+import type { WebSocket } from "ws";
 import type { Clock } from "../../base/clock.ts";
 import { RELAY_CLOSE_CODES } from "../../contract/debug-sessions/debug-relay.ts";
 import type { CloseReason } from "../../contract/debug-sessions/debug-sessions.ts";
+import type { RelayFrame, SideFrame } from "../../contract/debug-sessions/relay-frames.ts";
 import type { Holder } from "../areas/debug-sessions/holders.ts";
 import type { RelaySide } from "../database/tables/debug-sessions.ts";
-import { Pipe } from "./pipe.ts";
+import { Flow } from "./flow.ts";
+import { Side, type SideEvents } from "./side.ts";
 
 /** §19.3. */
-const PING_EVERY_MS = 20_000;
-const MAX_MISSED_PONGS = 2;
 const REATTACH_MS = 60_000;
 /** Limit without a byte from the client. */
 const IDLE_MS = 15 * 60_000;
-/** A side that does not answer the close frame within this time is disconnected. */
-const CLOSE_GRACE_MS = 2_000;
-/** Frames that end the session are small; larger frames are not parsed. */
-const CONTROL_MAX_BYTES = 1024;
-/** RFC 6455: the relay accepts only text frames. */
-const UNSUPPORTED_DATA = 1003;
 
 /** Why a session's sockets are closed: the close code, and the reason in the record. */
 export type Ending = CloseReason | "restart";
 
-const CODES: Readonly<Record<Ending, number>> = {
-  client: RELAY_CLOSE_CODES.done,
-  agent: RELAY_CLOSE_CODES.done,
+const CODES: Readonly<Partial<Record<Ending, number>>> = {
   idle: RELAY_CLOSE_CODES.idle,
   expired: RELAY_CLOSE_CODES.expired,
   killed: RELAY_CLOSE_CODES.killed,
@@ -33,10 +25,10 @@ const CODES: Readonly<Record<Ending, number>> = {
   restart: RELAY_CLOSE_CODES.restart,
 };
 
-interface Side {
-  readonly socket: WebSocket;
-  readonly holder: Holder;
-  readonly stopPings: () => void;
+/** What passed the relay: towards the cluster, and back. */
+export interface Traffic {
+  readonly bytesIn: number;
+  readonly bytesOut: number;
 }
 
 export interface PairingOptions {
@@ -45,28 +37,34 @@ export interface PairingOptions {
   /** Both sides are connected for the first time. */
   onPaired(): void;
   /** Called once, after both sockets have closed. `tunnelled`: the cluster's side was connected. */
-  onEnded(ending: Ending, tunnelled: boolean): void;
+  onEnded(ending: Ending, tunnelled: boolean, traffic: Traffic): void;
 }
 
 const other = (side: RelaySide): RelaySide => (side === "attach" ? "tunnel" : "attach");
 
-/** The two sockets of one session. Copies frames between them and closes them together. */
+/**
+ * The two sockets of one session. Copies bytes between them and closes them together. Each time that both are there a
+ * new epoch begins: both sides begin anew, so a byte that was lost with a socket is an error at its receiver and never a
+ * gap.
+ */
 export class Pairing {
   readonly #options: PairingOptions;
   readonly #sides = new Map<RelaySide, Side>();
-  /** By the side that receives the frames. */
-  readonly #pipes: Readonly<Record<RelaySide, Pipe>>;
+  /** By the side that they come from; there while both sides are. */
+  readonly #flows = new Map<RelaySide, Flow>();
   readonly #timers = new Map<string, () => void>();
+  readonly #bytesFrom = { attach: 0, tunnel: 0 };
+  #expiresAt: Date;
+  #epoch = 0;
   #lastClientMs: number;
-  #paired = false;
   #tunnelled = false;
   #ending: Promise<void> | undefined;
 
   constructor(options: PairingOptions) {
     this.#options = options;
-    this.#pipes = { attach: this.#pipe("attach"), tunnel: this.#pipe("tunnel") };
     this.#lastClientMs = options.clock.monotonicMs();
-    this.expireAt(options.expiresAt);
+    this.#expiresAt = options.expiresAt;
+    this.#watchExpiry();
     this.#watchIdle(IDLE_MS);
   }
 
@@ -75,40 +73,31 @@ export class Pairing {
   }
 
   expireAt(at: Date): void {
-    const { clock } = this.#options;
-    const leftMs = at.getTime() - clock.wallNow().getTime();
-    // Timers may fire early, and reach at most 24 days: so the time is compared again here.
-    this.#timer("expiry", Math.max(leftMs, 0), () => {
-      if (clock.wallNow() >= at) void this.end("expired");
-      else this.expireAt(at);
-    });
+    if (at.getTime() === this.#expiresAt.getTime()) return;
+    this.#expiresAt = at;
+    this.#tell({ type: "until", at: at.toISOString() });
+    this.#watchExpiry();
   }
 
   /** Connects a socket. A second socket of the same side replaces the first. */
-  join(side: RelaySide, socket: WebSocket, holder: Holder, wasPaired: boolean): void {
+  join(name: RelaySide, socket: WebSocket, holder: Holder, wasPaired: boolean): void {
     if (this.#ending !== undefined) {
       socket.close(RELAY_CLOSE_CODES.killed);
       return;
     }
-    const before = this.#sides.get(side);
-    before?.stopPings();
-    before?.socket.close(RELAY_CLOSE_CODES.replaced);
-    this.#sides.set(side, { socket, holder, stopPings: this.#ping(socket) });
-    if (side === "tunnel") this.#tunnelled = true;
+    this.#part();
+    const before = this.#sides.get(name);
+    this.#sides.delete(name);
+    void before?.close(RELAY_CLOSE_CODES.replaced);
+    const side = new Side(socket, holder, this.#options.clock, this.#eventsOf(name));
+    this.#sides.set(name, side);
+    if (name === "tunnel") this.#tunnelled = true;
     else this.#lastClientMs = this.#options.clock.monotonicMs();
-    this.#cancel(`lost ${side}`);
-    socket.on("message", (data, isBinary) => this.#onFrame(side, socket, data, isBinary));
-    socket.on("close", (code) => this.#onClose(side, socket, code));
-    // The frame was too large, or not WebSocket; the close event that follows is handled.
-    socket.on("error", () => undefined);
-    this.#pipes[side].connect(socket);
-    if (this.#pipes[other(side)].isFull) socket.pause();
-    if (this.#sides.size === 2) {
-      if (!this.#paired) this.#options.onPaired();
-      this.#paired = true;
-    } else if (wasPaired || this.#paired) {
-      this.#awaitSide(other(side));
-    }
+    this.#cancel(`lost ${name}`);
+    side.tell({ type: "until", at: this.#expiresAt.toISOString() });
+    const peer = this.#sides.get(other(name));
+    if (peer !== undefined) this.#pair(name, side, peer);
+    else if (wasPaired || this.#epoch > 0) this.#awaitSide(other(name));
   }
 
   /** Closes both sockets and resolves when both are closed. Only the first reason counts. */
@@ -120,49 +109,80 @@ export class Pairing {
   async #end(ending: Ending): Promise<void> {
     for (const cancel of this.#timers.values()) cancel();
     this.#timers.clear();
-    const closings = [...this.#sides.values()].map((side) => this.#shut(side, CODES[ending]));
-    await Promise.all(closings);
+    if (ending !== "restart") this.#tell({ type: "close", reason: ending });
+    this.#part();
+    const code = CODES[ending] ?? RELAY_CLOSE_CODES.done;
+    await Promise.all([...this.#sides.values()].map((side) => side.close(code)));
     this.#sides.clear();
-    this.#options.onEnded(ending, this.#tunnelled);
+    const { attach: bytesIn, tunnel: bytesOut } = this.#bytesFrom;
+    this.#options.onEnded(ending, this.#tunnelled, { bytesIn, bytesOut });
   }
 
-  async #shut({ socket, stopPings }: Side, code: number): Promise<void> {
-    stopPings();
-    if (socket.readyState === socket.CLOSED) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    socket.once("close", () => resolve());
-    // A paused socket would not read the answer to the close frame.
-    socket.resume();
-    socket.close(code);
-    const cancel = this.#options.clock.after(CLOSE_GRACE_MS, () => socket.terminate());
-    await promise;
-    cancel();
+  #pair(name: RelaySide, side: Side, peer: Side): void {
+    this.#epoch += 1;
+    this.#flows.set(name, new Flow(side.socket, peer.socket));
+    this.#flows.set(other(name), new Flow(peer.socket, side.socket));
+    this.#tell({ type: "peer", epoch: this.#epoch });
+    if (this.#epoch === 1) this.#options.onPaired();
   }
 
-  #onFrame(side: RelaySide, socket: WebSocket, data: RawData, isBinary: boolean): void {
-    if (this.#ending !== undefined || this.#sides.get(side)?.socket !== socket) return;
-    if (isBinary) {
-      socket.close(UNSUPPORTED_DATA);
+  /** Ends the epoch: nothing of it goes to a socket that comes later. */
+  #part(): void {
+    for (const flow of this.#flows.values()) flow.end();
+    this.#flows.clear();
+  }
+
+  #eventsOf(name: RelaySide): SideEvents {
+    const isCurrent = (side: Side): boolean => this.#ending === undefined && this.#sides.get(name) === side;
+    return {
+      onBytes: (side, data) => {
+        // Before its word for this epoch it still sends what belongs to the one before.
+        if (!isCurrent(side) || side.epoch !== this.#epoch) return;
+        this.#bytesFrom[name] += data.length;
+        if (name === "attach") this.#lastClientMs = this.#options.clock.monotonicMs();
+        this.#flows.get(name)?.push(data);
+      },
+      onFrame: (side, frame) => {
+        if (isCurrent(side)) this.#onFrame(name, side, frame);
+      },
+      onClose: (side, code) => {
+        if (isCurrent(side)) this.#onClose(name, code);
+      },
+    };
+  }
+
+  #onFrame(name: RelaySide, side: Side, frame: SideFrame): void {
+    if (frame.type === "ready") side.epoch = frame.epoch;
+    else void this.end(reasonOf(name, frame.reason));
+  }
+
+  #onClose(name: RelaySide, code: number): void {
+    this.#part();
+    this.#sides.delete(name);
+    if (code === RELAY_CLOSE_CODES.done) {
+      void this.end(name === "attach" ? "client" : "agent");
       return;
     }
-    const frame = toBuffer(data);
-    if (side === "attach") this.#lastClientMs = this.#options.clock.monotonicMs();
-    this.#pipes[other(side)].push(frame);
-    if (isClose(frame)) void this.end(side === "attach" ? "client" : "agent");
+    this.#tell({ type: "gone" });
+    this.#awaitSide(name);
   }
 
-  #onClose(side: RelaySide, socket: WebSocket, code: number): void {
-    const current = this.#sides.get(side);
-    if (this.#ending !== undefined || current?.socket !== socket) return;
-    current.stopPings();
-    this.#sides.delete(side);
-    this.#pipes[side].disconnect();
-    if (code === RELAY_CLOSE_CODES.done) void this.end(side === "attach" ? "client" : "agent");
-    else this.#awaitSide(side);
+  #tell(frame: RelayFrame): void {
+    for (const side of this.#sides.values()) side.tell(frame);
   }
 
-  #awaitSide(side: RelaySide): void {
-    this.#timer(`lost ${side}`, REATTACH_MS, () => void this.end(side === "attach" ? "client" : "tunnel-lost"));
+  #awaitSide(name: RelaySide): void {
+    this.#timer(`lost ${name}`, REATTACH_MS, () => void this.end(name === "attach" ? "client" : "tunnel-lost"));
+  }
+
+  #watchExpiry(): void {
+    const { clock } = this.#options;
+    const leftMs = this.#expiresAt.getTime() - clock.wallNow().getTime();
+    // Timers may fire early, and reach at most 24 days: so the time is compared again here.
+    this.#timer("expiry", Math.max(leftMs, 0), () => {
+      if (clock.wallNow() >= this.#expiresAt) void this.end("expired");
+      else this.#watchExpiry();
+    });
   }
 
   #watchIdle(delayMs: number): void {
@@ -171,34 +191,6 @@ export class Pairing {
       if (leftMs <= 0) void this.end("idle");
       else this.#watchIdle(leftMs);
     });
-  }
-
-  #pipe(to: RelaySide): Pipe {
-    return new Pipe((isFull) => {
-      const source = this.#sides.get(other(to))?.socket;
-      if (isFull) source?.pause();
-      else source?.resume();
-    });
-  }
-
-  /** A paused socket reads no pongs either, so missing pongs are not counted then. */
-  #ping(socket: WebSocket): () => void {
-    let missed = 0;
-    let cancel = (): void => undefined;
-    const again = (): void => {
-      cancel = this.#options.clock.after(PING_EVERY_MS, () => {
-        if (socket.isPaused) missed = 0;
-        if (missed >= MAX_MISSED_PONGS) return socket.terminate();
-        missed += 1;
-        if (socket.readyState === socket.OPEN) socket.ping();
-        again();
-      });
-    };
-    socket.on("pong", () => {
-      missed = 0;
-    });
-    again();
-    return () => cancel();
   }
 
   #timer(name: string, delayMs: number, task: () => void): void {
@@ -217,19 +209,13 @@ export class Pairing {
   }
 }
 
-function toBuffer(data: RawData): Buffer {
-  if (Buffer.isBuffer(data)) return data;
-  return Array.isArray(data) ? Buffer.concat(data) : Buffer.from(data);
+/** What each side may claim as the reason. A client cannot say that the cluster killed it, nor a tunnel the platform. */
+function reasonOf(name: RelaySide, said: CloseReason): CloseReason {
+  if (said === "pin-mismatch") return said;
+  if (name === "attach") return "client";
+  return TUNNEL_REASONS.has(said) ? said : "agent";
 }
 
-/** True for `{"type":"close",…}`, the only frame that the platform interprets. */
-function isClose(frame: Buffer): boolean {
-  if (frame.length > CONTROL_MAX_BYTES) return false;
-  try {
-    const parsed: unknown = JSON.parse(frame.toString());
-    return typeof parsed === "object" && parsed !== null && "type" in parsed && parsed.type === "close";
-  } catch {
-    // Not JSON: leave it to the receiving side.
-    return false;
-  }
-}
+const TUNNEL_REASONS: ReadonlySet<CloseReason> = new Set([
+  ...(["idle", "expired", "revoked", "policy-stale", "audit-failed", "refused"] as const),
+]);

@@ -5,27 +5,32 @@ import { startPlatform } from "../server.ts";
 import { inMemory } from "../testing/empty-database.ts";
 import { type Answer, onEachDatabase, type World } from "../testing/harness.ts";
 import { TestClock } from "../testing/test-clock.ts";
-import { BODY, callsOf, Peer, read, refused, type Session, until } from "./testing/peer.ts";
+import { BODY, callsOf, KEY, Peer, read, refused, type Session, TUNNEL_KEY, until } from "./testing/peer.ts";
 
 onEachDatabase("the debug relay", (world) => {
-  const { ask, ticketFor, join, start } = callsOf(world);
-  const data = (index: number, size = 10) => ({ type: "data", id: "s1", channel: 1, index, b64: "A".repeat(size) });
-  const indexes = (frames: readonly string[]): number[] => frames.map((each) => JSON.parse(each).index);
+  const { ask, ticketFor, tunnelTicket, attach, join, start } = callsOf(world);
+  const counted = (from: number, to: number): string =>
+    Array.from({ length: to - from }, (_, index) => `${from + index};`).join("");
 
-  it("pairs both sides and copies frames in order, both ways", async () => {
+  it("pairs both sides and copies bytes in order, both ways", async () => {
     const { site, id, client, tunnel, deployment } = await start();
     for (let index = 0; index < 200; index += 1) {
-      client.send(data(index));
-      tunnel.send(data(1000 + index));
+      client.send(`${index};`);
+      tunnel.send(`${1000 + index};`);
     }
-    expect(indexes(await tunnel.received(200))).toEqual(Array.from({ length: 200 }, (_, index) => index));
-    expect(indexes(await client.received(200))).toEqual(Array.from({ length: 200 }, (_, index) => 1000 + index));
-    expect(await read(world, site, id)).toMatchObject({ state: "running", access: { mode: "exec", namespace: null } });
-    client.send({ type: "close", reason: "done" });
+    const [inward, outward] = [counted(0, 200), counted(1000, 1200)];
+    expect(await tunnel.received(inward.length)).toBe(inward);
+    expect(await client.received(outward.length)).toBe(outward);
+    expect(await read(world, site, id)).toMatchObject({
+      ...{ state: "running", tunnelKey: TUNNEL_KEY, bytesIn: null },
+      access: { mode: "exec", namespace: "web", clientKey: KEY, ports: null, selector: null },
+    });
+    client.say({ type: "close", reason: "client" });
     expect(await Promise.all([client.closed, tunnel.closed])).toEqual([1000, 1000]);
-    expect(tunnel.frames.at(-1)).toContain("close");
+    expect(tunnel.frames.at(-1)).toEqual({ type: "close", reason: "client" });
     await until(world, site, id, "stopped");
-    expect((await read(world, site, id)).closeReason).toBe("client");
+    const ended = await read(world, site, id);
+    expect([ended.closeReason, ended.bytesIn, ended.bytesOut]).toEqual(["client", inward.length, outward.length]);
     const { items } = (await site.call("GET", "/v1/events", { query: { deploymentId: deployment } })).body;
     expect(items[0]).toMatchObject({ data: { type: "DebuggingAgent" }, state: "success", debugSessionId: id });
   });
@@ -33,31 +38,117 @@ onEachDatabase("the debug relay", (world) => {
   it("holds a fast side back at the bound and loses nothing", async () => {
     const { site, id, client, tunnel } = await start();
     tunnel.socket.pause();
-    const count = 200;
-    for (let index = 0; index < count; index += 1) client.send(data(index, 200_000));
+    const block = Buffer.alloc(200_000, "x");
+    for (let index = 0; index < 200; index += 1) client.send(block);
     // The kernel's buffers and ours are full long before 40 MB: the rest waits at its source.
     for (let turn = 0; turn < 10; turn += 1) await read(world, site, id);
     expect(client.socket.bufferedAmount).toBeGreaterThan(10_000_000);
     tunnel.socket.resume();
-    expect(indexes(await tunnel.received(count))).toEqual(Array.from({ length: count }, (_, index) => index));
+    await tunnel.saw(({ chunks }) => chunks.length === 200);
+    expect(tunnel.chunks.every((chunk) => chunk.equals(block))).toBe(true);
   });
 
-  it("a lost side comes back with a new ticket, and what was sent meanwhile comes first", async () => {
+  it("a side that comes back begins a new epoch, in which no byte of the one before appears", async () => {
     const { site, id, client, tunnel } = await start();
+    client.send("before;");
+    await tunnel.received(7);
     tunnel.socket.terminate();
-    await tunnel.closed;
-    for (let index = 0; index < 5; index += 1) client.send(data(index));
+    await client.saw(({ frames }) => frames.at(-1)?.type === "gone");
+    client.send("to nobody;");
     world.clock.advance(59_000);
     const again = await join(id, site.manager.key);
-    client.send(data(5));
-    expect(indexes(await again.received(6))).toEqual([0, 1, 2, 3, 4, 5]);
+    // Sent before its word for the second epoch, as what was on its way when the first one ended.
+    client.socket.send(Buffer.from("late;"));
+    await Promise.all([client.paired(2), again.paired(2)]);
+    client.send("new;");
+    expect(await again.received(4)).toBe("new;");
     // The clock has run out for the one that was lost, not for the one that is here.
     world.clock.advance(2_000);
     expect((await read(world, site, id)).state).toBe("running");
     const replacing = await join(id, site.manager.key);
     expect(await again.closed).toBe(4409);
-    replacing.send(data(7));
-    expect(indexes(await client.received(1))).toEqual([7]);
+    await Promise.all([client.paired(3), replacing.paired(3)]);
+    replacing.send("third;");
+    expect(await client.received(6)).toBe("third;");
+  });
+
+  it("a side that has not said that it begins anew is not heard", async () => {
+    const { site, id, client } = await start();
+    const mute = await join(id, site.manager.key, { mute: true });
+    await client.paired(2);
+    mute.send("of the epoch before;");
+    mute.say({ type: "ready", epoch: 1 });
+    mute.send("of the epoch before;");
+    mute.say({ type: "ready", epoch: 2 });
+    mute.send("now;");
+    expect(await client.received(4)).toBe("now;");
+  });
+
+  it("a client whose reader was held back hears of the next epoch", async () => {
+    const { site, id, client, tunnel } = await start();
+    tunnel.socket.pause();
+    for (let index = 0; index < 50; index += 1) client.send(Buffer.alloc(200_000));
+    for (let turn = 0; turn < 10; turn += 1) await read(world, site, id);
+    tunnel.socket.terminate();
+    const again = await join(id, site.manager.key);
+    await client.paired(2);
+    client.send("on;");
+    expect(await again.received(3)).toBe("on;");
+  });
+
+  it.each([
+    ["a frame that is none", "{}"],
+    ["no JSON", "hello"],
+    ["a relay's own frame", JSON.stringify({ type: "gone" })],
+    ["a frame with more in it", JSON.stringify({ type: "ready", epoch: 1, more: 1 })],
+    ["a long one", JSON.stringify({ type: "close", reason: "x".repeat(2_000) })],
+  ])("%s ends its side alone", async (_, text) => {
+    const { client, tunnel } = await start();
+    client.socket.send(text);
+    expect(await client.closed).toBe(1008);
+    await tunnel.saw(({ frames }) => frames.at(-1)?.type === "gone");
+  });
+
+  it("a flood of text frames ends its side, and is counted anew with each ping", async () => {
+    const { client, tunnel, site, id } = await start();
+    const flood = (count: number): void => {
+      for (let index = 0; index < count; index += 1) client.say({ type: "ready", epoch: 1 });
+    };
+    flood(30);
+    client.send("one;");
+    await tunnel.received(4);
+    world.clock.advance(20_000);
+    flood(30);
+    client.send("two;");
+    expect(await tunnel.received(8)).toBe("one;two;");
+    flood(3);
+    expect(await client.closed).toBe(1008);
+    expect((await read(world, site, id)).state).toBe("running");
+  });
+
+  it("each side may say only its own reasons", async () => {
+    const said = async (side: "client" | "tunnel", reason: string) => {
+      const session = await start();
+      session[side].say({ type: "close", reason });
+      await Promise.all([session.client.closed, session.tunnel.closed]);
+      await until(world, session.site, session.id, "stopped");
+      return (await read(world, session.site, session.id)).closeReason;
+    };
+    expect(await said("client", "killed")).toBe("client");
+    expect(await said("tunnel", "killed")).toBe("agent");
+    expect(await said("tunnel", "audit-failed")).toBe("audit-failed");
+    expect(await said("client", "pin-mismatch")).toBe("pin-mismatch");
+  });
+
+  it("says until when, and when that comes nearer", async () => {
+    const { client, site, id } = await start();
+    const { expiresAt } = await read(world, site, id);
+    expect(client.frames[0]).toEqual({ type: "until", at: expiresAt });
+    const nearer = new Date(Date.parse(expiresAt) - 600_000).toISOString();
+    await world.call("PATCH", `/v1/debug-sessions/${id}`, { key: site.manager.key, body: { expiresAt: nearer } });
+    world.clock.advance(1_000);
+    await client.saw(({ frames }) => frames.at(-1)?.type === "until");
+    expect(client.frames.at(-1)).toEqual({ type: "until", at: nearer });
   });
 
   it("a tunnel that stays away for 60 s fails the session, a client that does ends it", async () => {
@@ -107,11 +198,13 @@ onEachDatabase("the debug relay", (world) => {
     const deployment = await site.deploy("shop");
     const plan = {
       ...{ deploymentId: deployment, remediationPlanId: "incident-7", title: "Look inside", debug: true },
-      commands: [{ command: "debug/exec", summary: "look", params: { namespace: "web", mode: "exec" } }],
+      commands: [
+        { command: "debug/exec", summary: "look", params: { namespace: "web", mode: "exec", clientKey: KEY } },
+      ],
     };
     const yes = (await site.call("POST", "/v1/access-requests", { body: plan })).body;
     await site.call("POST", `/v1/access-requests/${yes.id}/queue`);
-    const access = { accessRequestId: yes.id, namespace: "web" };
+    const access = { accessRequestId: yes.id };
     expect((await ask(site, deployment, access)).body.code).toBe("ACCESS_REQUEST_REQUIRED");
     const approvedUntil = new Date(world.clock.wallNow().getTime() + 600_000).toISOString();
     const tell = (kind: string, item: object): Promise<Answer> => {
@@ -119,7 +212,10 @@ onEachDatabase("the debug relay", (world) => {
       return world.call("POST", `/v1/access-requests/${kind}`, { key: site.manager.key, body });
     };
     expect((await tell("approvals", { approvedUntil })).body.recorded).toBe(1);
-    expect((await ask(site, deployment, { ...access, mode: "logs" })).body.code).toBe("ACCESS_REQUEST_REQUIRED");
+    const others = [{ mode: "logs" }, { namespace: "bank" }, { clientKey: "o".repeat(43) }, { selector: "app=a" }];
+    for (const other of others) {
+      expect((await ask(site, deployment, { ...access, ...other })).body.code).toBe("ACCESS_REQUEST_REQUIRED");
+    }
     const { session, attachUrl, ticket } = (await ask(site, deployment, access)).body;
     expect([session.expiresAt, session.access.accessRequestId]).toEqual([approvedUntil, yes.id]);
     const client = await new Peer(attachUrl, ticket).opened();
@@ -135,7 +231,7 @@ onEachDatabase("the debug relay", (world) => {
     expect(await Promise.all([short.client.closed, short.tunnel.closed])).toEqual([4410, 4410]);
     expect(await read(world, short.site, short.id)).toMatchObject({ state: "expired", closeReason: "expired" });
     const idle = await start();
-    idle.tunnel.send(data(1));
+    idle.tunnel.send("1");
     await idle.client.received(1);
     world.clock.advance(15 * 60_000);
     expect(await Promise.all([idle.client.closed, idle.tunnel.closed])).toEqual([4408, 4408]);
@@ -143,14 +239,35 @@ onEachDatabase("the debug relay", (world) => {
     expect((await read(world, idle.site, idle.id)).closeReason).toBe("idle");
   });
 
-  it("frames are text of at most 256 KiB", async () => {
-    const { client, site, id, engineer } = await start();
-    client.send(data(1, 300_000));
+  it("frames hold at most 256 KiB", async () => {
+    const { client, site, id } = await start();
+    client.send(Buffer.alloc(300_000));
     expect(await client.closed).toBe(1009);
-    const again = await join(id, engineer);
-    again.socket.send(Buffer.from([1, 2, 3]));
-    expect(await again.closed).toBe(1003);
     expect((await read(world, site, id)).state).toBe("running");
+  });
+
+  it("a tunnel says its key with each ticket, and no client does", async () => {
+    const { site, id, engineer } = await start();
+    expect((await ticketFor(id, site.manager.key)).body).toMatchObject({ code: "VALIDATION_ERROR" });
+    expect((await tunnelTicket(id, engineer)).body).toMatchObject({ code: "VALIDATION_ERROR" });
+    const body = { tunnelKey: "u".repeat(43) };
+    expect((await world.call("POST", `/v1/debug-sessions/${id}/tickets`, { key: site.manager.key, body })).status).toBe(
+      201,
+    );
+    expect((await read(world, site, id)).tunnelKey).toBe(body.tunnelKey);
+    expect((await attach(id, engineer)).socket.protocol).toBe("sp-debug.v2");
+  });
+
+  it("ports and selectors are asked for where they mean something", async () => {
+    const site = await newSite(world);
+    const deployment = await site.deploy("shop");
+    const asked = async (body: object) => (await ask(site, deployment, body)).status;
+    expect(await asked({ mode: "port-forward", ports: [8080], selector: "app=a" })).toBe(201);
+    expect(await asked({ mode: "exec", ports: [8080] })).toBe(400);
+    expect(await asked({ mode: "read", selector: "app=a" })).toBe(400);
+    expect(await asked({ mode: "port-forward", ports: [0] })).toBe(400);
+    expect(await asked({ clientKey: "short" })).toBe(400);
+    expect(await asked({ namespace: undefined })).toBe(400);
   });
 
   it("a ticket is for one use, one side, one session and one minute; the newest counts", async () => {
@@ -158,9 +275,9 @@ onEachDatabase("the debug relay", (world) => {
     const deployment = await site.deploy("shop");
     const { session, attachUrl, ticket } = (await ask(site, deployment)).body;
     const other = (await ask(site, deployment)).body;
-    const offer = (text: string): string[] => ["sp-debug.v1", `ticket.${text}`];
+    const offer = (text: string): string[] => ["sp-debug.v2", `ticket.${text}`];
     const invalid = [401, "TICKET_INVALID"];
-    expect(await refused(attachUrl, ["sp-debug.v1"])).toEqual(invalid);
+    expect(await refused(attachUrl, ["sp-debug.v2"])).toEqual(invalid);
     expect(await refused(attachUrl, [`ticket.${ticket}`])).toEqual(invalid);
     expect(await refused(attachUrl, offer("x".repeat(43)))).toEqual(invalid);
     expect(await refused(attachUrl.replace("attach", "tunnel"), offer(ticket))).toEqual(invalid);
@@ -194,10 +311,10 @@ onEachDatabase("the debug relay", (world) => {
     const deployment = await site.deploy("shop");
     const headers = { "idempotency-key": "one" };
     const path = `/v1/deployments/${deployment}/debug-requests`;
-    const first = await site.call("POST", path, { body: { ...BODY, namespace: "web" }, headers });
+    const first = await site.call("POST", path, { body: BODY, headers });
     expect([first.status, first.body.session.access.namespace]).toEqual([201, "web"]);
     expect(first.body.ticket).toMatch(/^[A-Za-z0-9_-]{43}$/);
-    const again = await site.call("POST", path, { body: { ...BODY, namespace: "web" }, headers });
+    const again = await site.call("POST", path, { body: BODY, headers });
     expect(again.body).toMatchObject({
       code: "IDEMPOTENCY_KEY_REUSED",
       message: expect.stringContaining("answered with a secret"),
@@ -210,8 +327,7 @@ onEachDatabase("the debug relay", (world) => {
 
   it("two pongs missed end a side, and only that one", async () => {
     const { site, id, client } = await start();
-    const { url, ticket } = (await ticketFor(id, site.manager.key)).body;
-    const mute = await new Peer(url, ticket, { autoPong: false }).opened();
+    const mute = await join(id, site.manager.key, { autoPong: false });
     for (let round = 0; round < 3; round += 1) {
       expect(mute.socket.readyState).toBe(WebSocket.OPEN);
       world.clock.advance(20_000);
@@ -222,8 +338,9 @@ onEachDatabase("the debug relay", (world) => {
     expect(await mute.closed).toBe(1006);
     expect(client.socket.readyState).toBe(WebSocket.OPEN);
     const again = await join(id, site.manager.key);
-    client.send(data(1));
-    expect(indexes(await again.received(1))).toEqual([1]);
+    await client.paired(3);
+    client.send("on");
+    expect(await again.received(2)).toBe("on");
   });
 });
 

@@ -88,9 +88,10 @@ export class Relay {
       expiresAt,
       clock: this.#clock,
       onPaired: () => this.#write(id, () => this.#log.move(id, "running")),
-      onEnded: (ending, tunnelled) => {
+      onEnded: (ending, tunnelled, traffic) => {
         leave();
         if (this.#pairings.get(id) === pairing) this.#pairings.delete(id);
+        this.#write(id, () => this.#log.addTraffic(id, traffic));
         this.#write(id, () => this.#record(id, ending, tunnelled));
       },
     });

@@ -4,11 +4,12 @@ import type { StoredError } from "../../contract/wire/stored-error.ts";
 import { storeChange } from "../areas/debug-sessions/change.ts";
 import { type Held, withoutHolder } from "../areas/debug-sessions/holders.ts";
 import { asOf, moved } from "../areas/debug-sessions/state.ts";
-import { stateOf } from "../areas/debug-sessions/store.ts";
+import { addTraffic, stateOf } from "../areas/debug-sessions/store.ts";
 import type { Db } from "../database/db.ts";
 import type { Kept } from "../database/tables/kept.ts";
 import { inTransaction } from "../kernel/call/transaction.ts";
 import { unrequested } from "../kernel/call/unrequested.ts";
+import type { Traffic } from "./pairing.ts";
 
 /** Reads and writes the relay's sessions in the database. */
 export class SessionLog {
@@ -43,6 +44,11 @@ export class SessionLog {
       const next = moved(before, to, why) ?? before;
       if (next !== stored) await storeChange(unrequested(db, now), row, next);
     });
+  }
+
+  /** Adds what one pairing of both sides carried. */
+  async addTraffic(id: string, { bytesIn, bytesOut }: Traffic): Promise<void> {
+    await this.transact((db) => addTraffic(db, id, bytesIn, bytesOut));
   }
 
   /** The sessions among `ids` that may continue, with the time of their end. */

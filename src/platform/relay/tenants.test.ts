@@ -90,14 +90,14 @@ onEachDatabase(
         peers.push(await new Peer(asked.attachUrl, asked.ticket).opened());
       }
       const third = (await ask(noisy, deployment)).body;
-      const protocols = ["sp-debug.v1", `ticket.${third.ticket}`];
+      const protocols = ["sp-debug.v2", `ticket.${third.ticket}`];
       expect(await refused(third.attachUrl, protocols)).toEqual([429, "RATE_LIMITED"]);
       // The other side of a session that has its seat needs none.
       peers.push(await join(sessions[0] ?? "", noisy.manager.key));
       const asked = (await ask(other, await other.deploy("shop"))).body;
       peers.push(await new Peer(asked.attachUrl, asked.ticket).opened());
       // The ticket that was refused is not used up, and an ended session leaves its seat.
-      peers[1]?.send({ type: "close", reason: "done" });
+      peers[1]?.say({ type: "close", reason: "client" });
       await peers[1]?.closed;
       peers.push(await new Peer(third.attachUrl, third.ticket).opened());
       for (const peer of peers) peer.socket.terminate();

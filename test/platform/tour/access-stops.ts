@@ -179,8 +179,13 @@ export const debugSessionStops: Stops<Routes["debugSessions"]> = {
 export const debugRelayStops: Omit<Stops<Routes["debugRelay"]>, "attach" | "tunnel"> = {
   async request({ admin, site, fresh, signal }) {
     const id = await site.deploy(fresh("debugged"));
-    const body = { reason: "the shop is slow", mode: "logs", namespace: "web" } as const;
+    const pin = "k".repeat(43);
+    const body = { reason: "the shop is slow", mode: "logs", namespace: "web", clientKey: pin } as const;
     return admin.debugRelay.request({ params: { id }, body }, signal);
   },
-  ticket: async (stage) => stage.runtime.debugRelay.ticket({ params: { id: await debugSession(stage) } }, stage.signal),
+  ticket: async (stage) =>
+    stage.runtime.debugRelay.ticket(
+      { params: { id: await debugSession(stage) }, body: { tunnelKey: "t".repeat(43) } },
+      stage.signal,
+    ),
 };

@@ -8,6 +8,8 @@ import type { DebugSession } from "../../../contract/debug-sessions/debug-sessio
 import { type Answer, onEachDatabase, type World } from "../../testing/harness.ts";
 import { newSite, type Site } from "../deployments/testing/site.ts";
 
+const ASKED = { mode: "read", namespace: "web", clientKey: "k".repeat(43), reason: "to look at the logs" };
+
 const folder = mkdtempSync(join(tmpdir(), "sallyport-session-files-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -107,7 +109,7 @@ onEachDatabase(
         expect(Object.values(presignedUrls).map(({ writeUrl }) => writeUrl)).toEqual(["", ""]);
       }
       expect(new Set(await writers(site.member))).toEqual(new Set([false]));
-      const body = { mode: "read", reason: "to look at the logs", minutes: 5 };
+      const body = { ...ASKED, minutes: 5 };
       const asked: Answer = await site.call("POST", `/v1/deployments/${deploymentId}/debug-requests`, { body });
       expect(asked.status, JSON.stringify(asked.body)).toBe(201);
       expect(urlsOf(asked.body.session, "audit")).toEqual({ readUrl: expect.stringMatching(/^http/), writeUrl: "" });
@@ -225,7 +227,7 @@ onEachDatabase(
       for (let count = 1; count < SESSIONS; count += 1) expect((await end((await begin()).body.id)).status).toBe(200);
       const refused = await begin();
       expect([refused.status, refused.body.context?.budget]).toEqual([429, "deployment-new-debug-sessions"]);
-      const body = { mode: "read", reason: "to look at the logs", minutes: 5 };
+      const body = { ...ASKED, minutes: 5 };
       const asked = await site.call("POST", `/v1/deployments/${deploymentId}/debug-requests`, { body });
       expect([asked.status, asked.body.context?.budget]).toEqual([429, "deployment-new-debug-sessions"]);
       const expiresAt = new Date(world.clock.wallNow().getTime() + MINUTE_MS).toISOString();

@@ -14,7 +14,7 @@ export const relayHandlers: Handlers<typeof debugRelayRoutes> = {
     const { url, ticket, ticketExpiresAt } = made;
     return { session: await toSession(row, call), attachUrl: url, ticket, ticketExpiresAt };
   },
-  ticket: (call) => freshTicket(call, call.params.id),
+  ticket: (call) => freshTicket(call, call.params.id, call.body?.tunnelKey),
   attach: () => Promise.reject(upgradeRequired()),
   tunnel: () => Promise.reject(upgradeRequired()),
 };

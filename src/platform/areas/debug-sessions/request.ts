@@ -4,15 +4,15 @@ import type { BodyOf } from "../../../contract/wire/route.ts";
 import type { AccessRequestRow } from "../../database/tables/access-requests.ts";
 import type { DebugSessionRow } from "../../database/tables/debug-sessions.ts";
 import type { Call } from "../../kernel/call/call.ts";
-import { notFound, PlatformError } from "../../kernel/errors.ts";
+import { invalid, notFound, PlatformError } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
 import { asOf } from "../access-requests/lifecycle.ts";
 import { findOfDeployment } from "../access-requests/store.ts";
 import { getDeployment } from "../deployments/read/get.ts";
 import { requireHeard } from "../managers/record/store.ts";
 import { refuseAutomation, type Settings, settingsOf } from "../workspaces/store.ts";
-import { covers } from "./permission.ts";
-import { insertSession, requireSessionBudget } from "./store.ts";
+import { type Asked, covers } from "./permission.ts";
+import { insertSession, NOTHING_TOLD, requireSessionBudget } from "./store.ts";
 import { mintTicket, type Ticket } from "./tickets.ts";
 
 type Context = Pick<Call, "db" | "principal" | "now" | "config" | "raise" | "proof" | "budgets">;
@@ -33,7 +33,10 @@ export async function requestDebug(
   const settings = await settingsOf(call.db, deployment.workspace_id);
   await refuseAutomation(call, settings);
   await requireHeard(call, deployment.id);
-  const request = await requireYes(call, deploymentId, body, settings);
+  const { mode, namespace, clientKey, ports = null, selector = null } = body;
+  const asked = { mode, namespace, clientKey, ports, selector };
+  refuseUnfit(asked);
+  const request = await requireYes(call, deploymentId, asked, body.accessRequestId, settings);
   const minutes = body.minutes ?? DEFAULT_MINUTES;
   const ends = [minutes * 60_000, DEBUG_SESSION_MAX_MS].map((ms) => now.getTime() + ms);
   const until = request?.approved_until?.getTime() ?? Number.POSITIVE_INFINITY;
@@ -48,15 +51,10 @@ export async function requestDebug(
     mode: deployment.deployment_model,
     provider: deployment.platform,
     error: null,
-    access: {
-      mode: body.mode,
-      namespace: body.namespace ?? null,
-      minutes,
-      reason: body.reason,
-      accessRequestId: request?.id ?? null,
-    },
+    access: { ...asked, minutes, reason: body.reason, accessRequestId: request?.id ?? null },
     access_request_id: request?.id ?? null,
     close_reason: null,
+    ...NOTHING_TOLD,
     created_at: now,
     expires_at: new Date(Math.min(...ends, until)),
     ended_at: null,
@@ -66,6 +64,16 @@ export async function requestDebug(
   return { row, ticket: await mintTicket(call, row.id, "attach") };
 }
 
+/** A selector chooses pods, and ports are those of connections. @throws VALIDATION_ERROR */
+function refuseUnfit({ mode, ports, selector }: Asked): void {
+  if (ports !== null && mode !== "port-forward") {
+    throw invalid({ path: "body.ports", message: "must be left out unless mode is port-forward" });
+  }
+  if (selector !== null && mode === "read") {
+    throw invalid({ path: "body.selector", message: "must be left out when mode is read" });
+  }
+}
+
 /**
  * Checks the customer's approval, where the workspace requires one or the caller names one.
  * @throws ACCESS_REQUEST_REQUIRED
@@ -73,7 +81,8 @@ export async function requestDebug(
 async function requireYes(
   { db, now }: Context,
   deploymentId: string,
-  { accessRequestId, mode, namespace }: Body,
+  asked: Asked,
+  accessRequestId: string | undefined,
   { debugPermissionMode }: Settings,
 ): Promise<AccessRequestRow | undefined> {
   if (accessRequestId === undefined) {
@@ -82,7 +91,7 @@ async function requireYes(
   }
   const stored = await findOfDeployment(db, deploymentId, accessRequestId);
   const request = stored && asOf(stored, now);
-  if (request === undefined || !covers(request, { mode, namespace }, now)) {
+  if (request === undefined || !covers(request, asked, now)) {
     throw new PlatformError("ACCESS_REQUEST_REQUIRED");
   }
   return request;

@@ -14,7 +14,7 @@ import { kept } from "../../kernel/tenancy/stored-error.ts";
 import { getDeployment } from "../deployments/read/get.ts";
 import { type ChangeCall, storeChange, tellStarted } from "./change.ts";
 import { allowedMoves, asOf, isOver, moved, type SessionState } from "./state.ts";
-import { insertSession, requireSessionBudget, sessionsOf, stateOf } from "./store.ts";
+import { insertSession, NOTHING_TOLD, requireSessionBudget, sessionsOf, setAuditHead, stateOf } from "./store.ts";
 
 type Routes = typeof debugSessionRoutes;
 type Context = ChangeCall & Pick<Call, "principal" | "budgets">;
@@ -55,6 +55,7 @@ export async function recordSession(
     access: null,
     access_request_id: null,
     close_reason: null,
+    ...NOTHING_TOLD,
     created_at: call.now,
     expires_at: expiresAt,
     ended_at: null,
@@ -78,12 +79,13 @@ function checkEnd(expiresAt: Date, createdAt: Date, now: Date): void {
 export async function patchSession(call: Context, id: string, body: BodyOf<Routes["patch"]>): Promise<DebugSessionRow> {
   const row = await getSession(call, id);
   const manager = call.principal.role === "manager.runtime";
-  if (!manager && (body.state !== "stopping" || body.error !== undefined || body.expiresAt !== undefined)) {
+  if (!manager && (body.state !== "stopping" || Object.keys(body).length > 1)) {
     throw invalid({ path: "body.state", message: "must be stopping, and the only field, unless a manager calls" });
   }
   const before = asOf(stateOf(row), call.now);
   const next = withEnd(patched(before, body, manager), body.expiresAt, row);
-  return next === before ? row : storeChange(call, row, next);
+  const headed = body.auditHead === undefined ? row : await setAuditHead(call.db, row, body.auditHead);
+  return next === before ? headed : storeChange(call, headed, next);
 }
 
 function patched(before: SessionState, body: BodyOf<Routes["patch"]>, manager: boolean): SessionState {
@@ -96,7 +98,7 @@ function patched(before: SessionState, body: BodyOf<Routes["patch"]>, manager: b
   }
   const to: DebugSessionState = explains ? "failed" : (body.state ?? before.state);
   // A move to running is not an end, so it sets no close reason.
-  const closeReason = to === "running" ? undefined : manager ? ("agent" as const) : ("killed" as const);
+  const closeReason = to === "running" ? undefined : manager ? (body.closeReason ?? "agent") : "killed";
   const failure = to === "failed" ? (error ?? UNEXPLAINED) : error;
   const next = moved(before, to, {
     ...(closeReason && { closeReason }),

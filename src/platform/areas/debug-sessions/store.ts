@@ -70,6 +70,9 @@ export async function requireSessionBudget(
   budgets.require("deployment-new-debug-sessions", deploymentId, Number(begun) + 1);
 }
 
+/** Of a session that no tunnel has served yet. */
+export const NOTHING_TOLD = { tunnel_key: null, bytes_in: null, bytes_out: null, audit_head: null } as const;
+
 export async function insertSession(db: Db, row: DebugSessionRow): Promise<void> {
   const { error, access } = row;
   await db
@@ -93,6 +96,24 @@ export async function updateSession(db: Db, id: string, session: SessionState, e
       expires_at: expiresAt,
       ended_at: endedAt,
     })
+    .where("id", "=", id)
+    .execute();
+}
+
+/** The file's head may be told after the session's end, because the file is closed last. */
+export async function setAuditHead(db: Db, row: DebugSessionRow, auditHead: string): Promise<DebugSessionRow> {
+  await db.updateTable("debug_sessions").set({ audit_head: auditHead }).where("id", "=", row.id).execute();
+  return { ...row, audit_head: auditHead };
+}
+
+/** Adds what one pairing of both sides carried. */
+export async function addTraffic(db: Db, id: string, bytesIn: number, bytesOut: number): Promise<void> {
+  await db
+    .updateTable("debug_sessions")
+    .set((eb) => ({
+      bytes_in: eb(eb.fn.coalesce("bytes_in", eb.lit(0)), "+", bytesIn),
+      bytes_out: eb(eb.fn.coalesce("bytes_out", eb.lit(0)), "+", bytesOut),
+    }))
     .where("id", "=", id)
     .execute();
 }
@@ -124,5 +145,9 @@ async function toShown(row: DebugSessionRow, reader: Reader, writable: ReadonlyS
     expiresAt: expiresAt.toISOString(),
     access: row.access,
     closeReason,
+    tunnelKey: row.tunnel_key,
+    bytesIn: row.bytes_in,
+    bytesOut: row.bytes_out,
+    auditHead: row.audit_head,
   };
 }

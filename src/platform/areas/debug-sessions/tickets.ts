@@ -3,7 +3,7 @@ import { RELAY_TICKET_MS } from "../../../contract/debug-sessions/debug-relay.ts
 import type { Db } from "../../database/db.ts";
 import type { DebugSessionRow, RelaySide } from "../../database/tables/debug-sessions.ts";
 import type { Call } from "../../kernel/call/call.ts";
-import { invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";
+import { invalid, invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";
 import { hashOf } from "../../kernel/secret-hash.ts";
 import { type Holder, holderOf } from "./holders.ts";
 import { getSession } from "./service.ts";
@@ -40,13 +40,25 @@ export async function mintTicket(call: Context, sessionId: string, side: RelaySi
   return { url, ticket, ticketExpiresAt: expiresAt.toISOString() };
 }
 
-/** A manager gets a ticket for the tunnel's side. The owner and admins get one for the client's side. */
-export async function freshTicket(call: Context, id: string): Promise<Ticket> {
+/**
+ * A manager gets a ticket for the tunnel's side, and says which key the tunnel's certificate has; a later tunnel may have
+ * another one. The owner and admins get one for the client's side.
+ */
+export async function freshTicket(call: Context, id: string, tunnelKey: string | undefined): Promise<Ticket> {
   const row = await getSession(call, id);
   const { role, id: principalId } = call.principal;
   const manager = role === "manager.runtime";
   if (!manager && role !== "workspace.admin" && row.owner_id !== principalId) throw notFound("debug session");
+  if (manager !== (tunnelKey !== undefined)) {
+    throw invalid({
+      path: "body.tunnelKey",
+      message: manager ? "must be set" : "must be left out unless a manager calls",
+    });
+  }
   requireOpen(row, call.now);
+  if (tunnelKey !== undefined) {
+    await call.db.updateTable("debug_sessions").set({ tunnel_key: tunnelKey }).where("id", "=", id).execute();
+  }
   return mintTicket(call, id, manager ? "tunnel" : "attach");
 }
 

@@ -175,7 +175,9 @@ onEachDatabase(
       const site = await newSite(world);
       const [noisy, other] = [await site.deploy("noisy"), await site.deploy("other")];
       const ask = (id: string) =>
-        site.call("POST", `/v1/deployments/${id}/debug-requests`, { body: { reason: "it is slow", mode: "logs" } });
+        site.call("POST", `/v1/deployments/${id}/debug-requests`, {
+          body: { reason: "it is slow", mode: "logs", namespace: "web", clientKey: "k".repeat(43) },
+        });
       for (let count = 0; count < 3; count += 1) expect((await ask(noisy)).status).toBe(201);
       expect(answered(await ask(noisy))).toEqual([400, "BUDGET_EXCEEDED", "deployment-debug-sessions"]);
       expect((await ask(other)).status).toBe(201);

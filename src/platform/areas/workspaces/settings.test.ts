@@ -14,7 +14,7 @@ onEachDatabase("a workspace's settings", (world) => {
     const line = { command: "kubernetes/get-pods", summary: "see what runs", params: { namespace: "web" } };
     const plan = { deploymentId, remediationPlanId: "plan-1", title: "Look at the web tier", commands: [line] };
     const operation = { deploymentId, plugin: "kubernetes", operation: "get-pods", params: { namespace: "web" } };
-    const debug = { reason: "The queue grows.", mode: "read", namespace: "web" };
+    const debug = { reason: "The queue grows.", mode: "read", namespace: "web", clientKey: "k".repeat(43) };
     const ask = async (key: string) => {
       const post = (path: string, body: object) => world.call("POST", path, { key, query, body });
       const answers = [
@@ -66,7 +66,9 @@ onEachDatabase("a workspace's settings", (world) => {
 
   /** A request for reading in the namespace web, to which the customer has said yes. */
   async function approved(site: Site, deploymentId: string): Promise<string> {
-    const commands = [{ command: "debug/read", summary: "look", params: { namespace: "web", mode: "read" } }];
+    const commands = [
+      { command: "debug/read", summary: "look", params: { namespace: "web", mode: "read", clientKey: "k".repeat(43) } },
+    ];
     const body = { deploymentId, remediationPlanId: "incident-7", title: "Look inside", debug: true, commands };
     const { id, planHash } = (await site.call("POST", "/v1/access-requests", { body })).body;
     await site.call("POST", `/v1/access-requests/${id}/queue`);

@@ -33,6 +33,11 @@ export interface DebugSessionRow {
   access: DebugAccess | null;
   access_request_id: string | null;
   close_reason: CloseReason | null;
+  tunnel_key: string | null;
+  /** Sums over all pairings of both sides; null before the first one ended. */
+  bytes_in: number | null;
+  bytes_out: number | null;
+  audit_head: string | null;
   created_at: Date;
   expires_at: Date;
   /** Null while the session is open, and until its expiry is stored. */

@@ -1,21 +1,29 @@
 import { once } from "node:events";
 import { expect } from "vitest";
 import { type ClientOptions, WebSocket } from "ws";
+import { type RelayFrame, readRelayFrame } from "../../../contract/debug-sessions/relay-frames.ts";
 import { newSite, type Site } from "../../areas/deployments/testing/site.ts";
 import type { Answer, World } from "../../testing/harness.ts";
+
+/** Says at once that it begins anew, as a side should; `mute` never does. */
+export interface PeerOptions extends ClientOptions {
+  readonly mute?: boolean;
+}
 
 /** One side, with what it has received. */
 export class Peer {
   readonly socket: WebSocket;
-  readonly frames: string[] = [];
+  readonly frames: RelayFrame[] = [];
+  readonly chunks: Buffer[] = [];
   readonly closed: Promise<number>;
-  #wake = (): void => undefined;
+  #wakes: (() => void)[] = [];
 
-  constructor(url: string, ticket: string, options: ClientOptions = {}) {
-    this.socket = new WebSocket(url, ["sp-debug.v1", `ticket.${ticket}`], options);
-    this.socket.on("message", (data) => {
-      this.frames.push(String(data));
-      this.#wake();
+  constructor(url: string, ticket: string, { mute = false, ...options }: PeerOptions = {}) {
+    this.socket = new WebSocket(url, ["sp-debug.v2", `ticket.${ticket}`], options);
+    this.socket.on("message", (data: Buffer, isBinary) => {
+      if (isBinary) this.chunks.push(data);
+      else this.#onFrame(String(data), mute);
+      for (const wake of this.#wakes.splice(0)) wake();
     });
     this.socket.on("error", () => undefined);
     this.closed = once(this.socket, "close").then(([code]) => Number(code));
@@ -23,21 +31,42 @@ export class Peer {
 
   async opened(): Promise<this> {
     await once(this.socket, "open");
-    expect(this.socket.protocol).toBe("sp-debug.v1");
+    expect(this.socket.protocol).toBe("sp-debug.v2");
     return this;
   }
 
-  send(frame: object): void {
+  #onFrame(text: string, mute: boolean): void {
+    const frame = readRelayFrame(text);
+    if (frame === undefined) throw new Error(`no frame of the relay's: ${text}`);
+    this.frames.push(frame);
+    if (frame.type === "peer" && !mute) this.say({ type: "ready", epoch: frame.epoch });
+  }
+
+  say(frame: object): void {
     this.socket.send(JSON.stringify(frame));
   }
 
-  async received(count: number): Promise<readonly string[]> {
-    while (this.frames.length < count) {
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-    }
-    return this.frames;
+  send(bytes: string | Buffer): void {
+    this.socket.send(Buffer.from(bytes));
+  }
+
+  get text(): string {
+    return String(Buffer.concat(this.chunks));
+  }
+
+  /** Waits until `found` holds of what came so far. */
+  async saw(found: (peer: this) => boolean): Promise<void> {
+    while (!found(this)) await new Promise<void>((resolve) => this.#wakes.push(resolve));
+  }
+
+  async received(length: number): Promise<string> {
+    await this.saw(({ text }) => text.length >= length);
+    return this.text;
+  }
+
+  /** Waits until both sides are there for the nth time. */
+  paired(epoch: number): Promise<void> {
+    return this.saw(({ frames }) => frames.some((frame) => frame.type === "peer" && frame.epoch === epoch));
   }
 }
 
@@ -61,17 +90,22 @@ export interface Session {
   readonly engineer: string;
 }
 
-export const BODY = { reason: "the api does not answer", mode: "exec" };
+export const KEY = "k".repeat(43);
+export const TUNNEL_KEY = "t".repeat(43);
+export const BODY = { reason: "the api does not answer", mode: "exec", namespace: "web", clientKey: KEY };
 
 export function callsOf(world: World) {
   const ask = (site: Site, deployment: string, body: object = {}, key = site.member): Promise<Answer> =>
     world.call("POST", `/v1/deployments/${deployment}/debug-requests`, { key, body: { ...BODY, ...body } });
   const ticketFor = (id: string, key: string): Promise<Answer> =>
     world.call("POST", `/v1/debug-sessions/${id}/tickets`, { key });
-  const join = async (id: string, key: string): Promise<Peer> => {
-    const { url, ticket } = (await ticketFor(id, key)).body;
-    return new Peer(url, ticket).opened();
-  };
+  const tunnelTicket = (id: string, key: string): Promise<Answer> =>
+    world.call("POST", `/v1/debug-sessions/${id}/tickets`, { key, body: { tunnelKey: TUNNEL_KEY } });
+  const enter = async ({ body }: Answer, options?: PeerOptions): Promise<Peer> =>
+    new Peer(body.url, body.ticket, options).opened();
+  const attach = async (id: string, key: string): Promise<Peer> => enter(await ticketFor(id, key));
+  const join = async (id: string, key: string, options?: PeerOptions): Promise<Peer> =>
+    enter(await tunnelTicket(id, key), options);
   const start = async (body: object = {}): Promise<Session> => {
     const site = await newSite(world);
     const deployment = await site.deploy("shop");
@@ -81,9 +115,10 @@ export function callsOf(world: World) {
     const client = await new Peer(asked.attachUrl, asked.ticket).opened();
     const tunnel = await join(id, site.manager.key);
     await until(world, site, id, "running");
+    await Promise.all([client.paired(1), tunnel.paired(1)]);
     return { site, deployment, id, client, tunnel, engineer };
   };
-  return { ask, ticketFor, join, start };
+  return { ask, ticketFor, tunnelTicket, attach, join, start };
 }
 
 export async function read(world: World, site: Site, id: string) {

@@ -15,6 +15,7 @@ import { queue, recordOf, reject, requireRequest } from "../gate.ts";
 import { sweepLapsed } from "../lifecycle.ts";
 import { approvals, decisions, materialized, pending } from "../relay.ts";
 import { listRequests } from "../store.ts";
+import { CLIENT_KEY } from "./requests.ts";
 
 type Model = { readonly nowMs: number };
 
@@ -141,5 +142,7 @@ function inShort({ results: [result] }: { results: readonly ReportResult[] }): s
 }
 
 function paramsOf(command: string): Record<string, unknown> {
-  return command === "debug/exec" ? { namespace: "shop", mode: "exec" } : { namespace: "shop", pod: "api-0" };
+  return command === "debug/exec"
+    ? { namespace: "shop", mode: "exec", clientKey: CLIENT_KEY }
+    : { namespace: "shop", pod: "api-0" };
 }

@@ -6,7 +6,13 @@ export const POD = { namespace: "shop", pod: "api-0" };
 export const RESTART = { command: "kubernetes/restart-pod", summary: "Restart the stuck pod", params: POD };
 export const LOOK = { command: "kubernetes/get-pods", summary: "See that it came back", params: { namespace: "shop" } };
 export const DELETE = { command: "kubernetes/delete-pod", summary: "Remove it", params: POD };
-export const EXEC = { command: "debug/exec", summary: "Look inside", params: { namespace: "shop", mode: "exec" } };
+/** Of a client that asks for a debug session. */
+export const CLIENT_KEY = "k".repeat(43);
+export const EXEC = {
+  command: "debug/exec",
+  summary: "Look inside",
+  params: { namespace: "shop", mode: "exec", clientKey: CLIENT_KEY },
+};
 export const NOWHERE = `ar_${"0".repeat(28)}`;
 export const HOUR_MS = 3_600_000;
 

@@ -56,9 +56,12 @@ describe("params of the built-in operations", () => {
     ["kubernetes/scale", { ...api, kind: "daemonset", replicas: 3 }, BAD],
     ["kubernetes/delete-pod", { ...pod, gracePeriodSeconds: 3600 }, "ok"],
     ["kubernetes/delete-pod", { ...pod, gracePeriodSeconds: 3601 }, BAD],
-    ["debug/exec", { namespace: "shop", mode: "exec" }, "ok"],
-    ["debug/read", { namespace: "shop", mode: "exec" }, BAD],
-    ["debug/logs", { namespace: "shop" }, BAD],
+    ["debug/exec", { namespace: "shop", mode: "exec", clientKey: "k".repeat(43) }, "ok"],
+    ["debug/exec", { namespace: "shop", mode: "exec" }, BAD],
+    ["debug/exec", { namespace: "shop", mode: "exec", clientKey: "k".repeat(43), ports: [80] }, BAD],
+    ["debug/port-forward", { namespace: "shop", mode: "port-forward", clientKey: "k".repeat(43), ports: [80] }, "ok"],
+    ["debug/read", { namespace: "shop", mode: "exec", clientKey: "k".repeat(43) }, BAD],
+    ["debug/logs", { namespace: "shop", clientKey: "k".repeat(43) }, BAD],
   ])("%s %j → %s", (command, params, expected) => {
     const schema = schemaOf(command);
     expect(schema).toBeDefined();
