@@ -1,7 +1,7 @@
 import type { DaemonSet, Pod } from "../projection/shapes.ts";
 import type { Finding } from "./message.ts";
 import { type PodsView, podFindings } from "./pods.ts";
-import { readinessFindings } from "./replicas.ts";
+import { isStarting, readinessFindings } from "./replicas.ts";
 import { isYoung, stateOf, type WorkloadState } from "./state.ts";
 import { REVISION_LABEL, stoppedUpdate } from "./update-stopped.ts";
 import type { Lifecycle } from "./words.ts";
@@ -26,7 +26,7 @@ export function daemonSetState(set: DaemonSet, view: PodsView): WorkloadState {
     stopped !== undefined && lifecycle === "failed" ? [{ health: "unhealthy", text: stopped }] : [];
   const findings = [
     ...failure,
-    ...readinessFindings(counts, lifecycle, young),
+    ...readinessFindings(counts, lifecycle, isStarting(metadata, view)),
     ...podFindings(view),
     ...misscheduled,
     ...updateFindings(set),

@@ -42,3 +42,20 @@ test.each([
 test("a Pod that crashes counts while the ReplicaSets are not known", () => {
   expect(deploymentState(deployment, { now, pods: [crashing("web-old")] }).health).toBe("degraded");
 });
+
+test.each([
+  ["one new Pod", ["2026-01-01T11:59:30Z"], undefined, "unknown"],
+  ["new Pods and an old one", ["2026-01-01T11:59:30Z", "2026-01-01T11:58:00Z"], undefined, "unhealthy"],
+  ["no Pod, scaled up just now", [], "2026-01-01T11:59:30Z", "unknown"],
+  ["no Pod, scaled up a minute ago", [], "2026-01-01T11:59:00Z", "unhealthy"],
+  ["no Pod", [], undefined, "unhealthy"],
+])("of last year, of which none is ready, with %s", (_, times, scaledUp, health) => {
+  const metadata = { name: "web", uid: "web", generation: 1, creationTimestamp: "2025-01-01T00:00:00Z" };
+  const status = { observedGeneration: 1, replicas: 3, updatedReplicas: 3 };
+  const old = deploymentShape.fromJson({ metadata, spec: { replicas: 3 }, status }, strings);
+  const pods = times.map((creationTimestamp) =>
+    podShape.fromJson({ metadata: { name: "p", creationTimestamp } }, strings),
+  );
+  const view = { now, pods, ...(scaledUp !== undefined && { scaledUpAt: new Date(scaledUp) }) };
+  expect(deploymentState(old, view).health).toBe(health);
+});

@@ -2,7 +2,7 @@ import { REVISION_ANNOTATION } from "../projection/common-shapes.ts";
 import type { Deployment, Pod, ReplicaSet } from "../projection/shapes.ts";
 import type { Finding } from "./message.ts";
 import { type PodsView, podFindings } from "./pods.ts";
-import { readinessFindings } from "./replicas.ts";
+import { isStarting, readinessFindings } from "./replicas.ts";
 import { conditionOf, isTrue, isYoung, known, msSince, seconds, stateOf, type WorkloadState } from "./state.ts";
 import type { Lifecycle } from "./words.ts";
 
@@ -26,10 +26,11 @@ export function deploymentState(deployment: Deployment, view: DeploymentView): W
   const notes: readonly Finding[] = spec.paused ? [{ health: "healthy", text: "paused" }] : [];
   if (desired <= 0) return stateOf(lifecycle, notes, view);
   const counts = { desired, present: status.replicas, ready: status.readyReplicas };
+  const current = { ...view, pods: currentPods(deployment, view) };
   const findings = [
     ...failureFindings(deployment, desired, lifecycle),
-    ...readinessFindings(counts, lifecycle, young),
-    ...podFindings({ ...view, pods: currentPods(deployment, view) }),
+    ...readinessFindings(counts, lifecycle, isStarting(metadata, current)),
+    ...podFindings(current),
     ...rolloutFindings(deployment, desired, lifecycle, view.now),
     ...notes,
   ];

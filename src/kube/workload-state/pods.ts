@@ -52,6 +52,8 @@ export interface PodsView extends View {
   readonly pods?: readonly Pod[];
   /** What was seen of a Pod before, by its uid: at most ten minutes ago is best. Without it no restart rate is known. */
   readonly before?: (uid: string) => PodObservation | undefined;
+  /** When the object was seen to be scaled up from nothing. Left out: not seen. */
+  readonly scaledUpAt?: Date | undefined;
 }
 
 type ContainerStatus = Pod["status"]["containerStatuses"][number];
@@ -132,12 +134,21 @@ function notReadyFor({ metadata, status }: Pod, now: Date): number | undefined {
   return msSince(ready?.status === "False" ? ready.lastTransitionTime : metadata.creationTimestamp, now);
 }
 
-/** What is wrong with the Pods: the worst by name, of the rest the number. */
-export function podFindings({ pods = [], before, now }: PodsView): readonly Finding[] {
+/**
+ * What is wrong with the Pods: the worst by name, of the rest the number.
+ *
+ * @param whyUnschedulable in closed words and plain names, where more is known than the scheduler's refusal.
+ */
+export function podFindings(
+  { pods = [], before, now }: PodsView,
+  whyUnschedulable?: (pod: Pod) => string | undefined,
+): readonly Finding[] {
   const stuck = pods
     .flatMap((pod) => {
       const found = stuckOf(pod, now);
-      return found === undefined ? [] : [{ name: pod.metadata.name, ...found }];
+      if (found === undefined) return [];
+      const why = found.reason === "Unschedulable" ? whyUnschedulable?.(pod) : undefined;
+      return [{ name: pod.metadata.name, ...found, detail: why ?? found.detail }];
     })
     .toSorted((a, b) => rank(a.reason) - rank(b.reason) || compare(a.name, b.name));
   const restarting = pods

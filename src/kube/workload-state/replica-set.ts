@@ -2,7 +2,7 @@ import type { ReplicaSet } from "../projection/shapes.ts";
 import { replicaFailure } from "./deployment.ts";
 import type { Finding } from "./message.ts";
 import { type PodsView, podFindings } from "./pods.ts";
-import { readinessFindings } from "./replicas.ts";
+import { isStarting, readinessFindings } from "./replicas.ts";
 import { conditionOf, isTrue, isYoung, stateOf, type WorkloadState } from "./state.ts";
 import type { Lifecycle } from "./words.ts";
 
@@ -17,7 +17,11 @@ export function replicaSetState(replicaSet: ReplicaSet, view: PodsView): Workloa
   const reason = conditionOf(status.conditions, "ReplicaFailure")?.reason;
   const failure: readonly Finding[] =
     lifecycle === "failed" ? [{ health: "unhealthy", text: replicaFailure(reason) }] : [];
-  const findings = [...failure, ...readinessFindings(counts, lifecycle, young), ...podFindings(view)];
+  const findings = [
+    ...failure,
+    ...readinessFindings(counts, lifecycle, isStarting(metadata, view)),
+    ...podFindings(view),
+  ];
   return stateOf(lifecycle, findings, view);
 }
 

@@ -1,12 +1,18 @@
-import type { StatefulSet } from "../projection/shapes.ts";
-import type { Finding } from "./message.ts";
+import type { PersistentVolumeClaim } from "../projection/batch-shapes.ts";
+import type { Pod, StatefulSet } from "../projection/shapes.ts";
+import { type Finding, plainName } from "./message.ts";
 import { type PodsView, podFindings } from "./pods.ts";
-import { readinessFindings } from "./replicas.ts";
+import { isStarting, readinessFindings } from "./replicas.ts";
 import { isYoung, stateOf, type WorkloadState } from "./state.ts";
 import { stoppedUpdate } from "./update-stopped.ts";
 import type { Lifecycle } from "./words.ts";
 
-export function statefulSetState(set: StatefulSet, view: PodsView): WorkloadState {
+export interface StatefulSetView extends PodsView {
+  /** Claims of its namespace that are not bound. */
+  readonly claims?: readonly PersistentVolumeClaim[];
+}
+
+export function statefulSetState(set: StatefulSet, view: StatefulSetView): WorkloadState {
   const { metadata, spec, status } = set;
   const desired = spec.replicas ?? 1;
   const young = isYoung(metadata, view.now);
@@ -18,8 +24,8 @@ export function statefulSetState(set: StatefulSet, view: PodsView): WorkloadStat
     stopped !== undefined && lifecycle === "failed" ? [{ health: "unhealthy", text: stopped }] : [];
   const findings = [
     ...failure,
-    ...readinessFindings(counts, lifecycle, young),
-    ...podFindings(view),
+    ...readinessFindings(counts, lifecycle, isStarting(metadata, view)),
+    ...podFindings(view, (pod) => unboundClaim(set, pod, view.claims ?? [])),
     ...updateFindings(set, desired),
   ];
   return stateOf(lifecycle, findings, view);
@@ -59,4 +65,18 @@ function updateFindings(set: StatefulSet, desired: number): readonly Finding[] {
   const partition = spec.updateStrategy.rollingUpdate?.partition ?? 0;
   const how = isOnDelete ? ", OnDelete" : partition > 0 ? `, partition ${partition}` : "";
   return [{ health: "healthy", text: `rollout ${status.updatedReplicas}/${target} updated${how}` }];
+}
+
+/**
+ * The claim for which the Pod is not scheduled. Its controller names it after a template of the set and the Pod, and gives
+ * it the labels that the set selects; a Pod's volumes are not read.
+ */
+function unboundClaim({ spec }: StatefulSet, pod: Pod, claims: readonly PersistentVolumeClaim[]): string | undefined {
+  const own = Object.entries(spec.selector.matchLabels);
+  const claim = claims.find(
+    ({ metadata }) =>
+      metadata.name.endsWith(`-${pod.metadata.name}`) && own.every(([key, value]) => metadata.labels[key] === value),
+  );
+  if (claim === undefined) return undefined;
+  return `claim ${plainName(claim.metadata.name)} ${claim.status.phase === "Lost" ? "has lost its volume" : "not bound"}`;
 }
