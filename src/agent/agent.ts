@@ -19,7 +19,7 @@ import { Heartbeat } from "./heartbeat/heartbeat.ts";
 import { heartbeatBody } from "./heartbeat/heartbeat-body.ts";
 import type { AgentConfig } from "./kernel/config.ts";
 import { agentMetrics, deploymentsGauge } from "./kernel/metrics.ts";
-import { WORKLOADS } from "./kernel/workload-kinds.ts";
+import { OBSERVED } from "./kernel/observed-kinds.ts";
 import type { WorkloadRef } from "./observe/observation.ts";
 import { Workloads } from "./observe/workloads.ts";
 import { connectPlatform } from "./platform-connection.ts";
@@ -72,8 +72,9 @@ export async function runAgent(config: AgentConfig, tools: AgentTools, signal: A
       ...common,
       watchMetrics: kube.watch,
       namespaces: config.namespaces,
+      kinds: config.observedKinds,
       changed,
-      mayRead: (namespace, kind) => mayRead(rights.missing, namespace, WORKLOADS[kind].resource.plural),
+      mayRead: (namespace, kind) => mayRead(rights.missing, namespace, OBSERVED[kind].resource.plural),
     });
     const shared = {
       platform,

@@ -37,7 +37,7 @@ export interface ControllerParts {
 }
 
 export interface ReconcilerParts extends ControllerParts {
-  readonly workloads: Pick<Workloads, "state" | "names" | "workload" | "podsOf">;
+  readonly workloads: Pick<Workloads, "kinds" | "state" | "names" | "workload" | "relatedTo">;
   readonly snapshots: Snapshots;
   /** The customer accepts this deployment, somewhere. */
   readonly accepts: (deploymentId: string) => boolean;

@@ -2,11 +2,13 @@ import { Gauge, type Registry } from "prom-client";
 import type { Clock } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
 import { DEFAULT_NAMES } from "../crds/group.ts";
+import { OBSERVE_ROLE } from "../crds/manifests/roles/observe-role.ts";
 import { type RequiredRight, requiredRights, rightsNotes } from "../crds/manifests/roles/required-rights.ts";
 import { AccessWatch } from "../kube/access/access-watch.ts";
 import type { Client } from "../kube/client/client.ts";
 import type { EventRecorder } from "../kube/events/event-recorder.ts";
 import type { AgentConfig } from "./kernel/config.ts";
+import { OBSERVED } from "./kernel/observed-kinds.ts";
 
 export interface RightsOptions {
   readonly client: Pick<Client, "selfSubjectRulesReview" | "selfSubjectAccessReview">;
@@ -24,7 +26,10 @@ export function watchRights(options: RightsOptions): AccessWatch<RequiredRight> 
   const { client, config, events, registry, clock, log } = options;
   const { systemNamespace, grantsNamespace, leaseName: agentAccount, namespaces } = config;
   const names = { ...DEFAULT_NAMES, systemNamespace, grantsNamespace, agentAccount };
-  const needed = requiredRights("agent", names, namespaces);
+  const plurals = config.observedKinds.map((kind): string => OBSERVED[kind].resource.plural);
+  const needed = requiredRights("agent", names, namespaces).filter(
+    ({ role, resource }) => role !== OBSERVE_ROLE || plurals.includes(resource),
+  );
   const required = (): readonly RequiredRight[] => needed;
   const watch = new AccessWatch({ client, clock, log, required, everyMs: config.accessCheckIntervalMs });
   watch.onChange((change) => {

@@ -121,6 +121,172 @@ test("a right that is taken makes it unknown and nothing gone, and given back it
   await eventually(shown, (each) => condition(each, "WorkloadsHealthy")?.status === "True");
 });
 
+const owned = (kind: string, name: string, uid: string) => ({
+  ownerReferences: [{ apiVersion: kind === "CronJob" ? "batch/v1" : "apps/v1", kind, name, uid, controller: true }],
+});
+
+interface Sample {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly metadata?: object;
+  readonly spec: object;
+}
+
+/** @returns its uid */
+async function made({ apiVersion, kind, name, metadata = {}, spec }: Sample): Promise<string> {
+  await cluster().apply([{ apiVersion, kind, metadata: { name, namespace: SHOP, ...metadata }, spec }]);
+  const { stdout } = await cluster().kubectl(["get", kind, name, "-n", SHOP, "-o", "jsonpath={.metadata.uid}"]);
+  return stdout.trim();
+}
+
+async function stated(plural: string, name: string, status: object): Promise<void> {
+  const group = { jobs: "apis/batch", pods: "api", replicasets: "apis/apps", poddisruptionbudgets: "apis/policy" };
+  const path = `/${group[plural as keyof typeof group]}/v1/namespaces/${SHOP}/${plural}/${name}/status`;
+  await cluster().request({ method: "PATCH", path, contentType: "application/merge-patch+json", body: { status } });
+}
+
+const containers = [{ name: "app", image: "registry.example/app:1" }];
+const job = (name: string, metadata: object = {}): Sample => ({
+  ...{ apiVersion: "batch/v1", kind: "Job", name, metadata },
+  spec: { template: { spec: { containers, restartPolicy: "Never" } } },
+});
+const now = (): string => new Date().toISOString().replace(/\.\d+Z$/, "Z");
+const failure = (): object => {
+  const failed = { status: "True", reason: "BackoffLimitExceeded", message: "too often", lastTransitionTime: now() };
+  return { startTime: now(), failed: 7, conditions: ["FailureTarget", "Failed"].map((type) => ({ type, ...failed })) };
+};
+
+/** What the vendor reads of one, in full. */
+async function listed(name: string) {
+  const { resources } = await world.engineer.resources.list({ query: { project: world.projectId } }, signal());
+  return resources.find((each) => each.name === name);
+}
+const state = (row: Awaited<ReturnType<typeof listed>>): string =>
+  row === undefined ? "gone" : `${row.resourceType} ${row.health} ${row.lifecycle}`;
+const isSeen = (name: string, words: string) =>
+  eventually(
+    async () => state(await listed(name)),
+    (seen) => seen === words,
+  );
+
+test("a Job that fails is told as a worker, and goes with its object", async () => {
+  await made(job("import"));
+  await isSeen("import", "worker unknown creating");
+  await stated("jobs", "import", failure());
+  await isSeen("import", "worker unhealthy failed");
+  expect((await listed("import"))?.message).toBe("Job failed (BackoffLimitExceeded)");
+  const route = { resourceType: "worker" as const };
+  const { resources } = await world.engineer.resources.listOfType({ params: route, query: {} }, signal());
+  expect(resources.map(({ resourceId }) => resourceId)).toEqual([`job.${SHOP}.import`]);
+  await cluster().kubectl(["delete", "job", "import", "-n", SHOP]);
+  await isSeen("import", "gone");
+});
+
+test("a CronJob is told with its runs: one that failed is none, two are", async () => {
+  const jobTemplate = { spec: job("x").spec };
+  const uid = await made({
+    ...{ apiVersion: "batch/v1", kind: "CronJob", name: "nightly", spec: { schedule: "@daily", jobTemplate } },
+  });
+  await isSeen("nightly", "worker healthy running");
+  await made(job("nightly-1", owned("CronJob", "nightly", uid)));
+  await stated("jobs", "nightly-1", failure());
+  await eventually(
+    () => listed("nightly"),
+    ({ message }) => message === "last run failed",
+  );
+  // As its controller does, which keeps one failed run.
+  await cluster().kubectl(["delete", "job", "nightly-1", "-n", SHOP]);
+  await made(job("nightly-2", owned("CronJob", "nightly", uid)));
+  await stated("jobs", "nightly-2", failure());
+  await isSeen("nightly", "worker unhealthy failed");
+  expect(await listed("nightly-2")).toBeUndefined();
+  await cluster().kubectl(["delete", "cronjob", "nightly", "-n", SHOP]);
+  await cluster().kubectl(["delete", "job", "nightly-2", "-n", SHOP]);
+  await isSeen("nightly", "gone");
+});
+
+test("pods and ReplicaSets that belong to nothing are told, the others with what they belong to", async () => {
+  const selector = { matchLabels: { app: "own" } };
+  const template = { metadata: { labels: { app: "own" } }, spec: { containers } };
+  const uid = await made({
+    ...{ apiVersion: "apps/v1", kind: "ReplicaSet", name: "own", spec: { replicas: 1, selector, template } },
+  });
+  await made({
+    apiVersion: "v1",
+    kind: "Pod",
+    name: "own-a",
+    metadata: owned("ReplicaSet", "own", uid),
+    spec: { containers },
+  });
+  await made({ apiVersion: "v1", kind: "Pod", name: "alone", spec: { containers } });
+  await stated("replicasets", "own", { replicas: 1, observedGeneration: 1 });
+  const waiting = { reason: "CrashLoopBackOff" };
+  const containerStatuses = [
+    { name: "app", image: "x", imageID: "", ready: false, restartCount: 4, state: { waiting } },
+  ];
+  await stated("pods", "own-a", { phase: "Running", containerStatuses });
+  await eventually(
+    () => listed("own"),
+    ({ message }) => message?.includes("own-a: CrashLoopBackOff (4 restarts)") === true,
+  );
+  expect(state(await listed("own"))).toMatch(/^container (degraded|unhealthy) /);
+  await isSeen("alone", "container unknown creating");
+  await stated("pods", "alone", { phase: "Running", conditions: [{ type: "Ready", status: "True" }] });
+  await isSeen("alone", "container healthy running");
+  expect(await listed("own-a")).toBeUndefined();
+  await cluster().kubectl([
+    "delete",
+    "replicaset/own",
+    "pod/own-a",
+    "pod/alone",
+    "-n",
+    SHOP,
+
+    "--force",
+  ]);
+  await isSeen("own", "gone");
+  await isSeen("alone", "gone");
+});
+
+test("a disruption budget that allows none is told, and counts as no workload", async () => {
+  const selector = { matchLabels: { app: "api" } };
+  await made({
+    apiVersion: "policy/v1",
+    kind: "PodDisruptionBudget",
+    name: "guard",
+    spec: { minAvailable: 2, selector },
+  });
+  const counts = { expectedPods: 2, currentHealthy: 1, desiredHealthy: 2, disruptionsAllowed: 0 };
+  await stated("poddisruptionbudgets", "guard", { observedGeneration: 1, ...counts });
+  await isSeen("guard", "pod-disruption-budget degraded running");
+  expect((await listed("guard"))?.message).toBe("1 of 2 healthy; no disruption allowed");
+  expect((await shown())?.workloads?.summary).toBe("2/2");
+  await cluster().kubectl(["delete", "pdb", "guard", "-n", SHOP]);
+  await isSeen("guard", "gone");
+});
+
+test("a rule that is taken costs that kind alone, and given back it is known again", async () => {
+  await made(job("import"));
+  await stated("jobs", "import", failure());
+  await isSeen("import", "worker unhealthy failed");
+  const role = ["clusterrole", "sallyport-agent-observe"];
+  const { stdout } = await cluster().kubectl(["get", ...role, "-o", "json"]);
+  const rules: { resources: string[] }[] = JSON.parse(stdout).rules;
+  const write = (kept: typeof rules) =>
+    cluster().kubectl(["patch", ...role, "--type=merge", "-p", JSON.stringify({ rules: kept })]);
+  await write(rules.filter(({ resources }) => !resources.includes("jobs")));
+  await isSeen("import", "worker unknown failed");
+  const status = await eventually(shown, (each) => condition(each, "Observed")?.status === "False");
+  expect(status?.collection).toEqual([{ namespace: SHOP, kind: "Job", reason: "Forbidden" }]);
+  expect(await seen()).toMatchObject({ api: "healthy 2", web: "healthy 2" });
+  await write(rules);
+  await isSeen("import", "worker unhealthy failed");
+  await eventually(shown, (each) => condition(each, "Observed")?.status === "True");
+  await cluster().kubectl(["delete", "job", "import", "-n", SHOP]);
+  await isSeen("import", "gone");
+});
+
 test("a platform that was restored from before asks once, and has everything again", async () => {
   const { db } = world.platform;
   await db.deleteFrom("inventory_scopes").execute();

@@ -31,6 +31,11 @@ export const CHART_CHANGES: readonly { readonly version: string; readonly change
           "metrics.tls and metrics.auth: TLS for /metrics, for readers whose token and right the API server confirms",
       },
       { kind: "added", description: "metrics.renderMode, for clusters that may lack the Prometheus operator's kinds" },
+      {
+        kind: "added",
+        description:
+          "observe.kinds: the agent reads ReplicaSets, Jobs, CronJobs, claims and disruption budgets too, and each kind can be switched off",
+      },
       { kind: "changed", description: "Pods run on nodes with kubernetes.io/os=linux" },
       { kind: "changed", description: "Helm 4 deletes the pod of a helm test that has passed" },
       { kind: "changed", description: "A proxy is written with its scheme, and platform.url without a user" },

@@ -4,6 +4,7 @@ import { operationRole } from "../../../src/crds/group.ts";
 import type { Manifest } from "../../../src/crds/manifest.ts";
 import { STAMPING_POLICIES } from "../../../src/crds/manifests/admission/admission.ts";
 import { installation } from "../../../src/crds/manifests/installation.ts";
+import { OBSERVE_ROLE, OBSERVED_RESOURCES } from "../../../src/crds/manifests/roles/observe-role.ts";
 import { manifestsOf, targetBinding } from "../../../src/crds/manifests/roles/rbac.ts";
 import type { ShippedRole } from "../../../src/crds/manifests/roles/shipped-role.ts";
 import { shippedRoles } from "../../../src/crds/manifests/roles/shipped-roles.ts";
@@ -104,12 +105,26 @@ function openedNamespaces(roles: readonly ShippedRole[]): readonly string[] {
   return [
     ...roles.map((role) => {
       const operation = role.holder === "grant account" ? operationOf(role.name) : undefined;
-      const template = inItsMode(role);
+      const template = role.name === OBSERVE_ROLE ? observing(role) : inItsMode(role);
       return operation === undefined ? template : when(operation, [template]);
     }),
     ...forApprovers.map((role) => when(APPROVERS_LEND, [placed(role, "openedPlaces")])),
     `{{- range $namespace := include "sallyport.opened" $ | fromJsonArray }}\n${perNamespace.join("")}{{- end }}\n`,
   ];
+}
+
+/** Each of its rules can be removed with the kind that it is for. */
+function observing(role: ShippedRole): string {
+  const [head = "", ...rules] = inItsMode(role).split(/^(?= {2}- apiGroups:)/m);
+  const end = "{{- end }}\n";
+  const last = rules.at(-1) ?? "";
+  if (!last.endsWith(end) || rules.length !== OBSERVED_RESOURCES.length)
+    throw new Error(`${role.name} has other rules`);
+  const own = rules.map((text, index) => {
+    const body = index === rules.length - 1 ? text.slice(0, -end.length) : text;
+    return when(`$.Values.observe.kinds.${OBSERVED_RESOURCES[index]?.value}`, [body]);
+  });
+  return `${head}${own.join("")}${end}`;
 }
 
 /** Roles of cluster scope and the right to lend them: left out while all their operations are off. */

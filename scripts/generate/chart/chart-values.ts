@@ -2,6 +2,7 @@ import { OPERATION_POLICY_VALUES, QUOTA_VALUES } from "./chart-bounds.ts";
 import { component } from "./chart-component.ts";
 import { PEOPLE_BINDINGS, POLICIES } from "./chart-decisions.ts";
 import { metricsValues } from "./chart-metrics.ts";
+import { OBSERVE_VALUES } from "./chart-observe.ts";
 import { OPERATION_VALUES } from "./chart-operations.ts";
 import {
   type Branch,
@@ -141,6 +142,7 @@ export function chartValues(): Branch {
       },
     ),
     operations: OPERATION_VALUES,
+    observe: OBSERVE_VALUES,
     proxy: branch("Between agent and platform.", {
       http: text("", "HTTP_PROXY."),
       https: text(

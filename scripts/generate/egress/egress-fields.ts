@@ -1,5 +1,5 @@
 import type { TSchema } from "typebox";
-import { KubernetesContainerData } from "../../../src/contract/resources/resource-heartbeat.ts";
+import { KUBERNETES_DATA } from "../../../src/contract/resources/resource-heartbeat.ts";
 import type { Route } from "../../../src/contract/wire/route.ts";
 
 /** One leaf of a request: a value that a route takes. */
@@ -12,7 +12,8 @@ export interface Field {
   readonly free: boolean;
 }
 
-/** The contract leaves `data` open; the platform checks it by the resource's type. */
+/** The contract leaves `data` open; the platform checks it by the resource's type, of which the agent sends these. */
+const SENT_TYPES = ["container", "worker", "daemon"] as const;
 const DATA = "body.resourceHeartbeats[].data.data";
 
 /** Every field that a request of this route may carry, in the order of its schema. */
@@ -49,7 +50,9 @@ function plain(schema: TSchema): Schema {
 }
 
 function leaves(schema: Schema, path: string, bound = ""): readonly Field[] {
-  if (path === DATA) return objectLeaves(plain(KubernetesContainerData), path);
+  if (path === DATA) {
+    return SENT_TYPES.flatMap((type) => objectLeaves(plain(KUBERNETES_DATA[type] ?? {}), path));
+  }
   if (schema.anyOf !== undefined) {
     const branches = schema.anyOf.filter(({ type }) => type !== "null");
     return branches.flatMap((branch) => leaves(branch, path, bound));

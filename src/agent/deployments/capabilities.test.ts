@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import type { RequiredRight } from "../../crds/manifests/roles/required-rights.ts";
 import { capabilitiesOf } from "./capabilities.ts";
 
-const right = (reach: RequiredRight["reach"], namespace: string): RequiredRight => ({
-  ...{ verb: "list", group: "apps", resource: "deployments", role: "sallyport-agent-observe" },
+const right = (reach: RequiredRight["reach"], namespace: string, resource = "deployments"): RequiredRight => ({
+  ...{ verb: "list", group: "apps", resource, role: "sallyport-agent-observe" },
   ...{ namespace, reach },
 });
 const denied = (accepted: readonly string[], ...missing: RequiredRight[]): string[] =>
@@ -14,6 +14,7 @@ const denied = (accepted: readonly string[], ...missing: RequiredRight[]): strin
 test.each([
   ["all rights", [], []],
   ["none to read an accepted namespace", [right("opened", "shop")], ["k8s-workloads"]],
+  ["none to read what is beside the workloads", [right("opened", "shop", "poddisruptionbudgets")], []],
   ["none to read another namespace", [right("opened", "bank")], []],
   ["none to write requests", [right("grants", "sallyport-grants")], ["operations", "logs"]],
 ])("with %s", (_, missing, keys) => {

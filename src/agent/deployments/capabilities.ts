@@ -5,6 +5,8 @@ const LATER: readonly Capability[] = [
   { key: "debug", state: "unavailable", detail: "not in this version" },
   { key: "machines", state: "unavailable", detail: "not in this version" },
 ];
+/** Kinds without which workloads are told all the same; what is missing is said with each of them. */
+const BESIDE_WORKLOADS: readonly string[] = ["replicasets", "poddisruptionbudgets", "persistentvolumeclaims"];
 const KEYS = ["k8s-workloads", "operations", "logs"] as const;
 
 /**
@@ -18,7 +20,10 @@ export function capabilitiesOf(accepted: readonly string[], missing: readonly Re
     const detail = "waits until the customer accepts this deployment in the cluster";
     return [...KEYS, ...LATER.map(({ key }) => key)].map((key) => ({ key, state: "denied", detail }));
   }
-  const reads = missing.some(({ reach, namespace }) => reach === "opened" && accepted.includes(namespace));
+  const reads = missing.some(
+    ({ reach, namespace, resource }) =>
+      reach === "opened" && accepted.includes(namespace) && !BESIDE_WORKLOADS.includes(resource),
+  );
   const writes = missing.some(({ reach }) => reach === "grants");
   const answer = (key: (typeof KEYS)[number], lacks: boolean): Capability =>
     lacks ? { key, state: "denied", detail: "the agent lacks rights in the cluster" } : { key, state: "granted" };

@@ -254,7 +254,12 @@ describe("a deployment", () => {
       },
     ];
     const look = async (health: Seen["health"], state: "read" | "unreadable" = "read"): Promise<void> => {
-      world.summary = summaryOf(seen(health), ["shop"], () => state, world.clock.wallNow().toISOString());
+      const lists = (["Deployment", "Pod", "PersistentVolumeClaim"] as const).map((kind) => ({
+        namespace: "shop",
+        kind,
+        state,
+      }));
+      world.summary = summaryOf(seen(health), lists, world.clock.wallNow().toISOString());
       world.clock.advance(66_000);
       await world.run();
     };

@@ -20,6 +20,15 @@ test("namespaces are trimmed, sorted and told once", () => {
   ]);
 });
 
+test("all kinds are observed, or those that are named", () => {
+  expect(loadAgentConfig(minimal).observedKinds).toHaveLength(9);
+  const some = (names: string): unknown =>
+    loadAgentConfig({ ...minimal, SALLYPORT_OBSERVED_KINDS: names }).observedKinds;
+  expect(some("pods, cronjobs,deployments")).toEqual(["Deployment", "Pod", "CronJob"]);
+  expect(some("none")).toEqual([]);
+  expect(() => some("pods,secrets")).toThrow("SALLYPORT_OBSERVED_KINDS must be none, or of deployments, ");
+});
+
 test("every bad setting is told at once", () => {
   const load = (): unknown =>
     loadAgentConfig({

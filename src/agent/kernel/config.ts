@@ -13,6 +13,7 @@ import {
 import { NAMESPACE_NAME } from "../../crds/group.ts";
 import { type NamedDeployments, parseNamedDeployments } from "../../crds/kinds/accepted-namespaces.ts";
 import { electionTimesProblems } from "../../kube/election/election-times.ts";
+import { OBSERVED, OBSERVED_KINDS, type ObservedKind } from "./observed-kinds.ts";
 
 /** Read once by the command line, validated, frozen, passed down. Nothing else reads the environment. */
 export interface AgentConfig extends MetricsServing {
@@ -21,6 +22,7 @@ export interface AgentConfig extends MetricsServing {
   readonly runtimeKeyOverlapMs: number;
   readonly managerUrl: string;
   readonly namespaces: readonly string[];
+  readonly observedKinds: readonly ObservedKind[];
   readonly deployments: NamedDeployments;
   readonly maxWaitingDeployments: number;
   readonly systemNamespace: string;
@@ -71,6 +73,12 @@ export const AGENT_SETTINGS: SettingsOf<AgentConfig> = {
     default: "",
     doc: "Namespaces that are opened to Sallyport's accounts, comma-separated. Nothing outside them is read or operated on; for which deployment is said by the next setting, or on the deployment's object.",
     parse: namespaceList,
+  },
+  observedKinds: {
+    env: "SALLYPORT_OBSERVED_KINDS",
+    default: OBSERVED_KINDS.map(pluralOf).join(),
+    doc: "Kinds that are watched in opened namespaces and reported, comma-separated, or `none`. One that is left out needs no right and is in no report.",
+    parse: kindList,
   },
   deployments: {
     env: "SALLYPORT_DEPLOYMENTS",
@@ -189,4 +197,17 @@ function namespaceList(text: string): readonly string[] {
     throw new Error("up to 64 names of namespaces, comma-separated");
   }
   return Object.freeze(names.sort());
+}
+
+function pluralOf(kind: ObservedKind): string {
+  return OBSERVED[kind].resource.plural;
+}
+
+/** By the names that RBAC has for them. */
+function kindList(text: string): readonly ObservedKind[] {
+  // An empty setting is the default, so no kind at all has a word.
+  const names = text === "none" ? [] : text.split(",").map((name) => name.trim());
+  const plurals = OBSERVED_KINDS.map(pluralOf);
+  if (!names.every((name) => plurals.includes(name))) throw new Error(`none, or of ${plurals.join(", ")}`);
+  return Object.freeze(OBSERVED_KINDS.filter((kind) => names.includes(pluralOf(kind))));
 }

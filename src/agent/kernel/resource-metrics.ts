@@ -1,7 +1,7 @@
 import { Histogram, type Registry } from "prom-client";
 import { closedCounter, closedGauge } from "../../base/closed-series.ts";
 import { HEALTHS } from "../../contract/resources/resource-heartbeat.ts";
-import { WORKLOAD_KINDS, type WorkloadKind } from "./workload-kinds.ts";
+import { OBSERVED_KINDS, type ObservedKind } from "./observed-kinds.ts";
 
 const RESULTS = ["ok", "failed"] as const;
 /** Everything, what changed, that nothing did; or nothing yet, because lists are still being read. */
@@ -13,9 +13,9 @@ type Health = (typeof HEALTHS)[number];
 
 /** What is known of workloads, and what the platform was told of it. */
 export interface ResourceMetrics {
-  resources(kind: WorkloadKind, countByHealth: Readonly<Partial<Record<Health, number>>>): void;
+  resources(kind: ObservedKind, countByHealth: Readonly<Partial<Record<Health, number>>>): void;
   /** How many lists of a kind, one a namespace, are in each state. */
-  collection(kind: WorkloadKind, countByState: Readonly<Partial<Record<ListState, number>>>): void;
+  collection(kind: ObservedKind, countByState: Readonly<Partial<Record<ListState, number>>>): void;
   resourceReport(result: (typeof RESULTS)[number], mode: (typeof REPORT_MODES)[number], at: Date): void;
   /** From the first change that was not told yet until the platform has stored it. */
   changeReported(seconds: number): void;
@@ -24,10 +24,15 @@ export interface ResourceMetrics {
 }
 
 export function resourceMetrics(registry: Registry): ResourceMetrics {
-  const resources = closedGauge(registry, "sallyport_resources", "Workloads in the opened namespaces by health.", {
-    kind: WORKLOAD_KINDS,
-    health: HEALTHS,
-  });
+  const resources = closedGauge(
+    registry,
+    "sallyport_resources",
+    "Workloads, claims and disruption budgets in the opened namespaces by health.",
+    {
+      kind: OBSERVED_KINDS,
+      health: HEALTHS,
+    },
+  );
   const resourceReports = closedCounter(
     registry,
     "sallyport_resource_reports_total",
@@ -43,8 +48,8 @@ export function resourceMetrics(registry: Registry): ResourceMetrics {
   const lists = closedGauge(
     registry,
     "sallyport_collection_lists",
-    "Lists of workloads in accepted namespaces by what the agent can see of them.",
-    { kind: WORKLOAD_KINDS, state: LIST_STATES },
+    "Lists of a kind in accepted namespaces, one each, by what the agent can see of them.",
+    { kind: OBSERVED_KINDS, state: LIST_STATES },
   );
   const lastReport = closedGauge(
     registry,

@@ -43,7 +43,7 @@ interface Scope {
   sent: number;
 }
 
-/** Resources with a heartbeat of their own; beyond, the sick ones have one and the inventory has them all. */
+/** Resources with a heartbeat of their own; beyond, the worst have one and the inventory has them all. */
 const MAX_HEARTBEATS = 500;
 
 /** 0 is the worst. */
@@ -55,7 +55,7 @@ export const severityOf = (health: Health): number => HEALTHS.indexOf(health);
  */
 export class Ledger {
   readonly #scopes = new Map<string, Scope>();
-  readonly #heartbeats = new Map<string, { hash: bigint; health: Health; sent: bigint | undefined; type: string }>();
+  readonly #heartbeats = new Map<string, { hash: bigint; rank: number; sent: bigint | undefined; type: string }>();
   readonly #pending = new Map<string, Pending>();
   #joined = 0n;
   #sentHeartbeats = 0;
@@ -119,7 +119,7 @@ export class Ledger {
       scope.rows.set(row.rawIdentity, { hash, health: row.health, sent: known?.sent });
       this.#wait({ is: "row", scope: scopeName, id: row.rawIdentity, row });
     }
-    if (heartbeat !== undefined) this.#beat(heartbeat, row.health);
+    if (heartbeat !== undefined) this.#beat(heartbeat, importanceOf(row));
     return isWorse;
   }
 
@@ -177,23 +177,27 @@ export class Ledger {
     return scope;
   }
 
-  #beat(heartbeat: ResourceHeartbeat, health: Health): void {
+  #beat(heartbeat: ResourceHeartbeat, rank: number): void {
     const { resourceId: id, resourceType: type } = heartbeat;
-    if (!this.#heartbeats.has(id) && !this.#makeRoom(health)) return;
+    if (!this.#heartbeats.has(id) && !this.#makeRoom(rank)) return;
     const hash = heartbeatHash(heartbeat);
     const before = this.#heartbeats.get(id);
     if (before?.hash === hash) return;
-    this.#heartbeats.set(id, { hash, health, sent: before?.sent, type });
+    this.#heartbeats.set(id, { hash, rank, sent: before?.sent, type });
     this.#wait({ is: "heartbeat", id, resourceType: type, heartbeat });
   }
 
-  /** One that was told stays told, but for a sick one without room a well one gives way. */
-  #makeRoom(health: Health): boolean {
+  /** One that was told stays told, but for a worse one without room the least of them gives way. */
+  #makeRoom(rank: number): boolean {
     if (this.#heartbeats.size < MAX_HEARTBEATS) return true;
-    if (health === "healthy") return false;
-    const [id] = [...this.#heartbeats].find(([, told]) => told.health === "healthy") ?? [];
-    if (id !== undefined) this.#endHeartbeat(id);
-    return id !== undefined;
+    let least: readonly [id: string, rank: number] | undefined;
+    for (const [id, told] of this.#heartbeats) {
+      if (told.rank <= (least?.[1] ?? rank)) continue;
+      least = [id, told.rank];
+      if (told.rank === ENDED) break;
+    }
+    if (least !== undefined) this.#endHeartbeat(least[0]);
+    return least !== undefined;
   }
 
   #endHeartbeat(id: string): void {
@@ -236,6 +240,13 @@ export class Ledger {
     scope.joined ^= (told.sent ?? 0n) ^ told.hash;
     told.sent = told.hash;
   }
+}
+
+/** What is well and has ended, as a Job of last week, gives way to all that runs. */
+const ENDED = HEALTHS.length;
+
+function importanceOf({ health, lifecycle }: ObservedResource): number {
+  return health === "healthy" && lifecycle === "stopped" ? ENDED : severityOf(health);
 }
 
 function keyOf(change: Pending): string {

@@ -2,10 +2,12 @@ import Type from "typebox";
 import { Errors } from "typebox/value";
 import { expect, test } from "vitest";
 import { KUBERNETES_DATA, ObservedResource, ResourceHeartbeat } from "../../contract/resources/resource-heartbeat.ts";
+import { cronJobShape, jobShape } from "../../kube/projection/batch-shapes.ts";
 import { Interner } from "../../kube/projection/interner.ts";
-import { deploymentShape, type Pod, podShape } from "../../kube/projection/shapes.ts";
-import { observationOf, unreadable } from "./observation.ts";
-import { ofDeployment, type Workload } from "./workload.ts";
+import { daemonSetShape, deploymentShape, type Pod, podShape, replicaSetShape } from "../../kube/projection/shapes.ts";
+import { ofCronJob, ofJob } from "./batch-workload.ts";
+import { isSettled, observationOf, unreadable } from "./observation.ts";
+import { ofDaemonSet, ofDeployment, ofPod, ofReplicaSet, type Workload } from "./workload.ts";
 
 const NOW = new Date("2026-01-01T12:00:00Z");
 const strings = new Interner();
@@ -67,7 +69,7 @@ function pod(name: string, ready: boolean): Pod {
 const pods = [pod("a", true), pod("b", false)];
 
 test("what is told is what the contract takes, to the letter", () => {
-  const seen = observationOf(deployment("web", 0), pods, NOW);
+  const seen = observationOf(deployment("web", 0), { pods }, NOW);
   for (const { row, heartbeat } of [seen, unreadable(seen)]) {
     expect([...Errors(ResourceHeartbeat, heartbeat)]).toEqual([]);
     expect([...Errors(ObservedResource, row)]).toEqual([]);
@@ -75,8 +77,71 @@ test("what is told is what the contract takes, to the letter", () => {
   }
 });
 
+const meta = { name: "x", namespace: "shop", uid: "u", generation: 1, creationTimestamp: "2026-01-01T00:00:00Z" };
+const template = { spec: { containers: [{ name: "c", image: "web:1" }] } };
+
+test.each<readonly [string, object, object, Workload]>([
+  [
+    "daemon",
+    { commandSupported: true, replicas: { desired: 0 } },
+    { resourceTypeHint: "daemon" },
+    ofDaemonSet(daemonSetShape.fromJson({ metadata: meta, spec: { template } }, strings)),
+  ],
+  [
+    "container",
+    { workloadKind: "replicaSet", replicas: { desired: 2 } },
+    { providerKind: "ReplicaSet" },
+    ofReplicaSet(replicaSetShape.fromJson({ metadata: meta, spec: { replicas: 2, template } }, strings)),
+  ],
+  [
+    "container",
+    { workloadKind: "pod", replicas: { desired: 1, ready: 1 }, pods: [{ name: "a" }] },
+    { rawIdentity: "v1:Pod:shop:a", managedResourceId: "pod.shop.a" },
+    ofPod(pod("a", true)),
+  ],
+  [
+    "worker",
+    { triggerCount: 0, replicas: { desired: 3, current: 1, ready: 1 } },
+    { rawIdentity: "batch/v1:Job:shop:x", managedResourceId: "job.shop.x" },
+    ofJob(jobShape.fromJson({ metadata: meta, spec: { completions: 3 }, status: { active: 1, ready: 1 } }, strings)),
+  ],
+  [
+    "worker",
+    { triggerCount: 1, replicas: { current: 1 } },
+    { resourceTypeHint: "worker", attributes: { lastScheduleTime: "2026-01-01T03:00:00Z" } },
+    ofCronJob(
+      cronJobShape.fromJson(
+        {
+          metadata: meta,
+          spec: { schedule: "@daily" },
+          status: { active: [{ name: "x-1" }], lastScheduleTime: "2026-01-01T03:00:00Z" },
+        },
+        strings,
+      ),
+    ),
+  ],
+])("of each kind what is told is what the contract takes: %s %o", (type, data, row, workload) => {
+  const seen = observationOf(workload, { pods: [pod("a", true)] }, NOW);
+  expect(seen.heartbeat).toMatchObject({ resourceType: type, data: { resourceType: type, data } });
+  expect(seen.row).toMatchObject(row);
+  expect([...Errors(ResourceHeartbeat, seen.heartbeat)]).toEqual([]);
+  expect([...Errors(ObservedResource, seen.row)]).toEqual([]);
+  expect([...Errors(KUBERNETES_DATA[type] ?? Type.Never(), seen.heartbeat?.data.data)]).toEqual([]);
+  // Of a worker and a daemon the contract has no such field.
+  expect("workloadKind" in (seen.heartbeat?.data.data ?? {})).toBe(type === "container");
+});
+
+test("a Job that has ended waits for no time, one that runs does", () => {
+  const settled = (status: object): boolean => {
+    const job = ofJob(jobShape.fromJson({ metadata: meta, status }, strings));
+    return isSettled(job, observationOf(job, {}, NOW), {});
+  };
+  const failed = { type: "Failed", status: "True" };
+  expect([settled({ conditions: [failed] }), settled({ active: 1 })]).toEqual([true, false]);
+});
+
 test("it tells counts, pods that are not ready first, and what was not collected", () => {
-  const { row, heartbeat } = observationOf(deployment("web", 0), pods, NOW);
+  const { row, heartbeat } = observationOf(deployment("web", 0), { pods }, NOW);
   expect(heartbeat).toMatchObject({
     resourceId: "deployment.shop.web",
     data: {
@@ -104,11 +169,11 @@ test("it tells counts, pods that are not ready first, and what was not collected
 });
 
 test("it holds nothing of a pod template but images", () => {
-  expect(JSON.stringify(observationOf(deployment("web"), [], NOW))).not.toContain("canary");
+  expect(JSON.stringify(observationOf(deployment("web"), { pods: [] }, NOW))).not.toContain("canary");
 });
 
 test("what may not be read any more is unknown and old, not gone", () => {
-  const { row, heartbeat } = unreadable(observationOf(deployment("web"), [], NOW));
+  const { row, heartbeat } = unreadable(observationOf(deployment("web"), { pods: [] }, NOW));
   const issue = { reason: "forbidden", severity: "error" };
   expect(row).toMatchObject({ health: "unknown", providerStale: true, collectionIssues: [issue] });
   expect(heartbeat?.data.data.status).toMatchObject({ health: "unknown", stale: true, collectionIssues: [issue] });

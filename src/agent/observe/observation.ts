@@ -3,17 +3,18 @@ import type {
   ResourceHeartbeat,
   ResourceStatus,
 } from "../../contract/resources/resource-heartbeat.ts";
+import { WORKLOAD_KINDS } from "../../crds/operations/workload-kinds.ts";
 import { redactText } from "../../crds/redact.ts";
 import { apiVersionOf } from "../../kube/objects/resource.ts";
 import type { Pod } from "../../kube/projection/shapes.ts";
-import { WORKLOADS, type WorkloadKind } from "../kernel/workload-kinds.ts";
+import { OBSERVED, type ObservedKind } from "../kernel/observed-kinds.ts";
 import type { Observation } from "./ledger.ts";
-import type { Workload, WorkloadCondition } from "./workload.ts";
+import type { Related, Workload, WorkloadCondition } from "./workload.ts";
 
-/** One workload of an opened namespace. */
+/** One object of an opened namespace. */
 export interface WorkloadRef {
   readonly namespace: string;
-  readonly kind: WorkloadKind;
+  readonly kind: ObservedKind;
   readonly name: string;
 }
 
@@ -33,6 +34,13 @@ const NOT_COLLECTED: ResourceStatus["collectionIssues"] = [
   { reason: "forbidden", severity: "info", source: "events", message: "the agent may not read events" },
 ];
 
+const PODS_UNKNOWN = {
+  reason: "forbidden",
+  severity: "warning",
+  source: "kubernetes",
+  message: "the agent does not read its pods; what they would say is not known",
+} as const;
+
 const UNREADABLE = {
   reason: "forbidden",
   severity: "error",
@@ -41,33 +49,35 @@ const UNREADABLE = {
 } as const;
 
 /** The name of the list of a kind in a namespace (§11.6). */
-export function scopeOf(namespace: string, kind: WorkloadKind): string {
-  return `kubernetes:${apiVersionOf(WORKLOADS[kind].resource)}:${kind}:${namespace}`;
+export function scopeOf(namespace: string, kind: ObservedKind): string {
+  return `kubernetes:${apiVersionOf(OBSERVED[kind].resource)}:${kind}:${namespace}`;
 }
 
 export function identityOf({ namespace, kind, name }: WorkloadRef): string {
-  return `${apiVersionOf(WORKLOADS[kind].resource)}:${kind}:${namespace}:${name}`;
+  return `${apiVersionOf(OBSERVED[kind].resource)}:${kind}:${namespace}:${name}`;
 }
 
 /** Unique in a deployment, and free of what a path would have to escape. */
 export function idOf({ namespace, kind, name }: WorkloadRef): string {
-  return `${WORKLOADS[kind].reportedAs}.${namespace}.${name}`;
+  return `${OBSERVED[kind].reportedAs}.${namespace}.${name}`;
 }
 
 function refOf({ kind, metadata }: Pick<Workload, "kind" | "metadata">): WorkloadRef {
   return { namespace: metadata.namespace ?? "", kind, name: metadata.name };
 }
 
-/** What is told of a workload. */
-export function observationOf(workload: Workload, pods: readonly Pod[], now: Date): Observation {
-  const state = workload.stateOf({ now, pods });
-  const heartbeat = heartbeatOf(workload, state, pods, now);
-  return { row: rowOf(workload, state), heartbeat: heartbeat.resourceId.length <= MAX_ID ? heartbeat : undefined };
+/** What is told of an object. */
+export function observationOf(workload: Workload, related: Related, now: Date): Observation {
+  const state = workload.stateOf({ ...related, now });
+  const row = rowOf(workload, state);
+  if (row.managedResourceId === null) return { row, heartbeat: undefined };
+  return { row, heartbeat: heartbeatOf(workload, state, related, now) };
 }
 
 /** Whether only an event can change it. What waits for time, a deadline of a rollout or of a pod's end, is looked at again. */
-export function isSettled({ row }: Observation, pods: readonly Pod[]): boolean {
+export function isSettled({ isTimeless }: Workload, { row }: Observation, { pods = [] }: Related): boolean {
   if (pods.some(({ metadata }) => metadata.deletionTimestamp !== undefined)) return false;
+  if (isTimeless === true) return row.lifecycle !== "deleting";
   return row.health === "healthy" && (row.lifecycle === "running" || row.lifecycle === "stopped");
 }
 
@@ -85,13 +95,25 @@ export function unreadable({ row, heartbeat }: Observation): Observation {
 
 type State = Pick<ResourceStatus, "health" | "lifecycle" | "message">;
 
-function heartbeatOf(workload: Workload, state: State, pods: readonly Pod[], now: Date): ResourceHeartbeat {
+/** A DaemonSet takes a command when an operation takes the kind. */
+const isCommandSupported = WORKLOAD_KINDS.includes("daemonset");
+
+/** What the contract asks for by type (§11.5). A CronJob is what triggers its work; other workers have no trigger here. */
+function ofType(kind: ObservedKind): object {
+  const { type, reportedAs } = OBSERVED[kind];
+  if (type === "worker") return { triggerCount: kind === "CronJob" ? 1 : 0 };
+  return type === "daemon" ? { commandSupported: isCommandSupported } : { workloadKind: reportedAs };
+}
+
+function heartbeatOf(workload: Workload, state: State, related: Related, now: Date): ResourceHeartbeat {
   const { kind, metadata, counts, conditions, observedGeneration } = workload;
+  const resourceType = OBSERVED[kind].type;
+  const { pods = [] } = related;
   const status: ResourceStatus = {
     ...state,
     partial: true,
     stale: false,
-    collectionIssues: NOT_COLLECTED,
+    collectionIssues: related.pods === undefined ? [...NOT_COLLECTED, PODS_UNKNOWN] : NOT_COLLECTED,
   };
   const notReadyFirst = pods.toSorted(
     (a, b) => Number(isReady(a)) - Number(isReady(b)) || (a.metadata.name < b.metadata.name ? -1 : 1),
@@ -99,7 +121,7 @@ function heartbeatOf(workload: Workload, state: State, pods: readonly Pod[], now
   const data = {
     status,
     backend: "kubernetes" as const,
-    workloadKind: WORKLOADS[kind].reportedAs,
+    ...ofType(kind),
     namespace: metadata.namespace ?? "",
     name: metadata.name,
     replicas: counts,
@@ -107,22 +129,22 @@ function heartbeatOf(workload: Workload, state: State, pods: readonly Pod[], now
     events: [],
     restarts: pods.reduce((sum, pod) => sum + restartsOf(pod), 0),
     workload: {
-      desiredReplicas: counts.desired,
-      readyReplicas: counts.ready,
-      availableReplicas: counts.available,
-      updatedReplicas: counts.updated,
-      observedGeneration,
+      ...(counts.desired !== undefined && { desiredReplicas: counts.desired }),
+      ...(counts.ready !== undefined && { readyReplicas: counts.ready }),
+      ...(counts.available !== undefined && { availableReplicas: counts.available }),
+      ...(counts.updated !== undefined && { updatedReplicas: counts.updated }),
+      ...(observedGeneration !== undefined && { observedGeneration }),
       desiredGeneration: metadata.generation,
       conditions: conditions.slice(0, MAX_CONDITIONS).map(conditionOf),
     },
   };
   return {
     resourceId: idOf(refOf(workload)),
-    resourceType: "container",
+    resourceType,
     controllerPlatform: "kubernetes",
     backend: "kubernetes",
     observedAt: now.toISOString(),
-    data: { resourceType: "container", data },
+    data: { resourceType, data },
     raw: [],
   };
 }
@@ -168,9 +190,11 @@ function conditionOf({ type, status, reason, message, lastTransitionTime }: Work
 }
 
 function rowOf(workload: Workload, { health, lifecycle, message }: State): ObservedResource {
-  const { kind, metadata, counts, images } = workload;
+  const { kind, metadata, counts, images, facts } = workload;
   const ref = refOf(workload);
+  const { type, beats } = OBSERVED[kind];
   const id = idOf(ref);
+  const { desired, current, ready } = counts;
   return {
     rawIdentity: identityOf(ref),
     providerKind: kind,
@@ -179,13 +203,26 @@ function rowOf(workload: Workload, { health, lifecycle, message }: State): Obser
     partial: false,
     providerStale: false,
     namespace: metadata.namespace ?? null,
-    resourceTypeHint: "container",
+    resourceTypeHint: type,
     version: line(metadata.labels["app.kubernetes.io/version"])?.slice(0, 256) ?? null,
-    managedResourceId: id.length <= MAX_ID ? id : null,
-    counts: { desired: counts.desired, current: counts.current, ready: counts.ready },
+    managedResourceId: beats && id.length <= MAX_ID ? id : null,
+    counts: {
+      ...(desired !== undefined && { desired }),
+      ...(current !== undefined && { current }),
+      ...(ready !== undefined && { ready }),
+    },
     labels: Object.fromEntries(Object.entries(metadata.labels).slice(0, MAX_LABELS)),
-    attributes: { images: images.slice(0, MAX_IMAGES).map((image) => storable(image.slice(0, MAX_IMAGE))) },
+    attributes: {
+      ...(images.length > 0 && {
+        images: images.slice(0, MAX_IMAGES).map((image) => storable(image.slice(0, MAX_IMAGE))),
+      }),
+      ...Object.fromEntries(Object.entries(facts ?? {}).map(([name, fact]) => [name, plain(fact)])),
+    },
   };
+}
+
+function plain(fact: string | number): string | number {
+  return typeof fact === "number" ? fact : storable(fact.slice(0, MAX_LINE));
 }
 
 function line(text: string | undefined): string | null {

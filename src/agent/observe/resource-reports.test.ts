@@ -5,6 +5,7 @@ import type { ResourceHeartbeat } from "../../contract/resources/resource-heartb
 import { digestOf, heartbeatHash, rowHash } from "../../contract/resources/resource-level.ts";
 import { Interner } from "../../kube/projection/interner.ts";
 import { deploymentShape } from "../../kube/projection/shapes.ts";
+import { OBSERVED_KINDS } from "../kernel/observed-kinds.ts";
 import type { ListState } from "../kernel/resource-metrics.ts";
 import type { ReportPart } from "./report-parts.ts";
 import { ResourceReports } from "./resource-reports.ts";
@@ -15,7 +16,7 @@ const signal = new AbortController().signal;
 const ID = "dep_1";
 const SCOPE = "kubernetes:apps/v1:Deployment:shop";
 
-function deployment(name: string, ready: number): Workload {
+function deployment(name: string, ready: number, replicas: number): Workload {
   const metadata = {
     name,
     namespace: "shop",
@@ -24,11 +25,11 @@ function deployment(name: string, ready: number): Workload {
     generation: 1,
     creationTimestamp: "2026-01-01T00:00:00Z",
   };
-  const spec = { replicas: 3, selector: { matchLabels: { app: name } }, template: { spec: { containers: [] } } };
+  const spec = { replicas, selector: { matchLabels: { app: name } }, template: { spec: { containers: [] } } };
   const status = {
     observedGeneration: 1,
-    replicas: 3,
-    updatedReplicas: 3,
+    replicas,
+    updatedReplicas: replicas,
     readyReplicas: ready,
     availableReplicas: ready,
   };
@@ -88,13 +89,14 @@ class World {
   readonly delays: number[] = [];
   readonly reports = new ResourceReports({
     workloads: {
+      kinds: OBSERVED_KINDS,
       state: () => this.list,
       names: (namespace, kind) => (kind === "Deployment" && namespace === "shop" ? [...this.objects.keys()] : []),
       workload: ({ kind, name }) => (kind === "Deployment" ? this.objects.get(name) : undefined),
-      podsOf: () => {
+      relatedTo: () => {
         // A look takes time.
         this.clock.advance(1);
-        return [];
+        return { pods: [] };
       },
     },
     clock: this.clock,
@@ -107,9 +109,9 @@ class World {
     },
   });
 
-  set(name: string, ready: number | undefined): void {
+  set(name: string, ready: number | undefined, replicas = 3): void {
     if (ready === undefined) this.objects.delete(name);
-    else this.objects.set(name, deployment(name, ready));
+    else this.objects.set(name, deployment(name, ready, replicas));
     this.reports.changed(ID, { namespace: "shop", kind: "Deployment", name });
   }
 
@@ -229,6 +231,28 @@ describe("what is told of a deployment", () => {
     await world.report();
     expect(world.platform.heartbeats.get("deployment.shop.w-519")?.data.data.status.health).toBe("unhealthy");
     expect([world.platform.heartbeats.size, world.platform.resends]).toEqual([500, 0]);
+  });
+
+  test("of 500 that are degraded one gives way to one that is unhealthy, and none to another that is degraded", async () => {
+    const world = new World();
+    for (let count = 0; count < 501; count += 1) world.set(`w-${count}`, 1);
+    await world.report();
+    expect(world.platform.heartbeats.has("deployment.shop.w-500")).toBe(false);
+    world.set("w-501", 0);
+    await world.report();
+    expect(world.platform.heartbeats.get("deployment.shop.w-501")?.data.data.status.health).toBe("unhealthy");
+    expect([world.platform.heartbeats.size, world.platform.resends]).toEqual([500, 0]);
+  });
+
+  test("a workload that was stopped gives way to one that runs", async () => {
+    const world = new World();
+    for (let count = 0; count < 500; count += 1) world.set(`w-${count}`, 0, 0);
+    await world.report();
+    world.set("runs", 3);
+    world.set("stopped", 0, 0);
+    await world.report();
+    expect(world.platform.heartbeats.has("deployment.shop.runs")).toBe(true);
+    expect(world.platform.heartbeats.has("deployment.shop.stopped")).toBe(false);
   });
 
   test("whatever is lost on the way, in the end the platform has what the cluster has", async () => {

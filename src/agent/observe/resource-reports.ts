@@ -1,13 +1,13 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock, Random } from "../../base/clock.ts";
 import type { ObservedResource } from "../../contract/resources/resource-heartbeat.ts";
-import type { ListState, ResourceMetrics } from "../kernel/resource-metrics.ts";
-import { WORKLOAD_KINDS } from "../kernel/workload-kinds.ts";
-import { type Health, Ledger } from "./ledger.ts";
+import type { ObservedKind } from "../kernel/observed-kinds.ts";
+import type { ResourceMetrics } from "../kernel/resource-metrics.ts";
+import { Ledger } from "./ledger.ts";
 import { identityOf, idOf, isSettled, observationOf, scopeOf, unreadable, type WorkloadRef } from "./observation.ts";
 import { type ReportPart, reportParts } from "./report-parts.ts";
-import { type Seen, summaryOf, type WorkloadsSummary } from "./summary.ts";
-import type { Workload } from "./workload.ts";
+import { SeenObjects } from "./seen-objects.ts";
+import { type ListOfKind, summaryOf, type WorkloadsSummary } from "./summary.ts";
 import type { Workloads } from "./workloads.ts";
 
 export interface Report {
@@ -18,7 +18,7 @@ export interface Report {
 }
 
 export interface ResourceReportsOptions {
-  readonly workloads: Pick<Workloads, "state" | "names" | "workload" | "podsOf">;
+  readonly workloads: Pick<Workloads, "kinds" | "state" | "names" | "workload" | "relatedTo">;
   readonly clock: Clock;
   readonly random: Random;
   readonly metrics: Pick<ResourceMetrics, "resources" | "collection" | "resourceResent" | "changeReported">;
@@ -67,11 +67,11 @@ interface Memory {
 export class ResourceReports {
   readonly #options: ResourceReportsOptions;
   readonly #memories = new Map<string, Memory>();
-  /** Every workload of a served namespace. */
-  readonly #seen = new Map<string, Seen>();
+  readonly #seen: SeenObjects;
 
   constructor(options: ResourceReportsOptions) {
     this.#options = options;
+    this.#seen = new SeenObjects(options.metrics);
   }
 
   /** A workload changed, or one of its pods. */
@@ -84,7 +84,7 @@ export class ResourceReports {
 
   forget(deploymentId: string): void {
     this.#memories.delete(deploymentId);
-    this.#forgetUnserved();
+    this.#seen.forgetAllBut(this.#served());
     this.#measure();
   }
 
@@ -93,19 +93,19 @@ export class ResourceReports {
     const memory = this.#memories.get(deploymentId);
     if (memory?.lookedAt === undefined) return undefined;
     const { namespaces, lookedAt } = memory;
-    const seen = [...this.#seen.values()].filter(({ namespace }) => namespaces.includes(namespace));
-    return summaryOf(seen, namespaces, (namespace, kind) => this.#options.workloads.state(namespace, kind), lookedAt);
+    return summaryOf(this.#seen.in(namespaces), this.#listsIn(namespaces), lookedAt);
   }
 
   /** Looks at what changed. What it finds stays in the ledger until `acknowledged`. */
   async next(deploymentId: string, namespaces: readonly string[], signal: AbortSignal): Promise<Report> {
-    const { clock, workloads } = this.#options;
+    const { clock } = this.#options;
     const memory = this.#memoryOf(deploymentId);
     const nowMs = clock.monotonicMs();
     // One time for all of the report: a full level ends whatever was told at another.
     const now = clock.wallNow();
-    const states = namespaces.flatMap((namespace) => WORKLOAD_KINDS.map((kind) => workloads.state(namespace, kind)));
-    if (states.includes("starting") && memory.fullAtMs === undefined && nowMs - memory.sinceMs < START_WITHIN_MS) {
+    const lists = this.#listsIn(namespaces);
+    const isStarting = lists.some(({ state }) => state === "starting");
+    if (isStarting && memory.fullAtMs === undefined && nowMs - memory.sinceMs < START_WITHIN_MS) {
       return { mode: "starting", parts: [], isWorse: false };
     }
     const isFull =
@@ -113,11 +113,11 @@ export class ResourceReports {
     if (isFull) this.#begin(memory, namespaces);
     memory.untoldSinceMs ??= memory.changedAtMs;
     memory.changedAtMs = undefined;
-    const isWorse = await this.#look(memory, namespaces, now, signal);
+    const isWorse = await this.#look(memory, lists, now, signal);
     this.#measure();
     const observedAt = now.toISOString();
     memory.lookedAt = observedAt;
-    const scopes = namespaces.flatMap((namespace) => WORKLOAD_KINDS.map((kind) => scopeOf(namespace, kind)));
+    const scopes = lists.map(({ namespace, kind }) => scopeOf(namespace, kind));
     const drafts = reportParts(memory.ledger, scopes, isFull, observedAt);
     const mode = isFull
       ? "full"
@@ -155,36 +155,27 @@ export class ResourceReports {
 
   /** A new ledger: all that there is will be told. */
   #begin(memory: Memory, namespaces: readonly string[]): void {
-    const { workloads } = this.#options;
     memory.ledger = new Ledger();
     memory.namespaces = namespaces;
     memory.fullAtMs = undefined;
     memory.unsettled.clear();
     memory.dirty.clear();
     memory.told.clear();
-    this.#forgetUnserved();
-    for (const namespace of namespaces) {
-      for (const kind of WORKLOAD_KINDS) {
-        for (const name of workloads.names(namespace, kind)) {
-          const ref = { namespace, kind, name };
-          memory.dirty.set(keyOf(ref), ref);
-        }
-      }
-    }
+    this.#seen.forgetAllBut(this.#served());
+    for (const namespace of namespaces) this.#markAll(memory, namespace);
   }
 
-  async #look(memory: Memory, namespaces: readonly string[], now: Date, signal: AbortSignal): Promise<boolean> {
-    const { workloads } = this.#options;
-    const { ledger } = memory;
-    for (const namespace of namespaces) {
-      for (const kind of WORKLOAD_KINDS) {
-        const scope = scopeOf(namespace, kind);
-        const isRead = workloads.state(namespace, kind) === "read";
-        // A right that was taken or given back changes what is known of every object of the list.
-        if (ledger.isComplete(scope) !== isRead) this.#markAll(memory, namespace, kind);
-        ledger.scope(scope, isRead);
-      }
+  async #look(memory: Memory, lists: readonly ListOfKind[], now: Date, signal: AbortSignal): Promise<boolean> {
+    const { ledger, namespaces } = memory;
+    const changed = new Set<string>();
+    for (const { namespace, kind, state } of lists) {
+      const scope = scopeOf(namespace, kind);
+      const isRead = state === "read";
+      if (ledger.isComplete(scope) !== isRead) changed.add(namespace);
+      ledger.scope(scope, isRead);
     }
+    // A right that was taken or given back changes what is known of every object of the list, and of what these belong to.
+    for (const namespace of changed) this.#markAll(memory, namespace);
     const refs = new Map([...memory.unsettled, ...memory.dirty]);
     let isWorse = false;
     let looked = 0;
@@ -214,9 +205,9 @@ export class ResourceReports {
       memory.ledger.forget(scopeOf(ref.namespace, ref.kind), identityOf(ref), idOf(ref));
       return false;
     }
-    const pods = workloads.podsOf(workload);
-    const observation = observationOf(workload, pods, now);
-    if (isSettled(observation, pods)) memory.unsettled.delete(key);
+    const related = workloads.relatedTo(workload);
+    const observation = observationOf(workload, related, now);
+    if (isSettled(workload, observation, related)) memory.unsettled.delete(key);
     else memory.unsettled.set(key, ref);
     const isRead = workloads.state(ref.namespace, ref.kind) === "read";
     const { row, heartbeat } = isRead ? observation : unreadable(observation);
@@ -236,34 +227,25 @@ export class ResourceReports {
     return new Set([...this.#memories.values()].flatMap(({ namespaces }) => namespaces));
   }
 
-  #forgetUnserved(): void {
-    const served = this.#served();
-    for (const [key, { namespace }] of this.#seen) if (!served.has(namespace)) this.#seen.delete(key);
+  #markAll(memory: Memory, namespace: string): void {
+    const { workloads } = this.#options;
+    for (const kind of workloads.kinds) {
+      for (const name of workloads.names(namespace, kind)) {
+        const ref: WorkloadRef = { namespace, kind, name };
+        memory.dirty.set(keyOf(ref), ref);
+      }
+    }
   }
 
-  #markAll(memory: Memory, namespace: string, kind: Workload["kind"]): void {
-    for (const name of this.#options.workloads.names(namespace, kind)) {
-      const ref = { namespace, kind, name };
-      memory.dirty.set(keyOf(ref), ref);
-    }
+  #listsIn(namespaces: Iterable<string>): readonly ListOfKind[] {
+    const { workloads } = this.#options;
+    const ofNamespace = (namespace: string) =>
+      workloads.kinds.map((kind: ObservedKind) => ({ namespace, kind, state: workloads.state(namespace, kind) }));
+    return [...namespaces].flatMap(ofNamespace);
   }
 
   #measure(): void {
-    const { metrics, workloads } = this.#options;
-    const served = this.#served();
-    for (const kind of WORKLOAD_KINDS) {
-      const healths: Partial<Record<Health, number>> = {};
-      for (const each of this.#seen.values()) {
-        if (each.kind === kind) healths[each.health] = (healths[each.health] ?? 0) + 1;
-      }
-      metrics.resources(kind, healths);
-      const lists: Partial<Record<ListState, number>> = {};
-      for (const namespace of served) {
-        const state = workloads.state(namespace, kind);
-        lists[state] = (lists[state] ?? 0) + 1;
-      }
-      metrics.collection(kind, lists);
-    }
+    this.#seen.measure(this.#listsIn(this.#served()));
   }
 
   #memoryOf(deploymentId: string): Memory {

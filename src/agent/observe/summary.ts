@@ -1,6 +1,6 @@
 import type { ManagedDeploymentStatus } from "../../crds/kinds/managed-deployment.ts";
+import { OBSERVED, type ObservedKind } from "../kernel/observed-kinds.ts";
 import type { ListState } from "../kernel/resource-metrics.ts";
-import { WORKLOAD_KINDS, WORKLOADS, type WorkloadKind } from "../kernel/workload-kinds.ts";
 import { type Health, severityOf } from "./ledger.ts";
 import type { WorkloadRef } from "./observation.ts";
 
@@ -8,6 +8,13 @@ import type { WorkloadRef } from "./observation.ts";
 export interface Seen extends WorkloadRef {
   readonly health: Health;
   readonly message: string | undefined;
+}
+
+/** The list of a kind in a namespace, and what the agent can see of it. */
+export interface ListOfKind {
+  readonly namespace: string;
+  readonly kind: ObservedKind;
+  readonly state: ListState;
 }
 
 /** What the customer is shown of a deployment's workloads. */
@@ -24,21 +31,14 @@ const MAX_ATTENTION = 10;
 const MAX_COLLECTION = 32;
 const MAX_WORST = 3;
 
-/** @param stateOf of the list of a kind in a namespace. */
-export function summaryOf(
-  seen: readonly Seen[],
-  namespaces: readonly string[],
-  stateOf: (namespace: string, kind: WorkloadKind) => ListState,
-  observedAt: string,
-): WorkloadsSummary {
+/** @param all that is told; what is no workload, as a claim, is not counted. */
+export function summaryOf(all: readonly Seen[], lists: readonly ListOfKind[], observedAt: string): WorkloadsSummary {
   const counts: Record<Health, number> = { healthy: 0, degraded: 0, unhealthy: 0, unknown: 0 };
+  const seen = all.filter(({ kind }) => OBSERVED[kind].beats);
   for (const { health } of seen) counts[health] += 1;
   const sick = seen
     .filter(({ health }) => health === "degraded" || health === "unhealthy")
     .toSorted((a, b) => severityOf(a.health) - severityOf(b.health) || (nameOf(a) < nameOf(b) ? -1 : 1));
-  const lists = namespaces.flatMap((namespace) =>
-    WORKLOAD_KINDS.map((kind) => ({ namespace, kind, state: stateOf(namespace, kind) })),
-  );
   const total = seen.length;
   return {
     workloads: {
@@ -56,5 +56,5 @@ export function summaryOf(
 }
 
 function nameOf({ namespace, kind, name }: WorkloadRef): string {
-  return `${WORKLOADS[kind].reportedAs.toLowerCase()}/${namespace}/${name}`;
+  return `${OBSERVED[kind].reportedAs.toLowerCase()}/${namespace}/${name}`;
 }

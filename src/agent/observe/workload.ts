@@ -1,39 +1,59 @@
-import type { DaemonSet, Deployment, StatefulSet } from "../../kube/projection/shapes.ts";
+import type { Job, PersistentVolumeClaim } from "../../kube/projection/batch-shapes.ts";
+import type { DaemonSet, Deployment, Pod, ReplicaSet, StatefulSet } from "../../kube/projection/shapes.ts";
 import { daemonSetState } from "../../kube/workload-state/daemon-set.ts";
 import { deploymentState } from "../../kube/workload-state/deployment.ts";
+import { podState } from "../../kube/workload-state/pod.ts";
 import type { PodsView } from "../../kube/workload-state/pods.ts";
+import { replicaSetState } from "../../kube/workload-state/replica-set.ts";
 import type { WorkloadState } from "../../kube/workload-state/state.ts";
 import { statefulSetState } from "../../kube/workload-state/stateful-set.ts";
-import type { WorkloadKind } from "../kernel/workload-kinds.ts";
+import type { ObservedKind } from "../kernel/observed-kinds.ts";
 
 type Metadata = StatefulSet["metadata"];
-export type WorkloadCondition = Deployment["status"]["conditions"][number];
+
+export interface WorkloadCondition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason?: string | undefined;
+  readonly message?: string | undefined;
+  readonly lastTransitionTime?: string | undefined;
+}
 
 export interface Counts {
-  readonly desired: number;
-  readonly current: number;
-  readonly ready: number;
-  readonly available: number;
-  readonly updated: number;
+  readonly desired?: number;
+  readonly current?: number;
+  readonly ready?: number;
+  readonly available?: number;
+  readonly updated?: number;
   readonly misscheduled?: number;
 }
 
-/** A Deployment, StatefulSet or DaemonSet, as far as its health goes: one shape for three kinds. */
-export interface Workload {
-  readonly kind: WorkloadKind;
-  readonly metadata: Metadata;
-  /** `matchLabels` of the selector: which pods are its own. */
-  readonly selector: Readonly<Record<string, string>>;
-  readonly counts: Counts;
-  readonly observedGeneration: number;
-  readonly conditions: readonly WorkloadCondition[];
-  /** Health, lifecycle and message, by the rules of its kind. */
-  readonly stateOf: (view: PodsView) => WorkloadState;
-  /** Images of its containers, in order. */
-  readonly images: readonly string[];
+/** What the caches know of other objects that belong to one; what is left out is not known. */
+export interface Related extends Omit<PodsView, "now" | "cache"> {
+  readonly replicaSets?: readonly ReplicaSet[];
+  readonly jobs?: readonly Job[];
+  /** Claims of its namespace that are not bound. */
+  readonly claims?: readonly PersistentVolumeClaim[];
 }
 
-const imagesOf = (spec: Deployment["spec"] | DaemonSet["spec"]): readonly string[] =>
+/** One object that is told, as far as its health goes: one shape for all kinds. */
+export interface Workload {
+  readonly kind: ObservedKind;
+  readonly metadata: Metadata;
+  readonly counts: Counts;
+  readonly observedGeneration?: number;
+  readonly conditions: readonly WorkloadCondition[];
+  /** Health, lifecycle and message, by the rules of its kind. */
+  readonly stateOf: (view: Related & { readonly now: Date }) => WorkloadState;
+  /** Images of its containers, in order. */
+  readonly images: readonly string[];
+  /** What else is told of this kind. */
+  readonly facts?: Readonly<Record<string, string | number>>;
+  /** It has ended, or only events change it: time alone does not. */
+  readonly isTimeless?: boolean;
+}
+
+const imagesOf = (spec: Pick<Deployment["spec"], "template">): readonly string[] =>
   spec.template.spec.containers.map(({ image }) => image);
 
 /** `replicas` unset means 1 (the API server fills it in; a test's object may not). */
@@ -42,7 +62,6 @@ export function ofDeployment(deployment: Deployment): Workload {
   return {
     kind: "Deployment",
     metadata,
-    selector: spec.selector.matchLabels,
     counts: {
       desired: spec.replicas ?? 1,
       current: status.replicas,
@@ -62,7 +81,6 @@ export function ofStatefulSet(set: StatefulSet): Workload {
   return {
     kind: "StatefulSet",
     metadata,
-    selector: spec.selector.matchLabels,
     counts: {
       desired: spec.replicas ?? 1,
       current: status.currentReplicas,
@@ -82,7 +100,6 @@ export function ofDaemonSet(set: DaemonSet): Workload {
   return {
     kind: "DaemonSet",
     metadata,
-    selector: spec.selector.matchLabels,
     counts: {
       desired: status.desiredNumberScheduled,
       current: status.currentNumberScheduled,
@@ -95,5 +112,37 @@ export function ofDaemonSet(set: DaemonSet): Workload {
     conditions: status.conditions,
     stateOf: (view) => daemonSetState(set, view),
     images: imagesOf(spec),
+  };
+}
+
+export function ofReplicaSet(replicaSet: ReplicaSet): Workload {
+  const { metadata, spec, status } = replicaSet;
+  return {
+    kind: "ReplicaSet",
+    metadata,
+    counts: {
+      desired: spec.replicas ?? 1,
+      current: status.replicas,
+      ready: status.readyReplicas,
+      available: status.availableReplicas,
+    },
+    observedGeneration: status.observedGeneration,
+    conditions: status.conditions,
+    stateOf: (view) => replicaSetState(replicaSet, view),
+    images: imagesOf(spec),
+  };
+}
+
+export function ofPod(pod: Pod): Workload {
+  const { metadata, spec, status } = pod;
+  const isReady = status.conditions.some((each) => each.type === "Ready" && each.status === "True");
+  return {
+    kind: "Pod",
+    metadata,
+    counts: { desired: 1, current: 1, ready: isReady ? 1 : 0 },
+    conditions: status.conditions,
+    stateOf: (view) => podState(pod, view),
+    images: spec.containers.map(({ image }) => image),
+    isTimeless: status.phase === "Succeeded" || status.phase === "Failed",
   };
 }

@@ -1,149 +1,202 @@
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
-import { Informer } from "../../kube/cache/informer.ts";
+import type { Change } from "../../kube/cache/cache.ts";
+import type { Informer } from "../../kube/cache/informer.ts";
 import type { Client } from "../../kube/client/client.ts";
 import type { Runnable } from "../../kube/manager/manager.ts";
 import type { WatchMetrics } from "../../kube/metrics/metrics.ts";
-import { resources } from "../../kube/objects/resource.ts";
-import {
-  type DaemonSet,
-  type Deployment,
-  daemonSetShape,
-  deploymentShape,
-  type Pod,
-  podShape,
-  type StatefulSet,
-  statefulSetShape,
-} from "../../kube/projection/shapes.ts";
+import type { Pod, ReplicaSet } from "../../kube/projection/shapes.ts";
+import { isDone } from "../../kube/workload-state/job.ts";
+import type { ObservedKind } from "../kernel/observed-kinds.ts";
 import type { ListState } from "../kernel/resource-metrics.ts";
-import type { WorkloadKind } from "../kernel/workload-kinds.ts";
+import { History } from "./history.ts";
+import { type Lists, listsOf, type Objects, OF } from "./lists.ts";
 import type { WorkloadRef } from "./observation.ts";
-import { ofDaemonSet, ofDeployment, ofStatefulSet, type Workload } from "./workload.ts";
+import { BARE, controllerOf, deploymentByName, isBare, ownerIndex, ownerOfKind } from "./owners.ts";
+import type { Related, Workload } from "./workload.ts";
 
 export interface WorkloadsOptions {
   readonly client: Client;
   readonly namespaces: readonly string[];
+  readonly kinds: readonly ObservedKind[];
   readonly clock: Clock;
   readonly log: Logger;
   readonly watchMetrics: WatchMetrics;
   /** Whether the agent has the right to: a watch that is open goes on for minutes after the right was taken. */
-  readonly mayRead: (namespace: string, kind: WorkloadKind) => boolean;
-  /** Called for each change of a workload or of a pod that it owns. */
+  readonly mayRead: (namespace: string, kind: ObservedKind) => boolean;
+  /** Called for each change of an object that is told, or of one that belongs to it. */
   readonly changed: (ref: WorkloadRef) => void;
-}
-
-interface Caches {
-  readonly namespace: string;
-  readonly deployments: Informer<Deployment>;
-  readonly statefulSets: Informer<StatefulSet>;
-  readonly daemonSets: Informer<DaemonSet>;
-  readonly pods: Informer<Pod>;
+  /** The caches of a namespace. @default informers */
+  readonly open?: typeof listsOf;
 }
 
 /**
- * Read-only caches of the workloads in the namespaces that the customer opened, one set a namespace: a namespace whose
- * RoleBinding is missing is incomplete by itself, and holds up nothing else.
+ * Read-only caches of the opened namespaces, one a namespace and kind: one whose rule is missing is incomplete by itself,
+ * and holds up nothing else.
  */
 export class Workloads {
+  readonly kinds: readonly ObservedKind[];
   readonly #options: WorkloadsOptions;
-  readonly #caches: readonly Caches[];
+  readonly #lists: ReadonlyMap<string, Lists>;
+  readonly #history: History;
 
   constructor(options: WorkloadsOptions) {
+    this.kinds = options.kinds;
     this.#options = options;
-    this.#caches = options.namespaces.map((namespace) => this.#cachesOf(namespace));
+    this.#history = new History(options.clock);
+    this.#lists = new Map(options.namespaces.map((namespace) => [namespace, this.#watched(namespace)]));
   }
 
   /** To be run while this agent leads. Not among the manager's informers: those must sync before anything starts. */
   runnables(): readonly Runnable[] {
-    return this.#caches.flatMap(({ namespace, ...informers }) =>
-      Object.entries(informers).map(([name, informer]) => ({
-        name: `${name} of ${namespace}`,
+    return [...this.#lists].flatMap(([namespace, lists]) =>
+      Object.values(lists).map((informer) => ({
+        name: `${informer.resource.plural} of ${namespace}`,
         run: (signal: AbortSignal) => informer.run(signal),
       })),
     );
   }
 
   get informers(): readonly { retryNow(): void }[] {
-    return this.#caches.flatMap(({ namespace: _, ...informers }) => Object.values(informers));
+    return [...this.#lists.values()].flatMap((lists) => Object.values(lists));
   }
 
   /** Of the list of a kind in a namespace; a namespace that is not opened is unreadable. */
-  state(namespace: string, kind: WorkloadKind): ListState {
+  state(namespace: string, kind: ObservedKind): ListState {
     const list = this.#listOf(namespace, kind);
     if (list === undefined || list.refusal !== undefined || !this.#options.mayRead(namespace, kind))
       return "unreadable";
     return list.synced ? "read" : "starting";
   }
 
-  names(namespace: string, kind: WorkloadKind): readonly string[] {
-    return (
-      this.#listOf(namespace, kind)
-        ?.store.list()
-        .map(({ metadata }) => metadata.name) ?? []
-    );
+  /** Of the objects that are told: not those that belong to another. */
+  names(namespace: string, kind: ObservedKind): readonly string[] {
+    const store = this.#listOf(namespace, kind)?.store;
+    const all = kind in ownerIndex ? store?.byIndex("owner", BARE) : store?.list();
+    return all?.map(({ metadata }) => metadata.name) ?? [];
   }
 
+  /** Undefined: there is none, or it belongs to another. */
   workload({ namespace, kind, name }: WorkloadRef): Workload | undefined {
     const found = this.#listOf(namespace, kind)?.store.get(`${namespace}/${name}`);
-    return found === undefined ? undefined : OF[kind](found as never);
+    if (found === undefined || (hasOwnerIndex(kind) && !isBare(kind, found))) return undefined;
+    return OF[kind](found as never);
   }
 
-  /** Its pods, by their owner: labels alone would take those of another owner with the same labels for its own. */
-  podsOf({ kind, metadata }: Pick<Workload, "kind" | "metadata">): readonly Pod[] {
-    const cache = this.#caches.find(({ namespace }) => namespace === metadata.namespace);
-    return cache?.pods.store.byIndex("owner", `${kind}/${metadata.name}`) ?? [];
+  /** By owners: labels alone would take what belongs to another with the same labels. */
+  relatedTo({ kind, metadata }: Pick<Workload, "kind" | "metadata">): Related {
+    const { uid, namespace = "" } = metadata;
+    const before = (podUid: string) => this.#history.before(podUid);
+    if (kind === "Pod") return { before, pods: this.#itself(namespace, metadata.name) };
+    if (kind === "PersistentVolumeClaim" || kind === "PodDisruptionBudget") return {};
+    if (kind === "CronJob") return { before, ...this.#runsOf(namespace, uid) };
+    const scaledUpAt = this.#history.scaledUpAt(uid);
+    if (kind === "Deployment") return { before, scaledUpAt, ...this.#ofDeployment(namespace, metadata) };
+    const claims = kind === "StatefulSet" ? this.#unboundClaims(namespace) : undefined;
+    return { before, scaledUpAt, ...this.#podsOf(namespace, [uid]), ...(claims && { claims }) };
   }
 
-  #cachesOf(namespace: string): Caches {
-    const { client, clock, log, watchMetrics, changed } = this.#options;
-    const common = { client, namespace, clock, log, metrics: watchMetrics };
-    const caches: Caches = {
-      namespace,
-      deployments: new Informer({ ...common, resource: resources.deployments, projection: deploymentShape }),
-      statefulSets: new Informer({ ...common, resource: resources.statefulSets, projection: statefulSetShape }),
-      daemonSets: new Informer({ ...common, resource: resources.daemonSets, projection: daemonSetShape }),
-      pods: new Informer({
-        ...common,
-        resource: resources.pods,
-        projection: podShape,
-        indexes: { owner: (pod: Pod) => ownerNames(pod, namespace) },
-      }),
-    };
-    for (const [kind, informer] of [
-      ["Deployment", caches.deployments],
-      ["StatefulSet", caches.statefulSets],
-      ["DaemonSet", caches.daemonSets],
-    ] as const) {
-      informer.onChange(({ object }) => changed({ namespace, kind, name: object.metadata.name }));
+  #ofDeployment(namespace: string, { uid, name }: Workload["metadata"]): Pick<Related, "pods" | "replicaSets"> {
+    const replicaSets = this.#read(namespace, "ReplicaSet")?.store.byIndex("owner", uid);
+    if (replicaSets !== undefined) {
+      const uids = replicaSets.map(({ metadata }) => metadata.uid);
+      return { replicaSets, ...this.#podsOf(namespace, uids) };
     }
-    caches.pods.onChange(({ object }) => {
-      const ref = ownerOf(object, namespace);
-      if (ref !== undefined) changed(ref);
+    const pods = this.#read(namespace, "Pod")?.store.byIndex("deployment", name);
+    return pods === undefined ? {} : { pods };
+  }
+
+  #runsOf(namespace: string, uid: string): Pick<Related, "pods" | "jobs"> {
+    const jobs = this.#read(namespace, "Job")?.store.byIndex("owner", uid);
+    if (jobs === undefined) return {};
+    const running = jobs.filter((job) => !isDone(job)).map(({ metadata }) => metadata.uid);
+    return { jobs: [...jobs, ...this.#history.endedJobs(uid)], ...this.#podsOf(namespace, running) };
+  }
+
+  #itself(namespace: string, name: string): readonly Pod[] {
+    const pod = this.#listOf(namespace, "Pod")?.store.get(`${namespace}/${name}`);
+    return pod === undefined ? [] : [pod];
+  }
+
+  #podsOf(namespace: string, owners: readonly string[]): Pick<Related, "pods"> {
+    const store = this.#read(namespace, "Pod")?.store;
+    return store === undefined ? {} : { pods: owners.flatMap((uid) => store.byIndex("owner", uid)) };
+  }
+
+  #unboundClaims(namespace: string): Related["claims"] {
+    const store = this.#read(namespace, "PersistentVolumeClaim")?.store;
+    return store && ["Lost", "Pending"].flatMap((phase) => store.byIndex("phase", phase));
+  }
+
+  #watched(namespace: string): Lists {
+    const { client, clock, log, watchMetrics, kinds, open = listsOf } = this.#options;
+    const lists = open(kinds, { client, namespace, clock, log, metrics: watchMetrics });
+    for (const kind of kinds) {
+      const list = lists[kind] as Informer<Objects[typeof kind]> | undefined;
+      list?.onChange((change) => this.#changed(namespace, kind, change));
+    }
+    const history = this.#history;
+    lists.Pod?.onChange((change) => history.podChanged(change));
+    lists.Job?.onChange((change) => history.jobChanged(change));
+    lists.CronJob?.onChange(({ type, object }) => {
+      if (type === "deleted") history.cronJobDeleted(object.metadata.uid);
     });
-    return caches;
+    for (const list of [lists.Deployment, lists.StatefulSet, lists.ReplicaSet]) {
+      (list as Informer<ReplicaSet> | undefined)?.onChange((change) => {
+        if (change.type !== "updated") return;
+        const { object, previous } = change;
+        history.scaled(object.metadata.uid, previous.spec.replicas ?? 1, object.spec.replicas ?? 1);
+      });
+    }
+    return lists;
   }
 
-  #listOf(namespace: string, kind: WorkloadKind): Informer<Deployment | StatefulSet | DaemonSet> | undefined {
-    const caches = this.#caches.find((each) => each.namespace === namespace);
-    const lists = { Deployment: caches?.deployments, StatefulSet: caches?.statefulSets, DaemonSet: caches?.daemonSets };
-    return lists[kind] as Informer<Deployment | StatefulSet | DaemonSet> | undefined;
+  #changed(namespace: string, kind: ObservedKind, change: Change<Objects[ObservedKind]>): void {
+    this.#mark(namespace, kind, change.object);
+    if (change.type !== "updated") return;
+    // Another controller has adopted it, or let it go: what it belonged to has changed as well.
+    const { object, previous } = change;
+    if (controllerOf(object.metadata)?.uid === controllerOf(previous.metadata)?.uid) return;
+    this.#mark(namespace, kind, previous);
+  }
+
+  /** Marks what the object is told with: itself, or what it belongs to. */
+  #mark(namespace: string, kind: ObservedKind, object: Objects[ObservedKind]): void {
+    const { changed } = this.#options;
+    if (!hasOwnerIndex(kind) || isBare(kind, object)) changed({ namespace, kind, name: object.metadata.name });
+    else if (kind === "Job") this.#markOwner(namespace, "CronJob", object);
+    else if (kind === "ReplicaSet") this.#markOwner(namespace, "Deployment", object);
+    else this.#markOwnerOfPod(namespace, object as Pod);
+  }
+
+  #markOwner(namespace: string, kind: ObservedKind, { metadata }: Objects[ObservedKind]): void {
+    const owner = ownerOfKind(metadata, kind);
+    if (owner !== undefined) this.#options.changed({ namespace, kind, name: owner.name });
+  }
+
+  #markOwnerOfPod(namespace: string, pod: Pod): void {
+    this.#markOwner(namespace, "StatefulSet", pod);
+    this.#markOwner(namespace, "DaemonSet", pod);
+    for (const kind of ["ReplicaSet", "Job"] as const) {
+      const owner = ownerOfKind(pod.metadata, kind);
+      if (owner === undefined) continue;
+      const found = this.#listOf(namespace, kind)?.store.get(`${namespace}/${owner.name}`);
+      if (found !== undefined) this.#mark(namespace, kind, found);
+    }
+    const name = deploymentByName(pod);
+    if (name !== undefined && this.#read(namespace, "ReplicaSet") === undefined)
+      this.#options.changed({ namespace, kind: "Deployment", name });
+  }
+
+  #listOf<K extends ObservedKind>(namespace: string, kind: K): Lists[K] | undefined {
+    return this.#lists.get(namespace)?.[kind];
+  }
+
+  #read<K extends ObservedKind>(namespace: string, kind: K): Lists[K] | undefined {
+    return this.state(namespace, kind) === "read" ? this.#listOf(namespace, kind) : undefined;
   }
 }
 
-const OF = { Deployment: ofDeployment, StatefulSet: ofStatefulSet, DaemonSet: ofDaemonSet } as const;
-
-function ownerNames(pod: Pod, namespace: string): readonly string[] {
-  const owner = ownerOf(pod, namespace);
-  return owner === undefined ? [] : [`${owner.kind}/${owner.name}`];
-}
-
-/** The workload that a pod belongs to. A Deployment owns it through a ReplicaSet, named after it and the template's hash. */
-function ownerOf({ metadata }: Pod, namespace: string): WorkloadRef | undefined {
-  const owner = metadata.ownerReferences.find(({ controller }) => controller === true);
-  if (owner === undefined) return undefined;
-  if (owner.kind === "StatefulSet" || owner.kind === "DaemonSet")
-    return { namespace, kind: owner.kind, name: owner.name };
-  const suffix = `-${metadata.labels["pod-template-hash"] ?? ""}`;
-  if (owner.kind !== "ReplicaSet" || suffix === "-" || !owner.name.endsWith(suffix)) return undefined;
-  return { namespace, kind: "Deployment", name: owner.name.slice(0, -suffix.length) };
+function hasOwnerIndex(kind: ObservedKind): kind is keyof typeof ownerIndex {
+  return Object.hasOwn(ownerIndex, kind);
 }

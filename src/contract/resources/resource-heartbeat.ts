@@ -137,12 +137,10 @@ const workloadFields = {
 };
 
 const WORKLOAD_KINDS = ["deployment", "statefulSet", "daemonSet", "replicaSet", "pod"] as const;
-export const KubernetesContainerData = kubernetes({ workloadKind: Words(WORKLOAD_KINDS), ...workloadFields });
-export type KubernetesContainerData = Static<typeof KubernetesContainerData>;
 
 /** The exact `data.data` of the types that have one on Kubernetes (§11.5); the rest need a `status` and may add. */
 export const KUBERNETES_DATA: Readonly<Record<string, TSchema>> = {
-  container: KubernetesContainerData,
+  container: kubernetes({ workloadKind: Words(WORKLOAD_KINDS), ...workloadFields }),
   worker: kubernetes({ triggerCount: count, ...workloadFields }),
   daemon: kubernetes({ commandSupported: Type.Boolean(), ...workloadFields }),
   "kubernetes-cluster": kubernetes({

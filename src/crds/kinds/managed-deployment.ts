@@ -62,7 +62,10 @@ const Workloads = Type.Object({
 
 const Collection = Type.Object({
   namespace: Namespace,
-  kind: Words(["Deployment", "StatefulSet", "DaemonSet"]),
+  kind: Words([
+    ...(["Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Pod"] as const),
+    ...(["Job", "CronJob", "PersistentVolumeClaim", "PodDisruptionBudget"] as const),
+  ]),
   reason: Words(["Forbidden"]),
 });
 

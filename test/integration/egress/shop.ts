@@ -1,6 +1,6 @@
 import type { Cluster } from "../../../lab/cluster/cluster.ts";
 import type { Client } from "../../../src/kube/client/client.ts";
-import { resources } from "../../../src/kube/objects/resource.ts";
+import { type DynamicObject, type Resource, resources } from "../../../src/kube/objects/resource.ts";
 import { SHOP } from "../agent/agent-world.ts";
 import { signal } from "../wait.ts";
 
@@ -39,12 +39,8 @@ export async function createSamples(cluster: Cluster, admin: Client, node: Objec
   await cluster.apply([workload("Deployment", "front", { replicas: 2 })]);
   await cluster.apply([workload("StatefulSet", "store", { replicas: 1, serviceName: "store" })]);
   await cluster.apply([workload("DaemonSet", "probe", {})]);
-  const owner = {
-    apiVersion: "apps/v1",
-    kind: "ReplicaSet",
-    name: "front-1",
-    uid: "0b1c5d6e-0000-4000-8000-000000000001",
-  };
+  const owner = await replicaSetOf(cluster, admin);
+  await batch(cluster, admin);
   for (const name of ["front-1-a", "front-1-b", "front-1-c"]) await cluster.apply([pod(name, owner)]);
   await cluster.apply([event()]);
   await status(admin, "front-1-a", {
@@ -63,6 +59,45 @@ export async function createSamples(cluster: Cluster, admin: Client, node: Objec
   const body = { status: { observedGeneration: 1, conditions: [condition("Progressing")] } };
   const key = { namespace: SHOP, name: "front" };
   await admin.patch(resources.deployments, key, { type: "merge", body }, { subresource: "status" }, signal());
+}
+
+/** The pods' owner, as the Deployment's controller makes it. */
+async function replicaSetOf(cluster: Cluster, admin: Client): Promise<Object_> {
+  const read = (resource: Resource, name: string) =>
+    admin.get<DynamicObject>(resource, { namespace: SHOP, name }, signal());
+  const deployment = await read(resources.deployments, "front");
+  const ownerReferences = [{ ...ownerOf(deployment), controller: true }];
+  const replicaSet = workload("ReplicaSet", "front-1", { replicas: 2 });
+  await cluster.apply([{ ...replicaSet, metadata: { name: "front-1", namespace: SHOP, labels, ownerReferences } }]);
+  return ownerOf(await read(resources.replicaSets, "front-1"));
+}
+
+function ownerOf(object: DynamicObject | undefined): Object_ {
+  if (object === undefined) throw new Error("it was made just now");
+  const { apiVersion, kind, metadata } = object;
+  return { apiVersion, kind, name: metadata.name, uid: metadata.uid };
+}
+
+/** Batch work, a pod of its own, a claim and a disruption budget. */
+async function batch(cluster: Cluster, admin: Client): Promise<void> {
+  const object = (apiVersion: string, kind: string, name: string, spec: Object_): Object_ => ({
+    ...{ apiVersion, kind, metadata: { name, namespace: SHOP, labels }, spec },
+  });
+  const once = { ...template, spec: { ...template.spec, restartPolicy: "Never" } };
+  await cluster.apply([
+    object("batch/v1", "Job", "import", { template: { spec: once.spec } }),
+    object("batch/v1", "CronJob", "nightly", { schedule: "@daily", jobTemplate: { spec: { template: once } } }),
+    object("v1", "Pod", "alone", template.spec),
+    object("v1", "PersistentVolumeClaim", "data", {
+      accessModes: ["ReadWriteOnce"],
+      resources: { requests: { storage: "1Gi" } },
+    }),
+    object("policy/v1", "PodDisruptionBudget", "front", { minAvailable: 1, selector: { matchLabels: labels } }),
+  ]);
+  const times = { lastScheduleTime: now, lastSuccessfulTime: now };
+  const body = { status: times };
+  const key = { namespace: SHOP, name: "nightly" };
+  await admin.patch(resources.cronJobs, key, { type: "merge", body }, { subresource: "status" }, signal());
 }
 
 async function status(admin: Client, name: string, value: Object_): Promise<void> {

@@ -75,6 +75,14 @@ The chart's list without the entries that the customer's list has too, then the 
   value: {{ printf "https://%s.%s.svc" (include "sallyport.componentName" .) (include "sallyport.namespace" .root) | quote }}
 - name: SALLYPORT_NAMESPACES
   value: {{ include "sallyport.opened" .root | fromJsonArray | join "," | quote }}
+{{- $kinds := list }}
+{{- range $kind, $isOn := $values.observe.kinds }}
+{{- if $isOn }}
+{{- $kinds = append $kinds (lower $kind) }}
+{{- end }}
+{{- end }}
+- name: SALLYPORT_OBSERVED_KINDS
+  value: {{ join "," $kinds | default "none" | quote }}
 {{- include "sallyport.proxyEnv" .root }}
 {{- if include "sallyport.hasTrustedCA" .root }}
 - name: NODE_EXTRA_CA_CERTS

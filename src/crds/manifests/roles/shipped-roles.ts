@@ -1,10 +1,10 @@
 import { GROUP, type InstallationNames, operationRole, TIER_LABEL } from "../../group.ts";
 import { OPERATIONS } from "../../operations/catalog.ts";
 import type { PolicyRule } from "../../operations/operation.ts";
-import { WORKLOAD_RESOURCES } from "../../operations/workload-kinds.ts";
 import { MUTATING_POLICIES, VALIDATING_POLICIES } from "../admission/admission.ts";
 import { lenders, operatorTargets } from "./lending-roles.ts";
 import { metricsRoles } from "./metrics-roles.ts";
+import { observeRole } from "./observe-role.ts";
 import { type ExplainedRule, leaderElection, rule, type ShippedRole } from "./shipped-role.ts";
 
 /**
@@ -71,21 +71,7 @@ function agent({ agentAccount }: InstallationNames): readonly ShippedRole[] {
       about: "Elects one leader among the agent's replicas.",
       rules: leaderElection(agentAccount),
     },
-    {
-      name: "sallyport-agent-observe",
-      holder: "agent",
-      reach: "opened",
-      about: "Reads the workloads of an opened namespace, to report their health.",
-      rules: [
-        rule(
-          "apps",
-          WORKLOAD_RESOURCES,
-          ["get", "list", "watch"],
-          "Health and size of each workload are what the vendor sees of the cluster.",
-        ),
-        rule("", ["pods"], ["get", "list", "watch"], "Says why a workload is unhealthy: waiting reasons and restarts."),
-      ],
-    },
+    observeRole(),
   ];
 }
 

@@ -1,0 +1,10 @@
+import { OBSERVED_RESOURCES } from "../../../src/crds/manifests/roles/observe-role.ts";
+import { type Branch, branch, flag } from "./chart-value.ts";
+
+/** What the agent reads of opened namespaces. */
+export const OBSERVE_VALUES: Branch = branch("What the agent reads of the opened namespaces, and reports.", {
+  kinds: branch(
+    "Off: the agent has no right to read that kind, does not watch it, and reports nothing of it. The health of other kinds is then told without what that kind would say.",
+    Object.fromEntries(OBSERVED_RESOURCES.map(({ value, why }) => [value, flag(true, why)])),
+  ),
+});

@@ -1,0 +1,48 @@
+import { OBSERVED_KINDS } from "../kernel/observed-kinds.ts";
+import type { ListState, ResourceMetrics } from "../kernel/resource-metrics.ts";
+import type { Health } from "./ledger.ts";
+import type { ListOfKind, Seen } from "./summary.ts";
+
+/** Every object that is told, of the served namespaces, as it was last seen. */
+export class SeenObjects {
+  readonly #metrics: Pick<ResourceMetrics, "resources" | "collection">;
+  readonly #seen = new Map<string, Seen>();
+
+  constructor(metrics: Pick<ResourceMetrics, "resources" | "collection">) {
+    this.#metrics = metrics;
+  }
+
+  set(key: string, seen: Seen): void {
+    this.#seen.set(key, seen);
+  }
+
+  delete(key: string): void {
+    this.#seen.delete(key);
+  }
+
+  in(namespaces: readonly string[]): readonly Seen[] {
+    return [...this.#seen.values()].filter(({ namespace }) => namespaces.includes(namespace));
+  }
+
+  forgetAllBut(served: ReadonlySet<string>): void {
+    for (const [key, { namespace }] of this.#seen) if (!served.has(namespace)) this.#seen.delete(key);
+  }
+
+  /** @param lists of the served namespaces */
+  measure(lists: readonly ListOfKind[]): void {
+    const healths = new Map<string, Partial<Record<Health, number>>>();
+    const states = new Map<string, Partial<Record<ListState, number>>>();
+    for (const { kind, health } of this.#seen.values()) count(healths, kind, health);
+    for (const { kind, state } of lists) count(states, kind, state);
+    for (const kind of OBSERVED_KINDS) {
+      this.#metrics.resources(kind, healths.get(kind) ?? {});
+      this.#metrics.collection(kind, states.get(kind) ?? {});
+    }
+  }
+}
+
+function count<W extends string>(map: Map<string, Partial<Record<W, number>>>, kind: string, word: W): void {
+  const found: Partial<Record<W, number>> = map.get(kind) ?? {};
+  found[word] = (found[word] ?? 0) + 1;
+  map.set(kind, found);
+}

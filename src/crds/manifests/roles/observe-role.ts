@@ -1,0 +1,42 @@
+import { rule, type ShippedRole } from "./shipped-role.ts";
+
+export const OBSERVE_ROLE = "sallyport-agent-observe";
+
+const HEALTH = "Health and size of each workload are what the vendor sees of the cluster.";
+
+/**
+ * What the agent reads of an opened namespace, by the chart's value `observe.kinds.<name>`, which removes the rule. The
+ * name in lower case is the resource.
+ */
+export const OBSERVED_RESOURCES = [
+  { value: "deployments", group: "apps", why: HEALTH },
+  { value: "statefulSets", group: "apps", why: HEALTH },
+  { value: "daemonSets", group: "apps", why: HEALTH },
+  {
+    value: "replicaSets",
+    group: "apps",
+    why: "Tells which pods are of a Deployment's current rollout; one without a Deployment is a workload of its own.",
+  },
+  { value: "pods", group: "", why: "Says why a workload is unhealthy: waiting reasons and restarts." },
+  { value: "jobs", group: "batch", why: "Tells batch work that failed." },
+  { value: "cronJobs", group: "batch", why: "Tells scheduled work whose last runs failed." },
+  { value: "podDisruptionBudgets", group: "policy", why: "Tells whether a drain of a node will have to wait." },
+  {
+    value: "persistentVolumeClaims",
+    group: "",
+    why: "Says why a pod cannot start: its claim is not bound, or its volume is lost. It reaches no content of a volume.",
+  },
+] as const;
+
+/** A rule each, so that each can be removed alone. */
+export function observeRole(): ShippedRole {
+  return {
+    name: OBSERVE_ROLE,
+    holder: "agent",
+    reach: "opened",
+    about: "Reads the workloads of an opened namespace, to report their health.",
+    rules: OBSERVED_RESOURCES.map(({ value, group, why }) =>
+      rule(group, [value.toLowerCase()], ["get", "list", "watch"], why),
+    ),
+  };
+}
