@@ -168,7 +168,7 @@ export const BUDGETS = {
   "deployment-inventory-scopes": rows({
     what: "lists of observed objects",
     tenant: "deployment",
-    size: 500,
+    size: 1200,
     hint: REPORT,
   }),
   "deployment-report-bytes": rows({
