@@ -20,6 +20,7 @@ import {
   type DeploymentCondition,
   mergedConditions,
 } from "./conditions.ts";
+import { StatusPace } from "./status-pace.ts";
 import { workloadConditions } from "./workload-conditions.ts";
 
 /** All the I/O of this part, as functions. */
@@ -72,9 +73,13 @@ export class DeploymentObjects {
   #isCrowded = false;
   /** Ids whose object name is another's, and that have the log line and event. Bounded by what is listed. */
   readonly #nameTakenIds = new Set<string>();
+  readonly #pace: StatusPace;
+  /** The platform's last answer of each, and when it came. */
+  readonly #answers = new Map<string, { readonly answer: ReportAnswer; readonly at: string }>();
 
   constructor(options: DeploymentObjectsOptions) {
     this.#options = options;
+    this.#pace = new StatusPace(options.clock);
   }
 
   of(id: string): ManagedDeployment | undefined {
@@ -153,14 +158,29 @@ export class DeploymentObjects {
   forget(id: string): void {
     this.#made.delete(id);
     this.#nameTakenIds.delete(id);
+    this.#pace.forget(id);
+    this.#answers.delete(id);
   }
 
   detach(id: string, signal: AbortSignal): Promise<void> {
-    return this.#writeReported(id, "Detached", { message: "the platform no longer lists it" }, signal);
+    this.#pace.forget(id);
+    this.#answers.set(id, { answer: { message: "the platform no longer lists it" }, at: this.#now() });
+    return this.#writeReported(id, "Detached", signal);
   }
 
+  /** Shown at once, or when the status may be written again: `dueInMs`. */
   reported(id: string, answer: ReportAnswer, signal: AbortSignal): Promise<void> {
-    return this.#writeReported(id, this.#stateOf(id), answer, signal);
+    this.#answers.set(id, { answer, at: this.#now() });
+    return this.#writeReported(id, this.#stateOf(id), signal);
+  }
+
+  /** When a change of the status is to be written that had to wait; undefined: none waits. */
+  dueInMs(id: string): number | undefined {
+    return this.#pace.dueInMs(id);
+  }
+
+  async writeDue(id: string, signal: AbortSignal): Promise<void> {
+    if (this.#pace.dueInMs(id) === 0) await this.#writeReported(id, this.#stateOf(id), signal);
   }
 
   /** The customer's answer, rights and connection change between two reports. */
@@ -177,15 +197,11 @@ export class DeploymentObjects {
     this.#record(managed, "Accepted", `may be served in ${status.namespaces?.join(", ")}`);
   }
 
-  async #writeReported(
-    id: string,
-    state: ManagedDeploymentState,
-    answer: ReportAnswer,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async #writeReported(id: string, state: ManagedDeploymentState, signal: AbortSignal): Promise<void> {
     const managed = this.of(id);
-    if (managed === undefined) return;
-    const { message, refusedWith } = answer;
+    const told = this.#answers.get(id);
+    if (managed === undefined || told === undefined) return;
+    const { message, refusedWith } = told.answer;
     const reported =
       refusedWith === undefined
         ? ({ status: "True", reason: "Acknowledged" } as const)
@@ -197,9 +213,11 @@ export class DeploymentObjects {
       ...(summary === undefined ? [] : workloadConditions(summary)),
     ];
     const isServed = refusedWith === undefined && state === "Serving";
-    const at = isServed ? this.#options.clock.wallNow().toISOString() : managed.status?.lastReportedAt;
+    const at = isServed ? told.at : managed.status?.lastReportedAt;
     const status = this.#statusOf(managed, state, conditions, at);
+    if (!this.#pace.isDue(id, managed.status, status)) return;
     await this.#write(managed, status, signal);
+    this.#pace.written(id);
     this.#tellHealth(managed, status);
   }
 
@@ -245,6 +263,10 @@ export class DeploymentObjects {
       ...(lastReportedAt === undefined ? {} : { lastReportedAt }),
       conditions: accepted.length === 0 ? conditions.filter(({ type }) => !WHILE_SERVED.includes(type)) : conditions,
     };
+  }
+
+  #now(): string {
+    return this.#options.clock.wallNow().toISOString();
   }
 
   #conditionsOf(managed: ManagedDeployment): readonly DeploymentCondition[] {

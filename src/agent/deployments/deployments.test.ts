@@ -95,6 +95,7 @@ class World {
 
   missing: readonly RequiredRight[] = [];
   statusRefused = false;
+  statusWrites = 0;
   trouble: Trouble | "unknown" | undefined = "unknown";
   summary: WorkloadsSummary | undefined;
   found: Pick<Report, "mode" | "isWorse"> = { mode: "delta", isWorse: false };
@@ -125,6 +126,7 @@ class World {
         return this.managed;
       },
       applyStatus: async (managed, status: ManagedDeploymentStatus) => {
+        this.statusWrites += 1;
         if (this.statusRefused) throw new KubeError("forbidden", { status: 403, reason: "Forbidden" });
         this.managed = { ...managed, status };
       },
@@ -240,6 +242,52 @@ describe("a deployment", () => {
       await world.run();
     }
     expect(world.done).toEqual(Array(10).fill("report running under lease"));
+  });
+
+  describe("whose workloads change", () => {
+    const health = (each: Seen["health"]): void => {
+      const seen: Seen = { namespace: "shop", kind: "Deployment", name: "web", health: each, message: undefined };
+      world.summary = summaryOf([seen], [], world.clock.wallNow().toISOString());
+    };
+    const report = async (each: Seen["health"], afterMs: number) => {
+      health(each);
+      world.deployments.workloadChanged(changed);
+      world.clock.advance(afterMs);
+      return await world.run();
+    };
+    const shown = (): string | undefined => world.managed?.status?.workloads?.summary;
+    beforeEach(async () => {
+      await world.run();
+      await world.run();
+      await report("healthy", 60_000);
+      world.found = { mode: "delta", isWorse: true };
+      world.statusWrites = 0;
+    });
+
+    test("is shown at once, then what it came to 15 s later, without another change", async () => {
+      await report("unhealthy", 15_000);
+      expect([shown(), world.statusWrites]).toEqual(["0/1", 1]);
+      await report("healthy", 5_000);
+      expect(await report("unhealthy", 1_000)).toEqual({ requeueAfterMs: expect.any(Number) });
+      expect(await report("healthy", 1_000)).toEqual({ requeueAfterMs: 8_000 });
+      expect([shown(), world.statusWrites]).toEqual(["0/1", 1]);
+      world.clock.advance(8_000);
+      await world.run();
+      expect([shown(), world.statusWrites]).toEqual(["1/1", 2]);
+      expect(world.managed?.status?.lastReportedAt).toBe("2026-01-01T00:01:22.000Z");
+    });
+
+    test("is written twice in half a minute, however often it changes", async () => {
+      for (let second = 0; second < 30; second += 1) await report(second % 2 === 0 ? "unhealthy" : "healthy", 1_000);
+      expect(world.statusWrites).toBe(2);
+    });
+
+    test("is not written for reports that change nothing that is shown, but its times are once a minute", async () => {
+      for (let second = 0; second < 44; second += 1) await report("healthy", 1_000);
+      expect(world.statusWrites).toBe(0);
+      await report("healthy", 10_000);
+      expect(world.statusWrites).toBe(1);
+    });
   });
 
   test("shows how its workloads are, and says once when they get sick and when they are well again", async () => {

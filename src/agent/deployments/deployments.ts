@@ -110,6 +110,7 @@ export class Deployments {
     const { snapshot, clock } = this.#options;
     // Before anything that needs the platform: this is where people look for what is wrong with it.
     await this.#objects.updateConditions(id, context.signal);
+    await this.#objects.writeDue(id, context.signal);
     // After a start, with the platform away: what it does not list it may not have been asked for yet. Taking that for
     // a detachment would have the operator refuse what was granted.
     if (!snapshot.isRead) return { requeueAfterMs: UNREAD_RETRY_MS };
@@ -120,7 +121,8 @@ export class Deployments {
       if (step.do === "wait") {
         if (facts.listed === undefined && step.forMs === undefined) this.#forget(id);
         if (facts.listed !== undefined && facts.managed === undefined) this.#objects.noRoom(context);
-        return step.forMs === undefined ? undefined : { requeueAfterMs: step.forMs };
+        const waits = [step.forMs, this.#objects.dueInMs(id)].filter((each) => each !== undefined);
+        return waits.length === 0 ? undefined : { requeueAfterMs: Math.min(...waits) };
       }
       await this.#take(step, id, context);
       // The cache shows what was written only after its watch has seen it: the event brings us back.
