@@ -22,6 +22,7 @@ describe("the schema", () => {
     [{ metrics: { serviceMonitor: { enabledd: true } } }, "enabledd"],
     [{ metrics: { alerts: { enabled: true } } }, "alerts"],
     [{ rbac: { scope: "namespace" } }, "scope"],
+    [{ agent: { priorityClassName: "Not_A_Name" } }, "priorityClassName"],
     [{ admission: { mode: "auto" } }, "mode"],
     [{ namespaces: ["Shop"] }, "namespaces"],
     [{ deployments: { dep_a: "shop" } }, "deployments"],
@@ -54,6 +55,45 @@ describe("the schema", () => {
   });
 });
 
+/** The paths of all texts among the values. */
+function textsOf(schema: ValuesSchema, path: readonly string[] = []): readonly (readonly string[])[] {
+  const below = Object.entries(schema.properties ?? {}).flatMap(([name, each]) => textsOf(each, [...path, name]));
+  return [schema.type].flat().includes("string") && schema.enum === undefined ? [path, ...below] : below;
+}
+
+/** What must be said, and this text at this path. */
+function withText(path: readonly string[], text: string): object {
+  const values: Record<string, unknown> = structuredClone(REQUIRED);
+  let at = values;
+  for (const name of path.slice(0, -1)) {
+    const below = { ...(at[name] as object | undefined) };
+    at[name] = below;
+    at = below;
+  }
+  at[path.at(-1) ?? ""] = text;
+  return values;
+}
+
+interface ValuesSchema {
+  readonly type?: string | readonly string[];
+  readonly enum?: readonly unknown[];
+  readonly properties?: Readonly<Record<string, ValuesSchema>>;
+}
+
+describe("a text that holds YAML makes no object", () => {
+  const schema: ValuesSchema = JSON.parse(readFileSync(join(CHART, "values.schema.json"), "utf8"));
+  const object = "---\napiVersion: v1\nkind: Injected\nmetadata: {name: injected}\n";
+
+  test.each(textsOf(schema).map((path) => path.join(".")))("%s", async (path) => {
+    for (const text of [`x"\n${object}`, `x'\n${object}`, `x\n${object}#`]) {
+      const { code, stdout, stderr } = await helm.template(withText(path.split("."), text));
+      // Such a failure means that the text was read as YAML: with another one there would be an object.
+      expect(stderr).not.toMatch(/YAML parse error|error converting YAML|mapping values|did not find expected/);
+      if (code === 0) expect(objectsOf(stdout).filter(({ kind }) => kind === "Injected")).toEqual([]);
+    }
+  });
+});
+
 describe("a combination that cannot work is refused with what to do", () => {
   test.each<readonly [string, object, object, string]>([
     ["no platform", { platform: { url: "" } }, {}, "--set platform.url=https://"],
@@ -61,6 +101,13 @@ describe("a combination that cannot work is refused with what to do", () => {
     ["no key", { runtimeKey: {} }, {}, "kubectl -n sallyport-system create secret generic sallyport-runtime-key"],
     ["two keys", { runtimeKey: { existingSecret: "a", value: "b" } }, {}, "keep existingSecret and remove value"],
     ["kube-system", {}, { namespace: "kube-system" }, "a namespace of its own"],
+    ["grants in kube-system", { grantsNamespace: "kube-system" }, {}, "choose a namespace of its own"],
+    [
+      "a label that gives rights away",
+      { commonLabels: { "rbac.authorization.k8s.io/aggregate-to-edit": "true" } },
+      {},
+      "a role of your own",
+    ],
     ["one namespace for both", { grantsNamespace: "sallyport-system" }, {}, "mint its own token"],
     ["opening the grants namespace", { namespaces: ["sallyport-grants"] }, {}, "cannot be opened"],
     ["opening kube-system", { namespaces: ["kube-system"] }, {}, "cannot be opened"],

@@ -55,6 +55,8 @@ export const OBJECT_NAME = {
   maxLength: 253,
   pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$",
 };
+/** The same, or empty: a default is taken then. */
+export const NAME_OR_DEFAULT = { ...OBJECT_NAME, pattern: `^(|${OBJECT_NAME.pattern.slice(1, -1)})$` };
 export const DURATION = { pattern: "^[0-9]+(ms|s|m|h)$" };
 export const CIDRS = { type: "string", pattern: "^[0-9a-fA-F.:]+/[0-9]+$" };
 export const PORT = { type: "integer", minimum: 1, maximum: 65_535 };

@@ -13,6 +13,7 @@ import {
   leaf,
   list,
   map,
+  NAME_OR_DEFAULT,
   NAMESPACE,
   needed,
   PORT,
@@ -29,8 +30,8 @@ export function chartValues(): Branch {
       { type: "object" },
       "Shared with a parent chart: `imageRegistry` wins over `image.registry`, `imagePullSecrets` and `nodeSelector` are added; `tolerations`, `affinity`, `priorityClassName`, `runtimeClassName`, `schedulerName`, `hostAliases`, `dnsPolicy` and `dnsConfig` count where a component has none of its own.",
     ),
-    nameOverride: text("", "In place of the chart's name."),
-    fullnameOverride: text("", "In place of release and chart name, in the names of objects."),
+    nameOverride: text("", "In place of the chart's name.", NAME_OR_DEFAULT),
+    fullnameOverride: text("", "In place of release and chart name, in the names of objects.", NAME_OR_DEFAULT),
     namespaceOverride: leaf(
       "",
       { ...NAMESPACE, pattern: `^(|${NAMESPACE.pattern.slice(1, -1)})$` },

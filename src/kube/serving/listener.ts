@@ -6,10 +6,16 @@ export interface ListenAddress {
   readonly port: number;
   /** Default: all addresses, IPv6 and IPv4. */
   readonly host?: string | undefined;
+  /** How long a connection may carry no byte. Default: 10,000. */
+  readonly silenceMs?: number | undefined;
 }
 
-/** Limits for every server here: a client that sends slowly or not at all is cut. */
+/** Limits for every server here: a client that sends slowly is cut. */
 export const SERVER_LIMITS = { requestTimeout: 10_000, headersTimeout: 10_000 } as const;
+/** Node's limits above begin with the first byte. A connection on which none comes costs memory until this one. */
+const SILENCE_MS = 10_000;
+/** About 40 KB each with TLS, so that all of them fit beside the process's own memory. */
+const MAX_CONNECTIONS = 512;
 
 /**
  * Starts and ends an HTTP or HTTPS server. It keeps the sockets on which nothing was asked yet, because Node counts them
@@ -24,6 +30,8 @@ export class Listener {
   constructor(server: Server, address: ListenAddress) {
     this.#server = server;
     this.#address = address;
+    server.setTimeout(address.silenceMs ?? SILENCE_MS);
+    server.maxConnections = MAX_CONNECTIONS;
     server.on("request", ({ socket }) => this.#silent.delete(clientOf(socket)));
     server.on("connection", (socket: Socket) => {
       const client = clientOf(socket);

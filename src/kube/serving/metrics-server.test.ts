@@ -34,7 +34,16 @@ async function serve(answers?: () => ReaderAnswer) {
   new Counter({ name: "things_total", help: "Things.", registers: [registry] }).inc(3);
   const clock = new FakeClock("2026-01-01T00:00:00Z");
   const access = answers && { answer: async () => answers() };
-  const server = new MetricsServer({ port: 0, host: "127.0.0.1", folder, registry, access, clock, log: silentLogger });
+  const server = new MetricsServer({
+    silenceMs: 500,
+    port: 0,
+    host: "127.0.0.1",
+    folder,
+    registry,
+    access,
+    clock,
+    log: silentLogger,
+  });
   onTestFinished(() => server.close());
   const get = (path: string, method = "GET"): Promise<Answer> => {
     const options = { host: "127.0.0.1", port: server.port, path, method, ca: authority.certificate, agent: false };
@@ -122,6 +131,18 @@ test.each([
 test("without a certificate it does not start, and says where it looked", async () => {
   const { server, folder } = await serve();
   await expect(server.listen()).rejects.toThrow(`no certificate for the metrics in ${folder}: ENOENT`);
+});
+
+test("a connection on which nothing is asked is cut", async () => {
+  const { server, write } = await serve();
+  await write(issue());
+  await server.listen();
+  const shaken = connectTls({ host: "127.0.0.1", port: server.port, ca: authority.certificate, servername: HOST });
+  const silent = connect(server.port, "127.0.0.1");
+  const ends = [shaken, silent].map(
+    (socket) => new Promise((resolve) => socket.on("error", () => undefined).once("close", resolve)),
+  );
+  await Promise.all(ends);
 });
 
 test("a close is not held up by connections that shake no hands or ask nothing", async () => {

@@ -9,6 +9,14 @@
 {{- if eq $own $values.grantsNamespace -}}
 {{- fail (printf "grantsNamespace and the release's namespace are both %s: they must differ, or the operator could mint its own token." $own) -}}
 {{- end -}}
+{{- if has $values.grantsNamespace $system -}}
+{{- fail (printf "grantsNamespace is %s: choose a namespace of its own, as policies guard every account and pod decision in it." $values.grantsNamespace) -}}
+{{- end -}}
+{{- range $label, $_ := $values.commonLabels -}}
+{{- if hasPrefix "rbac.authorization.k8s.io/" $label -}}
+{{- fail (printf "commonLabels holds %s, by which a built-in role would take the rules of all roles here: write it on a role of your own." $label) -}}
+{{- end -}}
+{{- end -}}
 {{- $opened := include "sallyport.opened" . | fromJsonArray -}}
 {{- range $opened -}}
 {{- if has . (concat $system (list $values.grantsNamespace $own)) -}}
