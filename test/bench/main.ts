@@ -4,18 +4,22 @@ import { parseArgs } from "node:util";
 import { benchReconcile, benchSync } from "./against-peer.ts";
 import { findPeer } from "./peer.ts";
 import { benchPlatform } from "./platform/bench.ts";
+import { benchHealth } from "./platform/health.ts";
 import { benchStory } from "./story.ts";
 import { printed, type Row } from "./table.ts";
 
 const HELP = `npm run bench -- [options]
 npm run bench -- platform [options]
+npm run bench -- health [options]
 
 Measures what is promised about speed on a real API server, prints a table, and writes every figure to
 bench-results/<time>.json. Only ratios and medians count: machines differ, and slow down while measuring.
 
 With \`platform\` the same for the Management API, on PostgreSQL and on the embedded database.
+With \`health\` what the reports on the health of resources cost the platform, on PostgreSQL.
 
-  --only NAME     sync, reconcile, story; of the platform throughput, lists, agents (may be given more than once);
+  --only NAME     sync, reconcile, story; of the platform throughput, lists, agents; of health reports,
+                  confirms (may be given more than once);
                   default: all
   --pods N        sizes of the synced cache, comma-separated        (10000,50000)
   --widgets N     objects a run of the reconcile benchmark          (2000)
@@ -23,7 +27,7 @@ With \`platform\` the same for the Management API, on PostgreSQL and on the embe
   --runs N        counted runs of each side, one uncounted before   (5)
   --seconds N     of one run of the platform's throughput           (1)
   --rows N        of the long lists, against 1000                   (100000)
-  --agents N      that heartbeat and hold the work feed             (10000)
+  --agents N      that heartbeat and hold the work feed; of health, that confirm (10000)
   --help
 `;
 
@@ -51,8 +55,12 @@ process.once("SIGINT", () => stop.abort(new Error("stopped")));
 const say = (line: string): void => console.error(`${new Date().toISOString().slice(11, 19)}  ${line}`);
 const wanted = (name: string): boolean => values.only.length === 0 || values.only.includes(name);
 const rows: Row[] = [];
-const ofPlatform = positionals[0] === "platform";
-if (positionals.length > (ofPlatform ? 1 : 0)) throw new Error(`no benchmark ${positionals.at(-1)}\n\n${HELP}`);
+const [only] = positionals;
+const ofPlatform = only === "platform";
+const ofHealth = only === "health";
+const ofCluster = only === undefined;
+if (positionals.length > (ofPlatform || ofHealth ? 1 : 0))
+  throw new Error(`no benchmark ${positionals.at(-1)}\n\n${HELP}`);
 
 if (ofPlatform) {
   const { seconds, rows: many, agents, runs = "3" } = values;
@@ -60,15 +68,20 @@ if (ofPlatform) {
   rows.push(...(await benchPlatform({ ...sizes, wanted, say }, stop.signal)));
 }
 
+if (ofHealth) {
+  const sizes = { agents: Number(values.agents), rounds: Number(values.runs ?? "5") };
+  rows.push(...(await benchHealth({ ...sizes, wanted, say }, stop.signal)));
+}
+
 const runs = Number(values.runs ?? "5");
-if (!ofPlatform && (wanted("sync") || wanted("reconcile"))) {
+if (ofCluster && (wanted("sync") || wanted("reconcile"))) {
   const peer = await findPeer(say, stop.signal);
   const sizes = values.pods.split(",").map(Number);
   if (wanted("sync")) rows.push(...(await benchSync(peer, sizes, runs, say, stop.signal)));
   if (wanted("reconcile")) rows.push(...(await benchReconcile(peer, Number(values.widgets), runs, say, stop.signal)));
 }
 
-if (!ofPlatform && wanted("story")) rows.push(...(await benchStory(Number(values.rounds), say, stop.signal)));
+if (ofCluster && wanted("story")) rows.push(...(await benchStory(Number(values.rounds), say, stop.signal)));
 
 console.log(`\n${printed(rows)}`);
 const folder = join(import.meta.dirname, "../../bench-results");

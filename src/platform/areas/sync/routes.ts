@@ -10,7 +10,7 @@ import { toDeployment } from "../deployments/read/record.ts";
 import { deploymentsOf, findServed, servedDeployments, updateDeployment } from "../deployments/read/store.ts";
 import { acquire } from "./acquire.ts";
 import { reconcile } from "./reconcile.ts";
-import { managementConfigOf, type Surroundings, surroundingsOf, toItem, toState, toTarget } from "./work.ts";
+import { hasTarget, managementConfigOf, type Surroundings, surroundingsOf, toItem, toState, toTarget } from "./work.ts";
 
 type Routes = typeof syncRoutes;
 
@@ -31,7 +31,7 @@ export const handlers: Handlers<Routes> = {
     const found = await findServed(call.db, call.principal, call.body.deploymentId);
     if (found === undefined) throw notFound("deployment");
     const { row, resendResources } = await reconcile(call, found, call.body);
-    const around = await surroundingsOf(call.db, [row], call.config.sealingKey);
+    const around = await surroundingsOf(call.db, [row], call.config.sealingKey, hasTarget(row) ? [row] : []);
     const target = toTarget(row, around);
     return {
       success: true,

@@ -18,13 +18,15 @@ export interface Surroundings {
   readonly sealingKey: Uint8Array;
 }
 
+/** @param configured those whose configuration is shown: only their managers are read. */
 export async function surroundingsOf(
   db: Db,
   rows: readonly DeploymentRow[],
   sealingKey: Uint8Array,
+  configured: readonly DeploymentRow[] = rows,
 ): Promise<Surroundings> {
   const releaseIds = rows.flatMap((row) => [row.current_release_id ?? [], row.desired_release_id ?? []].flat());
-  const managerIds = [...new Set(rows.flatMap((row) => row.manager_id ?? []))];
+  const managerIds = [...new Set(configured.flatMap((row) => row.manager_id ?? []))];
   const releases =
     releaseIds.length === 0 ? [] : await db.selectFrom("releases").selectAll().where("id", "in", releaseIds).execute();
   const managers =
@@ -123,13 +125,17 @@ export function toItem(row: DeploymentRow, around: Surroundings): AcquireItem {
 /** The target of a deployment that should have no release. */
 const NO_RELEASE: ReleaseInfo = { releaseId: null, version: null, description: null };
 
+/** At rest a deployment has none: the answer to its report needs no configuration. */
+export function hasTarget({ desired_release_id, status }: DeploymentRow): boolean {
+  return (desired_release_id !== null || status !== "running") && status !== "deleted";
+}
+
 /** The target in the answer to a report; null when the deployment has reached it, or is deleted. */
 export function toTarget(
   row: DeploymentRow,
   around: Surroundings,
 ): { releaseInfo: ReleaseInfo; config: DeploymentConfig } | null {
-  const wanted = row.desired_release_id !== null || row.status !== "running";
-  if (!wanted || row.status === "deleted") return null;
+  if (!hasTarget(row)) return null;
   const id = isDeletePhase(row.status) ? row.current_release_id : (row.desired_release_id ?? row.current_release_id);
   return { releaseInfo: releaseInfo(row, id, around) ?? NO_RELEASE, config: toConfig(row, around) };
 }
