@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import type { ResourceLevel } from "../../../contract/resources/resource-level.ts";
 import type { Call } from "../../kernel/call/call.ts";
 import { capped } from "./observations.ts";
@@ -13,11 +14,16 @@ type Context = Pick<Call, "db" | "now" | "budgets">;
  * @returns whether the reporter must send everything again.
  */
 export async function storeLevel(
-  { db, now, budgets }: Context,
+  call: Context,
   deploymentId: string,
   level: ResourceLevel | undefined,
   changed: StoredReports | undefined,
 ): Promise<boolean> {
+  const { db, now, budgets } = call;
+  if (level !== undefined && changed === undefined) {
+    const isConfirmed = await confirm(call, deploymentId, level);
+    if (isConfirmed !== undefined) return !isConfirmed;
+  }
   if (level === undefined) {
     // A reporter without levels: what was said of a level before holds for what is stored now.
     if (changed !== undefined) {
@@ -49,4 +55,28 @@ export async function storeLevel(
     .onConflict((conflict) => conflict.column("deployment_id").doUpdateSet(state))
     .execute();
   return !fits;
+}
+
+/**
+ * A report that changed nothing, which is what most reports are: compares and writes in one statement.
+ *
+ * @returns whether the level is what is stored; undefined when nothing is known of the deployment yet.
+ */
+async function confirm(
+  { db, now, budgets }: Context,
+  deploymentId: string,
+  level: ResourceLevel,
+): Promise<boolean | undefined> {
+  const isCut = level.heartbeats > budgets.size("deployment-resources");
+  const fits = sql<boolean>`(rows = ${level.rows}
+    and (${isCut}::boolean or (digest = ${level.digest} and heartbeats = ${level.heartbeats})))`;
+  const confirmedAt = sql<Date | null>`
+    case when ${fits} then greatest(confirmed_at, ${capped(level.observedAt, now)}::timestamptz) else confirmed_at end`;
+  const known = await db
+    .updateTable("resource_levels")
+    .set({ complete: level.complete, confirmed_at: confirmedAt })
+    .where("deployment_id", "=", deploymentId)
+    .returning(fits.as("fits"))
+    .executeTakeFirst();
+  return known?.fits;
 }
