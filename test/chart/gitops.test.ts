@@ -4,6 +4,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
 import type { Cluster } from "../../lab/cluster/cluster.ts";
 import { useCluster } from "../../lab/cluster/use-cluster.ts";
+import { decisionFor, mergePolicies } from "../../src/operator/gate/policy.ts";
 import { CHART, envOf, ofKind, one, podOf, type Rendered, useHelm } from "./use-helm.ts";
 
 const EXAMPLES = join(import.meta.dirname, "../../deploy/examples");
@@ -29,6 +30,8 @@ async function state(cluster: Cluster) {
     policies: policies.map(({ metadata }: Rendered) => metadata.name).sort(),
     uid: shop?.metadata.uid,
     rules: shop?.spec.rules,
+    // What the operator makes of all policies together: they merge to the strictest.
+    logs: decisionFor(mergePolicies(policies), "kubernetes/logs", "read-only"),
     deployments: envOf((await get("deployment", "sallyport-operator", "-n", "sallyport-system")).spec.template.spec)
       .SALLYPORT_DEPLOYMENTS,
     opened: (await get("rolebindings", "-n", "shop")).items.map(({ metadata }: Rendered) => metadata.name).sort(),
@@ -38,6 +41,7 @@ async function state(cluster: Cluster) {
 const SAID = {
   approves: "yes",
   rules: [{ pattern: "kubernetes/logs", decision: "auto" }],
+  logs: "auto",
   deployments: `${DEPLOYMENT}=shop`,
   opened: ["sallyport-agent-observe", "sallyport-operator-target"],
 };
@@ -62,10 +66,9 @@ describe("as Argo CD renders", () => {
   const cluster = useCluster();
   const rendered = (): Promise<readonly Rendered[]> => helm.render(values, { apiVersions: argo.apiVersions });
 
-  test("policies are plain objects that wait for their kind, and the default policy is skipped", async () => {
+  test("policies are plain objects that wait for their kind", async () => {
     const policies = ofKind(await rendered(), "OperationPolicy");
     expect(policies.map(({ metadata }) => [metadata.name, metadata.annotations]).sort()).toEqual([
-      ["default", { "helm.sh/hook": "post-install,post-upgrade", "argocd.argoproj.io/hook": "Skip" }],
       ["shop", { "argocd.argoproj.io/sync-options": "SkipDryRunOnMissingResource=true" }],
     ]);
     const without = ofKind(await helm.render(values), "OperationPolicy").find(
@@ -103,7 +106,7 @@ describe("as Flux and Terraform install", () => {
   test("the first install applies policies, people and deployments, and upgrades keep them", async () => {
     await release("install");
     const first = await state(cluster());
-    expect(first).toMatchObject({ ...SAID, policies: ["default", "shop"] });
+    expect(first).toMatchObject({ ...SAID, policies: ["shop"] });
     await release("upgrade");
     expect(await state(cluster())).toEqual(first);
     await release("upgrade", "--set", "log.level=debug");

@@ -108,6 +108,18 @@ describe("a combination that cannot work is refused with what to do", () => {
       {},
       "a role of your own",
     ],
+    [
+      "a rule for an operation that is none",
+      { operationPolicy: { rules: [{ pattern: "kubernetes/log", decision: "deny" }] } },
+      {},
+      "operationPolicy.rules: kubernetes/log is no operation",
+    ],
+    [
+      "such a rule in a policy of the customer's",
+      { policies: [{ name: "shop", spec: { rules: [{ pattern: "kubernets/*", decision: "deny" }] } }] },
+      {},
+      "policies, shop: kubernets/* is no operation",
+    ],
     ["one namespace for both", { grantsNamespace: "sallyport-system" }, {}, "mint its own token"],
     ["opening the grants namespace", { namespaces: ["sallyport-grants"] }, {}, "cannot be opened"],
     ["opening kube-system", { namespaces: ["kube-system"] }, {}, "cannot be opened"],

@@ -36,6 +36,12 @@ export const CHART_CHANGES: readonly { readonly version: string; readonly change
         description:
           "observe.kinds: the agent reads ReplicaSets, Jobs, CronJobs, claims and disruption budgets too, and each kind can be switched off",
       },
+      { kind: "changed", description: "Nothing runs by itself until a policy of yours says so: also what only reads" },
+      {
+        kind: "changed",
+        description: "A deployment of the vendor is served only after you accept it, by value or by kubectl",
+      },
+      { kind: "changed", description: "A rule of a policy that names an operation which does not exist is refused" },
       { kind: "changed", description: "Pods run on nodes with kubernetes.io/os=linux" },
       { kind: "changed", description: "Helm 4 deletes the pod of a helm test that has passed" },
       { kind: "changed", description: "A proxy is written with its scheme, and platform.url without a user" },

@@ -14,6 +14,7 @@ const TEXTS: readonly string[] = [
   "SAMPLE",
   "sha256:".padEnd(71, "0"),
   "0".repeat(40),
+  "0".repeat(43),
   "0".repeat(64),
   "kubernetes/scale",
   "accessgrants.sallyport.dev",

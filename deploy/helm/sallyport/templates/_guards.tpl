@@ -113,6 +113,25 @@
 {{- end -}}
 {{- end -}}
 {{- end -}}
+{{- $known := dict "debug" (list "logs" "read" "exec" "port-forward") -}}
+{{- range $plugin, $operations := $values.operations -}}
+{{- $_ := set $known $plugin (keys $operations | sortAlpha) -}}
+{{- end -}}
+{{- $ruled := list (dict "where" "operationPolicy.rules" "rules" $values.operationPolicy.rules) -}}
+{{- range $values.policies -}}
+{{- $ruled = append $ruled (dict "where" (printf "policies, %s" .name) "rules" (dig "rules" list (default dict .spec))) -}}
+{{- end -}}
+{{- range $ruled -}}
+{{- $where := .where -}}
+{{- range .rules -}}
+{{- $parts := splitn "/" 2 .pattern -}}
+{{- if ne .pattern "*" -}}
+{{- if not (has $parts._1 (append (default list (get $known $parts._0)) (hasKey $known $parts._0 | ternary "*" ""))) -}}
+{{- fail (printf "%s: %s is no operation, and a rule for it would do nothing. There are kubernetes/%s and debug/%s." $where .pattern (join ", kubernetes/" $known.kubernetes) (join ", debug/" $known.debug)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- range $values.policies -}}
 {{- if eq .name "default" -}}
 {{- fail "policies holds one named default, which is operationPolicy's: give it another name, or write its rules into operationPolicy." -}}
