@@ -6,6 +6,7 @@ import { sql } from "kysely";
 import { pino } from "pino";
 import { Registry } from "prom-client";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { freePort } from "../../lab/cluster/ports.ts";
 import { silentLogger } from "../base/log.ts";
 import { ConfigError } from "../base/settings.ts";
 import { readPlatformConfig } from "./platform-config.ts";
@@ -51,6 +52,21 @@ describe("one folder", () => {
     const failing = startPlatform({ database: { pglite: folder }, log: { ...silentLogger, warn } });
     await expect(failing).rejects.toThrow("the log is full");
     await (await startPlatform({ database: { pglite: folder } })).close();
+  });
+
+  it("answers nothing before what a start prepares is there", async () => {
+    const port = await freePort();
+    let made: string | undefined;
+    const platform = await startPlatform({
+      database: await inFolder(folder),
+      port,
+      async prepare({ workspace }) {
+        await expect(fetch(`http://127.0.0.1:${port}/livez`)).rejects.toThrow("fetch failed");
+        made = (await workspace("acme")).id;
+      },
+    });
+    expect(made).toBeDefined();
+    await platform.close();
   });
 
   it("is closed again when the port is taken", async () => {

@@ -68,6 +68,8 @@ export interface StartOptions extends Partial<Omit<PlatformConfig, "database" | 
   readonly mailer?: Mailer;
   /** Replaces the configured git host. */
   readonly gitHost?: GitHost;
+  /** Runs before the platform listens: what it makes is there when the first request is answered. */
+  readonly prepare?: (bootstrap: Bootstrap) => Promise<void>;
 }
 
 export interface RunningPlatform {
@@ -116,9 +118,7 @@ async function start(
   await logIdle(database.db, log);
   const { db, connections } = database;
   const waker = new Waker(clock);
-  if ("postgres" in options.database) {
-    parts.defer(hearReplicas(options.database.postgres, { db, waker, log }, draining.signal));
-  }
+  parts.defer(hearReplicas(options.database, { db, waker, log }, draining.signal));
   const endpoints = endpointsOf(ROUTES, HANDLERS);
   const counted = [...endpoints, ...NON_API_ROUTES];
   const metrics = platformMetrics(registry, { endpoints: counted, sweeps: SWEEP_NAMES, connections });
@@ -151,11 +151,12 @@ async function start(
   const open = { engine, limiter, draining: draining.signal };
   objects.register(app, { ...open, uploads: OBJECT_UPLOADS });
   if (store !== undefined) registerCharts(app, open, { objects: store, secret });
-  const sessionLog = new SessionLog(db, clock, () => engine.metrics.transactionRetried());
-  const relay = new Relay(sessionLog, clock, log, engine.budgets);
+  const relay = new Relay(new SessionLog(db, clock, () => metrics.transactionRetried()), clock, log, engine.budgets);
   app.server.on("upgrade", relayUpgrades({ engine, relay, limiter, trustedProxies, log }));
   parts.defer(() => closeHttp(app, clock, draining));
   parts.defer(() => relay.close());
+  const bootstrap = createBootstrap(db, clock);
+  await options.prepare?.(bootstrap);
   await app.listen({ host, port });
   const bound = app.server.address() as AddressInfo;
   address.url = `http://${host.includes(":") ? `[${host}]` : host}:${bound.port}`;
@@ -166,7 +167,7 @@ async function start(
     url: address.url,
     port: bound.port,
     db,
-    bootstrap: createBootstrap(db, clock),
+    bootstrap,
     sweep: () => sweeper.now(),
     async close() {
       await parts.disposeAsync();
@@ -180,11 +181,12 @@ async function start(
  * @returns a promise that resolves when it has ended, after `signal` aborts.
  */
 function hearReplicas(
-  url: string,
+  location: DatabaseLocation,
   { db, waker, log }: { readonly db: Db; readonly waker: Waker; readonly log: Logger },
   signal: AbortSignal,
 ): () => Promise<void> {
-  const listening = listen(url, waker, log, signal);
+  if (!("postgres" in location)) return async () => undefined;
+  const listening = listen(location.postgres, waker, log, signal);
   const tailing = tailFeed({ db, waker, log }, signal);
   return () => Promise.all([listening, tailing]).then(() => undefined);
 }

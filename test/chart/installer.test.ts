@@ -12,7 +12,10 @@ const helm = useHelm();
 const cluster = useCluster({ controllers: true });
 const VALUES = join(CHART, "ci/namespaces-values.yaml");
 const OPENED = ["shop", "payments"];
-const [ONCE = "", RIGHTS = "", INSTALL = ""] = pageCommands("docs/install.md", "Without cluster-wide roles");
+const [ONCE = "", RIGHTS = "", INSTALL = "", REMOVE = ""] = pageCommands(
+  "docs/install.md",
+  "Without cluster-wide roles",
+);
 let folders: readonly string[] = [];
 
 /** Commands of the page with the example's values. */
@@ -74,4 +77,16 @@ test("without the rights of people's roles, all but these roles can be installed
   expect(await release("install", bob, ...without)).toBe("");
   expect(await release("upgrade", bob)).toMatch(/sallyport-approver[\s\S]*attempting to grant RBAC permissions/);
   expect(await release("uninstall", bob)).toBe("");
+});
+
+test("the administrator's part is removed by the page's commands", async () => {
+  const left = async (kinds: string): Promise<readonly string[]> => {
+    const { stdout } = await cluster().kubectl(["get", kinds, "-A", "-o", "name"]);
+    return stdout.split("\n").filter((each) => /\/sallyport-/.test(each));
+  };
+  const kinds = "validatingadmissionpolicies,mutatingadmissionpolicies,clusterroles,rolebindings";
+  expect(await left(kinds)).toContain("rolebinding.rbac.authorization.k8s.io/sallyport-installer-opened");
+  expect(await left("validatingadmissionpolicies")).not.toEqual([]);
+  await run(REMOVE, cluster().adminKubeconfig);
+  expect(await left(kinds)).toEqual([]);
 });

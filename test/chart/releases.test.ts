@@ -1,5 +1,8 @@
+import { dirname } from "node:path";
 import { beforeAll, expect, test } from "vitest";
+import { findPrograms } from "../../lab/cluster/programs.ts";
 import { useCluster } from "../../lab/cluster/use-cluster.ts";
+import { pageCommands, runCommands } from "./page-commands.ts";
 import { CHART, REQUIRED, useHelm } from "./use-helm.ts";
 
 // The real helm against a real API server: what only both together refuse.
@@ -68,6 +71,19 @@ test("a variable of the chart is overridden by an upgrade, and given back", asyn
   expect(await run("upgrade", "sallyport", "sallyport-system", ...own)).toBe("");
   expect(await run("upgrade", "sallyport", "sallyport-system")).toBe("");
   expect(await run("uninstall", "sallyport", "sallyport-system")).toBe("");
+});
+
+test("another release takes what an uninstall keeps, once the page's commands have given it over", async () => {
+  expect(await run("install", "other", "elsewhere")).toContain("cannot be imported");
+  const hand =
+    pageCommands("docs/upgrade.md", "Uninstall").find((commands) => commands.includes("kubectl annotate")) ?? "";
+  const { kubectl } = await findPrograms({}, AbortSignal.timeout(600_000));
+  const { dir: home, adminKubeconfig: kubeconfig } = cluster();
+  const given = hand.replaceAll("=NAMESPACE", "=elsewhere").replaceAll("=NAME", "=other");
+  const { code, stderr } = await runCommands(given, { folders: [dirname(kubectl)], kubeconfig, home });
+  expect(code, stderr).toBe(0);
+  expect(await run("install", "other", "elsewhere")).toBe("");
+  expect(await run("uninstall", "other", "elsewhere")).toBe("");
 });
 
 test("names and labels that look like numbers are taken by the server", async () => {

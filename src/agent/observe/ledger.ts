@@ -94,7 +94,7 @@ export class Ledger {
       return;
     }
     if (complete && !known.complete) {
-      // What is gone from it meanwhile is not known, also of a time before this ledger: it is told whole.
+      // What went from it before is not known, also what went before this ledger was made: it is told whole.
       known.rows.clear();
       known.joined = 0n;
       known.sent = 0;

@@ -53,84 +53,65 @@ export interface Workload {
   readonly isTimeless?: boolean;
 }
 
-const imagesOf = (spec: Pick<Deployment["spec"], "template">): readonly string[] =>
-  spec.template.spec.containers.map(({ image }) => image);
+/** What the kinds with a pod template have in common. */
+function templated(
+  kind: ObservedKind,
+  { metadata, spec, status }: Deployment | StatefulSet | DaemonSet | ReplicaSet,
+  counts: Counts,
+  stateOf: Workload["stateOf"],
+): Workload {
+  const { observedGeneration, conditions } = status;
+  const images = spec.template.spec.containers.map(({ image }) => image);
+  return { kind, metadata, counts, observedGeneration, conditions, stateOf, images };
+}
 
 /** `replicas` unset means 1 (the API server fills it in; a test's object may not). */
 export function ofDeployment(deployment: Deployment): Workload {
-  const { metadata, spec, status } = deployment;
-  return {
-    kind: "Deployment",
-    metadata,
-    counts: {
-      desired: spec.replicas ?? 1,
-      current: status.replicas,
-      ready: status.readyReplicas,
-      available: status.availableReplicas,
-      updated: status.updatedReplicas,
-    },
-    observedGeneration: status.observedGeneration,
-    conditions: status.conditions,
-    stateOf: (view) => deploymentState(deployment, view),
-    images: imagesOf(spec),
+  const { spec, status } = deployment;
+  const counts = {
+    desired: spec.replicas ?? 1,
+    current: status.replicas,
+    ready: status.readyReplicas,
+    available: status.availableReplicas,
+    updated: status.updatedReplicas,
   };
+  return templated("Deployment", deployment, counts, (view) => deploymentState(deployment, view));
 }
 
 export function ofStatefulSet(set: StatefulSet): Workload {
-  const { metadata, spec, status } = set;
-  return {
-    kind: "StatefulSet",
-    metadata,
-    counts: {
-      desired: spec.replicas ?? 1,
-      current: status.currentReplicas,
-      ready: status.readyReplicas,
-      available: status.availableReplicas,
-      updated: status.updatedReplicas,
-    },
-    observedGeneration: status.observedGeneration,
-    conditions: status.conditions,
-    stateOf: (view) => statefulSetState(set, view),
-    images: imagesOf(spec),
+  const { spec, status } = set;
+  const counts = {
+    desired: spec.replicas ?? 1,
+    current: status.currentReplicas,
+    ready: status.readyReplicas,
+    available: status.availableReplicas,
+    updated: status.updatedReplicas,
   };
+  return templated("StatefulSet", set, counts, (view) => statefulSetState(set, view));
 }
 
 export function ofDaemonSet(set: DaemonSet): Workload {
-  const { metadata, spec, status } = set;
-  return {
-    kind: "DaemonSet",
-    metadata,
-    counts: {
-      desired: status.desiredNumberScheduled,
-      current: status.currentNumberScheduled,
-      ready: status.numberReady,
-      available: status.numberAvailable,
-      updated: status.updatedNumberScheduled,
-      misscheduled: status.numberMisscheduled,
-    },
-    observedGeneration: status.observedGeneration,
-    conditions: status.conditions,
-    stateOf: (view) => daemonSetState(set, view),
-    images: imagesOf(spec),
+  const { status } = set;
+  const counts = {
+    desired: status.desiredNumberScheduled,
+    current: status.currentNumberScheduled,
+    ready: status.numberReady,
+    available: status.numberAvailable,
+    updated: status.updatedNumberScheduled,
+    misscheduled: status.numberMisscheduled,
   };
+  return templated("DaemonSet", set, counts, (view) => daemonSetState(set, view));
 }
 
 export function ofReplicaSet(replicaSet: ReplicaSet): Workload {
-  const { metadata, spec, status } = replicaSet;
-  return {
-    kind: "ReplicaSet",
-    metadata,
-    counts: {
-      desired: spec.replicas ?? 1,
-      current: status.replicas,
-      ready: status.readyReplicas,
-      available: status.availableReplicas,
-    },
-    observedGeneration: status.observedGeneration,
-    conditions: status.conditions,
-    stateOf: (view) => replicaSetState(replicaSet, view),
-    images: imagesOf(spec),
+  const { spec, status } = replicaSet;
+  const counts = {
+    desired: spec.replicas ?? 1,
+    current: status.replicas,
+    ready: status.readyReplicas,
+    available: status.availableReplicas,
   };
+  return templated("ReplicaSet", replicaSet, counts, (view) => replicaSetState(replicaSet, view));
 }
 
 export function ofPod(pod: Pod): Workload {

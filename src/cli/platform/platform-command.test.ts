@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { lockFolder } from "../../platform/database/folder-lock.ts";
 import { parsedDuration } from "../kernel/duration.ts";
-import { welcomeFirstAdmin } from "./first-admin.ts";
+import { makeFirstAdmin } from "./first-admin.ts";
 
 let folder = "";
 beforeAll(async () => {
@@ -75,7 +75,6 @@ describe("sallyport platform", () => {
 describe("the first start", () => {
   const made = { workspaceId: "ws", keyId: "apikey", key: "sp_w_secret" };
   async function welcomed(isTTY: boolean, pglite: string, first: typeof made | undefined) {
-    const said: string[] = [];
     let asked = 0;
     const bootstrap = {
       first: async () => {
@@ -83,15 +82,9 @@ describe("the first start", () => {
         return first;
       },
     };
-    const start = {
-      bootstrap,
-      database: { pglite },
-      workspace: "acme",
-      url: "http://127.0.0.1:8080",
-      firstAdmin: undefined,
-    };
-    await welcomeFirstAdmin(start, { isTTY, write: (text) => void said.push(text) });
-    return { asked, said: said.join("") };
+    const start = { bootstrap, database: { pglite }, workspace: "acme", firstAdmin: undefined, isTTY };
+    const said = (await makeFirstAdmin(start))?.("http://127.0.0.1:8080");
+    return { asked, said };
   }
 
   it("shows the key on a terminal", async () => {
@@ -109,12 +102,12 @@ describe("the first start", () => {
     expect((await stat(file)).mode & 0o777).toBe(0o600);
   });
 
-  it("makes no key that nobody would see", async () => {
-    expect(await welcomed(false, "memory", made)).toEqual({ asked: 0, said: "" });
+  it("makes no key where no person would see it", async () => {
+    expect(await welcomed(false, "memory", made)).toEqual({ asked: 0, said: undefined });
   });
 
   it("says nothing when it is not the first", async () => {
-    expect((await welcomed(true, folder, undefined)).said).toBe("");
+    expect((await welcomed(true, folder, undefined)).said).toBeUndefined();
   });
 });
 

@@ -1,7 +1,8 @@
+import type { Bootstrap } from "../../platform/administration/bootstrap.ts";
 import { PLATFORM_SETTINGS, readPlatformConfig } from "../../platform/platform-config.ts";
 import { startPlatform } from "../../platform/server.ts";
 import type { Service } from "../services/service-command.ts";
-import { welcomeFirstAdmin } from "./first-admin.ts";
+import { makeFirstAdmin } from "./first-admin.ts";
 import { inWords } from "./platform-flags.ts";
 
 export const platformService: Service = {
@@ -9,18 +10,16 @@ export const platformService: Service = {
   ports: [PLATFORM_SETTINGS.port.env, PLATFORM_SETTINGS.metricsPort.env],
   async run(env, tools, signal) {
     const config = readPlatformConfig(env);
-    const platform = await inWords(() => startPlatform({ ...config, ...tools }));
+    const isTTY = process.stderr.isTTY === true;
+    const { database, firstWorkspace: workspace, firstAdmin } = config;
+    let welcome: ((url: string) => string) | undefined;
+    const prepare = async (bootstrap: Bootstrap): Promise<void> => {
+      welcome = await makeFirstAdmin({ bootstrap, database, workspace, firstAdmin, isTTY });
+    };
+    const platform = await inWords(() => startPlatform({ ...config, ...tools, prepare }));
     try {
-      const { bootstrap, url } = platform;
-      const first = {
-        bootstrap,
-        database: config.database,
-        workspace: config.firstWorkspace,
-        url,
-        firstAdmin: config.firstAdmin,
-      };
-      const write = (text: string): void => void process.stderr.write(text);
-      await welcomeFirstAdmin(first, { isTTY: process.stderr.isTTY === true, write });
+      // Never into the log, which is collected and kept.
+      if (welcome !== undefined) process.stderr.write(welcome(platform.url));
       if (!signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
     } finally {
       await platform.close();

@@ -15,7 +15,9 @@ export const SERVER_LIMITS = { requestTimeout: 10_000, headersTimeout: 10_000 } 
 /** Node's limits above begin with the first byte. A connection on which none comes costs memory until this one. */
 const SILENCE_MS = 10_000;
 /** About 40 KB each with TLS, so that all of them fit beside the process's own memory. */
-const MAX_CONNECTIONS = 512;
+const MAX_CONNECTIONS = 1_024;
+/** Of one client. Else any pod could take all, and the kubelet, which then finds no room, would restart the process. */
+const MAX_CONNECTIONS_OF_ONE = 64;
 
 /**
  * Starts and ends an HTTP or HTTPS server. It keeps the sockets on which nothing was asked yet, because Node counts them
@@ -26,6 +28,8 @@ export class Listener {
   readonly #address: ListenAddress;
   /** By the client's address and port, which a socket and the TLS socket on it have in common. */
   readonly #silent = new Map<string, Socket>();
+  /** Connections by the client's address. */
+  readonly #counts = new Map<string, number>();
 
   constructor(server: Server, address: ListenAddress) {
     this.#server = server;
@@ -34,10 +38,27 @@ export class Listener {
     server.maxConnections = MAX_CONNECTIONS;
     server.on("request", ({ socket }) => this.#silent.delete(clientOf(socket)));
     server.on("connection", (socket: Socket) => {
+      if (!this.#admit(socket)) {
+        socket.destroy();
+        return;
+      }
       const client = clientOf(socket);
       this.#silent.set(client, socket);
       socket.once("close", () => this.#silent.delete(client));
     });
+  }
+
+  #admit(socket: Socket): boolean {
+    const { remoteAddress: address = "" } = socket;
+    const count = this.#counts.get(address) ?? 0;
+    if (count >= MAX_CONNECTIONS_OF_ONE) return false;
+    this.#counts.set(address, count + 1);
+    socket.once("close", () => {
+      const left = (this.#counts.get(address) ?? 1) - 1;
+      if (left > 0) this.#counts.set(address, left);
+      else this.#counts.delete(address);
+    });
+    return true;
   }
 
   /** The port listened on. @throws Error before `listen`. */

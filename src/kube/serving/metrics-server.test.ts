@@ -23,7 +23,7 @@ interface Answer {
   readonly serial: string;
 }
 
-async function serve(answers?: () => ReaderAnswer) {
+async function serve(answers?: () => ReaderAnswer, silenceMs = 500) {
   const folder = await mkdtemp(join(tmpdir(), "sallyport-metrics-tls-"));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const write = async ({ certificate, key }: KeyAndCertificate): Promise<void> => {
@@ -35,7 +35,7 @@ async function serve(answers?: () => ReaderAnswer) {
   const clock = new FakeClock("2026-01-01T00:00:00Z");
   const access = answers && { answer: async () => answers() };
   const server = new MetricsServer({
-    silenceMs: 500,
+    silenceMs,
     port: 0,
     host: "127.0.0.1",
     folder,
@@ -143,6 +143,20 @@ test("a connection on which nothing is asked is cut", async () => {
     (socket) => new Promise((resolve) => socket.on("error", () => undefined).once("close", resolve)),
   );
   await Promise.all(ends);
+});
+
+test("a client that takes all its connections takes none of another's", async () => {
+  const { server, write, get } = await serve(undefined, 60_000);
+  await write(issue());
+  await server.listen();
+  const closed: string[] = [];
+  const greedy = Array.from({ length: 70 }, () =>
+    connect({ port: server.port, host: "127.0.0.1", localAddress: "127.0.0.2" }).on("error", () => undefined),
+  );
+  for (const socket of greedy) socket.once("close", () => closed.push("closed"));
+  await expect.poll(() => closed.length).toBe(6);
+  expect((await get("/metrics")).status).toBe(200);
+  for (const socket of greedy) socket.destroy();
 });
 
 test("a close is not held up by connections that shake no hands or ask nothing", async () => {

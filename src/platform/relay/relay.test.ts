@@ -54,7 +54,7 @@ onEachDatabase("the debug relay", (world) => {
     await tunnel.received(7);
     tunnel.socket.terminate();
     await client.saw(({ frames }) => frames.at(-1)?.type === "gone");
-    client.send("to nobody;");
+    client.send("to no tunnel;");
     world.clock.advance(59_000);
     const again = await join(id, site.manager.key);
     // Sent before its word for the second epoch, as what was on its way when the first one ended.
@@ -138,6 +138,8 @@ onEachDatabase("the debug relay", (world) => {
     expect(await said("tunnel", "killed")).toBe("agent");
     expect(await said("tunnel", "audit-failed")).toBe("audit-failed");
     expect(await said("client", "pin-mismatch")).toBe("pin-mismatch");
+    // By the cluster's clock or its customer's shorter limit: the platform's own end is an hour away.
+    expect(await said("tunnel", "expired")).toBe("expired");
   });
 
   it("says until when, and when that comes nearer", async () => {

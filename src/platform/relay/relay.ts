@@ -109,7 +109,8 @@ export class Relay {
       const error = kept({ code: "DEBUG_TUNNEL_LOST", message: "the tunnel was lost for 60 s", internal: false });
       return this.#log.move(id, "failed", { closeReason: ending, error });
     }
-    if (ending !== "expired") await this.#log.move(id, "stopping", { closeReason: ending });
+    // Of a session whose time is over the move is refused, and `expired` is stored. A tunnel's end may come before ours.
+    await this.#log.move(id, "stopping", { closeReason: ending });
     if (tunnelled) await this.#log.move(id, "stopped");
   }
 

@@ -91,7 +91,7 @@ async function fullReports(postgres: string, { rounds, say }: HealthOptions, sig
     const startedMs = performance.now();
     for (const body of packed) await send(port, managerKey, body);
     const tookMs = performance.now() - startedMs;
-    // Only those of the reports: a sweep that runs meanwhile adds its own.
+    // Only those of the reports: a sweep that runs at the same time adds its own.
     const recorded = (await platform.call("takeRecording")).map(({ text }) => text);
     statements = Math.max(statements, recorded.length);
     if (round < 0) first = tookMs;

@@ -69,7 +69,7 @@ annotations:
 {{- end }}
 {{- end -}}
 
-{{/* Namespace and name of the operator's Deployment, whatever the overrides. */}}
+{{/* Namespace and name of the operator's Deployment, with the overrides of its name. */}}
 {{- define "sallyport.operator" -}}
 {{- printf "%s/%s" (include "sallyport.namespace" .) (include "sallyport.componentName" (dict "root" . "component" "operator")) -}}
 {{- end -}}

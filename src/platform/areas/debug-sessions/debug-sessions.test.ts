@@ -83,6 +83,20 @@ onEachDatabase("debug sessions", (world) => {
     expect((await patch(site, three, { error: own })).body.code).toBe("INVALID_STATE_TRANSITION");
   });
 
+  it("the cluster says why it ended, and which line its audit file ends with, also afterwards", async () => {
+    const site = await newSite(world);
+    const { id } = (await open(site, await site.deploy("shop"), { state: "running" })).body;
+    expect((await patch(site, id, { closeReason: "audit-failed" })).body.context.issues[0].path).toBe(
+      "body.closeReason",
+    );
+    await patch(site, id, { state: "stopping", closeReason: "audit-failed" });
+    await patch(site, id, { state: "stopped" });
+    const auditHead = "0".repeat(64);
+    expect((await patch(site, id, { auditHead })).body).toMatchObject({ closeReason: "audit-failed", auditHead });
+    expect((await patch(site, id, { auditHead: "short" })).body.code).toBe("VALIDATION_ERROR");
+    expect((await patch(site, id, { state: "stopping", auditHead }, site.member)).body.code).toBe("VALIDATION_ERROR");
+  });
+
   it("its end is bounded, only comes nearer, and comes by itself", async () => {
     const site = await newSite(world);
     const deployment = await site.deploy("shop");

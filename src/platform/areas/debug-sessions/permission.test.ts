@@ -32,7 +32,7 @@ describe("the customer's yes to a debug session", () => {
     ["one more port", approved("debug/port-forward", forward), { ...forwarded, ports: [80, 443, 22] }, false],
     ["ports in the plan, any asked", approved("debug/port-forward", forward), { ...forwarded, ports: null }, false],
     ["a request without debug", approved("debug/exec", plan, { debug: false }), exec, false],
-    ["a request that nobody approved", approved("debug/exec", plan, { status: "queued" }), exec, false],
+    ["a request without an approval", approved("debug/exec", plan, { status: "queued" }), exec, false],
     ["a request that was revoked", approved("debug/exec", plan, { status: "rejected" }), exec, false],
   ])("%s", (_, request, asked, expected) => {
     expect(covers(request, asked, at(0))).toBe(expected);

@@ -82,6 +82,12 @@ export async function patchSession(call: Context, id: string, body: BodyOf<Route
   if (!manager && (body.state !== "stopping" || Object.keys(body).length > 1)) {
     throw invalid({ path: "body.state", message: "must be stopping, and the only field, unless a manager calls" });
   }
+  if (body.closeReason !== undefined && body.state === undefined && body.error == null) {
+    throw invalid({
+      path: "body.closeReason",
+      message: "must come with the state or the error that it is the reason of",
+    });
+  }
   const before = asOf(stateOf(row), call.now);
   const next = withEnd(patched(before, body, manager), body.expiresAt, row);
   const headed = body.auditHead === undefined ? row : await setAuditHead(call.db, row, body.auditHead);
