@@ -6,6 +6,7 @@ import type {
 } from "../../contract/resources/resource-heartbeat.ts";
 import type { ResourceLevel } from "../../contract/resources/resource-level.ts";
 import type { Ledger, Pending, ToldScope } from "./ledger.ts";
+import type { Turns } from "./turns.ts";
 
 /** One call of `sync/reconcile` carries one of these. */
 export interface ReportPart {
@@ -46,7 +47,12 @@ const emptyDraft = (): Draft => ({
  *
  * @param full all lists whole, so that what they do not name is removed.
  */
-export function reportParts(ledger: Ledger, scopes: readonly string[], full: boolean, observedAt: string): Draft[] {
+export async function reportParts(
+  ledger: Ledger,
+  scopes: readonly string[],
+  { full, observedAt }: { readonly full: boolean; readonly observedAt: string },
+  turns: Pick<Turns, "next">,
+): Promise<readonly Draft[]> {
   let part = emptyDraft();
   let bytes = 0;
   const all = [part];
@@ -66,10 +72,11 @@ export function reportParts(ledger: Ledger, scopes: readonly string[], full: boo
     if (heartbeat === undefined) part.removedHeartbeats.push({ resourceType, resourceId });
     else part.resourceHeartbeats.push(heartbeat);
     part.changes.push(change);
+    await turns.next();
   }
   const untold = new Set(full ? scopes : ledger.untoldScopes());
   for (const [scope, changes] of byScope(pending, untold)) {
-    const cuts = cut(changes);
+    const cuts = await cut(changes, turns);
     const isWhole = full || ledger.isToldWhole(scope);
     for (const [index, rows] of cuts.entries()) {
       const resources = rows.flatMap(({ row }) => row ?? []);
@@ -86,6 +93,7 @@ export function reportParts(ledger: Ledger, scopes: readonly string[], full: boo
       part.observedInventoryBatches.push(batch);
       part.changes.push(...rows);
       part.scopes.push({ name: scope, complete: batch.complete });
+      await turns.next();
     }
   }
   return all;
@@ -106,7 +114,10 @@ function byScope(pending: readonly Pending[], untold: ReadonlySet<string>): Read
 }
 
 /** At least one cut: an empty list is told as one. Each is within the rows and within the bytes of a call. */
-function cut(changes: readonly RowChange[]): readonly (readonly RowChange[])[] {
+async function cut(
+  changes: readonly RowChange[],
+  turns: Pick<Turns, "next">,
+): Promise<readonly (readonly RowChange[])[]> {
   const cuts: RowChange[][] = [[]];
   let bytes = 0;
   for (const change of changes) {
@@ -119,6 +130,7 @@ function cut(changes: readonly RowChange[]): readonly (readonly RowChange[])[] {
       last.push(change);
       bytes += size;
     }
+    await turns.next();
   }
   return cuts;
 }

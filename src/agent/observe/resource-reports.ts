@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock, Random } from "../../base/clock.ts";
 import type { ObservedResource } from "../../contract/resources/resource-heartbeat.ts";
 import type { ObservedKind } from "../kernel/observed-kinds.ts";
@@ -8,6 +7,7 @@ import { identityOf, idOf, isSettled, observationOf, scopeOf, unreadable, type W
 import { type ReportPart, reportParts } from "./report-parts.ts";
 import { SeenObjects } from "./seen-objects.ts";
 import { type ListOfKind, summaryOf, type WorkloadsSummary } from "./summary.ts";
+import { Turns } from "./turns.ts";
 import type { Workloads } from "./workloads.ts";
 
 export interface Report {
@@ -33,8 +33,6 @@ const MAX_RESEND_MS = 15 * 60_000;
 const START_WITHIN_MS = 60_000;
 /** A message with seconds in it is told this often. */
 const MESSAGE_EVERY_MS = 55_000;
-/** Workloads looked at before others get the event loop. */
-const SLICE = 100;
 
 interface Told extends Pick<ObservedResource, "health" | "lifecycle"> {
   readonly message: string;
@@ -113,12 +111,13 @@ export class ResourceReports {
     if (isFull) this.#begin(memory, namespaces);
     memory.untoldSinceMs ??= memory.changedAtMs;
     memory.changedAtMs = undefined;
-    const isWorse = await this.#look(memory, lists, now, signal);
+    const turns = new Turns(clock, signal);
+    const isWorse = await this.#look(memory, lists, now, turns);
     this.#measure();
     const observedAt = now.toISOString();
     memory.lookedAt = observedAt;
     const scopes = lists.map(({ namespace, kind }) => scopeOf(namespace, kind));
-    const drafts = reportParts(memory.ledger, scopes, isFull, observedAt);
+    const drafts = await reportParts(memory.ledger, scopes, { full: isFull, observedAt }, turns);
     const mode = isFull
       ? "full"
       : memory.ledger.waiting + memory.ledger.untoldScopes().length > 0
@@ -165,7 +164,7 @@ export class ResourceReports {
     for (const namespace of namespaces) this.#markAll(memory, namespace);
   }
 
-  async #look(memory: Memory, lists: readonly ListOfKind[], now: Date, signal: AbortSignal): Promise<boolean> {
+  async #look(memory: Memory, lists: readonly ListOfKind[], now: Date, turns: Turns): Promise<boolean> {
     const { ledger, namespaces } = memory;
     const changed = new Set<string>();
     for (const { namespace, kind, state } of lists) {
@@ -178,7 +177,6 @@ export class ResourceReports {
     for (const namespace of changed) this.#markAll(memory, namespace);
     const refs = new Map([...memory.unsettled, ...memory.dirty]);
     let isWorse = false;
-    let looked = 0;
     for (const [key, ref] of refs) {
       if (namespaces.includes(ref.namespace)) {
         const worse = this.#lookAt(memory, key, ref, now);
@@ -186,11 +184,7 @@ export class ResourceReports {
       }
       // After the look: what it throws must not lose the change.
       memory.dirty.delete(key);
-      looked += 1;
-      if (looked % SLICE === 0) {
-        await nextTurn();
-        signal.throwIfAborted();
-      }
+      await turns.next();
     }
     return isWorse;
   }
