@@ -19,16 +19,15 @@ import { Heartbeat } from "./heartbeat/heartbeat.ts";
 import { heartbeatBody } from "./heartbeat/heartbeat-body.ts";
 import type { AgentConfig } from "./kernel/config.ts";
 import { agentMetrics, deploymentsGauge } from "./kernel/metrics.ts";
-import { OBSERVED } from "./kernel/observed-kinds.ts";
 import type { WorkloadRef } from "./observe/observation.ts";
-import { Workloads } from "./observe/workloads.ts";
+import { observing } from "./observing.ts";
 import { connectPlatform } from "./platform-connection.ts";
 import { ManagerIdentity } from "./platform-link/manager-identity.ts";
 import { ReconnectRule } from "./platform-link/reconnect-rule.ts";
 import { TrustedAuthorities } from "./platform-link/trusted-authorities.ts";
 import { WorkFeed } from "./platform-link/work-feed.ts";
 import type { ControllerParts } from "./reconcilers.ts";
-import { mayRead, watchRights } from "./rights.ts";
+import { watchRights } from "./rights.ts";
 
 export interface AgentTools {
   readonly clock: Clock;
@@ -68,14 +67,7 @@ export async function runAgent(config: AgentConfig, tools: AgentTools, signal: A
     const events = new EventRecorder({ ...recorder, controller: REPORTING_CONTROLLERS.agent, instance: identity });
     const rights = watchRights({ client, config, events, registry, clock, log });
     const changed = (ref: WorkloadRef): void => controllers.workloadChanged(ref);
-    const workloads = new Workloads({
-      ...common,
-      watchMetrics: kube.watch,
-      namespaces: config.namespaces,
-      kinds: config.observedKinds,
-      changed,
-      mayRead: (namespace, kind) => mayRead(rights.missing, namespace, OBSERVED[kind].resource.plural),
-    });
+    const observed = observing({ client, config, rights, clock, log, watchMetrics: kube.watch, changed });
     const shared = {
       platform,
       link,
@@ -91,12 +83,13 @@ export async function runAgent(config: AgentConfig, tools: AgentTools, signal: A
       version,
       rights,
     };
-    const controllers = new AgentControllers(shared, workloads);
+    const controllers = new AgentControllers(shared, observed);
     deploymentsGauge(registry, controllers.deploymentStates);
     link.onRecovered(controllers.recovered);
     link.onTrouble(controllers.conditionsChanged);
     rights.onChange(() => {
-      for (const informer of [...cluster.informers, ...workloads.informers]) informer.retryNow();
+      for (const informer of cluster.informers) informer.retryNow();
+      observed.retryNow();
       controllers.recovered();
       controllers.conditionsChanged();
     });
@@ -104,7 +97,7 @@ export async function runAgent(config: AgentConfig, tools: AgentTools, signal: A
     const manager = new Manager({ clock, log, ...servers, leaderElection: elector, events });
     for (const informer of cluster.informers) manager.addInformer(informer);
     manager.addRunnable({ name: rights.name, needsLeader: false, run: (each) => rights.run(each) });
-    for (const runnable of [...workloads.runnables(), ...controllers.runnables()]) manager.addRunnable(runnable);
+    for (const runnable of [...observed.runnables, ...controllers.runnables()]) manager.addRunnable(runnable);
     const { NODE_EXTRA_CA_CERTS: file } = environment;
     const trusted = file ? [new TrustedAuthorities(file, { clock, log })] : [];
     for (const runnable of [...platformRunnables(shared, controllers), ...trusted]) manager.addRunnable(runnable);

@@ -31,7 +31,7 @@ export class AgentControllers {
   readonly #accepts: (deploymentId: string) => boolean;
   readonly #reconcilers: AgentReconcilers;
 
-  constructor(parts: ControllerParts, workloads: ReconcilerParts["workloads"]) {
+  constructor(parts: ControllerParts, { workloads, lookups }: Pick<ReconcilerParts, "workloads" | "lookups">) {
     const { cluster, config, metrics } = parts;
     const snapshot = <T extends { readonly id: string }>(name: keyof Snapshots & Buffer): Snapshot<T> =>
       new Snapshot<T>(BUFFER_CAPACITY[name], () => metrics.dropped(name));
@@ -48,6 +48,7 @@ export class AgentControllers {
     this.#reconcilers = agentReconcilers({
       ...parts,
       workloads,
+      lookups,
       snapshots: this.snapshots,
       accepts: this.#accepts,
       relist: this.relistAll,

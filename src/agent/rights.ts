@@ -2,11 +2,12 @@ import { Gauge, type Registry } from "prom-client";
 import type { Clock } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
 import { DEFAULT_NAMES } from "../crds/group.ts";
-import { OBSERVE_ROLE } from "../crds/manifests/roles/observe-role.ts";
+import { OBSERVE_ROLE, READ_ON_DEMAND } from "../crds/manifests/roles/observe-role.ts";
 import { type RequiredRight, requiredRights, rightsNotes } from "../crds/manifests/roles/required-rights.ts";
 import { AccessWatch } from "../kube/access/access-watch.ts";
 import type { Client } from "../kube/client/client.ts";
 import type { EventRecorder } from "../kube/events/event-recorder.ts";
+import type { Resource } from "../kube/objects/resource.ts";
 import type { AgentConfig } from "./kernel/config.ts";
 import { OBSERVED } from "./kernel/observed-kinds.ts";
 
@@ -26,9 +27,14 @@ export function watchRights(options: RightsOptions): AccessWatch<RequiredRight> 
   const { client, config, events, registry, clock, log } = options;
   const { systemNamespace, grantsNamespace, leaseName: agentAccount, namespaces } = config;
   const names = { ...DEFAULT_NAMES, systemNamespace, grantsNamespace, agentAccount };
-  const plurals = config.observedKinds.map((kind): string => OBSERVED[kind].resource.plural);
+  const observed = [
+    ...config.observedKinds.map((kind) => OBSERVED[kind].resource).map(({ group, plural }) => `${plural}.${group}`),
+    ...READ_ON_DEMAND.filter(({ value }) => config.observedOnDemand.includes(value)).map(
+      ({ group, resource }) => `${resource}.${group}`,
+    ),
+  ];
   const needed = requiredRights("agent", names, namespaces).filter(
-    ({ role, resource }) => role !== OBSERVE_ROLE || plurals.includes(resource),
+    ({ role, resource, group }) => role !== OBSERVE_ROLE || observed.includes(`${resource}.${group}`),
   );
   const required = (): readonly RequiredRight[] => needed;
   const watch = new AccessWatch({ client, clock, log, required, everyMs: config.accessCheckIntervalMs });
@@ -54,6 +60,10 @@ export function rightsGauge(registry: Registry, missing: () => readonly Required
 }
 
 /** @param missing of the agent's rights. */
-export function mayRead(missing: readonly RequiredRight[], namespace: string, resource: string): boolean {
-  return !missing.some((right) => right.namespace === namespace && right.resource === resource);
+export function mayRead(
+  missing: readonly RequiredRight[],
+  namespace: string,
+  { group, plural }: Pick<Resource, "group" | "plural">,
+): boolean {
+  return !missing.some((right) => right.namespace === namespace && right.group === group && right.resource === plural);
 }

@@ -3,20 +3,28 @@ import { ofKind, REQUIRED, type Rendered, useHelm } from "./use-helm.ts";
 
 const helm = useHelm();
 
-// The values `observe.kinds`: the agent's right and its setting say the same.
+// The values `observe`: the agent's rights and its settings say the same.
 const KINDS = ["deployments", "statefulSets", "daemonSets", "replicaSets", "pods", "jobs", "cronJobs"];
 const ALL = [...KINDS, "podDisruptionBudgets", "persistentVolumeClaims"];
+const ON_DEMAND = ["events"];
 const observed = async (off: readonly string[], more: object = {}) => {
-  const kinds = Object.fromEntries(off.map((kind) => [kind, false]));
-  const objects = await helm.render({ ...REQUIRED, namespaces: ["shop"], observe: { kinds }, ...more });
+  const isOff = (all: readonly string[]) =>
+    Object.fromEntries(all.filter((each) => off.includes(each)).map((each) => [each, false]));
+  const observe = { kinds: isOff(ALL), ...isOff(ON_DEMAND) };
+  const objects = await helm.render({ ...REQUIRED, namespaces: ["shop"], observe, ...more });
   const roles = ofKind(objects, "Role", "ClusterRole").filter(
     ({ metadata }) => metadata.name === "sallyport-agent-observe",
   );
   const [agent] = ofKind(objects, "Deployment").filter(({ metadata }) => metadata.name.endsWith("-agent"));
   const [container] = agent?.spec.template.spec.containers ?? [];
+  const rules: Rendered[] = roles.flatMap(({ rules: each }) => each ?? []);
+  const resourcesOf = (verbs: number): string[] =>
+    rules.filter((rule) => rule.verbs.length === verbs).flatMap(({ resources }) => resources);
+  const setting = (word: string): string[] =>
+    container.env.find(({ name }: Rendered) => name === `SALLYPORT_OBSERVED_${word}`).value.split(",");
   return {
-    rules: roles.flatMap(({ rules }) => rules ?? []).flatMap(({ resources }: Rendered) => resources),
-    told: container.env.find(({ name }: Rendered) => name === "SALLYPORT_OBSERVED_KINDS").value.split(","),
+    ...{ rules: resourcesOf(3), told: setting("KINDS") },
+    ...{ listed: resourcesOf(1), asked: setting("ON_DEMAND") },
   };
 };
 
@@ -32,7 +40,12 @@ test.each(ALL)("%s off: the agent has no right to it and is told so", async (kin
   expect([...rules, ...told]).not.toContain(kind.toLowerCase());
 });
 
+test("what is asked for when needed is on by default, and off takes the right", async () => {
+  expect(await observed([])).toMatchObject({ listed: ["events"], asked: ["events"] });
+  expect(await observed(["events"])).toMatchObject({ listed: [], asked: ["none"] });
+});
+
 test("all kinds off, in roles of namespaces", async () => {
-  const { rules, told } = await observed(ALL, { rbac: { scope: "namespaces" } });
-  expect([rules, told]).toEqual([[], ["none"]]);
+  const { rules, told, listed } = await observed([...ALL, "events"], { rbac: { scope: "namespaces" } });
+  expect([rules, told, listed]).toEqual([[], ["none"], []]);
 });

@@ -183,6 +183,71 @@ test("a Job that fails is told as a worker, and goes with its object", async () 
   await isSeen("import", "gone");
 });
 
+interface Told {
+  readonly events: readonly { readonly reason: string; readonly message: string; readonly involvedObject: object }[];
+  readonly status: { readonly collectionIssues: readonly { readonly source: string; readonly reason: string }[] };
+}
+
+/** What the agent last told of a workload beside its row. */
+function toldOf(resourceId: string): Told | undefined {
+  const beats = reports.flatMap(({ resourceHeartbeats = [] }) => resourceHeartbeats);
+  return beats.findLast((each) => each.resourceId === resourceId)?.data.data as Told | undefined;
+}
+
+const eventOf = (name: string, regarding: object, note: string) => ({
+  ...{ apiVersion: "events.k8s.io/v1", kind: "Event", metadata: { name, namespace: SHOP } },
+  ...{ eventTime: new Date().toISOString().replace("Z", "000Z"), reason: "Failed", type: "Warning", note, regarding },
+  ...{ reportingController: "example.com/app", reportingInstance: "app-1", action: "Start" },
+});
+
+test("a Job that fails is told with its own events, also when another of its name had some", async () => {
+  const uid = await made(job("export"));
+  const regarding = { apiVersion: "batch/v1", kind: "Job", name: "export", namespace: SHOP };
+  await cluster().apply([
+    eventOf("export.1", { ...regarding, uid }, "back-off; DB_PASSWORD=canary"),
+    eventOf("export.2", { ...regarding, uid: "00000000-0000-4000-8000-000000000000" }, "of another"),
+  ]);
+  await stated("jobs", "export", failure());
+  const told = await eventually(
+    async () => toldOf(`job.${SHOP}.export`),
+    (each) => each?.events.length === 1,
+  );
+  expect(told?.events).toMatchObject([
+    { reason: "Failed", message: "back-off; DB_PASSWORD=[redacted]", involvedObject: { kind: "Job", name: "export" } },
+  ]);
+  expect(told?.status.collectionIssues.map(({ source }) => source)).not.toContain("events");
+  await cluster().kubectl(["delete", "job", "export", "-n", SHOP]);
+  await isSeen("export", "gone");
+});
+
+test("without the right to events a sick workload says so, and with it again it has them", async () => {
+  const role = ["clusterrole", "sallyport-agent-observe"];
+  const { stdout } = await cluster().kubectl(["get", ...role, "-o", "json"]);
+  const rules: { resources: string[] }[] = JSON.parse(stdout).rules;
+  const write = (kept: typeof rules) =>
+    cluster().kubectl(["patch", ...role, "--type=merge", "-p", JSON.stringify({ rules: kept })]);
+  await write(rules.filter(({ resources }) => !resources.includes("events")));
+  await eventually(shown, (each) => condition(each, "Permitted")?.status === "False");
+  const uid = await made(job("export"));
+  const regarding = { apiVersion: "batch/v1", kind: "Job", name: "export", namespace: SHOP, uid };
+  await cluster().apply([eventOf("export.3", regarding, "again")]);
+  await stated("jobs", "export", failure());
+  const issues = () =>
+    toldOf(`job.${SHOP}.export`)?.status.collectionIssues.filter(({ source }) => source === "events");
+  await eventually(
+    async () => issues(),
+    (found) => found?.[0]?.reason === "forbidden",
+  );
+  await write(rules);
+  await eventually(
+    async () => toldOf(`job.${SHOP}.export`),
+    (each) => each?.events[0]?.message === "again",
+  );
+  expect(issues()).toEqual([]);
+  await cluster().kubectl(["delete", "job", "export", "-n", SHOP]);
+  await isSeen("export", "gone");
+});
+
 test("a CronJob is told with its runs: one that failed is none, two are", async () => {
   const jobTemplate = { spec: job("x").spec };
   const uid = await made({

@@ -36,6 +36,10 @@ export const CHART_CHANGES: readonly { readonly version: string; readonly change
         description:
           "observe.kinds: the agent reads ReplicaSets, Jobs, CronJobs, claims and disruption budgets too, and each kind can be switched off",
       },
+      {
+        kind: "added",
+        description: "observe.events: the agent asks for the last events of a workload that is sick, and tells them",
+      },
       { kind: "changed", description: "Nothing runs by itself until a policy of yours says so: also what only reads" },
       {
         kind: "changed",

@@ -1,4 +1,4 @@
-import { OBSERVED_RESOURCES } from "../../../src/crds/manifests/roles/observe-role.ts";
+import { OBSERVED_RESOURCES, READ_ON_DEMAND } from "../../../src/crds/manifests/roles/observe-role.ts";
 import { type Branch, branch, flag } from "./chart-value.ts";
 
 /** What the agent reads of opened namespaces. */
@@ -6,5 +6,11 @@ export const OBSERVE_VALUES: Branch = branch("What the agent reads of the opened
   kinds: branch(
     "Off: the agent has no right to read that kind, does not watch it, and reports nothing of it. The health of other kinds is then told without what that kind would say.",
     Object.fromEntries(OBSERVED_RESOURCES.map(({ value, why }) => [value, flag(true, why)])),
+  ),
+  ...Object.fromEntries(
+    READ_ON_DEMAND.map(({ value, why }) => [
+      value,
+      flag(true, `${why} Off: the agent has no right to it, and each report that would have it says so.`),
+    ]),
   ),
 });

@@ -4,7 +4,7 @@ import { operationRole } from "../../../src/crds/group.ts";
 import type { Manifest } from "../../../src/crds/manifest.ts";
 import { STAMPING_POLICIES } from "../../../src/crds/manifests/admission/admission.ts";
 import { installation } from "../../../src/crds/manifests/installation.ts";
-import { OBSERVE_ROLE, OBSERVED_RESOURCES } from "../../../src/crds/manifests/roles/observe-role.ts";
+import { OBSERVE_ROLE, OBSERVED_RESOURCES, READ_ON_DEMAND } from "../../../src/crds/manifests/roles/observe-role.ts";
 import { manifestsOf, targetBinding } from "../../../src/crds/manifests/roles/rbac.ts";
 import type { ShippedRole } from "../../../src/crds/manifests/roles/shipped-role.ts";
 import { shippedRoles } from "../../../src/crds/manifests/roles/shipped-roles.ts";
@@ -113,16 +113,21 @@ function openedNamespaces(roles: readonly ShippedRole[]): readonly string[] {
   ];
 }
 
-/** Each of its rules can be removed with the kind that it is for. */
+/** The value that a rule of the role depends on, in the order of the rules. */
+const OBSERVE_SWITCHES: readonly string[] = [
+  ...OBSERVED_RESOURCES.map(({ value }) => `$.Values.observe.kinds.${value}`),
+  ...READ_ON_DEMAND.map(({ value }) => `$.Values.observe.${value}`),
+];
+
+/** Each of its rules can be removed with what it is for. */
 function observing(role: ShippedRole): string {
   const [head = "", ...rules] = inItsMode(role).split(/^(?= {2}- apiGroups:)/m);
   const end = "{{- end }}\n";
   const last = rules.at(-1) ?? "";
-  if (!last.endsWith(end) || rules.length !== OBSERVED_RESOURCES.length)
-    throw new Error(`${role.name} has other rules`);
+  if (!last.endsWith(end) || rules.length !== OBSERVE_SWITCHES.length) throw new Error(`${role.name} has other rules`);
   const own = rules.map((text, index) => {
     const body = index === rules.length - 1 ? text.slice(0, -end.length) : text;
-    return when(`$.Values.observe.kinds.${OBSERVED_RESOURCES[index]?.value}`, [body]);
+    return when(OBSERVE_SWITCHES[index] ?? "true", [body]);
   });
   return `${head}${own.join("")}${end}`;
 }

@@ -1,6 +1,7 @@
 const BEAT = "body.resourceHeartbeats[]";
 const DATA = `${BEAT}.data.data`;
 const POD = `${DATA}.pods[]`;
+const EVENT = `${DATA}.events[]`;
 const BATCH = "body.observedInventoryBatches[]";
 const ROW = `${BATCH}.resources[]`;
 const OBSERVED_AT = ["the agent's clock", "2026-11-20T10:00:00.000Z"] as const;
@@ -69,6 +70,19 @@ export const REPORT_WORDS: Words = {
   [`${POD}.ownerReferences[].kind`]: ["`kind` of an owner", "ReplicaSet"],
   [`${POD}.ownerReferences[].name`]: ["`name` of an owner", "api-7d9c5"],
   [`${POD}.ownerReferences[].uid`]: ["`uid` of an owner", "0b1c…"],
+  [`${EVENT}.reason`]: [
+    "`reason` of an event of a workload that is unhealthy or failed, of a ReplicaSet, Job or three pods of it that are not ready; at most 20",
+    "BackOff",
+  ],
+  [`${EVENT}.message`]: ["its `note`: words of a controller or kubelet; redacted, then cut", "Back-off pulling image"],
+  [`${EVENT}.type`]: ["its `type`", "Warning"],
+  [`${EVENT}.count`]: ["how often it happened", 14],
+  [`${EVENT}.eventTime`]: ["its `eventTime`", "2026-11-20T09:00:00.000Z"],
+  [`${EVENT}.firstTimestamp`]: ["when it first happened", "2026-11-20T09:00:00.000Z"],
+  [`${EVENT}.lastTimestamp`]: ["when it last happened", "2026-11-20T09:40:00.000Z"],
+  [`${EVENT}.involvedObject.kind`]: ["kind of the object that it is of", "Pod"],
+  [`${EVENT}.involvedObject.name`]: ["name of that object", "api-7d9c5-x2x4z"],
+  [`${EVENT}.source`]: ["its `reportingController`", "kubelet"],
   [`${DATA}.restarts`]: ["restarts of all its pods, added up", 0],
   [`${DATA}.workload.desiredReplicas`]: ["as above", 3],
   [`${DATA}.workload.readyReplicas`]: ["as above", 3],

@@ -103,7 +103,8 @@ const AGENT_FOLDERS: Readonly<Record<string, Part>> = {
     imports: ["observe", "kernel", "platform-link"],
   },
   commands: { is: "invocations for commands, and their results", imports: ["kernel", "platform-link"] },
-  observe: { is: "health of workloads", imports: ["kernel"] },
+  observe: { is: "health of workloads", imports: ["lookups", "kernel"] },
+  lookups: { is: "what is asked for when needed and not watched", imports: ["kernel"] },
   kernel: { is: "settings, metrics, what the platform lists: `snapshot.ts`", imports: ["platform-link"] },
   "platform-link": { is: "connection, runtime key, work feed", imports: [] },
 };

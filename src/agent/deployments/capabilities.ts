@@ -6,7 +6,7 @@ const LATER: readonly Capability[] = [
   { key: "machines", state: "unavailable", detail: "not in this version" },
 ];
 /** Kinds without which workloads are told all the same; what is missing is said with each of them. */
-const BESIDE_WORKLOADS: readonly string[] = ["replicasets", "poddisruptionbudgets", "persistentvolumeclaims"];
+const BESIDE_WORKLOADS: readonly string[] = ["replicasets", "poddisruptionbudgets", "persistentvolumeclaims", "events"];
 const KEYS = ["k8s-workloads", "operations", "logs"] as const;
 
 /**

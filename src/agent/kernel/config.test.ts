@@ -29,6 +29,13 @@ test("all kinds are observed, or those that are named", () => {
   expect(() => some("pods,secrets")).toThrow("SALLYPORT_OBSERVED_KINDS must be none, or of deployments, ");
 });
 
+test("what is asked for when needed can be left out", () => {
+  const asked = (names: string): unknown =>
+    loadAgentConfig({ ...minimal, SALLYPORT_OBSERVED_ON_DEMAND: names }).observedOnDemand;
+  expect([asked("events"), asked("none")]).toEqual([["events"], []]);
+  expect(() => asked("logs")).toThrow("SALLYPORT_OBSERVED_ON_DEMAND must be none, or of events");
+});
+
 test("every bad setting is told at once", () => {
   const load = (): unknown =>
     loadAgentConfig({

@@ -13,7 +13,7 @@ import {
 import { NAMESPACE_NAME } from "../../crds/group.ts";
 import { type NamedDeployments, parseNamedDeployments } from "../../crds/kinds/accepted-namespaces.ts";
 import { electionTimesProblems } from "../../kube/election/election-times.ts";
-import { OBSERVED, OBSERVED_KINDS, type ObservedKind } from "./observed-kinds.ts";
+import { OBSERVED, OBSERVED_KINDS, type ObservedKind, ON_DEMAND, type OnDemand } from "./observed-kinds.ts";
 
 /** Read once by the command line, validated, frozen, passed down. Nothing else reads the environment. */
 export interface AgentConfig extends MetricsServing {
@@ -23,6 +23,7 @@ export interface AgentConfig extends MetricsServing {
   readonly managerUrl: string;
   readonly namespaces: readonly string[];
   readonly observedKinds: readonly ObservedKind[];
+  readonly observedOnDemand: readonly OnDemand[];
   readonly deployments: NamedDeployments;
   readonly maxWaitingDeployments: number;
   readonly systemNamespace: string;
@@ -79,6 +80,12 @@ export const AGENT_SETTINGS: SettingsOf<AgentConfig> = {
     default: OBSERVED_KINDS.map(pluralOf).join(),
     doc: "Kinds that are watched in opened namespaces and reported, comma-separated, or `none`. One that is left out needs no right and is in no report.",
     parse: kindList,
+  },
+  observedOnDemand: {
+    env: "SALLYPORT_OBSERVED_ON_DEMAND",
+    default: ON_DEMAND.join(),
+    doc: "What is asked for when needed and not watched, comma-separated, or `none`: events of workloads that are sick. What is left out needs no right and is in no report.",
+    parse: onDemandList,
   },
   deployments: {
     env: "SALLYPORT_DEPLOYMENTS",
@@ -205,9 +212,18 @@ function pluralOf(kind: ObservedKind): string {
 
 /** By the names that RBAC has for them. */
 function kindList(text: string): readonly ObservedKind[] {
-  // An empty setting is the default, so no kind at all has a word.
-  const names = text === "none" ? [] : text.split(",").map((name) => name.trim());
-  const plurals = OBSERVED_KINDS.map(pluralOf);
-  if (!names.every((name) => plurals.includes(name))) throw new Error(`none, or of ${plurals.join(", ")}`);
+  const names = namesOf(text, OBSERVED_KINDS.map(pluralOf));
   return Object.freeze(OBSERVED_KINDS.filter((kind) => names.includes(pluralOf(kind))));
+}
+
+function onDemandList(text: string): readonly OnDemand[] {
+  const names = namesOf(text, ON_DEMAND);
+  return Object.freeze(ON_DEMAND.filter((name) => names.includes(name)));
+}
+
+function namesOf(text: string, known: readonly string[]): readonly string[] {
+  // An empty setting is the default, so none at all has a word.
+  const names = text === "none" ? [] : text.split(",").map((name) => name.trim());
+  if (!names.every((name) => known.includes(name))) throw new Error(`none, or of ${known.join(", ")}`);
+  return names;
 }

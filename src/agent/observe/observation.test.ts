@@ -5,6 +5,7 @@ import { KUBERNETES_DATA, ObservedResource, ResourceHeartbeat } from "../../cont
 import { cronJobShape, jobShape } from "../../kube/projection/batch-shapes.ts";
 import { Interner } from "../../kube/projection/interner.ts";
 import { daemonSetShape, deploymentShape, type Pod, podShape, replicaSetShape } from "../../kube/projection/shapes.ts";
+import { NO_LOOKUPS } from "../testing/no-lookups.ts";
 import { ofCronJob, ofJob } from "./batch-workload.ts";
 import { isSettled, observationOf, unreadable } from "./observation.ts";
 import { ofDaemonSet, ofDeployment, ofPod, ofReplicaSet, type Workload } from "./workload.ts";
@@ -69,7 +70,7 @@ function pod(name: string, ready: boolean): Pod {
 const pods = [pod("a", true), pod("b", false)];
 
 test("what is told is what the contract takes, to the letter", () => {
-  const seen = observationOf(deployment("web", 0), { pods }, NOW);
+  const seen = observationOf(deployment("web", 0), { pods }, NOW, NO_LOOKUPS);
   for (const { row, heartbeat } of [seen, unreadable(seen)]) {
     expect([...Errors(ResourceHeartbeat, heartbeat)]).toEqual([]);
     expect([...Errors(ObservedResource, row)]).toEqual([]);
@@ -121,7 +122,7 @@ test.each<readonly [string, object, object, Workload]>([
     ),
   ],
 ])("of each kind what is told is what the contract takes: %s %o", (type, data, row, workload) => {
-  const seen = observationOf(workload, { pods: [pod("a", true)] }, NOW);
+  const seen = observationOf(workload, { pods: [pod("a", true)] }, NOW, NO_LOOKUPS);
   expect(seen.heartbeat).toMatchObject({ resourceType: type, data: { resourceType: type, data } });
   expect(seen.row).toMatchObject(row);
   expect([...Errors(ResourceHeartbeat, seen.heartbeat)]).toEqual([]);
@@ -134,14 +135,14 @@ test.each<readonly [string, object, object, Workload]>([
 test("a Job that has ended waits for no time, one that runs does", () => {
   const settled = (status: object): boolean => {
     const job = ofJob(jobShape.fromJson({ metadata: meta, status }, strings));
-    return isSettled(job, observationOf(job, {}, NOW), {});
+    return isSettled(job, observationOf(job, {}, NOW, NO_LOOKUPS), {});
   };
   const failed = { type: "Failed", status: "True" };
   expect([settled({ conditions: [failed] }), settled({ active: 1 })]).toEqual([true, false]);
 });
 
 test("it tells counts, pods that are not ready first, and what was not collected", () => {
-  const { row, heartbeat } = observationOf(deployment("web", 0), { pods }, NOW);
+  const { row, heartbeat } = observationOf(deployment("web", 0), { pods }, NOW, NO_LOOKUPS);
   expect(heartbeat).toMatchObject({
     resourceId: "deployment.shop.web",
     data: {
@@ -150,7 +151,7 @@ test("it tells counts, pods that are not ready first, and what was not collected
           health: "unhealthy",
           message: "0 of 1 ready; b: CrashLoopBackOff (4 restarts)",
           partial: true,
-          collectionIssues: [{ source: "metrics" }, { source: "events" }],
+          collectionIssues: [{ source: "metrics" }],
         },
         restarts: 8,
         pods: [
@@ -168,12 +169,27 @@ test("it tells counts, pods that are not ready first, and what was not collected
   });
 });
 
+test("only what is sick is asked for its events: itself, and the pods that are not ready", () => {
+  const asked: unknown[] = [];
+  const events = {
+    of: (ref: object, subjects: readonly string[]) => {
+      asked.push([ref, subjects]);
+      return { events: [], issue: { reason: "forbidden", severity: "info", source: "events", message: "no" } as const };
+    },
+    well: ({ name }: { readonly name: string }) => void asked.push(name),
+  };
+  const { heartbeat } = observationOf(deployment("web", 0), { pods }, NOW, { events });
+  observationOf(deployment("fine"), { pods: [pod("a", true)] }, NOW, { events });
+  expect(asked).toEqual([[{ namespace: "shop", kind: "Deployment", name: "web" }, ["web", "b"]], "fine"]);
+  expect(heartbeat?.data.data.status.collectionIssues).toContainEqual(expect.objectContaining({ source: "events" }));
+});
+
 test("it holds nothing of a pod template but images", () => {
-  expect(JSON.stringify(observationOf(deployment("web"), { pods: [] }, NOW))).not.toContain("canary");
+  expect(JSON.stringify(observationOf(deployment("web"), { pods: [] }, NOW, NO_LOOKUPS))).not.toContain("canary");
 });
 
 test("what may not be read any more is unknown and old, not gone", () => {
-  const { row, heartbeat } = unreadable(observationOf(deployment("web"), { pods: [] }, NOW));
+  const { row, heartbeat } = unreadable(observationOf(deployment("web"), { pods: [] }, NOW, NO_LOOKUPS));
   const issue = { reason: "forbidden", severity: "error" };
   expect(row).toMatchObject({ health: "unknown", providerStale: true, collectionIssues: [issue] });
   expect(heartbeat?.data.data.status).toMatchObject({ health: "unknown", stale: true, collectionIssues: [issue] });

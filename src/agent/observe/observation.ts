@@ -8,6 +8,7 @@ import { redactText } from "../../crds/redact.ts";
 import { apiVersionOf } from "../../kube/objects/resource.ts";
 import type { Pod } from "../../kube/projection/shapes.ts";
 import { OBSERVED, type ObservedKind } from "../kernel/observed-kinds.ts";
+import type { EventLookup, EventsTold } from "../lookups/event-lookup.ts";
 import type { Observation } from "./ledger.ts";
 import type { Related, Workload, WorkloadCondition } from "./workload.ts";
 
@@ -29,10 +30,20 @@ const MAX_LINE = 1_024;
 const MAX_IMAGES = 10;
 const MAX_IMAGE = 1_000;
 
-const NOT_COLLECTED: ResourceStatus["collectionIssues"] = [
-  { reason: "not-installed", severity: "info", source: "metrics", message: "cpu and memory are not collected" },
-  { reason: "forbidden", severity: "info", source: "events", message: "the agent may not read events" },
-];
+/** Pods that are not ready whose events are asked for. */
+const MAX_SICK_PODS = 3;
+
+/** What is asked for beside the caches. */
+export interface Lookups {
+  readonly events: Pick<EventLookup<ObservedKind>, "of" | "well">;
+}
+
+const NOT_COLLECTED = {
+  reason: "not-installed",
+  severity: "info",
+  source: "metrics",
+  message: "cpu and memory are not collected",
+} as const;
 
 const PODS_UNKNOWN = {
   reason: "forbidden",
@@ -67,11 +78,37 @@ function refOf({ kind, metadata }: Pick<Workload, "kind" | "metadata">): Workloa
 }
 
 /** What is told of an object. */
-export function observationOf(workload: Workload, related: Related, now: Date): Observation {
+export function observationOf(workload: Workload, related: Related, now: Date, lookups: Lookups): Observation {
   const state = workload.stateOf({ ...related, now });
   const row = rowOf(workload, state);
   if (row.managedResourceId === null) return { row, heartbeat: undefined };
-  return { row, heartbeat: heartbeatOf(workload, state, related, now) };
+  return { row, heartbeat: heartbeatOf(workload, state, related, now, eventsOf(workload, state, related, lookups)) };
+}
+
+/** Only what is sick has events: they say why, and there are too many to read them all. */
+function eventsOf(workload: Workload, { health, lifecycle }: State, related: Related, { events }: Lookups): EventsTold {
+  const ref = refOf(workload);
+  if (health === "unhealthy" || lifecycle === "failed") return events.of(ref, subjectsOf(workload, related));
+  events.well(ref);
+  return { events: [] };
+}
+
+/** Uids of the workload and of what it is sick by: a quota shows at a ReplicaSet, a failed run at its Job. */
+function subjectsOf({ metadata }: Workload, { pods = [], replicaSets = [], jobs = [] }: Related): readonly string[] {
+  const short = replicaSets.filter(({ spec, status }) => (spec.replicas ?? 1) > status.readyReplicas);
+  const sick = pods.filter((pod) => !isReady(pod)).toSorted(newestFirst);
+  const all = [
+    ...short.toSorted(newestFirst).slice(0, 1),
+    ...jobs.toSorted(newestFirst).slice(0, 1),
+    ...sick.slice(0, MAX_SICK_PODS),
+  ];
+  return [...new Set([metadata.uid, ...all.map((each) => each.metadata.uid)])];
+}
+
+function newestFirst(a: { readonly metadata: Pod["metadata"] }, b: { readonly metadata: Pod["metadata"] }): number {
+  const [x, y] = [a.metadata, b.metadata];
+  if (x.creationTimestamp !== y.creationTimestamp) return x.creationTimestamp > y.creationTimestamp ? -1 : 1;
+  return x.name < y.name ? -1 : 1;
 }
 
 /** Whether only an event can change it. What waits for time, a deadline of a rollout or of a pod's end, is looked at again. */
@@ -105,7 +142,13 @@ function ofType(kind: ObservedKind): object {
   return type === "daemon" ? { commandSupported: isCommandSupported } : { workloadKind: reportedAs };
 }
 
-function heartbeatOf(workload: Workload, state: State, related: Related, now: Date): ResourceHeartbeat {
+function heartbeatOf(
+  workload: Workload,
+  state: State,
+  related: Related,
+  now: Date,
+  { events, issue }: EventsTold,
+): ResourceHeartbeat {
   const { kind, metadata, counts, conditions, observedGeneration } = workload;
   const resourceType = OBSERVED[kind].type;
   const { pods = [] } = related;
@@ -113,7 +156,11 @@ function heartbeatOf(workload: Workload, state: State, related: Related, now: Da
     ...state,
     partial: true,
     stale: false,
-    collectionIssues: related.pods === undefined ? [...NOT_COLLECTED, PODS_UNKNOWN] : NOT_COLLECTED,
+    collectionIssues: [
+      NOT_COLLECTED,
+      ...(issue === undefined ? [] : [issue]),
+      ...(related.pods === undefined ? [PODS_UNKNOWN] : []),
+    ],
   };
   const notReadyFirst = pods.toSorted(
     (a, b) => Number(isReady(a)) - Number(isReady(b)) || (a.metadata.name < b.metadata.name ? -1 : 1),
@@ -126,7 +173,7 @@ function heartbeatOf(workload: Workload, state: State, related: Related, now: Da
     name: metadata.name,
     replicas: counts,
     pods: notReadyFirst.slice(0, MAX_PODS).map(podOf),
-    events: [],
+    events,
     restarts: pods.reduce((sum, pod) => sum + restartsOf(pod), 0),
     workload: {
       ...(counts.desired !== undefined && { desiredReplicas: counts.desired }),

@@ -7,6 +7,7 @@ import { Interner } from "../../kube/projection/interner.ts";
 import { deploymentShape } from "../../kube/projection/shapes.ts";
 import { OBSERVED_KINDS } from "../kernel/observed-kinds.ts";
 import type { ListState } from "../kernel/resource-metrics.ts";
+import { NO_LOOKUPS } from "../testing/no-lookups.ts";
 import type { ReportPart } from "./report-parts.ts";
 import { ResourceReports } from "./resource-reports.ts";
 import { ofDeployment, type Workload } from "./workload.ts";
@@ -99,6 +100,7 @@ class World {
         return { pods: [] };
       },
     },
+    lookups: NO_LOOKUPS,
     clock: this.clock,
     random: () => 0.5,
     metrics: {

@@ -3,7 +3,16 @@ import type { ObservedResource } from "../../contract/resources/resource-heartbe
 import type { ObservedKind } from "../kernel/observed-kinds.ts";
 import type { ResourceMetrics } from "../kernel/resource-metrics.ts";
 import { Ledger } from "./ledger.ts";
-import { identityOf, idOf, isSettled, observationOf, scopeOf, unreadable, type WorkloadRef } from "./observation.ts";
+import {
+  identityOf,
+  idOf,
+  isSettled,
+  type Lookups,
+  observationOf,
+  scopeOf,
+  unreadable,
+  type WorkloadRef,
+} from "./observation.ts";
 import { type ReportPart, reportParts } from "./report-parts.ts";
 import { SeenObjects } from "./seen-objects.ts";
 import { type ListOfKind, summaryOf, type WorkloadsSummary } from "./summary.ts";
@@ -19,6 +28,7 @@ export interface Report {
 
 export interface ResourceReportsOptions {
   readonly workloads: Pick<Workloads, "kinds" | "state" | "names" | "workload" | "relatedTo">;
+  readonly lookups: Lookups;
   readonly clock: Clock;
   readonly random: Random;
   readonly metrics: Pick<ResourceMetrics, "resources" | "collection" | "resourceResent" | "changeReported">;
@@ -190,9 +200,10 @@ export class ResourceReports {
   }
 
   #lookAt(memory: Memory, key: string, ref: WorkloadRef, now: Date): boolean {
-    const { workloads } = this.#options;
+    const { workloads, lookups } = this.#options;
     const workload = workloads.workload(ref);
     if (workload === undefined) {
+      lookups.events.well(ref);
       this.#seen.delete(key);
       memory.unsettled.delete(key);
       memory.told.delete(key);
@@ -200,7 +211,7 @@ export class ResourceReports {
       return false;
     }
     const related = workloads.relatedTo(workload);
-    const observation = observationOf(workload, related, now);
+    const observation = observationOf(workload, related, now, lookups);
     if (isSettled(workload, observation, related)) memory.unsettled.delete(key);
     else memory.unsettled.set(key, ref);
     const isRead = workloads.state(ref.namespace, ref.kind) === "read";

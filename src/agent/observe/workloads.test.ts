@@ -7,6 +7,7 @@ import { apiVersionOf } from "../../kube/objects/resource.ts";
 import { REVISION_ANNOTATION } from "../../kube/projection/common-shapes.ts";
 import { Interner } from "../../kube/projection/interner.ts";
 import { OBSERVED, OBSERVED_KINDS, type ObservedKind } from "../kernel/observed-kinds.ts";
+import { NO_LOOKUPS } from "../testing/no-lookups.ts";
 import { type Lists, PARTS } from "./lists.ts";
 import { observationOf, type WorkloadRef } from "./observation.ts";
 import { Workloads } from "./workloads.ts";
@@ -66,7 +67,7 @@ class World {
     const ref: WorkloadRef = { namespace: NAMESPACE, kind, name };
     const workload = this.workloads.workload(ref);
     if (workload === undefined) return undefined;
-    const { row } = observationOf(workload, this.workloads.relatedTo(workload), this.clock.wallNow());
+    const { row } = observationOf(workload, this.workloads.relatedTo(workload), this.clock.wallNow(), NO_LOOKUPS);
     return `${row.health} ${row.lifecycle}${row.message ? `: ${row.message}` : ""}`;
   }
 
@@ -177,7 +178,12 @@ describe("what belongs to a Deployment", () => {
     expect(world.told("Deployment", "api")).toBe("degraded running: 1 of 2 ready");
     const workload = world.workloads.workload({ namespace: NAMESPACE, kind: "Deployment", name: "api" });
     if (workload === undefined) throw new Error("it is there");
-    const { heartbeat } = observationOf(workload, world.workloads.relatedTo(workload), world.clock.wallNow());
+    const { heartbeat } = observationOf(
+      workload,
+      world.workloads.relatedTo(workload),
+      world.clock.wallNow(),
+      NO_LOOKUPS,
+    );
     expect(heartbeat?.data.data.status.collectionIssues).toContainEqual(
       expect.objectContaining({ source: "kubernetes", reason: "forbidden" }),
     );
@@ -246,7 +252,7 @@ describe("what no controller owns is told by itself", () => {
     expect(world.told("PodDisruptionBudget", "api")).toBe("degraded running: 1 of 2 healthy; no disruption allowed");
     const budget = world.workloads.workload({ namespace: NAMESPACE, kind: "PodDisruptionBudget", name: "api" });
     if (budget === undefined) throw new Error("it is there");
-    const { row, heartbeat } = observationOf(budget, {}, world.clock.wallNow());
+    const { row, heartbeat } = observationOf(budget, {}, world.clock.wallNow(), NO_LOOKUPS);
     expect(heartbeat).toBeUndefined();
     expect(row).toMatchObject({
       resourceTypeHint: "pod-disruption-budget",

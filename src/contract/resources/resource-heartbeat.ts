@@ -101,6 +101,7 @@ const KubernetesEvent = Strict({
   involvedObject: Maybe(FreeMap),
   source: Maybe(line),
 });
+export type KubernetesEvent = Static<typeof KubernetesEvent>;
 const Workload = Strict({
   desiredReplicas: Maybe(count),
   readyReplicas: Maybe(count),

@@ -1,4 +1,5 @@
 import { collectionPath } from "../objects/paths.ts";
+import type { Page } from "./codec.ts";
 import { acceptOf, codecOf, type WatchTarget } from "./watch.ts";
 
 /** Objects a page. Source: client-go tools/pager. Keeps the decoding of one page well under 50 ms. */
@@ -15,21 +16,44 @@ export async function listPages<T>(
   onItem: (object: T) => void,
   signal: AbortSignal,
 ): Promise<string> {
-  const { client, resource, projection, namespace, labelSelector, fieldSelector } = target;
   let next = "";
   while (true) {
-    const { body, contentType } = await client.exchange.bytes(
-      {
-        method: "GET",
-        path: collectionPath(resource, namespace),
-        query: { labelSelector, fieldSelector, limit: PAGE_SIZE, continue: next === "" ? undefined : next },
-        accept: acceptOf(projection, ""),
-      },
-      signal,
-    );
-    const page = codecOf(target, contentType).page(body);
+    const page = await listPage(target, { limit: PAGE_SIZE, next }, signal);
     for (const item of page.items) onItem(item);
     if (page.next === "") return page.resourceVersion;
     next = page.next;
   }
+}
+
+/** What is asked for in one request. */
+export interface PageLimits {
+  /** Objects. */
+  readonly limit: number;
+  /** Where the page before ended; `""`: the first. */
+  readonly next?: string;
+  /** An answer that is longer is an error. */
+  readonly maxBytes?: number;
+  /** False when a refusal is news for the caller, not a reason to wait. */
+  readonly retry?: boolean;
+}
+
+/** One page. @throws ApiError. DecodeError. `signal.reason` on abort. */
+export async function listPage<T>(
+  target: Omit<WatchTarget<T>, "clock">,
+  { limit, next = "", maxBytes, retry }: PageLimits,
+  signal: AbortSignal,
+): Promise<Page<T>> {
+  const { client, resource, projection, namespace, labelSelector, fieldSelector } = target;
+  const { body, contentType } = await client.exchange.bytes(
+    {
+      method: "GET",
+      path: collectionPath(resource, namespace),
+      query: { labelSelector, fieldSelector, limit, continue: next === "" ? undefined : next },
+      accept: acceptOf(projection, ""),
+      ...(maxBytes !== undefined && { maxBytes }),
+      ...(retry !== undefined && { retry }),
+    },
+    signal,
+  );
+  return codecOf(target, contentType).page(body);
 }

@@ -68,7 +68,7 @@ export function acceptOf<T>(projection: Projection<T>, parameter: "" | ";stream=
   return hasProtobuf(projection) ? `${PROTOBUF}${parameter}, application/json` : "application/json";
 }
 
-export function codecOf<T>(target: WatchTarget<T>, contentType: unknown): Codec<T> {
+export function codecOf<T>(target: Pick<WatchTarget<T>, "projection" | "strings">, contentType: unknown): Codec<T> {
   const { projection, strings } = target;
   const isProtobuf = typeof contentType === "string" && contentType.startsWith(PROTOBUF);
   if (!isProtobuf) return new JsonCodec(projection, strings);

@@ -27,6 +27,8 @@ export interface ExchangeRequest {
   readonly accept?: string;
   /** False when the caller wants to see each refusal, e.g. a disruption budget's 429. */
   readonly retry?: boolean;
+  /** A longer answer is refused. @default MAX_BODY_BYTES */
+  readonly maxBytes?: number;
 }
 
 export interface Answer {
@@ -102,7 +104,7 @@ export class Exchange {
       const answer = await this.options.connection.request(wire(request), deadline);
       answered(answer.status);
       if (!isSuccess(answer)) throw await this.#refusal(request, answer);
-      return { body: await readAll(answer), contentType: answer.headers["content-type"] };
+      return { body: await readAll(answer, request.maxBytes), contentType: answer.headers["content-type"] };
     });
   }
 
@@ -169,13 +171,13 @@ function wire(request: ExchangeRequest): WireRequest {
   };
 }
 
-async function readAll(answer: WireResponse): Promise<Buffer> {
+async function readAll(answer: WireResponse, maxBytes = MAX_BODY_BYTES): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let sizeBytes = 0;
   // Leaving the loop by a throw destroys the body, and with it the socket.
   for await (const chunk of answer.body as AsyncIterable<Buffer>) {
     sizeBytes += chunk.length;
-    if (sizeBytes > MAX_BODY_BYTES) throw new Error(`answer is larger than ${MAX_BODY_BYTES} bytes`);
+    if (sizeBytes > maxBytes) throw new Error(`answer is larger than ${maxBytes} bytes`);
     chunks.push(chunk);
   }
   return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks);

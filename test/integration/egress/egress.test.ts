@@ -152,6 +152,7 @@ async function theStory(): Promise<void> {
   for (const field of [
     "body.resourceHeartbeats[].data.data.replicas.misscheduled",
     "body.observedInventoryBatches[].mode",
+    "body.resourceHeartbeats[].data.data.events[].message",
   ]) {
     await eventually(
       async () => captured.fields.get("sync.reconcile"),

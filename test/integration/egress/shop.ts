@@ -42,7 +42,7 @@ export async function createSamples(cluster: Cluster, admin: Client, node: Objec
   const owner = await replicaSetOf(cluster, admin);
   await batch(cluster, admin);
   for (const name of ["front-1-a", "front-1-b", "front-1-c"]) await cluster.apply([pod(name, owner)]);
-  await cluster.apply([event()]);
+  await cluster.apply([event({ apiVersion: "v1", kind: "Pod", name: "front-1-a", namespace: SHOP })]);
   await status(admin, "front-1-a", {
     phase: "Running",
     podIP: "10.0.3.17",
@@ -98,6 +98,18 @@ async function batch(cluster: Cluster, admin: Client): Promise<void> {
   const body = { status: times };
   const key = { namespace: SHOP, name: "nightly" };
   await admin.patch(resources.cronJobs, key, { type: "merge", body }, { subresource: "status" }, signal());
+  await failedJob(cluster, admin, object("batch/v1", "Job", "export", { template: { spec: once.spec } }));
+}
+
+/** What is sick is told with its events. */
+async function failedJob(cluster: Cluster, admin: Client, job: Object_): Promise<void> {
+  await cluster.apply([job]);
+  const key = { namespace: SHOP, name: "export" };
+  const owner = ownerOf(await admin.get<DynamicObject>(resources.jobs, key, signal()));
+  await cluster.apply([event({ ...owner, namespace: SHOP }, "export.1")]);
+  const conditions = ["FailureTarget", "Failed"].map(condition);
+  const body = { status: { startTime: now, failed: 7, conditions } };
+  await admin.patch(resources.jobs, key, { type: "merge", body }, { subresource: "status" }, signal());
 }
 
 async function status(admin: Client, name: string, value: Object_): Promise<void> {
@@ -128,11 +140,11 @@ function pod(name: string, owner: Object_): Object_ {
   };
 }
 
-function event(): Object_ {
+function event(regarding: Object_, name = "front-1-a.1"): Object_ {
   return {
     apiVersion: "events.k8s.io/v1",
     kind: "Event",
-    metadata: { name: "front-1-a.1", namespace: SHOP },
+    metadata: { name, namespace: SHOP },
     eventTime: new Date().toISOString().replace("Z", "000Z"),
     reportingController: "example.com/app",
     reportingInstance: "app-1",
@@ -140,6 +152,6 @@ function event(): Object_ {
     reason: "Failed",
     type: "Warning",
     note: "back-off",
-    regarding: { apiVersion: "v1", kind: "Pod", name: "front-1-a", namespace: SHOP },
+    regarding,
   };
 }

@@ -34,6 +34,7 @@ export const EXPECTED: Readonly<Record<string, readonly [Fate, ...Voice[]]>> = {
   "agent cronjobs": ["runs", "deployment", "event"],
   "agent poddisruptionbudgets": ["runs", "deployment", "event"],
   "agent persistentvolumeclaims": ["runs", "deployment", "event"],
+  "agent events list": ["runs", "deployment", "event"],
   "operator accessgrants": ["waits", "event"],
   "operator accessgrants/status": ["waits", "event"],
   "operator serviceaccounts": ["waits", "grant", "event"],
@@ -64,7 +65,8 @@ export interface Witness {
 /** The rule's key in {@link EXPECTED}. */
 export function keyOf({ role, rule }: Rule): string {
   const [resource = ""] = rule.resources;
-  return `${role.holder} ${resource}${resource === "leases" ? ` ${rule.verbs[0]}` : ""}`;
+  const [verb = ""] = rule.verbs;
+  return `${role.holder} ${resource}${resource === "leases" || verb === "list" ? ` ${verb}` : ""}`;
 }
 
 /**

@@ -83,6 +83,14 @@ The chart's list without the entries that the customer's list has too, then the 
 {{- end }}
 - name: SALLYPORT_OBSERVED_KINDS
   value: {{ join "," $kinds | default "none" | quote }}
+{{- $onDemand := list }}
+{{- range $what := list "events" }}
+{{- if get $values.observe $what }}
+{{- $onDemand = append $onDemand $what }}
+{{- end }}
+{{- end }}
+- name: SALLYPORT_OBSERVED_ON_DEMAND
+  value: {{ join "," $onDemand | default "none" | quote }}
 {{- include "sallyport.proxyEnv" .root }}
 {{- if include "sallyport.hasTrustedCA" .root }}
 - name: NODE_EXTRA_CA_CERTS

@@ -28,6 +28,16 @@ export const OBSERVED_RESOURCES = [
   },
 ] as const;
 
+/** What is asked for when needed and not watched, by the chart's value `observe.<name>`, which removes the rule. */
+export const READ_ON_DEMAND = [
+  {
+    value: "events",
+    group: "events.k8s.io",
+    resource: "events",
+    why: "Says why a workload is sick: the last events of an unhealthy one and of its pods, asked for by uid.",
+  },
+] as const;
+
 /** A rule each, so that each can be removed alone. */
 export function observeRole(): ShippedRole {
   return {
@@ -35,8 +45,11 @@ export function observeRole(): ShippedRole {
     holder: "agent",
     reach: "opened",
     about: "Reads the workloads of an opened namespace, to report their health.",
-    rules: OBSERVED_RESOURCES.map(({ value, group, why }) =>
-      rule(group, [value.toLowerCase()], ["get", "list", "watch"], why),
-    ),
+    rules: [
+      ...OBSERVED_RESOURCES.map(({ value, group, why }) =>
+        rule(group, [value.toLowerCase()], ["get", "list", "watch"], why),
+      ),
+      ...READ_ON_DEMAND.map(({ group, resource, why }) => rule(group, [resource], ["list"], why)),
+    ],
   };
 }

@@ -51,10 +51,11 @@ test("verbs of one resource are told together, and a long list is cut", () => {
 
 test("each resource of a role is one event a namespace, in the grants namespace", () => {
   const lost = requiredRights("agent", DEFAULT_NAMES, ["shop", "billing"]).filter(({ reach }) => reach === "opened");
-  const actions = [
+  const watched = [
     ...["Deployments", "Statefulsets", "Daemonsets", "Replicasets", "Pods", "Jobs", "Cronjobs"],
     ...["Poddisruptionbudgets", "Persistentvolumeclaims"],
   ].map((resource) => `GetListWatch${resource}`);
+  const actions = [...watched, "ListEvents"];
   expect(rightsNotes("the agent", { lost, regained: [] }, DEFAULT_NAMES)).toMatchObject(
     ["shop", "billing"].flatMap((name) =>
       actions.map((action) => ({

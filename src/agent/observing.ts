@@ -1,0 +1,62 @@
+import type { Clock } from "../base/clock.ts";
+import type { Logger } from "../base/log.ts";
+import type { RequiredRight } from "../crds/manifests/roles/required-rights.ts";
+import type { AccessWatch } from "../kube/access/access-watch.ts";
+import type { Client } from "../kube/client/client.ts";
+import type { Runnable } from "../kube/manager/manager.ts";
+import type { WatchMetrics } from "../kube/metrics/metrics.ts";
+import { resources } from "../kube/objects/resource.ts";
+import type { AgentConfig } from "./kernel/config.ts";
+import { OBSERVED, type ObservedKind } from "./kernel/observed-kinds.ts";
+import { EventLookup } from "./lookups/event-lookup.ts";
+import { eventLister } from "./lookups/lists.ts";
+import type { Lookups, WorkloadRef } from "./observe/observation.ts";
+import { Workloads } from "./observe/workloads.ts";
+import { mayRead } from "./rights.ts";
+
+export interface ObservingOptions {
+  readonly client: Client;
+  readonly config: AgentConfig;
+  readonly rights: Pick<AccessWatch<RequiredRight>, "missing">;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly watchMetrics: WatchMetrics;
+  readonly changed: (ref: WorkloadRef) => void;
+}
+
+/** All that reads the opened namespaces: what is watched, and what is asked for when needed. */
+export interface Observing {
+  readonly workloads: Workloads;
+  readonly lookups: Lookups;
+  /** To be run while this agent leads. */
+  readonly runnables: readonly Runnable[];
+  /** The agent's rights have changed: what was refused is tried now. */
+  retryNow(): void;
+}
+
+export function observing(options: ObservingOptions): Observing {
+  const { client, config, rights, clock, log, changed } = options;
+  const workloads = new Workloads({
+    ...options,
+    namespaces: config.namespaces,
+    kinds: config.observedKinds,
+    mayRead: (namespace, kind) => mayRead(rights.missing, namespace, OBSERVED[kind].resource),
+  });
+  const events = new EventLookup<ObservedKind>({
+    clock,
+    log,
+    isOn: config.observedOnDemand.includes("events"),
+    list: eventLister(client),
+    mayRead: (namespace) => mayRead(rights.missing, namespace, resources.events),
+    changed,
+  });
+  return {
+    workloads,
+    lookups: { events },
+    runnables: [...workloads.runnables(), { name: events.name, run: (signal) => events.run(signal) }],
+    retryNow() {
+      for (const informer of workloads.informers) informer.retryNow();
+      events.retryNow();
+    },
+  };
+}

@@ -1,0 +1,4 @@
+import type { Lookups } from "../observe/observation.ts";
+
+/** Nothing is asked for beside the caches. */
+export const NO_LOOKUPS: Lookups = { events: { of: () => ({ events: [] }), well: () => undefined } };
