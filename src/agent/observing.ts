@@ -9,7 +9,8 @@ import { resources } from "../kube/objects/resource.ts";
 import type { AgentConfig } from "./kernel/config.ts";
 import { OBSERVED, type ObservedKind } from "./kernel/observed-kinds.ts";
 import { EventLookup } from "./lookups/event-lookup.ts";
-import { eventLister } from "./lookups/lists.ts";
+import { eventLister, podMetricsLister } from "./lookups/lists.ts";
+import { UsageLookup } from "./lookups/usage-lookup.ts";
 import type { Lookups, WorkloadRef } from "./observe/observation.ts";
 import { Workloads } from "./observe/workloads.ts";
 import { mayRead } from "./rights.ts";
@@ -50,13 +51,30 @@ export function observing(options: ObservingOptions): Observing {
     mayRead: (namespace) => mayRead(rights.missing, namespace, resources.events),
     changed,
   });
+  const usage = new UsageLookup({
+    clock,
+    log,
+    isOn: config.observedOnDemand.includes("metrics"),
+    list: podMetricsLister(client),
+    mayRead: (namespace) => mayRead(rights.missing, namespace, resources.podMetrics),
+    podCount: (namespace) => workloads.podCount(namespace),
+    changed(namespace) {
+      for (const kind of workloads.kinds.filter((each) => OBSERVED[each].beats)) {
+        for (const name of workloads.names(namespace, kind)) changed({ namespace, kind, name });
+      }
+    },
+  });
   return {
     workloads,
-    lookups: { events },
-    runnables: [...workloads.runnables(), { name: events.name, run: (signal) => events.run(signal) }],
+    lookups: { events, usage },
+    runnables: [
+      ...workloads.runnables(),
+      ...[events, usage].map((lookup) => ({ name: lookup.name, run: (signal: AbortSignal) => lookup.run(signal) })),
+    ],
     retryNow() {
       for (const informer of workloads.informers) informer.retryNow();
       events.retryNow();
+      usage.retryNow();
     },
   };
 }

@@ -6,7 +6,7 @@ const helm = useHelm();
 // The values `observe`: the agent's rights and its settings say the same.
 const KINDS = ["deployments", "statefulSets", "daemonSets", "replicaSets", "pods", "jobs", "cronJobs"];
 const ALL = [...KINDS, "podDisruptionBudgets", "persistentVolumeClaims"];
-const ON_DEMAND = ["events"];
+const ON_DEMAND = ["events", "metrics"];
 const observed = async (off: readonly string[], more: object = {}) => {
   const isOff = (all: readonly string[]) =>
     Object.fromEntries(all.filter((each) => off.includes(each)).map((each) => [each, false]));
@@ -41,11 +41,12 @@ test.each(ALL)("%s off: the agent has no right to it and is told so", async (kin
 });
 
 test("what is asked for when needed is on by default, and off takes the right", async () => {
-  expect(await observed([])).toMatchObject({ listed: ["events"], asked: ["events"] });
-  expect(await observed(["events"])).toMatchObject({ listed: [], asked: ["none"] });
+  expect(await observed([])).toMatchObject({ listed: ["events", "pods"], asked: ON_DEMAND });
+  expect(await observed(["events"])).toMatchObject({ listed: ["pods"], asked: ["metrics"] });
+  expect(await observed(ON_DEMAND)).toMatchObject({ listed: [], asked: ["none"] });
 });
 
 test("all kinds off, in roles of namespaces", async () => {
-  const { rules, told, listed } = await observed([...ALL, "events"], { rbac: { scope: "namespaces" } });
+  const { rules, told, listed } = await observed([...ALL, ...ON_DEMAND], { rbac: { scope: "namespaces" } });
   expect([rules, told, listed]).toEqual([[], ["none"], []]);
 });

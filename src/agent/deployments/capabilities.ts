@@ -1,5 +1,6 @@
 import type { Capability } from "../../contract/deployments/deployment-state.ts";
 import type { RequiredRight } from "../../crds/manifests/roles/required-rights.ts";
+import { resources } from "../../kube/objects/resource.ts";
 
 const LATER: readonly Capability[] = [
   { key: "debug", state: "unavailable", detail: "not in this version" },
@@ -21,8 +22,11 @@ export function capabilitiesOf(accepted: readonly string[], missing: readonly Re
     return [...KEYS, ...LATER.map(({ key }) => key)].map((key) => ({ key, state: "denied", detail }));
   }
   const reads = missing.some(
-    ({ reach, namespace, resource }) =>
-      reach === "opened" && accepted.includes(namespace) && !BESIDE_WORKLOADS.includes(resource),
+    ({ reach, namespace, group, resource }) =>
+      reach === "opened" &&
+      accepted.includes(namespace) &&
+      group !== resources.podMetrics.group &&
+      !BESIDE_WORKLOADS.includes(resource),
   );
   const writes = missing.some(({ reach }) => reach === "grants");
   const answer = (key: (typeof KEYS)[number], lacks: boolean): Capability =>

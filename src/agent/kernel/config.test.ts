@@ -32,8 +32,8 @@ test("all kinds are observed, or those that are named", () => {
 test("what is asked for when needed can be left out", () => {
   const asked = (names: string): unknown =>
     loadAgentConfig({ ...minimal, SALLYPORT_OBSERVED_ON_DEMAND: names }).observedOnDemand;
-  expect([asked("events"), asked("none")]).toEqual([["events"], []]);
-  expect(() => asked("logs")).toThrow("SALLYPORT_OBSERVED_ON_DEMAND must be none, or of events");
+  expect([asked("metrics, events"), asked("none")]).toEqual([["events", "metrics"], []]);
+  expect(() => asked("logs")).toThrow("SALLYPORT_OBSERVED_ON_DEMAND must be none, or of events, metrics");
 });
 
 test("every bad setting is told at once", () => {

@@ -84,7 +84,7 @@ export const AGENT_SETTINGS: SettingsOf<AgentConfig> = {
   observedOnDemand: {
     env: "SALLYPORT_OBSERVED_ON_DEMAND",
     default: ON_DEMAND.join(),
-    doc: "What is asked for when needed and not watched, comma-separated, or `none`: events of workloads that are sick. What is left out needs no right and is in no report.",
+    doc: "What is asked for when needed and not watched, comma-separated, or `none`: events of workloads that are sick, and cpu and memory of pods. What is left out needs no right and is in no report.",
     parse: onDemandList,
   },
   deployments: {

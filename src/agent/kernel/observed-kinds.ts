@@ -30,5 +30,5 @@ export type ObservedKind = keyof typeof OBSERVED;
 export const OBSERVED_KINDS = Object.keys(OBSERVED) as readonly ObservedKind[];
 
 /** What is not watched but asked for when needed. */
-export const ON_DEMAND = ["events"] as const;
+export const ON_DEMAND = ["events", "metrics"] as const;
 export type OnDemand = (typeof ON_DEMAND)[number];

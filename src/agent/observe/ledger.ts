@@ -5,6 +5,7 @@ import type {
 } from "../../contract/resources/resource-heartbeat.ts";
 import { digestOf, heartbeatHash, type ResourceLevel, rowHash } from "../../contract/resources/resource-level.ts";
 import { HEALTHS } from "../../kube/workload-state/words.ts";
+import { hashWithoutUsage } from "./pod-usage.ts";
 
 export type Health = ResourceStatus["health"];
 
@@ -43,6 +44,15 @@ interface Scope {
   sent: number;
 }
 
+interface KnownHeartbeat {
+  readonly hash: bigint;
+  /** Without cpu and memory. */
+  readonly stable: bigint;
+  readonly rank: number;
+  readonly type: string;
+  sent: bigint | undefined;
+}
+
 /** Resources with a heartbeat of their own; beyond, the worst have one and the inventory has them all. */
 const MAX_HEARTBEATS = 500;
 
@@ -55,7 +65,7 @@ export const severityOf = (health: Health): number => HEALTHS.indexOf(health);
  */
 export class Ledger {
   readonly #scopes = new Map<string, Scope>();
-  readonly #heartbeats = new Map<string, { hash: bigint; rank: number; sent: bigint | undefined; type: string }>();
+  readonly #heartbeats = new Map<string, KnownHeartbeat>();
   readonly #pending = new Map<string, Pending>();
   #joined = 0n;
   #sentHeartbeats = 0;
@@ -180,10 +190,10 @@ export class Ledger {
   #beat(heartbeat: ResourceHeartbeat, rank: number): void {
     const { resourceId: id, resourceType: type } = heartbeat;
     if (!this.#heartbeats.has(id) && !this.#makeRoom(rank)) return;
-    const hash = heartbeatHash(heartbeat);
     const before = this.#heartbeats.get(id);
-    if (before?.hash === hash) return;
-    this.#heartbeats.set(id, { hash, rank, sent: before?.sent, type });
+    const stable = hashWithoutUsage(heartbeat) ?? heartbeatHash(heartbeat);
+    if (before?.stable === stable) return;
+    this.#heartbeats.set(id, { hash: heartbeatHash(heartbeat), stable, rank, sent: before?.sent, type });
     this.#wait({ is: "heartbeat", id, resourceType: type, heartbeat });
   }
 

@@ -5,6 +5,7 @@ import { KUBERNETES_DATA, ObservedResource, ResourceHeartbeat } from "../../cont
 import { cronJobShape, jobShape } from "../../kube/projection/batch-shapes.ts";
 import { Interner } from "../../kube/projection/interner.ts";
 import { daemonSetShape, deploymentShape, type Pod, podShape, replicaSetShape } from "../../kube/projection/shapes.ts";
+import type { NamespaceUsage } from "../lookups/usage-lookup.ts";
 import { NO_LOOKUPS } from "../testing/no-lookups.ts";
 import { ofCronJob, ofJob } from "./batch-workload.ts";
 import { isSettled, observationOf, unreadable } from "./observation.ts";
@@ -141,7 +142,7 @@ test("a Job that has ended waits for no time, one that runs does", () => {
   expect([settled({ conditions: [failed] }), settled({ active: 1 })]).toEqual([true, false]);
 });
 
-test("it tells counts, pods that are not ready first, and what was not collected", () => {
+test("it tells counts, pods that are not ready first, and that all was collected", () => {
   const { row, heartbeat } = observationOf(deployment("web", 0), { pods }, NOW, NO_LOOKUPS);
   expect(heartbeat).toMatchObject({
     resourceId: "deployment.shop.web",
@@ -150,8 +151,8 @@ test("it tells counts, pods that are not ready first, and what was not collected
         status: {
           health: "unhealthy",
           message: "0 of 1 ready; b: CrashLoopBackOff (4 restarts)",
-          partial: true,
-          collectionIssues: [{ source: "metrics" }],
+          partial: false,
+          collectionIssues: [],
         },
         restarts: 8,
         pods: [
@@ -178,10 +179,28 @@ test("only what is sick is asked for its events: itself, and the pods that are n
     },
     well: ({ name }: { readonly name: string }) => void asked.push(name),
   };
-  const { heartbeat } = observationOf(deployment("web", 0), { pods }, NOW, { events });
-  observationOf(deployment("fine"), { pods: [pod("a", true)] }, NOW, { events });
+  const { heartbeat } = observationOf(deployment("web", 0), { pods }, NOW, { ...NO_LOOKUPS, events });
+  observationOf(deployment("fine"), { pods: [pod("a", true)] }, NOW, { ...NO_LOOKUPS, events });
   expect(asked).toEqual([[{ namespace: "shop", kind: "Deployment", name: "web" }, ["web", "b"]], "fine"]);
   expect(heartbeat?.data.data.status.collectionIssues).toContainEqual(expect.objectContaining({ source: "events" }));
+});
+
+test("cpu and memory are told of each pod that was measured, or why there are none", () => {
+  const at = "2026-01-01T11:59:30Z";
+  const measured = { pods: new Map([["a", { cores: 0.25, bytes: 1_024, at }]]) };
+  const seen = (usage: NamespaceUsage) =>
+    observationOf(deployment("web", 0), { pods }, NOW, { ...NO_LOOKUPS, usage: { of: () => usage } }).heartbeat;
+  const told = seen(measured);
+  expect([...Errors(KUBERNETES_DATA.container ?? Type.Never(), told?.data.data)]).toEqual([]);
+  const cpu = { value: 0.25, unit: "cores" };
+  expect(told?.data.data).toMatchObject({ usageObservedAt: at, pods: [{ name: "b" }, { name: "a", cpu }] });
+  // The other runs as well, and what it uses is not known.
+  expect(told?.data.data).not.toHaveProperty("cpu");
+  const issue = { reason: "not-installed", severity: "info", source: "metrics", message: "none" } as const;
+  expect(seen({ pods: new Map(), issue })?.data.data.status).toMatchObject({
+    partial: true,
+    collectionIssues: [issue],
+  });
 });
 
 test("it holds nothing of a pod template but images", () => {

@@ -9,7 +9,9 @@ import { apiVersionOf } from "../../kube/objects/resource.ts";
 import type { Pod } from "../../kube/projection/shapes.ts";
 import { OBSERVED, type ObservedKind } from "../kernel/observed-kinds.ts";
 import type { EventLookup, EventsTold } from "../lookups/event-lookup.ts";
+import type { NamespaceUsage, UsageLookup } from "../lookups/usage-lookup.ts";
 import type { Observation } from "./ledger.ts";
+import { usageOfAll, usageOfPod } from "./pod-usage.ts";
 import type { Related, Workload, WorkloadCondition } from "./workload.ts";
 
 /** One object of an opened namespace. */
@@ -36,14 +38,14 @@ const MAX_SICK_PODS = 3;
 /** What is asked for beside the caches. */
 export interface Lookups {
   readonly events: Pick<EventLookup<ObservedKind>, "of" | "well">;
+  readonly usage: Pick<UsageLookup, "of">;
 }
 
-const NOT_COLLECTED = {
-  reason: "not-installed",
-  severity: "info",
-  source: "metrics",
-  message: "cpu and memory are not collected",
-} as const;
+/** What was found beside the caches. */
+interface Found {
+  readonly events: EventsTold;
+  readonly usage: NamespaceUsage;
+}
 
 const PODS_UNKNOWN = {
   reason: "forbidden",
@@ -82,7 +84,9 @@ export function observationOf(workload: Workload, related: Related, now: Date, l
   const state = workload.stateOf({ ...related, now });
   const row = rowOf(workload, state);
   if (row.managedResourceId === null) return { row, heartbeat: undefined };
-  return { row, heartbeat: heartbeatOf(workload, state, related, now, eventsOf(workload, state, related, lookups)) };
+  const usage = lookups.usage.of(workload.metadata.namespace ?? "");
+  const found = { events: eventsOf(workload, state, related, lookups), usage };
+  return { row, heartbeat: heartbeatOf(workload, state, related, now, found) };
 }
 
 /** Only what is sick has events: they say why, and there are too many to read them all. */
@@ -147,21 +151,17 @@ function heartbeatOf(
   state: State,
   related: Related,
   now: Date,
-  { events, issue }: EventsTold,
+  { events, usage }: Found,
 ): ResourceHeartbeat {
   const { kind, metadata, counts, conditions, observedGeneration } = workload;
   const resourceType = OBSERVED[kind].type;
   const { pods = [] } = related;
-  const status: ResourceStatus = {
-    ...state,
-    partial: true,
-    stale: false,
-    collectionIssues: [
-      NOT_COLLECTED,
-      ...(issue === undefined ? [] : [issue]),
-      ...(related.pods === undefined ? [PODS_UNKNOWN] : []),
-    ],
-  };
+  const collectionIssues = [
+    ...(usage.issue === undefined ? [] : [usage.issue]),
+    ...(events.issue === undefined ? [] : [events.issue]),
+    ...(related.pods === undefined ? [PODS_UNKNOWN] : []),
+  ];
+  const status: ResourceStatus = { ...state, partial: collectionIssues.length > 0, stale: false, collectionIssues };
   const notReadyFirst = pods.toSorted(
     (a, b) => Number(isReady(a)) - Number(isReady(b)) || (a.metadata.name < b.metadata.name ? -1 : 1),
   );
@@ -172,8 +172,9 @@ function heartbeatOf(
     namespace: metadata.namespace ?? "",
     name: metadata.name,
     replicas: counts,
-    pods: notReadyFirst.slice(0, MAX_PODS).map(podOf),
-    events,
+    pods: notReadyFirst.slice(0, MAX_PODS).map((pod) => ({ ...podOf(pod), ...usageOfPod(pod, usage) })),
+    events: events.events,
+    ...usageOfAll(pods, usage),
     restarts: pods.reduce((sum, pod) => sum + restartsOf(pod), 0),
     workload: {
       ...(counts.desired !== undefined && { desiredReplicas: counts.desired }),

@@ -76,6 +76,11 @@ export class Workloads {
     return all?.map(({ metadata }) => metadata.name) ?? [];
   }
 
+  /** Of all pods of a namespace; undefined: they are not read. */
+  podCount(namespace: string): number | undefined {
+    return this.#read(namespace, "Pod")?.store.size;
+  }
+
   /** Undefined: there is none, or it belongs to another. */
   workload({ namespace, kind, name }: WorkloadRef): Workload | undefined {
     const found = this.#listOf(namespace, kind)?.store.get(`${namespace}/${name}`);

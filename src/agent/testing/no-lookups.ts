@@ -1,4 +1,7 @@
 import type { Lookups } from "../observe/observation.ts";
 
 /** Nothing is asked for beside the caches. */
-export const NO_LOOKUPS: Lookups = { events: { of: () => ({ events: [] }), well: () => undefined } };
+export const NO_LOOKUPS: Lookups = {
+  events: { of: () => ({ events: [] }), well: () => undefined },
+  usage: { of: () => ({ pods: new Map() }) },
+};

@@ -134,6 +134,9 @@ const workloadFields = {
   restarts: Maybe(count),
   cpu: Maybe(Metric),
   memory: Maybe(Metric),
+  usageObservedAt: Maybe(
+    Type.String({ format: "date-time", description: "Of cpu and memory, which are told with other changes only." }),
+  ),
   workload: Maybe(Workload),
 };
 

@@ -12,8 +12,10 @@ export interface RequiredAccess {
   readonly name?: string;
 }
 
-/** As people say it: `list pods in shop`. */
-export function accessText({ verb, resource, namespace, name }: RequiredAccess): string {
+/** As people say it: `list pods in shop`, `list pods.metrics.k8s.io in shop`. */
+export function accessText({ verb, group, resource: plural, namespace, name }: RequiredAccess): string {
+  // Of the other kinds no two that are asked for have the same plural.
+  const resource = group === "metrics.k8s.io" ? `${plural}.${group}` : plural;
   return `${verb} ${resource}${name === undefined ? "" : `/${name}`} in ${namespace}`;
 }
 

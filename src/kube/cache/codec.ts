@@ -68,13 +68,14 @@ export class JsonCodec<T> implements Codec<T> {
   page(bytes: Buffer): Page<T> {
     const { metadata, items } = expectObject(parseJson(bytes.toString("utf8")));
     const { resourceVersion, continue: next } = expectObject(metadata);
-    if (typeof resourceVersion !== "string") throw new DecodeError("a list without resourceVersion");
+    // A list that is made up for each request has none: metrics.k8s.io.
+    if (typeof (resourceVersion ?? "") !== "string") throw new DecodeError("a list whose resourceVersion is no text");
     // Some aggregated servers write null for an empty list.
     const given: unknown = items ?? [];
     if (!Array.isArray(given)) throw new DecodeError("a list without items");
     return {
       items: given.map((item: unknown) => this.#projection.fromJson(item, this.#strings)),
-      resourceVersion,
+      resourceVersion: String(resourceVersion ?? ""),
       next: typeof next === "string" ? next : "",
     };
   }

@@ -1,4 +1,5 @@
 import { collectionPath } from "../objects/paths.ts";
+import { DecodeError } from "../projection/protobuf.ts";
 import type { Page } from "./codec.ts";
 import { acceptOf, codecOf, type WatchTarget } from "./watch.ts";
 
@@ -20,6 +21,7 @@ export async function listPages<T>(
   while (true) {
     const page = await listPage(target, { limit: PAGE_SIZE, next }, signal);
     for (const item of page.items) onItem(item);
+    if (page.resourceVersion === "") throw new DecodeError("a list without resourceVersion");
     if (page.next === "") return page.resourceVersion;
     next = page.next;
   }

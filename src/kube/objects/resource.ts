@@ -122,6 +122,7 @@ export const resources = {
   replicaSets: kind("apps", "v1", "ReplicaSet", "replicasets", true),
   jobs: kind("batch", "v1", "Job", "jobs", true),
   cronJobs: kind("batch", "v1", "CronJob", "cronjobs", true),
+  podMetrics: kind("metrics.k8s.io", "v1beta1", "PodMetrics", "pods", true),
   events: kind("events.k8s.io", "v1", "Event", "events", true),
   leases: kind("coordination.k8s.io", "v1", "Lease", "leases", true),
   podDisruptionBudgets: kind("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", true),

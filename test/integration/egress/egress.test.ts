@@ -29,6 +29,12 @@ const UNSEEN: Readonly<Record<string, string>> = {
     "only when a right is taken away",
   "sync.reconcile body.observedInventoryBatches[].resources[].collectionIssues[].message":
     "only when a right is taken away",
+  ...Object.fromEntries(
+    ["reason", "severity", "source", "message"].map((field) => [
+      `sync.reconcile body.resourceHeartbeats[].data.data.status.collectionIssues[].${field}`,
+      "only when something is not read",
+    ]),
+  ),
   "any omitted": "only when the API server refuses to store a result",
   "any truncated": "only with a result over 60,000 characters",
 };
@@ -153,6 +159,7 @@ async function theStory(): Promise<void> {
     "body.resourceHeartbeats[].data.data.replicas.misscheduled",
     "body.observedInventoryBatches[].mode",
     "body.resourceHeartbeats[].data.data.events[].message",
+    "body.resourceHeartbeats[].data.data.cpu.value",
   ]) {
     await eventually(
       async () => captured.fields.get("sync.reconcile"),

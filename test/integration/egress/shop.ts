@@ -2,6 +2,7 @@ import type { Cluster } from "../../../lab/cluster/cluster.ts";
 import type { Client } from "../../../src/kube/client/client.ts";
 import { type DynamicObject, type Resource, resources } from "../../../src/kube/objects/resource.ts";
 import { SHOP } from "../agent/agent-world.ts";
+import { installMetricsApi, podMetrics } from "../metrics-api.ts";
 import { signal } from "../wait.ts";
 
 type Object_ = Readonly<Record<string, unknown>>;
@@ -14,6 +15,7 @@ const container = {
   ports: [{ containerPort: 8080 }],
   resources: { requests: { cpu: "100m" }, limits: { memory: "256Mi" } },
 };
+const usage = { cpu: "250m", memory: "64Mi" };
 const template = { metadata: { labels }, spec: { containers: [container] } };
 const now = new Date().toISOString().replace(/\.\d+Z$/, "Z");
 const condition = (type: string) => ({
@@ -42,6 +44,8 @@ export async function createSamples(cluster: Cluster, admin: Client, node: Objec
   const owner = await replicaSetOf(cluster, admin);
   await batch(cluster, admin);
   for (const name of ["front-1-a", "front-1-b", "front-1-c"]) await cluster.apply([pod(name, owner)]);
+  await installMetricsApi(cluster);
+  await cluster.apply([podMetrics(SHOP, "front-1-a", usage), podMetrics(SHOP, "front-1-b", usage)]);
   await cluster.apply([event({ apiVersion: "v1", kind: "Pod", name: "front-1-a", namespace: SHOP })]);
   await status(admin, "front-1-a", {
     phase: "Running",

@@ -34,6 +34,7 @@ export const EXPECTED: Readonly<Record<string, readonly [Fate, ...Voice[]]>> = {
   "agent cronjobs": ["runs", "deployment", "event"],
   "agent poddisruptionbudgets": ["runs", "deployment", "event"],
   "agent persistentvolumeclaims": ["runs", "deployment", "event"],
+  "agent pods list": ["runs", "deployment", "event"],
   "agent events list": ["runs", "deployment", "event"],
   "operator accessgrants": ["waits", "event"],
   "operator accessgrants/status": ["waits", "event"],
@@ -79,7 +80,9 @@ export async function told(
   { admin, deploymentId, pending, grant }: Witness,
   instance?: string,
 ): Promise<void> {
-  const [resource = ""] = rule.resources;
+  const [plural = ""] = rule.resources;
+  // Core pods have the same plural.
+  const resource = rule.apiGroups.includes("metrics.k8s.io") ? `${plural}.metrics.k8s.io` : plural;
   // The rule lists many names; the plan of our grant needs this one.
   const named = resource === "clusterroles" ? "bind clusterroles/sallyport-op-kubernetes-scale" : resource;
   if (voice === "event") {

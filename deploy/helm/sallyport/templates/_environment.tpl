@@ -84,7 +84,7 @@ The chart's list without the entries that the customer's list has too, then the 
 - name: SALLYPORT_OBSERVED_KINDS
   value: {{ join "," $kinds | default "none" | quote }}
 {{- $onDemand := list }}
-{{- range $what := list "events" }}
+{{- range $what := list "events" "metrics" }}
 {{- if get $values.observe $what }}
 {{- $onDemand = append $onDemand $what }}
 {{- end }}

@@ -36,6 +36,12 @@ export const READ_ON_DEMAND = [
     resource: "events",
     why: "Says why a workload is sick: the last events of an unhealthy one and of its pods, asked for by uid.",
   },
+  {
+    value: "metrics",
+    group: "metrics.k8s.io",
+    resource: "pods",
+    why: "Tells the cpu and memory that pods use, when the cluster measures them.",
+  },
 ] as const;
 
 /** A rule each, so that each can be removed alone. */

@@ -16,11 +16,12 @@ test.each(["agent", "operator"] as const)("every rule of the %s's roles is requi
   for (const role of ALWAYS.filter((each) => each.holder === holder)) {
     const where = { system: ["sallyport-system"], grants: ["sallyport-grants"] } as Record<string, string[]>;
     for (const namespace of where[role.reach] ?? ["shop", "billing"]) {
-      for (const { resources, verbs, resourceNames = [undefined] } of role.rules) {
+      for (const { apiGroups, resources, verbs, resourceNames = [undefined] } of role.rules) {
         const found = rights.filter(
           (right) =>
             right.role === role.name &&
             right.namespace === namespace &&
+            apiGroups.includes(right.group) &&
             resources.includes(right.resource) &&
             verbs.includes(right.verb) &&
             (resourceNames as readonly (string | undefined)[]).includes(right.name),
@@ -44,7 +45,9 @@ test("the agent deletes nothing but applications of deployments, and patches onl
 
 test("verbs of one resource are told together, and a long list is cut", () => {
   const pods = requiredRights("agent", DEFAULT_NAMES, ["shop"]).filter(({ resource }) => resource === "pods");
-  expect(rightsText(pods)).toBe("get, list, watch pods in shop (role sallyport-agent-observe)");
+  expect(rightsText(pods)).toBe(
+    "get, list, watch pods in shop (role sallyport-agent-observe); list pods.metrics.k8s.io in shop (role sallyport-agent-observe)",
+  );
   const many = requiredRights("operator", DEFAULT_NAMES, ["a", "b"]).filter(({ verb }) => verb === "bind");
   expect(rightsText(many)).toMatch(/; and 12 more$/);
 });
@@ -55,7 +58,7 @@ test("each resource of a role is one event a namespace, in the grants namespace"
     ...["Deployments", "Statefulsets", "Daemonsets", "Replicasets", "Pods", "Jobs", "Cronjobs"],
     ...["Poddisruptionbudgets", "Persistentvolumeclaims"],
   ].map((resource) => `GetListWatch${resource}`);
-  const actions = [...watched, "ListEvents"];
+  const actions = [...watched, "ListEvents", "ListPodsMetricsK8sIo"];
   expect(rightsNotes("the agent", { lost, regained: [] }, DEFAULT_NAMES)).toMatchObject(
     ["shop", "billing"].flatMap((name) =>
       actions.map((action) => ({
@@ -75,11 +78,12 @@ test.each(["agent", "operator"] as const)("no two rules of a role of the %s have
     (role) => role.holder === holder && role.reach !== "cluster" && role.reach !== "metrics",
   );
   const actions = rules.flatMap((role) =>
-    role.rules.flatMap(({ resources, verbs }) => {
+    role.rules.flatMap(({ apiGroups, resources, verbs }) => {
       const lost = rights.filter(
         (right) =>
           right.role === role.name &&
           right.reach === role.reach &&
+          apiGroups.includes(right.group) &&
           resources.includes(right.resource) &&
           verbs.includes(right.verb),
       );

@@ -72,12 +72,17 @@ const MAX_TOLD = 6;
 export function rightsText(rights: readonly RequiredRight[]): string {
   const groups = Map.groupBy(
     rights,
-    ({ resource, name, namespace, role, reach }) =>
-      `${resource}${name === undefined ? "" : `/${name}`} in ${reach === "cluster-opened" ? "the whole cluster" : namespace} (role ${role})`,
+    ({ name, namespace, role, reach, ...right }) =>
+      `${spokenResource(right)}${name === undefined ? "" : `/${name}`} in ${reach === "cluster-opened" ? "the whole cluster" : namespace} (role ${role})`,
   );
   const all = [...groups].map(([where, same]) => `${same.map(({ verb }) => verb).join(", ")} ${where}`);
   const more = all.length > MAX_TOLD ? `; and ${all.length - MAX_TOLD} more` : "";
   return all.slice(0, MAX_TOLD).join("; ") + more;
+}
+
+/** As RBAC has it; with its group when another kind has the same plural. */
+function spokenResource({ group, resource }: Pick<RequiredRight, "group" | "resource">): string {
+  return group === "metrics.k8s.io" ? `${resource}.${group}` : resource;
 }
 
 /** A Kubernetes event about rights; the runtime's `EventNote` has the same shape. */
@@ -109,11 +114,11 @@ export function rightsNotes(
   { grantsNamespace: namespace, roleKind = "ClusterRole" }: Pick<InstallationNames, "grantsNamespace" | "roleKind">,
 ): readonly RightsNote[] {
   const about = (rights: readonly RequiredRight[], kind: Pick<RightsNote, "type" | "reason">, words: string) =>
-    [...Map.groupBy(rights, ({ role, resource, namespace: where }) => `${role} ${resource} ${where}`).values()].flatMap(
+    [...Map.groupBy(rights, (right) => `${right.role} ${spokenResource(right)} ${right.namespace}`).values()].flatMap(
       (same) =>
-        same.slice(0, 1).map(({ role, reach, resource, namespace: where }) => ({
+        same.slice(0, 1).map(({ role, reach, namespace: where, ...right }) => ({
           ...kind,
-          action: pascalCase([...same.map(({ verb }) => verb), resource]),
+          action: pascalCase([...same.map(({ verb }) => verb), spokenResource(right)]),
           regarding: {
             apiVersion: "rbac.authorization.k8s.io/v1",
             kind: reach === "opened" ? roleKind : "Role",
@@ -132,6 +137,6 @@ export function rightsNotes(
 
 /** `get`, `get`, `serviceaccounts/token`: `GetServiceaccountsToken`. */
 function pascalCase(words: readonly string[]): string {
-  const parts = [...new Set(words)].flatMap((word) => word.split("/"));
+  const parts = [...new Set(words)].flatMap((word) => word.split(/[/.]/));
   return parts.map((part) => part.charAt(0).toUpperCase() + part.slice(1)).join("");
 }
