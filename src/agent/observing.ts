@@ -37,8 +37,10 @@ export interface Observing {
 
 export function observing(options: ObservingOptions): Observing {
   const { client, config, rights, clock, log, changed } = options;
+  const labelSelector = config.observedLabelSelector || undefined;
   const workloads = new Workloads({
     ...options,
+    labelSelector,
     namespaces: config.namespaces,
     kinds: config.observedKinds,
     mayRead: (namespace, kind) => mayRead(rights.missing, namespace, OBSERVED[kind].resource),
@@ -55,7 +57,7 @@ export function observing(options: ObservingOptions): Observing {
     clock,
     log,
     isOn: config.observedOnDemand.includes("metrics"),
-    list: podMetricsLister(client),
+    list: podMetricsLister(client, labelSelector),
     mayRead: (namespace) => mayRead(rights.missing, namespace, resources.podMetrics),
     podCount: (namespace) => workloads.podCount(namespace),
     changed(namespace) {

@@ -46,6 +46,14 @@ test("what is asked for when needed is on by default, and off takes the right", 
   expect(await observed(ON_DEMAND)).toMatchObject({ listed: [], asked: ["none"] });
 });
 
+test("a label selector is passed on as it is written", async () => {
+  const selector = "team in (shop, bank),!internal";
+  const objects = await helm.render({ ...REQUIRED, observe: { labelSelector: selector } });
+  const [agent] = ofKind(objects, "Deployment").filter(({ metadata }) => metadata.name.endsWith("-agent"));
+  const env: Rendered[] = agent?.spec.template.spec.containers[0].env;
+  expect(env.find(({ name }) => name === "SALLYPORT_OBSERVED_LABEL_SELECTOR")?.value).toBe(selector);
+});
+
 test("all kinds off, in roles of namespaces", async () => {
   const { rules, told, listed } = await observed([...ALL, ...ON_DEMAND], { rbac: { scope: "namespaces" } });
   expect([rules, told, listed]).toEqual([[], ["none"], []]);

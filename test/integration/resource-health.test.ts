@@ -379,6 +379,16 @@ test("a platform that was restored from before asks once, and has everything aga
   expect(full()).toHaveLength(1);
 });
 
+test("with a label selector only what it selects is told, and without it all again", async () => {
+  await agent.stop();
+  agent = world.startAgent("agent-2", { SALLYPORT_OBSERVED_LABEL_SELECTOR: "app in (api)" });
+  await eventually(seen, (rows) => rows.web === undefined);
+  expect(await seen()).toEqual({ api: "healthy 2" });
+  await agent.stop();
+  agent = world.startAgent("agent-3");
+  await eventually(seen, (rows) => rows.web === "healthy 2");
+});
+
 test("cpu and memory of pods are told once the cluster measures them, and a pod that is not measured has none", async () => {
   await agent.stop();
   await installMetricsApi(cluster());
@@ -388,7 +398,7 @@ test("cpu and memory of pods are told once the cluster measures them, and a pod 
   }
   await cluster().apply([podMetrics(SHOP, "measured", { cpu: "250m", memory: "64Mi" })]);
   const before = reports.length;
-  agent = world.startAgent("agent-3");
+  agent = world.startAgent("agent-4");
   const told = await eventually(
     async () => toldOf(`pod.${SHOP}.measured`),
     (each) => each?.cpu !== undefined,
@@ -425,7 +435,7 @@ test("a destructive plan on old knowledge is refused; when the engineer accepts 
   });
   const queued = await accessRequests.queue({ params: { id }, body: { acceptStale: true } }, signal());
   expect(queued.acceptedStale?.observedAt).toBe(observedAt.toISOString());
-  agent = world.startAgent("agent-2");
+  agent = world.startAgent("agent-5");
   const grant = await world.grant(id, (each) => each !== undefined);
   expect(grant.spec.planHash).toBe(planHash);
   const kubeconfig = cluster().kubeconfigFor({ user: "alice" });

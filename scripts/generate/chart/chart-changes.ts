@@ -44,6 +44,10 @@ export const CHART_CHANGES: readonly { readonly version: string; readonly change
         kind: "added",
         description: "observe.metrics: the agent reads the cpu and memory of pods from metrics.k8s.io, and tells them",
       },
+      {
+        kind: "added",
+        description: "observe.labelSelector: only objects that it selects are watched and reported",
+      },
       { kind: "changed", description: "Nothing runs by itself until a policy of yours says so: also what only reads" },
       {
         kind: "changed",

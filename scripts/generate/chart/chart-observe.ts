@@ -1,11 +1,16 @@
 import { OBSERVED_RESOURCES, READ_ON_DEMAND } from "../../../src/crds/manifests/roles/observe-role.ts";
-import { type Branch, branch, flag } from "./chart-value.ts";
+import { type Branch, branch, flag, text } from "./chart-value.ts";
 
 /** What the agent reads of opened namespaces. */
 export const OBSERVE_VALUES: Branch = branch("What the agent reads of the opened namespaces, and reports.", {
   kinds: branch(
     "Off: the agent has no right to read that kind, does not watch it, and reports nothing of it. The health of other kinds is then told without what that kind would say.",
     Object.fromEntries(OBSERVED_RESOURCES.map(({ value, why }) => [value, flag(true, why)])),
+  ),
+  labelSelector: text(
+    "",
+    "Only what this selects is watched, a selector as of `kubectl -l`: it is sent to the API server, so that the rest never reaches the agent. Pods and ReplicaSets of a workload need the label too: put it into the template. RBAC has no such bound; the agent's right stays that to the whole namespace. Empty: all.",
+    { maxLength: 1024 },
   ),
   ...Object.fromEntries(
     READ_ON_DEMAND.map(({ value, why }) => [

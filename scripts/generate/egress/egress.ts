@@ -64,7 +64,7 @@ const CHAPTERS = [
   ],
   [
     "Health and inventory of the workloads in accepted namespaces",
-    "About once a minute, and 5 s after a change. Only Deployments, StatefulSets, DaemonSets, ReplicaSets, Jobs, CronJobs and pods, and names, phase and counts of claims and disruption budgets; each kind is switched off by a value `observe.kinds.<kind>: false`, which takes the agent's right to read it as well. The last events of a workload that is unhealthy or failed, switched off by `observe.events: false`, and cpu and memory of pods, where the cluster measures them, by `observe.metrics: false`; both take that right too. Only in opened namespaces that you accepted this very deployment for; take one back and it is in no report any more. Of a deployment that you have not accepted, only that it waits.",
+    "About once a minute, and 5 s after a change. Only Deployments, StatefulSets, DaemonSets, ReplicaSets, Jobs, CronJobs and pods, and names, phase and counts of claims and disruption budgets; each kind is switched off by a value `observe.kinds.<kind>: false`, which takes the agent's right to read it as well. The last events of a workload that is unhealthy or failed, switched off by `observe.events: false`, and cpu and memory of pods, where the cluster measures them, by `observe.metrics: false`; both take that right too. With `observe.labelSelector` only what it selects. Only in opened namespaces that you accepted this very deployment for; take one back and it is in no report any more. Of a deployment that you have not accepted, only that it waits.",
     ["sync.reconcile"],
   ],
   [

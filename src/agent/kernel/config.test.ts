@@ -36,6 +36,13 @@ test("what is asked for when needed can be left out", () => {
   expect(() => asked("logs")).toThrow("SALLYPORT_OBSERVED_ON_DEMAND must be none, or of events, metrics");
 });
 
+test("a label selector is one that the API server takes", () => {
+  const selector = (text: string): unknown =>
+    loadAgentConfig({ ...minimal, SALLYPORT_OBSERVED_LABEL_SELECTOR: text }).observedLabelSelector;
+  expect([selector(""), selector("app in (web, api)")]).toEqual(["", "app in (web, api)"]);
+  expect(() => selector("app is web")).toThrow("SALLYPORT_OBSERVED_LABEL_SELECTOR must be a label selector");
+});
+
 test("every bad setting is told at once", () => {
   const load = (): unknown =>
     loadAgentConfig({

@@ -13,6 +13,7 @@ import {
 import { NAMESPACE_NAME } from "../../crds/group.ts";
 import { type NamedDeployments, parseNamedDeployments } from "../../crds/kinds/accepted-namespaces.ts";
 import { electionTimesProblems } from "../../kube/election/election-times.ts";
+import { isLabelSelector } from "../../kube/objects/label-selector.ts";
 import { OBSERVED, OBSERVED_KINDS, type ObservedKind, ON_DEMAND, type OnDemand } from "./observed-kinds.ts";
 
 /** Read once by the command line, validated, frozen, passed down. Nothing else reads the environment. */
@@ -24,6 +25,7 @@ export interface AgentConfig extends MetricsServing {
   readonly namespaces: readonly string[];
   readonly observedKinds: readonly ObservedKind[];
   readonly observedOnDemand: readonly OnDemand[];
+  readonly observedLabelSelector: string;
   readonly deployments: NamedDeployments;
   readonly maxWaitingDeployments: number;
   readonly systemNamespace: string;
@@ -86,6 +88,12 @@ export const AGENT_SETTINGS: SettingsOf<AgentConfig> = {
     default: ON_DEMAND.join(),
     doc: "What is asked for when needed and not watched, comma-separated, or `none`: events of workloads that are sick, and cpu and memory of pods. What is left out needs no right and is in no report.",
     parse: onDemandList,
+  },
+  observedLabelSelector: {
+    env: "SALLYPORT_OBSERVED_LABEL_SELECTOR",
+    default: "",
+    doc: "Label selector of `kubectl -l`, sent to the API server with each list and watch of opened namespaces: what it does not select never reaches the agent. Pods and ReplicaSets of a workload need the label too, from its template. Empty: all.",
+    parse: labelSelector,
   },
   deployments: {
     env: "SALLYPORT_DEPLOYMENTS",
@@ -219,6 +227,12 @@ function kindList(text: string): readonly ObservedKind[] {
 function onDemandList(text: string): readonly OnDemand[] {
   const names = namesOf(text, ON_DEMAND);
   return Object.freeze(ON_DEMAND.filter((name) => names.includes(name)));
+}
+
+/** A wrong one would be refused with each list, and nothing would be observed. */
+function labelSelector(text: string): string {
+  if (text !== "" && !isLabelSelector(text)) throw new Error("a label selector, as of kubectl -l");
+  return text;
 }
 
 function namesOf(text: string, known: readonly string[]): readonly string[] {

@@ -29,12 +29,13 @@ export function eventLister(
 /** What the pods of a namespace used. */
 export function podMetricsLister(
   client: Client,
+  labelSelector: string | undefined,
 ): (namespace: string, signal: AbortSignal) => Promise<readonly PodMetrics[]> {
   return async (namespace, signal) => {
     const strings = new Interner();
     const target = { client, resource: resources.podMetrics, projection: podMetricsShape, strings, namespace };
     const limits = { limit: MAX_PODS_LISTED, maxBytes: MAX_METRICS_BYTES, retry: false };
-    const { items } = await listPage(target, limits, signal);
+    const { items } = await listPage({ ...target, labelSelector }, limits, signal);
     return items;
   };
 }

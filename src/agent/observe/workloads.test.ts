@@ -380,3 +380,15 @@ test("a Deployment that is scaled up from nothing is not unhealthy for a minute,
   deployment(4, 0);
   expect(world.told("Deployment", "api")).toBe("unhealthy running: 0 of 4 ready");
 });
+
+test("all that is watched is selected by the API server", () => {
+  const asked: unknown[] = [];
+  const open = (kinds: readonly ObservedKind[], common: object): Lists => {
+    asked.push(kinds, common);
+    return {};
+  };
+  const common = { client: {} as Client, namespaces: [NAMESPACE], kinds: OBSERVED_KINDS, clock: world.clock };
+  const never = { watchMetrics: undefined as never, mayRead: () => true, changed: () => undefined };
+  new Workloads({ ...common, ...never, log: silentLogger, labelSelector: "team=shop", open });
+  expect(asked).toMatchObject([OBSERVED_KINDS, { namespace: NAMESPACE, labelSelector: "team=shop" }]);
+});

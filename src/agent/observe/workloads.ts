@@ -19,6 +19,8 @@ export interface WorkloadsOptions {
   readonly client: Client;
   readonly namespaces: readonly string[];
   readonly kinds: readonly ObservedKind[];
+  /** Undefined: all objects. */
+  readonly labelSelector?: string | undefined;
   readonly clock: Clock;
   readonly log: Logger;
   readonly watchMetrics: WatchMetrics;
@@ -134,8 +136,8 @@ export class Workloads {
   }
 
   #watched(namespace: string): Lists {
-    const { client, clock, log, watchMetrics, kinds, open = listsOf } = this.#options;
-    const lists = open(kinds, { client, namespace, clock, log, metrics: watchMetrics });
+    const { client, clock, log, watchMetrics, kinds, labelSelector, open = listsOf } = this.#options;
+    const lists = open(kinds, { client, namespace, labelSelector, clock, log, metrics: watchMetrics });
     for (const kind of kinds) {
       const list = lists[kind] as Informer<Objects[typeof kind]> | undefined;
       list?.onChange((change) => this.#changed(namespace, kind, change));

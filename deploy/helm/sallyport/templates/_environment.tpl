@@ -91,6 +91,8 @@ The chart's list without the entries that the customer's list has too, then the 
 {{- end }}
 - name: SALLYPORT_OBSERVED_ON_DEMAND
   value: {{ join "," $onDemand | default "none" | quote }}
+- name: SALLYPORT_OBSERVED_LABEL_SELECTOR
+  value: {{ $values.observe.labelSelector | default "" | quote }}
 {{- include "sallyport.proxyEnv" .root }}
 {{- if include "sallyport.hasTrustedCA" .root }}
 - name: NODE_EXTRA_CA_CERTS
