@@ -138,6 +138,46 @@ onEachDatabase("what a reporter has told, and confirms", (world) => {
     expect(await idsOf(site)).toEqual(["a", "b", "w", "y"]);
   });
 
+  it("what comes late, after a newer full report, brings nothing back and ends nothing", async () => {
+    const site = await newSite(world);
+    const id = await site.deploy("shop");
+    const closed = { inventoryScope: "kubernetes:apps/v1:Deployment:closed" };
+    // As a proxy may hold them up: a list and a heartbeat that never came, and one of each that did.
+    const late = {
+      resourceHeartbeats: [heartbeat("never-stored"), heartbeat("q", 1)],
+      observedInventoryBatches: [batch([row("v")], closed), batch([row("api", "old"), row("gone")])],
+    };
+    const lateEnds = {
+      removedHeartbeats: [{ resourceType: "queue", resourceId: "q" }],
+      observedInventoryBatches: [batch([], { mode: "delta", removed: ["api"] })],
+      resourceLevel: level([], [], { observedAt: now(), full: true }),
+    };
+    const lists = [batch([row("v")], closed), batch([row("gone")])];
+    await send(site, id, { resourceHeartbeats: [heartbeat("q", 1)], observedInventoryBatches: lists });
+    world.clock.advance(5_000);
+    const observedAt = now();
+    const [told, rows] = [[heartbeat("q", 2, observedAt)], [row("api", "new")]];
+    const resourceLevel = level(told, rows, { observedAt });
+    const full = { resourceHeartbeats: told, observedInventoryBatches: [batch(rows, { observedAt })] };
+    expect(resends(await send(site, id, { ...full, resourceLevel: { ...resourceLevel, full: true } }))).toBe(false);
+    const unchanged = async (): Promise<void> => {
+      expect(await idsOf(site)).toEqual(["api", "q"]);
+      expect(resends(await send(site, id, { resourceLevel: { ...resourceLevel, observedAt: now() } }))).toBe(false);
+    };
+    world.clock.advance(1_000);
+    await send(site, id, late);
+    await unchanged();
+    await send(site, id, lateEnds);
+    await unchanged();
+    // As new ones they are taken.
+    const back = heartbeat("never-stored");
+    await send(site, id, { resourceHeartbeats: [back], observedInventoryBatches: [batch([row("v")], closed)] });
+    const ended = [{ resourceType: "queue", resourceId: "never-stored" }];
+    const endedBefore = { removedHeartbeats: ended, resourceLevel: level([], [], { observedAt: now(-500) }) };
+    await send(site, id, endedBefore);
+    expect(await idsOf(site)).toEqual(["api", "never-stored", "q", "v"]);
+  });
+
   it("the parts of a list belong together when the reporter's clock is ahead", async () => {
     const site = await newSite(world);
     const id = await site.deploy("shop");

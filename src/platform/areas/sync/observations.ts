@@ -83,7 +83,8 @@ export async function storeHeartbeats(
 /**
  * Heartbeats that have ended.
  *
- * @param observedAt of the report: an older one that comes late brings none back. Undefined: the report has no time.
+ * @param observedAt of the report: an older one that comes late brings none back, and a newer one of the resource stays.
+ *   Undefined: the report has no time.
  */
 export async function removeHeartbeats(
   { db, now }: Context,
@@ -97,7 +98,7 @@ export async function removeHeartbeats(
     update resource_heartbeats h set removed_at = ${now}, observed_at = greatest(h.observed_at, ${at}::timestamptz)
     from jsonb_to_recordset(${json(removed)}) as r ("resourceType" text, "resourceId" text)
     where h.deployment_id = ${deploymentId} and h.resource_type = r."resourceType" and h.resource_id = r."resourceId"
-      and h.removed_at is null`.execute(db);
+      and h.removed_at is null and (${at}::timestamptz is null or h.observed_at <= ${at}::timestamptz)`.execute(db);
 }
 
 /**

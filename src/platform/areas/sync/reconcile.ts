@@ -14,8 +14,16 @@ import { updateDeployment } from "../deployments/read/store.ts";
 import { findRelease } from "../releases/record/store.ts";
 import type { SyncCall } from "./acquire.ts";
 import { storeInventory } from "./inventory.ts";
+import { withoutLate } from "./late-report.ts";
 import { storeLevel } from "./level.ts";
-import { heartbeatIssues, observedVersion, removeHeartbeats, removeUntold, storeHeartbeats } from "./observations.ts";
+import {
+  capped,
+  heartbeatIssues,
+  observedVersion,
+  removeHeartbeats,
+  removeUntold,
+  storeHeartbeats,
+} from "./observations.ts";
 import { storeProgress } from "./progress.ts";
 import { currentReleaseOf, judge } from "./report.ts";
 import { requireReportBudget } from "./report-budget.ts";
@@ -38,6 +46,7 @@ export async function reconcile(call: SyncCall, row: DeploymentRow, body: Reconc
   const { suggestedDelayMs, capabilities, operatorVersion } = body;
   const said = {
     ...(tellsResources(body) && { resources_version: randomBytes(9).toString("base64url") }),
+    ...fullAtOf(call, row, body),
     ...(body.updateHeartbeat !== false && { last_heartbeat_at: call.now }),
     ...(suggestedDelayMs != null && { next_step_after: new Date(call.now.getTime() + suggestedDelayMs) }),
     ...(capabilities !== undefined && { capabilities: json(capabilities) }),
@@ -70,20 +79,26 @@ function tellsResources(body: ReconcileBody): boolean {
 }
 
 /** @returns whether the reporter must send all resources again. */
-async function storeResources(call: SyncCall, { id }: DeploymentRow, body: ReconcileBody): Promise<boolean> {
-  const { resourceHeartbeats = [], observedInventoryBatches = [], removedHeartbeats = [], resourceLevel } = body;
+async function storeResources(call: SyncCall, row: DeploymentRow, body: ReconcileBody): Promise<boolean> {
+  const { id, resources_full_at: fullAt } = row;
+  const told = withoutLate(call, body, fullAt);
+  const { resourceHeartbeats, observedInventoryBatches, removedHeartbeats, resourceLevel, observedAt } = told;
   const named = new Set(resourceHeartbeats.map(({ resourceType, resourceId }) => `${resourceType}/${resourceId}`));
   const ended = removedHeartbeats.filter(({ resourceType, resourceId }) => !named.has(`${resourceType}/${resourceId}`));
-  const [reported] = [resourceLevel, ...resourceHeartbeats, ...observedInventoryBatches].filter(
-    (each) => each !== undefined,
-  );
-  await removeHeartbeats(call, id, ended, reported?.observedAt);
+  await removeHeartbeats(call, id, ended, observedAt);
   await storeHeartbeats(call, id, resourceHeartbeats);
   await storeInventory(call, id, observedInventoryBatches);
   if (resourceLevel?.full === true) await removeUntold(call, id, resourceLevel.observedAt);
-  const told = [resourceHeartbeats, observedInventoryBatches, removedHeartbeats].some(({ length }) => length > 0);
-  const changed = told || resourceLevel?.full === true ? await requireReportBudget(call, id) : undefined;
+  const changes = [resourceHeartbeats, observedInventoryBatches, removedHeartbeats].some(({ length }) => length > 0);
+  const changed = changes || resourceLevel?.full === true ? await requireReportBudget(call, id) : undefined;
   return storeLevel(call, id, resourceLevel, changed);
+}
+
+/** When the last full report was made; it stays when a late one comes after a newer. */
+function fullAtOf({ now }: SyncCall, { resources_full_at: before }: DeploymentRow, { resourceLevel }: ReconcileBody) {
+  if (resourceLevel?.full !== true) return {};
+  const at = capped(resourceLevel.observedAt, now);
+  return before !== null && at < before ? {} : { resources_full_at: at };
 }
 
 async function check(call: SyncCall, row: DeploymentRow, body: ReconcileBody): Promise<void> {

@@ -85,6 +85,8 @@ export interface DeploymentRow {
   next_step_after: Date | null;
   /** Another random word after each report about its resources; null: there was none. */
   resources_version: string | null;
+  /** Of the last report of all resources: what was observed before it is out of date. Null: there was none. */
+  resources_full_at: Date | null;
   lease_session: string | null;
   lease_since: Date | null;
   lease_expires_at: Date | null;
