@@ -56,6 +56,11 @@ export class ApiError extends Error {
     this.retryAfterMs = details.retryAfterMs;
   }
 
+  /** The budget of one tenant that is used up; undefined: something else is wrong. */
+  get budget(): string | undefined {
+    return typeof this.context.budget === "string" ? this.context.budget : undefined;
+  }
+
   /** The call did not reach the platform, or its answer did not reach the client. */
   get isTransport(): boolean {
     return Object.hasOwn(TRANSPORT_ERRORS, this.code);

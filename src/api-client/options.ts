@@ -45,6 +45,8 @@ export interface Attempt {
   /** Undefined: it went well. */
   readonly code: string | undefined;
   readonly retryAfterMs: number | undefined;
+  /** Of one tenant, which is used up: calls for others are served. */
+  readonly budget?: string | undefined;
   readonly durationMs: number;
   readonly sentBytes: number;
   readonly receivedBytes: number;

@@ -163,7 +163,7 @@ async function observed(
   const heard = (read: HeaderReader): void => {
     header = read;
   };
-  const tell = (outcome: Pick<Attempt, "status" | "code" | "retryAfterMs" | "receivedBytes">): void => {
+  const tell = (outcome: Pick<Attempt, "status" | "code" | "retryAfterMs" | "budget" | "receivedBytes">): void => {
     const durationMs = settings.clock.monotonicMs() - startMs;
     settings.observe({ area: named.area, route: named.name, ...outcome, durationMs, sentBytes, header });
   };
@@ -179,6 +179,7 @@ async function observed(
   return { ...answer, header };
 }
 
-function errorFacts({ status, code, retryAfterMs }: ApiError): Pick<Attempt, "status" | "code" | "retryAfterMs"> {
-  return { status, code, retryAfterMs };
+function errorFacts(error: ApiError): Pick<Attempt, "status" | "code" | "retryAfterMs" | "budget"> {
+  const { status, code, retryAfterMs, budget } = error;
+  return { status, code, retryAfterMs, budget };
 }

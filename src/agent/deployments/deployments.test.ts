@@ -32,6 +32,8 @@ class World {
   /** What has this deployment's object name, though it is another's. */
   holder: ManagedDeployment | undefined;
   refuseWith: ApiError | undefined;
+  /** Calls that go well before it refuses. */
+  takes = 0;
   renewed = true;
   readonly deployments: Deployments;
   readonly bodies: Parameters<DeploymentPorts["platform"]["reconcile"]>[0]["body"][] = [];
@@ -99,6 +101,9 @@ class World {
   trouble: Trouble | "unknown" | undefined = "unknown";
   summary: WorkloadsSummary | undefined;
   found: Pick<Report, "mode" | "isWorse"> = { mode: "delta", isWorse: false };
+  /** In how many parts a report comes; each names in its scope which report it is of. */
+  parts = 1;
+  looks = 0;
 
   #ports(): DeploymentPorts {
     return {
@@ -131,15 +136,15 @@ class World {
         this.managed = { ...managed, status };
       },
       resources: {
-        next: async (_, namespaces) => ({
-          ...this.found,
-          parts: [
-            {
-              ...{ resourceHeartbeats: [], removedHeartbeats: [], changes: [], scopes: [] },
-              observedInventoryBatches: namespaces.map(batchOf),
-            },
-          ],
-        }),
+        next: async (_, namespaces) => {
+          this.looks += 1;
+          const names = this.parts === 1 ? [""] : Array.from({ length: this.parts }, (_each, at) => ` ${at + 1}`);
+          const parts = names.map((name) => ({
+            ...{ resourceHeartbeats: [], removedHeartbeats: [], changes: [], scopes: [] },
+            observedInventoryBatches: namespaces.map((each) => batchOf(`${each}${name}`)),
+          }));
+          return { ...this.found, parts };
+        },
         acknowledged: () => undefined,
         changed: () => undefined,
         forget: () => undefined,
@@ -147,7 +152,7 @@ class World {
       relist: () => void this.done.push("relist"),
       platform: {
         reconcile: async ({ body }) => {
-          if (this.refuseWith !== undefined) throw this.refuseWith;
+          if (this.refuseWith !== undefined && this.takes-- <= 0) throw this.refuseWith;
           this.bodies.push(body);
           this.done.push(`report ${body.state.status}${body.session === undefined ? "" : " under lease"}`);
           return {
@@ -376,6 +381,55 @@ describe("a deployment", () => {
     world.refuseWith = undefined;
     await world.run();
     expect(world.done.at(-1)).toBe("report running under lease");
+  });
+
+  describe("that has told as much as it may", () => {
+    const refused = new ApiError("RATE_LIMITED", "told enough", {
+      ...{ status: 429, retryable: true, retryAfterMs: 90_000 },
+      context: { budget: "deployment-told-bytes" },
+    });
+    const told = (): string[] =>
+      world.bodies.flatMap(({ observedInventoryBatches = [] }) =>
+        observedInventoryBatches.map(({ inventoryScope }) => inventoryScope),
+      );
+    const refuse = async (mode: Report["mode"]): Promise<void> => {
+      world.found = { mode, isWorse: true };
+      [world.parts, world.takes, world.refuseWith] = [3, 1, refused];
+      await world.run();
+      expect(await world.run()).toEqual({ requeueAfterMs: 60_000 });
+      expect(told()).toEqual(["shop 1"]);
+      // Whatever changes meanwhile.
+      world.deployments.workloadChanged(changed);
+      world.clock.advance(60_000);
+      expect(await world.run()).toEqual({ requeueAfterMs: 30_000 });
+      expect([told(), world.looks]).toEqual([["shop 1"], 1]);
+      world.refuseWith = undefined;
+      world.clock.advance(30_000);
+    };
+
+    test("goes on with its full report where it stopped, when the platform takes it", async () => {
+      await refuse("full");
+      await world.run();
+      expect([told(), world.looks]).toEqual([["shop 1", "shop 2", "shop 3"], 1]);
+      // And after that as always.
+      world.clock.advance(60_000);
+      await world.run();
+      expect(world.looks).toBe(2);
+    });
+
+    test("begins its full report anew when it is accepted for other namespaces by then", async () => {
+      await refuse("full");
+      world.answer(["jobs"]);
+      await world.run();
+      const anew = ["jobs 1", "shop 1", "jobs 2", "shop 2", "jobs 3", "shop 3"];
+      expect([told(), world.looks]).toEqual([["shop 1", ...anew], 2]);
+    });
+
+    test("looks again what is the worst of all that has changed", async () => {
+      await refuse("delta");
+      await world.run();
+      expect([told(), world.looks]).toEqual([["shop 1", "shop 1", "shop 2", "shop 3"], 2]);
+    });
   });
 
   test("that was served before a restart is left as it is until the platform has been asked", async () => {

@@ -7,7 +7,7 @@ import type { AgentMetrics } from "../kernel/metrics.ts";
 import type { Snapshot } from "../kernel/snapshot.ts";
 import type { WorkloadRef } from "../observe/observation.ts";
 import type { ReportPart } from "../observe/report-parts.ts";
-import type { Report, ResourceReports } from "../observe/resource-reports.ts";
+import type { ResourceReports } from "../observe/resource-reports.ts";
 import { isGone } from "../platform-link/platform-answer.ts";
 import type { Platform } from "../platform-link/routes.ts";
 import type { Places } from "./acceptance.ts";
@@ -16,6 +16,7 @@ import { type DeploymentFacts, type DeploymentStep, nextDeploymentStep } from ".
 import { type DeploymentObjectPorts, DeploymentObjects } from "./deployment-objects.ts";
 import { isLeaseLost, type Leases } from "./leases.ts";
 import type { ListedDeployment } from "./listed-deployment.ts";
+import { hold, isHeld, LOOK_AFTER_CHANGE_MS, type ReportPace, resumed, waitOf } from "./report-pace.ts";
 
 /** All the I/O of this reconciler, as functions. */
 export interface DeploymentPorts extends DeploymentObjectPorts {
@@ -39,12 +40,6 @@ export interface DeploymentsOptions {
 
 /** Health older than 180 s is shown as stale (§11.1): a report a minute may be lost twice. */
 const REPORT_EVERY_MS = 60_000;
-/** A change is looked at this soon. */
-const LOOK_AFTER_CHANGE_MS = 1_000;
-/** And reported this long after the last report: a rollout is many changes. */
-const REPORT_AFTER_CHANGE_MS = 5_000;
-/** What gets worse is reported at once, this often within a minute. */
-const MAX_EARLY_REPORTS = 10;
 /** Apply, acquire, renew, report in up to three setup steps, and a margin. */
 const MAX_STEPS = 10;
 const CONTRADICTION_RETRY_MS = 30_000;
@@ -58,13 +53,7 @@ const NOTHING: ReportPart = {
   ...{ changes: [], scopes: [] },
 };
 
-interface Memory {
-  reportAtMs: number;
-  /** When to look whether something is worth a report before `reportAtMs`. */
-  lookAtMs: number;
-  /** Reports of what got worse, within the last minute. */
-  earlyAtMs: readonly number[];
-  reportedAtMs: number;
+interface Memory extends ReportPace {
   unlistedAtMs: number | undefined;
   /** At the last look. */
   accepted: readonly string[];
@@ -180,7 +169,8 @@ export class Deployments {
     const memory = this.#memoryOf(id);
     const atMs = clock.monotonicMs();
     memory.lookAtMs = Number.POSITIVE_INFINITY;
-    const report = await ports.resources.next(id, accepted, context.signal);
+    if (isHeld(memory, atMs)) return;
+    const report = resumed(memory, accepted) ?? (await ports.resources.next(id, accepted, context.signal));
     const waitMs = waitOf(memory, report, atMs);
     if (waitMs > 0) {
       // A workload may have changed during the look.
@@ -191,14 +181,20 @@ export class Deployments {
     if (report.mode === "starting") memory.lookAtMs = Math.min(memory.lookAtMs, atMs + LOOK_AFTER_CHANGE_MS);
     memory.reportedAtMs = atMs;
     memory.reportAtMs = atMs + REPORT_EVERY_MS * (0.9 + 0.2 * random());
+    let sent = 0;
     try {
       for (const part of report.parts.length === 0 ? [NOTHING] : report.parts) {
         await this.#send(id, status, part, accepted, context);
+        sent += 1;
       }
       metrics.resourceReport("ok", report.mode, clock.wallNow());
     } catch (error) {
       if (context.signal.aborted) throw error;
       metrics.resourceReport("failed", report.mode, clock.wallNow());
+      if (hold(memory, error, { ...report, parts: report.parts.slice(sent) }, accepted, clock.monotonicMs())) {
+        context.log.info({ deploymentId: id }, "the platform takes more of this deployment later");
+        return;
+      }
       await this.#refused(id, error, context);
       return;
     }
@@ -274,20 +270,10 @@ export class Deployments {
     if (memory === undefined) {
       memory = {
         ...{ reportAtMs: 0, lookAtMs: Number.POSITIVE_INFINITY, reportedAtMs: Number.NEGATIVE_INFINITY },
-        ...{ earlyAtMs: [], unlistedAtMs: undefined, accepted: [] },
+        ...{ earlyAtMs: [], heldUntilMs: undefined, rest: undefined, unlistedAtMs: undefined, accepted: [] },
       };
       this.#memories.set(id, memory);
     }
     return memory;
   }
-}
-
-/** How long a look that found nothing urgent waits for its report; 0: report now. */
-function waitOf({ reportAtMs, reportedAtMs, earlyAtMs }: Memory, { mode, isWorse }: Report, nowMs: number): number {
-  if (nowMs >= reportAtMs || mode === "full") return 0;
-  if (mode === "starting") return LOOK_AFTER_CHANGE_MS;
-  if (mode === "confirm") return reportAtMs - nowMs;
-  const early = earlyAtMs.filter((each) => nowMs - each < 60_000).length;
-  if (isWorse && early < MAX_EARLY_REPORTS) return 0;
-  return Math.max(0, reportedAtMs + REPORT_AFTER_CHANGE_MS - nowMs);
 }

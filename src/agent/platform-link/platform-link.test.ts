@@ -76,6 +76,12 @@ test("an endless Retry-After is believed for 15 minutes", () => {
   expect(each.heldForMs()).toBe(900_000);
 });
 
+test("the budget of one deployment that is used up holds up no other", () => {
+  const { link: each, attempt } = link();
+  attempt(429, { retryAfterMs: 60_000, budget: "deployment-told-bytes" });
+  expect(each.heldForMs()).toBe(0);
+});
+
 test("the clock is told by every answer, also by a refusal; the key's end only where the key was good", () => {
   const { skews, expiries, clock, attempt } = link();
   const now = clock.wallNow().getTime();

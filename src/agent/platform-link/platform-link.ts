@@ -73,7 +73,8 @@ export class PlatformLink {
     metrics.attempted(attempt);
     this.#readHeaders(attempt);
     const channel: Channel = attempt.route === "work" ? "work" : "sync";
-    if (attempt.retryAfterMs !== undefined) {
+    // A budget is one tenant's, as a deployment's: calls for others are served.
+    if (attempt.retryAfterMs !== undefined && attempt.budget === undefined) {
       this.#heldUntilMs = clock.monotonicMs() + Math.min(attempt.retryAfterMs, RETRY_AFTER_CAP_MS);
     }
     // Any word of the platform's own is a connection, also a refusal; a key that it does not take is none.

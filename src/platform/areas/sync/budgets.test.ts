@@ -80,6 +80,32 @@ onEachDatabase(
       expect(answered(await send("b"))).toEqual([400, "BUDGET_EXCEEDED", "deployment-report-bytes"]);
     });
 
+    it("what is told within an hour counts; a deployment that flaps is refused for a while, and holds up no other", async () => {
+      const site = await newSite(world);
+      const [noisy, other] = [await site.deploy("noisy"), await site.deploy("other")];
+      world.clock.hold();
+      const tell = (id: string) => report(site, id, { resourceHeartbeats: [heartbeat("a", 30_000)] });
+      let told = 0;
+      while (told < 20 && (await tell(noisy)).status === 200) told += 1;
+      // The last one goes beyond the 200 000 bytes.
+      expect(told).toBe(7);
+      const refused = await tell(noisy);
+      expect(answered(refused)).toEqual([429, "RATE_LIMITED", "deployment-told-bytes"]);
+      const seconds = Number(refused.headers.get("retry-after"));
+      expect(seconds).toBeGreaterThan(60);
+      expect((await tell(other)).status).toBe(200);
+      // What lives and what is confirmed is heard all the same.
+      const level = { digest: "0".repeat(16), heartbeats: 1, rows: 0, complete: true };
+      const resourceLevel = { ...level, observedAt: world.clock.wallNow().toISOString() };
+      expect((await report(site, noisy, { resourceLevel })).status).toBe(200);
+      world.clock.advance((seconds - 1) * 1_000);
+      expect((await tell(noisy)).status).toBe(429);
+      world.clock.advance(1_000);
+      expect((await tell(noisy)).status).toBe(200);
+      world.clock.advance(3_600_000);
+      for (let turn = 0; turn < 6; turn += 1) expect((await tell(noisy)).status).toBe(200);
+    });
+
     it("a project's list shows each deployment its share, so that one hides no other", async () => {
       const site = await newSite(world);
       const [noisy, other] = [await site.deploy("noisy"), await site.deploy("other")];
@@ -195,6 +221,7 @@ onEachDatabase(
       "deployment-inventory": 20,
       "deployment-inventory-scopes": 3,
       "deployment-report-bytes": 50_000,
+      "deployment-told-bytes": 200_000,
       "deployment-progress-events": 12,
       "deployment-report-events": 5,
       "deployment-request-events": 6,

@@ -6,7 +6,7 @@ import { capped } from "./observations.ts";
 type ReconcileBody = BodyOf<(typeof syncRoutes)["reconcile"]>;
 
 /** What a report says of resources. */
-type ToldResources = Required<
+export type ToldResources = Required<
   Pick<ReconcileBody, "resourceHeartbeats" | "observedInventoryBatches" | "removedHeartbeats">
 > &
   Pick<ReconcileBody, "resourceLevel">;

@@ -27,6 +27,7 @@ import {
 import { storeProgress } from "./progress.ts";
 import { currentReleaseOf, judge } from "./report.ts";
 import { requireReportBudget } from "./report-budget.ts";
+import { payForTold } from "./told-bytes.ts";
 
 export type ReconcileBody = Static<(typeof syncRoutes)["reconcile"]["body"]>;
 
@@ -41,12 +42,15 @@ export async function reconcile(call: SyncCall, row: DeploymentRow, body: Reconc
   await check(call, row, body);
   const verdict = judge(row, body.state, call.now);
   if (verdict.kind === "illegal") throw invalidTransition(verdict.from, body.state.status, verdict.allowed);
-  const resendResources = await storeResources(call, row, body);
+  const told = withoutLate(call, body, row.resources_full_at);
+  const paid = payForTold(call, row, told);
+  const resendResources = await storeResources(call, row.id, told);
   await storeProgress(call, row, body.progressEvents ?? []);
   const { suggestedDelayMs, capabilities, operatorVersion } = body;
   const said = {
     ...(tellsResources(body) && { resources_version: randomBytes(9).toString("base64url") }),
     ...fullAtOf(call, row, body),
+    ...paid,
     ...(body.updateHeartbeat !== false && { last_heartbeat_at: call.now }),
     ...(suggestedDelayMs != null && { next_step_after: new Date(call.now.getTime() + suggestedDelayMs) }),
     ...(capabilities !== undefined && { capabilities: json(capabilities) }),
@@ -79,9 +83,7 @@ function tellsResources(body: ReconcileBody): boolean {
 }
 
 /** @returns whether the reporter must send all resources again. */
-async function storeResources(call: SyncCall, row: DeploymentRow, body: ReconcileBody): Promise<boolean> {
-  const { id, resources_full_at: fullAt } = row;
-  const told = withoutLate(call, body, fullAt);
+async function storeResources(call: SyncCall, id: string, told: ReturnType<typeof withoutLate>): Promise<boolean> {
   const { resourceHeartbeats, observedInventoryBatches, removedHeartbeats, resourceLevel, observedAt } = told;
   const named = new Set(resourceHeartbeats.map(({ resourceType, resourceId }) => `${resourceType}/${resourceId}`));
   const ended = removedHeartbeats.filter(({ resourceType, resourceId }) => !named.has(`${resourceType}/${resourceId}`));

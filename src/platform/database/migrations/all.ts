@@ -24,6 +24,7 @@ import { acceptedStale } from "./0021-0030/0023-accepted-stale.ts";
 import { resourcesVersion } from "./0021-0030/0024-resources-version.ts";
 import { debugKeys } from "./0021-0030/0025-debug-keys.ts";
 import { fullReports } from "./0021-0030/0026-full-reports.ts";
+import { toldBytes } from "./0021-0030/0027-told-bytes.ts";
 
 /** In order of name. A migration that has been released never changes; the next one repairs it. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -52,4 +53,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   "0024-resources-version": resourcesVersion,
   "0025-debug-keys": debugKeys,
   "0026-full-reports": fullReports,
+  "0027-told-bytes": toldBytes,
 };

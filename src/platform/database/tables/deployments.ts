@@ -87,6 +87,9 @@ export interface DeploymentRow {
   resources_version: string | null;
   /** Of the last report of all resources: what was observed before it is out of date. Null: there was none. */
   resources_full_at: Date | null;
+  /** What reports have told of resources and was not given back yet (`deployment-told-bytes`), as of `told_bytes_at`. */
+  told_bytes: number | null;
+  told_bytes_at: Date | null;
   lease_session: string | null;
   lease_since: Date | null;
   lease_expires_at: Date | null;

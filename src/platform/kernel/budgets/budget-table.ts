@@ -177,6 +177,13 @@ export const BUDGETS = {
     size: 16 * 1024 * 1024,
     hint: REPORT,
   }),
+  "deployment-told-bytes": hourly({
+    what: "bytes of resources and observed objects that reports tell within an hour, given back evenly; a report that confirms costs none",
+    tenant: "deployment",
+    // Everything that may be stored, twice an hour: so often a reporter tells all of it.
+    size: 32 * 1024 * 1024,
+    hint: LATER,
+  }),
   "deployment-commands": hourly({
     what: "commands that were made by other ways than a plan within an hour",
     tenant: "deployment",

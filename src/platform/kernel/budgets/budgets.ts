@@ -100,7 +100,8 @@ export class Budgets {
     return false;
   }
 
-  refusal(name: BudgetName, tenant: string): PlatformError {
+  /** @param retryAfterSeconds when more fits, where that is known. */
+  refusal(name: BudgetName, tenant: string, retryAfterSeconds = RETRY_AFTER_SECONDS): PlatformError {
     this.#onRefused(name);
     const { code, what, tenant: kind, hint } = BUDGETS[name] as Budget;
     const size = this.#sizes[name];
@@ -110,7 +111,7 @@ export class Budgets {
       const { context: issues } = invalid({ path: "body", message }).detail;
       return new PlatformError(code, { message, context: { ...issues, ...context }, hint });
     }
-    const retry = code === "RATE_LIMITED" ? { retryAfterSeconds: RETRY_AFTER_SECONDS } : {};
+    const retry = code === "RATE_LIMITED" ? { retryAfterSeconds } : {};
     return new PlatformError(code, { message, context, hint, ...retry });
   }
 }

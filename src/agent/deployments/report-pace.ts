@@ -1,0 +1,76 @@
+import { ApiError } from "../../api-client/api-error.ts";
+import type { ReportPart } from "../observe/report-parts.ts";
+import type { Report } from "../observe/resource-reports.ts";
+import { RETRY_AFTER_CAP_MS } from "../platform-link/reconnect-rule.ts";
+
+/** A change is looked at this soon. */
+export const LOOK_AFTER_CHANGE_MS = 1_000;
+/** And reported this long after the last report: a rollout is many changes. */
+const REPORT_AFTER_CHANGE_MS = 5_000;
+/** What gets worse is reported at once, this often within a minute. */
+const MAX_EARLY_REPORTS = 10;
+
+/** When one deployment is reported next. */
+export interface ReportPace {
+  reportAtMs: number;
+  /** When to look whether something is worth a report before `reportAtMs`. */
+  lookAtMs: number;
+  /** Reports of what got worse, within the last minute. */
+  earlyAtMs: readonly number[];
+  reportedAtMs: number;
+  /** The platform takes nothing of this deployment's resources before. */
+  heldUntilMs: number | undefined;
+  /** What was left of a full report then. */
+  rest: { readonly parts: readonly ReportPart[]; readonly accepted: readonly string[] } | undefined;
+}
+
+/** How long a look that found nothing urgent waits for its report; 0: report now. */
+export function waitOf(
+  { reportAtMs, reportedAtMs, earlyAtMs }: ReportPace,
+  { mode, isWorse }: Report,
+  nowMs: number,
+): number {
+  if (nowMs >= reportAtMs || mode === "full") return 0;
+  if (mode === "starting") return LOOK_AFTER_CHANGE_MS;
+  if (mode === "confirm") return reportAtMs - nowMs;
+  const early = earlyAtMs.filter((each) => nowMs - each < 60_000).length;
+  if (isWorse && early < MAX_EARLY_REPORTS) return 0;
+  return Math.max(0, reportedAtMs + REPORT_AFTER_CHANGE_MS - nowMs);
+}
+
+/**
+ * The platform has refused a part because the deployment has told as much as it may for now. Others of this agent are not
+ * held up by it. Of a full report the rest is kept: begun anew each time, a large one would never come to its end.
+ *
+ * @param left of the report: the refused part and those after it.
+ * @returns false: the error is another one.
+ */
+export function hold(
+  pace: ReportPace,
+  error: unknown,
+  left: Pick<Report, "mode" | "parts">,
+  accepted: readonly string[],
+  nowMs: number,
+): boolean {
+  if (!(error instanceof ApiError) || error.budget === undefined || error.retryAfterMs === undefined) return false;
+  pace.heldUntilMs = nowMs + Math.min(error.retryAfterMs, RETRY_AFTER_CAP_MS);
+  pace.reportAtMs = pace.heldUntilMs;
+  pace.rest = left.mode === "full" ? { parts: left.parts, accepted } : undefined;
+  return true;
+}
+
+/** Called before each report: whether it has to wait. */
+export function isHeld(pace: ReportPace, nowMs: number): boolean {
+  if (pace.heldUntilMs === undefined || nowMs >= pace.heldUntilMs) return false;
+  pace.reportAtMs = pace.heldUntilMs;
+  return true;
+}
+
+/** The rest of a full report whose time has come; undefined: there is none, or it is of other namespaces than now. */
+export function resumed(pace: ReportPace, accepted: readonly string[]): Report | undefined {
+  const { rest } = pace;
+  pace.rest = undefined;
+  pace.heldUntilMs = undefined;
+  if (rest === undefined || rest.accepted.join() !== accepted.join()) return undefined;
+  return { mode: "full", parts: rest.parts, isWorse: false };
+}
