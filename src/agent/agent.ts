@@ -67,7 +67,10 @@ export async function runAgent(config: AgentConfig, tools: AgentTools, signal: A
     const events = new EventRecorder({ ...recorder, controller: REPORTING_CONTROLLERS.agent, instance: identity });
     const rights = watchRights({ client, config, events, registry, clock, log });
     const changed = (ref: WorkloadRef): void => controllers.workloadChanged(ref);
-    const observed = observing({ client, config, rights, clock, log, watchMetrics: kube.watch, changed });
+    const observed = observing({
+      ...{ client, config, rights, clock, log, watchMetrics: kube.watch, changed },
+      clusterChanged: () => controllers.clusterChanged(),
+    });
     const shared = {
       platform,
       link,

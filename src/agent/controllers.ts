@@ -31,7 +31,7 @@ export class AgentControllers {
   readonly #accepts: (deploymentId: string) => boolean;
   readonly #reconcilers: AgentReconcilers;
 
-  constructor(parts: ControllerParts, { workloads, lookups }: Pick<ReconcilerParts, "workloads" | "lookups">) {
+  constructor(parts: ControllerParts, observed: Pick<ReconcilerParts, "workloads" | "lookups" | "nodes">) {
     const { cluster, config, metrics } = parts;
     const snapshot = <T extends { readonly id: string }>(name: keyof Snapshots & Buffer): Snapshot<T> =>
       new Snapshot<T>(BUFFER_CAPACITY[name], () => metrics.dropped(name));
@@ -47,8 +47,9 @@ export class AgentControllers {
     this.#accepts = (id) => acceptedNamespaces(id, cluster.managedOf(id), config.deployments).length > 0;
     this.#reconcilers = agentReconcilers({
       ...parts,
-      workloads,
-      lookups,
+      workloads: observed.workloads,
+      lookups: observed.lookups,
+      nodes: observed.nodes,
       snapshots: this.snapshots,
       accepts: this.#accepts,
       relist: this.relistAll,
@@ -85,6 +86,10 @@ export class AgentControllers {
 
   readonly workloadChanged = (ref: WorkloadRef): void => {
     for (const id of this.#reconcilers.deployments.workloadChanged(ref)) this.#triggers.deployments.trigger(id);
+  };
+
+  readonly clusterChanged = (): void => {
+    for (const id of this.#reconcilers.deployments.clusterChanged()) this.#triggers.deployments.trigger(id);
   };
 
   /** Of what the platform lists. */

@@ -3,7 +3,12 @@ import type { Clock } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
 import { DEFAULT_NAMES } from "../crds/group.ts";
 import { OBSERVE_ROLE, READ_ON_DEMAND } from "../crds/manifests/roles/observe-role.ts";
-import { type RequiredRight, requiredRights, rightsNotes } from "../crds/manifests/roles/required-rights.ts";
+import {
+  nodesRights,
+  type RequiredRight,
+  requiredRights,
+  rightsNotes,
+} from "../crds/manifests/roles/required-rights.ts";
 import { AccessWatch } from "../kube/access/access-watch.ts";
 import type { Client } from "../kube/client/client.ts";
 import type { EventRecorder } from "../kube/events/event-recorder.ts";
@@ -36,7 +41,8 @@ export function watchRights(options: RightsOptions): AccessWatch<RequiredRight> 
   const needed = requiredRights("agent", names, namespaces).filter(
     ({ role, resource, group }) => role !== OBSERVE_ROLE || observed.includes(`${resource}.${group}`),
   );
-  const required = (): readonly RequiredRight[] => needed;
+  const all = [...needed, ...(config.observedNodes === "on" ? nodesRights(names) : [])];
+  const required = (): readonly RequiredRight[] => all;
   const watch = new AccessWatch({ client, clock, log, required, everyMs: config.accessCheckIntervalMs });
   watch.onChange((change) => {
     for (const note of rightsNotes("the agent", change, names)) events.record(note);
@@ -48,11 +54,11 @@ export function watchRights(options: RightsOptions): AccessWatch<RequiredRight> 
 export function rightsGauge(registry: Registry, missing: () => readonly RequiredRight[]): void {
   new Gauge({
     name: "sallyport_agent_missing_rights",
-    help: "Rights that the agent needs and does not have, by where: own namespace, grants, opened namespaces.",
+    help: "Rights that the agent needs and does not have, by where: own namespace, grants, opened namespaces, nodes.",
     labelNames: ["reach"],
     registers: [registry],
     collect() {
-      for (const reach of ["system", "grants", "opened"] as const) {
+      for (const reach of ["system", "grants", "opened", "nodes"] as const) {
         this.set({ reach }, missing().filter((right) => right.reach === reach).length);
       }
     },

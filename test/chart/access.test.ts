@@ -112,6 +112,15 @@ describe.each(["default", "namespaces", "hardened", "older-server", "approver-le
   },
 );
 
+test("all that can be read beside the default is one golden file", async () => {
+  const file = join(CHART, "ci", "observing-values.yaml");
+  const text = sorted(ofKind(await helm.render(file), ...RBAC))
+    .filter(({ metadata }) => metadata.name.startsWith("sallyport-agent"))
+    .map((object) => stringify(object))
+    .join("---\n");
+  await expect(text).toMatchFileSnapshot("golden/rbac-observing.yaml");
+});
+
 const NAMESPACED = inScope("namespaced");
 
 describe("operations of cluster scope", () => {

@@ -54,6 +54,30 @@ test("a label selector is passed on as it is written", async () => {
   expect(env.find(({ name }) => name === "SALLYPORT_OBSERVED_LABEL_SELECTOR")?.value).toBe(selector);
 });
 
+test("nodes are off by default; on, the agent alone may read them, and nothing else, in any scope", async () => {
+  const told = async (values: object) => {
+    const objects = await helm.render({ ...REQUIRED, namespaces: ["shop"], ...values });
+    const [agent] = ofKind(objects, "Deployment").filter(({ metadata }) => metadata.name.endsWith("-agent"));
+    const env: Rendered[] = agent?.spec.template.spec.containers[0].env;
+    return {
+      setting: env.find(({ name }) => name === "SALLYPORT_OBSERVED_NODES")?.value,
+      access: ofKind(objects, "ClusterRole", "ClusterRoleBinding").filter(
+        ({ metadata }) => metadata.name === "sallyport-agent-nodes",
+      ),
+    };
+  };
+  expect(await told({})).toEqual({ setting: "off", access: [] });
+  for (const scope of ["cluster", "namespaces"]) {
+    const { setting, access } = await told({ observe: { nodes: true }, rbac: { scope } });
+    expect([setting, access.length]).toEqual(["on", 2]);
+    expect(access[0].rules).toEqual([{ apiGroups: [""], resources: ["nodes"], verbs: ["get", "list", "watch"] }]);
+    expect(access[1].subjects).toEqual([
+      { kind: "ServiceAccount", name: "sallyport-agent", namespace: "sallyport-system" },
+    ]);
+  }
+  expect(await told({ observe: { nodes: true }, rbac: { create: false } })).toEqual({ setting: "on", access: [] });
+});
+
 test("all kinds off, in roles of namespaces", async () => {
   const { rules, told, listed } = await observed([...ALL, ...ON_DEMAND], { rbac: { scope: "namespaces" } });
   expect([rules, told, listed]).toEqual([[], ["none"], []]);

@@ -4,6 +4,7 @@ import type { syncRoutes } from "../../src/contract/deployments/sync.ts";
 import type { BodyOf } from "../../src/contract/wire/route.ts";
 import { objectName } from "../../src/crds/group.ts";
 import { type ManagedDeployment, managedDeployments } from "../../src/crds/kinds/managed-deployment.ts";
+import { openNodes } from "../../src/crds/manifests/installation.ts";
 import { type AgentWorld, createAgentWorld, GRANTS, type Running, SHOP } from "./agent/agent-world.ts";
 import { installMetricsApi, podMetrics } from "./metrics-api.ts";
 import { eventually, signal } from "./wait.ts";
@@ -415,6 +416,45 @@ test("cpu and memory of pods are told once the cluster measures them, and a pod 
   await isSeen("measured", "gone");
 });
 
+test("nodes are told once the customer lets them be read: one report for the cluster, and unknown without the right", async () => {
+  await agent.stop();
+  for (const name of ["node-a", "node-b"]) {
+    await cluster().apply([{ apiVersion: "v1", kind: "Node", metadata: { name } }]);
+    await nodeIs(name, "Ready");
+  }
+  await cluster().apply([...openNodes()]);
+  const before = reports.length;
+  agent = world.startAgent("agent-5", { SALLYPORT_OBSERVED_NODES: "on", SALLYPORT_ACCESS_CHECK_INTERVAL: "2s" });
+  const told = async () => {
+    const { resources } = await world.engineer.resources.list({ query: { project: world.projectId } }, signal());
+    const { health, readyCount, desiredCount, message } =
+      resources.find(({ resourceType }) => resourceType === "kubernetes-cluster") ?? {};
+    return `${health} ${readyCount}/${desiredCount} ${message}`;
+  };
+  await eventually(told, (each) => each === "healthy 2/2 null");
+  const since = reports.length;
+  await nodeIs("node-b", "DiskPressure");
+  await eventually(told, (each) => each === "degraded 2/2 2 of 2 nodes ready; node-b: DiskPressure");
+  expect(reports.slice(since).reduce((sum, report) => sum + rowsOf(report), 0)).toBe(0);
+  expect(JSON.stringify(reports.slice(before))).not.toContain("10.11.12.13");
+  await cluster().kubectl(["delete", "clusterrolebinding", "sallyport-agent-nodes"]);
+  await eventually(told, (each) => each.startsWith("unknown 2/2"));
+  const status = await eventually(shown, (each) => condition(each, "Permitted")?.status === "False");
+  expect(condition(status, "Permitted")?.message).toContain("nodes in the whole cluster");
+  expect((await seen()).api).toBe("healthy 2");
+  await agent.stop();
+  await cluster().kubectl(["delete", "node/node-a", "node/node-b"]);
+  agent = world.startAgent("agent-6");
+  await eventually(told, (each) => each.startsWith("undefined"));
+});
+
+async function nodeIs(name: string, type: string): Promise<void> {
+  const conditions = [{ type, status: "True", reason: "Set", message: "by the test" }];
+  const status = { conditions, addresses: [{ type: "InternalIP", address: "10.11.12.13" }] };
+  const contentType = "application/strategic-merge-patch+json";
+  await cluster().request({ method: "PATCH", path: `/api/v1/nodes/${name}/status`, contentType, body: { status } });
+}
+
 test("a destructive plan on old knowledge is refused; when the engineer accepts that, the approver reads it", async () => {
   await agent.stop();
   const { db } = world.platform;
@@ -435,7 +475,7 @@ test("a destructive plan on old knowledge is refused; when the engineer accepts 
   });
   const queued = await accessRequests.queue({ params: { id }, body: { acceptStale: true } }, signal());
   expect(queued.acceptedStale?.observedAt).toBe(observedAt.toISOString());
-  agent = world.startAgent("agent-5");
+  agent = world.startAgent("agent-7");
   const grant = await world.grant(id, (each) => each !== undefined);
   expect(grant.spec.planHash).toBe(planHash);
   const kubeconfig = cluster().kubeconfigFor({ user: "alice" });

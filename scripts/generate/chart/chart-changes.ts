@@ -48,6 +48,10 @@ export const CHART_CHANGES: readonly { readonly version: string; readonly change
         kind: "added",
         description: "observe.labelSelector: only objects that it selects are watched and reported",
       },
+      {
+        kind: "added",
+        description: "observe.nodes, off by default: the agent reads nodes and tells how many are ready and have room",
+      },
       { kind: "changed", description: "Nothing runs by itself until a policy of yours says so: also what only reads" },
       {
         kind: "changed",

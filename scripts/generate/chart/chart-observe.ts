@@ -12,6 +12,10 @@ export const OBSERVE_VALUES: Branch = branch("What the agent reads of the opened
     "Only what this selects is watched, a selector as of `kubectl -l`: it is sent to the API server, so that the rest never reaches the agent. Pods and ReplicaSets of a workload need the label too: put it into the template. RBAC has no such bound; the agent's right stays that to the whole namespace. Empty: all.",
     { maxLength: 1024 },
   ),
+  nodes: flag(
+    false,
+    "Tells each accepted deployment how many nodes are ready, which have trouble, and the room on them. On: a ClusterRole to read nodes, in any rbac.scope.",
+  ),
   ...Object.fromEntries(
     READ_ON_DEMAND.map(({ value, why }) => [
       value,

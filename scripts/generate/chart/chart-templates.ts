@@ -58,6 +58,14 @@ export function chartTemplates(): ReadonlyMap<string, string> {
           at("metrics").flatMap((role) => manifestsOf(role, MARKS).map((each) => object(each))),
         ),
     ],
+    [
+      "observe-nodes.yaml",
+      HEAD +
+        when(
+          "and .Values.rbac.create .Values.observe.nodes",
+          at("nodes").flatMap((role) => manifestsOf(role, MARKS).map((each) => object(each))),
+        ),
+    ],
     ["opened-namespaces.yaml", HEAD + when(".Values.rbac.create", openedNamespaces(at("opened")))],
     ["cluster-operations.yaml", HEAD + clusterOperations(at("cluster-opened"))],
     [

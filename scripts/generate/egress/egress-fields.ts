@@ -13,7 +13,7 @@ export interface Field {
 }
 
 /** The contract leaves `data` open; the platform checks it by the resource's type, of which the agent sends these. */
-const SENT_TYPES = ["container", "worker", "daemon"] as const;
+const SENT_TYPES = ["container", "worker", "daemon", "kubernetes-cluster"] as const;
 const DATA = "body.resourceHeartbeats[].data.data";
 
 /** Every field that a request of this route may carry, in the order of its schema. */

@@ -1,13 +1,17 @@
 const BEAT = "body.resourceHeartbeats[]";
 const DATA = `${BEAT}.data.data`;
 const POD = `${DATA}.pods[]`;
+const NODE = `${DATA}.nodeStatuses[]`;
 const EVENT = `${DATA}.events[]`;
 const BATCH = "body.observedInventoryBatches[]";
 const ROW = `${BATCH}.resources[]`;
 const OBSERVED_AT = ["the agent's clock", "2026-11-20T10:00:00.000Z"] as const;
 const constant = (value: unknown) => ["constant", value] as const;
 
-const TYPE = ["by kind: `container`, `daemon` for a DaemonSet, `worker` for a Job or CronJob", "container"] as const;
+const TYPE = [
+  "by kind: `container`, `daemon` for a DaemonSet, `worker` for a Job or CronJob, `kubernetes-cluster` for all nodes",
+  "container",
+] as const;
 
 /**
  * What a report of health and inventory says, but for whom it is about. Workloads: Deployments, StatefulSets, DaemonSets,
@@ -22,7 +26,7 @@ export const REPORT_WORDS: Words = {
     "names of the opened namespaces that this deployment is accepted for",
     "shop,billing",
   ],
-  [`${BEAT}.resourceId`]: ["kind, namespace and name of a workload", "deployment.shop.api"],
+  [`${BEAT}.resourceId`]: ["kind, namespace and name of a workload; `kubernetes-cluster`", "deployment.shop.api"],
   [`${BEAT}.resourceType`]: TYPE,
   [`${BEAT}.controllerPlatform`]: constant("kubernetes"),
   [`${BEAT}.backend`]: constant("kubernetes"),
@@ -31,7 +35,7 @@ export const REPORT_WORDS: Words = {
   [`${DATA}.status.health`]: ["computed from the workload's counts, conditions and pods", "healthy"],
   [`${DATA}.status.lifecycle`]: ["computed from counts, generation and conditions", "running"],
   [`${DATA}.status.message`]: [
-    "why it is not well: closed words, counts, and names of its pods",
+    "why it is not well: closed words, counts, and names of its pods or nodes",
     "1 of 3 ready; api-7d9c5-x2x4z: CrashLoopBackOff (OOMKilled, exit 137, 14 restarts)",
   ],
   [`${DATA}.status.partial`]: ["whether something was not read, as the next lines say", true],
@@ -48,7 +52,7 @@ export const REPORT_WORDS: Words = {
   [`${DATA}.triggerCount`]: ["of a Job 0, of a CronJob 1", 1],
   [`${DATA}.commandSupported`]: ["constant, of a DaemonSet", true],
   [`${DATA}.namespace`]: ["its `metadata.namespace`", "shop"],
-  [`${DATA}.name`]: ["its `metadata.name`", "api"],
+  [`${DATA}.name`]: ["its `metadata.name`; of the cluster a constant", "api"],
   [`${DATA}.replicas.desired`]: [
     "`spec.replicas`, `status.desiredNumberScheduled`, `spec.completions` of a Job; 1 of a pod",
     3,
@@ -91,7 +95,10 @@ export const REPORT_WORDS: Words = {
   [`${EVENT}.involvedObject.name`]: ["name of that object", "api-7d9c5-x2x4z"],
   [`${EVENT}.source`]: ["its `reportingController`", "kubelet"],
   [`${DATA}.restarts`]: ["restarts of all its pods, added up", 0],
-  [`${DATA}.cpu.value`]: ["what all its running pods used together, from metrics.k8s.io", 0.25],
+  [`${DATA}.cpu.value`]: [
+    "what all its running pods used together, from metrics.k8s.io; of the cluster what its nodes can give to pods",
+    0.25,
+  ],
   [`${DATA}.cpu.unit`]: constant("cores"),
   [`${DATA}.memory.value`]: ["the same of memory", 67_108_864],
   [`${DATA}.memory.unit`]: constant("bytes"),
@@ -110,6 +117,30 @@ export const REPORT_WORDS: Words = {
     'ReplicaSet "api-7d9c5" has successfully progressed.',
   ],
   [`${DATA}.workload.conditions[].lastTransitionTime`]: ["its `lastTransitionTime`", "2026-11-20T09:00:00.000Z"],
+  [`${DATA}.nodeCounts.desired`]: ["how many nodes there are; these and the next with `observe.nodes` alone", 4],
+  [`${DATA}.nodeCounts.current`]: ["the same", 4],
+  [`${DATA}.nodeCounts.ready`]: ["how many have the condition `Ready`", 3],
+  [`${DATA}.version`]: ["`kubeletVersion` of the nodes; the first and the last of several", "v1.36.3"],
+  [`${DATA}.region`]: [
+    "label `topology.kubernetes.io/region` of the nodes; the first and the last of several",
+    "eu-north-1",
+  ],
+  [`${NODE}.name`]: [
+    "a node's `metadata.name`; at most 100, with trouble first. No address and no other label",
+    "node-1",
+  ],
+  [`${NODE}.ready`]: ["its condition `Ready`", true],
+  [`${NODE}.problems[]`]: [
+    "`NotReady`, `Unreachable`, `MemoryPressure`, `DiskPressure`, `PIDPressure`, `NetworkUnavailable`",
+    "DiskPressure",
+  ],
+  [`${NODE}.unschedulable`]: ["its `spec.unschedulable`", false],
+  [`${NODE}.version`]: ["its `status.nodeInfo.kubeletVersion`", "v1.36.3"],
+  [`${NODE}.architecture`]: ["its `status.nodeInfo.architecture`", "amd64"],
+  [`${NODE}.zone`]: ["its label `topology.kubernetes.io/zone`", "eu-north-1a"],
+  [`${NODE}.cpu`]: ["its `status.allocatable.cpu`, in cores", 8],
+  [`${NODE}.memory`]: ["its `status.allocatable.memory`, in bytes", 33_285_996_544],
+  [`${NODE}.pods`]: ["its `status.allocatable.pods`", 110],
   [`${BATCH}.sourceKind`]: constant("operator"),
   [`${BATCH}.inventoryScope`]: ["kind and namespace", "kubernetes:apps/v1:Deployment:shop"],
   [`${BATCH}.controllerPlatform`]: constant("kubernetes"),

@@ -75,17 +75,22 @@ export class Deployments {
 
   /** A workload changed: look at it soon. Returns the ids to reconcile; no other deployment may learn of it. */
   workloadChanged(ref: WorkloadRef): readonly string[] {
+    const ids = [...this.#memories.keys()].filter((id) => this.#memoryOf(id).accepted.includes(ref.namespace));
+    for (const id of ids) this.#options.ports.resources.changed(id, ref);
+    return this.#lookSoon(ids);
+  }
+
+  /** What has no namespace changed. Returns the ids to reconcile: each that is accepted anywhere. */
+  clusterChanged(): readonly string[] {
+    return this.#lookSoon([...this.#memories.keys()].filter((id) => this.#memoryOf(id).accepted.length > 0));
+  }
+
+  /** Those that no look was planned for yet: a burst of changes is one look. */
+  #lookSoon(ids: readonly string[]): readonly string[] {
     const soonMs = this.#options.clock.monotonicMs() + LOOK_AFTER_CHANGE_MS;
-    const ids: string[] = [];
-    for (const [id, memory] of this.#memories) {
-      if (!memory.accepted.includes(ref.namespace)) continue;
-      this.#options.ports.resources.changed(id, ref);
-      // Already planned: a burst of changes is one look.
-      if (memory.lookAtMs <= soonMs) continue;
-      memory.lookAtMs = soonMs;
-      ids.push(id);
-    }
-    return ids;
+    const found = ids.filter((id) => this.#memoryOf(id).lookAtMs > soonMs);
+    for (const id of found) this.#memoryOf(id).lookAtMs = soonMs;
+    return found;
   }
 
   /** What the agent may read has changed: each deployment's workloads are looked at when it is reconciled. */

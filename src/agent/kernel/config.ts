@@ -8,6 +8,7 @@ import {
   integer,
   loadSettings,
   nonEmpty,
+  oneOf,
   type SettingsOf,
 } from "../../base/settings.ts";
 import { NAMESPACE_NAME } from "../../crds/group.ts";
@@ -26,6 +27,7 @@ export interface AgentConfig extends MetricsServing {
   readonly observedKinds: readonly ObservedKind[];
   readonly observedOnDemand: readonly OnDemand[];
   readonly observedLabelSelector: string;
+  readonly observedNodes: (typeof SWITCH)[number];
   readonly deployments: NamedDeployments;
   readonly maxWaitingDeployments: number;
   readonly systemNamespace: string;
@@ -44,6 +46,8 @@ export interface AgentConfig extends MetricsServing {
   readonly identity: string;
   readonly kubeconfig: string;
 }
+
+const SWITCH = ["off", "on"] as const;
 
 /** The one table: `--help`, the chart's values reference and the docs page are printed from it. */
 export const AGENT_SETTINGS: SettingsOf<AgentConfig> = {
@@ -94,6 +98,12 @@ export const AGENT_SETTINGS: SettingsOf<AgentConfig> = {
     default: "",
     doc: "Label selector of `kubectl -l`, sent to the API server with each list and watch of opened namespaces: what it does not select never reaches the agent. Pods and ReplicaSets of a workload need the label too, from its template. Empty: all.",
     parse: labelSelector,
+  },
+  observedNodes: {
+    env: "SALLYPORT_OBSERVED_NODES",
+    default: "off",
+    doc: "on: nodes are watched, and each deployment that the customer accepts is told how many are ready, which have trouble, and the room on them. It needs a right in the whole cluster.",
+    parse: oneOf(SWITCH),
   },
   deployments: {
     env: "SALLYPORT_DEPLOYMENTS",

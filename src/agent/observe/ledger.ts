@@ -129,7 +129,7 @@ export class Ledger {
       scope.rows.set(row.rawIdentity, { hash, health: row.health, sent: known?.sent });
       this.#wait({ is: "row", scope: scopeName, id: row.rawIdentity, row });
     }
-    if (heartbeat !== undefined) this.#beat(heartbeat, importanceOf(row));
+    if (heartbeat !== undefined) this.beat(heartbeat, importanceOf(row));
     return isWorse;
   }
 
@@ -187,7 +187,8 @@ export class Ledger {
     return scope;
   }
 
-  #beat(heartbeat: ResourceHeartbeat, rank: number): void {
+  /** @param rank 0 is the worst; below 0 no other takes its room. */
+  beat(heartbeat: ResourceHeartbeat, rank: number): void {
     const { resourceId: id, resourceType: type } = heartbeat;
     if (!this.#heartbeats.has(id) && !this.#makeRoom(rank)) return;
     const before = this.#heartbeats.get(id);

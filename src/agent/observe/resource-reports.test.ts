@@ -87,6 +87,7 @@ class World {
   readonly objects = new Map<string, Workload>();
   readonly platform = new Platform();
   list: ListState = "read";
+  cluster: ((now: Date) => ResourceHeartbeat) | undefined;
   readonly delays: number[] = [];
   readonly reports = new ResourceReports({
     workloads: {
@@ -101,6 +102,7 @@ class World {
       },
     },
     lookups: NO_LOOKUPS,
+    nodes: { isStarting: false, heartbeat: (now) => this.cluster?.(now) },
     clock: this.clock,
     random: () => 0.5,
     metrics: {
@@ -135,6 +137,27 @@ class World {
     return [...(this.platform.scopes.get(SCOPE)?.rows.keys() ?? [])].map((id) => id.split(":").at(-1) ?? "").toSorted();
   }
 }
+
+const clusterOf = (health: string) => (now: Date) =>
+  ({
+    ...{ resourceId: "kubernetes-cluster", resourceType: "kubernetes-cluster", observedAt: now.toISOString(), raw: [] },
+    data: { resourceType: "kubernetes-cluster", data: { status: { health } } },
+  }) as unknown as ResourceHeartbeat;
+
+test("the cluster's heartbeat is told once, when it changes, and again with everything; none while nothing is accepted", async () => {
+  const world = new World();
+  world.cluster = clusterOf("healthy");
+  await world.report(undefined, []);
+  expect(world.platform.heartbeats.size).toBe(0);
+  const told = async (): Promise<number> =>
+    (await world.report()).parts.reduce((sum, { resourceHeartbeats }) => sum + resourceHeartbeats.length, 0);
+  expect([await told(), await told()]).toEqual([1, 0]);
+  world.cluster = clusterOf("degraded");
+  expect([await told(), await told()]).toEqual([1, 0]);
+  world.clock.advance(40 * 60_000);
+  expect(await told()).toBe(1);
+  expect([world.platform.heartbeats.size, world.platform.resends]).toEqual([1, 0]);
+});
 
 describe("what is told of a deployment", () => {
   test("is everything once, then what changed, and otherwise that nothing did", async () => {

@@ -2,6 +2,7 @@ import type { Clock, Random } from "../../base/clock.ts";
 import type { ObservedResource } from "../../contract/resources/resource-heartbeat.ts";
 import type { ObservedKind } from "../kernel/observed-kinds.ts";
 import type { ResourceMetrics } from "../kernel/resource-metrics.ts";
+import type { ClusterNodes } from "../nodes/cluster-nodes.ts";
 import { Ledger } from "./ledger.ts";
 import {
   identityOf,
@@ -29,6 +30,7 @@ export interface Report {
 export interface ResourceReportsOptions {
   readonly workloads: Pick<Workloads, "kinds" | "state" | "names" | "workload" | "relatedTo">;
   readonly lookups: Lookups;
+  readonly nodes: Pick<ClusterNodes, "isStarting" | "heartbeat">;
   readonly clock: Clock;
   readonly random: Random;
   readonly metrics: Pick<ResourceMetrics, "resources" | "collection" | "resourceResent" | "changeReported">;
@@ -106,13 +108,13 @@ export class ResourceReports {
 
   /** Looks at what changed. What it finds stays in the ledger until `acknowledged`. */
   async next(deploymentId: string, namespaces: readonly string[], signal: AbortSignal): Promise<Report> {
-    const { clock } = this.#options;
+    const { clock, nodes } = this.#options;
     const memory = this.#memoryOf(deploymentId);
     const nowMs = clock.monotonicMs();
     // One time for all of the report: a full level ends whatever was told at another.
     const now = clock.wallNow();
     const lists = this.#listsIn(namespaces);
-    const isStarting = lists.some(({ state }) => state === "starting");
+    const isStarting = lists.some(({ state }) => state === "starting") || nodes.isStarting;
     if (isStarting && memory.fullAtMs === undefined && nowMs - memory.sinceMs < START_WITHIN_MS) {
       return { mode: "starting", parts: [], isWorse: false };
     }
@@ -123,6 +125,8 @@ export class ResourceReports {
     memory.changedAtMs = undefined;
     const turns = new Turns(clock, signal);
     const isWorse = await this.#look(memory, lists, now, turns);
+    const cluster = namespaces.length === 0 ? undefined : nodes.heartbeat(now);
+    if (cluster !== undefined) memory.ledger.beat(cluster, -1);
     this.#measure();
     const observedAt = now.toISOString();
     memory.lookedAt = observedAt;

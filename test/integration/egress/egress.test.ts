@@ -4,7 +4,7 @@ import { type SentField, sentFields } from "../../../scripts/generate/egress/egr
 import { HEADER_WORDS } from "../../../scripts/generate/egress/egress-words.ts";
 import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
 import { defaultPolicy } from "../../../src/crds/manifests/default-policy.ts";
-import { openCluster } from "../../../src/crds/manifests/installation.ts";
+import { openCluster, openNodes } from "../../../src/crds/manifests/installation.ts";
 import { inScope, OPERATIONS } from "../../../src/crds/operations/catalog.ts";
 import { RESULT_MARKS } from "../../../src/crds/operations/result-words.ts";
 import { type AgentWorld, createAgentWorld, type Running, SHOP } from "../agent/agent-world.ts";
@@ -57,11 +57,11 @@ beforeAll(async () => {
   const policy = defaultPolicy(DEFAULT_NAMES, auto);
   const clusterOperations = NODE_OPERATIONS.map((operation) => ({ operation, deployments: [world.deploymentId] }));
   const spec = { ...(policy.spec as object), clusterOperations };
-  await cluster().apply([...openCluster(), { ...policy, spec }]);
+  await cluster().apply([...openCluster(), ...openNodes(), { ...policy, spec }]);
   const rules = [{ pattern: "kubernetes/*", decision: "auto" as const }];
   await world.vendorAdmin.operations.putPolicy({ query: { project: world.projectId }, body: { rules } }, signal());
   operator = world.startOperator();
-  agent = world.startAgent("agent-1");
+  agent = world.startAgent("agent-1", { SALLYPORT_OBSERVED_NODES: "on" });
   await theStory();
   await agent.stop();
   for (const id of captured.results.keys()) {

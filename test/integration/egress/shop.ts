@@ -16,6 +16,7 @@ const container = {
   resources: { requests: { cpu: "100m" }, limits: { memory: "256Mi" } },
 };
 const usage = { cpu: "250m", memory: "64Mi" };
+const PLACE = { "topology.kubernetes.io/region": "r1", "topology.kubernetes.io/zone": "r1a" };
 const template = { metadata: { labels }, spec: { containers: [container] } };
 const now = new Date().toISOString().replace(/\.\d+Z$/, "Z");
 const condition = (type: string) => ({
@@ -26,17 +27,26 @@ const condition = (type: string) => ({
   lastTransitionTime: now,
 });
 
+const nodeStatus = {
+  allocatable: { cpu: "3920m", memory: "16Gi", pods: "110" },
+  conditions: [condition("Ready"), condition("DiskPressure")],
+  nodeInfo: {
+    ...{ kubeletVersion: "v1.36.3", architecture: "amd64", operatingSystem: "linux", kernelVersion: "not to be told" },
+    ...{ machineID: "", systemUUID: "", bootID: "", osImage: "", containerRuntimeVersion: "", kubeProxyVersion: "" },
+  },
+};
+
 /**
  * A shop in which every field that the agent can report has a value. No controller runs, so the test alone writes
  * status.
  */
 export async function createSamples(cluster: Cluster, admin: Client, node: Object_): Promise<void> {
-  await cluster.apply([node]);
+  await cluster.apply([{ ...node, metadata: { name: "node-1", labels: PLACE } }]);
   await cluster.request({
     method: "PATCH",
     path: "/api/v1/nodes/node-1/status",
     contentType: "application/merge-patch+json",
-    body: { status: node.status },
+    body: { status: { ...(node.status as Object_), ...nodeStatus } },
   });
   await cluster.apply([workload("Deployment", "front", { replicas: 2 })]);
   await cluster.apply([workload("StatefulSet", "store", { replicas: 1, serviceName: "store" })]);

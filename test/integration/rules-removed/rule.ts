@@ -1,5 +1,9 @@
 import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
-import type { ExplainedRule, ShippedRole } from "../../../src/crds/manifests/roles/shipped-role.ts";
+import {
+  type ExplainedRule,
+  OPTIONAL_REACHES,
+  type ShippedRole,
+} from "../../../src/crds/manifests/roles/shipped-role.ts";
 import { shippedRoles } from "../../../src/crds/manifests/roles/shipped-roles.ts";
 import type { Client } from "../../../src/kube/client/client.ts";
 import type { KubeObject, Resource } from "../../../src/kube/objects/resource.ts";
@@ -14,10 +18,7 @@ export interface Rule {
 }
 
 export const RULES: readonly Rule[] = shippedRoles(DEFAULT_NAMES)
-  .filter(
-    ({ holder, reach }) =>
-      reach !== "cluster-opened" && reach !== "metrics" && (holder === "agent" || holder === "operator"),
-  )
+  .filter(({ holder, reach }) => !OPTIONAL_REACHES.includes(reach) && (holder === "agent" || holder === "operator"))
   .flatMap((role) =>
     role.rules.map((rule) => {
       const what = `${rule.verbs.join(", ")} ${rule.resources.join(", ")}${rule.resourceNames ? " by name" : ""}`;

@@ -59,3 +59,21 @@ export function observeRole(): ShippedRole {
     ],
   };
 }
+
+/** Nodes have no namespace: a role of its own, by the chart's value `observe.nodes`. */
+export function nodesRole(): ShippedRole {
+  return {
+    name: "sallyport-agent-nodes",
+    holder: "agent",
+    reach: "nodes",
+    about: "Reads the nodes, to report how the cluster is. Only with `observe.nodes`.",
+    rules: [
+      rule(
+        "",
+        ["nodes"],
+        ["get", "list", "watch"],
+        "Tells how many nodes are ready, which have trouble, and the room on them. It reaches no pod of another namespace.",
+      ),
+    ],
+  };
+}

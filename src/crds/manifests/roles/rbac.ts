@@ -1,6 +1,6 @@
 import { AUTO_ACCOUNT, type InstallationNames } from "../../group.ts";
 import type { Manifest } from "../../manifest.ts";
-import type { ExplainedRule, ShippedRole } from "./shipped-role.ts";
+import { type ExplainedRule, OPTIONAL_REACHES, type Reach, type ShippedRole } from "./shipped-role.ts";
 import { shippedRoles } from "./shipped-roles.ts";
 
 const APIS = "rbac.authorization.k8s.io";
@@ -8,19 +8,27 @@ const API = `${APIS}/v1`;
 
 /** What opens operations on objects without a namespace: their roles, and the right to lend them. */
 export function clusterOperations(names: InstallationNames): readonly Manifest[] {
-  const opened = shippedRoles(names).filter(({ reach }) => reach === "cluster-opened");
-  return opened.flatMap((role) => manifestsOf(role, names));
+  return rolesAt("cluster-opened", names);
+}
+
+/** What lets the agent read nodes. */
+export function nodesAccess(names: InstallationNames): readonly Manifest[] {
+  return rolesAt("nodes", names);
 }
 
 /** What has agent and operator check who reads their metrics, and the role for a reader. */
 export function metricsAuth(names: InstallationNames): readonly Manifest[] {
-  const roles = shippedRoles(names).filter(({ reach }) => reach === "metrics");
+  return rolesAt("metrics", names);
+}
+
+function rolesAt(where: Reach, names: InstallationNames): readonly Manifest[] {
+  const roles = shippedRoles(names).filter(({ reach }) => reach === where);
   return roles.flatMap((role) => manifestsOf(role, names));
 }
 
 /** Namespaces, accounts, and the roles of `shipped-roles.ts` with the bindings that are always there. */
 export function rbac(names: InstallationNames): readonly Manifest[] {
-  const always = shippedRoles(names).filter(({ reach }) => reach !== "cluster-opened" && reach !== "metrics");
+  const always = shippedRoles(names).filter(({ reach }) => !OPTIONAL_REACHES.includes(reach));
   return [...foundations(names), ...always.flatMap((role) => manifestsOf(role, names))];
 }
 
@@ -49,7 +57,7 @@ export function manifestsOf(role: ShippedRole, names: InstallationNames): readon
   }
   const account = role.holder === "agent" ? names.agentAccount : names.operatorAccount;
   const subjects = [{ kind: "ServiceAccount", name: account, namespace: names.systemNamespace }];
-  const clusterWide = reach === "cluster" || reach === "cluster-opened" || reach === "metrics";
+  const clusterWide = reach === "cluster" || OPTIONAL_REACHES.includes(reach);
   const kind = clusterWide ? "ClusterRole" : "Role";
   const namespace = reach === "grants" ? names.grantsNamespace : names.systemNamespace;
   const metadata = { name, ...(!clusterWide && { namespace }) };

@@ -1,15 +1,14 @@
 import { expect, test } from "vitest";
 import { DEFAULT_NAMES } from "../../group.ts";
-import { requiredRights, rightsNotes, rightsText } from "./required-rights.ts";
+import { nodesRights, requiredRights, rightsNotes, rightsText } from "./required-rights.ts";
+import { OPTIONAL_REACHES } from "./shipped-role.ts";
 import { shippedRoles } from "./shipped-roles.ts";
 
 /**
  * Without the reads of the whole cluster and without what the customer opens apart: there a missing right shows on the
  * command.
  */
-const ALWAYS = shippedRoles(DEFAULT_NAMES).filter(
-  ({ reach }) => !["cluster", "cluster-opened", "metrics"].includes(reach),
-);
+const ALWAYS = shippedRoles(DEFAULT_NAMES).filter(({ reach }) => !["cluster", ...OPTIONAL_REACHES].includes(reach));
 
 test.each(["agent", "operator"] as const)("every rule of the %s's roles is required, where it holds", (holder) => {
   const rights = requiredRights(holder, DEFAULT_NAMES, ["shop", "billing"]);
@@ -92,4 +91,12 @@ test.each(["agent", "operator"] as const)("no two rules of a role of the %s have
     }),
   );
   expect(new Set(actions).size).toBe(actions.length);
+});
+
+test("the right to nodes is told as one in the whole cluster, of a ClusterRole in any scope", () => {
+  const lost = nodesRights(DEFAULT_NAMES);
+  expect(rightsText(lost)).toBe("get, list, watch nodes in the whole cluster (role sallyport-agent-nodes)");
+  const [note] = rightsNotes("the agent", { lost, regained: [] }, { ...DEFAULT_NAMES, roleKind: "Role" });
+  expect(note).toMatchObject({ action: "GetListWatchNodes", regarding: { kind: "ClusterRole" } });
+  expect(requiredRights("agent", DEFAULT_NAMES, ["shop"]).map(({ resource }) => resource)).not.toContain("nodes");
 });

@@ -37,6 +37,14 @@ export function clusterOpenedRights(names: InstallationNames): readonly Required
   return rightsOf("operator", names, { "cluster-opened": [names.grantsNamespace] });
 }
 
+/** The agent's right to nodes, which an installation has only if the customer gave it. Shown like those above. */
+export function nodesRights(names: InstallationNames): readonly RequiredRight[] {
+  return rightsOf("agent", names, { nodes: [names.grantsNamespace] });
+}
+
+/** Of what has no namespace. */
+const CLUSTER_WIDE: readonly Reach[] = ["cluster-opened", "nodes"];
+
 function rightsOf(
   holder: "agent" | "operator",
   names: InstallationNames,
@@ -73,7 +81,7 @@ export function rightsText(rights: readonly RequiredRight[]): string {
   const groups = Map.groupBy(
     rights,
     ({ name, namespace, role, reach, ...right }) =>
-      `${spokenResource(right)}${name === undefined ? "" : `/${name}`} in ${reach === "cluster-opened" ? "the whole cluster" : namespace} (role ${role})`,
+      `${spokenResource(right)}${name === undefined ? "" : `/${name}`} in ${CLUSTER_WIDE.includes(reach) ? "the whole cluster" : namespace} (role ${role})`,
   );
   const all = [...groups].map(([where, same]) => `${same.map(({ verb }) => verb).join(", ")} ${where}`);
   const more = all.length > MAX_TOLD ? `; and ${all.length - MAX_TOLD} more` : "";
@@ -121,7 +129,7 @@ export function rightsNotes(
           action: pascalCase([...same.map(({ verb }) => verb), spokenResource(right)]),
           regarding: {
             apiVersion: "rbac.authorization.k8s.io/v1",
-            kind: reach === "opened" ? roleKind : "Role",
+            kind: reach === "nodes" ? "ClusterRole" : reach === "opened" ? roleKind : "Role",
             name: role,
             namespace,
           },

@@ -4,7 +4,7 @@ import type { PolicyRule } from "../../operations/operation.ts";
 import { MUTATING_POLICIES, VALIDATING_POLICIES } from "../admission/admission.ts";
 import { lenders, operatorTargets } from "./lending-roles.ts";
 import { metricsRoles } from "./metrics-roles.ts";
-import { observeRole } from "./observe-role.ts";
+import { nodesRole, observeRole } from "./observe-role.ts";
 import { type ExplainedRule, leaderElection, rule, type ShippedRole } from "./shipped-role.ts";
 
 /**
@@ -72,6 +72,7 @@ function agent({ agentAccount }: InstallationNames): readonly ShippedRole[] {
       rules: leaderElection(agentAccount),
     },
     observeRole(),
+    nodesRole(),
   ];
 }
 
