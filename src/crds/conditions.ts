@@ -68,7 +68,7 @@ const MANAGED_DEPLOYMENT_CONDITIONS = {
   Reported: ["Acknowledged", "Refused"],
   Permitted: PERMITTED_REASONS,
   /** Whether the agent sees the workloads in its namespaces. */
-  Observed: ["CachesSynced", "Forbidden", "Starting"],
+  Observed: ["CachesSynced", "Forbidden", "Starting", "WatchStale"],
   WorkloadsHealthy: ["AllHealthy", "SomeUnhealthy", "SomeUnknown"],
 } as const;
 

@@ -10,11 +10,15 @@ export function workloadConditions(summary: WorkloadsSummary): readonly Deployme
 }
 
 function observed({ collection, isStarting }: WorkloadsSummary): DeploymentCondition {
-  if (collection.length > 0) {
-    const named = collection.slice(0, MAX_NAMED).map(({ namespace, kind }) => `${kind} in ${namespace}`);
-    const more = collection.length > MAX_NAMED ? ` and ${collection.length - MAX_NAMED} more` : "";
-    const message = `the agent may not read ${named.join(", ")}${more}; what is shown of them is old`;
-    return { type: "Observed", status: "False", reason: "Forbidden", message };
+  // Sorted by reason: what a person has to give back comes before what heals by itself.
+  const reason = collection[0]?.reason;
+  if (reason !== undefined) {
+    const same = collection.filter((each) => each.reason === reason);
+    const named = same.slice(0, MAX_NAMED).map(({ namespace, kind }) => `${kind} in ${namespace}`);
+    const more = same.length > MAX_NAMED ? ` and ${same.length - MAX_NAMED} more` : "";
+    const why = reason === "Forbidden" ? "the agent may not read" : "the API server has not confirmed for 3 minutes";
+    const message = `${why} ${named.join(", ")}${more}; what is shown of them is old`;
+    return { type: "Observed", status: "False", reason, message };
   }
   if (isStarting)
     return { type: "Observed", status: "Unknown", reason: "Starting", message: "workloads are being read" };

@@ -8,7 +8,7 @@ import { daemonSetShape, deploymentShape, type Pod, podShape, replicaSetShape } 
 import type { NamespaceUsage } from "../lookups/usage-lookup.ts";
 import { NO_LOOKUPS } from "../testing/no-lookups.ts";
 import { ofCronJob, ofJob } from "./batch-workload.ts";
-import { isSettled, observationOf, unreadable } from "./observation.ts";
+import { isSettled, observationOf, outOfDate } from "./observation.ts";
 import { ofDaemonSet, ofDeployment, ofPod, ofReplicaSet, type Workload } from "./workload.ts";
 
 const NOW = new Date("2026-01-01T12:00:00Z");
@@ -72,7 +72,7 @@ const pods = [pod("a", true), pod("b", false)];
 
 test("what is told is what the contract takes, to the letter", () => {
   const seen = observationOf(deployment("web", 0), { pods }, NOW, NO_LOOKUPS);
-  for (const { row, heartbeat } of [seen, unreadable(seen)]) {
+  for (const { row, heartbeat } of [seen, outOfDate(seen, "unreadable")]) {
     expect([...Errors(ResourceHeartbeat, heartbeat)]).toEqual([]);
     expect([...Errors(ObservedResource, row)]).toEqual([]);
     expect([...Errors(KUBERNETES_DATA.container ?? Type.Never(), heartbeat?.data.data)]).toEqual([]);
@@ -208,7 +208,7 @@ test("it holds nothing of a pod template but images", () => {
 });
 
 test("what may not be read any more is unknown and old, not gone", () => {
-  const { row, heartbeat } = unreadable(observationOf(deployment("web"), { pods: [] }, NOW, NO_LOOKUPS));
+  const { row, heartbeat } = outOfDate(observationOf(deployment("web"), { pods: [] }, NOW, NO_LOOKUPS), "unreadable");
   const issue = { reason: "forbidden", severity: "error" };
   expect(row).toMatchObject({ health: "unknown", providerStale: true, collectionIssues: [issue] });
   expect(heartbeat?.data.data.status).toMatchObject({ health: "unknown", stale: true, collectionIssues: [issue] });

@@ -61,6 +61,13 @@ const UNREADABLE = {
   message: "the agent may not read this kind any more; what is shown is the last that it saw",
 } as const;
 
+const OUT_OF_DATE = {
+  reason: "api-unavailable",
+  severity: "error",
+  source: "kubernetes",
+  message: "the API server has not confirmed this kind for three minutes; what is shown is the last that it said",
+} as const;
+
 /** The name of the list of a kind in a namespace (§11.6). */
 export function scopeOf(namespace: string, kind: ObservedKind): string {
   return `kubernetes:${apiVersionOf(OBSERVED[kind].resource)}:${kind}:${namespace}`;
@@ -122,11 +129,12 @@ export function isSettled({ isTimeless }: Workload, { row }: Observation, { pods
   return row.health === "healthy" && (row.lifecycle === "running" || row.lifecycle === "stopped");
 }
 
-/** The same while the kind may not be read: its health is not known, and what is known is old. */
-export function unreadable({ row, heartbeat }: Observation): Observation {
-  const status = { ...heartbeat?.data.data.status, health: "unknown", stale: true, collectionIssues: [UNREADABLE] };
+/** The same while the kind is not read, as what it was: its health is not known. */
+export function outOfDate({ row, heartbeat }: Observation, state: "stale" | "starting" | "unreadable"): Observation {
+  const collectionIssues = [state === "stale" ? OUT_OF_DATE : UNREADABLE];
+  const status = { ...heartbeat?.data.data.status, health: "unknown", stale: true, collectionIssues };
   return {
-    row: { ...row, health: "unknown", providerStale: true, collectionIssues: [UNREADABLE] },
+    row: { ...row, health: "unknown", providerStale: true, collectionIssues },
     heartbeat: heartbeat && {
       ...heartbeat,
       data: { ...heartbeat.data, data: { ...heartbeat.data.data, status: status as ResourceStatus } },

@@ -2,13 +2,12 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
 import type { ResourceHeartbeat } from "../../contract/resources/resource-heartbeat.ts";
-import { digestOf, heartbeatHash, rowHash } from "../../contract/resources/resource-level.ts";
 import { Interner } from "../../kube/projection/interner.ts";
 import { deploymentShape } from "../../kube/projection/shapes.ts";
 import { OBSERVED_KINDS } from "../kernel/observed-kinds.ts";
 import type { ListState } from "../kernel/resource-metrics.ts";
 import { NO_LOOKUPS } from "../testing/no-lookups.ts";
-import type { ReportPart } from "./report-parts.ts";
+import { ToldPlatform } from "../testing/told-platform.ts";
 import { ResourceReports } from "./resource-reports.ts";
 import { ofDeployment, type Workload } from "./workload.ts";
 
@@ -37,55 +36,10 @@ function deployment(name: string, ready: number, replicas: number): Workload {
   return ofDeployment(deploymentShape.fromJson({ metadata, spec, status }, strings));
 }
 
-/** Stores what it is sent as the platform does (§11.6, §15.3), from the contract alone. */
-class Platform {
-  readonly heartbeats = new Map<string, ResourceHeartbeat>();
-  readonly scopes = new Map<
-    string,
-    { complete: boolean; toldAt: string; rows: Map<string, { hash: bigint; toldAt: string }> }
-  >();
-  resends = 0;
-  rowsSent = 0;
-
-  store({ resourceHeartbeats, removedHeartbeats, observedInventoryBatches, resourceLevel }: ReportPart): boolean {
-    for (const { resourceId } of removedHeartbeats) this.heartbeats.delete(resourceId);
-    for (const each of resourceHeartbeats) this.heartbeats.set(each.resourceId, each);
-    for (const batch of observedInventoryBatches) {
-      const { inventoryScope: name, complete, observedAt: toldAt, resources, removed = [], mode } = batch;
-      const rows = this.scopes.get(name)?.rows ?? new Map();
-      this.scopes.set(name, { complete, toldAt, rows });
-      for (const id of removed) rows.delete(id);
-      for (const row of resources) rows.set(row.rawIdentity, { hash: rowHash(batch, row), toldAt });
-      this.rowsSent += resources.length;
-      const isLast = batch.part === undefined || batch.part.index === batch.part.count - 1;
-      if (mode === "delta" || !complete || !isLast) continue;
-      for (const [id, row] of rows) if (row.toldAt !== toldAt) rows.delete(id);
-    }
-    if (resourceLevel === undefined) return false;
-    if (resourceLevel.full === true) {
-      for (const [id, { observedAt }] of this.heartbeats) {
-        if (observedAt !== resourceLevel.observedAt) this.heartbeats.delete(id);
-      }
-      for (const [name, { toldAt }] of this.scopes) if (toldAt !== resourceLevel.observedAt) this.scopes.delete(name);
-    }
-    const rows = [...this.scopes.values()]
-      .filter(({ complete }) => complete)
-      .flatMap((scope) => [...scope.rows.values()]);
-    const hashes = [...[...this.heartbeats.values()].map(heartbeatHash), ...rows.map(({ hash }) => hash)];
-    const digest = digestOf(hashes.reduce((sum, hash) => sum ^ hash, 0n));
-    const fits =
-      digest === resourceLevel.digest &&
-      rows.length === resourceLevel.rows &&
-      this.heartbeats.size === resourceLevel.heartbeats;
-    this.resends += fits ? 0 : 1;
-    return !fits;
-  }
-}
-
 class World {
   readonly clock = new FakeClock("2026-01-01T12:00:00Z");
   readonly objects = new Map<string, Workload>();
-  readonly platform = new Platform();
+  readonly platform = new ToldPlatform();
   list: ListState = "read";
   cluster: ((now: Date) => ResourceHeartbeat) | undefined;
   readonly delays: number[] = [];

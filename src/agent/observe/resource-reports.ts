@@ -1,7 +1,7 @@
 import type { Clock, Random } from "../../base/clock.ts";
 import type { ObservedResource } from "../../contract/resources/resource-heartbeat.ts";
 import type { ObservedKind } from "../kernel/observed-kinds.ts";
-import type { ResourceMetrics } from "../kernel/resource-metrics.ts";
+import type { ListState, ResourceMetrics } from "../kernel/resource-metrics.ts";
 import type { ClusterNodes } from "../nodes/cluster-nodes.ts";
 import { Ledger } from "./ledger.ts";
 import {
@@ -10,8 +10,8 @@ import {
   isSettled,
   type Lookups,
   observationOf,
+  outOfDate,
   scopeOf,
-  unreadable,
   type WorkloadRef,
 } from "./observation.ts";
 import { type ReportPart, reportParts } from "./report-parts.ts";
@@ -60,6 +60,8 @@ interface Memory {
   readonly unsettled: Map<string, WorkloadRef>;
   /** Those with a message, as last told. */
   readonly told: Map<string, Told>;
+  /** Of each list, as of the last look. */
+  readonly states: Map<string, ListState>;
   /** Undefined: nothing has been told in full yet. */
   fullAtMs: number | undefined;
   readonly sinceMs: number;
@@ -174,6 +176,7 @@ export class ResourceReports {
     memory.unsettled.clear();
     memory.dirty.clear();
     memory.told.clear();
+    memory.states.clear();
     this.#seen.forgetAllBut(this.#served());
     for (const namespace of namespaces) this.#markAll(memory, namespace);
   }
@@ -183,9 +186,9 @@ export class ResourceReports {
     const changed = new Set<string>();
     for (const { namespace, kind, state } of lists) {
       const scope = scopeOf(namespace, kind);
-      const isRead = state === "read";
-      if (ledger.isComplete(scope) !== isRead) changed.add(namespace);
-      ledger.scope(scope, isRead);
+      if (memory.states.get(scope) !== state) changed.add(namespace);
+      memory.states.set(scope, state);
+      ledger.scope(scope, state === "read");
     }
     // A right that was taken or given back changes what is known of every object of the list, and of what these belong to.
     for (const namespace of changed) this.#markAll(memory, namespace);
@@ -218,8 +221,8 @@ export class ResourceReports {
     const observation = observationOf(workload, related, now, lookups);
     if (isSettled(workload, observation, related)) memory.unsettled.delete(key);
     else memory.unsettled.set(key, ref);
-    const isRead = workloads.state(ref.namespace, ref.kind) === "read";
-    const { row, heartbeat } = isRead ? observation : unreadable(observation);
+    const state = workloads.state(ref.namespace, ref.kind);
+    const { row, heartbeat } = state === "read" ? observation : outOfDate(observation, state);
     // Looked at because time passes: seconds in a message are news once a minute, another state at once.
     const told = memory.told.get(key);
     const isSame = told?.health === row.health && told.lifecycle === row.lifecycle && told.message !== undefined;
@@ -263,6 +266,7 @@ export class ResourceReports {
       memory = {
         ...{ ledger: new Ledger(), namespaces: [], dirty: new Map(), unsettled: new Map(), fullAtMs: undefined },
         told: new Map(),
+        states: new Map(),
         ...{ sinceMs: this.#options.clock.monotonicMs(), lookedAt: undefined, resends: 0 },
         ...{ changedAtMs: undefined, untoldSinceMs: undefined },
       };

@@ -30,6 +30,11 @@ export interface WorkloadsSummary {
 const MAX_ATTENTION = 10;
 const MAX_COLLECTION = 32;
 const MAX_WORST = 3;
+/** Why a list is not read, as the customer is shown it. */
+const REASONS: { readonly [S in ListState]?: WorkloadsSummary["collection"][number]["reason"] } = {
+  unreadable: "Forbidden",
+  stale: "WatchStale",
+};
 
 /** @param all that is told; what is no workload, as a claim, is not counted. */
 export function summaryOf(all: readonly Seen[], lists: readonly ListOfKind[], observedAt: string): WorkloadsSummary {
@@ -46,9 +51,12 @@ export function summaryOf(all: readonly Seen[], lists: readonly ListOfKind[], ob
       attention: sick.slice(0, MAX_ATTENTION).map(nameOf),
     },
     collection: lists
-      .filter(({ state }) => state === "unreadable")
-      .slice(0, MAX_COLLECTION)
-      .map(({ namespace, kind }) => ({ namespace, kind, reason: "Forbidden" as const })),
+      .flatMap(({ namespace, kind, state }) => {
+        const reason = REASONS[state];
+        return reason === undefined ? [] : [{ namespace, kind, reason }];
+      })
+      .toSorted((a, b) => (a.reason < b.reason ? -1 : a.reason > b.reason ? 1 : 0))
+      .slice(0, MAX_COLLECTION),
     observedAt,
     worst: sick.slice(0, MAX_WORST).map((each) => `${nameOf(each)}${each.message ? `: ${each.message}` : ""}`),
     isStarting: lists.some(({ state }) => state === "starting"),

@@ -80,7 +80,13 @@ class World {
     });
     this.caches.set(kind, cache);
     const onChange = cache.onChange.bind(cache);
-    return { resource: OBSERVED[kind].resource, store: cache.store, synced: true, refusal: undefined, onChange };
+    const currentAtMs = this.clock.monotonicMs.bind(this.clock);
+    return {
+      ...{ resource: OBSERVED[kind].resource, store: cache.store, synced: true, refusal: undefined, onChange },
+      get currentAtMs() {
+        return currentAtMs();
+      },
+    };
   }
 }
 

@@ -10,6 +10,7 @@ import { isDone } from "../../kube/workload-state/job.ts";
 import type { ObservedKind } from "../kernel/observed-kinds.ts";
 import type { ListState } from "../kernel/resource-metrics.ts";
 import { History } from "./history.ts";
+import { listStateOf } from "./list-state.ts";
 import { type Lists, listsOf, type Objects, OF } from "./lists.ts";
 import type { WorkloadRef } from "./observation.ts";
 import { BARE, controllerOf, deploymentByName, isBare, ownerIndex, ownerOfKind } from "./owners.ts";
@@ -66,9 +67,15 @@ export class Workloads {
   /** Of the list of a kind in a namespace; a namespace that is not opened is unreadable. */
   state(namespace: string, kind: ObservedKind): ListState {
     const list = this.#listOf(namespace, kind);
-    if (list === undefined || list.refusal !== undefined || !this.#options.mayRead(namespace, kind))
-      return "unreadable";
-    return list.synced ? "read" : "starting";
+    const { clock, mayRead } = this.#options;
+    const facts = {
+      isOpened: list !== undefined,
+      mayRead: mayRead(namespace, kind),
+      isRefused: list?.refusal !== undefined,
+      isSynced: list?.synced === true,
+      currentAtMs: list?.currentAtMs,
+    };
+    return listStateOf(facts, clock.monotonicMs());
   }
 
   /** Of the objects that are told: not those that belong to another. */

@@ -5,3 +5,6 @@ export const NO_LOOKUPS: Lookups = {
   events: { of: () => ({ events: [] }), well: () => undefined },
   usage: { of: () => ({ pods: new Map() }) },
 };
+
+/** Nodes that are not read. */
+export const NO_NODES = { isStarting: false, heartbeat: () => undefined } as const;

@@ -66,7 +66,7 @@ const Collection = Type.Object({
     ...(["Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Pod"] as const),
     ...(["Job", "CronJob", "PersistentVolumeClaim", "PodDisruptionBudget"] as const),
   ]),
-  reason: Words(["Forbidden"]),
+  reason: Words(["Forbidden", "WatchStale"]),
 });
 
 const Status = Type.Object({
@@ -90,7 +90,7 @@ const Status = Type.Object({
     Type.Array(Collection, {
       maxItems: 32,
       "x-kubernetes-list-type": "atomic",
-      description: "Kinds that the agent may not read, so that what is shown of them is old.",
+      description: "Kinds that the agent may not or cannot read, so that what is shown of them is old.",
     }),
   ),
   observedGeneration: Type.Optional(Generation),

@@ -334,6 +334,27 @@ describe("an informer", () => {
     await vi.waitFor(() => expect(world.server.requests.length).toBeGreaterThan(1), { timeout: 60_000 });
   });
 
+  test("knows since when the server has not confirmed what it has", async () => {
+    await begin((server) => server.put("a", "Running"));
+    expect(world.informer.currentAtMs).toBeUndefined();
+    await world.synced();
+    const current = (): number => world.informer.currentAtMs ?? Number.NaN;
+    const grows = (thanMs: number) => vi.waitFor(() => expect(current()).toBeGreaterThan(thanMs), { timeout: 60_000 });
+    let beforeMs = current();
+    world.server.bookmark();
+    await grows(beforeMs);
+    for (let times = 0; times < 40; times += 1) world.server.faults.push({ of: "any", status: 500 });
+    world.server.fail({ code: 500 });
+    await vi.waitFor(() => expect(world.restarts.length).toBeGreaterThan(1), { timeout: 60_000 });
+    beforeMs = current();
+    await vi.waitFor(() => expect(world.restarts.length).toBeGreaterThan(3), { timeout: 60_000 });
+    expect(current()).toBe(beforeMs);
+    world.server.faults.length = 0;
+    world.server.put("b", "Running");
+    await world.agrees();
+    await grows(beforeMs);
+  });
+
   test("keeps objects frozen when asked to", async () => {
     await begin((server) => server.put("a", "Running"));
     await world.synced();

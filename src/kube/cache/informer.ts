@@ -60,6 +60,7 @@ export class Informer<T extends Cached> {
   #synced = false;
   #failing = false;
   #refusal: string | undefined;
+  #currentAtMs: number | undefined;
   /** Ends the pause before the next try; undefined while there is none. */
   #wake: (() => void) | undefined;
 
@@ -85,6 +86,14 @@ export class Informer<T extends Cached> {
   /** The server's words while it refuses (403) to let this process read the kind. */
   get refusal(): string | undefined {
     return this.#refusal;
+  }
+
+  /**
+   * When the server last said that the store is what it has, by the injected clock's monotonic time: with an event, a
+   * bookmark or a list. Undefined: not yet. It grows old while a watch is broken.
+   */
+  get currentAtMs(): number | undefined {
+    return this.#currentAtMs;
   }
 
   /** Resolves when {@link synced}; rejects with `signal.reason`. */
@@ -154,7 +163,11 @@ export class Informer<T extends Cached> {
       resourceVersion,
       now: () => clock.wallNow().getTime() / 1000,
       signal,
-      onHeard: () => this.#onHealed(),
+      onHeard: () => {
+        this.#onHealed();
+        // While a first set is still coming, what readers see is older than it.
+        if (writer.resourceVersion !== undefined) this.#currentAtMs = clock.monotonicMs();
+      },
       onFilled: () => this.#onFilled(),
     });
     const startedMs = clock.monotonicMs();
@@ -203,6 +216,7 @@ export class Informer<T extends Cached> {
   }
 
   #onFilled(): void {
+    this.#currentAtMs = this.#options.clock.monotonicMs();
     if (this.#synced) return;
     this.#synced = true;
     this.#options.metrics?.synced(this.resource.plural, true);
