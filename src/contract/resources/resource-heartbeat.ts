@@ -33,7 +33,12 @@ export const BACKENDS = ["aws", "gcp", "azure", "kubernetes", "local", "managed"
 const health = Words(HEALTHS);
 const lifecycle = Words(LIFECYCLES);
 const backend = Words(BACKENDS);
-const count = Type.Integer({ minimum: 0 });
+/**
+ * Of any count. Kubernetes lets a workload want 2^31-1 pods, and a resource's restarts are a sum over its pods: a smaller
+ * maximum would refuse the reports of a cluster that has such a one. Without one the sums of lists leave the whole numbers.
+ */
+const MAX_COUNT = 1_000_000_000_000;
+const count = Type.Integer({ minimum: 0, maximum: MAX_COUNT });
 const line = Type.String({ maxLength: 1024 });
 
 /** Other types of this form are stored too, and shown only in the list of all resources (§11.3). */

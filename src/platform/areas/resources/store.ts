@@ -89,8 +89,8 @@ function reports({ within, resourceType, resourceId, now }: Reach): RawBuilder<R
       select d.id, d.name, g.id, g.name, 'observed', coalesce(i.body ->> 'resourceTypeHint', ${UNTYPED}),
         i.raw_identity, i.body ->> 'displayName', i.backend, i.controller_platform, i.body ->> 'health',
         i.body ->> 'lifecycle', i.body ->> 'message', (i.body ->> 'partial')::boolean,
-        (i.body ->> 'providerStale')::boolean, (i.body #>> '{counts,desired}')::bigint,
-        (i.body #>> '{counts,current}')::bigint, (i.body #>> '{counts,ready}')::bigint, i.observed_at,
+        (i.body ->> 'providerStale')::boolean, ${countAt(sql`i.body`, "counts,desired")},
+        ${countAt(sql`i.body`, "counts,current")}, ${countAt(sql`i.body`, "counts,ready")}, i.observed_at,
         i.body ->> 'providerKind', i.body ->> 'managedResourceId'
       from live_inventory i
       join deployments d on d.id = i.deployment_id
@@ -104,14 +104,27 @@ function reports({ within, resourceType, resourceId, now }: Reach): RawBuilder<R
     where ${ofType} and ${ofId}`;
 }
 
-/** Counts from `replicas`, else `nodeCounts`, else `podCounts`. Other types may hold any value there. */
+/** Counts from `replicas`, else `nodeCounts`, else `podCounts`. */
 function managedCount(which: string): RawBuilder<number | null> {
-  const at = (group: string) => {
-    const value = sql`h.body #> ${sql.lit(`{data,data,${group},${which}}`)}`;
-    const text = sql`h.body #>> ${sql.lit(`{data,data,${group},${which}}`)}`;
-    return sql`case when jsonb_typeof(${value}) = 'number' and ${text} ~ '^[0-9]{1,15}$' then (${text})::bigint end`;
-  };
+  const at = (group: string) => countAt(sql`h.body`, `data,data,${group},${which}`);
   return sql`coalesce(${at("replicas")}, ${at("nodeCounts")}, ${at("podCounts")})`;
+}
+
+/**
+ * The count at a path of a report, null when there is none. Reports of other backends hold any value there, and rows of
+ * before the contract had a maximum any number: a cast that fails would end the whole list with a 500.
+ */
+function countAt(body: RawBuilder<unknown>, path: string): RawBuilder<number | null> {
+  const at = sql.lit(`{${path}}`);
+  const text = sql`${body} #>> ${at}`;
+  return sql`case when jsonb_typeof(${body} #> ${at}) = 'number' and ${text} ~ '^[0-9]{1,15}$'
+    then (${text})::bigint end`;
+}
+
+/** A sum of counts, at most what JSON readers hold exactly; null when none is known, which `least` alone would leave out. */
+function summed(column: string): RawBuilder<number | null> {
+  const sum = sql`sum(${sql.ref(column)})`;
+  return sql`case when ${sum} is not null then least(${sum}, ${sql.lit(Number.MAX_SAFE_INTEGER)})::bigint end`;
 }
 
 /**
@@ -165,7 +178,7 @@ export async function listAggregates(db: Db, reach: Reach, limit: number): Promi
       select resource_type, resource_id, count(distinct deployment_id) as deployment_count,
         count(distinct deployment_id) filter (where attention) as attention_count,
         bool_or(partial) as partial, bool_or(provider_stale) as provider_stale, bool_or(platform_stale) as platform_stale,
-        sum(desired)::bigint as desired, sum(current)::bigint as current, sum(ready)::bigint as ready,
+        ${summed("desired")} as desired, ${summed("current")} as current, ${summed("ready")} as ready,
         max(observed_at) as last_observed_at, bool_and(nth > ${SHARE}) as beyond
       from ranked group by resource_type, resource_id
     )

@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import { expect, it } from "vitest";
 import { type Answer, onEachDatabase } from "../../testing/harness.ts";
 import { newSite, type Site } from "../deployments/testing/site.ts";
@@ -55,6 +56,11 @@ const REFUSED: readonly (readonly [string, object, string])[] = [
   ],
   ["part 1000", batch({ part: { index: 1_000, count: 1_000 } }), `${BATCH_PATH}.part.index`],
   ["of no parts", batch({ part: { index: 0, count: 0 } }), `${BATCH_PATH}.part.count`],
+  [
+    "more pods than all clusters have",
+    batch({ resources: [{ ...ROW, counts: { desired: 1e300 } }] }),
+    `${BATCH_PATH}.resources.0.counts.desired`,
+  ],
   ["501 rows", batch({ resources: ids(501).map((id) => ({ ...ROW, rawIdentity: id })) }), `${BATCH_PATH}.resources`],
   ["21 batches", { observedInventoryBatches: Array(21).fill(BATCH) }, "body.observedInventoryBatches"],
   ["101 heartbeats", { resourceHeartbeats: Array(101).fill(HEARTBEAT) }, "body.resourceHeartbeats"],
@@ -149,6 +155,41 @@ onEachDatabase("reports of a stranger", (world) => {
     const observedAt = world.clock.wallNow().toISOString();
     await site.report(id, "pending", batch({ observedAt, resources: [{ ...ROW, rawIdentity: "b" }] }));
     expect((await rowOf()).map(({ resourceId }: { resourceId: string }) => resourceId).toSorted()).toEqual(["b", "q"]);
+  });
+
+  it("counts of any height, also of rows from before there was a maximum, make no list fail", async () => {
+    const site = await newSite(world);
+    const counted = (id: string, desired: number) => ({
+      ...{ ...ROW, rawIdentity: id, resourceTypeHint: "worker", counts: { desired, current: 2 ** 31 - 1 } },
+    });
+    for (let n = 0; n < 10; n += 1) {
+      const id = await site.deploy(`d${n}`);
+      const observedAt = world.clock.wallNow().toISOString();
+      const resources = [counted("high", 1_000_000_000_000), counted("stored", 1)];
+      const answer = await site.report(id, "pending", batch({ observedAt, resources }));
+      expect(answer.status, JSON.stringify(answer.body)).toBe(200);
+    }
+    for (const [row, desired] of Object.entries({ high: "999999999999999", stored: "1e300" })) {
+      await sql`
+        update inventory_rows i set body = jsonb_set(i.body, '{counts,desired}', ${desired}::jsonb) from deployments d
+        where d.id = i.deployment_id and d.project_id = ${site.project.id} and i.raw_identity = ${row}`.execute(
+        world.platform.db,
+      );
+    }
+    const list = async (path: string) => {
+      const { status, body } = await site.call("GET", path, { query: { project: site.project.id } });
+      expect([path, status]).toEqual([path, 200]);
+      return body.resources.map((row: { resourceId: string; desiredCount: number | null; currentCount: number }) => [
+        row.resourceId,
+        row.desiredCount,
+        row.currentCount,
+      ]);
+    };
+    expect(await list("/v1/resources")).toHaveLength(20);
+    expect(await list("/v1/resources/worker")).toEqual([
+      ["high", Number.MAX_SAFE_INTEGER, 10 * (2 ** 31 - 1)],
+      ["stored", null, 10 * (2 ** 31 - 1)],
+    ]);
   });
 
   const RAW = {
