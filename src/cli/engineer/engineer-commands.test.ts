@@ -161,10 +161,10 @@ onEachDatabase("the engineer's commands", (world) => {
     const site = await newDeploymentSite(world);
     const env = as(world, site.member);
     const status = { partial: false, stale: false, collectionIssues: [], lifecycle: "running" };
-    const heartbeat = (resourceId: string, health: string, message: string | null) => ({
+    const heartbeat = (resourceId: string, health: string, message: string | null, stale = false) => ({
       ...{ resourceId, resourceType: "queue", controllerPlatform: "kubernetes", backend: "external", raw: [] },
       observedAt: world.clock.wallNow().toISOString(),
-      data: { resourceType: "queue", data: { name: resourceId, status: { ...status, health, message } } },
+      data: { resourceType: "queue", data: { name: resourceId, status: { ...status, health, message, stale } } },
     });
     const why = "1 of 3 ready; api-7d9c5-x2x4z: CrashLoopBackOff";
     const resourceHeartbeats = [heartbeat("web", "healthy", null), heartbeat("api", "degraded", why)];
@@ -178,6 +178,14 @@ onEachDatabase("the engineer's commands", (world) => {
     });
     expect(await list("--attention", "--type", "worker")).toMatchObject({ code: 0, out: "(none)\n" });
     expect(JSON.parse((await list("--attention", "-o", "json")).out)).toMatchObject([{ resourceId: "api" }]);
+    const unread = [heartbeat("api", "unknown", "3 of 3 ready", true), heartbeat("web", "healthy", null)];
+    await site.report(await site.deploy("bank"), "running", { resourceHeartbeats: unread });
+    expect(await list("--attention", "--deployment-group", site.group.id)).toMatchObject({
+      code: 3,
+      out: expect.stringMatching(
+        /\napi .*bank .*unknown .*It cannot be read in the cluster now\. Last known: 3 of 3 ready\n/,
+      ),
+    });
     const stop = new AbortController();
     const watching = type(["resources", "watch", "--project", site.project.name], {
       env,

@@ -18,7 +18,7 @@ const OWN: readonly Flag[] = [
     ...{ name: "attention", property: "attention", places: [], required: false },
     schema: {
       type: "boolean",
-      description: `only what is sick or no longer reported; exit code ${EXIT_CODES.attention.code} when there is any`,
+      description: `only what is sick, or no longer read or reported; exit code ${EXIT_CODES.attention.code} when there is any`,
     },
   },
   {
@@ -111,15 +111,19 @@ function lineOf(row: DeployedResource, clock: Clock): object {
     desiredCount,
     message,
   } = row;
+  const known = message ?? (desiredCount === null ? "" : `${readyCount ?? "?"} of ${desiredCount} ready`);
   return {
     name,
     type,
     deployment,
     health: lifecycle === "running" ? health : `${health} (${lifecycle})`,
     seen: `${ageOf(row.lastObservedAt, clock)}${row.platformStale ? " (stale)" : ""}`,
-    why: message ?? (desiredCount === null ? "" : `${readyCount ?? "?"} of ${desiredCount} ready`),
+    why: [...(row.providerStale ? [NOT_READ] : []), ...(known === "" ? [] : [known])].join(" Last known: "),
   };
 }
+
+/** Of a row whose reporter lost its right to read, or whose API server does not answer it. */
+const NOT_READ = "It cannot be read in the cluster now.";
 
 function ageOf(time: string, clock: Clock): string {
   const seconds = Math.max(0, Math.floor((clock.wallNow().getTime() - Date.parse(time)) / 1_000));

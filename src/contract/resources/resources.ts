@@ -44,7 +44,8 @@ const summary = {
   deploymentCount: Type.Integer({ minimum: 0 }),
   attentionCount: Type.Integer({
     minimum: 0,
-    description: "Deployments where it is degraded, unhealthy, failed or no longer reported.",
+    description:
+      "Deployments where it is degraded, unhealthy, failed, no longer reported or no longer read (`providerStale`).",
   }),
   lastObservedAt: Timestamp,
 };

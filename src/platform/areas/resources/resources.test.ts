@@ -123,6 +123,30 @@ onEachDatabase("resources", (world) => {
     expect((await read(site, `/container/deployments/${id}/api`)).body.heartbeat.platformStale).toBe(true);
   });
 
+  it("what the reporter cannot read any more needs attention, though it was told a moment ago", async () => {
+    const site = await newSite(world);
+    const id = await site.deploy("shop");
+    const told = heartbeat("api", { health: "unknown" });
+    const data = { ...told.data.data, status: { ...told.data.data.status, stale: true } };
+    const batch = inventory({ health: "unknown", resourceTypeHint: "worker", providerStale: true });
+    await report(site, id, {
+      resourceHeartbeats: [{ ...told, data: { ...told.data, data } }, heartbeat("web")],
+      observedInventoryBatches: [batch],
+    });
+    const { resources } = (await read(site, "")).body;
+    const seen = resources.map((row: { resourceId: string; attentionCount: number; platformStale: boolean }) => [
+      row.resourceId,
+      row.attentionCount,
+      row.platformStale,
+    ]);
+    expect(seen).toEqual([
+      ["api", 1, false],
+      ["apps/v1:Deployment:shop:o0", 1, false],
+      ["web", 0, false],
+    ]);
+    expect((await read(site, "/container")).body.resources[0]).toMatchObject({ resourceId: "api", attentionCount: 1 });
+  });
+
   it("one resource in its deployments, by their names, and each with its last heartbeat", async () => {
     const site = await newSite(world);
     const [b, a] = [await site.deploy("bb"), await site.deploy("aa")];

@@ -68,7 +68,8 @@ function reports({ within, resourceType, resourceId, now }: Reach): RawBuilder<R
   const ofId = resourceId === undefined ? sql`true` : sql`r.resource_id = ${resourceId}`;
   return sql`
     select r.*, r.observed_at < ${freshSince} as platform_stale,
-      (r.health in ('degraded', 'unhealthy') or r.lifecycle = 'failed' or r.observed_at < ${freshSince}) as attention
+      (r.health in ('degraded', 'unhealthy') or r.lifecycle = 'failed' or r.provider_stale
+        or r.observed_at < ${freshSince}) as attention
     from (
       select d.id as deployment_id, d.name as deployment_name, g.id as group_id, g.name as group_name,
         'managed' as source, h.resource_type, h.resource_id,
