@@ -48,6 +48,7 @@ export function observing(options: ObservingOptions): Observing {
     ...options,
     labelSelector,
     namespaces: config.namespaces,
+    scope: config.observedScope,
     kinds: config.observedKinds,
     mayRead: (namespace, kind) => mayRead(rights.missing, namespace, OBSERVED[kind].resource),
   });

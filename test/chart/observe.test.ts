@@ -78,6 +78,22 @@ test("nodes are off by default; on, the agent alone may read them, and nothing e
   expect(await told({ observe: { nodes: true }, rbac: { create: false } })).toEqual({ setting: "on", access: [] });
 });
 
+test("in the scope cluster the agent's one binding is the cluster's; the operator's stay in the namespaces", async () => {
+  const bindings = async (observe: object): Promise<readonly string[]> =>
+    ofKind(
+      await helm.render({ ...REQUIRED, namespaces: ["shop", "jobs"], observe }),
+      "RoleBinding",
+      "ClusterRoleBinding",
+    )
+      .filter(({ roleRef }) => /^sallyport-(agent-observe|operator-target)$/.test(roleRef.name))
+      .map(({ kind, metadata }) => `${kind} ${metadata.namespace ?? ""} ${metadata.name}`)
+      .toSorted();
+  const target = ["jobs", "shop"].map((namespace) => `RoleBinding ${namespace} sallyport-operator-target`);
+  const own = ["jobs", "shop"].map((namespace) => `RoleBinding ${namespace} sallyport-agent-observe`);
+  expect(await bindings({})).toEqual([...own, ...target].toSorted());
+  expect(await bindings({ scope: "cluster" })).toEqual(["ClusterRoleBinding  sallyport-agent-observe", ...target]);
+});
+
 test("all kinds off, in roles of namespaces", async () => {
   const { rules, told, listed } = await observed([...ALL, ...ON_DEMAND], { rbac: { scope: "namespaces" } });
   expect([rules, told, listed]).toEqual([[], ["none"], []]);

@@ -22,6 +22,8 @@ describe("the schema", () => {
     [{ metrics: { serviceMonitor: { enabledd: true } } }, "enabledd"],
     [{ metrics: { alerts: { enabled: true } } }, "alerts"],
     [{ rbac: { scope: "namespace" } }, "scope"],
+    [{ observe: { scope: "all" } }, "scope"],
+    [{ rbac: { scope: "namespaces" }, namespaces: ["shop"], observe: { scope: "cluster" } }, "observe.scope"],
     [{ agent: { priorityClassName: "Not_A_Name" } }, "priorityClassName"],
     [{ admission: { mode: "auto" } }, "mode"],
     [{ namespaces: ["Shop"] }, "namespaces"],

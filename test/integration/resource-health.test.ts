@@ -4,7 +4,7 @@ import type { syncRoutes } from "../../src/contract/deployments/sync.ts";
 import type { BodyOf } from "../../src/contract/wire/route.ts";
 import { objectName } from "../../src/crds/group.ts";
 import { type ManagedDeployment, managedDeployments } from "../../src/crds/kinds/managed-deployment.ts";
-import { openNodes } from "../../src/crds/manifests/installation.ts";
+import { openAllToObservation, openNamespace, openNodes } from "../../src/crds/manifests/installation.ts";
 import { type AgentWorld, createAgentWorld, GRANTS, type Running, SHOP } from "./agent/agent-world.ts";
 import { installMetricsApi, podMetrics } from "./metrics-api.ts";
 import { eventually, signal } from "./wait.ts";
@@ -455,6 +455,40 @@ async function nodeIs(name: string, type: string): Promise<void> {
   await cluster().request({ method: "PATCH", path: `/api/v1/nodes/${name}/status`, contentType, body: { status } });
 }
 
+test("in the scope of the cluster there is one stream a kind, and of a namespace that is not opened nothing leaves", async () => {
+  await agent.stop();
+  for (const namespace of ["jobs", "bank"]) {
+    await cluster().apply([{ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }]);
+    const pod = { metadata: { name: `of-${namespace}`, namespace }, spec: { containers } };
+    await cluster().apply([{ apiVersion: "v1", kind: "Pod", ...pod }]);
+  }
+  await cluster().kubectl(["delete", "rolebinding", "sallyport-agent-observe", "-n", SHOP]);
+  await cluster().apply([...openAllToObservation()]);
+  const before = reports.length;
+  agent = world.startAgent("agent-7", {
+    SALLYPORT_NAMESPACES: `${SHOP},jobs`,
+    SALLYPORT_DEPLOYMENTS: `${world.deploymentId}=${SHOP}+jobs`,
+    SALLYPORT_OBSERVED_SCOPE: "cluster",
+  });
+  await eventually(seen, (rows) => rows.api === "healthy 2" && rows["of-jobs"] !== undefined);
+  const { stdout } = await cluster().kubectl(["get", "--raw", "/metrics"]);
+  const streams = stdout
+    .split("\n")
+    .filter((each) => each.startsWith("apiserver_longrunning_requests{") && each.includes('resource="cronjobs"'))
+    .map((each) => `${/scope="(\w+)"/.exec(each)?.[1]} ${each.split(" ").at(-1)}`);
+  expect(streams.filter((each) => !each.endsWith(" 0"))).toEqual(["cluster 1"]);
+  await ready("api", 1);
+  await eventually(seen, (rows) => rows.api === "degraded 1");
+  await ready("api", 2);
+  await eventually(seen, (rows) => rows.api === "healthy 2");
+  expect(JSON.stringify(reports.slice(before))).not.toContain("bank");
+  await agent.stop();
+  await cluster().kubectl(["delete", "clusterrolebinding", "sallyport-agent-observe"]);
+  await cluster().apply([...openNamespace(SHOP)]);
+  agent = world.startAgent("agent-8");
+  await eventually(seen, (rows) => rows["of-jobs"] === undefined && rows.api === "healthy 2");
+});
+
 test("a destructive plan on old knowledge is refused; when the engineer accepts that, the approver reads it", async () => {
   await agent.stop();
   const { db } = world.platform;
@@ -475,7 +509,7 @@ test("a destructive plan on old knowledge is refused; when the engineer accepts 
   });
   const queued = await accessRequests.queue({ params: { id }, body: { acceptStale: true } }, signal());
   expect(queued.acceptedStale?.observedAt).toBe(observedAt.toISOString());
-  agent = world.startAgent("agent-7");
+  agent = world.startAgent("agent-9");
   const grant = await world.grant(id, (each) => each !== undefined);
   expect(grant.spec.planHash).toBe(planHash);
   const kubeconfig = cluster().kubeconfigFor({ user: "alice" });

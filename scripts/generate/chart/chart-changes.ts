@@ -52,6 +52,11 @@ export const CHART_CHANGES: readonly { readonly version: string; readonly change
         kind: "added",
         description: "observe.nodes, off by default: the agent reads nodes and tells how many are ready and have room",
       },
+      {
+        kind: "added",
+        description:
+          "observe.scope=cluster: one stream a kind in place of one a kind and namespace, for dozens of namespaces",
+      },
       { kind: "changed", description: "Nothing runs by itself until a policy of yours says so: also what only reads" },
       {
         kind: "changed",

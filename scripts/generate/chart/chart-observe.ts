@@ -1,5 +1,5 @@
 import { OBSERVED_RESOURCES, READ_ON_DEMAND } from "../../../src/crds/manifests/roles/observe-role.ts";
-import { type Branch, branch, flag, text } from "./chart-value.ts";
+import { type Branch, branch, flag, text, words } from "./chart-value.ts";
 
 /** What the agent reads of opened namespaces. */
 export const OBSERVE_VALUES: Branch = branch("What the agent reads of the opened namespaces, and reports.", {
@@ -11,6 +11,11 @@ export const OBSERVE_VALUES: Branch = branch("What the agent reads of the opened
     "",
     "Only what this selects is watched, a selector as of `kubectl -l`: it is sent to the API server, so that the rest never reaches the agent. Pods and ReplicaSets of a workload need the label too: put it into the template. RBAC has no such bound; the agent's right stays that to the whole namespace. Empty: all.",
     { maxLength: 1024 },
+  ),
+  scope: words(
+    "namespaces",
+    ["namespaces", "cluster"],
+    "namespaces: a stream a kind and opened namespace, with rights there alone. cluster: a stream a kind, for dozens of namespaces. The agent then holds a right to read the same kinds in the whole cluster, and drops at once what is of no opened namespace: what it reports is the same, what a stolen agent could read is not. Not with `rbac.scope: namespaces`.",
   ),
   nodes: flag(
     false,

@@ -5,7 +5,7 @@ import type { Manifest } from "../../../src/crds/manifest.ts";
 import { STAMPING_POLICIES } from "../../../src/crds/manifests/admission/admission.ts";
 import { installation } from "../../../src/crds/manifests/installation.ts";
 import { OBSERVE_ROLE, OBSERVED_RESOURCES, READ_ON_DEMAND } from "../../../src/crds/manifests/roles/observe-role.ts";
-import { manifestsOf, targetBinding } from "../../../src/crds/manifests/roles/rbac.ts";
+import { clusterObservation, manifestsOf, targetBinding } from "../../../src/crds/manifests/roles/rbac.ts";
 import type { ShippedRole } from "../../../src/crds/manifests/roles/shipped-role.ts";
 import { shippedRoles } from "../../../src/crds/manifests/roles/shipped-roles.ts";
 import { OPERATIONS } from "../../../src/crds/operations/catalog.ts";
@@ -59,6 +59,10 @@ export function chartTemplates(): ReadonlyMap<string, string> {
         ),
     ],
     [
+      "observe-cluster.yaml",
+      HEAD + when(`and .Values.rbac.create (${OBSERVES_CLUSTER})`, [object(clusterObservation(MARKS))]),
+    ],
+    [
       "observe-nodes.yaml",
       HEAD +
         when(
@@ -102,14 +106,17 @@ function accountRoles(roles: readonly ShippedRole[]): readonly string[] {
 }
 
 function openedNamespaces(roles: readonly ShippedRole[]): readonly string[] {
-  const bindings = [
-    targetBinding("sallyport-operator-target", MARKS.operatorAccount, "mark-namespace", MARKS),
-    targetBinding("sallyport-agent-observe", MARKS.agentAccount, "mark-namespace", MARKS),
+  const binding = (name: string, account: string): string => {
+    const text = object(targetBinding(name, account, "mark-namespace", MARKS));
+    return text.replaceAll("mark-namespace", "{{ $namespace | quote }}");
+  };
+  const perNamespace = [
+    binding("sallyport-operator-target", MARKS.operatorAccount),
+    when(`not (${OBSERVES_CLUSTER})`, [binding(OBSERVE_ROLE, MARKS.agentAccount)]),
   ];
   const forApprovers = lentByApprovers().filter(
     ({ name, reach }) => reach === "opened" && roles.every((role) => role.name !== name),
   );
-  const perNamespace = bindings.map((each) => object(each).replaceAll("mark-namespace", "{{ $namespace | quote }}"));
   return [
     ...roles.map((role) => {
       const operation = role.holder === "grant account" ? operationOf(role.name) : undefined;
@@ -120,6 +127,8 @@ function openedNamespaces(roles: readonly ShippedRole[]): readonly string[] {
     `{{- range $namespace := include "sallyport.opened" $ | fromJsonArray }}\n${perNamespace.join("")}{{- end }}\n`,
   ];
 }
+
+const OBSERVES_CLUSTER = 'eq $.Values.observe.scope "cluster"';
 
 /** The value that a rule of the role depends on, in the order of the rules. */
 const OBSERVE_SWITCHES: readonly string[] = [

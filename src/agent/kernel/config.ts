@@ -15,7 +15,15 @@ import { NAMESPACE_NAME } from "../../crds/group.ts";
 import { type NamedDeployments, parseNamedDeployments } from "../../crds/kinds/accepted-namespaces.ts";
 import { electionTimesProblems } from "../../kube/election/election-times.ts";
 import { isLabelSelector } from "../../kube/objects/label-selector.ts";
-import { OBSERVED, OBSERVED_KINDS, type ObservedKind, ON_DEMAND, type OnDemand } from "./observed-kinds.ts";
+import {
+  OBSERVED,
+  OBSERVED_KINDS,
+  OBSERVED_SCOPES,
+  type ObservedKind,
+  type ObservedScope,
+  ON_DEMAND,
+  type OnDemand,
+} from "./observed-kinds.ts";
 
 /** Read once by the command line, validated, frozen, passed down. Nothing else reads the environment. */
 export interface AgentConfig extends MetricsServing {
@@ -27,6 +35,7 @@ export interface AgentConfig extends MetricsServing {
   readonly observedKinds: readonly ObservedKind[];
   readonly observedOnDemand: readonly OnDemand[];
   readonly observedLabelSelector: string;
+  readonly observedScope: ObservedScope;
   readonly observedNodes: (typeof SWITCH)[number];
   readonly deployments: NamedDeployments;
   readonly maxWaitingDeployments: number;
@@ -98,6 +107,12 @@ export const AGENT_SETTINGS: SettingsOf<AgentConfig> = {
     default: "",
     doc: "Label selector of `kubectl -l`, sent to the API server with each list and watch of opened namespaces: what it does not select never reaches the agent. Pods and ReplicaSets of a workload need the label too, from its template. Empty: all.",
     parse: labelSelector,
+  },
+  observedScope: {
+    env: "SALLYPORT_OBSERVED_SCOPE",
+    default: "namespaces",
+    doc: "namespaces: a stream a kind and opened namespace. cluster: a stream a kind, of which the agent drops at once what is of no opened namespace; for dozens of namespaces. It needs the right to read all namespaces.",
+    parse: oneOf(OBSERVED_SCOPES),
   },
   observedNodes: {
     env: "SALLYPORT_OBSERVED_NODES",

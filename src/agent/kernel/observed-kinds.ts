@@ -32,3 +32,7 @@ export const OBSERVED_KINDS = Object.keys(OBSERVED) as readonly ObservedKind[];
 /** What is not watched but asked for when needed. */
 export const ON_DEMAND = ["events", "metrics"] as const;
 export type OnDemand = (typeof ON_DEMAND)[number];
+
+/** Whether each opened namespace has lists of its own, or all share one a kind. */
+export const OBSERVED_SCOPES = ["namespaces", "cluster"] as const;
+export type ObservedScope = (typeof OBSERVED_SCOPES)[number];

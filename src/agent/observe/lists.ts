@@ -1,4 +1,5 @@
 import { Informer, type InformerOptions } from "../../kube/cache/informer.ts";
+import type { Cached } from "../../kube/cache/store.ts";
 import {
   type CronJob,
   cronJobShape,
@@ -39,7 +40,7 @@ export interface Objects {
   readonly PodDisruptionBudget: PodDisruptionBudget;
 }
 
-/** The caches of one namespace. A kind that is not observed has none. */
+/** The caches of one namespace, or of all that are opened. A kind that is not observed has none. */
 export type Lists = { readonly [K in ObservedKind]?: Informer<Objects[K]> };
 
 type Parts<K extends ObservedKind> = Pick<InformerOptions<Objects[K]>, "projection" | "indexes">;
@@ -79,7 +80,9 @@ export const OF: { readonly [K in ObservedKind]: (object: Objects[K]) => Workloa
   PodDisruptionBudget: ofPodDisruptionBudget,
 };
 
-type Common = Omit<InformerOptions<never>, "resource" | "projection" | "indexes">;
+type Common = Omit<InformerOptions<never>, "resource" | "projection" | "indexes" | "keep"> & {
+  readonly keep?: ((object: Cached) => boolean) | undefined;
+};
 
 export function listsOf(kinds: readonly ObservedKind[], common: Common): Lists {
   const listOf = <K extends ObservedKind>(kind: K): Informer<Objects[K]> =>

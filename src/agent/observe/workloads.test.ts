@@ -25,13 +25,14 @@ class World {
   readonly workloads = new Workloads({
     client: {} as Client,
     namespaces: [NAMESPACE],
+    scope: "namespaces",
     kinds: OBSERVED_KINDS,
     clock: this.clock,
     log: silentLogger,
     watchMetrics: undefined as never,
     mayRead: (_, kind) => !this.unreadable.has(kind),
     changed: ({ kind, name }) => void this.dirty.add(`${kind}/${name}`),
-    open: (kinds) => Object.fromEntries(kinds.map((kind) => [kind, this.#list(kind)])) as Lists,
+    open: (kinds) => Object.fromEntries(kinds.map((kind) => [kind, this.list(kind)])) as Lists,
   });
   #version = 0;
 
@@ -71,7 +72,7 @@ class World {
     return `${row.health} ${row.lifecycle}${row.message ? `: ${row.message}` : ""}`;
   }
 
-  #list(kind: ObservedKind): object {
+  list(kind: ObservedKind): object {
     const cache = new Cache<never>({
       indexes: (PARTS[kind].indexes ?? {}) as never,
       clock: this.clock,
@@ -394,7 +395,51 @@ test("all that is watched is selected by the API server", () => {
     return {};
   };
   const common = { client: {} as Client, namespaces: [NAMESPACE], kinds: OBSERVED_KINDS, clock: world.clock };
+  const scope = "namespaces";
   const never = { watchMetrics: undefined as never, mayRead: () => true, changed: () => undefined };
-  new Workloads({ ...common, ...never, log: silentLogger, labelSelector: "team=shop", open });
+  new Workloads({ ...common, ...never, scope, log: silentLogger, labelSelector: "team=shop", open });
   expect(asked).toMatchObject([OBSERVED_KINDS, { namespace: NAMESPACE, labelSelector: "team=shop" }]);
+});
+
+describe("in the scope of the cluster", () => {
+  const opened: { readonly namespace?: string; readonly keep?: (object: object) => boolean }[] = [];
+  let shared: Workloads;
+  const marked: string[] = [];
+  beforeEach(() => {
+    opened.length = 0;
+    marked.length = 0;
+    shared = new Workloads({
+      ...{ client: {} as Client, namespaces: [NAMESPACE, "jobs"], scope: "cluster", kinds: OBSERVED_KINDS },
+      ...{ clock: world.clock, log: silentLogger, watchMetrics: undefined as never, mayRead: () => true },
+      changed: ({ namespace, kind, name }) => void marked.push(`${namespace}/${kind}/${name}`),
+      open: (kinds, common) => {
+        opened.push(common as (typeof opened)[number]);
+        return Object.fromEntries(kinds.map((kind) => [kind, world.list(kind)])) as Lists;
+      },
+    });
+  });
+
+  test("there is one list a kind, which keeps what is of an opened namespace alone", () => {
+    expect(opened.map(({ namespace }) => namespace)).toEqual([undefined]);
+    expect(shared.runnables()).toHaveLength(OBSERVED_KINDS.length);
+    const isKept = (namespace: string) => opened[0]?.keep?.({ metadata: { namespace } });
+    expect([isKept(NAMESPACE), isKept("jobs"), isKept("bank")]).toEqual([true, true, false]);
+    expect([shared.state("jobs", "Pod"), shared.state("bank", "Pod")]).toEqual(["read", "unreadable"]);
+  });
+
+  test("each namespace has its own, also of the names and owners that another one's objects say", () => {
+    const bare = (namespace: string) =>
+      world.set("Pod", { metadata: { ...meta("Pod", `of-${namespace}`), namespace } });
+    bare(NAMESPACE);
+    bare("jobs");
+    world.set("Pod", { metadata: { ...meta("Pod", "stray", ownedBy("StatefulSet", "db")), namespace: "jobs" } });
+    world.set("StatefulSet", { metadata: meta("StatefulSet", "db"), spec: { replicas: 1 } });
+    expect(shared.names(NAMESPACE, "Pod")).toEqual(["of-shop"]);
+    expect(shared.names("jobs", "Pod")).toEqual(["of-jobs"]);
+    expect([shared.names(NAMESPACE, "StatefulSet"), shared.names("jobs", "StatefulSet")]).toEqual([["db"], []]);
+    expect([shared.podCount(NAMESPACE), shared.podCount("jobs")]).toEqual([1, 2]);
+    const set = shared.workload({ namespace: NAMESPACE, kind: "StatefulSet", name: "db" });
+    expect(set && shared.relatedTo(set).pods).toEqual([]);
+    expect(marked).toEqual(["shop/Pod/of-shop", "jobs/Pod/of-jobs", "jobs/StatefulSet/db", "shop/StatefulSet/db"]);
+  });
 });

@@ -2,12 +2,13 @@ import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Change } from "../../kube/cache/cache.ts";
 import type { Informer } from "../../kube/cache/informer.ts";
+import type { Cached } from "../../kube/cache/store.ts";
 import type { Client } from "../../kube/client/client.ts";
 import type { Runnable } from "../../kube/manager/manager.ts";
 import type { WatchMetrics } from "../../kube/metrics/metrics.ts";
 import type { Pod, ReplicaSet } from "../../kube/projection/shapes.ts";
 import { isDone } from "../../kube/workload-state/job.ts";
-import type { ObservedKind } from "../kernel/observed-kinds.ts";
+import type { ObservedKind, ObservedScope } from "../kernel/observed-kinds.ts";
 import type { ListState } from "../kernel/resource-metrics.ts";
 import { History } from "./history.ts";
 import { listStateOf } from "./list-state.ts";
@@ -19,6 +20,7 @@ import type { Related, Workload } from "./workload.ts";
 export interface WorkloadsOptions {
   readonly client: Client;
   readonly namespaces: readonly string[];
+  readonly scope: ObservedScope;
   readonly kinds: readonly ObservedKind[];
   /** Undefined: all objects. */
   readonly labelSelector?: string | undefined;
@@ -35,11 +37,14 @@ export interface WorkloadsOptions {
 
 /**
  * Read-only caches of the opened namespaces, one a namespace and kind: one whose rule is missing is incomplete by itself,
- * and holds up nothing else.
+ * and holds up nothing else. In the scope `cluster` all namespaces share one a kind: 64 of them would be 576 streams.
  */
 export class Workloads {
   readonly kinds: readonly ObservedKind[];
   readonly #options: WorkloadsOptions;
+  /** What runs: by namespace, or one entry for all. */
+  readonly #opened: ReadonlyMap<string, Lists>;
+  /** By opened namespace. */
   readonly #lists: ReadonlyMap<string, Lists>;
   readonly #history: History;
 
@@ -47,21 +52,31 @@ export class Workloads {
     this.kinds = options.kinds;
     this.#options = options;
     this.#history = new History(options.clock);
-    this.#lists = new Map(options.namespaces.map((namespace) => [namespace, this.#watched(namespace)]));
+    const { namespaces, scope } = options;
+    if (scope === "namespaces") {
+      this.#opened = new Map(namespaces.map((namespace) => [namespace, this.#watched({ namespace })]));
+      this.#lists = this.#opened;
+      return;
+    }
+    const served = new Set(namespaces);
+    const keep = ({ metadata }: Cached): boolean => served.has(metadata.namespace ?? "");
+    const shared = this.#watched({ keep });
+    this.#opened = new Map(namespaces.length === 0 ? [] : [["all namespaces", shared]]);
+    this.#lists = new Map(namespaces.map((namespace) => [namespace, shared]));
   }
 
   /** To be run while this agent leads. Not among the manager's informers: those must sync before anything starts. */
   runnables(): readonly Runnable[] {
-    return [...this.#lists].flatMap(([namespace, lists]) =>
+    return [...this.#opened].flatMap(([where, lists]) =>
       Object.values(lists).map((informer) => ({
-        name: `${informer.resource.plural} of ${namespace}`,
+        name: `${informer.resource.plural} of ${where}`,
         run: (signal: AbortSignal) => informer.run(signal),
       })),
     );
   }
 
   get informers(): readonly { retryNow(): void }[] {
-    return [...this.#lists.values()].flatMap((lists) => Object.values(lists));
+    return [...this.#opened.values()].flatMap((lists) => Object.values(lists));
   }
 
   /** Of the list of a kind in a namespace; a namespace that is not opened is unreadable. */
@@ -82,12 +97,15 @@ export class Workloads {
   names(namespace: string, kind: ObservedKind): readonly string[] {
     const store = this.#listOf(namespace, kind)?.store;
     const all = kind in ownerIndex ? store?.byIndex("owner", BARE) : store?.list();
-    return all?.map(({ metadata }) => metadata.name) ?? [];
+    return this.#of<Cached>(namespace, all ?? []).map(({ metadata }) => metadata.name);
   }
 
   /** Of all pods of a namespace; undefined: they are not read. */
   podCount(namespace: string): number | undefined {
-    return this.#read(namespace, "Pod")?.store.size;
+    const store = this.#read(namespace, "Pod")?.store;
+    return store === undefined || this.#options.scope === "namespaces"
+      ? store?.size
+      : this.#of(namespace, store.list()).length;
   }
 
   /** Undefined: there is none, or it belongs to another. */
@@ -111,18 +129,20 @@ export class Workloads {
   }
 
   #ofDeployment(namespace: string, { uid, name }: Workload["metadata"]): Pick<Related, "pods" | "replicaSets"> {
-    const replicaSets = this.#read(namespace, "ReplicaSet")?.store.byIndex("owner", uid);
-    if (replicaSets !== undefined) {
+    const store = this.#read(namespace, "ReplicaSet")?.store;
+    if (store !== undefined) {
+      const replicaSets = this.#of(namespace, store.byIndex("owner", uid));
       const uids = replicaSets.map(({ metadata }) => metadata.uid);
       return { replicaSets, ...this.#podsOf(namespace, uids) };
     }
     const pods = this.#read(namespace, "Pod")?.store.byIndex("deployment", name);
-    return pods === undefined ? {} : { pods };
+    return pods === undefined ? {} : { pods: this.#of(namespace, pods) };
   }
 
   #runsOf(namespace: string, uid: string): Pick<Related, "pods" | "jobs"> {
-    const jobs = this.#read(namespace, "Job")?.store.byIndex("owner", uid);
-    if (jobs === undefined) return {};
+    const store = this.#read(namespace, "Job")?.store;
+    if (store === undefined) return {};
+    const jobs = this.#of(namespace, store.byIndex("owner", uid));
     const running = jobs.filter((job) => !isDone(job)).map(({ metadata }) => metadata.uid);
     return { jobs: [...jobs, ...this.#history.endedJobs(uid)], ...this.#podsOf(namespace, running) };
   }
@@ -134,20 +154,28 @@ export class Workloads {
 
   #podsOf(namespace: string, owners: readonly string[]): Pick<Related, "pods"> {
     const store = this.#read(namespace, "Pod")?.store;
-    return store === undefined ? {} : { pods: owners.flatMap((uid) => store.byIndex("owner", uid)) };
+    return store === undefined
+      ? {}
+      : { pods: owners.flatMap((uid) => this.#of(namespace, store.byIndex("owner", uid))) };
   }
 
   #unboundClaims(namespace: string): Related["claims"] {
     const store = this.#read(namespace, "PersistentVolumeClaim")?.store;
-    return store && ["Lost", "Pending"].flatMap((phase) => store.byIndex("phase", phase));
+    return store && ["Lost", "Pending"].flatMap((phase) => this.#of(namespace, store.byIndex("phase", phase)));
   }
 
-  #watched(namespace: string): Lists {
+  /** Those of the namespace: lists of the whole cluster hold what others wrote, also the uids of foreign owners. */
+  #of<T extends Cached>(namespace: string, objects: readonly T[]): readonly T[] {
+    if (this.#options.scope === "namespaces") return objects;
+    return objects.filter(({ metadata }) => metadata.namespace === namespace);
+  }
+
+  #watched(which: { readonly namespace?: string; readonly keep?: (object: Cached) => boolean }): Lists {
     const { client, clock, log, watchMetrics, kinds, labelSelector, open = listsOf } = this.#options;
-    const lists = open(kinds, { client, namespace, labelSelector, clock, log, metrics: watchMetrics });
+    const lists = open(kinds, { ...which, client, labelSelector, clock, log, metrics: watchMetrics });
     for (const kind of kinds) {
       const list = lists[kind] as Informer<Objects[typeof kind]> | undefined;
-      list?.onChange((change) => this.#changed(namespace, kind, change));
+      list?.onChange((change) => this.#changed(kind, change));
     }
     const history = this.#history;
     lists.Pod?.onChange((change) => history.podChanged(change));
@@ -165,7 +193,8 @@ export class Workloads {
     return lists;
   }
 
-  #changed(namespace: string, kind: ObservedKind, change: Change<Objects[ObservedKind]>): void {
+  #changed(kind: ObservedKind, change: Change<Objects[ObservedKind]>): void {
+    const { namespace = "" } = change.object.metadata;
     this.#mark(namespace, kind, change.object);
     if (change.type !== "updated") return;
     // Another controller has adopted it, or let it go: what it belonged to has changed as well.

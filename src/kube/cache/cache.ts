@@ -21,6 +21,8 @@ export interface CacheOptions<T> {
   readonly log: Logger;
   /** Deep-freeze what is stored. */
   readonly freeze: boolean;
+  /** What it says no to is not stored, and no listener hears of it. It must not change its mind on an object. @default all */
+  readonly keep?: ((object: T) => boolean) | undefined;
 }
 
 /** Longest stretch of calls to listeners before others get the event loop. */
@@ -53,6 +55,7 @@ export class Cache<T extends Cached> {
       if (this.#store.delete(keyOf(object)) !== undefined) this.#notify({ type: "deleted", object });
       return;
     }
+    if (this.#options.keep?.(object) === false) return;
     if (this.#options.freeze) deepFreeze(object);
     const previous = this.#store.set(object);
     if (previous === undefined) this.#notify({ type: "added", object, initial: false });
@@ -61,7 +64,7 @@ export class Cache<T extends Cached> {
 
   /** A set to collect a list in, out of sight. */
   draft(): Draft<T> {
-    return new Draft(new Store<T>(this.#options.indexes), this.#options.freeze);
+    return new Draft(new Store<T>(this.#options.indexes), this.#options);
   }
 
   /**
@@ -96,16 +99,16 @@ export class Cache<T extends Cached> {
 /** A list being received. */
 export class Draft<T extends Cached> {
   readonly store: Store<T>;
-  readonly #freeze: boolean;
+  readonly #options: Pick<CacheOptions<T>, "freeze" | "keep">;
 
-  constructor(store: Store<T>, freeze: boolean) {
+  constructor(store: Store<T>, options: Pick<CacheOptions<T>, "freeze" | "keep">) {
     this.store = store;
-    this.#freeze = freeze;
+    this.#options = options;
   }
 
   apply(type: ChangeType, object: T): void {
     if (type === "DELETED") this.store.delete(keyOf(object));
-    else this.store.set(this.#freeze ? deepFreeze(object) : object);
+    else if (this.#options.keep?.(object) !== false) this.store.set(this.#options.freeze ? deepFreeze(object) : object);
   }
 }
 

@@ -32,6 +32,8 @@ export interface InformerOptions<T extends Cached> {
   readonly namespace?: string | undefined;
   readonly labelSelector?: string | undefined;
   readonly fieldSelector?: string | undefined;
+  /** Of what the server sends, what is stored: for a bound that no selector can say. @default all */
+  readonly keep?: ((object: T) => boolean) | undefined;
   readonly indexes?: Readonly<Record<string, IndexFunction<T>>>;
   readonly clock: Clock;
   readonly log: Logger;
@@ -70,7 +72,8 @@ export class Informer<T extends Cached> {
     this.#options = options;
     const strings = new Interner();
     this.#target = { client, resource, projection, strings, clock, namespace, labelSelector, fieldSelector };
-    this.#cache = new Cache({ indexes: options.indexes ?? {}, clock, log, freeze: options.freeze ?? false });
+    const { indexes = {}, freeze = false, keep } = options;
+    this.#cache = new Cache({ indexes, clock, log, freeze, keep });
     this.#random = options.random ?? systemRandom;
   }
 

@@ -93,6 +93,8 @@ The chart's list without the entries that the customer's list has too, then the 
   value: {{ join "," $onDemand | default "none" | quote }}
 - name: SALLYPORT_OBSERVED_LABEL_SELECTOR
   value: {{ $values.observe.labelSelector | default "" | quote }}
+- name: SALLYPORT_OBSERVED_SCOPE
+  value: {{ $values.observe.scope | quote }}
 - name: SALLYPORT_OBSERVED_NODES
   value: {{ ternary "on" "off" $values.observe.nodes | quote }}
 {{- include "sallyport.proxyEnv" .root }}

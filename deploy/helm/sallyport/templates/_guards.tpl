@@ -47,6 +47,9 @@
 {{- if and (eq $values.rbac.scope "namespaces") (not $opened) -}}
 {{- fail "rbac.scope is namespaces, and neither namespaces nor deployments opens any: name at least one, as roles are made only there." -}}
 {{- end -}}
+{{- if and (eq $values.rbac.scope "namespaces") (eq $values.observe.scope "cluster") -}}
+{{- fail "observe.scope is cluster and rbac.scope is namespaces: one stream a kind needs a right in the whole cluster, for which this scope makes no role. Choose rbac.scope=cluster or observe.scope=namespaces." -}}
+{{- end -}}
 {{- range $plugin, $operations := $values.operations -}}
 {{- range $name, $operation := $operations -}}
 {{- if and (eq $values.rbac.scope "namespaces") (has $name (list "cordon-node" "uncordon-node")) $operation.enabled -}}

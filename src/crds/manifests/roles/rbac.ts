@@ -1,5 +1,6 @@
 import { AUTO_ACCOUNT, type InstallationNames } from "../../group.ts";
 import type { Manifest } from "../../manifest.ts";
+import { OBSERVE_ROLE } from "./observe-role.ts";
 import { type ExplainedRule, OPTIONAL_REACHES, type Reach, type ShippedRole } from "./shipped-role.ts";
 import { shippedRoles } from "./shipped-roles.ts";
 
@@ -84,6 +85,17 @@ export function targetBinding(
     metadata: { name: roleKind === "ClusterRole" ? name : `${name}-${roleKind.toLowerCase()}`, namespace },
     roleRef: { apiGroup: APIS, kind: roleKind, name },
     subjects: [{ kind: "ServiceAccount", name: account, namespace: systemNamespace }],
+  };
+}
+
+/** One stream a kind needs the agent's role in the whole cluster, in place of a RoleBinding in each opened namespace. */
+export function clusterObservation({ agentAccount, systemNamespace }: InstallationNames): Manifest {
+  return {
+    apiVersion: API,
+    kind: "ClusterRoleBinding",
+    metadata: { name: OBSERVE_ROLE },
+    roleRef: { apiGroup: APIS, kind: "ClusterRole", name: OBSERVE_ROLE },
+    subjects: [{ kind: "ServiceAccount", name: agentAccount, namespace: systemNamespace }],
   };
 }
 
