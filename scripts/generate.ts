@@ -9,7 +9,14 @@ import { operatorService } from "../src/cli/services/operator-service.ts";
 import { LOG_SETTINGS } from "../src/cli/services/process-logger.ts";
 import type { Manifest } from "../src/crds/manifest.ts";
 import { defaultPolicy } from "../src/crds/manifests/default-policy.ts";
-import { checkMetricsReaders, installation, openAllToObservation, openCluster, openNodes } from "../src/crds/manifests/installation.ts";
+import {
+  checkMetricsReaders,
+  installation,
+  openAllToObservation,
+  openCluster,
+  openNodes,
+  redactNames,
+} from "../src/crds/manifests/installation.ts";
 import { installerRoles } from "../src/crds/manifests/roles/installer-roles.ts";
 import { chartFiles } from "./generate/chart/chart.ts";
 import { platformPage } from "./generate/docs/budgets.ts";
@@ -66,6 +73,7 @@ const files = new Map<string, string>([
   ["deploy/manifests/cluster-operations.yaml", text(openCluster())],
   ["deploy/manifests/observe-cluster.yaml", text(openAllToObservation())],
   ["deploy/manifests/observe-nodes.yaml", text(openNodes())],
+  ["deploy/manifests/redact-names.yaml", text(redactNames())],
   ["deploy/manifests/metrics-auth.yaml", text(checkMetricsReaders())],
   ["deploy/manifests/installer.yaml", text(installerRoles())],
   ["deploy/manifests/policies.yaml", text(policies)],

@@ -31,7 +31,7 @@ export class AgentControllers {
   readonly #accepts: (deploymentId: string) => boolean;
   readonly #reconcilers: AgentReconcilers;
 
-  constructor(parts: ControllerParts, observed: Pick<ReconcilerParts, "workloads" | "lookups" | "nodes">) {
+  constructor(parts: ControllerParts, observed: Pick<ReconcilerParts, "workloads" | "lookups" | "nodes" | "names">) {
     const { cluster, config, metrics } = parts;
     const snapshot = <T extends { readonly id: string }>(name: keyof Snapshots & Buffer): Snapshot<T> =>
       new Snapshot<T>(BUFFER_CAPACITY[name], () => metrics.dropped(name));
@@ -50,6 +50,7 @@ export class AgentControllers {
       workloads: observed.workloads,
       lookups: observed.lookups,
       nodes: observed.nodes,
+      names: observed.names,
       snapshots: this.snapshots,
       accepts: this.#accepts,
       relist: this.relistAll,

@@ -13,6 +13,8 @@ import { OBSERVED, type ObservedKind } from "./kernel/observed-kinds.ts";
 import { EventLookup } from "./lookups/event-lookup.ts";
 import { eventLister, podMetricsLister } from "./lookups/lists.ts";
 import { UsageLookup } from "./lookups/usage-lookup.ts";
+import { NameSalt } from "./names/name-salt.ts";
+import { type Names, PLAIN_NAMES } from "./names/names.ts";
 import { ClusterNodes } from "./nodes/cluster-nodes.ts";
 import type { Lookups, WorkloadRef } from "./observe/observation.ts";
 import { Workloads } from "./observe/workloads.ts";
@@ -35,6 +37,7 @@ export interface Observing {
   readonly workloads: Workloads;
   readonly lookups: Lookups;
   readonly nodes: ClusterNodes;
+  readonly names: Names;
   /** To be run while this agent leads. */
   readonly runnables: readonly Runnable[];
   /** The agent's rights have changed: what was refused is tried now. */
@@ -73,11 +76,19 @@ export function observing(options: ObservingOptions): Observing {
       }
     },
   });
+  const { systemNamespace: namespace } = config;
+  const salt =
+    config.redactNames === "on"
+      ? new NameSalt({ client, namespace, clock, log, changed: options.clusterChanged })
+      : undefined;
+  const names = salt ?? PLAIN_NAMES;
   const nodes = nodeList(options);
   return {
     workloads,
     lookups: { events, usage },
+    names,
     nodes: new ClusterNodes({
+      names,
       list: nodes,
       mayRead: () => mayRead(rights.missing, config.grantsNamespace, resources.nodes),
       changed: options.clusterChanged,
@@ -85,7 +96,10 @@ export function observing(options: ObservingOptions): Observing {
     runnables: [
       ...workloads.runnables(),
       ...(nodes === undefined ? [] : [{ name: "nodes", run: (signal: AbortSignal) => nodes.run(signal) }]),
-      ...[events, usage].map((lookup) => ({ name: lookup.name, run: (signal: AbortSignal) => lookup.run(signal) })),
+      ...[events, usage, ...(salt === undefined ? [] : [salt])].map((lookup) => ({
+        name: lookup.name,
+        run: (signal: AbortSignal) => lookup.run(signal),
+      })),
     ],
     retryNow() {
       for (const informer of workloads.informers) informer.retryNow();

@@ -14,6 +14,7 @@ import { Capacity } from "./kernel/capacity.ts";
 import type { AgentConfig } from "./kernel/config.ts";
 import type { AgentMetrics } from "./kernel/metrics.ts";
 import type { Snapshots } from "./lister.ts";
+import type { Names } from "./names/names.ts";
 import type { ClusterNodes } from "./nodes/cluster-nodes.ts";
 import type { Lookups } from "./observe/observation.ts";
 import { ResourceReports } from "./observe/resource-reports.ts";
@@ -42,6 +43,7 @@ export interface ReconcilerParts extends ControllerParts {
   readonly workloads: Pick<Workloads, "kinds" | "state" | "names" | "workload" | "relatedTo">;
   readonly lookups: Lookups;
   readonly nodes: Pick<ClusterNodes, "isStarting" | "heartbeat">;
+  readonly names: Names;
   readonly snapshots: Snapshots;
   /** The customer accepts this deployment, somewhere. */
   readonly accepts: (deploymentId: string) => boolean;
@@ -68,8 +70,8 @@ export function agentReconcilers(parts: ReconcilerParts): AgentReconcilers {
 
 function deploymentsOf(parts: ReconcilerParts, leases: Leases): Deployments {
   const { platform, cluster, events, clock, config, rights, link, workloads, snapshots, accepts, relist } = parts;
-  const { random, metrics, lookups, nodes } = parts;
-  const reports = new ResourceReports({ workloads, lookups, nodes, clock, random, metrics });
+  const { random, metrics, lookups, nodes, names } = parts;
+  const reports = new ResourceReports({ workloads, lookups, nodes, names, clock, random, metrics });
   return new Deployments({
     ...parts,
     snapshot: snapshots.deployments,

@@ -4,6 +4,7 @@ import type { Logger } from "../base/log.ts";
 import { DEFAULT_NAMES } from "../crds/group.ts";
 import { OBSERVE_ROLE, READ_ON_DEMAND } from "../crds/manifests/roles/observe-role.ts";
 import {
+  nameSaltRights,
   nodesRights,
   type RequiredRight,
   requiredRights,
@@ -41,7 +42,11 @@ export function watchRights(options: RightsOptions): AccessWatch<RequiredRight> 
   const needed = requiredRights("agent", names, namespaces).filter(
     ({ role, resource, group }) => role !== OBSERVE_ROLE || observed.includes(`${resource}.${group}`),
   );
-  const all = [...needed, ...(config.observedNodes === "on" ? nodesRights(names) : [])];
+  const all = [
+    ...needed,
+    ...(config.observedNodes === "on" ? nodesRights(names) : []),
+    ...(config.redactNames === "on" ? nameSaltRights(names) : []),
+  ];
   const required = (): readonly RequiredRight[] => all;
   const watch = new AccessWatch({ client, clock, log, required, everyMs: config.accessCheckIntervalMs });
   watch.onChange((change) => {
@@ -54,11 +59,11 @@ export function watchRights(options: RightsOptions): AccessWatch<RequiredRight> 
 export function rightsGauge(registry: Registry, missing: () => readonly RequiredRight[]): void {
   new Gauge({
     name: "sallyport_agent_missing_rights",
-    help: "Rights that the agent needs and does not have, by where: own namespace, grants, opened namespaces, nodes.",
+    help: "Rights that the agent needs and does not have, by where: own namespace, grants, opened namespaces, nodes, the salt of names.",
     labelNames: ["reach"],
     registers: [registry],
     collect() {
-      for (const reach of ["system", "grants", "opened", "nodes"] as const) {
+      for (const reach of ["system", "grants", "opened", "nodes", "name-salt"] as const) {
         this.set({ reach }, missing().filter((right) => right.reach === reach).length);
       }
     },

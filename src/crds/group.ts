@@ -30,6 +30,10 @@ export const DEFAULT_NAMES: InstallationNames = {
   operatorAccount: "sallyport-operator",
 };
 
+/** In the agent's own namespace, with `observe.redactNames`: what names of pods, nodes and images are hashed with. */
+export const NAME_SALT_SECRET = "sallyport-name-salt";
+export const NAME_SALT_KEY = "salt";
+
 /** The reporting controller of an event. An admission policy refuses an event that names the other process. */
 export const REPORTING_CONTROLLERS = { agent: `${GROUP}/agent`, operator: `${GROUP}/operator` } as const;
 

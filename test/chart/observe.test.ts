@@ -94,6 +94,32 @@ test("in the scope cluster the agent's one binding is the cluster's; the operato
   expect(await bindings({ scope: "cluster" })).toEqual(["ClusterRoleBinding  sallyport-agent-observe", ...target]);
 });
 
+test("names are told by default; hidden, the agent has the right to one empty Secret in its namespace and to no other", async () => {
+  const told = async (values: object) => {
+    const objects = await helm.render({ ...REQUIRED, namespaces: ["shop"], ...values });
+    const [agent] = ofKind(objects, "Deployment").filter(({ metadata }) => metadata.name.endsWith("-agent"));
+    const env: Rendered[] = agent?.spec.template.spec.containers[0].env;
+    const salted = (...kinds: readonly string[]) =>
+      ofKind(objects, ...kinds).filter(({ metadata }) => metadata.name.endsWith("-name-salt"));
+    return {
+      setting: env.find(({ name }) => name === "SALLYPORT_REDACT_NAMES")?.value,
+      secrets: salted("Secret"),
+      access: salted("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"),
+    };
+  };
+  expect(await told({})).toEqual({ setting: "off", secrets: [], access: [] });
+  for (const scope of ["cluster", "namespaces"]) {
+    const { setting, secrets, access } = await told({ observe: { redactNames: true }, rbac: { scope } });
+    expect([setting, secrets.length, access.map(({ kind }) => kind)]).toEqual(["on", 1, ["Role", "RoleBinding"]]);
+    // With data of its own the chart would write over the salt with each upgrade.
+    expect(Object.keys(secrets[0]).toSorted()).toEqual(["apiVersion", "kind", "metadata", "type"]);
+    expect(access[0].rules).toEqual([
+      { apiGroups: [""], resources: ["secrets"], verbs: ["get", "update"], resourceNames: [secrets[0].metadata.name] },
+    ]);
+    for (const { metadata } of [...secrets, ...access]) expect(metadata.namespace).toBe("sallyport-system");
+  }
+});
+
 test("all kinds off, in roles of namespaces", async () => {
   const { rules, told, listed } = await observed([...ALL, ...ON_DEMAND], { rbac: { scope: "namespaces" } });
   expect([rules, told, listed]).toEqual([[], ["none"], []]);

@@ -1,10 +1,11 @@
+import { createHmac } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { useCluster } from "../../lab/cluster/use-cluster.ts";
 import type { syncRoutes } from "../../src/contract/deployments/sync.ts";
 import type { BodyOf } from "../../src/contract/wire/route.ts";
 import { objectName } from "../../src/crds/group.ts";
 import { type ManagedDeployment, managedDeployments } from "../../src/crds/kinds/managed-deployment.ts";
-import { openAllToObservation, openNamespace, openNodes } from "../../src/crds/manifests/installation.ts";
+import { openAllToObservation, openNamespace, openNodes, redactNames } from "../../src/crds/manifests/installation.ts";
 import { type AgentWorld, createAgentWorld, GRANTS, type Running, SHOP } from "./agent/agent-world.ts";
 import { installMetricsApi, podMetrics } from "./metrics-api.ts";
 import { eventually, signal } from "./wait.ts";
@@ -489,6 +490,46 @@ test("in the scope of the cluster there is one stream a kind, and of a namespace
   await eventually(seen, (rows) => rows["of-jobs"] === undefined && rows.api === "healthy 2");
 });
 
+test("with names hidden no report has the name of a pod, node or image, and a restart changes none of the others", async () => {
+  await agent.stop();
+  const hidden = ["heron-0", "basement-node", "registry.example/heron"];
+  const heron = { nodeName: "basement-node", containers: [{ name: "app", image: "registry.example/heron:1" }] };
+  await cluster().apply([...openNodes(), ...redactNames()]);
+  await cluster().apply([{ apiVersion: "v1", kind: "Node", metadata: { name: "basement-node" } }]);
+  await made({ apiVersion: "v1", kind: "Pod", name: "heron-0", spec: heron });
+  await stated("pods", "heron-0", { phase: "Failed", reason: "Evicted", message: "heron-0 on basement-node" });
+  const before = reports.length;
+  const settings = { SALLYPORT_REDACT_NAMES: "on", SALLYPORT_OBSERVED_NODES: "on" };
+  agent = world.startAgent("agent-9", settings);
+  const alias = await eventually(
+    async () => Object.keys(await seen()).find((name) => name.startsWith("pod-")),
+    (name) => name !== undefined,
+  );
+  const secret = ["get", "secret", "sallyport-name-salt", "-n", "sallyport-system", "-o", "jsonpath={.data.salt}"];
+  const salt = Buffer.from((await cluster().kubectl(secret)).stdout, "base64");
+  expect(salt).toHaveLength(32);
+  expect(alias).toBe(`pod-${createHmac("sha256", salt).update("heron-0").digest("hex").slice(0, 8)}`);
+  expect((await seen()).api).toBe("healthy 2");
+  await agent.stop();
+  const since = reports.length;
+  agent = world.startAgent("agent-10", settings);
+  await eventually(
+    async () => reports.slice(since).some((report) => rowsOf(report) > 0),
+    (isTold) => isTold,
+  );
+  expect(Object.keys(await seen()).filter((name) => name.startsWith("pod-"))).toEqual([alias]);
+  const text = JSON.stringify(reports.slice(before));
+  expect(text).toContain(alias);
+  expect(text).toContain('"nodeStatuses":[{"name":"node-');
+  for (const name of hidden) expect(text).not.toContain(name);
+  expect(world.logged.join()).not.toContain(salt.toString("base64"));
+  await agent.stop();
+  await cluster().kubectl(["delete", "pod/heron-0", "-n", SHOP, "--force"]);
+  await cluster().kubectl(["delete", "node/basement-node"]);
+  agent = world.startAgent("agent-11");
+  await eventually(seen, (rows) => Object.keys(rows).every((name) => !name.startsWith("pod-")));
+});
+
 test("a destructive plan on old knowledge is refused; when the engineer accepts that, the approver reads it", async () => {
   await agent.stop();
   const { db } = world.platform;
@@ -509,7 +550,7 @@ test("a destructive plan on old knowledge is refused; when the engineer accepts 
   });
   const queued = await accessRequests.queue({ params: { id }, body: { acceptStale: true } }, signal());
   expect(queued.acceptedStale?.observedAt).toBe(observedAt.toISOString());
-  agent = world.startAgent("agent-9");
+  agent = world.startAgent("agent-12");
   const grant = await world.grant(id, (each) => each !== undefined);
   expect(grant.spec.planHash).toBe(planHash);
   const kubeconfig = cluster().kubeconfigFor({ user: "alice" });

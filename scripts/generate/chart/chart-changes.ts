@@ -57,6 +57,10 @@ export const CHART_CHANGES: readonly { readonly version: string; readonly change
         description:
           "observe.scope=cluster: one stream a kind in place of one a kind and namespace, for dozens of namespaces",
       },
+      {
+        kind: "added",
+        description: "observe.redactNames, off by default: reports have no name of a pod, node or image",
+      },
       { kind: "changed", description: "Nothing runs by itself until a policy of yours says so: also what only reads" },
       {
         kind: "changed",

@@ -17,6 +17,10 @@ export const OBSERVE_VALUES: Branch = branch("What the agent reads of the opened
     ["namespaces", "cluster"],
     "namespaces: a stream a kind and opened namespace, with rights there alone. cluster: a stream a kind, for dozens of namespaces. The agent then holds a right to read the same kinds in the whole cluster, and drops at once what is of no opened namespace: what it reports is the same, what a stolen agent could read is not. Not with `rbac.scope: namespaces`.",
   ),
+  redactNames: flag(
+    false,
+    "Reports have another name for each pod, node and image, as `pod-5e884898`: a hash with a salt that stays in this cluster, in the Secret `sallyport-name-salt`, which the agent fills once and has the right to read. Words of controllers, which quote names, are withheld. Names of workloads, labels and results of operations stay as they are.",
+  ),
   nodes: flag(
     false,
     "Tells each accepted deployment how many nodes are ready, which have trouble, and the room on them. On: a ClusterRole to read nodes, in any rbac.scope.",

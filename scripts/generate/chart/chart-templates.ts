@@ -5,7 +5,7 @@ import type { Manifest } from "../../../src/crds/manifest.ts";
 import { STAMPING_POLICIES } from "../../../src/crds/manifests/admission/admission.ts";
 import { installation } from "../../../src/crds/manifests/installation.ts";
 import { OBSERVE_ROLE, OBSERVED_RESOURCES, READ_ON_DEMAND } from "../../../src/crds/manifests/roles/observe-role.ts";
-import { clusterObservation, manifestsOf, targetBinding } from "../../../src/crds/manifests/roles/rbac.ts";
+import { clusterObservation, manifestsOf, nameSalt, targetBinding } from "../../../src/crds/manifests/roles/rbac.ts";
 import type { ShippedRole } from "../../../src/crds/manifests/roles/shipped-role.ts";
 import { shippedRoles } from "../../../src/crds/manifests/roles/shipped-roles.ts";
 import { OPERATIONS } from "../../../src/crds/operations/catalog.ts";
@@ -62,6 +62,7 @@ export function chartTemplates(): ReadonlyMap<string, string> {
       "observe-cluster.yaml",
       HEAD + when(`and .Values.rbac.create (${OBSERVES_CLUSTER})`, [object(clusterObservation(MARKS))]),
     ],
+    ["redact-names.yaml", HEAD + when(".Values.observe.redactNames", nameSaltTemplates())],
     [
       "observe-nodes.yaml",
       HEAD +
@@ -103,6 +104,12 @@ function accountRoles(roles: readonly ShippedRole[]): readonly string[] {
     const parts = manifestsOf(role, MARKS).map((each) => object(each));
     return role.reach === "cluster" ? when(".Values.rbac.selfCheck", parts) : parts.join("");
   });
+}
+
+/** The Secret is there without the roles too, for who makes those by hand. */
+function nameSaltTemplates(): readonly string[] {
+  const [secret, ...access] = nameSalt(MARKS).map((each) => object(each));
+  return [secret ?? "", when(".Values.rbac.create", access)];
 }
 
 function openedNamespaces(roles: readonly ShippedRole[]): readonly string[] {

@@ -10,6 +10,7 @@ const REACHES: Readonly<Record<ShippedRole["reach"], string>> = {
   cluster: "in the whole cluster (the resource has no namespace)",
   "cluster-opened": "in the whole cluster, once you switch an operation of cluster scope on",
   nodes: "in the whole cluster, once you let it read nodes (`observe.nodes`)",
+  "name-salt": "in its own namespace, once names are redacted (`observe.redactNames`)",
   metrics: "in the whole cluster, once readers of metrics are checked (`metrics.auth.enabled`)",
   people: "where you bind it; meant for the grants namespace",
 };
@@ -18,7 +19,7 @@ const HOLDERS = [
   [
     "agent",
     "The agent",
-    "It talks to the vendor's platform. It holds no right to change a workload, to read a Secret, or to decide.",
+    "It talks to the vendor's platform. It holds no right to change a workload, to read a Secret but the salt of names, or to decide.",
   ],
   [
     "operator",
@@ -45,7 +46,7 @@ export function permissionsPage(): string {
   return `${[
     "<!-- Made by `npm run generate` from src/crds/manifests. Do not edit. -->",
     "# Permissions",
-    "Every right that an installation has, and why. No rule has a wildcard; none reaches Secrets, pod exec, escalate or\nimpersonate. With `rbac.scope: namespaces` the same rules are Roles in the opened namespaces instead of ClusterRoles; the\none that stays is the look at the admission policies, which `rbac.selfCheck=false` removes; `observe.nodes` and `metrics.auth.enabled` add their own. With `observe.scope: cluster` the role `sallyport-agent-observe` holds in the whole cluster, and not in the opened namespaces alone. Who installs that way holds the\nroles of `deploy/manifests/installer.yaml`: the same rules again, as a person can hand out only what the person has.",
+    "Every right that an installation has, and why. No rule has a wildcard; none reaches pod exec, escalate or impersonate, nor\nSecrets, but for one of its own that `observe.redactNames` adds. With `rbac.scope: namespaces` the same rules are Roles in the opened namespaces instead of ClusterRoles; the\none that stays is the look at the admission policies, which `rbac.selfCheck=false` removes; `observe.nodes` and `metrics.auth.enabled` add their own. With `observe.scope: cluster` the role `sallyport-agent-observe` holds in the whole cluster, and not in the opened namespaces alone. Who installs that way holds the\nroles of `deploy/manifests/installer.yaml`: the same rules again, as a person can hand out only what the person has.",
     "What RBAC cannot say is said by admission policies: a decision needs a person with the right `approve`, the operator may\nbind only its operation roles to grant accounts and never in a system namespace, and any other lender is a person who may\napprove its tier, tokens are for grant accounts only, a\nrestart changes nothing but the restart annotation, and a cordon nothing but `spec.unschedulable`.",
     ...HOLDERS.flatMap(([holder, title, about]) => [
       `## ${title}`,

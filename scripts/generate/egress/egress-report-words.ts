@@ -85,7 +85,10 @@ export const REPORT_WORDS: Words = {
     "`reason` of an event of a workload that is unhealthy or failed, of a ReplicaSet, Job or three pods of it that are not ready; at most 20",
     "BackOff",
   ],
-  [`${EVENT}.message`]: ["its `note`: words of a controller or kubelet; redacted, then cut", "Back-off pulling image"],
+  [`${EVENT}.message`]: [
+    "its `note`: words of a controller or kubelet; redacted, then cut; withheld with `observe.redactNames`",
+    "Back-off pulling image",
+  ],
   [`${EVENT}.type`]: ["its `type`", "Warning"],
   [`${EVENT}.count`]: ["how often it happened", 14],
   [`${EVENT}.eventTime`]: ["its `eventTime`", "2026-11-20T09:00:00.000Z"],
@@ -113,7 +116,7 @@ export const REPORT_WORDS: Words = {
   [`${DATA}.workload.conditions[].status`]: ["its `status`", "True"],
   [`${DATA}.workload.conditions[].reason`]: ["its `reason`", "NewReplicaSetAvailable"],
   [`${DATA}.workload.conditions[].message`]: [
-    "its `message`: words of a controller, which may quote a webhook; redacted",
+    "its `message`: words of a controller, which may quote a webhook; redacted; none with `observe.redactNames`",
     'ReplicaSet "api-7d9c5" has successfully progressed.',
   ],
   [`${DATA}.workload.conditions[].lastTransitionTime`]: ["its `lastTransitionTime`", "2026-11-20T09:00:00.000Z"],

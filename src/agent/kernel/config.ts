@@ -37,6 +37,7 @@ export interface AgentConfig extends MetricsServing {
   readonly observedLabelSelector: string;
   readonly observedScope: ObservedScope;
   readonly observedNodes: (typeof SWITCH)[number];
+  readonly redactNames: (typeof SWITCH)[number];
   readonly deployments: NamedDeployments;
   readonly maxWaitingDeployments: number;
   readonly systemNamespace: string;
@@ -118,6 +119,12 @@ export const AGENT_SETTINGS: SettingsOf<AgentConfig> = {
     env: "SALLYPORT_OBSERVED_NODES",
     default: "off",
     doc: "on: nodes are watched, and each deployment that the customer accepts is told how many are ready, which have trouble, and the room on them. It needs a right in the whole cluster.",
+    parse: oneOf(SWITCH),
+  },
+  redactNames: {
+    env: "SALLYPORT_REDACT_NAMES",
+    default: "off",
+    doc: "on: reports have another name for each pod, node and image, made with a salt that stays in the cluster, and no words of controllers. Results of operations have the true names.",
     parse: oneOf(SWITCH),
   },
   deployments: {

@@ -3,6 +3,7 @@ import type { Change, Listener } from "../../kube/cache/cache.ts";
 import { Store } from "../../kube/cache/store.ts";
 import { Interner } from "../../kube/projection/interner.ts";
 import { type Node, nodeShape } from "../../kube/projection/shapes.ts";
+import { PLAIN_NAMES } from "../names/names.ts";
 import { ClusterNodes } from "./cluster-nodes.ts";
 
 const NOW = new Date("2026-01-01T12:00:00Z");
@@ -29,6 +30,7 @@ class World {
   readonly nodes = new ClusterNodes({
     list: this.list,
     mayRead: () => this.mayRead,
+    names: PLAIN_NAMES,
     changed: () => {
       this.news += 1;
     },
@@ -36,7 +38,12 @@ class World {
 }
 
 test("without the customer's word there is no heartbeat and nothing to wait for", () => {
-  const nodes = new ClusterNodes({ list: undefined, mayRead: () => true, changed: () => undefined });
+  const nodes = new ClusterNodes({
+    list: undefined,
+    mayRead: () => true,
+    names: PLAIN_NAMES,
+    changed: () => undefined,
+  });
   expect([nodes.isStarting, nodes.heartbeat(NOW)]).toEqual([false, undefined]);
 });
 

@@ -3,6 +3,7 @@ import type { ResourceHeartbeat } from "../../contract/resources/resource-heartb
 import type { Change } from "../../kube/cache/cache.ts";
 import type { Informer } from "../../kube/cache/informer.ts";
 import type { Node } from "../../kube/projection/shapes.ts";
+import type { Names } from "../names/names.ts";
 import { clusterHeartbeat } from "./cluster-heartbeat.ts";
 
 export interface ClusterNodesOptions {
@@ -10,6 +11,7 @@ export interface ClusterNodesOptions {
   readonly list: Pick<Informer<Node>, "store" | "synced" | "refusal" | "onChange"> | undefined;
   /** Whether the agent has the right to: a watch that is open goes on for minutes after the right was taken. */
   readonly mayRead: () => boolean;
+  readonly names: Names;
   /** What is told of the cluster may have changed. */
   readonly changed: () => void;
 }
@@ -33,15 +35,22 @@ export class ClusterNodes {
 
   /** Undefined: nodes are off, or the first list is still to come. */
   heartbeat(now: Date): ResourceHeartbeat | undefined {
-    const { list } = this.#options;
+    const { list, names } = this.#options;
     if (list === undefined || this.isStarting) return undefined;
-    return clusterHeartbeat({ nodes: list.store.list(), isRefused: this.#isRefused }, now);
+    const { hidden } = names;
+    const nodes = list.store.list();
+    const told = hidden === undefined ? nodes : nodes.map((node) => withName(node, hidden.node(node.metadata.name)));
+    return clusterHeartbeat({ nodes: told, isRefused: this.#isRefused }, now);
   }
 
   get #isRefused(): boolean {
     const { list, mayRead } = this.#options;
     return list?.refusal !== undefined || !mayRead();
   }
+}
+
+function withName(node: Node, name: string): Node {
+  return { ...node, metadata: { ...node.metadata, name } };
 }
 
 /** A kubelet writes its node every five minutes though nothing has changed. */

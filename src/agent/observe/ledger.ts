@@ -5,7 +5,7 @@ import type {
 } from "../../contract/resources/resource-heartbeat.ts";
 import { digestOf, heartbeatHash, type ResourceLevel, rowHash } from "../../contract/resources/resource-level.ts";
 import { HEALTHS } from "../../kube/workload-state/words.ts";
-import { hashWithoutUsage } from "./pod-usage.ts";
+import { hashWithoutUsage } from "../lookups/pod-usage.ts";
 
 export type Health = ResourceStatus["health"];
 

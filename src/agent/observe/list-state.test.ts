@@ -6,6 +6,7 @@ import { Cache } from "../../kube/cache/cache.ts";
 import type { Client } from "../../kube/client/client.ts";
 import { Interner } from "../../kube/projection/interner.ts";
 import { type Deployment, deploymentShape } from "../../kube/projection/shapes.ts";
+import { PLAIN_NAMES } from "../names/names.ts";
 import { NO_LOOKUPS, NO_NODES } from "../testing/no-lookups.ts";
 import { ToldPlatform } from "../testing/told-platform.ts";
 import { STALE_AFTER_MS } from "./list-state.ts";
@@ -51,7 +52,7 @@ class Real {
     };
     this.workloads = new Workloads({
       ...{ client: {} as Client, namespaces: ["shop"], kinds: ["Deployment"], clock: this.clock, log: silentLogger },
-      ...{ watchMetrics: undefined as never, mayRead: () => this.mayRead },
+      ...{ scope: "namespaces", watchMetrics: undefined as never, mayRead: () => this.mayRead },
       changed: (ref) => this.reports.changed(ID, ref),
       open: () => ({ Deployment: list }) as unknown as Lists,
     });
@@ -64,8 +65,7 @@ class Real {
     const { workloads, clock } = this;
     this.reports = new ResourceReports({
       workloads,
-      lookups: NO_LOOKUPS,
-      nodes: NO_NODES,
+      ...{ lookups: NO_LOOKUPS, nodes: NO_NODES, names: PLAIN_NAMES },
       clock,
       random: () => 0.5,
       metrics,

@@ -1,14 +1,16 @@
 import Type from "typebox";
 import { Errors } from "typebox/value";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { KUBERNETES_DATA, ObservedResource, ResourceHeartbeat } from "../../contract/resources/resource-heartbeat.ts";
 import { cronJobShape, jobShape } from "../../kube/projection/batch-shapes.ts";
 import { Interner } from "../../kube/projection/interner.ts";
 import { daemonSetShape, deploymentShape, type Pod, podShape, replicaSetShape } from "../../kube/projection/shapes.ts";
 import type { NamespaceUsage } from "../lookups/usage-lookup.ts";
+import { HiddenNames } from "../names/names.ts";
 import { NO_LOOKUPS } from "../testing/no-lookups.ts";
 import { ofCronJob, ofJob } from "./batch-workload.ts";
-import { isSettled, observationOf, outOfDate } from "./observation.ts";
+import { toldRef, withHiddenNames } from "./hidden.ts";
+import { identityOf, isSettled, type Lookups, observationOf, outOfDate } from "./observation.ts";
 import { ofDaemonSet, ofDeployment, ofPod, ofReplicaSet, type Workload } from "./workload.ts";
 
 const NOW = new Date("2026-01-01T12:00:00Z");
@@ -212,4 +214,73 @@ test("what may not be read any more is unknown and old, not gone", () => {
   const issue = { reason: "forbidden", severity: "error" };
   expect(row).toMatchObject({ health: "unknown", providerStale: true, collectionIssues: [issue] });
   expect(heartbeat?.data.data.status).toMatchObject({ health: "unknown", stale: true, collectionIssues: [issue] });
+});
+
+describe("with names hidden", () => {
+  const names = new HiddenNames(Buffer.alloc(32, 1));
+  const TRUE = ["crane-7d9c5", "heron-0", "basement-node", "registry.example/heron:1"];
+  const at = "2026-01-01T11:59:30Z";
+  const sick = podShape.fromJson(
+    {
+      metadata: {
+        ...{ name: TRUE[0], namespace: "shop", uid: "u1", creationTimestamp: "2026-01-01T00:00:00Z" },
+        labels: { "statefulset.kubernetes.io/pod-name": TRUE[0], app: "birds" },
+        ownerReferences: [{ apiVersion: "v1", kind: "Node", name: TRUE[2], uid: "n", controller: true }],
+      },
+      spec: { nodeName: TRUE[2], containers: [{ name: "c", image: TRUE[3] }] },
+      status: {
+        phase: "Running",
+        conditions: [{ type: "Ready", status: "False", message: `${TRUE[0]} on ${TRUE[2]} has ${TRUE[3]}` }],
+        containerStatuses: [{ name: "c", restartCount: 4, state: { waiting: { reason: "CrashLoopBackOff" } } }],
+      },
+    },
+    strings,
+  );
+  const asked: string[] = [];
+  const lookups: Lookups = {
+    events: {
+      of: ({ name }) => {
+        asked.push(name);
+        const involvedObject = { kind: "Pod", name: TRUE[0] };
+        return { events: [{ reason: "BackOff", message: `Back-off of ${TRUE[1]} and ${TRUE[3]}`, involvedObject }] };
+      },
+      well: () => undefined,
+    },
+    usage: { of: () => ({ pods: new Map([[String(TRUE[0]), { cores: 1, bytes: 2, at }]]) }) },
+  };
+  const toldOf = (workload: Workload) => {
+    const ref = { namespace: "shop", kind: workload.kind, name: workload.metadata.name };
+    const told = withHiddenNames(
+      ref,
+      { workload, related: { pods: [sick] }, lookups },
+      { hidden: names, isStarting: false },
+    );
+    return observationOf(told.workload, told.related, NOW, told.lookups);
+  };
+
+  test.each([
+    ["a workload and its pods", deployment("web", 0)],
+    ["a pod of its own", ofPod(sick)],
+  ])("of %s no name of a pod, node or image is told, in no words of others either", (_case, workload) => {
+    const { row, heartbeat } = toldOf(workload);
+    expect([...Errors(ResourceHeartbeat, heartbeat), ...Errors(ObservedResource, row)]).toEqual([]);
+    const text = JSON.stringify([row, heartbeat]);
+    for (const name of [...TRUE, "web:1"]) expect(text).not.toContain(name);
+    expect(row.message).toContain(`${names.pod("crane-7d9c5")}: CrashLoopBackOff`);
+    expect(heartbeat?.data.data).toMatchObject({
+      pods: [{ name: names.pod("crane-7d9c5"), nodeName: names.node("basement-node"), cpu: { value: 1 } }],
+      events: [{ reason: "BackOff", involvedObject: { name: names.pod("crane-7d9c5") } }],
+    });
+  });
+
+  test("a pod of its own goes under the name that it was told by, and is asked for under its own", () => {
+    asked.length = 0;
+    const { row } = toldOf(ofPod(sick));
+    const ref = toldRef({ namespace: "shop", kind: "Pod", name: "crane-7d9c5" }, { hidden: names, isStarting: false });
+    expect(row.rawIdentity).toBe(identityOf(ref));
+    expect(row.attributes).toEqual({ images: [names.image("registry.example/heron:1")] });
+    expect(asked).toEqual(["crane-7d9c5"]);
+    const plain = { namespace: "shop", kind: "Deployment", name: "web" } as const;
+    expect(toldRef(plain, { hidden: names, isStarting: false })).toBe(plain);
+  });
 });

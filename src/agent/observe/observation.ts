@@ -9,9 +9,9 @@ import { apiVersionOf } from "../../kube/objects/resource.ts";
 import type { Pod } from "../../kube/projection/shapes.ts";
 import { OBSERVED, type ObservedKind } from "../kernel/observed-kinds.ts";
 import type { EventLookup, EventsTold } from "../lookups/event-lookup.ts";
+import { usageOfAll, usageOfPod } from "../lookups/pod-usage.ts";
 import type { NamespaceUsage, UsageLookup } from "../lookups/usage-lookup.ts";
 import type { Observation } from "./ledger.ts";
-import { usageOfAll, usageOfPod } from "./pod-usage.ts";
 import type { Related, Workload, WorkloadCondition } from "./workload.ts";
 
 /** One object of an opened namespace. */

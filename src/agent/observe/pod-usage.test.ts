@@ -3,9 +3,9 @@ import { expect, test } from "vitest";
 import type { ResourceHeartbeat, ResourceStatus } from "../../contract/resources/resource-heartbeat.ts";
 import { Interner } from "../../kube/projection/interner.ts";
 import { type Pod, podShape } from "../../kube/projection/shapes.ts";
+import { usageOfAll, usageOfPod } from "../lookups/pod-usage.ts";
 import type { NamespaceUsage } from "../lookups/usage-lookup.ts";
 import { Ledger } from "./ledger.ts";
-import { usageOfAll, usageOfPod } from "./pod-usage.ts";
 
 const MADE = "2026-01-01T10:00:00Z";
 const AT = "2026-01-01T12:00:00Z";

@@ -5,6 +5,7 @@ import { scaledClock } from "../../base/testing/scaled-clock.ts";
 import { Client } from "../../kube/client/client.ts";
 import { type Connection, connect } from "../../kube/client/connection.ts";
 import { FakeApiServer } from "../../kube/testing/fake-api-server.ts";
+import { PLAIN_NAMES } from "../names/names.ts";
 import { NO_LOOKUPS, NO_NODES } from "../testing/no-lookups.ts";
 import { ToldPlatform } from "../testing/told-platform.ts";
 import { listsOf } from "./lists.ts";
@@ -48,13 +49,8 @@ test("caches that must list again and again tell of nothing twice, and of nothin
   stop = new AbortController();
   const none = () => undefined;
   workloads = new Workloads({
-    ...{
-      client: new Client(connection, { clock }),
-      namespaces: [NAMESPACE],
-      kinds: ["Pod"],
-      clock: standing,
-      log: silentLogger,
-    },
+    ...{ client: new Client(connection, { clock }), clock: standing, log: silentLogger },
+    ...{ namespaces: [NAMESPACE], scope: "namespaces", kinds: ["Pod"] },
     watchMetrics: {
       ...{ event: none, lastEvent: none, objects: none, synced: none },
       restart: (_, reason) => void restarts.push(reason),
@@ -64,7 +60,8 @@ test("caches that must list again and again tell of nothing twice, and of nothin
     changed: (ref) => reports.changed(ID, ref),
   });
   const reports = new ResourceReports({
-    ...{ workloads, lookups: NO_LOOKUPS, nodes: NO_NODES, clock: reportClock, random: () => 0.5 },
+    ...{ workloads, lookups: NO_LOOKUPS, nodes: NO_NODES, names: PLAIN_NAMES },
+    ...{ clock: reportClock, random: () => 0.5 },
     metrics: { resources: none, collection: none, resourceResent: none, changeReported: none },
   });
   const report = async () => {

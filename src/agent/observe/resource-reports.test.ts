@@ -6,6 +6,7 @@ import { Interner } from "../../kube/projection/interner.ts";
 import { deploymentShape } from "../../kube/projection/shapes.ts";
 import { OBSERVED_KINDS } from "../kernel/observed-kinds.ts";
 import type { ListState } from "../kernel/resource-metrics.ts";
+import { HiddenNames, PLAIN_NAMES } from "../names/names.ts";
 import { NO_LOOKUPS } from "../testing/no-lookups.ts";
 import { ToldPlatform } from "../testing/told-platform.ts";
 import { ResourceReports } from "./resource-reports.ts";
@@ -41,6 +42,7 @@ class World {
   readonly objects = new Map<string, Workload>();
   readonly platform = new ToldPlatform();
   list: ListState = "read";
+  readonly names: { hidden: HiddenNames | undefined; isStarting: boolean } = { ...PLAIN_NAMES };
   cluster: ((now: Date) => ResourceHeartbeat) | undefined;
   readonly delays: number[] = [];
   readonly reports = new ResourceReports({
@@ -56,6 +58,7 @@ class World {
       },
     },
     lookups: NO_LOOKUPS,
+    names: this.names,
     nodes: { isStarting: false, heartbeat: (now) => this.cluster?.(now) },
     clock: this.clock,
     random: () => 0.5,
@@ -111,6 +114,17 @@ test("the cluster's heartbeat is told once, when it changes, and again with ever
   world.clock.advance(40 * 60_000);
   expect(await told()).toBe(1);
   expect([world.platform.heartbeats.size, world.platform.resends]).toEqual([1, 0]);
+});
+
+test("under other names everything is told again, once, and nothing before the salt was asked for", async () => {
+  const world = new World();
+  world.names.isStarting = true;
+  world.set("api", 3);
+  expect((await world.report()).mode).toBe("starting");
+  Object.assign(world.names, { isStarting: false, hidden: new HiddenNames(Buffer.alloc(32, 1)) });
+  expect([(await world.report()).mode, (await world.report()).mode]).toEqual(["full", "confirm"]);
+  world.names.hidden = new HiddenNames(Buffer.alloc(32, 2));
+  expect([(await world.report()).mode, (await world.report()).mode]).toEqual(["full", "confirm"]);
 });
 
 describe("what is told of a deployment", () => {

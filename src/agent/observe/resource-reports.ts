@@ -2,7 +2,9 @@ import type { Clock, Random } from "../../base/clock.ts";
 import type { ObservedResource } from "../../contract/resources/resource-heartbeat.ts";
 import type { ObservedKind } from "../kernel/observed-kinds.ts";
 import type { ListState, ResourceMetrics } from "../kernel/resource-metrics.ts";
+import type { HiddenNames, Names } from "../names/names.ts";
 import type { ClusterNodes } from "../nodes/cluster-nodes.ts";
+import { toldRef, withHiddenNames } from "./hidden.ts";
 import { Ledger } from "./ledger.ts";
 import {
   identityOf,
@@ -31,6 +33,7 @@ export interface ResourceReportsOptions {
   readonly workloads: Pick<Workloads, "kinds" | "state" | "names" | "workload" | "relatedTo">;
   readonly lookups: Lookups;
   readonly nodes: Pick<ClusterNodes, "isStarting" | "heartbeat">;
+  readonly names: Names;
   readonly clock: Clock;
   readonly random: Random;
   readonly metrics: Pick<ResourceMetrics, "resources" | "collection" | "resourceResent" | "changeReported">;
@@ -55,6 +58,8 @@ interface Memory {
   ledger: Ledger;
   /** The namespaces that the ledger is of. */
   namespaces: readonly string[];
+  /** The names that it is told under. */
+  hidden: HiddenNames | undefined;
   readonly dirty: Map<string, WorkloadRef>;
   /** Those whose state changes by time alone: looked at before every report. */
   readonly unsettled: Map<string, WorkloadRef>;
@@ -110,18 +115,18 @@ export class ResourceReports {
 
   /** Looks at what changed. What it finds stays in the ledger until `acknowledged`. */
   async next(deploymentId: string, namespaces: readonly string[], signal: AbortSignal): Promise<Report> {
-    const { clock, nodes } = this.#options;
+    const { clock, nodes, names } = this.#options;
     const memory = this.#memoryOf(deploymentId);
     const nowMs = clock.monotonicMs();
     // One time for all of the report: a full level ends whatever was told at another.
     const now = clock.wallNow();
     const lists = this.#listsIn(namespaces);
-    const isStarting = lists.some(({ state }) => state === "starting") || nodes.isStarting;
+    const isStarting = lists.some(({ state }) => state === "starting") || nodes.isStarting || names.isStarting;
     if (isStarting && memory.fullAtMs === undefined && nowMs - memory.sinceMs < START_WITHIN_MS) {
       return { mode: "starting", parts: [], isWorse: false };
     }
-    const isFull =
-      memory.fullAtMs === undefined || nowMs >= memory.fullAtMs || namespaces.join() !== memory.namespaces.join();
+    const isSame = namespaces.join() === memory.namespaces.join() && names.hidden === memory.hidden;
+    const isFull = memory.fullAtMs === undefined || nowMs >= memory.fullAtMs || !isSame;
     if (isFull) this.#begin(memory, namespaces);
     memory.untoldSinceMs ??= memory.changedAtMs;
     memory.changedAtMs = undefined;
@@ -172,6 +177,7 @@ export class ResourceReports {
   #begin(memory: Memory, namespaces: readonly string[]): void {
     memory.ledger = new Ledger();
     memory.namespaces = namespaces;
+    memory.hidden = this.#options.names.hidden;
     memory.fullAtMs = undefined;
     memory.unsettled.clear();
     memory.dirty.clear();
@@ -207,18 +213,20 @@ export class ResourceReports {
   }
 
   #lookAt(memory: Memory, key: string, ref: WorkloadRef, now: Date): boolean {
-    const { workloads, lookups } = this.#options;
-    const workload = workloads.workload(ref);
-    if (workload === undefined) {
+    const { workloads, lookups, names } = this.#options;
+    const found = workloads.workload(ref);
+    if (found === undefined) {
+      const gone = toldRef(ref, names);
       lookups.events.well(ref);
       this.#seen.delete(key);
       memory.unsettled.delete(key);
       memory.told.delete(key);
-      memory.ledger.forget(scopeOf(ref.namespace, ref.kind), identityOf(ref), idOf(ref));
+      memory.ledger.forget(scopeOf(ref.namespace, ref.kind), identityOf(gone), idOf(gone));
       return false;
     }
-    const related = workloads.relatedTo(workload);
-    const observation = observationOf(workload, related, now, lookups);
+    const seen = { workload: found, related: workloads.relatedTo(found), lookups };
+    const { workload, related, lookups: asked } = withHiddenNames(ref, seen, names);
+    const observation = observationOf(workload, related, now, asked);
     if (isSettled(workload, observation, related)) memory.unsettled.delete(key);
     else memory.unsettled.set(key, ref);
     const state = workloads.state(ref.namespace, ref.kind);
@@ -264,7 +272,8 @@ export class ResourceReports {
     let memory = this.#memories.get(deploymentId);
     if (memory === undefined) {
       memory = {
-        ...{ ledger: new Ledger(), namespaces: [], dirty: new Map(), unsettled: new Map(), fullAtMs: undefined },
+        ...{ ledger: new Ledger(), namespaces: [], hidden: undefined, fullAtMs: undefined },
+        ...{ dirty: new Map(), unsettled: new Map() },
         told: new Map(),
         states: new Map(),
         ...{ sinceMs: this.#options.clock.monotonicMs(), lookedAt: undefined, resends: 0 },

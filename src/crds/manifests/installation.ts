@@ -6,7 +6,15 @@ import { OPERATION_INVOCATION } from "../kinds/operation-invocation.ts";
 import { OPERATION_POLICY } from "../kinds/operation-policy.ts";
 import type { Manifest } from "../manifest.ts";
 import { admissionPolicies, STAMPING_POLICIES } from "./admission/admission.ts";
-import { clusterObservation, clusterOperations, metricsAuth, nodesAccess, rbac, targetBinding } from "./roles/rbac.ts";
+import {
+  clusterObservation,
+  clusterOperations,
+  metricsAuth,
+  nameSalt,
+  nodesAccess,
+  rbac,
+  targetBinding,
+} from "./roles/rbac.ts";
 
 export const KINDS: readonly Kind[] = [ACCESS_GRANT, OPERATION_INVOCATION, OPERATION_POLICY, MANAGED_DEPLOYMENT];
 
@@ -40,6 +48,11 @@ export function openCluster(names: InstallationNames = DEFAULT_NAMES): readonly 
 /** What the customer adds for the agent to read all namespaces through one stream a kind; beside it, a setting of the agent. */
 export function openAllToObservation(names: InstallationNames = DEFAULT_NAMES): readonly Manifest[] {
   return [clusterObservation(names)];
+}
+
+/** What the customer adds for the agent to hide names of pods, nodes and images; beside it, a setting of the agent. */
+export function redactNames(names: InstallationNames = DEFAULT_NAMES): readonly Manifest[] {
+  return nameSalt(names);
 }
 
 /** What the customer adds for the agent to read nodes and tell how they are; beside it, a setting of the agent. */

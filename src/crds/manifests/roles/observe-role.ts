@@ -1,3 +1,4 @@
+import { type InstallationNames, NAME_SALT_SECRET } from "../../group.ts";
 import { rule, type ShippedRole } from "./shipped-role.ts";
 
 export const OBSERVE_ROLE = "sallyport-agent-observe";
@@ -75,5 +76,18 @@ export function nodesRole(): ShippedRole {
         "Tells how many nodes are ready, which have trouble, and the room on them. It reaches no pod of another namespace.",
       ),
     ],
+  };
+}
+
+/** By the chart's value `observe.redactNames`. The Secret is the chart's, so the agent cannot make one. */
+export function nameSaltRole({ agentAccount }: InstallationNames): ShippedRole {
+  const why =
+    "Reads the salt with which names of pods, nodes and images are hashed, and fills it once. It reaches no other Secret.";
+  return {
+    name: `${agentAccount}-name-salt`,
+    holder: "agent",
+    reach: "name-salt",
+    about: "Keeps the salt of names. Only with `observe.redactNames`.",
+    rules: [{ ...rule("", ["secrets"], ["get", "update"], why), resourceNames: [NAME_SALT_SECRET] }],
   };
 }

@@ -1,4 +1,4 @@
-import { AUTO_ACCOUNT, type InstallationNames } from "../../group.ts";
+import { AUTO_ACCOUNT, type InstallationNames, NAME_SALT_SECRET } from "../../group.ts";
 import type { Manifest } from "../../manifest.ts";
 import { OBSERVE_ROLE } from "./observe-role.ts";
 import { type ExplainedRule, OPTIONAL_REACHES, type Reach, type ShippedRole } from "./shipped-role.ts";
@@ -20,6 +20,12 @@ export function nodesAccess(names: InstallationNames): readonly Manifest[] {
 /** What has agent and operator check who reads their metrics, and the role for a reader. */
 export function metricsAuth(names: InstallationNames): readonly Manifest[] {
   return rolesAt("metrics", names);
+}
+
+/** The Secret for the salt of names, which the agent fills, and the agent's right to it alone. */
+export function nameSalt(names: InstallationNames): readonly Manifest[] {
+  const metadata = { name: NAME_SALT_SECRET, namespace: names.systemNamespace };
+  return [{ apiVersion: "v1", kind: "Secret", metadata, type: "Opaque" }, ...rolesAt("name-salt", names)];
 }
 
 function rolesAt(where: Reach, names: InstallationNames): readonly Manifest[] {
@@ -58,7 +64,7 @@ export function manifestsOf(role: ShippedRole, names: InstallationNames): readon
   }
   const account = role.holder === "agent" ? names.agentAccount : names.operatorAccount;
   const subjects = [{ kind: "ServiceAccount", name: account, namespace: names.systemNamespace }];
-  const clusterWide = reach === "cluster" || OPTIONAL_REACHES.includes(reach);
+  const clusterWide = reach === "cluster" || (reach !== "name-salt" && OPTIONAL_REACHES.includes(reach));
   const kind = clusterWide ? "ClusterRole" : "Role";
   const namespace = reach === "grants" ? names.grantsNamespace : names.systemNamespace;
   const metadata = { name, ...(!clusterWide && { namespace }) };

@@ -42,6 +42,11 @@ export function nodesRights(names: InstallationNames): readonly RequiredRight[] 
   return rightsOf("agent", names, { nodes: [names.grantsNamespace] });
 }
 
+/** The agent's right to the salt of names, which an installation has only if names are redacted. */
+export function nameSaltRights(names: InstallationNames): readonly RequiredRight[] {
+  return rightsOf("agent", names, { "name-salt": [names.systemNamespace] });
+}
+
 /** Of what has no namespace. */
 const CLUSTER_WIDE: readonly Reach[] = ["cluster-opened", "nodes"];
 

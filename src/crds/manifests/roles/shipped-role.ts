@@ -10,13 +10,23 @@ export interface ExplainedRule extends PolicyRule {
 /**
  * Where a role holds. `system`, `grants`: in that namespace. `opened`: in each namespace that the customer opens, by a
  * RoleBinding there. `cluster`: everywhere, because the resource has no namespace. `cluster-opened`: the same, once the
- * customer opens operations of cluster scope. `nodes`: everywhere, once the customer lets nodes be read. `metrics`: everywhere,
+ * customer opens operations of cluster scope. `nodes`: everywhere, once the customer lets nodes be read. `name-salt`: as
+ * `system`, once names are redacted. `metrics`: everywhere,
  * once readers of metrics are checked. `people`: where the customer binds it, meant for the grants namespace.
  */
-export type Reach = "system" | "grants" | "opened" | "cluster" | "cluster-opened" | "nodes" | "metrics" | "people";
+export type Reach =
+  | "system"
+  | "grants"
+  | "opened"
+  | "cluster"
+  | "cluster-opened"
+  | "nodes"
+  | "name-salt"
+  | "metrics"
+  | "people";
 
 /** Where roles hold that an installation has only if the customer switched something on. */
-export const OPTIONAL_REACHES: readonly Reach[] = ["cluster-opened", "nodes", "metrics"];
+export const OPTIONAL_REACHES: readonly Reach[] = ["cluster-opened", "nodes", "name-salt", "metrics"];
 
 export interface ShippedRole {
   readonly name: string;

@@ -4,11 +4,12 @@ import type { PolicyRule } from "../../operations/operation.ts";
 import { MUTATING_POLICIES, VALIDATING_POLICIES } from "../admission/admission.ts";
 import { lenders, operatorTargets } from "./lending-roles.ts";
 import { metricsRoles } from "./metrics-roles.ts";
-import { nodesRole, observeRole } from "./observe-role.ts";
+import { nameSaltRole, nodesRole, observeRole } from "./observe-role.ts";
 import { type ExplainedRule, leaderElection, rule, type ShippedRole } from "./shipped-role.ts";
 
 /**
- * Every shipped role and its rules. None holds escalate, impersonate, Secrets or a wildcard. The agent creates requests
+ * Every shipped role and its rules. None holds escalate, impersonate or a wildcard, nor
+ * Secrets, but for the salt of names where names are redacted. The agent creates requests
  * and reads. The operator reports, and binds shipped roles for a limited time.
  */
 export function shippedRoles(names: InstallationNames): readonly ShippedRole[] {
@@ -36,7 +37,8 @@ const EVENTS = rule(
  * Creates and reads. Never patches or deletes a grant: with patch the agent could approve its own request, with delete it
  * could remove a record.
  */
-function agent({ agentAccount }: InstallationNames): readonly ShippedRole[] {
+function agent(names: InstallationNames): readonly ShippedRole[] {
+  const { agentAccount } = names;
   const mine = { name: agentAccount, holder: "agent" } as const;
   return [
     {
@@ -73,6 +75,7 @@ function agent({ agentAccount }: InstallationNames): readonly ShippedRole[] {
     },
     observeRole(),
     nodesRole(),
+    nameSaltRole(names),
   ];
 }
 

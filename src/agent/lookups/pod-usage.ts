@@ -1,7 +1,7 @@
 import type { ResourceHeartbeat } from "../../contract/resources/resource-heartbeat.ts";
 import { heartbeatHash } from "../../contract/resources/resource-level.ts";
 import type { Pod } from "../../kube/projection/shapes.ts";
-import type { NamespaceUsage, PodUsage } from "../lookups/usage-lookup.ts";
+import type { NamespaceUsage, PodUsage } from "./usage-lookup.ts";
 
 interface Usage {
   readonly cpu?: { readonly value: number; readonly unit: "cores" };
