@@ -178,7 +178,7 @@ export const AGENT_SETTINGS: SettingsOf<AgentConfig> = {
   accessCheckIntervalMs: {
     env: "SALLYPORT_ACCESS_CHECK_INTERVAL",
     default: "60s",
-    doc: "Between two looks at the agent's own rights; how late a rule that is missing or given back is noticed. One small request a namespace each.",
+    doc: "Between two looks at the agent's own rights; how late a rule that is missing is noticed. A loss counts once it has lasted 10 s, and where a rule is missing the next look is within 10 s. One small request a namespace each.",
     parse: duration(1_000, 600_000),
   },
   healthHost: {

@@ -44,6 +44,8 @@ const WANTED_FOR_MS = 120_000;
 /** A full report looks at everything again within this. */
 const KEPT_FOR_MS = 2_400_000;
 const LATE_AFTER_MS = 60_000;
+/** An API server that has just started refuses everything: a refusal counts when it is there again after this. */
+const REFUSED_AFTER_MS = 10_000;
 const LIST_TIMEOUT_MS = 10_000;
 const PAUSE_MS = 1_000;
 
@@ -65,6 +67,8 @@ interface Sick<K extends string> {
   /** Uids, in the order in which they are asked for. */
   subjects: readonly string[];
   listed: { readonly atMs: number; readonly subjects: string } | undefined;
+  /** Refused then, for the first time, though the agent has the right by its own look. */
+  refusedAtMs: number | undefined;
   told: EventsTold;
 }
 
@@ -95,7 +99,7 @@ export class EventLookup<K extends string> {
       return isLate ? { events: [], issue: LATE } : known.told;
     }
     if (this.#sick.size >= MAX_SICK) return { events: [], issue: LATE };
-    const times = { sinceMs: nowMs, wantedAtMs: nowMs, listed: undefined };
+    const times = { sinceMs: nowMs, wantedAtMs: nowMs, listed: undefined, refusedAtMs: undefined };
     this.#sick.set(keyOf(ref), { ref, ...times, subjects: subjects.slice(0, MAX_SUBJECTS), told: { events: [] } });
     return { events: [] };
   }
@@ -139,11 +143,17 @@ export class EventLookup<K extends string> {
   }
 
   async #ask(sick: Sick<K>, signal: AbortSignal): Promise<void> {
-    const { clock, changed } = this.#options;
+    const { clock, mayRead, changed } = this.#options;
     const { subjects, told: before } = sick;
     const found = await this.#list(sick.ref.namespace, subjects, signal);
     if (signal.aborted) return;
-    sick.listed = { atMs: clock.monotonicMs(), subjects: subjects.join() };
+    const nowMs = clock.monotonicMs();
+    if (found === "forbidden" && mayRead(sick.ref.namespace)) {
+      const isFirst = sick.refusedAtMs === undefined;
+      sick.refusedAtMs ??= nowMs;
+      if (isFirst) return;
+    } else sick.refusedAtMs = undefined;
+    sick.listed = { atMs: nowMs, subjects: subjects.join() };
     sick.told = Array.isArray(found) ? { events: eventLines(found) } : { events: before.events, issue: failed(found) };
     // Well in the meantime, or the same as before: nothing to tell.
     if (this.#sick.get(keyOf(sick.ref)) !== sick) return;
@@ -172,8 +182,9 @@ export class EventLookup<K extends string> {
   }
 }
 
-function isDue<K extends string>({ wantedAtMs, subjects, listed }: Sick<K>, nowMs: number): boolean {
+function isDue<K extends string>({ wantedAtMs, subjects, listed, refusedAtMs }: Sick<K>, nowMs: number): boolean {
   if (nowMs - wantedAtMs >= WANTED_FOR_MS) return false;
+  if (refusedAtMs !== undefined && nowMs - refusedAtMs < REFUSED_AFTER_MS) return false;
   if (listed === undefined) return true;
   const pauseMs = listed.subjects === subjects.join() ? AGAIN_AFTER_MS : AGAIN_FOR_OTHERS_MS;
   return nowMs - listed.atMs >= pauseMs;

@@ -63,9 +63,6 @@ const ISSUES: Readonly<Record<CollectionIssue["reason"], CollectionIssue>> = {
   "timed-out": issue("timed-out", "warning", "metrics.k8s.io is too slow: cpu and memory are not known"),
   "collection-failed": issue("collection-failed", "warning", "cpu and memory could not be read"),
 };
-/** These are answers; the others may be a moment's trouble. */
-const CERTAIN: readonly CollectionIssue["reason"][] = ["forbidden", "not-installed"];
-
 const NONE: ReadonlyMap<string, PodUsage> = new Map();
 
 interface Known {
@@ -130,18 +127,25 @@ export class UsageLookup {
   }
 
   async #poll(namespace: string, known: Known, signal: AbortSignal): Promise<void> {
-    const { clock, changed } = this.#options;
+    const { clock, mayRead, changed } = this.#options;
     const atMs = clock.monotonicMs();
     known.askedAtMs = atMs;
     const found = await this.#read(namespace, signal);
-    if (signal.aborted || found === undefined) return;
+    if (signal.aborted) return;
+    if (found === undefined) {
+      known.askedAtMs = atMs - POLL_EVERY_MS + PAUSE_MS;
+      return;
+    }
     const before = known.usage;
     if ("pods" in found) {
       known.readAtMs = atMs;
       known.usage = found;
     } else {
+      // Not to be installed, or by the agent's own look at its rights forbidden, is an answer; all else may be a moment's
+      // trouble, also the refusal of an API server that has just started.
+      const isCertain = found.reason === "not-installed" || !mayRead(namespace);
       const isFresh = known.readAtMs !== undefined && atMs - known.readAtMs < FRESH_FOR_MS;
-      if (isFresh && !CERTAIN.includes(found.reason)) return;
+      if (isFresh && !isCertain) return;
       known.usage = { pods: NONE, issue: found };
     }
     // The numbers themselves are told with the next change: only that there are some is news.

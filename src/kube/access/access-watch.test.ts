@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { silentLogger } from "../../base/log.ts";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
@@ -100,6 +101,59 @@ test("a right that goes and comes back is told once each, and a failed look chan
     { lost: [need("list", "pods")], regained: [] },
     { lost: [], regained: [need("list", "pods")] },
   ]);
+});
+
+const LIST_PODS = [{ verbs: ["list"], apiGroups: [""], resources: ["pods"] }];
+
+test("a loss is believed once it has lasted: an API server that has just started grants nothing", async () => {
+  const authorizer = new Authorizer();
+  authorizer.rules = LIST_PODS;
+  const clock = new FakeClock("2026-01-01T00:00:00Z");
+  const required = () => [need("list", "pods")];
+  const watch = new AccessWatch({ client: authorizer, clock, log: silentLogger, required, everyMs: 60_000 });
+  const changes: AccessChange<RequiredAccess>[] = [];
+  watch.onChange((change) => changes.push(change));
+  await watch.look(signal);
+  authorizer.rules = [];
+  await watch.look(signal);
+  clock.advance(9_999);
+  await watch.look(signal);
+  authorizer.rules = LIST_PODS;
+  await watch.look(signal);
+  authorizer.rules = [];
+  clock.advance(1);
+  await watch.look(signal);
+  expect([watch.missing, changes]).toEqual([[], []]);
+  clock.advance(10_000);
+  await watch.look(signal);
+  expect(changes).toEqual([{ lost: [need("list", "pods")], regained: [] }]);
+});
+
+test("where a right is missing it looks every few seconds, and at the rest in its interval", async () => {
+  const authorizer = new Authorizer();
+  authorizer.rules = LIST_PODS;
+  const clock = new FakeClock("2026-01-01T00:00:00Z");
+  const required = () => [need("list", "pods"), need("list", "nodes", { namespace: "b" })];
+  const common = { client: authorizer, clock, log: silentLogger, required, everyMs: 60_000, random: () => 1 };
+  const watch = new AccessWatch(common);
+  const stop = new AbortController();
+  const running = watch.run(stop.signal);
+  const after = async (ms: number): Promise<readonly string[]> => {
+    authorizer.asked = [];
+    clock.advance(ms);
+    await nextTurn();
+    return authorizer.asked;
+  };
+  await nextTurn();
+  expect(await after(9_999)).toEqual([]);
+  expect(await after(1)).toEqual(["rules b"]);
+  authorizer.rules = [...LIST_PODS, { verbs: ["list"], apiGroups: [""], resources: ["nodes"] }];
+  expect(await after(10_000)).toEqual(["rules b"]);
+  expect(watch.missing).toEqual([]);
+  expect(await after(39_999)).toEqual([]);
+  expect(await after(1)).toEqual(["rules shop", "rules b"]);
+  stop.abort(new Error("over"));
+  await running;
 });
 
 test("the wait for the first look ends also when looking is refused", async () => {

@@ -387,3 +387,30 @@ test("a kind that may not be read is settled, says in the server's words why, an
     await world.close();
   }
 });
+
+test("what was read is refused only once that lasts: a server that has just started refuses everything", async () => {
+  const world = await World.start(jsonProjection<SmallPod>(), (server) => server.put("a", "Pending"));
+  const refusedFor = async (ms: number): Promise<void> => {
+    world.server.faults.push(...Array.from({ length: 40 }, () => ({ of: "any", status: 403 }) as const));
+    const fromMs = clock.monotonicMs();
+    const restarts = world.restarts.length;
+    world.server.fail({ code: 410 });
+    await vi.waitFor(
+      () => {
+        world.informer.retryNow();
+        expect(world.restarts.length).toBeGreaterThan(restarts + 2);
+        expect(clock.monotonicMs() - fromMs).toBeGreaterThan(ms);
+      },
+      { timeout: 60_000, interval: 20 },
+    );
+  };
+  try {
+    await world.synced();
+    await refusedFor(2_000);
+    expect(world.informer.refusal).toBeUndefined();
+    await refusedFor(15_000);
+    expect(world.informer.refusal).toContain("403 refused");
+  } finally {
+    await world.close();
+  }
+});

@@ -45,6 +45,8 @@ export interface InformerOptions<T extends Cached> {
 
 /** The server closes a watch after a random time in this range, so that many do not come back together (client-go). */
 const MIN_WATCH_SECONDS = 300;
+/** An API server that has just started refuses everything until it has read its rules. */
+const REFUSED_AFTER_MS = 10_000;
 
 /**
  * The cache of one kind: a store that follows the server, and listeners to its changes.
@@ -61,7 +63,7 @@ export class Informer<T extends Cached> {
   readonly #settled = Promise.withResolvers<void>();
   #synced = false;
   #failing = false;
-  #refusal: string | undefined;
+  #refusal: { readonly message: string; readonly firstAtMs: number; readonly lastAtMs: number } | undefined;
   #currentAtMs: number | undefined;
   /** Ends the pause before the next try; undefined while there is none. */
   #wake: (() => void) | undefined;
@@ -86,9 +88,14 @@ export class Informer<T extends Cached> {
     return this.#synced;
   }
 
-  /** The server's words while it refuses (403) to let this process read the kind. */
+  /**
+   * The server's words while it refuses (403) to let this process read the kind. What was read before is refused only
+   * once it has refused for a while: the first refusals of a server that has just started mean nothing.
+   */
   get refusal(): string | undefined {
-    return this.#refusal;
+    if (this.#refusal === undefined) return undefined;
+    const { message, firstAtMs, lastAtMs } = this.#refusal;
+    return this.#synced && lastAtMs - firstAtMs < REFUSED_AFTER_MS ? undefined : message;
   }
 
   /**
@@ -234,7 +241,8 @@ export class Informer<T extends Cached> {
     const failure = failureOf(outcome);
     if (failure === undefined && next.delayMs === 0) return;
     if (failure instanceof ApiError && failure.isForbidden) {
-      this.#refusal = failure.message;
+      const lastAtMs = this.#options.clock.monotonicMs();
+      this.#refusal = { message: failure.message, firstAtMs: this.#refusal?.firstAtMs ?? lastAtMs, lastAtMs };
       this.#settled.resolve();
     }
     const fields = { kind, reason: next.reason, delayMs: Math.round(next.delayMs), err: failure };

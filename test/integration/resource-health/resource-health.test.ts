@@ -1,74 +1,28 @@
 import { createHmac } from "node:crypto";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { useCluster } from "../../lab/cluster/use-cluster.ts";
-import type { syncRoutes } from "../../src/contract/deployments/sync.ts";
-import type { BodyOf } from "../../src/contract/wire/route.ts";
-import { objectName } from "../../src/crds/group.ts";
-import { type ManagedDeployment, managedDeployments } from "../../src/crds/kinds/managed-deployment.ts";
-import { openAllToObservation, openNamespace, openNodes, redactNames } from "../../src/crds/manifests/installation.ts";
-import { type AgentWorld, createAgentWorld, GRANTS, type Running, SHOP } from "./agent/agent-world.ts";
-import { installMetricsApi, podMetrics } from "./metrics-api.ts";
-import { eventually, signal } from "./wait.ts";
+import { expect, test } from "vitest";
+import { objectName } from "../../../src/crds/group.ts";
+import { type ManagedDeployment, managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
+import {
+  openAllToObservation,
+  openNamespace,
+  openNodes,
+  redactNames,
+} from "../../../src/crds/manifests/installation.ts";
+import { GRANTS, SHOP } from "../agent/agent-world.ts";
+import { installMetricsApi, podMetrics } from "../metrics-api.ts";
+import { eventually, signal } from "../wait.ts";
+import { type Report, useHealth } from "./health-world.ts";
 
-// What the vendor and the customer see of workloads: a real API server, the platform, and the agent between them. No
-// controller runs, so the test alone writes the status of workloads.
-type Report = BodyOf<(typeof syncRoutes)["reconcile"]>;
-
-const cluster = useCluster();
-const reports: Report[] = [];
-let world: AgentWorld;
-let agent: Running;
-
-beforeAll(async () => {
-  world = await createAgentWorld(cluster());
-  world.gate.onHeard = ({ target, body }) => {
-    if (target === "/v1/sync/reconcile") reports.push(JSON.parse(body));
-  };
-  for (const name of ["api", "web"]) {
-    await cluster().apply([workload(name)]);
-    await ready(name, 2);
-  }
-  agent = world.startAgent("agent-1", { SALLYPORT_ACCESS_CHECK_INTERVAL: "2s" });
+const { cluster, health } = useHealth({
+  workloads: ["api", "web"],
+  settings: { SALLYPORT_ACCESS_CHECK_INTERVAL: "2s" },
 });
-afterAll(async () => {
-  await agent?.stop();
-  await world?.close();
-});
-
-function workload(name: string): Record<string, unknown> {
-  const labels = { app: name };
-  const containers = [{ name: "app", image: "registry.example/app:1" }];
-  const spec = {
-    replicas: 2,
-    selector: { matchLabels: labels },
-    template: { metadata: { labels }, spec: { containers } },
-  };
-  return { apiVersion: "apps/v1", kind: "Deployment", metadata: { name, namespace: SHOP, labels }, spec };
-}
-
-async function ready(name: string, count: number): Promise<void> {
-  const status = {
-    observedGeneration: 1,
-    replicas: 2,
-    updatedReplicas: 2,
-    readyReplicas: count,
-    availableReplicas: count,
-  };
-  const contentType = "application/merge-patch+json";
-  const path = `/apis/apps/v1/namespaces/${SHOP}/deployments/${name}/status`;
-  await cluster().request({ method: "PATCH", path, contentType, body: { status } });
-}
-
-/** By name: what the vendor reads. */
-async function seen(): Promise<Readonly<Record<string, string>>> {
-  const { resources } = await world.engineer.resources.list({ query: { project: world.projectId } }, signal());
-  return Object.fromEntries(resources.map(({ name, health, readyCount }) => [name, `${health} ${readyCount}`]));
-}
+const { reports, seen } = health;
 
 /** What the customer reads. */
 async function shown(): Promise<ManagedDeployment["status"]> {
-  const key = { namespace: GRANTS, name: objectName(world.deploymentId) };
-  return (await world.admin.get<ManagedDeployment>(managedDeployments, key, signal()))?.status;
+  const key = { namespace: GRANTS, name: objectName(health.world.deploymentId) };
+  return (await health.world.admin.get<ManagedDeployment>(managedDeployments, key, signal()))?.status;
 }
 
 const condition = (status: ManagedDeployment["status"], type: string) =>
@@ -106,23 +60,23 @@ test("a cluster without metrics.k8s.io is told as that, with nothing else missin
 
 test("a workload that gets worse is told by itself, with the reason on both sides", async () => {
   const before = reports.length;
-  await ready("api", 1);
+  await health.ready("api", 1);
   await eventually(seen, (rows) => rows.api === "degraded 1");
   expect(reports.slice(before).map(rowsOf)).toEqual([1]);
   const status = await eventually(shown, (each) => each?.workloads?.summary === "1/2");
   expect(status?.workloads?.attention).toEqual([`deployment/${SHOP}/api`]);
   const { stdout } = await cluster().kubectl(["get", "manageddeployments", "-n", GRANTS]);
   expect(stdout).toMatch(/HEALTHY.*OBSERVED[\s\S]*1\/2/);
-  await ready("api", 2);
-  const waited = ["wait", `manageddeployments.sallyport.dev/${objectName(world.deploymentId)}`, "-n", GRANTS];
+  await health.ready("api", 2);
+  const waited = ["wait", `manageddeployments.sallyport.dev/${objectName(health.world.deploymentId)}`, "-n", GRANTS];
   await cluster().kubectl([...waited, "--for=condition=WorkloadsHealthy", "--timeout=60s"]);
   // The customer may see it first: the last report was just now.
   await eventually(seen, (rows) => rows.api === "healthy 2" && rows.web === "healthy 2");
 });
 
 test("what is deleted is gone from the vendor's lists", async () => {
-  await cluster().apply([workload("brief")]);
-  await ready("brief", 2);
+  await health.apply("brief");
+  await health.ready("brief", 2);
   await eventually(seen, (rows) => rows.brief === "healthy 2");
   await cluster().kubectl(["delete", "deployment", "brief", "-n", SHOP]);
   await eventually(seen, (rows) => rows.brief === undefined);
@@ -184,7 +138,10 @@ const failure = (): object => {
 
 /** What the vendor reads of one, in full. */
 async function listed(name: string) {
-  const { resources } = await world.engineer.resources.list({ query: { project: world.projectId } }, signal());
+  const { resources } = await health.world.engineer.resources.list(
+    { query: { project: health.world.projectId } },
+    signal(),
+  );
   return resources.find((each) => each.name === name);
 }
 const state = (row: Awaited<ReturnType<typeof listed>>): string =>
@@ -202,7 +159,7 @@ test("a Job that fails is told as a worker, and goes with its object", async () 
   await isSeen("import", "worker unhealthy failed");
   expect((await listed("import"))?.message).toBe("Job failed (BackoffLimitExceeded)");
   const route = { resourceType: "worker" as const };
-  const { resources } = await world.engineer.resources.listOfType({ params: route, query: {} }, signal());
+  const { resources } = await health.world.engineer.resources.listOfType({ params: route, query: {} }, signal());
   expect(resources.map(({ resourceId }) => resourceId)).toEqual([`job.${SHOP}.import`]);
   await cluster().kubectl(["delete", "job", "import", "-n", SHOP]);
   await isSeen("import", "gone");
@@ -368,31 +325,31 @@ test("a rule that is taken costs that kind alone, and given back it is known aga
 });
 
 test("a platform that was restored from before asks once, and has everything again", async () => {
-  const { db } = world.platform;
+  const { db } = health.world.platform;
   await db.deleteFrom("inventory_scopes").execute();
   await db.deleteFrom("resource_heartbeats").execute();
   const before = reports.length;
-  await ready("api", 1);
+  await health.ready("api", 1);
   await eventually(seen, (rows) => rows.api === "degraded 1" && rows.web === "healthy 2");
   const full = () => reports.slice(before).filter(({ resourceLevel }) => resourceLevel?.full === true);
   expect(full()).toHaveLength(1);
-  await ready("api", 2);
+  await health.ready("api", 2);
   await eventually(seen, (rows) => rows.api === "healthy 2");
   expect(full()).toHaveLength(1);
 });
 
 test("with a label selector only what it selects is told, and without it all again", async () => {
-  await agent.stop();
-  agent = world.startAgent("agent-2", { SALLYPORT_OBSERVED_LABEL_SELECTOR: "app in (api)" });
+  await health.stopAgent();
+  health.startAgent({ SALLYPORT_OBSERVED_LABEL_SELECTOR: "app in (api)" });
   await eventually(seen, (rows) => rows.web === undefined);
   expect(await seen()).toEqual({ api: "healthy 2" });
-  await agent.stop();
-  agent = world.startAgent("agent-3");
+  await health.stopAgent();
+  health.startAgent();
   await eventually(seen, (rows) => rows.web === "healthy 2");
 });
 
 test("cpu and memory of pods are told once the cluster measures them, and a pod that is not measured has none", async () => {
-  await agent.stop();
+  await health.stopAgent();
   await installMetricsApi(cluster());
   for (const name of ["measured", "unmeasured"]) {
     await made({ apiVersion: "v1", kind: "Pod", name, spec: { containers } });
@@ -400,7 +357,7 @@ test("cpu and memory of pods are told once the cluster measures them, and a pod 
   }
   await cluster().apply([podMetrics(SHOP, "measured", { cpu: "250m", memory: "64Mi" })]);
   const before = reports.length;
-  agent = world.startAgent("agent-4");
+  health.startAgent();
   const told = await eventually(
     async () => toldOf(`pod.${SHOP}.measured`),
     (each) => each?.cpu !== undefined,
@@ -418,19 +375,21 @@ test("cpu and memory of pods are told once the cluster measures them, and a pod 
 });
 
 test("nodes are told once the customer lets them be read: one report for the cluster, and unknown without the right", async () => {
-  await agent.stop();
+  await health.stopAgent();
   for (const name of ["node-a", "node-b"]) {
     await cluster().apply([{ apiVersion: "v1", kind: "Node", metadata: { name } }]);
     await nodeIs(name, "Ready");
   }
   await cluster().apply([...openNodes()]);
   const before = reports.length;
-  agent = world.startAgent("agent-5", { SALLYPORT_OBSERVED_NODES: "on", SALLYPORT_ACCESS_CHECK_INTERVAL: "2s" });
+  health.startAgent({ SALLYPORT_OBSERVED_NODES: "on", SALLYPORT_ACCESS_CHECK_INTERVAL: "2s" });
   const told = async () => {
-    const { resources } = await world.engineer.resources.list({ query: { project: world.projectId } }, signal());
-    const { health, readyCount, desiredCount, message } =
-      resources.find(({ resourceType }) => resourceType === "kubernetes-cluster") ?? {};
-    return `${health} ${readyCount}/${desiredCount} ${message}`;
+    const { resources } = await health.world.engineer.resources.list(
+      { query: { project: health.world.projectId } },
+      signal(),
+    );
+    const found = resources.find(({ resourceType }) => resourceType === "kubernetes-cluster");
+    return `${found?.health} ${found?.readyCount}/${found?.desiredCount} ${found?.message}`;
   };
   await eventually(told, (each) => each === "healthy 2/2 null");
   const since = reports.length;
@@ -443,9 +402,9 @@ test("nodes are told once the customer lets them be read: one report for the clu
   const status = await eventually(shown, (each) => condition(each, "Permitted")?.status === "False");
   expect(condition(status, "Permitted")?.message).toContain("nodes in the whole cluster");
   expect((await seen()).api).toBe("healthy 2");
-  await agent.stop();
+  await health.stopAgent();
   await cluster().kubectl(["delete", "node/node-a", "node/node-b"]);
-  agent = world.startAgent("agent-6");
+  health.startAgent();
   await eventually(told, (each) => each.startsWith("undefined"));
 });
 
@@ -457,7 +416,7 @@ async function nodeIs(name: string, type: string): Promise<void> {
 }
 
 test("in the scope of the cluster there is one stream a kind, and of a namespace that is not opened nothing leaves", async () => {
-  await agent.stop();
+  await health.stopAgent();
   for (const namespace of ["jobs", "bank"]) {
     await cluster().apply([{ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }]);
     const pod = { metadata: { name: `of-${namespace}`, namespace }, spec: { containers } };
@@ -466,9 +425,9 @@ test("in the scope of the cluster there is one stream a kind, and of a namespace
   await cluster().kubectl(["delete", "rolebinding", "sallyport-agent-observe", "-n", SHOP]);
   await cluster().apply([...openAllToObservation()]);
   const before = reports.length;
-  agent = world.startAgent("agent-7", {
+  health.startAgent({
     SALLYPORT_NAMESPACES: `${SHOP},jobs`,
-    SALLYPORT_DEPLOYMENTS: `${world.deploymentId}=${SHOP}+jobs`,
+    SALLYPORT_DEPLOYMENTS: `${health.world.deploymentId}=${SHOP}+jobs`,
     SALLYPORT_OBSERVED_SCOPE: "cluster",
   });
   await eventually(seen, (rows) => rows.api === "healthy 2" && rows["of-jobs"] !== undefined);
@@ -478,20 +437,20 @@ test("in the scope of the cluster there is one stream a kind, and of a namespace
     .filter((each) => each.startsWith("apiserver_longrunning_requests{") && each.includes('resource="cronjobs"'))
     .map((each) => `${/scope="(\w+)"/.exec(each)?.[1]} ${each.split(" ").at(-1)}`);
   expect(streams.filter((each) => !each.endsWith(" 0"))).toEqual(["cluster 1"]);
-  await ready("api", 1);
+  await health.ready("api", 1);
   await eventually(seen, (rows) => rows.api === "degraded 1");
-  await ready("api", 2);
+  await health.ready("api", 2);
   await eventually(seen, (rows) => rows.api === "healthy 2");
   expect(JSON.stringify(reports.slice(before))).not.toContain("bank");
-  await agent.stop();
+  await health.stopAgent();
   await cluster().kubectl(["delete", "clusterrolebinding", "sallyport-agent-observe"]);
   await cluster().apply([...openNamespace(SHOP)]);
-  agent = world.startAgent("agent-8");
+  health.startAgent();
   await eventually(seen, (rows) => rows["of-jobs"] === undefined && rows.api === "healthy 2");
 });
 
 test("with names hidden no report has the name of a pod, node or image, and a restart changes none of the others", async () => {
-  await agent.stop();
+  await health.stopAgent();
   const hidden = ["heron-0", "basement-node", "registry.example/heron"];
   const heron = { nodeName: "basement-node", containers: [{ name: "app", image: "registry.example/heron:1" }] };
   await cluster().apply([...openNodes(), ...redactNames()]);
@@ -500,7 +459,7 @@ test("with names hidden no report has the name of a pod, node or image, and a re
   await stated("pods", "heron-0", { phase: "Failed", reason: "Evicted", message: "heron-0 on basement-node" });
   const before = reports.length;
   const settings = { SALLYPORT_REDACT_NAMES: "on", SALLYPORT_OBSERVED_NODES: "on" };
-  agent = world.startAgent("agent-9", settings);
+  health.startAgent(settings);
   const alias = await eventually(
     async () => Object.keys(await seen()).find((name) => name.startsWith("pod-")),
     (name) => name !== undefined,
@@ -510,9 +469,9 @@ test("with names hidden no report has the name of a pod, node or image, and a re
   expect(salt).toHaveLength(32);
   expect(alias).toBe(`pod-${createHmac("sha256", salt).update("heron-0").digest("hex").slice(0, 8)}`);
   expect((await seen()).api).toBe("healthy 2");
-  await agent.stop();
+  await health.stopAgent();
   const since = reports.length;
-  agent = world.startAgent("agent-10", settings);
+  health.startAgent(settings);
   await eventually(
     async () => reports.slice(since).some((report) => rowsOf(report) > 0),
     (isTold) => isTold,
@@ -522,25 +481,30 @@ test("with names hidden no report has the name of a pod, node or image, and a re
   expect(text).toContain(alias);
   expect(text).toContain('"nodeStatuses":[{"name":"node-');
   for (const name of hidden) expect(text).not.toContain(name);
-  expect(world.logged.join()).not.toContain(salt.toString("base64"));
-  await agent.stop();
+  expect(health.world.logged.join()).not.toContain(salt.toString("base64"));
+  await health.stopAgent();
   await cluster().kubectl(["delete", "pod/heron-0", "-n", SHOP, "--force"]);
   await cluster().kubectl(["delete", "node/basement-node"]);
-  agent = world.startAgent("agent-11");
+  health.startAgent();
   await eventually(seen, (rows) => Object.keys(rows).every((name) => !name.startsWith("pod-")));
 });
 
 test("a destructive plan on old knowledge is refused; when the engineer accepts that, the approver reads it", async () => {
-  await agent.stop();
-  const { db } = world.platform;
+  await health.stopAgent();
+  const { db } = health.world.platform;
   const observedAt = new Date(Date.now() - 43 * 60_000);
   await db.updateTable("resource_levels").set({ confirmed_at: observedAt }).execute();
   await db.updateTable("resource_heartbeats").set({ observed_at: observedAt }).execute();
   await db.updateTable("inventory_rows").set({ observed_at: observedAt }).execute();
-  const { accessRequests } = world.engineer;
+  const { accessRequests } = health.world.engineer;
   const params = { namespace: SHOP, pod: "web-0" };
   const plan = {
-    ...{ deploymentId: world.deploymentId, remediationPlanId: "plan-1", title: "Remove it", reason: "It hangs." },
+    ...{
+      deploymentId: health.world.deploymentId,
+      remediationPlanId: "plan-1",
+      title: "Remove it",
+      reason: "It hangs.",
+    },
     commands: [{ command: "kubernetes/delete-pod", summary: "web-0", params }],
   };
   const { id, planHash } = await accessRequests.create({ body: plan }, signal());
@@ -550,8 +514,8 @@ test("a destructive plan on old knowledge is refused; when the engineer accepts 
   });
   const queued = await accessRequests.queue({ params: { id }, body: { acceptStale: true } }, signal());
   expect(queued.acceptedStale?.observedAt).toBe(observedAt.toISOString());
-  agent = world.startAgent("agent-12");
-  const grant = await world.grant(id, (each) => each !== undefined);
+  health.startAgent();
+  const grant = await health.world.grant(id, (each) => each !== undefined);
   expect(grant.spec.planHash).toBe(planHash);
   const kubeconfig = cluster().kubeconfigFor({ user: "alice" });
   const words = ["get", "accessgrants", objectName(id), "-n", GRANTS, "-o", "jsonpath={.spec.reason}"];

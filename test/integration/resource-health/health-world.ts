@@ -1,0 +1,104 @@
+import { afterAll, beforeAll } from "vitest";
+import type { Cluster } from "../../../lab/cluster/cluster.ts";
+import { useCluster } from "../../../lab/cluster/use-cluster.ts";
+import type { syncRoutes } from "../../../src/contract/deployments/sync.ts";
+import type { BodyOf } from "../../../src/contract/wire/route.ts";
+import { type AgentWorld, createAgentWorld, type Running, SHOP } from "../agent/agent-world.ts";
+import { signal } from "../wait.ts";
+
+export type Report = BodyOf<(typeof syncRoutes)["reconcile"]>;
+
+export interface HealthOptions {
+  /** Deployments of two replicas, both ready. */
+  readonly workloads: readonly string[];
+  /** Of the first agent. */
+  readonly settings: Readonly<Record<string, string>>;
+}
+
+/**
+ * What the vendor and the customer see of workloads: a real API server, the platform, and an agent between them. No
+ * controller runs, so the test alone writes the status of workloads.
+ */
+export class HealthWorld {
+  /** All that any agent has told. */
+  readonly reports: Report[] = [];
+  readonly #cluster: () => Cluster;
+  #world: AgentWorld | undefined;
+  #agent: Running | undefined;
+  #agents = 0;
+
+  constructor(cluster: () => Cluster) {
+    this.#cluster = cluster;
+  }
+
+  get world(): AgentWorld {
+    if (this.#world === undefined) throw new Error("the world is not there yet");
+    return this.#world;
+  }
+
+  get agent(): Running {
+    if (this.#agent === undefined) throw new Error("no agent runs");
+    return this.#agent;
+  }
+
+  async open({ workloads, settings }: HealthOptions): Promise<void> {
+    this.#world = await createAgentWorld(this.#cluster());
+    this.#world.gate.onHeard = ({ target, body }) => {
+      if (target === "/v1/sync/reconcile") this.reports.push(JSON.parse(body));
+    };
+    for (const name of workloads) {
+      await this.apply(name);
+      await this.ready(name, 2);
+    }
+    this.startAgent(settings);
+  }
+
+  async close(): Promise<void> {
+    await this.stopAgent();
+    await this.#world?.close();
+  }
+
+  startAgent(settings: Readonly<Record<string, string>> = {}): void {
+    this.#agents += 1;
+    this.#agent = this.world.startAgent(`agent-${this.#agents}`, settings);
+  }
+
+  async stopAgent(): Promise<void> {
+    await this.#agent?.stop();
+    this.#agent = undefined;
+  }
+
+  /** A Deployment of two replicas. */
+  async apply(name: string): Promise<void> {
+    const labels = { app: name };
+    const containers = [{ name: "app", image: "registry.example/app:1" }];
+    const template = { metadata: { labels }, spec: { containers } };
+    const spec = { replicas: 2, selector: { matchLabels: labels }, template };
+    const metadata = { name, namespace: SHOP, labels };
+    await this.#cluster().apply([{ apiVersion: "apps/v1", kind: "Deployment", metadata, spec }]);
+  }
+
+  /** So many of its two replicas are ready. */
+  async ready(name: string, count: number): Promise<void> {
+    const counts = { replicas: 2, updatedReplicas: 2, readyReplicas: count, availableReplicas: count };
+    const path = `/apis/apps/v1/namespaces/${SHOP}/deployments/${name}/status`;
+    const body = { status: { observedGeneration: 1, ...counts } };
+    await this.#cluster().request({ method: "PATCH", path, contentType: "application/merge-patch+json", body });
+  }
+
+  /** What the vendor reads, by name. */
+  readonly seen = async (): Promise<Readonly<Record<string, string>>> => {
+    const { engineer, projectId } = this.world;
+    const { resources } = await engineer.resources.list({ query: { project: projectId } }, signal());
+    return Object.fromEntries(resources.map(({ name, health, readyCount }) => [name, `${health} ${readyCount}`]));
+  };
+}
+
+/** One world for the tests of a file. */
+export function useHealth(options: HealthOptions): { readonly cluster: () => Cluster; readonly health: HealthWorld } {
+  const cluster = useCluster();
+  const health = new HealthWorld(cluster);
+  beforeAll(() => health.open(options));
+  afterAll(() => health.close());
+  return { cluster, health };
+}
