@@ -30,7 +30,13 @@ const condition = {
   message: Nullable(Type.String()),
   partial: Type.Boolean({ description: "Something could not be read." }),
   providerStale: Type.Boolean({ description: "The collector's own flag: what it read was old." }),
-  platformStale: Type.Boolean({ description: "The last report is older than 180 s." }),
+  platformStale: Type.Boolean({ description: "It was last reported, or last read, more than 180 s ago." }),
+  staleSince: Nullable(
+    Type.String({
+      format: "date-time",
+      description: "When it was last read, with `providerStale` or `platformStale`. Of many deployments the oldest.",
+    }),
+  ),
   desiredCount: count,
   currentCount: count,
   readyCount: count,

@@ -71,6 +71,7 @@ function conditionOf(row: Report | Aggregate) {
     partial: row.partial,
     providerStale: row.provider_stale,
     platformStale: row.platform_stale,
+    staleSince: row.stale_since?.toISOString() ?? null,
     desiredCount: row.desired,
     currentCount: row.current,
     readyCount: row.ready,

@@ -106,6 +106,30 @@ onEachDatabase("what is destructive, asked for on old knowledge", (world) => {
     expect((await site.call("POST", `/v1/access-requests/${request.id}/queue`)).status).toBe(200);
   });
 
+  it("a confirmation by a reporter that cannot read all counts for nothing by itself", async () => {
+    const site = await newSite(world);
+    const id = await site.deploy("shop");
+    const level = (complete: boolean) => ({
+      resourceLevel: {
+        ...{ observedAt: world.clock.wallNow().toISOString(), digest: "0".repeat(16), heartbeats: 0, rows: 0 },
+        complete,
+      },
+    });
+    const observedAt = await reportResources(site, id);
+    const batch = {
+      ...{ sourceKind: "operator", inventoryScope: "shop", controllerPlatform: "kubernetes", backend: "kubernetes" },
+      ...{ observedAt, mode: "delta", complete: false, resources: [] },
+    };
+    expect((await site.report(id, "pending", { observedInventoryBatches: [batch], ...level(false) })).status).toBe(200);
+    world.clock.advance(600_000);
+    const confirmed = await site.report(id, "pending", level(false));
+    expect([confirmed.status, confirmed.body.resendResources]).toEqual([200, undefined]);
+    expect((await queue(site, id, "delete-pod")).body).toMatchObject({
+      code: "RESOURCE_STATE_STALE",
+      context: { observedAt, ageSeconds: 600 },
+    });
+  });
+
   it("the manager reads in the reason how old it was, also later, and the plan's hash stays", async () => {
     const site = await newSite(world);
     const id = await site.deploy("shop");

@@ -31,11 +31,15 @@ export async function staleSince(
   });
 }
 
-/** The newest of all reports that count, and of their confirmation; null when there was none. */
+/**
+ * The newest of all reports that count, each as old as its resource was last read; null when there was none. A
+ * confirmation by itself counts only when all lists could be read: nothing that was told may mean that nothing is there,
+ * or that nothing is seen.
+ */
 async function lastObserved(db: Db, deploymentId: string): Promise<Date | null> {
   const { rows } = await sql<{ at: Date | null }>`
     select max(at) as at from (
-      select confirmed_at as at from resource_levels where deployment_id = ${deploymentId}
+      select confirmed_at as at from resource_levels where deployment_id = ${deploymentId} and complete
       union all select observed_at from live_heartbeats where deployment_id = ${deploymentId}
       union all select observed_at from live_inventory where deployment_id = ${deploymentId}
     ) reported`.execute(db);

@@ -23,6 +23,8 @@ export interface Report extends Words {
   readonly current: number | null;
   readonly ready: number | null;
   readonly observed_at: Date;
+  /** When it was last read; null while that is fresh. */
+  readonly stale_since: Date | null;
   /** Of all rows that the list is made of: the oldest report that is not stale yet. */
   readonly next_stale: Date | null;
   readonly raw_kind: string | null;
@@ -43,6 +45,8 @@ export interface Aggregate extends Omit<Words, "source"> {
   readonly ready: number | null;
   readonly deployment_count: number;
   readonly attention_count: number;
+  /** Of the report that was not read for the longest time. */
+  readonly stale_since: Date | null;
   readonly last_observed_at: Date;
   readonly next_stale: Date | null;
 }
@@ -69,7 +73,8 @@ function reports({ within, resourceType, resourceId, now }: Reach): RawBuilder<R
   return sql`
     select r.*, r.observed_at < ${freshSince} as platform_stale,
       (r.health in ('degraded', 'unhealthy') or r.lifecycle = 'failed' or r.provider_stale
-        or r.observed_at < ${freshSince}) as attention
+        or r.observed_at < ${freshSince}) as attention,
+      case when r.provider_stale or r.observed_at < ${freshSince} then r.observed_at end as stale_since
     from (
       select d.id as deployment_id, d.name as deployment_name, g.id as group_id, g.name as group_name,
         'managed' as source, h.resource_type, h.resource_id,
@@ -180,7 +185,7 @@ export async function listAggregates(db: Db, reach: Reach, limit: number): Promi
         count(distinct deployment_id) filter (where attention) as attention_count,
         bool_or(partial) as partial, bool_or(provider_stale) as provider_stale, bool_or(platform_stale) as platform_stale,
         ${summed("desired")} as desired, ${summed("current")} as current, ${summed("ready")} as ready,
-        max(observed_at) as last_observed_at, bool_and(nth > ${SHARE}) as beyond
+        max(observed_at) as last_observed_at, min(stale_since) as stale_since, bool_and(nth > ${SHARE}) as beyond
       from ranked group by resource_type, resource_id
     )
     select s.*, (select ${NEXT_STALE} from ranked) as next_stale, w.name, w.backend, w."controllerPlatform", w.lifecycle, w.message,

@@ -16,6 +16,8 @@ const ROWS_A_STATEMENT = 1_000;
 
 /** What the batches of one call change, each in one statement. */
 interface Changes {
+  /** Lists whose rows the last confirmation was of: the operator's that were complete before this call. */
+  readonly confirmed: ReadonlySet<string>;
   readonly scopes: Map<string, ScopeState>;
   readonly rows: Map<string, object>;
   readonly removed: { source_kind: string; inventory_scope: string; raw_identity: string }[];
@@ -35,8 +37,11 @@ export async function storeInventory(
   batches: readonly ObservedInventoryBatch[],
 ): Promise<void> {
   if (batches.length === 0) return;
+  const scopes = await knownScopes(call, deploymentId, batches);
+  const confirmed = [...scopes].filter(([, scope]) => scope.complete && scope.source_kind === "operator");
   const changes: Changes = {
-    scopes: await knownScopes(call, deploymentId, batches),
+    confirmed: new Set(confirmed.map(([key]) => key)),
+    scopes,
     rows: new Map(),
     removed: [],
     swept: [],
@@ -62,7 +67,7 @@ async function knownScopes(
   );
 }
 
-function change({ scopes, rows, removed, swept }: Changes, batch: ObservedInventoryBatch, now: Date): void {
+function change({ confirmed, scopes, rows, removed, swept }: Changes, batch: ObservedInventoryBatch, now: Date): void {
   const scope = { source_kind: batch.sourceKind, inventory_scope: batch.inventoryScope };
   const key = keyOf(batch.sourceKind, batch.inventoryScope);
   const known = scopes.get(key);
@@ -86,6 +91,7 @@ function change({ scopes, rows, removed, swept }: Changes, batch: ObservedInvent
       hash: String(rowHash(batch, resource)),
       bytes: bytesOf(resource),
       body: resource,
+      confirmed: confirmed.has(key),
     });
   }
   if (!isDelta && complete && parts.length >= (batch.part?.count ?? 1)) swept.push({ ...scope, told_at: toldAt });
@@ -116,14 +122,19 @@ async function write({ db, now }: Context, deploymentId: string, changes: Change
   for (let from = 0; from < rows.length; from += ROWS_A_STATEMENT) {
     await sql`
       insert into inventory_rows (deployment_id, source_kind, inventory_scope, raw_identity, observed_at, told_at, hash,
-        bytes, body, removed_at)
-      select ${deploymentId}, r.*, null::timestamptz
+        bytes, body, stale_since, removed_at)
+      select ${deploymentId}, r.source_kind, r.inventory_scope, r.raw_identity, r.observed_at, r.told_at, r.hash,
+        r.bytes, r.body, case when r.body ->> 'providerStale' = 'true' then least(r.observed_at, coalesce(known.stale_since,
+          greatest(known.observed_at, case when r.confirmed then l.confirmed_at end))) end, null::timestamptz
       from jsonb_to_recordset(${json(rows.slice(from, from + ROWS_A_STATEMENT))}) as r (source_kind text,
         inventory_scope text, raw_identity text, observed_at timestamptz, told_at timestamptz, hash bigint,
-        bytes integer, body jsonb)
+        bytes integer, body jsonb, confirmed boolean)
+      left join inventory_rows known on known.deployment_id = ${deploymentId} and known.source_kind = r.source_kind
+        and known.inventory_scope = r.inventory_scope and known.raw_identity = r.raw_identity and known.removed_at is null
+      left join resource_levels l on l.deployment_id = ${deploymentId}
       on conflict (deployment_id, source_kind, inventory_scope, raw_identity) do update set
         observed_at = excluded.observed_at, told_at = excluded.told_at, hash = excluded.hash, bytes = excluded.bytes,
-        body = excluded.body, removed_at = null`.execute(db);
+        body = excluded.body, stale_since = excluded.stale_since, removed_at = null`.execute(db);
     await setImmediate();
   }
   if (changes.swept.length === 0) return;

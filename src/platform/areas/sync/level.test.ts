@@ -106,6 +106,65 @@ onEachDatabase("what a reporter has told, and confirms", (world) => {
     ]);
   });
 
+  it.each([true, false])(
+    "what cannot be read is as old as it was, however often it is confirmed; list complete: %s",
+    async (complete) => {
+      const site = await newSite(world);
+      const id = await site.deploy("shop");
+      const [told, rows] = [[heartbeat("q"), heartbeat("fresh")], [row("api")]];
+      const list = (resources: ObservedResource[], more: object = {}) => ({
+        observedInventoryBatches: [batch(resources, more)],
+      });
+      await send(site, id, { resourceHeartbeats: told, ...list(rows), resourceLevel: level(told, rows) });
+      world.clock.advance(120_000);
+      const readAt = now();
+      await send(site, id, { resourceLevel: level(told, rows, { observedAt: readAt }) });
+      world.clock.advance(60_000);
+      const unread = (): ResourceHeartbeat => {
+        const last = heartbeat("q");
+        const status = { ...last.data.data.status, health: "unknown", stale: true } as const;
+        return { ...last, data: { ...last.data, data: { ...last.data.data, status } } };
+      };
+      const unreadRow = { ...row("api"), health: "unknown", providerStale: true } as const;
+      const told2 = [unread(), told[1] as ResourceHeartbeat];
+      const leveled = () => level(told2, complete ? [unreadRow] : [], { complete });
+      let confirmedAt = "";
+      for (const mode of ["delta", "full"]) {
+        const more = {
+          resourceHeartbeats: [unread()],
+          ...list([unreadRow], { mode, complete }),
+          resourceLevel: leveled(),
+        };
+        expect(resends(await send(site, id, more))).toBe(false);
+        world.clock.advance(100_000);
+        confirmedAt = now();
+        const resourceLevel = { ...leveled(), observedAt: confirmedAt };
+        expect(resends(await send(site, id, { resourceLevel }))).toBe(false);
+      }
+      const seen = async () =>
+        (await site.call("GET", "/v1/resources", { query: { deploymentId: id } })).body.resources
+          .map((each: { resourceId: string; platformStale: boolean; staleSince: string; lastObservedAt: string }) => [
+            each.resourceId,
+            each.platformStale,
+            each.staleSince,
+            each.lastObservedAt,
+          ])
+          .toSorted();
+      expect(await seen()).toEqual([
+        ["api", true, readAt, readAt],
+        ["fresh", false, null, confirmedAt],
+        ["q", true, readAt, readAt],
+      ]);
+      world.clock.advance(1_000);
+      await send(site, id, { resourceHeartbeats: [heartbeat("q")], ...list(rows) });
+      expect((await seen()).map(([each, , since]: unknown[]) => [each, since])).toEqual([
+        ["api", null],
+        ["fresh", null],
+        ["q", null],
+      ]);
+    },
+  );
+
   it("removes by name, and after a full report what was not in it", async () => {
     const site = await newSite(world);
     const id = await site.deploy("shop");

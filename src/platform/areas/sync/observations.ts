@@ -46,7 +46,10 @@ export function capped(observedAt: string, now: Date): Date {
   return at > now ? now : at;
 }
 
-/** Stores the latest report of each resource in one statement, and ignores older ones. */
+/**
+ * Stores the latest report of each resource in one statement, and ignores older ones. One that the reporter cannot read is
+ * as old as it was when it could, or as this report where nothing was known.
+ */
 export async function storeHeartbeats(
   { db, now }: Context,
   deploymentId: string,
@@ -70,13 +73,17 @@ export async function storeHeartbeats(
   }));
   await sql`
     insert into resource_heartbeats as h
-      (deployment_id, resource_type, resource_id, observed_at, told_at, hash, bytes, body, removed_at)
-    select ${deploymentId}, r.*, null::timestamptz
+      (deployment_id, resource_type, resource_id, observed_at, told_at, hash, bytes, body, stale_since, removed_at)
+    select ${deploymentId}, r.*,
+      case when r.body #>> '{data,data,status,stale}' = 'true' then least(known.observed_at, r.observed_at) end,
+      null::timestamptz
     from jsonb_to_recordset(${json(rows)}) as r (resource_type text, resource_id text, observed_at timestamptz,
       told_at timestamptz, hash bigint, bytes integer, body jsonb)
+    left join live_heartbeats known on known.deployment_id = ${deploymentId}
+      and known.resource_type = r.resource_type and known.resource_id = r.resource_id
     on conflict (deployment_id, resource_type, resource_id) do update set
       observed_at = excluded.observed_at, told_at = excluded.told_at, hash = excluded.hash, bytes = excluded.bytes,
-      body = excluded.body, removed_at = null
+      body = excluded.body, stale_since = excluded.stale_since, removed_at = null
     where h.observed_at <= excluded.observed_at`.execute(db);
 }
 

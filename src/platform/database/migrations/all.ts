@@ -25,6 +25,7 @@ import { resourcesVersion } from "./0021-0030/0024-resources-version.ts";
 import { debugKeys } from "./0021-0030/0025-debug-keys.ts";
 import { fullReports } from "./0021-0030/0026-full-reports.ts";
 import { toldBytes } from "./0021-0030/0027-told-bytes.ts";
+import { staleSince } from "./0021-0030/0028-stale-since.ts";
 
 /** In order of name. A migration that has been released never changes; the next one repairs it. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -54,4 +55,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   "0025-debug-keys": debugKeys,
   "0026-full-reports": fullReports,
   "0027-told-bytes": toldBytes,
+  "0028-stale-since": staleSince,
 };

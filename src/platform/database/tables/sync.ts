@@ -34,6 +34,8 @@ export interface ResourceHeartbeatRow {
   hash: string | bigint | null;
   /** `observedAt` as the reporter sent it, also when its clock is ahead. */
   told_at: Date | null;
+  /** When it was last read, while the reporter says that it cannot read it: no confirmation makes it fresh then. */
+  stale_since: Date | null;
   /** Set when the resource is gone: reads leave it out at once, and it is kept for seven days. */
   removed_at: Date | null;
 }
@@ -63,6 +65,8 @@ export interface InventoryRow {
   bytes: number;
   hash: string | bigint | null;
   told_at: Date | null;
+  /** As of a heartbeat. */
+  stale_since: Date | null;
   /** Set when the row is removed: reads leave it out at once, and it is kept for seven days. */
   removed_at: Date | null;
 }
