@@ -16,10 +16,14 @@ if (Number(process.versions.node.split(".")[0]) >= 24) {
     process.stderr.write("sallyport needs Node 24 or newer. In a checkout, `npm install` brings one along.\n");
     process.exit(1);
   }
-  const child = spawn(bundled, [main, ...process.argv.slice(2)], { stdio: "inherit" });
-  // A terminal's Ctrl-C reaches the child by itself; a signal sent to this process would not.
+  const child = spawn(bundled, [main, ...process.argv.slice(2)], { stdio: ["inherit", "inherit", "inherit", "ipc"] });
   for (const name of ["SIGTERM", "SIGHUP"]) process.on(name, () => child.kill(name));
-  process.on("SIGINT", () => undefined);
+  // A terminal's Ctrl-C reaches the child by itself too, and a second one ends it without an orderly stop. So it is passed
+  // on as a message, and the child tells apart what it got twice (stop-signals.ts).
+  process.on("SIGINT", () => {
+    if (child.connected) child.send("SIGINT", () => undefined);
+    else child.kill("SIGINT");
+  });
   child.once("exit", (code, signal) => {
     process.exitCode = signal === null ? (code ?? 1) : 128 + constants.signals[signal];
   });

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { type AddressInfo, createServer } from "node:net";
+import { type AddressInfo, createServer, Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
@@ -14,8 +14,9 @@ interface Ended {
   readonly error: string;
 }
 
-function start(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+function start(args: readonly string[], env: Readonly<Record<string, string>> = {}, detached = false) {
   const child = spawn(process.execPath, args, {
+    detached,
     env: { PATH: process.env.PATH, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -106,6 +107,30 @@ it("bin/sallyport.mjs runs the command line and passes on its exit code", async 
     code: 2,
     error: expect.stringContaining("there is no command gaet"),
   });
+});
+
+const OLD_NODE = `data:text/javascript,
+  if (process.argv[1]?.endsWith("sallyport.mjs"))
+    Object.defineProperty(process, "versions", { value: { ...process.versions, node: "20.0.0" } })`;
+
+it.each([
+  ["to it alone, as a supervisor sends it", (pid: number) => process.kill(pid, "SIGINT")],
+  ["to both, as a terminal sends Ctrl-C", (pid: number) => process.kill(-pid, "SIGINT")],
+])("under an older Node bin/sallyport.mjs ends with its child at a SIGINT %s", async (_how, interrupt) => {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => void server.close());
+  const bin = join(import.meta.dirname, "../../bin/sallyport.mjs");
+  const { port } = server.address() as AddressInfo;
+  const env = { SALLYPORT_URL: `http://127.0.0.1:${port}`, SALLYPORT_KEY: `sk_${"k".repeat(40)}` };
+  const { child, ended } = start(["--import", OLD_NODE, bin, "resources", "watch"], env, true);
+  const [socket] = await Promise.race([once(server, "connection"), ended.then(({ error }) => [error])]);
+  expect(socket).toBeInstanceOf(Socket);
+  const gone = once(socket, "close");
+  socket.resume();
+  interrupt(child.pid ?? 0);
+  expect(await ended).toEqual({ code: 130, out: "", error: "" });
+  await gone;
 });
 
 /** A port that this process holds until the test is over. */

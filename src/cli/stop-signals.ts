@@ -20,7 +20,8 @@ export class Stopped extends Error {
 }
 
 /**
- * The first signal starts an orderly stop. A second signal, or a stop that takes too long, ends the process at once.
+ * The first signal starts an orderly stop. What starts this process under an older Node (bin/sallyport.mjs) passes its
+ * SIGINT on as a message: a terminal sends each Ctrl-C to both, in any order, and the two count as one. A second signal, or a stop that takes too long, ends the process at once.
  *
  * @param onOverdue gets the reason, just before the exit
  */
@@ -39,13 +40,26 @@ export function stopSignals(onOverdue: (why: string) => void): StopSignals {
     }, STOP_LIMIT_MS);
     deadline.unref();
   };
+  const interrupts = { direct: 0, passedOn: 0 };
+  const interrupted = (way: keyof typeof interrupts, other: keyof typeof interrupts): void => {
+    interrupts[way] += 1;
+    if (interrupts[way] > interrupts[other]) stop("SIGINT");
+  };
+  const direct = (): void => interrupted("direct", "passedOn");
+  const passedOn = (message: unknown): void => {
+    if (message === "SIGINT") interrupted("passedOn", "direct");
+  };
   const names = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-  for (const name of names) process.on(name, stop);
+  for (const name of names) process.on(name, name === "SIGINT" ? direct : stop);
+  process.on("message", passedOn);
+  // The channel alone does not keep the process alive.
+  process.channel?.unref();
   return {
     signal: controller.signal,
     release() {
       clearTimeout(deadline);
-      for (const name of names) process.removeListener(name, stop);
+      for (const name of names) process.removeListener(name, name === "SIGINT" ? direct : stop);
+      process.removeListener("message", passedOn);
     },
   };
 }
