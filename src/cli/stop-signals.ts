@@ -21,7 +21,8 @@ export class Stopped extends Error {
 
 /**
  * The first signal starts an orderly stop. What starts this process under an older Node (bin/sallyport.mjs) passes its
- * SIGINT on as a message: a terminal sends each Ctrl-C to both, in any order, and the two count as one. A second signal, or a stop that takes too long, ends the process at once.
+ * SIGINT on as a message: a terminal sends each Ctrl-C to both, in any order, and the two count as one. A second signal,
+ * or a stop that takes too long, ends the process at once.
  *
  * @param onOverdue gets the reason, just before the exit
  */

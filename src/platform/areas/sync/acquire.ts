@@ -16,7 +16,10 @@ import { servedDeployments, updateDeployment, workedOnBy } from "../deployments/
 import { surroundingsOf, toItem } from "./work.ts";
 
 export type AcquireBody = Static<(typeof syncRoutes)["acquire"]["body"]>;
-export type SyncCall = Pick<Call, "db" | "now" | "principal" | "emit" | "raise" | "hooks" | "config" | "budgets">;
+export type SyncCall = Pick<
+  Call,
+  "db" | "now" | "principal" | "emit" | "raise" | "hooks" | "config" | "budgets" | "onRefusal"
+>;
 
 export interface Acquired {
   readonly deployments: AcquireItem[];

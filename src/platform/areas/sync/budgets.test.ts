@@ -106,6 +106,36 @@ onEachDatabase(
       for (let turn = 0; turn < 6; turn += 1) expect((await tell(noisy)).status).toBe(200);
     });
 
+    it("a report that is refused costs its bytes, and a full one of nothing costs some", async () => {
+      const site = await newSite(world);
+      const [refused, empty] = [await site.deploy("refused"), await site.deploy("empty")];
+      world.clock.hold();
+      const huge = { resourceHeartbeats: [heartbeat("a", 60_000)] };
+      const foreign = { resourceHeartbeats: [{ ...heartbeat("a", 60_000), deploymentId: empty }] };
+      const answers: unknown[] = [];
+      for (const more of [huge, foreign, huge, foreign, huge])
+        answers.push(answered(await report(site, refused, more)));
+      expect(answers).toEqual([
+        [400, "BUDGET_EXCEEDED", "deployment-report-bytes"],
+        [400, "VALIDATION_ERROR", undefined],
+        [400, "BUDGET_EXCEEDED", "deployment-report-bytes"],
+        [400, "VALIDATION_ERROR", undefined],
+        [429, "RATE_LIMITED", "deployment-told-bytes"],
+      ]);
+      // Being refused for that costs none: time alone cures it.
+      const seconds = Number((await report(site, refused, huge)).headers.get("retry-after"));
+      world.clock.advance(seconds * 1_000);
+      expect((await report(site, refused, { resourceHeartbeats: [heartbeat("a")] })).status).toBe(200);
+      const full = () => {
+        const observedAt = world.clock.wallNow().toISOString();
+        const level = { digest: "0".repeat(16), heartbeats: 0, rows: 0, complete: true, full: true, observedAt };
+        return report(site, empty, { resourceLevel: level });
+      };
+      let taken = 0;
+      while (taken < 100 && (await full()).status === 200) taken += 1;
+      expect(taken).toBe(49);
+    });
+
     it("a project's list shows each deployment its share, so that one hides no other", async () => {
       const site = await newSite(world);
       const [noisy, other] = [await site.deploy("noisy"), await site.deploy("other")];

@@ -27,7 +27,7 @@ import {
 import { storeProgress } from "./progress.ts";
 import { currentReleaseOf, judge } from "./report.ts";
 import { requireReportBudget } from "./report-budget.ts";
-import { payForTold } from "./told-bytes.ts";
+import { payForRefused, payForTold } from "./told-bytes.ts";
 
 export type ReconcileBody = Static<(typeof syncRoutes)["reconcile"]["body"]>;
 
@@ -39,11 +39,12 @@ export interface Reconciled {
 
 /** Stores a manager's report (§15.3), all of it or nothing, and returns the new row. */
 export async function reconcile(call: SyncCall, row: DeploymentRow, body: ReconcileBody): Promise<Reconciled> {
+  const told = withoutLate(call, body, row.resources_full_at);
+  const paid = payForTold(call, row, told);
+  call.onRefusal((db) => payForRefused(call, db, row.id, told));
   await check(call, row, body);
   const verdict = judge(row, body.state, call.now);
   if (verdict.kind === "illegal") throw invalidTransition(verdict.from, body.state.status, verdict.allowed);
-  const told = withoutLate(call, body, row.resources_full_at);
-  const paid = payForTold(call, row, told);
   const resendResources = await storeResources(call, row.id, told);
   await storeProgress(call, row, body.progressEvents ?? []);
   const { suggestedDelayMs, capabilities, operatorVersion } = body;

@@ -178,7 +178,7 @@ export const BUDGETS = {
     hint: REPORT,
   }),
   "deployment-told-bytes": hourly({
-    what: "bytes of resources and observed objects that reports tell within an hour, given back evenly; a report that confirms costs none",
+    what: "bytes of resources and observed objects that reports tell within an hour, given back evenly; 4096 at least, of a report that is refused too, and none of one that confirms",
     tenant: "deployment",
     // Everything that may be stored, twice an hour: so often a reporter tells all of it.
     size: 32 * 1024 * 1024,

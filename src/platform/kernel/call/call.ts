@@ -52,6 +52,11 @@ export interface Call<R extends Route = Route> {
   readonly hooks: Hooks;
   /** Wakes, after the commit, the background process that waits under that name, so that it does the work now. */
   wake(sleeper: string): void;
+  /**
+   * What a refusal costs: runs when the handler has refused the request, in a transaction of its own, because that of the
+   * request is rolled back. The last one that was given counts.
+   */
+  onRefusal(work: (db: Db) => Promise<void>): void;
   /** Users only: the session or grant that the credential belongs to. */
   readonly proof: Proof | undefined;
   /** Long-polls only: false once the credential has been revoked, disabled or expired. */

@@ -98,19 +98,30 @@ async function transact(engine: Engine, request: CheckedRequest, slot: Slot | un
     line: { lane: engine.retries, key: principal.kind === "person" ? principal.id : principal.workspaceId },
     onRetry: () => engine.metrics.transactionRetried(),
   };
+  let onRefusal: Refused | undefined;
   const { answer, wakes } = await inTransaction(engine.db, options, async (db) => {
+    onRefusal = undefined;
     const stored = slot && (await claim(db, slot, now));
     if (stored !== undefined) return { answer: replayed(opened(engine, stored), request.requestId), wakes: [] };
-    const outcome = await attempt(engine, request, db);
+    const outcome = await attempt(engine, request, db, (work) => {
+      onRefusal = work;
+    });
     if (slot !== undefined) {
       await remember(db, slot, outcome.answer.status, toRemember(engine, endpoint.route, outcome.answer.body), now);
     }
     for (const managerId of outcome.wakes) await engine.announce(db, managerId);
     return outcome;
+  }).catch(async (error: unknown) => {
+    const isRefusal = error instanceof PlatformError && error.spec.status < 500;
+    // The caller gets its refusal also when what it costs cannot be stored.
+    if (isRefusal && onRefusal !== undefined) await inTransaction(engine.db, options, onRefusal).catch(() => undefined);
+    throw error;
   });
   for (const sleeper of wakes) engine.waker.wake(sleeper);
   return answer;
 }
+
+type Refused = Parameters<Call["onRefusal"]>[0];
 
 /** The body to keep for a replay. Undefined when the answer shows a secret, because a secret is shown only once. */
 function toRemember({ config }: Engine, { secret, sealed }: Route, body: unknown): unknown {
@@ -136,7 +147,12 @@ function replayed({ status, body }: StoredAnswer, requestId: string): Answer {
 /**
  * Runs the handler once. The engine may repeat it in a new transaction, so it leaves results only in `db` and `wakes`.
  */
-async function attempt(engine: Engine, request: CheckedRequest, db: Db): Promise<{ answer: Answer; wakes: string[] }> {
+async function attempt(
+  engine: Engine,
+  request: CheckedRequest,
+  db: Db,
+  onRefusal: (work: Refused) => void = () => undefined,
+): Promise<{ answer: Answer; wakes: string[] }> {
   const { endpoint, principal, now, parsed } = request;
   const wakes = new Set<string>();
   const workspaceId = principal.kind === "person" ? undefined : principal.workspaceId;
@@ -166,6 +182,7 @@ async function attempt(engine: Engine, request: CheckedRequest, db: Db): Promise
     },
     hooks: engine.hooks,
     wake: (sleeper) => void wakes.add(sleeper),
+    onRefusal,
     proof: request.credential.proof,
     credentialLives: () => request.credential.lives(engine.clock.wallNow()),
   };
