@@ -146,6 +146,7 @@ class World {
           return { ...this.found, parts };
         },
         acknowledged: () => undefined,
+        withoutRefused: (_, parts, issues) => (Array.isArray(issues) ? parts.slice(1) : undefined),
         changed: () => undefined,
         forget: () => undefined,
       },
@@ -372,6 +373,20 @@ describe("a deployment", () => {
     await world.run();
     expect(world.done).toEqual(["create", "acquire", "renew", ...more]);
     expect(world.condition()).toBe("Serving Reported=False/Refused");
+  });
+
+  test("whose report has rows that the platform refuses is reported without them; a refusal of all else is a failure", async () => {
+    await world.run();
+    world.parts = 2;
+    const invalid = (context: Record<string, unknown>) =>
+      new ApiError("VALIDATION_ERROR", "no", { status: 400, retryable: false, context });
+    world.refuseWith = invalid({ issues: [{ path: "body.resourceHeartbeats.0" }] });
+    await world.run();
+    expect([world.bodies.length, world.condition()]).toEqual([0, "Serving Reported=True/Acknowledged"]);
+    world.refuseWith = invalid({});
+    world.deployments.lookNow();
+    world.clock.advance(60_000);
+    await expect(world.run()).rejects.toThrow("no");
   });
 
   test("whose report is lost on the way is reported again at once", async () => {

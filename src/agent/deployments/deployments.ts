@@ -6,7 +6,7 @@ import type { ReconcileContext, Result } from "../../kube/controller/controller.
 import type { AgentMetrics } from "../kernel/metrics.ts";
 import type { Snapshot } from "../kernel/snapshot.ts";
 import type { WorkloadRef } from "../observe/observation.ts";
-import type { ReportPart } from "../observe/report-parts.ts";
+import { EMPTY_PART, type ReportPart } from "../observe/report-parts.ts";
 import type { ResourceReports } from "../observe/resource-reports.ts";
 import { isGone } from "../platform-link/platform-answer.ts";
 import type { Platform } from "../platform-link/routes.ts";
@@ -21,7 +21,7 @@ import { hold, isHeld, LOOK_AFTER_CHANGE_MS, type ReportPace, resumed, waitOf } 
 /** All the I/O of this reconciler, as functions. */
 export interface DeploymentPorts extends DeploymentObjectPorts {
   readonly platform: Pick<Platform["sync"], "reconcile">;
-  readonly resources: Pick<ResourceReports, "next" | "acknowledged" | "changed" | "forget">;
+  readonly resources: Pick<ResourceReports, "next" | "acknowledged" | "withoutRefused" | "changed" | "forget">;
   /** Asks for the platform's list again. */
   readonly relist: () => void;
 }
@@ -47,11 +47,6 @@ const CONTRADICTION_RETRY_MS = 30_000;
  * A deployment that is gone from the platform since the last run is on no list, so nothing else brings us back to it.
  */
 const UNREAD_RETRY_MS = 5_000;
-
-const NOTHING: ReportPart = {
-  ...{ resourceHeartbeats: [], removedHeartbeats: [], observedInventoryBatches: [] },
-  ...{ changes: [], scopes: [] },
-};
 
 interface Memory extends ReportPace {
   unlistedAtMs: number | undefined;
@@ -186,17 +181,14 @@ export class Deployments {
     if (report.mode === "starting") memory.lookAtMs = Math.min(memory.lookAtMs, atMs + LOOK_AFTER_CHANGE_MS);
     memory.reportedAtMs = atMs;
     memory.reportAtMs = atMs + REPORT_EVERY_MS * (0.9 + 0.2 * random());
-    let sent = 0;
+    let left = report.parts.length === 0 ? [EMPTY_PART] : report.parts;
     try {
-      for (const part of report.parts.length === 0 ? [NOTHING] : report.parts) {
-        await this.#send(id, status, part, accepted, context);
-        sent += 1;
-      }
+      while (left.length > 0) left = await this.#sendFirst(id, status, left, accepted, context);
       metrics.resourceReport("ok", report.mode, clock.wallNow());
     } catch (error) {
       if (context.signal.aborted) throw error;
       metrics.resourceReport("failed", report.mode, clock.wallNow());
-      if (hold(memory, error, { ...report, parts: report.parts.slice(sent) }, accepted, clock.monotonicMs())) {
+      if (hold(memory, error, { ...report, parts: left }, accepted, clock.monotonicMs())) {
         context.log.info({ deploymentId: id }, "the platform takes more of this deployment later");
         return;
       }
@@ -205,6 +197,30 @@ export class Deployments {
     }
     const message = accepted.length === 0 ? "the platform knows that it waits" : "the platform has the last report";
     await this.#objects.reported(id, { message }, context.signal);
+  }
+
+  /** @returns what is left to send. Rows that the platform refuses must not hold up the others. */
+  async #sendFirst(
+    id: string,
+    status: DeploymentStatus,
+    parts: readonly ReportPart[],
+    accepted: readonly string[],
+    context: ReconcileContext,
+  ): Promise<readonly ReportPart[]> {
+    const [first = EMPTY_PART, ...rest] = parts;
+    try {
+      await this.#send(id, status, first, accepted, context);
+      return rest;
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status !== 400) throw error;
+      const left = this.#options.ports.resources.withoutRefused(id, parts, error.context.issues);
+      if (left === undefined) throw error;
+      context.log.warn(
+        { deploymentId: id, err: error },
+        "the platform refused rows of a report; it goes on without them",
+      );
+      return left;
+    }
   }
 
   async #send(

@@ -1,6 +1,7 @@
 import type { ResourceHeartbeat } from "../../contract/resources/resource-heartbeat.ts";
 import { heartbeatHash } from "../../contract/resources/resource-level.ts";
 import type { Pod } from "../../kube/projection/shapes.ts";
+import { timeOf } from "../kernel/told-words.ts";
 import type { NamespaceUsage, PodUsage } from "./usage-lookup.ts";
 
 interface Usage {
@@ -23,7 +24,7 @@ export function usageOfAll(
   const found = running.map((pod) => measuredOf(pod, pods));
   const measured = found.filter((each) => each !== undefined);
   const oldest = measured.map(({ at }) => at).toSorted()[0];
-  if (oldest === undefined) return {};
+  if (oldest === undefined || timeOf(oldest) === null) return {};
   const whole = usageOf(sum(found.map((each) => each?.cores)), sum(found.map((each) => each?.bytes)));
   return { ...whole, usageObservedAt: oldest };
 }

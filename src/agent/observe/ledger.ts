@@ -168,6 +168,15 @@ export class Ledger {
     }
   }
 
+  /** The platform does not take them as they are: they are not told until they are others. */
+  refused(changes: readonly Pending[]): void {
+    for (const change of changes) {
+      this.#pending.delete(keyOf(change));
+      if (change.is === "heartbeat") this.#unsendHeartbeat(change.id);
+      else this.#unsendRow(change.scope, change.id);
+    }
+  }
+
   /** All that has been sent, as one digest. */
   level(observedAt: string): Omit<ResourceLevel, "full"> {
     const scopes = [...this.#scopes.values()].filter(({ complete }) => complete);
@@ -241,6 +250,23 @@ export class Ledger {
     if (told.sent === undefined) this.#sentHeartbeats += 1;
     this.#joined ^= (told.sent ?? 0n) ^ told.hash;
     told.sent = told.hash;
+  }
+
+  #unsendHeartbeat(id: string): void {
+    const told = this.#heartbeats.get(id);
+    if (told?.sent === undefined) return;
+    this.#joined ^= told.sent;
+    this.#sentHeartbeats -= 1;
+    told.sent = undefined;
+  }
+
+  #unsendRow(scopeName: string, id: string): void {
+    const scope = this.#scopeOf(scopeName);
+    const told = scope.rows.get(id);
+    if (told?.sent === undefined) return;
+    scope.joined ^= told.sent;
+    scope.sent -= 1;
+    told.sent = undefined;
   }
 
   #sendingRow(scopeName: string, id: string): void {

@@ -10,7 +10,8 @@ import { HiddenNames } from "../names/names.ts";
 import { NO_LOOKUPS } from "../testing/no-lookups.ts";
 import { ofCronJob, ofJob } from "./batch-workload.ts";
 import { toldRef, withHiddenNames } from "./hidden.ts";
-import { identityOf, isSettled, type Lookups, observationOf, outOfDate } from "./observation.ts";
+import { identityOf, isSettled, type Lookups, observationOf } from "./observation.ts";
+import { outOfDate } from "./out-of-date.ts";
 import { ofDaemonSet, ofDeployment, ofPod, ofReplicaSet, type Workload } from "./workload.ts";
 
 const NOW = new Date("2026-01-01T12:00:00Z");

@@ -1,18 +1,20 @@
+import { createHash } from "node:crypto";
 import type {
   ObservedResource,
   ResourceHeartbeat,
   ResourceStatus,
 } from "../../contract/resources/resource-heartbeat.ts";
 import { WORKLOAD_KINDS } from "../../crds/operations/workload-kinds.ts";
-import { redactText } from "../../crds/redact.ts";
+import { printableLine } from "../../crds/printable.ts";
 import { apiVersionOf } from "../../kube/objects/resource.ts";
 import type { Pod } from "../../kube/projection/shapes.ts";
 import { OBSERVED, type ObservedKind } from "../kernel/observed-kinds.ts";
+import { boundedMap, count, imageName, line, paragraph, timeOf, within } from "../kernel/told-words.ts";
 import type { EventLookup, EventsTold } from "../lookups/event-lookup.ts";
 import { usageOfAll, usageOfPod } from "../lookups/pod-usage.ts";
 import type { NamespaceUsage, UsageLookup } from "../lookups/usage-lookup.ts";
 import type { Observation } from "./ledger.ts";
-import type { Related, Workload, WorkloadCondition } from "./workload.ts";
+import type { Counts, Related, Workload, WorkloadCondition } from "./workload.ts";
 
 /** One object of an opened namespace. */
 export interface WorkloadRef {
@@ -25,12 +27,14 @@ export interface WorkloadRef {
 const MAX_PODS = 50;
 const MAX_CONDITIONS = 20;
 const MAX_LABELS = 32;
-/** `resourceId` in the contract. */
+/** `resourceId`, `displayName` and `rawIdentity` in the contract. */
 const MAX_ID = 253;
-const MAX_LINE = 1_024;
-/** With labels they stay below the contract's 16 KiB of each map. */
+const MAX_IDENTITY = 512;
+/** Bytes of each map; the contract has 16 KiB. */
+const MAX_MAP_BYTES = 15_000;
 const MAX_IMAGES = 10;
-const MAX_IMAGE = 1_000;
+const MAX_FACT_BYTES = 1_000;
+const MAX_MESSAGE = 4_096;
 
 /** Pods that are not ready whose events are asked for. */
 const MAX_SICK_PODS = 3;
@@ -54,32 +58,32 @@ const PODS_UNKNOWN = {
   message: "the agent does not read its pods; what they would say is not known",
 } as const;
 
-const UNREADABLE = {
-  reason: "forbidden",
-  severity: "error",
-  source: "kubernetes",
-  message: "the agent may not read this kind any more; what is shown is the last that it saw",
-} as const;
-
-const OUT_OF_DATE = {
-  reason: "api-unavailable",
-  severity: "error",
-  source: "kubernetes",
-  message: "the API server has not confirmed this kind for three minutes; what is shown is the last that it said",
-} as const;
-
 /** The name of the list of a kind in a namespace (§11.6). */
 export function scopeOf(namespace: string, kind: ObservedKind): string {
   return `kubernetes:${apiVersionOf(OBSERVED[kind].resource)}:${kind}:${namespace}`;
 }
 
 export function identityOf({ namespace, kind, name }: WorkloadRef): string {
-  return `${apiVersionOf(OBSERVED[kind].resource)}:${kind}:${namespace}:${name}`;
+  const list = `${apiVersionOf(OBSERVED[kind].resource)}:${kind}`;
+  const identity = `${list}:${namespace}:${name}`;
+  if (isId(identity, MAX_IDENTITY)) return identity;
+  return `${list}:${createHash("sha256")
+    .update(JSON.stringify([namespace, name]))
+    .digest("hex")}`;
 }
 
 /** Unique in a deployment, and free of what a path would have to escape. */
 export function idOf({ namespace, kind, name }: WorkloadRef): string {
   return `${OBSERVED[kind].reportedAs}.${namespace}.${name}`;
+}
+
+/** No API server has names that are none of these, unless it lies. */
+function isId(text: string, maxChars: number): boolean {
+  return text.length <= maxChars && printableLine(text, maxChars) === text;
+}
+
+function nameOf(text: string): string {
+  return line(text, MAX_ID) ?? "?";
 }
 
 function refOf({ kind, metadata }: Pick<Workload, "kind" | "metadata">): WorkloadRef {
@@ -129,19 +133,6 @@ export function isSettled({ isTimeless }: Workload, { row }: Observation, { pods
   return row.health === "healthy" && (row.lifecycle === "running" || row.lifecycle === "stopped");
 }
 
-/** The same while the kind is not read, as what it was: its health is not known. */
-export function outOfDate({ row, heartbeat }: Observation, state: "stale" | "starting" | "unreadable"): Observation {
-  const collectionIssues = [state === "stale" ? OUT_OF_DATE : UNREADABLE];
-  const status = { ...heartbeat?.data.data.status, health: "unknown", stale: true, collectionIssues };
-  return {
-    row: { ...row, health: "unknown", providerStale: true, collectionIssues },
-    heartbeat: heartbeat && {
-      ...heartbeat,
-      data: { ...heartbeat.data, data: { ...heartbeat.data.data, status: status as ResourceStatus } },
-    },
-  };
-}
-
 type State = Pick<ResourceStatus, "health" | "lifecycle" | "message">;
 
 /** A DaemonSet takes a command when an operation takes the kind. */
@@ -177,20 +168,20 @@ function heartbeatOf(
     status,
     backend: "kubernetes" as const,
     ...ofType(kind),
-    namespace: metadata.namespace ?? "",
-    name: metadata.name,
-    replicas: counts,
+    namespace: line(metadata.namespace) ?? "",
+    name: nameOf(metadata.name),
+    replicas: countsOf(counts),
     pods: notReadyFirst.slice(0, MAX_PODS).map((pod) => ({ ...podOf(pod), ...usageOfPod(pod, usage) })),
     events: events.events,
     ...usageOfAll(pods, usage),
     restarts: pods.reduce((sum, pod) => sum + restartsOf(pod), 0),
     workload: {
-      ...(counts.desired !== undefined && { desiredReplicas: counts.desired }),
-      ...(counts.ready !== undefined && { readyReplicas: counts.ready }),
-      ...(counts.available !== undefined && { availableReplicas: counts.available }),
-      ...(counts.updated !== undefined && { updatedReplicas: counts.updated }),
-      ...(observedGeneration !== undefined && { observedGeneration }),
-      desiredGeneration: metadata.generation,
+      ...(counts.desired !== undefined && { desiredReplicas: count(counts.desired) }),
+      ...(counts.ready !== undefined && { readyReplicas: count(counts.ready) }),
+      ...(counts.available !== undefined && { availableReplicas: count(counts.available) }),
+      ...(counts.updated !== undefined && { updatedReplicas: count(counts.updated) }),
+      ...(observedGeneration !== undefined && { observedGeneration: count(observedGeneration) }),
+      desiredGeneration: count(metadata.generation),
       conditions: conditions.slice(0, MAX_CONDITIONS).map(conditionOf),
     },
   };
@@ -211,16 +202,18 @@ function podOf(pod: Pod): object {
   const waiting = states.find((state) => state.waiting !== undefined)?.waiting?.reason;
   const terminated = states.find((state) => state.terminated !== undefined)?.terminated?.reason;
   return {
-    name: metadata.name,
-    uid: metadata.uid,
-    phase: status.phase || null,
+    name: nameOf(metadata.name),
+    uid: line(metadata.uid),
+    phase: line(status.phase),
     ready: isReady(pod),
     restartCount: restartsOf(pod),
     waitingReason: line(waiting),
     terminatedReason: line(terminated),
-    nodeName: spec.nodeName ?? null,
-    podIp: status.podIP ?? null,
-    ownerReferences: metadata.ownerReferences.slice(0, 10).map(({ kind, name, uid }) => ({ kind, name, uid })),
+    nodeName: line(spec.nodeName),
+    podIp: line(status.podIP),
+    ownerReferences: metadata.ownerReferences
+      .slice(0, 10)
+      .map(({ kind, name, uid }) => ({ kind: line(kind) ?? "", name: line(name) ?? "", uid: line(uid) })),
   };
 }
 
@@ -229,19 +222,17 @@ function isReady({ status }: Pod): boolean {
 }
 
 function restartsOf({ status }: Pod): number {
-  return status.containerStatuses.reduce((sum, { restartCount }) => sum + restartCount, 0);
+  return status.containerStatuses.reduce((sum, { restartCount }) => sum + count(restartCount), 0);
 }
 
 function conditionOf({ type, status, reason, message, lastTransitionTime }: WorkloadCondition): object {
   return {
-    type,
-    status,
+    type: line(type) ?? "",
+    status: line(status) ?? "",
     reason: line(reason),
-    // Controllers quote webhooks, and those may quote what they refused. Taken out before the cut, which could halve
-    // it.
-    message:
-      message === undefined ? null : storable(redactText(message.slice(0, 8_192), () => undefined).slice(0, 4_096)),
-    lastTransitionTime: lastTransitionTime || null,
+    // Controllers quote webhooks, and those may quote what they refused.
+    message: paragraph(message, MAX_MESSAGE),
+    lastTransitionTime: timeOf(lastTransitionTime),
   };
 }
 
@@ -250,42 +241,37 @@ function rowOf(workload: Workload, { health, lifecycle, message }: State): Obser
   const ref = refOf(workload);
   const { type, beats } = OBSERVED[kind];
   const id = idOf(ref);
-  const { desired, current, ready } = counts;
+  const { desired, current, ready } = countsOf(counts);
   return {
     rawIdentity: identityOf(ref),
     providerKind: kind,
-    displayName: metadata.name,
+    displayName: nameOf(metadata.name),
     ...{ health, lifecycle, message: message ?? null },
     partial: false,
     providerStale: false,
-    namespace: metadata.namespace ?? null,
+    namespace: line(metadata.namespace),
     resourceTypeHint: type,
-    version: line(metadata.labels["app.kubernetes.io/version"])?.slice(0, 256) ?? null,
-    managedResourceId: beats && id.length <= MAX_ID ? id : null,
+    version: line(metadata.labels["app.kubernetes.io/version"], 256),
+    managedResourceId: beats && isId(id, MAX_ID) ? id : null,
     counts: {
       ...(desired !== undefined && { desired }),
       ...(current !== undefined && { current }),
       ...(ready !== undefined && { ready }),
     },
-    labels: Object.fromEntries(Object.entries(metadata.labels).slice(0, MAX_LABELS)),
+    labels: boundedMap(Object.entries(metadata.labels).slice(0, MAX_LABELS), MAX_MAP_BYTES),
     attributes: {
       ...(images.length > 0 && {
-        images: images.slice(0, MAX_IMAGES).map((image) => storable(image.slice(0, MAX_IMAGE))),
+        images: images.slice(0, MAX_IMAGES).map((image) => imageName(image, MAX_FACT_BYTES)),
       }),
       ...Object.fromEntries(Object.entries(facts ?? {}).map(([name, fact]) => [name, plain(fact)])),
     },
   };
 }
 
+function countsOf(counts: Counts): Counts {
+  return Object.fromEntries(Object.entries(counts).map(([name, value]) => [name, count(value)]));
+}
+
 function plain(fact: string | number): string | number {
-  return typeof fact === "number" ? fact : storable(fact.slice(0, MAX_LINE));
-}
-
-function line(text: string | undefined): string | null {
-  return text === undefined || text === "" ? null : storable(text.slice(0, MAX_LINE));
-}
-
-/** No database stores NUL or half a character, which a cut may leave: one such text would hold up the whole report. */
-function storable(text: string): string {
-  return text.replaceAll("\0", "").toWellFormed();
+  return typeof fact === "number" ? fact : within(line(fact) ?? "", MAX_FACT_BYTES);
 }

@@ -20,6 +20,12 @@ export interface ReportPart {
   readonly scopes: readonly ToldScope[];
 }
 
+/** Nothing of resources: the deployment's state alone. */
+export const EMPTY_PART: ReportPart = {
+  ...{ resourceHeartbeats: [], removedHeartbeats: [], observedInventoryBatches: [] },
+  ...{ changes: [], scopes: [] },
+};
+
 // Bounds of the contract (§11.6), and of a body: 1 MiB with room for the rest of the call.
 const MAX_HEARTBEATS = 100;
 const MAX_BATCHES = 20;

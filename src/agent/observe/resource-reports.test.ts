@@ -127,6 +127,27 @@ test("under other names everything is told again, once, and nothing before the s
   expect([(await world.report()).mode, (await world.report()).mode]).toEqual(["full", "confirm"]);
 });
 
+test("a row and a heartbeat that the platform refuses hold up no others, and are told when they are others", async () => {
+  const world = new World();
+  for (const name of ["api", "web", "db"]) world.set(name, 3);
+  const { parts } = await world.reports.next(ID, ["shop"], signal);
+  const [part] = parts;
+  const at = part?.observedInventoryBatches.findIndex(({ inventoryScope }) => inventoryScope === SCOPE);
+  const issues = [
+    { path: `body.observedInventoryBatches.${at}.resources.1.labels`, message: "is larger than 16384 bytes" },
+    { path: "body.resourceHeartbeats.1.data.data.name", message: "must not have more than 1024 characters" },
+  ];
+  expect(world.reports.withoutRefused(ID, parts, [{ path: "body.state", message: "is required" }])).toBeUndefined();
+  for (const left of world.reports.withoutRefused(ID, parts, issues) ?? []) {
+    world.reports.acknowledged(ID, left, world.platform.store(structuredClone(left)));
+  }
+  expect([world.rows().length, world.platform.heartbeats.size]).toEqual([2, 2]);
+  expect([(await world.report()).mode, (await world.report()).mode]).toEqual(["confirm", "confirm"]);
+  for (const name of ["api", "web", "db"]) world.set(name, 2);
+  await world.report();
+  expect([world.rows().length, world.platform.heartbeats.size, world.platform.resends]).toEqual([3, 3, 0]);
+});
+
 describe("what is told of a deployment", () => {
   test("is everything once, then what changed, and otherwise that nothing did", async () => {
     const world = new World();

@@ -1,21 +1,15 @@
 import type { Clock, Random } from "../../base/clock.ts";
-import type { ObservedResource } from "../../contract/resources/resource-heartbeat.ts";
 import type { ObservedKind } from "../kernel/observed-kinds.ts";
-import type { ListState, ResourceMetrics } from "../kernel/resource-metrics.ts";
-import type { HiddenNames, Names } from "../names/names.ts";
+import type { ResourceMetrics } from "../kernel/resource-metrics.ts";
+import type { Names } from "../names/names.ts";
 import type { ClusterNodes } from "../nodes/cluster-nodes.ts";
+import { fitting } from "./fitting.ts";
 import { toldRef, withHiddenNames } from "./hidden.ts";
 import { Ledger } from "./ledger.ts";
-import {
-  identityOf,
-  idOf,
-  isSettled,
-  type Lookups,
-  observationOf,
-  outOfDate,
-  scopeOf,
-  type WorkloadRef,
-} from "./observation.ts";
+import { type Memory, newMemory } from "./memory.ts";
+import { identityOf, idOf, isSettled, type Lookups, observationOf, scopeOf, type WorkloadRef } from "./observation.ts";
+import { outOfDate } from "./out-of-date.ts";
+import { refusedIn, withoutRefused } from "./refused.ts";
 import { type ReportPart, reportParts } from "./report-parts.ts";
 import { SeenObjects } from "./seen-objects.ts";
 import { type ListOfKind, summaryOf, type WorkloadsSummary } from "./summary.ts";
@@ -48,34 +42,6 @@ const MAX_RESEND_MS = 15 * 60_000;
 const START_WITHIN_MS = 60_000;
 /** A message with seconds in it is told this often. */
 const MESSAGE_EVERY_MS = 55_000;
-
-interface Told extends Pick<ObservedResource, "health" | "lifecycle"> {
-  readonly message: string;
-  readonly atMs: number;
-}
-
-interface Memory {
-  ledger: Ledger;
-  /** The namespaces that the ledger is of. */
-  namespaces: readonly string[];
-  /** The names that it is told under. */
-  hidden: HiddenNames | undefined;
-  readonly dirty: Map<string, WorkloadRef>;
-  /** Those whose state changes by time alone: looked at before every report. */
-  readonly unsettled: Map<string, WorkloadRef>;
-  /** Those with a message, as last told. */
-  readonly told: Map<string, Told>;
-  /** Of each list, as of the last look. */
-  readonly states: Map<string, ListState>;
-  /** Undefined: nothing has been told in full yet. */
-  fullAtMs: number | undefined;
-  readonly sinceMs: number;
-  lookedAt: string | undefined;
-  /** Of the first change since the last look, and of the first that a look found and no report has told. */
-  changedAtMs: number | undefined;
-  untoldSinceMs: number | undefined;
-  resends: number;
-}
 
 /**
  * What to tell the platform of each deployment's workloads: everything once, then what changed, and otherwise one digest
@@ -173,6 +139,28 @@ export class ResourceReports {
     memory.resends += 1;
   }
 
+  /**
+   * What is left to send when the platform has refused the first of these parts: the same without the rows that its answer
+   * names. Undefined: it names none.
+   */
+  withoutRefused(
+    deploymentId: string,
+    parts: readonly ReportPart[],
+    issues: unknown,
+  ): readonly ReportPart[] | undefined {
+    const [first, ...rest] = parts;
+    const refused = first === undefined ? [] : refusedIn(first, issues);
+    if (first === undefined || refused.length === 0) return undefined;
+    const { ledger } = this.#memoryOf(deploymentId);
+    ledger.refused(refused);
+    return [withoutRefused(first, refused), ...rest].map((part) => {
+      const { resourceLevel: before } = part;
+      return before === undefined
+        ? part
+        : { ...part, resourceLevel: { ...before, ...ledger.level(before.observedAt) } };
+    });
+  }
+
   /** A new ledger: all that there is will be told. */
   #begin(memory: Memory, namespaces: readonly string[]): void {
     memory.ledger = new Ledger();
@@ -230,7 +218,7 @@ export class ResourceReports {
     if (isSettled(workload, observation, related)) memory.unsettled.delete(key);
     else memory.unsettled.set(key, ref);
     const state = workloads.state(ref.namespace, ref.kind);
-    const { row, heartbeat } = state === "read" ? observation : outOfDate(observation, state);
+    const { row, heartbeat } = fitting(state === "read" ? observation : outOfDate(observation, state));
     // Looked at because time passes: seconds in a message are news once a minute, another state at once.
     const told = memory.told.get(key);
     const isSame = told?.health === row.health && told.lifecycle === row.lifecycle && told.message !== undefined;
@@ -271,14 +259,7 @@ export class ResourceReports {
   #memoryOf(deploymentId: string): Memory {
     let memory = this.#memories.get(deploymentId);
     if (memory === undefined) {
-      memory = {
-        ...{ ledger: new Ledger(), namespaces: [], hidden: undefined, fullAtMs: undefined },
-        ...{ dirty: new Map(), unsettled: new Map() },
-        told: new Map(),
-        states: new Map(),
-        ...{ sinceMs: this.#options.clock.monotonicMs(), lookedAt: undefined, resends: 0 },
-        ...{ changedAtMs: undefined, untoldSinceMs: undefined },
-      };
+      memory = newMemory(this.#options.clock.monotonicMs());
       this.#memories.set(deploymentId, memory);
     }
     return memory;

@@ -39,6 +39,7 @@ test("both sides see that all is well", async () => {
 
 interface Told {
   readonly cpu?: object;
+  readonly workload?: { readonly conditions: readonly object[] };
   readonly events: readonly { readonly reason: string; readonly message: string; readonly involvedObject: object }[];
   readonly status: { readonly collectionIssues: readonly { readonly source: string; readonly reason: string }[] };
 }
@@ -151,6 +152,32 @@ const isSeen = (name: string, words: string) =>
     async () => state(await listed(name)),
     (seen) => seen === words,
   );
+
+test("an object with words that no report can hold is told, and holds up no other", async () => {
+  const far = "x".repeat(2_000);
+  const labels = { app: "wild" };
+  const template = { metadata: { labels }, spec: { containers: [{ name: "app", image: "€".repeat(1_000) }] } };
+  const uid = await made({
+    ...{ apiVersion: "apps/v1", kind: "ReplicaSet", name: "wild" },
+    spec: { replicas: 1, selector: { matchLabels: labels }, template },
+  });
+  const owner = { apiVersion: "example.com/v1", kind: far, name: "other", uid: "00000000-0000-4000-8000-000000000000" };
+  const { ownerReferences } = owned("ReplicaSet", "wild", uid);
+  const metadata = { ownerReferences: [...ownerReferences, owner] };
+  await made({ apiVersion: "v1", kind: "Pod", name: "wild-a", metadata, spec: { containers } });
+  const words = { type: far, status: far, reason: far, message: "\u001b[31m€".repeat(2_000) };
+  await stated("replicasets", "wild", { replicas: 1, observedGeneration: 1, conditions: [words] });
+  await stated("pods", "wild-a", { phase: far, reason: "DB_PASSWORD=canary", conditions: [words] });
+  await eventually(
+    async () => toldOf(`replicaSet.${SHOP}.wild`)?.workload?.conditions,
+    (conditions) => conditions.length === 1,
+  );
+  await health.ready("web", 1);
+  await eventually(seen, (rows) => rows.web === "degraded 1" && rows.wild !== undefined);
+  await health.ready("web", 2);
+  await cluster().kubectl(["delete", "replicaset/wild", "pod/wild-a", "-n", SHOP, "--force"]);
+  await eventually(seen, (rows) => rows.web === "healthy 2" && rows.wild === undefined);
+});
 
 test("a Job that fails is told as a worker, and goes with its object", async () => {
   await made(job("import"));

@@ -1,0 +1,42 @@
+import type { ObservedResource } from "../../contract/resources/resource-heartbeat.ts";
+import type { ListState } from "../kernel/resource-metrics.ts";
+import type { HiddenNames } from "../names/names.ts";
+import { Ledger } from "./ledger.ts";
+import type { WorkloadRef } from "./observation.ts";
+
+interface Told extends Pick<ObservedResource, "health" | "lifecycle"> {
+  readonly message: string;
+  readonly atMs: number;
+}
+
+/** What is remembered of the reports of one deployment. */
+export interface Memory {
+  ledger: Ledger;
+  /** The namespaces that the ledger is of. */
+  namespaces: readonly string[];
+  /** The names that it is told under. */
+  hidden: HiddenNames | undefined;
+  readonly dirty: Map<string, WorkloadRef>;
+  /** Those whose state changes by time alone: looked at before every report. */
+  readonly unsettled: Map<string, WorkloadRef>;
+  /** Those with a message, as last told. */
+  readonly told: Map<string, Told>;
+  /** Of each list, as of the last look. */
+  readonly states: Map<string, ListState>;
+  /** Undefined: nothing has been told in full yet. */
+  fullAtMs: number | undefined;
+  readonly sinceMs: number;
+  lookedAt: string | undefined;
+  /** Of the first change since the last look, and of the first that a look found and no report has told. */
+  changedAtMs: number | undefined;
+  untoldSinceMs: number | undefined;
+  resends: number;
+}
+
+export function newMemory(nowMs: number): Memory {
+  return {
+    ...{ ledger: new Ledger(), namespaces: [], hidden: undefined, fullAtMs: undefined },
+    ...{ dirty: new Map(), unsettled: new Map(), told: new Map(), states: new Map() },
+    ...{ sinceMs: nowMs, lookedAt: undefined, changedAtMs: undefined, untoldSinceMs: undefined, resends: 0 },
+  };
+}

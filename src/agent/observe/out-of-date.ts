@@ -1,0 +1,29 @@
+import type { ResourceStatus } from "../../contract/resources/resource-heartbeat.ts";
+import type { Observation } from "./ledger.ts";
+
+const UNREADABLE = {
+  reason: "forbidden",
+  severity: "error",
+  source: "kubernetes",
+  message: "the agent may not read this kind any more; what is shown is the last that it saw",
+} as const;
+
+const OUT_OF_DATE = {
+  reason: "api-unavailable",
+  severity: "error",
+  source: "kubernetes",
+  message: "the API server has not confirmed this kind for three minutes; what is shown is the last that it said",
+} as const;
+
+/** The same while the kind is not read, as what it was: its health is not known. */
+export function outOfDate({ row, heartbeat }: Observation, state: "stale" | "starting" | "unreadable"): Observation {
+  const collectionIssues = [state === "stale" ? OUT_OF_DATE : UNREADABLE];
+  const status = { ...heartbeat?.data.data.status, health: "unknown", stale: true, collectionIssues };
+  return {
+    row: { ...row, health: "unknown", providerStale: true, collectionIssues },
+    heartbeat: heartbeat && {
+      ...heartbeat,
+      data: { ...heartbeat.data, data: { ...heartbeat.data.data, status: status as ResourceStatus } },
+    },
+  };
+}
