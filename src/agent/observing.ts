@@ -88,7 +88,7 @@ export function observing(options: ObservingOptions): Observing {
     lookups: { events, usage },
     names,
     nodes: new ClusterNodes({
-      names,
+      ...{ names, clock },
       list: nodes,
       mayRead: () => mayRead(rights.missing, config.grantsNamespace, resources.nodes),
       changed: options.clusterChanged,

@@ -42,7 +42,7 @@ export interface ControllerParts {
 export interface ReconcilerParts extends ControllerParts {
   readonly workloads: Pick<Workloads, "kinds" | "state" | "names" | "workload" | "relatedTo">;
   readonly lookups: Lookups;
-  readonly nodes: Pick<ClusterNodes, "isStarting" | "heartbeat">;
+  readonly nodes: Pick<ClusterNodes, "isStarting" | "isCurrent" | "heartbeat">;
   readonly names: Names;
   readonly snapshots: Snapshots;
   /** The customer accepts this deployment, somewhere. */

@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { KUBERNETES_DATA, ResourceHeartbeat } from "../../contract/resources/resource-heartbeat.ts";
 import { Interner } from "../../kube/projection/interner.ts";
 import { type Node, nodeShape } from "../../kube/projection/shapes.ts";
+import type { ListState } from "../kernel/resource-metrics.ts";
 import { clusterHeartbeat } from "./cluster-heartbeat.ts";
 
 const NOW = new Date("2026-01-01T12:00:00Z");
@@ -41,13 +42,13 @@ function node(name: string, made: Made = {}): Node {
   );
 }
 
-const told = (nodes: readonly Node[], isRefused = false) =>
+const told = (nodes: readonly Node[], state: ListState = "read") =>
   // biome-ignore lint/suspicious/noExplicitAny: the contract's own check is another test.
-  clusterHeartbeat({ nodes, isRefused }, NOW).data.data as any;
+  clusterHeartbeat({ nodes, state }, NOW).data.data as any;
 
 test("what is told is what the contract takes, and nothing that names a machine's address or owner", () => {
-  for (const isRefused of [false, true]) {
-    const heartbeat = clusterHeartbeat({ nodes: [node("a"), node("b", { ready: "False" })], isRefused }, NOW);
+  for (const state of ["read", "stale", "unreadable"] as const) {
+    const heartbeat = clusterHeartbeat({ nodes: [node("a"), node("b", { ready: "False" })], state }, NOW);
     expect([...Errors(ResourceHeartbeat, heartbeat)]).toEqual([]);
     expect([...Errors(KUBERNETES_DATA["kubernetes-cluster"] ?? Type.Never(), heartbeat.data.data)]).toEqual([]);
     expect(JSON.stringify(heartbeat)).not.toMatch(/canary|10\.9\.8\.7/);
@@ -95,7 +96,7 @@ test("while an upgrade runs both versions are told; a room that one node does no
 });
 
 test("without the right its health is not known, and what is shown is said to be old", () => {
-  expect(told([node("a")], true)).toMatchObject({
+  expect(told([node("a")], "unreadable")).toMatchObject({
     status: { health: "unknown", stale: true, collectionIssues: [{ reason: "forbidden" }] },
     nodeCounts: { desired: 1 },
   });

@@ -3,11 +3,12 @@ import { quantityOf } from "../../kube/objects/quantity.ts";
 import type { Node } from "../../kube/projection/shapes.ts";
 import { joined, plainName, plural } from "../../kube/workload-state/message.ts";
 import type { Health } from "../../kube/workload-state/words.ts";
+import type { ListState } from "../kernel/resource-metrics.ts";
 
-/** Nodes of the cluster, as far as the agent can see them: `refused`, it may not (any more). */
+/** Nodes of the cluster, as they were last read, and what the agent can see of them now. */
 export interface NodesView {
   readonly nodes: readonly Node[];
-  readonly isRefused: boolean;
+  readonly state: ListState;
 }
 
 /** Nodes in one heartbeat, the ones with trouble first: each change of one node sends them all. */
@@ -27,14 +28,23 @@ const REFUSED = {
   message: "the agent may not read nodes; what is shown is the last that it saw",
 } as const;
 
+const OUT_OF_DATE = {
+  reason: "api-unavailable",
+  severity: "error",
+  source: "kubernetes",
+  message: "the API server has not confirmed the nodes for three minutes; what is shown is the last that it said",
+} as const;
+
 /** One heartbeat for the whole cluster (§11.5): how many nodes there are, which of them have trouble, and their room. */
-export function clusterHeartbeat({ nodes, isRefused }: NodesView, now: Date): ResourceHeartbeat {
+export function clusterHeartbeat({ nodes, state }: NodesView, now: Date): ResourceHeartbeat {
   const seen = nodes.map((node) => seenOf(node, now)).toSorted(troubleFirst);
   const ready = seen.filter(({ isReady }) => isReady).length;
+  const isRead = state === "read";
   const status: ResourceStatus = {
-    ...(isRefused ? { health: "unknown" } : { health: healthOf(seen, ready), message: messageOf(seen, ready) }),
+    ...(isRead ? { health: healthOf(seen, ready), message: messageOf(seen, ready) } : { health: "unknown" }),
     lifecycle: "running",
-    ...{ partial: isRefused, stale: isRefused, collectionIssues: isRefused ? [REFUSED] : [] },
+    ...{ partial: !isRead, stale: !isRead },
+    collectionIssues: isRead ? [] : [state === "stale" ? OUT_OF_DATE : REFUSED],
   };
   const [cpu, memory] = [total(seen, "cores"), total(seen, "bytes")];
   const version = agreed(nodes.map(({ status: { nodeInfo } }) => nodeInfo.kubeletVersion));

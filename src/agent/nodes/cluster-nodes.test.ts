@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { FakeClock } from "../../base/testing/fake-clock.ts";
 import type { Change, Listener } from "../../kube/cache/cache.ts";
 import { Store } from "../../kube/cache/store.ts";
 import { Interner } from "../../kube/projection/interner.ts";
@@ -19,6 +20,7 @@ const node = (version: string, ready: string): Node =>
 class World {
   readonly list = {
     ...{ store: new Store<Node>(), synced: false, refusal: undefined as string | undefined },
+    currentAtMs: undefined as number | undefined,
     onChange: (listener: Listener<Node>) => {
       this.tell = listener;
       return () => undefined;
@@ -27,10 +29,11 @@ class World {
   tell: (change: Change<Node>) => void = () => undefined;
   news = 0;
   mayRead = true;
+  readonly clock = new FakeClock();
   readonly nodes = new ClusterNodes({
     list: this.list,
     mayRead: () => this.mayRead,
-    names: PLAIN_NAMES,
+    ...{ names: PLAIN_NAMES, clock: this.clock },
     changed: () => {
       this.news += 1;
     },
@@ -41,10 +44,10 @@ test("without the customer's word there is no heartbeat and nothing to wait for"
   const nodes = new ClusterNodes({
     list: undefined,
     mayRead: () => true,
-    names: PLAIN_NAMES,
+    ...{ names: PLAIN_NAMES, clock: new FakeClock() },
     changed: () => undefined,
   });
-  expect([nodes.isStarting, nodes.heartbeat(NOW)]).toEqual([false, undefined]);
+  expect([nodes.isStarting, nodes.isCurrent, nodes.heartbeat(NOW)]).toEqual([false, true, undefined]);
 });
 
 test("the first list is waited for, a refusal is not", () => {
@@ -53,11 +56,23 @@ test("the first list is waited for, a refusal is not", () => {
   world.list.refusal = "no";
   expect(world.nodes.isStarting).toBe(false);
   expect(world.nodes.heartbeat(NOW)?.data.data.status).toMatchObject({ health: "unknown", stale: true });
-  Object.assign(world.list, { refusal: undefined, synced: true });
+  Object.assign(world.list, { refusal: undefined, synced: true, currentAtMs: 0 });
   world.list.store.set(node("1", "True"));
   expect(world.nodes.heartbeat(NOW)?.data.data.status.health).toBe("healthy");
   world.mayRead = false;
   expect(world.nodes.heartbeat(NOW)?.data.data.status.health).toBe("unknown");
+});
+
+test("nodes that the server has not confirmed for three minutes are not told as of now", () => {
+  const world = new World();
+  Object.assign(world.list, { synced: true, currentAtMs: 0 });
+  world.list.store.set(node("1", "True"));
+  world.clock.advance(180_000);
+  expect(world.nodes.isCurrent).toBe(true);
+  world.clock.advance(1);
+  expect(world.nodes.isCurrent).toBe(false);
+  const { status } = world.nodes.heartbeat(NOW)?.data.data ?? {};
+  expect(status).toMatchObject({ health: "unknown", stale: true, collectionIssues: [{ reason: "api-unavailable" }] });
 });
 
 test("a node that was only written again is no news", () => {

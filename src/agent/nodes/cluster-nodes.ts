@@ -1,17 +1,21 @@
 import { isDeepStrictEqual } from "node:util";
+import type { Clock } from "../../base/clock.ts";
 import type { ResourceHeartbeat } from "../../contract/resources/resource-heartbeat.ts";
 import type { Change } from "../../kube/cache/cache.ts";
 import type { Informer } from "../../kube/cache/informer.ts";
 import type { Node } from "../../kube/projection/shapes.ts";
+import { listStateOf } from "../kernel/list-state.ts";
+import type { ListState } from "../kernel/resource-metrics.ts";
 import type { Names } from "../names/names.ts";
 import { clusterHeartbeat } from "./cluster-heartbeat.ts";
 
 export interface ClusterNodesOptions {
   /** Undefined: the customer does not let the agent read nodes. */
-  readonly list: Pick<Informer<Node>, "store" | "synced" | "refusal" | "onChange"> | undefined;
+  readonly list: Pick<Informer<Node>, "store" | "synced" | "refusal" | "currentAtMs" | "onChange"> | undefined;
   /** Whether the agent has the right to: a watch that is open goes on for minutes after the right was taken. */
   readonly mayRead: () => boolean;
   readonly names: Names;
+  readonly clock: Clock;
   /** What is told of the cluster may have changed. */
   readonly changed: () => void;
 }
@@ -29,8 +33,12 @@ export class ClusterNodes {
 
   /** Nodes are on, and the first list has neither come nor been refused. */
   get isStarting(): boolean {
-    const { list } = this.#options;
-    return list !== undefined && !list.synced && !this.#isRefused;
+    return this.#options.list !== undefined && this.#state === "starting";
+  }
+
+  /** Whether what is told of them is what there is: nodes are off, or read. */
+  get isCurrent(): boolean {
+    return this.#options.list === undefined || this.#state === "read";
   }
 
   /** Undefined: nodes are off, or the first list is still to come. */
@@ -40,12 +48,16 @@ export class ClusterNodes {
     const { hidden } = names;
     const nodes = list.store.list();
     const told = hidden === undefined ? nodes : nodes.map((node) => withName(node, hidden.node(node.metadata.name)));
-    return clusterHeartbeat({ nodes: told, isRefused: this.#isRefused }, now);
+    return clusterHeartbeat({ nodes: told, state: this.#state }, now);
   }
 
-  get #isRefused(): boolean {
-    const { list, mayRead } = this.#options;
-    return list?.refusal !== undefined || !mayRead();
+  get #state(): ListState {
+    const { list, mayRead, clock } = this.#options;
+    const facts = {
+      ...{ isOpened: list !== undefined, mayRead: mayRead(), isRefused: list?.refusal !== undefined },
+      ...{ isSynced: list?.synced === true, currentAtMs: list?.currentAtMs },
+    };
+    return listStateOf(facts, clock.monotonicMs());
   }
 }
 

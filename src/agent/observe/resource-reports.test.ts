@@ -44,6 +44,7 @@ class World {
   list: ListState = "read";
   readonly names: { hidden: HiddenNames | undefined; isStarting: boolean } = { ...PLAIN_NAMES };
   cluster: ((now: Date) => ResourceHeartbeat) | undefined;
+  readonly nodes = { isStarting: false, isCurrent: true, heartbeat: (now: Date) => this.cluster?.(now) };
   readonly delays: number[] = [];
   readonly reports = new ResourceReports({
     workloads: {
@@ -59,7 +60,7 @@ class World {
     },
     lookups: NO_LOOKUPS,
     names: this.names,
-    nodes: { isStarting: false, heartbeat: (now) => this.cluster?.(now) },
+    nodes: this.nodes,
     clock: this.clock,
     random: () => 0.5,
     metrics: {
@@ -113,6 +114,10 @@ test("the cluster's heartbeat is told once, when it changes, and again with ever
   expect([await told(), await told()]).toEqual([1, 0]);
   world.clock.advance(40 * 60_000);
   expect(await told()).toBe(1);
+  const isComplete = async () => (await world.report()).parts.at(-1)?.resourceLevel?.complete;
+  expect(await isComplete()).toBe(true);
+  world.nodes.isCurrent = false;
+  expect(await isComplete()).toBe(false);
   expect([world.platform.heartbeats.size, world.platform.resends]).toEqual([1, 0]);
 });
 

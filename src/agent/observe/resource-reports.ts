@@ -26,7 +26,7 @@ export interface Report {
 export interface ResourceReportsOptions {
   readonly workloads: Pick<Workloads, "kinds" | "state" | "names" | "workload" | "relatedTo">;
   readonly lookups: Lookups;
-  readonly nodes: Pick<ClusterNodes, "isStarting" | "heartbeat">;
+  readonly nodes: Pick<ClusterNodes, "isStarting" | "isCurrent" | "heartbeat">;
   readonly names: Names;
   readonly clock: Clock;
   readonly random: Random;
@@ -114,7 +114,9 @@ export class ResourceReports {
     const parts = drafts.map((part, index) => {
       memory.ledger.sending(part.changes);
       if (index < drafts.length - 1) return part;
-      return { ...part, resourceLevel: { ...memory.ledger.level(observedAt), ...(isFull && { full: true }) } };
+      const level = memory.ledger.level(observedAt);
+      const complete = level.complete && nodes.isCurrent;
+      return { ...part, resourceLevel: { ...level, complete, ...(isFull && { full: true }) } };
     });
     return { mode, parts, isWorse };
   }
@@ -157,7 +159,7 @@ export class ResourceReports {
       const { resourceLevel: before } = part;
       return before === undefined
         ? part
-        : { ...part, resourceLevel: { ...before, ...ledger.level(before.observedAt) } };
+        : { ...part, resourceLevel: { ...before, ...ledger.level(before.observedAt), complete: before.complete } };
     });
   }
 

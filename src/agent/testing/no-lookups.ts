@@ -7,4 +7,4 @@ export const NO_LOOKUPS: Lookups = {
 };
 
 /** Nodes that are not read. */
-export const NO_NODES = { isStarting: false, heartbeat: () => undefined } as const;
+export const NO_NODES = { isStarting: false, isCurrent: true, heartbeat: () => undefined } as const;

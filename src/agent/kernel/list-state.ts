@@ -1,6 +1,6 @@
-import type { ListState } from "../kernel/resource-metrics.ts";
+import type { ListState } from "./resource-metrics.ts";
 
-/** All that is known of the list of one kind in one namespace. */
+/** All that is known of a list, of one kind in one namespace or of the nodes. */
 export interface ListFacts {
   /** False: the agent was not told to read this namespace, or this kind. */
   readonly isOpened: boolean;
