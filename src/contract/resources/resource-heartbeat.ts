@@ -42,7 +42,7 @@ const count = Type.Integer({ minimum: 0, maximum: MAX_COUNT });
 const line = Type.String({ maxLength: 1024 });
 
 /** Other types of this form are stored too, and shown only in the list of all resources (§11.3). */
-const ResourceType = Type.String({ pattern: "^[a-z][a-z0-9_-]{0,63}$" });
+export const ResourceType = Type.String({ pattern: "^[a-z][a-z0-9_-]{0,63}$" });
 
 const CollectionIssue = Strict({
   reason: Words(["forbidden", "not-installed", "api-unavailable", "collection-failed", "timed-out"]),

@@ -11,7 +11,7 @@ import {
   Timestamp,
   Words,
 } from "../wire/schema.ts";
-import { BACKENDS, HEALTHS, LIFECYCLES, ResourceHeartbeat } from "./resource-heartbeat.ts";
+import { BACKENDS, HEALTHS, LIFECYCLES, ResourceHeartbeat, ResourceType } from "./resource-heartbeat.ts";
 
 /** Rows of one answer, at most; more is said by `truncated` (§11.2). */
 export const MAX_RESOURCE_ROWS = 1000;
@@ -27,7 +27,7 @@ const condition = {
   controllerPlatform: Platform,
   health: Words(HEALTHS),
   lifecycle: Words(LIFECYCLES),
-  message: Nullable(Type.String()),
+  message: Nullable(Type.String({ description: "The first 512 characters; the heartbeat of the detail has all." })),
   partial: Type.Boolean({ description: "Something could not be read." }),
   providerStale: Type.Boolean({ description: "The collector's own flag: what it read was old." }),
   platformStale: Type.Boolean({ description: "It was last reported, or last read, more than 180 s ago." }),
@@ -45,7 +45,7 @@ const condition = {
 const summary = {
   resourceType: Type.String(),
   resourceId: Type.String(),
-  name: Type.String(),
+  name: Type.String({ description: "The first 253 characters." }),
   ...condition,
   deploymentCount: Type.Integer({ minimum: 0 }),
   attentionCount: Type.Integer({
@@ -63,6 +63,7 @@ export type ResourceSummary = Static<typeof ResourceSummary>;
 /** One resource of one deployment: reported by its runtime, or seen by an observer. */
 export const DeployedResource = Strict({
   ...summary,
+  namespace: Nullable(Type.String({ description: "Where the reporter tells one." })),
   source: Words(["managed", "observed"]),
   deploymentId: DeploymentId,
   deploymentName: Type.String(),
@@ -133,15 +134,31 @@ const truncated = Type.Optional(
   }),
 );
 
+/** Of a list that was cut, so that a reader knows what to ask for by itself. */
+const truncatedDeployments = Type.Optional(
+  Type.Array(
+    Strict({
+      deploymentId: DeploymentId,
+      deploymentName: Type.String(),
+      shownCount: Type.Integer({ minimum: 0 }),
+      totalCount: Type.Integer({ minimum: 1 }),
+    }),
+    {
+      maxItems: MAX_RESOURCE_ROWS,
+      description: "With `truncated`: the deployments of which not all rows are shown, those with most rows first.",
+    },
+  ),
+);
+
 export const resourceRoutes = routes({
   list: {
     method: "GET",
     path: "/v1/resources",
     summary: "Lists every resource of a project's deployments, those that need attention first.",
     roles,
-    query,
+    query: Type.Object({ ...query.properties, resourceType: Type.Optional(ResourceType) }),
     success: 200,
-    response: Strict({ resources: Type.Array(DeployedResource), truncated }),
+    response: Strict({ resources: Type.Array(DeployedResource), truncated, truncatedDeployments }),
     errors: ["NOT_FOUND"],
     repeat: "safe",
     etag: true,

@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import { expect, it } from "vitest";
 import type { Answer } from "../../testing/harness.ts";
 import { onEachDatabase } from "../../testing/harness.ts";
@@ -227,11 +228,51 @@ onEachDatabase("resources", (world) => {
     expect((await read(site, "/queue")).body.context.issues[0].path).toBe("path.resourceType");
   });
 
+  it("in a cut list each deployment has its turns, however many and long the rows of one are", async () => {
+    const site = await newSite(world);
+    const [noisy, quiet] = [await site.deploy("noisy"), await site.deploy("quiet")];
+    const told = heartbeat("x", { health: "unhealthy", type: "a" });
+    const status = { ...told.data.data.status, message: "m".repeat(4_096) };
+    const data = { ...told.data.data, name: "n".repeat(100_000), status, namespace: "s".repeat(1_024) };
+    const body = JSON.stringify({ ...told, data: { ...told.data, data } });
+    await sql`
+      insert into resource_heartbeats (deployment_id, resource_type, resource_id, observed_at, body)
+      select ${noisy}, 'a', 'r' || n, ${now()}, ${body}::jsonb from generate_series(1, 1200) n`.execute(
+      world.platform.db,
+    );
+    const own = ["one", "two", "three"].map((id) => heartbeat(id, { health: "degraded", type: "worker" }));
+    await report(site, quiet, { resourceHeartbeats: [...own, heartbeat("well", { type: "worker" })] });
+    const answer = await read(site, "");
+    expect(Buffer.byteLength(JSON.stringify(answer.body))).toBeLessThan(2 * 1024 * 1024 + 100_000);
+    const { resources, truncated, truncatedDeployments } = answer.body;
+    const idsOf = (id: string) =>
+      resources.flatMap((row: { deploymentId: string; resourceId: string }) =>
+        row.deploymentId === id ? [row.resourceId] : [],
+      );
+    expect(idsOf(quiet)).toEqual(["one", "three", "two", "well"]);
+    expect([truncated, truncatedDeployments]).toEqual([
+      true,
+      [{ deploymentId: noisy, deploymentName: "noisy", shownCount: idsOf(noisy).length, totalCount: 1200 }],
+    ]);
+    expect(idsOf(noisy).length).toBeGreaterThan(900);
+    expect(resources[0]).toMatchObject({
+      ...{ name: `${"n".repeat(252)}…`, message: `${"m".repeat(511)}…`, namespace: `${"s".repeat(252)}…` },
+    });
+    const workers = (await read(site, "", { resourceType: "worker" })).body;
+    expect([workers.resources.length, workers.truncated]).toEqual([4, undefined]);
+    // A list of one type over all deployments: a resource that the quiet one has alone is in it too.
+    await sql`
+      update resource_heartbeats set resource_type = 'worker' where deployment_id = ${noisy}`.execute(
+      world.platform.db,
+    );
+    const summed = (await read(site, "/worker")).body.resources.map((row: { resourceId: string }) => row.resourceId);
+    expect(summed).toEqual(expect.arrayContaining(["one", "two", "three", "well"]));
+  });
+
   it("a list that is too long is cut, and says so", async () => {
     const site = await newSite(world);
     const id = await site.deploy("shop");
     const body = JSON.stringify(heartbeat("x"));
-    const { sql } = await import("kysely");
     await sql`
       insert into resource_heartbeats (deployment_id, resource_type, resource_id, observed_at, body)
       select ${id}, 'container', 'r' || n, ${now()}, ${body}::jsonb from generate_series(1, 1001) n`.execute(

@@ -11,18 +11,29 @@ import { Filling } from "../../kernel/call/page.ts";
 import { resourceDetail } from "./detail.ts";
 import { ListTag } from "./list-tag.ts";
 import { reachOf } from "./reach.ts";
-import { type Aggregate, listAggregates, listByDeployment, listReports, type Report } from "./store.ts";
+import {
+  type Aggregate,
+  countReports,
+  listAggregates,
+  listByDeployment,
+  listReports,
+  type Reach,
+  type Report,
+} from "./store.ts";
 
 type Routes = typeof resourceRoutes;
 
 export const handlers: Handlers<Routes> = {
   async list(call) {
-    const reach = await reachOf(call, call.query, undefined);
+    const reach = await reachOf(call, call.query, call.query.resourceType);
     const tag = await ListTag.of(call, reach);
     if (tag.known !== undefined) return notModified(tag.known);
     const rows = await listReports(call.db, reach, MAX_RESOURCE_ROWS + 1);
-    const { shown, ...cut } = filled(rows, toDeployed);
-    return reply(200, { resources: shown, ...cut }, tag.headers(rows[0]?.next_stale));
+    const { shown, ...cut } = filled(rows, toDeployed, inListOrder);
+    const headers = tag.headers(rows[0]?.next_stale);
+    if (cut.truncated === undefined) return reply(200, { resources: shown }, headers);
+    const truncatedDeployments = await notAllOf(call, reach, shown);
+    return reply(200, { resources: shown, ...cut, truncatedDeployments }, headers);
   },
 
   async listOfType(call) {
@@ -30,7 +41,7 @@ export const handlers: Handlers<Routes> = {
     const tag = await ListTag.of(call, reach);
     if (tag.known !== undefined) return notModified(tag.known);
     const rows = await listAggregates(call.db, reach, MAX_RESOURCE_ROWS + 1);
-    const { shown, ...cut } = filled(rows, toSummary);
+    const { shown, ...cut } = filled(rows, toSummary, inListOrder);
     return reply(200, { resources: shown, ...cut }, tag.headers(rows[0]?.next_stale));
   },
 
@@ -43,22 +54,57 @@ async function deployments(call: Call<Routes["deployments"]>): Promise<Static<Ro
   const { resourceType, resourceId } = call.params;
   const reach = { ...(await reachOf(call, call.query, resourceType)), resourceId };
   const rows = await listByDeployment(call.db, reach, MAX_RESOURCE_ROWS + 1);
-  const { shown, ...cut } = filled(rows, toInDeployment);
+  const { shown, ...cut } = filled(rows, toInDeployment, () => 0);
   return { resourceType, resourceId, deployments: shown, ...cut };
 }
 
-/** Bounded by rows and by bytes. When a list was cut, its last row says so too (§11.2). */
+/**
+ * Bounded by rows and by bytes, and then put in order. When a list was cut, its last row says so too (§11.2).
+ *
+ * @param rows in the order in which the answer is filled
+ */
 function filled<Row, Item extends { message: string | null }>(
   rows: readonly Row[],
   toItem: (row: Row) => Item,
+  order: (a: Item, b: Item) => number,
 ): { shown: Item[]; truncated?: true } {
   const filling = new Filling<Item>();
   for (const row of rows.slice(0, MAX_RESOURCE_ROWS)) if (!filling.takes(toItem(row))) break;
-  const { items } = filling;
+  const items = filling.items.toSorted(order);
   const last = items.at(-1);
   if (items.length === rows.length || last === undefined) return { shown: items };
   const message = `only the first ${items.length} rows are shown`;
   return { shown: [...items.slice(0, -1), { ...last, message }], truncated: true };
+}
+
+type Listed = Pick<DeployedResource, "resourceType" | "resourceId" | "name" | "attentionCount"> &
+  Partial<Pick<DeployedResource, "deploymentId">>;
+
+function inListOrder(a: Listed, b: Listed): number {
+  return (
+    b.attentionCount - a.attentionCount ||
+    byText(a.resourceType, b.resourceType) ||
+    byText(a.name, b.name) ||
+    byText(a.deploymentId ?? "", b.deploymentId ?? "") ||
+    byText(a.resourceId, b.resourceId)
+  );
+}
+
+function byText(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** The deployments of which a cut list does not have all rows, with how many it has. */
+async function notAllOf(call: Call<Routes["list"]>, reach: Reach, shown: readonly DeployedResource[]) {
+  const shownOf = new Map<string, number>();
+  for (const { deploymentId } of shown) shownOf.set(deploymentId, (shownOf.get(deploymentId) ?? 0) + 1);
+  const all = (await countReports(call.db, reach)).map((row) => ({
+    deploymentId: row.deployment_id,
+    deploymentName: row.deployment_name,
+    shownCount: shownOf.get(row.deployment_id) ?? 0,
+    totalCount: row.count,
+  }));
+  return all.filter(({ shownCount, totalCount }) => shownCount < totalCount).slice(0, MAX_RESOURCE_ROWS);
 }
 
 function conditionOf(row: Report | Aggregate) {
@@ -83,6 +129,7 @@ function toDeployed(row: Report): DeployedResource {
     resourceType: row.resource_type,
     resourceId: row.resource_id,
     name: row.name,
+    namespace: row.namespace,
     ...conditionOf(row),
     deploymentCount: 1,
     attentionCount: row.attention ? 1 : 0,

@@ -14,6 +14,7 @@ export interface Report extends Words {
   readonly resource_type: string;
   readonly resource_id: string;
   readonly name: string;
+  readonly namespace: string | null;
   readonly message: string | null;
   readonly partial: boolean;
   readonly provider_stale: boolean;
@@ -59,6 +60,15 @@ export interface Reach {
   readonly now: Date;
 }
 
+/** Text of one row of a list: reports of other backends have names of any length. The detail has all of a report. */
+const MAX_NAME = 253;
+const MAX_MESSAGE = 512;
+
+function cut(text: RawBuilder<unknown>, length: number): RawBuilder<string | null> {
+  return sql`case when length(${text}) > ${sql.lit(length)}
+    then left(${text}, ${sql.lit(length - 1)}) || '…' else ${text} end`;
+}
+
 /** The type of observed rows without a type hint. */
 const UNTYPED = "unknown";
 
@@ -78,10 +88,11 @@ function reports({ within, resourceType, resourceId, now }: Reach): RawBuilder<R
     from (
       select d.id as deployment_id, d.name as deployment_name, g.id as group_id, g.name as group_name,
         'managed' as source, h.resource_type, h.resource_id,
-        coalesce(h.body #>> '{data,data,name}', h.resource_id) as name,
+        ${cut(sql`coalesce(h.body #>> '{data,data,name}', h.resource_id)`, MAX_NAME)} as name,
+        ${cut(sql`h.body #>> '{data,data,namespace}'`, MAX_NAME)} as namespace,
         h.body ->> 'backend' as backend, h.body ->> 'controllerPlatform' as "controllerPlatform",
         h.body #>> '{data,data,status,health}' as health, h.body #>> '{data,data,status,lifecycle}' as lifecycle,
-        h.body #>> '{data,data,status,message}' as message,
+        ${cut(sql`h.body #>> '{data,data,status,message}'`, MAX_MESSAGE)} as message,
         (h.body #>> '{data,data,status,partial}')::boolean as partial,
         (h.body #>> '{data,data,status,stale}')::boolean as provider_stale,
         ${managedCount("desired")} as desired, ${managedCount("current")} as current,
@@ -93,8 +104,9 @@ function reports({ within, resourceType, resourceId, now }: Reach): RawBuilder<R
       where d.status <> 'deleted' and ${within}
       union all
       select d.id, d.name, g.id, g.name, 'observed', coalesce(i.body ->> 'resourceTypeHint', ${UNTYPED}),
-        i.raw_identity, i.body ->> 'displayName', i.backend, i.controller_platform, i.body ->> 'health',
-        i.body ->> 'lifecycle', i.body ->> 'message', (i.body ->> 'partial')::boolean,
+        i.raw_identity, ${cut(sql`i.body ->> 'displayName'`, MAX_NAME)},
+        ${cut(sql`i.body ->> 'namespace'`, MAX_NAME)}, i.backend, i.controller_platform, i.body ->> 'health',
+        i.body ->> 'lifecycle', ${cut(sql`i.body ->> 'message'`, MAX_MESSAGE)}, (i.body ->> 'partial')::boolean,
         (i.body ->> 'providerStale')::boolean, ${countAt(sql`i.body`, "counts,desired")},
         ${countAt(sql`i.body`, "counts,current")}, ${countAt(sql`i.body`, "counts,ready")}, i.observed_at,
         i.body ->> 'providerKind', i.body ->> 'managedResourceId'
@@ -134,8 +146,8 @@ function summed(column: string): RawBuilder<number | null> {
 }
 
 /**
- * Rows of each deployment that come first in a list, so that in a cut list one deployment with many rows does not hide
- * the others.
+ * Rows of each deployment that come first in a list. They are taken in turns, one of each deployment, so that in a cut
+ * list neither many nor long rows of one deployment hide the others: those of before and beyond this share alike.
  */
 const SHARE = 100;
 
@@ -148,13 +160,24 @@ function numbered(reach: Reach): RawBuilder<Report> {
     from (${reports(reach)}) a`;
 }
 
-/** Resources that need attention first, with the first rows of every deployment before further ones. */
+/** In the order in which a list is filled: what needs attention first, and of each deployment one after the other. */
 export async function listReports(db: Db, reach: Reach, limit: number): Promise<readonly Report[]> {
   const { rows } = await sql<Report>`
     select a.*, ${NEXT_STALE} over () as next_stale from (${numbered(reach)}) a
-    order by nth > ${SHARE}, attention desc, resource_type, name, deployment_id, resource_id limit ${limit}`.execute(
+    order by nth > ${SHARE}, attention desc, nth, resource_type, name, deployment_id, resource_id limit ${limit}`.execute(
     db,
   );
+  return rows;
+}
+
+/** How many rows each deployment has, those with most first. */
+export async function countReports(
+  db: Db,
+  reach: Reach,
+): Promise<readonly { deployment_id: string; deployment_name: string; count: number }[]> {
+  const { rows } = await sql<{ deployment_id: string; deployment_name: string; count: number }>`
+    select deployment_id, deployment_name, count(*)::integer as count from (${reports(reach)}) a
+    group by deployment_id, deployment_name order by count desc, deployment_id`.execute(db);
   return rows;
 }
 
@@ -185,12 +208,14 @@ export async function listAggregates(db: Db, reach: Reach, limit: number): Promi
         count(distinct deployment_id) filter (where attention) as attention_count,
         bool_or(partial) as partial, bool_or(provider_stale) as provider_stale, bool_or(platform_stale) as platform_stale,
         ${summed("desired")} as desired, ${summed("current")} as current, ${summed("ready")} as ready,
-        max(observed_at) as last_observed_at, min(stale_since) as stale_since, bool_and(nth > ${SHARE}) as beyond
+        max(observed_at) as last_observed_at, min(stale_since) as stale_since, min(nth) as turn
       from ranked group by resource_type, resource_id
     )
     select s.*, (select ${NEXT_STALE} from ranked) as next_stale, w.name, w.backend, w."controllerPlatform", w.lifecycle, w.message,
       case when w.rank = 0 then 'unknown' else w.health end as health
     from sums s join worst w using (resource_type, resource_id)
-    order by s.beyond, s.attention_count desc, s.resource_type, w.name, s.resource_id limit ${limit}`.execute(db);
+    order by s.turn > ${SHARE}, s.attention_count desc, s.turn, s.resource_type, w.name, s.resource_id limit ${limit}`.execute(
+    db,
+  );
   return rows;
 }
