@@ -85,7 +85,7 @@ const KUBE_FOLDERS: Readonly<Record<string, Part>> = {
   cache: { is: "lists, watches and keeps objects", imports: ["client", "metrics", "objects", "projection"] },
   access: { is: "own rights", imports: ["client"] },
   election: { is: "one leader of several processes", imports: ["client", "metrics", "objects"] },
-  client: { is: "requests to the API server", imports: ["metrics", "objects"] },
+  client: { is: "requests to the API server", imports: ["metrics", "objects", "projection"] },
   "workload-state": { is: "health and lifecycle of the built-in kinds", imports: ["projection"] },
   projection: { is: "which fields are read", imports: [] },
   metrics: { is: "series of the runtime", imports: [] },

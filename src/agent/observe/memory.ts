@@ -31,6 +31,7 @@ export interface Memory {
   changedAtMs: number | undefined;
   untoldSinceMs: number | undefined;
   resends: number;
+  resentAtMs: number;
 }
 
 export function newMemory(nowMs: number): Memory {
@@ -38,5 +39,6 @@ export function newMemory(nowMs: number): Memory {
     ...{ ledger: new Ledger(), namespaces: [], hidden: undefined, fullAtMs: undefined },
     ...{ dirty: new Map(), unsettled: new Map(), told: new Map(), states: new Map() },
     ...{ sinceMs: nowMs, lookedAt: undefined, changedAtMs: undefined, untoldSinceMs: undefined, resends: 0 },
+    resentAtMs: Number.NEGATIVE_INFINITY,
   };
 }

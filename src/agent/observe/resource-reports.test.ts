@@ -236,6 +236,20 @@ describe("what is told of a deployment", () => {
     expect(modes.filter((mode) => mode === "full").length).toBeLessThanOrEqual(6);
   });
 
+  test("is told whole ever less often also to a platform that takes each full report and then asks again", async () => {
+    const world = new World();
+    world.set("a", 3);
+    await world.report();
+    const store = world.platform.store.bind(world.platform);
+    world.platform.store = (part) => store(part) || part.resourceLevel?.full !== true;
+    const modes: string[] = [];
+    for (let turn = 0; turn < 60; turn += 1) {
+      world.clock.advance(9_000);
+      modes.push((await world.report()).mode);
+    }
+    expect(modes.filter((mode) => mode === "full").length).toBeLessThanOrEqual(6);
+  });
+
   test("gives at most 500 a heartbeat, and one that gets sick takes the place of one that is well", async () => {
     const world = new World();
     for (let count = 0; count < 520; count += 1) world.set(`w-${count}`, 3);

@@ -38,6 +38,7 @@ const FULL_EVERY_MS = 30 * 60_000;
 /** A platform that asks for everything again and again gets it this often, and then less. */
 const FIRST_RESEND_MS = 30_000;
 const MAX_RESEND_MS = 15 * 60_000;
+const RESENDS_END_MS = 2 * MAX_RESEND_MS;
 /** A list that does not come in this time is told as incomplete. */
 const START_WITHIN_MS = 60_000;
 /** A message with seconds in it is told this often. */
@@ -131,11 +132,11 @@ export class ResourceReports {
     if (memory.untoldSinceMs !== undefined) metrics.changeReported((nowMs - memory.untoldSinceMs) / 1_000);
     memory.untoldSinceMs = undefined;
     if (part.resourceLevel.full === true) memory.fullAtMs = nowMs + FULL_EVERY_MS * (0.9 + 0.2 * random());
-    if (!resendResources) {
-      memory.resends = 0;
-      return;
-    }
+    if (!resendResources) return;
     metrics.resourceResent();
+    // The full report in between is taken each time: only a time without such a wish ends the count.
+    if (nowMs - memory.resentAtMs > RESENDS_END_MS) memory.resends = 0;
+    memory.resentAtMs = nowMs;
     const pauseMs = Math.min(FIRST_RESEND_MS * 2 ** (memory.resends - 1), MAX_RESEND_MS);
     memory.fullAtMs = nowMs + (memory.resends === 0 ? 0 : pauseMs);
     memory.resends += 1;
@@ -223,7 +224,7 @@ export class ResourceReports {
     const { row, heartbeat } = fitting(state === "read" ? observation : outOfDate(observation, state));
     // Looked at because time passes: seconds in a message are news once a minute, another state at once.
     const told = memory.told.get(key);
-    const isSame = told?.health === row.health && told.lifecycle === row.lifecycle && told.message !== undefined;
+    const isSame = told?.health === row.health && told.lifecycle === row.lifecycle;
     if (isSame && !memory.dirty.has(key) && now.getTime() - told.atMs < MESSAGE_EVERY_MS) return false;
     const { health, lifecycle } = row;
     const message = row.message ?? undefined;

@@ -1,8 +1,10 @@
 import type { Status } from "../client/api-error.ts";
-import { int, list, map, optional, string } from "../projection/field-types.ts";
+import { enter, FIRST, isWrapped, SECOND, unwrap } from "../projection/envelope.ts";
+import { map, string } from "../projection/field-types.ts";
 import type { Interner } from "../projection/interner.ts";
 import { expectObject, field, message, type Projection } from "../projection/projection.ts";
-import { BYTES, DecodeError, ProtobufInput } from "../projection/protobuf.ts";
+import { DecodeError, ProtobufInput } from "../projection/protobuf.ts";
+import { statusShape } from "../projection/status-shape.ts";
 
 export type ChangeType = "ADDED" | "MODIFIED" | "DELETED";
 
@@ -31,22 +33,6 @@ const INITIAL_END = "k8s.io/initial-events-end";
 
 const bookmarkShape = message({
   metadata: field(1, message({ resourceVersion: field(6, string), annotations: field(12, map(string)) })),
-});
-
-const statusShape = message({
-  status: field(2, optional(string)),
-  message: field(3, optional(string)),
-  reason: field(4, optional(string)),
-  details: field(
-    5,
-    optional(
-      message({
-        causes: field(4, list(message({ reason: field(1, optional(string)), message: field(2, optional(string)) }))),
-        retryAfterSeconds: field(5, int),
-      }),
-    ),
-  ),
-  code: field(6, int),
 });
 
 export class JsonCodec<T> implements Codec<T> {
@@ -86,14 +72,6 @@ type ProtobufProjection<T> = Required<Projection<T>>;
 export function hasProtobuf<T>(projection: Projection<T>): projection is ProtobufProjection<T> {
   return projection.fromProtobuf !== undefined;
 }
-
-/** `k8s\0`, before every object. */
-const MAGIC = 0x6b387300;
-const MAGIC_BYTES = 4;
-
-/** `field << 3 | BYTES`: the two or three fields of each envelope that matter. */
-const FIRST = (1 << 3) | BYTES;
-const SECOND = (2 << 3) | BYTES;
 
 export class ProtobufCodec<T> implements Codec<T> {
   readonly #projection: ProtobufProjection<T>;
@@ -137,27 +115,6 @@ export class ProtobufCodec<T> implements Codec<T> {
 }
 
 const listMetaShape = message({ resourceVersion: field(2, string), continue: field(3, string) });
-
-function isWrapped(bytes: Buffer, start: number, end: number): boolean {
-  return end - start >= MAGIC_BYTES && bytes.readUInt32BE(start) === MAGIC;
-}
-
-/** Moves to the content of the `runtime.Unknown` that starts here; returns the content's end. */
-function unwrap(input: ProtobufInput, end: number): number {
-  if (!isWrapped(input.bytes, input.pos, end)) throw new DecodeError("an object without its magic number");
-  input.pos += MAGIC_BYTES;
-  return enter(input, SECOND, end);
-}
-
-/** Moves into the field `wanted` of the message that ends at `end`; returns that field's end. */
-function enter(input: ProtobufInput, wanted: number, end: number): number {
-  while (input.pos < end) {
-    const tag = input.uint32(end);
-    if (tag === wanted) return input.lengthDelimited(end);
-    input.skip(tag & 7, end);
-  }
-  throw new DecodeError("an envelope without content");
-}
 
 /** `meta/v1.WatchEvent`. */
 function readEvent(

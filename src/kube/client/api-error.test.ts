@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { intField, textField, wrapped } from "../testing/protobuf-writer.ts";
 import { ApiError, errorFromResponse, networkError, parseRetryAfter } from "./api-error.ts";
 
 const now = new Date("2026-01-01T00:00:00Z");
@@ -38,12 +39,28 @@ describe("an API error", () => {
 
   test("carries the server's status and its wait", () => {
     const body = { kind: "Status", message: "slow down", reason: "TooManyRequests", details: { retryAfterSeconds: 3 } };
-    const error = errorFromResponse("GET /x", 429, JSON.stringify(body), undefined, now);
+    const error = errorFromResponse("GET /x", 429, Buffer.from(JSON.stringify(body)), undefined, now);
     expect([error.message, error.retryAfterMs, error.body]).toEqual(["GET /x: 429 slow down", 3000, body]);
   });
 
+  test("is read in the encoding of the request: a refused list in protobuf", () => {
+    const status = [
+      textField(2, "Failure"),
+      textField(3, "pods is forbidden"),
+      textField(4, "Forbidden"),
+      intField(6, 403),
+    ];
+    const body = wrapped("v1", "Status", Buffer.concat(status));
+    const error = errorFromResponse("GET /x", 403, body, undefined, now);
+    expect([error.message, error.reason]).toEqual(["GET /x: 403 pods is forbidden", "Forbidden"]);
+    const cut = errorFromResponse("GET /x", 403, body.subarray(0, 12), undefined, now);
+    expect(cut.message).toMatch(/^GET \/x: 403 [\x20-\x7e]+$/);
+  });
+
   test("of a foreign body keeps only its beginning", () => {
-    expect(errorFromResponse("GET /x", 502, "<".repeat(10_000), undefined, now).message.length).toBeLessThan(300);
+    expect(
+      errorFromResponse("GET /x", 502, Buffer.from("<".repeat(10_000)), undefined, now).message.length,
+    ).toBeLessThan(300);
   });
 
   test("of a refused connection says what happened, and keeps the cause", () => {

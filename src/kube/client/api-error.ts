@@ -1,3 +1,8 @@
+import { isWrapped, unwrap } from "../projection/envelope.ts";
+import { Interner } from "../projection/interner.ts";
+import { ProtobufInput } from "../projection/protobuf.ts";
+import { statusShape } from "../projection/status-shape.ts";
+
 /** `meta/v1.Status`: how the API server says no. */
 export interface Status {
   readonly kind?: string;
@@ -89,16 +94,16 @@ export class ApiError extends Error {
   }
 }
 
-/** From a non-2xx answer. `body` need not be JSON: proxies in between answer in HTML. */
+/** From a non-2xx answer. `body` need not be of the API server: proxies in between answer in HTML. */
 export function errorFromResponse(
   request: string,
   status: number,
-  body: string,
+  body: Buffer,
   retryAfter: string | undefined,
   now: Date,
 ): ApiError {
   const parsed = parseStatus(body);
-  const text = parsed?.message ?? (body === "" ? "no body" : body.slice(0, 256));
+  const text = parsed?.message ?? (body.length === 0 ? "no body" : plainText(body));
   return new ApiError(`${request}: ${status} ${text}`, {
     status,
     reason: parsed?.reason ?? "",
@@ -142,14 +147,25 @@ function secondsToMs(seconds: number | undefined): number | undefined {
   return seconds === undefined || seconds <= 0 ? undefined : seconds * 1000;
 }
 
-function parseStatus(body: string): Status | undefined {
-  if (!body.startsWith("{")) return undefined;
+/** The server answers in the encoding that was asked for, also when it refuses. */
+function parseStatus(body: Buffer): Status | undefined {
   try {
-    const parsed: unknown = JSON.parse(body);
+    if (isWrapped(body, 0, body.length)) {
+      const input = new ProtobufInput(new Interner());
+      input.bytes = body;
+      return { kind: "Status", ...statusShape.fromProtobuf(input, unwrap(input, body.length)) };
+    }
+    const parsed: unknown = JSON.parse(body.toString("utf8"));
     return isStatus(parsed) ? parsed : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** The start of what is no `Status`, without the bytes that a log or a terminal should not have. */
+function plainText(body: Buffer): string {
+  const text = body.toString("utf8", 0, 256).replaceAll(/\s+/g, " ");
+  return text.replaceAll(/\p{C}|\ufffd/gu, "?");
 }
 
 function isStatus(value: unknown): value is Status {

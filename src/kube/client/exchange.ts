@@ -109,7 +109,7 @@ export class Exchange {
   }
 
   async #refusal(request: ExchangeRequest, answer: WireResponse): Promise<ApiError> {
-    const body = (await readAll(answer)).toString("utf8");
+    const body = await readAll(answer);
     const header = answer.headers["retry-after"];
     const retryAfter = typeof header === "string" ? header : undefined;
     return errorFromResponse(nameOf(request), answer.status, body, retryAfter, this.options.clock.wallNow());

@@ -79,4 +79,6 @@ test("when the API server restarts, only what changed is told, and nothing is to
   expect(told.filter(({ resourceLevel }) => resourceLevel?.complete === false)).toEqual([]);
   expect(await counted("sallyport_resource_resends_total", {})).toBe(0);
   expect(await counted("sallyport_resource_reports_total", { mode: "full", result: "ok" })).toBe(full);
+  // The server's refusals, in its words and not in the bytes of their encoding.
+  expect(health.world.logged.filter((each) => each.includes(String.raw`k8s\u0000`))).toEqual([]);
 });
