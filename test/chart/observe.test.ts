@@ -4,8 +4,12 @@ import { ofKind, REQUIRED, type Rendered, useHelm } from "./use-helm.ts";
 const helm = useHelm();
 
 // The values `observe`: the agent's rights and its settings say the same.
-const KINDS = ["deployments", "statefulSets", "daemonSets", "replicaSets", "pods", "jobs", "cronJobs"];
-const ALL = [...KINDS, "podDisruptionBudgets", "persistentVolumeClaims"];
+const RIGHTS = {
+  ...{ deployments: "deployments.apps", statefulSets: "statefulsets.apps", daemonSets: "daemonsets.apps" },
+  ...{ replicaSets: "replicasets.apps", pods: "pods", jobs: "jobs.batch", cronJobs: "cronjobs.batch" },
+  ...{ podDisruptionBudgets: "poddisruptionbudgets.policy", persistentVolumeClaims: "persistentvolumeclaims" },
+};
+const ALL = Object.keys(RIGHTS) as (keyof typeof RIGHTS)[];
 const ON_DEMAND = ["events", "metrics"];
 const observed = async (off: readonly string[], more: object = {}) => {
   const isOff = (all: readonly string[]) =>
@@ -18,31 +22,41 @@ const observed = async (off: readonly string[], more: object = {}) => {
   const [agent] = ofKind(objects, "Deployment").filter(({ metadata }) => metadata.name.endsWith("-agent"));
   const [container] = agent?.spec.template.spec.containers ?? [];
   const rules: Rendered[] = roles.flatMap(({ rules: each }) => each ?? []);
-  const resourcesOf = (verbs: number): string[] =>
-    rules.filter((rule) => rule.verbs.length === verbs).flatMap(({ resources }) => resources);
+  const rightsOf = (verbs: number): string[] =>
+    rules
+      .filter((rule) => rule.verbs.length === verbs)
+      .flatMap(({ apiGroups, resources }) =>
+        apiGroups.flatMap((group: string) =>
+          resources.map((each: string) => (group === "" ? each : `${each}.${group}`)),
+        ),
+      );
   const setting = (word: string): string[] =>
     container.env.find(({ name }: Rendered) => name === `SALLYPORT_OBSERVED_${word}`).value.split(",");
   return {
-    ...{ rules: resourcesOf(3), told: setting("KINDS") },
-    ...{ listed: resourcesOf(1), asked: setting("ON_DEMAND") },
+    ...{ rules: rightsOf(3), told: setting("KINDS") },
+    ...{ listed: rightsOf(1), asked: setting("ON_DEMAND") },
   };
 };
 
 test("all kinds are observed by default", async () => {
   const { rules, told } = await observed([]);
-  expect(rules).toEqual(ALL.map((kind) => kind.toLowerCase()));
-  expect(told.toSorted()).toEqual(rules.toSorted());
+  expect(rules.toSorted()).toEqual(Object.values(RIGHTS).toSorted());
+  expect(told.toSorted()).toEqual(ALL.map((kind) => kind.toLowerCase()).toSorted());
 });
 
 test.each(ALL)("%s off: the agent has no right to it and is told so", async (kind) => {
   const { rules, told } = await observed([kind]);
   expect([rules.length, told.length]).toEqual([8, 8]);
-  expect([...rules, ...told]).not.toContain(kind.toLowerCase());
+  expect(rules).not.toContain(RIGHTS[kind]);
+  expect(told).not.toContain(kind.toLowerCase());
 });
 
 test("what is asked for when needed is on by default, and off takes the right", async () => {
-  expect(await observed([])).toMatchObject({ listed: ["events", "pods"], asked: ON_DEMAND });
-  expect(await observed(["events"])).toMatchObject({ listed: ["pods"], asked: ["metrics"] });
+  expect(await observed([])).toMatchObject({
+    listed: ["events.events.k8s.io", "pods.metrics.k8s.io"],
+    asked: ON_DEMAND,
+  });
+  expect(await observed(["events"])).toMatchObject({ listed: ["pods.metrics.k8s.io"], asked: ["metrics"] });
   expect(await observed(ON_DEMAND)).toMatchObject({ listed: [], asked: ["none"] });
 });
 

@@ -3,11 +3,9 @@ import type { Change } from "../../kube/cache/cache.ts";
 import type { Job } from "../../kube/projection/batch-shapes.ts";
 import type { Pod } from "../../kube/projection/shapes.ts";
 import { isDone } from "../../kube/workload-state/job.ts";
-import { observePod, type PodObservation } from "../../kube/workload-state/restarts.ts";
+import { observePod, type PodObservation, RESTART_WINDOW_MS } from "../../kube/workload-state/restarts.ts";
 import { controllerOf } from "./owners.ts";
 
-/** Over which restarts are counted, as in the rules of health. */
-const WINDOW_MS = 600_000;
 /** Of one pod. More changes within the window are counted from the first all the same. */
 const MAX_OBSERVATIONS = 8;
 const SCALED_MS = 60_000;
@@ -86,7 +84,7 @@ export class History {
   }
 
   #recent(uid: string, now: Date): PodObservation[] {
-    return (this.#restarts.get(uid) ?? []).filter(({ at }) => now.getTime() - at.getTime() < WINDOW_MS);
+    return (this.#restarts.get(uid) ?? []).filter(({ at }) => now.getTime() - at.getTime() < RESTART_WINDOW_MS);
   }
 }
 

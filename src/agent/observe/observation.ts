@@ -8,6 +8,7 @@ import { WORKLOAD_KINDS } from "../../crds/operations/workload-kinds.ts";
 import { printableLine } from "../../crds/printable.ts";
 import { apiVersionOf } from "../../kube/objects/resource.ts";
 import type { Pod } from "../../kube/projection/shapes.ts";
+import { isReady } from "../../kube/workload-state/pod.ts";
 import { OBSERVED, type ObservedKind } from "../kernel/observed-kinds.ts";
 import { boundedMap, count, imageName, line, paragraph, timeOf, within } from "../kernel/told-words.ts";
 import type { EventLookup, EventsTold } from "../lookups/event-lookup.ts";
@@ -215,10 +216,6 @@ function podOf(pod: Pod): object {
       .slice(0, 10)
       .map(({ kind, name, uid }) => ({ kind: line(kind) ?? "", name: line(name) ?? "", uid: line(uid) })),
   };
-}
-
-function isReady({ status }: Pod): boolean {
-  return status.conditions.some(({ type, status: value }) => type === "Ready" && value === "True");
 }
 
 function restartsOf({ status }: Pod): number {

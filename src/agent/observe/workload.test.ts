@@ -6,12 +6,12 @@ import { ofDaemonSet, ofStatefulSet } from "./workload.ts";
 const strings = new Interner();
 const metadata = { name: "web", namespace: "shop", uid: "u", generation: 2 };
 
-test("a StatefulSet counts the replicas of its current revision", () => {
+test("a StatefulSet counts all its replicas, not those of one revision", () => {
   const spec = { replicas: 2, selector: { matchLabels: { app: "db" } }, template: { spec: { containers: [] } } };
   const status = { observedGeneration: 2, replicas: 2, currentReplicas: 1, readyReplicas: 2, updatedReplicas: 2 };
   expect(ofStatefulSet(statefulSetShape.fromJson({ metadata, spec, status }, strings)).counts).toEqual({
     desired: 2,
-    current: 1,
+    current: 2,
     ready: 2,
     available: 0,
     updated: 2,

@@ -2,7 +2,7 @@ import type { Job, PersistentVolumeClaim } from "../../kube/projection/batch-sha
 import type { DaemonSet, Deployment, Pod, ReplicaSet, StatefulSet } from "../../kube/projection/shapes.ts";
 import { daemonSetState } from "../../kube/workload-state/daemon-set.ts";
 import { deploymentState } from "../../kube/workload-state/deployment.ts";
-import { podState } from "../../kube/workload-state/pod.ts";
+import { isReady, podState } from "../../kube/workload-state/pod.ts";
 import type { PodsView } from "../../kube/workload-state/pods.ts";
 import { replicaSetState } from "../../kube/workload-state/replica-set.ts";
 import type { WorkloadState } from "../../kube/workload-state/state.ts";
@@ -29,7 +29,7 @@ export interface Counts {
 }
 
 /** What the caches know of other objects that belong to one; what is left out is not known. */
-export interface Related extends Omit<PodsView, "now" | "cache"> {
+export interface Related extends Omit<PodsView, "now"> {
   readonly replicaSets?: readonly ReplicaSet[];
   readonly jobs?: readonly Job[];
   /** Claims of its namespace that are not bound. */
@@ -82,7 +82,7 @@ export function ofStatefulSet(set: StatefulSet): Workload {
   const { spec, status } = set;
   const counts = {
     desired: spec.replicas ?? 1,
-    current: status.currentReplicas,
+    current: status.replicas,
     ready: status.readyReplicas,
     available: status.availableReplicas,
     updated: status.updatedReplicas,
@@ -116,11 +116,10 @@ export function ofReplicaSet(replicaSet: ReplicaSet): Workload {
 
 export function ofPod(pod: Pod): Workload {
   const { metadata, spec, status } = pod;
-  const isReady = status.conditions.some((each) => each.type === "Ready" && each.status === "True");
   return {
     kind: "Pod",
     metadata,
-    counts: { desired: 1, current: 1, ready: isReady ? 1 : 0 },
+    counts: { desired: 1, current: 1, ready: isReady(pod) ? 1 : 0 },
     conditions: status.conditions,
     stateOf: (view) => podState(pod, view),
     images: spec.containers.map(({ image }) => image),

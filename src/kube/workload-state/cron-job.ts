@@ -25,7 +25,7 @@ export function cronJobState(cronJob: CronJob, view: CronJobView): WorkloadState
     const text = failures === 1 ? "last run failed" : `last ${failures} runs failed`;
     findings.push({ health: isUnhealthy ? "unhealthy" : "healthy", text });
   }
-  return stateOf(lifecycle, findings, view);
+  return stateOf(lifecycle, findings);
 }
 
 function lifecycleOf({ metadata, spec, status }: CronJob, failures: number, young: boolean): Lifecycle {

@@ -20,7 +20,7 @@ export function daemonSetState(set: DaemonSet, view: PodsView): WorkloadState {
   // Without a status nothing is known, not even how many nodes it is for.
   const unseen: readonly Finding[] =
     status.observedGeneration <= 0 ? [{ health: "unknown", text: "no status yet" }] : [];
-  if (desired <= 0) return stateOf(lifecycle, [...unseen, ...misscheduled], view);
+  if (desired <= 0) return stateOf(lifecycle, [...unseen, ...misscheduled]);
   const counts = { desired, present: status.currentNumberScheduled, ready: status.numberReady };
   const failure: readonly Finding[] =
     stopped !== undefined && lifecycle === "failed" ? [{ health: "unhealthy", text: stopped }] : [];
@@ -31,7 +31,7 @@ export function daemonSetState(set: DaemonSet, view: PodsView): WorkloadState {
     ...misscheduled,
     ...updateFindings(set),
   ];
-  return stateOf(lifecycle, findings, view);
+  return stateOf(lifecycle, findings);
 }
 
 function lifecycleOf(set: DaemonSet, young: boolean, isStopped: boolean): Lifecycle {

@@ -24,7 +24,7 @@ export function deploymentState(deployment: Deployment, view: DeploymentView): W
   const young = isYoung(metadata, view.now);
   const lifecycle = lifecycleOf(deployment, desired, young);
   const notes: readonly Finding[] = spec.paused ? [{ health: "healthy", text: "paused" }] : [];
-  if (desired <= 0) return stateOf(lifecycle, notes, view);
+  if (desired <= 0) return stateOf(lifecycle, notes);
   const counts = { desired, present: status.replicas, ready: status.readyReplicas };
   const current = { ...view, pods: currentPods(deployment, view) };
   const findings = [
@@ -34,7 +34,7 @@ export function deploymentState(deployment: Deployment, view: DeploymentView): W
     ...rolloutFindings(deployment, desired, lifecycle, view.now),
     ...notes,
   ];
-  return stateOf(lifecycle, findings, view);
+  return stateOf(lifecycle, findings);
 }
 
 /** The first that holds. Nothing can fail in a Deployment of no Pods, whatever its conditions say from before. */

@@ -18,7 +18,7 @@ export function jobState(job: Job, view: PodsView): WorkloadState {
   const { metadata } = job;
   const young = isYoung(metadata, view.now);
   const lifecycle = lifecycleOf(job, young);
-  return stateOf(lifecycle, findingsOf(job, lifecycle, view), view);
+  return stateOf(lifecycle, findingsOf(job, lifecycle, view));
 }
 
 /** Pods of a Job that is done are not ready, and need not be. */

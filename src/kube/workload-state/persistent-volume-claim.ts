@@ -1,12 +1,12 @@
 import type { PersistentVolumeClaim } from "../projection/batch-shapes.ts";
 import type { Finding } from "./message.ts";
-import { stateOf, type View, type WorkloadState } from "./state.ts";
+import { stateOf, type WorkloadState } from "./state.ts";
 import type { Lifecycle } from "./words.ts";
 
 /** Why a Pod is pending, or cannot come back. */
-export function persistentVolumeClaimState({ metadata, status }: PersistentVolumeClaim, view: View): WorkloadState {
+export function persistentVolumeClaimState({ metadata, status }: PersistentVolumeClaim): WorkloadState {
   const lifecycle: Lifecycle = metadata.deletionTimestamp !== undefined ? "deleting" : phase(status.phase).lifecycle;
-  return stateOf(lifecycle, phase(status.phase).findings, view);
+  return stateOf(lifecycle, phase(status.phase).findings);
 }
 
 /** A claim may wait for its first Pod for months: `Pending` alone is no fault. */

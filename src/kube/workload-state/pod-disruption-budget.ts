@@ -1,10 +1,10 @@
 import type { PodDisruptionBudget } from "../projection/batch-shapes.ts";
 import type { Finding } from "./message.ts";
-import { stateOf, type View, type WorkloadState } from "./state.ts";
+import { stateOf, type WorkloadState } from "./state.ts";
 import type { Lifecycle } from "./words.ts";
 
 /** Whether a drain will have to wait. */
-export function podDisruptionBudgetState({ metadata, status }: PodDisruptionBudget, view: View): WorkloadState {
+export function podDisruptionBudgetState({ metadata, status }: PodDisruptionBudget): WorkloadState {
   const lifecycle: Lifecycle =
     metadata.deletionTimestamp !== undefined
       ? "deleting"
@@ -18,5 +18,5 @@ export function podDisruptionBudgetState({ metadata, status }: PodDisruptionBudg
     findings.push({ health: "degraded", text: `${currentHealthy} of ${desiredHealthy} healthy` });
   }
   if (expectedPods > 0 && disruptionsAllowed <= 0) findings.push({ health: "healthy", text: "no disruption allowed" });
-  return stateOf(lifecycle, findings, view);
+  return stateOf(lifecycle, findings);
 }

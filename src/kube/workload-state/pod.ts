@@ -4,19 +4,23 @@ import { type PodsView, podFindings } from "./pods.ts";
 import { isTrue, isYoung, stateOf, type WorkloadState } from "./state.ts";
 import type { Lifecycle } from "./words.ts";
 
+export function isReady({ status }: Pod): boolean {
+  return isTrue(status.conditions, "Ready");
+}
+
 /** A Pod that no controller owns. */
 export function podState(pod: Pod, view: Omit<PodsView, "pods">): WorkloadState {
   const { metadata, status } = pod;
   const young = isYoung(metadata, view.now);
   const lifecycle = lifecycleOf(pod, young);
   const own = podFindings({ ...view, pods: [pod] });
-  if (status.phase === "Succeeded") return stateOf(lifecycle, own, view);
+  if (status.phase === "Succeeded") return stateOf(lifecycle, own);
   if (status.phase === "Failed") {
-    return stateOf(lifecycle, [{ health: "unhealthy", text: "Pod failed" }, ...own], view);
+    return stateOf(lifecycle, [{ health: "unhealthy", text: "Pod failed" }, ...own]);
   }
-  if (isTrue(status.conditions, "Ready")) return stateOf(lifecycle, own, view);
+  if (isReady(pod)) return stateOf(lifecycle, own);
   const notReady: Finding = { health: young ? "unknown" : "unhealthy", text: "0 of 1 ready" };
-  return stateOf(lifecycle, [notReady, ...own, ...gateFindings(pod)], view);
+  return stateOf(lifecycle, [notReady, ...own, ...gateFindings(pod)]);
 }
 
 function lifecycleOf({ metadata, status }: Pod, young: boolean): Lifecycle {

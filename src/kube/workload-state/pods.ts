@@ -162,7 +162,8 @@ export function podFindings(
     ...limited(stuck.map(({ name, reason, detail }) => `${plainName(name)}: ${reason}${detail && ` (${detail})`}`)),
     ...limited(
       restarting.map(
-        ({ name, restarts, ms }) => `${plainName(name)}: ${plural(restarts, "restart")} in ${seconds(ms)}`,
+        ({ name, restarts, ms }) =>
+          `${plainName(name)}: ${plural(restarts, "restart")} in ${seconds(Math.max(ms, 1_000))}`,
       ),
     ),
   ];

@@ -12,7 +12,7 @@ export function replicaSetState(replicaSet: ReplicaSet, view: PodsView): Workloa
   const desired = spec.replicas ?? 1;
   const young = isYoung(metadata, view.now);
   const lifecycle = lifecycleOf(replicaSet, desired, young);
-  if (desired <= 0) return stateOf(lifecycle, [], view);
+  if (desired <= 0) return stateOf(lifecycle, []);
   const counts = { desired, present: status.replicas, ready: status.readyReplicas };
   const reason = conditionOf(status.conditions, "ReplicaFailure")?.reason;
   const failure: readonly Finding[] =
@@ -22,7 +22,7 @@ export function replicaSetState(replicaSet: ReplicaSet, view: PodsView): Workloa
     ...readinessFindings(counts, lifecycle, isStarting(metadata, view)),
     ...podFindings(view),
   ];
-  return stateOf(lifecycle, findings, view);
+  return stateOf(lifecycle, findings);
 }
 
 function lifecycleOf({ metadata, status }: ReplicaSet, desired: number, young: boolean): Lifecycle {

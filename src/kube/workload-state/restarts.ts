@@ -9,8 +9,9 @@ export interface PodObservation {
   readonly restarts: ReadonlyMap<string, number>;
 }
 
-const WINDOW_MS = 600_000;
-/** In {@link WINDOW_MS}, of one container. */
+/** Over which restarts are counted. */
+export const RESTART_WINDOW_MS = 600_000;
+/** In {@link RESTART_WINDOW_MS}, of one container. */
 const MAX_RESTARTS = 3;
 
 export function observePod({ status }: Pod, at: Date): PodObservation {
@@ -33,6 +34,6 @@ export function restartsSince(
   for (const [name, count] of observePod(pod, now).restarts) {
     most = Math.max(most, count - (before.restarts.get(name) ?? 0));
   }
-  const inWindow = ms <= WINDOW_MS ? most : (most * WINDOW_MS) / ms;
+  const inWindow = ms <= RESTART_WINDOW_MS ? most : (most * RESTART_WINDOW_MS) / ms;
   return inWindow >= MAX_RESTARTS ? { restarts: most, ms } : undefined;
 }

@@ -8,44 +8,17 @@ export interface WorkloadState {
   readonly message?: string;
 }
 
-/** How much is known of the kind's cache that the object came from. */
-export type CacheState =
-  | { readonly state: "starting" }
-  | { readonly state: "forbidden" }
-  /** `observedAt`: of its last event or bookmark. */
-  | { readonly state: "synced"; readonly observedAt: Date };
-
 /** What all derivations look at beside the object. */
 export interface View {
   readonly now: Date;
-  /** Left out: in sync, and read just now. */
-  readonly cache?: CacheState;
 }
 
-/** A cache without an event or bookmark for this long says nothing about now. */
-const CACHE_STALE_MS = 180_000;
-
-/**
- * The state that the findings add up to: the worst of them is the health.
- *
- * What came from a cache that is not current is not judged, because an old fault may be gone and an old success too.
- */
-export function stateOf(lifecycle: Lifecycle, findings: readonly Finding[], view: View): WorkloadState {
-  const old = cacheFinding(view);
-  const all = old === undefined ? findings : [old];
-  const health = HEALTHS.find((word) => all.some((finding) => finding.health === word)) ?? "healthy";
-  const worstFirst = all.toSorted((a, b) => HEALTHS.indexOf(a.health) - HEALTHS.indexOf(b.health));
+/** The state that the findings add up to: the worst of them is the health. */
+export function stateOf(lifecycle: Lifecycle, findings: readonly Finding[]): WorkloadState {
+  const health = HEALTHS.find((word) => findings.some((finding) => finding.health === word)) ?? "healthy";
+  const worstFirst = findings.toSorted((a, b) => HEALTHS.indexOf(a.health) - HEALTHS.indexOf(b.health));
   const message = joined(worstFirst.map(({ text }) => text));
   return message === "" ? { lifecycle, health } : { lifecycle, health, message };
-}
-
-function cacheFinding({ now, cache }: View): Finding | undefined {
-  if (cache === undefined) return undefined;
-  if (cache.state !== "synced") {
-    return { health: "unknown", text: cache.state === "forbidden" ? "reading is forbidden" : "not read yet" };
-  }
-  const ms = now.getTime() - cache.observedAt.getTime();
-  return ms > CACHE_STALE_MS ? { health: "unknown", text: `not read for ${seconds(ms)}` } : undefined;
 }
 
 export function seconds(ms: number): string {

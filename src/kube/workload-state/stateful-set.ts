@@ -18,7 +18,7 @@ export function statefulSetState(set: StatefulSet, view: StatefulSetView): Workl
   const young = isYoung(metadata, view.now);
   const stopped = isBetweenRevisions(set) ? stoppedUpdate(view.pods ?? [], status.updateRevision, view.now) : undefined;
   const lifecycle = lifecycleOf(set, desired, young, stopped !== undefined);
-  if (desired <= 0) return stateOf(lifecycle, [], view);
+  if (desired <= 0) return stateOf(lifecycle, []);
   const counts = { desired, present: status.replicas, ready: status.readyReplicas };
   const failure: readonly Finding[] =
     stopped !== undefined && lifecycle === "failed" ? [{ health: "unhealthy", text: stopped }] : [];
@@ -28,7 +28,7 @@ export function statefulSetState(set: StatefulSet, view: StatefulSetView): Workl
     ...podFindings(view, (pod) => unboundClaim(set, pod, view.claims ?? [])),
     ...updateFindings(set, desired),
   ];
-  return stateOf(lifecycle, findings, view);
+  return stateOf(lifecycle, findings);
 }
 
 function lifecycleOf(set: StatefulSet, desired: number, young: boolean, isStopped: boolean): Lifecycle {

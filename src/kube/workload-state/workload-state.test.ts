@@ -26,7 +26,7 @@ import { podDisruptionBudgetState } from "./pod-disruption-budget.ts";
 import { type PodsView, STUCK_REASONS, stuckOf } from "./pods.ts";
 import { replicaSetState } from "./replica-set.ts";
 import { observePod } from "./restarts.ts";
-import { type CacheState, stateOf, type WorkloadState } from "./state.ts";
+import { stateOf, type WorkloadState } from "./state.ts";
 import { statefulSetState } from "./stateful-set.ts";
 import { HEALTHS, LIFECYCLES } from "./words.ts";
 
@@ -176,22 +176,9 @@ const KINDS: Readonly<Record<string, (given: Given, view: PodsView, others: read
       now: view.now,
       jobs: others.map((each) => jobShape.fromJson(each, strings)),
     }),
-  PersistentVolumeClaim: (given, view) =>
-    persistentVolumeClaimState(persistentVolumeClaimShape.fromJson(given, strings), view),
-  PodDisruptionBudget: (given, view) =>
-    podDisruptionBudgetState(podDisruptionBudgetShape.fromJson(given, strings), view),
+  PersistentVolumeClaim: (given) => persistentVolumeClaimState(persistentVolumeClaimShape.fromJson(given, strings)),
+  PodDisruptionBudget: (given) => podDisruptionBudgetState(podDisruptionBudgetShape.fromJson(given, strings)),
 };
-const cache: fc.Arbitrary<CacheState | undefined> = fc.oneof(
-  fc.constant(undefined),
-  fc.constantFrom<CacheState>({ state: "starting" }, { state: "forbidden" }),
-  fc.integer({ min: -MINUTE, max: 10 * MINUTE }).map(
-    (ms): CacheState => ({
-      state: "synced",
-      observedAt: new Date(NOW.getTime() - ms),
-    }),
-  ),
-);
-
 /** What holds of each state of each object. */
 function expectBounded({ lifecycle, health, message = "" }: WorkloadState): void {
   expect(LIFECYCLES).toContain(lifecycle);
@@ -201,22 +188,16 @@ function expectBounded({ lifecycle, health, message = "" }: WorkloadState): void
 }
 
 const toPod = (given: object): Pod => podShape.fromJson(given, strings);
-const view = fc.record({ pods: maybe(fc.array(podObject, { maxLength: 4 })), cache });
+const view = fc.record({ pods: maybe(fc.array(podObject, { maxLength: 4 })) });
 
 describe.each(Object.entries(KINDS))("the state of a %s", (_, stateOfKind) => {
   test("is of closed words and one short line, whatever the server says", () => {
     fc.assert(
-      fc.property(object, view, fc.array(object, { maxLength: 3 }), (given, { pods, cache: of }, others) => {
+      fc.property(object, view, fc.array(object, { maxLength: 3 }), (given, { pods }, others) => {
         const all = pods?.map(toPod);
         const before = (): ReturnType<typeof observePod> | undefined =>
           all?.[0] === undefined ? undefined : observePod(all[0], new Date(NOW.getTime() - MINUTE));
-        expectBounded(
-          stateOfKind(
-            given,
-            { now: NOW, before, ...(all !== undefined && { pods: all }), ...(of !== undefined && { cache: of }) },
-            others,
-          ),
-        );
+        expectBounded(stateOfKind(given, { now: NOW, before, ...(all !== undefined && { pods: all }) }, others));
       }),
       { numRuns: 300 },
     );
@@ -252,7 +233,7 @@ describe("findings", () => {
   test("add up to the worst of them, and it is told first", () => {
     fc.assert(
       fc.property(fc.array(finding, { maxLength: 6 }), (findings) => {
-        const { health, message = "" } = stateOf("running", findings, { now: NOW });
+        const { health, message = "" } = stateOf("running", findings);
         const worst = HEALTHS.find((word) => findings.some((each) => each.health === word));
         expect(health).toBe(worst ?? "healthy");
         if (findings.length > 0)
@@ -261,23 +242,6 @@ describe("findings", () => {
           );
       }),
     );
-  });
-
-  test.each<[string, CacheState, string]>([
-    ["that has not synced", { state: "starting" }, "not read yet"],
-    ["that is forbidden", { state: "forbidden" }, "reading is forbidden"],
-    ["that is old", { state: "synced", observedAt: new Date(NOW.getTime() - 180_001) }, "not read for 180 s"],
-  ])("of a cache %s count for nothing", (_, of, message) => {
-    expect(stateOf("failed", [{ health: "unhealthy", text: "a" }], { now: NOW, cache: of })).toEqual({
-      lifecycle: "failed",
-      health: "unknown",
-      message,
-    });
-  });
-
-  test("of a cache that had a bookmark 180 s ago count", () => {
-    const of: CacheState = { state: "synced", observedAt: new Date(NOW.getTime() - 180_000) };
-    expect(stateOf("failed", [{ health: "unhealthy", text: "a" }], { now: NOW, cache: of }).health).toBe("unhealthy");
   });
 });
 
@@ -398,6 +362,7 @@ describe("restarts", () => {
 
   test("are told with their number and time", () => {
     expect(healthWith(4, 7, 5 * MINUTE).message).toBe("api-0: 3 restarts in 300 s");
+    expect(healthWith(0, 14, 200).message).toBe("api-0: 14 restarts in 1 s");
   });
 
   test("of one container are not those of another", () => {

@@ -78,9 +78,9 @@ function judged(object: Seen, others: Others, now: Date): WorkloadState {
     case "Pod":
       return podState(read(podShape, object), { now });
     case "PersistentVolumeClaim":
-      return persistentVolumeClaimState(read(persistentVolumeClaimShape, object), { now });
+      return persistentVolumeClaimState(read(persistentVolumeClaimShape, object));
     case "PodDisruptionBudget":
-      return podDisruptionBudgetState(read(podDisruptionBudgetShape, object), { now });
+      return podDisruptionBudgetState(read(podDisruptionBudgetShape, object));
     default:
       throw new Error(`no state for ${object.kind}`);
   }
