@@ -2,9 +2,11 @@ import { wrap } from "../kernel/settings.ts";
 import { describeExitCodes } from "./exit-codes.ts";
 import type { Area, Flag, ValueSchema, Verb } from "./verbs.ts";
 
-const COMMON = `  -o table|json|yaml    form of the answer
+export const COMMON = `  -o table|json|yaml    form of the answer
   --profile NAME        which sign-in; default: the current one, or SALLYPORT_PROFILE
   --workspace NAME      for credentials that do not imply one; default: SALLYPORT_WORKSPACE`;
+
+export const WATCH = "  --watch               again and again, until Ctrl-C";
 
 export function areaHelp(area: Area): string {
   const width = Math.max(...area.verbs.map((verb) => usageOf(verb).length));
@@ -38,7 +40,7 @@ export function verbHelp(area: Area, verb: Verb): string {
       ? []
       : ["  -f, --file FILE       the request's fields as YAML or JSON, - for standard input; flags win"]),
     ...(route.paginated === true ? ["  --all                 every page"] : []),
-    ...(route.method === "GET" ? ["  --watch               again and again, until Ctrl-C"] : []),
+    ...(route.method === "GET" ? [WATCH] : []),
   ];
   return `usage: sallyport ${area.name} ${usageOf(verb)}${flags.length === 0 ? "" : " [flags]"}
 

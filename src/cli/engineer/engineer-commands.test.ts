@@ -177,6 +177,19 @@ onEachDatabase("the engineer's commands", (world) => {
       out: expect.stringMatching(/^NAME.*WHY\napi .*degraded .*1 of 3 ready; api-7d9c5-x2x4z: CrashLoopBackOff\n$/),
     });
     expect(await list("--attention", "--type", "worker")).toMatchObject({ code: 0, out: "(none)\n" });
+    expect((await list("--attention", "--type", "queue")).code).toBe(3);
+    // A pipeline with a type that is none must not be green.
+    for (const wrong of ["nope", "Container!", ""]) {
+      expect(await list("--attention", "--type", wrong)).toMatchObject({
+        ...{ code: 2, out: "" },
+        error: expect.stringMatching(/--type is one of container, worker, daemon, ai, kubernetes-cluster, .* not /),
+      });
+    }
+    const noType = await type(["resources", "deployments", "nope", "api"], { env });
+    expect(noType).toMatchObject({
+      code: 2,
+      error: expect.stringContaining("RESOURCE-TYPE is one of container, worker, daemon, ai, not nope"),
+    });
     expect(JSON.parse((await list("--attention", "-o", "json")).out)).toMatchObject([{ resourceId: "api" }]);
     const unread = [heartbeat("api", "unknown", "3 of 3 ready", true), heartbeat("web", "healthy", null)];
     await site.report(await site.deploy("bank"), "running", { resourceHeartbeats: unread });
@@ -193,6 +206,143 @@ onEachDatabase("the engineer's commands", (world) => {
       onOut: (text) => text.includes("api") && stop.abort(new Stopped("SIGINT")),
     });
     expect((await watching).code).toBe(130);
+  });
+
+  it("resources watch shows all once, and then what has changed; a name without end does not widen the table", async () => {
+    const site = await newDeploymentSite(world);
+    const [id, env] = [await site.deploy("shop"), as(world, site.member)];
+    const heartbeat = (resourceId: string, health: string, name = resourceId) => {
+      const status = {
+        health,
+        lifecycle: "running",
+        partial: false,
+        stale: false,
+        collectionIssues: [],
+        message: null,
+      };
+      return {
+        ...{ resourceId, resourceType: "queue", controllerPlatform: "kubernetes", backend: "external", raw: [] },
+        observedAt: world.clock.wallNow().toISOString(),
+        data: { resourceType: "queue", data: { name, namespace: "eu", status } },
+      };
+    };
+    const report = (...resourceHeartbeats: object[]) => site.report(id, "running", { resourceHeartbeats });
+    await report(
+      heartbeat("api", "healthy"),
+      heartbeat("web", "degraded"),
+      heartbeat("long", "healthy", "n".repeat(400)),
+    );
+    const stop = new AbortController();
+    const shown: string[] = [];
+    const onOut = (text: string): void => {
+      if (text === "") return;
+      shown.push(text);
+      world.clock.advance(1_000);
+      if (shown.length === 1) void report(heartbeat("api", "unhealthy"), heartbeat("web", "degraded"));
+      else if (shown.length === 2) {
+        void site.report(id, "running", { removedHeartbeats: [{ resourceType: "queue", resourceId: "web" }] });
+      } else stop.abort(new Stopped("SIGINT"));
+    };
+    const watched = await type(["resources", "watch", "-p", site.project.name], { env, signal: stop.signal, onOut });
+    expect(watched.code).toBe(130);
+    const [all = "", changed = "", gone = ""] = shown;
+    expect(all.split("\n")).toHaveLength(5);
+    expect(all).toMatch(/^NAME +NAMESPACE +TYPE +DEPLOYMENT +HEALTH +SEEN +ID +WHY\nweb +eu +queue +shop +degraded /);
+    expect(Math.max(...all.split("\n").map((line) => line.length))).toBeLessThan(260);
+    expect(changed).toMatch(/^api +eu +queue +shop +unhealthy .*api\n$/);
+    expect(gone).toMatch(/^web +eu +queue +shop +gone .*web\n$/);
+    const help = async (word: string) => (await type(["resources", word, "--help"])).out;
+    expect(await help("watch")).not.toContain("exit code");
+    for (const option of ["--watch", "-o table|json|yaml", "--profile", "--workspace", "exit code 3"])
+      expect(await help("list")).toContain(option);
+  });
+
+  it("resources get takes names, shows the parts as tables, and lists what a name may mean", async () => {
+    const site = await newDeploymentSite(world);
+    const [id, env] = [await site.deploy("shop"), as(world, site.member)];
+    const observedAt = world.clock.wallNow().toISOString();
+    const status = {
+      ...{ health: "degraded", lifecycle: "running", partial: true, stale: false, message: "1 of 2 ready" },
+      collectionIssues: [{ reason: "forbidden", severity: "warning", source: "events", message: "no right" }],
+    };
+    const pod = (name: string, more: object) => ({ name, ready: false, restartCount: 3, ownerReferences: [], ...more });
+    const container = (namespace: string, more: object) => ({
+      ...{ resourceId: `deployment.${namespace}.api`, resourceType: "container", controllerPlatform: "kubernetes" },
+      ...{ backend: "kubernetes", observedAt, raw: [] },
+      data: {
+        resourceType: "container",
+        data: {
+          ...{ status, backend: "kubernetes", workloadKind: "deployment", namespace, name: "api" },
+          ...{ replicas: { desired: 2, ready: 1 }, pods: [], events: [], ...more },
+        },
+      },
+    });
+    const condition = { type: "Available", status: "False", reason: "MinimumReplicasUnavailable", message: "wait" };
+    const full = {
+      pods: [pod("api-1", { waitingReason: "CrashLoopBackOff", nodeName: "node-1" })],
+      events: [{ reason: "BackOff", type: "Warning", count: 7, message: "restarting\u001b[2J" }],
+      ...{
+        cpu: { value: 0.25, unit: "cores" },
+        memory: { value: 12 * 2 ** 20, unit: "bytes" },
+        usageObservedAt: observedAt,
+      },
+      workload: { conditions: [condition] },
+    };
+    const claim = {
+      ...{
+        rawIdentity: "v1:PersistentVolumeClaim:eu:data",
+        providerKind: "PersistentVolumeClaim",
+        displayName: "data",
+      },
+      ...{ health: "healthy", lifecycle: "running", partial: false, providerStale: false, namespace: "eu" },
+      resourceTypeHint: "persistent-volume-claim",
+    };
+    const batch = {
+      ...{ sourceKind: "operator", inventoryScope: "claims", controllerPlatform: "kubernetes", backend: "kubernetes" },
+      ...{ observedAt, complete: true, resources: [claim] },
+    };
+    const told = {
+      resourceHeartbeats: [container("eu", full), container("us", {})],
+      observedInventoryBatches: [batch],
+    };
+    const answer = await site.report(id, "running", told);
+    expect(answer.status, JSON.stringify(answer.body)).toBe(200);
+    const get = (...words: string[]) => type(["resources", "get", ...words, "-p", site.project.name], { env });
+    const found = await get("shop", "eu/api");
+    expect([found.code, found.error]).toEqual([0, ""]);
+    for (const [title, line] of [
+      ["PODS", /^api-1 +false +- +3 +CrashLoopBackOff +- +- +node-1$/m],
+      ["CONDITIONS", /^Available +False +MinimumReplicasUnavailable +- +wait$/m],
+      ["USAGE", /^250m +12 MiB +\d+s$/m],
+      ["EVENTS", /^Warning +BackOff +7 +- +restarting\\u001b\[2J$/m],
+      ["NOT READ", /^forbidden +events +no right$/m],
+      ["health", /^why +1 of 2 ready$/m],
+    ] as const) {
+      expect(found.out).toMatch(new RegExp(`^${title}\\b`, "m"));
+      expect(found.out).toMatch(line);
+    }
+    for (const words of [
+      [id, "eu/api"],
+      ["shop", "deployment.eu.api"],
+      ["container", id, "deployment.eu.api"],
+    ])
+      expect((await get(...words)).out).toBe(found.out);
+    expect(JSON.parse((await get("container", "shop", "eu/api", "-o", "json")).out).deployment.resourceId).toBe(
+      "deployment.eu.api",
+    );
+    expect(await get("shop", "api")).toMatchObject({
+      code: 2,
+      error: expect.stringMatching(
+        /api is the name of 2 resources.*\n {2}container {2}deployment.eu.api {2}eu\n.*us\n/,
+      ),
+    });
+    expect((await get("shop", "data")).out).toMatch(/^resourceType +persistent-volume-claim$/m);
+    expect(await get("shop", "nope")).toMatchObject({
+      code: 5,
+      error: expect.stringContaining("there is no resource nope"),
+    });
+    expect(await get("nope", "api")).toMatchObject({ code: 5, error: expect.stringContaining("no deployment nope") });
+    expect(await get("nope", id, "api")).toMatchObject({ code: 2, error: expect.stringContaining("TYPE is one of") });
   });
 
   it("say the API's code and hint, and end with the code that a script tells apart", async () => {

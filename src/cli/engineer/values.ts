@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { parse } from "yaml";
+import { kebab } from "../../contract/wire/kebab.ts";
 import { FriendlyError, UsageError } from "../kernel/command.ts";
 import type { Flag, ValueSchema, Verb } from "./verbs.ts";
 
@@ -37,6 +38,7 @@ export async function callValues(verb: Verb, given: Given, readInput: () => Prom
     );
   }
   const params = Object.fromEntries(positionals.map((name, index) => [name, given.positionals[index] ?? ""]));
+  for (const [name, text] of Object.entries(params)) requireListed(verb, name, text);
   const fromFile = given.file === undefined ? {} : await recordOf(given.file, readInput);
   const query: Record<string, unknown> = {};
   const body: Record<string, unknown> = { ...fromFile };
@@ -53,6 +55,14 @@ export async function callValues(verb: Verb, given: Given, readInput: () => Prom
   if (missing.length > 0) throw new UsageError(`${missing.map(({ name }) => `--${name}`).join(", ")} missing`);
   const hasBody = verb.route.body !== undefined && (Object.keys(body).length > 0 || verb.route.bodyOptional !== true);
   return { params, query, body: hasBody ? body : undefined };
+}
+
+/** @throws UsageError when a word of the path is none of those that the API lists. */
+function requireListed({ route }: Verb, name: string, text: string): void {
+  const words = (route.params as ValueSchema | undefined)?.properties?.[name]?.enum;
+  if (words !== undefined && !words.includes(text)) {
+    throw new UsageError(`${kebab(name).toUpperCase()} is one of ${words.join(", ")}, not ${text}`);
+  }
 }
 
 async function typed(flag: Flag, texts: readonly string[], readInput: () => Promise<string>): Promise<unknown> {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { UsageError } from "./command.ts";
-import { formatOf, render } from "./output.ts";
+import { formatOf, render, Table } from "./output.ts";
 
 describe("a table", () => {
   it("shows whom a manager serves, and which manager a deployment has or waits for", () => {
@@ -34,6 +34,21 @@ describe("a table", () => {
     expect(render({ id: "a", list: ["x", "y"], deep: { a: 1 }, none: null }, "table")).toBe(
       'id    a\nlist  x,y\ndeep  {"a":1}\nnone  -\n',
     );
+  });
+
+  it("gives no cell the whole line, and puts later rows below the same columns", () => {
+    const rows = [
+      { name: `${"n".repeat(118)}🚪🚪`, why: "w".repeat(5_000) },
+      { name: "a", why: "b" },
+    ];
+    const [, first = "", second = ""] = render(rows, "table").split("\n");
+    expect(first).toBe(`${"n".repeat(118)}…  ${"w".repeat(511)}…`);
+    expect(second).toBe(`${"a".padEnd(119)}  b`);
+    expect(JSON.parse(render(rows, "json"))).toEqual(rows);
+    const table = new Table(["name", "why"]);
+    expect(table.lines([])).toBe("");
+    expect(table.lines([{ name: "api", why: "x" }])).toBe("NAME  WHY\napi   x\n");
+    expect(table.lines([{ name: "a", why: null }])).toBe("a     -\n");
   });
 
   it("says so when there is nothing", () => {

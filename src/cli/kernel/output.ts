@@ -50,9 +50,38 @@ const MAX_COLUMNS = 7;
 function rowsTable(rows: readonly unknown[]): string {
   if (rows.length === 0) return "(none)\n";
   const records = rows.map((row) => (isRecord(row) ? row : { value: row }));
-  const names = columnsOf(records);
-  const cells = records.map((record) => names.map((name) => cell(record[name])));
-  return aligned([names.map((name) => name.replace(/[A-Z]/g, (letter) => `-${letter}`).toUpperCase()), ...cells]);
+  return new Table(columnsOf(records)).lines(records);
+}
+
+/** A name or message from elsewhere must not push the other columns out of sight; `-o json` has all of it. */
+const MAX_CELL = 120;
+const MAX_LAST_CELL = 512;
+
+/** Rows below the names of their columns. Those that come later stand below the same columns. */
+export class Table {
+  readonly #names: readonly string[];
+  #widths: readonly number[] | undefined;
+
+  constructor(names: readonly string[]) {
+    this.#names = names;
+  }
+
+  /** The columns' names too, the first time; "" when there is nothing to show. */
+  lines(records: readonly Readonly<Record<string, unknown>>[]): string {
+    if (records.length === 0) return "";
+    const heads = this.#names.map((name) => name.replace(/[A-Z]/g, (letter) => `-${letter}`).toUpperCase());
+    const rows = records.map((record) => this.#names.map((name, at) => this.#short(cell(record[name]), at)));
+    const lines = this.#widths === undefined ? [heads, ...rows] : rows;
+    this.#widths ??= widthsOf(lines);
+    return aligned(lines, this.#widths);
+  }
+
+  #short(text: string, at: number): string {
+    const most = at === this.#names.length - 1 ? MAX_LAST_CELL : MAX_CELL;
+    if (text.length <= most) return text;
+    const cut = text.slice(0, most - 1);
+    return `${cut.isWellFormed() ? cut : cut.slice(0, -1)}…`;
+  }
 }
 
 function columnsOf(records: readonly Readonly<Record<string, unknown>>[]): readonly string[] {
@@ -69,7 +98,8 @@ function columnsOf(records: readonly Readonly<Record<string, unknown>>[]): reado
 
 function pairsTable(value: unknown): string {
   if (!isRecord(value)) return `${cell(value)}\n`;
-  return aligned(Object.entries(value).map(([name, field]) => [name, cell(field)]));
+  const lines = Object.entries(value).map(([name, field]) => [name, cell(field)]);
+  return aligned(lines, widthsOf(lines));
 }
 
 /** A short form of a structure for a cell; `-o json` has the whole. */
@@ -80,8 +110,11 @@ function cell(value: unknown): string {
   return escaped(JSON.stringify(value), "");
 }
 
-function aligned(lines: readonly (readonly string[])[]): string {
-  const widths = (lines[0] ?? []).map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
+function widthsOf(lines: readonly (readonly string[])[]): readonly number[] {
+  return (lines[0] ?? []).map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
+}
+
+function aligned(lines: readonly (readonly string[])[], widths: readonly number[]): string {
   const text = lines.map((line) =>
     line
       .map((part, column) => part.padEnd(widths[column] ?? 0))

@@ -20,6 +20,15 @@ export const MAX_RESOURCE_ROWS = 1000;
 const LISTED_RESOURCE_TYPES = ["container", "worker", "daemon", "ai"] as const;
 export type ListedResourceType = (typeof LISTED_RESOURCE_TYPES)[number];
 
+/** What Sallyport's agent tells of, and `unknown` for observed objects without a type. Other reporters may have more. */
+export const RESOURCE_TYPES = [
+  ...LISTED_RESOURCE_TYPES,
+  "kubernetes-cluster",
+  "persistent-volume-claim",
+  "pod-disruption-budget",
+  "unknown",
+] as const;
+
 const count = Nullable(Type.Integer({ minimum: 0 }));
 
 const condition = {
@@ -106,7 +115,7 @@ export const HeartbeatView = Type.Union([
 ]);
 export type HeartbeatView = Static<typeof HeartbeatView>;
 
-const ResourceDetail = Strict({
+export const ResourceDetail = Strict({
   ...inDeployment,
   observedAt: Type.Optional(Timestamp),
   desiredImage: Nullable(Type.String({ description: "From the current release's stack." })),
