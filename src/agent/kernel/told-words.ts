@@ -8,10 +8,20 @@ const MAX_LINE = 1_024;
 /** Read for secrets: a cut before could halve one, and what is left would not be known for one. */
 const MAX_READ = 8_192;
 
+/** What no rule takes anything from: printable, and too short for a token. */
+const SHORT = /^[\w.-]{1,14}$/;
+const PLAIN = /^[\x21-\x7e]+$/;
+
+/** A name of Kubernetes, or an address: it is told as an identity too, and holds no secret. Null for nothing. */
+export function name(text: string | undefined, maxChars = MAX_LINE): string | null {
+  if (text === undefined || text === "") return null;
+  return text.length <= maxChars && PLAIN.test(text) ? text : printableLine(text, maxChars) || null;
+}
+
 /** On one line; null for nothing. */
 export function line(text: string | undefined, maxChars = MAX_LINE): string | null {
   if (text === undefined || text === "") return null;
-  return printableLine(redacted(text), maxChars) || null;
+  return SHORT.test(text) ? text : printableLine(redacted(text), maxChars) || null;
 }
 
 /** With its line breaks; null for nothing. */
@@ -29,27 +39,27 @@ export function imageName(text: string, maxBytes: number): string {
 
 /** What fits of the text, in bytes as JSON without its quotes: a sign of Unicode is up to four. */
 export function within(text: string, maxBytes: number): string {
-  if (sizeOf(text) <= maxBytes) return text;
-  let [kept, bytes] = ["", sizeOf("…")];
+  if (text.length * 6 <= maxBytes || sizeOf(text) <= maxBytes) return text;
+  let [cut, bytes] = ["", sizeOf("…")];
   for (const sign of text) {
     bytes += sizeOf(sign);
     if (bytes > maxBytes) break;
-    kept += sign;
+    cut += sign;
   }
-  return `${kept}…`;
+  return `${cut}…`;
 }
 
 /** A map of what others wrote, of at most so many bytes as JSON: what is beyond is left out. */
 export function boundedMap(entries: readonly (readonly [string, string])[], maxBytes: number): Record<string, string> {
-  const kept: [string, string][] = [];
+  const fitting: [string, string][] = [];
   let bytes = 2;
   for (const [name, value] of entries) {
     const told: [string, string] = [line(name) ?? "", line(value) ?? ""];
     bytes += sizeOf(told[0]) + sizeOf(told[1]) + 6;
     if (bytes > maxBytes) break;
-    kept.push(told);
+    fitting.push(told);
   }
-  return Object.fromEntries(kept);
+  return Object.fromEntries(fitting);
 }
 
 /** A count: an API server that lies may send others. */
@@ -65,8 +75,19 @@ export function timeOf(text: string | undefined): string | null {
   return /^(?!0000)\d{4}-/.test(utc) ? utc : null;
 }
 
+/** Reasons and messages are the same for thousands of objects, and each costs six searches. */
+const kept = new Map<string, string>();
+const MAX_KEPT = 4_096;
+const MAX_KEPT_CHARS = 512;
+
 function redacted(text: string): string {
-  return redactText(text.slice(0, MAX_READ), () => undefined);
+  const known = kept.get(text);
+  if (known !== undefined) return known;
+  const found = redactText(text.slice(0, MAX_READ), () => undefined);
+  if (text.length > MAX_KEPT_CHARS) return found;
+  if (kept.size >= MAX_KEPT) kept.clear();
+  kept.set(text, found);
+  return found;
 }
 
 function sizeOf(text: string): number {

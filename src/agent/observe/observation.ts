@@ -10,7 +10,7 @@ import { apiVersionOf } from "../../kube/objects/resource.ts";
 import type { Pod } from "../../kube/projection/shapes.ts";
 import { isReady } from "../../kube/workload-state/pod.ts";
 import { OBSERVED, type ObservedKind } from "../kernel/observed-kinds.ts";
-import { boundedMap, count, imageName, line, paragraph, timeOf, within } from "../kernel/told-words.ts";
+import { boundedMap, count, imageName, line, name, paragraph, timeOf, within } from "../kernel/told-words.ts";
 import type { EventLookup, EventsTold } from "../lookups/event-lookup.ts";
 import { usageOfAll, usageOfPod } from "../lookups/pod-usage.ts";
 import type { NamespaceUsage, UsageLookup } from "../lookups/usage-lookup.ts";
@@ -84,7 +84,7 @@ function isId(text: string, maxChars: number): boolean {
 }
 
 function nameOf(text: string): string {
-  return line(text, MAX_ID) ?? "?";
+  return name(text, MAX_ID) ?? "?";
 }
 
 function refOf({ kind, metadata }: Pick<Workload, "kind" | "metadata">): WorkloadRef {
@@ -169,7 +169,7 @@ function heartbeatOf(
     status,
     backend: "kubernetes" as const,
     ...ofType(kind),
-    namespace: line(metadata.namespace) ?? "",
+    namespace: name(metadata.namespace) ?? "",
     name: nameOf(metadata.name),
     replicas: countsOf(counts),
     pods: notReadyFirst.slice(0, MAX_PODS).map((pod) => ({ ...podOf(pod), ...usageOfPod(pod, usage) })),
@@ -204,17 +204,17 @@ function podOf(pod: Pod): object {
   const terminated = states.find((state) => state.terminated !== undefined)?.terminated?.reason;
   return {
     name: nameOf(metadata.name),
-    uid: line(metadata.uid),
+    uid: name(metadata.uid),
     phase: line(status.phase),
     ready: isReady(pod),
     restartCount: restartsOf(pod),
     waitingReason: line(waiting),
     terminatedReason: line(terminated),
-    nodeName: line(spec.nodeName),
-    podIp: line(status.podIP),
+    nodeName: name(spec.nodeName),
+    podIp: name(status.podIP),
     ownerReferences: metadata.ownerReferences
       .slice(0, 10)
-      .map(({ kind, name, uid }) => ({ kind: line(kind) ?? "", name: line(name) ?? "", uid: line(uid) })),
+      .map((owner) => ({ kind: name(owner.kind) ?? "", name: name(owner.name) ?? "", uid: name(owner.uid) })),
   };
 }
 
@@ -246,7 +246,7 @@ function rowOf(workload: Workload, { health, lifecycle, message }: State): Obser
     ...{ health, lifecycle, message: message ?? null },
     partial: false,
     providerStale: false,
-    namespace: line(metadata.namespace),
+    namespace: name(metadata.namespace),
     resourceTypeHint: type,
     version: line(metadata.labels["app.kubernetes.io/version"], 256),
     managedResourceId: beats && isId(id, MAX_ID) ? id : null,

@@ -9,19 +9,28 @@ const data = new Map(Object.entries(KUBERNETES_DATA).map(([type, schema]) => [ty
 
 /** Whether a platform takes this row. */
 export function rowFits(told: ObservedResource): boolean {
+  if (!row.Check(told) || !isText(told, JSON.stringify(told))) return false;
   const { labels = {}, attributes = {} } = told;
-  return row.Check(told) && [labels, attributes].every((each) => isWithin(each, SMALL_DOCUMENT_BYTES)) && isText(told);
+  return [labels, attributes].every((each) => isWithin(each, JSON.stringify(each), SMALL_DOCUMENT_BYTES));
 }
 
 /** Whether a platform takes this heartbeat. */
 export function heartbeatFits(told: ResourceHeartbeat): boolean {
   const { resourceType, data: inner } = told.data;
   const ofType = told.backend === "kubernetes" ? data.get(resourceType) : undefined;
-  return heartbeat.Check(told) && ofType?.Check(inner) !== false && isWithin(inner, RESOURCE_BYTES) && isText(told);
+  if (!heartbeat.Check(told) || ofType?.Check(inner) === false) return false;
+  const json = JSON.stringify(told);
+  return isText(told, json) && isWithin(inner, json, RESOURCE_BYTES);
 }
 
-/** A document's bytes as JSON, and its values, which cost memory each. */
-function isWithin(document: object, maxBytes: number): boolean {
+/**
+ * A document's bytes as JSON, and its values, which cost memory each. Both are counted only where they may be too many: a
+ * sign has at most three bytes, and a value at least two signs.
+ *
+ * @param json of the document, or of what it is in.
+ */
+function isWithin(document: object, json: string, maxBytes: number): boolean {
+  if (json.length <= maxBytes / 8) return true;
   return Buffer.byteLength(JSON.stringify(document)) <= maxBytes && valuesIn(document) <= maxBytes / BYTES_A_VALUE;
 }
 
@@ -31,10 +40,16 @@ function valuesIn(part: unknown): number {
   return children.reduce<number>((sum, child) => sum + valuesIn(child), children.length);
 }
 
-/** Whether SQL and JSON can hold all of it: no NUL, no half of a character, no number beyond all numbers. */
-function isText(part: unknown): boolean {
+/** JSON has NUL and half of a character as one of these. */
+const SUSPECT = /\\u0000|\\ud[89a-f]/;
+
+/** Whether SQL and JSON can hold all of it. */
+function isText(part: unknown, json: string): boolean {
+  return !SUSPECT.test(json) || isStorable(part);
+}
+
+function isStorable(part: unknown): boolean {
   if (typeof part === "string") return !part.includes("\0") && part.isWellFormed();
-  if (typeof part === "number") return Number.isFinite(part);
   if (typeof part !== "object" || part === null) return true;
-  return Object.entries(part).every(([name, child]) => isText(name) && isText(child));
+  return Object.entries(part).every(([name, child]) => isStorable(name) && isStorable(child));
 }
