@@ -167,7 +167,7 @@ export const REPORT_WORDS: Words = {
     "the agent may not read this kind any more; what is shown is the last that it saw",
   ],
   [`${ROW}.partial`]: constant(false),
-  [`${ROW}.providerStale`]: constant(false),
+  [`${ROW}.providerStale`]: ["true while the agent cannot read the list that it is from", false],
   [`${ROW}.namespace`]: ["its `metadata.namespace`", "shop"],
   [`${ROW}.resourceTypeHint`]: ["by kind, as above", "container"],
   [`${ROW}.version`]: ["its label `app.kubernetes.io/version`", "1.4.2"],
