@@ -45,7 +45,8 @@ export class Cluster implements AsyncDisposable {
   readonly #admin: ApiCredentials;
   readonly #watchdog: Watchdog;
   readonly #options: ClusterOptions;
-  readonly #kubectl: string;
+  /** Path of the kubectl that fits the API server. */
+  readonly kubectlPath: string;
   #kubeconfigs = 0;
   #stopped: Promise<void> | undefined;
 
@@ -54,7 +55,7 @@ export class Cluster implements AsyncDisposable {
     this.dir = dir;
     this.server = `https://127.0.0.1:${ports.api}`;
     this.#options = options;
-    this.#kubectl = found.kubectl;
+    this.kubectlPath = found.kubectl;
     this.#authority = new CertificateAuthority("sallyport test cluster");
     mkdirSync(dir, { recursive: true });
     this.caFile = this.#write("ca.crt", this.#authority.certificate);
@@ -149,7 +150,7 @@ export class Cluster implements AsyncDisposable {
   /** As admin by default. Does not throw when kubectl fails: look at `code`. */
   kubectl(args: readonly string[], options: KubectlOptions = {}): Promise<KubectlResult> {
     const cacheDir = join(this.dir, "kubectl-cache");
-    return kubectl(this.#kubectl, cacheDir, args, { kubeconfig: this.adminKubeconfig, ...options });
+    return kubectl(this.kubectlPath, cacheDir, args, { kubeconfig: this.adminKubeconfig, ...options });
   }
 
   /**
