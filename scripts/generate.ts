@@ -7,6 +7,7 @@ import { platformService } from "../src/cli/platform/platform-service.ts";
 import { agentService } from "../src/cli/services/agent-service.ts";
 import { operatorService } from "../src/cli/services/operator-service.ts";
 import { LOG_SETTINGS } from "../src/cli/services/process-logger.ts";
+import { tunnelService } from "../src/cli/services/tunnel-service.ts";
 import type { Manifest } from "../src/crds/manifest.ts";
 import { defaultPolicy } from "../src/crds/manifests/default-policy.ts";
 import {
@@ -43,7 +44,12 @@ function text(manifests: readonly Manifest[]): string {
 }
 
 function settingsPage(): string {
-  const services = { agent: agentService, operator: operatorService, platform: platformService };
+  const services = {
+    agent: agentService,
+    operator: operatorService,
+    tunnel: tunnelService,
+    platform: platformService,
+  };
   const sections = Object.entries(services).map(
     ([name, { settings }]) => `## sallyport ${name}\n\n${settingsTable(settings)}`,
   );
@@ -52,7 +58,7 @@ function settingsPage(): string {
     "# Configuration",
     "By environment variable, or in a YAML file with the same names as keys (`--config FILE`); the environment wins. A\nname that is not in the table is refused, and all problems are told at once.",
     ...sections,
-    "## The log of all three\n\nTo standard output.",
+    "## The log of all of them\n\nTo standard output.",
     settingsTable(LOG_SETTINGS),
   ].join("\n\n")}\n`;
 }

@@ -1,4 +1,5 @@
 import type { Attempt } from "../api-client/client.ts";
+import { RuntimeKey } from "../api-client/runtime-key.ts";
 import { clientOf } from "../api-client/table-client.ts";
 import { type Clock, systemRandom } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
@@ -8,7 +9,6 @@ import type { AgentMetrics } from "./kernel/metrics.ts";
 import { PlatformLink } from "./platform-link/platform-link.ts";
 import { type Trouble, troubleOf } from "./platform-link/platform-trouble.ts";
 import { AGENT_ROUTES, type Platform } from "./platform-link/routes.ts";
-import { RuntimeKey } from "./platform-link/runtime-key.ts";
 
 export interface PlatformConnection {
   readonly platform: Platform;

@@ -19,6 +19,13 @@ export const CLUSTER_COMMANDS: readonly Command[] = [
       "Runs in the customer's cluster and talks only to its API server. Executes what a grant allows, with an account made for that grant.",
     load: async () => (await import("./services/operator-service.ts")).operatorService,
   }),
+  serviceCommand({
+    name: "tunnel",
+    summary: "Carries debug sessions that the customer opened, in the customer's cluster.",
+    about:
+      "Runs in the customer's cluster, where debug sessions are enabled. Opens connections to the platform, never accepts any; each session acts with an account of its own, and each request is recorded before it goes to the API server.",
+    load: async () => (await import("./services/tunnel-service.ts")).tunnelService,
+  }),
   checkCommand,
   versionCommand,
 ];

@@ -9,8 +9,9 @@ import { operatorMetrics } from "../../../src/operator/kernel/metrics.ts";
 import { SWEEP_NAMES } from "../../../src/platform/areas/sweeps.ts";
 import { NON_API_ROUTES } from "../../../src/platform/http/non-api-routes.ts";
 import { platformMetrics } from "../../../src/platform/kernel/metrics/metrics.ts";
+import { tunnelMetrics } from "../../../src/tunnel/kernel/metrics.ts";
 
-export const COMPONENTS = ["agent", "operator", "platform"] as const;
+export const COMPONENTS = ["agent", "operator", "tunnel", "platform"] as const;
 export type Component = (typeof COMPONENTS)[number];
 
 /** One metric as the code declares it. */
@@ -65,6 +66,8 @@ function registryOf(component: Component): Registry {
     agentMetrics(registry, () => [], { heartbeatIntervalMs: 0 });
     agentRights(registry, () => []);
     deploymentsGauge(registry, () => []);
+  } else if (component === "tunnel") {
+    tunnelMetrics(registry);
   } else {
     operatorMetrics(registry, { grants: () => [], isLeader: () => false, now });
     operatorRights(registry, () => []);

@@ -9,6 +9,8 @@ const ABOUT: Readonly<Record<Component, string>> = {
     "Port `agent.healthPort` (8080), with TLS `agent.metricsPort` (8443); path `/metrics`. Only the leader talks to the platform: put replicas together with `max`.",
   operator:
     "Port `operator.healthPort` (8080), with TLS `operator.metricsPort` (8443); path `/metrics`. Every replica counts the grants: put replicas together with `max`.",
+  tunnel:
+    "There where debug sessions are enabled. Port 8080, path `/metrics`. Every replica counts what it serves: add replicas up.",
   platform:
     "Port `SALLYPORT_PLATFORM_METRICS_PORT`, path `/metrics`; off unless it is set, and apart from the API's port.",
 };
@@ -30,7 +32,7 @@ export function metricsPage(
       ABOUT[component],
       table(metrics.filter(({ components }) => components.length === 1 && components[0] === component)),
     ]),
-    "## Agent and operator",
+    "## Agent, operator and tunnel",
     "Under the names of client-go and controller-runtime, so that dashboards made for those light up; a few in their\nmanner where they have none. `sallyport_grants` is counted by both, each from its own cache.",
     table(shared),
     "## Every process",

@@ -136,6 +136,10 @@ const CRDS_FOLDERS: Readonly<Record<string, Part>> = {
   operations: { is: "one file each", imports: [] },
 };
 
+const TUNNEL_FOLDERS: Readonly<Record<string, Part>> = {
+  kernel: { is: "settings, metrics, the platform's routes", imports: [] },
+};
+
 export const ROOMS: Readonly<Record<string, Room>> = {
   base: {
     is: "clock, log, settings, deadlines, back-off, closed metric series: no business words",
@@ -182,9 +186,15 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     packages: ["prom-client"],
     folders: OPERATOR_FOLDERS,
   },
+  tunnel: {
+    is: "debug sessions: the engineer on one side, the API server on the other",
+    imports: ["base", "api-client", "contract", "kube", "crds"],
+    packages: ["prom-client"],
+    folders: TUNNEL_FOLDERS,
+  },
   cli: {
     is: "the processes' wiring and the command line",
-    imports: ["base", "api-client", "contract", "platform", "kube", "crds", "agent", "operator"],
+    imports: ["base", "api-client", "contract", "platform", "kube", "crds", "agent", "operator", "tunnel"],
     packages: ["pino", "pino-pretty", "prom-client", "yaml"],
     folders: CLI_FOLDERS,
   },

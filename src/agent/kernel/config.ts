@@ -1,5 +1,5 @@
+import { httpsUrl, PLATFORM_SETTINGS, type PlatformSettings } from "../../api-client/platform-settings.ts";
 import { ELECTION_SETTINGS } from "../../base/election-settings.ts";
-import { isLoopbackHost } from "../../base/loopback.ts";
 import { METRICS_SETTINGS, type MetricsServing, metricsServingProblems } from "../../base/metrics-settings.ts";
 import {
   anyText,
@@ -26,10 +26,7 @@ import {
 } from "./observed-kinds.ts";
 
 /** Read once by the command line, validated, frozen, passed down. Nothing else reads the environment. */
-export interface AgentConfig extends MetricsServing {
-  readonly platformUrl: string;
-  readonly runtimeKeyFile: string;
-  readonly runtimeKeyOverlapMs: number;
+export interface AgentConfig extends MetricsServing, PlatformSettings {
   readonly managerUrl: string;
   readonly namespaces: readonly string[];
   readonly observedKinds: readonly ObservedKind[];
@@ -61,24 +58,7 @@ const SWITCH = ["off", "on"] as const;
 
 /** The one table: `--help`, the chart's values reference and the docs page are printed from it. */
 export const AGENT_SETTINGS: SettingsOf<AgentConfig> = {
-  platformUrl: {
-    env: "SALLYPORT_PLATFORM_URL",
-    default: undefined,
-    doc: "The vendor's platform. https, or http to loopback only: the runtime key travels on it.",
-    parse: httpsUrl,
-  },
-  runtimeKeyFile: {
-    env: "SALLYPORT_RUNTIME_KEY_FILE",
-    default: "/var/run/sallyport/runtime-key/key",
-    doc: "File with the runtime key, in a mounted directory. Re-read when it changes, so that rotation needs no restart.",
-    parse: nonEmpty,
-  },
-  runtimeKeyOverlapMs: {
-    env: "SALLYPORT_RUNTIME_KEY_OVERLAP",
-    default: "15m",
-    doc: "How long the key before the last change is still tried when the new one is refused.",
-    parse: duration(0, 86_400_000),
-  },
+  ...PLATFORM_SETTINGS,
   managerUrl: {
     env: "SALLYPORT_MANAGER_URL",
     default: "https://sallyport-agent.sallyport-system.svc",
@@ -221,15 +201,6 @@ export function loadAgentConfig(env: Environment): AgentConfig {
     ...electionTimesProblems(config),
     ...metricsServingProblems(config),
   ]);
-}
-
-function httpsUrl(text: string): string {
-  const url = URL.parse(text);
-  if (url === null || (url.protocol !== "https:" && !(url.protocol === "http:" && isLoopbackHost(url.hostname)))) {
-    throw new Error("an https URL (http only to loopback)");
-  }
-  if (url.username !== "" || url.password !== "") throw new Error("a URL without user and password");
-  return url.href;
 }
 
 function namespace(text: string): string {

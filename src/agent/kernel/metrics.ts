@@ -1,10 +1,10 @@
 import { Gauge, Histogram, type Registry } from "prom-client";
+import { RELOAD_RESULTS, type ReloadResult } from "../../api-client/runtime-key.ts";
 import { closedCounter, closedGauge } from "../../base/closed-series.ts";
 import { REPORT_OUTCOMES } from "../../contract/access-requests/access-relay.ts";
 import { TERMINAL_COMMAND_STATES, type TerminalCommandState } from "../../contract/operations/commands.ts";
 import { GRANT_STATES, type GrantState } from "../../crds/kinds/access-grant.ts";
 import { type LinkMetrics, linkMetrics } from "../platform-link/link-metrics.ts";
-import { RELOAD_RESULTS, type ReloadResult } from "../platform-link/runtime-key.ts";
 import { type ResourceMetrics, resourceMetrics } from "./resource-metrics.ts";
 
 // Every label is one of these lists, or of the contract's. Never a name, id, URL or error text: each value is a series.

@@ -2,8 +2,7 @@ import { readFile } from "node:fs/promises";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
-import { lookRepeatedly } from "../../kube/access/repeated-look.ts";
-import type { Runnable } from "../../kube/manager/manager.ts";
+import { lookRepeatedly } from "../access/repeated-look.ts";
 
 /** A read of some hundred kilobytes at most; a mounted volume itself lags a minute. */
 const LOOK_EVERY_MS = 10_000;
@@ -14,7 +13,7 @@ const PEM = /-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----/gs;
  * there, they are added to the built-in ones and trusted by every new connection of the process that names none of its
  * own.
  */
-export class TrustedAuthorities implements Runnable {
+export class TrustedAuthorities {
   readonly name = "trusted authorities";
   readonly needsLeader = false;
   readonly #file: string;

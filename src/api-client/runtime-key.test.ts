@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { FakeClock } from "../../base/testing/fake-clock.ts";
+import { FakeClock } from "../base/testing/fake-clock.ts";
 import { RuntimeKey } from "./runtime-key.ts";
 
 let folder: string;

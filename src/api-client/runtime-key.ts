@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from "node:fs";
-import { ApiError } from "../../api-client/api-error.ts";
-import type { Clock } from "../../base/clock.ts";
+import type { Clock } from "../base/clock.ts";
+import { ApiError } from "./api-error.ts";
 
 export const RELOAD_RESULTS = ["changed", "failed"] as const;
 export type ReloadResult = (typeof RELOAD_RESULTS)[number];

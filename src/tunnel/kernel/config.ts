@@ -1,0 +1,146 @@
+import { PLATFORM_SETTINGS, type PlatformSettings } from "../../api-client/platform-settings.ts";
+import { METRICS_SETTINGS, type MetricsServing, metricsServingProblems } from "../../base/metrics-settings.ts";
+import {
+  anyText,
+  duration,
+  type Environment,
+  integer,
+  loadSettings,
+  nonEmpty,
+  oneOf,
+  type SettingsOf,
+} from "../../base/settings.ts";
+import { NAMESPACE_NAME } from "../../crds/group.ts";
+import { quantityOf } from "../../kube/objects/quantity.ts";
+
+const RECORDING = ["required", "off"] as const;
+
+/** Read once by the command line, validated, frozen, passed down. Nothing else of this room reads the environment. */
+export interface TunnelConfig extends PlatformSettings, MetricsServing {
+  readonly grantsNamespace: string;
+  readonly debugNamespace: string;
+  readonly spoolFolder: string;
+  readonly spoolBytes: number;
+  readonly idleMs: number;
+  readonly maxTtlMs: number;
+  readonly maxConcurrent: number;
+  readonly recording: (typeof RECORDING)[number];
+  readonly upload: boolean;
+  readonly strict: boolean;
+  readonly healthHost: string;
+  readonly healthPort: number;
+  readonly identity: string;
+  readonly kubeconfig: string;
+}
+
+/** The one table: `--help`, the chart's values and docs/configuration.md are printed from it. */
+export const TUNNEL_SETTINGS: SettingsOf<TunnelConfig> = {
+  ...PLATFORM_SETTINGS,
+  grantsNamespace: {
+    env: "SALLYPORT_GRANTS_NAMESPACE",
+    default: "sallyport-grants",
+    doc: "Where debug sessions lie.",
+    parse: namespace,
+  },
+  debugNamespace: {
+    env: "SALLYPORT_TUNNEL_DEBUG_NAMESPACE",
+    default: "sallyport-debug",
+    doc: "Where the accounts of debug sessions lie. The tunnel mints tokens of accounts there and nowhere else.",
+    parse: namespace,
+  },
+  spoolFolder: {
+    env: "SALLYPORT_TUNNEL_SPOOL_FOLDER",
+    default: "/var/lib/sallyport/spool",
+    doc: "Folder for audit files and recordings. They stay until they are uploaded; what a killed process left is finished at the next start.",
+    parse: nonEmpty,
+  },
+  spoolBytes: {
+    env: "SALLYPORT_TUNNEL_SPOOL_SIZE",
+    default: "256Mi",
+    doc: "Most bytes in that folder. When it is full and nothing uploaded can go, sessions close and new ones are refused: nothing runs without a record.",
+    parse: bytes,
+  },
+  idleMs: {
+    env: "SALLYPORT_TUNNEL_IDLE",
+    default: "15m",
+    doc: "A session ends after this long without a byte from the engineer.",
+    parse: duration(1_000, 28_800_000),
+  },
+  maxTtlMs: {
+    env: "SALLYPORT_TUNNEL_MAX_TTL",
+    default: "1h",
+    doc: "A session ends this long after the tunnel took it, whatever it was opened for.",
+    parse: duration(1_000, 28_800_000),
+  },
+  maxConcurrent: {
+    env: "SALLYPORT_TUNNEL_MAX_CONCURRENT",
+    default: "3",
+    doc: "Sessions that this process serves at once. One takes 8 MiB of memory at most, and its streams.",
+    parse: integer(1, 16),
+  },
+  recording: {
+    env: "SALLYPORT_TUNNEL_RECORDING",
+    default: "required",
+    doc: "required: what an exec shows is recorded, and one that cannot be recorded is refused. off: nothing is recorded but the audit.",
+    parse: oneOf(RECORDING),
+  },
+  upload: {
+    env: "SALLYPORT_TUNNEL_UPLOAD",
+    default: "true",
+    doc: "Whether audit files and recordings go to the platform's storage at the end. If false they stay in the spool, oldest removed first; the audit's lines are on standard output in both cases.",
+    parse: truth,
+  },
+  strict: {
+    env: "SALLYPORT_TUNNEL_STRICT",
+    default: "true",
+    doc: "Whether every session closes when the API server has been silent for 30 s: the customer's end of a session could not be heard.",
+    parse: truth,
+  },
+  healthHost: {
+    env: "SALLYPORT_HEALTH_HOST",
+    default: "0.0.0.0",
+    doc: "Address that /livez, /readyz and /metrics listen on.",
+    parse: nonEmpty,
+  },
+  healthPort: {
+    env: "SALLYPORT_HEALTH_PORT",
+    default: "8080",
+    doc: "Port of /livez, /readyz and, without TLS, /metrics; 0 takes a free one.",
+    parse: integer(0, 65_535),
+  },
+  ...METRICS_SETTINGS,
+  identity: {
+    env: "SALLYPORT_IDENTITY",
+    default: "",
+    doc: "This replica's name in the status of the sessions that it serves, normally the pod's. Empty: host name and a random part.",
+    parse: anyText,
+  },
+  kubeconfig: {
+    env: "SALLYPORT_KUBECONFIG",
+    default: "",
+    doc: "File to reach the API server with. Empty: the pod's own service account.",
+    parse: anyText,
+  },
+};
+
+/** Call it with the environment. @throws ConfigError */
+export function loadTunnelConfig(env: Environment): TunnelConfig {
+  return loadSettings(TUNNEL_SETTINGS, env, metricsServingProblems);
+}
+
+function namespace(text: string): string {
+  if (!NAMESPACE_NAME.test(text)) throw new Error("the name of a namespace");
+  return text;
+}
+
+function truth(text: string): boolean {
+  return oneOf(["true", "false"])(text) === "true";
+}
+
+const LEAST_BYTES = 1_048_576;
+
+function bytes(text: string): number {
+  const found = quantityOf(text);
+  if (found === undefined || found < LEAST_BYTES) throw new Error("a size such as 256Mi, at least 1Mi");
+  return Math.floor(found);
+}

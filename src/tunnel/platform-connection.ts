@@ -1,0 +1,42 @@
+import { RuntimeKey } from "../api-client/runtime-key.ts";
+import { clientOf } from "../api-client/table-client.ts";
+import type { Clock } from "../base/clock.ts";
+import type { Logger } from "../base/log.ts";
+import { type Environment, proxyFor } from "../kube/client/proxy.ts";
+import type { TunnelConfig } from "./kernel/config.ts";
+import type { TunnelMetrics } from "./kernel/metrics.ts";
+import { type Platform, TUNNEL_ROUTES } from "./kernel/routes.ts";
+
+export interface PlatformConnection {
+  readonly platform: Platform;
+  /** URL of the proxy on the way to the platform. */
+  readonly proxy: string | undefined;
+}
+
+/** The platform's client with the key that may change. Opens no socket yet: the first call does. */
+export function connectPlatform(
+  config: Pick<TunnelConfig, "platformUrl" | "runtimeKeyFile" | "runtimeKeyOverlapMs">,
+  tools: {
+    readonly clock: Clock;
+    readonly log: Logger;
+    readonly metrics: Pick<TunnelMetrics, "keyReloaded">;
+    readonly userAgent: string;
+    readonly environment: Environment;
+  },
+): PlatformConnection {
+  const { clock, log, metrics, userAgent, environment } = tools;
+  const { platformUrl: baseUrl, runtimeKeyFile: file, runtimeKeyOverlapMs: overlapMs } = config;
+  const proxy = proxyFor(new URL(baseUrl), environment);
+  const credential = new RuntimeKey({
+    file,
+    overlapMs,
+    clock,
+    reloaded(result, detail) {
+      metrics.keyReloaded(result);
+      log[result === "failed" ? "warn" : "info"]({ result, detail }, "runtime key file read");
+    },
+  });
+  // No retries here: every caller is a loop with a rule of its own.
+  const options = { baseUrl, proxy: proxy ?? "direct", credential, userAgent, clock, retries: 0 };
+  return { platform: clientOf(TUNNEL_ROUTES, options), proxy };
+}
