@@ -8,9 +8,7 @@ import type { RelaySide } from "../database/tables/debug-sessions.ts";
 import { Flow } from "./flow.ts";
 import { Side, type SideEvents } from "./side.ts";
 
-/** §19.3. */
-const REATTACH_MS = 60_000;
-/** Limit without a byte from the client. */
+/** §19.3: limit without a byte from the client, whichever side is there. A side that is away has no other limit. */
 const IDLE_MS = 15 * 60_000;
 
 /** Why a session's sockets are closed: the close code, and the reason in the record. */
@@ -80,7 +78,7 @@ export class Pairing {
   }
 
   /** Connects a socket. A second socket of the same side replaces the first. */
-  join(name: RelaySide, socket: WebSocket, holder: Holder, wasPaired: boolean): void {
+  join(name: RelaySide, socket: WebSocket, holder: Holder): void {
     if (this.#ending !== undefined) {
       socket.close(RELAY_CLOSE_CODES.killed);
       return;
@@ -93,11 +91,9 @@ export class Pairing {
     this.#sides.set(name, side);
     if (name === "tunnel") this.#tunnelled = true;
     else this.#lastClientMs = this.#options.clock.monotonicMs();
-    this.#cancel(`lost ${name}`);
     side.tell({ type: "until", at: this.#expiresAt.toISOString() });
     const peer = this.#sides.get(other(name));
     if (peer !== undefined) this.#pair(name, side, peer);
-    else if (wasPaired || this.#epoch > 0) this.#awaitSide(other(name));
   }
 
   /** Closes both sockets and resolves when both are closed. Only the first reason counts. */
@@ -164,15 +160,10 @@ export class Pairing {
       return;
     }
     this.#tell({ type: "gone" });
-    this.#awaitSide(name);
   }
 
   #tell(frame: RelayFrame): void {
     for (const side of this.#sides.values()) side.tell(frame);
-  }
-
-  #awaitSide(name: RelaySide): void {
-    this.#timer(`lost ${name}`, REATTACH_MS, () => void this.end(name === "attach" ? "client" : "tunnel-lost"));
   }
 
   #watchExpiry(): void {
@@ -188,9 +179,14 @@ export class Pairing {
   #watchIdle(delayMs: number): void {
     this.#timer("idle", delayMs, () => {
       const leftMs = this.#lastClientMs + IDLE_MS - this.#options.clock.monotonicMs();
-      if (leftMs <= 0) void this.end("idle");
+      if (leftMs <= 0) void this.end(this.#isWaitedFor() ? "tunnel-lost" : "idle");
       else this.#watchIdle(leftMs);
     });
+  }
+
+  /** The client was silent because it waits for a tunnel that was there and is not. */
+  #isWaitedFor(): boolean {
+    return this.#tunnelled && this.#sides.has("attach") && !this.#sides.has("tunnel");
   }
 
   #timer(name: string, delayMs: number, task: () => void): void {

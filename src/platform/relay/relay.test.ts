@@ -153,26 +153,62 @@ onEachDatabase("the debug relay", (world) => {
     expect(client.frames.at(-1)).toEqual({ type: "until", at: nearer });
   });
 
-  it("a tunnel that stays away for 60 s fails the session, a client that does ends it", async () => {
+  it("a client that was away comes back until the session is idle, and so does a tunnel", async () => {
+    const { site, id, client, tunnel, engineer } = await start();
+    client.socket.terminate();
+    await tunnel.saw(({ frames }) => frames.at(-1)?.type === "gone");
+    world.clock.advance(14 * 60_000);
+    const again = await attach(id, engineer);
+    await again.paired(2);
+    again.send("awake;");
+    expect(await tunnel.received(6)).toBe("awake;");
+    tunnel.socket.terminate();
+    await again.saw(({ frames }) => frames.at(-1)?.type === "gone");
+    world.clock.advance(14 * 60_000);
+    const moved = await join(id, site.manager.key);
+    await again.paired(3);
+    again.send("on;");
+    expect(await moved.received(3)).toBe("on;");
+    expect((await read(world, site, id)).state).toBe("running");
+    for (const peer of [again, moved]) peer.socket.terminate();
+    await settle({ site, id });
+    world.clock.advance(15 * 60_000);
+    await until(world, site, id, "stopped");
+    expect((await read(world, site, id)).closeReason).toBe("idle");
+  });
+
+  it("a client that stays away makes the session idle; a tunnel that a client waits for in vain fails it", async () => {
     const one = await start();
     one.tunnel.socket.terminate();
-    await one.tunnel.closed;
-    await settle(one);
+    await one.client.saw(({ frames }) => frames.at(-1)?.type === "gone");
+    world.clock.advance(14 * 60_000);
+    expect((await read(world, one.site, one.id)).state).toBe("running");
     world.clock.advance(60_000);
     expect(await one.client.closed).toBe(4412);
     await until(world, one.site, one.id, "failed");
-    expect((await read(world, one.site, one.id)).error.code).toBe("DEBUG_TUNNEL_LOST");
+    expect(await read(world, one.site, one.id)).toMatchObject({
+      closeReason: "tunnel-lost",
+      error: { code: "DEBUG_TUNNEL_LOST" },
+    });
     const two = await start();
     two.client.socket.terminate();
-    await two.client.closed;
-    await settle(two);
-    world.clock.advance(60_000);
-    expect(await two.tunnel.closed).toBe(1000);
+    await two.tunnel.saw(({ frames }) => frames.at(-1)?.type === "gone");
+    world.clock.advance(15 * 60_000);
+    expect(await two.tunnel.closed).toBe(4408);
     await until(world, two.site, two.id, "stopped");
+    expect((await read(world, two.site, two.id)).closeReason).toBe("idle");
+  });
+
+  it("the end of a session comes while both sides are away", async () => {
+    const { site, id, client, tunnel } = await start({ minutes: 5 });
+    for (const peer of [client, tunnel]) peer.socket.terminate();
+    await settle({ site, id });
+    world.clock.advance(5 * 60_000);
+    expect(await read(world, site, id)).toMatchObject({ state: "expired", closeReason: "expired" });
   });
 
   /** The server has seen the loss once it answers on the same event loop turn or later. */
-  async function settle({ site, id }: Session): Promise<void> {
+  async function settle({ site, id }: Pick<Session, "site" | "id">): Promise<void> {
     for (let turn = 0; turn < 5; turn += 1) await read(world, site, id);
   }
 

@@ -71,7 +71,7 @@ export class Relay {
     const pairing = this.#pairings.get(session.id) ?? this.#begin(admission);
     // Another session took the last seat between the ticket and the handshake: the client may retry.
     if (pairing === undefined) socket.close(RELAY_CLOSE_CODES.restart);
-    else pairing.join(side, socket, holder, session.state === "running");
+    else pairing.join(side, socket, holder);
   }
 
   #begin(admission: Admission): Pairing | undefined {
@@ -106,7 +106,7 @@ export class Relay {
   async #record(id: string, ending: Ending, tunnelled: boolean): Promise<void> {
     if (ending === "restart") return;
     if (ending === "tunnel-lost") {
-      const error = kept({ code: "DEBUG_TUNNEL_LOST", message: "the tunnel was lost for 60 s", internal: false });
+      const error = kept({ code: "DEBUG_TUNNEL_LOST", message: "the tunnel did not come back", internal: false });
       return this.#log.move(id, "failed", { closeReason: ending, error });
     }
     // Of a session whose time is over the move is refused, and `expired` is stored. A tunnel's end may come before ours.
