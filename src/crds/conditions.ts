@@ -72,6 +72,35 @@ const MANAGED_DEPLOYMENT_CONDITIONS = {
   WorkloadsHealthy: ["AllHealthy", "SomeUnhealthy", "SomeUnknown"],
 } as const;
 
+const DEBUG_SESSION_CONDITIONS = {
+  Authorized: [
+    "GrantMatched",
+    "PolicyAuto",
+    "NoGrant",
+    "GrantClosed",
+    "LineUsed",
+    "ModeDisabled",
+    "ModeMismatch",
+    "PolicyDenied",
+    "NamespaceNotOpen",
+    "DeploymentNotServed",
+    "TooLong",
+    "TooMany",
+    /** The session's lifetime had passed, or a person had ended it, before it could be opened. */
+    "Ended",
+    /** Approvers lend in this installation; a session's bindings can only be made by the operator. */
+    "LendingByApprovers",
+    "NotOpenedInTime",
+  ],
+  AccessReady: ["Ready", "RuleMissing", "TornDown"],
+  Attached: ["Attached", "ClientAway", "TunnelAway", "NeverAttached"],
+  Audited: ["Durable", "SinkFailed", "HeadMismatch"],
+  Permitted: PERMITTED_REASONS,
+} as const;
+
+export type DebugSessionConditionType = keyof typeof DEBUG_SESSION_CONDITIONS;
+export type DebugSessionReason<Type extends DebugSessionConditionType = DebugSessionConditionType> =
+  (typeof DEBUG_SESSION_CONDITIONS)[Type][number];
 export type GrantConditionType = keyof typeof GRANT_CONDITIONS;
 export type GrantReason<Type extends GrantConditionType = GrantConditionType> = (typeof GRANT_CONDITIONS)[Type][number];
 export type InvocationConditionType = keyof typeof INVOCATION_CONDITIONS;

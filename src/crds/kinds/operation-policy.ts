@@ -1,25 +1,34 @@
 import Type from "typebox";
 import { inScope } from "../operations/catalog.ts";
-import { DeploymentRef, Line, Words } from "../schema.ts";
+import { UNATTENDED_DEBUG } from "../operations/debug.ts";
+import { DeploymentRef, Line, rules, Words } from "../schema.ts";
 import { type Kind, type ObjectOf, resourceOf } from "./kind.ts";
 
 /** `auto` runs by itself, `manual` needs an approved grant, `deny` never runs, approved or not. Least strict first. */
 export const POLICY_DECISIONS = ["auto", "manual", "deny"] as const;
 export type PolicyDecision = (typeof POLICY_DECISIONS)[number];
 
+const UNATTENDED = UNATTENDED_DEBUG.map((command) => `'${command}'`).join(", ");
 const Decision = Words(POLICY_DECISIONS);
 
 const Spec = Type.Object({
   rules: Type.Optional(
     Type.Array(
-      Type.Object({
-        pattern: Type.String({
-          maxLength: 128,
-          pattern: "^(\\*|[a-z0-9]+(-[a-z0-9]+)*/(\\*|[a-z0-9]+(-[a-z0-9]+)*))$",
-          description: "plugin/operation, plugin/* or *. The most exact pattern decides; their order has no meaning.",
+      Type.Object(
+        {
+          pattern: Type.String({
+            maxLength: 128,
+            pattern: "^(\\*|[a-z0-9]+(-[a-z0-9]+)*/(\\*|[a-z0-9]+(-[a-z0-9]+)*))$",
+            description: "plugin/operation, plugin/* or *. The most exact pattern decides; their order has no meaning.",
+          }),
+          decision: Decision,
+        },
+        rules({
+          rule: `!self.pattern.startsWith('debug/') || self.decision != 'auto' || self.pattern in [${UNATTENDED}]`,
+          message:
+            "of debug sessions only debug/logs and debug/read can be opened without an approval, each by its own name",
         }),
-        decision: Decision,
-      }),
+      ),
       { maxItems: 100, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["pattern"] },
     ),
   ),

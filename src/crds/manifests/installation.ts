@@ -1,5 +1,6 @@
 import { DEFAULT_NAMES, type InstallationNames } from "../group.ts";
 import { ACCESS_GRANT } from "../kinds/access-grant.ts";
+import { DEBUG_SESSION } from "../kinds/debug-session.ts";
 import { customResourceDefinition, type Kind } from "../kinds/kind.ts";
 import { MANAGED_DEPLOYMENT } from "../kinds/managed-deployment.ts";
 import { OPERATION_INVOCATION } from "../kinds/operation-invocation.ts";
@@ -16,7 +17,13 @@ import {
   targetBinding,
 } from "./roles/rbac.ts";
 
-export const KINDS: readonly Kind[] = [ACCESS_GRANT, OPERATION_INVOCATION, OPERATION_POLICY, MANAGED_DEPLOYMENT];
+export const KINDS: readonly Kind[] = [
+  ACCESS_GRANT,
+  OPERATION_INVOCATION,
+  OPERATION_POLICY,
+  MANAGED_DEPLOYMENT,
+  DEBUG_SESSION,
+];
 
 export interface Installation {
   readonly crds: readonly Manifest[];

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { BUILTIN_PLUGINS } from "../../contract/operations/builtin-plugins.ts";
 import { OPERATIONS, tierOf } from "./catalog.ts";
+import { DEBUG_OPERATIONS } from "./debug.ts";
 
 const THEIRS = BUILTIN_PLUGINS.flatMap(({ name: plugin, operations }) =>
   operations.map((operation) => ({ ...operation, plugin, command: `${plugin}/${operation.name}` })),
@@ -18,6 +19,11 @@ test("the platform builds in exactly the operations that are declared here, each
   expect(theirs.map(({ command, scope = "namespaced" }) => ({ command, scope }))).toEqual(
     OPERATIONS.map(({ command, scope }) => ({ command, scope })),
   );
+});
+
+test("the platform builds in exactly the debug modes that are declared here", () => {
+  const theirs = THEIRS.filter(({ plugin }) => plugin === "debug");
+  expect(theirs.map(({ command }) => command).sort()).toEqual(DEBUG_OPERATIONS.map(({ command }) => command).sort());
 });
 
 test("an unknown command counts as the worst", () => {

@@ -1,5 +1,6 @@
 import type { Tier } from "../plan.ts";
 import { CORDON_NODE } from "./cordon-node.ts";
+import { DEBUG_OPERATIONS } from "./debug.ts";
 import { DELETE_POD } from "./delete-pod.ts";
 import { DESCRIBE } from "./describe.ts";
 import { EVENTS } from "./events.ts";
@@ -27,17 +28,6 @@ export const OPERATIONS: readonly OperationDeclaration[] = [
   UNCORDON_NODE,
 ];
 
-/**
- * Lines of a plan that asks for a debug session. The operator runs none of them, but the approver must see their tier.
- * Source: §2.1 of docs/api-rules.
- */
-const DEBUG_TIERS: Readonly<Record<string, Tier>> = {
-  "debug/read": "read-only",
-  "debug/logs": "read-only",
-  "debug/port-forward": "mutating",
-  "debug/exec": "destructive",
-};
-
 const CLUSTER_WIDE: ReadonlySet<string> = new Set(inScope("cluster").map(({ command }) => command));
 
 export function inScope(scope: Scope): readonly OperationDeclaration[] {
@@ -50,8 +40,8 @@ export function isClusterWide(command: string): boolean {
 }
 
 const TIERS: ReadonlyMap<string, Tier> = new Map([
-  ...Object.entries(DEBUG_TIERS),
-  ...OPERATIONS.map(({ command, tier }) => [command, tier] as const),
+  // The operator runs no line of a debug session, but the approver must see its tier.
+  ...[...DEBUG_OPERATIONS, ...OPERATIONS].map(({ command, tier }) => [command, tier] as const),
 ]);
 
 /** The tier of a command, also when the plan claims another. An unknown command counts as destructive. */

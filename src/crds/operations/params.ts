@@ -11,7 +11,9 @@ export type RequiredField<T> = Field<T> & { readonly required: true };
 type Optional<T> = Field<T> & { readonly required: false };
 type WithDefault<T> = Optional<T> & { readonly fallback: T };
 
-export type ParamsSpec = Readonly<Record<string, Field<never> | Field<string> | Field<number> | Field<boolean>>>;
+export type ParamsSpec = Readonly<
+  Record<string, Field<never> | Field<string> | Field<number> | Field<boolean> | Field<readonly number[]>>
+>;
 
 type ValueOf<F> = F extends { readonly accepts: (value: unknown) => value is infer T } ? T : never;
 type Always<S extends ParamsSpec> = {

@@ -32,6 +32,20 @@ test("the most exact pattern decides, in whatever order they are written", () =>
   expect(scale({ rules: [all, { pattern: "other/scale", decision: "auto" }] })).toBe("deny");
 });
 
+test.each([
+  ["nothing said", {}, "debug/logs", "read-only", "manual"],
+  ["the default of its tier says auto", { defaults: { "read-only": "auto" } }, "debug/logs", "read-only", "manual"],
+  ["everything is auto", { rules: [{ pattern: "*", decision: "auto" }] }, "debug/read", "read-only", "manual"],
+  ["all of debug is auto", { rules: [{ pattern: "debug/*", decision: "auto" }] }, "debug/read", "read-only", "manual"],
+  ["named", { rules: [{ pattern: "debug/read", decision: "auto" }] }, "debug/read", "read-only", "auto"],
+  ["exec named", { rules: [{ pattern: "debug/exec", decision: "auto" }] }, "debug/exec", "destructive", "manual"],
+  ["an unknown mode named", { rules: [{ pattern: "debug/x", decision: "auto" }] }, "debug/x", "destructive", "manual"],
+  ["the tier is denied", { defaults: { destructive: "deny" } }, "debug/exec", "destructive", "deny"],
+  ["all of debug is denied", { rules: [{ pattern: "debug/*", decision: "deny" }] }, "debug/logs", "read-only", "deny"],
+] as const)("debug sessions, %s: %#", (_, spec, command, tier, decision) => {
+  expect(decisionFor(policies(spec), command, tier)).toBe(decision);
+});
+
 const AUTO: OperationPolicySpec = { rules: [{ pattern: "*", decision: "auto" }] };
 const DENY: OperationPolicySpec = { rules: [{ pattern: "kubernetes/*", decision: "deny" }] };
 

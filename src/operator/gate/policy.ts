@@ -1,6 +1,7 @@
 import type { OperationPolicy, OperationPolicySpec, PolicyDecision } from "../../crds/kinds/operation-policy.ts";
 import { POLICY_DECISIONS } from "../../crds/kinds/operation-policy.ts";
 import { isClusterWide } from "../../crds/operations/catalog.ts";
+import { isDebug, UNATTENDED_DEBUG } from "../../crds/operations/debug.ts";
 import type { Tier } from "../../crds/plan.ts";
 
 /** All OperationPolicies of the cluster, as one policy. */
@@ -70,8 +71,19 @@ function isOpened({ specs }: CustomerPolicy, { command, params }: Wanted, deploy
   return specs.length > 0 && specs.every(isNamed);
 }
 
-/** Inside one policy the most exact pattern decides; the order of rules has no meaning. */
+/**
+ * Inside one policy the most exact pattern decides; the order of rules has no meaning. A pattern with `*` and a default
+ * of a tier were not written with a person inside the cluster in mind: for debug sessions they may deny, and never say
+ * auto.
+ */
 function decisionIn(spec: OperationPolicySpec, command: string, tier: Tier): PolicyDecision {
+  const decision = writtenIn(spec, command, tier);
+  if (decision !== "auto" || !isDebug(command)) return decision;
+  const isNamed = spec.rules?.some(({ pattern }) => pattern === command) === true;
+  return isNamed && UNATTENDED_DEBUG.includes(command) ? "auto" : "manual";
+}
+
+function writtenIn(spec: OperationPolicySpec, command: string, tier: Tier): PolicyDecision {
   const plugin = command.slice(0, command.indexOf("/"));
   for (const pattern of [command, `${plugin}/*`, "*"]) {
     const matching = (spec.rules ?? []).filter((rule) => rule.pattern === pattern);

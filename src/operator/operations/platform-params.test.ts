@@ -2,6 +2,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { BUILTIN_PLUGINS } from "../../contract/operations/builtin-plugins.ts";
 import { OPERATIONS } from "../../crds/operations/catalog.ts";
+import { DEBUG_OPERATIONS } from "../../crds/operations/debug.ts";
+import { parseParams } from "../../crds/operations/params.ts";
 import { checkParams, checkSizes } from "../../platform/areas/operations/params/params.ts";
 import { findOperation } from "./catalog.ts";
 
@@ -82,6 +84,46 @@ describe.each(OPERATIONS.map(({ command }) => command))("%s", (command) => {
     expect(taken).toBeGreaterThan(10);
   });
 });
+
+interface DebugField extends Property {
+  readonly const?: unknown;
+  readonly items?: Property;
+}
+
+/** `mode` is a constant of the schema and `ports` a list, which no other operation has. */
+function debugParams(command: string): fc.Arbitrary<Params> {
+  const { properties, required } = schemaOf(command);
+  const values = Object.entries(properties as Readonly<Record<string, DebugField>>).map(([name, property]) => {
+    const { const: constant, items } = property;
+    if (items !== undefined) return [name, fc.array(drawn({ type: "integer", ...items }), { maxLength: 9 })] as const;
+    return [name, constant === undefined ? drawn(property) : mostly(fc.constant(constant), fc.string())] as const;
+  });
+  return fc.record(Object.fromEntries(values), { requiredKeys: [...required] });
+}
+
+test.each(DEBUG_OPERATIONS.map(({ command, params }) => [command, params] as const))(
+  "%s takes the params that the platform takes",
+  (command, declared) => {
+    let taken = 0;
+    fc.assert(
+      fc.property(debugParams(command), (params) => {
+        const accepted = isAccepted(params, command);
+        const parsed = parseParams(declared, params);
+        if (!accepted) return;
+        taken += 1;
+        expect(parsed, JSON.stringify(params)).toMatchObject({ ok: true });
+      }),
+      { numRuns: 150 },
+    );
+    expect(taken).toBeGreaterThan(10);
+    const honest = { namespace: "shop", mode: command.slice("debug/".length), clientKey: "k".repeat(43) };
+    expect(isAccepted(honest, command)).toBe(true);
+    for (const params of [{}, { ...honest, mode: "other" }, { ...honest, clientKey: "k" }, { ...honest, more: 1 }]) {
+      expect(isAccepted(params, command)).toBe(false);
+      expect(parseParams(declared, params).ok).toBe(false);
+    }
+  },
+);
 
 test.each([
   ["of 512 characters is the longest", "a".repeat(512), true],
