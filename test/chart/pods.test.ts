@@ -68,7 +68,7 @@ function breaches(spec: Rendered): readonly string[] {
   return found;
 }
 
-describe.each(["default", "everything", "hardened", "openshift", "namespaces"])("every pod of %s", (name) => {
+describe.each(["default", "everything", "hardened", "openshift", "namespaces", "debug"])("every pod of %s", (name) => {
   test("passes PodSecurity restricted, with a read-only root", async () => {
     for (const pod of pods(await helm.render(example(name)))) {
       expect(breaches(pod.spec), pod.name).toEqual([]);

@@ -61,6 +61,11 @@ export const CHART_CHANGES: readonly { readonly version: string; readonly change
         kind: "added",
         description: "observe.redactNames, off by default: reports have no name of a pod, node or image",
       },
+      {
+        kind: "added",
+        description:
+          "debugSessions and tunnel, off by default: engineers of the vendor use kubectl in an opened namespace, each time after your approval",
+      },
       { kind: "changed", description: "Nothing runs by itself until a policy of yours says so: also what only reads" },
       {
         kind: "changed",

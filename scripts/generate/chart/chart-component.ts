@@ -26,7 +26,7 @@ interface ComponentDefaults {
 export function component({ title, replicas, replicasDoc, memory: [request, limit] }: ComponentDefaults): Branch {
   return branch(`The ${title}'s Deployment.`, {
     replicas: count(replicas, 1, replicasDoc),
-    serviceAccount: branch(`The ${title}'s identity; never shared with the other one.`, {
+    serviceAccount: branch(`The ${title}'s identity; never shared with another one.`, {
       create: flag(true, "Make the account. Off: it must be there, under `name`."),
       name: text("", "Its name; empty: made from the release's.", NAME_OR_DEFAULT),
       annotations: strings("For its metadata."),

@@ -1,5 +1,6 @@
 import { OPERATION_POLICY_VALUES, QUOTA_VALUES } from "./chart-bounds.ts";
 import { component } from "./chart-component.ts";
+import { DEBUG_VALUES } from "./chart-debug.ts";
 import { PEOPLE_BINDINGS, POLICIES } from "./chart-decisions.ts";
 import { metricsValues } from "./chart-metrics.ts";
 import { OBSERVE_VALUES } from "./chart-observe.ts";
@@ -35,7 +36,7 @@ export function chartValues(): Branch {
     namespaceOverride: leaf(
       "",
       { ...NAMESPACE, pattern: `^(|${NAMESPACE.pattern.slice(1, -1)})$` },
-      "Namespace of the two Deployments in place of the release's, for a parent chart. `helm test --logs` finds pods in the release's only.",
+      "Namespace of the Deployments in place of the release's, for a parent chart. `helm test --logs` finds pods in the release's only.",
     ),
     commonLabels: strings("On every object."),
     commonAnnotations: strings("On every object."),
@@ -91,7 +92,7 @@ export function chartValues(): Branch {
       "Where requests, runs, policies and the accounts of grants live. Never the release's own namespace.",
     ),
     createGrantsNamespace: flag(true, "Make that namespace; it stays when the chart goes, with the records in it."),
-    image: branch("One image for agent, operator and the test.", {
+    image: branch("One image for agent, operator, tunnel and the test.", {
       registry: text("", "Host of the registry; empty: the container runtime's default."),
       repository: text("sallyport/sallyport", "Path in the registry.", { minLength: 1 }),
       tag: text("", "Empty: the chart's appVersion. `latest` is refused."),
@@ -122,7 +123,7 @@ export function chartValues(): Branch {
     operationPolicy: OPERATION_POLICY_VALUES,
     policies: POLICIES,
     quota: QUOTA_VALUES,
-    rbac: branch("What the two accounts may do; each rule with its reason in docs/permissions.md.", {
+    rbac: branch("What the accounts may do; each rule with its reason in docs/permissions.md.", {
       create: flag(true, "Render roles and bindings. Off: apply them yourself."),
       scope: words(
         "cluster",
@@ -143,8 +144,9 @@ export function chartValues(): Branch {
       },
     ),
     operations: OPERATION_VALUES,
+    debugSessions: DEBUG_VALUES,
     observe: OBSERVE_VALUES,
-    proxy: branch("Between agent and platform.", {
+    proxy: branch("Between agent or tunnel and platform.", {
       http: text("", "HTTP_PROXY."),
       https: text(
         "",
@@ -165,7 +167,7 @@ export function chartValues(): Branch {
     networkPolicy: branch("Off by default; on, it is real.", {
       enabled: flag(false, "Limit the pods' traffic to what they need."),
       ingressFrom: list("Peers that may reach the ports of health and metrics; empty: any. The kubelet always may."),
-      dns: branch("Where the agent asks for names. The operator needs none.", {
+      dns: branch("Where agent and tunnel ask for names. The operator needs none.", {
         to: list("Peers. Empty: any address.", [
           {
             namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "kube-system" } },
@@ -205,7 +207,7 @@ export function chartValues(): Branch {
       }),
     }),
     metrics: metricsValues(),
-    log: branch("Of both processes.", {
+    log: branch("Of each process.", {
       level: words("info", ["debug", "info", "warn", "error"], "Least severe line to print."),
       format: words("json", ["json", "pretty"], "For collectors, or for people."),
     }),
@@ -231,6 +233,13 @@ export function chartValues(): Branch {
       replicas: 2,
       replicasDoc: "One leads, others wait; two survive a node's drain.",
       memory: ["96Mi", "256Mi"],
+    }),
+    tunnel: component({
+      title: "tunnel",
+      replicas: 1,
+      replicasDoc:
+        "With `debugSessions.enabled`. Each serves the sessions that it took; another takes over those of one that is lost. `kubectl scale --replicas=0` ends all sessions.",
+      memory: ["128Mi", "512Mi"],
     }),
     test: branch(
       "`helm test`: is everything ready, is the platform there and does it accept the key, is the API server there.",

@@ -26,7 +26,7 @@ The chart's list without the entries that the customer's list has too, then the 
 {{- toYaml (concat $all $theirs) -}}
 {{- end -}}
 
-{{/* Environment of agent, operator and test. (dict "root" $ "component" "agent") */}}
+{{/* Environment of agent, operator, tunnel and test. (dict "root" $ "component" "agent") */}}
 {{- define "sallyport.env" -}}
 {{- $values := .root.Values -}}
 {{- $own := index $values .component -}}
@@ -34,18 +34,20 @@ The chart's list without the entries that the customer's list has too, then the 
   value: production
 - name: NODE_OPTIONS
   value: {{ include "sallyport.nodeOptions" $own }}
-- name: SALLYPORT_SYSTEM_NAMESPACE
-  value: {{ include "sallyport.namespace" .root | quote }}
 - name: SALLYPORT_GRANTS_NAMESPACE
   value: {{ $values.grantsNamespace | quote }}
-- name: SALLYPORT_DEPLOYMENTS
-  value: {{ include "sallyport.deployments" .root | quote }}
 - name: SALLYPORT_IDENTITY
   valueFrom:
     fieldRef:
       fieldPath: metadata.name
+{{- if ne .component "tunnel" }}
+- name: SALLYPORT_SYSTEM_NAMESPACE
+  value: {{ include "sallyport.namespace" .root | quote }}
+- name: SALLYPORT_DEPLOYMENTS
+  value: {{ include "sallyport.deployments" .root | quote }}
 - name: SALLYPORT_LEASE_NAME
   value: {{ include "sallyport.account" . | quote }}
+{{- end }}
 - name: SALLYPORT_HEALTH_PORT
   value: {{ $own.healthPort | quote }}
 - name: SALLYPORT_LOG_LEVEL
@@ -71,6 +73,9 @@ The chart's list without the entries that the customer's list has too, then the 
   value: /var/run/sallyport/runtime-key/key
 - name: SALLYPORT_RUNTIME_KEY_OVERLAP
   value: {{ $values.runtimeKey.overlap | quote }}
+{{- if eq .component "tunnel" }}
+{{- include "sallyport.tunnelEnv" .root }}
+{{- else }}
 - name: SALLYPORT_MANAGER_URL
   value: {{ printf "https://%s.%s.svc" (include "sallyport.componentName" .) (include "sallyport.namespace" .root) | quote }}
 - name: SALLYPORT_NAMESPACES
@@ -99,6 +104,7 @@ The chart's list without the entries that the customer's list has too, then the 
   value: {{ ternary "on" "off" $values.observe.redactNames | quote }}
 - name: SALLYPORT_OBSERVED_NODES
   value: {{ ternary "on" "off" $values.observe.nodes | quote }}
+{{- end }}
 {{- include "sallyport.proxyEnv" .root }}
 {{- if include "sallyport.hasTrustedCA" .root }}
 - name: NODE_EXTRA_CA_CERTS

@@ -19,7 +19,7 @@
 {{- end -}}
 {{- $opened := include "sallyport.opened" . | fromJsonArray -}}
 {{- range $opened -}}
-{{- if has . (concat $system (list $values.grantsNamespace $own)) -}}
+{{- if has . (concat $system (list $values.grantsNamespace $own "sallyport-debug")) -}}
 {{- fail (printf "%s stands in namespaces or deployments and cannot be opened to the vendor: it is a system namespace." .) -}}
 {{- end -}}
 {{- end -}}
@@ -60,12 +60,13 @@
 {{- if eq (include "sallyport.account" (dict "root" . "component" "agent")) (include "sallyport.account" (dict "root" . "component" "operator")) -}}
 {{- fail "agent and operator have the same ServiceAccount: they need two, or a stolen agent could do what the operator may." -}}
 {{- end -}}
-{{- range $component := list "agent" "operator" -}}
+{{- range $component := include "sallyport.components" $ | fromJsonArray -}}
 {{- $account := (index $values $component).serviceAccount -}}
 {{- if and (not $account.create) (not $account.name) -}}
 {{- fail (printf "%s.serviceAccount.create is false and its name is empty: name the account that is there." $component) -}}
 {{- end -}}
 {{- end -}}
+{{- include "sallyport.debugGuards" . -}}
 {{- if and $values.proxy.existingSecret (or $values.proxy.http $values.proxy.https) -}}
 {{- fail "proxy.existingSecret and proxy.http or proxy.https are both set: keep one of the two." -}}
 {{- end -}}
@@ -98,7 +99,7 @@
 {{- if and $values.metrics.auth.enabled $values.metrics.podMonitor.enabled (not $values.metrics.podMonitor.authorization) -}}
 {{- fail "metrics.auth.enabled is true and metrics.podMonitor.authorization is empty: name the Secret with Prometheus' token, as {credentials: {name: …, key: token}}, or use metrics.serviceMonitor, which sends Prometheus' own." -}}
 {{- end -}}
-{{- range $component := list "agent" "operator" -}}
+{{- range $component := include "sallyport.components" $ | fromJsonArray -}}
 {{- $own := index $values $component -}}
 {{- if and $values.metrics.tls.existingSecret (eq (int $own.healthPort) (int $own.metricsPort)) -}}
 {{- fail (printf "%s.healthPort and %s.metricsPort are both %d: give one of them another port." $component $component (int $own.healthPort)) -}}

@@ -40,6 +40,10 @@ must find is said. A Secret is read in the monitor's namespace only.
 
 {{- define "sallyport.servingMounts" -}}
 {{- include "sallyport.volumeMounts" . }}
+{{- if eq .component "tunnel" }}
+- name: spool
+  mountPath: /var/lib/sallyport/spool
+{{- end }}
 {{- if .root.Values.metrics.tls.existingSecret }}
 - name: metrics-tls
   mountPath: /var/run/sallyport/metrics-tls
@@ -49,6 +53,9 @@ must find is said. A Secret is read in the monitor's namespace only.
 
 {{- define "sallyport.servingVolumes" -}}
 {{- include "sallyport.volumes" . }}
+{{- if eq .component "tunnel" }}
+{{ include "sallyport.spoolVolume" .root }}
+{{- end }}
 {{- with .root.Values.metrics.tls }}
 {{- if .existingSecret }}
 - name: metrics-tls

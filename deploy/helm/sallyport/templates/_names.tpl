@@ -17,7 +17,12 @@
 {{- printf "%s-%s" (include "sallyport.fullname" .root) .component -}}
 {{- end -}}
 
-{{/* Where agent and operator are installed. */}}
+{{/* The Deployments of this release, as JSON: the tunnel is there with debug sessions only. */}}
+{{- define "sallyport.components" -}}
+{{- concat (list "agent" "operator") (ternary (list "tunnel") list .Values.debugSessions.enabled) | toJson -}}
+{{- end -}}
+
+{{/* Where agent, operator and tunnel are installed. */}}
 {{- define "sallyport.namespace" -}}
 {{- default .Release.Namespace .Values.namespaceOverride -}}
 {{- end -}}

@@ -84,7 +84,7 @@ spec:
   selector:
     matchLabels:
       {{- include "sallyport.selector" . | nindent 6 }}
-  {{- with $own.strategy }}
+  {{- with include "sallyport.spoolIsClaimed" . | empty | ternary $own.strategy (dict "type" "Recreate") }}
   strategy:
     {{- toYaml (eq (default "" .type) "Recreate" | ternary (omit . "rollingUpdate") .) | nindent 4 }}
   {{- end }}
