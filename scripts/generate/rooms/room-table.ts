@@ -162,6 +162,11 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     packages: [...new Set(Object.values(PLATFORM_FOLDERS).flatMap(({ packages }) => packages ?? []))].sort(),
     folders: PLATFORM_FOLDERS,
   },
+  "debug-link": {
+    is: "what both ends of a debug session share: keys, the way through the relay, TLS inside it",
+    imports: ["base", "contract"],
+    packages: ["canonicalize", "ws"],
+  },
   kube: {
     is: "the Kubernetes runtime, no business words",
     imports: ["base"],
@@ -188,13 +193,24 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   tunnel: {
     is: "debug sessions: the engineer on one side, the API server on the other",
-    imports: ["base", "api-client", "contract", "kube", "crds"],
+    imports: ["base", "api-client", "contract", "debug-link", "kube", "crds"],
     packages: ["prom-client"],
     folders: TUNNEL_FOLDERS,
   },
   cli: {
     is: "the processes' wiring and the command line",
-    imports: ["base", "api-client", "contract", "platform", "kube", "crds", "agent", "operator", "tunnel"],
+    imports: [
+      "base",
+      "api-client",
+      "contract",
+      "platform",
+      "debug-link",
+      "kube",
+      "crds",
+      "agent",
+      "operator",
+      "tunnel",
+    ],
     packages: ["pino", "pino-pretty", "prom-client", "yaml"],
     folders: CLI_FOLDERS,
   },
