@@ -19,6 +19,7 @@ import { AgentControllers } from "./controllers.ts";
 import { Heartbeat } from "./heartbeat/heartbeat.ts";
 import { heartbeatBody } from "./heartbeat/heartbeat-body.ts";
 import type { AgentConfig } from "./kernel/config.ts";
+import { debugGauges } from "./kernel/debug-metrics.ts";
 import { agentMetrics, deploymentsGauge } from "./kernel/metrics.ts";
 import type { WorkloadRef } from "./observe/observation.ts";
 import { observing } from "./observing.ts";
@@ -57,7 +58,7 @@ export async function runAgent(config: AgentConfig, tools: AgentTools, signal: A
   const lease = { namespace, name, identity, leaseDurationMs, renewDeadlineMs, retryPeriodMs };
   const elector = new LeaderElector({ ...common, ...lease });
   const fence = (): void => elector.fence();
-  const cluster = new Cluster({ ...common, namespace: config.grantsNamespace, fence });
+  const cluster = new Cluster({ ...common, namespace: config.grantsNamespace, config, fence });
   const grantStates = () => cluster.grants.store.list().map(({ status }) => status?.state ?? "Pending");
   const metrics = agentMetrics(registry, grantStates, config);
   const userAgent = `${NAME}/${version}`;
@@ -87,7 +88,7 @@ export async function runAgent(config: AgentConfig, tools: AgentTools, signal: A
       rights,
     };
     const controllers = new AgentControllers(shared, observed);
-    deploymentsGauge(registry, controllers.deploymentStates);
+    clusterGauges(tools, shared, controllers);
     link.onRecovered(controllers.recovered);
     link.onTrouble(controllers.conditionsChanged);
     rights.onChange(() => {
@@ -108,6 +109,15 @@ export async function runAgent(config: AgentConfig, tools: AgentTools, signal: A
   } finally {
     await Promise.all([platform.close(), connection.close()]);
   }
+}
+
+function clusterGauges(
+  { registry, clock }: AgentTools,
+  { config, cluster }: ControllerParts,
+  { deploymentStates }: AgentControllers,
+): void {
+  deploymentsGauge(registry, deploymentStates);
+  debugGauges(registry, config.debugModes, () => cluster.sessions?.store.list() ?? [], clock);
 }
 
 /** The work feed listens to the platform; the heartbeat tells it that this agent lives. */

@@ -2,6 +2,7 @@ import type { Clock } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
 import { GROUP, objectName, VERSION } from "../crds/group.ts";
 import { type AccessGrant, accessGrants } from "../crds/kinds/access-grant.ts";
+import { type DebugSession, debugSessions } from "../crds/kinds/debug-session.ts";
 import type { KindResource } from "../crds/kinds/kind.ts";
 import {
   MANAGED_DEPLOYMENT,
@@ -19,11 +20,15 @@ import type { KubeMetrics } from "../kube/metrics/metrics.ts";
 import { jsonProjection } from "../kube/projection/projection.ts";
 import type { NewGrant } from "./access-requests/access-request.ts";
 import type { NewInvocation } from "./commands/command.ts";
+import type { NewSession } from "./debug-sessions/debug-session.ts";
+import type { AgentConfig } from "./kernel/config.ts";
 
 export interface ClusterOptions {
   readonly client: Client;
   /** Of grants, invocations and managed deployments. */
   readonly namespace: string;
+  /** Without a mode of debug sessions the agent has no right to them. */
+  readonly config: Pick<AgentConfig, "debugModes">;
   /** Throws when another agent may lead by now; called right before each write. */
   readonly fence: () => void;
   readonly clock: Clock;
@@ -31,17 +36,20 @@ export interface ClusterOptions {
   readonly metrics: Pick<KubeMetrics, "watch">;
 }
 
-/** The custom resources as the agent sees them: three caches, and the few writes it may do. It changes no grant. */
+/** The custom resources as the agent sees them: a cache of each kind, and the few writes it may do. It changes no grant. */
 export class Cluster {
   readonly grants: Informer<AccessGrant>;
   readonly invocations: Informer<OperationInvocation>;
   readonly managed: Informer<ManagedDeployment>;
+  /** Undefined: debug sessions are off. */
+  readonly sessions: Informer<DebugSession> | undefined;
   readonly openGrants = new OpenObjects<AccessGrant>();
   readonly openInvocations = new OpenObjects<OperationInvocation>();
+  readonly openSessions = new OpenObjects<DebugSession>(({ status }) => !isFinal(status?.state));
   readonly #options: ClusterOptions;
 
   constructor(options: ClusterOptions) {
-    const { client, namespace, clock, log, metrics } = options;
+    const { client, namespace, config, clock, log, metrics } = options;
     const informer = <T extends Cached>(resource: KindResource): Informer<T> =>
       new Informer<T>({
         client,
@@ -56,12 +64,14 @@ export class Cluster {
     this.grants = informer(accessGrants);
     this.invocations = informer(operationInvocations);
     this.managed = informer(managedDeployments);
+    this.sessions = config.debugModes.length > 0 ? informer(debugSessions) : undefined;
     this.grants.onChange(this.openGrants.changed);
     this.invocations.onChange(this.openInvocations.changed);
+    this.sessions?.onChange(this.openSessions.changed);
   }
 
   get informers() {
-    return [this.grants, this.invocations, this.managed] as const;
+    return [this.grants, this.invocations, this.managed, ...(this.sessions === undefined ? [] : [this.sessions])];
   }
 
   grantOf(requestId: string): AccessGrant | undefined {
@@ -70,6 +80,11 @@ export class Cluster {
 
   invocationNamed(name: string): OperationInvocation | undefined {
     return this.invocations.store.get(this.#key(name));
+  }
+
+  /** The object of this session's name; its id may be another. */
+  sessionNamedFor(id: string): DebugSession | undefined {
+    return this.sessions?.store.get(this.#key(objectName(id)));
   }
 
   managedOf(deploymentId: string): ManagedDeployment | undefined {
@@ -95,6 +110,11 @@ export class Cluster {
   createInvocation(invocation: NewInvocation, signal: AbortSignal): Promise<OperationInvocation> {
     this.#options.fence();
     return this.#options.client.create<OperationInvocation>(operationInvocations, invocation, signal);
+  }
+
+  createSession(session: NewSession, signal: AbortSignal): Promise<DebugSession> {
+    this.#options.fence();
+    return this.#options.client.create<DebugSession>(debugSessions, session, signal);
   }
 
   createManaged(spec: ManagedDeploymentSpec, signal: AbortSignal): Promise<ManagedDeployment> {
@@ -130,4 +150,8 @@ export class Cluster {
   #key(name: string): string {
     return `${this.#options.namespace}/${name}`;
   }
+}
+
+function isFinal(state: string | undefined): boolean {
+  return state === "Closed" || state === "Refused";
 }

@@ -1,6 +1,7 @@
 import { withDeadline } from "../base/deadline.ts";
 import { acceptedNamespaces } from "../crds/kinds/accepted-namespaces.ts";
 import type { AccessGrant } from "../crds/kinds/access-grant.ts";
+import type { DebugSession } from "../crds/kinds/debug-session.ts";
 import type { ManagedDeployment } from "../crds/kinds/managed-deployment.ts";
 import { Controller, type Reconcile } from "../kube/controller/controller.ts";
 import { periodic, type Source, triggered, watches } from "../kube/controller/sources.ts";
@@ -17,7 +18,7 @@ const BACKOFF = { baseMs: 500, maxMs: 60_000 };
 const RECONCILE_TIMEOUT_MS = 180_000;
 const RELEASE_TIMEOUT_MS = 5_000;
 
-/** The agent's controllers: the four reconcilers, each with what triggers it. Only the leader runs them. */
+/** The agent's controllers: its reconcilers, each with what triggers it. Only the leader runs them. */
 export class AgentControllers {
   readonly snapshots: Snapshots;
   readonly #parts: ControllerParts;
@@ -26,6 +27,7 @@ export class AgentControllers {
     deployments: triggered("deployments"),
     requests: triggered("requests"),
     commands: triggered("commands"),
+    sessions: triggered("sessions"),
   };
   /** The customer accepts this deployment, somewhere. */
   readonly #accepts: (deploymentId: string) => boolean;
@@ -40,6 +42,7 @@ export class AgentControllers {
       deployments: snapshot("deployments"),
       requests: snapshot("requests"),
       commands: snapshot("commands"),
+      sessions: snapshot("sessions"),
     };
     cluster.managed.onChange((change) => {
       if (change.type === "updated") this.#answered(change.object, change.previous);
@@ -68,6 +71,7 @@ export class AgentControllers {
     this.relistAll();
     for (const id of this.#requestIds()) this.#triggers.requests.trigger(id);
     for (const { id } of this.snapshots.commands.values()) this.#triggers.commands.trigger(id);
+    for (const id of this.#sessionIds()) this.#triggers.sessions.trigger(id);
     for (const { id } of this.snapshots.deployments.values()) this.#triggers.deployments.trigger(id);
   };
 
@@ -76,6 +80,7 @@ export class AgentControllers {
     if (topic === "deployments") this.relistAll();
     else if (topic === "commands") this.#triggers.lister.trigger(`commands/${deploymentId}`);
     else if (topic === "access-requests") this.#triggers.lister.trigger(`requests/${deploymentId}`);
+    else if (topic === "debug-sessions") this.#triggers.lister.trigger(`sessions/${deploymentId}`);
   };
 
   /** The agent's rights or its connection changed: each deployment's conditions are written anew. */
@@ -100,13 +105,14 @@ export class AgentControllers {
       return this.#parts.cluster.managedOf(id) === undefined ? "unshown" : "waiting";
     });
 
-  /** The customer accepted the deployment or took that back: its commands and requests are listed now. */
+  /** The customer accepted the deployment or took that back: its commands, requests and sessions are listed now. */
   #answered({ spec }: ManagedDeployment, before: ManagedDeployment): void {
     const { deploymentId: id, acceptedNamespaces: now = [] } = spec;
     const { acceptedNamespaces: then = [] } = before.spec;
     if (now.length > 0 === then.length > 0) return;
     this.#triggers.lister.trigger(`commands/${id}`);
     this.#triggers.lister.trigger(`requests/${id}`);
+    this.#triggers.lister.trigger(`sessions/${id}`);
   }
 
   runnables(): readonly Runnable[] {
@@ -122,6 +128,12 @@ export class AgentControllers {
       return [grant.spec.requestId];
     });
     const invocations = watches(cluster.invocations, ({ spec }) => [spec.commandId]);
+    const sessions =
+      cluster.sessions &&
+      watches<DebugSession>(cluster.sessions, (session, { type }) => {
+        if (type === "deleted") this.#reconcilers.sessions.deleted(session);
+        return [session.spec.sessionId];
+      });
     const managed = watches(cluster.managed, ({ spec }) => [spec.deploymentId]);
     const lister = new Lister({ platform, snapshots, triggers, accepts: this.#accepts, metrics });
     return [
@@ -140,6 +152,11 @@ export class AgentControllers {
         triggers.commands,
         invocations,
         resync(idsOn("commands")),
+      ]),
+      this.#controller("debug-sessions", this.#reconcilers.sessions.reconcile, 2, [
+        triggers.sessions,
+        ...(sessions === undefined ? [] : [sessions]),
+        resync(() => this.#sessionIds()),
       ]),
       { name: "leases", run: (signal) => this.#releaseAtEnd(signal) },
     ];
@@ -162,6 +179,12 @@ export class AgentControllers {
   #requestIds(): readonly string[] {
     const listed = this.snapshots.requests.values().map(({ id }) => id);
     const inCluster = this.#parts.cluster.grants.store.list().map(({ spec }) => spec.requestId);
+    return [...new Set([...listed, ...inCluster])];
+  }
+
+  #sessionIds(): readonly string[] {
+    const listed = this.snapshots.sessions.values().map(({ id }) => id);
+    const inCluster = this.#parts.cluster.sessions?.store.list().map(({ spec }) => spec.sessionId) ?? [];
     return [...new Set([...listed, ...inCluster])];
   }
 

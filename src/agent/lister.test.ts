@@ -12,6 +12,7 @@ interface Levels {
   deployments: unknown[];
   requests: unknown[];
   commands: unknown[];
+  sessions?: unknown[];
   gone?: boolean;
 }
 
@@ -20,6 +21,7 @@ function lister(levels: Levels, accepts = () => true) {
     deployments: new Snapshot(10, () => undefined),
     requests: new Snapshot(10, () => undefined),
     commands: new Snapshot(10, () => undefined),
+    sessions: new Snapshot(10, () => undefined),
   };
   const triggeredKeys: string[] = [];
   const refused: string[] = [];
@@ -33,6 +35,7 @@ function lister(levels: Levels, accepts = () => true) {
     deployments: source("deployments"),
     requests: source("requests"),
     commands: source("commands"),
+    sessions: source("sessions"),
   };
   const answer = (value: unknown): never => {
     if (levels.gone) throw new ApiError("NOT_FOUND", "no such deployment", { status: 404, retryable: false });
@@ -48,6 +51,7 @@ function lister(levels: Levels, accepts = () => true) {
         return page;
       },
     },
+    debugSessions: { list: async () => answer({ items: levels.sessions ?? [], nextCursor: null }) },
   };
   let duringList = (): void => undefined;
   const metrics = { buffered: () => undefined, requestRefused: (reason: string) => void refused.push(reason) };
@@ -83,6 +87,7 @@ describe("the lister", () => {
       `deployments: ${DEPLOYMENT}`,
       `lister: commands/${DEPLOYMENT}`,
       `lister: requests/${DEPLOYMENT}`,
+      `lister: sessions/${DEPLOYMENT}`,
     ]);
   });
 
@@ -127,6 +132,24 @@ describe("the lister", () => {
     expect(await both()).toEqual([1, 1]);
     accepted = false;
     expect(await both()).toEqual([0, 0]);
+  });
+
+  test("reads the pending debug sessions of an accepted deployment, and no record that a manager made itself", async () => {
+    const ids = ["a", "b"].map((letter) => `dbg_${letter.repeat(28)}`);
+    const sessions = [
+      { id: ids[0], deploymentId: DEPLOYMENT, access: {} },
+      { id: ids[1], deploymentId: DEPLOYMENT, access: null },
+      {},
+    ];
+    let accepted = false;
+    const { snapshots, refused, triggeredKeys, read } = lister({ ...nothing, sessions }, () => accepted);
+    await read(`sessions/${DEPLOYMENT}`);
+    expect(snapshots.sessions.size).toBe(0);
+    accepted = true;
+    await read(`sessions/${DEPLOYMENT}`);
+    expect(snapshots.sessions.values()).toMatchObject([{ id: ids[0], wanted: { fit: false } }]);
+    expect(triggeredKeys).toEqual([`sessions: ${ids[0]}`]);
+    expect(refused).toEqual(["unreadable"]);
   });
 
   test("does not believe that a command of one deployment is another's", async () => {

@@ -3,16 +3,18 @@ import type { ReconcileContext, Result } from "../kube/controller/controller.ts"
 import type { TriggeredSource } from "../kube/controller/sources.ts";
 import { type ListedRequest, readListedRequest } from "./access-requests/pending-request.ts";
 import { type ListedCommand, readListedCommand } from "./commands/listed-command.ts";
+import { type ListedSession, readListedSession } from "./debug-sessions/listed-session.ts";
 import { type ListedDeployment, readListedDeployment } from "./deployments/listed-deployment.ts";
 import type { AgentMetrics } from "./kernel/metrics.ts";
 import type { Snapshot } from "./kernel/snapshot.ts";
-import { isGone } from "./platform-link/platform-answer.ts";
+import { isGone, isUnknownRoute } from "./platform-link/platform-answer.ts";
 import type { Platform } from "./platform-link/routes.ts";
 
 export interface Snapshots {
   readonly deployments: Snapshot<ListedDeployment>;
   readonly requests: Snapshot<ListedRequest>;
   readonly commands: Snapshot<ListedCommand>;
+  readonly sessions: Snapshot<ListedSession>;
 }
 
 /** Where ids go when something about them may be new. */
@@ -21,10 +23,11 @@ export interface Triggers {
   readonly deployments: TriggeredSource;
   readonly requests: TriggeredSource;
   readonly commands: TriggeredSource;
+  readonly sessions: TriggeredSource;
 }
 
 export interface ListerOptions {
-  readonly platform: Pick<Platform, "sync" | "accessRelay" | "commands">;
+  readonly platform: Pick<Platform, "sync" | "accessRelay" | "commands" | "debugSessions">;
   readonly snapshots: Snapshots;
   readonly triggers: Triggers;
   /** Whether the customer accepts this deployment; of others only their being there is read. */
@@ -33,7 +36,7 @@ export interface ListerOptions {
 }
 
 /**
- * The key under which all deployments are listed; the other keys are `commands/<deployment>`, `requests/<deployment>`.
+ * The key under which all deployments are listed; the other keys are `commands/<deployment>`, `requests/…`, `sessions/…`.
  */
 export const ALL = "deployments";
 const MAX_DEPLOYMENTS = 500;
@@ -41,6 +44,8 @@ const MAX_DEPLOYMENTS = 500;
  * Open commands of one deployment looked at in one go; the platform gives the oldest first, the rest comes after them.
  */
 const MAX_COMMANDS = 500;
+/** Pending debug sessions of one deployment looked at in one go, the newest first; an old one has no engineer left. */
+const MAX_SESSIONS = 50;
 
 /** Reads the platform's lists into the snapshots, and reconciles each id that may have changed. */
 export class Lister {
@@ -55,8 +60,10 @@ export class Lister {
     if (list === ALL) await this.#deployments(context);
     else if (list === "commands" && deploymentId !== undefined) await this.#commands(deploymentId, context);
     else if (list === "requests" && deploymentId !== undefined) await this.#requests(deploymentId, context);
+    else if (list === "sessions" && deploymentId !== undefined) await this.#sessions(deploymentId, context);
     const { metrics, snapshots } = this.#options;
-    for (const name of ["deployments", "requests", "commands"] as const) metrics.buffered(name, snapshots[name].size);
+    for (const name of ["deployments", "requests", "commands", "sessions"] as const)
+      metrics.buffered(name, snapshots[name].size);
     return undefined;
   };
 
@@ -82,6 +89,7 @@ export class Lister {
       // Also for one that is gone: its open commands and requests are gone with it.
       triggers.lister.trigger(`commands/${id}`);
       triggers.lister.trigger(`requests/${id}`);
+      triggers.lister.trigger(`sessions/${id}`);
     }
   }
 
@@ -126,6 +134,24 @@ export class Lister {
       if (!isGone(error)) throw error;
     }
     for (const id of snapshots.requests.replace(deploymentId, listed)) triggers.requests.trigger(id);
+  }
+
+  async #sessions(deploymentId: string, { signal, log }: ReconcileContext): Promise<void> {
+    const { platform, snapshots, triggers, accepts } = this.#options;
+    const listed: ListedSession[] = [];
+    try {
+      const query = { deploymentId, state: ["pending" as const], limit: MAX_SESSIONS };
+      const { items } = accepts(deploymentId) ? await platform.debugSessions.list({ query }, signal) : { items: [] };
+      for (const item of items.slice(0, MAX_SESSIONS)) {
+        const session = readListedSession(item, deploymentId);
+        if (session === undefined) this.#unreadable("a debug session without a proper id", log);
+        else if (session !== "none") listed.push(session);
+      }
+    } catch (error) {
+      // A platform without debug sessions lists none.
+      if (!(isGone(error) || isUnknownRoute(error))) throw error;
+    }
+    for (const id of snapshots.sessions.replace(deploymentId, listed)) triggers.sessions.trigger(id);
   }
 
   /** There is not even an id to answer with. */

@@ -7,6 +7,7 @@ import type { KubeMetrics } from "../kube/metrics/metrics.ts";
 import { AccessRequests } from "./access-requests/access-requests.ts";
 import type { Cluster } from "./cluster.ts";
 import { Commands } from "./commands/commands.ts";
+import { DebugSessions } from "./debug-sessions/debug-sessions.ts";
 import { isUnanswered } from "./deployments/deployment.ts";
 import { Deployments } from "./deployments/deployments.ts";
 import { Leases } from "./deployments/leases.ts";
@@ -58,6 +59,7 @@ export interface AgentReconcilers {
   readonly deployments: Deployments;
   readonly requests: AccessRequests;
   readonly commands: Commands;
+  readonly sessions: DebugSessions;
 }
 
 /** The agent's reconcilers, wired to the platform's routes and to the cluster's caches and writes. */
@@ -65,7 +67,13 @@ export function agentReconcilers(parts: ReconcilerParts): AgentReconcilers {
   const { platform, clock, metrics } = parts;
   const leases = new Leases({ platform: platform.sync, clock, changed: (held) => metrics.leasesHeld(held) });
   const commands = commandsOf(parts);
-  return { leases, deployments: deploymentsOf(parts, leases), requests: requestsOf(parts, commands), commands };
+  return {
+    leases,
+    deployments: deploymentsOf(parts, leases),
+    requests: requestsOf(parts, commands),
+    commands,
+    sessions: sessionsOf(parts),
+  };
 }
 
 function deploymentsOf(parts: ReconcilerParts, leases: Leases): Deployments {
@@ -95,6 +103,7 @@ function deploymentsOf(parts: ReconcilerParts, leases: Leases): Deployments {
       workloads: (id) => reports.summary(id),
       relist,
       missing: () => rights.missing,
+      debugModes: config.debugModes,
       trouble: () => link.trouble ?? (link.isConnected ? undefined : "unknown"),
     },
   });
@@ -136,6 +145,24 @@ function commandsOf(parts: ReconcilerParts): Commands {
       read: (name, signal) => cluster.readInvocation(name, signal),
       capacity,
       create: (invocation, signal) => cluster.createInvocation(invocation, signal),
+    },
+  });
+}
+
+function sessionsOf({ platform, cluster, clock, metrics, config, snapshots, accepts }: ReconcilerParts): DebugSessions {
+  const capacity = new Capacity({ clock, open: cluster.openSessions });
+  cluster.sessions?.onChange(capacity.shown);
+  return new DebugSessions({
+    ...{ clock, metrics },
+    snapshot: snapshots.sessions,
+    enabled: config.debugModes.length > 0,
+    grantsNamespace: config.grantsNamespace,
+    ports: {
+      accepts,
+      platform: platform.debugSessions,
+      session: (id) => cluster.sessionNamedFor(id),
+      capacity,
+      create: (session, signal) => cluster.createSession(session, signal),
     },
   });
 }

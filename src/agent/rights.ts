@@ -2,6 +2,7 @@ import { Gauge, type Registry } from "prom-client";
 import type { Clock } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
 import { DEFAULT_NAMES } from "../crds/group.ts";
+import { debugSessions } from "../crds/kinds/debug-session.ts";
 import { OBSERVE_ROLE, READ_ON_DEMAND } from "../crds/manifests/roles/observe-role.ts";
 import {
   nameSaltRights,
@@ -40,7 +41,9 @@ export function watchRights(options: RightsOptions): AccessWatch<RequiredRight> 
     ),
   ];
   const needed = requiredRights("agent", names, namespaces).filter(
-    ({ role, resource, group }) => role !== OBSERVE_ROLE || observed.includes(`${resource}.${group}`),
+    ({ role, resource, group }) =>
+      (role !== OBSERVE_ROLE || observed.includes(`${resource}.${group}`)) &&
+      (resource !== debugSessions.plural || config.debugModes.length > 0),
   );
   const all = [
     ...needed,

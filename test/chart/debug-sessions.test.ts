@@ -100,6 +100,14 @@ describe("the tunnel", () => {
   });
 });
 
+test("the agent is told which modes are on", async () => {
+  const modes = async (values: object | string): Promise<unknown> =>
+    envOf(podOf(await helm.render(values), "sallyport-agent")).SALLYPORT_AGENT_DEBUG_MODES;
+  expect(await modes(REQUIRED)).toBe("none");
+  expect(await modes(on())).toBe("logs,read");
+  expect(await modes(example)).toBe("logs,read,exec,port-forward");
+});
+
 test("the accounts of sessions have a namespace that goes with the release", async () => {
   const { metadata } = one(await helm.render(on()), "Namespace", "sallyport-debug");
   expect(metadata.annotations?.["helm.sh/resource-policy"]).toBeUndefined();

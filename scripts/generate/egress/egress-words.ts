@@ -7,6 +7,10 @@ const COMMAND: Said = [
   "`OperationInvocation.spec.commandId`: the platform's own id",
   "cmd_0123456789abcdefghijklmnopqr",
 ];
+const DEBUG_SESSION: Said = [
+  "`DebugSession.spec.sessionId`: the platform's own id",
+  "dbg_0123456789abcdefghijklmnopqr",
+];
 const MANAGER: Said = ["the platform's own id, from its answer to whoami", "mgr_0123456789abcdefghijklmnopqr"];
 const SESSION: Said = ["random, new with each start of the agent", "agent-1c9f3a52-8a4e-4f7e-9d0b-2f6f0c0c9f11"];
 const PLAN_HASH: Said = [
@@ -121,5 +125,30 @@ export const FIELD_WORDS: Readonly<Record<string, Words>> = {
     "body.error.internal": ["constant", false],
     "body.result": ["`OperationInvocation.status.result`: see the next chapter", { namespace: "shop", pods: [] }],
     "body.claimAt": AGENT_CLOCK,
+  },
+  "debugSessions.list": {
+    "query.deploymentId": DEPLOYMENT,
+    "query.state[]": ["constant", "pending"],
+    "query.limit": ["constant", 50],
+  },
+  "debugSessions.get": { "path.id": DEBUG_SESSION },
+  "debugRelay.ticket": {
+    "path.id": DEBUG_SESSION,
+    "body.tunnelKey": ["hash of the public key that the tunnel made at its start", "0".repeat(43)],
+  },
+  "debugSessions.patch": {
+    "path.id": DEBUG_SESSION,
+    "body.state": ["`DebugSession.status.state`, in the platform's words", "stopped"],
+    "body.closeReason": ["`DebugSession.status.closeReason`", "killed"],
+    "body.auditHead": ["`DebugSession.status.tunnel.audit.head`: hash of the audit file's last line", "0".repeat(64)],
+    "body.error.code": [
+      "reason of the condition that refused the session; `SESSION_REFUSED` where the agent or the API server did",
+      "NO_GRANT",
+    ],
+    "body.error.message": [
+      "that reason as a sentence; **words of your API server** or of an admission policy of yours, where it refused the object",
+      "the cluster refused the session: NoGrant",
+    ],
+    "body.error.internal": ["constant", false],
   },
 };

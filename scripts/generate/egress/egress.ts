@@ -3,6 +3,7 @@ import type { Route } from "../../../src/contract/wire/route.ts";
 import { OPERATIONS } from "../../../src/crds/operations/catalog.ts";
 import { RESULT_MARKS, type ResultWords } from "../../../src/crds/operations/result-words.ts";
 import { REDACTION_RULES } from "../../../src/crds/redact.ts";
+import { TUNNEL_ROUTES } from "../../../src/tunnel/kernel/routes.ts";
 import { type Field, fieldsOf } from "./egress-fields.ts";
 import { FIELD_WORDS, HEADER_WORDS } from "./egress-words.ts";
 
@@ -12,20 +13,25 @@ interface NamedRoute {
   readonly route: Route;
 }
 
-/** A field that the agent sends. */
+/** A field that agent or tunnel sends. */
 export interface SentField extends Field {
   readonly from: string;
   readonly example: string;
 }
 
-const ROUTES: readonly NamedRoute[] = Object.entries(AGENT_ROUTES).flatMap(([area, routes]) =>
-  Object.entries<Route>(routes).map(([name, route]) => ({ name: `${area}.${name}`, route })),
-);
+/** Of both processes; one that both call is there once. */
+const ROUTES: readonly NamedRoute[] = [
+  ...new Map(
+    [...Object.entries(AGENT_ROUTES), ...Object.entries(TUNNEL_ROUTES)].flatMap(([area, routes]) =>
+      Object.entries<Route>(routes).map(([name, route]) => [`${area}.${name}`, { name: `${area}.${name}`, route }]),
+    ),
+  ).values(),
+];
 
-/** What each route of the agent sends, by `area.route`. @throws Error when words and contract disagree. */
+/** What each route of agent and tunnel sends, by `area.route`. @throws Error when words and contract disagree. */
 export function sentFields(): ReadonlyMap<string, readonly SentField[]> {
   const strays = Object.keys(FIELD_WORDS).filter((name) => !ROUTES.some((each) => each.name === name));
-  if (strays.length > 0) throw new Error(`the agent does not call ${strays.join(", ")}`);
+  if (strays.length > 0) throw new Error(`agent and tunnel do not call ${strays.join(", ")}`);
   return new Map(ROUTES.map((each) => [each.name, sentOf(each)]));
 }
 
@@ -77,15 +83,20 @@ const CHAPTERS = [
     "Each command that the platform asked for, claimed once and ended once.",
     ["commands.list", "commands.get", "commands.dispatch", "commands.complete"],
   ],
+  [
+    "Debug sessions",
+    "Off by default (`debugSessions.enabled`). The agent asks which sessions wait and tells how each ended. The tunnel, which runs with debug sessions alone, gets a ticket and opens a WebSocket to the same address, `GET /v1/debug-sessions/{id}/tunnel`, with the session's id in the path and the ticket in the header `sec-websocket-protocol`. In it is TLS between the engineer's machine and the tunnel: what `kubectl` may read in the session's mode and namespace leaves the cluster to that engineer, and the platform cannot read it. When a session has ended, its audit file and its recording are sent with `PUT` to the platform's storage, unless `debugSessions.upload` is false. The audit file has verbs, names of objects and containers, and commands of `exec`, with what looks like a secret cut out; the recording has what terminals showed.",
+    ["debugSessions.list", "debugSessions.get", "debugRelay.ticket", "debugSessions.patch"],
+  ],
 ] as const;
 
 /** docs/data-that-leaves.md: every field that leaves the cluster. */
 export function egressPage(): string {
   const sent = sentFields();
   return `${[
-    "<!-- Made by `npm run generate` from src/agent/platform-link/routes.ts, src/contract and scripts/generate/egress-*.ts. Do not edit. -->",
+    "<!-- Made by `npm run generate` from src/agent/platform-link/routes.ts, src/tunnel/kernel/routes.ts, src/contract and scripts/generate/egress-*.ts. Do not edit. -->",
     "# Data that leaves the cluster",
-    "For a security review. One process sends: the agent, to the one address in `platform.url`, over connections that it opens\nitself. The operator calls nothing but your API server. The table of the agent's routes is the table its client is made\nof, so another call cannot be made; a test runs both processes with everything they do, records each request, and fails\non a field or header that is not on this page.",
+    "For a security review. One process sends: the agent, to the one address in `platform.url`, over connections that it opens\nitself; with debug sessions, which are off by default, the tunnel too ([below](#debug-sessions)). The operator calls nothing but your API server. The table of a process's routes is the table its client is made\nof, so another call cannot be made; a test runs both processes with everything they do, records each request, and fails\non a field or header that is not on this page.",
     "The pod of `helm test` calls `GET /v1/whoami` once, with the same key and headers. Your proxy, if you set one, sees the\nplatform's host name and the sizes; the bodies are inside TLS to the platform.",
     "## With every request",
     table([
@@ -104,7 +115,7 @@ export function egressPage(): string {
     resultTable(RESULT_MARKS),
     "## What never leaves",
     NEVER.map((each) => `- ${each}`).join("\n"),
-    "## What the platform would take, and the agent never sends",
+    "## What the platform would take, and agent and tunnel never send",
     "Fields of the same requests that other reporters use. They are listed so that their absence is a statement, not a gap.",
     unusedTable(),
   ].join("\n\n")}\n`;
@@ -115,15 +126,15 @@ const NEVER: readonly string[] = [
   "Values of environment variables, arguments and commands of containers, volumes, annotations: they are not decoded from what the API server sends. `describe` tells the names of environment variables.",
   "Objects of namespaces that you did not accept for the deployment, and the list of namespaces.",
   "Nodes, but for the name that a pod bears, and whether the node that you approved an operation on is there and cordoned; cluster name, server version, cloud account.",
-  "Custom resources other than the grants, invocations and deployments that came from the platform.",
-  "The agent's and the operator's service account tokens, the tokens of grant accounts, kubeconfigs.",
+  "Custom resources other than the grants, invocations, debug sessions and deployments that came from the platform.",
+  "The agent's, the operator's and the tunnel's service account tokens, the tokens of grants' and debug sessions' accounts, kubeconfigs.",
   "Logs and metrics of Sallyport itself: `/metrics` is read by your Prometheus, inside.",
   "The names of approvers who have not decided anything, group memberships, your identity provider.",
 ];
 
 function routeSection(name: string, fields: readonly SentField[]): readonly string[] {
   const found = ROUTES.find((each) => each.name === name);
-  if (found === undefined) throw new Error(`the agent does not call ${name}`);
+  if (found === undefined) throw new Error(`agent and tunnel do not call ${name}`);
   const { method, path, summary } = found.route;
   const rows = fields.map((each) => [code(each.path), each.type, each.from, code(each.example)]);
   const head = [`### ${method} ${path}`, summary];

@@ -1,4 +1,5 @@
 import { collectDefaultMetrics, Registry } from "prom-client";
+import { debugGauges } from "../../../src/agent/kernel/debug-metrics.ts";
 import { agentMetrics, deploymentsGauge } from "../../../src/agent/kernel/metrics.ts";
 import { rightsGauge as agentRights } from "../../../src/agent/rights.ts";
 import { buildInfo } from "../../../src/cli/services/process-metrics.ts";
@@ -66,6 +67,7 @@ function registryOf(component: Component): Registry {
     agentMetrics(registry, () => [], { heartbeatIntervalMs: 0 });
     agentRights(registry, () => []);
     deploymentsGauge(registry, () => []);
+    debugGauges(registry, [], () => [], { wallNow: now });
   } else if (component === "tunnel") {
     tunnelMetrics(registry);
   } else {

@@ -11,8 +11,9 @@ const right = (
   ...{ verb: "list", group, resource, role: "sallyport-agent-observe" },
   ...{ namespace, reach },
 });
+const facts = { accepted: ["shop"], missing: [], debugModes: ["logs", "read"] };
 const denied = (accepted: readonly string[], ...missing: RequiredRight[]): string[] =>
-  capabilitiesOf(accepted, missing)
+  capabilitiesOf({ ...facts, accepted, missing })
     .filter(({ state }) => state === "denied")
     .map(({ key }) => key);
 
@@ -25,11 +26,22 @@ test.each([
   ["none to read pods", [right("opened", "shop", "pods", "")], ["k8s-workloads"]],
   ["none to read another namespace", [right("opened", "bank")], []],
   ["none to write requests", [right("grants", "sallyport-grants")], ["operations", "logs"]],
+  ["none to write debug sessions", [right("grants", "sallyport-grants", "debugsessions")], ["debug"]],
 ])("with %s", (_, missing, keys) => {
   expect(denied(["shop"], ...missing)).toEqual(keys);
 });
 
 test("a deployment that waits has none, and the vendor is not told which right is missing", () => {
   expect(denied([])).toEqual(["k8s-workloads", "operations", "logs", "debug", "machines"]);
-  expect(JSON.stringify(capabilitiesOf(["shop"], [right("opened", "shop")]))).not.toContain("sallyport-agent-observe");
+  expect(JSON.stringify(capabilitiesOf({ ...facts, missing: [right("opened", "shop")] }))).not.toContain(
+    "sallyport-agent-observe",
+  );
+});
+
+test.each<readonly [readonly string[], object]>([
+  [[], { state: "denied", detail: "debug sessions are off in this cluster" }],
+  [["logs", "exec"], { state: "granted", detail: "modes: logs, exec" }],
+])("debug sessions in the modes %j", (debugModes, told) => {
+  const debug = capabilitiesOf({ ...facts, debugModes }).find(({ key }) => key === "debug");
+  expect(debug).toEqual({ key: "debug", ...told });
 });

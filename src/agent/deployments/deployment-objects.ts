@@ -41,6 +41,8 @@ export interface DeploymentObjectPorts {
   readonly events: Pick<EventRecorder, "record">;
   /** The agent's own rights that are missing. */
   readonly missing: () => readonly RequiredRight[];
+  /** Modes of debug sessions that are on in this cluster. */
+  readonly debugModes: readonly string[];
   readonly trouble: () => ConnectionTrouble;
   /** As last seen; undefined before the first look. */
   readonly workloads: (deploymentId: string) => WorkloadsSummary | undefined;

@@ -108,6 +108,7 @@ class World {
   #ports(): DeploymentPorts {
     return {
       missing: () => this.missing,
+      debugModes: [],
       trouble: () => this.trouble,
       workloads: () => this.summary,
       managed: () => this.managed,

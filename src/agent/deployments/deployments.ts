@@ -249,7 +249,7 @@ export class Deployments {
       ...(part.removedHeartbeats.length > 0 && { removedHeartbeats: [...part.removedHeartbeats] }),
       ...(part.observedInventoryBatches.length > 0 && { observedInventoryBatches: [...part.observedInventoryBatches] }),
       ...(part.resourceLevel && { resourceLevel: part.resourceLevel }),
-      capabilities: capabilitiesOf(accepted, ports.missing()),
+      capabilities: capabilitiesOf({ accepted, missing: ports.missing(), debugModes: ports.debugModes }),
       operatorVersion: version,
     };
     const { current, resendResources = false } = await ports.platform.reconcile({ body }, signal);

@@ -11,6 +11,7 @@ import {
   oneOf,
   type SettingsOf,
 } from "../../base/settings.ts";
+import { DEBUG_MODES, type DebugMode } from "../../contract/debug-sessions/debug-sessions.ts";
 import { NAMESPACE_NAME } from "../../crds/group.ts";
 import { type NamedDeployments, parseNamedDeployments } from "../../crds/kinds/accepted-namespaces.ts";
 import { electionTimesProblems } from "../../kube/election/election-times.ts";
@@ -35,6 +36,7 @@ export interface AgentConfig extends MetricsServing, PlatformSettings {
   readonly observedScope: ObservedScope;
   readonly observedNodes: (typeof SWITCH)[number];
   readonly redactNames: (typeof SWITCH)[number];
+  readonly debugModes: readonly DebugMode[];
   readonly deployments: NamedDeployments;
   readonly maxWaitingDeployments: number;
   readonly systemNamespace: string;
@@ -106,6 +108,12 @@ export const AGENT_SETTINGS: SettingsOf<AgentConfig> = {
     default: "off",
     doc: "on: reports have another name for each pod, node and image, made with a salt that stays in the cluster, and no words of controllers. Results of operations have the true names.",
     parse: oneOf(SWITCH),
+  },
+  debugModes: {
+    env: "SALLYPORT_AGENT_DEBUG_MODES",
+    default: "none",
+    doc: "Modes in which this cluster lets debug sessions be opened, comma-separated, or `none`: debug sessions are off, and each that the platform lists is refused. The operator has a setting of its own, and its word counts.",
+    parse: modeList,
   },
   deployments: {
     env: "SALLYPORT_DEPLOYMENTS",
@@ -230,6 +238,11 @@ function kindList(text: string): readonly ObservedKind[] {
 function onDemandList(text: string): readonly OnDemand[] {
   const names = namesOf(text, ON_DEMAND);
   return Object.freeze(ON_DEMAND.filter((name) => names.includes(name)));
+}
+
+function modeList(text: string): readonly DebugMode[] {
+  const names = namesOf(text, DEBUG_MODES);
+  return Object.freeze(DEBUG_MODES.filter((mode) => names.includes(mode)));
 }
 
 /** A wrong one would be refused with each list, and nothing would be observed. */

@@ -10,7 +10,9 @@ import { type ResourceMetrics, resourceMetrics } from "./resource-metrics.ts";
 // Every label is one of these lists, or of the contract's. Never a name, id, URL or error text: each value is a series.
 const REFUSALS = ["unfit", "plan_mismatch", "unreadable", "too_many_open"] as const;
 const REPORT_KINDS = ["reportMaterialized", "reportApproval", "reportDecision"] as const;
-export const BUFFERS = ["requests", "commands", "deployments", "deletions"] as const;
+const SESSION_REPORTS = ["failed", "stopping", "stopped", "head"] as const;
+const SESSION_OUTCOMES = ["recorded", "ignored"] as const;
+export const BUFFERS = ["requests", "commands", "deployments", "deletions", "sessions", "deletedSessions"] as const;
 export const DEPLOYMENT_ANSWERS = ["accepted", "waiting", "unshown"] as const;
 const DISPATCHES = ["won", "lost"] as const;
 const RESULTS = ["ok", "failed"] as const;
@@ -23,6 +25,8 @@ export const BUFFER_CAPACITY = {
   commands: 2_000,
   deployments: 500,
   deletions: 1_000,
+  sessions: 200,
+  deletedSessions: 200,
 } as const satisfies Readonly<Record<(typeof BUFFERS)[number], number>>;
 export type Buffer = (typeof BUFFERS)[number];
 
@@ -36,6 +40,7 @@ export interface AgentMetrics extends LinkMetrics, ResourceMetrics {
   reported(kind: (typeof REPORT_KINDS)[number], outcome: (typeof REPORT_OUTCOMES)[number]): void;
   commandDispatched(result: (typeof DISPATCHES)[number]): void;
   commandEnded(state: TerminalCommandState, code: string | undefined): void;
+  sessionReported(kind: (typeof SESSION_REPORTS)[number], outcome: (typeof SESSION_OUTCOMES)[number]): void;
   leasesHeld(count: number): void;
 }
 
@@ -176,6 +181,12 @@ function workMetrics(registry: Registry): WorkMetrics {
       code: END_CODES,
     },
   );
+  const sessions = closedCounter(
+    registry,
+    "sallyport_debug_session_reports_total",
+    "Reports on debug sessions that the platform answered: refused here, ending, ended, and the head of the audit.",
+    { kind: SESSION_REPORTS, outcome: SESSION_OUTCOMES },
+  );
   const leases = closedGauge(
     registry,
     "sallyport_deployment_leases",
@@ -188,6 +199,7 @@ function workMetrics(registry: Registry): WorkMetrics {
     commandDispatched: (result) => dispatches.inc({ result }),
     commandEnded: (state, code = "none") =>
       ends.inc({ state, code: END_CODES.find((each) => each === code) ?? "other" }),
+    sessionReported: (kind, outcome) => sessions.inc({ kind, outcome }),
     leasesHeld: (count) => leases.set(count),
   };
 }

@@ -1,5 +1,6 @@
 import type { TableClient } from "../../api-client/table-client.ts";
 import { accessRelayRoutes } from "../../contract/access-requests/access-relay.ts";
+import { debugSessionRoutes } from "../../contract/debug-sessions/debug-sessions.ts";
 import { syncRoutes } from "../../contract/deployments/sync.ts";
 import { managerRuntimeRoutes } from "../../contract/managers/manager-runtime.ts";
 import { commandRoutes } from "../../contract/operations/commands.ts";
@@ -31,6 +32,7 @@ export const AGENT_ROUTES = {
     dispatch: commandRoutes.dispatch,
     complete: commandRoutes.complete,
   },
+  debugSessions: { list: debugSessionRoutes.list, patch: debugSessionRoutes.patch },
 } as const;
 
 /** The platform as the agent sees it. */

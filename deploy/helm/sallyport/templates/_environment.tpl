@@ -104,6 +104,8 @@ The chart's list without the entries that the customer's list has too, then the 
   value: {{ ternary "on" "off" $values.observe.redactNames | quote }}
 - name: SALLYPORT_OBSERVED_NODES
   value: {{ ternary "on" "off" $values.observe.nodes | quote }}
+- name: SALLYPORT_AGENT_DEBUG_MODES
+  value: {{ $values.debugSessions.enabled | ternary (include "sallyport.debugModes" .root) "none" | quote }}
 {{- end }}
 {{- include "sallyport.proxyEnv" .root }}
 {{- if include "sallyport.hasTrustedCA" .root }}
