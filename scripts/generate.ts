@@ -15,6 +15,7 @@ import {
   installation,
   openAllToObservation,
   openCluster,
+  openDebugSessions,
   openNodes,
   redactNames,
 } from "../src/crds/manifests/installation.ts";
@@ -77,6 +78,7 @@ const files = new Map<string, string>([
   ...crds.map((crd): [string, string] => [`crds/${crd.metadata.name}.yaml`, text([crd])]),
   ["deploy/manifests/rbac.yaml", text(rbac)],
   ["deploy/manifests/cluster-operations.yaml", text(openCluster())],
+  ["deploy/manifests/debug-sessions.yaml", text(openDebugSessions())],
   ["deploy/manifests/observe-cluster.yaml", text(openAllToObservation())],
   ["deploy/manifests/observe-nodes.yaml", text(openNodes())],
   ["deploy/manifests/redact-names.yaml", text(redactNames())],

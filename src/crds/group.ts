@@ -17,7 +17,14 @@ export interface InstallationNames {
   readonly roleKind?: string;
   /** Who binds an operation's role to a grant's account; one of {@link LENDING_MODES}, by default the operator. */
   readonly lendingMode?: string;
+  /** Where the accounts of debug sessions live, and nothing else. Default {@link DEBUG_NAMESPACE}. */
+  readonly debugNamespace?: string;
+  /** Of the process that carries debug sessions, in the system namespace. Default {@link TUNNEL_ACCOUNT}. */
+  readonly tunnelAccount?: string;
 }
+
+export const DEBUG_NAMESPACE = "sallyport-debug";
+export const TUNNEL_ACCOUNT = "sallyport-tunnel";
 
 /** `operator`: for each run, as it begins. `approver`: a person, with their own credentials; the operator may not. */
 export const LENDING_MODES = ["operator", "approver"] as const;
@@ -42,6 +49,8 @@ export const REPORTING_CONTROLLERS = { agent: `${GROUP}/agent`, operator: `${GRO
  * it.
  */
 export const GRANT_UID_LABEL = "sallyport.dev/grant-uid";
+/** Label on the account and the bindings of one debug session, with its uid. */
+export const DEBUG_SESSION_LABEL = "sallyport.dev/debug-session";
 /**
  * On a RoleBinding of the operator: when it must be deleted. RFC 3339 UTC in whole seconds; an admission policy
  * requires it.
@@ -65,6 +74,14 @@ export const GRANT_ACCOUNT = /^grant-[0-9a-f]{12}$/;
 /** Name of the ServiceAccount that runs what one grant (or automatic invocation) allows. */
 export function grantAccount(uid: string): string {
   return `grant-${uid.replaceAll("-", "").slice(0, 12)}`;
+}
+
+/** The names that {@link debugAccount} makes. Policies use the pattern in CEL. */
+export const DEBUG_ACCOUNT = /^debug-[0-9a-f]{12}$/;
+
+/** Name of the ServiceAccount with which one debug session reads and connects. */
+export function debugAccount(uid: string): string {
+  return `debug-${uid.replaceAll("-", "").slice(0, 12)}`;
 }
 
 /**

@@ -1,6 +1,6 @@
 import { stringify } from "yaml";
 import type { InstallationNames } from "../../../src/crds/group.ts";
-import { operationRole } from "../../../src/crds/group.ts";
+import { DEBUG_NAMESPACE, operationRole } from "../../../src/crds/group.ts";
 import type { Manifest } from "../../../src/crds/manifest.ts";
 import { STAMPING_POLICIES } from "../../../src/crds/manifests/admission/admission.ts";
 import { installation } from "../../../src/crds/manifests/installation.ts";
@@ -21,6 +21,8 @@ const MARKS: Required<InstallationNames> = {
   operatorAccount: "mark-operator-account",
   roleKind: "mark-role-kind",
   lendingMode: "mark-lending-mode",
+  debugNamespace: DEBUG_NAMESPACE,
+  tunnelAccount: "mark-tunnel-account",
 };
 
 const EXPRESSIONS: Readonly<Record<keyof InstallationNames, string>> = {
@@ -30,6 +32,8 @@ const EXPRESSIONS: Readonly<Record<keyof InstallationNames, string>> = {
   operatorAccount: '{{ include "sallyport.account" (dict "root" $ "component" "operator") }}',
   lendingMode: "{{ $.Values.lending.mode }}",
   roleKind: '{{ include "sallyport.roleKind" $ }}',
+  debugNamespace: DEBUG_NAMESPACE,
+  tunnelAccount: '{{ include "sallyport.account" (dict "root" $ "component" "tunnel") }}',
 };
 
 const HEAD = "{{/* Made by `npm run generate` from src/crds. Do not edit. */}}\n";
@@ -266,7 +270,7 @@ function operationOf(role: string): string | undefined {
   return found && `(index $.Values.operations "${found.plugin}" "${found.name}" "enabled")`;
 }
 
-const MARK = "mark-(?:system|grants|agent|operator)-\\w+|mark-role-kind|mark-lending-mode";
+const MARK = "mark-(?:system|grants|agent|operator|tunnel)-\\w+|mark-role-kind|mark-lending-mode";
 const BARE_MARK = new RegExp(`^( *(?:- )?(?:\\w+: )?)(${MARK})$`, "gm");
 
 /** A name that stands alone is quoted: a namespace may be called 12345, a release true. */

@@ -7,6 +7,8 @@ import { OPERATION_INVOCATION } from "../kinds/operation-invocation.ts";
 import { OPERATION_POLICY } from "../kinds/operation-policy.ts";
 import type { Manifest } from "../manifest.ts";
 import { admissionPolicies, STAMPING_POLICIES } from "./admission/admission.ts";
+import { debugPolicies } from "./admission/debug-admission.ts";
+import { debugRbac, debugTargetBinding } from "./roles/debug-roles.ts";
 import {
   clusterObservation,
   clusterOperations,
@@ -50,6 +52,20 @@ export function installation(names: InstallationNames = DEFAULT_NAMES, { stamps 
 /** What the customer adds to open operations on objects without a namespace; beside it, a policy names deployments. */
 export function openCluster(names: InstallationNames = DEFAULT_NAMES): readonly Manifest[] {
   return clusterOperations(names);
+}
+
+/** What the customer adds to allow debug sessions; beside it, the operator's setting and the tunnel. */
+export function openDebugSessions(
+  names: InstallationNames = DEFAULT_NAMES,
+  { stamps = true } = {},
+): readonly Manifest[] {
+  const policies = debugPolicies(names).filter(({ kind }) => stamps || !kind.startsWith("Mutating"));
+  return [...debugRbac(names), ...policies];
+}
+
+/** What the customer adds to allow debug sessions in an opened namespace. */
+export function openNamespaceToDebug(namespace: string, names: InstallationNames = DEFAULT_NAMES): readonly Manifest[] {
+  return [debugTargetBinding(namespace, names)];
 }
 
 /** What the customer adds for the agent to read all namespaces through one stream a kind; beside it, a setting of the agent. */

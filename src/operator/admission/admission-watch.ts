@@ -14,6 +14,8 @@ export interface AdmissionWatchOptions {
   readonly log: Logger;
   readonly metrics: Pick<OperatorMetrics, "policies">;
   readonly mode: AdmissionMode;
+  /** Whether to look at the policies of debug sessions, too. */
+  readonly debug?: boolean;
   /** Between two looks. A policy that goes is noticed that late: the operator may only get policies, not watch them. */
   readonly everyMs: number;
 }
@@ -27,6 +29,7 @@ export class AdmissionWatch {
   readonly #first = Promise.withResolvers<void>();
   readonly #listeners = new Set<() => void>();
   #current: Enforcement | undefined;
+  #debugMissing: readonly string[] = [];
   /** Looks in a row that found policies missing. */
   #missing = 0;
 
@@ -38,6 +41,11 @@ export class AdmissionWatch {
   get current(): Enforcement {
     if (this.#current === undefined) throw new Error("the admission policies have not been looked at yet");
     return this.#current;
+  }
+
+  /** Of the policies of debug sessions, by the last look. */
+  get debugMissing(): readonly string[] {
+    return this.#debugMissing;
   }
 
   onChange(listener: () => void): void {
@@ -60,13 +68,19 @@ export class AdmissionWatch {
   }
 
   async look(signal: AbortSignal): Promise<void> {
-    const { client, log, metrics, mode } = this.#options;
-    const { enforcement, ...policies } = await readEnforcement(client, mode, signal);
+    const { client, log, metrics, mode, debug = false } = this.#options;
+    const { enforcement, debugMissing, ...policies } = await readEnforcement(client, mode, signal, debug);
     metrics.policies(policies);
     const before = this.#current;
+    const debugBefore = this.#debugMissing;
     this.#current = enforcement;
-    this.#missing = enforcement.kind === "none" ? this.#missing + 1 : 0;
+    this.#debugMissing = debugMissing;
+    this.#missing = enforcement.kind === "none" || debugMissing.length > 0 ? this.#missing + 1 : 0;
     this.#first.resolve();
+    if (!isDeepStrictEqual(debugBefore, debugMissing)) {
+      if (debugMissing.length > 0) log.warn({ missing: debugMissing }, "policies of debug sessions are missing");
+      if (isDeepStrictEqual(before, enforcement)) for (const listener of this.#listeners) listener();
+    }
     if (isDeepStrictEqual(before, enforcement)) return;
     if (enforcement.kind === "none") log.warn({ missing: enforcement.missing }, "admission policies are missing");
     else if (enforcement.kind === "unseen") log.warn({}, "not allowed to look at the admission policies");

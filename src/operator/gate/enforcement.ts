@@ -4,6 +4,7 @@ import {
   NEEDS_STAMPING,
   VALIDATING_POLICIES,
 } from "../../crds/manifests/admission/admission.ts";
+import { DEBUG_VALIDATING_POLICIES } from "../../crds/manifests/admission/debug-admission.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
 import type { Client } from "../../kube/client/client.ts";
 import type { KubeObject, Resource } from "../../kube/objects/resource.ts";
@@ -55,6 +56,8 @@ export interface PolicyReading {
 
 interface Reading extends PolicyReading {
   readonly enforcement: Enforcement;
+  /** Of the policies that debug sessions need. They have no say in who decided on a grant. */
+  readonly debugMissing: readonly string[];
 }
 
 /**
@@ -66,16 +69,46 @@ export async function readEnforcement(
   client: Pick<Client, "get" | "rawGet">,
   mode: AdmissionMode,
   signal: AbortSignal,
+  withDebug = false,
 ): Promise<Reading> {
-  if (mode === "unseen") return { enforcement: { kind: "unseen" }, presence: {}, required: {} };
+  if (mode === "unseen") return { enforcement: { kind: "unseen" }, presence: {}, required: {}, debugMissing: [] };
+  const [reading, debug] = await Promise.all([
+    unlessForbidden(readPolicies(client, mode, signal), () => {
+      const all = [...VALIDATING_POLICIES, ...MUTATING_POLICIES];
+      const presence = Object.fromEntries(all.map((name) => [name, false]));
+      return { enforcement: { kind: "unseen" } as const, presence, required: requiredPolicies(mode === "stamping") };
+    }),
+    withDebug
+      ? unlessForbidden(readDebugPolicies(client, signal), () => absent(DEBUG_VALIDATING_POLICIES))
+      : ({} as PolicyPresence),
+  ]);
+  const names = Object.keys(debug);
+  return {
+    enforcement: reading.enforcement,
+    presence: { ...reading.presence, ...debug },
+    required: { ...reading.required, ...Object.fromEntries(names.map((name) => [name, true])) },
+    debugMissing: names.filter((name) => debug[name] !== true),
+  };
+}
+
+const absent = (names: readonly string[]): PolicyPresence => Object.fromEntries(names.map((name) => [name, false]));
+
+async function unlessForbidden<T>(reading: Promise<T>, otherwise: () => T): Promise<T> {
   try {
-    return await readPolicies(client, mode, signal);
+    return await reading;
   } catch (error) {
     if (!(error instanceof ApiError && error.isForbidden)) throw error;
-    const all = [...VALIDATING_POLICIES, ...MUTATING_POLICIES];
-    const presence = Object.fromEntries(all.map((name) => [name, false]));
-    return { enforcement: { kind: "unseen" }, presence, required: requiredPolicies(mode === "stamping") };
+    return otherwise();
   }
+}
+
+/** Without the stamper: a session that ends without a name ends all the same. */
+async function readDebugPolicies(client: Pick<Client, "get">, signal: AbortSignal): Promise<PolicyPresence> {
+  const { validatingAdmissionPolicies: policies, validatingAdmissionPolicyBindings: bindings } = resources;
+  const found = await Promise.all(
+    DEBUG_VALIDATING_POLICIES.map((name) => inForceSince(client, policies, bindings, name, signal)),
+  );
+  return Object.fromEntries(found.map(({ name, since }) => [name, since !== undefined]));
 }
 
 /** @param withStampers whether the server is to stamp names: by choice, and because it can */
@@ -91,7 +124,7 @@ async function readPolicies(
   client: Pick<Client, "get" | "rawGet">,
   mode: AdmissionMode,
   signal: AbortSignal,
-): Promise<Reading> {
+): Promise<Omit<Reading, "debugMissing">> {
   const { validatingAdmissionPolicies: policies, validatingAdmissionPolicyBindings: bindings } = resources;
   const [validating, mutating] = await Promise.all([
     Promise.all(VALIDATING_POLICIES.map((name) => inForceSince(client, policies, bindings, name, signal))),

@@ -1,6 +1,7 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import { type AccessGrant, GRANT_STATES, type GrantState } from "../../crds/kinds/access-grant.ts";
 import { MUTATING_POLICIES, VALIDATING_POLICIES } from "../../crds/manifests/admission/admission.ts";
+import { DEBUG_VALIDATING_POLICIES } from "../../crds/manifests/admission/debug-admission.ts";
 import { OPERATIONS } from "../../crds/operations/catalog.ts";
 import { REDACTION_RULES, type RedactionRule } from "../../crds/redact.ts";
 import { type PolicyReading, requiredPolicies } from "../gate/enforcement.ts";
@@ -198,7 +199,7 @@ function safetySeries(registry: Registry): Pick<OperatorMetrics, "policies" | "r
   });
   for (const rule of REDACTION_RULES) redactions.inc({ kind: "result", rule }, 0);
   const policies = (reading: PolicyReading): void => {
-    for (const policy of names) {
+    for (const policy of [...names, ...DEBUG_VALIDATING_POLICIES]) {
       setOrRemove(present, policy, reading.presence[policy]);
       setOrRemove(required, policy, reading.required[policy]);
     }

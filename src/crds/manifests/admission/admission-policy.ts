@@ -2,7 +2,7 @@ import type { Manifest } from "../../manifest.ts";
 
 export interface Match {
   readonly apiGroups: readonly string[];
-  readonly operations: readonly ("CREATE" | "UPDATE" | "DELETE")[];
+  readonly operations: readonly ("CREATE" | "UPDATE" | "DELETE" | "CONNECT")[];
   readonly resources: readonly string[];
 }
 

@@ -1,5 +1,7 @@
 import {
   AUTO_ACCOUNT,
+  DEBUG_ACCOUNT,
+  DEBUG_NAMESPACE,
   GRANT_ACCOUNT,
   GROUP,
   type InstallationNames,
@@ -114,8 +116,9 @@ function nothingAdded(list: "finalizers" | "ownerReferences"): string {
   return `(!has(${now}) || ${now}.all(e, oldObject != null && has(${was}) && e in ${was}))`;
 }
 
-/** The operator may delete accounts of grants, and no other account of their namespace. */
+/** The operator may delete accounts of grants and debug sessions, and no other account of their namespaces. */
 export function operatorAccounts(names: InstallationNames): readonly Manifest[] {
+  const { debugNamespace = DEBUG_NAMESPACE } = names;
   return validatingPolicy(
     "sallyport-operator-accounts",
     { apiGroups: [""], operations: ["DELETE"], resources: ["serviceaccounts"] },
@@ -123,8 +126,8 @@ export function operatorAccounts(names: InstallationNames): readonly Manifest[] 
       matchConditions: operatorOnly(names),
       validations: [
         forbid(
-          `request.name.matches('${GRANT_ACCOUNT.source}')`,
-          "the operator may only remove the accounts of grants",
+          `request.name.matches(request.namespace == '${debugNamespace}' ? '${DEBUG_ACCOUNT.source}' : '${GRANT_ACCOUNT.source}')`,
+          "the operator may only remove the accounts of grants and debug sessions",
         ),
       ],
     },

@@ -1,4 +1,13 @@
-import { EXPIRES_AT_ANNOTATION, GRANT_ACCOUNT, GRANT_UID_LABEL, GROUP, type InstallationNames } from "../../group.ts";
+import {
+  DEBUG_ACCOUNT,
+  DEBUG_NAMESPACE,
+  DEBUG_SESSION_LABEL,
+  EXPIRES_AT_ANNOTATION,
+  GRANT_ACCOUNT,
+  GRANT_UID_LABEL,
+  GROUP,
+  type InstallationNames,
+} from "../../group.ts";
 import type { Manifest } from "../../manifest.ts";
 import { forbid, validatingPolicy } from "./admission-policy.ts";
 import { operatorOnly } from "./operator-admission.ts";
@@ -16,6 +25,7 @@ const METADATA = [
 export function operatorObjects(names: InstallationNames): readonly Manifest[] {
   const only = (map: string, keys: readonly string[]): string =>
     `${map}.all(k, k in [${keys.map((key) => `'${key}'`).join(", ")}])`;
+  const { debugNamespace = DEBUG_NAMESPACE } = names;
   const isAccount = "request.resource.resource == 'serviceaccounts'";
   return validatingPolicy(
     "sallyport-operator-objects",
@@ -30,13 +40,13 @@ export function operatorObjects(names: InstallationNames): readonly Manifest[] {
       validations: [
         forbid("request.operation == 'CREATE'", "the operator changes no account and no binding that is there"),
         forbid(
-          `!(${isAccount}) || (variables.made.metadata.name.matches('${GRANT_ACCOUNT.source}') && ` +
+          `!(${isAccount}) || (variables.made.metadata.name.matches(request.namespace == '${debugNamespace}' ? '${DEBUG_ACCOUNT.source}' : '${GRANT_ACCOUNT.source}') && ` +
             `${only("variables.made", ["apiVersion", "kind", "metadata", "automountServiceAccountToken"])})`,
-          "the operator may only make accounts of grants (grant-<first 12 hex digits of the grant uid>), with nothing in them",
+          "the operator may only make accounts of grants (grant-<first 12 hex digits of the grant uid>) and debug sessions, with nothing in them",
         ),
         forbid(
           `${only("variables.made.metadata", METADATA)} && ` +
-            `${only("variables.made.metadata[?'labels'].orValue({})", [GRANT_UID_LABEL])} && ` +
+            `${only("variables.made.metadata[?'labels'].orValue({})", [GRANT_UID_LABEL, DEBUG_SESSION_LABEL])} && ` +
             `variables.made.metadata[?'annotations'].orValue({}).all(k, k == '${EXPIRES_AT_ANNOTATION}' && !(${isAccount}))`,
           "what the operator makes carries no other label or annotation, and no finalizer",
         ),

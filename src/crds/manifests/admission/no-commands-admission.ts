@@ -44,6 +44,7 @@ function noCommandsInStatus(names: InstallationNames): readonly Manifest[] {
       resources: [
         "accessgrants/status",
         "operationinvocations/status",
+        "debugsessions/status",
         "manageddeployments",
         "manageddeployments/status",
       ],

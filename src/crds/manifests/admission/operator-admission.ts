@@ -1,5 +1,8 @@
 import {
   AUTO_ACCOUNT,
+  DEBUG_ACCOUNT,
+  DEBUG_NAMESPACE,
+  DEBUG_SESSION_LABEL,
   EXPIRES_AT_ANNOTATION,
   GRANT_ACCOUNT,
   GRANT_UID_LABEL,
@@ -9,6 +12,9 @@ import {
 import { CLUSTER_ROLES } from "../../kinds/lending.ts";
 import type { Manifest } from "../../manifest.ts";
 import { forbid, type Named, validatingPolicy } from "./admission-policy.ts";
+
+const REMOVING = "request.operation == 'DELETE'";
+const DEBUG_ROLE_PREFIX = `${OPERATION_ROLE_PREFIX}debug-`;
 
 export function operatorOnly({ systemNamespace, operatorAccount }: InstallationNames): readonly [Named] {
   const username = `system:serviceaccount:${systemNamespace}:${operatorAccount}`;
@@ -23,9 +29,10 @@ export function clusterWide(binding: string): string {
 /**
  * CEL: not a namespace in which no operation's role is ever lent. A request on a ClusterRoleBinding has no namespace.
  */
-export function outsideSystem({ systemNamespace, grantsNamespace }: InstallationNames): string {
-  const names = ["kube-system", "kube-public", "kube-node-lease", systemNamespace, grantsNamespace];
-  return `!has(request.namespace) || !(request.namespace in [${names.map((name) => `'${name}'`).join(", ")}])`;
+export function outsideSystem(names: InstallationNames): string {
+  const { systemNamespace, grantsNamespace, debugNamespace = DEBUG_NAMESPACE } = names;
+  const system = ["kube-system", "kube-public", "kube-node-lease", systemNamespace, grantsNamespace, debugNamespace];
+  return `!has(request.namespace) || !(request.namespace in [${system.map((name) => `'${name}'`).join(", ")}])`;
 }
 
 /**
@@ -34,8 +41,7 @@ export function outsideSystem({ systemNamespace, grantsNamespace }: Installation
  * remove only what was lent to a grant, by itself or by an approver.
  */
 export function operatorBindings(names: InstallationNames): readonly Manifest[] {
-  const removing = "request.operation == 'DELETE'";
-  const { roleKind = "ClusterRole" } = names;
+  const { roleKind = "ClusterRole", debugNamespace = DEBUG_NAMESPACE } = names;
   return validatingPolicy(
     "sallyport-operator-bindings",
     {
@@ -45,53 +51,78 @@ export function operatorBindings(names: InstallationNames): readonly Manifest[] 
     },
     {
       matchConditions: operatorOnly(names),
-      variables: [
-        { name: "target", expression: `${removing} ? oldObject : object` },
-        {
-          name: "grantUid",
-          expression: `has(variables.target.metadata.labels) && '${GRANT_UID_LABEL}' in variables.target.metadata.labels ? variables.target.metadata.labels['${GRANT_UID_LABEL}'] : ''`,
-        },
-        {
-          name: "grantAccount",
-          expression:
-            "'grant-' + (variables.grantUid.size() == 36 ? variables.grantUid.replace('-', '').substring(0, 12) : '')",
-        },
-        {
-          // An approver's plain `kubectl create rolebinding` sets no label: role and subject show that it was lent.
-          name: "lent",
-          expression:
-            `variables.target.roleRef.name.startsWith('${OPERATION_ROLE_PREFIX}') && has(variables.target.subjects) && ` +
-            "variables.target.subjects.size() == 1 && variables.target.subjects.all(s, s.kind == 'ServiceAccount' && has(s.namespace) && " +
-            `s.namespace == '${names.grantsNamespace}' && s.name.matches('${GRANT_ACCOUNT.source}'))`,
-        },
-      ],
+      variables: bindingVariables(names),
       validations: [
         forbid(
           `request.resource.resource == 'rolebindings' || (${clusterWide("variables.target")})`,
           "the operator may not touch ClusterRoleBindings, but those of operations on objects without a namespace",
         ),
         forbid(
-          `${removing} ? variables.lent : variables.grantUid.matches('^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$')`,
-          `the operator may only make RoleBindings labelled ${GRANT_UID_LABEL}, and only remove those of ${OPERATION_ROLE_PREFIX}* roles to grant accounts`,
+          `${REMOVING} ? variables.lent : (variables.isDebug ? variables.debugUid : variables.grantUid).matches('^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$') && ` +
+            "(variables.debugUid == '') != variables.isDebug",
+          `the operator may only make RoleBindings labelled ${GRANT_UID_LABEL} (those of debug sessions ${DEBUG_SESSION_LABEL}), and only remove those of ${OPERATION_ROLE_PREFIX}* roles to accounts of grants and debug sessions`,
         ),
         forbid(
-          `${removing} || (has(object.metadata.annotations) && '${EXPIRES_AT_ANNOTATION}' in object.metadata.annotations && ` +
+          `${REMOVING} || (has(object.metadata.annotations) && '${EXPIRES_AT_ANNOTATION}' in object.metadata.annotations && ` +
             `object.metadata.annotations['${EXPIRES_AT_ANNOTATION}'].matches('^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$'))`,
           `a RoleBinding of the operator must carry annotation ${EXPIRES_AT_ANNOTATION} (UTC, seconds)`,
         ),
         forbid(
-          `${removing} || ((request.resource.resource == 'clusterrolebindings' || object.roleRef.kind == '${roleKind}') && object.roleRef.name.startsWith('${OPERATION_ROLE_PREFIX}'))`,
+          `${REMOVING} || ((request.resource.resource == 'clusterrolebindings' || object.roleRef.kind == '${roleKind}') && object.roleRef.name.startsWith('${OPERATION_ROLE_PREFIX}'))`,
           `the operator may only bind ${roleKind}s named ${OPERATION_ROLE_PREFIX}*`,
         ),
         forbid(
-          `${removing} || (has(object.subjects) && object.subjects.size() == 1 && object.subjects.all(s, ` +
-            `s.kind == 'ServiceAccount' && has(s.namespace) && s.namespace == '${names.grantsNamespace}' && s.name == variables.grantAccount))`,
-          `the operator may only bind the grant's own ServiceAccount (grant-<first 12 hex digits of the grant uid>) of namespace ${names.grantsNamespace}`,
+          `${REMOVING} || (has(object.subjects) && object.subjects.size() == 1 && object.subjects.all(s, ` +
+            "s.kind == 'ServiceAccount' && has(s.namespace) && s.namespace == variables.home && s.name == variables.borrower))",
+          `the operator may only bind the grant's own ServiceAccount (grant-<first 12 hex digits of the grant uid>) of namespace ${names.grantsNamespace}, and a debug session's own of namespace ${debugNamespace}`,
         ),
         forbid(outsideSystem(names), "the operator may not bind roles in a system namespace"),
       ],
     },
   );
+}
+
+/** CEL: the binding, whose it is by its label, and whether it lends to the one account that this label stands for. */
+function bindingVariables({ grantsNamespace, debugNamespace = DEBUG_NAMESPACE }: InstallationNames): readonly Named[] {
+  return [
+    { name: "target", expression: `${REMOVING} ? oldObject : object` },
+    {
+      name: "grantUid",
+      expression: `has(variables.target.metadata.labels) && '${GRANT_UID_LABEL}' in variables.target.metadata.labels ? variables.target.metadata.labels['${GRANT_UID_LABEL}'] : ''`,
+    },
+    {
+      name: "grantAccount",
+      expression:
+        "'grant-' + (variables.grantUid.size() == 36 ? variables.grantUid.replace('-', '').substring(0, 12) : '')",
+    },
+    {
+      name: "debugUid",
+      expression: `has(variables.target.metadata.labels) && '${DEBUG_SESSION_LABEL}' in variables.target.metadata.labels ? variables.target.metadata.labels['${DEBUG_SESSION_LABEL}'] : ''`,
+    },
+    {
+      // A mode's role goes to the account of one debug session, an operation's to that of one grant; never crosswise.
+      name: "isDebug",
+      expression: `variables.target.roleRef.name.startsWith('${DEBUG_ROLE_PREFIX}')`,
+    },
+    {
+      name: "borrower",
+      expression:
+        "variables.isDebug ? 'debug-' + (variables.debugUid.size() == 36 ? variables.debugUid.replace('-', '').substring(0, 12) : '') : variables.grantAccount",
+    },
+    {
+      name: "home",
+      expression: `variables.isDebug ? '${debugNamespace}' : '${grantsNamespace}'`,
+    },
+    {
+      // An approver's plain `kubectl create rolebinding` sets no label: role and subject show that it was lent.
+      name: "lent",
+      expression:
+        `variables.target.roleRef.name.startsWith('${OPERATION_ROLE_PREFIX}') && has(variables.target.subjects) && ` +
+        "variables.target.subjects.size() == 1 && variables.target.subjects.all(s, s.kind == 'ServiceAccount' && has(s.namespace) && " +
+        "s.namespace == variables.home && s.name.matches(variables.isDebug ? " +
+        `'${DEBUG_ACCOUNT.source}' : '${GRANT_ACCOUNT.source}'))`,
+    },
+  ];
 }
 
 /** Tokens the operator mints: short, and only for grant accounts. */

@@ -24,7 +24,7 @@ export function shippedRoles(names: InstallationNames): readonly ShippedRole[] {
   ];
 }
 
-const OURS = ["accessgrants", "operationinvocations", "operationpolicies", "manageddeployments"];
+const WATCHED = ["accessgrants", "operationinvocations", "operationpolicies", "manageddeployments"];
 const ADMISSION = "admissionregistration.k8s.io";
 const EVENTS = rule(
   "events.k8s.io",
@@ -90,7 +90,7 @@ function operator({ operatorAccount }: InstallationNames): readonly ShippedRole[
       rules: [
         rule(
           GROUP,
-          OURS,
+          WATCHED,
           ["get", "list", "watch"],
           "Reads decisions, commands, the customer's policy and what is served.",
         ),
@@ -155,10 +155,13 @@ function operator({ operatorAccount }: InstallationNames): readonly ShippedRole[
  */
 const AGGREGATE_TO_VIEW = { "rbac.authorization.k8s.io/aggregate-to-view": "true" } as const;
 
+/** The rules of the kind let a patch write `endedReason` once, and nothing else. */
+const END_DEBUG = rule(GROUP, ["debugsessions"], ["patch"], "Ends a debug session, with a reason.");
+
 function people(): readonly ShippedRole[] {
   const looks = ["get", "list", "watch"];
   const read = [
-    rule(GROUP, OURS, looks, "Sees requests, decisions, runs and policies."),
+    rule(GROUP, [...WATCHED, "debugsessions"], looks, "Sees requests, decisions, runs, policies and debug sessions."),
     rule("", ["events"], looks, "Sees what agent and operator tell of them: `kubectl get events`, `kubectl describe`."),
   ];
   const person = { holder: "person", reach: "people" } as const;
@@ -183,6 +186,7 @@ function people(): readonly ShippedRole[] {
           ["patch", "revoke"],
           "Writes the decision; `revoke` is the right to deny or stop.",
         ),
+        END_DEBUG,
         approve("The right to say yes, for every tier; asked by an admission policy."),
       ],
     },
@@ -200,7 +204,11 @@ function people(): readonly ShippedRole[] {
       ...person,
       name: "sallyport-oncall",
       about: "Denies and stops, never approves.",
-      rules: [...read, rule(GROUP, ["accessgrants"], ["patch", "revoke"], "Writes the refusal or the stop.")],
+      rules: [
+        ...read,
+        rule(GROUP, ["accessgrants"], ["patch", "revoke"], "Writes the refusal or the stop."),
+        END_DEBUG,
+      ],
     },
     {
       ...person,
