@@ -1,17 +1,5 @@
-/** Series and, in promtool's notation, their values, one for each minute. */
-type Series = readonly (readonly [name: string, values: string])[];
-
-export interface AlertCase {
-  /** When the alert is evaluated. */
-  readonly at: string;
-  readonly fires: Series;
-  /** As near to firing as makes a difference, without firing. */
-  readonly quiet: Series;
-  /** How many alerts fire. @default 1 */
-  readonly count?: number;
-  /** Labels, beside cluster and namespace, that the person on call needs. */
-  readonly labels?: readonly string[];
-}
+import type { AlertCase, Series } from "./alert-case.ts";
+import { DEBUG_ALERT_CASES } from "./debug-alert-cases.ts";
 
 const DAY_S = 86_400;
 /** One pod of an installation, with one more label or none. */
@@ -379,4 +367,5 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
     ],
     labels: ["sweep"],
   },
+  ...DEBUG_ALERT_CASES,
 };

@@ -4,7 +4,8 @@ import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { CLUSTER_RULES } from "../../scripts/generate/monitoring/cluster-rules.ts";
 import { PLATFORM_RULES } from "../../scripts/generate/monitoring/platform-rules.ts";
-import { ALERT_CASES, type AlertCase } from "./alert-cases.ts";
+import type { AlertCase } from "./alert-case.ts";
+import { ALERT_CASES } from "./alert-cases.ts";
 import { one, REQUIRED, type Rendered, useHelm } from "./use-helm.ts";
 import { usePromtool } from "./use-promtool.ts";
 

@@ -105,7 +105,9 @@ describe("kubectl lines name what the chart installs:", () => {
       .flatMap(({ spec }) => Object.entries(spec.template.metadata.labels).map(([key, value]) => `${key}=${value}`));
     for (const { file, line } of commands) {
       for (const [, selector] of line.matchAll(/ -l (\S+)/g)) {
-        expect([...labels, "sallyport.dev/grant-uid"], `${file}: ${line}`).toContain(selector);
+        expect([...labels, "sallyport.dev/grant-uid", "sallyport.dev/debug-session"], `${file}: ${line}`).toContain(
+          selector,
+        );
       }
     }
   });

@@ -1,4 +1,5 @@
 import { NOW_ROW } from "./cluster-now-row.ts";
+import { DEBUG_ROW } from "./debug-row.ts";
 import { type Dashboard, INSTALLATION, lines, PROCESS, PROCESS_LABELS, RATE } from "./panel.ts";
 import { PROCESS_ROWS } from "./process-rows.ts";
 
@@ -9,7 +10,7 @@ export const CLUSTER_DASHBOARD: Dashboard = {
   about:
     "One installation: is the vendor reached, who waits for a decision, what ran, and are agent and operator well?",
   variables: PROCESS_LABELS,
-  seenBy: "sallyport_(agent|operator)_build_info",
+  seenBy: "sallyport_(agent|operator|tunnel)_build_info",
   rows: [
     NOW_ROW,
     {
@@ -226,6 +227,7 @@ export const CLUSTER_DASHBOARD: Dashboard = {
         ),
       ],
     },
+    DEBUG_ROW,
     ...PROCESS_ROWS,
   ],
 };

@@ -83,7 +83,7 @@ export const NOW_ROW: Row = {
       unit: "short",
       queries: [
         {
-          expr: `count by (namespace, job, version, revision) ({__name__=~"sallyport_(agent|operator)_build_info",${PROCESS}})`,
+          expr: `count by (namespace, job, version, revision) ({__name__=~"sallyport_(agent|operator|tunnel)_build_info",${PROCESS}})`,
           legend: "",
         },
       ],

@@ -1,3 +1,4 @@
+import { DEBUG_RULES } from "./debug-rules.ts";
 import { gone, type RuleGroup, WHERE_KNOWN } from "./rule.ts";
 
 /** Labels of one installation: those that stay when the replicas are summed. */
@@ -20,7 +21,7 @@ export const CLUSTER_RULES: readonly RuleGroup[] = [
     recordings: [
       {
         record: "cluster_namespace_pod:sallyport_process:info",
-        expr: 'max by (cluster, namespace, pod) ({__name__=~"sallyport_(agent|operator)_build_info"})',
+        expr: 'max by (cluster, namespace, pod) ({__name__=~"sallyport_(agent|operator|tunnel)_build_info"})',
       },
       { record: "cluster_namespace:sallyport_controlplane_request_errors:ratio_rate5m", expr: errorRatio("5m") },
       { record: "cluster_namespace:sallyport_controlplane_request_errors:ratio_rate1h", expr: errorRatio("1h") },
@@ -321,4 +322,5 @@ export const CLUSTER_RULES: readonly RuleGroup[] = [
       },
     ],
   },
+  DEBUG_RULES,
 ];
