@@ -19,6 +19,8 @@ export interface PlatformConfig {
   readonly port: number;
   /** Without a trailing slash. Links in answers and token issuers begin with it. Undefined: the listen address. */
   readonly baseUrl: string | undefined;
+  /** Where other replicas reach this one, without a trailing slash. Undefined: nowhere. */
+  readonly peerUrl: string | undefined;
   readonly rateLimits: boolean;
   /** Limits on what each tenant may use of shared resources. */
   readonly budgets: BudgetSizes;
@@ -76,6 +78,11 @@ export const PLATFORM_SETTINGS = {
     env: "SALLYPORT_PLATFORM_BASE_URL",
     default: "",
     doc: "Address that callers use, when it is not the one listened on (behind a proxy).",
+  },
+  peerUrl: {
+    env: "SALLYPORT_PLATFORM_PEER_URL",
+    default: "",
+    doc: "Address at which the other replicas on the same PostgreSQL reach this one, such as `http://10.0.0.7:8080`: the two sides of a debug session may then land on any of them. Empty: both must be sent to the same replica.",
   },
   rateLimits: {
     env: "SALLYPORT_PLATFORM_RATE_LIMITS",
@@ -168,10 +175,9 @@ export function readPlatformConfig(environment: Environment): PlatformConfig {
   const settings = PLATFORM_SETTINGS;
   const url = text(settings.databaseUrl);
   if (url !== "" && !/^postgres(ql)?:\/\//.test(url)) fail(settings.databaseUrl, "a postgres:// URL");
-  const baseUrl = text(settings.baseUrl).replace(/\/+$/, "");
-  if (baseUrl !== "" && !isHttpUrl(baseUrl)) fail(settings.baseUrl, "an http(s) URL");
-  const portalUrl = text(settings.portalUrl).replace(/\/+$/, "");
-  if (portalUrl !== "" && !isHttpUrl(portalUrl)) fail(settings.portalUrl, "an http(s) URL");
+  const [baseUrl, peerUrl, portalUrl] = [settings.baseUrl, settings.peerUrl, settings.portalUrl].map((setting) =>
+    httpUrl(text(setting), (expected) => fail(setting, expected)),
+  );
   const setupTemplateUrl = text(settings.setupTemplateUrl);
   if (setupTemplateUrl !== "" && !/^https:\/\/./.test(setupTemplateUrl))
     fail(settings.setupTemplateUrl, "an https URL");
@@ -194,7 +200,7 @@ export function readPlatformConfig(environment: Environment): PlatformConfig {
   const firstWorkspace = text(settings.firstWorkspace);
   if (!isWorkspaceName(firstWorkspace)) fail(settings.firstWorkspace, "4 to 100 of a-z, 0-9 and single dashes");
   const host = text(settings.host);
-  const address = baseUrl === "" ? urlOfHost(host) : baseUrl;
+  const address = baseUrl ?? urlOfHost(host);
   const { firstAdmin, ...identity } = readIdentity(text, fail, address, host);
   const config: PlatformConfig = {
     database: url === "" ? { pglite: text(settings.data) } : { postgres: url },
@@ -202,14 +208,15 @@ export function readPlatformConfig(environment: Environment): PlatformConfig {
     github: readGitHost(text, fail),
     host,
     port: port(settings.port),
-    baseUrl: baseUrl === "" ? undefined : baseUrl,
+    baseUrl,
+    peerUrl,
     rateLimits: rateLimits === "on",
     budgets: budgetSizes(text(settings.budgets), (expected) => fail(settings.budgets, expected)),
     trustedProxies: proxies ?? TRUST_NONE,
     metricsPort: text(settings.metricsPort) === "" ? undefined : port(settings.metricsPort),
     firstWorkspace,
     sealingKey: key === "" ? undefined : Buffer.from(key, "hex"),
-    portalUrl: portalUrl === "" ? undefined : portalUrl,
+    portalUrl,
     mail: smtpUrl === "" ? undefined : { url: smtpUrl, from: mailFrom },
     generatedDomain: generatedDomain === "" ? undefined : generatedDomain,
     setupTemplateUrl: setupTemplateUrl === "" ? undefined : setupTemplateUrl,
@@ -219,6 +226,13 @@ export function readPlatformConfig(environment: Environment): PlatformConfig {
   };
   if (problems.length > 0) throw new ConfigError(problems);
   return config;
+}
+
+/** Without a trailing slash; undefined: none. */
+function httpUrl(text: string, fail: (expected: string) => void): string | undefined {
+  const url = text.replace(/\/+$/, "");
+  if (url !== "" && !isHttpUrl(url)) fail("an http(s) URL");
+  return url === "" ? undefined : url;
 }
 
 function budgetSizes(text: string, fail: (expected: string) => void): BudgetSizes {

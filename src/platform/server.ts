@@ -53,9 +53,7 @@ import { openObjects } from "./objects/serving.ts";
 import type { PlatformConfig } from "./platform-config.ts";
 import type { GitHost } from "./ports/git-host.ts";
 import type { Mailer } from "./ports/mailer.ts";
-import { Relay } from "./relay/relay.ts";
-import { SessionLog } from "./relay/session-log.ts";
-import { relayUpgrades } from "./relay/upgrade.ts";
+import { openRelay } from "./relay/serving.ts";
 
 export interface StartOptions extends Partial<Omit<PlatformConfig, "database" | "budgets">> {
   readonly database: DatabaseLocation;
@@ -151,8 +149,8 @@ async function start(
   const open = { engine, limiter, draining: draining.signal };
   objects.register(app, { ...open, uploads: OBJECT_UPLOADS });
   if (store !== undefined) registerCharts(app, open, { objects: store, secret });
-  const relay = new Relay(new SessionLog(db, clock, () => metrics.transactionRetried()), clock, log, engine.budgets);
-  app.server.on("upgrade", relayUpgrades({ engine, relay, limiter, trustedProxies, log }));
+  const relay = await openRelay({ engine, limiter, trustedProxies, log, peerUrl: options.peerUrl }, database.kind);
+  app.server.on("upgrade", relay.onUpgrade);
   parts.defer(() => closeHttp(app, clock, draining));
   parts.defer(() => relay.close());
   const bootstrap = createBootstrap(db, clock);

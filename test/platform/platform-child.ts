@@ -29,11 +29,13 @@ export interface PlatformProcessOptions {
   readonly folder: string;
   /** Settings, such as a database URL. Default: the embedded database in the folder. */
   readonly env?: Readonly<Record<string, string>>;
+  /** Others on its database reach it. */
+  readonly isPeer?: boolean;
 }
 
 /** Does not start it. It ends with `stack`, and with this process, however this process ends. */
 export async function platformProcess(
-  { folder, env = {} }: PlatformProcessOptions,
+  { folder, env = {}, isPeer = false }: PlatformProcessOptions,
   stack: AsyncDisposableStack,
 ): Promise<PlatformProcess> {
   await mkdir(folder, { recursive: true });
@@ -52,6 +54,7 @@ export async function platformProcess(
     env: {
       ...settings,
       SALLYPORT_PLATFORM_PORT: String(port),
+      ...(isPeer && { SALLYPORT_PLATFORM_PEER_URL: url }),
       SALLYPORT_PLATFORM_RATE_LIMITS: "off",
       SALLYPORT_LOG_LEVEL: "warn",
     },

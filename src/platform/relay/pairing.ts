@@ -53,10 +53,14 @@ export class Pairing {
   readonly #timers = new Map<string, () => void>();
   readonly #bytesFrom = { attach: 0, tunnel: 0 };
   #expiresAt: Date;
+  /** Of the newest socket of each side; 0 before the first. */
+  readonly #newest = { attach: 0, tunnel: 0 };
   #epoch = 0;
   #lastClientMs: number;
   #tunnelled = false;
+  #isPaired = false;
   #ending: Promise<void> | undefined;
+  #code: number = RELAY_CLOSE_CODES.done;
 
   constructor(options: PairingOptions) {
     this.#options = options;
@@ -77,12 +81,22 @@ export class Pairing {
     this.#watchExpiry();
   }
 
-  /** Connects a socket. A second socket of the same side replaces the first. */
-  join(name: RelaySide, socket: WebSocket, holder: Holder): void {
+  /**
+   * Connects a socket. A second socket of the same side replaces the first.
+   *
+   * @param number of the socket in the session, over all processes (areas/debug-sessions/relay-homes.ts).
+   */
+  join(name: RelaySide, socket: WebSocket, holder: Holder, number: number): void {
     if (this.#ending !== undefined) {
-      socket.close(RELAY_CLOSE_CODES.killed);
+      socket.close(this.#code);
       return;
     }
+    // Admitted before a socket that is here already: with it the epoch would not grow.
+    if (number <= Math.max(this.#epoch, this.#newest[name])) {
+      socket.close(RELAY_CLOSE_CODES.restart);
+      return;
+    }
+    this.#newest[name] = number;
     this.#part();
     const before = this.#sides.get(name);
     this.#sides.delete(name);
@@ -103,23 +117,24 @@ export class Pairing {
   }
 
   async #end(ending: Ending): Promise<void> {
+    this.#code = CODES[ending] ?? RELAY_CLOSE_CODES.done;
     for (const cancel of this.#timers.values()) cancel();
     this.#timers.clear();
     if (ending !== "restart") this.#tell({ type: "close", reason: ending });
     this.#part();
-    const code = CODES[ending] ?? RELAY_CLOSE_CODES.done;
-    await Promise.all([...this.#sides.values()].map((side) => side.close(code)));
+    await Promise.all([...this.#sides.values()].map((side) => side.close(this.#code)));
     this.#sides.clear();
     const { attach: bytesIn, tunnel: bytesOut } = this.#bytesFrom;
     this.#options.onEnded(ending, this.#tunnelled, { bytesIn, bytesOut });
   }
 
   #pair(name: RelaySide, side: Side, peer: Side): void {
-    this.#epoch += 1;
+    this.#epoch = Math.max(this.#newest.attach, this.#newest.tunnel);
     this.#flows.set(name, new Flow(side.socket, peer.socket));
     this.#flows.set(other(name), new Flow(peer.socket, side.socket));
     this.#tell({ type: "peer", epoch: this.#epoch });
-    if (this.#epoch === 1) this.#options.onPaired();
+    if (!this.#isPaired) this.#options.onPaired();
+    this.#isPaired = true;
   }
 
   /** Ends the epoch: nothing of it goes to a socket that comes later. */

@@ -3,12 +3,13 @@ import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import { RELAY_CLOSE_CODES } from "../../contract/debug-sessions/debug-relay.ts";
 import type { CloseReason } from "../../contract/debug-sessions/debug-sessions.ts";
+import { homeOf, type Replica, takeHome } from "../areas/debug-sessions/relay-homes.ts";
 import type { Admission } from "../areas/debug-sessions/tickets.ts";
-import { redeemTicket } from "../areas/debug-sessions/tickets.ts";
-import type { RelaySide } from "../database/tables/debug-sessions.ts";
+import { type Offered, redeemTicket, requireTicket } from "../areas/debug-sessions/tickets.ts";
 import type { Budgets } from "../kernel/budgets/budgets.ts";
 import { PlatformError } from "../kernel/errors.ts";
 import { kept } from "../kernel/tenancy/stored-error.ts";
+import type { Homes } from "./homes.ts";
 import { type Ending, Pairing } from "./pairing.ts";
 import type { SessionLog } from "./session-log.ts";
 
@@ -17,9 +18,19 @@ import type { SessionLog } from "./session-log.ts";
  * checks more often than that.
  */
 const CHECK_EVERY_MS = 1_000;
+
+export interface Joining extends Admission {
+  /** Of the socket in its session, over all processes. */
+  readonly number: number;
+}
+
+/** Where a socket goes: to a pairing here, or to the process where the other side of its session is. */
+export type Entry = { readonly joining: Joining } | { readonly peerUrl: string };
+
 /** The debug sessions whose two sides are connected in this process. */
 export class Relay {
   readonly #log: SessionLog;
+  readonly #homes: Homes;
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #budgets: Budgets;
@@ -30,8 +41,9 @@ export class Relay {
   #cancelCheck: () => void;
   #checking: Promise<void> = Promise.resolve();
 
-  constructor(log: SessionLog, clock: Clock, logger: Logger, budgets: Budgets) {
+  constructor(log: SessionLog, homes: Homes, clock: Clock, logger: Logger, budgets: Budgets) {
     this.#log = log;
+    this.#homes = homes;
     this.#clock = clock;
     this.#logger = logger;
     this.#budgets = budgets;
@@ -43,17 +55,27 @@ export class Relay {
   }
 
   /**
-   * Checks a ticket.
-   * @throws TICKET_INVALID, INVALID_STATE_TRANSITION; RATE_LIMITED when a tenant has no seat left: the ticket can be
-   * used again.
+   * Checks a ticket, and finds out where the session's sides meet: here, when they meet nowhere yet. Only the place where
+   * they meet uses up the ticket.
+   *
+   * @param isForwarded by another process: it is not sent on again.
+   * @throws TICKET_INVALID, INVALID_STATE_TRANSITION. The ticket can be used again after RATE_LIMITED, when a tenant has no
+   * seat left, and after SERVICE_UNAVAILABLE, when the place where they meet cannot be reached.
    */
-  async admit(sessionId: string, side: RelaySide, ticket: string): Promise<Admission> {
+  async admit(offered: Offered, isForwarded: boolean): Promise<Entry> {
     if (this.#closing) throw new PlatformError("SERVICE_UNAVAILABLE");
+    await this.#homes.hold();
+    const { replicaId } = this.#homes;
     return this.#log.transact(async (db, now) => {
-      const admission = await redeemTicket(db, now, { sessionId, side, ticket });
+      const home = await homeOf(db, offered.sessionId);
+      if (home !== undefined && home.id !== replicaId) {
+        await requireTicket(db, now, offered);
+        return { peerUrl: peerUrlOf(home, isForwarded) };
+      }
+      const admission = await redeemTicket(db, now, offered);
       // Only checks that a seat is free. The pairing takes it after the handshake.
-      if (!this.#pairings.has(sessionId)) this.#seat(admission)();
-      return admission;
+      if (!this.#pairings.has(offered.sessionId)) this.#seat(admission)();
+      return { joining: { ...admission, number: await takeHome(db, offered.sessionId, replicaId) } };
     });
   }
 
@@ -66,12 +88,12 @@ export class Relay {
     );
   }
 
-  join(admission: Admission, socket: WebSocket): void {
-    const { session, side, holder } = admission;
-    const pairing = this.#pairings.get(session.id) ?? this.#begin(admission);
+  join(joining: Joining, socket: WebSocket): void {
+    const { session, side, holder, number } = joining;
+    const pairing = this.#pairings.get(session.id) ?? this.#begin(joining);
     // Another session took the last seat between the ticket and the handshake: the client may retry.
     if (pairing === undefined) socket.close(RELAY_CLOSE_CODES.restart);
-    else pairing.join(side, socket, holder);
+    else pairing.join(side, socket, holder, number);
   }
 
   #begin(admission: Admission): Pairing | undefined {
@@ -134,16 +156,22 @@ export class Relay {
     });
   }
 
-  /** Ends sessions that were stopped, or of which one side's key, sign-in or grant is no longer valid. */
+  /**
+   * Ends sessions that were stopped, or of which one side's key, sign-in or grant is no longer valid. Sends away those that
+   * another process took while this one did not renew its lease.
+   */
   async #check(): Promise<void> {
     const pairings = [...this.#pairings];
     if (pairings.length === 0) return;
+    await this.#homes.renew();
+    const own = await this.#homes.own(pairings.map(([id]) => id));
     const open = await this.#log.open(pairings.map(([id]) => id));
     const held = pairings.flatMap(([sessionId, { holders }]) => holders.map((holder) => ({ sessionId, holder })));
     const lost = await this.#log.withoutHolder(held);
     for (const [id, pairing] of pairings) {
       const expiresAt = open.get(id);
-      if (expiresAt === undefined) void pairing.end(await this.#whyNotOpen(id));
+      if (!own.has(id)) void pairing.end("restart");
+      else if (expiresAt === undefined) void pairing.end(await this.#whyNotOpen(id));
       else if (lost.has(id)) void pairing.end("revoked");
       else pairing.expireAt(expiresAt);
     }
@@ -160,7 +188,19 @@ export class Relay {
     this.#closing = true;
     this.#cancelCheck();
     await this.#checking;
+    // First, so that a side which comes back at once finds another home.
+    await this.#homes.leave().catch((error: unknown) => this.#logger.warn({ err: error }, "a lease was not ended"));
     await Promise.all([...this.#pairings.values()].map((pairing) => pairing.end("restart")));
     await Promise.all(this.#writes.values());
   }
+}
+
+function peerUrlOf({ peerUrl }: Replica, isForwarded: boolean): string {
+  if (isForwarded)
+    throw new PlatformError("SERVICE_UNAVAILABLE", { message: "the sides of this session meet elsewhere now" });
+  if (peerUrl !== null) return peerUrl;
+  throw new PlatformError("SERVICE_UNAVAILABLE", {
+    message: "the other side of this session is in a replica of the platform that this one cannot reach",
+    hint: "set SALLYPORT_PLATFORM_PEER_URL in every replica of the platform",
+  });
 }

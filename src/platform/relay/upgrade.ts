@@ -16,6 +16,7 @@ import type { Engine } from "../kernel/call/execute.ts";
 import { requestIdOf } from "../kernel/call/trace.ts";
 import { addressBucket, callerAddress, type Trust } from "../kernel/caller-address.ts";
 import { PlatformError, toBody } from "../kernel/errors.ts";
+import { FORWARDED_HEADER, type Forwarder, type HomesRefusal } from "./forward.ts";
 import type { Relay } from "./relay.ts";
 
 const PATH = /^\/v1\/debug-sessions\/(dbg_[0-9a-zA-Z]{28})\/(attach|tunnel)(?:\?|$)/;
@@ -30,6 +31,7 @@ export function isRelayUpgrade({ url, headers }: IncomingMessage): boolean {
 export interface UpgradeDeps {
   readonly engine: Engine;
   readonly relay: Relay;
+  readonly forwarder: Forwarder;
   readonly limiter: RateLimiter | undefined;
   readonly trustedProxies: Trust;
   readonly log: Logger;
@@ -37,7 +39,7 @@ export interface UpgradeDeps {
 
 /** Checks the ticket before the handshake, so that a refusal is an HTTP answer with the nine-field error. */
 export function relayUpgrades(deps: UpgradeDeps): (request: IncomingMessage, socket: Duplex, head: Buffer) => void {
-  const { engine, relay, log } = deps;
+  const { engine, relay, forwarder, log } = deps;
   const sockets = new WebSocketServer({
     noServer: true,
     clientTracking: false,
@@ -63,14 +65,21 @@ export function relayUpgrades(deps: UpgradeDeps): (request: IncomingMessage, soc
     const onError = (): void => void socket.destroy();
     socket.on("error", onError);
     const admit = async (): Promise<void> => {
-      const admission = await relay.admit(sessionId, side as RelaySide, ticketOf(request));
+      const offered = { sessionId, side: side as RelaySide, ticket: ticketOf(request) };
+      const entry = await relay.admit(offered, request.headers[FORWARDED_HEADER] !== undefined);
       if (socket.destroyed) return;
+      if ("peerUrl" in entry) {
+        const refusal = await forwarder.forward({ request, socket, head, requestId, peerUrl: entry.peerUrl });
+        logged(refusal?.status ?? 101);
+        if (refusal !== undefined) passOn(socket, refusal, requestId);
+        return;
+      }
       socket.off("error", onError);
       sockets.handleUpgrade(request, socket, head, (webSocket) => {
         logged(101);
         engine.metrics.relaySocket(side as RelaySide, 1);
         webSocket.once("close", () => engine.metrics.relaySocket(side as RelaySide, -1));
-        relay.join(admission, webSocket);
+        relay.join(entry.joining, webSocket);
       });
     };
     admit().catch((thrown: unknown) => {
@@ -104,16 +113,21 @@ function limited(
 
 function refuse(socket: Duplex, error: PlatformError, requestId: string): void {
   const { status } = error.spec;
-  const body = JSON.stringify(toBody(error, requestId));
+  const retryAfter = status === 429 || status === 503 ? String(error.detail.retryAfterSeconds ?? 5) : undefined;
+  passOn(socket, { status, retryAfter, body: Buffer.from(JSON.stringify(toBody(error, requestId))) }, requestId);
+}
+
+function passOn(socket: Duplex, { status, retryAfter, body }: HomesRefusal, requestId: string): void {
   const head = [
     `HTTP/1.1 ${status} Refused`,
     "content-type: application/json; charset=utf-8",
-    `content-length: ${Buffer.byteLength(body)}`,
+    `content-length: ${body.length}`,
     `x-request-id: ${requestId}`,
     "cache-control: no-store",
     "connection: close",
     ...(status === 401 ? ["www-authenticate: Bearer"] : []),
-    ...(status === 429 || status === 503 ? [`retry-after: ${error.detail.retryAfterSeconds ?? 5}`] : []),
+    ...(retryAfter === undefined ? [] : [`retry-after: ${retryAfter}`]),
   ];
-  socket.end(`${head.join("\r\n")}\r\n\r\n${body}`);
+  socket.write(`${head.join("\r\n")}\r\n\r\n`);
+  socket.end(body);
 }

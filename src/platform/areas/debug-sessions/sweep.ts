@@ -3,6 +3,7 @@ import { inTransaction } from "../../kernel/call/transaction.ts";
 import { unrequested } from "../../kernel/call/unrequested.ts";
 import type { Sweep } from "../../kernel/sweeps/sweep.ts";
 import { storeChange } from "./change.ts";
+import { forgetDeadReplicas } from "./relay-homes.ts";
 import { asOf } from "./state.ts";
 import { stateOf } from "./store.ts";
 
@@ -12,8 +13,8 @@ const BATCH = 50;
 const KEEP_MS = 400 * 86_400_000;
 
 /**
- * Stores which sessions have expired, so that their events end; every read computes it too. Deletes old sessions and
- * expired tickets.
+ * Stores which sessions have expired, so that their events end; every read computes it too. Deletes old sessions,
+ * expired tickets and replicas that are gone.
  */
 export const sweepDebugSessions: Sweep = async (db, now) => {
   const options = { readOnly: false, signal: new AbortController().signal, onRetry: () => undefined };
@@ -21,6 +22,7 @@ export const sweepDebugSessions: Sweep = async (db, now) => {
     written = await inTransaction(db, options, (transaction) => expireBatch(transaction, now));
   }
   await db.deleteFrom("relay_tickets").where("expires_at", "<=", now).execute();
+  await forgetDeadReplicas(db);
   const old = new Date(now.getTime() - KEEP_MS);
   await db.deleteFrom("debug_sessions").where("created_at", "<", old).execute();
 };

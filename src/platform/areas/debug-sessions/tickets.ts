@@ -68,6 +68,26 @@ function requireOpen(row: DebugSessionRow, now: Date): void {
   if (state !== "pending" && state !== "running") throw invalidTransition(state, "running", allowedMoves(state));
 }
 
+/** What one side brings to its WebSocket. */
+export interface Offered {
+  readonly sessionId: string;
+  readonly side: RelaySide;
+  readonly ticket: string;
+}
+
+/** Leaves the ticket to the replica that is the session's home. @throws TICKET_INVALID as `redeemTicket`. */
+export async function requireTicket(db: Db, now: Date, { sessionId, side, ticket }: Offered): Promise<void> {
+  const found = await db
+    .selectFrom("relay_tickets")
+    .select("side")
+    .where("secret_hash", "=", hashOf(ticket))
+    .where("session_id", "=", sessionId)
+    .where("side", "=", side)
+    .where("expires_at", ">", now)
+    .executeTakeFirst();
+  if (found === undefined) throw new PlatformError("TICKET_INVALID");
+}
+
 export interface Admission {
   readonly session: DebugSessionRow;
   readonly side: RelaySide;
@@ -76,11 +96,7 @@ export interface Admission {
 }
 
 /** Uses up a ticket. @throws TICKET_INVALID when it is unknown, used, expired, or for another session or side. */
-export async function redeemTicket(
-  db: Db,
-  now: Date,
-  { sessionId, side, ticket }: { readonly sessionId: string; readonly side: RelaySide; readonly ticket: string },
-): Promise<Admission> {
+export async function redeemTicket(db: Db, now: Date, { sessionId, side, ticket }: Offered): Promise<Admission> {
   const used = await db
     .deleteFrom("relay_tickets")
     .where("secret_hash", "=", hashOf(ticket))

@@ -26,6 +26,7 @@ import { debugKeys } from "./0021-0030/0025-debug-keys.ts";
 import { fullReports } from "./0021-0030/0026-full-reports.ts";
 import { toldBytes } from "./0021-0030/0027-told-bytes.ts";
 import { staleSince } from "./0021-0030/0028-stale-since.ts";
+import { relayHomes } from "./0021-0030/0029-relay-homes.ts";
 
 /** In order of name. A migration that has been released never changes; the next one repairs it. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -56,4 +57,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   "0026-full-reports": fullReports,
   "0027-told-bytes": toldBytes,
   "0028-stale-since": staleSince,
+  "0029-relay-homes": relayHomes,
 };

@@ -12,6 +12,8 @@ export interface DebugSessionTables {
   debug_sessions: DebugSessionRow;
   relay_tickets: RelayTicketRow;
   session_files: SessionFileRow;
+  relay_replicas: RelayReplicaRow;
+  relay_homes: RelayHomeRow;
 }
 
 export type RelaySide = "attach" | "tunnel";
@@ -67,4 +69,20 @@ export interface RelayTicketRow {
   proof_kind: "session" | "grant" | null;
   proof_id: string | null;
   expires_at: Date;
+}
+
+/** A process of the platform that may be the home of sessions. */
+export interface RelayReplicaRow {
+  id: string;
+  /** Where the other replicas reach it; null: nowhere. */
+  peer_url: string | null;
+  /** By the database's clock. Until then it counts as alive. */
+  lease_until: Date;
+}
+
+export interface RelayHomeRow {
+  session_id: string;
+  replica_id: string;
+  /** How many sockets the session has had, in all of its homes. */
+  sockets: number;
 }

@@ -6,6 +6,7 @@ import { BUDGET_NAMES, type BudgetName } from "../budgets/budgets.ts";
 const CODE_CLASSES = ["2xx", "3xx", "4xx", "5xx"] as const;
 const SWEEP_RESULTS = ["ok", "failed"] as const;
 const RELAY_SIDES = ["attach", "tunnel"] as const;
+const FORWARD_RESULTS = ["connected", "refused", "unreachable"] as const;
 
 /** What the server counts. Every label has a closed list of values: routes are the templates of the table. */
 export interface PlatformMetrics {
@@ -17,6 +18,8 @@ export interface PlatformMetrics {
   /** A long-poll begins or ends. */
   polling(change: 1 | -1): void;
   relaySocket(side: (typeof RELAY_SIDES)[number], change: 1 | -1): void;
+  /** A side's socket was sent on to the replica with the other side. */
+  relayForward(result: (typeof FORWARD_RESULTS)[number]): void;
   rateLimited(): void;
   transactionRetried(): void;
   budgetRefused(budget: BudgetName): void;
@@ -91,7 +94,7 @@ function classOf(status: number): (typeof CODE_CLASSES)[number] {
 
 type LoadMetrics = Pick<
   PlatformMetrics,
-  "inFlight" | "polling" | "relaySocket" | "rateLimited" | "transactionRetried" | "budgetRefused"
+  "inFlight" | "polling" | "relaySocket" | "relayForward" | "rateLimited" | "transactionRetried" | "budgetRefused"
 >;
 
 function loadMetrics(registry: Registry): LoadMetrics {
@@ -110,6 +113,13 @@ function loadMetrics(registry: Registry): LoadMetrics {
     registers,
   });
   for (const side of RELAY_SIDES) sockets.set({ side }, 0);
+  const forwards = new Counter({
+    name: "sallyport_relay_forwards_total",
+    help: "WebSockets of debug sessions that came here and were sent on to the replica with the other side: with what result?",
+    labelNames: ["result"],
+    registers,
+  });
+  for (const result of FORWARD_RESULTS) forwards.inc({ result }, 0);
   const limited = counter(
     "sallyport_rate_limited_total",
     "How many requests were refused because their caller made too many?",
@@ -130,6 +140,7 @@ function loadMetrics(registry: Registry): LoadMetrics {
     inFlight: (change) => inFlight.inc(change),
     polling: (change) => polls.inc(change),
     relaySocket: (side, change) => sockets.inc({ side }, change),
+    relayForward: (result) => forwards.inc({ result }),
     rateLimited: () => limited.inc(),
     transactionRetried: () => retried.inc(),
   };

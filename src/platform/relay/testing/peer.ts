@@ -26,7 +26,8 @@ export class Peer {
       for (const wake of this.#wakes.splice(0)) wake();
     });
     this.socket.on("error", () => undefined);
-    this.closed = once(this.socket, "close").then(([code]) => Number(code));
+    // `once` of node:events would reject at the error of a refused upgrade, which tests wait for otherwise.
+    this.closed = new Promise((resolve) => this.socket.once("close", resolve));
   }
 
   async opened(): Promise<this> {
@@ -64,15 +65,24 @@ export class Peer {
     return this.text;
   }
 
+  /** Of each time that both sides were there. */
+  get epochs(): readonly number[] {
+    return this.frames.flatMap((frame) => (frame.type === "peer" ? [frame.epoch] : []));
+  }
+
   /** Waits until both sides are there for the nth time. */
-  paired(epoch: number): Promise<void> {
-    return this.saw(({ frames }) => frames.some((frame) => frame.type === "peer" && frame.epoch === epoch));
+  paired(times: number): Promise<void> {
+    return this.saw(({ epochs }) => epochs.length >= times);
   }
 }
 
 /** The status and code of a refused upgrade. */
-export async function refused(url: string, protocols: readonly string[]): Promise<unknown> {
-  const socket = new WebSocket(url, [...protocols]);
+export async function refused(
+  url: string,
+  protocols: readonly string[],
+  options: ClientOptions = {},
+): Promise<unknown> {
+  const socket = new WebSocket(url, [...protocols], options);
   const [, response] = await once(socket, "unexpected-response");
   let text = "";
   for await (const chunk of response) text += String(chunk);
