@@ -3,9 +3,10 @@ import { WebSocket } from "ws";
 import { newSite } from "../areas/deployments/testing/site.ts";
 import { startPlatform } from "../server.ts";
 import { inMemory } from "../testing/empty-database.ts";
-import { type Answer, onEachDatabase, type World } from "../testing/harness.ts";
+import { type Answer, onEachDatabase } from "../testing/harness.ts";
 import { TestClock } from "../testing/test-clock.ts";
 import { BODY, callsOf, KEY, Peer, read, refused, type Session, TUNNEL_KEY, until } from "./testing/peer.ts";
+import { worldOf } from "./testing/replicas.ts";
 
 onEachDatabase("the debug relay", (world) => {
   const { ask, ticketFor, tunnelTicket, attach, join, start } = callsOf(world);
@@ -383,21 +384,7 @@ onEachDatabase("the debug relay", (world) => {
 it("a server that stops says so, and both sides may come back", async () => {
   const clock = new TestClock();
   const platform = await startPlatform({ database: await inMemory(), clock, rateLimits: false });
-  const { call } = await import("../testing/harness.ts");
-  const { bootstrap } = platform;
-  const { id: workspaceId } = await bootstrap.workspace("restarting");
-  const key = (await bootstrap.key({ workspaceId, role: "workspace.admin", scope: { type: "workspace" } })).key;
-  const world = {
-    platform,
-    clock,
-    call: (method: string, path: string, options?: object) => call(platform.url, method, path, options),
-    workspace: async () => ({
-      id: workspaceId,
-      name: "restarting",
-      key: async () => key,
-      manager: () => bootstrap.manager({ workspaceId, name: "a-manager", shared: true }),
-    }),
-  } as unknown as World;
+  const world = worldOf(platform, clock);
   const { client, tunnel, site, id } = await callsOf(world).start();
   expect((await read(world, site, id)).state).toBe("running");
   await platform.close();
