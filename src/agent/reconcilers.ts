@@ -86,6 +86,8 @@ function deploymentsOf(parts: ReconcilerParts, leases: Leases): Deployments {
     leases,
     places: { named: config.deployments, opened: config.namespaces, grantsNamespace: config.grantsNamespace },
     maxWaiting: config.maxWaitingDeployments,
+    reportIntervalMs: config.reportIntervalMs,
+    statusIntervalMs: config.statusIntervalMs,
     ports: {
       platform: platform.sync,
       managed: (id) => cluster.managedOf(id),

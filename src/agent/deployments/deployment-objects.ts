@@ -53,6 +53,8 @@ export interface DeploymentObjectsOptions {
   readonly places: Places;
   /** Most that wait at once. */
   readonly maxWaiting: number;
+  /** Between two writes of a status that changes. */
+  readonly statusIntervalMs: number;
   readonly isListed: (deploymentId: string) => boolean;
   readonly clock: Clock;
 }
@@ -81,7 +83,7 @@ export class DeploymentObjects {
 
   constructor(options: DeploymentObjectsOptions) {
     this.#options = options;
-    this.#pace = new StatusPace(options.clock);
+    this.#pace = new StatusPace(options.clock, options.statusIntervalMs);
   }
 
   of(id: string): ManagedDeployment | undefined {

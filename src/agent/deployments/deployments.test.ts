@@ -69,6 +69,8 @@ class World {
         grantsNamespace: "sallyport-grants",
       },
       maxWaiting: 2,
+      reportIntervalMs: 5_000,
+      statusIntervalMs: 15_000,
       version: "1",
       clock,
       random: () => 0.5,

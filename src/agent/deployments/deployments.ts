@@ -32,6 +32,9 @@ export interface DeploymentsOptions {
   readonly leases: Leases;
   readonly places: Places;
   readonly maxWaiting: number;
+  /** Between two reports of what changes. */
+  readonly reportIntervalMs: number;
+  readonly statusIntervalMs: number;
   readonly version: string;
   readonly clock: Clock;
   readonly random: Random;
@@ -171,7 +174,7 @@ export class Deployments {
     memory.lookAtMs = Number.POSITIVE_INFINITY;
     if (isHeld(memory, atMs)) return;
     const report = resumed(memory, accepted) ?? (await ports.resources.next(id, accepted, context.signal));
-    const waitMs = waitOf(memory, report, atMs);
+    const waitMs = waitOf(memory, report, atMs, this.#options.reportIntervalMs);
     if (waitMs > 0) {
       // A workload may have changed during the look.
       memory.lookAtMs = Math.min(memory.lookAtMs, atMs + waitMs);

@@ -5,8 +5,6 @@ import { RETRY_AFTER_CAP_MS } from "../platform-link/reconnect-rule.ts";
 
 /** A change is looked at this soon. */
 export const LOOK_AFTER_CHANGE_MS = 1_000;
-/** And reported this long after the last report: a rollout is many changes. */
-const REPORT_AFTER_CHANGE_MS = 5_000;
 /** What gets worse is reported at once, this often within a minute. */
 const MAX_EARLY_REPORTS = 10;
 
@@ -24,18 +22,23 @@ export interface ReportPace {
   rest: { readonly parts: readonly ReportPart[]; readonly accepted: readonly string[] } | undefined;
 }
 
-/** How long a look that found nothing urgent waits for its report; 0: report now. */
+/**
+ * How long a look that found nothing urgent waits for its report; 0: report now.
+ *
+ * @param intervalMs between two reports: a rollout is many changes.
+ */
 export function waitOf(
   { reportAtMs, reportedAtMs, earlyAtMs }: ReportPace,
   { mode, isWorse }: Report,
   nowMs: number,
+  intervalMs: number,
 ): number {
   if (nowMs >= reportAtMs || mode === "full") return 0;
   if (mode === "starting") return LOOK_AFTER_CHANGE_MS;
   if (mode === "confirm") return reportAtMs - nowMs;
   const early = earlyAtMs.filter((each) => nowMs - each < 60_000).length;
   if (isWorse && early < MAX_EARLY_REPORTS) return 0;
-  return Math.max(0, reportedAtMs + REPORT_AFTER_CHANGE_MS - nowMs);
+  return Math.max(0, reportedAtMs + intervalMs - nowMs);
 }
 
 /**

@@ -2,8 +2,6 @@ import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../../base/clock.ts";
 import type { ManagedDeploymentStatus } from "../../crds/kinds/managed-deployment.ts";
 
-/** A rollout is many reports; people read the last of them. */
-const CHANGED_EVERY_MS = 15_000;
 /** When nothing but the times of the last look and report is new. Shorter than the pause between two reports at rest. */
 const TIMES_EVERY_MS = 45_000;
 
@@ -14,15 +12,17 @@ interface Pace {
 }
 
 /**
- * When the status of a deployment is written after a report: at once, but at most every 15 s while it changes. A write a
- * report would have a large rollout fill the API server's history.
+ * When the status of a deployment is written after a report: at once, but not so often while it changes. A rollout is many
+ * reports, of which people read the last, and a write a report would have a large one fill the API server's history.
  */
 export class StatusPace {
   readonly #clock: Clock;
+  readonly #changedEveryMs: number;
   readonly #paces = new Map<string, Pace>();
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, changedEveryMs: number) {
     this.#clock = clock;
+    this.#changedEveryMs = changedEveryMs;
   }
 
   /** Whether to write now; a change that may not be written yet is due later. */
@@ -30,7 +30,7 @@ export class StatusPace {
     const pace = this.#paces.get(id);
     if (pace === undefined) return true;
     const isChanged = !isDeepStrictEqual(timeless(before), timeless(now));
-    const atMs = pace.writtenAtMs + (isChanged ? CHANGED_EVERY_MS : TIMES_EVERY_MS);
+    const atMs = pace.writtenAtMs + (isChanged ? this.#changedEveryMs : TIMES_EVERY_MS);
     const isNow = this.#clock.monotonicMs() >= atMs;
     pace.dueAtMs = isChanged && !isNow ? atMs : undefined;
     return isNow;

@@ -45,6 +45,8 @@ export interface AgentConfig extends MetricsServing, PlatformSettings {
   readonly resyncIntervalMs: number;
   readonly pollIntervalMs: number;
   readonly reconnectSpreadMs: number;
+  readonly reportIntervalMs: number;
+  readonly statusIntervalMs: number;
   readonly accessCheckIntervalMs: number;
   readonly healthHost: string;
   readonly healthPort: number;
@@ -162,6 +164,18 @@ export const AGENT_SETTINGS: SettingsOf<AgentConfig> = {
     default: "30s",
     doc: "After the platform closed a connection, agents come back spread over this long. Shorter only for tests.",
     parse: duration(0, 600_000),
+  },
+  reportIntervalMs: {
+    env: "SALLYPORT_REPORT_INTERVAL",
+    default: "5s",
+    doc: "Between two reports of one deployment while its workloads change: a rollout is many changes. What gets worse is reported sooner, up to 10 times a minute. Shorter only for tests.",
+    parse: duration(100, 60_000),
+  },
+  statusIntervalMs: {
+    env: "SALLYPORT_STATUS_INTERVAL",
+    default: "15s",
+    doc: "Between two writes of the status of a deployment's object while it changes. Shorter only for tests: each write is one in the API server's history.",
+    parse: duration(100, 60_000),
   },
   accessCheckIntervalMs: {
     env: "SALLYPORT_ACCESS_CHECK_INTERVAL",

@@ -16,6 +16,16 @@ export interface HealthOptions {
 }
 
 /**
+ * The pauses that keep the API server and the platform from writing too often are seconds long as shipped, and have unit
+ * tests with a clock of their own. They would be most of the time of these tests.
+ */
+const SHORT = {
+  SALLYPORT_REPORT_INTERVAL: "500ms",
+  SALLYPORT_STATUS_INTERVAL: "500ms",
+  SALLYPORT_ACCESS_CHECK_INTERVAL: "1s",
+};
+
+/**
  * What the vendor and the customer see of workloads: a real API server, the platform, and an agent between them. No
  * controller runs, so the test alone writes the status of workloads.
  */
@@ -60,7 +70,7 @@ export class HealthWorld {
 
   startAgent(settings: Readonly<Record<string, string>> = {}): void {
     this.#agents += 1;
-    this.#agent = this.world.startAgent(`agent-${this.#agents}`, settings);
+    this.#agent = this.world.startAgent(`agent-${this.#agents}`, { ...SHORT, ...settings });
   }
 
   async stopAgent(): Promise<void> {
