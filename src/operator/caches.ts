@@ -3,6 +3,7 @@ import type { Logger } from "../base/log.ts";
 import { objectName } from "../crds/group.ts";
 import { acceptedNamespaces, acceptedOf, type NamedDeployments } from "../crds/kinds/accepted-namespaces.ts";
 import { type AccessGrant, accessGrants } from "../crds/kinds/access-grant.ts";
+import { type DebugSession, debugSessions } from "../crds/kinds/debug-session.ts";
 import type { KindResource } from "../crds/kinds/kind.ts";
 import type { Place } from "../crds/kinds/lending.ts";
 import { type ManagedDeployment, managedDeployments } from "../crds/kinds/managed-deployment.ts";
@@ -12,6 +13,7 @@ import { type OperationPolicy, operationPolicies } from "../crds/kinds/operation
 import { Informer } from "../kube/cache/informer.ts";
 import type { Cached } from "../kube/cache/store.ts";
 import type { Client } from "../kube/client/client.ts";
+import type { Manager } from "../kube/manager/manager.ts";
 import type { KubeMetrics } from "../kube/metrics/metrics.ts";
 import { keyOf } from "../kube/objects/resource.ts";
 import { jsonProjection } from "../kube/projection/projection.ts";
@@ -28,7 +30,16 @@ export interface CacheOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Pick<KubeMetrics, "watch">;
+  /** Whether there are debug sessions; without the right to read them there is no cache of them. */
+  readonly debug?: boolean;
 }
+
+/** An invocation or a debug session. */
+interface UnderGrant {
+  readonly spec: { readonly grantName?: string };
+}
+
+type CachedKind = Parameters<Manager["addInformer"]>[0] & Pick<Informer<Cached>, "retryNow">;
 
 const BY_GRANT = "grant";
 
@@ -38,6 +49,8 @@ export class Caches {
   readonly invocations: Informer<OperationInvocation>;
   readonly policies: Informer<OperationPolicy>;
   readonly deployments: Informer<ManagedDeployment>;
+  /** Undefined where debug sessions are switched off. */
+  readonly sessions: Informer<DebugSession> | undefined;
   readonly openInvocations = new OpenObjects<OperationInvocation>();
   readonly approvedGrants = new OpenObjects<AccessGrant>(isApproved);
   readonly #client: Client;
@@ -55,6 +68,7 @@ export class Caches {
     this.grants = informer(accessGrants);
     this.policies = informer(operationPolicies);
     this.deployments = informer(managedDeployments);
+    this.sessions = options.debug === true ? informer<DebugSession>(debugSessions) : undefined;
     this.invocations = new Informer<OperationInvocation>({
       ...common,
       resource: operationInvocations,
@@ -77,19 +91,48 @@ export class Caches {
     return this.invocations.store.get(this.#key(objectName(commandId)));
   }
 
+  sessionOf(sessionId: string): DebugSession | undefined {
+    return this.sessions?.store.get(this.#key(objectName(sessionId)));
+  }
+
+  /** Sessions that are not over, of all deployments or one, under all grants or one. */
+  openSessionKeys({ deploymentId, grantName }: { deploymentId?: string; grantName?: string } = {}): readonly string[] {
+    const open = this.sessions?.store.list().filter(({ spec, status }) => {
+      if (status?.state === "Closed" || status?.state === "Refused") return false;
+      if ((deploymentId ?? spec.deploymentId) !== spec.deploymentId) return false;
+      return grantName === undefined || grantName === spec.grantName;
+    });
+    return (open ?? []).map(keyOf);
+  }
+
+  /** Sessions beside this one that have or may have an account now. */
+  otherSessions({ metadata }: DebugSession): number {
+    const inside = ({ metadata: { uid }, status }: DebugSession): boolean =>
+      uid !== metadata.uid && ["Opening", "Open", "Closing"].includes(status?.state ?? "Pending");
+    return this.sessions?.store.list().filter(inside).length ?? 0;
+  }
+
+  /** Namespaces in which a debug session may have had rights. */
+  sessionPlaces(): readonly string[] {
+    const asked = this.sessions?.store.list().map(({ spec }) => spec.namespace) ?? [];
+    const planned = this.places().filter((place) => place !== undefined);
+    return [...new Set([...asked, ...planned])];
+  }
+
   /** Keys of the invocations that name this grant: what waits for its window wakes up with it. */
   invocationKeysUnder({ metadata }: AccessGrant): readonly string[] {
     return this.invocations.store.byIndex(BY_GRANT, metadata.name).map(keyOf);
   }
 
   /** The grant whose line this invocation may have claimed. */
-  grantKeysOver({ spec }: OperationInvocation): readonly string[] {
+  grantKeysOver({ spec }: UnderGrant): readonly string[] {
     return spec.grantName === undefined ? [] : [this.#key(spec.grantName)];
   }
 
   /** Each of the kinds. */
-  get informers(): readonly Pick<Informer<Cached>, "retryNow">[] {
-    return [this.grants, this.invocations, this.policies, this.deployments];
+  get informers(): readonly CachedKind[] {
+    const always = [this.grants, this.invocations, this.policies, this.deployments];
+    return this.sessions === undefined ? always : [...always, this.sessions];
   }
 
   /** Where the customer accepts this deployment; undefined when this cluster serves none of that id. */
@@ -118,7 +161,7 @@ export class Caches {
     return grant.spec.revokedReason === undefined && grant.metadata.deletionTimestamp === undefined;
   }
 
-  facts({ spec }: OperationInvocation): GateFacts {
+  facts({ spec }: UnderGrant): GateFacts {
     return {
       grant: spec.grantName === undefined ? undefined : this.grantNamed(spec.grantName),
       policies: this.policies.store.list(),
@@ -127,7 +170,7 @@ export class Caches {
   }
 
   /** The same, from the API server. */
-  async liveFacts({ spec }: OperationInvocation, signal: AbortSignal): Promise<GateFacts> {
+  async liveFacts({ spec }: UnderGrant, signal: AbortSignal): Promise<GateFacts> {
     const [grant, policies, deployments] = await Promise.all([
       spec.grantName === undefined
         ? undefined

@@ -1,46 +1,20 @@
-import type { Clock } from "../base/clock.ts";
-import type { Logger } from "../base/log.ts";
 import { accessGrants } from "../crds/kinds/access-grant.ts";
 import { type OperationInvocation, operationInvocations } from "../crds/kinds/operation-invocation.ts";
 import { redactText } from "../crds/redact.ts";
-import type { Client } from "../kube/client/client.ts";
-import { Controller } from "../kube/controller/controller.ts";
-import { notifiedBy, reads, type Source, watches } from "../kube/controller/sources.ts";
+import type { Controller } from "../kube/controller/controller.ts";
+import { notifiedBy, reads, watches } from "../kube/controller/sources.ts";
 import type { Runnable } from "../kube/manager/manager.ts";
-import type { KubeMetrics } from "../kube/metrics/metrics.ts";
 import { Access } from "./access/access.ts";
-import type { Rights } from "./access/rights.ts";
 import { RoleLending } from "./access/role-lending.ts";
 import { Sweeper } from "./access/sweep.ts";
-import type { AdmissionWatch } from "./admission/admission-watch.ts";
-import type { Caches } from "./caches.ts";
+import { debugSessionParts } from "./debug-controller.ts";
 import { type GrantPorts, reconcileGrant } from "./grants/grant-reconciler.ts";
 import { limitReached } from "./grants/open-limit.ts";
 import { type InvocationPorts, reconcileInvocation } from "./invocations/invocation-reconciler.ts";
 import { OperationRunner, type RunnerPorts } from "./invocations/operation-runner.ts";
-import type { OperatorConfig } from "./kernel/config.ts";
-import type { EventPublisher } from "./kernel/event-publisher.ts";
-import type { OperatorMetrics } from "./kernel/metrics.ts";
 import { writeStatus } from "./kernel/status-writer.ts";
 import { RunningOperations } from "./operations/running-operations.ts";
-
-/** What the parts of the operator share. */
-export interface OperatorParts {
-  readonly client: Client;
-  readonly caches: Caches;
-  readonly admission: AdmissionWatch;
-  readonly rights: Rights;
-  readonly metrics: OperatorMetrics;
-  readonly kube: KubeMetrics;
-  readonly publisher: EventPublisher;
-  readonly fence: () => void;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly config: OperatorConfig;
-}
-
-/** A conflict or a blip is retried soon, a broken API server not hotter than every half minute. */
-const BACKOFF = { baseMs: 10, maxMs: 30_000 };
+import { controller, type OperatorParts } from "./operator-parts.ts";
 
 /** Everything that only the leader does. */
 export function operatorControllers(parts: OperatorParts): readonly Runnable[] {
@@ -49,6 +23,7 @@ export function operatorControllers(parts: OperatorParts): readonly Runnable[] {
   const access = new Access(client, { grantsNamespace, roleKind, mode });
   const roleLending = new RoleLending({ access, grantsNamespace, roleKind, mode });
   const running = new RunningOperations();
+  const debug = debugSessionParts(parts);
   const sweeper = new Sweeper(
     {
       client,
@@ -62,6 +37,7 @@ export function operatorControllers(parts: OperatorParts): readonly Runnable[] {
       running: () => running.owners,
       lendingMode: mode,
       places: () => caches.places(),
+      ...(debug && { more: debug.sweep }),
     },
     config.sweepIntervalMs,
   );
@@ -72,7 +48,12 @@ export function operatorControllers(parts: OperatorParts): readonly Runnable[] {
     running.stop(gone.metadata.uid, "revoked");
     sweeper.soon();
   });
+  // A session that is gone has no reconcile, and its account no owner that the garbage collector would follow.
+  caches.sessions?.onChange(({ type }) => {
+    if (type === "deleted") sweeper.soon();
+  });
   return [
+    ...(debug ? [debug.controller] : []),
     grantController(parts, access, roleLending, running),
     invocationController(parts, access, roleLending, running),
     sweeper,
@@ -91,6 +72,7 @@ function grantController(
     fence,
     grant: (key) => caches.grants.store.get(key),
     invocation: (commandId) => caches.invocationOf(commandId),
+    session: (sessionId) => caches.sessionOf(sessionId),
     policy: () => caches.policy,
     acceptedOf: (deploymentId) => caches.acceptedOf(deploymentId),
     enforcement: () => admission.current,
@@ -105,6 +87,7 @@ function grantController(
   return controller("accessgrant", parts, (key, context) => reconcileGrant(key, ports, context), [
     watches(caches.grants),
     watches(caches.invocations, (invocation) => caches.grantKeysOver(invocation)),
+    ...(caches.sessions ? [watches(caches.sessions, (session) => caches.grantKeysOver(session))] : []),
     watches(caches.policies, () => caches.openGrantKeys()),
     watches(caches.deployments, ({ spec }) => caches.openGrantKeys(spec.deploymentId)),
     notifiedBy(admission, () => caches.openGrantKeys()),
@@ -166,16 +149,4 @@ function invocationController(
     reads(caches.deployments),
     notifiedBy(rights.watch, () => caches.waitingInvocationKeys()),
   ]);
-}
-
-function controller(
-  name: string,
-  { clock, log, kube, config }: OperatorParts,
-  reconcile: ConstructorParameters<typeof Controller>[0]["reconcile"],
-  sources: readonly Source[],
-): Controller {
-  const concurrency = config.workers;
-  const common = { clock, log, metrics: kube, concurrency, backoff: BACKOFF };
-  // A kind that may not be read is shown by readiness, log and event; starting again would not make it readable.
-  return new Controller({ ...common, name, reconcile, sources, cacheSyncTimeoutMs: "never" });
 }

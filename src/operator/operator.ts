@@ -17,6 +17,7 @@ import { AdmissionWatch } from "./admission/admission-watch.ts";
 import { Caches } from "./caches.ts";
 import { operatorControllers } from "./controllers.ts";
 import type { OperatorConfig } from "./kernel/config.ts";
+import { debugMetrics } from "./kernel/debug-metrics.ts";
 import { EventPublisher } from "./kernel/event-publisher.ts";
 import { operatorMetrics } from "./kernel/metrics.ts";
 
@@ -47,54 +48,34 @@ export async function runOperator(config: OperatorConfig, tools: OperatorTools, 
     const elector = new LeaderElector({ ...lease, client, clock, log, metrics: kube });
     const recorder = { client, clock, log, metrics: kube, words: withoutCommands };
     const events = new EventRecorder({ ...recorder, controller: REPORTING_CONTROLLERS.operator, instance: identity });
-    const caches = new Caches({ client, namespace: grantsNamespace, named, clock, log, metrics: kube });
+    const debug = config.debugEnabled;
+    const caches = new Caches({ client, namespace: grantsNamespace, named, clock, log, metrics: kube, debug });
+    const now = (): Date => clock.wallNow();
     const metrics = operatorMetrics(registry, {
       grants: () => caches.grants.store.values(),
       isLeader: () => elector.isLeader,
-      now: () => clock.wallNow(),
+      now,
     });
-    const admission = new AdmissionWatch({
-      client,
-      clock,
-      log,
-      metrics,
-      mode,
-      everyMs: config.admissionCheckIntervalMs,
-    });
-    const rights = new Rights({
-      client,
-      config,
-      served: () => caches.servedNamespaces(),
-      events,
-      registry,
-      clock,
-      log,
-    });
+    const looking = { client, clock, log, metrics, mode, debug };
+    const admission = new AdmissionWatch({ ...looking, everyMs: config.admissionCheckIntervalMs });
+    const served = () => caches.servedNamespaces();
+    const rights = new Rights({ client, config, served, events, registry, clock, log });
     rights.watch.onChange(() => {
       for (const informer of caches.informers) informer.retryNow();
     });
     const servers = processServers(config, { client, clock, log, registry });
     const manager = new Manager({ clock, log, ...servers, leaderElection: elector, events });
-    for (const informer of [caches.grants, caches.invocations, caches.policies, caches.deployments]) {
-      manager.addInformer(informer);
-    }
+    for (const informer of caches.informers) manager.addInformer(informer);
     manager.addRunnable({ name: admission.name, needsLeader: false, run: (each) => admission.run(each) });
     for (const watch of [rights.watch, rights.clusterWatch]) {
       manager.addRunnable({ name: watch.name, needsLeader: false, run: (each) => watch.run(each) });
     }
-    const fence = (): void => elector.fence();
+    const sessions = () => caches.sessions?.store.values() ?? [];
     const shared = {
-      client,
-      caches,
-      admission,
-      rights,
-      metrics,
-      fence,
-      clock,
-      log,
-      kube,
+      ...{ client, caches, admission, rights, metrics, clock, log, kube, config },
+      fence: () => elector.fence(),
       publisher: new EventPublisher(events),
-      config,
+      debugMetrics: debugMetrics(registry, { sessions, modes: debug ? config.debugModes : [], now }),
     };
     for (const runnable of operatorControllers(shared)) manager.addRunnable(runnable);
     await manager.run(signal);

@@ -6,6 +6,7 @@ import { buildInfo } from "../../../src/cli/services/process-metrics.ts";
 import { ROUTES } from "../../../src/contract/table.ts";
 import { kubeMetrics } from "../../../src/kube/metrics/kube-metrics.ts";
 import { rightsGauge as operatorRights } from "../../../src/operator/access/rights.ts";
+import { debugMetrics } from "../../../src/operator/kernel/debug-metrics.ts";
 import { operatorMetrics } from "../../../src/operator/kernel/metrics.ts";
 import { SWEEP_NAMES } from "../../../src/platform/areas/sweeps.ts";
 import { NON_API_ROUTES } from "../../../src/platform/http/non-api-routes.ts";
@@ -72,6 +73,7 @@ function registryOf(component: Component): Registry {
     tunnelMetrics(registry);
   } else {
     operatorMetrics(registry, { grants: () => [], isLeader: () => false, now });
+    debugMetrics(registry, { sessions: () => [], modes: [], now });
     operatorRights(registry, () => []);
   }
   return registry;

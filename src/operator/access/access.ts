@@ -125,13 +125,9 @@ export class Access {
   }
 
   /** Every binding of a place. None where we may not look: there we could neither have made any nor wait for one. */
-  async bindingsIn(namespace: Place, signal: AbortSignal): Promise<readonly Binding[]> {
-    try {
-      return await collected(this.#client.list<Binding>(bindingsOf(namespace), inNamespace(namespace), signal));
-    } catch (error) {
-      if (error instanceof ApiError && (error.isForbidden || error.isNotFound)) return [];
-      throw error;
-    }
+  bindingsIn(namespace: Place, signal: AbortSignal): Promise<readonly Binding[]> {
+    const listed = this.#client.list<Binding>(bindingsOf(namespace), inNamespace(namespace), signal);
+    return whereAllowed<readonly Binding[]>(collected(listed), []);
   }
 
   /** Accounts of all grants and automatic invocations. */
@@ -203,13 +199,23 @@ function bindingName({ owner, invocationUid }: AccessRequest): string {
   return `${grantAccount(owner.uid)}-${invocationUid.replaceAll("-", "").slice(0, 12)}`;
 }
 
-async function collected<T extends KubeObject>(objects: AsyncIterable<T>): Promise<readonly T[]> {
+export async function collected<T extends KubeObject>(objects: AsyncIterable<T>): Promise<readonly T[]> {
   const all: T[] = [];
   for await (const object of objects) all.push(object);
   return all;
 }
 
-async function tolerateExisting(created: Promise<unknown>): Promise<void> {
+/** What is not to be seen, or not there, counts as `otherwise`. */
+export async function whereAllowed<T>(answer: Promise<T>, otherwise: T): Promise<T> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof ApiError && (error.isForbidden || error.isNotFound)) return otherwise;
+    throw error;
+  }
+}
+
+export async function tolerateExisting(created: Promise<unknown>): Promise<void> {
   try {
     await created;
   } catch (error) {

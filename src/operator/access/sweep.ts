@@ -25,6 +25,8 @@ export interface SweepPorts {
   readonly lendingMode: LendingMode;
   /** Everywhere that access may have been given: namespaces of served deployments and of plans, and the cluster. */
   readonly places: () => readonly Place[];
+  /** What else is swept in the same rhythm: debug sessions, where they are switched on. */
+  readonly more?: (signal: AbortSignal) => Promise<void>;
 }
 
 /**
@@ -73,6 +75,7 @@ export async function sweep(ports: SweepPorts, signal: AbortSignal): Promise<voi
   for (const account of accounts) {
     if (!isNeeded(account.metadata.name)) await remove(ports, "ServiceAccount", account, signal);
   }
+  await ports.more?.(signal);
 }
 
 /**

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { AccessGrant, AccessGrantStatus, GrantState } from "../../crds/kinds/access-grant.ts";
+import type { DebugSession } from "../../crds/kinds/debug-session.ts";
 import { MAX_BINDING_LINES } from "../../crds/kinds/lending.ts";
 import type { OperationInvocation } from "../../crds/kinds/operation-invocation.ts";
 import type { RequiredRight } from "../../crds/manifests/roles/required-rights.ts";
@@ -20,6 +21,7 @@ export interface GrantFacts {
   readonly enforcement: Enforcement;
   readonly tierOf: (command: string) => Tier;
   readonly invocationOf: (commandId: string) => OperationInvocation | undefined;
+  readonly sessionOf?: (sessionId: string) => DebugSession | undefined;
   /** Rights that the operator lacks and this plan needs. */
   readonly missing: readonly RequiredRight[];
   /** Where the plan acts and the customer does not accept its deployment: namespaces, or ANY_NAMESPACE. */

@@ -1,5 +1,7 @@
 import type { AccessGrant, GrantLine, GrantState } from "../../crds/kinds/access-grant.ts";
+import type { DebugSession } from "../../crds/kinds/debug-session.ts";
 import type { OperationInvocation } from "../../crds/kinds/operation-invocation.ts";
+import { isDebug } from "../../crds/operations/debug.ts";
 import type { Tier } from "../../crds/plan.ts";
 import { lineWithoutCommands } from "../../crds/printable.ts";
 import { claimDigest } from "../gate/gate.ts";
@@ -12,6 +14,8 @@ export interface LineFacts {
   readonly tierOf: (command: string) => Tier;
   /** The invocation of a command, from the cache. */
   readonly invocationOf: (commandId: string) => OperationInvocation | undefined;
+  /** The debug session that claimed a line, from the cache; none where debug sessions are switched off. */
+  readonly sessionOf?: (sessionId: string) => DebugSession | undefined;
 }
 
 /** One line per command of the plan, once there was an approval; before that there is nothing to say about them. */
@@ -20,7 +24,8 @@ export function grantLines(facts: LineFacts): readonly GrantLine[] | undefined {
   if (spec.approvedForMinutes === undefined && status?.commands === undefined) return undefined;
   return spec.commands.map((wanted, index) => {
     const line = status?.commands?.find((known) => known.index === index);
-    return line?.commandId === undefined ? unused(facts, wanted, index) : used(facts, line);
+    if (line?.commandId === undefined) return unused(facts, wanted, index);
+    return isDebug(wanted.command) ? usedBySession(facts, line) : used(facts, line);
   });
 }
 
@@ -54,6 +59,24 @@ function used({ invocationOf }: LineFacts, line: GrantLine): GrantLine {
     return { ...claimed, ...times, state: end, ...(message ?? { message: `the invocation is ${state}` }) };
   }
   return { ...claimed, ...times, state, ...message };
+}
+
+/** What became of the session that claimed a line. Deleting a session ends it, so one that is gone is over. */
+function usedBySession({ sessionOf }: LineFacts, line: GrantLine): GrantLine {
+  if (isOver(line)) return line;
+  const session = sessionOf?.(line.commandId ?? "");
+  if (session === undefined || line.digest !== claimDigest(session.metadata.uid)) {
+    const state = line.startedAt === undefined ? "NotStarted" : "Succeeded";
+    return { ...line, state, message: "the session was deleted" };
+  }
+  const { state, openedAt, closedAt, closeReason } = session.status ?? {};
+  const opened = openedAt === undefined ? {} : { startedAt: openedAt };
+  if (state === "Open" || (state === "Closing" && openedAt !== undefined))
+    return { ...line, ...opened, state: "Running" };
+  if (state !== "Closed" && state !== "Refused") return line;
+  const message = `the session ended: ${closeReason}`;
+  if (openedAt === undefined) return { ...line, state: "NotStarted", message };
+  return { ...line, ...opened, ...(closedAt && { finishedAt: closedAt }), state: "Succeeded", message };
 }
 
 /** Nothing more will come of it. */

@@ -10,9 +10,10 @@ import {
   oneOf,
   type SettingsOf,
 } from "../../base/settings.ts";
-import { DEFAULT_NAMES, LENDING_MODES, type LendingMode, NAMESPACE_NAME } from "../../crds/group.ts";
+import { DEBUG_NAMESPACE, DEFAULT_NAMES, LENDING_MODES, type LendingMode, NAMESPACE_NAME } from "../../crds/group.ts";
 import { type NamedDeployments, parseNamedDeployments } from "../../crds/kinds/accepted-namespaces.ts";
 import { MUTATING_POLICIES, VALIDATING_POLICIES } from "../../crds/manifests/admission/admission.ts";
+import { DEBUG_MODES, type DebugMode } from "../../crds/operations/debug.ts";
 import { electionTimesProblems } from "../../kube/election/election-times.ts";
 import { ADMISSION_MODES, type AdmissionMode } from "../gate/enforcement.ts";
 
@@ -41,6 +42,12 @@ export interface OperatorConfig extends MetricsServing {
   readonly roleKind: "ClusterRole" | "Role";
   /** Who binds these roles to the accounts of grants. */
   readonly lendingMode: LendingMode;
+  /** Debug sessions are opened at all. */
+  readonly debugEnabled: boolean;
+  readonly debugNamespace: string;
+  readonly debugModes: readonly DebugMode[];
+  readonly debugMaxTtlMs: number;
+  readonly debugMaxConcurrent: number;
 }
 
 /** The one table: `--help`, the chart's values and the documentation are printed from it. */
@@ -143,6 +150,36 @@ export const OPERATOR_SETTINGS: SettingsOf<OperatorConfig> = {
     doc: "Who lends an operation's role to a grant's account: operator, or approver, where people bind it and the operator waits for the binding. It must be the mode that its roles were made for.",
     parse: oneOf(LENDING_MODES),
   },
+  debugEnabled: {
+    env: "SALLYPORT_OPERATOR_DEBUG_ENABLED",
+    default: "false",
+    doc: "Whether debug sessions are opened. It needs the objects of debug-sessions.yaml, and SALLYPORT_LENDING_MODE=operator.",
+    parse: (text) => oneOf(["true", "false"])(text) === "true",
+  },
+  debugNamespace: {
+    env: "SALLYPORT_OPERATOR_DEBUG_NAMESPACE",
+    default: DEBUG_NAMESPACE,
+    doc: "Namespace of the accounts of debug sessions. Nothing else may live there.",
+    parse: namespace,
+  },
+  debugModes: {
+    env: "SALLYPORT_OPERATOR_DEBUG_MODES",
+    default: "logs,read",
+    doc: `Modes of debug sessions that are switched on, of ${DEBUG_MODES.join(", ")}.`,
+    parse: modes,
+  },
+  debugMaxTtlMs: {
+    env: "SALLYPORT_OPERATOR_DEBUG_MAX_TTL",
+    default: "1h",
+    doc: "How long a debug session is open at most, whatever was asked for and approved.",
+    parse: duration(60_000, 8 * 3_600_000),
+  },
+  debugMaxConcurrent: {
+    env: "SALLYPORT_OPERATOR_DEBUG_MAX_CONCURRENT",
+    default: "3",
+    doc: "Debug sessions that may be open at a time; one more is refused.",
+    parse: integer(1, 16),
+  },
 };
 
 /** Call it with the environment. @throws ConfigError */
@@ -156,7 +193,16 @@ function contradictions(config: OperatorConfig): Contradiction<OperatorConfig>[]
     const must = "not be the system namespace, or the operator could mint its own token";
     found.push({ setting: "grantsNamespace", must });
   }
+  if (config.debugNamespace === config.grantsNamespace || config.debugNamespace === config.systemNamespace) {
+    const must = "not be the grants namespace or the system namespace: only accounts of debug sessions live there";
+    found.push({ setting: "debugNamespace", must });
+  }
   return found;
+}
+
+function modes(text: string): readonly DebugMode[] {
+  const words = text.split(",").map((word) => word.trim());
+  return DEBUG_MODES.filter((mode) => words.map(oneOf(DEBUG_MODES)).includes(mode));
 }
 
 function namespace(text: string): string {

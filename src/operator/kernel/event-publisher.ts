@@ -1,4 +1,5 @@
 import type { AccessGrant, GrantState } from "../../crds/kinds/access-grant.ts";
+import type { DebugSession } from "../../crds/kinds/debug-session.ts";
 import type { OperationInvocation } from "../../crds/kinds/operation-invocation.ts";
 import { lineWithoutCommands } from "../../crds/printable.ts";
 import { type EventReference, referenceTo } from "../../kube/events/event.ts";
@@ -25,6 +26,14 @@ const INVOCATION_EVENTS = {
   Unknown: { reason: "OutcomeUnknown", type: "Warning" },
 } as const;
 
+const SESSION_EVENTS = {
+  Opened: { type: "Normal", action: "OpenSession" },
+  Attached: { type: "Normal", action: "Attach" },
+  Denied: { type: "Warning", action: "OpenSession" },
+  Ended: { type: "Normal", action: "EndSession" },
+} as const;
+export type SessionEvent = keyof typeof SESSION_EVENTS;
+
 /** Publishes one Kubernetes event a change of a grant or an invocation: what `kubectl describe` shows. */
 export class EventPublisher {
   readonly #recorder: Pick<EventRecorder, "record">;
@@ -43,6 +52,20 @@ export class EventPublisher {
     const { reason, type } = INVOCATION_EVENTS[state];
     const { plugin, operation } = invocation.spec;
     this.#publish(referenceTo(invocation), type, reason, "RunOperation", `${plugin}/${operation}: ${message}`);
+  }
+
+  sessionBecame(session: DebugSession, reason: SessionEvent): void {
+    const { type, action } = SESSION_EVENTS[reason];
+    const { mode, namespace, owner } = session.spec;
+    const { until, closeReason, conditions } = session.status ?? {};
+    const said = conditions?.find((condition) => condition.type === "Authorized");
+    const how = {
+      Opened: `until ${until}`,
+      Attached: `until ${until}`,
+      Ended: `${closeReason}`,
+      Denied: `${said?.reason}: ${said?.message}`,
+    };
+    this.#publish(referenceTo(session), type, reason, action, `${mode} in ${namespace} for ${owner}, ${how[reason]}`);
   }
 
   #publish(regarding: EventReference, type: "Normal" | "Warning", reason: string, action: string, note: string): void {

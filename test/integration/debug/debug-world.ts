@@ -3,11 +3,11 @@ import { DEFAULT_NAMES, objectName } from "../../../src/crds/group.ts";
 import { type DebugSession, type DebugSessionSpec, debugSessions } from "../../../src/crds/kinds/debug-session.ts";
 import { openDebugSessions, openNamespaceToDebug } from "../../../src/crds/manifests/installation.ts";
 import { DEPLOYMENT_ID, GRANTS, OperatorWorld, SHOP } from "../operator/operator-world.ts";
-import { signal } from "../wait.ts";
+import { eventually, signal } from "../wait.ts";
 
 export const DEBUG_NAMESPACE = "sallyport-debug";
 export const ONCALL = "olga";
-const CLIENT_KEY = "k".repeat(43);
+export const CLIENT_KEY = "k".repeat(43);
 
 /** An installation with debug sessions switched on, and the namespace shop opened to them. */
 export async function debugWorld(cluster: Cluster): Promise<OperatorWorld> {
@@ -40,6 +40,16 @@ export function askSession(world: OperatorWorld, spec: Partial<DebugSessionSpec>
   // biome-ignore lint/suspicious/noExplicitAny: test data, checked by the API server.
   const object = sessionObject(spec.sessionId ?? world.id("dbg"), spec) as any;
   return world.agent.create<DebugSession>(debugSessions, object, signal());
+}
+
+/** Waits until `until` is true for the session. */
+export function session(
+  world: OperatorWorld,
+  { metadata }: DebugSession,
+  until: (session: DebugSession) => boolean,
+): Promise<DebugSession> {
+  const key = { namespace: GRANTS, name: metadata.name };
+  return eventually(() => world.admin.get<DebugSession>(debugSessions, key, signal()), until);
 }
 
 /** Writes a status, as an admin in the operator's place. */

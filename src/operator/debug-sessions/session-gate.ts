@@ -1,0 +1,220 @@
+import type { DebugSessionReason } from "../../crds/conditions.ts";
+import type { LendingMode } from "../../crds/group.ts";
+import { acceptedOf, type NamedDeployments } from "../../crds/kinds/accepted-namespaces.ts";
+import { type AccessGrant, FINAL_GRANT_STATES } from "../../crds/kinds/access-grant.ts";
+import type { DebugCloseReason, DebugSession } from "../../crds/kinds/debug-session.ts";
+import type { ManagedDeployment } from "../../crds/kinds/managed-deployment.ts";
+import { tierOf } from "../../crds/operations/catalog.ts";
+import { DEBUG_OPERATIONS, type DebugMode } from "../../crds/operations/debug.ts";
+import { parseParams } from "../../crds/operations/params.ts";
+import { sameParams } from "../../crds/plan.ts";
+import { type ClaimableLine, claimDigest } from "../gate/gate.ts";
+import { openedWindow } from "../gate/grant-window.ts";
+import { planFault } from "../gate/plan-check.ts";
+import { type CustomerPolicy, decisionOn } from "../gate/policy.ts";
+
+/** What the installation allows. */
+export interface DebugLimits {
+  readonly modes: readonly DebugMode[];
+  readonly maxTtlMs: number;
+  readonly maxConcurrent: number;
+  readonly lendingMode: LendingMode;
+}
+
+/** Everything that the decision about one session looks at. It does no I/O. */
+export interface SessionFacts {
+  readonly session: DebugSession;
+  /** The grant that the session names, if it names one and there is one. */
+  readonly grant: AccessGrant | undefined;
+  readonly policy: CustomerPolicy;
+  readonly deployments: readonly Pick<ManagedDeployment, "spec" | "status">[];
+  readonly named: NamedDeployments;
+  readonly limits: DebugLimits;
+  /** Other sessions that are opening, open or closing. */
+  readonly others: number;
+  readonly now: Date;
+}
+
+type Reason = DebugSessionReason<"Authorized">;
+/** Why not; each is a reason of the condition Authorized, and final. */
+export type SessionRefusal = Exclude<Reason, "GrantMatched" | "PolicyAuto">;
+
+export interface OpenVerdict {
+  readonly do: "open";
+  readonly reason: "GrantMatched" | "PolicyAuto";
+  /** Absent when the policy alone opens it. */
+  readonly granted?: ClaimableLine & { readonly grantUid: string };
+}
+
+export type SessionVerdict =
+  | OpenVerdict
+  | { readonly do: "wait"; readonly message: string; readonly againMs?: number }
+  | { readonly do: "refuse"; readonly reason: SessionRefusal; readonly message: string };
+
+/** A session that has not been opened by then is not opened any more: its engineer has gone. */
+export const OPEN_WITHIN_MS = 60_000;
+const LONGEST_MS = 8 * 3_600_000;
+
+/**
+ * May this session be opened now? Every rule, in order, the first that applies wins. What people wrote decides (the
+ * grant's spec, policies, deployments); a fact that is missing or makes no sense leads to a refusal.
+ */
+export function sessionVerdict(facts: SessionFacts): SessionVerdict {
+  const { session, policy, limits, now } = facts;
+  const { spec, metadata } = session;
+  const ended = endedBy(session, now);
+  if (ended !== undefined) return refuse("Ended", ended);
+  const ageMs = now.getTime() - Date.parse(metadata.creationTimestamp);
+  if (!(ageMs < OPEN_WITHIN_MS)) return refuse("NotOpenedInTime", "it could not be opened within a minute");
+  if (!(Date.parse(spec.expiresAt) - Date.parse(metadata.creationTimestamp) <= LONGEST_MS)) {
+    return refuse("TooLong", "a session ends at most 8 hours after it was asked for");
+  }
+  if (limits.lendingMode !== "operator") {
+    return refuse(
+      "LendingByApprovers",
+      "debug sessions need lending.mode=operator: only the operator can lend for one",
+    );
+  }
+  if (!limits.modes.includes(spec.mode)) return refuse("ModeDisabled", `mode ${spec.mode} is switched off here`);
+  const unserved = placeRefusal(facts);
+  if (unserved !== undefined) return unserved;
+  const command = `debug/${spec.mode}`;
+  const params = paramsOf(session);
+  const decision = decisionOn(policy, { command, tier: tierOf(command), params }, spec.deploymentId);
+  if (decision === "deny") return refuse("PolicyDenied", `the customer's policy denies ${command}, approved or not`);
+  if (facts.others >= limits.maxConcurrent) {
+    return refuse("TooMany", `${limits.maxConcurrent} sessions may be open at a time`);
+  }
+  if (spec.grantName !== undefined) return withGrant(facts, command, params);
+  if (decision === "auto") return { do: "open", reason: "PolicyAuto" };
+  return refuse("NoGrant", `${command} needs an approved access grant`);
+}
+
+/** The params that a line of a plan has for this very session: nothing less, nothing more. */
+function paramsOf({ spec }: Pick<DebugSession, "spec">): Readonly<Record<string, unknown>> {
+  const { namespace, mode, clientKey, ports, selector } = spec;
+  return { namespace, mode, clientKey, ...(ports && { ports }), ...(selector !== undefined && { selector }) };
+}
+
+function endedBy({ metadata, spec }: DebugSession, now: Date): string | undefined {
+  if (metadata.deletionTimestamp !== undefined) return "the session is being deleted";
+  if (spec.endedReason !== undefined) return "a person ended it before it was opened";
+  return now.getTime() < Date.parse(spec.expiresAt) ? undefined : "its time was over before it was opened";
+}
+
+function placeRefusal({ session, deployments, named }: SessionFacts): SessionVerdict | undefined {
+  const { deploymentId, namespace } = session.spec;
+  const accepted = acceptedOf(deploymentId, deployments, named);
+  if (accepted === undefined || accepted.length === 0) {
+    return refuse("DeploymentNotServed", `deployment ${deploymentId} is not served by this cluster`);
+  }
+  if (accepted.includes(namespace)) return undefined;
+  return refuse("NamespaceNotOpen", `deployment ${deploymentId} is not accepted for namespace ${namespace}`);
+}
+
+function withGrant(
+  { session, grant, now }: SessionFacts,
+  command: string,
+  params: Readonly<Record<string, unknown>>,
+): SessionVerdict {
+  const { grantName, deploymentId } = session.spec;
+  if (grant === undefined) return refuse("NoGrant", `there is no access grant ${grantName}`);
+  if (grant.spec.deploymentId !== deploymentId) {
+    return refuse("ModeMismatch", `grant ${grantName} is for deployment ${grant.spec.deploymentId}`);
+  }
+  const closed = grantClosed(grant);
+  if (closed !== undefined) return refuse("GrantClosed", closed);
+  const fault = planFault(grant.spec, tierOf);
+  if (fault !== undefined) return refuse("GrantClosed", `nothing runs under this plan: ${fault.message}`);
+  const window = openedWindow(grant);
+  if (window === undefined) {
+    if (grant.status?.approvedAt === undefined) return { do: "wait", message: "the approval is being recorded" };
+    return refuse("GrantClosed", "the recorded window does not follow from the approval");
+  }
+  if (now < window.from) {
+    return { do: "wait", message: "the window has not begun", againMs: window.from.getTime() - now.getTime() };
+  }
+  if (now >= window.until) return refuse("GrantClosed", `the window ended at ${window.until.toISOString()}`);
+  const line = lineFor(session, grant, command, params);
+  return "do" in line
+    ? line
+    : { do: "open", reason: "GrantMatched", granted: { ...line, grantUid: grant.metadata.uid } };
+}
+
+/** The first unused line that is exactly this mode with exactly this namespace, key, ports and selector. */
+function lineFor(
+  { metadata, spec }: DebugSession,
+  { spec: plan, status }: AccessGrant,
+  command: string,
+  params: Readonly<Record<string, unknown>>,
+): ClaimableLine | SessionVerdict {
+  const declared = DEBUG_OPERATIONS.find((each) => each.command === command);
+  const matching = plan.commands.flatMap((line, index) =>
+    line.command === command && sameParams(line.params, params) ? [index] : [],
+  );
+  if (declared === undefined || !parseParams(declared.params, params).ok || matching.length === 0) {
+    return refuse(
+      "ModeMismatch",
+      `no line of the plan is ${command} with this namespace, client key, ports and selector`,
+    );
+  }
+  const lines = status?.commands ?? [];
+  const mine = lines.find(({ commandId }) => commandId === spec.sessionId);
+  if (mine !== undefined) {
+    const resumable = mine.state === "Starting" && mine.digest === claimDigest(metadata.uid);
+    if (resumable && matching.includes(mine.index)) return { index: mine.index, claimed: true };
+    return refuse("LineUsed", `session ${spec.sessionId} has used line ${mine.index + 1} of the plan`);
+  }
+  const free = matching.find((index) => lines.find((line) => line.index === index)?.commandId === undefined);
+  if (free !== undefined) return { index: free, claimed: false };
+  return refuse("LineUsed", `every line of the plan that is ${command} with these params has been used`);
+}
+
+function grantClosed({ metadata, spec, status }: AccessGrant): string | undefined {
+  if (metadata.deletionTimestamp !== undefined) return "the grant is being deleted";
+  if (spec.revokedReason !== undefined) return "the grant was revoked";
+  if (spec.deniedReason !== undefined) return "the request was denied";
+  if (spec.approvedForMinutes === undefined) return "the request is not approved";
+  const isFinal = FINAL_GRANT_STATES.some((state) => state === status?.state);
+  return isFinal ? `the grant is ${status?.state}` : undefined;
+}
+
+/** Everything that ends an open session: the first that holds, with the word that the platform is told. */
+export function endOf(facts: SessionFacts): DebugCloseReason | undefined {
+  const { session, policy, limits, grant, now } = facts;
+  const { metadata, spec, status } = session;
+  if (metadata.deletionTimestamp !== undefined) return "killed";
+  if (spec.endedReason !== undefined) return "revoked";
+  if (status?.tunnel?.closed !== undefined) return status.tunnel.closed.reason;
+  const until = status?.until ?? spec.expiresAt;
+  // Written so that an unreadable instant ends the session.
+  if (!(now.getTime() < Date.parse(until))) return "expired";
+  const command = `debug/${spec.mode}`;
+  const wanted = { command, tier: tierOf(command), params: paramsOf(session) };
+  if (decisionOn(policy, wanted, spec.deploymentId) === "deny") return "revoked";
+  if (!limits.modes.includes(spec.mode) || limits.lendingMode !== "operator") return "revoked";
+  if (placeRefusal(facts) !== undefined) return "revoked";
+  if (spec.grantName === undefined) return undefined;
+  if (grant === undefined || grantClosed(grant) !== undefined) return "revoked";
+  const window = openedWindow(grant);
+  return window !== undefined && now < window.until ? undefined : "expired";
+}
+
+/** When it ends by itself at the latest, if it was authorized at `from`. Always the same for the same session. */
+export function untilOf(
+  { session, grant, limits }: Pick<SessionFacts, "session" | "grant" | "limits">,
+  from: Date,
+): Date {
+  const window = grant === undefined ? undefined : openedWindow(grant);
+  const ends = [
+    Date.parse(session.spec.expiresAt),
+    from.getTime() + Math.min(limits.maxTtlMs, LONGEST_MS),
+    ...(window ? [window.until.getTime()] : []),
+  ];
+  // Whole seconds, as Kubernetes writes times.
+  return new Date(Math.floor(Math.min(...ends) / 1_000) * 1_000);
+}
+
+function refuse(reason: SessionRefusal, message: string): SessionVerdict {
+  return { do: "refuse", reason, message };
+}

@@ -1,0 +1,44 @@
+import type { Clock } from "../base/clock.ts";
+import type { Logger } from "../base/log.ts";
+import type { Client } from "../kube/client/client.ts";
+import { Controller } from "../kube/controller/controller.ts";
+import type { Source } from "../kube/controller/sources.ts";
+import type { KubeMetrics } from "../kube/metrics/metrics.ts";
+import type { Rights } from "./access/rights.ts";
+import type { AdmissionWatch } from "./admission/admission-watch.ts";
+import type { Caches } from "./caches.ts";
+import type { OperatorConfig } from "./kernel/config.ts";
+import type { DebugMetrics } from "./kernel/debug-metrics.ts";
+import type { EventPublisher } from "./kernel/event-publisher.ts";
+import type { OperatorMetrics } from "./kernel/metrics.ts";
+
+/** What the parts of the operator share. */
+export interface OperatorParts {
+  readonly client: Client;
+  readonly caches: Caches;
+  readonly admission: AdmissionWatch;
+  readonly rights: Rights;
+  readonly metrics: OperatorMetrics;
+  readonly kube: KubeMetrics;
+  readonly publisher: EventPublisher;
+  readonly debugMetrics: DebugMetrics;
+  readonly fence: () => void;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly config: OperatorConfig;
+}
+
+/** A conflict or a blip is retried soon, a broken API server not hotter than every half minute. */
+const BACKOFF = { baseMs: 10, maxMs: 30_000 };
+
+export function controller(
+  name: string,
+  { clock, log, kube, config }: OperatorParts,
+  reconcile: ConstructorParameters<typeof Controller>[0]["reconcile"],
+  sources: readonly Source[],
+): Controller {
+  const concurrency = config.workers;
+  const common = { clock, log, metrics: kube, concurrency, backoff: BACKOFF };
+  // A kind that may not be read is shown by readiness, log and event; starting again would not make it readable.
+  return new Controller({ ...common, name, reconcile, sources, cacheSyncTimeoutMs: "never" });
+}
