@@ -1,7 +1,7 @@
 import { Gauge, type Registry } from "prom-client";
 import type { Clock } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
-import { DEFAULT_NAMES } from "../crds/group.ts";
+import { DEFAULT_NAMES, type InstallationNames } from "../crds/group.ts";
 import { debugSessions } from "../crds/kinds/debug-session.ts";
 import { OBSERVE_ROLE, READ_ON_DEMAND } from "../crds/manifests/roles/observe-role.ts";
 import {
@@ -41,14 +41,13 @@ export function watchRights(options: RightsOptions): AccessWatch<RequiredRight> 
     ),
   ];
   const needed = requiredRights("agent", names, namespaces).filter(
-    ({ role, resource, group }) =>
-      (role !== OBSERVE_ROLE || observed.includes(`${resource}.${group}`)) &&
-      (resource !== debugSessions.plural || config.debugModes.length > 0),
+    ({ role, resource, group }) => role !== OBSERVE_ROLE || observed.includes(`${resource}.${group}`),
   );
   const all = [
     ...needed,
     ...(config.observedNodes === "on" ? nodesRights(names) : []),
     ...(config.redactNames === "on" ? nameSaltRights(names) : []),
+    ...(config.debugModes.length > 0 ? debugRights(names) : []),
   ];
   const required = (): readonly RequiredRight[] => all;
   const watch = new AccessWatch({ client, clock, log, required, everyMs: config.accessCheckIntervalMs });
@@ -57,6 +56,19 @@ export function watchRights(options: RightsOptions): AccessWatch<RequiredRight> 
   });
   rightsGauge(registry, () => watch.missing);
   return watch;
+}
+
+/** Of the role `<account>-debug`, which an installation has only with debug sessions. */
+function debugRights({ agentAccount, grantsNamespace }: InstallationNames): readonly RequiredRight[] {
+  const { group, plural: resource } = debugSessions;
+  const where = {
+    group,
+    resource,
+    namespace: grantsNamespace,
+    role: `${agentAccount}-debug`,
+    reach: "grants",
+  } as const;
+  return ["create", "get", "list", "watch"].map((verb) => ({ verb, ...where }));
 }
 
 export function rightsGauge(registry: Registry, missing: () => readonly RequiredRight[]): void {

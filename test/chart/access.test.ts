@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { stringify } from "yaml";
 import { DEFAULT_NAMES, type InstallationNames, operationRole } from "../../src/crds/group.ts";
 import { MUTATING_POLICIES, VALIDATING_POLICIES } from "../../src/crds/manifests/admission/admission.ts";
-import { installation, openNamespace } from "../../src/crds/manifests/installation.ts";
+import { installation, KINDS, openNamespace } from "../../src/crds/manifests/installation.ts";
 import { inScope } from "../../src/crds/operations/catalog.ts";
 import { CHART, ofKind, one, REQUIRED, type Rendered, type RenderOptions, useHelm } from "./use-helm.ts";
 
@@ -254,14 +254,9 @@ describe("custom resources", () => {
 
   test("stay when the chart goes, unless told otherwise; so does the namespace with the records", async () => {
     const objects = await helm.render(REQUIRED);
-    expect(kept(objects)).toEqual(["keep", "keep", "keep", "keep"]);
+    expect(kept(objects)).toEqual(KINDS.map(() => "keep"));
     expect(one(objects, "Namespace", "sallyport-grants").metadata.annotations["helm.sh/resource-policy"]).toBe("keep");
-    expect(kept(await helm.render({ ...REQUIRED, crds: { keep: false } }))).toEqual([
-      undefined,
-      undefined,
-      undefined,
-      undefined,
-    ]);
+    expect(kept(await helm.render({ ...REQUIRED, crds: { keep: false } }))).toEqual(KINDS.map(() => undefined));
   });
 
   test("can be left to somebody else", async () => {

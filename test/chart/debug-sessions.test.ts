@@ -119,6 +119,7 @@ describe("refused with words", () => {
   test.each<readonly [string, object, string]>([
     ["approvers that lend", on({}, { lending: { mode: "approver" } }), "lent by the operator alone"],
     ["no mode at all", on({ modes: { logs: false, read: false } }), "every mode of debugSessions.modes is off"],
+    ["roles in namespaces alone", on({}, { rbac: { scope: "namespaces" } }), "the roles of the modes are ClusterRoles"],
     [
       "an account that another component has",
       on({}, { tunnel: { serviceAccount: { name: "sallyport-agent" } } }),

@@ -28,7 +28,7 @@ export const DEBUG_VALUES: Branch = branch(
   {
     enabled: flag(
       false,
-      "Render the tunnel, its namespace `sallyport-debug` and its rights. Off: no session can be opened, and the vendor is told so. Needs `lending.mode: operator`.",
+      "Render the tunnel, its namespace `sallyport-debug` and its rights. Off: no session can be opened, and the vendor is told so. Needs `lending.mode: operator` and `rbac.scope: cluster`.",
     ),
     createNamespace: flag(true, "Make the namespace `sallyport-debug`. It holds no record, and goes with the chart."),
     modes: branch(

@@ -1,6 +1,3 @@
-import { stringify } from "yaml";
-import type { InstallationNames } from "../../../src/crds/group.ts";
-import { DEBUG_NAMESPACE, operationRole } from "../../../src/crds/group.ts";
 import type { Manifest } from "../../../src/crds/manifest.ts";
 import { STAMPING_POLICIES } from "../../../src/crds/manifests/admission/admission.ts";
 import { installation } from "../../../src/crds/manifests/installation.ts";
@@ -8,35 +5,8 @@ import { OBSERVE_ROLE, OBSERVED_RESOURCES, READ_ON_DEMAND } from "../../../src/c
 import { clusterObservation, manifestsOf, nameSalt, targetBinding } from "../../../src/crds/manifests/roles/rbac.ts";
 import type { ShippedRole } from "../../../src/crds/manifests/roles/shipped-role.ts";
 import { shippedRoles } from "../../../src/crds/manifests/roles/shipped-roles.ts";
-import { OPERATIONS } from "../../../src/crds/operations/catalog.ts";
-
-/**
- * Placeholders for what an installation names itself. They occur nowhere else; the templates have the release's names
- * there.
- */
-const MARKS: Required<InstallationNames> = {
-  systemNamespace: "mark-system-namespace",
-  grantsNamespace: "mark-grants-namespace",
-  agentAccount: "mark-agent-account",
-  operatorAccount: "mark-operator-account",
-  roleKind: "mark-role-kind",
-  lendingMode: "mark-lending-mode",
-  debugNamespace: DEBUG_NAMESPACE,
-  tunnelAccount: "mark-tunnel-account",
-};
-
-const EXPRESSIONS: Readonly<Record<keyof InstallationNames, string>> = {
-  systemNamespace: '{{ include "sallyport.namespace" $ }}',
-  grantsNamespace: "{{ $.Values.grantsNamespace }}",
-  agentAccount: '{{ include "sallyport.account" (dict "root" $ "component" "agent") }}',
-  operatorAccount: '{{ include "sallyport.account" (dict "root" $ "component" "operator") }}',
-  lendingMode: "{{ $.Values.lending.mode }}",
-  roleKind: '{{ include "sallyport.roleKind" $ }}',
-  debugNamespace: DEBUG_NAMESPACE,
-  tunnelAccount: '{{ include "sallyport.account" (dict "root" $ "component" "tunnel") }}',
-};
-
-const HEAD = "{{/* Made by `npm run generate` from src/crds. Do not edit. */}}\n";
+import { debugTemplates } from "./chart-debug-templates.ts";
+import { anyOf, HEAD, MARKS, object, operationOf, when } from "./chart-objects.ts";
 
 /** The chart's templates that are made from `src/crds`: the same objects, with the release's names. */
 export function chartTemplates(): ReadonlyMap<string, string> {
@@ -53,6 +23,7 @@ export function chartTemplates(): ReadonlyMap<string, string> {
         ),
     ],
     ["admission-policies.yaml", HEAD + policyTemplates(policies)],
+    ["debug-sessions.yaml", HEAD + debugTemplates()],
     ["account-roles.yaml", HEAD + when(".Values.rbac.create", accountRoles(at("system", "grants", "cluster")))],
     [
       "metrics-auth.yaml",
@@ -86,10 +57,6 @@ export function chartTemplates(): ReadonlyMap<string, string> {
         ),
     ],
   ]);
-}
-
-function when(condition: string, parts: readonly string[]): string {
-  return `{{- if ${condition} }}\n${parts.join("")}{{- end }}\n`;
 }
 
 function policyTemplates(policies: readonly Manifest[]): string {
@@ -185,10 +152,6 @@ function narrowed(role: string, body: string): string {
   return body.replaceAll(/^ {4}verbs:\n(?: {6}- .*\n)+/gm, (verbs) => verbs + only);
 }
 
-function anyOf(roles: readonly string[]): string {
-  return `or ${roles.flatMap((role) => operationOf(role) ?? []).join(" ")}`;
-}
-
 const APPROVERS_LEND = 'eq .Values.lending.mode "approver"';
 
 /** The role for the mode in which the operator lends; where approvers lend, another role or none. */
@@ -222,70 +185,4 @@ function placed(role: ShippedRole, places: string): string {
       "  namespace: mark-namespace\n",
       "  {{- with $namespace }}\n  namespace: {{ . | quote }}\n  {{- end }}\n",
     )}{{- end }}\n`;
-}
-
-function object(manifest: Manifest, options: { readonly keep?: string; readonly aggregates?: true } = {}): string {
-  const { apiVersion, kind, metadata, ...rest } = manifest;
-  const { name, namespace, labels } = metadata;
-  const ours = Object.entries(labels ?? {}).map(([key, value]) => `"${key}" "${value}"`);
-  const own = options.aggregates
-    ? `(ternary (dict ${ours.join(" ")}) dict (and $.Values.people.aggregateToView (eq $.Values.rbac.scope "cluster")))`
-    : `(dict ${ours.join(" ")})`;
-  const keep = options.keep
-    ? ` "annotations" (include "sallyport.keptAnnotations" (dict "root" $ "keep" ${options.keep}) | fromYaml)`
-    : "";
-  const head = [
-    "---",
-    `apiVersion: ${apiVersion}`,
-    `kind: ${kind}`,
-    "metadata:",
-    `  name: ${name}`,
-    ...(namespace === undefined ? [] : [`  namespace: ${namespace}`]),
-    `  {{- include "sallyport.meta" (dict "root" $ "component" "access" "labels" ${own}${keep}) | nindent 2 }}`,
-  ].join("\n");
-  const body = stringify(rest, { lineWidth: 120, aliasDuplicateObjects: false });
-  if (body.includes("{{")) throw new Error(`${kind} ${name} holds what a template would take for its own`);
-  return withExpressions(`${head}\n${switchable(body)}`);
-}
-
-/**
- * An operation that is off is removed from the list of roles that may be lent. With none left the rule goes too: a rule
- * without names would allow all.
- */
-function switchable(body: string): string {
-  const listed = body.replaceAll(/^ +- (sallyport-op-\S+)\n/gm, (line, role: string) =>
-    when(operationOf(role) ?? "true", [line]),
-  );
-  if (listed === body) return body;
-  const start = listed.lastIndexOf("  - apiGroups:", listed.indexOf("{{- if"));
-  const rule = listed
-    .slice(start)
-    .replace("- roles\n", '- {{ ternary "clusterroles" "roles" (eq $.Values.rbac.scope "cluster") }}\n');
-  const roles = [...body.matchAll(/^ +- (sallyport-op-\S+)$/gm)].map(([, role = ""]) => role);
-  return listed.slice(0, start) + when(anyOf(roles), [rule]);
-}
-
-function operationOf(role: string): string | undefined {
-  const found = OPERATIONS.find(({ plugin, name }) => role === operationRole(plugin, name));
-  return found && `(index $.Values.operations "${found.plugin}" "${found.name}" "enabled")`;
-}
-
-const MARK = "mark-(?:system|grants|agent|operator|tunnel)-\\w+|mark-role-kind|mark-lending-mode";
-const BARE_MARK = new RegExp(`^( *(?:- )?(?:\\w+: )?)(${MARK})$`, "gm");
-
-/** A name that stands alone is quoted: a namespace may be called 12345, a release true. */
-function withExpressions(text: string): string {
-  return text
-    .replaceAll("-mark-role-kind", '{{ include "sallyport.bindingSuffix" $ }}')
-    .replaceAll(
-      BARE_MARK,
-      (_line, before: string, mark: string) => before + expressionOf(mark).replace(" }}", " | quote }}"),
-    )
-    .replaceAll(new RegExp(MARK, "g"), expressionOf);
-}
-
-function expressionOf(mark: string): string {
-  const entry = Object.entries(MARKS).find(([, value]) => value === mark);
-  if (entry === undefined) throw new Error(`unknown mark ${mark}`);
-  return EXPRESSIONS[entry[0] as keyof InstallationNames];
 }

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
+import { type DebugRole, debugRoles } from "../../../src/crds/manifests/roles/debug-roles.ts";
 import type { ExplainedRule, ShippedRole } from "../../../src/crds/manifests/roles/shipped-role.ts";
 import { shippedRoles } from "../../../src/crds/manifests/roles/shipped-roles.ts";
 
@@ -46,7 +47,7 @@ export function permissionsPage(): string {
   return `${[
     "<!-- Made by `npm run generate` from src/crds/manifests. Do not edit. -->",
     "# Permissions",
-    "Every right that an installation has, and why. No rule has a wildcard; none reaches pod exec, escalate or impersonate, nor\nSecrets, but for one of its own that `observe.redactNames` adds. With `rbac.scope: namespaces` the same rules are Roles in the opened namespaces instead of ClusterRoles; the\none that stays is the look at the admission policies, which `rbac.selfCheck=false` removes; `observe.nodes` and `metrics.auth.enabled` add their own. With `observe.scope: cluster` the role `sallyport-agent-observe` holds in the whole cluster, and not in the opened namespaces alone. Who installs that way holds the\nroles of `deploy/manifests/installer.yaml`: the same rules again, as a person can hand out only what the person has.",
+    "Every right that an installation has, and why. No rule has a wildcard; none reaches pod exec (but the role of debug sessions' mode `exec`, which is off by default), escalate or impersonate, nor\nSecrets, but for one of its own that `observe.redactNames` adds. With `rbac.scope: namespaces` the same rules are Roles in the opened namespaces instead of ClusterRoles; the\none that stays is the look at the admission policies, which `rbac.selfCheck=false` removes; `observe.nodes` and `metrics.auth.enabled` add their own. With `observe.scope: cluster` the role `sallyport-agent-observe` holds in the whole cluster, and not in the opened namespaces alone. Who installs that way holds the\nroles of `deploy/manifests/installer.yaml`: the same rules again, as a person can hand out only what the person has.",
     "What RBAC cannot say is said by admission policies: a decision needs a person with the right `approve`, the operator may\nbind only its operation roles to grant accounts and never in a system namespace, and any other lender is a person who may\napprove its tier, tokens are for grant accounts only, a\nrestart changes nothing but the restart annotation, and a cordon nothing but `spec.unschedulable`.",
     ...HOLDERS.flatMap(([holder, title, about]) => [
       `## ${title}`,
@@ -56,6 +57,9 @@ export function permissionsPage(): string {
     "## Where approvers lend",
     "With `lending.mode: approver` these take the place of those of the same name. There the operator has no right to bind a role,\nor to make a binding; what runs by itself runs as the account `sallyport-auto`, which policy admins bind.",
     ...others.flatMap(section),
+    "## Debug sessions",
+    "Only with `debugSessions.enabled`, or `deploy/manifests/debug-sessions.yaml`; not with `rbac.scope: namespaces`. A mode that is off in\n`debugSessions.modes` has no role, and the operator may not lend it. Admission policies narrow the rest: the operator binds a mode's\nrole to accounts of sessions alone, the tunnel writes `status.tunnel` and nothing else, and takes tokens of accounts of\nsessions alone. No mode writes an object; `exec` runs commands in containers.",
+    ...debugRoles(DEFAULT_NAMES).flatMap(debugSection),
     ...WITHOUT,
   ].join("\n\n")}\n`;
 }
@@ -79,9 +83,24 @@ const WITHOUT: readonly string[] = [
   ].join("\n"),
 ];
 
+const DEBUG_REACHES: Readonly<Record<DebugRole["reach"], string>> = {
+  grants: "in the grants namespace",
+  accounts: "in the namespace `sallyport-debug`",
+  opened: "in each opened namespace",
+  cluster: "in the whole cluster (the resource has no namespace)",
+};
+
+function debugSection({ name, holder, reach, about, rules }: DebugRole): readonly string[] {
+  return table(name, `${DEBUG_REACHES[reach]}, of the ${holder}`, about, rules);
+}
+
 function section({ name, reach, about, rules }: ShippedRole): readonly string[] {
+  return table(name, REACHES[reach], about, rules);
+}
+
+function table(name: string, where: string, about: string, rules: readonly ExplainedRule[]): readonly string[] {
   const rows = rules.map((rule) => `| ${resourcesOf(rule)} | ${rule.verbs.join(", ")} | ${rule.why} |`);
-  return [`### \`${name}\`, ${REACHES[reach]}`, about, ["| On | May | Because |", "|---|---|---|", ...rows].join("\n")];
+  return [`### \`${name}\`, ${where}`, about, ["| On | May | Because |", "|---|---|---|", ...rows].join("\n")];
 }
 
 function resourcesOf({ apiGroups, resources, resourceNames, nonResourceURLs }: ExplainedRule): string {

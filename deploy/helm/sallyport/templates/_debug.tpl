@@ -14,6 +14,9 @@
 {{- if not (include "sallyport.debugModes" .) -}}
 {{- fail "debugSessions.enabled is true and every mode of debugSessions.modes is off: switch one on, or leave debug sessions off." -}}
 {{- end -}}
+{{- if eq $values.rbac.scope "namespaces" -}}
+{{- fail "debugSessions.enabled is true and rbac.scope is namespaces: the roles of the modes are ClusterRoles. Choose rbac.scope=cluster, or leave debug sessions off." -}}
+{{- end -}}
 {{- range $component := list "agent" "operator" -}}
 {{- if eq (include "sallyport.account" (dict "root" $ "component" "tunnel")) (include "sallyport.account" (dict "root" $ "component" $component)) -}}
 {{- fail (printf "tunnel and %s have the same ServiceAccount: they need two, as the tunnel makes tokens for the accounts of debug sessions." $component) -}}

@@ -16,7 +16,7 @@ const APIS = "rbac.authorization.k8s.io";
 const LOOKS = ["get", "list", "watch"];
 
 /** A role that an installation has only with debug sessions. */
-interface DebugRole {
+export interface DebugRole {
   readonly name: string;
   readonly holder: "agent" | "operator" | "tunnel" | "session account";
   /** `grants`, `accounts`: in the namespace of sessions, and of their accounts. `opened`: in each opened namespace. */
@@ -29,7 +29,7 @@ interface DebugRole {
 const TARGET = "sallyport-operator-debug-target";
 
 /** Every role of debug sessions. None reaches Secrets, ConfigMaps, accounts or roles, and no mode writes an object. */
-function debugRoles(names: InstallationNames): readonly DebugRole[] {
+export function debugRoles(names: InstallationNames): readonly DebugRole[] {
   return [...accountRoles(names), selfCheck(names), target(names), ...DEBUG_MODES.map(modeRole)];
 }
 
