@@ -91,7 +91,7 @@ export function sessionVerdict(facts: SessionFacts): SessionVerdict {
 }
 
 /** The params that a line of a plan has for this very session: nothing less, nothing more. */
-function paramsOf({ spec }: Pick<DebugSession, "spec">): Readonly<Record<string, unknown>> {
+export function paramsOf({ spec }: Pick<DebugSession, "spec">): Readonly<Record<string, unknown>> {
   const { namespace, mode, clientKey, ports, selector } = spec;
   return { namespace, mode, clientKey, ...(ports && { ports }), ...(selector !== undefined && { selector }) };
 }

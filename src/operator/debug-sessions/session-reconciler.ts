@@ -73,7 +73,7 @@ const AFTER_OBSTACLE_MS = 5_000;
 /** For the tunnel's last word, once the rights are gone. */
 const LAST_WORD_MS = 10_000;
 /** A closed session stays to be read for this long; the platform and the audit file keep its record longer. */
-const KEPT_MS = 7 * 24 * 3_600_000;
+export const KEPT_MS = 7 * 24 * 3_600_000;
 const LOOK_AT_MOST_MS = 24 * 3_600_000;
 
 /**

@@ -1,0 +1,178 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { silentLogger } from "../../base/log.ts";
+import { FakeClock } from "../../base/testing/fake-clock.ts";
+import type { AccessGrant } from "../../crds/kinds/access-grant.ts";
+import type { DebugSession } from "../../crds/kinds/debug-session.ts";
+import { DEBUG_MODES } from "../../crds/operations/debug.ts";
+import { refusal } from "../testing/fake-cluster.ts";
+import { approvedGrant, DEPLOYMENT_ID, NAMESPACE } from "../testing/fixtures.ts";
+import { KEPT_MS, reconcileSession, type SessionPorts } from "./session-reconciler.ts";
+
+const KEY = "k".repeat(43);
+const LINE = { command: "debug/logs", summary: "logs", params: { namespace: "shop", mode: "logs", clientKey: KEY } };
+
+/** An API server's memory, of one session and its grant; `crash` decides at which request the process dies. */
+class World {
+  readonly clock = new FakeClock("2026-01-01T10:30:00Z");
+  readonly log: string[] = [];
+  readonly rights = new Set<string>();
+  deleted = false;
+  crash: (request: number) => "before" | "after" | undefined = () => undefined;
+  /** As RBAC answers while the role is not there. */
+  forbidden = false;
+  requests = 0;
+  grant: AccessGrant = approvedGrant({ commands: [LINE], risk: "read-only" });
+  session: DebugSession = {
+    apiVersion: "sallyport.dev/v1alpha1",
+    kind: "DebugSession",
+    metadata: {
+      ...{ name: "dbg-1", namespace: NAMESPACE, uid: "cccccccc-0000-4000-8000-000000000001", resourceVersion: "1" },
+      creationTimestamp: "2026-01-01T10:30:00Z",
+    },
+    spec: {
+      ...{ sessionId: "dbg_1", deploymentId: DEPLOYMENT_ID, grantName: "req-1", mode: "logs", namespace: "shop" },
+      ...{ owner: "jo", reason: "500s", clientKey: KEY, expiresAt: "2026-01-01T11:30:00Z" },
+    },
+  };
+
+  async #request<T>(word: string, effect: () => T): Promise<T> {
+    const when = this.crash(this.requests);
+    this.requests += 1;
+    if (when === "before") throw new Error("crash");
+    const answer = effect();
+    this.log.push(word);
+    if (when === "after") throw new Error("crash");
+    return answer;
+  }
+
+  get ports(): SessionPorts {
+    const facts = () => ({
+      grant: this.grant,
+      policies: [],
+      deployments: [{ spec: { deploymentId: DEPLOYMENT_ID, name: "shop", acceptedNamespaces: ["shop"] } }],
+    });
+    return {
+      clock: this.clock,
+      fence: () => undefined,
+      session: () => (this.deleted ? undefined : this.session),
+      cachedFacts: facts,
+      liveFacts: async () => facts(),
+      others: () => 0,
+      named: new Map(),
+      limits: { modes: DEBUG_MODES, maxTtlMs: 3_600_000, maxConcurrent: 3, lendingMode: "operator" },
+      obstacle: () => undefined,
+      writeSession: (before, status) =>
+        this.#request(status.state ?? "none", () => {
+          if (before.metadata.resourceVersion !== this.session.metadata.resourceVersion) throw refusal(409, "Conflict");
+          const resourceVersion = String(Number(before.metadata.resourceVersion) + 1);
+          this.session = { ...before, metadata: { ...before.metadata, resourceVersion }, status };
+          return this.session;
+        }),
+      writeGrant: (grant, status) =>
+        this.#request("claim", () => {
+          this.grant = { ...grant, status };
+          return this.grant;
+        }),
+      deleteSession: () =>
+        this.#request("delete", () => {
+          this.deleted = true;
+        }),
+      access: {
+        open: () =>
+          this.#request("open", () => {
+            if (this.forbidden) throw refusal(403, "Forbidden");
+            this.rights.add("binding").add("account");
+          }),
+        close: () => this.#request("close", () => this.rights.clear()),
+      },
+      metrics: { opened: () => undefined, closed: () => undefined },
+      publisher: { sessionBecame: (_, event) => void this.log.push(`event ${event}`) },
+    };
+  }
+
+  get state(): string {
+    return this.session.status?.state ?? "Pending";
+  }
+
+  /** Looks at the session again and again, as the queue does; a crash is a new process. */
+  async until(done: () => boolean): Promise<void> {
+    const context = { signal: new AbortController().signal, log: silentLogger, reconcileId: "1" };
+    for (let turn = 0; turn < 200 && !done(); turn += 1) {
+      const result = await reconcileSession("a/b", this.ports, context).catch((error: unknown) => {
+        if (!(error instanceof Error && error.message === "crash")) throw error;
+      });
+      if (result) this.clock.advance(Math.min(result.requeueAfterMs, 60_000));
+    }
+  }
+
+  say(spec: Partial<DebugSession["spec"]>): void {
+    this.session = { ...this.session, spec: { ...this.session.spec, ...spec } };
+  }
+}
+
+test("line, state, account, open; and back: closing, rights gone, closed", async () => {
+  const world = new World();
+  await world.until(() => world.state === "Open");
+  expect(world.log).toEqual(["claim", "Opening", "open", "Open", "event Opened"]);
+  expect(world.session.status).toMatchObject({ account: "debug-cccccccc0000", until: "2026-01-01T11:00:00Z" });
+  world.log.length = 0;
+  world.say({ endedReason: "enough" });
+  await world.until(() => world.state === "Closed");
+  expect(world.log).toEqual(["Closing", "close", "Closing", "Closed", "event Ended"]);
+  expect(world.session.status).toMatchObject({ closeReason: "revoked" });
+});
+
+test("wherever the process dies, and as often: one claim, no rights before Opening is stored, none after Closed", async () => {
+  const crash = fc.constantFrom("before", "after", undefined, undefined, undefined);
+  await fc.assert(
+    fc.asyncProperty(fc.array(crash, { maxLength: 12 }), fc.nat(20), async (crashes, endsAt) => {
+      const world = new World();
+      world.crash = (request) => {
+        if (request === endsAt) world.say({ endedReason: "enough" });
+        if (world.rights.size > 0) expect(["Opening", "Open", "Closing"]).toContain(world.state);
+        if (world.state === "Open") expect(world.rights.size).toBe(2);
+        return crashes[request];
+      };
+      await world.until(() => world.state === "Open" || world.state === "Closed" || world.state === "Refused");
+      world.say({ endedReason: "enough" });
+      await world.until(() => world.state === "Closed" || world.state === "Refused");
+      expect(["Closed", "Refused"]).toContain(world.state);
+      expect([...world.rights]).toEqual([]);
+      expect(world.log.filter((word) => word === "claim").length).toBeLessThanOrEqual(1);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test("the tunnel has ten seconds for its last word, and none is waited for where there is no tunnel", async () => {
+  const world = new World();
+  await world.until(() => world.state === "Open");
+  world.session = { ...world.session, status: { ...world.session.status, tunnel: { instance: "t-1" } } };
+  world.say({ endedReason: "enough" });
+  const before = world.clock.monotonicMs();
+  await world.until(() => world.state === "Closed");
+  expect(world.clock.monotonicMs() - before).toBeGreaterThanOrEqual(10_000);
+  expect(world.clock.monotonicMs() - before).toBeLessThan(11_100);
+});
+
+test("a role that cannot be lent is tried again for a minute, then the session is refused and nothing stays", async () => {
+  const world = new World();
+  world.forbidden = true;
+  await world.until(() => world.state === "Closed");
+  expect(world.session.status).toMatchObject({ state: "Closed", closeReason: "refused" });
+  expect(world.log).not.toContain("event Opened");
+});
+
+test("it is deleted seven days after its end, and not before", async () => {
+  const world = new World();
+  world.say({ endedReason: "no" });
+  await world.until(() => world.state === "Refused");
+  const endedAt = world.clock.wallNow().getTime();
+  world.clock.advance(KEPT_MS - 2_000 - (world.clock.wallNow().getTime() - endedAt));
+  await world.until(() => world.deleted || world.clock.wallNow().getTime() - endedAt >= KEPT_MS - 1_000);
+  expect(world.deleted).toBe(false);
+  world.clock.advance(2_000);
+  await world.until(() => world.deleted);
+  expect(world.deleted).toBe(true);
+});
