@@ -197,6 +197,80 @@ onEachDatabase("what a reporter has told, and confirms", (world) => {
     expect(await idsOf(site)).toEqual(["a", "b", "w", "y"]);
   });
 
+  it("a reporter that was restarted without a right ends nothing that it cannot read", async () => {
+    const site = await newSite(world);
+    const id = await site.deploy("shop");
+    const of = (each: string): ObservedResource => ({ ...row(each), managedResourceId: each });
+    const open = { inventoryScope: "kubernetes:apps/v1:StatefulSet:shop" };
+    const told = ["closed-a", "closed-b", "open-a", "open-b"].map((each) => heartbeat(each));
+    await send(site, id, {
+      resourceHeartbeats: told,
+      observedInventoryBatches: [batch([of("closed-a"), of("closed-b")]), batch([of("open-a"), of("open-b")], open)],
+    });
+    const seen = async (): Promise<unknown[]> =>
+      (await site.call("GET", "/v1/resources", { query: { deploymentId: id } })).body.resources
+        .map((each: { resourceId: string; source: string; staleSince: string | null }) => [
+          ...[each.resourceId, each.source, each.staleSince],
+        ])
+        .toSorted();
+    const readAt = told[0]?.observedAt ?? null;
+    world.clock.advance(200_000);
+    // Restarted: it knows nothing of the closed list, and `open-b` was deleted meanwhile.
+    const full = async (more: object = {}): Promise<ResourceHeartbeat> => {
+      const observedAt = now();
+      const open1 = heartbeat("open-a", 1, observedAt);
+      const hashes = [heartbeatHash(open1), rowHash({ ...SCOPE, ...open }, of("open-a"))];
+      const resourceLevel = {
+        ...{ observedAt, heartbeats: 1, rows: 1, complete: false, full: true },
+        digest: digestOf(hashes.reduce((sum, hash) => sum ^ hash, 0n)),
+        ...more,
+      };
+      const answer = await send(site, id, {
+        resourceHeartbeats: [open1],
+        observedInventoryBatches: [
+          batch([], { observedAt, complete: false }),
+          batch([of("open-a")], { observedAt, ...open }),
+        ],
+        resourceLevel,
+      });
+      expect(resends(answer)).toBe(false);
+      // And a confirmation fits, while it makes none fresh that it does not know.
+      expect(resends(await send(site, id, { resourceLevel: { ...resourceLevel, full: false } }))).toBe(false);
+      return open1;
+    };
+    for (let restart = 0; restart < 2; restart += 1) {
+      await full();
+      expect(await seen()).toEqual([
+        ["closed-a", "managed", readAt],
+        ["closed-b", "managed", readAt],
+        ["open-a", "managed", null],
+      ]);
+      world.clock.advance(200_000);
+    }
+    // The right comes back: what the list does not have is gone, and what it has is fresh.
+    const last = await full();
+    const back = heartbeat("closed-a");
+    const rows = [of("closed-a")];
+    const hashes = [
+      ...[heartbeatHash(last), heartbeatHash(back), rowHash(SCOPE, of("closed-a"))],
+      rowHash({ ...SCOPE, ...open }, of("open-a")),
+    ];
+    const resourceLevel = {
+      ...{ observedAt: now(), heartbeats: 2, rows: 2, complete: true },
+      digest: digestOf(hashes.reduce((sum, hash) => sum ^ hash, 0n)),
+    };
+    const answer = await send(site, id, {
+      resourceHeartbeats: [back],
+      observedInventoryBatches: [batch(rows)],
+      resourceLevel,
+    });
+    expect(resends(answer)).toBe(false);
+    expect(await seen()).toEqual([
+      ["closed-a", "managed", null],
+      ["open-a", "managed", null],
+    ]);
+  });
+
   it("what comes late, after a newer full report, brings nothing back and ends nothing", async () => {
     const site = await newSite(world);
     const id = await site.deploy("shop");

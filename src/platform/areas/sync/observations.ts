@@ -83,7 +83,7 @@ export async function storeHeartbeats(
       and known.resource_type = r.resource_type and known.resource_id = r.resource_id
     on conflict (deployment_id, resource_type, resource_id) do update set
       observed_at = excluded.observed_at, told_at = excluded.told_at, hash = excluded.hash, bytes = excluded.bytes,
-      body = excluded.body, stale_since = excluded.stale_since, removed_at = null
+      body = excluded.body, stale_since = excluded.stale_since, removed_at = null, kept = false
     where h.observed_at <= excluded.observed_at`.execute(db);
 }
 
@@ -109,26 +109,51 @@ export async function removeHeartbeats(
 }
 
 /**
+ * A list that the reporter could not read has a row of the heartbeat's object, which is stored still: nothing says that it
+ * is gone. Over `h`.
+ */
+const UNREAD = sql<boolean>`exists (
+  select from inventory_rows i join inventory_scopes s using (deployment_id, source_kind, inventory_scope)
+  where i.deployment_id = h.deployment_id and i.removed_at is null and i.body ->> 'managedResourceId' = h.resource_id
+    and s.source_kind = 'operator' and not s.complete)`;
+
+/**
  * After a full report: heartbeats and the operator's lists that were not in it have ended. Newer ones have not: after a
- * fail-over the reporter's clock may be behind.
+ * fail-over the reporter's clock may be behind. A heartbeat from a list that could not be read is kept, as old as it was:
+ * a reporter that was restarted does not know of it, and the right to read the list may come back.
  */
 export async function removeUntold({ db, now }: Context, deploymentId: string, observedAt: string): Promise<void> {
   const at = capped(observedAt, now);
   const untold = sql<boolean>`told_at is distinct from ${observedAt}::timestamptz and observed_at <= ${at}`;
-  await db
-    .updateTable("resource_heartbeats")
-    // As of the report: an older heartbeat that comes late brings none back.
-    .set({ removed_at: now, observed_at: at })
-    .where("deployment_id", "=", deploymentId)
-    .where("removed_at", "is", null)
-    .where(untold)
-    .execute();
   await db
     .deleteFrom("inventory_scopes")
     .where("deployment_id", "=", deploymentId)
     .where("source_kind", "=", "operator")
     .where(untold)
     .execute();
+  await sql`
+    update resource_heartbeats h set kept = true, stale_since = live.observed_at
+    from live_heartbeats live
+    where h.deployment_id = ${deploymentId} and h.removed_at is null and not h.kept
+      and h.told_at is distinct from ${observedAt}::timestamptz and h.observed_at <= ${at}
+      and live.deployment_id = h.deployment_id and live.resource_type = h.resource_type
+      and live.resource_id = h.resource_id and ${UNREAD}`.execute(db);
+  await db
+    .updateTable("resource_heartbeats")
+    // As of the report: an older heartbeat that comes late brings none back.
+    .set({ removed_at: now, observed_at: at })
+    .where("deployment_id", "=", deploymentId)
+    .where("removed_at", "is", null)
+    .where("kept", "=", false)
+    .where(untold)
+    .execute();
+}
+
+/** Heartbeats whose list can be read again and does not have them, or is gone. One that was told again is kept no more. */
+export async function endKept({ db, now }: Context, deploymentId: string): Promise<void> {
+  await sql`
+    update resource_heartbeats h set removed_at = ${now}, kept = false
+    where h.deployment_id = ${deploymentId} and h.removed_at is null and h.kept and not ${UNREAD}`.execute(db);
 }
 
 /** The version that all observed resources have; undefined when none has one, or they differ (§11.6). */

@@ -18,6 +18,7 @@ import { withoutLate } from "./late-report.ts";
 import { storeLevel } from "./level.ts";
 import {
   capped,
+  endKept,
   heartbeatIssues,
   observedVersion,
   removeHeartbeats,
@@ -92,6 +93,7 @@ async function storeResources(call: SyncCall, id: string, told: ReturnType<typeo
   await storeHeartbeats(call, id, resourceHeartbeats);
   await storeInventory(call, id, observedInventoryBatches);
   if (resourceLevel?.full === true) await removeUntold(call, id, resourceLevel.observedAt);
+  if (resourceLevel?.full === true || observedInventoryBatches.length > 0) await endKept(call, id);
   const changes = [resourceHeartbeats, observedInventoryBatches, removedHeartbeats].some(({ length }) => length > 0);
   const changed = changes || resourceLevel?.full === true ? await requireReportBudget(call, id) : undefined;
   return storeLevel(call, id, resourceLevel, changed);

@@ -14,6 +14,8 @@ export interface StoredReports {
 }
 
 interface Stored extends StoredReports {
+  /** Of the heartbeats, also those that are kept for lists that cannot be read. */
+  readonly shown: number;
   /** In all lists, complete or not. */
   readonly observed: number;
   readonly removed: number;
@@ -31,7 +33,7 @@ interface Stored extends StoredReports {
 export async function requireReportBudget(call: Context, deploymentId: string): Promise<StoredReports> {
   const { db, budgets } = call;
   let stored = await storedReports(db, deploymentId);
-  if (!budgets.fits("deployment-resources", stored.heartbeats)) {
+  if (!budgets.fits("deployment-resources", stored.shown)) {
     await forgetOldest(call, deploymentId);
     stored = await storedReports(db, deploymentId);
   }
@@ -54,6 +56,8 @@ async function forgetOldest({ db, budgets }: Context, deploymentId: string): Pro
     .select(["resource_type", "resource_id"])
     .where("deployment_id", "=", deploymentId)
     .where("removed_at", "is", null)
+    // Those that are kept give way to those that are told.
+    .orderBy("kept")
     .orderBy("observed_at", "desc")
     .orderBy("resource_type")
     .orderBy("resource_id")
@@ -69,11 +73,12 @@ async function forgetOldest({ db, budgets }: Context, deploymentId: string): Pro
 
 export async function storedReports(db: Db, deploymentId: string): Promise<Stored> {
   const { rows } = await sql<Omit<Stored, "digest"> & { heartbeatHash: string; rowHash: string }>`
-    select h.heartbeats, h.hash as "heartbeatHash", i.rows, i.hash as "rowHash", i.observed, h.removed + i.removed as removed,
+    select h.heartbeats, h.shown, h.hash as "heartbeatHash", i.rows, i.hash as "rowHash", i.observed, h.removed + i.removed as removed,
       (h.removed_bytes + i.removed_bytes)::float8 as "removedBytes", s.scopes, (h.bytes + i.bytes)::float8 as bytes
     from (
-      select count(*) filter (where removed_at is null)::integer as heartbeats,
-        coalesce(bit_xor(hash) filter (where removed_at is null), 0)::text as hash,
+      select count(*) filter (where removed_at is null and not kept)::integer as heartbeats,
+        count(*) filter (where removed_at is null)::integer as shown,
+        coalesce(bit_xor(hash) filter (where removed_at is null and not kept), 0)::text as hash,
         count(*) filter (where removed_at is not null)::integer as removed,
         coalesce(sum(bytes) filter (where removed_at is null), 0) as bytes,
         coalesce(sum(bytes) filter (where removed_at is not null), 0) as removed_bytes

@@ -1,3 +1,4 @@
+import type { Generated } from "kysely";
 import type { ObservedResource, ResourceHeartbeat } from "../../../contract/resources/resource-heartbeat.ts";
 import type { Kept } from "./kept.ts";
 
@@ -36,6 +37,11 @@ export interface ResourceHeartbeatRow {
   told_at: Date | null;
   /** When it was last read, while the reporter says that it cannot read it: no confirmation makes it fresh then. */
   stale_since: Date | null;
+  /**
+   * The last full report did not tell it, and could not read the list of its object: not in the digest, because the reporter
+   * does not know of it any more.
+   */
+  kept: Generated<boolean>;
   /** Set when the resource is gone: reads leave it out at once, and it is kept for seven days. */
   removed_at: Date | null;
 }
