@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { LOG_SETTINGS } from "../../src/cli/services/process-logger.ts";
+import { OPERATOR_SETTINGS } from "../../src/operator/kernel/config.ts";
 import { TUNNEL_SETTINGS } from "../../src/tunnel/kernel/config.ts";
 import { CHART, envOf, ofKind, one, podOf, REQUIRED, type Rendered, useHelm } from "./use-helm.ts";
 
@@ -100,6 +101,20 @@ describe("the tunnel", () => {
   });
 });
 
+test("the operator is told the same bounds, with settings that it reads", async () => {
+  const env = envOf(podOf(await helm.render(example), "sallyport-operator"));
+  expect(env).toMatchObject({
+    SALLYPORT_OPERATOR_DEBUG_ENABLED: "true",
+    SALLYPORT_OPERATOR_DEBUG_MODES: "logs,read,exec,port-forward",
+    SALLYPORT_OPERATOR_DEBUG_MAX_TTL: "2h",
+    SALLYPORT_OPERATOR_DEBUG_MAX_CONCURRENT: "5",
+  });
+  const known = new Set([...Object.values(OPERATOR_SETTINGS), ...Object.values(LOG_SETTINGS)].map((each) => each.env));
+  expect(Object.keys(env).filter((name) => name.startsWith("SALLYPORT_") && !known.has(name))).toEqual([]);
+  const off = envOf(podOf(await helm.render(REQUIRED), "sallyport-operator"));
+  expect(Object.keys(off).filter((name) => name.includes("DEBUG"))).toEqual([]);
+});
+
 test("the agent is told which modes are on", async () => {
   const modes = async (values: object | string): Promise<unknown> =>
     envOf(podOf(await helm.render(values), "sallyport-agent")).SALLYPORT_AGENT_DEBUG_MODES;
@@ -133,6 +148,8 @@ describe("refused with words", () => {
     ["the accounts' namespace opened", { ...REQUIRED, namespaces: ["sallyport-debug"] }, "cannot be opened"],
     ["an unknown mode", on({ modes: { shell: true } }), "shell"],
     ["a bound that is no duration", on({ maxTTL: "1 hour" }), "maxTTL"],
+    ["a longer time than sessions have", on({ maxTTL: "9h" }), "between 1m and 8h"],
+    ["a time too short for one", on({ maxTTL: "30s" }), "between 1m and 8h"],
     ["more sessions than a tunnel serves", on({ maxConcurrent: 17 }), "maxConcurrent"],
   ])("%s", async (_case, values, words) => {
     expect(await refusal(values)).toContain(words);

@@ -17,6 +17,7 @@ import { createSamples } from "./shop.ts";
 
 /** Documented fields that this story cannot show, each with its reason. */
 const UNSEEN: Readonly<Record<string, string>> = {
+  "debugSessions.patch body.auditHead": "only when a session was open, with the tunnel",
   "commands.list query.cursor": "only with more than 100 open commands",
   "sync.reconcile body.observedInventoryBatches[].removed[]": "only when a workload is deleted",
   "sync.reconcile body.removedHeartbeats[].resourceType": "only when a workload is deleted",
@@ -38,6 +39,10 @@ const UNSEEN: Readonly<Record<string, string>> = {
   "any omitted": "only when the API server refuses to store a result",
   "any truncated": "only with a result over 60,000 characters",
 };
+
+/** Routes that the tunnel calls and the agent does not. No tunnel runs in this story. */
+const OF_TUNNEL: readonly string[] = ["debugSessions.get", "debugRelay.ticket"];
+const agentsFields = () => [...sentFields()].filter(([route]) => !OF_TUNNEL.includes(route));
 
 const cluster = useCluster();
 const captured = new CapturedFields();
@@ -78,7 +83,11 @@ afterAll(async () => {
 describe("docs/data-that-leaves.md", () => {
   test("names every route that was called", () => {
     expect(captured.strangers).toEqual([]);
-    expect([...captured.fields.keys()].toSorted()).toEqual([...sentFields().keys()].toSorted());
+    expect([...captured.fields.keys()].toSorted()).toEqual(
+      agentsFields()
+        .map(([route]) => route)
+        .toSorted(),
+    );
   });
 
   test("names every header that was sent, and no other", () => {
@@ -99,7 +108,7 @@ describe("docs/data-that-leaves.md", () => {
   test("names no field that is never sent, but for those with a reason", () => {
     const isSeen = (route: string, { path, free }: SentField): boolean =>
       [...(captured.fields.get(route) ?? [])].some((seen) => covers(path, seen, free));
-    const unseen = [...sentFields()].flatMap(([route, fields]) =>
+    const unseen = agentsFields().flatMap(([route, fields]) =>
       fields.filter((field) => !isSeen(route, field)).map(({ path }) => `${route} ${path}`),
     );
     expect(unseen.filter((each) => UNSEEN[each] === undefined)).toEqual([]);
@@ -147,6 +156,7 @@ async function theStory(): Promise<void> {
   expect(await run("logs", { namespace: SHOP, pod: "absent" })).toBe("FAILED");
   await claimedByNobody();
   await onNodes();
+  await refusedDebugSession();
 
   const [approved, denied, revoked] = [await world.ask(4), await world.ask(5), await world.ask(6)];
   await decide(denied.id, { deniedReason: "not today" });
@@ -178,6 +188,16 @@ async function onNodes(): Promise<void> {
   await world.engineer.accessRequests.queue({ params: { id } }, signal());
   await decide(id, { approvedForMinutes: 30 });
   await world.request(id, ({ execution }) => execution.state === "succeeded");
+}
+
+/** Debug sessions are off in this cluster. */
+async function refusedDebugSession(): Promise<void> {
+  const params = { id: world.deploymentId };
+  const body = { reason: "500s since 14:02", mode: "logs", namespace: SHOP, clientKey: "k".repeat(43) } as const;
+  const { session } = await world.engineer.debugRelay.request({ params, body }, signal());
+  const look = () => world.engineer.debugSessions.get({ params: { id: session.id } }, signal());
+  const { error } = await eventually(look, ({ state }) => state === "failed");
+  expect(error).toMatchObject({ code: "SESSION_REFUSED", message: "debug sessions are off in this cluster" });
 }
 
 /** The claim succeeded and the gate's answer denies it, so the agent asks for the command's state. */

@@ -14,6 +14,11 @@
 {{- if not (include "sallyport.debugModes" .) -}}
 {{- fail "debugSessions.enabled is true and every mode of debugSessions.modes is off: switch one on, or leave debug sessions off." -}}
 {{- end -}}
+{{- $unit := dict "h" 3600 "m" 60 "s" 1 "ms" 0 -}}
+{{- $seconds := mul (regexFind "^[0-9]+" $debug.maxTTL | int64) (get $unit (regexFind "[a-z]+$" $debug.maxTTL)) -}}
+{{- if or (lt $seconds 60) (gt $seconds 28800) -}}
+{{- fail (printf "debugSessions.maxTTL is %s: it must be between 1m and 8h." $debug.maxTTL) -}}
+{{- end -}}
 {{- if eq $values.rbac.scope "namespaces" -}}
 {{- fail "debugSessions.enabled is true and rbac.scope is namespaces: the roles of the modes are ClusterRoles. Choose rbac.scope=cluster, or leave debug sessions off." -}}
 {{- end -}}
@@ -75,4 +80,18 @@
   value: {{ $debug.upload | quote }}
 - name: SALLYPORT_TUNNEL_STRICT
   value: {{ $debug.strict | quote }}
+{{- end -}}
+
+{{- define "sallyport.operatorDebugEnv" -}}
+{{- $debug := .Values.debugSessions }}
+- name: SALLYPORT_OPERATOR_DEBUG_ENABLED
+  value: "true"
+- name: SALLYPORT_OPERATOR_DEBUG_NAMESPACE
+  value: sallyport-debug
+- name: SALLYPORT_OPERATOR_DEBUG_MODES
+  value: {{ include "sallyport.debugModes" . | quote }}
+- name: SALLYPORT_OPERATOR_DEBUG_MAX_TTL
+  value: {{ $debug.maxTTL | quote }}
+- name: SALLYPORT_OPERATOR_DEBUG_MAX_CONCURRENT
+  value: {{ $debug.maxConcurrent | quote }}
 {{- end -}}

@@ -66,6 +66,9 @@ The chart's list without the entries that the customer's list has too, then the 
 - name: SALLYPORT_ADMISSION_MODE
   value: validating-only
 {{- end }}
+{{- if $values.debugSessions.enabled }}
+{{- include "sallyport.operatorDebugEnv" .root }}
+{{- end }}
 {{- else }}
 - name: SALLYPORT_PLATFORM_URL
   value: {{ $values.platform.url | quote }}
