@@ -143,8 +143,8 @@ async function followed(
   let told = "";
   for (;;) {
     const now = (await call("accessRequests", "get", byId(id), signal)) as AccessRequestWithApproval;
-    const words = [progress(now), ...(await refusalOf(now, call, signal))].join("\n");
-    if (words !== told) error(`${escaped(words, "\n")}\n`);
+    const words = await toldOf(now, call, signal);
+    if (words !== told) error(`${words}\n`);
     told = words;
     const ended = endOf(now);
     if (ended !== undefined) {
@@ -173,6 +173,11 @@ function endOf({ status, execution }: AccessRequestWithApproval): number | undef
   if (status === "rejected" || status === "expired") return EXIT_CODES.notRun.code;
   if (execution.state === "succeeded") return EXIT_CODES.done.code;
   return execution.state === "failed" || execution.state === "stopped" ? EXIT_CODES.notRun.code : undefined;
+}
+
+/** How a request stands, for standard error; nothing in it controls the terminal. */
+export async function toldOf(now: AccessRequestWithApproval, call: CallRoute, signal: AbortSignal): Promise<string> {
+  return escaped([progress(now), ...(await refusalOf(now, call, signal))].join("\n"), "\n");
 }
 
 function progress({ id, status, kubectlApprove, decision, execution }: AccessRequestWithApproval): string {

@@ -21,6 +21,8 @@ export interface Surroundings {
   readonly askSecret: ((question: string, signal: AbortSignal) => Promise<string>) | undefined;
   /** Starts a browser; false when there is none. Undefined: standard error is no terminal. */
   readonly openBrowser: ((address: string) => boolean) | undefined;
+  /** Runs the person's own shell with these variables until it ends; the signal hangs it up. Absent: no terminal. */
+  readonly runShell?: (variables: Environment, signal: AbortSignal) => Promise<void>;
 }
 
 /** One call by the names of the table. @throws FriendlyError with the API's code and hint. */

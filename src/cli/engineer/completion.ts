@@ -1,5 +1,7 @@
 import { type Command, UsageError } from "../kernel/command.ts";
+import { ACCESS_VERBS } from "./access.ts";
 import { findVerb } from "./area-command.ts";
+import { DEBUG_VERBS } from "./debug/debug-command.ts";
 import type { Area, Flag } from "./verbs.ts";
 
 const COMMON_FLAGS = ["output", "profile", "workspace", "help"];
@@ -33,9 +35,15 @@ function candidates(
   return [...own, ...more, ...COMMON_FLAGS].map((one) => `--${one}`);
 }
 
+/** Verbs that are more than one call. */
+const OTHER_VERBS: Readonly<Record<string, readonly string[]>> = {
+  "access-requests": ACCESS_VERBS,
+  "debug-sessions": DEBUG_VERBS,
+};
+
 /** Words of verbs that begin with what was typed: `operations policy` goes on with `get` or `set`. */
 function nextWords(area: Area, rest: readonly string[]): string[] {
-  const extra = area.name === "access-requests" ? ["request", "wait"] : [];
+  const extra = OTHER_VERBS[area.name] ?? [];
   const phrases = [...area.verbs.flatMap((verb) => [verb.words, ...verb.aliases]), ...extra].map((one) =>
     one.split(" "),
   );

@@ -4,6 +4,7 @@ import { ACCESS_VERBS, accessCommand } from "./access.ts";
 import { areaCommand } from "./area-command.ts";
 import type { Surroundings } from "./calling.ts";
 import { completionCommand, completions } from "./completion.ts";
+import { DEBUG_VERBS, debugCommand } from "./debug/debug-command.ts";
 import { loginCommand, logoutCommand, profilesCommand } from "./login-command.ts";
 import { RESOURCE_VERBS, resourcesCommand } from "./resources.ts";
 import { areasOf } from "./verbs.ts";
@@ -19,6 +20,7 @@ export interface EngineerCommands {
 const SPECIAL: Readonly<Record<string, { readonly verbs: readonly string[]; readonly command: typeof accessCommand }>> =
   {
     "access-requests": { verbs: ACCESS_VERBS, command: accessCommand },
+    "debug-sessions": { verbs: DEBUG_VERBS, command: debugCommand },
     resources: { verbs: RESOURCE_VERBS, command: resourcesCommand },
   };
 

@@ -12,9 +12,10 @@ export const EXIT_CODES = {
   notFound: { code: 5, about: "no such object, or not visible (404)" },
   conflict: { code: 6, about: "its state does not allow it, or another call was first (409)" },
   unavailable: { code: 7, about: "the platform could not be reached or cannot answer now (429, 5xx): try again" },
-  notRun: { code: 8, about: "access: the request was rejected, expired, or a command of it failed" },
+  notRun: { code: 8, about: "access, debug: rejected, expired, failed, or ended by another than you" },
   timeout: { code: 9, about: "access: --timeout ended before it was decided and run" },
   refused: { code: 10, about: "the platform refused the request as it is (400 and other 4xx)" },
+  damaged: { code: 11, about: "debug verify: the audit file is damaged" },
 } as const;
 
 export function describeExitCodes(): string {

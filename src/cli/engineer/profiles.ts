@@ -49,12 +49,16 @@ export async function readProfiles(file: string): Promise<Profiles> {
   return content;
 }
 
-/** Writes the whole file or nothing; other users can never read it, not even for a moment. */
 export async function writeProfiles(file: string, profiles: Profiles): Promise<void> {
+  await writePrivately(file, `${JSON.stringify(profiles, undefined, 2)}\n`);
+}
+
+/** Writes the whole file or nothing; other users can never read it, not even for a moment. */
+export async function writePrivately(file: string, text: string): Promise<void> {
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
   const fresh = `${file}.${process.pid}`;
   await rm(fresh, { force: true });
-  await writeFile(fresh, `${JSON.stringify(profiles, undefined, 2)}\n`, { mode: 0o600, flag: "wx" });
+  await writeFile(fresh, text, { mode: 0o600, flag: "wx" });
   await chmod(fresh, 0o600);
   await rename(fresh, file);
 }

@@ -3,6 +3,7 @@ import { createInterface } from "node:readline/promises";
 import { Writable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { systemClock } from "../../base/clock.ts";
+import type { Environment } from "../../base/settings.ts";
 import type { Surroundings } from "./calling.ts";
 
 export const processSurroundings: Surroundings = {
@@ -14,7 +15,23 @@ export const processSurroundings: Surroundings = {
   readInput: () => text(process.stdin),
   askSecret: process.stdin.isTTY === true ? askSecret : undefined,
   openBrowser: process.stderr.isTTY === true ? openBrowser : undefined,
+  ...(process.stdin.isTTY === true && process.stdout.isTTY === true && { runShell }),
 };
+
+function runShell(variables: Environment, signal: AbortSignal): Promise<void> {
+  const shell = process.env.SHELL || (process.platform === "win32" ? "cmd.exe" : "/bin/sh");
+  const child = spawn(shell, { stdio: "inherit", env: { ...process.env, ...variables } });
+  // An interactive shell ignores SIGTERM, and ends with its terminal.
+  const onAbort = (): void => void child.kill("SIGHUP");
+  signal.addEventListener("abort", onAbort, { once: true });
+  return new Promise((resolve, reject) => {
+    child.once("error", reject);
+    child.once("exit", () => {
+      signal.removeEventListener("abort", onAbort);
+      resolve();
+    });
+  });
+}
 
 /** Each system's own program. The address is a separate argument, so no shell reads it. */
 const OPENERS: Readonly<Partial<Record<NodeJS.Platform, readonly [string, ...string[]]>>> = {

@@ -1,0 +1,323 @@
+import { once } from "node:events";
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { request as secureRequest } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import { type Clock, systemClock } from "../../../base/clock.ts";
+import { scaledClock } from "../../../base/testing/scaled-clock.ts";
+import { type ChainEnd, chainLine, chainStart } from "../../../debug-link/audit-chain.ts";
+import { serveRelay } from "../../../debug-link/relay-loop.ts";
+import { newSessionKey, pinOf, type SessionKey } from "../../../debug-link/session-key.ts";
+import { innerServer } from "../../../debug-link/testing/inner-server.ts";
+import { newSite, type Site } from "../../../platform/areas/deployments/testing/site.ts";
+import { until } from "../../../platform/relay/testing/peer.ts";
+import { onEachDatabase } from "../../../platform/testing/harness.ts";
+import { runCli } from "../../run-cli.ts";
+import { Stopped } from "../../stop-signals.ts";
+import type { Surroundings } from "../calling.ts";
+import { engineerCommands } from "../engineer-commands.ts";
+
+let folder = "";
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "sallyport-debug-"));
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+interface Typed {
+  readonly env?: Record<string, string>;
+  readonly runShell?: NonNullable<Surroundings["runShell"]>;
+  readonly signal?: AbortSignal;
+  readonly onOut?: (said: string) => void;
+  readonly onError?: (said: string) => void;
+  readonly isTTY?: boolean;
+  readonly clock?: Clock;
+}
+
+async function type(words: readonly string[], typed: Typed = {}) {
+  const said = { out: "", error: "" };
+  const out = (more: string): void => {
+    said.out += more;
+    typed.onOut?.(said.out);
+  };
+  const error = (more: string): void => {
+    said.error += more;
+    typed.onError?.(said.error);
+  };
+  const surroundings: Surroundings = {
+    env: { XDG_CONFIG_HOME: folder, ...typed.env },
+    clock: typed.clock ?? systemClock,
+    ...{ out, error, isTTY: typed.isTTY ?? false },
+    readInput: async () => "",
+    askSecret: undefined,
+    openBrowser: undefined,
+    ...(typed.runShell && { runShell: typed.runShell }),
+  };
+  const command = engineerCommands(surroundings, []).find("debug");
+  if (command === undefined) throw new Error("there is no such command");
+  const named = [{ ...command, name: "debug" }];
+  const code = await runCli(named, ["debug", ...words], { out, error }, typed.signal ?? new AbortController().signal);
+  return { code, ...said };
+}
+
+/** kubectl, as far as it reads a kubeconfig. */
+async function kubectl(path: string, file: string): Promise<string> {
+  const config = parse(await readFile(file, "utf8"));
+  const [{ cluster }] = config.clusters;
+  const request = secureRequest(`${cluster.server}${path}`, {
+    ca: Buffer.from(cluster["certificate-authority-data"], "base64"),
+    agent: false,
+    headers: { authorization: `Bearer ${config.users[0].user.token}` },
+  });
+  request.end();
+  const [response] = await once(request, "response");
+  return `${response.statusCode} ${config.contexts[0].context.namespace} ${await text(response)}`;
+}
+
+const REASON = ["--reason", "the api does not answer"];
+const left = async (): Promise<readonly string[]> => (await readdir(join(folder, "sallyport", "debug"))).sort();
+
+onEachDatabase("sallyport debug", (world) => {
+  const envOf = (site: Site) => ({ SALLYPORT_URL: world.platform.url, SALLYPORT_KEY: site.admin });
+
+  /** A cluster that takes the session: the pins of who came are told, and what they asked for. */
+  async function cluster(site: Site, key: SessionKey = newSessionKey("tunnel", new Date()), told = key.pin) {
+    const seen: string[] = [];
+    const server = innerServer(key);
+    server.on("stream", (stream, headers) => {
+      seen.push(String(headers[":path"]));
+      stream.respond({ ":status": 200 });
+      stream.end("pods");
+    });
+    const pins: string[] = [];
+    server.on("secureConnection", (socket) => pins.push(pinOf(socket.getPeerCertificate().raw)));
+    const stop = new AbortController();
+    const serve = async (): Promise<unknown> => {
+      for (;;) {
+        const query = { state: "pending" };
+        const { items } = (await site.call("GET", "/v1/debug-sessions", { key: site.manager.key, query })).body;
+        const [session] = items;
+        if (session === undefined) continue;
+        return serveRelay(
+          {
+            ...{ clock: systemClock, random: () => 0, side: "tunnel", platformUrl: world.platform.url },
+            ticket: async () =>
+              (
+                await world.call("POST", `/v1/debug-sessions/${session.id}/tickets`, {
+                  key: site.manager.key,
+                  body: { tunnelKey: told },
+                })
+              ).body,
+            onEpoch: ({ stream }) => server.serve(stream),
+          },
+          stop.signal,
+        );
+      }
+    };
+    return { served: serve(), seen, pins, stop: () => stop.abort() };
+  }
+
+  async function newPlace() {
+    const site = await newSite(world);
+    const deployment = await site.deploy("shop");
+    return { site, deployment, env: envOf(site) };
+  }
+
+  it("opens a session with a shell whose kubectl is in the cluster, and leaves nothing", async () => {
+    const { site, deployment, env } = await newPlace();
+    const far = await cluster(site);
+    let answer = "";
+    let modes: readonly number[] = [];
+    const opened = await type(["open", deployment, "-n", "web", "--mode", "read", "--auto", ...REASON], {
+      env,
+      runShell: async ({ KUBECONFIG = "" }) => {
+        answer = await kubectl("/api/v1/namespaces/web/pods", KUBECONFIG);
+        modes = [(await stat(KUBECONFIG)).mode & 0o777, (await stat(join(KUBECONFIG, ".."))).mode & 0o777];
+      },
+    });
+    expect(opened, opened.error).toMatchObject({ code: 0, out: "" });
+    expect(answer).toBe("200 web pods");
+    expect(modes).toEqual([0o600, 0o700]);
+    expect(opened.error).toMatch(
+      /dbg_\w+: attached, until .*\n {2}may: {9}read in namespace web\n {2}approved by: nobody/,
+    );
+    expect(opened.error).toContain("ended (client)");
+    expect(await far.served).toBe("client");
+    expect(far.seen).toEqual(["/api/v1/namespaces/web/pods"]);
+    expect(await left()).toEqual([]);
+    const { items } = (await site.call("GET", "/v1/debug-sessions")).body;
+    expect(far.pins).toEqual([items[0].access.clientKey]);
+    await until(world, site, items[0].id, "stopped");
+    const status = await type(["status", items[0].id, "-o", "json"], { env });
+    expect(JSON.parse(status.out)).toMatchObject({ mode: "read", namespace: "web", closeReason: "client" });
+  });
+
+  it("refuses a tunnel with another key than the record's, and ends the session", async () => {
+    const { site, deployment, env } = await newPlace();
+    const far = await cluster(site, newSessionKey("impostor", new Date()), newSessionKey("tunnel", new Date()).pin);
+    const opened = await type(["open", deployment, "-n", "web", "--mode", "read", "--auto", ...REASON], {
+      env,
+      runShell: () => Promise.reject(new Error("there must be no shell")),
+    });
+    expect(opened).toMatchObject({ code: 8, error: expect.stringContaining("ended (pin-mismatch)") });
+    expect(opened.error).not.toContain("attached");
+    await far.served;
+    expect(await left()).toEqual([]);
+  });
+
+  it("prints the kubeconfig's path and serves until it is stopped", async () => {
+    const { site, deployment, env } = await newPlace();
+    const far = await cluster(site);
+    const stop = new AbortController();
+    let answer = "";
+    const opened = await type(
+      ["open", deployment, "-n", "web", "--mode", "logs", "--auto", "--print-kubeconfig", ...REASON],
+      {
+        env,
+        signal: stop.signal,
+        onOut: (said) => {
+          void kubectl("/api", said.trim()).then((found) => {
+            answer = found;
+            stop.abort(new Stopped("SIGTERM"));
+          });
+        },
+      },
+    );
+    expect(opened.code).toBe(143);
+    expect(answer).toBe("200 web pods");
+    expect(await far.served).toBe("client");
+    expect(await left()).toEqual([]);
+  });
+
+  it("ends when the platform's switch does, and says so", async () => {
+    const { site, deployment, env } = await newPlace();
+    const far = await cluster(site);
+    const hungUp = Promise.withResolvers<void>();
+    const opened = await type(["open", deployment, "-n", "web", "--mode", "read", "--auto", ...REASON], {
+      env,
+      runShell: async ({ SALLYPORT_DEBUG_SESSION = "" }, signal) => {
+        signal.addEventListener("abort", () => hungUp.resolve(), { once: true });
+        expect((await type(["stop", SALLYPORT_DEBUG_SESSION], { env })).code).toBe(0);
+        await hungUp.promise;
+      },
+    });
+    expect(opened).toMatchObject({ code: 8, error: expect.stringContaining("ended (killed)") });
+    await far.served;
+  });
+
+  it("asks the customer with the key in the plan, and goes on with the same key later", async () => {
+    const { site, deployment, env } = await newPlace();
+    const words = ["open", deployment, "-n", "web", "--mode", "port-forward", "--port", "8080", "--port", "9090"];
+    const asked = await type([...words, "--minutes", "30", "--selector", "app=api", ...REASON], {
+      env,
+      clock: scaledClock(100),
+    });
+    expect(asked.code, asked.error).toBe(0);
+    const id = /sallyport debug open --request (ar_\w+)\n/.exec(asked.out)?.[1] ?? "";
+    const request = (await site.call("GET", `/v1/access-requests/${id}`)).body;
+    expect(request).toMatchObject({
+      ...{ debug: true, status: "queued", maxMinutes: 30, reason: "the api does not answer" },
+      commands: [
+        {
+          command: "debug/port-forward",
+          params: { namespace: "web", mode: "port-forward", ports: [8080, 9090], selector: "app=api" },
+        },
+      ],
+    });
+    const [file = ""] = await left();
+    expect(file).toBe(`${id}.json`);
+    const path = join(folder, "sallyport", "debug", file);
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+    const kept = JSON.parse(await readFile(path, "utf8"));
+    expect(kept.key.pin).toBe(request.commands[0].params.clientKey);
+    expect(asked.out + asked.error).not.toContain(kept.key.key.slice(40, 80));
+    await site.call("POST", `/v1/access-requests/${id}/reject`, { body: { reason: "not now" } });
+    const went = await type(["open", "--request", id, "--print-kubeconfig"], { env });
+    expect(went).toMatchObject({ code: 8, error: expect.stringContaining("is rejected") });
+  });
+});
+
+describe("sallyport debug, typed wrongly", () => {
+  const dep = `dep_${"a".repeat(28)}`;
+  it.each([
+    [["open"], "must be given"],
+    [["open", dep, "-n", "web", "--mode", "root", ...REASON], "--mode is one of"],
+    [["open", dep, "-n", "web", "--mode", "exec", "--reason", "short"], "ten characters"],
+    [["open", dep, "-n", "web", "--mode", "exec", "--minutes", "0", ...REASON], "--minutes"],
+    [["open", dep, "-n", "web", "--mode", "exec", "--minutes", "1e2", ...REASON], "--minutes"],
+    [["open", dep, "-n", "web", "--mode", "port-forward", "--port", "70000", ...REASON], "--port"],
+    [["open", dep, "-n", "web", "--mode", "read", "--auto", ...REASON], "no terminal"],
+    [["open", "--request", "ar_x", "--auto"], "exclude"],
+    [["open", "--request", "../../etc/passwd", "--print-kubeconfig"], "ar_…"],
+    [["attach", "../x", "--print-kubeconfig"], "dbg_…"],
+    [["stop"], "dbg_…"],
+    [["status", "a", "b"], "too many words"],
+    [["verify"], "usage"],
+    [["verify", "f", "--head", "xyz"], "64"],
+    [["open", "--nonsense"], "nonsense"],
+  ])("%j", async (words, error) => {
+    expect(await type(words)).toMatchObject({ code: 2, error: expect.stringContaining(error) });
+  });
+
+  it("a session of another machine cannot be attached", async () => {
+    const attached = await type(["attach", `dbg_${"a".repeat(28)}`, "--print-kubeconfig"]);
+    expect(attached).toMatchObject({ code: 1, error: expect.stringContaining("is not on this machine") });
+  });
+
+  it.each(["", "open", "attach", "status", "stop", "audit", "recording", "verify"])(
+    "debug %s has a help",
+    async (verb) => {
+      const shown = await type([...(verb === "" ? [] : [verb]), "--help"]);
+      expect(shown).toMatchObject({
+        code: 0,
+        out: expect.stringMatching(new RegExp(`^usage: [^]*sallyport debug ${verb}`)),
+      });
+    },
+  );
+});
+
+describe("sallyport debug verify", () => {
+  async function file(change: (lines: string[]) => void = () => undefined) {
+    let end: ChainEnd = chainStart("uid", { mode: "read" });
+    const lines: string[] = [];
+    const add = (kind: "open" | "request" | "close", fields: object): void => {
+      const next = chainLine(end, new Date(0), kind, { ...fields });
+      lines.push(next.line);
+      end = next.end;
+    };
+    add("open", { uid: "uid", spec: { mode: "read" } });
+    add("request", { name: "api" });
+    add("close", { reason: "client" });
+    const { head } = end;
+    change(lines);
+    const path = join(folder, "audit.jsonl");
+    await writeFile(path, lines.map((line) => `${line}\n`).join(""));
+    return { path, head };
+  }
+
+  it("a whole file is whole, by its head as well", async () => {
+    const { path, head } = await file();
+    expect(await type(["verify", path])).toMatchObject({ code: 0, out: expect.stringContaining(head) });
+    expect((await type(["verify", path, "--head", head])).code).toBe(0);
+    expect((await type(["verify", path, "--head", "0".repeat(64)])).code).toBe(11);
+  });
+
+  it.each<[string, (lines: string[]) => void, string]>([
+    ["an edit", (lines) => lines.splice(1, 1, (lines[1] ?? "").replace("api", "web")), "line 3 does not follow"],
+    ["a gap", (lines) => lines.splice(1, 1), "line 2 has number 2"],
+    ["a cut", (lines) => lines.splice(2), "the session's end is missing"],
+    ["an empty file", (lines) => lines.splice(0), "no record"],
+    ["control characters", (lines) => lines.splice(1, 1, "\u001b[2Jx"), "line 2"],
+  ])("%s is found, with its place", async (_, change, words) => {
+    const { path } = await file(change);
+    const said = await type(["verify", path]);
+    expect(said).toMatchObject({ code: 11, out: expect.stringContaining(words) });
+    expect(said.out).not.toContain("\u001b");
+  });
+
+  it("a file that is not there is no damage", async () => {
+    expect(await type(["verify", join(folder, "none")])).toMatchObject({ code: 1 });
+  });
+});

@@ -1,0 +1,128 @@
+import { createHash } from "node:crypto";
+import canonicalize from "canonicalize";
+
+/** The types of records in a session's audit file. */
+export const AUDIT_TYPES = ["open", "request", "denied", "stream", "attach", "detach", "head", "close"] as const;
+export type AuditType = (typeof AUDIT_TYPES)[number];
+
+/** Where a chain stands: what the next line must name. */
+export interface ChainEnd {
+  /** Lines so far. */
+  readonly records: number;
+  /** SHA-256 of the last line, hex; before the first one, what it must name. */
+  readonly head: string;
+}
+
+export interface AuditReport {
+  readonly records: number;
+  readonly head: string;
+  /** Whether the last record is the session's end. */
+  readonly isClosed: boolean;
+  /** Empty: the file is whole. At most {@link MOST_PROBLEMS}. */
+  readonly problems: readonly { readonly line: number; readonly words: string }[];
+}
+
+const MOST_PROBLEMS = 20;
+const VERSION = 1;
+
+/** The chain of a session before its first record: bound to this very object of the cluster, and to what was asked for. */
+export function chainStart(uid: string, spec: object): ChainEnd {
+  return { records: 0, head: sha256(`${uid}\0${canonicalize(spec) ?? ""}`) };
+}
+
+/** The next line, without its line feed, and where the chain stands after it. */
+export function chainLine(
+  { records, head }: ChainEnd,
+  at: Date,
+  type: AuditType,
+  fields: Readonly<Record<string, unknown>>,
+): { readonly line: string; readonly end: ChainEnd } {
+  const record = { ...fields, v: VERSION, seq: records, at: at.toISOString(), prev: head, type };
+  // Through JSON once, so that what has no place in it (undefined) is left out the same way as when it is read.
+  const line = canonicalize(JSON.parse(JSON.stringify(record))) ?? "";
+  return { line, end: { records: records + 1, head: sha256(line) } };
+}
+
+/** The intact beginning of a file that may be torn: where its chain stands, and how many bytes are whole. */
+export function intactPart(text: Buffer): { readonly end: ChainEnd | undefined; readonly bytes: number } {
+  let end: ChainEnd | undefined;
+  let from = 0;
+  for (let cut = text.indexOf(10); cut !== -1; cut = text.indexOf(10, from)) {
+    const line = text.toString("utf8", from, cut);
+    const record = recordOf(line);
+    if (record === undefined || record.seq !== (end?.records ?? 0)) break;
+    if (end !== undefined && record.prev !== end.head) break;
+    end = { records: record.seq + 1, head: sha256(line) };
+    from = cut + 1;
+  }
+  return { end, bytes: from };
+}
+
+/**
+ * Finds every edit, gap, swap and cut of an audit file.
+ *
+ * @param head what the cluster or the platform says that the last line's SHA-256 is; without it a cut at the end is found
+ *   only by the missing record of the session's end.
+ */
+export function verifyAudit(text: Buffer, head?: string): AuditReport {
+  const problems: { line: number; words: string }[] = [];
+  const found = (line: number, words: string): void => {
+    if (problems.length < MOST_PROBLEMS) problems.push({ line, words });
+  };
+  const lines = text.toString("utf8").split("\n");
+  if (lines.pop() !== "") found(lines.length + 1, "the last line is torn");
+  let prev: string | undefined;
+  let last: AuditRecord | undefined;
+  lines.forEach((line, seq) => {
+    const record = recordOf(line);
+    if (record === undefined) found(seq + 1, "is no record as the tunnel writes them");
+    else {
+      if (record.seq !== seq)
+        found(seq + 1, `has number ${record.seq} instead of ${seq}: records are missing or moved`);
+      const start = seq === 0 ? startOf(record) : prev;
+      if (record.prev !== start) found(seq + 1, "does not follow from the line before: one of them was changed");
+    }
+    last = record;
+    prev = sha256(line);
+  });
+  if (prev === undefined) found(1, "the file has no record");
+  const isClosed = last?.type === "close";
+  if (head === undefined && !isClosed) found(lines.length, "the record of the session's end is missing");
+  if (head !== undefined && prev !== head)
+    found(lines.length, "is not the last record that was told: the end is missing or was changed");
+  return { records: lines.length, head: prev ?? "", isClosed, problems };
+}
+
+interface AuditRecord {
+  readonly seq: number;
+  readonly prev: string;
+  readonly type: AuditType;
+  readonly uid?: unknown;
+  readonly spec?: unknown;
+}
+
+/** Undefined for a line that the tunnel would not have written, byte for byte. */
+function recordOf(line: string): AuditRecord | undefined {
+  try {
+    const value: unknown = JSON.parse(line);
+    return isRecord(value) && canonicalize(value) === line ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isRecord(value: unknown): value is AuditRecord {
+  if (typeof value !== "object" || value === null) return false;
+  const { v, seq, prev, type } = value as Readonly<Record<string, unknown>>;
+  if (v !== VERSION || typeof seq !== "number" || typeof prev !== "string") return false;
+  return AUDIT_TYPES.some((each) => each === type);
+}
+
+function startOf({ uid, spec }: AuditRecord): string | undefined {
+  if (typeof uid !== "string" || typeof spec !== "object" || spec === null) return undefined;
+  return chainStart(uid, spec).head;
+}
+
+function sha256(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}
