@@ -139,6 +139,8 @@ const CRDS_FOLDERS: Readonly<Record<string, Part>> = {
 };
 
 const TUNNEL_FOLDERS: Readonly<Record<string, Part>> = {
+  requests: { is: "the pure decision whether a request goes up, and as what", imports: ["kernel"] },
+  streams: { is: "readers of what passes by: WebSocket, SPDY; recordings", imports: ["kernel"] },
   kernel: { is: "settings, metrics, the platform's routes", imports: [] },
 };
 

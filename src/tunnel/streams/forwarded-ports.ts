@@ -1,0 +1,44 @@
+import { SpdyReader } from "./spdy-reader.ts";
+import { WebSocketReader } from "./websocket-reader.ts";
+
+export interface ForwardedPorts {
+  /** What goes up, before it goes. False: the connection must be cut, and the chunk not go up. */
+  check(chunk: Buffer): boolean;
+}
+
+/**
+ * Which ports of the pod a port-forward connects to: they stand in the SPDY streams that the client opens, plain or in a
+ * WebSocket, not in the URL.
+ *
+ * @param allowed undefined: any port, and what cannot be read passes.
+ * @param onPort told once for each port; `isAllowed` false: the connection is cut. Port 0: none that could be read.
+ */
+export function forwardedPorts(
+  isWebSocket: boolean,
+  allowed: readonly number[] | undefined,
+  onPort: (port: number, isAllowed: boolean) => void,
+): ForwardedPorts {
+  const seen = new Set<number>();
+  let isCut = false;
+  const spdy = new SpdyReader((headers) => {
+    const text = headers.get("port") ?? "";
+    const port = /^[0-9]{1,5}$/.test(text) ? Number(text) : 0;
+    const isAllowed = allowed === undefined || allowed.includes(port);
+    if (!isAllowed) isCut = true;
+    if (seen.has(port)) return;
+    seen.add(port);
+    onPort(port, isAllowed);
+  });
+  const reader = isWebSocket ? new WebSocketReader({ onData: (bytes) => spdy.push(bytes) }) : spdy;
+  return {
+    check(chunk) {
+      if (isCut) return false;
+      reader.push(chunk);
+      if (allowed === undefined || isCut) return !isCut;
+      if (!reader.isBroken && !spdy.isBroken) return true;
+      isCut = true;
+      onPort(0, false);
+      return false;
+    },
+  };
+}
