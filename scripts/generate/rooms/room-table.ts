@@ -140,6 +140,11 @@ const CRDS_FOLDERS: Readonly<Record<string, Part>> = {
 
 const TUNNEL_FOLDERS: Readonly<Record<string, Part>> = {
   requests: { is: "the pure decision whether a request goes up, and as what", imports: ["kernel"] },
+  audit: {
+    is: "the records of a session, on the disk before a request goes up; recordings",
+    imports: ["spool", "kernel"],
+  },
+  spool: { is: "the bounded folder of their files, and uploads from it", imports: ["kernel"] },
   streams: { is: "readers of what passes by: WebSocket, SPDY; recordings", imports: ["kernel"] },
   kernel: { is: "settings, metrics, the platform's routes", imports: [] },
 };

@@ -9,9 +9,6 @@ export interface ChannelListener {
   onResize?(text: string): void;
 }
 
-/** Names of the framing with a channel in each message's first byte. The one in base64 is not among them. */
-export const CHANNEL_PROTOCOL = /^(v[2-5]\.)?channel\.k8s\.io$/;
-
 const [STDOUT, STDERR, STATUS, RESIZE] = [1, 2, 3, 4];
 /** Of a message on the channels 3 and 4. */
 const MAX_TEXT = 4_096;

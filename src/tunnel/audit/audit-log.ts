@@ -1,0 +1,130 @@
+import { type FileHandle, open, readFile } from "node:fs/promises";
+import type { Clock } from "../../base/clock.ts";
+import { type AuditType, type ChainEnd, chainLine, intactPart } from "../../debug-link/audit-chain.ts";
+import type { TunnelMetrics } from "../kernel/metrics.ts";
+import type { Spool } from "../spool/spool.ts";
+
+export interface AuditTools {
+  readonly spool: Pick<Spool, "path" | "take" | "giveBack">;
+  readonly clock: Clock;
+  readonly metrics: Pick<TunnelMetrics, "audited" | "fsynced">;
+  /** Gets each durable line, for the customer's own log pipeline. */
+  readonly emit: (line: string) => void;
+}
+
+export class AuditFailed extends Error {
+  override readonly name = "AuditFailed";
+}
+
+/** A disk that takes longer to keep a record has failed: requests wait for it. */
+const SYNC_LIMIT_MS = 2_000;
+
+interface Waiting {
+  readonly done: () => void;
+  readonly failed: (error: unknown) => void;
+}
+
+/**
+ * One session's audit file. A record is on the disk when `append` resolves; those that come while the disk is busy reach
+ * it together. Once it has failed, every `append` fails: no record, no request.
+ */
+export class AuditLog {
+  readonly #tools: AuditTools;
+  readonly #file: FileHandle;
+  #end: ChainEnd;
+  #lines: string[] = [];
+  #waiting: Waiting[] = [];
+  #isWriting = false;
+  #failure: AuditFailed | undefined;
+  #idle = Promise.resolve();
+
+  private constructor(tools: AuditTools, file: FileHandle, end: ChainEnd) {
+    this.#tools = tools;
+    this.#file = file;
+    this.#end = end;
+  }
+
+  /**
+   * Opens a file that is new or was left by a process that died: then its end is mended, and the chain goes on from the
+   * last whole line.
+   *
+   * @param start of a chain without a line.
+   */
+  static async open(name: string, start: ChainEnd, tools: AuditTools): Promise<AuditLog> {
+    const path = tools.spool.path(name);
+    const text = await readFile(path).catch(() => Buffer.alloc(0));
+    const { end, bytes } = intactPart(text);
+    const file = await open(path, "a", 0o600);
+    const tornBytes = text.length - bytes;
+    if (tornBytes > 0) {
+      await file.truncate(bytes);
+      tools.spool.giveBack(tornBytes);
+    }
+    const log = new AuditLog(tools, file, end ?? start);
+    if (end !== undefined) await log.append("close", { reason: "agent_lost", tornBytes });
+    return log;
+  }
+
+  /** Where the durable chain and what waits for the disk stand. */
+  get end(): ChainEnd {
+    return this.#end;
+  }
+
+  get failure(): AuditFailed | undefined {
+    return this.#failure;
+  }
+
+  /** @throws AuditFailed */
+  append(type: AuditType, fields: Readonly<Record<string, unknown>>): Promise<void> {
+    if (this.#failure !== undefined) return Promise.reject(this.#failure);
+    const { line, end } = chainLine(this.#end, this.#tools.clock.wallNow(), type, fields);
+    this.#end = end;
+    this.#lines.push(line);
+    const durable = new Promise<void>((done, failed) => this.#waiting.push({ done, failed }));
+    if (!this.#isWriting) this.#idle = this.#write();
+    return durable;
+  }
+
+  async close(): Promise<void> {
+    await this.#idle;
+    await this.#file.close();
+  }
+
+  async #write(): Promise<void> {
+    this.#isWriting = true;
+    while (this.#lines.length > 0) {
+      const [lines, waiting] = [this.#lines, this.#waiting];
+      this.#lines = [];
+      this.#waiting = [];
+      try {
+        await this.#persist(lines);
+        this.#tools.metrics.audited("durable", lines.length);
+        for (const line of lines) this.#tools.emit(line);
+        for (const { done } of waiting) done();
+      } catch (error) {
+        this.#failure ??= new AuditFailed("a record did not reach the disk", { cause: error });
+        this.#tools.metrics.audited("failed", lines.length);
+        for (const { failed } of [...waiting, ...this.#waiting]) failed(this.#failure);
+        this.#lines = [];
+        this.#waiting = [];
+      }
+    }
+    this.#isWriting = false;
+  }
+
+  async #persist(lines: readonly string[]): Promise<void> {
+    const { clock, spool, metrics } = this.#tools;
+    const text = Buffer.from(lines.map((line) => `${line}\n`).join(""));
+    spool.take(text.length);
+    const startMs = clock.monotonicMs();
+    const late = Promise.withResolvers<never>();
+    const cancel = clock.after(SYNC_LIMIT_MS, () => late.reject(new Error("the disk is too slow")));
+    try {
+      const written = this.#file.appendFile(text).then(() => this.#file.datasync());
+      await Promise.race([written, late.promise]);
+    } finally {
+      cancel();
+      metrics.fsynced((clock.monotonicMs() - startMs) / 1_000);
+    }
+  }
+}

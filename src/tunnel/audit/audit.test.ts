@@ -1,0 +1,96 @@
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { FakeClock } from "../../base/testing/fake-clock.ts";
+import { chainStart, verifyAudit } from "../../debug-link/audit-chain.ts";
+import { Spool } from "../spool/spool.ts";
+import { AuditFailed, AuditLog } from "./audit-log.ts";
+import { RecordingFile } from "./recording-file.ts";
+
+let folder: string;
+let emitted: string[];
+const clock = new FakeClock();
+const SPEC = { mode: "exec" };
+const START = chainStart("u-1", SPEC);
+const NAME = "dbg_1.audit.jsonl";
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "audit-"));
+  emitted = [];
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+function parts(limitBytes = 1_000_000) {
+  const spool = new Spool({ folder, limitBytes, metrics: { spooled: () => undefined } });
+  const metrics = { audited: () => undefined, fsynced: () => undefined };
+  return { spool, clock, metrics, emit: (line: string) => void emitted.push(line) };
+}
+const file = () => readFileSync(join(folder, NAME));
+
+test("a record is in the file when it was appended, and told on standard output as it is there", async () => {
+  const log = await AuditLog.open(NAME, START, parts());
+  await log.append("open", { uid: "u-1", spec: SPEC });
+  expect(verifyAudit(file(), log.end.head).problems).toEqual([]);
+  await Promise.all(Array.from({ length: 50 }, (_, id) => log.append("request", { id })));
+  await log.append("close", { reason: "client" });
+  await log.close();
+  expect(verifyAudit(file())).toMatchObject({ records: 52, problems: [], head: log.end.head });
+  expect(emitted.map((line) => `${line}\n`).join("")).toBe(file().toString());
+});
+
+test("a torn file is finished, and the chain goes on", async () => {
+  const before = await AuditLog.open(NAME, START, parts());
+  await before.append("open", { uid: "u-1", spec: SPEC });
+  await before.close();
+  appendFileSync(join(folder, NAME), '{"at":"2026');
+  const tools = parts();
+  const log = await AuditLog.open(NAME, START, tools);
+  await log.close();
+  expect(verifyAudit(file(), log.end.head)).toMatchObject({ records: 2, isClosed: true, problems: [] });
+  expect(file().toString()).toContain('"reason":"agent_lost"');
+  expect(file().toString()).toContain('"tornBytes":11');
+  expect(tools.spool.bytes).toBe(file().length);
+});
+
+test("where there is no room every record fails from then on", async () => {
+  const log = await AuditLog.open(NAME, START, parts(600));
+  await log.append("open", { uid: "u-1", spec: SPEC });
+  await expect(log.append("request", { command: ["x".repeat(1_000)] })).rejects.toThrow(AuditFailed);
+  await expect(log.append("request", {})).rejects.toThrow(AuditFailed);
+  await log.close();
+  expect(verifyAudit(file()).records).toBe(1);
+});
+
+test("a disk that does not answer fails", async () => {
+  const log = await AuditLog.open(NAME, START, parts());
+  const appended = log.append("open", {});
+  clock.advance(2_000);
+  await expect(appended).rejects.toThrow(AuditFailed);
+  await log.close();
+});
+
+test("what was uploaded goes when room is needed, and nothing else", () => {
+  writeFileSync(join(folder, "a"), "x".repeat(400));
+  writeFileSync(join(folder, "b"), "x".repeat(400));
+  const { spool } = parts(1_000);
+  expect(() => spool.take(300)).toThrow("full");
+  spool.done("a");
+  spool.take(300);
+  expect([spool.waiting(), spool.names(), spool.bytes]).toEqual([["b"], ["b"], 700]);
+  spool.done("gone");
+});
+
+test("a recording is hashed; one without room ends the session", async () => {
+  const failures: unknown[] = [];
+  const recording = new RecordingFile(parts(10).spool, "r.cast", (error) => failures.push(error));
+  recording.write("abc");
+  recording.write("much too long");
+  recording.write("more");
+  expect(failures).toHaveLength(1);
+  expect(await recording.close()).toEqual({
+    bytes: 3,
+    sha256: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
+  });
+  expect(readFileSync(join(folder, "r.cast"), "utf8")).toBe("abc");
+});
