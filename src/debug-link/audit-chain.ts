@@ -44,8 +44,14 @@ export function chainLine(
 }
 
 /** The intact beginning of a file that may be torn: where its chain stands, and how many bytes are whole. */
-export function intactPart(text: Buffer): { readonly end: ChainEnd | undefined; readonly bytes: number } {
+export function intactPart(text: Buffer): {
+  readonly end: ChainEnd | undefined;
+  readonly bytes: number;
+  /** Whether its last record is an end of the session. */
+  readonly isClosed: boolean;
+} {
   let end: ChainEnd | undefined;
+  let isClosed = false;
   let from = 0;
   for (let cut = text.indexOf(10); cut !== -1; cut = text.indexOf(10, from)) {
     const line = text.toString("utf8", from, cut);
@@ -53,9 +59,10 @@ export function intactPart(text: Buffer): { readonly end: ChainEnd | undefined; 
     if (record === undefined || record.seq !== (end?.records ?? 0)) break;
     if (end !== undefined && record.prev !== end.head) break;
     end = { records: record.seq + 1, head: sha256(line) };
+    isClosed = record.type === "close";
     from = cut + 1;
   }
-  return { end, bytes: from };
+  return { end, bytes: from, isClosed };
 }
 
 /**

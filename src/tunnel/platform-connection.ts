@@ -1,3 +1,5 @@
+import { Agent } from "node:https";
+import { type Dispatcher, EnvHttpProxyAgent } from "undici";
 import { RuntimeKey } from "../api-client/runtime-key.ts";
 import { clientOf } from "../api-client/table-client.ts";
 import type { Clock } from "../base/clock.ts";
@@ -9,8 +11,11 @@ import { type Platform, TUNNEL_ROUTES } from "./kernel/routes.ts";
 
 export interface PlatformConnection {
   readonly platform: Platform;
-  /** URL of the proxy on the way to the platform. */
-  readonly proxy: string | undefined;
+  /** For the WebSocket, where there is a proxy. */
+  readonly proxyAgent: Agent | undefined;
+  /** The way to the platform's storage, which may be on another host, by the same proxy settings. */
+  readonly storage: Dispatcher;
+  close(): Promise<void>;
 }
 
 /** The platform's client with the key that may change. Opens no socket yet: the first call does. */
@@ -38,5 +43,22 @@ export function connectPlatform(
   });
   // No retries here: every caller is a loop with a rule of its own.
   const options = { baseUrl, proxy: proxy ?? "direct", credential, userAgent, clock, retries: 0 };
-  return { platform: clientOf(TUNNEL_ROUTES, options), proxy };
+  const platform = clientOf(TUNNEL_ROUTES, options);
+  const storage = storageDispatcher(environment);
+  const proxyAgent =
+    proxy === undefined ? undefined : new Agent({ proxyEnv: { HTTP_PROXY: proxy, HTTPS_PROXY: proxy } });
+  return {
+    ...{ platform, proxyAgent, storage },
+    async close() {
+      proxyAgent?.destroy();
+      await Promise.all([platform.close(), storage.destroy()]);
+    },
+  };
+}
+
+function storageDispatcher(environment: Environment): Dispatcher {
+  const httpProxy = environment.http_proxy ?? environment.HTTP_PROXY ?? "";
+  const httpsProxy = environment.https_proxy ?? environment.HTTPS_PROXY ?? "";
+  const noProxy = environment.no_proxy ?? environment.NO_PROXY ?? "";
+  return new EnvHttpProxyAgent({ httpProxy, httpsProxy, noProxy, allowH2: false });
 }

@@ -1,16 +1,25 @@
+import { randomBytes } from "node:crypto";
+import { hostname } from "node:os";
 import type { Registry } from "prom-client";
-import type { Clock } from "../base/clock.ts";
+import { type Clock, systemRandom as random } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
+import { type DebugSession, debugSessions } from "../crds/kinds/debug-session.ts";
+import { newSessionKey } from "../debug-link/session-key.ts";
+import { Informer } from "../kube/cache/informer.ts";
 import { Client } from "../kube/client/client.ts";
 import { connect } from "../kube/client/connection.ts";
 import type { Environment } from "../kube/client/proxy.ts";
 import { Manager } from "../kube/manager/manager.ts";
 import { processServers } from "../kube/manager/servers.ts";
 import { kubeMetrics } from "../kube/metrics/kube-metrics.ts";
+import { jsonProjection } from "../kube/projection/projection.ts";
 import { TrustedAuthorities } from "../kube/serving/trusted-authorities.ts";
 import type { TunnelConfig } from "./kernel/config.ts";
 import { tunnelMetrics } from "./kernel/metrics.ts";
 import { connectPlatform } from "./platform-connection.ts";
+import { Sessions } from "./sessions/sessions.ts";
+import { Spool } from "./spool/spool.ts";
+import { Uploads } from "./spool/uploads.ts";
 
 export interface TunnelTools {
   readonly clock: Clock;
@@ -20,6 +29,8 @@ export interface TunnelTools {
   readonly version?: string;
   /** Where HTTP_PROXY, HTTPS_PROXY, NO_PROXY and NODE_EXTRA_CA_CERTS are read from. Default: none of them. */
   readonly environment?: Environment;
+  /** Gets each line of an audit file once it is on the disk. */
+  readonly emit?: (line: string) => void;
 }
 
 const NAME = "sallyport-tunnel";
@@ -29,19 +40,43 @@ const NAME = "sallyport-tunnel";
  * to the API server.
  */
 export async function runTunnel(config: TunnelConfig, tools: TunnelTools, signal: AbortSignal): Promise<void> {
-  const { clock, log, registry, version = "unknown", environment = {} } = tools;
+  const { clock, log, registry, version = "unknown", environment = {}, emit = () => undefined } = tools;
   const where = config.kubeconfig === "" ? ({ inCluster: true } as const) : { kubeconfig: config.kubeconfig };
-  const connection = await connect({ ...where, userAgent: NAME }, clock);
-  const client = new Client(connection, { clock, metrics: kubeMetrics(registry).client });
   const metrics = tunnelMetrics(registry);
+  const { spoolFolder: folder, spoolBytes: limitBytes, grantsNamespace: namespace } = config;
+  const spool = new Spool({ folder, limitBytes, metrics });
+  const connection = await connect({ ...where, userAgent: NAME }, clock);
+  const kube = kubeMetrics(registry);
+  const client = new Client(connection, { clock, metrics: kube.client });
   const userAgent = `${NAME}/${version}`;
-  const { platform } = connectPlatform(config, { clock, log, metrics, userAgent, environment });
+  const link = connectPlatform(config, { clock, log, metrics, userAgent, environment });
+  const { platform, proxyAgent, storage } = link;
   try {
+    const informer = new Informer<DebugSession>({
+      ...{ client, namespace, clock, log, metrics: kube.watch },
+      ...{ resource: debugSessions, projection: jsonProjection<DebugSession>() },
+    });
+    const common = { spool, clock, log, metrics };
+    const uploads = new Uploads({
+      ...common,
+      ...{ sessions: platform.debugSessions, dispatcher: storage, isOn: config.upload },
+    });
+    const identity = config.identity || `${hostname()}-${randomBytes(4).toString("hex")}`;
+    const sessions = new Sessions(
+      {
+        ...{ ...common, config, client, connection, platform, proxyAgent, identity, version, uploads, random, emit },
+        ...{ key: newSessionKey(NAME, clock.wallNow()), heardMs: () => informer.currentAtMs },
+      },
+      informer,
+    );
     const manager = new Manager({ clock, log, ...processServers(config, { client, clock, log, registry }) });
+    manager.addInformer(informer);
+    manager.addRunnable({ name: "uploads", needsLeader: false, run: (each) => uploads.run(each) });
+    manager.addRunnable(sessions);
     const { NODE_EXTRA_CA_CERTS: file } = environment;
     if (file) manager.addRunnable(new TrustedAuthorities(file, { clock, log }));
     await manager.run(signal);
   } finally {
-    await Promise.all([platform.close(), connection.close()]);
+    await Promise.all([link.close(), connection.close()]);
   }
 }

@@ -140,6 +140,14 @@ const CRDS_FOLDERS: Readonly<Record<string, Part>> = {
 
 const TUNNEL_FOLDERS: Readonly<Record<string, Part>> = {
   requests: { is: "the pure decision whether a request goes up, and as what", imports: ["kernel"] },
+  sessions: {
+    is: "which sessions are served, from the claim to the last record",
+    imports: ["serving", "audit", "spool", "kernel"],
+  },
+  serving: {
+    is: "the engineer's requests, from TLS to the API server",
+    imports: ["requests", "streams", "audit", "kernel"],
+  },
   audit: {
     is: "the records of a session, on the disk before a request goes up; recordings",
     imports: ["spool", "kernel"],
@@ -203,7 +211,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   tunnel: {
     is: "debug sessions: the engineer on one side, the API server on the other",
     imports: ["base", "api-client", "contract", "debug-link", "kube", "crds"],
-    packages: ["prom-client"],
+    packages: ["prom-client", "undici"],
     folders: TUNNEL_FOLDERS,
   },
   cli: {

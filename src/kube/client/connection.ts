@@ -4,6 +4,7 @@ import { type Clock, systemClock } from "../../base/clock.ts";
 import { type Credentials, fixedToken, type TlsOptions, TokenFile } from "./credentials.ts";
 import { loadKubeconfig } from "./kubeconfig.ts";
 import { type Environment, proxyFor } from "./proxy.ts";
+import { type UpgradeAnswer, upgradeOn } from "./upgrade.ts";
 
 /** Where the kubelet mounts a pod's own credentials. */
 const SERVICE_ACCOUNT_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -72,6 +73,8 @@ export interface Connection {
   request(request: WireRequest, signal: AbortSignal): Promise<WireResponse>;
   /** As {@link request}, on a socket of its own that no request waits behind: for watches and log streams. */
   open(request: WireRequest, signal: AbortSignal): Promise<WireResponse>;
+  /** Asks for another protocol on a socket of its own: `upgrade` is the value of that header. One try. */
+  upgrade(request: WireRequest, upgrade: string, signal: AbortSignal): Promise<UpgradeAnswer>;
   /**
    * The same server as another user: how an account with fewer rights acts. Shares sockets, but never one that carries
    * a client certificate. Closing it closes nothing.
@@ -205,6 +208,14 @@ class PooledConnection implements Connection {
 
   open(request: WireRequest, signal: AbortSignal): Promise<WireResponse> {
     return this.#send(this.#parts.own.streams, request, signal);
+  }
+
+  async upgrade(request: WireRequest, upgrade: string, signal: AbortSignal): Promise<UpgradeAnswer> {
+    const { origin, prefix, own, credentials, userAgent } = this.#parts;
+    const authorization = await credentials.authorization();
+    const headers = { "user-agent": userAgent, ...request.headers, ...(authorization && { authorization }) };
+    const options = { origin, path: prefix + request.path, method: request.method, headers, upgrade };
+    return upgradeOn(own.streams, { ...options, headersTimeout: 0, bodyTimeout: 0 }, signal);
   }
 
   withToken(token: string): Connection {

@@ -32,6 +32,7 @@ export class AuditLog {
   readonly #tools: AuditTools;
   readonly #file: FileHandle;
   #end: ChainEnd;
+  #durable: ChainEnd;
   #lines: string[] = [];
   #waiting: Waiting[] = [];
   #isWriting = false;
@@ -42,6 +43,7 @@ export class AuditLog {
     this.#tools = tools;
     this.#file = file;
     this.#end = end;
+    this.#durable = end;
   }
 
   /**
@@ -53,7 +55,7 @@ export class AuditLog {
   static async open(name: string, start: ChainEnd, tools: AuditTools): Promise<AuditLog> {
     const path = tools.spool.path(name);
     const text = await readFile(path).catch(() => Buffer.alloc(0));
-    const { end, bytes } = intactPart(text);
+    const { end, bytes, isClosed } = intactPart(text);
     const file = await open(path, "a", 0o600);
     const tornBytes = text.length - bytes;
     if (tornBytes > 0) {
@@ -61,13 +63,13 @@ export class AuditLog {
       tools.spool.giveBack(tornBytes);
     }
     const log = new AuditLog(tools, file, end ?? start);
-    if (end !== undefined) await log.append("close", { reason: "agent_lost", tornBytes });
+    if (end !== undefined && !isClosed) await log.append("close", { reason: "agent_lost", tornBytes });
     return log;
   }
 
-  /** Where the durable chain and what waits for the disk stand. */
-  get end(): ChainEnd {
-    return this.#end;
+  /** Where the chain stands on the disk. */
+  get durable(): ChainEnd {
+    return this.#durable;
   }
 
   get failure(): AuditFailed | undefined {
@@ -93,11 +95,12 @@ export class AuditLog {
   async #write(): Promise<void> {
     this.#isWriting = true;
     while (this.#lines.length > 0) {
-      const [lines, waiting] = [this.#lines, this.#waiting];
+      const [lines, waiting, end] = [this.#lines, this.#waiting, this.#end];
       this.#lines = [];
       this.#waiting = [];
       try {
         await this.#persist(lines);
+        this.#durable = end;
         this.#tools.metrics.audited("durable", lines.length);
         for (const line of lines) this.#tools.emit(line);
         for (const { done } of waiting) done();

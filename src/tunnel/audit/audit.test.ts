@@ -31,11 +31,11 @@ const file = () => readFileSync(join(folder, NAME));
 test("a record is in the file when it was appended, and told on standard output as it is there", async () => {
   const log = await AuditLog.open(NAME, START, parts());
   await log.append("open", { uid: "u-1", spec: SPEC });
-  expect(verifyAudit(file(), log.end.head).problems).toEqual([]);
+  expect(verifyAudit(file(), log.durable.head).problems).toEqual([]);
   await Promise.all(Array.from({ length: 50 }, (_, id) => log.append("request", { id })));
   await log.append("close", { reason: "client" });
   await log.close();
-  expect(verifyAudit(file())).toMatchObject({ records: 52, problems: [], head: log.end.head });
+  expect(verifyAudit(file())).toMatchObject({ records: 52, problems: [], head: log.durable.head });
   expect(emitted.map((line) => `${line}\n`).join("")).toBe(file().toString());
 });
 
@@ -47,7 +47,7 @@ test("a torn file is finished, and the chain goes on", async () => {
   const tools = parts();
   const log = await AuditLog.open(NAME, START, tools);
   await log.close();
-  expect(verifyAudit(file(), log.end.head)).toMatchObject({ records: 2, isClosed: true, problems: [] });
+  expect(verifyAudit(file(), log.durable.head)).toMatchObject({ records: 2, isClosed: true, problems: [] });
   expect(file().toString()).toContain('"reason":"agent_lost"');
   expect(file().toString()).toContain('"tornBytes":11');
   expect(tools.spool.bytes).toBe(file().length);

@@ -47,7 +47,7 @@ export interface TunnelMetrics {
   uploaded(result: (typeof UPLOAD_RESULTS)[number]): void;
   /** An epoch after the first one of a session. */
   reattached(): void;
-  /** Sessions whose WebSocket to the platform stands. */
+  /** Sessions that this process serves. */
   connected(sessions: number): void;
 }
 
@@ -83,12 +83,7 @@ function sessionMetrics(registry: Registry): Omit<TunnelMetrics, keyof AuditMetr
   });
   const denied = counter("denied_total", "Requests of engineers that did not go up, by reason.", { reason: DENIALS });
   const reattached = counter("reattach_total", "Times that a session's two ends met again after a loss.", {});
-  const connected = closedGauge(
-    registry,
-    "sallyport_tunnel_connected",
-    "Sessions whose connection to the platform stands.",
-    {},
-  );
+  const connected = closedGauge(registry, "sallyport_tunnel_connected", "Debug sessions that this process serves.", {});
   return {
     keyReloaded: (result) => reloads.inc({ result }),
     opened: (mode) => opened.inc({ mode }),

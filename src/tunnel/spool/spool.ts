@@ -9,7 +9,7 @@ export interface SpoolOptions {
 }
 
 /** Nothing that has been uploaded is left to remove. */
-export class SpoolFull extends Error {
+class SpoolFull extends Error {
   override readonly name = "SpoolFull";
 }
 

@@ -1,0 +1,199 @@
+import type { ServerHttp2Stream } from "node:http2";
+import { text } from "node:stream/consumers";
+import { redactText } from "../../crds/redact.ts";
+import type { AuditType } from "../../debug-link/audit-chain.ts";
+import { cutStream } from "../../debug-link/cut-stream.ts";
+import type { Denial } from "../kernel/metrics.ts";
+import { type Allowed, type Denied, judge } from "../requests/judge.ts";
+import { statusBody } from "../requests/status.ts";
+import type { Subject } from "../requests/subject.ts";
+import type { HandlerOptions } from "./handler-options.ts";
+import { bodyOf, headersDown, isReview, TooLarge } from "./messages.ts";
+import { drainInto, write } from "./pump.ts";
+import { carryUpgraded } from "./upgraded-stream.ts";
+
+type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+const MAX_WATCHES = 32;
+
+/** Takes each request of the engineer, records it, and passes on what the session allows. */
+export class RequestHandler {
+  readonly #options: HandlerOptions;
+  readonly #stop = new AbortController();
+  #next = 1;
+  #watches = 0;
+
+  constructor(options: HandlerOptions) {
+    this.#options = options;
+  }
+
+  /** Cuts every connection to the API server. A stream outlives the rights that it was begun with. */
+  cut(): void {
+    this.#stop.abort(new Error("the session has ended"));
+  }
+
+  /** Never rejects. */
+  async handle(stream: ServerHttp2Stream, headers: Headers): Promise<void> {
+    const { log, counts } = this.#options;
+    this.heard(0);
+    counts.requests += 1;
+    // A loss of the engineer's side ends what is under way for it, and so does the session's end.
+    const gone = new AbortController();
+    stream.once("close", () => gone.abort(new Error("the engineer has gone")));
+    const signal = AbortSignal.any([gone.signal, this.#stop.signal]);
+    try {
+      await this.#answer(stream, headers, signal);
+    } catch (error) {
+      if (!signal.aborted) log.warn({ err: error }, "a request of a debug session failed");
+      if (error instanceof TooLarge) return this.#refuse(stream, 413, error.message);
+      if (this.#stop.signal.aborted || stream.headersSent) cutStream(stream, "the connection was broken off");
+      else this.#refuse(stream, 502, "the API server of the cluster could not be asked");
+    }
+  }
+
+  /** So many bytes came from the engineer. */
+  heard(bytes: number): void {
+    const { counts, clock, metrics } = this.#options;
+    counts.bytesIn += bytes;
+    counts.lastClientByteMs = clock.monotonicMs();
+    metrics.bytes("in", bytes);
+  }
+
+  async #answer(stream: ServerHttp2Stream, headers: Headers, signal: AbortSignal): Promise<void> {
+    const { scope } = this.#options;
+    const isConnect = headers[":method"] === "CONNECT";
+    const upgrade = isConnect ? text_(headers[":protocol"]).toLowerCase() : undefined;
+    const method = upgrade === undefined ? text_(headers[":method"]) : upgrade === "websocket" ? "GET" : "POST";
+    const own = Object.entries(headers).filter(([name]) => !name.startsWith(":"));
+    const request = { method, target: text_(headers[":path"]), headers: Object.fromEntries(own), upgrade };
+    const verdict = judge(scope(), request);
+    if (!verdict.allowed) return this.#deny(stream, verdict);
+    const hasLabels = await this.#isSelected(verdict, signal);
+    if (!hasLabels) return this.#deny(stream, notSelected(verdict));
+    if (verdict.kind === "watch" && this.#watches >= MAX_WATCHES) return this.#deny(stream, tooMany(verdict));
+    const id = this.#next;
+    this.#next += 1;
+    await this.#record("request", {
+      id,
+      kind: verdict.kind,
+      ...(upgrade && { upgrade }),
+      ...subjectFields(verdict.subject),
+    });
+    signal.throwIfAborted();
+    const { metrics } = this.#options;
+    metrics.streamOpened(verdict.kind);
+    if (verdict.kind === "watch") this.#watches += 1;
+    try {
+      if (upgrade === undefined) await this.#pass(stream, verdict, id, signal);
+      else
+        await carryUpgraded(
+          { ...this.#options, heard: (bytes) => this.heard(bytes) },
+          { stream, verdict, upgrade, id },
+          signal,
+        );
+    } finally {
+      metrics.streamClosed(verdict.kind);
+      if (verdict.kind === "watch") this.#watches -= 1;
+    }
+  }
+
+  async #pass(stream: ServerHttp2Stream, verdict: Allowed, id: number, signal: AbortSignal): Promise<void> {
+    const { upstream, clock, counts, metrics } = this.#options;
+    const body = verdict.hasBody ? await bodyOf(stream) : undefined;
+    if (body === undefined) stream.resume();
+    else if (!isReview(body)) return this.#deny(stream, badBody(verdict));
+    if (body !== undefined) this.heard(body.length);
+    const { method, target: path, headers } = verdict;
+    const startMs = clock.monotonicMs();
+    const request = { method, path, headers, ...(body !== undefined && { body: body.toString("utf8") }) };
+    const answer = await upstream().open(request, signal);
+    let bytesOut = 0;
+    const cut = (): void => void answer.body.destroy();
+    signal.addEventListener("abort", cut, { once: true });
+    try {
+      signal.throwIfAborted();
+      stream.respond({ ":status": answer.status, ...headersDown(answer.headers) });
+      await drainInto(answer.body, (chunk) => {
+        bytesOut += chunk.length;
+        counts.bytesOut += chunk.length;
+        metrics.bytes("out", chunk.length);
+        return write(stream, chunk);
+      });
+      stream.end();
+    } finally {
+      signal.removeEventListener("abort", cut);
+      answer.body.destroy();
+      const isLong = verdict.kind === "log" || verdict.kind === "watch";
+      const ms = Math.round(clock.monotonicMs() - startMs);
+      if (isLong) void this.#record("stream", { id, bytesOut, ms, status: answer.status }).catch(() => undefined);
+    }
+  }
+
+  async #isSelected({ pod }: Allowed, signal: AbortSignal): Promise<boolean> {
+    const { namespace, selector } = this.#options.scope();
+    if (pod === undefined || selector === undefined) return true;
+    const query = new URLSearchParams({ labelSelector: selector, fieldSelector: `metadata.name=${pod}`, limit: "1" });
+    const path = `/api/v1/namespaces/${namespace}/pods?${query}`;
+    const headers = { accept: "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io" };
+    const answer = await this.#options.upstream().request({ method: "GET", path, headers }, signal);
+    const list = JSON.parse(await text(answer.body)) as { readonly items?: readonly unknown[] | null };
+    return answer.status === 200 && (list.items?.length ?? 0) === 1;
+  }
+
+  async #deny(stream: ServerHttp2Stream, { status, denial, words, subject }: Denial_): Promise<void> {
+    this.#options.counts.denied += 1;
+    this.#options.metrics.denied(denial);
+    await this.#record("denied", { reason: denial, ...subjectFields(subject) });
+    this.#refuse(stream, status, words);
+  }
+
+  #refuse(stream: ServerHttp2Stream, status: number, words: string): void {
+    if (stream.destroyed || stream.headersSent) return;
+    stream.respond({ ":status": status, "content-type": "application/json" });
+    stream.end(statusBody(status, words));
+    stream.resume();
+  }
+
+  async #record(type: AuditType, fields: Readonly<Record<string, unknown>>): Promise<void> {
+    try {
+      await this.#options.audit.append(type, fields);
+    } catch (error) {
+      this.#options.onAuditFailed();
+      throw error;
+    }
+  }
+}
+
+type Denial_ = Omit<Denied, "allowed" | "status"> & { readonly status: number; readonly denial: Denial };
+
+function notSelected({ subject }: Allowed): Denial_ {
+  return {
+    status: 403,
+    denial: "name",
+    words: "this session does not reach that pod: its labels do not match",
+    subject,
+  };
+}
+
+function tooMany({ subject }: Allowed): Denial_ {
+  return { status: 429, denial: "too-many", words: `a debug session has ${MAX_WATCHES} watches at most`, subject };
+}
+
+function badBody({ subject }: Allowed): Denial_ {
+  return { status: 400, denial: "body", words: "a debug session passes on only kubectl's own reviews", subject };
+}
+
+const MAX_COMMAND = 4_096;
+
+function subjectFields(subject: Subject | undefined): Readonly<Record<string, unknown>> {
+  if (subject === undefined) return { discovery: true };
+  const { command, ...plain } = subject;
+  if (command === undefined) return plain;
+  const clean = command.map((word) => redactText(word, () => undefined));
+  const length = clean.reduce((sum, word) => sum + word.length, 0);
+  return { ...plain, command: length <= MAX_COMMAND ? clean : [clean.join(" ").slice(0, MAX_COMMAND), "[cut]"] };
+}
+
+function text_(value: string | readonly string[] | undefined): string {
+  return typeof value === "string" ? value : "";
+}

@@ -1,0 +1,143 @@
+import {
+  constants,
+  createSecureServer,
+  type Http2SecureServer,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from "node:http2";
+import type { Duplex } from "node:stream";
+import { TLSSocket } from "node:tls";
+import type { Clock } from "../../base/clock.ts";
+import { pinOf, type SessionKey, samePin } from "../../debug-link/session-key.ts";
+import type { RequestHandler } from "./request-handler.ts";
+
+export interface SessionServerOptions {
+  readonly key: SessionKey;
+  /** SHA-256 of the engineer's public key, from the session's spec. */
+  readonly clientPin: string;
+  readonly handler: Pick<RequestHandler, "handle">;
+  readonly clock: Clock;
+  /** The other end of an epoch has proved that it has the session's key. */
+  readonly onAttached: () => void;
+  readonly onPinMismatch: () => void;
+}
+
+const STREAM_WINDOW = 1_048_576;
+const CONNECTION_WINDOW = 4 * 1_048_576;
+const HEADER_LIST = 32_768;
+const MAX_STREAMS = 256;
+/** Node's unit is a million bytes. */
+const MAX_MEMORY = 8;
+/** Resets at once, and how many more a second: above it Node closes the connection. */
+const RESETS = { streamResetBurst: 100, streamResetRate: 10 };
+const GRACE_MS = 2_000;
+const HANDSHAKE_MS = 15_000;
+
+/** TLS 1.3 and HTTP/2 on the bytes of one epoch after the other, for one engineer whose key is known. */
+export class SessionServer {
+  readonly #options: SessionServerOptions;
+  readonly #server: Http2SecureServer;
+  #session: ServerHttp2Session | undefined;
+  #stream: Duplex | undefined;
+
+  constructor(options: SessionServerOptions) {
+    this.#options = options;
+    const { key, certificate: cert } = options.key;
+    this.#server = createSecureServer({
+      ...{ key, cert, minVersion: "TLSv1.3", ALPNProtocols: ["h2"] },
+      // The certificate is signed by itself: the pin says whose it is, and TLS that its key is there.
+      ...{ requestCert: true, rejectUnauthorized: false, handshakeTimeout: HANDSHAKE_MS },
+      ...{
+        maxSessionMemory: MAX_MEMORY,
+        maxOutstandingPings: 10,
+        maxSettings: 32,
+        maxSessionInvalidFrames: 100,
+        ...RESETS,
+      },
+      settings: {
+        enableConnectProtocol: true,
+        initialWindowSize: STREAM_WINDOW,
+        maxConcurrentStreams: MAX_STREAMS,
+        maxHeaderListSize: HEADER_LIST,
+      },
+    });
+    this.#server.on("session", (session) => this.#begin(session));
+    this.#server.on("stream", (stream, headers) => this.#serve(stream, headers));
+    for (const event of ["error", "sessionError", "tlsClientError", "unknownProtocol"]) {
+      this.#server.on(event, (...args: readonly unknown[]) => this.#fail(args));
+    }
+  }
+
+  /** Takes the bytes of an epoch, in place of the one before. */
+  attach(stream: Duplex): void {
+    this.cut();
+    this.#stream = stream;
+    // TLS over a Duplex does not notice that the Duplex has ended.
+    stream.once("close", () => {
+      if (this.#stream === stream) this.cut();
+    });
+    stream.on("error", () => undefined);
+    this.#server.emit("connection", stream);
+  }
+
+  /** Ends everything, at once. */
+  cut(): void {
+    const [session, stream] = [this.#session, this.#stream];
+    this.#session = undefined;
+    this.#stream = undefined;
+    session?.destroy();
+    stream?.destroy();
+  }
+
+  /** Takes no more requests, and ends what is under way after two seconds. */
+  async end(): Promise<void> {
+    const session = this.#session;
+    if (session !== undefined && !session.destroyed) {
+      const closed = new Promise<void>((done) => session.once("close", () => done()));
+      session.close();
+      const late = Promise.withResolvers<void>();
+      const cancel = this.#options.clock.after(GRACE_MS, () => late.resolve());
+      await Promise.race([closed, late.promise]);
+      cancel();
+    }
+    this.cut();
+  }
+
+  #begin(session: ServerHttp2Session): void {
+    session.on("error", () => undefined);
+    const { clientPin, onAttached, onPinMismatch } = this.#options;
+    if (!isPeer(session, clientPin)) {
+      session.destroy();
+      this.cut();
+      onPinMismatch();
+      return;
+    }
+    this.#session = session;
+    // Takes effect only once the local settings stand.
+    session.once("localSettings", () => {
+      if (!session.destroyed) session.setLocalWindowSize(CONNECTION_WINDOW);
+    });
+    session.once("close", () => {
+      if (this.#session === session) this.cut();
+    });
+    onAttached();
+  }
+
+  #serve(stream: ServerHttp2Stream, headers: Readonly<Record<string, string | readonly string[] | undefined>>): void {
+    stream.on("error", () => undefined);
+    if (stream.session !== this.#session) stream.close(constants.NGHTTP2_REFUSED_STREAM);
+    // Never rejects.
+    else void this.#options.handler.handle(stream, headers);
+  }
+
+  #fail(args: readonly unknown[]): void {
+    for (const each of args) if (each instanceof TLSSocket) each.destroy();
+    this.cut();
+  }
+}
+
+function isPeer({ socket }: ServerHttp2Session, pin: string): boolean {
+  if (!(socket instanceof TLSSocket)) return false;
+  const { raw } = socket.getPeerCertificate();
+  return raw !== undefined && samePin(pinOf(raw), pin);
+}

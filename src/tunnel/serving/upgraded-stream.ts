@@ -1,0 +1,169 @@
+import type { ServerHttp2Stream } from "node:http2";
+import type { Duplex } from "node:stream";
+import type { Clock } from "../../base/clock.ts";
+import { cutStream } from "../../debug-link/cut-stream.ts";
+import { answeredUpgrade } from "../../debug-link/upgrade-wire.ts";
+import type { Allowed } from "../requests/judge.ts";
+import { channelReader, exitCodeOf } from "../streams/channels.ts";
+import { forwardedPorts } from "../streams/forwarded-ports.ts";
+import { Recorder } from "../streams/recorder.ts";
+import type { HandlerOptions } from "./handler-options.ts";
+import { headersDown } from "./messages.ts";
+import { BrokenOff, drainInto, write } from "./pump.ts";
+
+export interface Upgraded {
+  readonly stream: ServerHttp2Stream;
+  readonly verdict: Allowed;
+  readonly upgrade: string;
+  readonly id: number;
+}
+
+type Options = Pick<
+  HandlerOptions,
+  "upstream" | "ports" | "recording" | "audit" | "clock" | "metrics" | "counts" | "onAuditFailed"
+> & {
+  /** So many bytes came from the engineer. */
+  heard(bytes: number): void;
+};
+
+/** How long the engineer's side may take to end what the API server has ended. */
+const LINGER_MS = 5_000;
+
+/**
+ * Carries an exec or a port-forward. A refusal of the API server is told as it is, with its `Status`: kubectl would take a
+ * dropped connection for one that it may try in another way.
+ */
+export async function carryUpgraded(
+  options: Options,
+  { stream, verdict, upgrade, id }: Upgraded,
+  signal: AbortSignal,
+): Promise<void> {
+  const { upstream, clock } = options;
+  const { method, target: path, headers } = verdict;
+  const answer = await upstream().upgrade(
+    { method, path, headers },
+    upgrade === "websocket" ? upgrade : "SPDY/3.1",
+    signal,
+  );
+  if (answer.socket === undefined) {
+    stream.respond({ ":status": answer.status, ...headersDown(answer.headers) });
+    stream.end(answer.body);
+    stream.resume();
+    return;
+  }
+  const { socket } = answer;
+  socket.on("error", () => undefined);
+  const startMs = clock.monotonicMs();
+  const taps = tapsOf(options, verdict, upgrade, id);
+  try {
+    signal.throwIfAborted();
+    stream.respond({ ":status": 200, ...answeredUpgrade(answer.headers) });
+    await joined(stream, socket, taps, clock, signal);
+  } finally {
+    socket.destroy();
+    const ms = Math.round(clock.monotonicMs() - startMs);
+    const record = { id, protocol: upgrade, ms, ...taps.seen() };
+    // The request itself is on the disk; a failure here ends the session all the same.
+    await options.audit.append("stream", record).catch(options.onAuditFailed);
+  }
+}
+
+interface Taps {
+  /** Look at a chunk before it goes on. */
+  up(chunk: Buffer): void;
+  down(chunk: Buffer): Promise<void> | undefined;
+  seen(): Readonly<Record<string, unknown>>;
+}
+
+/** Both directions until both have ended; a loss on one side is a loss on the other, never an end. */
+async function joined(
+  stream: ServerHttp2Stream,
+  socket: Duplex,
+  taps: Taps,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<void> {
+  let cancel = (): void => undefined;
+  const cut = (): void => void socket.destroy();
+  signal.addEventListener("abort", cut, { once: true });
+  const upwards = drainInto(stream, (chunk) => {
+    taps.up(chunk);
+    return write(socket, chunk);
+  }).then(() => void socket.end());
+  upwards.catch((error: unknown) => {
+    // Until the API server has ended, what the engineer's side loses is lost for both.
+    if (error instanceof PortRefused || !stream.writableEnded) socket.destroy();
+  });
+  try {
+    await drainInto(socket, async (chunk) => {
+      await taps.down(chunk);
+      await write(stream, chunk);
+    });
+    if (signal.aborted || (stream.readableEnded && socket.errored !== null)) throw new BrokenOff();
+    stream.end();
+    const late = Promise.withResolvers<void>();
+    cancel = clock.after(LINGER_MS, () => late.resolve());
+    await Promise.race([upwards.catch(() => undefined), late.promise]);
+  } catch (error) {
+    cutStream(stream, "the connection was broken off");
+    if (!(signal.aborted || error instanceof BrokenOff)) throw error;
+  } finally {
+    cancel();
+    signal.removeEventListener("abort", cut);
+  }
+}
+
+class PortRefused extends Error {
+  override readonly name = "PortRefused";
+}
+
+function tapsOf(options: Options, verdict: Allowed, upgrade: string, id: number): Taps {
+  const { ports, recording, clock, metrics, counts, audit, onAuditFailed, heard } = options;
+  const isWebSocket = upgrade === "websocket";
+  const { name = "", container = "", tty = false } = verdict.subject ?? {};
+  let [bytesIn, bytesOut, exitCode]: [number, number, number | undefined] = [0, 0, undefined];
+  const opened: number[] = [];
+  const recorder =
+    verdict.kind === "exec" && recording !== undefined
+      ? new Recorder(recording, clock, { title: container === "" ? name : `${name}/${container}`, hasTerminal: tty })
+      : undefined;
+  const isExec = verdict.kind === "exec" && isWebSocket;
+  const shown = channelReader({
+    onOutput: (channel, bytes) => recorder?.output(channel, bytes),
+    onStatus: (text) => {
+      exitCode = exitCodeOf(text);
+    },
+  });
+  const typed = channelReader({ onResize: (text) => recorder?.resize(text) });
+  const forwarded = forwardedPorts(isWebSocket, ports, (port, isAllowed) => {
+    if (isAllowed) opened.push(port);
+    else {
+      metrics.denied("port");
+      counts.denied += 1;
+      audit.append("denied", { id, reason: "port", port }).catch(onAuditFailed);
+    }
+  });
+  return {
+    up(chunk) {
+      bytesIn += chunk.length;
+      heard(chunk.length);
+      if (isExec) typed.push(chunk);
+      if (verdict.kind === "port-forward" && !forwarded.check(chunk)) throw new PortRefused("another port");
+    },
+    down(chunk) {
+      bytesOut += chunk.length;
+      counts.bytesOut += chunk.length;
+      metrics.bytes("out", chunk.length);
+      if (!isExec) return undefined;
+      shown.push(chunk);
+      if (recorder === undefined) return undefined;
+      if (shown.isBroken) throw new Error("what is shown cannot be recorded");
+      return recording?.drained();
+    },
+    seen: () => ({
+      ...{ bytesIn, bytesOut },
+      ...(opened.length > 0 && { ports: opened }),
+      ...(exitCode !== undefined && { exitCode }),
+    }),
+  };
+}

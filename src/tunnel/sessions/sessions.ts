@@ -1,0 +1,118 @@
+import { sleep } from "../../base/clock.ts";
+import type { DebugSession } from "../../crds/kinds/debug-session.ts";
+import type { Change } from "../../kube/cache/cache.ts";
+import type { Informer } from "../../kube/cache/informer.ts";
+import { AuditLog } from "../audit/audit-log.ts";
+import { Session } from "./session.ts";
+import { auditFile, type SessionTools } from "./session-tools.ts";
+
+/** A tunnel that has not written for so long is gone, and another one takes its sessions. */
+const SILENT_MS = 30_000;
+const LOOK_EVERY_MS = 5_000;
+
+/** Serves the sessions that are open and that no other tunnel serves. */
+export class Sessions {
+  readonly name = "debug sessions";
+  readonly needsLeader = false;
+  readonly #tools: SessionTools;
+  readonly #informer: Pick<Informer<DebugSession>, "store" | "onChange">;
+  readonly #running = new Map<string, { readonly session: Session; readonly ended: Promise<void> }>();
+  /** Of sessions that were served here: until their object is gone, or says so itself. */
+  readonly #ended = new Set<string>();
+  /** What another tunnel last wrote, and when that was seen. */
+  readonly #others = new Map<string, { readonly word: string; readonly atMs: number }>();
+
+  constructor(tools: SessionTools, informer: Pick<Informer<DebugSession>, "store" | "onChange">) {
+    this.#tools = tools;
+    this.#informer = informer;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#tools;
+    await this.#recover();
+    const forget = this.#informer.onChange((change) => this.#changed(change, signal));
+    try {
+      while (!signal.aborted) {
+        for (const object of this.#informer.store.values()) this.#look(object, signal);
+        await sleep(clock, LOOK_EVERY_MS, signal).catch(() => undefined);
+      }
+    } finally {
+      forget();
+      // Each ends by the same signal.
+      await Promise.all([...this.#running.values()].map(({ ended }) => ended));
+    }
+  }
+
+  /** Finishes the files of a process that died, of sessions that are not open any more. */
+  async #recover(): Promise<void> {
+    const { spool, uploads, log } = this.#tools;
+    const open = new Set([...this.#informer.store.values()].filter(isOpen).map(({ spec }) => spec.sessionId));
+    const left = spool.waiting().filter((name) => !open.has(name.split(".")[0] ?? ""));
+    for (const name of left.filter((each) => each === auditFile(each.split(".")[0] ?? ""))) {
+      try {
+        await (await AuditLog.open(name, { records: 0, head: "" }, this.#tools)).close();
+      } catch (err) {
+        log.error({ err, file: name }, "an audit file that was left could not be finished");
+      }
+    }
+    uploads.add(left);
+  }
+
+  #changed(change: Change<DebugSession>, signal: AbortSignal): void {
+    const { object } = change;
+    const { uid } = object.metadata;
+    if (change.type !== "deleted") {
+      this.#look(object, signal);
+      return;
+    }
+    this.#running.get(uid)?.session.changed(undefined);
+    this.#ended.delete(uid);
+    this.#others.delete(uid);
+  }
+
+  #look(object: DebugSession, signal: AbortSignal): void {
+    const { uid } = object.metadata;
+    const running = this.#running.get(uid);
+    if (running !== undefined) running.session.changed(object);
+    else if (!signal.aborted && this.#isOurs(object)) this.#start(object, signal);
+  }
+
+  #start(object: DebugSession, signal: AbortSignal): void {
+    const { uid } = object.metadata;
+    const { log, metrics } = this.#tools;
+    const session = new Session(this.#tools, object);
+    const ended = session
+      .run(signal)
+      .then((wasServed) => {
+        if (wasServed) this.#ended.add(uid);
+      })
+      .catch((err: unknown) => log.warn({ err }, "a debug session was not taken"))
+      .finally(() => {
+        this.#running.delete(uid);
+        metrics.connected(this.#running.size);
+      });
+    this.#running.set(uid, { session, ended });
+    metrics.connected(this.#running.size);
+  }
+
+  #isOurs(object: DebugSession): boolean {
+    const { config, identity } = this.#tools;
+    const { uid } = object.metadata;
+    if (!isOpen(object) || this.#ended.has(uid) || this.#running.size >= config.maxConcurrent) return false;
+    const { tunnel } = object.status ?? {};
+    return tunnel === undefined || tunnel.instance === identity || this.#isSilent(uid, JSON.stringify(tunnel));
+  }
+
+  #isSilent(uid: string, word: string): boolean {
+    const nowMs = this.#tools.clock.monotonicMs();
+    const before = this.#others.get(uid);
+    if (before?.word === word) return nowMs - before.atMs >= SILENT_MS;
+    this.#others.set(uid, { word, atMs: nowMs });
+    return false;
+  }
+}
+
+function isOpen({ metadata, spec, status }: DebugSession): boolean {
+  if (metadata.deletionTimestamp !== undefined || spec.endedReason !== undefined) return false;
+  return status?.state === "Open" && status.tunnel?.closed === undefined;
+}
