@@ -10,6 +10,8 @@ export interface KubectlOptions {
   /** Path. @default the admin's */
   readonly kubeconfig?: string;
   readonly stdin?: string;
+  /** Beside this process's environment. */
+  readonly env?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
 }
 
@@ -21,11 +23,16 @@ export function kubectl(
   program: string,
   cacheDir: string,
   args: readonly string[],
-  { kubeconfig, stdin = "", signal }: KubectlOptions & { readonly kubeconfig: string },
+  { kubeconfig, stdin = "", env, signal }: KubectlOptions & { readonly kubeconfig: string },
 ): Promise<KubectlResult> {
   const all = ["--kubeconfig", kubeconfig, "--cache-dir", cacheDir, ...args];
   return new Promise((done, reject) => {
-    const options = { maxBuffer: MAX_OUTPUT, timeout: LIMIT_MS, ...(signal !== undefined && { signal }) };
+    const options = {
+      maxBuffer: MAX_OUTPUT,
+      timeout: LIMIT_MS,
+      ...(signal && { signal }),
+      ...(env && { env: { ...process.env, ...env } }),
+    };
     const child = execFile(program, all, options, (error, stdout, stderr) => {
       if (error !== null && typeof error.code !== "number") reject(signal?.aborted === true ? signal.reason : error);
       else done({ code: typeof error?.code === "number" ? error.code : 0, stdout, stderr });
