@@ -35,6 +35,8 @@ export type Manifest = Readonly<Record<string, unknown>>;
 export class Cluster implements AsyncDisposable {
   /** https://127.0.0.1:port */
   readonly server: string;
+  /** http://127.0.0.1:port, open to all of this machine: for a benchmark's tens of thousands of objects. */
+  readonly etcd: string;
   /** Path of the certificate authority's PEM. */
   readonly caFile: string;
   readonly dir: string;
@@ -54,6 +56,7 @@ export class Cluster implements AsyncDisposable {
   constructor(dir: string, found: Programs, ports: Ports, options: ClusterOptions) {
     this.dir = dir;
     this.server = `https://127.0.0.1:${ports.api}`;
+    this.etcd = `http://127.0.0.1:${ports.etcd}`;
     this.#options = options;
     this.kubectlPath = found.kubectl;
     this.#authority = new CertificateAuthority("sallyport test cluster");

@@ -1,18 +1,15 @@
 import { execFile } from "node:child_process";
-import { cp, mkdtemp, rm, symlink } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { promisify } from "node:util";
-import { toJavaScript } from "../../deploy/image/assemble.ts";
 import { type Cluster, startCluster } from "../../lab/cluster/cluster.ts";
 import { Client } from "../../src/kube/client/client.ts";
 import { connect } from "../../src/kube/client/connection.ts";
+import { shipped } from "./as-shipped.ts";
 import { seedPods, seedWidgets, widgetDefinition } from "./seed.ts";
 import { type Row, type Spread, spread } from "./table.ts";
 
 type Say = (line: string) => void;
 
-interface Figures {
+export interface Figures {
   readonly peer: string;
   readonly objects: number;
   readonly seconds: number;
@@ -44,7 +41,7 @@ export async function benchSync(
 ): Promise<Row[]> {
   await using stack = new AsyncDisposableStack();
   const cluster = stack.use(await startCluster({ log: say }, signal));
-  const programs = { ours: await ours(stack), theirs: [peer] };
+  const programs = { ours: (await shipped(stack)).command("ours"), theirs: [peer] };
   const client = await adminOf(cluster);
   const rows: Row[] = [];
   let seeded = 0;
@@ -94,7 +91,7 @@ export async function benchReconcile(
   const rows: Row[] = [];
   await using stack = new AsyncDisposableStack();
   const cluster = stack.use(await startCluster({ log: say }, signal));
-  const programs = { ours: await ours(stack), theirs: [peer] };
+  const programs = { ours: (await shipped(stack)).command("ours"), theirs: [peer] };
   const client = await adminOf(cluster);
   await cluster.apply([widgetDefinition], signal);
   for (const workers of [1, 10, 50]) {
@@ -129,7 +126,7 @@ async function clear(cluster: Cluster, signal: AbortSignal): Promise<void> {
 }
 
 /** First one run of each that is not counted, so that the server's caches and both programs' files are warm. */
-async function alternate(runs: number, one: (program: "ours" | "theirs") => Promise<Figures>): Promise<Pairs> {
+export async function alternate(runs: number, one: (program: "ours" | "theirs") => Promise<Figures>): Promise<Pairs> {
   const ours: Figures[] = [];
   const theirs: Figures[] = [];
   for (let at = -1; at < runs; at++) {
@@ -141,33 +138,15 @@ async function alternate(runs: number, one: (program: "ours" | "theirs") => Prom
   return { ours, theirs };
 }
 
-function ratio({ ours, theirs }: Pairs, figure: (figures: Figures) => number): Spread {
+export function ratio({ ours, theirs }: Pairs, figure: (figures: Figures) => number): Spread {
   return spread(ours.map((mine, at) => figure(mine) / figure(theirs[at] ?? mine)));
 }
 
-function peakKib({ VmHWM }: Figures): number {
+export function peakKib({ VmHWM }: Figures): number {
   return Number.parseInt(VmHWM, 10);
 }
 
-/** The flags that the chart sets. */
-const NODE_FLAGS = ["--max-semi-space-size=8"];
-
-/** As shipped: the image holds JavaScript, as the peer is compiled. */
-async function ours(stack: AsyncDisposableStack): Promise<readonly string[]> {
-  const folder = await mkdtemp(join(tmpdir(), "sallyport-bench-"));
-  stack.defer(() => rm(folder, { recursive: true, force: true }));
-  const root = join(import.meta.dirname, "../..");
-  await cp(join(root, "src"), join(folder, "src"), { recursive: true });
-  await cp(join(root, "package.json"), join(folder, "package.json"));
-  await symlink(join(root, "node_modules"), join(folder, "node_modules"));
-  toJavaScript(join(folder, "src"));
-  const programs = join(folder, "test/bench");
-  for (const name of ["ours.ts", "seed.ts"]) await cp(join(import.meta.dirname, name), join(programs, name));
-  toJavaScript(programs);
-  return [process.execPath, ...NODE_FLAGS, join(programs, "ours.js")];
-}
-
-async function run(
+export async function run(
   cluster: Cluster,
   [file = "", ...first]: readonly string[],
   args: readonly string[],

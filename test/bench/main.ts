@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { benchReconcile, benchSync } from "./against-peer.ts";
+import { benchAgent } from "./agent/bench.ts";
 import { findPeer } from "./peer.ts";
 import { benchPlatform } from "./platform/bench.ts";
 import { benchHealth } from "./platform/health.ts";
@@ -16,18 +17,22 @@ Measures what is promised about speed on a real API server, prints a table, and 
 bench-results/<time>.json. Only ratios and medians count: machines differ, and slow down while measuring.
 
 With \`platform\` the same for the Management API, on PostgreSQL and on the embedded database.
-With \`health\` what the reports on the health of resources cost the platform, on PostgreSQL.
+With \`health\` what watching and telling the health of resources costs the agent, on a real API server, and
+what its reports cost the platform, on PostgreSQL.
 
-  --only NAME     sync, reconcile, story; of the platform throughput, lists, agents; of health reports,
-                  confirms (may be given more than once);
+  --only NAME     sync, reconcile, story; of the platform throughput, lists, agents; of health caches,
+                  rest, told, churn, reports, confirms (may be given more than once);
                   default: all
-  --pods N        sizes of the synced cache, comma-separated        (10000,50000)
+  --pods N        sizes of the synced cache, comma-separated; of health the last   (10000,50000)
   --widgets N     objects a run of the reconcile benchmark          (2000)
   --rounds N      operations of each kind in the story              (200)
   --runs N        counted runs of each side, one uncounted before   (5)
   --seconds N     of one run of the platform's throughput           (1)
   --rows N        of the long lists, against 1000                   (100000)
   --agents N      that heartbeat and hold the work feed; of health, that confirm (10000)
+  --rest N        seconds at rest, of health                        (300)
+  --worsened N    workloads that get worse, of health               (40)
+  --churn N       seconds with 100 changes each, of health          (300)
   --help
 `;
 
@@ -42,6 +47,9 @@ const { values, positionals } = parseArgs({
     seconds: { type: "string", default: "1" },
     rows: { type: "string", default: "100000" },
     agents: { type: "string", default: "10000" },
+    rest: { type: "string", default: "300" },
+    worsened: { type: "string", default: "40" },
+    churn: { type: "string", default: "300" },
     help: { type: "boolean", default: false },
   },
 });
@@ -69,6 +77,11 @@ if (ofPlatform) {
 }
 
 if (ofHealth) {
+  const { rest, worsened, churn, pods } = values;
+  const times = { restSeconds: Number(rest), worsened: Number(worsened), churnSeconds: Number(churn) };
+  const ofAgent = { pods: Number(pods.split(",").at(-1)), runs: Number(values.runs ?? "5"), ...times };
+  const peer = { findPeer: () => findPeer(say, stop.signal) };
+  rows.push(...(await benchAgent({ ...ofAgent, ...peer, wanted, say }, stop.signal)));
   const sizes = { agents: Number(values.agents), rounds: Number(values.runs ?? "5") };
   rows.push(...(await benchHealth({ ...sizes, wanted, say }, stop.signal)));
 }

@@ -1,19 +1,18 @@
-import { readFileSync } from "node:fs";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { parseArgs } from "node:util";
 import { Registry } from "prom-client";
-import { parse } from "yaml";
 import { systemClock } from "../../src/base/clock.ts";
 import { silentLogger } from "../../src/base/log.ts";
 import { Informer } from "../../src/kube/cache/informer.ts";
 import { Client } from "../../src/kube/client/client.ts";
-import { connect, type ExplicitEndpoint } from "../../src/kube/client/connection.ts";
+import { connect } from "../../src/kube/client/connection.ts";
 import { Controller } from "../../src/kube/controller/controller.ts";
 import { watches } from "../../src/kube/controller/sources.ts";
 import { kubeMetrics } from "../../src/kube/metrics/kube-metrics.ts";
 import { type KubeObject, parseKey, resources } from "../../src/kube/objects/resource.ts";
 import { jsonProjection } from "../../src/kube/projection/projection.ts";
 import { podShape } from "../../src/kube/projection/shapes.ts";
+import { endpoint, report } from "./own-process.ts";
 import { widgets } from "./seed.ts";
 
 /**
@@ -93,33 +92,4 @@ function configMapOf({ metadata: { name, namespace = "", uid }, spec }: Widget) 
     metadata: { name, namespace, ownerReferences: [owner] },
     data: { size: String(spec.size) },
   };
-}
-
-/** As in a pod: a server, a certificate authority and a credential, without the weight of a kubeconfig reader. */
-function endpoint(kubeconfig: string): ExplicitEndpoint {
-  const { clusters, users } = parse(readFileSync(kubeconfig, "utf8")) as Kubeconfig;
-  const [cluster, user] = [clusters[0]?.cluster, users[0]?.user];
-  if (cluster === undefined || user === undefined) throw new Error(`${kubeconfig} names no cluster or no user`);
-  const decoded = (base64: string): string => Buffer.from(base64, "base64").toString("utf8");
-  return {
-    server: cluster.server,
-    ca: decoded(cluster["certificate-authority-data"]),
-    clientCertificate: decoded(user["client-certificate-data"]),
-    clientKey: decoded(user["client-key-data"]),
-  };
-}
-
-interface Kubeconfig {
-  readonly clusters: readonly {
-    readonly cluster: { readonly server: string; readonly "certificate-authority-data": string };
-  }[];
-  readonly users: readonly {
-    readonly user: { readonly "client-certificate-data": string; readonly "client-key-data": string };
-  }[];
-}
-
-function report(figures: Readonly<Record<string, string | number>>): void {
-  const status = readFileSync("/proc/self/status", "utf8");
-  const peak = /VmHWM:\s+(.*)/.exec(status)?.[1] ?? "";
-  console.log(JSON.stringify({ peer: "sallyport", ...figures, VmHWM: peak }));
 }

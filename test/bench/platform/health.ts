@@ -45,16 +45,23 @@ export async function benchHealth(options: HealthOptions, signal: AbortSignal): 
   }
 }
 
-interface Fleet {
+export interface Fleet {
   readonly platform: Child<PlatformCommands>;
   readonly port: number;
   readonly workspaceId: string;
+  /** Of the vendor's admin. */
+  readonly key: string;
   readonly managerKey: string;
   readonly deploymentId: string;
 }
 
 /** One running deployment. */
-async function fleet(stack: AsyncDisposableStack, postgres: string, name: string, record: boolean): Promise<Fleet> {
+export async function fleet(
+  stack: AsyncDisposableStack,
+  postgres: string,
+  name: string,
+  record: boolean,
+): Promise<Fleet> {
   const platform = new Child<PlatformCommands>(new URL("platform-server.ts", import.meta.url));
   stack.defer(() => platform.stop());
   const { port } = await platform.call("start", { database: { postgres }, record });
@@ -68,7 +75,7 @@ async function fleet(stack: AsyncDisposableStack, postgres: string, name: string
   const made = await call("POST", "/v1/deployments", { name: "first", ...where });
   const deploymentId: string = made.body.deployment.id;
   await manage("POST", "/v1/sync/reconcile", { deploymentId, state: STATE });
-  return { platform, port, workspaceId, managerKey, deploymentId };
+  return { platform, port, workspaceId, key, managerKey, deploymentId };
 }
 
 const STATE = { status: "running", platform: "kubernetes", protocolVersion: 1 };
