@@ -146,8 +146,8 @@ export const FIELD_WORDS: Readonly<Record<string, Words>> = {
       "NO_GRANT",
     ],
     "body.error.message": [
-      "that reason as a sentence; **words of your API server** or of an admission policy of yours, where it refused the object",
-      "the cluster refused the session: NoGrant",
+      "why the operator's gate refused it: it names mode, namespace and deployment; **words of your API server** or of an admission policy of yours, where it refused the object",
+      "the cluster refused the session (NoGrant): debug/logs needs an approved access grant",
     ],
     "body.error.internal": ["constant", false],
   },

@@ -15,14 +15,14 @@ export const DEBUG_ROW: Row = {
       "Opened",
       "By mode.",
       "short",
-      `sum by (mode) (increase(sallyport_debug_opened_total{${PROCESS}}${RATE}))`,
+      `max by (mode) (sum by (job, mode) (increase(sallyport_debug_opened_total{${PROCESS}}${RATE})))`,
       "{{mode}}",
     ),
     lines(
       "Ended",
       "By reason. pin-mismatch or audit-failed: look at once.",
       "short",
-      `sum by (reason) (increase(sallyport_debug_closed_total{${PROCESS}}${RATE}))`,
+      `max by (reason) (sum by (job, reason) (increase(sallyport_debug_closed_total{${PROCESS}}${RATE})))`,
       "{{reason}}",
     ),
     lines(

@@ -2,7 +2,7 @@ import type { RuleGroup } from "./rule.ts";
 
 const BY = "by (cluster, namespace)";
 
-/** Debug sessions: who is inside, and whether the record holds. */
+/** Debug sessions: who is inside, and whether the record holds. Agent, operator and tunnel count sessions each by themselves. */
 export const DEBUG_RULES: RuleGroup = {
   name: "sallyport.debug",
   alerts: [
@@ -17,7 +17,7 @@ export const DEBUG_RULES: RuleGroup = {
     {
       name: "SallyportDebugSessionsUnexpected",
       severity: "critical",
-      expr: `sum by (cluster, namespace, mode) (increase(sallyport_debug_opened_total[15m])) > 0
+      expr: `max by (cluster, namespace, mode) (increase(sallyport_debug_opened_total[15m])) > 0
         and on (cluster, namespace, mode) max by (cluster, namespace, mode) (sallyport_debug_mode_enabled) == 0`,
       for: "0m",
       summary: "A debug session was opened in {{ $labels.namespace }} in a mode that is off there.",
@@ -44,7 +44,7 @@ export const DEBUG_RULES: RuleGroup = {
     {
       name: "SallyportDebugPinMismatch",
       severity: "critical",
-      expr: `sum ${BY} (increase(sallyport_debug_closed_total{reason="pin-mismatch"}[15m])) > 0`,
+      expr: `max ${BY} (increase(sallyport_debug_closed_total{reason="pin-mismatch"}[15m])) > 0`,
       for: "0m",
       summary: "An end of a debug session in {{ $labels.namespace }} showed another key than the approved one.",
       description: "{{ $value | humanize }} times within 15 minutes: something may stand between the two ends.",

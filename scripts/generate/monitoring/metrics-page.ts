@@ -33,7 +33,7 @@ export function metricsPage(
       table(metrics.filter(({ components }) => components.length === 1 && components[0] === component)),
     ]),
     "## Agent, operator and tunnel",
-    "Under the names of client-go and controller-runtime, so that dashboards made for those light up; a few in their\nmanner where they have none. `sallyport_grants` is counted by both, each from its own cache.",
+    "Under the names of client-go and controller-runtime, so that dashboards made for those light up; a few in their\nmanner where they have none. `sallyport_grants` is counted by both, each from its own cache; debug sessions are by\nall three, each by what it sees: put them together with `max`.",
     table(shared),
     "## Every process",
     "`process_*` and `nodejs_*` are prom-client's own: CPU, resident memory, open files, heap by space, garbage collection,\nand `nodejs_eventloop_lag_*`, how late the event loop comes.",

@@ -145,17 +145,39 @@ describe("a session in the cluster", () => {
     ["Closed", {}, [{ state: "stopping" }, { state: "stopped" }]],
     [
       "Refused",
-      { conditions: [{ type: "Authorized", status: "False", reason: "NoGrant", message: "secret words" }] as never },
+      {
+        conditions: [
+          {
+            type: "Authorized",
+            status: "False",
+            reason: "NoGrant",
+            message: "debug/logs needs an approved access grant",
+          },
+        ] as never,
+      },
       [
         {
           state: "failed",
           closeReason: "refused",
-          error: { code: "NO_GRANT", message: "the cluster refused the session: NoGrant", internal: false },
+          error: {
+            code: "NO_GRANT",
+            message: "the cluster refused the session (NoGrant): debug/logs needs an approved access grant",
+            internal: false,
+          },
         },
       ],
     ],
   ])("that is %s is told as %j says", (state, status, told) => {
     expect(bodies({ session: stored({ ...status, ...(state && { state }) }) })).toEqual(told);
+  });
+
+  test("that could not be opened for want of a right tells the reason, and not which right", () => {
+    const conditions = [
+      { type: "AccessReady", status: "False", reason: "RuleMissing", message: "no create on x" },
+    ] as never;
+    expect(bodies({ session: stored({ state: "Refused", conditions }) })).toMatchObject([
+      { error: { code: "RULE_MISSING", message: "the cluster refused the session (RuleMissing)" } },
+    ]);
   });
 
   test("is told once", () => {

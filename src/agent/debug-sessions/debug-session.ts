@@ -2,6 +2,7 @@ import type { debugSessionRoutes } from "../../contract/debug-sessions/debug-ses
 import type { BodyOf } from "../../contract/wire/route.ts";
 import { GROUP, objectName, VERSION } from "../../crds/group.ts";
 import { DEBUG_SESSION, type DebugSession, type DebugSessionSpec } from "../../crds/kinds/debug-session.ts";
+import { MAX_API_ERROR, printable } from "../../crds/printable.ts";
 import type { AskedSession, ListedSession } from "./listed-session.ts";
 
 /** All that is known of one debug session. */
@@ -110,16 +111,20 @@ function endOf({ spec: { sessionId: id }, status = {} }: DebugSession, gone: boo
   ];
 }
 
-/** The reason's word is the code. The condition's message is for the customer and stays in the cluster. */
+/**
+ * The reason's word is the code. Why the operator's gate says no is told in its own words; which right is missing stays
+ * in the cluster.
+ */
 function refused(id: string, { conditions = [] }: NonNullable<DebugSession["status"]>): SessionReport {
-  const types = ["Authorized", "AccessReady"];
-  const cause = types.map((type) => conditions.find((each) => each.type === type && each.status === "False"));
-  const reason = cause.find((each) => each !== undefined)?.reason ?? "Refused";
+  const saysNo = (type: string) => conditions.find((each) => each.type === type && each.status === "False");
+  const gate = saysNo("Authorized");
+  const reason = (gate ?? saysNo("AccessReady"))?.reason ?? "Refused";
+  const words = gate?.message ? `: ${printable(gate.message, MAX_API_ERROR)}` : "";
   const code = reason
     .replaceAll(/(?<=[a-z0-9])(?=[A-Z])/g, "_")
     .toUpperCase()
     .slice(0, MAX_CODE);
-  const error = { code, message: `the cluster refused the session: ${reason}`, internal: false };
+  const error = { code, message: `the cluster refused the session (${reason})${words}`, internal: false };
   return { do: "report", key: "failed", id, body: { state: "failed", closeReason: "refused", error } };
 }
 
