@@ -3,7 +3,7 @@ import { isLabelSelector } from "../../kube/objects/label-selector.ts";
 import type { Denial, StreamKind } from "../kernel/metrics.ts";
 import { type ClientHeaders, headersUp, impersonates } from "./headers.ts";
 import { isDiscovery, isSelfReview, modeAllows } from "./mode-table.ts";
-import { type Subject, subjectOf } from "./subject.ts";
+import { isTrue, type Subject, subjectOf } from "./subject.ts";
 import { parseTarget, queryValue, type Target, toTarget, withValue } from "./target.ts";
 
 /** What the session lets through, and what is known of it now. */
@@ -69,10 +69,14 @@ export function judge(scope: Scope, request: ClientRequest): Verdict {
   const { method, headers, upgrade } = request;
   const target = parseTarget(request.target);
   if (target === undefined || toTarget(target) !== request.target) {
-    return denied(400, "path", "the path or query is not one that a debug session passes on");
+    return denied(400, "path", `a debug session does not pass on ${printed(request.target)}`);
   }
   if (impersonates(headers)) {
-    return denied(403, "impersonation", "a debug session acts as its own account: --as is not possible");
+    return denied(
+      403,
+      "impersonation",
+      "impersonation (--as) is not possible: a debug session acts as its own account",
+    );
   }
   if (method !== "GET" && method !== "POST") {
     return denied(405, "method", `a debug session changes nothing: no ${short(method)}`);
@@ -84,7 +88,8 @@ export function judge(scope: Scope, request: ClientRequest): Verdict {
     return { ...passed, kind: "request", target: request.target, subject: undefined };
   }
   const subject = subjectOf(method, target);
-  if (subject === undefined) return denied(403, "path", "a debug session passes on nothing at this path");
+  if (subject === undefined)
+    return denied(403, "path", `a debug session passes on nothing at ${printed(request.target)}`);
   if (upgrade === undefined && isSelfReview(subject)) {
     return { ...passed, kind: "request", target: request.target, subject, hasBody: true };
   }
@@ -130,9 +135,9 @@ function refusalOf(
       .every((each) => WEBSOCKET_PROTOCOLS[subject.subresource === "exec" ? "exec" : "portforward"].test(each.trim()));
   if (unfit)
     return no("recording", `a debug session cannot read this protocol of ${told(subject)}; use a current kubectl`);
-  if (upgrade === SPDY && subject.subresource === "exec" && scope.recordingRequired) {
+  if (upgrade === SPDY && subject.tty === true && scope.recordingRequired) {
     const hint = "kubectl 1.31 or newer, or KUBECTL_REMOTE_COMMAND_WEBSOCKETS=true";
-    return no("recording", `an exec over SPDY cannot be recorded, and the customer requires it; use ${hint}`);
+    return no("recording", `a terminal over SPDY cannot be recorded, and the customer requires it; use ${hint}`);
   }
   return undefined;
 }
@@ -158,12 +163,17 @@ function isPods({ group, resource }: Subject): boolean {
 function kindOf({ verb, subresource }: Subject, target: Target): StreamKind {
   if (subresource === "exec") return "exec";
   if (subresource === "portforward") return "port-forward";
-  if (subresource === "log" && queryValue(target, "follow") === "true") return "log";
+  if (subresource === "log" && isTrue(queryValue(target, "follow"))) return "log";
   return verb === "watch" ? "watch" : "request";
 }
 
 function told({ verb, resource, subresource }: Subject): string {
   return `${verb} of ${short(resource)}${subresource === undefined ? "" : `/${short(subresource)}`}`;
+}
+
+/** What an engineer typed, back to them: nothing that a terminal would obey. */
+function printed(target: string): string {
+  return target.slice(0, 200).replaceAll(/[^\x21-\x7e]/g, "?");
 }
 
 function short(text: string): string {

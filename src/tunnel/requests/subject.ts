@@ -53,9 +53,12 @@ function resourceOf(
 function verbOf(method: "GET" | "POST", name: string | undefined, target: Target): Subject["verb"] {
   if (method === "POST") return "create";
   if (name !== undefined) return "get";
-  const watch = queryValue(target, "watch");
-  // As the API server reads it: anything but these two words is a yes.
-  return watch === undefined || ["false", "0"].includes(watch.toLowerCase()) ? "list" : "watch";
+  return isTrue(queryValue(target, "watch")) ? "watch" : "list";
+}
+
+/** As the API server reads a switch in a query: anything but these two words is a yes. */
+export function isTrue(value: string | undefined): boolean {
+  return value !== undefined && !["false", "0"].includes(value.toLowerCase());
 }
 
 function streamWords(subresource: string | undefined, target: Target): Partial<Subject> {
@@ -66,8 +69,8 @@ function streamWords(subresource: string | undefined, target: Target): Partial<S
     ...(container !== undefined && { container }),
     ...(subresource === "exec" && {
       command,
-      tty: queryValue(target, "tty") === "true",
-      stdin: queryValue(target, "stdin") === "true",
+      tty: isTrue(queryValue(target, "tty")),
+      stdin: isTrue(queryValue(target, "stdin")),
     }),
   };
 }
