@@ -3,6 +3,7 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promise
 import { request as secureRequest } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Duplex } from "node:stream";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parse } from "yaml";
@@ -91,9 +92,8 @@ onEachDatabase("sallyport debug", (world) => {
       stream.respond({ ":status": 200 });
       stream.end("pods");
     });
-    const pins: string[] = [];
+    const [pins, streams]: [string[], Duplex[]] = [[], []];
     server.on("secureConnection", (socket) => pins.push(pinOf(socket.getPeerCertificate().raw)));
-    const stop = new AbortController();
     const serve = async (): Promise<unknown> => {
       for (;;) {
         const query = { state: "pending" };
@@ -110,13 +110,16 @@ onEachDatabase("sallyport debug", (world) => {
                   body: { tunnelKey: told },
                 })
               ).body,
-            onEpoch: ({ stream }) => server.serve(stream),
+            onEpoch: ({ stream }) => {
+              streams.push(stream);
+              server.serve(stream);
+            },
           },
-          stop.signal,
+          new AbortController().signal,
         );
       }
     };
-    return { served: serve(), seen, pins, stop: () => stop.abort() };
+    return { served: serve(), seen, pins, lose: () => streams.at(-1)?.destroy() };
   }
 
   async function newPlace() {
@@ -189,6 +192,27 @@ onEachDatabase("sallyport debug", (world) => {
     expect(answer).toBe("200 web pods");
     expect(await far.served).toBe("client");
     expect(await left()).toEqual([]);
+  });
+
+  it("connects again after a loss, and says so", async () => {
+    const { site, deployment, env } = await newPlace();
+    const far = await cluster(site);
+    const again = Promise.withResolvers<void>();
+    let answer = "";
+    const opened = await type(["open", deployment, "-n", "web", "--mode", "read", "--auto", ...REASON], {
+      env,
+      onError: (said) => {
+        if (said.includes("connected again; what was open was reset")) again.resolve();
+      },
+      runShell: async ({ KUBECONFIG = "" }) => {
+        far.lose();
+        await again.promise;
+        answer = await kubectl("/api", KUBECONFIG);
+      },
+    });
+    expect(opened.code, opened.error).toBe(0);
+    expect(answer).toBe("200 web pods");
+    expect(opened.error).toMatch(/: (the other side was lost|the other side has come back)/);
   });
 
   it("ends when the platform's switch does, and says so", async () => {

@@ -32,7 +32,7 @@ ${COMMON}
 Examples:
   sallyport debug open dep_… -n shop --mode exec --minutes 30 --reason "500s since 14:02" --wait
   sallyport debug open dep_… -n shop --mode port-forward --port 8080 --reason "heap dump of the api" --wait
-  export KUBECONFIG=$(sallyport debug open --request ar_… --print-kubeconfig | head -1)   # in another terminal it serves
+  sallyport debug open --request ar_… --print-kubeconfig          # serves; in another terminal: export KUBECONFIG=<that path>
 
 Exit codes:
 ${describeExitCodes()}

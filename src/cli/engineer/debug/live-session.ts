@@ -66,7 +66,10 @@ export async function serveSession(
         if (peerPin === null) throw new Error("the customer's cluster has not told its key");
         const wasAttached = inner !== undefined;
         inner = await connectInner({ stream: epoch.stream, key: kept.key, peerPin, clock }, epoch.signal);
-        epoch.signal.addEventListener("abort", () => either.aborted || error(`${id}: ${AWAY}\n`), { once: true });
+        const lost = (): void => {
+          if (!either.aborted) error(`${id}: ${epoch.stream.errored?.message ?? "the connection was lost"}\n`);
+        };
+        epoch.signal.addEventListener("abort", lost, { once: true });
         error(wasAttached ? `${id}: connected again; what was open was reset\n` : await banner(session, call, either));
         attached.resolve();
       },
