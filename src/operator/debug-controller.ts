@@ -36,6 +36,7 @@ export function debugSessionParts(parts: OperatorParts): DebugSessionParts | und
       reads(caches.grants),
       notifiedBy(admission, () => caches.openSessionKeys()),
       notifiedBy(rights.watch, () => caches.openSessionKeys()),
+      ...(rights.debugWatch ? [notifiedBy(rights.debugWatch, () => caches.openSessionKeys())] : []),
     ]),
   };
 }
@@ -52,6 +53,7 @@ function sessionPorts(parts: OperatorParts, access: SessionAccess): SessionPorts
     others: (session) => caches.otherSessions(session),
     named: config.deployments,
     limits: { modes, maxTtlMs, maxConcurrent, lendingMode },
+    missing: (session) => rights.missingForSession(session),
     obstacle: () => {
       const missing = admission.debugMissing;
       return missing.length > 0 ? `admission policies are missing: ${missing.join(", ")}` : rights.obstacle;

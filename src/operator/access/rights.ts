@@ -3,6 +3,8 @@ import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import { DEFAULT_NAMES, operationRole } from "../../crds/group.ts";
 import type { AccessGrant } from "../../crds/kinds/access-grant.ts";
+import type { DebugSession } from "../../crds/kinds/debug-session.ts";
+import { debugRights } from "../../crds/manifests/roles/debug-roles.ts";
 import {
   clusterOpenedRights,
   type RequiredRight,
@@ -35,6 +37,9 @@ export class Rights {
   /** Rights for operations on objects without a namespace. They are off as shipped: only plans that need them tell. */
   readonly clusterWatch: AccessWatch<RequiredRight>;
 
+  /** Rights for debug sessions; undefined where they are switched off. */
+  readonly debugWatch: AccessWatch<RequiredRight> | undefined;
+
   constructor(options: RightsOptions) {
     const { client, config, served, clock, log, registry } = options;
     const { systemNamespace, grantsNamespace, leaseName: operatorAccount, roleKind, lendingMode } = config;
@@ -42,9 +47,14 @@ export class Rights {
     const looking = { client, clock, log, everyMs: config.accessCheckIntervalMs };
     this.watch = new AccessWatch({ ...looking, required: () => requiredRights("operator", names, served()) });
     this.clusterWatch = new AccessWatch({ ...looking, required: () => clusterOpenedRights(names), isOptional: true });
-    this.watch.onChange((change) => {
-      for (const note of rightsNotes("the operator", change, names)) options.events.record(note);
-    });
+    const { debugEnabled, debugNamespace, debugModes } = config;
+    const required = () => debugRights({ ...names, debugNamespace }, served(), debugModes);
+    this.debugWatch = debugEnabled ? new AccessWatch({ ...looking, required }) : undefined;
+    for (const watch of [this.watch, this.debugWatch]) {
+      watch?.onChange((change) => {
+        for (const note of rightsNotes("the operator", change, names)) options.events.record(note);
+      });
+    }
     rightsGauge(registry, () => this.watch.missing);
   }
 
@@ -60,6 +70,15 @@ export class Rights {
       const isPlanned = places.includes(reach === "cluster-opened" ? undefined : namespace);
       return reach !== "system" && isPlanned && (verb !== "bind" || roles.includes(name));
     });
+  }
+
+  /** What this session cannot be opened without, in words; undefined when nothing is missing. */
+  missingForSession({ spec }: Pick<DebugSession, "spec">): string | undefined {
+    const role = operationRole("debug", spec.mode);
+    const missing = (this.debugWatch?.missing ?? []).filter(
+      ({ reach, namespace, name }) => reach !== "opened" || (namespace === spec.namespace && name === role),
+    );
+    return missing.length === 0 ? undefined : `the operator may not ${rightsText(missing)}`;
   }
 
   /**

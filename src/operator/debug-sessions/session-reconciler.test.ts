@@ -21,6 +21,8 @@ class World {
   crash: (request: number) => "before" | "after" | undefined = () => undefined;
   /** As RBAC answers while the role is not there. */
   forbidden = false;
+  /** As the operator's own look at its rights says. */
+  lacking = false;
   requests = 0;
   grant: AccessGrant = approvedGrant({ commands: [LINE], risk: "read-only" });
   session: DebugSession = {
@@ -62,6 +64,7 @@ class World {
       named: new Map(),
       limits: { modes: DEBUG_MODES, maxTtlMs: 3_600_000, maxConcurrent: 3, lendingMode: "operator" },
       obstacle: () => undefined,
+      missing: () => (this.lacking ? "the operator may not bind it" : undefined),
       writeSession: (before, status) =>
         this.#request(status.state ?? "none", () => {
           if (before.metadata.resourceVersion !== this.session.metadata.resourceVersion) throw refusal(409, "Conflict");
@@ -162,6 +165,18 @@ test("a role that cannot be lent is tried again for a minute, then the session i
   await world.until(() => world.state === "Closed");
   expect(world.session.status).toMatchObject({ state: "Closed", closeReason: "refused" });
   expect(world.log).not.toContain("event Opened");
+});
+
+test("while the operator lacks a right no line is used up, and the session opens when the right is back", async () => {
+  const world = new World();
+  world.lacking = true;
+  await world.until(() => world.log.length > 0);
+  expect(world.log).toEqual(["Pending"]);
+  const said = world.session.status?.conditions?.find(({ type }) => type === "Permitted");
+  expect(said).toMatchObject({ status: "False", reason: "RuleMissing", message: "the operator may not bind it" });
+  world.lacking = false;
+  await world.until(() => world.state === "Open");
+  expect(world.log).toEqual(["Pending", "claim", "Opening", "open", "Open", "event Opened"]);
 });
 
 test("it is deleted seven days after its end, and not before", async () => {

@@ -56,6 +56,8 @@ export interface SessionPorts {
   readonly others: (session: DebugSession) => number;
   readonly named: NamedDeployments;
   readonly limits: DebugLimits;
+  /** Rights of the operator's own that this session needs and that are missing, in words. */
+  readonly missing: (session: DebugSession) => string | undefined;
   /** Why nothing may be opened now: a right of the operator's own or a policy is missing. */
   readonly obstacle: () => string | undefined;
   /** Both with the resourceVersion that was read. */
@@ -124,7 +126,8 @@ async function decide(session: DebugSession, ports: SessionPorts, context: Recon
     await write(session, refused(session, verdict.reason, verdict.message, now), ports, context);
     return { requeueAfterMs: AFTER_WAIT_MS };
   }
-  const obstacle = verdict.do === "open" ? ports.obstacle() : undefined;
+  // Before the claim: a line that could not be opened is not used up.
+  const obstacle = verdict.do === "open" ? (ports.obstacle() ?? ports.missing(session)) : undefined;
   if (verdict.do === "wait" || obstacle !== undefined) {
     return await waits(session, verdict, obstacle, ports, context);
   }
@@ -144,7 +147,7 @@ async function waits(
   const now = ports.clock.wallNow();
   const message = obstacle ?? (verdict.do === "wait" ? verdict.message : "");
   const reason = obstacle === undefined ? "NoGrant" : "NotOpenedInTime";
-  await write(session, waiting(session, reason, message, now), ports, context);
+  await write(session, waiting(session, reason, message, ports.missing(session), now), ports, context);
   if (obstacle !== undefined) return { requeueAfterMs: AFTER_OBSTACLE_MS };
   return {
     requeueAfterMs: Math.min((verdict.do === "wait" ? verdict.againMs : undefined) ?? AFTER_WAIT_MS, OPEN_WITHIN_MS),
@@ -198,7 +201,7 @@ async function watch(session: DebugSession, ports: SessionPorts, context: Reconc
   const facts = factsOf(session, ports.cachedFacts(session), ports);
   const end = endOf(facts);
   if (end !== undefined) return await ending(session, end, ports, context);
-  await write(session, observed(session, facts.now), ports, context);
+  await write(session, observed(session, ports.missing(session), facts.now), ports, context);
   const until = Date.parse(session.status?.until ?? session.spec.expiresAt);
   return { requeueAfterMs: Math.min(Math.max(until - facts.now.getTime(), 1), LOOK_AT_MOST_MS) };
 }

@@ -39,14 +39,30 @@ export function refused(session: DebugSession, reason: SessionRefusal, message: 
 }
 
 /** Not decided yet: the reason is what it would be refused for. */
-export function waiting(session: DebugSession, reason: SessionRefusal, message: string, now: Date): DebugSessionStatus {
-  return next(session, { state: "Pending" }, [["Authorized", "Unknown", reason, message]], now);
+export function waiting(
+  session: DebugSession,
+  reason: SessionRefusal,
+  message: string,
+  missing: string | undefined,
+  now: Date,
+): DebugSessionStatus {
+  return next(session, { state: "Pending" }, [["Authorized", "Unknown", reason, message], permitted(missing)], now);
+}
+
+function permitted(missing: string | undefined): Said {
+  if (missing !== undefined) return ["Permitted", "False", "RuleMissing", missing];
+  return ["Permitted", "True", "RightsComplete", "the operator has the rights that this session needs"];
 }
 
 /** The line is claimed; the account does not stand yet. */
 export function opening(session: DebugSession, reason: "GrantMatched" | "PolicyAuto", now: Date): DebugSessionStatus {
   const message = reason === "GrantMatched" ? "a line of the approved plan" : "the customer's policy says auto";
-  return next(session, { state: "Opening" }, [["Authorized", "True", reason, message], NOT_ATTACHED], now);
+  return next(
+    session,
+    { state: "Opening" },
+    [["Authorized", "True", reason, message], permitted(undefined), NOT_ATTACHED],
+    now,
+  );
 }
 
 export function notReady(session: DebugSession, message: string, now: Date): DebugSessionStatus {
@@ -78,8 +94,8 @@ export function closed(session: DebugSession, now: Date): DebugSessionStatus {
 }
 
 /** While it is open: who is there, and whether the record is kept, as the tunnel says. */
-export function observed(session: DebugSession, now: Date): DebugSessionStatus {
-  return next(session, {}, derived(session), now);
+export function observed(session: DebugSession, missing: string | undefined, now: Date): DebugSessionStatus {
+  return next(session, {}, [...derived(session), permitted(missing)], now);
 }
 
 function derived({ status }: DebugSession): readonly Said[] {

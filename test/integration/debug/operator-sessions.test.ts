@@ -5,6 +5,7 @@ import { type AccessGrant, accessGrants } from "../../../src/crds/kinds/access-g
 import { type DebugSession, type DebugSessionSpec, debugSessions } from "../../../src/crds/kinds/debug-session.ts";
 import { managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
 import { operationPolicies } from "../../../src/crds/kinds/operation-policy.ts";
+import { openDebugSessions, openNamespaceToDebug } from "../../../src/crds/manifests/installation.ts";
 import { tierOf } from "../../../src/crds/operations/catalog.ts";
 import { DEBUG_MODES, type DebugMode } from "../../../src/crds/operations/debug.ts";
 import { type KubeObject, resources } from "../../../src/kube/objects/resource.ts";
@@ -256,8 +257,29 @@ test("while a policy of debug sessions is missing, none is opened", async () => 
   const asked = await askSession(world, { mode: "logs", grantName: grant.metadata.name });
   const waits = await session(world, asked, ({ status }) => status?.state === "Pending");
   expect(waits.status?.conditions?.[0]?.message).toContain("sallyport-tunnel-status");
-  const { openDebugSessions } = await import("../../../src/crds/manifests/installation.ts");
   await cluster().apply(openDebugSessions().filter(({ metadata }) => metadata.name === "sallyport-tunnel-status"));
+  await inState(asked, "Open");
+  await patchSession(asked, { endedReason: "enough" });
+  await inState(asked, "Closed");
+});
+
+test("while the operator may not lend the mode's role, the session says which right is missing and uses up no line", async () => {
+  await operator.stop();
+  await cluster().kubectl(["delete", "rolebinding", "sallyport-operator-debug-target", "-n", SHOP]);
+  operator = world.start("debug-operator", { ...SETTINGS, accessCheckIntervalMs: 1_000 });
+  await eventually(
+    async () => operator.lines.join(),
+    (lines) => lines.includes("sallyport-op-debug-logs"),
+  );
+  const grant = await approvedFor("logs");
+  const asked = await askSession(world, { mode: "logs", grantName: grant.metadata.name });
+  const waits = await session(world, asked, (seen) => condition(seen, "Permitted") === "False/RuleMissing");
+  expect(waits.status?.conditions?.find(({ type }) => type === "Permitted")?.message).toContain(
+    "sallyport-op-debug-logs",
+  );
+  const { status } = await world.grant(grant, () => true);
+  expect(status?.commands?.[0]?.commandId).toBeUndefined();
+  await cluster().apply(openNamespaceToDebug(SHOP));
   await inState(asked, "Open");
   await patchSession(asked, { endedReason: "enough" });
   await inState(asked, "Closed");

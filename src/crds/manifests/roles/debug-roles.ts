@@ -10,6 +10,7 @@ import type { Manifest } from "../../manifest.ts";
 import { DEBUG_MODES, DEBUG_OPERATIONS, type DebugMode } from "../../operations/debug.ts";
 import { DEBUG_MUTATING_POLICIES, DEBUG_VALIDATING_POLICIES } from "../admission/debug-admission.ts";
 import { targetBinding } from "./rbac.ts";
+import type { RequiredRight } from "./required-rights.ts";
 import { type ExplainedRule, rule } from "./shipped-role.ts";
 
 const APIS = "rbac.authorization.k8s.io";
@@ -247,4 +248,27 @@ function debugRoleManifests(role: DebugRole, names: InstallationNames): readonly
 /** In an opened namespace: lets the operator lend the roles of modes there. */
 export function debugTargetBinding(namespace: string, names: InstallationNames): Manifest {
   return targetBinding(TARGET, names.operatorAccount, namespace, names);
+}
+
+/** The rights that the operator needs for sessions of these modes, from the rules of which the manifests are made. */
+export function debugRights(
+  names: InstallationNames,
+  opened: readonly string[],
+  modes: readonly DebugMode[],
+): readonly RequiredRight[] {
+  const { grantsNamespace, debugNamespace = DEBUG_NAMESPACE } = names;
+  const places = { grants: [grantsNamespace], accounts: [debugNamespace], opened, cluster: [] };
+  const lent = modes.map((mode) => operationRole("debug", mode));
+  const needed = debugRoles(names).filter(({ holder }) => holder === "operator");
+  return needed.flatMap(({ name: role, reach, rules }) =>
+    places[reach].flatMap((namespace) =>
+      rules.flatMap(({ apiGroups: [group = ""], resources, verbs, resourceNames }) => {
+        const named = resourceNames === undefined ? [{}] : lent.map((name) => ({ name }));
+        const where = { group, namespace, role, reach: reach === "opened" ? reach : "grants" } as const;
+        return resources.flatMap((resource) =>
+          verbs.flatMap((verb) => named.map((name) => ({ verb, resource, ...where, ...name }))),
+        );
+      }),
+    ),
+  );
 }
