@@ -256,6 +256,7 @@ onEachDatabase("sallyport debug", (world) => {
     expect((await stat(path)).mode & 0o777).toBe(0o600);
     const kept = JSON.parse(await readFile(path, "utf8"));
     expect(kept.key.pin).toBe(request.commands[0].params.clientKey);
+    expect(asked.error).toContain(`compare with clientKey: ${kept.key.pin}\n`);
     expect(asked.out + asked.error).not.toContain(kept.key.key.slice(40, 80));
     await site.call("POST", `/v1/access-requests/${id}/reject`, { body: { reason: "not now" } });
     const went = await type(["open", "--request", id, "--print-kubeconfig"], { env });

@@ -146,6 +146,8 @@ async function open(
       request ?? (isAuto ? undefined : await askCustomer(asked, typed.has("accept-stale"), call, signal));
     if (requestId !== undefined) {
       await keep(env, requireId("ar", requestId), asked);
+      // A platform that asks in this engineer's name has another key: the approver hears this one by phone.
+      error(`key, for the approver to compare with clientKey: ${asked.key.pin}\n`);
       if (!(await followed(requestId, waits || request !== undefined, surroundings, call, signal))) {
         const line = pastedLine`sallyport debug open --request ${requestId}`;
         out(`${line ?? requestId}\n`);
