@@ -1,0 +1,82 @@
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { Agent } from "undici";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { silentLogger } from "../../base/log.ts";
+import { scaledClock } from "../../base/testing/scaled-clock.ts";
+import { Spool } from "./spool.ts";
+import { Uploads } from "./uploads.ts";
+
+const ID = `dbg_${"a".repeat(28)}`;
+const NAME = `${ID}.audit.jsonl`;
+let folder: string;
+let storage: Server;
+let answers: number[];
+let stored: string[];
+const dispatcher = new Agent();
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "uploads-"));
+  [answers, stored] = [[], []];
+  storage = createServer((request, response) => {
+    void text(request).then((body) => {
+      stored.push(`${request.method} ${request.headers["content-type"]} ${body}`);
+      response.writeHead(answers.shift() ?? 200).end();
+    });
+  });
+  await once(storage.listen(0, "127.0.0.1"), "listening");
+  writeFileSync(join(folder, NAME), "line\n");
+});
+afterEach(() => {
+  storage.closeAllConnections();
+  storage.close();
+  rmSync(folder, { recursive: true });
+});
+
+async function upload(isOn: boolean, names: readonly string[], writeUrl?: string) {
+  const results: string[] = [];
+  const spool = new Spool({ folder, limitBytes: 1_000_000, metrics: { spooled: () => undefined } });
+  const url = writeUrl ?? `http://127.0.0.1:${(storage.address() as AddressInfo).port}/put?signed=1`;
+  // biome-ignore lint/suspicious/noExplicitAny: of the record only this is read.
+  const sessions = { get: () => Promise.resolve({ presignedUrls: { audit: { writeUrl: url } } } as any) };
+  const uploads = new Uploads({
+    ...{ spool, sessions, dispatcher, isOn, clock: scaledClock(1_000), log: silentLogger },
+    metrics: { uploaded: (result) => results.push(result) },
+  });
+  const stop = new AbortController();
+  const running = uploads.run(stop.signal);
+  uploads.add(names);
+  const end = (): Promise<void> => {
+    stop.abort();
+    return running;
+  };
+  return { spool, results, end };
+}
+
+test("a file is sent again until the storage takes it, and may go then", async () => {
+  answers = [503, 500];
+  const { spool, results, end } = await upload(true, [NAME, "../etc/passwd"]);
+  await expect.poll(() => spool.waiting()).toEqual([]);
+  await end();
+  expect(stored).toEqual(Array.from({ length: 3 }, () => "PUT application/octet-stream line\n"));
+  expect(results).toEqual(["failed", "failed", "ok"]);
+});
+
+test("one that the platform has no place for stays", async () => {
+  const { spool, results, end } = await upload(true, [NAME], "");
+  await expect.poll(() => results).toEqual(["failed", "given-up"]);
+  await end();
+  expect(spool.waiting()).toEqual([NAME]);
+});
+
+test("where uploads are off nothing is sent, and the file may go when room is needed", async () => {
+  const { spool, end } = await upload(false, [NAME]);
+  await expect.poll(() => spool.names()).toEqual([`${NAME}.done`]);
+  await end();
+  expect(stored).toEqual([]);
+});
