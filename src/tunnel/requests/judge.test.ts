@@ -144,7 +144,7 @@ test("--as is refused in words, never dropped", () => {
 
 test("a refusal has the API server's own form", () => {
   const status = { kind: "Status", apiVersion: "v1", status: "Failure", reason: "Forbidden", code: 403 };
-  expect(JSON.parse(statusBody(403, "no"))).toMatchObject({ ...status, message: "sallyport: no" });
+  expect(JSON.parse(statusBody(403, "no"))).toMatchObject({ ...status, message: "sallyport: forbidden: no" });
 });
 
 test("only listed headers go up, and never who the engineer is", () => {

@@ -15,7 +15,8 @@ export function statusBody(code: number, words: string): string {
     apiVersion: "v1",
     metadata: {},
     status: "Failure",
-    message: `sallyport: ${words}`,
+    // Of a refused exec kubectl prints the message alone, so the word is in it.
+    message: `sallyport: ${code === 403 ? "forbidden: " : ""}${words}`,
     reason: REASONS[code] ?? "InternalError",
     code,
   });
