@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import type { Registry } from "prom-client";
 import { type Clock, systemRandom as random } from "../base/clock.ts";
+import { withDeadline } from "../base/deadline.ts";
 import type { Logger } from "../base/log.ts";
 import { type DebugSession, debugSessions } from "../crds/kinds/debug-session.ts";
 import { newSessionKey } from "../debug-link/session-key.ts";
@@ -34,6 +35,8 @@ export interface TunnelTools {
 }
 
 const NAME = "sallyport-tunnel";
+/** For the files of sessions that a stop has ended, within a pod's usual 30 s. */
+const FLUSH_MS = 10_000;
 
 /**
  * Runs the tunnel until `signal` aborts, then stops it in order. It opens all connections itself: to the platform and
@@ -76,6 +79,8 @@ export async function runTunnel(config: TunnelConfig, tools: TunnelTools, signal
     const { NODE_EXTRA_CA_CERTS: file } = environment;
     if (file) manager.addRunnable(new TrustedAuthorities(file, { clock, log }));
     await manager.run(signal);
+    const never = new AbortController().signal;
+    await withDeadline(clock, FLUSH_MS, never, (each) => uploads.flush(each)).catch(() => undefined);
   } finally {
     await Promise.all([link.close(), connection.close()]);
   }

@@ -55,7 +55,13 @@ async function upload(isOn: boolean, names: readonly string[], writeUrl?: string
     stop.abort();
     return running;
   };
-  return { spool, results, end };
+  return {
+    spool,
+    results,
+    end,
+    flush: () => uploads.flush(new AbortController().signal),
+    add: uploads.add.bind(uploads),
+  };
 }
 
 test("a file is sent again until the storage takes it, and may go then", async () => {
@@ -79,4 +85,12 @@ test("where uploads are off nothing is sent, and the file may go when room is ne
   await expect.poll(() => spool.names()).toEqual([`${NAME}.done`]);
   await end();
   expect(stored).toEqual([]);
+});
+
+test("what comes while the process stops is sent once more before it ends", async () => {
+  const { spool, end, flush, add } = await upload(true, []);
+  await end();
+  add([NAME]);
+  await flush();
+  expect([spool.waiting(), stored]).toEqual([[], ["PUT application/octet-stream line\n"]]);
 });

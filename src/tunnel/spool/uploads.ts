@@ -47,7 +47,16 @@ export class Uploads {
     while (!signal.aborted) {
       const name = this.#queue.shift();
       if (name === undefined) await new Promise<void>((wake) => (this.#wake = wake));
-      else await this.#upload(name, signal).catch(() => undefined);
+      else await this.#upload(name, signal).catch(() => this.#queue.push(name));
+    }
+  }
+
+  /** After `run` has ended: one try for each that waits, because the folder may go with the pod. */
+  async flush(signal: AbortSignal): Promise<void> {
+    for (const name of this.#options.isOn ? this.#queue.splice(0) : []) {
+      if ((await this.#try(name, signal)) !== "sent") continue;
+      this.#options.metrics.uploaded("ok");
+      this.#options.spool.done(name);
     }
   }
 
