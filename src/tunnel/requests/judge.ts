@@ -135,9 +135,10 @@ function refusalOf(
       .every((each) => WEBSOCKET_PROTOCOLS[subject.subresource === "exec" ? "exec" : "portforward"].test(each.trim()));
   if (unfit)
     return no("recording", `a debug session cannot read this protocol of ${told(subject)}; use a current kubectl`);
-  if (upgrade === SPDY && subject.tty === true && scope.recordingRequired) {
+  // With or without a terminal: `exec -i … sh` without one would be a shell that leaves no recording.
+  if (upgrade === SPDY && subject.subresource === "exec" && scope.recordingRequired) {
     const hint = "kubectl 1.31 or newer, or KUBECTL_REMOTE_COMMAND_WEBSOCKETS=true";
-    return no("recording", `a terminal over SPDY cannot be recorded, and the customer requires it; use ${hint}`);
+    return no("recording", `an exec over SPDY cannot be recorded, and the customer requires it; use ${hint}`);
   }
   return undefined;
 }

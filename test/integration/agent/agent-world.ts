@@ -24,7 +24,7 @@ import { PlatformGate } from "./platform-gate.ts";
 
 export const GRANTS = DEFAULT_NAMES.grantsNamespace;
 export const SHOP = "shop";
-const APPROVER = "alice";
+export const APPROVER = "alice";
 
 export interface Running {
   readonly registry: Registry;
@@ -44,6 +44,8 @@ export interface AgentWorld {
   readonly admin: Client;
   readonly engineer: Api;
   readonly vendorAdmin: Api;
+  /** Of the engineer, for a command line of its own. */
+  readonly engineerKey: string;
   readonly managerId: string;
   readonly projectId: string;
   readonly deploymentId: string;
@@ -167,10 +169,11 @@ async function seed(platform: RunningPlatform) {
   const { bootstrap, url: baseUrl } = platform;
   const { id: workspaceId } = await bootstrap.workspace("acme");
   const scope = { type: "workspace" } as const;
-  const api = async (role: "workspace.admin" | "workspace.member"): Promise<Api> =>
-    createClient({ baseUrl, credential: (await bootstrap.key({ workspaceId, role, scope })).key });
-  const vendorAdmin = await api("workspace.admin");
-  const engineer = await api("workspace.member");
+  const key = async (role: "workspace.admin" | "workspace.member"): Promise<string> =>
+    (await bootstrap.key({ workspaceId, role, scope })).key;
+  const engineerKey = await key("workspace.member");
+  const vendorAdmin = createClient({ baseUrl, credential: await key("workspace.admin") });
+  const engineer = createClient({ baseUrl, credential: engineerKey });
   const { id: projectId } = await vendorAdmin.projects.create({ body: { name: "storefront" } }, signal());
   const group = await vendorAdmin.deploymentGroups.create(
     { body: { name: "customer-one", project: projectId } },
@@ -185,6 +188,7 @@ async function seed(platform: RunningPlatform) {
   return {
     engineer,
     vendorAdmin,
+    engineerKey,
     managerId: manager.id,
     projectId,
     deploymentId: deployment.id,

@@ -1,0 +1,132 @@
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp } from "node:fs/promises";
+import { join } from "node:path";
+import { type KubectlOptions, type KubectlResult, kubectl } from "../../../lab/cluster/kubectl.ts";
+import { objectName } from "../../../src/crds/group.ts";
+import { APPROVER, SHOP } from "../agent/agent-world.ts";
+import { eventually } from "../wait.ts";
+import type { TunnelWorld } from "./tunnel-world.ts";
+
+const MAIN = join(import.meta.dirname, "../../../src/cli/main.ts");
+
+/** A child whose two outputs are kept. */
+export class Typed {
+  out = "";
+  error = "";
+  code: number | null | undefined;
+  readonly child: ChildProcessWithoutNullStreams;
+  readonly ended: Promise<number | null>;
+
+  constructor(path: string, args: readonly string[], env: Readonly<Record<string, string | undefined>>) {
+    this.child = spawn(path, args, { env });
+    this.child.stdout.setEncoding("utf8").on("data", (text: string) => {
+      this.out += text;
+    });
+    this.child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      this.error += text;
+    });
+    this.child.stdin.on("error", () => undefined); // It may end before it has read everything.
+    this.ended = once(this.child, "close").then(([code]) => {
+      this.code = code;
+      return code;
+    });
+  }
+
+  /** Waits for words on either output. */
+  async says(words: RegExp, limitMs?: number): Promise<RegExpExecArray> {
+    const read = () => Promise.resolve(words.exec(this.out) ?? words.exec(this.error) ?? undefined);
+    return eventually(
+      async () => {
+        const found = await read();
+        if (found === undefined && this.code !== undefined)
+          throw new Error(`ended with ${this.code} before it said ${words}:\n${this.out}\n${this.error}`);
+        return found;
+      },
+      () => true,
+      limitMs,
+    ).catch((error: unknown) => {
+      throw new Error(`${words} was not said:\n${this.out}\n${this.error}`, { cause: error });
+    });
+  }
+}
+
+export interface Wish {
+  readonly mode: "logs" | "read" | "exec" | "port-forward";
+  readonly ports?: readonly number[];
+  readonly minutes?: number;
+  readonly more?: readonly string[];
+}
+
+/** An engineer's `sallyport debug open`, and what is typed while it runs. */
+export interface OpenSession {
+  readonly id: string;
+  /** Its resource in the cluster. */
+  readonly name: string;
+  readonly kubeconfig: string;
+  readonly cli: Typed;
+  kubectl(args: readonly string[], options?: Omit<KubectlOptions, "kubeconfig">): Promise<KubectlResult>;
+  /** A kubectl that goes on. */
+  start(args: readonly string[], env?: Readonly<Record<string, string>>): Typed;
+  /** Ctrl-C. */
+  close(): Promise<number | null>;
+}
+
+/** `sallyport …` as the vendor's engineer. */
+function sallyport({ world }: TunnelWorld, folder: string, args: readonly string[]): Typed {
+  return new Typed(process.execPath, [MAIN, ...args], {
+    PATH: process.env.PATH,
+    HOME: folder,
+    NO_COLOR: "1",
+    SALLYPORT_URL: world.platform.url,
+    SALLYPORT_KEY: world.engineerKey,
+  });
+}
+
+/**
+ * Asks for a session as the engineer, approves it with the line that the engineer sees, as the customer's approver, and
+ * waits until kubectl may be typed.
+ */
+export async function openSession(
+  at: TunnelWorld,
+  { mode, ports = [], minutes = 30, more = [] }: Wish,
+): Promise<OpenSession> {
+  const folder = await mkdtemp(join(at.cluster.dir, "engineer-"));
+  const cli = sallyport(at, folder, [
+    ...["debug", "open", at.world.deploymentId, "-n", SHOP, "--mode", mode, "--minutes", String(minutes)],
+    ...["--reason", "500s since 14:02", "--wait", "--print-kubeconfig"],
+    ...ports.flatMap((port) => ["--port", String(port)]),
+    ...more,
+  ]);
+  const [, line = ""] = await cli.says(/(kubectl patch \S+ ar-\S+ .*'\{.*\}')/);
+  const approved = await approve(at, line);
+  if (approved.code !== 0) throw new Error(`${line}\n${approved.stderr}`);
+  const [, kubeconfig = ""] = await cli.says(/(?:KUBECONFIG=)?(\S+kubeconfig\S*)\s*$/m, 40_000);
+  const [, id = ""] = await cli.says(/(dbg_\w+)/);
+  const kubectlCache = join(folder, "kubectl-cache");
+  return {
+    id,
+    name: objectName(id),
+    kubeconfig,
+    cli,
+    kubectl: (args, options = {}) => kubectl(at.cluster.kubectlPath, kubectlCache, args, { ...options, kubeconfig }),
+    start: (args, env = {}) =>
+      new Typed(at.cluster.kubectlPath, ["--kubeconfig", kubeconfig, "--cache-dir", kubectlCache, ...args], {
+        PATH: process.env.PATH,
+        HOME: folder,
+        ...env,
+      }),
+    async close() {
+      cli.child.kill("SIGINT");
+      return cli.ended;
+    },
+  };
+}
+
+/** Runs a pasted line of kubectl as the approver. */
+async function approve(at: TunnelWorld, line: string): Promise<KubectlResult> {
+  const [, patch = ""] = /-p '(.*)'$/.exec(line) ?? [];
+  const words = line.slice(0, line.indexOf(" -p ")).split(" ").slice(1);
+  const kubeconfig = at.cluster.kubeconfigFor({ user: APPROVER });
+  return at.cluster.kubectl([...words, "-p", patch], { kubeconfig });
+}

@@ -1,0 +1,109 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Cluster } from "../../../lab/cluster/cluster.ts";
+import { type Kubelet, type Pod, startKubelet } from "../../../lab/cluster/kubelet.ts";
+import { freePort } from "../../../lab/cluster/ports.ts";
+import { productProcess } from "../../../lab/cluster/product-process.ts";
+import type { Program } from "../../../lab/cluster/program.ts";
+import { Watchdog } from "../../../lab/cluster/watchdog.ts";
+import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
+import {
+  installation,
+  openDebugSessions,
+  openNamespace,
+  openNamespaceToDebug,
+} from "../../../src/crds/manifests/installation.ts";
+import { type AgentWorld, createAgentWorld, type Running, SHOP } from "../agent/agent-world.ts";
+import { signal } from "../wait.ts";
+
+/** Settings of the installation under test: all four modes. */
+const MODES = "logs,read,exec,port-forward";
+
+/** Everything between an engineer's kubectl and a pod: platform, agent, operator, tunnel, API server and kubelet. */
+export interface TunnelWorld {
+  readonly world: AgentWorld;
+  readonly cluster: Cluster;
+  readonly kubelet: Kubelet;
+  /** Behind the Deployment `api` of the shop, as its only pod. */
+  readonly pod: Pod;
+  /** A tunnel in its own process, ready. */
+  startTunnel(name: string, env?: Readonly<Record<string, string>>): Promise<Program>;
+  close(): Promise<void>;
+}
+
+export interface TunnelWorldOptions {
+  readonly operator?: Readonly<Record<string, string>>;
+}
+
+export async function createTunnelWorld(cluster: Cluster, options: TunnelWorldOptions = {}): Promise<TunnelWorld> {
+  const kubelet = await startKubelet(cluster, signal());
+  const world = await createAgentWorld(cluster, {
+    install: async () => {
+      const { crds, rbac, policies } = installation();
+      await cluster.apply([...crds, ...rbac, ...policies, ...openNamespace(SHOP)]);
+      await cluster.apply([...openDebugSessions(), ...openNamespaceToDebug(SHOP)]);
+    },
+  });
+  const labels = { app: "api" };
+  const container = { name: "main", image: "none" };
+  await cluster.apply([
+    {
+      apiVersion: "apps/v1",
+      kind: "Deployment",
+      metadata: { name: "api", namespace: SHOP },
+      spec: {
+        selector: { matchLabels: labels },
+        template: { metadata: { labels }, spec: { containers: [container] } },
+      },
+    },
+  ]);
+  const pod = await kubelet.pod(SHOP, "api-0", labels);
+  const running: Running[] = [
+    world.startAgent("agent", { SALLYPORT_AGENT_DEBUG_MODES: MODES }),
+    world.startOperator({
+      SALLYPORT_OPERATOR_DEBUG_ENABLED: "true",
+      SALLYPORT_OPERATOR_DEBUG_MODES: MODES,
+      ...options.operator,
+    }),
+  ];
+  const kubeconfig = await cluster.kubeconfigForServiceAccount(DEFAULT_NAMES.systemNamespace, "sallyport-tunnel");
+  const watchdog = new Watchdog();
+  const tunnels: Program[] = [];
+  return {
+    world,
+    cluster,
+    kubelet,
+    pod,
+    async startTunnel(name, env = {}) {
+      const spool = join(cluster.dir, `${name}-spool`);
+      mkdirSync(spool, { recursive: true });
+      const tunnel = productProcess({
+        kind: "tunnel",
+        name,
+        logs: cluster.dir,
+        port: await freePort(),
+        watchdog,
+        env: {
+          SALLYPORT_KUBECONFIG: kubeconfig,
+          SALLYPORT_PLATFORM_URL: world.platform.url,
+          SALLYPORT_RUNTIME_KEY_FILE: world.keyFile,
+          SALLYPORT_IDENTITY: name,
+          SALLYPORT_TUNNEL_SPOOL_FOLDER: spool,
+          ...env,
+        },
+      });
+      tunnels.push(tunnel);
+      await tunnel.start(signal());
+      return tunnel;
+    },
+    async close() {
+      if (process.env.SALLYPORT_TEST_LOGS)
+        for (const tunnel of tunnels) process.stderr.write(`${tunnel.logTail(200)}\n`);
+      await Promise.all(tunnels.map((tunnel) => tunnel.stop(5_000)));
+      watchdog.done();
+      await Promise.all(running.map((each) => each.stop()));
+      await kubelet.stop();
+      await world.close();
+    },
+  };
+}
