@@ -9,11 +9,11 @@ import { digestOf, heartbeatHash, rowHash } from "../../../contract/resources/re
 import { onEachDatabase } from "../../testing/harness.ts";
 import { newSite, type Site } from "../deployments/testing/site.ts";
 
-// A cluster with three lists, a reporter that restarts with some of them unread, and the platform. What is shown of a list
+// A cluster with two lists, a reporter that restarts with some of them unread, and the platform. What is shown of a list
 // that is read is the cluster's; what is shown of another stays as it was, and gets no fresher.
 
-const LISTS = [0, 1, 2] as const;
-const NAMES = ["a", "b", "c"] as const;
+const LISTS = [0, 1] as const;
+const NAMES = ["a", "b"] as const;
 const FRESH_MS = 180_000;
 
 type Step =
@@ -24,11 +24,11 @@ type Step =
 const list = fc.constantFrom(...LISTS);
 const steps = fc.array(
   fc.oneof(
-    fc.record({ is: fc.constant("restart" as const), unread: fc.uniqueArray(list, { maxLength: 3 }) }),
+    fc.record({ is: fc.constant("restart" as const), unread: fc.uniqueArray(list, { minLength: 1, maxLength: 2 }) }),
     fc.record({ is: fc.constant("regain" as const), list }),
     fc.record({ is: fc.constantFrom("make" as const, "delete" as const), list, name: fc.constantFrom(...NAMES) }),
   ),
-  { minLength: 2, maxLength: 10 },
+  { minLength: 4, maxLength: 12 },
 );
 
 const scopeOf = (at: number) =>
@@ -135,6 +135,8 @@ onEachDatabase("heartbeats of lists that cannot be read", (world) => {
       count += 1;
       const id = await site.deploy(`shop-${count}`);
       const reporter = new Reporter(site, id, () => world.clock.wallNow().toISOString());
+      // All that may be there is, at the beginning: what can go wrong begins with what is known.
+      for (const names of reporter.cluster) for (const name of NAMES) names.add(name);
       for (const step of [{ is: "restart", unread: [] } as const, ...all]) {
         world.clock.advance(FRESH_MS + 10_000);
         await reporter.do(step);
@@ -150,6 +152,6 @@ onEachDatabase("heartbeats of lists that cannot be read", (world) => {
         }
       }
     });
-    await fc.assert(property, { numRuns: 15 });
+    await fc.assert(property, { numRuns: 20 });
   });
 });
