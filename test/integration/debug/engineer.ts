@@ -1,5 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
+import { statSync } from "node:fs";
 import { mkdtemp } from "node:fs/promises";
 import { join } from "node:path";
 import { type KubectlOptions, type KubectlResult, kubectl } from "../../../lab/cluster/kubectl.ts";
@@ -73,7 +74,7 @@ export interface OpenSession {
 }
 
 /** `sallyport …` as the vendor's engineer. */
-function sallyport({ world }: TunnelWorld, folder: string, args: readonly string[]): Typed {
+export function sallyport({ world }: TunnelWorld, folder: string, args: readonly string[]): Typed {
   return new Typed(process.execPath, [MAIN, ...args], {
     PATH: process.env.PATH,
     HOME: folder,
@@ -121,6 +122,29 @@ export async function openSession(
       return cli.ended;
     },
   };
+}
+
+/** A stream in both directions that only a cut ends. */
+export interface Beats {
+  /** The kubectl that carries it. */
+  readonly typed: Typed;
+  /** When a byte of the engineer's last arrived at the pod, in ms since the epoch. */
+  lastAtPodMs(): number;
+}
+
+/** Sends a byte each 50 ms from the engineer to a file of the pod, over an exec. Returns when the first ones are there. */
+export async function beating(at: TunnelWorld, session: OpenSession): Promise<Beats> {
+  const file = join(at.pod.folder, session.name);
+  const typed = session.start(["exec", "-i", "api-0", "--", "sh", "-c", `echo begins; exec cat > ${session.name}`]);
+  const beat = setInterval(() => typed.child.stdin.write("."), 50);
+  void typed.ended.finally(() => clearInterval(beat));
+  await typed.says(/begins/);
+  const lastAtPodMs = () => statSync(file).mtimeMs;
+  await eventually(
+    () => Promise.resolve(statSync(file, { throwIfNoEntry: false })?.size ?? 0),
+    (size) => size > 3,
+  );
+  return { typed, lastAtPodMs };
 }
 
 /** Runs a pasted line of kubectl as the approver. */
