@@ -64,6 +64,8 @@ export interface OpenSession {
   readonly id: string;
   /** Its resource in the cluster. */
   readonly name: string;
+  /** The engineer's home. */
+  readonly folder: string;
   readonly kubeconfig: string;
   readonly cli: Typed;
   kubectl(args: readonly string[], options?: Omit<KubectlOptions, "kubeconfig">): Promise<KubectlResult>;
@@ -102,12 +104,23 @@ export async function openSession(
   const [, line = ""] = await cli.says(/(kubectl patch \S+ ar-\S+ .*'\{.*\}')/);
   const approved = await approve(at, line);
   if (approved.code !== 0) throw new Error(`${line}\n${approved.stderr}`);
-  const [, kubeconfig = ""] = await cli.says(/(?:KUBECONFIG=)?(\S+kubeconfig\S*)\s*$/m, 40_000);
+  return served(at, folder, cli);
+}
+
+/** `sallyport debug attach`, where a session was opened. */
+export function attachSession(at: TunnelWorld, { id, folder }: OpenSession): Promise<OpenSession> {
+  return served(at, folder, sallyport(at, folder, ["debug", "attach", id, "--print-kubeconfig"]));
+}
+
+/** Waits until kubectl may be typed. */
+async function served(at: TunnelWorld, folder: string, cli: Typed): Promise<OpenSession> {
+  const [, kubeconfig = ""] = await cli.says(/^(\S+kubeconfig\S*)$/m, 40_000);
   const [, id = ""] = await cli.says(/(dbg_\w+)/);
   const kubectlCache = join(folder, "kubectl-cache");
   return {
     id,
     name: objectName(id),
+    folder,
     kubeconfig,
     cli,
     kubectl: (args, options = {}) => kubectl(at.cluster.kubectlPath, kubectlCache, args, { ...options, kubeconfig }),
