@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, connect as netConnect, type Server } from "node:net";
 import type { Duplex } from "node:stream";
 import { buffer, text } from "node:stream/consumers";
-import type { TLSSocket } from "node:tls";
+import { createServer as createTlsServer, type TLSSocket } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { systemClock } from "../base/clock.ts";
 import { FakeClock } from "../base/testing/fake-clock.ts";
@@ -98,6 +98,30 @@ describe("the client's end of the inner connection", () => {
     const [error] = await once(stream, "error");
     expect(error).toBeInstanceOf(Error);
     expect(session.destroyed).toBe(true);
+  });
+
+  it("fails at once when the connection is gone before it begins, or goes before the first settings", async () => {
+    const clock = new FakeClock();
+    const { near } = await streamPair(relay);
+    near.destroy();
+    await once(near, "close");
+    await expect(connected(near, tunnel.pin, clock)).rejects.toThrow("the connection was lost");
+    const { key, certificate: cert } = tunnel;
+    // TLS alone: the settings never come.
+    const silent = createTlsServer({ key, cert, ALPNProtocols: ["h2"] });
+    for (const last of [1, 2]) {
+      const pair = await streamPair(relay);
+      const receive = pair.near.receive.bind(pair.near);
+      let chunks = 0;
+      pair.near.receive = (data) => {
+        chunks += 1;
+        receive(data);
+        if (chunks === last) setImmediate(() => pair.near.destroy());
+      };
+      silent.emit("connection", pair.far);
+      await expect(connected(pair.near, tunnel.pin, clock)).rejects.toThrow("the connection was lost");
+    }
+    expect(clock.pending).toBe(0);
   });
 
   it("leaves an end that says nothing, and one that talks garbage", async () => {

@@ -39,8 +39,13 @@ export async function connectInner(
 ): Promise<ClientHttp2Session> {
   try {
     return await withDeadline(clock, HANDSHAKE_MS, signal, async (limit) => {
-      const session = overTls(await handshake(stream, key, peerPin, limit), stream);
-      await once(session, "remoteSettings", { signal: limit });
+      // A stream that has closed already says so to no listener: the handshake would wait for its whole deadline.
+      refuseClosed(stream);
+      const socket = await handshake(stream, key, peerPin, limit);
+      refuseClosed(stream);
+      const session = overTls(socket, stream);
+      const lost = once(session, "close", { signal: limit }).then(() => refuseClosed(session));
+      await Promise.race([once(session, "remoteSettings", { signal: limit }), lost]);
       if (session.remoteSettings.enableConnectProtocol !== true) {
         throw new Error("the tunnel does not take upgrades");
       }
@@ -52,6 +57,11 @@ export async function connectInner(
     stream.destroy();
     throw error;
   }
+}
+
+/** @throws Error */
+function refuseClosed({ destroyed }: { readonly destroyed: boolean }): void {
+  if (destroyed) throw new Error("the connection was lost");
 }
 
 async function handshake(stream: Duplex, key: SessionKey, peerPin: string, signal: AbortSignal): Promise<TLSSocket> {

@@ -150,6 +150,7 @@ describe("a side of the relay", () => {
     ["a side's own frame", JSON.stringify({ type: "ready", epoch: 1 })],
     ["one with more in it", JSON.stringify({ type: "gone", more: 1 })],
     ["a long one", JSON.stringify({ type: "gone" }) + " ".repeat(2_000)],
+    ["an end at no time", JSON.stringify({ type: "until", at: "2016-12-31T23:59:60Z" })],
     ["no epoch", JSON.stringify({ type: "peer", epoch: 0 })],
   ])("%s closes the connection with 1008", async (_, text) => {
     const side = new Side();

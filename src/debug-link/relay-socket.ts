@@ -134,9 +134,13 @@ export class RelaySocket {
       case "gone":
         this.#part("the other side was lost");
         return true;
-      case "until":
-        this.#options.onUntil?.(new Date(frame.at));
+      case "until": {
+        const at = new Date(frame.at);
+        // The format knows leap seconds, Date does not: as a number such a time compares with nothing, and ends nothing.
+        if (Number.isNaN(at.getTime())) return false;
+        this.#options.onUntil?.(at);
         return true;
+      }
       case "close":
         this.#said = frame.reason;
         this.#part(`the session has ended: ${frame.reason}`);

@@ -94,3 +94,24 @@ test("a recording is hashed; one without room ends the session", async () => {
   });
   expect(readFileSync(join(folder, "r.cast"), "utf8")).toBe("abc");
 });
+
+test("streams that wait for the disk together add no listener each, and none stays", async () => {
+  const warnings: string[] = [];
+  const warned = (warning: Error): void => void warnings.push(warning.name);
+  process.on("warning", warned);
+  const recording = new RecordingFile(parts(100_000_000).spool, "r.cast", () => undefined);
+  const chunk = "x".repeat(262_144);
+  for (let round = 0; round < 3; round += 1) {
+    expect(recording.write(chunk)).toBe(false);
+    await Promise.all(Array.from({ length: 40 }, () => recording.drained()));
+  }
+  for (let round = 0; round < 30; round += 1) {
+    recording.write(chunk);
+    await recording.drained();
+  }
+  expect((await recording.close())?.bytes).toBe(33 * chunk.length);
+  // A warning is told in a later turn of the event loop.
+  await new Promise((done) => setImmediate(done));
+  process.off("warning", warned);
+  expect(warnings).toEqual([]);
+});

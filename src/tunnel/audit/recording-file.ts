@@ -14,6 +14,7 @@ export class RecordingFile {
   #file: WriteStream | undefined;
   #bytes = 0;
   #hasFailed = false;
+  #drained: Promise<void> | undefined;
 
   /** @param onFailure what was shown could not be kept: the session must end. */
   constructor(spool: Pick<Spool, "path" | "take">, name: string, onFailure: (error: unknown) => void) {
@@ -39,13 +40,21 @@ export class RecordingFile {
     return this.#file.write(bytes);
   }
 
+  /** All streams of the session wait for one and the same promise: the file has one pair of listeners. */
   async drained(): Promise<void> {
     const file = this.#file;
     if (file === undefined || !file.writableNeedDrain || file.destroyed) return;
-    await new Promise<void>((done) => {
-      file.once("drain", done);
-      file.once("close", done);
+    this.#drained ??= new Promise<void>((done) => {
+      const finish = (): void => {
+        file.off("drain", finish);
+        file.off("close", finish);
+        this.#drained = undefined;
+        done();
+      };
+      file.on("drain", finish);
+      file.on("close", finish);
     });
+    await this.#drained;
   }
 
   /** What the audit's last record says of it; undefined: nothing was recorded. */

@@ -29,11 +29,16 @@ export function drainInto(
       const isDone = hasEnded && (!("rstCode" in source) || isWhole(source));
       taken.then(() => (isDone ? resolve() : reject(new BrokenOff())), reject);
     };
-    source.on("data", (chunk: Buffer) => {
+    const onData = (chunk: Buffer): void => {
       source.pause();
       taken = taken.then(() => take(chunk)).then(() => void source.resume());
-      taken.catch(reject);
-    });
+      taken.catch((error: unknown) => {
+        // What still comes is its user's: with this listener it would stay paused for ever.
+        source.off("data", onData);
+        reject(error);
+      });
+    };
+    source.on("data", onData);
     source.once("end", () => {
       hasEnded = true;
       finish();

@@ -35,7 +35,7 @@ export class RequestHandler {
   /** Never rejects. */
   async handle(stream: ServerHttp2Stream, headers: Headers): Promise<void> {
     const { log, counts } = this.#options;
-    this.heard();
+    this.heard(0);
     counts.requests += 1;
     // A loss of the engineer's side ends what is under way for it, and so does the session's end.
     const gone = new AbortController();
@@ -51,17 +51,12 @@ export class RequestHandler {
     }
   }
 
-  /** So many bytes came from the engineer's side; its programs send some by themselves. */
-  carried(bytes: number): void {
-    const { counts, metrics } = this.#options;
+  /** So many bytes came from the engineer. */
+  heard(bytes: number): void {
+    const { counts, clock, metrics } = this.#options;
     counts.bytesIn += bytes;
-    metrics.bytes("in", bytes);
-  }
-
-  /** The engineer asked or typed something: the session is not idle. */
-  heard(): void {
-    const { counts, clock } = this.#options;
     counts.lastClientByteMs = clock.monotonicMs();
+    metrics.bytes("in", bytes);
   }
 
   async #answer(stream: ServerHttp2Stream, headers: Headers, signal: AbortSignal): Promise<void> {
@@ -75,7 +70,23 @@ export class RequestHandler {
     if (!verdict.allowed) return this.#deny(stream, verdict);
     const hasLabels = await this.#isSelected(verdict, signal);
     if (!hasLabels) return this.#deny(stream, notSelected(verdict));
-    if (verdict.kind === "watch" && this.#watches >= MAX_WATCHES) return this.#deny(stream, tooMany(verdict));
+    if (verdict.kind !== "watch") return this.#carry(stream, verdict, upgrade, signal);
+    if (this.#watches >= MAX_WATCHES) return this.#deny(stream, tooMany(verdict));
+    // Counted before its record is on the disk: those that come meanwhile must see it.
+    this.#watches += 1;
+    try {
+      await this.#carry(stream, verdict, upgrade, signal);
+    } finally {
+      this.#watches -= 1;
+    }
+  }
+
+  async #carry(
+    stream: ServerHttp2Stream,
+    verdict: Allowed,
+    upgrade: string | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
     const id = this.#next;
     this.#next += 1;
     await this.#record("request", {
@@ -87,18 +98,16 @@ export class RequestHandler {
     signal.throwIfAborted();
     const { metrics } = this.#options;
     metrics.streamOpened(verdict.kind);
-    if (verdict.kind === "watch") this.#watches += 1;
     try {
       if (upgrade === undefined) await this.#pass(stream, verdict, id, signal);
       else
         await carryUpgraded(
-          { ...this.#options, carried: (bytes) => this.carried(bytes), heard: () => this.heard() },
+          { ...this.#options, heard: (bytes) => this.heard(bytes) },
           { stream, verdict, upgrade, id },
           signal,
         );
     } finally {
       metrics.streamClosed(verdict.kind);
-      if (verdict.kind === "watch") this.#watches -= 1;
     }
   }
 
@@ -107,7 +116,7 @@ export class RequestHandler {
     const body = verdict.hasBody ? await bodyOf(stream) : undefined;
     if (body === undefined) stream.resume();
     else if (!isReview(body)) return this.#deny(stream, badBody(verdict));
-    if (body !== undefined) this.carried(body.length);
+    if (body !== undefined) this.heard(body.length);
     const { method, target: path, headers } = verdict;
     const startMs = clock.monotonicMs();
     const request = { method, path, headers, ...(body !== undefined && { body: body.toString("utf8") }) };

@@ -36,36 +36,11 @@ const HANDSHAKE_MS = 15_000;
 /** TLS 1.3 and HTTP/2 on the bytes of one epoch after the other, for one engineer whose key is known. */
 export class SessionServer {
   readonly #options: SessionServerOptions;
-  readonly #server: Http2SecureServer;
   #session: ServerHttp2Session | undefined;
   #stream: Duplex | undefined;
 
   constructor(options: SessionServerOptions) {
     this.#options = options;
-    const { key, certificate: cert } = options.key;
-    this.#server = createSecureServer({
-      ...{ key, cert, minVersion: "TLSv1.3", ALPNProtocols: ["h2"] },
-      // The certificate is signed by itself: the pin says whose it is, and TLS that its key is there.
-      ...{ requestCert: true, rejectUnauthorized: false, handshakeTimeout: HANDSHAKE_MS },
-      ...{
-        maxSessionMemory: MAX_MEMORY,
-        maxOutstandingPings: 10,
-        maxSettings: 32,
-        maxSessionInvalidFrames: 100,
-        ...RESETS,
-      },
-      settings: {
-        enableConnectProtocol: true,
-        initialWindowSize: STREAM_WINDOW,
-        maxConcurrentStreams: MAX_STREAMS,
-        maxHeaderListSize: HEADER_LIST,
-      },
-    });
-    this.#server.on("session", (session) => this.#begin(session));
-    this.#server.on("stream", (stream, headers) => this.#serve(stream, headers));
-    for (const event of ["error", "sessionError", "tlsClientError", "unknownProtocol"]) {
-      this.#server.on(event, (...args: readonly unknown[]) => this.#fail(args));
-    }
   }
 
   /** Takes the bytes of an epoch, in place of the one before. */
@@ -77,7 +52,7 @@ export class SessionServer {
       if (this.#stream === stream) this.cut();
     });
     stream.on("error", () => undefined);
-    this.#server.emit("connection", stream);
+    this.#serverOf(stream).emit("connection", stream);
   }
 
   /** Ends everything, at once. */
@@ -103,8 +78,41 @@ export class SessionServer {
     this.cut();
   }
 
-  #begin(session: ServerHttp2Session): void {
+  /** Each epoch has a server of its own: a handshake that fails late must not end the epoch that came after it. */
+  #serverOf(stream: Duplex): Http2SecureServer {
+    const { key, certificate: cert } = this.#options.key;
+    const server = createSecureServer({
+      ...{ key, cert, minVersion: "TLSv1.3", ALPNProtocols: ["h2"] },
+      // The certificate is signed by itself: the pin says whose it is, and TLS that its key is there.
+      ...{ requestCert: true, rejectUnauthorized: false, handshakeTimeout: HANDSHAKE_MS },
+      ...{
+        maxSessionMemory: MAX_MEMORY,
+        maxOutstandingPings: 10,
+        maxSettings: 32,
+        maxSessionInvalidFrames: 100,
+        ...RESETS,
+      },
+      settings: {
+        enableConnectProtocol: true,
+        initialWindowSize: STREAM_WINDOW,
+        maxConcurrentStreams: MAX_STREAMS,
+        maxHeaderListSize: HEADER_LIST,
+      },
+    });
+    server.on("session", (session) => this.#begin(session, stream));
+    server.on("stream", (each, headers) => this.#serve(each, headers));
+    for (const event of ["error", "sessionError", "tlsClientError", "unknownProtocol"]) {
+      server.on(event, (...args: readonly unknown[]) => this.#fail(args, stream));
+    }
+    return server;
+  }
+
+  #begin(session: ServerHttp2Session, stream: Duplex): void {
     session.on("error", () => undefined);
+    if (this.#stream !== stream) {
+      session.destroy();
+      return;
+    }
     const { clientPin, onAttached, onPinMismatch } = this.#options;
     if (!isPeer(session, clientPin)) {
       session.destroy();
@@ -130,9 +138,9 @@ export class SessionServer {
     else void this.#options.handler.handle(stream, headers);
   }
 
-  #fail(args: readonly unknown[]): void {
+  #fail(args: readonly unknown[], stream: Duplex): void {
     for (const each of args) if (each instanceof TLSSocket) each.destroy();
-    this.cut();
+    if (this.#stream === stream) this.cut();
   }
 }
 

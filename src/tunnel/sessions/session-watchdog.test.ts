@@ -35,6 +35,16 @@ test("its time can come nearer, and never goes away", () => {
   expect(ends).toEqual(["expired"]);
 });
 
+test("a time that is none changes nothing, and from the start it ends the session", () => {
+  const dog = watchdog({ idleMs: 10_000_000 });
+  dog.shorten(Number.NaN);
+  expect(dog.leftMs).toBe(600_000);
+  dog.stop();
+  watchdog({ leftMs: Number.NaN });
+  clock.advance(1_000);
+  expect(ends).toEqual(["expired"]);
+});
+
 test("a byte from the engineer begins the idle time anew", () => {
   watchdog();
   clock.advance(119_000);

@@ -25,7 +25,8 @@ export class SessionWatchdog {
   constructor(options: WatchdogOptions) {
     const { clock, leftMs } = options;
     this.#options = options;
-    this.#untilMs = clock.monotonicMs() + leftMs;
+    // No time at all is an end at once: with NaN the session would never end.
+    this.#untilMs = clock.monotonicMs() + (Number.isNaN(leftMs) ? 0 : leftMs);
     this.#cancel = clock.after(LOOK_MS, this.#look);
   }
 
@@ -35,6 +36,7 @@ export class SessionWatchdog {
 
   /** Only ever sooner. */
   shorten(leftMs: number): void {
+    if (Number.isNaN(leftMs)) return;
     this.#untilMs = Math.min(this.#untilMs, this.#options.clock.monotonicMs() + leftMs);
   }
 
