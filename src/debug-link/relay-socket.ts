@@ -3,8 +3,12 @@ import { type ClientOptions, type RawData, WebSocket } from "ws";
 import type { Clock, Random } from "../base/clock.ts";
 import {
   RELAY_CLOSE_CODES,
+  RELAY_CLOSE_GRACE_MS,
+  RELAY_CONTROL_FRAMES,
   RELAY_CONTROL_MAX_BYTES,
   RELAY_FRAME_MAX_BYTES,
+  RELAY_MISSED_PONGS,
+  RELAY_PING_MS,
   RELAY_PROTOCOL,
   RELAY_TICKET_PREFIX,
 } from "../contract/debug-sessions/debug-relay.ts";
@@ -14,14 +18,8 @@ import { EpochStream } from "./epoch-stream.ts";
 
 /** The handshake, first byte to last. */
 const CONNECT_MS = 15_000;
-const PING_EVERY_MS = 20_000;
 /** Either way, so that the pings of many sessions do not come together. */
 const PING_JITTER_MS = 2_000;
-const MAX_MISSED_PONGS = 2;
-/** The relay says a handful in the life of a session; a flood of them would make as many streams. */
-const MAX_CONTROL_FRAMES = 32;
-/** A relay that does not answer the close within this time is left. */
-const CLOSE_GRACE_MS = 2_000;
 
 export interface Epoch {
   /** Counted by the relay, from 1, per socket ever larger. */
@@ -121,7 +119,7 @@ export class RelaySocket {
 
   #read(data: Buffer): void {
     this.#controlFrames += 1;
-    const isTooMuch = data.length > RELAY_CONTROL_MAX_BYTES || this.#controlFrames > MAX_CONTROL_FRAMES;
+    const isTooMuch = data.length > RELAY_CONTROL_MAX_BYTES || this.#controlFrames > RELAY_CONTROL_FRAMES;
     const frame = isTooMuch ? undefined : readRelayFrame(data.toString());
     if (frame === undefined || !this.#take(frame)) this.#refuse();
   }
@@ -190,7 +188,7 @@ export class RelaySocket {
   }
 
   #leaveSoon(): void {
-    this.#cancels.push(this.#options.clock.after(CLOSE_GRACE_MS, () => this.#socket.terminate()));
+    this.#cancels.push(this.#options.clock.after(RELAY_CLOSE_GRACE_MS, () => this.#socket.terminate()));
   }
 
   #lose(why: string): void {
@@ -200,12 +198,12 @@ export class RelaySocket {
 
   #schedulePing(): void {
     const { clock, random } = this.#options;
-    this.#cancelPing = clock.after(PING_EVERY_MS + (2 * random() - 1) * PING_JITTER_MS, () => {
+    this.#cancelPing = clock.after(RELAY_PING_MS + (2 * random() - 1) * PING_JITTER_MS, () => {
       const socket = this.#socket;
       this.#controlFrames = 0;
       // A paused socket reads no pongs either, so missing ones are not counted then.
       if (socket.isPaused) this.#missedPongs = 0;
-      if (this.#missedPongs >= MAX_MISSED_PONGS) return this.#lose("the relay no longer answers");
+      if (this.#missedPongs >= RELAY_MISSED_PONGS) return this.#lose("the relay no longer answers");
       this.#missedPongs += 1;
       if (socket.readyState === socket.OPEN) socket.ping();
       this.#schedulePing();

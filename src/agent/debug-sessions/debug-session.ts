@@ -45,8 +45,10 @@ const MAX_CODE = 128;
 /**
  * What has to happen for this session at `now`. Pure.
  *
- * The promises: no object for a deployment that the customer does not accept; one object a session, and none after the
- * customer deleted it; an object is never changed; its end is reported until the platform has answered.
+ * The promises: no object for a deployment that the customer does not accept; one object a session, and none after this
+ * process saw the customer delete it; an object is never changed; its end is reported until the platform has answered.
+ * A deletion while the agent is away is seen by nothing: a session that the platform still lists as pending is made
+ * again, and the operator decides on it anew.
  *
  * @param id of the session.
  */
@@ -103,7 +105,8 @@ function endOf({ spec: { sessionId: id }, status = {} }: DebugSession, gone: boo
   const report = (key: SessionReport["key"], body: PatchBody): SessionReport => ({ do: "report", key, id, body });
   const stopping = report("stopping", { state: "stopping", ...why });
   if (!isOver) return [stopping];
-  const head = tunnel?.audit?.head;
+  // A status without the tunnel's last word has the head of some seconds ago, and the platform keeps what comes last.
+  const head = tunnel?.closed === undefined ? undefined : tunnel.audit?.head;
   return [
     stopping,
     report("stopped", { state: "stopped", ...why }),

@@ -97,8 +97,9 @@ class World {
     const session = this.objects.get(name);
     if (session === undefined || session.status?.state === "Closed") return;
     const audit = { records: 1, head: "b".repeat(64), at: "2026-01-01T12:00:00Z" };
+    const closed = state === "Closed" ? { closed: { reason: "agent" as const, at: audit.at } } : {};
     if (state === "deleted") this.objects.delete(name);
-    else this.objects.set(name, { ...session, status: { state, tunnel: { instance: "t", audit } } });
+    else this.objects.set(name, { ...session, status: { state, tunnel: { instance: "t", audit, ...closed } } });
   }
 
   /** Dies after the effect of this number: what it did is done, and it does not know. */

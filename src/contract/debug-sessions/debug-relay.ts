@@ -14,6 +14,13 @@ export const RELAY_CONTROL_MAX_BYTES = 1024;
 /** Bytes on their way to one side. At this many the relay stops reading from the other side. */
 export const RELAY_WINDOW_BYTES = 1024 * 1024;
 export const RELAY_TICKET_MS = 60_000;
+/** Each end of a WebSocket pings the other this often (§19.3), and leaves it when so many pings have no answer. */
+export const RELAY_PING_MS = 20_000;
+export const RELAY_MISSED_PONGS = 2;
+/** Most text frames from one ping to the next: no end has a use for more, and parsing them costs more than bytes do. */
+export const RELAY_CONTROL_FRAMES = 32;
+/** An end that does not answer the close frame within this time is disconnected. */
+export const RELAY_CLOSE_GRACE_MS = 2_000;
 
 /** §19.3. */
 export const RELAY_CLOSE_CODES = {

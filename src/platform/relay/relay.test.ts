@@ -390,3 +390,43 @@ it("a server that stops says so, and both sides may come back", async () => {
   await platform.close();
   expect(await Promise.all([client.closed, tunnel.closed])).toEqual([1012, 1012]);
 });
+
+it("while the database is away no session goes on for more than 5 s, and its sides may come back", async () => {
+  const clock = new TestClock();
+  const platform = await startPlatform({ database: await inMemory(), clock, rateLimits: false });
+  try {
+    const world = worldOf(platform, clock);
+    const { attach, join, start } = callsOf(world);
+    const { client, tunnel, site, id, engineer } = await start();
+    const settled = async (): Promise<void> => {
+      for (let turn = 0; turn < 3; turn += 1) await read(world, site, id);
+    };
+    const rename = (from: string, to: string) => platform.db.schema.alterTable(from).renameTo(to).execute();
+    // The check asks this table first; reads of sessions do not.
+    await rename("relay_replicas", "away");
+    // As many as pass before the last of the 5 s: each is a failed check.
+    for (let second = 0; second < 4; second += 1) {
+      expect([client.socket.readyState, tunnel.socket.readyState]).toEqual([WebSocket.OPEN, WebSocket.OPEN]);
+      clock.advance(1_000);
+      await settled();
+    }
+    clock.advance(1_000);
+    expect(await Promise.all([client.closed, tunnel.closed])).toEqual([1012, 1012]);
+    expect((await read(world, site, id)).state).toBe("running");
+    await rename("away", "relay_replicas");
+    clock.advance(1_000);
+    await settled();
+    const [again, moved] = [await attach(id, engineer), await join(id, site.manager.key)];
+    await Promise.all([again.paired(1), moved.paired(1)]);
+    again.send("on;");
+    expect(await moved.received(3)).toBe("on;");
+    // A success ends the time that failures had.
+    for (let second = 0; second < 6; second += 1) {
+      clock.advance(1_000);
+      await settled();
+    }
+    expect(again.socket.readyState).toBe(WebSocket.OPEN);
+  } finally {
+    await platform.close();
+  }
+});

@@ -18,6 +18,12 @@ import type { SessionLog } from "./session-log.ts";
  * checks more often than that.
  */
 const CHECK_EVERY_MS = 1_000;
+/**
+ * When no check succeeds for so many seconds, the database is away: nothing tells that a session must end, and this
+ * process's lease lapses. With the time between two checks it is those 5 s. Counted one by one, so that a process that
+ * stood still looks at the database before it sends its sessions away.
+ */
+const CHECK_WITHIN_SECONDS = 4;
 
 export interface Joining extends Admission {
   /** Of the socket in its session, over all processes. */
@@ -40,6 +46,10 @@ export class Relay {
   #closing = false;
   #cancelCheck: () => void;
   #checking: Promise<void> = Promise.resolve();
+  /** There from the first check that has not succeeded to the next success. */
+  #cancelLapse: (() => void) | undefined;
+  /** No check succeeded for so long that every session was sent away. */
+  #isLapsed = false;
 
   constructor(log: SessionLog, homes: Homes, clock: Clock, logger: Logger, budgets: Budgets) {
     this.#log = log;
@@ -90,7 +100,8 @@ export class Relay {
 
   join(joining: Joining, socket: WebSocket): void {
     const { session, side, holder, number } = joining;
-    const pairing = this.#pairings.get(session.id) ?? this.#begin(joining);
+    // A ticket that was taken before the database went away.
+    const pairing = this.#isLapsed ? undefined : (this.#pairings.get(session.id) ?? this.#begin(joining));
     // Another session took the last seat between the ticket and the handshake: the client may retry.
     if (pairing === undefined) socket.close(RELAY_CLOSE_CODES.restart);
     else pairing.join(side, socket, holder, number);
@@ -148,12 +159,31 @@ export class Relay {
 
   #scheduleCheck(): () => void {
     return this.#clock.after(CHECK_EVERY_MS, () => {
+      if (this.#cancelLapse === undefined) this.#watchLapse(CHECK_WITHIN_SECONDS);
       this.#checking = this.#check()
+        .then(() => this.#checked())
         .catch((error: unknown) => this.#logger.error({ err: error }, "debug sessions could not be checked"))
         .then(() => {
           if (!this.#closing) this.#cancelCheck = this.#scheduleCheck();
         });
     });
+  }
+
+  #checked(): void {
+    this.#cancelLapse?.();
+    this.#cancelLapse = undefined;
+    this.#isLapsed = false;
+  }
+
+  #watchLapse(seconds: number): void {
+    this.#cancelLapse = this.#clock.after(1_000, () => (seconds > 1 ? this.#watchLapse(seconds - 1) : this.#lapse()));
+  }
+
+  /** Kill switches are not heard: both sides come back once the database does, and are admitted anew. */
+  #lapse(): void {
+    this.#isLapsed = true;
+    this.#logger.error({ sessions: this.size }, "debug sessions could not be checked for 5 s and are sent away");
+    for (const pairing of this.#pairings.values()) void pairing.end("restart");
   }
 
   /**
@@ -188,6 +218,7 @@ export class Relay {
     this.#closing = true;
     this.#cancelCheck();
     await this.#checking;
+    this.#cancelLapse?.();
     // First, so that a side which comes back at once finds another home.
     await this.#homes.leave().catch((error: unknown) => this.#logger.warn({ err: error }, "a lease was not ended"));
     await Promise.all([...this.#pairings.values()].map((pairing) => pairing.end("restart")));

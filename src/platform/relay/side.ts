@@ -1,16 +1,15 @@
 import type { RawData, WebSocket } from "ws";
 import type { Clock } from "../../base/clock.ts";
-import { RELAY_CLOSE_CODES, RELAY_CONTROL_MAX_BYTES } from "../../contract/debug-sessions/debug-relay.ts";
+import {
+  RELAY_CLOSE_CODES,
+  RELAY_CLOSE_GRACE_MS,
+  RELAY_CONTROL_FRAMES,
+  RELAY_CONTROL_MAX_BYTES,
+  RELAY_MISSED_PONGS,
+  RELAY_PING_MS,
+} from "../../contract/debug-sessions/debug-relay.ts";
 import { type RelayFrame, readSideFrame, type SideFrame } from "../../contract/debug-sessions/relay-frames.ts";
 import type { Holder } from "../areas/debug-sessions/holders.ts";
-
-/** §19.3. */
-const PING_EVERY_MS = 20_000;
-const MAX_MISSED_PONGS = 2;
-/** A side has no use for more text frames between two pings; each is parsed, which costs the process more than bytes. */
-const MAX_CONTROL_FRAMES = 32;
-/** A side that does not answer the close frame within this time is disconnected. */
-const CLOSE_GRACE_MS = 2_000;
 
 export interface SideEvents {
   onBytes(side: Side, data: Buffer): void;
@@ -63,26 +62,26 @@ export class Side {
     // A paused socket would not read the answer to the close frame.
     socket.resume();
     socket.close(code);
-    const cancel = this.#clock.after(CLOSE_GRACE_MS, () => socket.terminate());
+    const cancel = this.#clock.after(RELAY_CLOSE_GRACE_MS, () => socket.terminate());
     await promise;
     cancel();
   }
 
   #read(data: Buffer, use: (frame: SideFrame) => void): void {
     this.#controlFrames += 1;
-    const isTooMuch = data.length > RELAY_CONTROL_MAX_BYTES || this.#controlFrames > MAX_CONTROL_FRAMES;
+    const isTooMuch = data.length > RELAY_CONTROL_MAX_BYTES || this.#controlFrames > RELAY_CONTROL_FRAMES;
     const frame = isTooMuch ? undefined : readSideFrame(data.toString());
     if (frame === undefined) this.socket.close(RELAY_CLOSE_CODES.refused);
     else use(frame);
   }
 
   #schedulePing(): () => void {
-    return this.#clock.after(PING_EVERY_MS, () => {
+    return this.#clock.after(RELAY_PING_MS, () => {
       const { socket } = this;
       this.#controlFrames = 0;
       // A paused socket reads no pongs either, so missing pongs are not counted then.
       if (socket.isPaused) this.#missedPongs = 0;
-      if (this.#missedPongs >= MAX_MISSED_PONGS) return socket.terminate();
+      if (this.#missedPongs >= RELAY_MISSED_PONGS) return socket.terminate();
       this.#missedPongs += 1;
       if (socket.readyState === socket.OPEN) socket.ping();
       this.#cancelPing = this.#schedulePing();

@@ -23,8 +23,8 @@ const FILE_CONTENT_TYPE = "application/octet-stream";
 const MAX_FILE_BYTES = 100 * 1024 ** 2;
 
 const ADDRESS_MS = 15 * 60_000;
-/** A manager sends a session's files after its end. */
-const WRITE_AFTER_END_MS = 3_600_000;
+/** A manager sends a session's files after its end, and tries again for a day while it cannot reach the platform. */
+const WRITE_AFTER_END_MS = 24 * 3_600_000;
 
 /** Counted from the actual end of the session, which may be earlier than planned. */
 export function writesEndAt({ ended_at, expires_at }: Pick<DebugSessionRow, "ended_at" | "expires_at">): Date {
@@ -69,7 +69,7 @@ export async function filesOf(
 }
 
 /**
- * The keys of files that the caller may still upload. Only a manager may, until an hour after the session's end, each
+ * The keys of files that the caller may still upload. Only a manager may, until a day after the session's end, each
  * file once, and none when the customer's budget of bytes is used up.
  */
 export async function writableFiles(

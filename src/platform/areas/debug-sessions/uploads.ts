@@ -11,7 +11,7 @@ const LEAST_BYTES = 4096;
 
 /**
  * The rule for uploads of session files: the manager's key must still be valid and reach the session, which may have
- * ended at most an hour ago. The file counts in the budget of the session's deployment group and is written once.
+ * ended at most a day ago. The file counts in the budget of the session's deployment group and is written once.
  */
 export const sessionUpload: UploadRule = async (engine, { key, holder }) => {
   const { db, clock, budgets, metrics } = engine;
