@@ -3,16 +3,13 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promise
 import { request as secureRequest } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Duplex } from "node:stream";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { type Clock, systemClock } from "../../../base/clock.ts";
 import { scaledClock } from "../../../base/testing/scaled-clock.ts";
 import { type ChainEnd, chainLine, chainStart } from "../../../debug-link/audit-chain.ts";
-import { serveRelay } from "../../../debug-link/relay-loop.ts";
-import { newSessionKey, pinOf, type SessionKey } from "../../../debug-link/session-key.ts";
-import { innerServer } from "../../../debug-link/testing/inner-server.ts";
+import { newSessionKey } from "../../../debug-link/session-key.ts";
 import { newSite, type Site } from "../../../platform/areas/deployments/testing/site.ts";
 import { until } from "../../../platform/relay/testing/peer.ts";
 import { onEachDatabase } from "../../../platform/testing/harness.ts";
@@ -20,6 +17,7 @@ import { runCli } from "../../run-cli.ts";
 import { Stopped } from "../../stop-signals.ts";
 import type { Surroundings } from "../calling.ts";
 import { engineerCommands } from "../engineer-commands.ts";
+import { farClusterOf } from "./testing/far-cluster.ts";
 
 let folder = "";
 beforeEach(async () => {
@@ -83,44 +81,7 @@ const left = async (): Promise<readonly string[]> => (await readdir(join(folder,
 onEachDatabase("sallyport debug", (world) => {
   const envOf = (site: Site) => ({ SALLYPORT_URL: world.platform.url, SALLYPORT_KEY: site.admin });
 
-  /** A cluster that takes the session: the pins of who came are told, and what they asked for. */
-  async function cluster(site: Site, key: SessionKey = newSessionKey("tunnel", new Date()), told = key.pin) {
-    const seen: string[] = [];
-    const server = innerServer(key);
-    server.on("stream", (stream, headers) => {
-      seen.push(String(headers[":path"]));
-      stream.respond({ ":status": 200 });
-      stream.end("pods");
-    });
-    const [pins, streams]: [string[], Duplex[]] = [[], []];
-    server.on("secureConnection", (socket) => pins.push(pinOf(socket.getPeerCertificate().raw)));
-    const serve = async (): Promise<unknown> => {
-      for (;;) {
-        const query = { state: "pending" };
-        const { items } = (await site.call("GET", "/v1/debug-sessions", { key: site.manager.key, query })).body;
-        const [session] = items;
-        if (session === undefined) continue;
-        return serveRelay(
-          {
-            ...{ clock: systemClock, random: () => 0, side: "tunnel", platformUrl: world.platform.url },
-            ticket: async () =>
-              (
-                await world.call("POST", `/v1/debug-sessions/${session.id}/tickets`, {
-                  key: site.manager.key,
-                  body: { tunnelKey: told },
-                })
-              ).body,
-            onEpoch: ({ stream }) => {
-              streams.push(stream);
-              server.serve(stream);
-            },
-          },
-          new AbortController().signal,
-        );
-      }
-    };
-    return { served: serve(), seen, pins, lose: () => streams.at(-1)?.destroy() };
-  }
+  const cluster = farClusterOf(world);
 
   async function newPlace() {
     const site = await newSite(world);
@@ -231,6 +192,54 @@ onEachDatabase("sallyport debug", (world) => {
     await far.served;
   });
 
+  it("one that another replaces gives way, says so and leaves the session", async () => {
+    const { site, deployment, env } = await newPlace();
+    const far = await cluster(site);
+    const hungUp = Promise.withResolvers<void>();
+    let second: Promise<{ readonly code: number; readonly error: string }> | undefined;
+    const first = await type(["open", deployment, "-n", "web", "--mode", "read", "--auto", ...REASON], {
+      env,
+      runShell: async ({ SALLYPORT_DEBUG_SESSION = "" }, signal) => {
+        signal.addEventListener("abort", () => hungUp.resolve(), { once: true });
+        second = type(["attach", SALLYPORT_DEBUG_SESSION], { env, runShell: () => hungUp.promise });
+        await hungUp.promise;
+      },
+    });
+    expect(first).toMatchObject({ code: 6, error: expect.stringContaining("another attached meanwhile") });
+    expect(await second).toMatchObject({ code: 0, error: expect.stringContaining("attached, until") });
+    expect(await far.served).toBe("client");
+  });
+
+  it("a tunnel with another key than the first is met only by the customer's word", async () => {
+    const { site, deployment, env } = await newPlace();
+    const [one, other] = [newSessionKey("tunnel", new Date()), newSessionKey("tunnel", new Date())];
+    const gaveWay = expect((await cluster(site, one)).served).rejects.toThrow("in place of this one");
+    const hungUp = Promise.withResolvers<void>();
+    let id = "";
+    const opened = await type(["open", deployment, "-n", "web", "--mode", "read", "--auto", ...REASON], {
+      env,
+      runShell: async ({ SALLYPORT_DEBUG_SESSION = "" }, signal) => {
+        id = SALLYPORT_DEBUG_SESSION;
+        signal.addEventListener("abort", () => hungUp.resolve(), { once: true });
+        void cluster(site, other, other.pin, id);
+        await hungUp.promise;
+      },
+    });
+    expect(opened.code, opened.error).toBe(6);
+    expect(opened.error).toContain(`tunnel key:  ${one.pin}`);
+    expect(opened.error).toContain(`another key than at first`);
+    expect(opened.error).toContain("-o jsonpath={.status.tunnel.key}");
+    expect(opened.error).not.toContain("connected again");
+    await gaveWay;
+    // The session is there still; the key of the first is no word for the second.
+    const attach = (key: readonly string[]) => type(["attach", id, ...key], { env, runShell: async () => undefined });
+    expect((await attach([])).code).toBe(6);
+    expect((await attach(["--accept-new-tunnel", one.pin])).code).toBe(6);
+    const accepted = await attach(["--accept-new-tunnel", other.pin]);
+    expect(accepted.code, accepted.error).toBe(0);
+    expect(accepted.error).toContain(`tunnel key:  ${other.pin}`);
+  });
+
   it("asks the customer with the key in the plan, and goes on with the same key later", async () => {
     const { site, deployment, env } = await newPlace();
     const words = ["open", deployment, "-n", "web", "--mode", "port-forward", "--port", "8080", "--port", "9090"];
@@ -277,6 +286,7 @@ describe("sallyport debug, typed wrongly", () => {
     [["open", "--request", "ar_x", "--auto"], "exclude"],
     [["open", "--request", "../../etc/passwd", "--print-kubeconfig"], "ar_…"],
     [["attach", "../x", "--print-kubeconfig"], "dbg_…"],
+    [["attach", `dbg_${"a".repeat(28)}`, "--accept-new-tunnel", "short"], "43 characters"],
     [["stop"], "dbg_…"],
     [["status", "a", "b"], "too many words"],
     [["verify"], "usage"],

@@ -38,7 +38,7 @@ const OPEN = {
 } as const;
 const FLAGS: Readonly<Record<string, NonNullable<ParseArgsConfig["options"]>>> = {
   open: OPEN,
-  attach: PRINT,
+  attach: { ...PRINT, "accept-new-tunnel": { type: "string" } },
   audit: { to: { type: "string" } },
   recording: { to: { type: "string" } },
   verify: { head: { type: "string" } },
@@ -87,10 +87,12 @@ async function run(verb: string, typed: Typed, surroundings: Surroundings, signa
   if (verb === "verify") return verifyFile(id, typed.text("head"), surroundings);
   if (verb === "open") return open(id, typed, surroundings, signal);
   const sessionId = requireId("dbg", id);
+  const newTunnelKey = newTunnelKeyOf(typed);
   const kept = verb === "attach" ? await keptFor(sessionId, typed, surroundings) : undefined;
   return within(typed, surroundings, signal, async (call, platformUrl) => {
     if (kept !== undefined) {
-      const options = { id: sessionId, kept, platformUrl, printKubeconfig: typed.has("print-kubeconfig") };
+      const printKubeconfig = typed.has("print-kubeconfig");
+      const options = { id: sessionId, kept, platformUrl, printKubeconfig, newTunnelKey };
       return serveSession(options, surroundings, call, signal);
     }
     const values = { params: { id: sessionId }, query: {}, body: undefined };
@@ -119,6 +121,12 @@ async function within(
 function keptFor(id: string, typed: Typed, { env, runShell }: Surroundings): Promise<Kept> {
   requireShell(typed, runShell);
   return kept(env, id);
+}
+
+function newTunnelKeyOf(typed: Typed): string | undefined {
+  const key = typed.text("accept-new-tunnel");
+  if (key === undefined || /^[A-Za-z0-9_-]{43}$/.test(key)) return key;
+  throw new UsageError("--accept-new-tunnel is the key that the customer reads out: 43 characters");
 }
 
 function requireShell(typed: Typed, runShell: Surroundings["runShell"]): void {

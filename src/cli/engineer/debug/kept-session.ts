@@ -22,6 +22,8 @@ export interface Wanted {
 export interface Kept extends Wanted {
   /** The key never goes anywhere else. */
   readonly key: SessionKey;
+  /** Of the tunnel that the session first met. */
+  readonly tunnelKey?: string;
 }
 
 const ID = /^(ar|dbg)_[0-9A-Za-z]{28}$/;
@@ -75,7 +77,7 @@ function readKept(text: string): Kept | undefined {
     return undefined;
   }
   if (!isRecord(content) || !isRecord(content.key)) return undefined;
-  const { deploymentId, namespace, mode, minutes, reason, ports, selector } = content;
+  const { deploymentId, namespace, mode, minutes, reason, ports, selector, tunnelKey } = content;
   const { key, certificate, pin } = content.key;
   const known = DEBUG_MODES.find((each) => each === mode);
   const texts = [deploymentId, namespace, reason, key, certificate, pin];
@@ -92,6 +94,7 @@ function readKept(text: string): Kept | undefined {
     },
     ...(Array.isArray(ports) && { ports: ports.map(Number) }),
     ...(typeof selector === "string" && { selector }),
+    ...(typeof tunnelKey === "string" && { tunnelKey }),
     key: { key: String(key), certificate: String(certificate), pin: String(pin) },
   };
 }

@@ -3,15 +3,17 @@ import { Agent } from "node:https";
 import { systemRandom } from "../../../base/clock.ts";
 import { isLoopbackHost } from "../../../base/loopback.ts";
 import type { CloseReason, DebugSession } from "../../../contract/debug-sessions/debug-sessions.ts";
+import { DEFAULT_NAMES, objectName } from "../../../crds/group.ts";
 import { connectInner, PinMismatch } from "../../../debug-link/inner-client.ts";
-import { EndOfSession, type RelayTicket, serveRelay } from "../../../debug-link/relay-loop.ts";
+import { EndOfSession, RelayReplaced, type RelayTicket, serveRelay } from "../../../debug-link/relay-loop.ts";
 import type { Epoch } from "../../../debug-link/relay-socket.ts";
+import { samePin } from "../../../debug-link/session-key.ts";
 import { FriendlyError } from "../../kernel/command.ts";
 import { escaped } from "../../kernel/output.ts";
 import type { CallRoute, Surroundings } from "../calling.ts";
 import { EXIT_CODES } from "../exit-codes.ts";
 import { approvedBy } from "./asking.ts";
-import { forget, type Kept } from "./kept-session.ts";
+import { forget, type Kept, keep } from "./kept-session.ts";
 import { writeKubeconfig } from "./kubeconfig.ts";
 import { startListener } from "./listener.ts";
 
@@ -23,6 +25,8 @@ export interface LiveOptions {
   readonly platformUrl: string;
   /** Instead of a shell. */
   readonly printKubeconfig: boolean;
+  /** The key of a tunnel that took the place of the first one, as the customer read it out. */
+  readonly newTunnelKey?: string | undefined;
 }
 
 const AWAY = "the connection to the customer's cluster is away; it is tried again";
@@ -43,14 +47,19 @@ export async function serveSession(
   const { env, clock, out, error, runShell } = surroundings;
   const stop = new AbortController();
   const either = AbortSignal.any([signal, stop.signal]);
-  const attached = Promise.withResolvers<void>();
+  const attached = Promise.withResolvers<DebugSession>();
+  let wasAttached = false;
   let inner: ClientHttp2Session | undefined;
   const isOpen = (): boolean => inner !== undefined && !inner.closed && !inner.destroyed;
   const listener = await startListener({
     now: clock.wallNow(),
     way: () => (inner !== undefined && isOpen() ? inner : AWAY),
   });
-  const kubeconfig = await writeKubeconfig(env, id, kept.namespace, listener);
+  const kubeconfig = await writeKubeconfig(env, id, kept.namespace, listener).catch(async (thrown: unknown) => {
+    await listener.close();
+    throw thrown;
+  });
+  const trust = trusted(options, surroundings);
   let shell: Promise<unknown> | undefined;
   const over = new AbortController();
   try {
@@ -64,19 +73,23 @@ export async function serveSession(
         const session = await sessionOf(id, call, either);
         const { tunnelKey: peerPin } = session;
         if (peerPin === null) throw new Error("the customer's cluster has not told its key");
-        const wasAttached = inner !== undefined;
+        trust.check(peerPin);
         inner = await connectInner({ stream: epoch.stream, key: kept.key, peerPin, clock }, epoch.signal);
+        await trust.keep(peerPin);
         const lost = (): void => {
           if (!either.aborted) error(`${id}: ${epoch.stream.errored?.message ?? "the connection was lost"}\n`);
         };
         epoch.signal.addEventListener("abort", lost, { once: true });
-        error(wasAttached ? `${id}: connected again; what was open was reset\n` : await banner(session, call, either));
-        attached.resolve();
+        if (wasAttached) error(`${id}: connected again; what was open was reset\n`);
+        wasAttached = true;
+        attached.resolve(session);
       },
       (mismatch) => stop.abort(mismatch),
     );
-    await Promise.race([attached.promise, relay]);
-    if (isOpen()) {
+    const first = await Promise.race([attached.promise, relay.then(() => undefined)]);
+    if (first !== undefined) {
+      // Also when the connection was lost meanwhile: it comes back, and kubectl waits.
+      error(await banner(first, call, either));
       if (printKubeconfig || runShell === undefined) out(`${kubeconfig.path}\n`);
       else {
         const more = { KUBECONFIG: kubeconfig.path, SALLYPORT_DEBUG_SESSION: id };
@@ -95,7 +108,7 @@ export async function serveSession(
   }
 }
 
-/** Gives each epoch to `onEpoch`, one after the other. */
+/** Gives each epoch to `onEpoch`. The work on a lost one may still go on when the next begins; its signal has aborted. */
 function relayOf(
   { id, ticket: first, platformUrl }: LiveOptions,
   { env, clock, error }: Surroundings,
@@ -105,7 +118,8 @@ function relayOf(
   onMismatch: (end: EndOfSession) => void,
 ): Promise<CloseReason> {
   let given = first;
-  return serveRelay(
+  let changed: TunnelChanged | undefined;
+  const relay = serveRelay(
     {
       clock,
       random: systemRandom,
@@ -113,6 +127,8 @@ function relayOf(
       platformUrl,
       ...(!isLoopbackHost(new URL(platformUrl).hostname) && { agent: new Agent({ proxyEnv: env }) }),
       async ticket(limit) {
+        // Without a word to the relay: the session stays, and can be attached to with the customer's word.
+        if (changed !== undefined) throw changed;
         const ready = given;
         given = undefined;
         if (ready !== undefined) return ready;
@@ -127,8 +143,9 @@ function relayOf(
       isFinal: (thrown) => thrown instanceof FriendlyError && thrown.exitCode !== EXIT_CODES.unavailable.code,
       onEpoch(epoch) {
         onEpoch(epoch).catch((thrown: unknown) => {
+          if (thrown instanceof TunnelChanged) changed = thrown;
           epoch.stream.destroy();
-          if (signal.aborted) return;
+          if (signal.aborted || changed !== undefined) return;
           error(`${id}: ${escaped(thrown instanceof Error ? thrown.message : String(thrown), "")}\n`);
           if (thrown instanceof PinMismatch) onMismatch(new EndOfSession("pin-mismatch"));
         });
@@ -138,6 +155,50 @@ function relayOf(
     },
     signal,
   );
+  return relay.catch((thrown: unknown) => {
+    if (!(thrown instanceof RelayReplaced)) throw thrown;
+    throw new FriendlyError(`${id}: another attached meanwhile, and this one gave way`, {
+      cause: thrown,
+      exitCode: EXIT_CODES.conflict.code,
+    });
+  });
+}
+
+/** The tunnel has another key than the one that this session began with. */
+class TunnelChanged extends FriendlyError {
+  constructor(id: string) {
+    const read = `kubectl get dbg ${objectName(id)} -n ${DEFAULT_NAMES.grantsNamespace} -o jsonpath={.status.tunnel.key}`;
+    super(
+      `${id}: the tunnel in the customer's cluster has another key than at first. Its pod was replaced, or another poses as
+it. Ask the customer, by phone, to read the key of the tunnel that serves now:
+  ${read}
+and go on with what they say, or stop:
+  sallyport debug attach ${id} --accept-new-tunnel KEY
+  sallyport debug stop ${id}`,
+      { exitCode: EXIT_CODES.conflict.code },
+    );
+  }
+}
+
+/**
+ * The platform tells which key the tunnel has, so the platform could name one of its own. What the first connection met is
+ * kept, and another one is met only by the customer's word.
+ */
+function trusted({ id, kept, newTunnelKey }: LiveOptions, { env }: Surroundings) {
+  let known = kept.tunnelKey;
+  return {
+    /** @throws TunnelChanged */
+    check(told: string): void {
+      const isNamed = newTunnelKey !== undefined && samePin(told, newTunnelKey);
+      if (known !== undefined && !samePin(told, known) && !isNamed) throw new TunnelChanged(id);
+    },
+    /** Once the other end has shown that it has this key. */
+    async keep(shown: string): Promise<void> {
+      if (shown === known) return;
+      known = shown;
+      await keep(env, id, { ...kept, tunnelKey: shown });
+    },
+  };
 }
 
 async function sessionOf(id: string, call: CallRoute, signal: AbortSignal): Promise<DebugSession> {
@@ -149,7 +210,8 @@ async function banner(session: DebugSession, call: CallRoute, signal: AbortSigna
   const lines = [
     `${session.id}: attached, until ${session.expiresAt}`,
     `  may:         ${mode} in namespace ${namespace}`,
-    `  approved by: ${await approvedBy(session, call, signal)}`,
+    `  approved by: ${await approvedBy(session, call, signal).catch(() => "unknown: the platform did not say")}`,
+    `  tunnel key:  ${session.tunnelKey ?? "-"}, as kubectl get dbg ${objectName(session.id)} shows the customer`,
     `  recorded:    each request${mode === "exec" ? ", and what a terminal shows, where the customer wants it" : ""}; the customer reads it`,
   ];
   return `${escaped(lines.join("\n"), "\n")}\n`;
