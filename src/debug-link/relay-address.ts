@@ -15,5 +15,6 @@ export function relayAddress(platformUrl: string, given: string): string {
   if (base.protocol === "http:" && !isLoopbackHost(base.hostname)) {
     throw new Error("the platform's address must be https unless it is loopback: the ticket travels on it");
   }
-  return base.href.replace(/^http/, "ws").replace(/\/+$/, "") + path;
+  const root = base.href.endsWith("/") ? base.href.slice(0, -1) : base.href;
+  return root.replace(/^http/, "ws") + path;
 }

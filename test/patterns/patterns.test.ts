@@ -70,7 +70,7 @@ const OWN_WORDS: ReadonlySet<string> = new Set([
   "src/api-client/address.ts: \\/+$",
   "src/platform/objects/s3-store.ts: <Contents>(.*?)<\\/Contents>",
   "src/platform/areas/operations/params/shown-length.ts: ([0-9a-f]+)-([0-9a-f]+) ?",
-  "src/agent/platform-link/trusted-authorities.ts: -----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----",
+  "src/kube/serving/trusted-authorities.ts: -----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----",
 ]);
 
 /** Undefined when a longer text takes no more steps for each character. */

@@ -35,7 +35,7 @@ export class RequestHandler {
   /** Never rejects. */
   async handle(stream: ServerHttp2Stream, headers: Headers): Promise<void> {
     const { log, counts } = this.#options;
-    this.heard(0);
+    this.heard();
     counts.requests += 1;
     // A loss of the engineer's side ends what is under way for it, and so does the session's end.
     const gone = new AbortController();
@@ -51,12 +51,17 @@ export class RequestHandler {
     }
   }
 
-  /** So many bytes came from the engineer. */
-  heard(bytes: number): void {
-    const { counts, clock, metrics } = this.#options;
+  /** So many bytes came from the engineer's side; its programs send some by themselves. */
+  carried(bytes: number): void {
+    const { counts, metrics } = this.#options;
     counts.bytesIn += bytes;
-    counts.lastClientByteMs = clock.monotonicMs();
     metrics.bytes("in", bytes);
+  }
+
+  /** The engineer asked or typed something: the session is not idle. */
+  heard(): void {
+    const { counts, clock } = this.#options;
+    counts.lastClientByteMs = clock.monotonicMs();
   }
 
   async #answer(stream: ServerHttp2Stream, headers: Headers, signal: AbortSignal): Promise<void> {
@@ -102,7 +107,7 @@ export class RequestHandler {
       if (upgrade === undefined) await this.#pass(stream, verdict, id, signal);
       else
         await carryUpgraded(
-          { ...this.#options, heard: (bytes) => this.heard(bytes) },
+          { ...this.#options, carried: (bytes) => this.carried(bytes), heard: () => this.heard() },
           { stream, verdict, upgrade, id },
           signal,
         );
@@ -116,7 +121,7 @@ export class RequestHandler {
     const body = verdict.hasBody ? await bodyOf(stream) : undefined;
     if (body === undefined) stream.resume();
     else if (!isReview(body)) return this.#deny(stream, badBody(verdict));
-    if (body !== undefined) this.heard(body.length);
+    if (body !== undefined) this.carried(body.length);
     const { method, target: path, headers } = verdict;
     const startMs = clock.monotonicMs();
     const request = { method, path, headers, ...(body !== undefined && { body: body.toString("utf8") }) };

@@ -7,6 +7,7 @@ import type { Allowed } from "../requests/judge.ts";
 import { channelReader, exitCodeOf } from "../streams/channels.ts";
 import { forwardedPorts } from "../streams/forwarded-ports.ts";
 import { Recorder } from "../streams/recorder.ts";
+import { SpdyReader } from "../streams/spdy-reader.ts";
 import type { HandlerOptions } from "./handler-options.ts";
 import { headersDown } from "./messages.ts";
 import { BrokenOff, drainInto, write } from "./pump.ts";
@@ -22,8 +23,8 @@ type Options = Pick<
   HandlerOptions,
   "upstream" | "ports" | "recording" | "audit" | "clock" | "metrics" | "counts" | "onAuditFailed"
 > & {
-  /** So many bytes came from the engineer. */
-  heard(bytes: number): void;
+  carried(bytes: number): void;
+  heard(): void;
 };
 
 /** How long the engineer's side may take to end what the API server has ended. */
@@ -118,7 +119,7 @@ class PortRefused extends Error {
 }
 
 function tapsOf(options: Options, verdict: Allowed, upgrade: string, id: number): Taps {
-  const { ports, recording, clock, metrics, counts, audit, onAuditFailed, heard } = options;
+  const { ports, recording, clock, metrics, counts, audit, onAuditFailed } = options;
   const isWebSocket = upgrade === "websocket";
   const { name = "", container = "", tty = false } = verdict.subject ?? {};
   let [bytesIn, bytesOut, exitCode]: [number, number, number | undefined] = [0, 0, undefined];
@@ -134,21 +135,31 @@ function tapsOf(options: Options, verdict: Allowed, upgrade: string, id: number)
       exitCode = exitCodeOf(text);
     },
   });
-  const typed = channelReader({ onResize: (text) => recorder?.resize(text) });
-  const forwarded = forwardedPorts(isWebSocket, ports, (port, isAllowed) => {
+  // kubectl pings by itself on both transports, and what it receives it acknowledges: neither keeps a session from idling.
+  const heard = (): void => options.heard();
+  const typed = isExec
+    ? channelReader({ onAny: heard, onResize: (text) => recorder?.resize(text) })
+    : new SpdyReader({ onStream: heard, onContent: heard });
+  const onPort = (port: number, isAllowed: boolean): void => {
     if (isAllowed) opened.push(port);
     else {
       metrics.denied("port");
       counts.denied += 1;
       audit.append("denied", { id, reason: "port", port }).catch(onAuditFailed);
     }
-  });
+  };
+  const forwarded = forwardedPorts(isWebSocket, ports, onPort, heard);
   return {
     up(chunk) {
       bytesIn += chunk.length;
-      heard(chunk.length);
-      if (isExec) typed.push(chunk);
-      if (verdict.kind === "port-forward" && !forwarded.check(chunk)) throw new PortRefused("another port");
+      options.carried(chunk.length);
+      if (verdict.kind === "port-forward") {
+        if (!forwarded.check(chunk)) throw new PortRefused("another port");
+        return;
+      }
+      typed.push(chunk);
+      // What cannot be read might be typed.
+      if (typed.isBroken) heard();
     },
     down(chunk) {
       bytesOut += chunk.length;

@@ -1,6 +1,8 @@
 import { WebSocketReader } from "./websocket-reader.ts";
 
 export interface ChannelListener {
+  /** Something came on a channel; not for what keeps the connection alive. */
+  onAny?(): void;
   /** Part of what came on a channel of output: 1 is stdout, 2 is stderr. */
   onOutput?(channel: 1 | 2, bytes: Buffer): void;
   /** Channel 3: the JSON `Status` that a remote command ends with. */
@@ -21,6 +23,7 @@ export function channelReader(listener: ChannelListener): WebSocketReader {
   let text = Buffer.alloc(0);
   return new WebSocketReader({
     onData(bytes, first, last) {
+      listener.onAny?.();
       if (first) channel = -1;
       // The channel's byte may come after an empty piece.
       const content = channel === -1 ? bytes.subarray(1) : bytes;

@@ -11,29 +11,36 @@ export interface ForwardedPorts {
  * WebSocket, not in the URL.
  *
  * @param allowed undefined: any port, and what cannot be read passes.
+ * @param onContent told of bytes for a port.
  * @param onPort told once for each port; `isAllowed` false: the connection is cut. Port 0: none that could be read.
  */
 export function forwardedPorts(
   isWebSocket: boolean,
   allowed: readonly number[] | undefined,
   onPort: (port: number, isAllowed: boolean) => void,
+  onContent: () => void = () => undefined,
 ): ForwardedPorts {
   const seen = new Set<number>();
   let isCut = false;
-  const spdy = new SpdyReader((headers) => {
-    const text = headers.get("port") ?? "";
-    const port = /^[0-9]{1,5}$/.test(text) ? Number(text) : 0;
-    const isAllowed = allowed === undefined || allowed.includes(port);
-    if (!isAllowed) isCut = true;
-    if (seen.has(port)) return;
-    seen.add(port);
-    onPort(port, isAllowed);
+  const spdy = new SpdyReader({
+    onContent,
+    onStream(headers) {
+      onContent();
+      const text = headers.get("port") ?? "";
+      const port = /^[0-9]{1,5}$/.test(text) ? Number(text) : 0;
+      const isAllowed = allowed === undefined || allowed.includes(port);
+      if (!isAllowed) isCut = true;
+      if (seen.has(port)) return;
+      seen.add(port);
+      onPort(port, isAllowed);
+    },
   });
   const reader = isWebSocket ? new WebSocketReader({ onData: (bytes) => spdy.push(bytes) }) : spdy;
   return {
     check(chunk) {
       if (isCut) return false;
       reader.push(chunk);
+      if (reader.isBroken || spdy.isBroken) onContent();
       if (allowed === undefined || isCut) return !isCut;
       if (!reader.isBroken && !spdy.isBroken) return true;
       isCut = true;

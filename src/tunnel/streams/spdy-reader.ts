@@ -13,24 +13,30 @@ const WINDOW = 32_768;
 /** A zlib stream's header, and the checksum of its dictionary. */
 const ZLIB_HEADER = Buffer.from("e3c6a7c2", "hex");
 
-/** Called for each stream that is opened, while `push` runs. */
-export type OnStream = (headers: ReadonlyMap<string, string>) => void;
+/** What the reader sees; called while `push` runs. */
+export interface SpdyListener {
+  /** A stream is opened. */
+  onStream?(headers: ReadonlyMap<string, string>): void;
+  /** Bytes of a stream; not for what keeps the connection alive or acknowledges. */
+  onContent?(): void;
+}
 
 /**
  * Reads the SPDY/3.1 frames of one direction as they pass by, for the headers of the streams that they open. It keeps a
  * block of headers and what zlib looks back at, no content. What is no SPDY/3.1 makes it broken, for good.
  */
 export class SpdyReader {
-  readonly #onStream: OnStream;
+  readonly #listener: SpdyListener;
   #isBroken = false;
   /** The frame's own header, then its block. */
   #kept = Buffer.alloc(0);
   #wanted = FRAME_HEADER;
   #skip = 0;
+  #isContent = false;
   #history: Buffer | undefined;
 
-  constructor(onStream: OnStream) {
-    this.#onStream = onStream;
+  constructor(listener: SpdyListener) {
+    this.#listener = listener;
   }
 
   get isBroken(): boolean {
@@ -43,6 +49,7 @@ export class SpdyReader {
       if (this.#skip > 0) {
         const skipped = Math.min(this.#skip, chunk.length - at);
         this.#skip -= skipped;
+        if (this.#isContent) this.#listener.onContent?.();
         at += skipped;
         continue;
       }
@@ -58,6 +65,7 @@ export class SpdyReader {
     const type = this.#kept.readUInt16BE(2);
     const length = this.#kept.readUIntBE(5, 3);
     const blockAt = BLOCK_AT[type];
+    this.#isContent = first < 0x8000;
     if (first < 0x8000) this.#next(length);
     else if (first !== 0x8003) this.#break();
     else if (blockAt === undefined) this.#next(length);
@@ -70,7 +78,7 @@ export class SpdyReader {
     const headers = this.#headersOf(block);
     this.#next(0);
     if (headers === undefined) this.#break();
-    else if (type === SYN_STREAM) this.#onStream(headers);
+    else if (type === SYN_STREAM) this.#listener.onStream?.(headers);
   }
 
   #next(skip: number): void {

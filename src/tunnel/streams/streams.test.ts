@@ -122,7 +122,7 @@ test("property: garbage breaks a reader, and throws nothing", () => {
     fc.property(fc.array(fc.uint8Array({ maxLength: 400 }), { maxLength: 8 }), (chunks) => {
       const readers = [
         channelReader({ onOutput: () => undefined, onStatus: exitCodeOf, onResize: () => undefined }),
-        new SpdyReader(() => undefined),
+        new SpdyReader({}),
       ];
       const checks = [forwardedPorts(true, [80], () => undefined), forwardedPorts(false, [80], () => undefined)];
       for (const chunk of chunks.map((each) => Buffer.from(each))) {
@@ -190,9 +190,24 @@ test.each(["", "0x50", "80,22", "-1", "99999999"])("the port %j is none", async 
 test("headers that would inflate without end break the reader", async () => {
   const deflate = createDeflate({ dictionary: SPDY_DICTIONARY });
   const block = await blockOf(deflate, { port: "0".repeat(1_000_000) });
-  const reader = new SpdyReader(() => undefined);
+  const reader = new SpdyReader({});
   reader.push(control(1, Buffer.concat([Buffer.alloc(10), block])));
   expect(reader.isBroken).toBe(true);
+});
+
+test("what keeps a connection alive is not what an engineer says", () => {
+  const said: string[] = [];
+  const exec = channelReader({ onAny: () => said.push("exec") });
+  exec.push(frame(9, Buffer.from("ping")));
+  exec.push(frame(10, Buffer.from("pong")));
+  const onContent = () => said.push("port");
+  const forward = forwardedPorts(false, undefined, () => undefined, onContent);
+  const [ping, windowUpdate, settings] = [6, 9, 4];
+  for (const type of [ping, windowUpdate, settings]) forward.check(control(type, Buffer.alloc(8)));
+  expect(said).toEqual([]);
+  exec.push(frame(2, Buffer.from([0, 97])));
+  forward.check(Buffer.from([0, 0, 0, 1, 0, 0, 0, 1, 97]));
+  expect(said).toEqual(["exec", "port"]);
 });
 
 test("a recording is an asciicast with what was shown, and without what was typed", () => {

@@ -1,5 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
+import { statSync } from "node:fs";
 import { mkdtemp } from "node:fs/promises";
 import { join } from "node:path";
 import { type KubectlOptions, type KubectlResult, kubectl } from "../../../lab/cluster/kubectl.ts";
@@ -63,6 +64,8 @@ export interface OpenSession {
   readonly id: string;
   /** Its resource in the cluster. */
   readonly name: string;
+  /** The engineer's home. */
+  readonly folder: string;
   readonly kubeconfig: string;
   readonly cli: Typed;
   kubectl(args: readonly string[], options?: Omit<KubectlOptions, "kubeconfig">): Promise<KubectlResult>;
@@ -73,7 +76,7 @@ export interface OpenSession {
 }
 
 /** `sallyport …` as the vendor's engineer. */
-function sallyport({ world }: TunnelWorld, folder: string, args: readonly string[]): Typed {
+export function sallyport({ world }: TunnelWorld, folder: string, args: readonly string[]): Typed {
   return new Typed(process.execPath, [MAIN, ...args], {
     PATH: process.env.PATH,
     HOME: folder,
@@ -101,12 +104,23 @@ export async function openSession(
   const [, line = ""] = await cli.says(/(kubectl patch \S+ ar-\S+ .*'\{.*\}')/);
   const approved = await approve(at, line);
   if (approved.code !== 0) throw new Error(`${line}\n${approved.stderr}`);
-  const [, kubeconfig = ""] = await cli.says(/(?:KUBECONFIG=)?(\S+kubeconfig\S*)\s*$/m, 40_000);
+  return served(at, folder, cli);
+}
+
+/** `sallyport debug attach`, where a session was opened. */
+export function attachSession(at: TunnelWorld, { id, folder }: OpenSession): Promise<OpenSession> {
+  return served(at, folder, sallyport(at, folder, ["debug", "attach", id, "--print-kubeconfig"]));
+}
+
+/** Waits until kubectl may be typed. */
+async function served(at: TunnelWorld, folder: string, cli: Typed): Promise<OpenSession> {
+  const [, kubeconfig = ""] = await cli.says(/^(\S+kubeconfig\S*)$/m, 40_000);
   const [, id = ""] = await cli.says(/(dbg_\w+)/);
   const kubectlCache = join(folder, "kubectl-cache");
   return {
     id,
     name: objectName(id),
+    folder,
     kubeconfig,
     cli,
     kubectl: (args, options = {}) => kubectl(at.cluster.kubectlPath, kubectlCache, args, { ...options, kubeconfig }),
@@ -121,6 +135,29 @@ export async function openSession(
       return cli.ended;
     },
   };
+}
+
+/** A stream in both directions that only a cut ends. */
+export interface Beats {
+  /** The kubectl that carries it. */
+  readonly typed: Typed;
+  /** When a byte of the engineer's last arrived at the pod, in ms since the epoch. */
+  lastAtPodMs(): number;
+}
+
+/** Sends a byte each 50 ms from the engineer to a file of the pod, over an exec. Returns when the first ones are there. */
+export async function beating(at: TunnelWorld, session: OpenSession): Promise<Beats> {
+  const file = join(at.pod.folder, session.name);
+  const typed = session.start(["exec", "-i", "api-0", "--", "sh", "-c", `echo begins; exec cat > ${session.name}`]);
+  const beat = setInterval(() => typed.child.stdin.write("."), 50);
+  void typed.ended.finally(() => clearInterval(beat));
+  await typed.says(/begins/);
+  const lastAtPodMs = () => statSync(file).mtimeMs;
+  await eventually(
+    () => Promise.resolve(statSync(file, { throwIfNoEntry: false })?.size ?? 0),
+    (size) => size > 3,
+  );
+  return { typed, lastAtPodMs };
 }
 
 /** Runs a pasted line of kubectl as the approver. */

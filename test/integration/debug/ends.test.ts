@@ -1,0 +1,149 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Program } from "../../../lab/cluster/program.ts";
+import { useCluster } from "../../../lab/cluster/use-cluster.ts";
+import { type DebugSession, debugSessions } from "../../../src/crds/kinds/debug-session.ts";
+import { GRANTS } from "../agent/agent-world.ts";
+import { eventually, signal } from "../wait.ts";
+import { type Beats, beating, type OpenSession, openSession, sallyport } from "./engineer.ts";
+import { createTunnelWorld, type TunnelWorld } from "./tunnel-world.ts";
+
+// Eight hands that end a session. Each must reach a stream that is open, which outlives its rights unless it is cut.
+
+const cluster = useCluster();
+let at: TunnelWorld;
+let tunnel: Program;
+
+beforeAll(async () => {
+  const operator = { SALLYPORT_OPERATOR_DEBUG_MAX_CONCURRENT: "16" };
+  at = await createTunnelWorld(cluster(), { operator });
+  tunnel = await at.startTunnel("tunnel-1", { SALLYPORT_TUNNEL_MAX_CONCURRENT: "16" });
+});
+afterAll(() => at?.close());
+
+interface Talk {
+  readonly session: OpenSession;
+  readonly beats: Beats;
+}
+
+/** A session with a stream that is carried now. */
+async function talk(): Promise<Talk> {
+  const session = await openSession(at, { mode: "exec" });
+  return { session, beats: await beating(at, session) };
+}
+
+/** The most that may pass between a hand and the last byte at the pod, by the issue. */
+const CUT_MS = 5_000;
+/** A stream that carries nothing for so long is over: a byte is sent each 50 ms. */
+const SILENT_MS = 2_000;
+
+/** Pulls, and says how long bytes still arrived at the pod. */
+async function cutBy({ session, beats }: Talk, pull: () => Promise<unknown>): Promise<number> {
+  const pulledMs = Date.now();
+  await pull();
+  const ended = await beats.typed.ended;
+  // kubectl says a loss: over WebSocket it never ends as if all was said.
+  expect(ended).not.toBe(0);
+  await eventually(
+    () => Promise.resolve(Date.now() - beats.lastAtPodMs()),
+    (silence) => silence > SILENT_MS,
+  );
+  const tookMs = Math.max(0, beats.lastAtPodMs() - pulledMs);
+  process.stderr.write(`  ${expect.getState().currentTestName}: last byte after ${Math.round(tookMs)} ms\n`);
+  expect(tookMs).toBeLessThan(CUT_MS);
+  expect(await session.cli.ended).not.toBe(0);
+  return tookMs;
+}
+
+const kubectl = async (...args: string[]): Promise<void> => {
+  const { code, stderr } = await at.cluster.kubectl(args);
+  if (code !== 0) throw new Error(stderr);
+};
+
+const patch = (kind: string, name: string, spec: object): Promise<void> =>
+  kubectl("patch", kind, name, "-n", GRANTS, "--type=merge", "-p", JSON.stringify({ spec }));
+
+const closed = ({ name }: OpenSession): Promise<DebugSession> =>
+  eventually(
+    () => at.world.admin.get<DebugSession>(debugSessions, { namespace: GRANTS, name }, signal()),
+    ({ status }) => status?.state === "Closed",
+  );
+
+/** How the platform tells the end. */
+const told = ({ id }: OpenSession) =>
+  eventually(
+    () => at.world.engineer.debugSessions.get({ params: { id } }, signal()),
+    ({ state }) => ["stopped", "expired", "failed"].includes(state),
+  );
+
+describe("one session is ended by", () => {
+  it("the customer's word", async () => {
+    const talking = await talk();
+    await cutBy(talking, () => patch("dbg", talking.session.name, { endedReason: "enough" }));
+    expect((await closed(talking.session)).status).toMatchObject({ closeReason: "revoked" });
+    expect(await told(talking.session)).toMatchObject({ state: "stopped", closeReason: "revoked" });
+    // What it stood on is gone, and the audit file ends with what the cluster has kept.
+    const { status } = await closed(talking.session);
+    expect(status?.tunnel?.audit?.head).toMatch(/^[0-9a-f]{64}$/);
+    expect(
+      (await at.cluster.kubectl(["get", "sa,rolebindings", "-A", "-l", "sallyport.dev/debug-session"])).stdout,
+    ).toBe("");
+  });
+
+  it("the deletion of its object", async () => {
+    const talking = await talk();
+    await cutBy(talking, () => kubectl("delete", "dbg", talking.session.name, "-n", GRANTS, "--wait=false"));
+    await told(talking.session);
+  });
+
+  it("the end of the grant", async () => {
+    const talking = await talk();
+    const key = { namespace: GRANTS, name: talking.session.name };
+    const { spec } = (await at.world.admin.get<DebugSession>(debugSessions, key, signal())) as DebugSession;
+    await cutBy(talking, () => patch("ag", spec.grantName ?? "", { revokedReason: "enough" }));
+    expect((await closed(talking.session)).status).toMatchObject({ closeReason: "revoked" });
+  });
+
+  it("the engineer elsewhere", async () => {
+    const talking = await talk();
+    await cutBy(talking, () => sallyport(at, at.cluster.dir, ["debug", "stop", talking.session.id]).ended);
+    await closed(talking.session);
+  });
+
+  it("an admin of the vendor", async () => {
+    const talking = await talk();
+    const { id } = talking.session;
+    await cutBy(talking, () =>
+      at.world.vendorAdmin.debugSessions.patch({ params: { id }, body: { state: "stopping" } }, signal()),
+    );
+    await closed(talking.session);
+  });
+});
+
+describe("all sessions are ended by", () => {
+  it("a rule of the customer's that denies", async () => {
+    const both = [await talk(), await talk()];
+    const pulled = patch("opp", "default", { rules: [{ pattern: "debug/*", decision: "deny" }] });
+    await Promise.all(both.map((talking) => cutBy(talking, () => pulled)));
+    await patch("opp", "default", { rules: null });
+  });
+
+  it("the tunnel that is scaled to nothing, and nothing comes back", async () => {
+    const talking = await talk();
+    await cutBy(talking, () => tunnel.stop(10_000));
+    expect((await closed(talking.session)).status).toMatchObject({ closeReason: "agent" });
+  });
+
+  it("their time, and by silence of the engineer while the pod speaks", async () => {
+    const bounds = { SALLYPORT_TUNNEL_MAX_TTL: "20s", SALLYPORT_TUNNEL_IDLE: "8s" };
+    await tunnel.stop(5_000);
+    tunnel = await at.startTunnel("tunnel-2", bounds);
+    // kubectl's own pings, each 5 s, are no word of the engineer's.
+    const [talking, quiet] = await Promise.all([talk(), openSession(at, { mode: "exec" })]);
+    const speaking = quiet.start(["exec", "api-0", "--", "sh", "-c", "while :; do echo speaks; sleep 0.2; done"]);
+    await speaking.says(/speaks/);
+    expect(await speaking.ended).not.toBe(0);
+    expect((await closed(quiet)).status).toMatchObject({ closeReason: "idle" });
+    await talking.beats.typed.ended;
+    expect((await closed(talking.session)).status).toMatchObject({ closeReason: "expired" });
+  });
+});

@@ -1,0 +1,98 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import type { Program } from "../../../lab/cluster/program.ts";
+import { useCluster } from "../../../lab/cluster/use-cluster.ts";
+import { type DebugSession, debugSessions } from "../../../src/crds/kinds/debug-session.ts";
+import { GRANTS } from "../agent/agent-world.ts";
+import { eventually, signal } from "../wait.ts";
+import { attachSession, beating, type OpenSession, openSession } from "./engineer.ts";
+import { createTunnelWorld, type TunnelWorld } from "./tunnel-world.ts";
+
+// What breaks under a session, and what is left of it: a loss is an error at kubectl, and the session goes on where it may.
+
+const cluster = useCluster();
+let at: TunnelWorld;
+let first: Program;
+
+beforeAll(async () => {
+  at = await createTunnelWorld(cluster());
+  first = await at.startTunnel("tunnel-1");
+});
+afterAll(() => at?.close());
+
+const status = async ({ name }: OpenSession): Promise<DebugSession["status"]> =>
+  (await at.world.admin.get<DebugSession>(debugSessions, { namespace: GRANTS, name }, signal()))?.status;
+
+/** kubectl again and again, as a person would. */
+const worksAgain = (session: OpenSession) =>
+  eventually(
+    () => session.kubectl(["exec", "api-0", "--", "echo", "again"]),
+    ({ stdout }) => stdout === "again\n",
+  );
+
+it("an engineer's program that is killed is followed by another one, in the same session", async () => {
+  const session = await openSession(at, { mode: "exec" });
+  const { typed } = await beating(at, session);
+  session.cli.child.kill("SIGKILL");
+  expect(await typed.ended).not.toBe(0);
+  const again = await attachSession(at, session);
+  expect(again.id).toBe(session.id);
+  expect((await worksAgain(again)).code).toBe(0);
+  await again.close();
+  expect(
+    (
+      await eventually(
+        () => status(again),
+        (seen) => seen?.state === "Closed",
+      )
+    )?.closeReason,
+  ).toBe("client");
+});
+
+it("a tunnel that is killed is an error at kubectl; another one takes the session, and the killed one's file is finished", async () => {
+  const session = await openSession(at, { mode: "exec" });
+  const { typed } = await beating(at, session);
+  expect((await status(session))?.tunnel?.instance).toBe("tunnel-1");
+  await first.kill("SIGKILL");
+  expect(await typed.ended).not.toBe(0);
+  const second = await at.startTunnel("tunnel-2");
+  expect((await worksAgain(session)).code).toBe(0);
+  expect((await status(session))?.tunnel?.instance).toBe("tunnel-2");
+  await session.close();
+  await eventually(
+    () => status(session),
+    (seen) => seen?.state === "Closed",
+  );
+  first = await at.startTunnel("tunnel-1");
+  const file = join(at.cluster.dir, "tunnel-1-spool", `${session.id}.audit.jsonl`);
+  await eventually(
+    () => Promise.resolve(readFileSync(file, "utf8").trim().split("\n").at(-1)),
+    (line) => line.includes('"agent_lost"'),
+  );
+  await second.stop(5_000);
+});
+
+it("an API server that restarts cuts streams, and not the session", async () => {
+  const session = await openSession(at, { mode: "exec" });
+  const { typed } = await beating(at, session);
+  const { apiserver } = at.cluster.programs;
+  await apiserver.kill();
+  expect(await typed.ended).not.toBe(0);
+  await apiserver.start(signal());
+  expect((await worksAgain(session)).code).toBe(0);
+  await session.close();
+});
+
+it("two tunnels serve a session once", async () => {
+  const second = await at.startTunnel("tunnel-3");
+  const sessions = await Promise.all([1, 2, 3].map(() => openSession(at, { mode: "logs" })));
+  for (const session of sessions) {
+    const { instance } = (await status(session))?.tunnel ?? {};
+    expect(["tunnel-1", "tunnel-3"]).toContain(instance);
+    expect((await session.kubectl(["get", "pods"])).stdout).toContain("api-0");
+    expect((await status(session))?.tunnel?.instance).toBe(instance);
+    await session.close();
+  }
+  await second.stop(5_000);
+});
