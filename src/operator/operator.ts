@@ -70,12 +70,11 @@ export async function runOperator(config: OperatorConfig, tools: OperatorTools, 
     for (const watch of [rights.watch, rights.clusterWatch, ...(rights.debugWatch ? [rights.debugWatch] : [])]) {
       manager.addRunnable({ name: watch.name, needsLeader: false, run: (each) => watch.run(each) });
     }
-    const sessions = () => caches.sessions?.store.values() ?? [];
     const shared = {
       ...{ client, caches, admission, rights, metrics, clock, log, kube, config },
       fence: () => elector.fence(),
       publisher: new EventPublisher(events),
-      debugMetrics: debugMetrics(registry, { sessions, modes: debug ? config.debugModes : [], now }),
+      debugMetrics: debugMetrics(registry),
     };
     for (const runnable of operatorControllers(shared)) manager.addRunnable(runnable);
     await manager.run(signal);

@@ -150,6 +150,8 @@ describe("refused with words", () => {
     ["a bound that is no duration", on({ maxTTL: "1 hour" }), "maxTTL"],
     ["a longer time than sessions have", on({ maxTTL: "9h" }), "between 1m and 8h"],
     ["a time too short for one", on({ maxTTL: "30s" }), "between 1m and 8h"],
+    ["a longer silence than the platform allows", on({ idle: "16m" }), "between 1s and 15m"],
+    ["no silence at all", on({ idle: "0s" }), "between 1s and 15m"],
     ["more sessions than a tunnel serves", on({ maxConcurrent: 17 }), "maxConcurrent"],
   ])("%s", async (_case, values, words) => {
     expect(await refusal(values)).toContain(words);

@@ -37,7 +37,11 @@ export const DEBUG_VALUES: Branch = branch(
     ),
     maxTTL: text("1h", "Longest that a session stays open, whatever was approved. At most 8 h.", DURATION),
     maxConcurrent: count(3, 1, "Sessions open at once.", 16),
-    idle: text("15m", "A session without a byte from the engineer's kubectl for this long is ended.", DURATION),
+    idle: text(
+      "15m",
+      "A session in which the engineer does nothing for this long is ended; what kubectl sends by itself does not count. At most 15 m, after which the platform ends a session without a byte.",
+      DURATION,
+    ),
     strict: flag(
       true,
       "End every session when the API server has been silent for 30 s: your word that ends one could not be heard.",

@@ -73,7 +73,7 @@ function registryOf(component: Component): Registry {
     tunnelMetrics(registry);
   } else {
     operatorMetrics(registry, { grants: () => [], isLeader: () => false, now });
-    debugMetrics(registry, { sessions: () => [], modes: [], now });
+    debugMetrics(registry);
     operatorRights(registry, () => []);
   }
   return registry;

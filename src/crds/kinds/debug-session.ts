@@ -203,7 +203,7 @@ export const DEBUG_SESSION = {
     // A string on purpose: a date column prints <invalid> for an instant in the future.
     { name: "Until", type: "string", jsonPath: ".status.until" },
     { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
-    { name: "Bytes", type: "integer", jsonPath: ".status.tunnel.bytesOut", priority: 1 },
+    { name: "BytesOut", type: "integer", jsonPath: ".status.tunnel.bytesOut", priority: 1 },
     { name: "Grant", type: "string", jsonPath: ".spec.grantName", priority: 1 },
     { name: "Reason", type: "string", jsonPath: ".spec.reason", priority: 1 },
   ],

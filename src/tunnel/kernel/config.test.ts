@@ -23,6 +23,7 @@ test.each([
   ["SALLYPORT_TUNNEL_SPOOL_SIZE", "much", "a size such as 256Mi"],
   ["SALLYPORT_TUNNEL_UPLOAD", "no", "one of true, false, not no"],
   ["SALLYPORT_TUNNEL_MAX_TTL", "9h", "a duration"],
+  ["SALLYPORT_TUNNEL_IDLE", "16m", "a duration such as 30s, from 1000 to 900000 ms"],
   ["SALLYPORT_TUNNEL_MAX_CONCURRENT", "17", "a whole number from 1 to 16"],
   ["SALLYPORT_TUNNEL_DEBUG_NAMESPACE", "Debug", "the name of a namespace"],
 ])("%s=%s is refused", (name, value, words) => {

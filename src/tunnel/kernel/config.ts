@@ -63,8 +63,8 @@ export const TUNNEL_SETTINGS: SettingsOf<TunnelConfig> = {
   idleMs: {
     env: "SALLYPORT_TUNNEL_IDLE",
     default: "15m",
-    doc: "A session ends after this long without a byte from the engineer.",
-    parse: duration(1_000, 28_800_000),
+    doc: "A session ends after this long without a byte from the engineer; what kubectl sends by itself is none. At most 15m: the platform ends a session after so long without a byte of any kind.",
+    parse: duration(1_000, 900_000),
   },
   maxTtlMs: {
     env: "SALLYPORT_TUNNEL_MAX_TTL",

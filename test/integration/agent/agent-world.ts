@@ -77,7 +77,12 @@ export interface WorldOptions {
 export async function createAgentWorld(cluster: Cluster, options: WorldOptions = {}): Promise<AgentWorld> {
   const { names = DEFAULT_NAMES } = options;
   const folder = await mkdtemp(join(tmpdir(), "sallyport-agent-test-"));
-  const platform = await startPlatform({ database: { pglite: "memory" }, rateLimits: false });
+  const platform = await startPlatform({
+    database: { pglite: "memory" },
+    // In memory there is no folder beside the database: without this one nothing could be uploaded.
+    objects: { folder: join(folder, "objects") },
+    rateLimits: false,
+  });
   const gate = await PlatformGate.open(platform.url);
   const vendor = await seed(platform);
   const installing = options.install ?? (() => installFromSource(cluster, names));

@@ -1,3 +1,5 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Program } from "../../../lab/cluster/program.ts";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
@@ -75,6 +77,23 @@ const told = ({ id }: OpenSession) =>
     ({ state }) => ["stopped", "expired", "failed"].includes(state),
   );
 
+/** The vendor's copy of the audit is the one whose head the cluster keeps; one with another byte is found out. */
+async function verified({ id }: OpenSession, head: string): Promise<void> {
+  const file = join(at.cluster.dir, `${id}.audit.jsonl`);
+  const run = (...args: string[]): Promise<number | null> => sallyport(at, at.cluster.dir, ["debug", ...args]).ended;
+  // The tunnel sends it after its last word.
+  await eventually(
+    () => run("audit", id, "--to", file),
+    (code) => code === 0,
+  );
+  expect(await run("verify", file, "--head", head)).toBe(0);
+  const bytes = await readFile(file);
+  const place = bytes.indexOf("exec");
+  bytes[place] = (bytes[place] ?? 0) ^ 1;
+  await writeFile(file, bytes);
+  expect(await run("verify", file, "--head", head)).toBe(11);
+}
+
 describe("one session is ended by", () => {
   it("the customer's word", async () => {
     const talking = await talk();
@@ -87,6 +106,7 @@ describe("one session is ended by", () => {
     expect(
       (await at.cluster.kubectl(["get", "sa,rolebindings", "-A", "-l", "sallyport.dev/debug-session"])).stdout,
     ).toBe("");
+    await verified(talking.session, status?.tunnel?.audit?.head ?? "");
   });
 
   it("the deletion of its object", async () => {

@@ -240,11 +240,14 @@ test("a policy that names debug/logs lets it run without a grant, and debug/exec
   await inState(logs, "Closed");
 });
 
-test("where approvers lend, or the mode is off, the session says so", async () => {
+test.each<readonly [string, Parameters<OperatorWorld["start"]>[1], string]>([
+  ["approvers lend", { lendingMode: "approver" }, "LendingByApprovers"],
+  ["the mode is off", { debugModes: ["logs"] }, "ModeDisabled"],
+])("where %s, the session says so", async (_case, settings, reason) => {
   await operator.stop();
-  operator = world.start("debug-operator", { ...SETTINGS, debugModes: ["logs"] });
+  operator = world.start("debug-operator", { ...SETTINGS, ...settings });
   const exec = await askSession(world, { mode: "exec" });
-  expect(condition(await inState(exec, "Refused"), "Authorized")).toBe("False/ModeDisabled");
+  expect(condition(await inState(exec, "Refused"), "Authorized")).toBe(`False/${reason}`);
 });
 
 test("while a policy of debug sessions is missing, none is opened", async () => {

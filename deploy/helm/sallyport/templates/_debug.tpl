@@ -19,6 +19,10 @@
 {{- if or (lt $seconds 60) (gt $seconds 28800) -}}
 {{- fail (printf "debugSessions.maxTTL is %s: it must be between 1m and 8h." $debug.maxTTL) -}}
 {{- end -}}
+{{- $idle := mul (regexFind "^[0-9]+" $debug.idle | int64) (get $unit (regexFind "[a-z]+$" $debug.idle)) -}}
+{{- if or (lt $idle 1) (gt $idle 900) -}}
+{{- fail (printf "debugSessions.idle is %s: it must be between 1s and 15m, after which the vendor's platform ends a silent session." $debug.idle) -}}
+{{- end -}}
 {{- if eq $values.rbac.scope "namespaces" -}}
 {{- fail "debugSessions.enabled is true and rbac.scope is namespaces: the roles of the modes are ClusterRoles. Choose rbac.scope=cluster, or leave debug sessions off." -}}
 {{- end -}}
