@@ -71,7 +71,7 @@ describe("logs", () => {
     ["a change", ["delete", "pod", "api-0"], "delete"],
     ["an attach", ["attach", "api-0"], "attach"],
     ["a proxy", ["get", "--raw", "/api/v1/namespaces/shop/pods/api-0/proxy"], "proxy"],
-    // kubectl itself resolves both; a path with dots in it is refused as well (judge.test.ts).
+    // kubectl itself resolves both; a path with dots in it is refused as well (target.test.ts).
     ["a path around", ["get", "--raw", "/api/v1/namespaces/shop/../kube-system/pods"], "not for namespace kube-system"],
     ["an escaped path", ["get", "--raw", "/api/v1/namespaces/shop%2f..%2fkube-system/pods"], "not for namespace kube-system"],
   ])("is refused %s, in words", async (_, args, words) => {
