@@ -73,7 +73,11 @@ describe("logs", () => {
     ["a proxy", ["get", "--raw", "/api/v1/namespaces/shop/pods/api-0/proxy"], "proxy"],
     // kubectl itself resolves both; a path with dots in it is refused as well (target.test.ts).
     ["a path around", ["get", "--raw", "/api/v1/namespaces/shop/../kube-system/pods"], "not for namespace kube-system"],
-    ["an escaped path", ["get", "--raw", "/api/v1/namespaces/shop%2f..%2fkube-system/pods"], "not for namespace kube-system"],
+    [
+      "an escaped path",
+      ["get", "--raw", "/api/v1/namespaces/shop%2f..%2fkube-system/pods"],
+      "not for namespace kube-system",
+    ],
   ])("is refused %s, in words", async (_, args, words) => {
     const { code, stderr } = await session.kubectl(args);
     expect(code).toBe(1);
