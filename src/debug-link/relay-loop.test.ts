@@ -266,6 +266,21 @@ describe("a side of the relay", () => {
     expect(clock.pending).toBe(0);
   });
 
+  it("says nothing when another process has its place", async () => {
+    const side = new Side();
+    const socket = await relay.accept();
+    await settle();
+    say(socket, { type: "peer", epoch: 1 });
+    await side.epoch(1);
+    const said: string[] = [];
+    socket.on("message", (data) => said.push(String(data)));
+    const code = new Promise<number>((done) => socket.once("close", done));
+    stop.abort(new RelayReplaced());
+    expect(await code).toBe(1006);
+    expect(said.filter((each) => each.includes("close"))).toEqual([]);
+    expect(side.epochs[0]?.stream.destroyed).toBe(true);
+  });
+
   it("a relay that does not answer its end is left after 2 s", async () => {
     const side = new Side();
     const socket = await relay.accept();

@@ -34,7 +34,10 @@ export class EndOfSession extends Error {
   }
 }
 
-/** Another process has connected as this side, and this one gives way: to come back would throw that one out. */
+/**
+ * Another process has connected as this side, and this one gives way: to come back would throw that one out. As a
+ * signal's reason it leaves the relay without a word, because a word would end the session for the other process too.
+ */
 export class RelayReplaced extends Error {
   override readonly name = "RelayReplaced";
 
@@ -59,7 +62,7 @@ const REASONS: Readonly<Record<number, CloseReason>> = {
  * Stays connected to the relay for the length of a session, and gives each epoch to `onEpoch`. Reconnects with a fresh
  * ticket after a pause of full jitter.
  *
- * @param signal ends the session: the relay is told why (EndOfSession).
+ * @param signal ends the session: the relay is told why (EndOfSession), or nothing (RelayReplaced).
  * @returns why it ended, by the relay's word or by the signal's.
  * @throws RelayReplaced; a final error of `ticket`
  */
@@ -95,7 +98,10 @@ async function oneConnection(options: RelayOptions, signal: AbortSignal): Promis
     if (!signal.aborted && options.isFinal?.(error) === true) throw error;
     return { is: "lost", why: error instanceof Error ? error.message : String(error) };
   }
-  const onAbort = (): void => socket.end(own(options.side, signal));
+  const onAbort = (): void => {
+    if (signal.reason instanceof RelayReplaced) socket.leave();
+    else socket.end(own(options.side, signal));
+  };
   signal.addEventListener("abort", onAbort, { once: true });
   try {
     return await socket.ended;

@@ -88,6 +88,11 @@ export class RelaySocket {
     this.#leaveSoon();
   }
 
+  /** Goes without a word: for the relay the session goes on. */
+  leave(): void {
+    this.#lose("this side has left");
+  }
+
   #listen(): Promise<SocketEnd> {
     const socket = this.#socket;
     socket.on("open", () => {

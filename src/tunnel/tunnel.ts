@@ -10,6 +10,7 @@ import { Informer } from "../kube/cache/informer.ts";
 import { Client } from "../kube/client/client.ts";
 import { connect } from "../kube/client/connection.ts";
 import type { Environment } from "../kube/client/proxy.ts";
+import { ServerClock } from "../kube/client/server-clock.ts";
 import { Manager } from "../kube/manager/manager.ts";
 import { processServers } from "../kube/manager/servers.ts";
 import { kubeMetrics } from "../kube/metrics/kube-metrics.ts";
@@ -50,7 +51,9 @@ export async function runTunnel(config: TunnelConfig, tools: TunnelTools, signal
   const spool = new Spool({ folder, limitBytes, metrics });
   const connection = await connect({ ...where, userAgent: NAME }, clock);
   const kube = kubeMetrics(registry);
-  const client = new Client(connection, { clock, metrics: kube.client });
+  // When a session ends was written by the API server's time.
+  const serverClock = new ServerClock(clock);
+  const client = new Client(connection, { clock, metrics: kube.client, serverClock });
   const userAgent = `${NAME}/${version}`;
   const link = connectPlatform(config, { clock, log, metrics, userAgent, environment });
   const { platform, proxyAgent, storage } = link;
@@ -68,6 +71,7 @@ export async function runTunnel(config: TunnelConfig, tools: TunnelTools, signal
     const sessions = new Sessions(
       {
         ...{ ...common, config, client, connection, platform, proxyAgent, identity, version, uploads, random, emit },
+        clock: serverClock,
         ...{ key: newSessionKey(NAME, clock.wallNow()), heardMs: () => informer.currentAtMs },
       },
       informer,

@@ -1,9 +1,12 @@
 import type { Clock } from "../../base/clock.ts";
 import type { ClientMetrics } from "../metrics/metrics.ts";
+import type { ServerClock } from "./server-clock.ts";
 
 export interface ClientOptions {
   readonly metrics?: ClientMetrics;
   readonly clock?: Clock;
+  /** Learns the API server's time from each answer. */
+  readonly serverClock?: ServerClock;
   /** Who owns the fields that we write; one constant a program. Default: the connection's user agent. */
   readonly fieldManager?: string;
   /** For one try of one request. Default 60_000, the API server's own limit. */

@@ -40,6 +40,7 @@ export class Client {
       clock: options.clock ?? systemClock,
       timeoutMs: options.timeoutMs ?? 60_000,
       metrics: options.metrics,
+      serverClock: options.serverClock,
     });
   }
 

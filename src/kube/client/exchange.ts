@@ -4,6 +4,7 @@ import type { ClientMetrics } from "../metrics/metrics.ts";
 import { type Query, withQuery } from "../objects/paths.ts";
 import { ApiError, errorFromResponse, networkError } from "./api-error.ts";
 import type { Connection, WireRequest, WireResponse } from "./connection.ts";
+import type { ServerClock } from "./server-clock.ts";
 
 /** Tries after the first. Source: client-go rest.Request, maxRetries 10. */
 const MAX_RETRIES = 10;
@@ -42,6 +43,8 @@ export interface ExchangeOptions {
   /** For one try, headers and body. */
   readonly timeoutMs: number;
   readonly metrics: ClientMetrics | undefined;
+  /** Learns the time from each answer. */
+  readonly serverClock?: ServerClock | undefined;
 }
 
 /** Requests with the API server's manners: deadline, `Status` errors, `Retry-After`, metrics. */
@@ -93,7 +96,7 @@ export class Exchange {
   stream(request: ExchangeRequest, signal: AbortSignal): Promise<WireResponse> {
     return this.#attempt(request, signal, async (deadline, answered) => {
       const answer = await this.options.connection.open(wire(request), deadline);
-      answered(answer.status);
+      answered(answer);
       if (!isSuccess(answer)) throw await this.#refusal(request, answer);
       return answer;
     });
@@ -102,7 +105,7 @@ export class Exchange {
   #once(request: ExchangeRequest, signal: AbortSignal): Promise<Answer> {
     return this.#attempt(request, signal, async (deadline, answered) => {
       const answer = await this.options.connection.request(wire(request), deadline);
-      answered(answer.status);
+      answered(answer);
       if (!isSuccess(answer)) throw await this.#refusal(request, answer);
       return { body: await readAll(answer, request.maxBytes), contentType: answer.headers["content-type"] };
     });
@@ -119,16 +122,17 @@ export class Exchange {
   async #attempt<T>(
     request: ExchangeRequest,
     signal: AbortSignal,
-    run: (deadline: AbortSignal, answered: (status: number) => void) => Promise<T>,
+    run: (deadline: AbortSignal, answered: (answer: WireResponse) => void) => Promise<T>,
   ): Promise<T> {
     signal.throwIfAborted();
-    const { clock, metrics, timeoutMs } = this.options;
+    const { clock, metrics, timeoutMs, serverClock } = this.options;
     const startedMs = clock.monotonicMs();
     let code = NO_ANSWER;
     try {
       return await withDeadline(clock, timeoutMs, signal, (deadline) =>
-        run(deadline, (status) => {
+        run(deadline, ({ status, headers }) => {
           code = String(status);
+          serverClock?.heard(headers.date);
         }),
       );
     } catch (error) {

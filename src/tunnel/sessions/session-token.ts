@@ -16,6 +16,7 @@ export interface TokenOptions {
 /** Limits of the API server and of the policy on the tunnel's tokens. */
 const [LEAST_SECONDS, MOST_SECONDS] = [600, 3_600];
 const RETRY_MS = 5_000;
+const FIRST_RETRY_MS = 2_000;
 
 /** The token of one session's account, kept in memory and renewed at two thirds of its life. */
 export class SessionToken {
@@ -33,8 +34,22 @@ export class SessionToken {
     return this.#connection;
   }
 
-  /** @throws ApiError */
-  async mint(signal: AbortSignal): Promise<void> {
+  /** Tries until there is one. False: the account is gone, or `signal` has aborted. */
+  async first(signal: AbortSignal): Promise<boolean> {
+    const { clock, log } = this.#options;
+    for (;;) {
+      try {
+        await this.#mint(signal);
+        return true;
+      } catch (err) {
+        if (signal.aborted || isGone(err)) return false;
+        log.warn({ err }, "no token for a debug session yet");
+        await sleep(clock, FIRST_RETRY_MS, signal).catch(() => undefined);
+      }
+    }
+  }
+
+  async #mint(signal: AbortSignal): Promise<void> {
     const { client, connection, account, leftSeconds } = this.#options;
     const expirationSeconds = Math.max(LEAST_SECONDS, Math.min(MOST_SECONDS, Math.ceil(leftSeconds())));
     const { token } = await client.createToken(account, { expirationSeconds }, signal);
@@ -48,7 +63,7 @@ export class SessionToken {
     while (!signal.aborted) {
       try {
         await sleep(clock, this.#renewMs, signal);
-        await this.mint(signal);
+        await this.#mint(signal);
       } catch (err) {
         if (signal.aborted || isGone(err)) return;
         log.warn({ err }, "the token of a debug session was not renewed");
@@ -58,6 +73,6 @@ export class SessionToken {
   }
 }
 
-export function isGone(error: unknown): boolean {
+function isGone(error: unknown): boolean {
   return error instanceof ApiError && (error.status === 404 || error.status === 403);
 }

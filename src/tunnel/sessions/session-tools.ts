@@ -24,6 +24,7 @@ export interface SessionTools {
   readonly version: string;
   readonly spool: Spool;
   readonly uploads: Pick<Uploads, "add">;
+  /** Its calendar is the API server's. */
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;

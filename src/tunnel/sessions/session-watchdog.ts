@@ -53,7 +53,8 @@ export class SessionWatchdog {
   #reason(): CloseReason | undefined {
     const { clock, idleMs, lastClientByteMs, heardMs } = this.#options;
     const nowMs = clock.monotonicMs();
-    if (nowMs >= this.#untilMs) return "expired";
+    // Written so that an end which cannot be read has come.
+    if (!(nowMs < this.#untilMs)) return "expired";
     if (nowMs - lastClientByteMs() >= idleMs) return "idle";
     if (heardMs !== undefined && nowMs - (heardMs() ?? Number.NEGATIVE_INFINITY) >= STALE_MS) return "policy-stale";
     return undefined;

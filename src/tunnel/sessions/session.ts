@@ -1,6 +1,6 @@
 import { ApiError } from "../../api-client/api-error.ts";
-import { sleep } from "../../base/clock.ts";
 import { withDeadline } from "../../base/deadline.ts";
+import { orAborted } from "../../base/or-aborted.ts";
 import type { CloseReason } from "../../contract/debug-sessions/debug-sessions.ts";
 import type { DebugSession } from "../../crds/kinds/debug-session.ts";
 import { chainStart } from "../../debug-link/audit-chain.ts";
@@ -9,19 +9,29 @@ import type { Epoch } from "../../debug-link/relay-socket.ts";
 import { ApiError as KubeError } from "../../kube/client/api-error.ts";
 import { AuditLog } from "../audit/audit-log.ts";
 import { RecordingFile } from "../audit/recording-file.ts";
-import type { SessionCounts } from "../serving/handler-options.ts";
 import { RequestHandler } from "../serving/request-handler.ts";
 import { SessionServer } from "../serving/session-server.ts";
-import { isGone, SessionToken } from "./session-token.ts";
+import { LastWord } from "./last-word.ts";
+import { SessionReport } from "./session-report.ts";
+import { SessionToken } from "./session-token.ts";
 import { auditFile, recordingFile, type SessionTools } from "./session-tools.ts";
 import { SessionWatchdog } from "./session-watchdog.ts";
-import { StatusWriter, seconds, type TunnelStatus, wallOf } from "./status-writer.ts";
+import { StatusWriter, seconds } from "./status-writer.ts";
 
-const STATUS_EVERY_MS = 10_000;
+/** For everything that is said and stored once a session has ended. */
 const LAST_WORDS_MS = 10_000;
-const TOKEN_RETRY_MS = 2_000;
+/** Of it, for the disk. */
+const FILES_MS = 5_000;
 /** These leave what is under way two seconds; all others cut it at once. */
 const GENTLE: readonly CloseReason[] = ["agent", "expired", "idle"];
+
+/** How the serving of a session ended. */
+export interface SessionEnd {
+  /** False: another tunnel serves it, and this one may be asked again. */
+  readonly isOver: boolean;
+  /** May still have to be said. */
+  readonly lastWord?: LastWord;
+}
 
 /** One open session, from the claim to the last record. */
 export class Session {
@@ -29,24 +39,27 @@ export class Session {
   readonly #object: DebugSession;
   readonly #status: StatusWriter;
   readonly #end = new AbortController();
-  readonly #counts: SessionCounts;
+  readonly #report: SessionReport;
   #reason: CloseReason | undefined;
   /** Another tunnel has the session: no last word from this one. */
   #isTakenOver = false;
-  #epoch: number;
-  #attachedAt: string | undefined;
+  /** The claim has been seen in the object: what does not name this process is newer, not older. */
+  #isSeen = false;
   #server: SessionServer | undefined;
   #handler: RequestHandler | undefined;
   #watchdog: SessionWatchdog | undefined;
   #audit: AuditLog | undefined;
 
   constructor(tools: SessionTools, object: DebugSession) {
-    const { clock, client, config } = tools;
+    const { clock, client, config, identity, key, log } = tools;
     this.#tools = tools;
     this.#object = object;
     this.#status = new StatusWriter(client, config.grantsNamespace, object);
-    this.#counts = { requests: 0, denied: 0, bytesIn: 0, bytesOut: 0, lastClientByteMs: clock.monotonicMs() };
-    this.#epoch = object.status?.tunnel?.epoch ?? 0;
+    this.#report = new SessionReport(object, {
+      ...{ status: this.#status, identity, key: key.pin, clock, log, durable: () => this.#audit?.durable },
+      onTakenOver: () => this.#yield(),
+      onGone: () => this.end("revoked"),
+    });
   }
 
   /** The first word counts. */
@@ -61,23 +74,21 @@ export class Session {
   changed(object: DebugSession | undefined): void {
     const { status, spec, metadata } = object ?? {};
     const isEnded = spec?.endedReason !== undefined || metadata?.deletionTimestamp !== undefined;
-    const instance = status?.tunnel?.instance ?? this.#tools.identity;
+    const instance = status?.tunnel?.instance;
+    if (instance === this.#tools.identity) this.#isSeen = true;
     if (object === undefined || isEnded) this.end("revoked");
     else if (status?.state !== "Open") this.end(status?.closeReason ?? "revoked");
-    else if (instance !== this.#tools.identity) {
-      this.#isTakenOver = true;
-      this.end("tunnel-lost");
-    }
+    else if (this.#isSeen && instance !== undefined && instance !== this.#tools.identity) this.#yield();
   }
 
-  /** False: another tunnel serves it, and this one may be asked again. */
-  async run(signal: AbortSignal): Promise<boolean> {
+  /** @throws ApiError when it could not be claimed. */
+  async run(signal: AbortSignal): Promise<SessionEnd> {
     const { log, clock, metrics } = this.#tools;
     const { spec } = this.#object;
     try {
-      await this.#status.claim(this.#object, this.#tunnelStatus(), signal);
+      await this.#status.claim(this.#object, this.#report.now, signal);
     } catch (error) {
-      if (error instanceof KubeError && error.isConflict) return false;
+      if (error instanceof KubeError && error.isConflict) return { isOver: false };
       throw error;
     }
     const startMs = clock.monotonicMs();
@@ -94,18 +105,14 @@ export class Session {
     } catch (err) {
       if (!this.#end.signal.aborted) log.warn({ err, sessionId: spec.sessionId }, "a debug session failed");
       this.end(this.#audit === undefined || this.#audit.failure ? "audit-failed" : "tunnel-lost");
-    } finally {
-      signal.removeEventListener("abort", stop);
-      this.#watchdog?.stop();
-      this.#cut(this.#reason ?? "tunnel-lost");
-      const reason = this.#reason ?? "tunnel-lost";
-      metrics.closed(reason, (clock.monotonicMs() - startMs) / 1_000);
-      log.info({ sessionId: spec.sessionId, reason }, "debug session ended");
-      await this.#lastWords(reason, recording).catch((err: unknown) =>
-        log.warn({ err }, "a session's end was not told"),
-      );
     }
-    return !this.#isTakenOver;
+    signal.removeEventListener("abort", stop);
+    this.#watchdog?.stop();
+    const reason = this.#reason ?? "tunnel-lost";
+    this.#cut(reason);
+    metrics.closed(reason, (clock.monotonicMs() - startMs) / 1_000);
+    log.info({ sessionId: spec.sessionId, reason }, "debug session ended");
+    return await this.#finish(reason, recording);
   }
 
   async #serve(recording: RecordingFile): Promise<void> {
@@ -113,13 +120,19 @@ export class Session {
     const { metadata, spec, status } = this.#object;
     const { signal } = this.#end;
     const leftMs = Math.min(Date.parse(status?.until ?? "") - clock.wallNow().getTime(), config.maxTtlMs);
+    // Written so that an end which cannot be read has come.
+    if (!(leftMs > 0)) return this.end("expired");
     const watchdog = new SessionWatchdog({
-      ...{ clock, leftMs, idleMs: config.idleMs, lastClientByteMs: () => this.#counts.lastClientByteMs },
+      ...{ clock, leftMs, idleMs: config.idleMs, lastClientByteMs: () => this.#report.counts.lastClientByteMs },
       ...{ heardMs: config.strict ? heardMs : undefined, onEnd: (reason) => this.end(reason) },
     });
     this.#watchdog = watchdog;
     const start = chainStart(metadata.uid, spec);
-    const audit = await AuditLog.open(auditFile(spec.sessionId), start, this.#tools);
+    const emit = (line: string): void => {
+      this.#tools.emit(line);
+      this.#report.recorded();
+    };
+    const audit = await AuditLog.open(auditFile(spec.sessionId), start, { ...this.#tools, emit });
     this.#audit = audit;
     const pins = { clientKey: spec.clientKey, tunnelKey: key.pin };
     const before = status?.tunnel?.audit;
@@ -134,13 +147,22 @@ export class Session {
     const account = { namespace: config.debugNamespace, name: status?.account ?? "" };
     const leftSeconds = (): number => watchdog.leftMs / 1_000;
     const token = new SessionToken({ client, connection, account, leftSeconds, clock, log });
-    if (!(await this.#firstToken(token))) return;
+    if (!(await token.first(signal))) return this.end("revoked");
     const scope = () => ({
       ...{ mode: spec.mode, namespace: spec.namespace, selector: spec.selector },
       ...{ recordingRequired: config.recording === "required", leftSeconds: leftSeconds() },
     });
     const handler = new RequestHandler({
-      ...{ scope, ports: spec.ports, upstream: () => token.upstream, audit, clock, log, metrics, counts: this.#counts },
+      ...{
+        scope,
+        ports: spec.ports,
+        upstream: () => token.upstream,
+        audit,
+        clock,
+        log,
+        metrics,
+        counts: this.#report.counts,
+      },
       recording: config.recording === "required" ? recording : undefined,
       onAuditFailed: () => this.end("audit-failed"),
     });
@@ -150,32 +172,12 @@ export class Session {
       onAttached: () => this.#attached(),
       onPinMismatch: () => this.end("pin-mismatch"),
     });
-    const background = [this.#writeStatus(signal), token.run(signal).then(() => this.end("revoked"))];
+    const background = [this.#report.run(signal), token.run(signal).then(() => this.end("revoked"))];
     try {
       this.end(await this.#relay(signal));
     } finally {
       this.#cut(this.#reason ?? "tunnel-lost");
       await Promise.all(background);
-    }
-  }
-
-  /** False: the account is gone. */
-  async #firstToken(token: SessionToken): Promise<boolean> {
-    const { clock, log } = this.#tools;
-    const { signal } = this.#end;
-    for (;;) {
-      try {
-        await token.mint(signal);
-        return true;
-      } catch (err) {
-        if (signal.aborted) return false;
-        if (isGone(err)) {
-          this.end("revoked");
-          return false;
-        }
-        log.warn({ err }, "no token for a debug session yet");
-        await sleep(clock, TOKEN_RETRY_MS, signal).catch(() => undefined);
-      }
     }
   }
 
@@ -204,7 +206,7 @@ export class Session {
     } catch (error) {
       if (signal.aborted) return this.#reason ?? "agent";
       if (error instanceof RelayReplaced) {
-        this.#isTakenOver = true;
+        this.#yield();
         return "tunnel-lost";
       }
       // The platform has no such session, or has ended it.
@@ -214,78 +216,77 @@ export class Session {
   }
 
   #begin({ epoch, stream }: Epoch): void {
-    const { metrics } = this.#tools;
-    if (this.#epoch > 0 && this.#attachedAt !== undefined) metrics.reattached();
-    this.#epoch = Math.max(this.#epoch, epoch);
+    if (this.#report.wasAttached) this.#tools.metrics.reattached();
+    const number = this.#report.begin(epoch);
     stream.once("close", () => {
-      this.#audit?.append("detach", { epoch }).catch(() => this.end("audit-failed"));
+      this.#report.detached(number);
+      this.#audit?.append("detach", { epoch: number }).catch(() => this.end("audit-failed"));
     });
     this.#server?.attach(stream);
   }
 
   #attached(): void {
-    const { clock } = this.#tools;
-    this.#attachedAt = seconds(clock.wallNow());
-    this.#counts.lastClientByteMs = clock.monotonicMs();
-    this.#audit?.append("attach", { epoch: this.#epoch }).catch(() => this.end("audit-failed"));
+    this.#audit?.append("attach", { epoch: this.#report.attached() }).catch(() => this.end("audit-failed"));
   }
 
-  async #writeStatus(signal: AbortSignal): Promise<void> {
-    const { clock, log } = this.#tools;
-    while (!signal.aborted) {
-      try {
-        await this.#status.write(this.#tunnelStatus(), signal);
-      } catch (err) {
-        if (signal.aborted) return;
-        if (err instanceof KubeError && err.isNotFound) return this.end("revoked");
-        log.warn({ err }, "the status of a debug session was not written");
-      }
-      await sleep(clock, STATUS_EVERY_MS, signal).catch(() => undefined);
-    }
-  }
-
-  #tunnelStatus(): TunnelStatus {
-    const { identity, key, clock } = this.#tools;
-    const { requests, denied, bytesIn, bytesOut, lastClientByteMs } = this.#counts;
-    const end = this.#audit?.durable;
-    const audit = end && end.records > 0 && { ...end, at: seconds(clock.wallNow()) };
-    return {
-      ...{ instance: identity, key: key.pin, epoch: this.#epoch, requests, denied, bytesIn, bytesOut },
-      ...(this.#attachedAt !== undefined && {
-        attachedAt: this.#attachedAt,
-        lastClientByteAt: wallOf(clock, lastClientByteMs),
-      }),
-      ...(audit && { audit }),
-    };
+  /** Another tunnel has it: what this one still says or stores would be about the other's session. */
+  #yield(): void {
+    this.#isTakenOver = true;
+    this.end("tunnel-lost");
   }
 
   /** Nothing goes on from here. A stream outlives the rights that it was begun with, so its sockets are destroyed first. */
   #cut(reason: CloseReason): void {
     this.#handler?.cut();
     this.#server?.cut();
-    if (!this.#end.signal.aborted) this.#end.abort(new EndOfSession(reason));
+    if (!this.#end.signal.aborted) this.#end.abort(this.#isTakenOver ? new RelayReplaced() : new EndOfSession(reason));
   }
 
-  async #lastWords(reason: CloseReason, recording: RecordingFile): Promise<void> {
-    const { clock, platform, uploads, log } = this.#tools;
-    const { sessionId } = this.#object.spec;
-    const { lastClientByteMs: _, ...totals } = this.#counts;
-    const recorded = await recording.close();
-    await this.#audit
-      ?.append("close", { reason, ...totals, ...(recorded && { recording: recorded }) })
-      .catch(() => undefined);
-    await this.#audit?.close();
-    uploads.add([auditFile(sessionId), ...(recorded ? [recordingFile(sessionId)] : [])]);
-    if (this.#isTakenOver) return;
-    const closed = { reason, at: seconds(clock.wallNow()) };
+  /** The last record, the last word, the files. All of it together has ten seconds, however the disk and the API do. */
+  async #finish(reason: CloseReason, recording: RecordingFile): Promise<SessionEnd> {
+    const { clock, log } = this.#tools;
     const never = new AbortController().signal;
-    await withDeadline(clock, LAST_WORDS_MS, never, async (each) => {
-      await this.#status.write({ ...this.#tunnelStatus(), closed }, each).catch((err: unknown) => {
-        log.warn({ err, sessionId }, "the end of a debug session was not written");
-      });
-      const head = this.#audit?.durable.head;
-      if (head === undefined) return;
-      await platform.debugSessions.patch({ params: { id: sessionId }, body: { auditHead: head } }, each);
-    });
+    const word = (): LastWord => {
+      const closed = { reason, at: seconds(clock.wallNow()) };
+      return new LastWord(this.#status, { ...this.#report.now, closed }, log);
+    };
+    // A disk that has failed may take long to say so again: the customer is told first.
+    let lastWord = this.#audit?.failure === undefined ? undefined : word();
+    const all = async (signal: AbortSignal): Promise<void> => {
+      if (!this.#isTakenOver) await lastWord?.say(signal);
+      await withDeadline(clock, FILES_MS, signal, (each) => orAborted(this.#closeFiles(reason, recording), each)).catch(
+        (err: unknown) => log.warn({ err }, "the files of a debug session were not closed in time"),
+      );
+      if (this.#isTakenOver) return;
+      lastWord ??= word();
+      await lastWord.say(signal);
+      await this.#tellPlatform(signal);
+    };
+    await withDeadline(clock, LAST_WORDS_MS, never, all).catch((err: unknown) =>
+      log.warn({ err }, "a session's end was not told"),
+    );
+    if (this.#isTakenOver) return { isOver: false };
+    return { isOver: true, lastWord: lastWord ?? word() };
+  }
+
+  async #closeFiles(reason: CloseReason, recording: RecordingFile): Promise<void> {
+    const { uploads, spool } = this.#tools;
+    const { sessionId } = this.#object.spec;
+    const { lastClientByteMs: _, ...totals } = this.#report.counts;
+    const recorded = await recording.close();
+    const more = recorded && { recording: recorded };
+    await this.#audit?.append("close", { reason, ...totals, ...more }).catch(() => undefined);
+    await this.#audit?.close();
+    const files = [auditFile(sessionId), ...(recorded ? [recordingFile(sessionId)] : [])];
+    // The platform takes one file a session: the one of the tunnel that has it to the end.
+    if (!this.#isTakenOver) uploads.add(files);
+    else for (const name of files) spool.done(name);
+  }
+
+  async #tellPlatform(signal: AbortSignal): Promise<void> {
+    const auditHead = this.#audit?.durable.head;
+    if (auditHead === undefined) return;
+    const params = { id: this.#object.spec.sessionId };
+    await this.#tools.platform.debugSessions.patch({ params, body: { auditHead } }, signal);
   }
 }

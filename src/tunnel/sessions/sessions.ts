@@ -1,14 +1,17 @@
 import { sleep } from "../../base/clock.ts";
+import { withDeadline } from "../../base/deadline.ts";
 import type { DebugSession } from "../../crds/kinds/debug-session.ts";
 import type { Change } from "../../kube/cache/cache.ts";
 import type { Informer } from "../../kube/cache/informer.ts";
 import { AuditLog } from "../audit/audit-log.ts";
+import type { LastWord } from "./last-word.ts";
 import { Session } from "./session.ts";
 import { auditFile, type SessionTools } from "./session-tools.ts";
 
 /** A tunnel that has not written for so long is gone, and another one takes its sessions. */
 const SILENT_MS = 30_000;
 const LOOK_EVERY_MS = 5_000;
+const SAY_MS = 10_000;
 
 /** Serves the sessions that are open and that no other tunnel serves. */
 export class Sessions {
@@ -17,8 +20,10 @@ export class Sessions {
   readonly #tools: SessionTools;
   readonly #informer: Pick<Informer<DebugSession>, "store" | "onChange">;
   readonly #running = new Map<string, { readonly session: Session; readonly ended: Promise<void> }>();
-  /** Of sessions that were served here: until their object is gone, or says so itself. */
-  readonly #ended = new Set<string>();
+  /** Of sessions that were served here: until their object is gone. */
+  readonly #ended = new Map<string, LastWord | undefined>();
+  /** Last words that are being written. */
+  readonly #saying = new Map<string, Promise<void>>();
   /** What another tunnel last wrote, and when that was seen. */
   readonly #others = new Map<string, { readonly word: string; readonly atMs: number }>();
 
@@ -39,7 +44,8 @@ export class Sessions {
     } finally {
       forget();
       // Each ends by the same signal.
-      await Promise.all([...this.#running.values()].map(({ ended }) => ended));
+      const unsaid = [...this.#ended].map(([uid, word]) => this.#say(uid, word));
+      await Promise.all([...[...this.#running.values()].map(({ ended }) => ended), ...unsaid]);
     }
   }
 
@@ -74,6 +80,7 @@ export class Sessions {
     const { uid } = object.metadata;
     const running = this.#running.get(uid);
     if (running !== undefined) running.session.changed(object);
+    else if (this.#ended.has(uid)) this.#remind(object);
     else if (!signal.aborted && this.#isOurs(object)) this.#start(object, signal);
   }
 
@@ -83,8 +90,8 @@ export class Sessions {
     const session = new Session(this.#tools, object);
     const ended = session
       .run(signal)
-      .then((wasServed) => {
-        if (wasServed) this.#ended.add(uid);
+      .then(({ isOver, lastWord }) => {
+        if (isOver) this.#ended.set(uid, lastWord);
       })
       .catch((err: unknown) => log.warn({ err }, "a debug session was not taken"))
       .finally(() => {
@@ -93,6 +100,24 @@ export class Sessions {
       });
     this.#running.set(uid, { session, ended });
     metrics.connected(this.#running.size);
+  }
+
+  /** Writes the last word again where it was lost: without it the session stays open. */
+  #remind({ metadata: { uid }, status }: DebugSession): void {
+    const isWaiting = status?.state === "Open" || status?.state === "Closing";
+    if (isWaiting && status?.tunnel?.closed === undefined) void this.#say(uid, this.#ended.get(uid));
+    else this.#ended.set(uid, undefined);
+  }
+
+  #say(uid: string, word: LastWord | undefined): Promise<void> {
+    const underWay = this.#saying.get(uid);
+    if (underWay !== undefined || word === undefined || word.isSaid) return underWay ?? Promise.resolve();
+    const never = new AbortController().signal;
+    const said = withDeadline(this.#tools.clock, SAY_MS, never, (each) => word.say(each)).finally(() =>
+      this.#saying.delete(uid),
+    );
+    this.#saying.set(uid, said);
+    return said;
   }
 
   #isOurs(object: DebugSession): boolean {

@@ -65,7 +65,9 @@ export class Spool {
   /** It may go when room is needed. */
   done(name: string): void {
     try {
-      renameSync(this.path(name), this.path(`${name}${DONE}`));
+      // A session that comes back to this process has a second file of the same name.
+      const earlier = this.names().filter((each) => each.startsWith(`${name}.`)).length;
+      renameSync(this.path(name), this.path(`${name}${earlier === 0 ? "" : `.${earlier}`}${DONE}`));
     } catch (error) {
       if (!(error instanceof Error && "code" in error && error.code === "ENOENT")) throw error;
     }
