@@ -15,7 +15,7 @@ export interface DebugSessionParts {
 
 /** Undefined where debug sessions are switched off. */
 export function debugSessionParts(parts: OperatorParts): DebugSessionParts | undefined {
-  const { client, caches, admission, rights, config, clock, log, fence, metrics } = parts;
+  const { client, caches, admission, rights, config, serverClock: clock, log, fence, metrics } = parts;
   const { sessions } = caches;
   if (sessions === undefined) return undefined;
   const { debugNamespace, roleKind } = config;
@@ -42,7 +42,7 @@ export function debugSessionParts(parts: OperatorParts): DebugSessionParts | und
 }
 
 function sessionPorts(parts: OperatorParts, access: SessionAccess): SessionPorts {
-  const { client, caches, admission, rights, config, clock, fence, publisher, debugMetrics } = parts;
+  const { client, caches, admission, rights, config, serverClock: clock, fence, publisher, debugMetrics } = parts;
   const { debugModes: modes, debugMaxTtlMs: maxTtlMs, debugMaxConcurrent: maxConcurrent, lendingMode } = config;
   return {
     clock,

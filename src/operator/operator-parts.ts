@@ -24,6 +24,8 @@ export interface OperatorParts {
   readonly debugMetrics: DebugMetrics;
   readonly fence: () => void;
   readonly clock: Clock;
+  /** Its calendar is the API server's. */
+  readonly serverClock: Clock;
   readonly log: Logger;
   readonly config: OperatorConfig;
 }

@@ -7,6 +7,7 @@ import { REPORTING_CONTROLLERS } from "../crds/group.ts";
 import { withoutCommands } from "../crds/without-commands.ts";
 import { Client } from "../kube/client/client.ts";
 import { connect } from "../kube/client/connection.ts";
+import { ServerClock } from "../kube/client/server-clock.ts";
 import { LeaderElector } from "../kube/election/leader-election.ts";
 import { EventRecorder } from "../kube/events/event-recorder.ts";
 import { Manager } from "../kube/manager/manager.ts";
@@ -42,7 +43,9 @@ export async function runOperator(config: OperatorConfig, tools: OperatorTools, 
   const connection = await connect({ ...where, userAgent: NAME }, clock);
   try {
     const kube = kubeMetrics(registry);
-    const client = new Client(connection, { clock, metrics: kube.client });
+    // The API server stamps when a session was asked for.
+    const serverClock = new ServerClock(clock);
+    const client = new Client(connection, { clock, metrics: kube.client, serverClock });
     const { leaseName: name, leaseDurationMs, renewDeadlineMs, retryPeriodMs, admissionMode: mode } = config;
     const lease = { namespace: systemNamespace, name, identity, leaseDurationMs, renewDeadlineMs, retryPeriodMs };
     const elector = new LeaderElector({ ...lease, client, clock, log, metrics: kube });
@@ -71,7 +74,7 @@ export async function runOperator(config: OperatorConfig, tools: OperatorTools, 
       manager.addRunnable({ name: watch.name, needsLeader: false, run: (each) => watch.run(each) });
     }
     const shared = {
-      ...{ client, caches, admission, rights, metrics, clock, log, kube, config },
+      ...{ client, caches, admission, rights, metrics, clock, serverClock, log, kube, config },
       fence: () => elector.fence(),
       publisher: new EventPublisher(events),
       debugMetrics: debugMetrics(registry),

@@ -23,6 +23,8 @@ class World {
   forbidden = false;
   /** As the operator's own look at its rights says. */
   lacking = false;
+  /** The cache does not have the grant yet. */
+  lagging = false;
   requests = 0;
   grant: AccessGrant = approvedGrant({ commands: [LINE], risk: "read-only" });
   session: DebugSession = {
@@ -58,7 +60,7 @@ class World {
       clock: this.clock,
       fence: () => undefined,
       session: () => (this.deleted ? undefined : this.session),
-      cachedFacts: facts,
+      cachedFacts: () => (this.lagging ? { ...facts(), grant: undefined } : facts()),
       liveFacts: async () => facts(),
       others: () => 0,
       named: new Map(),
@@ -124,6 +126,13 @@ test("line, state, account, open; and back: closing, rights gone, closed", async
   await world.until(() => world.state === "Closed");
   expect(world.log).toEqual(["Closing", "close", "Closing", "Closed", "event Ended"]);
   expect(world.session.status).toMatchObject({ closeReason: "revoked" });
+});
+
+test("a grant that the cache does not have yet ends nothing", async () => {
+  const world = new World();
+  world.lagging = true;
+  await world.until(() => world.state === "Open" || world.state === "Closed");
+  expect(world.state).toBe("Open");
 });
 
 test("wherever the process dies, and as often: one claim, no rights before Opening is stored, none after Closed", async () => {

@@ -175,8 +175,13 @@ async function claim(
 }
 
 async function open(session: DebugSession, ports: SessionPorts, context: ReconcileContext): Promise<Result> {
-  const facts = factsOf(session, ports.cachedFacts(session), ports);
-  const end = endOf(facts);
+  let facts = factsOf(session, ports.cachedFacts(session), ports);
+  let end = endOf(facts);
+  // The line is used up, and the cache may not have the grant yet that the gate saw: the API server is asked first.
+  if (end !== undefined) {
+    facts = factsOf(session, await ports.liveFacts(session, context.signal), ports);
+    end = endOf(facts);
+  }
   const authorizedAt = new Date(
     conditionOf(session, "Authorized")?.lastTransitionTime ?? session.metadata.creationTimestamp,
   );
