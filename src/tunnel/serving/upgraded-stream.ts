@@ -139,7 +139,7 @@ function tapsOf(options: Options, verdict: Allowed, upgrade: string, id: number)
   const heard = (): void => options.heard();
   const typed = isExec
     ? channelReader({ onAny: heard, onResize: (text) => recorder?.resize(text) })
-    : new SpdyReader({ onStream: heard, onContent: heard });
+    : new SpdyReader({ onStream: heard, onContent: heard }, clock);
   const onPort = (port: number, isAllowed: boolean): void => {
     if (isAllowed) opened.push(port);
     else {
@@ -148,7 +148,7 @@ function tapsOf(options: Options, verdict: Allowed, upgrade: string, id: number)
       audit.append("denied", { id, reason: "port", port }).catch(onAuditFailed);
     }
   };
-  const forwarded = forwardedPorts(isWebSocket, ports, onPort, heard);
+  const forwarded = forwardedPorts(isWebSocket, ports, onPort, clock, heard);
   return {
     up(chunk) {
       bytesIn += chunk.length;

@@ -1,3 +1,4 @@
+import type { Clock } from "../../base/clock.ts";
 import { SpdyReader } from "./spdy-reader.ts";
 import { WebSocketReader } from "./websocket-reader.ts";
 
@@ -8,9 +9,9 @@ export interface ForwardedPorts {
 
 /**
  * Which ports of the pod a port-forward connects to: they stand in the SPDY streams that the client opens, plain or in a
- * WebSocket, not in the URL.
+ * WebSocket, not in the URL. What cannot be read is cut, also where any port is allowed: the audit names the ports.
  *
- * @param allowed undefined: any port, and what cannot be read passes.
+ * @param allowed undefined: any port.
  * @param onContent told of bytes for a port.
  * @param onPort told once for each port; `isAllowed` false: the connection is cut. Port 0: none that could be read.
  */
@@ -18,30 +19,34 @@ export function forwardedPorts(
   isWebSocket: boolean,
   allowed: readonly number[] | undefined,
   onPort: (port: number, isAllowed: boolean) => void,
+  clock: Pick<Clock, "monotonicMs">,
   onContent: () => void = () => undefined,
 ): ForwardedPorts {
   const seen = new Set<number>();
   let isCut = false;
-  const spdy = new SpdyReader({
-    onContent,
-    onStream(headers) {
-      onContent();
-      const text = headers.get("port") ?? "";
-      const port = /^[0-9]{1,5}$/.test(text) ? Number(text) : 0;
-      const isAllowed = allowed === undefined || allowed.includes(port);
-      if (!isAllowed) isCut = true;
-      if (seen.has(port)) return;
-      seen.add(port);
-      onPort(port, isAllowed);
+  const spdy = new SpdyReader(
+    {
+      onContent,
+      onStream(headers) {
+        onContent();
+        const text = headers.get("port") ?? "";
+        const port = /^[0-9]{1,5}$/.test(text) ? Number(text) : 0;
+        const isAllowed = allowed === undefined || allowed.includes(port);
+        if (!isAllowed) isCut = true;
+        if (seen.has(port)) return;
+        seen.add(port);
+        onPort(port, isAllowed);
+      },
     },
-  });
+    clock,
+  );
   const reader = isWebSocket ? new WebSocketReader({ onData: (bytes) => spdy.push(bytes) }) : spdy;
   return {
     check(chunk) {
       if (isCut) return false;
       reader.push(chunk);
       if (reader.isBroken || spdy.isBroken) onContent();
-      if (allowed === undefined || isCut) return !isCut;
+      if (isCut) return false;
       if (!reader.isBroken && !spdy.isBroken) return true;
       isCut = true;
       onPort(0, false);

@@ -1,4 +1,6 @@
-import { constants, inflateRawSync } from "node:zlib";
+import { randomBytes } from "node:crypto";
+import { inflateRawSync } from "node:zlib";
+import type { Clock } from "../../base/clock.ts";
 import { SPDY_DICTIONARY } from "./spdy-dictionary.ts";
 
 const [SYN_STREAM, SYN_REPLY, HEADERS] = [1, 2, 8];
@@ -10,6 +12,13 @@ const MAX_PLAIN = 32_768;
 const MAX_HEADERS = 64;
 /** What zlib looks back at. */
 const WINDOW = 32_768;
+/** Blocks of headers a second, and of one connection; kubectl sends two for each connection that it carries. */
+const BLOCKS_A_SECOND = 100;
+const BLOCKS_AT_ONCE = 200;
+const MAX_BLOCKS = 4_096;
+/** Deflated data's last block: stored, of 16 bytes. */
+const STORED = Buffer.from("011000efff", "hex");
+const MARK_BYTES = 16;
 /** A zlib stream's header, and the checksum of its dictionary. */
 const ZLIB_HEADER = Buffer.from("e3c6a7c2", "hex");
 
@@ -23,7 +32,8 @@ export interface SpdyListener {
 
 /**
  * Reads the SPDY/3.1 frames of one direction as they pass by, for the headers of the streams that they open. It keeps a
- * block of headers and what zlib looks back at, no content. What is no SPDY/3.1 makes it broken, for good.
+ * block of headers and what zlib looks back at, no content. What is no SPDY/3.1, or comes
+ * too fast to be read, makes it broken, for good.
  */
 export class SpdyReader {
   readonly #listener: SpdyListener;
@@ -33,10 +43,19 @@ export class SpdyReader {
   #wanted = FRAME_HEADER;
   #skip = 0;
   #isContent = false;
+  /** What zlib looks back at, with room behind it; undefined before the first block. */
   #history: Buffer | undefined;
+  #historyEnd = 0;
+  readonly #mark = randomBytes(MARK_BYTES);
+  readonly #clock: Pick<Clock, "monotonicMs">;
+  #blocks = 0;
+  #allowance = BLOCKS_AT_ONCE;
+  #allowedAtMs: number;
 
-  constructor(listener: SpdyListener) {
+  constructor(listener: SpdyListener, clock: Pick<Clock, "monotonicMs">) {
     this.#listener = listener;
+    this.#clock = clock;
+    this.#allowedAtMs = clock.monotonicMs();
   }
 
   get isBroken(): boolean {
@@ -75,10 +94,20 @@ export class SpdyReader {
   }
 
   #readBlock(type: number, block: Buffer): void {
-    const headers = this.#headersOf(block);
+    const headers = this.#mayRead() ? this.#headersOf(block) : undefined;
     this.#next(0);
     if (headers === undefined) this.#break();
     else if (type === SYN_STREAM) this.#listener.onStream?.(headers);
+  }
+
+  /** Each block costs a decoder of its own, on the thread that serves all sessions. */
+  #mayRead(): boolean {
+    const nowMs = this.#clock.monotonicMs();
+    const gained = ((nowMs - this.#allowedAtMs) * BLOCKS_A_SECOND) / 1_000;
+    this.#allowance = Math.min(BLOCKS_AT_ONCE, this.#allowance + gained) - 1;
+    this.#allowedAtMs = nowMs;
+    this.#blocks += 1;
+    return this.#allowance >= 0 && this.#blocks <= MAX_BLOCKS;
   }
 
   #next(skip: number): void {
@@ -105,23 +134,49 @@ export class SpdyReader {
   /**
    * All blocks of a direction are one zlib stream, each flushed to a whole byte: so each is deflated data of its own, that
    * looks back at what came before it. No handle of zlib's stays open, and the inflated size has a bound.
+   *
+   * The API server's decoder would carry a block that ends in the middle of deflated data into the next one, and read other
+   * headers there. So a last block is put behind each: only a decoder that stands between two blocks reads bytes out of it
+   * that the client cannot know.
    */
   #inflate(block: Buffer): Buffer | undefined {
     let deflated = block;
     if (this.#history === undefined) {
       if (block.length < 6 || (block[1] ?? 0) < 0x20 || !block.subarray(2, 6).equals(ZLIB_HEADER)) return undefined;
       deflated = block.subarray(6);
-      this.#history = SPDY_DICTIONARY;
+      this.#history = Buffer.alloc(2 * WINDOW);
+      this.#remember(this.#history, SPDY_DICTIONARY);
     }
-    const dictionary = this.#history;
-    const plain = inflateRawSync(deflated, {
-      dictionary,
-      finishFlush: constants.Z_SYNC_FLUSH,
-      maxOutputLength: MAX_PLAIN,
-    });
-    this.#history = Buffer.from(Buffer.concat([dictionary, plain]).subarray(-WINDOW));
+    const history = this.#history;
+    const whole = Buffer.concat([deflated, STORED, this.#mark]);
+    const { buffer, engine } = withInfo(
+      inflateRawSync(whole, {
+        dictionary: history.subarray(Math.max(0, this.#historyEnd - WINDOW), this.#historyEnd),
+        maxOutputLength: MAX_PLAIN + MARK_BYTES,
+        info: true,
+      }),
+    );
+    const plain = buffer.subarray(0, -MARK_BYTES);
+    if (engine.bytesWritten !== whole.length || !buffer.subarray(-MARK_BYTES).equals(this.#mark)) return undefined;
+    // A stored block of the client's has swallowed all of the one behind it.
+    if (plain.subarray(-STORED.length).equals(STORED)) return undefined;
+    this.#remember(history, plain);
     return plain;
   }
+
+  /** Moves what is kept only when the room behind it is used up. */
+  #remember(history: Buffer, plain: Buffer): void {
+    if (this.#historyEnd + plain.length > history.length) {
+      history.copy(history, 0, this.#historyEnd - WINDOW, this.#historyEnd);
+      this.#historyEnd = WINDOW;
+    }
+    this.#historyEnd += plain.copy(history, this.#historyEnd);
+  }
+}
+
+/** With `info`, zlib answers this; its types do not say so. */
+function withInfo(answer: unknown): { readonly buffer: Buffer; readonly engine: { readonly bytesWritten: number } } {
+  return answer as ReturnType<typeof withInfo>;
 }
 
 /** Undefined when it is cut, has bytes too many, or names one header twice. */

@@ -65,6 +65,7 @@ async function streamsTo(ports: readonly string[]): Promise<Buffer> {
   return Buffer.concat(frames);
 }
 
+const clock = new FakeClock();
 const cuts = fc.array(fc.nat(), { maxLength: 12 });
 
 test("property: messages are read whole, however they are cut, masked and fragmented", () => {
@@ -122,9 +123,12 @@ test("property: garbage breaks a reader, and throws nothing", () => {
     fc.property(fc.array(fc.uint8Array({ maxLength: 400 }), { maxLength: 8 }), (chunks) => {
       const readers = [
         channelReader({ onOutput: () => undefined, onStatus: exitCodeOf, onResize: () => undefined }),
-        new SpdyReader({}),
+        new SpdyReader({}, clock),
       ];
-      const checks = [forwardedPorts(true, [80], () => undefined), forwardedPorts(false, [80], () => undefined)];
+      const checks = [
+        forwardedPorts(true, [80], () => undefined, clock),
+        forwardedPorts(false, [80], () => undefined, clock),
+      ];
       for (const chunk of chunks.map((each) => Buffer.from(each))) {
         for (const reader of readers) reader.push(chunk);
         for (const each of checks) each.check(chunk);
@@ -160,16 +164,16 @@ test.each([true, false])("ports are named before their bytes go up (WebSocket: %
   fc.assert(
     fc.property(cuts, (at) => {
       const told: unknown[] = [];
-      const all = forwardedPorts(isWebSocket, undefined, (...each) => told.push(each));
+      const all = forwardedPorts(isWebSocket, undefined, (...each) => told.push(each), clock);
       expect(pieces(sent, at).every((piece) => all.check(piece))).toBe(true);
       expect(told).toEqual([
         [8080, true],
         [9090, true],
       ]);
-      const some = forwardedPorts(isWebSocket, [8080], () => undefined);
+      const some = forwardedPorts(isWebSocket, [8080], () => undefined, clock);
       const went = Buffer.concat(pieces(sent, at).filter((piece) => some.check(piece)));
       const again: number[] = [];
-      const upstream = forwardedPorts(isWebSocket, undefined, (port) => again.push(port));
+      const upstream = forwardedPorts(isWebSocket, undefined, (port) => again.push(port), clock);
       upstream.check(went);
       expect(again.includes(9090)).toBe(false);
     }),
@@ -178,19 +182,19 @@ test.each([true, false])("ports are named before their bytes go up (WebSocket: %
 
 test("a fragment that holds a whole stream is read before the message ends", async () => {
   const wire = await streamsTo(["22"]);
-  const check = forwardedPorts(true, [80], () => undefined);
+  const check = forwardedPorts(true, [80], () => undefined, clock);
   expect(check.check(frame(2, wire, { fin: false, mask: 9 }))).toBe(false);
   expect(check.check(frame(0, Buffer.from("x"), { mask: 9 }))).toBe(false);
 });
 
 test.each(["", "0x50", "80,22", "-1", "99999999"])("the port %j is none", async (port) => {
-  expect(forwardedPorts(false, [80], () => undefined).check(await streamsTo([port]))).toBe(false);
+  expect(forwardedPorts(false, [80], () => undefined, clock).check(await streamsTo([port]))).toBe(false);
 });
 
 test("headers that would inflate without end break the reader", async () => {
   const deflate = createDeflate({ dictionary: SPDY_DICTIONARY });
   const block = await blockOf(deflate, { port: "0".repeat(1_000_000) });
-  const reader = new SpdyReader({});
+  const reader = new SpdyReader({}, clock);
   reader.push(control(1, Buffer.concat([Buffer.alloc(10), block])));
   expect(reader.isBroken).toBe(true);
 });
@@ -201,7 +205,7 @@ test("what keeps a connection alive is not what an engineer says", () => {
   exec.push(frame(9, Buffer.from("ping")));
   exec.push(frame(10, Buffer.from("pong")));
   const onContent = () => said.push("port");
-  const forward = forwardedPorts(false, undefined, () => undefined, onContent);
+  const forward = forwardedPorts(false, undefined, () => undefined, clock, onContent);
   const [ping, windowUpdate, settings] = [6, 9, 4];
   for (const type of [ping, windowUpdate, settings]) forward.check(control(type, Buffer.alloc(8)));
   expect(said).toEqual([]);

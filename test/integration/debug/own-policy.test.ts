@@ -53,7 +53,7 @@ async function exec(kubeconfig: string, env: Record<string, string>, ...command:
 }
 
 const SPDY = { KUBECTL_REMOTE_COMMAND_WEBSOCKETS: "false" };
-const REFUSED = "in a debug session only echo, cat, ls, df, ps and env may run here, not ";
+const REFUSED = "in a debug session only echo, cat, ls, df, ps and env without arguments may run here, not ";
 
 test.each([
   ["WebSocket", {}],
@@ -61,8 +61,10 @@ test.each([
 ])("over %s, only the commands that the customer lists pass, and only for sessions", async (_, env) => {
   expect(await exec(session, env, "rm", "-rf", "/data")).toContain(`${REFUSED}rm`);
   expect(await exec(session, env, "sh", "-c", "echo")).toContain(`${REFUSED}sh`);
+  expect(await exec(session, env, "env", "sh", "-c", "id")).toContain(`${REFUSED}env`);
   for (const [kubeconfig, command] of [
     [session, "echo"],
+    [session, "env"],
     [person, "rm"],
   ] as const) {
     const words = await exec(kubeconfig, env, command);
