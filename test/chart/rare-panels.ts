@@ -7,12 +7,6 @@ export const RARE_PANELS: Readonly<Record<string, { readonly because: string; re
     because: "the story's key has no end",
     filledBy: "SallyportRuntimeKeyExpiring",
   },
-  "cluster.json: Opened": { because: "no tunnel runs", filledBy: "SallyportDebugSessionsUnexpected" },
-  "cluster.json: Ended": { because: "no tunnel runs", filledBy: "SallyportDebugPinMismatch" },
-  "cluster.json: Requests refused": { because: "no tunnel runs", filledBy: "SallyportDebugPinMismatch" },
-  "cluster.json: Bytes carried": { because: "no tunnel runs", filledBy: "SallyportDebugPinMismatch" },
-  "cluster.json: Audit records": { because: "no tunnel runs", filledBy: "SallyportAuditFailed" },
-  "cluster.json: Spool": { because: "no tunnel runs", filledBy: "SallyportAuditSpoolGrowing" },
   "cluster.json: Alerts": { because: "nothing is wrong", filledBy: "SallyportNoLeader" },
   "fleet.json: Alerts": { because: "nothing is wrong", filledBy: "SallyportNoLeader" },
   "fleet.json: Commands refused": {

@@ -1,9 +1,13 @@
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { freePort } from "../../lab/cluster/ports.ts";
+import { productProcess } from "../../lab/cluster/product-process.ts";
+import { Watchdog } from "../../lab/cluster/watchdog.ts";
 import { objectName } from "../../src/crds/group.ts";
 import { type AccessGrant, accessGrants } from "../../src/crds/kinds/access-grant.ts";
+import { openDebugSessions, openNamespaceToDebug } from "../../src/crds/manifests/installation.ts";
 import { resources } from "../../src/kube/objects/resource.ts";
-import type { TestProcess } from "../faults/test-process.ts";
+import { TestProcess } from "../faults/test-process.ts";
 import { GRANTS, SHOP, SYSTEM, startWorld, type World } from "../faults/world.ts";
 import { PrometheusServer, type Target } from "./prometheus-server.ts";
 import { eventually, signal } from "./wait.ts";
@@ -17,7 +21,7 @@ const WORKLOAD = "web";
 /** The customer's Prometheus has the label; the vendor's, which sees one cluster, has none. */
 const CLUSTER = "east";
 
-/** Two operators, one agent, one platform, each a process; and a Prometheus that scrapes all four. */
+/** Two operators, one agent, one tunnel, one platform, each a process; and a Prometheus that scrapes all of them. */
 export interface MetricsWorld {
   readonly world: World;
   readonly processes: readonly TestProcess[];
@@ -41,13 +45,20 @@ export async function startMetricsWorld(
   const metricsPort = await freePort();
   const env = {
     platform: { SALLYPORT_PLATFORM_METRICS_PORT: String(metricsPort) },
-    agent: { SALLYPORT_HEARTBEAT_INTERVAL: "2s" },
-    operator: { SALLYPORT_SWEEP_INTERVAL: "2s", SALLYPORT_ADMISSION_CHECK_INTERVAL: "1s" },
+    agent: { SALLYPORT_HEARTBEAT_INTERVAL: "2s", SALLYPORT_AGENT_DEBUG_MODES: "logs" },
+    operator: {
+      SALLYPORT_SWEEP_INTERVAL: "2s",
+      SALLYPORT_ADMISSION_CHECK_INTERVAL: "1s",
+      SALLYPORT_OPERATOR_DEBUG_ENABLED: "true",
+      SALLYPORT_OPERATOR_DEBUG_MODES: "logs",
+    },
   };
   const world = await startWorld({ folder, env }, stack, stop);
   const second = await world.another("operator", "operator-b");
   const { agent, operator, platform } = world.processes;
-  const processes = [platform, agent, operator, second];
+  await world.cluster.apply([...openDebugSessions(), ...openNamespaceToDebug(SHOP)]);
+  const tunnel = await makeTunnel(world, stack);
+  const processes = [platform, agent, operator, second, tunnel];
   await world.admin.create(resources.deployments, deployment(), signal());
   for (const each of processes) each.start(stop);
   await Promise.all(processes.map((each) => each.kept(signal())));
@@ -62,6 +73,7 @@ export async function startMetricsWorld(
     target("sallyport-agent", agent),
     target("sallyport-operator", operator),
     target("sallyport-operator", second),
+    target("sallyport-tunnel", tunnel),
     {
       job: "sallyport-platform",
       namespace: "vendor",
@@ -106,6 +118,30 @@ export async function startMetricsWorld(
     },
     deny: (id) => decide(id, { deniedReason: "not now" }),
   };
+}
+
+async function makeTunnel(world: World, stack: AsyncDisposableStack): Promise<TestProcess> {
+  const { folder, cluster, environments } = world;
+  const { SALLYPORT_PLATFORM_URL = "", SALLYPORT_RUNTIME_KEY_FILE = "" } = environments.agent;
+  const spool = join(folder, "spool");
+  await mkdir(spool);
+  const watchdog = new Watchdog();
+  stack.defer(() => watchdog.done());
+  const port = await freePort();
+  const program = productProcess({
+    kind: "tunnel",
+    logs: join(folder, "logs"),
+    port,
+    watchdog,
+    env: {
+      SALLYPORT_KUBECONFIG: await cluster.kubeconfigForServiceAccount(SYSTEM, "sallyport-tunnel"),
+      SALLYPORT_PLATFORM_URL,
+      SALLYPORT_RUNTIME_KEY_FILE,
+      SALLYPORT_TUNNEL_SPOOL_FOLDER: spool,
+    },
+  });
+  stack.defer(() => program.kill());
+  return new TestProcess("tunnel", program, `http://127.0.0.1:${port}`);
 }
 
 function deployment() {

@@ -148,8 +148,8 @@ const OFFERED: Readonly<Record<string, Readonly<Record<string, readonly string[]
   "cluster.json": {
     cluster: ["east"],
     namespace: ["sallyport-system"],
-    job: ["sallyport-agent", "sallyport-operator"],
-    pod: ["agent-0", "operator-0", "operator-b-0"],
+    job: ["sallyport-agent", "sallyport-operator", "sallyport-tunnel"],
+    pod: ["agent-0", "operator-0", "operator-b-0", "tunnel-0"],
   },
   "fleet.json": { cluster: ["east"], namespace: ["sallyport-system"] },
   "platform-dashboard.json": {
