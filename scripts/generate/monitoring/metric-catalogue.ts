@@ -4,6 +4,8 @@ import { agentMetrics, deploymentsGauge } from "../../../src/agent/kernel/metric
 import { rightsGauge as agentRights } from "../../../src/agent/rights.ts";
 import { buildInfo } from "../../../src/cli/services/process-metrics.ts";
 import { ROUTES } from "../../../src/contract/table.ts";
+import { MUTATING_POLICIES, VALIDATING_POLICIES } from "../../../src/crds/manifests/admission/admission.ts";
+import { DEBUG_VALIDATING_POLICIES } from "../../../src/crds/manifests/admission/debug-admission.ts";
 import { kubeMetrics } from "../../../src/kube/metrics/kube-metrics.ts";
 import { rightsGauge as operatorRights } from "../../../src/operator/access/rights.ts";
 import { debugMetrics } from "../../../src/operator/kernel/debug-metrics.ts";
@@ -72,7 +74,10 @@ function registryOf(component: Component): Registry {
   } else if (component === "tunnel") {
     tunnelMetrics(registry);
   } else {
-    operatorMetrics(registry, { grants: () => [], isLeader: () => false, now });
+    const { policies } = operatorMetrics(registry, { grants: () => [], isLeader: () => false, now });
+    const known = [...VALIDATING_POLICIES, ...MUTATING_POLICIES, ...DEBUG_VALIDATING_POLICIES];
+    const none = Object.fromEntries(known.map((name) => [name, false]));
+    policies({ presence: none, required: none });
     debugMetrics(registry);
     operatorRights(registry, () => []);
   }
