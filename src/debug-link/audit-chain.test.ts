@@ -84,3 +84,29 @@ test("property: garbage is reported, never thrown", () => {
     }),
   );
 });
+
+test("records that the cluster knew of, before a tunnel went on, must be in the file", () => {
+  const first = chainLine(chainStart("u-1", SPEC), AT, "open", { uid: "u-1", spec: SPEC });
+  const second = chainLine(first.end, AT, "request", { id: 1 });
+  const close = (end: typeof first.end, before: object) => {
+    const again = chainLine(end, AT, "open", { uid: "u-1", spec: SPEC, before });
+    return [again.line, chainLine(again.end, AT, "close", { reason: "client" }).line];
+  };
+  expect(problems([first.line, second.line, ...close(second.end, second.end)])).toEqual([]);
+  // The tunnel wrote more than the cluster knew of.
+  expect(problems([first.line, second.line, ...close(second.end, first.end)])).toEqual([]);
+  const words = "2 records before this are missing or changed";
+  expect(problems([first.line, ...close(first.end, second.end)])).toEqual([{ line: 2, words }]);
+  expect(problems(close(chainStart("u-1", SPEC), second.end))).toEqual([{ line: 1, words }]);
+});
+
+test("bytes that are no UTF-8 are not taken for the replacement character", () => {
+  const first = chainLine(chainStart("u-1", SPEC), AT, "open", { uid: "u-1", spec: SPEC });
+  const lines = [first.line, chainLine(first.end, AT, "close", { reason: "\ufffd" }).line];
+  const text = textOf(lines);
+  const at = text.indexOf(Buffer.from("\ufffd"));
+  const changed = Buffer.concat([text.subarray(0, at), Buffer.from([0xff]), text.subarray(at + 3)]);
+  expect(problems(lines)).toEqual([]);
+  expect(verifyAudit(changed).problems).not.toEqual([]);
+  expect(intactPart(changed).end?.records).toBe(1);
+});

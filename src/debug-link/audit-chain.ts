@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { createHash } from "node:crypto";
 import canonicalize from "canonicalize";
 
@@ -54,8 +55,9 @@ export function intactPart(text: Buffer): {
   let isClosed = false;
   let from = 0;
   for (let cut = text.indexOf(10); cut !== -1; cut = text.indexOf(10, from)) {
-    const line = text.toString("utf8", from, cut);
-    const record = recordOf(line);
+    const bytes = text.subarray(from, cut);
+    const line = bytes.toString("utf8");
+    const record = isUtf8(bytes) ? recordOf(line) : undefined;
     if (record === undefined || record.seq !== (end?.records ?? 0)) break;
     if (end !== undefined && record.prev !== end.head) break;
     end = { records: record.seq + 1, head: sha256(line) };
@@ -76,8 +78,11 @@ export function verifyAudit(text: Buffer, head?: string): AuditReport {
   const found = (line: number, words: string): void => {
     if (problems.length < MOST_PROBLEMS) problems.push({ line, words });
   };
+  // Other bytes would be read as the same text as the replacement character's own.
+  if (!isUtf8(text)) found(1, "or one after it has bytes that are no text");
   const lines = text.toString("utf8").split("\n");
   if (lines.pop() !== "") found(lines.length + 1, "the last line is torn");
+  const heads: string[] = [];
   let prev: string | undefined;
   let last: AuditRecord | undefined;
   lines.forEach((line, seq) => {
@@ -88,9 +93,12 @@ export function verifyAudit(text: Buffer, head?: string): AuditReport {
         found(seq + 1, `has number ${record.seq} instead of ${seq}: records are missing or moved`);
       const start = seq === 0 ? startOf(record) : prev;
       if (record.prev !== start) found(seq + 1, "does not follow from the line before: one of them was changed");
+      const missing = missingBefore(record, heads);
+      if (missing !== undefined) found(seq + 1, `${missing} records before this are missing or changed`);
     }
     last = record;
     prev = sha256(line);
+    heads.push(prev);
   });
   if (prev === undefined) found(1, "the file has no record");
   const isClosed = last?.type === "close";
@@ -106,6 +114,7 @@ interface AuditRecord {
   readonly type: AuditType;
   readonly uid?: unknown;
   readonly spec?: unknown;
+  readonly before?: unknown;
 }
 
 /** Undefined for a line that the tunnel would not have written, byte for byte. */
@@ -123,6 +132,14 @@ function isRecord(value: unknown): value is AuditRecord {
   const { v, seq, prev, type } = value as Readonly<Record<string, unknown>>;
   if (v !== VERSION || typeof seq !== "number" || typeof prev !== "string") return false;
   return AUDIT_TYPES.some((each) => each === type);
+}
+
+/** A tunnel that goes on with a session says where the cluster had its chain: that line must be in this file. */
+function missingBefore({ type, before }: AuditRecord, heads: readonly string[]): number | undefined {
+  if (type !== "open" || typeof before !== "object" || before === null) return undefined;
+  const { records, head } = before as Readonly<Record<string, unknown>>;
+  if (typeof records !== "number" || records === 0) return undefined;
+  return heads[records - 1] === head ? undefined : records;
 }
 
 function startOf({ uid, spec }: AuditRecord): string | undefined {

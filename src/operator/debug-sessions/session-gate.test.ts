@@ -219,6 +219,12 @@ describe("what ends an open one", () => {
     ],
     ["a deployment that is gone", { session: running(), deployments: [] }, "revoked"],
     ["a mode that was switched off", { session: running(), limits: { ...limits, modes: ["logs"] } }, "revoked"],
+    [
+      "a rule of the policy that still opens it",
+      { session: { ...running(), spec: automatic("logs").spec }, policy: policy("debug/logs", "auto") },
+      undefined,
+    ],
+    ["a rule of the policy that is gone", { session: { ...running(), spec: automatic("logs").spec } }, "revoked"],
     ["a grant that is gone", { session: running(), grant: undefined }, "revoked"],
     [
       "a revoked grant",

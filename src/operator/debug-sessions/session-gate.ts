@@ -191,10 +191,12 @@ export function endOf(facts: SessionFacts): DebugCloseReason | undefined {
   if (!(now.getTime() < Date.parse(until))) return "expired";
   const command = `debug/${spec.mode}`;
   const wanted = { command, tier: tierOf(command), params: paramsOf(session) };
-  if (decisionOn(policy, wanted, spec.deploymentId) === "deny") return "revoked";
+  const decision = decisionOn(policy, wanted, spec.deploymentId);
+  if (decision === "deny") return "revoked";
   if (!limits.modes.includes(spec.mode) || limits.lendingMode !== "operator") return "revoked";
   if (placeRefusal(facts) !== undefined) return "revoked";
-  if (spec.grantName === undefined) return undefined;
+  // The policy alone opened it: without that rule nothing allows it any more.
+  if (spec.grantName === undefined) return decision === "auto" ? undefined : "revoked";
   if (grant === undefined || grantClosed(grant) !== undefined) return "revoked";
   const window = openedWindow(grant);
   return window !== undefined && now < window.until ? undefined : "expired";
