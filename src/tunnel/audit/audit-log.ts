@@ -51,20 +51,29 @@ export class AuditLog {
    * last whole line.
    *
    * @param start of a chain without a line.
+   * @throws Error for a file that is there and cannot be read: taken for an empty one, it would get a second beginning.
    */
   static async open(name: string, start: ChainEnd, tools: AuditTools): Promise<AuditLog> {
     const path = tools.spool.path(name);
-    const text = await readFile(path).catch(() => Buffer.alloc(0));
+    const text = await readFile(path).catch((error: unknown) => {
+      if (error instanceof Error && "code" in error && error.code === "ENOENT") return Buffer.alloc(0);
+      throw error;
+    });
     const { end, bytes, isClosed } = intactPart(text);
     const file = await open(path, "a", 0o600);
-    const tornBytes = text.length - bytes;
-    if (tornBytes > 0) {
-      await file.truncate(bytes);
-      tools.spool.giveBack(tornBytes);
-    }
     const log = new AuditLog(tools, file, end ?? start);
-    if (end !== undefined && !isClosed) await log.append("close", { reason: "agent_lost", tornBytes });
-    return log;
+    try {
+      const tornBytes = text.length - bytes;
+      if (tornBytes > 0) {
+        await file.truncate(bytes);
+        tools.spool.giveBack(tornBytes);
+      }
+      if (end !== undefined && !isClosed) await log.append("close", { reason: "agent_lost", tornBytes });
+      return log;
+    } catch (error) {
+      await log.close();
+      throw error;
+    }
   }
 
   /** Where the chain stands on the disk. */
@@ -87,9 +96,24 @@ export class AuditLog {
     return durable;
   }
 
+  /** After a failure it waits for nothing: Node closes a file only when the write that hangs has ended. */
   async close(): Promise<void> {
     await this.#idle;
-    await this.#file.close();
+    const closed = this.#inTime(this.#file.close()).catch((error: unknown) => {
+      this.#failure ??= new AuditFailed("the audit file was not closed", { cause: error });
+    });
+    if (this.#failure === undefined) await closed;
+  }
+
+  /** @throws Error as `work` does, or after the limit. */
+  async #inTime(work: Promise<void>): Promise<void> {
+    const late = Promise.withResolvers<never>();
+    const cancel = this.#tools.clock.after(SYNC_LIMIT_MS, () => late.reject(new Error("the disk is too slow")));
+    try {
+      await Promise.race([work, late.promise]);
+    } finally {
+      cancel();
+    }
   }
 
   async #write(): Promise<void> {
@@ -120,13 +144,9 @@ export class AuditLog {
     const text = Buffer.from(lines.map((line) => `${line}\n`).join(""));
     spool.take(text.length);
     const startMs = clock.monotonicMs();
-    const late = Promise.withResolvers<never>();
-    const cancel = clock.after(SYNC_LIMIT_MS, () => late.reject(new Error("the disk is too slow")));
     try {
-      const written = this.#file.appendFile(text).then(() => this.#file.datasync());
-      await Promise.race([written, late.promise]);
+      await this.#inTime(this.#file.appendFile(text).then(() => this.#file.datasync()));
     } finally {
-      cancel();
       metrics.fsynced((clock.monotonicMs() - startMs) / 1_000);
     }
   }

@@ -1,12 +1,26 @@
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import type { FileHandle } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
 import { chainStart, verifyAudit } from "../../debug-link/audit-chain.ts";
 import { Spool } from "../spool/spool.ts";
 import { AuditFailed, AuditLog } from "./audit-log.ts";
 import { RecordingFile } from "./recording-file.ts";
+
+/** Each file that was opened: a disk that hangs is one whose methods never answer. */
+const opened = vi.hoisted((): FileHandle[] => []);
+vi.mock("node:fs/promises", async (original) => {
+  const real = await original<typeof import("node:fs/promises")>();
+  const open: typeof real.open = async (...words) => {
+    const handle = await real.open(...words);
+    opened.push(handle);
+    return handle;
+  };
+  return { ...real, open };
+});
+const never = (): Promise<void> => new Promise(() => undefined);
 
 let folder: string;
 let emitted: string[];
@@ -19,12 +33,21 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "audit-"));
   emitted = [];
 });
-afterEach(() => rmSync(folder, { recursive: true }));
+afterEach(async () => {
+  vi.restoreAllMocks();
+  for (const handle of opened.splice(0)) if (handle.fd !== -1) await handle.close();
+  rmSync(folder, { recursive: true });
+});
 
 function parts(limitBytes = 1_000_000) {
   const spool = new Spool({ folder, limitBytes, metrics: { spooled: () => undefined } });
   const metrics = { audited: () => undefined, fsynced: () => undefined };
   return { spool, clock, metrics, emit: (line: string) => void emitted.push(line) };
+}
+function lastOpened(): FileHandle {
+  const handle = opened.at(-1);
+  if (handle === undefined) throw new Error("no file was opened");
+  return handle;
 }
 const file = () => readFileSync(join(folder, NAME));
 
@@ -68,6 +91,42 @@ test("a disk that does not answer fails", async () => {
   clock.advance(2_000);
   await expect(appended).rejects.toThrow(AuditFailed);
   await log.close();
+});
+
+test("a disk that hangs holds up no end of a session", async () => {
+  const log = await AuditLog.open(NAME, START, parts());
+  const close = vi.spyOn(lastOpened(), "close").mockImplementation(never);
+  const appended = log.append("open", {});
+  clock.advance(2_000);
+  await expect(appended).rejects.toThrow(AuditFailed);
+  await log.close();
+  expect(close).toHaveBeenCalledOnce();
+});
+
+test("a file that hangs only when it is closed holds up the end for two seconds", async () => {
+  const log = await AuditLog.open(NAME, START, parts());
+  await log.append("open", {});
+  vi.spyOn(lastOpened(), "close").mockImplementation(never);
+  const closed = log.close();
+  await new Promise((resolve) => setImmediate(resolve));
+  clock.advance(2_000);
+  await closed;
+  expect(log.failure).toBeInstanceOf(AuditFailed);
+});
+
+test.runIf(process.platform === "linux")("a file that cannot be read is not taken for an empty one", async () => {
+  // Opens for reading and writing, and fails to read at its beginning.
+  const unreadable = { path: () => "/proc/self/mem", take: () => undefined, giveBack: () => undefined };
+  await expect(AuditLog.open(NAME, START, { ...parts(), spool: unreadable })).rejects.toThrow("EIO");
+});
+
+test("a file whose end cannot be mended is closed again", async () => {
+  const before = await AuditLog.open(NAME, START, parts());
+  await before.append("open", { uid: "u-1", spec: SPEC });
+  await before.close();
+  // There is no room for the record of the end that is missing.
+  await expect(AuditLog.open(NAME, START, parts(10))).rejects.toThrow(AuditFailed);
+  await expect.poll(() => lastOpened().fd).toBe(-1);
 });
 
 test("what was uploaded goes when room is needed, and nothing else", () => {

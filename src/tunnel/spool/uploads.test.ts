@@ -8,6 +8,7 @@ import { text } from "node:stream/consumers";
 import { Agent } from "undici";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { silentLogger } from "../../base/log.ts";
+import { FakeClock } from "../../base/testing/fake-clock.ts";
 import { scaledClock } from "../../base/testing/scaled-clock.ts";
 import { Spool } from "./spool.ts";
 import { Uploads } from "./uploads.ts";
@@ -73,11 +74,67 @@ test("a file is sent again until the storage takes it, and may go then", async (
   expect(results).toEqual(["failed", "failed", "ok"]);
 });
 
-test("one that the platform has no place for stays", async () => {
+test("one that the platform has no place for is given up, and may go when room is needed", async () => {
   const { spool, results, end } = await upload(true, [NAME], "");
   await expect.poll(() => results).toEqual(["failed", "given-up"]);
   await end();
-  expect(spool.waiting()).toEqual([NAME]);
+  expect(spool.names()).toEqual([`${NAME}.done`]);
+});
+
+test.each([404, 413])("the storage's %i is its last word", async (status) => {
+  answers = [status];
+  const { spool, results, end } = await upload(true, [NAME]);
+  await expect.poll(() => spool.waiting()).toEqual([]);
+  await end();
+  expect([results, stored.length]).toEqual([["failed", "given-up"], 1]);
+});
+
+test("a file that the storage does not take now lets the others go on", async () => {
+  const other = `dbg_${"b".repeat(28)}.audit.jsonl`;
+  writeFileSync(join(folder, other), "other\n");
+  // A day of the clock takes 86 s: the other one must not wait for it.
+  answers = [503];
+  const { results, spool, end } = await upload(true, [NAME, other]);
+  await expect.poll(() => spool.waiting()).toEqual([]);
+  await end();
+  expect(stored.map((each) => each.split(" ")[2])).toEqual(["line\n", "other\n", "line\n"]);
+  expect(results).toEqual(["failed", "ok", "ok"]);
+});
+
+test("a file that is gone is given up", async () => {
+  rmSync(join(folder, NAME));
+  const { results, end } = await upload(true, [NAME]);
+  await expect.poll(() => results).toEqual(["failed", "given-up"]);
+  await end();
+});
+
+test("a file that cannot be put away is tried again after a pause, not at once", async () => {
+  const { spool, results, end } = await upload(true, []);
+  await end();
+  const clock = new FakeClock();
+  const metrics = { uploaded: (result: string) => results.push(result) };
+  let done = 0;
+  const failing = {
+    ...spool,
+    done() {
+      done += 1;
+      throw new Error("EIO");
+    },
+  };
+  const uploads = new Uploads({
+    // biome-ignore lint/suspicious/noExplicitAny: where uploads are off only these are used.
+    ...({ spool: failing, clock, metrics, log: silentLogger, isOn: false } as any),
+  });
+  const stop = new AbortController();
+  const running = uploads.run(stop.signal);
+  uploads.add([NAME]);
+  for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  expect(done).toBe(1);
+  clock.advance(2_000);
+  await expect.poll(() => done).toBe(2);
+  stop.abort();
+  await running;
+  expect(clock.pending).toBe(0);
 });
 
 test("where uploads are off nothing is sent, and the file may go when room is needed", async () => {
