@@ -173,7 +173,7 @@ function told({ verb, resource, subresource }: Subject): string {
 }
 
 /** What an engineer typed, back to them: nothing that a terminal would obey. */
-function printed(target: string): string {
+export function printed(target: string): string {
   return target.slice(0, 200).replaceAll(/[^\x21-\x7e]/g, "?");
 }
 

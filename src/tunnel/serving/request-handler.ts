@@ -4,12 +4,13 @@ import { redactText } from "../../crds/redact.ts";
 import type { AuditType } from "../../debug-link/audit-chain.ts";
 import { cutStream } from "../../debug-link/cut-stream.ts";
 import type { Denial } from "../kernel/metrics.ts";
-import { type Allowed, type Denied, judge } from "../requests/judge.ts";
+import { type Allowed, type ClientRequest, type Denied, judge, printed } from "../requests/judge.ts";
 import { statusBody } from "../requests/status.ts";
 import type { Subject } from "../requests/subject.ts";
 import type { HandlerOptions } from "./handler-options.ts";
 import { bodyOf, headersDown, isReview, TooLarge } from "./messages.ts";
 import { drainInto, write } from "./pump.ts";
+import { redactCommand } from "./redact-command.ts";
 import { carryUpgraded } from "./upgraded-stream.ts";
 
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -22,6 +23,7 @@ export class RequestHandler {
   readonly #stop = new AbortController();
   #next = 1;
   #watches = 0;
+  readonly #underWay = new Set<Promise<void>>();
 
   constructor(options: HandlerOptions) {
     this.#options = options;
@@ -32,8 +34,19 @@ export class RequestHandler {
     this.#stop.abort(new Error("the session has ended"));
   }
 
+  /** Resolves when nothing that was begun so far can write a record any more. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#underWay);
+  }
+
   /** Never rejects. */
-  async handle(stream: ServerHttp2Stream, headers: Headers): Promise<void> {
+  handle(stream: ServerHttp2Stream, headers: Headers): Promise<void> {
+    const handled = this.#handle(stream, headers).finally(() => this.#underWay.delete(handled));
+    this.#underWay.add(handled);
+    return handled;
+  }
+
+  async #handle(stream: ServerHttp2Stream, headers: Headers): Promise<void> {
     const { log, counts } = this.#options;
     this.heard();
     counts.requests += 1;
@@ -72,7 +85,7 @@ export class RequestHandler {
     const own = Object.entries(headers).filter(([name]) => !name.startsWith(":"));
     const request = { method, target: text_(headers[":path"]), headers: Object.fromEntries(own), upgrade };
     const verdict = judge(scope(), request);
-    if (!verdict.allowed) return this.#deny(stream, verdict);
+    if (!verdict.allowed) return this.#deny(stream, verdict, request);
     const hasLabels = await this.#isSelected(verdict, signal);
     if (!hasLabels) return this.#deny(stream, notSelected(verdict));
     if (verdict.kind !== "watch") return this.#carry(stream, verdict, upgrade, signal);
@@ -159,10 +172,19 @@ export class RequestHandler {
     return answer.status === 200 && (list.items?.length ?? 0) === 1;
   }
 
-  async #deny(stream: ServerHttp2Stream, { status, denial, words, subject }: Denial_): Promise<void> {
+  /** @param asked what was asked for, where it names no object. */
+  async #deny(
+    stream: ServerHttp2Stream,
+    { status, denial, words, subject }: Refusal,
+    asked?: Pick<ClientRequest, "method" | "target">,
+  ): Promise<void> {
     this.#options.counts.denied += 1;
     this.#options.metrics.denied(denial);
-    await this.#record("denied", { reason: denial, ...subjectFields(subject) });
+    const what =
+      subject === undefined && asked !== undefined
+        ? { method: printed(asked.method), target: printed(redactText(asked.target, () => undefined)) }
+        : subjectFields(subject);
+    await this.#record("denied", { reason: denial, ...what });
     this.#refuse(stream, status, words);
   }
 
@@ -183,9 +205,9 @@ export class RequestHandler {
   }
 }
 
-type Denial_ = Omit<Denied, "allowed" | "status"> & { readonly status: number; readonly denial: Denial };
+type Refusal = Omit<Denied, "allowed" | "status"> & { readonly status: number; readonly denial: Denial };
 
-function notSelected({ subject }: Allowed): Denial_ {
+function notSelected({ subject }: Allowed): Refusal {
   return {
     status: 403,
     denial: "name",
@@ -194,11 +216,11 @@ function notSelected({ subject }: Allowed): Denial_ {
   };
 }
 
-function tooMany({ subject }: Allowed): Denial_ {
+function tooMany({ subject }: Allowed): Refusal {
   return { status: 429, denial: "too-many", words: `a debug session has ${MAX_WATCHES} watches at most`, subject };
 }
 
-function badBody({ subject }: Allowed): Denial_ {
+function badBody({ subject }: Allowed): Refusal {
   return { status: 400, denial: "body", words: "a debug session passes on only kubectl's own reviews", subject };
 }
 
@@ -208,7 +230,7 @@ function subjectFields(subject: Subject | undefined): Readonly<Record<string, un
   if (subject === undefined) return { discovery: true };
   const { command, ...plain } = subject;
   if (command === undefined) return plain;
-  const clean = command.map((word) => redactText(word, () => undefined));
+  const clean = redactCommand(command);
   const length = clean.reduce((sum, word) => sum + word.length, 0);
   return { ...plain, command: length <= MAX_COMMAND ? clean : [clean.join(" ").slice(0, MAX_COMMAND), "[cut]"] };
 }

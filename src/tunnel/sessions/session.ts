@@ -19,6 +19,7 @@ import { SessionWatchdog } from "./session-watchdog.ts";
 import { StatusWriter, seconds } from "./status-writer.ts";
 
 /** For everything that is said and stored once a session has ended. */
+const SETTLE_MS = 2_000;
 const LAST_WORDS_MS = 10_000;
 /** Of it, for the disk. */
 const FILES_MS = 5_000;
@@ -273,6 +274,11 @@ export class Session {
     const { uploads, spool } = this.#tools;
     const { sessionId } = this.#object.spec;
     const { lastClientByteMs: _, ...totals } = this.#report.counts;
+    // A stream that is cut still has its record to write, and nothing may stand behind the last one.
+    const never = new AbortController().signal;
+    const settled = async (each: AbortSignal): Promise<void> =>
+      orAborted(this.#handler?.settled() ?? Promise.resolve(), each);
+    await withDeadline(this.#tools.clock, SETTLE_MS, never, settled).catch(() => undefined);
     const recorded = await recording.close();
     const more = recorded && { recording: recorded };
     await this.#audit?.append("close", { reason, ...totals, ...more }).catch(() => undefined);
