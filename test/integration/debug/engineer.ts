@@ -107,9 +107,13 @@ export async function openSession(
   return served(at, folder, cli);
 }
 
-/** `sallyport debug attach`, where a session was opened. */
-export function attachSession(at: TunnelWorld, { id, folder }: OpenSession): Promise<OpenSession> {
-  return served(at, folder, sallyport(at, folder, ["debug", "attach", id, "--print-kubeconfig"]));
+/** `sallyport debug attach`, where a session was opened. @param more further flags */
+export function attachSession(
+  at: TunnelWorld,
+  { id, folder }: OpenSession,
+  more: readonly string[] = [],
+): Promise<OpenSession> {
+  return served(at, folder, sallyport(at, folder, ["debug", "attach", id, "--print-kubeconfig", ...more]));
 }
 
 /** Waits until kubectl may be typed. */

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Program } from "../../../lab/cluster/program.ts";
@@ -57,19 +57,27 @@ it("a tunnel that is killed is an error at kubectl; another one takes the sessio
   await first.kill("SIGKILL");
   expect(await typed.ended).not.toBe(0);
   const second = await at.startTunnel("tunnel-2");
-  expect((await worksAgain(session)).code).toBe(0);
-  expect((await status(session))?.tunnel?.instance).toBe("tunnel-2");
-  await session.close();
+  // Another tunnel has another key: the engineer's program goes on only when the customer has read it out.
+  expect(await session.cli.ended).toBe(6);
+  const seen = await eventually(
+    () => status(session),
+    (now) => now?.tunnel?.instance === "tunnel-2",
+  );
+  const again = await attachSession(at, session, ["--accept-new-tunnel", seen?.tunnel?.key ?? ""]);
+  expect((await worksAgain(again)).code).toBe(0);
+  await again.close();
   await eventually(
     () => status(session),
-    (seen) => seen?.state === "Closed",
+    (now) => now?.state === "Closed",
   );
   first = await at.startTunnel("tunnel-1");
-  const file = join(at.cluster.dir, "tunnel-1-spool", `${session.id}.audit.jsonl`);
-  await eventually(
-    () => Promise.resolve(readFileSync(file, "utf8").trim().split("\n").at(-1)),
-    (line) => line.includes('"agent_lost"'),
+  // The platform takes one file a session, the second tunnel's; this one stays, until room is needed.
+  const file = join(at.cluster.dir, "tunnel-1-spool", `${session.id}.audit.jsonl.done`);
+  const text = await eventually(
+    () => readFile(file, "utf8").catch(() => undefined),
+    (found) => found !== "",
   );
+  expect(text.trim().split("\n").at(-1)).toContain('"agent_lost"');
   await second.stop(5_000);
 });
 
