@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import canonicalize from "canonicalize";
 
 /** The types of records in a session's audit file. */
-export const AUDIT_TYPES = ["open", "request", "denied", "stream", "attach", "detach", "head", "close"] as const;
+export const AUDIT_TYPES = ["open", "request", "denied", "stream", "attach", "detach", "close"] as const;
 export type AuditType = (typeof AUDIT_TYPES)[number];
 
 /** Where a chain stands: what the next line must name. */

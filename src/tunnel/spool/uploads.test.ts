@@ -151,3 +151,18 @@ test("what comes while the process stops is sent once more before it ends", asyn
   await flush();
   expect([spool.waiting(), stored]).toEqual([[], ["PUT application/octet-stream line\n"]]);
 });
+
+test.each(["http://storage.example/put", "ftp://127.example/put", "file:///etc/passwd"])(
+  "a file is not sent to %s",
+  async (url) => {
+    const sent: unknown[] = [];
+    dispatcher.request = ((options: unknown) => {
+      sent.push(options);
+      return Promise.reject(new Error("must not be asked"));
+    }) as never;
+    const { results, end } = await upload(true, [NAME], url);
+    await expect.poll(() => results).toContain("given-up");
+    expect(sent).toEqual([]);
+    await end();
+  },
+);

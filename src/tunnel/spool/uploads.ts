@@ -5,6 +5,7 @@ import { ApiError } from "../../api-client/api-error.ts";
 import type { Clock } from "../../base/clock.ts";
 import { withDeadline } from "../../base/deadline.ts";
 import type { Logger } from "../../base/log.ts";
+import { isLoopbackHost } from "../../base/loopback.ts";
 import type { TunnelMetrics } from "../kernel/metrics.ts";
 import type { Platform } from "../kernel/routes.ts";
 import type { Spool } from "./spool.ts";
@@ -144,6 +145,10 @@ export class Uploads {
     const url = URL.parse(session.presignedUrls[kind]?.writeUrl ?? "");
     // Stored already, too late, or no storage.
     if (url === null) return "refused";
+    if (url.protocol !== "https:" && !isLoopbackHost(url.hostname)) {
+      log.warn({ file: name }, "the platform gave an address that is not encrypted for a file of a debug session");
+      return "refused";
+    }
     const body: Readable = createReadStream(spool.path(name));
     const answer = await dispatcher.request({
       origin: url.origin,

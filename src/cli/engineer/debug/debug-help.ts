@@ -59,7 +59,7 @@ ${COMMON}
 
 const STOP = `usage: sallyport debug stop ID
 
-Ends a session, whoever is in it. It answers with the status.
+Ends a session, also while an engineer is in it. It answers with the status.
 
 ${COMMON}
 `;
