@@ -1,46 +1,64 @@
-import { createHash } from "node:crypto";
+import type { Hash } from "node:crypto";
 import { createWriteStream, type WriteStream } from "node:fs";
+import type { Clock } from "../../base/clock.ts";
 import type { Spool } from "../spool/spool.ts";
+import { type FoundRecording, mendedRecording } from "./found-recording.ts";
+
+export interface RecordingTools {
+  readonly spool: Pick<Spool, "path" | "take" | "giveBack">;
+  readonly clock: Clock;
+}
 
 /** Of one session; what would be more closes it. */
 const MAX_BYTES = 100 * 1_048_576;
+/** JSON may have these as they are; a terminal obeys some of them when the file is printed, and hides others. */
+const UNPRINTABLE = /[\x7f-\x9f\p{Cf}\p{Zl}\p{Zp}]/gu;
 
-/** One session's recordings, one asciicast after the other. */
+/**
+ * One session's recording: one asciicast v2 with one clock, from its first event on. A tunnel that was started again goes
+ * on with the file that it finds.
+ */
 export class RecordingFile {
-  readonly #spool: Pick<Spool, "path" | "take">;
   readonly #name: string;
+  readonly #tools: RecordingTools;
   readonly #onFailure: (error: unknown) => void;
-  readonly #hash = createHash("sha256");
+  readonly #found: FoundRecording;
+  #hash: Hash;
+  #bytes: number;
+  /** Monotonic, of the recording's second 0; undefined until this process has written to it. */
+  #originMs: number | undefined;
   #file: WriteStream | undefined;
-  #bytes = 0;
   #hasFailed = false;
+  #isClosed = false;
   #drained: Promise<void> | undefined;
 
-  /** @param onFailure what was shown could not be kept: the session must end. */
-  constructor(spool: Pick<Spool, "path" | "take">, name: string, onFailure: (error: unknown) => void) {
-    this.#spool = spool;
+  private constructor(name: string, tools: RecordingTools, onFailure: (error: unknown) => void, found: FoundRecording) {
     this.#name = name;
+    this.#tools = tools;
     this.#onFailure = onFailure;
+    this.#found = found;
+    this.#hash = found.hash;
+    this.#bytes = found.bytes;
   }
 
-  /** False: the disk is behind; wait for `drained` before more. */
-  write(text: string): boolean {
-    if (this.#hasFailed) return true;
-    const bytes = Buffer.from(text);
-    try {
-      if (this.#bytes + bytes.length > MAX_BYTES) throw new Error("the recording is too long");
-      this.#spool.take(bytes.length);
-    } catch (error) {
-      this.#fail(error);
-      return true;
-    }
-    this.#bytes += bytes.length;
-    this.#hash.update(bytes);
-    this.#file ??= this.#open();
-    return this.#file.write(bytes);
+  /**
+   * @param onFailure what was shown could not be kept: the session must end.
+   * @throws Error for a file that is there and cannot be read, or is no recording: it must not get a second beginning.
+   */
+  static async open(name: string, tools: RecordingTools, onFailure: (error: unknown) => void): Promise<RecordingFile> {
+    const found = await mendedRecording(tools.spool.path(name));
+    tools.spool.giveBack(found.tornBytes);
+    const recording = new RecordingFile(name, tools, onFailure, found);
+    // Also in a recording that nothing follows in, what is missing at its end is said.
+    if (found.tornBytes > 0) recording.#seconds();
+    return recording;
   }
 
-  /** All streams of the session wait for one and the same promise: the file has one pair of listeners. */
+  event(code: "o" | "r" | "m", data: string): void {
+    this.#write([this.#seconds(), code, data]);
+  }
+
+  /** When the disk has taken what was written. All streams of the session wait for one promise, with one pair of listeners. */
   async drained(): Promise<void> {
     const file = this.#file;
     if (file === undefined || !file.writableNeedDrain || file.destroyed) return;
@@ -59,14 +77,62 @@ export class RecordingFile {
 
   /** What the audit's last record says of it; undefined: nothing was recorded. */
   async close(): Promise<{ readonly bytes: number; readonly sha256: string } | undefined> {
+    this.#isClosed = true;
     const file = this.#file;
-    if (file === undefined) return undefined;
-    if (!file.destroyed) await new Promise<void>((done) => file.end(() => done()));
-    return { bytes: this.#bytes, sha256: this.#hash.digest("hex") };
+    if (file !== undefined && !file.closed) {
+      await new Promise<void>((done) => {
+        file.once("close", () => done());
+        file.end();
+      });
+    }
+    // A disk that failed has less than was written to it.
+    const { bytes, hash } = file?.errored ? await mendedRecording(file.path.toString()) : this.#state();
+    return bytes === 0 ? undefined : { bytes, sha256: hash.digest("hex") };
+  }
+
+  #state(): Pick<FoundRecording, "bytes" | "hash"> {
+    return { bytes: this.#bytes, hash: this.#hash };
+  }
+
+  /** The recording's time. The first call of this process writes the first line of the file, or that it goes on. */
+  #seconds(): number {
+    const { clock } = this.#tools;
+    const nowMs = clock.monotonicMs();
+    if (this.#originMs === undefined) {
+      const { bytes, tornBytes, times } = this.#found;
+      const wallSeconds = clock.wallNow().getTime() / 1_000;
+      // The clock may have been set back since: time in a recording never does.
+      const passed = times === undefined ? 0 : Math.max(times.last, wallSeconds - times.began);
+      this.#originMs = nowMs - passed * 1_000;
+      const title = this.#name.split(".")[0];
+      const timestamp = Math.floor(wallSeconds);
+      if (times === undefined) this.#write({ version: 2, width: 80, height: 24, timestamp, title });
+      const cut = tornBytes > 0 ? `, and ${tornBytes} bytes of an unfinished line were cut off` : "";
+      if (bytes + tornBytes > 0) this.event("m", `the tunnel was started again${cut}`);
+    }
+    return Math.round((nowMs - this.#originMs) * 1_000) / 1_000_000;
+  }
+
+  #write(line: unknown): void {
+    if (this.#hasFailed || this.#isClosed) return;
+    const text = JSON.stringify(line).replace(UNPRINTABLE, (each) => each.split("").map(escapedUnit).join(""));
+    const bytes = Buffer.from(`${text}\n`);
+    try {
+      if (this.#bytes + bytes.length > MAX_BYTES) throw new Error("the recording is too long");
+      this.#tools.spool.take(bytes.length);
+    } catch (error) {
+      this.#fail(error);
+      return;
+    }
+    this.#bytes += bytes.length;
+    this.#hash.update(bytes);
+    this.#file ??= this.#open();
+    this.#file.write(bytes);
   }
 
   #open(): WriteStream {
-    const file = createWriteStream(this.#spool.path(this.#name), { flags: "a", mode: 0o600 });
+    // What the audit says of the file is on the disk when it says so.
+    const file = createWriteStream(this.#tools.spool.path(this.#name), { flags: "a", mode: 0o600, flush: true });
     file.on("error", (error) => this.#fail(error));
     return file;
   }
@@ -76,4 +142,8 @@ export class RecordingFile {
     this.#hasFailed = true;
     this.#onFailure(error);
   }
+}
+
+function escapedUnit(unit: string): string {
+  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }

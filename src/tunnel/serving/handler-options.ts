@@ -13,8 +13,8 @@ export interface HandlerOptions {
   /** The API server, as the session's account. @throws Error while there is no token */
   readonly upstream: () => Connection;
   readonly audit: { append(type: AuditType, fields: Readonly<Record<string, unknown>>): Promise<void> };
-  /** Undefined: nothing is recorded. */
-  readonly recording: (CastSink & { drained(): Promise<void> }) | undefined;
+  /** The session's recording; undefined: nothing is recorded. */
+  readonly recording: CastSink | undefined;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: TunnelMetrics;

@@ -7,6 +7,7 @@ import type { Denial } from "../kernel/metrics.ts";
 import { type Allowed, type ClientRequest, type Denied, judge, printed } from "../requests/judge.ts";
 import { statusBody } from "../requests/status.ts";
 import type { Subject } from "../requests/subject.ts";
+import { SessionRecorder } from "../streams/recorder.ts";
 import type { HandlerOptions } from "./handler-options.ts";
 import { bodyOf, headersDown, isReview, TooLarge } from "./messages.ts";
 import { drainInto, write } from "./pump.ts";
@@ -20,6 +21,7 @@ const MAX_WATCHES = 32;
 /** Takes each request of the engineer, records it, and passes on what the session allows. */
 export class RequestHandler {
   readonly #options: HandlerOptions;
+  readonly #recorder: SessionRecorder | undefined;
   readonly #stop = new AbortController();
   #next = 1;
   #watches = 0;
@@ -27,6 +29,7 @@ export class RequestHandler {
 
   constructor(options: HandlerOptions) {
     this.#options = options;
+    this.#recorder = options.recording && new SessionRecorder(options.recording);
   }
 
   /** Cuts every connection to the API server. A stream outlives the rights that it was begun with. */
@@ -120,7 +123,12 @@ export class RequestHandler {
       if (upgrade === undefined) await this.#pass(stream, verdict, id, signal);
       else
         await carryUpgraded(
-          { ...this.#options, carried: (bytes) => this.carried(bytes), heard: () => this.heard() },
+          {
+            ...this.#options,
+            recorder: this.#recorder,
+            carried: (bytes) => this.carried(bytes),
+            heard: () => this.heard(),
+          },
           { stream, verdict, upgrade, id },
           signal,
         );

@@ -2,13 +2,14 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { ClientHttp2Session, ClientHttp2Stream, OutgoingHttpHeaders } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
-import { duplexPair } from "node:stream";
 import { Registry } from "prom-client";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { systemClock } from "../../base/clock.ts";
 import { silentLogger } from "../../base/log.ts";
 import { connectInner } from "../../debug-link/inner-client.ts";
 import { newSessionKey } from "../../debug-link/session-key.ts";
+import { FakeRelay } from "../../debug-link/testing/fake-relay.ts";
+import { streamPair } from "../../debug-link/testing/stream-pair.ts";
 import { type Connection, connect } from "../../kube/client/connection.ts";
 import { tunnelMetrics } from "../kernel/metrics.ts";
 import type { Scope } from "../requests/judge.ts";
@@ -21,6 +22,9 @@ const engineer = newSessionKey("engineer", NOW);
 const tunnel = newSessionKey("tunnel", NOW);
 const signal = new AbortController().signal;
 
+const BULK = 700_000;
+
+let relay: FakeRelay;
 let api: Server;
 let sockets: Socket[];
 let connection: Connection;
@@ -32,6 +36,7 @@ let ends: string[];
 
 beforeEach(async () => {
   [sockets, records, seen, shown, ends, isAuditBroken] = [[], [], [], [], [], false];
+  relay = await FakeRelay.start();
   api = createServer((request, response) => {
     seen.push(`${request.method} ${request.url} ${request.headers.authorization} ${records.length}`);
     if (request.url?.includes("follow=true")) {
@@ -58,6 +63,7 @@ beforeEach(async () => {
       "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: a\r\n\r\n",
     );
     if (head.length > 0) socket.write(head);
+    if (request.url?.includes("command=bulk")) socket.end(Buffer.concat([1, 2].map(() => longFrame(BULK))));
     socket.on("data", (chunk) => socket.write(chunk));
     socket.on("end", () => socket.end());
     socket.on("error", () => undefined);
@@ -71,6 +77,7 @@ afterEach(async () => {
   for (const socket of sockets) socket.destroy();
   api.closeAllConnections();
   await connection.close();
+  await relay.close();
   api.close();
 });
 
@@ -88,10 +95,7 @@ function serve(more: Partial<Scope> = {}) {
       },
     },
     recording: {
-      write(line) {
-        shown.push(line);
-        return true;
-      },
+      event: (code, data) => void shown.push(`${code} ${data}`),
       drained: () => Promise.resolve(),
     },
     clock: systemClock,
@@ -109,10 +113,7 @@ function serve(more: Partial<Scope> = {}) {
 }
 
 async function attach(server: SessionServer, key = engineer, until = signal): Promise<ClientHttp2Session> {
-  const [near, far] = duplexPair();
-  // As an epoch: a loss on one side is one on the other.
-  far.once("close", () => near.destroy());
-  near.once("close", () => far.destroy());
+  const { near, far } = await streamPair(relay);
   server.attach(far);
   return connectInner({ stream: near, key, peerPin: tunnel.pin, clock: systemClock }, until);
 }
@@ -195,6 +196,15 @@ function frame(payload: string): Buffer {
   return Buffer.concat([Buffer.from([0x82, payload.length]), Buffer.from(payload)]);
 }
 
+/** So much output, as it comes from the API server. */
+function longFrame(bytes: number): Buffer {
+  const head = Buffer.alloc(11);
+  head.set([0x82, 127]);
+  head.writeBigUInt64BE(BigInt(bytes + 1), 2);
+  head[10] = 1;
+  return Buffer.concat([head, Buffer.alloc(bytes, "a")]);
+}
+
 test("an exec passes both ways, is recorded, and ends whole; its secrets are not in the audit", async () => {
   const { server, counts } = serve();
   const session = await attach(server);
@@ -209,11 +219,51 @@ test("an exec passes both ways, is recorded, and ends whole; its secrets are not
   expect(seen[0]).toMatch(/^GET .* websocket v5\.channel\.k8s\.io$/);
   expect(records[0]?.fields.command).toEqual(["sh", "-c", "PASSWORD=[redacted]"]);
   await expect.poll(() => records.at(-1)).toMatchObject({ type: "stream", fields: { id: 1, exitCode: 0 } });
-  expect(shown.map((line) => JSON.parse(line) as unknown)).toMatchObject([
-    { title: "web-1/web" },
-    [expect.anything(), "o", "hello"],
-  ]);
+  expect(shown).toEqual(["m exec 1 begins in web-1/web", "o hello", "m exec 1 ends with exit code 0"]);
   expect(counts.bytesIn).toBeGreaterThan(0);
+  server.cut();
+});
+
+test("two execs at once are in one recording, and it says whose each output is", async () => {
+  const { server } = serve();
+  const session = await attach(server);
+  const [first, second] = [await ask(session, exec("web-1")), await ask(session, exec("web-2"))];
+  for (const [stream, word] of [
+    [first.stream, "one"],
+    [second.stream, "two"],
+    [first.stream, "three"],
+  ] as const) {
+    stream.write(frame(`\u0001${word}`));
+    await expect.poll(() => shown.at(-1)).toBe(`o ${word}`);
+  }
+  for (const { stream } of [first, second]) {
+    stream.end();
+    await text(stream);
+  }
+  await expect
+    .poll(() => shown)
+    .toEqual([
+      ...["m exec 1 begins in web-1/web", "m exec 2 begins in web-2/web", "m exec 1 goes on", "o one"],
+      ...["m exec 2 goes on", "o two", "m exec 1 goes on", "o three", "m exec 1 ends", "m exec 2 ends"],
+    ]);
+  server.cut();
+});
+
+test.each([
+  ["neither a terminal nor input", true, ""],
+  ["a terminal", false, "&tty=true"],
+  ["input", false, "&stdin=true"],
+])("the recording of an exec with %s is cut after 1 MiB: %s", async (_, isCut, words) => {
+  const { server } = serve();
+  const session = await attach(server);
+  const path = `${PODS}/web-1/exec?command=bulk${words}`;
+  const { stream } = await ask(session, { ...exec("web-1"), ":path": path });
+  stream.end();
+  expect((await text(stream)).length).toBe(2 * longFrame(BULK).toString().length);
+  await expect.poll(() => shown.at(-1)).toBe("m exec 1 ends");
+  const output = shown.filter((each) => each.startsWith("o ")).reduce((sum, each) => sum + each.length - 2, 0);
+  expect(output).toBe(isCut ? 1_048_576 : 2 * BULK);
+  expect(shown.includes("m exec 1 is recorded no further: 1048576 bytes without input")).toBe(isCut);
   server.cut();
 });
 

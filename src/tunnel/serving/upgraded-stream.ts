@@ -6,7 +6,7 @@ import { answeredUpgrade } from "../../debug-link/upgrade-wire.ts";
 import type { Allowed } from "../requests/judge.ts";
 import { channelReader, exitCodeOf } from "../streams/channels.ts";
 import { forwardedPorts } from "../streams/forwarded-ports.ts";
-import { Recorder } from "../streams/recorder.ts";
+import type { SessionRecorder } from "../streams/recorder.ts";
 import { SpdyReader } from "../streams/spdy-reader.ts";
 import type { HandlerOptions } from "./handler-options.ts";
 import { headersDown } from "./messages.ts";
@@ -21,8 +21,10 @@ export interface Upgraded {
 
 type Options = Pick<
   HandlerOptions,
-  "upstream" | "ports" | "recording" | "audit" | "clock" | "metrics" | "counts" | "onAuditFailed"
+  "upstream" | "ports" | "audit" | "clock" | "metrics" | "counts" | "onAuditFailed"
 > & {
+  /** Undefined: nothing is recorded. */
+  readonly recorder: SessionRecorder | undefined;
   carried(bytes: number): void;
   heard(): void;
 };
@@ -62,6 +64,7 @@ export async function carryUpgraded(
     await joined(stream, socket, taps, clock, signal);
   } finally {
     socket.destroy();
+    taps.end();
     const ms = Math.round(clock.monotonicMs() - startMs);
     const record = { id, protocol: upgrade, ms, ...taps.seen() };
     // The request itself is on the disk; a failure here ends the session all the same.
@@ -73,6 +76,8 @@ interface Taps {
   /** Look at a chunk before it goes on. */
   up(chunk: Buffer): void;
   down(chunk: Buffer): Promise<void> | undefined;
+  /** Nothing more passes. */
+  end(): void;
   seen(): Readonly<Record<string, unknown>>;
 }
 
@@ -119,18 +124,17 @@ class PortRefused extends Error {
 }
 
 function tapsOf(options: Options, verdict: Allowed, upgrade: string, id: number): Taps {
-  const { ports, recording, clock, metrics, counts, audit, onAuditFailed } = options;
+  const { ports, recorder, clock, metrics, counts, audit, onAuditFailed } = options;
   const isWebSocket = upgrade === "websocket";
-  const { name = "", container = "", tty = false } = verdict.subject ?? {};
+  const { name = "", container = "", tty = false, stdin = false } = verdict.subject ?? {};
   let [bytesIn, bytesOut, exitCode]: [number, number, number | undefined] = [0, 0, undefined];
   const opened: number[] = [];
-  const recorder =
-    verdict.kind === "exec" && recording !== undefined
-      ? new Recorder(recording, clock, { title: container === "" ? name : `${name}/${container}`, hasTerminal: tty })
-      : undefined;
   const isExec = verdict.kind === "exec" && isWebSocket;
+  const where = container === "" ? name : `${name}/${container}`;
+  // What is typed is in no file, so only the whole output tells what was done; without input the command tells.
+  const recorded = isExec ? recorder?.begin({ id, where, isBounded: !tty && !stdin }) : undefined;
   const shown = channelReader({
-    onOutput: (channel, bytes) => recorder?.output(channel, bytes),
+    onOutput: (channel, bytes) => recorded?.output(channel, bytes),
     onStatus: (text) => {
       exitCode = exitCodeOf(text);
     },
@@ -138,7 +142,7 @@ function tapsOf(options: Options, verdict: Allowed, upgrade: string, id: number)
   // kubectl pings by itself on both transports, and what it receives it acknowledges: neither keeps a session from idling.
   const heard = (): void => options.heard();
   const typed = isExec
-    ? channelReader({ onAny: heard, onResize: (text) => recorder?.resize(text) })
+    ? channelReader({ onAny: heard, onResize: (text) => recorded?.resize(text) })
     : new SpdyReader({ onStream: heard, onContent: heard }, clock);
   const onPort = (port: number, isAllowed: boolean): void => {
     if (isAllowed) opened.push(port);
@@ -167,10 +171,11 @@ function tapsOf(options: Options, verdict: Allowed, upgrade: string, id: number)
       metrics.bytes("out", chunk.length);
       if (!isExec) return undefined;
       shown.push(chunk);
-      if (recorder === undefined) return undefined;
+      if (recorded === undefined) return undefined;
       if (shown.isBroken) throw new Error("what is shown cannot be recorded");
-      return recording?.drained();
+      return recorder?.drained();
     },
+    end: () => recorded?.end(exitCode),
     seen: () => ({
       ...{ bytesIn, bytesOut },
       ...(opened.length > 0 && { ports: opened }),

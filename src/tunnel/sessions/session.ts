@@ -42,6 +42,7 @@ export class Session {
   readonly #end = new AbortController();
   readonly #report: SessionReport;
   #reason: CloseReason | undefined;
+  #attachedEpoch: number | undefined;
   /** Another tunnel has the session: no last word from this one. */
   #isTakenOver = false;
   /** The claim has been seen in the object: what does not name this process is newer, not older. */
@@ -50,6 +51,7 @@ export class Session {
   #handler: RequestHandler | undefined;
   #watchdog: SessionWatchdog | undefined;
   #audit: AuditLog | undefined;
+  #recording: RecordingFile | undefined;
 
   constructor(tools: SessionTools, object: DebugSession) {
     const { clock, client, config, identity, key, log } = tools;
@@ -98,11 +100,8 @@ export class Session {
     const stop = (): void => this.end("agent");
     signal.addEventListener("abort", stop, { once: true });
     if (signal.aborted) stop();
-    const recording = new RecordingFile(this.#tools.spool, recordingFile(spec.sessionId), () =>
-      this.end("audit-failed"),
-    );
     try {
-      await this.#serve(recording);
+      await this.#serve();
     } catch (err) {
       if (!this.#end.signal.aborted) log.warn({ err, sessionId: spec.sessionId }, "a debug session failed");
       this.end(this.#audit === undefined || this.#audit.failure ? "audit-failed" : "tunnel-lost");
@@ -113,10 +112,10 @@ export class Session {
     this.#cut(reason);
     metrics.closed(reason, (clock.monotonicMs() - startMs) / 1_000);
     log.info({ sessionId: spec.sessionId, reason }, "debug session ended");
-    return await this.#finish(reason, recording);
+    return await this.#finish(reason);
   }
 
-  async #serve(recording: RecordingFile): Promise<void> {
+  async #serve(): Promise<void> {
     const { config, clock, client, connection, log, metrics, key, heardMs, identity, version } = this.#tools;
     const { metadata, spec, status } = this.#object;
     const { signal } = this.#end;
@@ -128,6 +127,9 @@ export class Session {
       ...{ heardMs: config.strict ? heardMs : undefined, onEnd: (reason) => this.end(reason) },
     });
     this.#watchdog = watchdog;
+    const onFailure = (): void => this.end("audit-failed");
+    const recording = RecordingFile.open(recordingFile(spec.sessionId), this.#tools, onFailure);
+    this.#recording = await orAborted(recording, signal);
     const start = chainStart(metadata.uid, spec);
     const emit = (line: string): void => {
       this.#tools.emit(line);
@@ -154,18 +156,10 @@ export class Session {
       ...{ recordingRequired: config.recording === "required", leftSeconds: leftSeconds() },
     });
     const handler = new RequestHandler({
-      ...{
-        scope,
-        ports: spec.ports,
-        upstream: () => token.upstream,
-        audit,
-        clock,
-        log,
-        metrics,
-        counts: this.#report.counts,
-      },
-      recording: config.recording === "required" ? recording : undefined,
-      onAuditFailed: () => this.end("audit-failed"),
+      ...{ scope, ports: spec.ports, upstream: () => token.upstream, audit, clock, log, metrics },
+      counts: this.#report.counts,
+      recording: config.recording === "required" ? this.#recording : undefined,
+      onAuditFailed: onFailure,
     });
     this.#handler = handler;
     this.#server = new SessionServer({
@@ -221,13 +215,18 @@ export class Session {
     const number = this.#report.begin(epoch);
     stream.once("close", () => {
       this.#report.detached(number);
-      this.#audit?.append("detach", { epoch: number }).catch(() => this.end("audit-failed"));
+      if (this.#attachedEpoch === number) this.#note("detach", number);
     });
     this.#server?.attach(stream);
   }
 
   #attached(): void {
-    this.#audit?.append("attach", { epoch: this.#report.attached() }).catch(() => this.end("audit-failed"));
+    this.#attachedEpoch = this.#report.attached();
+    this.#note("attach", this.#attachedEpoch);
+  }
+
+  #note(type: "attach" | "detach", epoch: number): void {
+    this.#audit?.append(type, { epoch }).catch(() => this.end("audit-failed"));
   }
 
   /** Another tunnel has it: what this one still says or stores would be about the other's session. */
@@ -244,7 +243,7 @@ export class Session {
   }
 
   /** The last record, the last word, the files. All of it together has ten seconds, however the disk and the API do. */
-  async #finish(reason: CloseReason, recording: RecordingFile): Promise<SessionEnd> {
+  async #finish(reason: CloseReason): Promise<SessionEnd> {
     const { clock, log } = this.#tools;
     const never = new AbortController().signal;
     const word = (): LastWord => {
@@ -255,7 +254,7 @@ export class Session {
     let lastWord = this.#audit?.failure === undefined ? undefined : word();
     const all = async (signal: AbortSignal): Promise<void> => {
       if (!this.#isTakenOver) await lastWord?.say(signal);
-      await withDeadline(clock, FILES_MS, signal, (each) => orAborted(this.#closeFiles(reason, recording), each)).catch(
+      await withDeadline(clock, FILES_MS, signal, (each) => orAborted(this.#closeFiles(reason), each)).catch(
         (err: unknown) => log.warn({ err }, "the files of a debug session were not closed in time"),
       );
       if (this.#isTakenOver) return;
@@ -270,23 +269,22 @@ export class Session {
     return { isOver: true, lastWord: lastWord ?? word() };
   }
 
-  async #closeFiles(reason: CloseReason, recording: RecordingFile): Promise<void> {
-    const { uploads, spool } = this.#tools;
+  async #closeFiles(reason: CloseReason): Promise<void> {
+    const { uploads, spool, clock } = this.#tools;
     const { sessionId } = this.#object.spec;
     const { lastClientByteMs: _, ...totals } = this.#report.counts;
-    // A stream that is cut still has its record to write, and nothing may stand behind the last one.
     const never = new AbortController().signal;
-    const settled = async (each: AbortSignal): Promise<void> =>
-      orAborted(this.#handler?.settled() ?? Promise.resolve(), each);
-    await withDeadline(this.#tools.clock, SETTLE_MS, never, settled).catch(() => undefined);
-    const recorded = await recording.close();
-    const more = recorded && { recording: recorded };
-    await this.#audit?.append("close", { reason, ...totals, ...more }).catch(() => undefined);
+    // A stream that is cut still has its record to write, and nothing may stand behind the last one.
+    const inTime = <T>(done = Promise.resolve<T | undefined>(undefined)): Promise<T | undefined> =>
+      withDeadline(clock, SETTLE_MS, never, (each) => orAborted(done, each)).catch(() => undefined);
+    await inTime(this.#handler?.settled());
+    const recording = await inTime(this.#recording?.close());
+    await this.#audit?.append("close", { reason, ...totals, ...(recording && { recording }) }).catch(() => undefined);
     await this.#audit?.close();
-    const files = [auditFile(sessionId), ...(recorded ? [recordingFile(sessionId)] : [])];
-    // The platform takes one file a session: the one of the tunnel that has it to the end.
-    if (!this.#isTakenOver) uploads.add(files);
-    else for (const name of files) spool.done(name);
+    // The platform takes one file a session: the one of the tunnel that has it to the end. A recording stays, because this
+    // tunnel goes on with it when the session comes back, and another one may have the same spool.
+    if (this.#isTakenOver) spool.done(auditFile(sessionId));
+    else uploads.add([auditFile(sessionId), recordingFile(sessionId)].filter((name) => spool.size(name) > 0));
   }
 
   async #tellPlatform(signal: AbortSignal): Promise<void> {

@@ -1,4 +1,5 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import type { WebSocket } from "ws";
@@ -7,7 +8,7 @@ import { FakeClock } from "../../base/testing/fake-clock.ts";
 import { say } from "../../debug-link/testing/fake-relay.ts";
 import { ServerClock } from "../../kube/client/server-clock.ts";
 import { ME, refusal, SESSION_ID, SessionWorld } from "../testing/session-world.ts";
-import { auditFile } from "./session-tools.ts";
+import { auditFile, recordingFile } from "./session-tools.ts";
 
 let world: SessionWorld;
 afterEach(() => world.close());
@@ -120,8 +121,45 @@ test("a client that has gone is not said to be attached, and an epoch has one nu
   const { socket } = await serving();
   say(socket, { type: "peer", epoch: 1 });
   say(socket, { type: "gone" });
-  const audit = (): string => readFileSync(join(world.folder, auditFile(SESSION_ID)), "utf8");
-  await world.until(() => audit().includes("detach"));
-  expect(audit()).toContain('"epoch":4');
   await world.until(() => world.tunnel?.epoch === 4, 1_000);
+  expect(world.tunnel?.attachedAt).toBeUndefined();
+  // The relay had a client, and this tunnel never saw its key.
+  expect(readFileSync(join(world.folder, auditFile(SESSION_ID)), "utf8")).not.toContain("tach");
+});
+
+test("a recording that a tunnel left is gone on with, and the last record says what it is then", async () => {
+  world = await SessionWorld.start({}, {}, (folder) => {
+    const lines = [{ version: 2, width: 80, height: 24, timestamp: 1_767_268_790, title: "s" }, [9.5, "o", "before"]];
+    writeFileSync(
+      join(folder, recordingFile(SESSION_ID)),
+      `${lines.map((line) => JSON.stringify(line)).join("\n")}\n[10`,
+    );
+  });
+  const { socket } = await serving();
+  say(socket, { type: "close", reason: "client" });
+  await world.until(() => world.heads.length > 0);
+  expect(world.uploaded).toEqual([auditFile(SESSION_ID), recordingFile(SESSION_ID)]);
+  const recording = readFileSync(join(world.folder, recordingFile(SESSION_ID)));
+  const cut = "the tunnel was started again, and 3 bytes of an unfinished line were cut off";
+  expect(recording.toString().split("\n").slice(1)).toEqual([
+    '[9.5,"o","before"]',
+    `[10,"m",${JSON.stringify(cut)}]`,
+    "",
+  ]);
+  const audit = readFileSync(join(world.folder, auditFile(SESSION_ID)), "utf8")
+    .trimEnd()
+    .split("\n");
+  expect(JSON.parse(audit.at(-1) ?? "").recording).toEqual({
+    bytes: recording.length,
+    sha256: createHash("sha256").update(recording).digest("hex"),
+  });
+});
+
+test("a recording that cannot be gone on with ends the session: it is not begun a second time", async () => {
+  world = await SessionWorld.start({}, {}, (folder) => {
+    writeFileSync(join(folder, recordingFile(SESSION_ID)), "no recording\n");
+  });
+  await world.until(() => world.tunnel?.closed !== undefined);
+  expect(world.tunnel?.closed?.reason).toBe("audit-failed");
+  expect(readFileSync(join(world.folder, recordingFile(SESSION_ID)), "utf8")).toBe("no recording\n");
 });

@@ -1,58 +1,106 @@
 import { StringDecoder } from "node:string_decoder";
-import type { Clock } from "../../base/clock.ts";
 
+/** Of an asciicast: output, a terminal's size, a marker. */
 export interface CastSink {
-  /** Takes the text at once; false when more would be too much, with `whenReady` to wait for. */
-  write(text: string): boolean;
+  event(code: "o" | "r" | "m", data: string): void;
+  /** When it can take more. */
+  drained(): Promise<void>;
 }
 
-/** Of an exec without a terminal, as `kubectl cp`: its command is in the audit, and this much of what it showed. */
-const MAX_PLAIN_BYTES = 1_048_576;
+export interface RecordedExec {
+  /** Of its request in the audit. */
+  readonly id: number;
+  /** Pod and container. */
+  readonly where: string;
+  /** Its output is recorded up to a bound. */
+  readonly isBounded: boolean;
+}
 
-/** One exec as an asciicast v2: what it showed and its terminal's size. What was typed is in none of it. */
-export class Recorder {
+/** Of an exec that takes no input: its command, which is in the audit, says what it does. */
+const MAX_BOUNDED_BYTES = 1_048_576;
+
+/**
+ * All execs of one session in one asciicast, several at once too: what is shown belongs to the exec that the last marker
+ * before it names. A marker is an event of its own, so that no output can pose as one.
+ */
+export class SessionRecorder {
   readonly #sink: CastSink;
-  readonly #clock: Clock;
-  readonly #startMs: number;
-  readonly #hasTerminal: boolean;
-  readonly #decoders = { 1: new StringDecoder("utf8"), 2: new StringDecoder("utf8") };
-  #bytes = 0;
+  /** That the last marker names. */
+  #named: number | undefined;
+  #size: string | undefined;
 
-  /** @param title pod and container */
-  constructor(
-    sink: CastSink,
-    clock: Clock,
-    { title, hasTerminal }: { readonly title: string; readonly hasTerminal: boolean },
-  ) {
+  constructor(sink: CastSink) {
     this.#sink = sink;
-    this.#clock = clock;
-    this.#startMs = clock.monotonicMs();
-    this.#hasTerminal = hasTerminal;
-    const timestamp = Math.floor(clock.wallNow().getTime() / 1_000);
-    sink.write(`${JSON.stringify({ version: 2, width: 80, height: 24, timestamp, title })}\n`);
+  }
+
+  begin(exec: RecordedExec): ExecRecorder {
+    this.mark(exec.id, `begins in ${exec.where}`);
+    return new ExecRecorder(this, exec);
+  }
+
+  drained(): Promise<void> {
+    return this.#sink.drained();
+  }
+
+  mark(id: number, words: string): void {
+    this.#named = id;
+    this.#sink.event("m", `exec ${id} ${words}`);
+  }
+
+  show(id: number, size: string | undefined, text: string): void {
+    if (text === "") return;
+    if (this.#named !== id) this.mark(id, "goes on");
+    this.resize(id, size);
+    this.#sink.event("o", text);
+  }
+
+  /** The size of an exec that is in the background counts when it shows something. */
+  resize(id: number, size: string | undefined): void {
+    if (this.#named !== id || size === undefined || size === this.#size) return;
+    this.#size = size;
+    this.#sink.event("r", size);
+  }
+}
+
+/** What one exec shows, and its terminal's size. What is typed is in no recording. */
+export class ExecRecorder {
+  readonly #session: SessionRecorder;
+  readonly #exec: RecordedExec;
+  readonly #decoders = { 1: new StringDecoder("utf8"), 2: new StringDecoder("utf8") };
+  #left: number;
+  #isCut = false;
+  #size: string | undefined;
+
+  constructor(session: SessionRecorder, exec: RecordedExec) {
+    this.#session = session;
+    this.#exec = exec;
+    this.#left = exec.isBounded ? MAX_BOUNDED_BYTES : Number.POSITIVE_INFINITY;
   }
 
   output(channel: 1 | 2, bytes: Buffer): void {
-    const before = this.#bytes;
-    this.#bytes += bytes.length;
-    if (this.#hasTerminal || this.#bytes <= MAX_PLAIN_BYTES) this.#show(this.#decoders[channel].write(bytes));
-    else if (before <= MAX_PLAIN_BYTES)
-      this.#show(`\r\n[not recorded: more than ${MAX_PLAIN_BYTES} bytes without a terminal]\r\n`);
+    if (this.#isCut) return;
+    const shown = bytes.subarray(0, this.#left);
+    this.#left -= shown.length;
+    this.#show(this.#decoders[channel].write(shown));
+    this.#isCut = shown.length < bytes.length;
+    if (this.#isCut)
+      this.#session.mark(this.#exec.id, `is recorded no further: ${MAX_BOUNDED_BYTES} bytes without input`);
   }
 
   /** @param text the client's JSON `{"Width": 80, "Height": 24}`. */
   resize(text: string): void {
-    const size = sizeOf(text);
-    if (size !== undefined) this.#event("r", size);
+    this.#size = sizeOf(text) ?? this.#size;
+    this.#session.resize(this.#exec.id, this.#size);
+  }
+
+  end(exitCode: number | undefined): void {
+    // Bytes of a character that never came whole.
+    for (const channel of [1, 2] as const) this.#show(this.#decoders[channel].end());
+    this.#session.mark(this.#exec.id, exitCode === undefined ? "ends" : `ends with exit code ${exitCode}`);
   }
 
   #show(text: string): void {
-    if (text !== "") this.#event("o", text);
-  }
-
-  #event(code: "o" | "r", data: string): void {
-    const seconds = Math.round((this.#clock.monotonicMs() - this.#startMs) * 1_000) / 1_000_000;
-    this.#sink.write(`${JSON.stringify([seconds, code, data])}\n`);
+    this.#session.show(this.#exec.id, this.#size, text);
   }
 }
 
@@ -60,7 +108,7 @@ function sizeOf(text: string): string | undefined {
   try {
     const { Width: width, Height: height } = JSON.parse(text) as { Width?: unknown; Height?: unknown };
     const isSize = (each: unknown): boolean =>
-      typeof each === "number" && Number.isInteger(each) && each >= 0 && each <= 65_535;
+      typeof each === "number" && Number.isInteger(each) && each >= 1 && each <= 65_535;
     return isSize(width) && isSize(height) ? `${width}x${height}` : undefined;
   } catch {
     return undefined;

@@ -4,7 +4,6 @@ import { expect, test } from "vitest";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
 import { channelReader, exitCodeOf } from "./channels.ts";
 import { forwardedPorts } from "./forwarded-ports.ts";
-import { Recorder } from "./recorder.ts";
 import { SPDY_DICTIONARY } from "./spdy-dictionary.ts";
 import { SpdyReader } from "./spdy-reader.ts";
 import { WebSocketReader } from "./websocket-reader.ts";
@@ -212,35 +211,4 @@ test("what keeps a connection alive is not what an engineer says", () => {
   exec.push(frame(2, Buffer.from([0, 97])));
   forward.check(Buffer.from([0, 0, 0, 1, 0, 0, 0, 1, 97]));
   expect(said).toEqual(["exec", "port"]);
-});
-
-test("a recording is an asciicast with what was shown, and without what was typed", () => {
-  const clock = new FakeClock();
-  const lines: string[] = [];
-  const sink = { write: (text: string) => lines.push(text) > 0 };
-  const recorder = new Recorder(sink, clock, { title: "web-1/web", hasTerminal: true });
-  clock.advance(1_500);
-  const euro = Buffer.from("€");
-  recorder.output(1, euro.subarray(0, 1));
-  recorder.output(1, euro.subarray(1));
-  recorder.resize('{"Width":120,"Height":40}');
-  recorder.resize('{"Width":"120","Height":40}');
-  expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
-    { version: 2, width: 80, height: 24, timestamp: 1_767_225_600, title: "web-1/web" },
-    [1.5, "o", "€"],
-    [1.5, "r", "120x40"],
-  ]);
-});
-
-test("without a terminal only the beginning is recorded", () => {
-  let written = 0;
-  const sink = {
-    write(text: string) {
-      written += text.length;
-      return true;
-    },
-  };
-  const recorder = new Recorder(sink, new FakeClock(), { title: "cp", hasTerminal: false });
-  for (let each = 0; each < 100; each += 1) recorder.output(1, Buffer.alloc(65_536, "a"));
-  expect(written).toBeLessThan(1_100_000);
 });

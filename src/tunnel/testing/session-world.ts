@@ -60,11 +60,13 @@ export class SessionWorld {
   static async start(
     status: Partial<DebugSessionStatus> = {},
     more: Partial<SessionTools> = {},
+    prepare: (folder: string) => void = () => undefined,
   ): Promise<SessionWorld> {
     const world = new SessionWorld(await FakeRelay.start(), status);
+    prepare(world.folder);
     const sessions = new Sessions({ ...world.#tools(), ...more }, world.informer as never);
-    world.ends.push(sessions.run(world.#stop.signal));
     world.informer.set(world.stored);
+    world.ends.push(sessions.run(world.#stop.signal));
     return world;
   }
 
