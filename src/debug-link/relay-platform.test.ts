@@ -1,4 +1,5 @@
-import { buffer } from "node:stream/consumers";
+import { once } from "node:events";
+import { buffer, text } from "node:stream/consumers";
 import { expect, it } from "vitest";
 import { systemRandom } from "../base/clock.ts";
 import { newSite } from "../platform/areas/deployments/testing/site.ts";
@@ -8,6 +9,7 @@ import { connectInner } from "./inner-client.ts";
 import { type RelayOptions, serveRelay } from "./relay-loop.ts";
 import type { Epoch } from "./relay-socket.ts";
 import { newSessionKey } from "./session-key.ts";
+import { BlackHole } from "./testing/black-hole.ts";
 import { innerServer } from "./testing/inner-server.ts";
 
 onEachDatabase("both ends through the platform's relay", (world) => {
@@ -66,5 +68,72 @@ onEachDatabase("both ends through the platform's relay", (world) => {
     expect(await Promise.all([near, far])).toEqual(["client", "client"]);
     await until(world, site, id, "stopped");
     expect((await read(world, site, id)).closeReason).toBe("client");
+  });
+
+  it.each(["tunnel", "client"])("a black hole between the %s and the relay is left within 45 s", async (where) => {
+    const site = await newSite(world);
+    const { id } = (await ask(site, await site.deploy("shop"))).body.session;
+    const server = innerServer(tunnel);
+    server.on("stream", (stream) => {
+      stream.on("error", () => undefined);
+      stream.respond({ ":status": 200 });
+      stream.pipe(stream);
+    });
+    const hole = await BlackHole.to(world.platform.url);
+    const stop = new AbortController();
+    const side = (name: "attach" | "tunnel", hasHole: boolean, onEpoch: RelayOptions["onEpoch"]) =>
+      serveRelay(
+        {
+          ...{ clock: world.clock, random: () => 1, side: name, onEpoch },
+          platformUrl: hasHole ? hole.url : world.platform.url,
+          ticket: async () => {
+            const asked = name === "tunnel" ? tunnelTicket(id, site.manager.key) : ticketFor(id, site.member);
+            return (await asked).body;
+          },
+        },
+        stop.signal,
+      );
+    const epochs: Epoch[] = [];
+    let wake = (): void => undefined;
+    const far = side("tunnel", where === "tunnel", ({ stream }) => server.serve(stream));
+    const near = side("attach", where === "client", (epoch) => {
+      epochs.push(epoch);
+      wake();
+    });
+    const inEpoch = async (count: number) => {
+      while (epochs.length < count) {
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+      const { stream, signal } = epochs.at(-1) as Epoch;
+      return connectInner({ stream, key: engineer, peerPin: tunnel.pin, clock: world.clock }, signal);
+    };
+    const exec = (await inEpoch(1)).request({ ":method": "POST", ":path": "/" });
+    exec.write("before");
+    expect(String((await once(exec, "data"))[0])).toBe("before");
+    const lost = once(exec, "error");
+    hole.swallow();
+    exec.write("into the hole");
+    const passes = async (ms: number): Promise<void> => {
+      world.clock.advance(ms);
+      // The answers of those that can be heard are there before more time passes.
+      for (let count = 0; count < 2; count += 1) await read(world, site, id);
+    };
+    await passes(22_000);
+    expect(exec.destroyed).toBe(false);
+    await passes(22_000);
+    await passes(1_000);
+    expect((await lost)[0]).toBeInstanceOf(Error);
+    // The pause before the next try.
+    while (epochs.length < 2) await passes(250);
+    const again = await inEpoch(2);
+    const next = again.request({ ":method": "POST", ":path": "/" });
+    next.end("after");
+    expect(await text(next)).toBe("after");
+    expect(epochs[1]?.epoch).toBeGreaterThan(epochs[0]?.epoch ?? 0);
+    stop.abort();
+    await Promise.all([near, far]);
+    await hole.close();
   });
 });

@@ -9,6 +9,7 @@ import {
   RELAY_FRAME_MAX_BYTES,
   RELAY_MISSED_PONGS,
   RELAY_PING_MS,
+  RELAY_PONG_MS,
   RELAY_PROTOCOL,
   RELAY_TICKET_PREFIX,
 } from "../contract/debug-sessions/debug-relay.ts";
@@ -53,6 +54,7 @@ export class RelaySocket {
   readonly #options: RelaySocketOptions;
   readonly #cancels: (() => void)[] = [];
   #cancelPing: () => void = () => undefined;
+  #cancelPong: () => void = () => undefined;
   #current: { readonly stream: EpochStream; readonly epoch: number } | undefined;
   #lastEpoch = 0;
   #missedPongs = 0;
@@ -100,12 +102,11 @@ export class RelaySocket {
       this.#schedulePing();
     });
     socket.on("message", (data, isBinary) => {
+      this.#heard();
       if (isBinary) this.#current?.stream.receive(toBuffer(data));
       else this.#read(toBuffer(data));
     });
-    socket.on("pong", () => {
-      this.#missedPongs = 0;
-    });
+    socket.on("pong", () => this.#heard());
     // The close event follows.
     socket.on("error", (error) => {
       this.#why ??= error.message;
@@ -113,6 +114,7 @@ export class RelaySocket {
     const { promise, resolve } = Promise.withResolvers<SocketEnd>();
     socket.once("close", (code) => {
       this.#cancelPing();
+      this.#cancelPong();
       for (const cancel of this.#cancels.splice(0)) cancel();
       const isLost = this.#said === undefined && (code === ABNORMAL || code === RELAY_CLOSE_CODES.refused);
       const why = this.#why ?? "the connection was lost";
@@ -207,12 +209,25 @@ export class RelaySocket {
       const socket = this.#socket;
       this.#controlFrames = 0;
       // A paused socket reads no pongs either, so missing ones are not counted then.
-      if (socket.isPaused) this.#missedPongs = 0;
-      if (this.#missedPongs >= RELAY_MISSED_PONGS) return this.#lose("the relay no longer answers");
+      if (socket.isPaused) this.#heard();
       this.#missedPongs += 1;
       if (socket.readyState === socket.OPEN) socket.ping();
+      if (this.#missedPongs >= RELAY_MISSED_PONGS) this.#awaitPong();
       this.#schedulePing();
     });
+  }
+
+  #awaitPong(): void {
+    this.#cancelPong();
+    this.#cancelPong = this.#options.clock.after(RELAY_PONG_MS, () => {
+      if (!this.#socket.isPaused) this.#lose("the relay no longer answers");
+    });
+  }
+
+  /** What comes late, behind bytes on a slow way, is an answer too. */
+  #heard(): void {
+    this.#missedPongs = 0;
+    this.#cancelPong();
   }
 }
 

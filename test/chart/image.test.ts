@@ -64,12 +64,13 @@ describe.each(["cluster", "platform"])("what goes into the image of the %s", (pa
     expect(Math.min(...runs.map(({ ms }) => ms))).toBeLessThan(1_000);
   });
 
-  test.each(part === "cluster" ? ["agent", "operator", "check"] : ["agent", "operator", "platform", "check"])(
-    "has all that %s loads",
-    async (command) => {
-      expect((await sallyport(part, command, "--help")).stdout).toContain("SALLYPORT_");
-    },
-  );
+  test.each(
+    part === "cluster"
+      ? ["agent", "operator", "tunnel", "check"]
+      : ["agent", "operator", "tunnel", "platform", "check"],
+  )("has all that %s loads", async (command) => {
+    expect((await sallyport(part, command, "--help")).stdout).toContain("SALLYPORT_");
+  });
 
   test("is JavaScript that names JavaScript", () => {
     const files = filesOf(part).filter((file) => file.startsWith("src/"));

@@ -17,6 +17,8 @@ export const RELAY_TICKET_MS = 60_000;
 /** Each end of a WebSocket pings the other this often (§19.3), and leaves it when so many pings have no answer. */
 export const RELAY_PING_MS = 20_000;
 export const RELAY_MISSED_PONGS = 2;
+/** What the last of them has for its answer; those before it had the time to the next ping. A lost way is left in 45 s. */
+export const RELAY_PONG_MS = 1_000;
 /** Most text frames from one ping to the next: no end has a use for more, and parsing them costs more than bytes do. */
 export const RELAY_CONTROL_FRAMES = 32;
 /** An end that does not answer the close frame within this time is disconnected. */

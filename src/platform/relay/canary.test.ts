@@ -1,11 +1,10 @@
 import { once } from "node:events";
-import { sql } from "kysely";
 import { describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import type { Logger } from "../../base/log.ts";
-import type { Db } from "../database/db.ts";
 import type { DatabaseLocation } from "../database/open.ts";
 import { startPlatform } from "../server.ts";
+import { dumped } from "../testing/dump.ts";
 import { inMemory } from "../testing/empty-database.ts";
 import { findPostgres } from "../testing/postgres.ts";
 import { TestClock } from "../testing/test-clock.ts";
@@ -34,19 +33,6 @@ function recorder(): { readonly log: Logger; readonly lines: string[] } {
   };
   const log: Logger = { debug: say, info: say, warn: say, error: say, child: () => log };
   return { log, lines };
-}
-
-/** Every row of every table, as text. */
-async function dumped(db: Db): Promise<string> {
-  const { rows: tables } = await sql<{ name: string }>`
-    select table_name as name from information_schema.tables
-    where table_schema = 'public' and table_type = 'BASE TABLE'`.execute(db);
-  const texts: string[] = [];
-  for (const { name } of tables) {
-    const { rows } = await sql<{ row: string }>`select t::text as row from ${sql.table(name)} t`.execute(db);
-    texts.push(...rows.map(({ row }) => `${name} ${row}`));
-  }
-  return texts.join("\n");
 }
 
 const postgres = findPostgres();

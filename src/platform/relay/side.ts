@@ -7,6 +7,7 @@ import {
   RELAY_CONTROL_MAX_BYTES,
   RELAY_MISSED_PONGS,
   RELAY_PING_MS,
+  RELAY_PONG_MS,
 } from "../../contract/debug-sessions/debug-relay.ts";
 import { type RelayFrame, readSideFrame, type SideFrame } from "../../contract/debug-sessions/relay-frames.ts";
 import type { Holder } from "../areas/debug-sessions/holders.ts";
@@ -27,24 +28,25 @@ export class Side {
   #missedPongs = 0;
   #controlFrames = 0;
   #cancelPing: () => void;
+  #cancelPong: () => void = () => undefined;
 
   constructor(socket: WebSocket, holder: Holder, clock: Clock, events: SideEvents) {
     this.socket = socket;
     this.holder = holder;
     this.#clock = clock;
     socket.on("message", (data, isBinary) => {
+      this.#heard();
       if (isBinary) events.onBytes(this, toBuffer(data));
       else this.#read(toBuffer(data), (frame) => events.onFrame(this, frame));
     });
     socket.on("close", (code) => {
       this.#cancelPing();
+      this.#cancelPong();
       events.onClose(this, code);
     });
     // The frame was too large, or not WebSocket; the close event that follows is handled.
     socket.on("error", () => undefined);
-    socket.on("pong", () => {
-      this.#missedPongs = 0;
-    });
+    socket.on("pong", () => this.#heard());
     this.#cancelPing = this.#schedulePing();
   }
 
@@ -55,6 +57,7 @@ export class Side {
   /** Resolves when the socket is closed. */
   async close(code: number): Promise<void> {
     this.#cancelPing();
+    this.#cancelPong();
     const { socket } = this;
     if (socket.readyState === socket.CLOSED) return;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -80,12 +83,25 @@ export class Side {
       const { socket } = this;
       this.#controlFrames = 0;
       // A paused socket reads no pongs either, so missing pongs are not counted then.
-      if (socket.isPaused) this.#missedPongs = 0;
-      if (this.#missedPongs >= RELAY_MISSED_PONGS) return socket.terminate();
+      if (socket.isPaused) this.#heard();
       this.#missedPongs += 1;
       if (socket.readyState === socket.OPEN) socket.ping();
+      if (this.#missedPongs >= RELAY_MISSED_PONGS) this.#awaitPong();
       this.#cancelPing = this.#schedulePing();
     });
+  }
+
+  #awaitPong(): void {
+    this.#cancelPong();
+    this.#cancelPong = this.#clock.after(RELAY_PONG_MS, () => {
+      if (!this.socket.isPaused) this.socket.terminate();
+    });
+  }
+
+  /** What comes late, behind bytes on a slow way, is an answer too. */
+  #heard(): void {
+    this.#missedPongs = 0;
+    this.#cancelPong();
   }
 }
 

@@ -1,23 +1,24 @@
 import { once } from "node:events";
 import type { ClientHttp2Session } from "node:http2";
-import { PassThrough, Readable } from "node:stream";
 import { connect as connectTls } from "node:tls";
-import { Registry } from "prom-client";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { systemClock } from "../../base/clock.ts";
-import { silentLogger } from "../../base/log.ts";
-import { connectInner } from "../../debug-link/inner-client.ts";
-import { newSessionKey } from "../../debug-link/session-key.ts";
-import { MemoryEnd } from "../../debug-link/testing/memory-pair.ts";
-import type { Connection } from "../../kube/client/connection.ts";
-import { tunnelMetrics } from "../kernel/metrics.ts";
-import { RequestHandler } from "./request-handler.ts";
-import { SessionServer } from "./session-server.ts";
-
-const NOW = new Date();
-const [engineer, tunnel] = [newSessionKey("engineer", NOW), newSessionKey("tunnel", NOW)];
-const signal = new AbortController().signal;
-const PODS = "/api/v1/namespaces/shop/pods";
+import {
+  ended,
+  engineerOf,
+  FRAMES,
+  GET,
+  h2,
+  hpack,
+  many,
+  OPENING,
+  PODS,
+  rawClient,
+  servedSession,
+  statusOf,
+  turns,
+  wayTo,
+} from "../testing/raw-engineer.ts";
+import type { SessionServer } from "./session-server.ts";
 
 let servers: SessionServer[];
 let thrown: unknown[];
@@ -40,54 +41,10 @@ afterEach(async () => {
   expect(thrown).toEqual([]);
 });
 
-/** A session whose API server answers a list at once, gives a watch without end, and reads nothing of an exec. */
 function serve() {
-  const told: string[] = [];
-  const upgraded: PassThrough[] = [];
-  const open: Connection["open"] = async ({ path }) => {
-    const body = path.includes("watch=true") ? new PassThrough() : Readable.from([Buffer.from("{}")]);
-    return { status: 200, headers: {}, body } as unknown as Awaited<ReturnType<Connection["open"]>>;
-  };
-  const upgrade = async () => {
-    const socket = new PassThrough({ highWaterMark: 16_384 });
-    socket.read = () => null;
-    upgraded.push(socket);
-    return { status: 101, headers: { upgrade: "websocket" }, socket };
-  };
-  const handler = new RequestHandler({
-    scope: () => ({ mode: "exec", namespace: "shop", recordingRequired: false, leftSeconds: 60 }),
-    ...{ ports: undefined, recording: undefined, clock: systemClock, log: silentLogger },
-    upstream: () => ({ open, upgrade, request: open }) as unknown as Connection,
-    audit: { append: () => new Promise((done) => setImmediate(done)) },
-    metrics: tunnelMetrics(new Registry()),
-    counts: { requests: 0, denied: 0, bytesIn: 0, bytesOut: 0, lastClientByteMs: 0 },
-    onAuditFailed: () => told.push("audit-failed"),
-  });
-  const server = new SessionServer({
-    ...{ key: tunnel, clientPin: engineer.pin, handler, clock: systemClock },
-    onAttached: () => told.push("attached"),
-    onPinMismatch: () => told.push("pin-mismatch"),
-  });
-  servers.push(server);
-  return { server, told, upgraded };
-}
-
-/** The way from an engineer to the tunnel, with `far` at the tunnel. */
-function wayTo(server: SessionServer) {
-  const [near, far] = MemoryEnd.pair();
-  server.attach(far);
-  return { near, far };
-}
-
-function engineerOf(server: SessionServer, { near } = wayTo(server)): Promise<ClientHttp2Session> {
-  return connectInner({ stream: near, key: engineer, peerPin: tunnel.pin, clock: systemClock }, signal);
-}
-
-async function statusOf(session: ClientHttp2Session, path = PODS): Promise<unknown> {
-  const stream = session.request({ ":path": path });
-  stream.resume();
-  const [headers] = (await once(stream, "response")) as [Readonly<Record<string, unknown>>];
-  return headers[":status"];
+  const served = servedSession();
+  servers.push(served.server);
+  return served;
 }
 
 test("a new epoch is served though the handshake of the one before was never finished", async () => {
@@ -99,7 +56,7 @@ test("a new epoch is served though the handshake of the one before was never fin
     if (lost > 0) await once(near, "data");
   }
   const session = await engineerOf(server);
-  for (let turn = 0; turn < 20; turn += 1) await new Promise((done) => setImmediate(done));
+  await turns(20);
   expect(await statusOf(session)).toBe(200);
   expect(told).toEqual(["attached"]);
 });
@@ -159,7 +116,7 @@ test("what the API server does not read is held up to a bound for all streams to
   let last = -1;
   while (last !== far.received) {
     last = far.received;
-    for (let turn = 0; turn < 50; turn += 1) await new Promise((done) => setImmediate(done));
+    await turns(50);
   }
   // The connection's window is 4 MiB, and Node gives back what it handed to a stream before that one was full.
   expect(upgraded).toHaveLength(32);
@@ -168,55 +125,12 @@ test("what the API server does not read is held up to a bound for all streams to
   near.destroy();
 });
 
-/** A client of its own making: TLS with the engineer's key, then frames as the attack has them. */
-async function rawClient(server: SessionServer) {
-  const { near, far } = wayTo(server);
-  const socket = connectTls({
-    ...{ socket: near, key: engineer.key, cert: engineer.certificate, ALPNProtocols: ["h2"] },
-    rejectUnauthorized: false,
-  });
-  socket.on("error", () => undefined);
-  await once(socket, "secureConnect");
-  return { socket, near, far };
-}
-
-function h2(type: number, flags: number, stream: number, payload: Buffer = Buffer.alloc(0)): Buffer {
-  const head = Buffer.alloc(9);
-  head.writeUIntBE(payload.length, 0, 3);
-  [head[3], head[4]] = [type, flags];
-  head.writeUInt32BE(stream, 5);
-  return Buffer.concat([head, payload]);
-}
-
-/** HPACK, each a literal that is not indexed. */
-function hpack(headers: readonly (readonly [string, string])[]): Buffer {
-  const text = (value: string): Buffer => {
-    const bytes = [Math.min(value.length, 127)];
-    for (let left = value.length - 127; left >= 0; left = left < 128 ? -1 : left >> 7) {
-      bytes.push(left < 128 ? left : (left & 127) | 128);
-    }
-    return Buffer.concat([Buffer.from(bytes), Buffer.from(value)]);
-  };
-  return Buffer.concat(headers.flatMap(([name, value]) => [Buffer.from([0]), text(name), text(value)]));
-}
-
-const [HEADERS, RST, SETTINGS, PING, WINDOW, CONTINUATION] = [1, 3, 4, 6, 8, 9];
-const OPENING = Buffer.concat([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), h2(SETTINGS, 0, 0)]);
-const GET = [
-  [":method", "GET"],
-  [":scheme", "https"],
-  [":authority", "k"],
-  [":path", PODS],
-] as const;
+const { HEADERS, RST, SETTINGS, PING, WINDOW, CONTINUATION } = FRAMES;
 const CONNECT = [
   [":method", "CONNECT"],
   [":authority", "k"],
 ] as const;
 const EXTENDED = [...CONNECT, [":protocol", "websocket"], [":scheme", "https"], [":path", `${PODS}/a/exec`]] as const;
-const many = (count: number, each: (index: number) => Buffer): Buffer =>
-  Buffer.concat(Array.from({ length: count }, (_, index) => each(index)));
-const ended = (stream: number, headers: readonly (readonly [string, string])[]): Buffer =>
-  h2(HEADERS, 5, stream, hpack(headers));
 
 /** `closes`: whether the connection must be gone afterwards; the others are answered, or refused for their stream alone. */
 test.each<[string, boolean, () => Buffer]>([

@@ -21,6 +21,7 @@ const MAX_TEXT = 4_096;
 export function channelReader(listener: ChannelListener): WebSocketReader {
   let channel = -1;
   let text = Buffer.alloc(0);
+  let isTooLong = false;
   return new WebSocketReader({
     onData(bytes, first, last) {
       listener.onAny?.();
@@ -33,11 +34,14 @@ export function channelReader(listener: ChannelListener): WebSocketReader {
         return;
       }
       if (channel !== STATUS && channel !== RESIZE) return;
-      if (text.length + content.length <= MAX_TEXT) text = Buffer.concat([text, content]);
+      // A part of a text is another text: what is too long is told not at all.
+      if (text.length + content.length > MAX_TEXT) isTooLong = true;
+      text = isTooLong ? Buffer.alloc(0) : Buffer.concat([text, content]);
       if (!last) return;
-      if (channel === STATUS) listener.onStatus?.(text.toString("utf8"));
-      else listener.onResize?.(text.toString("utf8"));
+      if (channel === STATUS && !isTooLong) listener.onStatus?.(text.toString("utf8"));
+      if (channel === RESIZE && !isTooLong) listener.onResize?.(text.toString("utf8"));
       text = Buffer.alloc(0);
+      isTooLong = false;
     },
   });
 }
