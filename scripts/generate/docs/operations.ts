@@ -1,7 +1,11 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { PLUGIN_METADATA } from "../../../src/contract/openapi/examples.ts";
-import { BUILTIN_PLUGINS, DEBUG_PLUGIN, type JsonSchema } from "../../../src/contract/operations/builtin-plugins.ts";
+import {
+  BUILTIN_PLUGINS,
+  type JsonSchema,
+  LINES_ONLY_PLUGINS,
+} from "../../../src/contract/operations/builtin-plugins.ts";
 
 const PAGE = "docs/management-api.md";
 const TABLE = [
@@ -27,7 +31,7 @@ function placed(page: string, [first, last]: readonly [string, string], text: st
 }
 
 function operationsTable(): string {
-  const rows = BUILTIN_PLUGINS.filter(({ name }) => name !== DEBUG_PLUGIN).flatMap((plugin) =>
+  const rows = BUILTIN_PLUGINS.filter(({ name }) => !LINES_ONLY_PLUGINS.includes(name)).flatMap((plugin) =>
     plugin.operations.map(
       ({ name, tier, description, paramsSchema }) =>
         `| \`${plugin.name}/${name}\` | ${tier} | ${description} | ${paramsOf(paramsSchema)} |`,

@@ -53,6 +53,12 @@ const ports = {
   uniqueItems: true,
   description: "The only ports that connections may go to. Left out: any.",
 } as const;
+const machineId = {
+  type: "string",
+  pattern: "^[A-Za-z0-9][A-Za-z0-9._-]*$",
+  maxLength: 128,
+  description: "The machine, as the inventory names it.",
+} as const;
 const workload = { enum: ["deployment", "statefulset", "daemonset"] } as const;
 
 /** An object without other keys: a key that is not declared is a typing mistake or an attack. */
@@ -170,12 +176,42 @@ const DEBUG: PluginDefinition = {
   ],
 };
 
+/**
+ * No command can invoke it, and it is always enabled: access requests name its operations, and an approved line lets the
+ * customer's cluster follow a wish for that machine (§10.5).
+ */
+const MACHINES: PluginDefinition = {
+  name: "machines",
+  version: "1.0.0",
+  tier: "destructive",
+  operations: [
+    {
+      name: "drain",
+      tier: "mutating",
+      scope: "cluster",
+      description: "Empty one machine by evictions that respect every budget; covers a drain that was asked for.",
+      paramsSchema: params({ machineId }),
+    },
+    {
+      name: "remove",
+      tier: "destructive",
+      scope: "cluster",
+      description: "Remove one machine from the cluster for good, once it is empty or long gone.",
+      paramsSchema: params({ machineId }),
+    },
+  ],
+};
+
 export const DEBUG_PLUGIN = DEBUG.name;
+export const MACHINES_PLUGIN = MACHINES.name;
 
 /** In the order in which they are listed. */
-export const BUILTIN_PLUGINS: readonly PluginDefinition[] = [DEBUG, KUBERNETES];
+export const BUILTIN_PLUGINS: readonly PluginDefinition[] = [DEBUG, KUBERNETES, MACHINES];
 
-/** Enabled in a new project; `debug` needs no enabling. */
+/** Their operations are only lines of access requests: no command runs one, and no project switches them. */
+export const LINES_ONLY_PLUGINS: readonly string[] = [DEBUG.name, MACHINES.name];
+
+/** Enabled in a new project; those of `LINES_ONLY_PLUGINS` need no enabling. */
 export const DEFAULT_ENABLED_BUILTINS: readonly string[] = [KUBERNETES.name];
 
 function debugOperation(mode: string, tier: Tier, description: string): PluginOperation {

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { BUILTIN_PLUGINS } from "../../contract/operations/builtin-plugins.ts";
 import { OPERATIONS, tierOf } from "./catalog.ts";
 import { DEBUG_OPERATIONS } from "./debug.ts";
+import { MACHINE_OPERATIONS } from "./machines.ts";
 
 const THEIRS = BUILTIN_PLUGINS.flatMap(({ name: plugin, operations }) =>
   operations.map((operation) => ({ ...operation, plugin, command: `${plugin}/${operation.name}` })),
@@ -15,7 +16,7 @@ test("every operation and debug mode that the platform builds in has the same ti
 });
 
 test("the platform builds in exactly the operations that are declared here, each of the same scope", () => {
-  const theirs = THEIRS.filter(({ plugin }) => plugin !== "debug");
+  const theirs = THEIRS.filter(({ plugin }) => plugin !== "debug" && plugin !== "machines");
   expect(theirs.map(({ command, scope = "namespaced" }) => ({ command, scope }))).toEqual(
     OPERATIONS.map(({ command, scope }) => ({ command, scope })),
   );
@@ -26,8 +27,16 @@ test("the platform builds in exactly the debug modes that are declared here", ()
   expect(theirs.map(({ command }) => command).sort()).toEqual(DEBUG_OPERATIONS.map(({ command }) => command).sort());
 });
 
+test("the platform builds in exactly the lines for machines that are declared here", () => {
+  const theirs = THEIRS.filter(({ plugin }) => plugin === "machines");
+  expect(theirs.map(({ command, tier, scope }) => ({ command, tier, scope }))).toEqual(
+    MACHINE_OPERATIONS.map(({ command, tier }) => ({ command, tier, scope: "cluster" })),
+  );
+});
+
 test("an unknown command counts as the worst", () => {
-  expect(["debug/anything", "kubernetes/exec", "toString"].map(tierOf)).toEqual([
+  expect(["debug/anything", "machines/anything", "kubernetes/exec", "toString"].map(tierOf)).toEqual([
+    "destructive",
     "destructive",
     "destructive",
     "destructive",

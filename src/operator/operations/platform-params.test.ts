@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { BUILTIN_PLUGINS } from "../../contract/operations/builtin-plugins.ts";
 import { OPERATIONS } from "../../crds/operations/catalog.ts";
 import { DEBUG_OPERATIONS } from "../../crds/operations/debug.ts";
+import { MACHINE_OPERATIONS } from "../../crds/operations/machines.ts";
 import { parseParams } from "../../crds/operations/params.ts";
 import { checkParams, checkSizes } from "../../platform/areas/operations/params/params.ts";
 import { findOperation } from "./catalog.ts";
@@ -119,6 +120,26 @@ test.each(DEBUG_OPERATIONS.map(({ command, params }) => [command, params] as con
     const honest = { namespace: "shop", mode: command.slice("debug/".length), clientKey: "k".repeat(43) };
     expect(isAccepted(honest, command)).toBe(true);
     for (const params of [{}, { ...honest, mode: "other" }, { ...honest, clientKey: "k" }, { ...honest, more: 1 }]) {
+      expect(isAccepted(params, command)).toBe(false);
+      expect(parseParams(declared, params).ok).toBe(false);
+    }
+  },
+);
+
+test.each(MACHINE_OPERATIONS.map(({ command, params }) => [command, params] as const))(
+  "%s takes the params that the platform takes",
+  (command, declared) => {
+    let taken = 0;
+    fc.assert(
+      fc.property(paramsOf(command), (params) => {
+        const accepted = isAccepted(params, command);
+        expect(parseParams(declared, params).ok, JSON.stringify(params)).toBe(accepted);
+        if (accepted) taken += 1;
+      }),
+      { numRuns: 150 },
+    );
+    expect(taken).toBeGreaterThan(10);
+    for (const params of [{}, { machineId: "-m" }, { machineId: "" }, { machineId: "m", force: true }]) {
       expect(isAccepted(params, command)).toBe(false);
       expect(parseParams(declared, params).ok).toBe(false);
     }

@@ -3,7 +3,7 @@ import { planHash } from "../../../contract/operations/plan-hash.ts";
 import { newId } from "../../kernel/ids.ts";
 import { type Answer, onEachDatabase } from "../../testing/harness.ts";
 import { insertDeployment, insertProject, newSite } from "../operations/testing/site.ts";
-import { EXEC, HOUR_MS, LOOK, RESTART, requestsOf } from "./testing/requests.ts";
+import { DRAIN, EXEC, HOUR_MS, LOOK, RESTART, requestsOf } from "./testing/requests.ts";
 
 onEachDatabase("access requests", (world) => {
   const { post, get, planOf, create, created, queued, approvals, until, topicsOf, clearTopics } = requestsOf(world);
@@ -73,6 +73,14 @@ onEachDatabase("access requests", (world) => {
       ],
       ["debug among others", { commands: [RESTART, EXEC] }, 400, "VALIDATION_ERROR"],
       ["others among debug", { commands: [EXEC, RESTART], debug: true }, 400, "VALIDATION_ERROR"],
+      ["a machine among others", { commands: [RESTART, DRAIN] }, 400, "VALIDATION_ERROR"],
+      ["a machine among debug", { commands: [EXEC, DRAIN], debug: true }, 400, "VALIDATION_ERROR"],
+      [
+        "a machine with more",
+        { commands: [{ ...DRAIN, params: { ...DRAIN.params, force: true } }] },
+        400,
+        "INVALID_OPERATION_PARAMS",
+      ],
       [
         "debug with another mode",
         { commands: [{ ...EXEC, params: { namespace: "shop", mode: "read" } }], debug: true },

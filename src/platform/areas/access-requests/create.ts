@@ -3,7 +3,7 @@ import type {
   accessRequestRoutes,
   PlanLine,
 } from "../../../contract/access-requests/access-requests.ts";
-import { DEBUG_PLUGIN } from "../../../contract/operations/builtin-plugins.ts";
+import { DEBUG_PLUGIN, MACHINES_PLUGIN } from "../../../contract/operations/builtin-plugins.ts";
 import { planHash } from "../../../contract/operations/plan-hash.ts";
 import type { AccessRequestRow } from "../../database/tables/access-requests.ts";
 import type { Call } from "../../kernel/call/call.ts";
@@ -80,13 +80,19 @@ export async function create(call: Call<typeof accessRequestRoutes.create>): Pro
   return toRecord(row, [], call);
 }
 
-/** Debug sessions need a request of their own: its lines grant access and run no command. */
+/** Debug sessions and machines need a request of their own: its lines grant something and run no command. */
 function refuseMixed(lines: readonly PlanLine[], debug: boolean): void {
-  const issues = lines.flatMap(({ command }, index) =>
-    command.startsWith(`${DEBUG_PLUGIN}/`) === debug
-      ? []
-      : [{ path: `body.commands.${index}.command`, message: `must ${debug ? "" : "not "}be of ${DEBUG_PLUGIN}/*` }],
-  );
+  const isOf = (plugin: string) => (line: PlanLine) => line.command.startsWith(`${plugin}/`);
+  const machines = !debug && lines.some(isOf(MACHINES_PLUGIN));
+  const issues = lines.flatMap((line, index) => {
+    const problem =
+      isOf(DEBUG_PLUGIN)(line) !== debug
+        ? `must ${debug ? "" : "not "}be of ${DEBUG_PLUGIN}/*`
+        : machines && !isOf(MACHINES_PLUGIN)(line)
+          ? `must be of ${MACHINES_PLUGIN}/*, as another line of this plan is`
+          : undefined;
+    return problem === undefined ? [] : [{ path: `body.commands.${index}.command`, message: problem }];
+  });
   if (issues.length > 0) throw invalid(...issues);
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type Answer, onEachDatabase } from "../../testing/harness.ts";
 import { insertDeployment, newSite } from "../operations/testing/site.ts";
-import { DELETE, EXEC, LOOK, NOWHERE, POD, RESTART, requestsOf } from "./testing/requests.ts";
+import { DELETE, DRAIN, EXEC, LOOK, NOWHERE, POD, REMOVE, RESTART, requestsOf } from "./testing/requests.ts";
 
 onEachDatabase("the relay of access requests", (world) => {
   const { post, get, created, queued, approvals, until, commandsOf, topicsOf } = requestsOf(world);
@@ -193,6 +193,23 @@ onEachDatabase("the relay of access requests", (world) => {
       expect((await get(site.viewer, `/${id}`)).body).toMatchObject({
         status: "customer-approved",
         execution: { state: "idle" },
+      });
+    });
+
+    it("a request for machines is as bad as its worst line, is approved and runs nothing", async () => {
+      const site = await newSite(world);
+      const { id, planHash: hash } = await queued(site, { commands: [DRAIN, REMOVE] });
+      const { body: listed } = await get(site.manager, "/pending", { deploymentId: site.deploymentId });
+      expect(listed.requests).toMatchObject([{ risk: "destructive", commands: [DRAIN, REMOVE], debug: false }]);
+      expect((await approvals(site, { requestId: id, approvedUntil: until() })).body.recorded).toBe(0);
+      const claimAt = until(0);
+      const approval = { requestId: id, approvedUntil: until(), planHash: hash };
+      const report = { deploymentId: site.deploymentId, approvals: [approval], claimAt };
+      expect((await post(site.manager, "/approvals", report)).body).toMatchObject({ recorded: 1, claimed: [] });
+      expect(await commandsOf(id)).toEqual([]);
+      expect((await get(site.viewer, `/${id}`)).body).toMatchObject({
+        status: "customer-approved",
+        execution: { state: "idle", commands: [{ state: "WAITING" }, { state: "WAITING" }] },
       });
     });
 

@@ -1,4 +1,6 @@
 import type { ApprovalReport, DecisionReport, ReportResult } from "../../../contract/access-requests/access-relay.ts";
+import type { PlanLine } from "../../../contract/access-requests/access-requests.ts";
+import { LINES_ONLY_PLUGINS } from "../../../contract/operations/builtin-plugins.ts";
 import type { AccessRequestRow } from "../../database/tables/access-requests.ts";
 import type { CommandRow } from "../../database/tables/commands.ts";
 import type { Call } from "../../kernel/call/call.ts";
@@ -85,7 +87,7 @@ export async function approvals(
       const verdict = judgeApproval(stateOf(row), report, call.now);
       if (verdict.outcome !== "recorded") return verdict;
       const approved = withState(row, verdict.next, verdict.decision, call.now);
-      if (row.debug) {
+      if (row.commands.some(runsNothing)) {
         await updateRequest(call.db, approved);
       } else {
         const running: AccessRequestRow = { ...approved, execution: "running" };
@@ -98,6 +100,11 @@ export async function approvals(
   if (claimAt === undefined) return { ...answer, claimed: [] };
   const recorded = answer.results.filter(({ outcome }) => outcome === "recorded").map(({ requestId }) => requestId);
   return { ...answer, claimed: await claimOfPlans(call.db, recorded, new Date(claimAt)) };
+}
+
+/** A line of a debug session or of a machine: what it grants is used inside the cluster. */
+function runsNothing({ command }: PlanLine): boolean {
+  return LINES_ONLY_PLUGINS.some((plugin) => command.startsWith(`${plugin}/`));
 }
 
 /**

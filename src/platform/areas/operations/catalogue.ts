@@ -1,8 +1,8 @@
 import {
   BUILTIN_PLUGINS,
-  DEBUG_PLUGIN,
   DEFAULT_ENABLED_BUILTINS,
   type JsonSchema,
+  LINES_ONLY_PLUGINS,
   type PluginDefinition,
   type PluginOperation,
 } from "../../../contract/operations/builtin-plugins.ts";
@@ -27,7 +27,8 @@ export async function catalogueOf(db: Db, projectId: string): Promise<Catalogue>
     ...plugin,
     builtin: true,
     enabled:
-      plugin.name === DEBUG_PLUGIN || (switched.get(plugin.name) ?? DEFAULT_ENABLED_BUILTINS.includes(plugin.name)),
+      LINES_ONLY_PLUGINS.includes(plugin.name) ||
+      (switched.get(plugin.name) ?? DEFAULT_ENABLED_BUILTINS.includes(plugin.name)),
   }));
   const custom = (await customPlugins(db, projectId)).map(({ name, version, tier, operations, enabled }) => ({
     ...{ name, version, tier, operations, enabled },
@@ -52,9 +53,9 @@ export function isBuiltin(name: string): boolean {
   return BUILTIN_PLUGINS.some((plugin) => plugin.name === name);
 }
 
-/** `debug` is always enabled, so it cannot be switched. */
+/** `debug` and `machines` are always enabled, so they cannot be switched. */
 export function isSwitchableBuiltin(name: string): boolean {
-  return isBuiltin(name) && name !== DEBUG_PLUGIN;
+  return isBuiltin(name) && !LINES_ONLY_PLUGINS.includes(name);
 }
 
 /** The tier of a plan: the highest of its lines. */

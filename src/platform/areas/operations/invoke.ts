@@ -1,4 +1,4 @@
-import { DEBUG_PLUGIN } from "../../../contract/operations/builtin-plugins.ts";
+import { LINES_ONLY_PLUGINS } from "../../../contract/operations/builtin-plugins.ts";
 import type { Invocation, operationRoutes } from "../../../contract/operations/operations.ts";
 import type { Call } from "../../kernel/call/call.ts";
 import { invalidTransition, notFound, PlatformError } from "../../kernel/errors.ts";
@@ -29,7 +29,7 @@ export async function invoke(call: Call<typeof operationRoutes.invoke>): Promise
   if (target.project_id !== project.id) throw notFound("deployment");
   await refuseAutomation(call);
   const found = findOperation(await catalogueOf(db, project.id), plugin, operation);
-  if (found === undefined || plugin === DEBUG_PLUGIN) throw notFound("operation");
+  if (found === undefined || LINES_ONLY_PLUGINS.includes(plugin)) throw notFound("operation");
   checkParams([{ path: "/params", params, schema: found.operation.paramsSchema }]);
   await requireManagerOf(db, target.id);
   if (!found.plugin.enabled) throw new PlatformError("PLUGIN_DISABLED", { context: { names: [plugin] } });

@@ -18,13 +18,14 @@ onEachDatabase("operations", (world) => {
     world.platform.db.selectFrom("commands").selectAll().where("deployment_id", "=", site.deploymentId).execute();
 
   describe("plugins", () => {
-    it("a new project has the built-in plugins, kubernetes and debug enabled", async () => {
+    it("a new project has the built-in plugins, each enabled", async () => {
       const site = await newSite(world);
       const { status, body } = await world.call("GET", "/v1/operations/plugins", { key: site.engineer });
       expect(status).toBe(200);
       expect(body.plugins.map((p: { name: string; enabled: boolean }) => [p.name, p.enabled])).toEqual([
         ["debug", true],
         ["kubernetes", true],
+        ["machines", true],
       ]);
       expect(body.plugins[1].operations).toContainEqual({
         name: "scale",
@@ -52,17 +53,17 @@ onEachDatabase("operations", (world) => {
         key: site.viewer,
         query: { project: site.projectName },
       });
-      expect(body.plugins.map((p: { enabled: boolean }) => p.enabled)).toEqual([true, false]);
+      expect(body.plugins.map((p: { enabled: boolean }) => p.enabled)).toEqual([true, false, true]);
       expect((await enable(site, ["kubernetes"])).body).toEqual({ names: ["kubernetes"] });
     });
 
-    it.each([["debug"], ["nonesuch"]])("%s cannot be in that set", async (name) => {
+    it.each([["debug"], ["machines"], ["nonesuch"]])("%s cannot be in that set", async (name) => {
       const site = await newSite(world);
       const { status, body } = await enable(site, ["kubernetes", name]);
       expect([status, body.code, body.context]).toEqual([400, "UNKNOWN_PLUGIN", { names: [name] }]);
     });
 
-    it("one plugin is switched by name, except debug and what is not there", async () => {
+    it("one plugin is switched by name, except debug, machines and what is not there", async () => {
       const site = await newSite(world);
       const patch = (name: string, enabled = false): Promise<Answer> =>
         world.call("PATCH", `/v1/operations/plugins/${name}/enabled`, { key: site.engineer, body: { enabled } });
@@ -70,7 +71,7 @@ onEachDatabase("operations", (world) => {
       expect((await invoke(site)).body.code).toBe("PLUGIN_DISABLED");
       expect((await patch("kubernetes", true)).status).toBe(200);
       expect((await invoke(site)).status).toBe(200);
-      expect((await patch("debug")).status).toBe(404);
+      for (const name of ["debug", "machines"]) expect((await patch(name)).status).toBe(404);
       expect((await patch("nonesuch")).status).toBe(404);
     });
 
@@ -199,6 +200,7 @@ onEachDatabase("operations", (world) => {
       ["unknown plugin", { plugin: "nonesuch" }, 404, "NOT_FOUND"],
       ["unknown operation", { operation: "nonesuch" }, 404, "NOT_FOUND"],
       ["debug", { plugin: "debug", operation: "read", params: { namespace: "a", mode: "read" } }, 404, "NOT_FOUND"],
+      ["a machine", { plugin: "machines", operation: "drain", params: { machineId: "m" } }, 404, "NOT_FOUND"],
       ["no params where some are needed", { params: {} }, 400, "INVALID_OPERATION_PARAMS"],
       ["an unknown param", { params: { ...SCALE, force: true } }, 400, "INVALID_OPERATION_PARAMS"],
       ["params too large", { params: { ...SCALE, name: "x".repeat(5000) } }, 413, "PARAMS_TOO_LARGE"],

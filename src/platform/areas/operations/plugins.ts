@@ -54,7 +54,7 @@ async function refuseOneTooMany(db: Db, budgets: Budgets, projectId: string, nam
   budgets.require("project-plugins", projectId, others.length + 1);
 }
 
-/** Enables exactly these built-in plugins. @throws UNKNOWN_PLUGIN for names that are not built in, and for `debug`. */
+/** Enables exactly these built-in plugins. @throws UNKNOWN_PLUGIN for names that are not built in, and for `debug` and `machines`. */
 export async function enableExactly(db: Db, projectId: string, names: readonly string[]): Promise<string[]> {
   const unknown = names.filter((name) => !isSwitchableBuiltin(name));
   if (unknown.length > 0) throw new PlatformError("UNKNOWN_PLUGIN", { context: { names: unknown } });
@@ -66,7 +66,7 @@ export async function enableExactly(db: Db, projectId: string, names: readonly s
   return [...names].sort();
 }
 
-/** @throws NOT_FOUND also for `debug`, which is always enabled and cannot be switched. */
+/** @throws NOT_FOUND also for `debug` and `machines`, which are always enabled and cannot be switched. */
 export async function enablePlugin(
   db: Db,
   projectId: string,

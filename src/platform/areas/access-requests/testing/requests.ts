@@ -13,6 +13,8 @@ export const EXEC = {
   summary: "Look inside",
   params: { namespace: "shop", mode: "exec", clientKey: CLIENT_KEY },
 };
+export const DRAIN = { command: "machines/drain", summary: "Its disk fails", params: { machineId: "m-3" } };
+export const REMOVE = { command: "machines/remove", summary: "It goes back", params: { machineId: "m-3" } };
 export const NOWHERE = `ar_${"0".repeat(28)}`;
 export const HOUR_MS = 3_600_000;
 

@@ -108,11 +108,12 @@ onEachDatabase(
       expect(catalogue.map(({ name, version, enabled }) => [name, version, enabled])).toEqual([
         ["debug", "1.0.0", true],
         ["kubernetes", "1.0.0", true],
+        ["machines", "1.0.0", true],
         ["shop", "2.0.0", false],
       ]);
       expect(findOperation(catalogue, "shop", "reindex")).toBeUndefined();
       expect(findOperation(catalogue, "shop", "rebuild")?.operation.tier).toBe("mutating");
-      expect(await catalogueOf(world.platform.db, (await newProject()).project)).toHaveLength(2);
+      expect(await catalogueOf(world.platform.db, (await newProject()).project)).toHaveLength(3);
     });
 
     it("keeps the archive that was registered, whatever is uploaded later", async () => {
