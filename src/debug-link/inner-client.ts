@@ -4,14 +4,8 @@ import type { Duplex } from "node:stream";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import type { Clock } from "../base/clock.ts";
 import { withDeadline } from "../base/deadline.ts";
-import { pinOf, type SessionKey, samePin } from "./session-key.ts";
-
-/** TLS and the first settings, together; both cross the relay twice. */
-const HANDSHAKE_MS = 15_000;
-/** What one stream, and all together, may have on their way to us unread. */
-const STREAM_WINDOW_BYTES = 1024 * 1024;
-const CONNECTION_WINDOW_BYTES = 4 * 1024 * 1024;
-const HEADER_LIST_BYTES = 32 * 1024;
+import { CONNECTION_WINDOW_BYTES, HANDSHAKE_MS, HEADER_LIST_BYTES, STREAM_WINDOW_BYTES } from "./inner-limits.ts";
+import { hasPin, type SessionKey } from "./session-key.ts";
 
 export interface InnerOptions {
   /** An epoch's. It is closed with the session. */
@@ -78,8 +72,7 @@ async function handshake(stream: Duplex, key: SessionKey, peerPin: string, signa
   // TLS over a Duplex does not notice that the Duplex has ended.
   stream.once("close", () => socket.destroy(new Error("the connection was lost")));
   await once(socket, "secureConnect", { signal });
-  const { raw } = socket.getPeerCertificate();
-  if (raw === undefined || !samePin(pinOf(raw), peerPin)) {
+  if (!hasPin(socket, peerPin)) {
     socket.destroy();
     throw new PinMismatch("the tunnel's key is not the one of the session's record");
   }

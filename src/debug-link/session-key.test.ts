@@ -1,6 +1,8 @@
 import { X509Certificate } from "node:crypto";
+import { PassThrough } from "node:stream";
+import { TLSSocket } from "node:tls";
 import { describe, expect, it } from "vitest";
-import { newSessionKey, pinOf, samePin } from "./session-key.ts";
+import { hasPin, newSessionKey, pinOf, samePin } from "./session-key.ts";
 
 describe("a session's key", () => {
   const now = new Date("2026-01-01T12:00:00Z");
@@ -39,4 +41,22 @@ describe("a session's key", () => {
   it("has no pin when it is no certificate", () => {
     expect(() => pinOf(Buffer.from("garbage"))).toThrow();
   });
+});
+
+const key = newSessionKey("engineer", new Date());
+const other = newSessionKey("engineer", new Date());
+
+function showing(peer: () => unknown): TLSSocket {
+  return Object.assign(new TLSSocket(new PassThrough()), { getPeerCertificate: peer });
+}
+
+it.each<readonly [string, unknown, boolean]>([
+  ["its own key", showing(() => ({ raw: new X509Certificate(key.certificate).raw })), true],
+  ["another key", showing(() => ({ raw: new X509Certificate(other.certificate).raw })), false],
+  ["no certificate", showing(() => ({})), false],
+  ["one that cannot be read", showing(() => ({ raw: Buffer.from("no certificate") })), false],
+  ["nothing, because the connection is gone", showing(() => null), false],
+  ["no TLS", new PassThrough(), false],
+])("the other end shows %s", (_, socket, isPeer) => {
+  expect(hasPin(socket, key.pin)).toBe(isPeer);
 });

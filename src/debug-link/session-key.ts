@@ -1,4 +1,5 @@
 import { createHash, timingSafeEqual, X509Certificate } from "node:crypto";
+import { TLSSocket } from "node:tls";
 import {
   distinguishedName,
   issueCertificate,
@@ -40,4 +41,16 @@ export function pinOf(der: Buffer): string {
 export function samePin(one: string, other: string): boolean {
   const [a, b] = [Buffer.from(one), Buffer.from(other)];
   return a.length === b.length && timingSafeEqual(a, b);
+}
+
+/**
+ * Whether the other end of a TLS connection has the key of `pin`. False also where that cannot be told: it showed no
+ * certificate, or one that cannot be read, or the connection is gone.
+ */
+export function hasPin(socket: unknown, pin: string): boolean {
+  try {
+    return socket instanceof TLSSocket && samePin(pinOf(socket.getPeerCertificate().raw), pin);
+  } catch {
+    return false;
+  }
 }

@@ -1,5 +1,6 @@
 import { httpsUrl, PLATFORM_SETTINGS, type PlatformSettings } from "../../api-client/platform-settings.ts";
 import { ELECTION_SETTINGS } from "../../base/election-settings.ts";
+import { isLabelSelector } from "../../base/label-selector.ts";
 import { METRICS_SETTINGS, type MetricsServing, metricsServingProblems } from "../../base/metrics-settings.ts";
 import {
   anyText,
@@ -15,7 +16,6 @@ import { DEBUG_MODES, type DebugMode } from "../../contract/debug-sessions/debug
 import { NAMESPACE_NAME } from "../../crds/group.ts";
 import { type NamedDeployments, parseNamedDeployments } from "../../crds/kinds/accepted-namespaces.ts";
 import { electionTimesProblems } from "../../kube/election/election-times.ts";
-import { isLabelSelector } from "../../kube/objects/label-selector.ts";
 import {
   OBSERVED,
   OBSERVED_KINDS,

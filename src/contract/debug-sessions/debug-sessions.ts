@@ -59,8 +59,11 @@ export const DebugPorts = Type.Array(Type.Integer({ minimum: 1, maximum: 65_535 
   maxItems: 8,
   uniqueItems: true,
 });
-/** A label selector of pods. */
-export const DebugSelector = Type.String({ minLength: 1, maxLength: 256, pattern: "^[A-Za-z0-9_./=!,() -]+$" });
+/** A label selector of pods. A blank one would choose all of them. */
+export const DebugSelector = Type.String({
+  ...{ minLength: 1, maxLength: 256 },
+  pattern: "^[A-Za-z0-9!][A-Za-z0-9_./=!,() -]*$",
+});
 
 const AuditHead = Type.String({ pattern: "^[0-9a-f]{64}$" });
 

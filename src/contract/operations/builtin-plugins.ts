@@ -39,6 +39,8 @@ const labelSelector = {
   maxLength: 512,
   description: "Such as `app=web,tier!=db`: letters, digits, plain spaces and the signs _ . / = ! , ( ) -",
 } as const;
+/** Of the pods that a debug session reaches. A blank one would choose all of them. */
+const podSelector = { ...labelSelector, pattern: "^[A-Za-z0-9!][A-Za-z0-9_./=!,() -]*$", maxLength: 256 } as const;
 /** Of the engineer's own key pair: under the plan's hash, so that an approval fits no other client. */
 const clientKey = {
   type: "string",
@@ -216,7 +218,7 @@ export const DEFAULT_ENABLED_BUILTINS: readonly string[] = [KUBERNETES.name];
 
 function debugOperation(mode: string, tier: Tier, description: string): PluginOperation {
   const optional = {
-    ...(mode === "read" ? {} : { selector: labelSelector }),
+    ...(mode === "read" ? {} : { selector: podSelector }),
     ...(mode === "port-forward" ? { ports } : {}),
   };
   // `mode` repeats the operation's name, so that the params alone say what is asked for.

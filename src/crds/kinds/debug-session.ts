@@ -53,7 +53,7 @@ const Spec = Type.Object(
       Type.String({
         minLength: 1,
         maxLength: 256,
-        pattern: "^[A-Za-z0-9_./=!,() -]+$",
+        pattern: "^[A-Za-z0-9!][A-Za-z0-9_./=!,() -]*$",
         description: "Label selector of the pods that it reaches. Left out: all of the namespace.",
       }),
     ),

@@ -13,7 +13,7 @@ export function isDebug(command: string): boolean {
   return command.startsWith("debug/");
 }
 
-const selector = text(512, /^[A-Za-z0-9_./=!,() -]+$/, "a label selector such as app=web,tier!=db");
+const selector = text(256, /^[A-Za-z0-9!][A-Za-z0-9_./=!,() -]*$/, "a label selector such as app=web,tier!=db");
 const clientKey = required(text(43, /^[A-Za-z0-9_-]{43}$/, "the SHA-256 of a public key, base64url"));
 const port = integer(1, 65_535);
 const ports: Field<readonly number[]> = {

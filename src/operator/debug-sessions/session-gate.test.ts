@@ -154,6 +154,17 @@ describe("may it be opened", () => {
     expect(said({ session: session(spec) })).toBe("ModeMismatch");
   });
 
+  test.each([" ", "  ", "app in front", ",", "app=api,"])(
+    "what selects no pods by labels is refused: %j",
+    (selector) => {
+      const logs = automatic("logs");
+      const blank = { ...logs, spec: { ...logs.spec, selector } };
+      expect(said({ session: blank, policy: policy("debug/logs", "auto") })).toBe("ModeMismatch");
+      const line = { ...EXEC, params: { ...EXEC.params, selector } };
+      expect(said({ session: session({ selector }), grant: debugGrant([line]) })).toBe("ModeMismatch");
+    },
+  );
+
   test("a line that names more than the session asks for does not fit either", () => {
     const narrower = { ...EXEC, params: { ...EXEC.params, selector: "app=api" } };
     expect(said({ grant: debugGrant([narrower]) })).toBe("ModeMismatch");

@@ -1,3 +1,4 @@
+import { isLabelSelector } from "../../base/label-selector.ts";
 import type { DebugSessionReason } from "../../crds/conditions.ts";
 import type { LendingMode } from "../../crds/group.ts";
 import { acceptedOf, type NamedDeployments } from "../../crds/kinds/accepted-namespaces.ts";
@@ -76,6 +77,10 @@ export function sessionVerdict(facts: SessionFacts): SessionVerdict {
     );
   }
   if (!limits.modes.includes(spec.mode)) return refuse("ModeDisabled", `mode ${spec.mode} is switched off here`);
+  // A blank one would reach every pod, whatever the customer took it for.
+  if (spec.selector !== undefined && !isLabelSelector(spec.selector)) {
+    return refuse("ModeMismatch", "the session's selector is no label selector");
+  }
   const unserved = placeRefusal(facts);
   if (unserved !== undefined) return unserved;
   const command = `debug/${spec.mode}`;

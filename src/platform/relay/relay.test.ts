@@ -302,6 +302,8 @@ onEachDatabase("the debug relay", (world) => {
     expect(await asked({ mode: "port-forward", ports: [8080], selector: "app=a" })).toBe(201);
     expect(await asked({ mode: "exec", ports: [8080] })).toBe(400);
     expect(await asked({ mode: "read", selector: "app=a" })).toBe(400);
+    for (const selector of [" ", " app=a", "app in front", ","])
+      expect(await asked({ mode: "logs", selector }), selector).toBe(400);
     expect(await asked({ mode: "port-forward", ports: [0] })).toBe(400);
     expect(await asked({ clientKey: "short" })).toBe(400);
     expect(await asked({ namespace: undefined })).toBe(400);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { DEBUG_MODES, type DebugMode } from "../../contract/debug-sessions/debug-sessions.ts";
+import { statusBody } from "../../debug-link/status-body.ts";
 import { type ClientRequest, judge, type Scope } from "./judge.ts";
-import { statusBody } from "./status.ts";
 
 const scope = (mode: DebugMode, more: Partial<Scope> = {}): Scope => ({
   ...{ mode, namespace: "shop", recordingRequired: true, leftSeconds: 600, ...more },
@@ -24,18 +24,20 @@ const ALLOWED: Readonly<Record<DebugMode, readonly string[]>> = {
   logs: [...LOG_ROWS, ...OWNERS],
   read: [
     ...LOG_ROWS,
-    ...ALL(["services", "events", "persistentvolumeclaims", "events.k8s.io/events", "discovery.k8s.io/endpointslices"]),
+    ...ALL(["services", "endpoints", "events", "persistentvolumeclaims", "replicationcontrollers"]),
+    ...ALL(["events.k8s.io/events", "discovery.k8s.io/endpointslices"]),
     ...ALL(["apps/deployments", "apps/replicasets", "apps/statefulsets", "apps/daemonsets", "batch/jobs"]),
     ...ALL(["batch/cronjobs", "autoscaling/horizontalpodautoscalers", "policy/poddisruptionbudgets"]),
-    ...ALL(["networking.k8s.io/ingresses", "networking.k8s.io/networkpolicies", "metrics.k8s.io/pods"]),
+    ...ALL(["networking.k8s.io/ingresses", "networking.k8s.io/networkpolicies"]),
+    "metrics.k8s.io/pods:get,list",
   ],
   exec: [...LOG_ROWS, ...OWNERS, "pods/exec:get,create"],
-  "port-forward": [...LOG_ROWS, ...OWNERS, "services:get,list", "pods/portforward:get,create"],
+  "port-forward": ["pods:get,list,watch", ...OWNERS, "services:get,list", "pods/portforward:get,create"],
 };
 
 const SUBJECTS = [
   ...["pods", "pods/log", "pods/exec", "pods/portforward", "pods/attach", "pods/proxy", "pods/ephemeralcontainers"],
-  ...["pods/eviction", "services", "services/proxy", "secrets", "configmaps", "serviceaccounts", "events"],
+  ...["pods/eviction", "services", "services/proxy", "secrets", "configmaps", "serviceaccounts", "events", "endpoints"],
   ...["serviceaccounts/token", "persistentvolumeclaims", "replicationcontrollers", "resourcequotas"],
   ...["apps/deployments", "apps/deployments/scale", "apps/replicasets", "apps/statefulsets", "apps/daemonsets"],
   ...["batch/jobs", "batch/cronjobs", "autoscaling/horizontalpodautoscalers", "policy/poddisruptionbudgets"],
@@ -143,8 +145,15 @@ test("--as is refused in words, never dropped", () => {
 });
 
 test("a refusal has the API server's own form", () => {
-  const status = { kind: "Status", apiVersion: "v1", status: "Failure", reason: "Forbidden", code: 403 };
-  expect(JSON.parse(statusBody(403, "no"))).toMatchObject({ ...status, message: "sallyport: forbidden: no" });
+  const status = { kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure" };
+  expect(JSON.parse(statusBody(403, "no"))).toEqual({
+    ...status,
+    ...{ message: "sallyport: forbidden: no", reason: "Forbidden", code: 403 },
+  });
+  expect(JSON.parse(statusBody(502, "lost"))).toMatchObject({
+    message: "sallyport: lost",
+    reason: "ServiceUnavailable",
+  });
 });
 
 test("only listed headers go up, and never who the engineer is", () => {
@@ -208,6 +217,47 @@ test.each([
   const request = get(`/api/v1/namespaces/shop/pods/web-1/${sub}`, { upgrade: "websocket", headers });
   const mode = sub === "exec" ? "exec" : "port-forward";
   expect(judge(scope(mode), request)).toMatchObject({ status: 403, denial: "recording" });
+});
+
+const SHOP = "/api/v1/namespaces/shop";
+const LISTED =
+  "limit=500&labelSelector=a%3Db&fieldSelector=c%3Dd&continue=x&resourceVersion=1&resourceVersionMatch=Exact";
+const FOLLOWED = "follow=true&previous=true&sinceSeconds=1&sinceTime=2026-01-01T00%3A00%3A00Z&timestamps=true";
+
+test.each<readonly [DebugMode, string]>([
+  ["read", "/api?timeout=32s"],
+  ["read", "/openapi/v3/api/v1?hash=0A&timeout=32s"],
+  ["read", `${SHOP}/pods?${LISTED}&includeObject=Object&timeout=20s&pretty=true`],
+  [
+    "read",
+    `${SHOP}/pods?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&timeoutSeconds=5&resourceVersion=1`,
+  ],
+  ["read", `${SHOP}/services/web?resourceVersion=0&includeObject=Object`],
+  ["logs", `${SHOP}/pods/web-1/log?container=web&tailLines=5&limitBytes=9&stream=All&${FOLLOWED}`],
+])("what kubectl and other programs of its library ask in mode %s passes: %s", (mode, target) => {
+  expect(judge(scope(mode), get(target))).toMatchObject({ allowed: true });
+});
+
+test.each<readonly [DebugMode, string, string, Partial<ClientRequest>]>([
+  ["logs", `${SHOP}/pods/web-1/log?insecureSkipTLSVerifyBackend=true`, "insecureSkipTLSVerifyBackend", {}],
+  ["logs", `${SHOP}/pods/web-1/log?insecureSkipTLSVerifyBackend=false`, "insecureSkipTLSVerifyBackend", {}],
+  ["logs", `${SHOP}/pods/web-1/log?insecureskiptlsverifybackend=true`, "insecureskiptlsverifybackend", {}],
+  ["logs", `${SHOP}/pods/web-1/log?%69nsecureSkipTLSVerifyBackend=1`, "insecureSkipTLSVerifyBackend", {}],
+  ["logs", `${SHOP}/pods/web-1?watch=true`, "watch", {}],
+  ["logs", `${SHOP}/pods?shardSelector=x`, "shardSelector", {}],
+  ["logs", "/version?verbose=1", "verbose", {}],
+  [
+    "port-forward",
+    `${SHOP}/pods/web-1/portforward?ports=22`,
+    "ports",
+    { upgrade: "websocket", headers: { "sec-websocket-protocol": "SPDY/3.1+portforward.k8s.io" } },
+  ],
+  ["logs", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews?as=admin", "as", { method: "POST" }],
+])("an option that is not known does not go up, and is named: %s %s", (mode, target, name, more) => {
+  expect(judge(scope(mode), get(target, more))).toMatchObject({
+    ...{ allowed: false, status: 400, denial: "path" },
+    words: `a debug session does not pass on the option ${name}`,
+  });
 });
 
 test.each([

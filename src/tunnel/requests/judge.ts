@@ -1,8 +1,9 @@
+import { isLabelSelector } from "../../base/label-selector.ts";
 import type { DebugMode } from "../../contract/debug-sessions/debug-sessions.ts";
-import { isLabelSelector } from "../../kube/objects/label-selector.ts";
 import type { Denial, StreamKind } from "../kernel/metrics.ts";
 import { type ClientHeaders, headersUp, impersonates } from "./headers.ts";
 import { isDiscovery, isSelfReview, modeAllows } from "./mode-table.ts";
+import { unknownQueryName } from "./query-names.ts";
 import { isTrue, type Subject, subjectOf } from "./subject.ts";
 import { parseTarget, queryValue, type Target, toTarget, withValue } from "./target.ts";
 
@@ -84,20 +85,27 @@ export function judge(scope: Scope, request: ClientRequest): Verdict {
   const up = headersUp(headers, upgrade !== undefined);
   if (up === undefined) return denied(400, "header", "a header is not one that a debug session passes on");
   const passed = { allowed: true, method, headers: up, pod: undefined, hasBody: false } as const;
+  const unknownOf = (of: Subject | undefined): Denied | undefined => {
+    const name = unknownQueryName(target, of);
+    const words = `a debug session does not pass on the option ${printed(short(name ?? ""))}`;
+    return name === undefined ? undefined : denied(400, "path", words, of);
+  };
   if (method === "GET" && upgrade === undefined && isDiscovery(target.segments)) {
-    return { ...passed, kind: "request", target: request.target, subject: undefined };
+    return unknownOf(undefined) ?? { ...passed, kind: "request", target: request.target, subject: undefined };
   }
   const subject = subjectOf(method, target);
   if (subject === undefined)
     return denied(403, "path", `a debug session passes on nothing at ${printed(request.target)}`);
   if (upgrade === undefined && isSelfReview(subject)) {
-    return { ...passed, kind: "request", target: request.target, subject, hasBody: true };
+    return unknownOf(subject) ?? { ...passed, kind: "request", target: request.target, subject, hasBody: true };
   }
   if (scope.selector !== undefined && !isLabelSelector(queryValue(target, "labelSelector") ?? "a")) {
     return denied(400, "path", "the label selector is not one that can be joined with the session's", subject);
   }
   const refusal = refusalOf(scope, subject, upgrade, up);
   if (refusal !== undefined) return denied(refusal.status, refusal.denial, refusal.words, subject);
+  const unknown = unknownOf(subject);
+  if (unknown !== undefined) return unknown;
   const narrowed = narrow(scope, subject, target);
   const pod = scope.selector !== undefined && isPods(subject) ? subject.name : undefined;
   return { ...passed, kind: kindOf(subject, target), target: toTarget(narrowed), subject, pod };

@@ -19,7 +19,7 @@ const MAX_PAIRS = 256;
 const SEGMENT = /^[A-Za-z0-9][A-Za-z0-9._:~-]*$/;
 const PAIR = /^(?:[A-Za-z0-9._~!$'()*+,:@/?=-]|%[0-9A-Fa-f]{2})*$/;
 /** Names that may come more than once, in order. */
-const LISTS = ["command", "ports"];
+const LISTS = ["command"];
 
 /**
  * Undefined for a target that two readers could understand differently: doubled slashes, dots, escapes in the path,

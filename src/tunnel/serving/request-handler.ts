@@ -3,9 +3,9 @@ import { text } from "node:stream/consumers";
 import { redactText } from "../../crds/redact.ts";
 import type { AuditType } from "../../debug-link/audit-chain.ts";
 import { cutStream } from "../../debug-link/cut-stream.ts";
+import { type RefusalCode, statusBody } from "../../debug-link/status-body.ts";
 import type { Denial } from "../kernel/metrics.ts";
 import { type Allowed, type ClientRequest, type Denied, judge, printed } from "../requests/judge.ts";
-import { statusBody } from "../requests/status.ts";
 import type { Subject } from "../requests/subject.ts";
 import { SessionRecorder } from "../streams/recorder.ts";
 import type { HandlerOptions } from "./handler-options.ts";
@@ -196,7 +196,7 @@ export class RequestHandler {
     this.#refuse(stream, status, words);
   }
 
-  #refuse(stream: ServerHttp2Stream, status: number, words: string): void {
+  #refuse(stream: ServerHttp2Stream, status: RefusalCode, words: string): void {
     if (stream.destroyed || stream.headersSent) return;
     stream.respond({ ":status": status, "content-type": "application/json" });
     stream.end(statusBody(status, words));
@@ -213,7 +213,7 @@ export class RequestHandler {
   }
 }
 
-type Refusal = Omit<Denied, "allowed" | "status"> & { readonly status: number; readonly denial: Denial };
+type Refusal = Omit<Denied, "allowed" | "status"> & { readonly status: RefusalCode; readonly denial: Denial };
 
 function notSelected({ subject }: Allowed): Refusal {
   return {

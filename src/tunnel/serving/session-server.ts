@@ -8,7 +8,13 @@ import {
 import type { Duplex } from "node:stream";
 import { TLSSocket } from "node:tls";
 import type { Clock } from "../../base/clock.ts";
-import { pinOf, type SessionKey, samePin } from "../../debug-link/session-key.ts";
+import {
+  CONNECTION_WINDOW_BYTES,
+  HANDSHAKE_MS,
+  HEADER_LIST_BYTES,
+  STREAM_WINDOW_BYTES,
+} from "../../debug-link/inner-limits.ts";
+import { hasPin, type SessionKey } from "../../debug-link/session-key.ts";
 import type { RequestHandler } from "./request-handler.ts";
 
 export interface SessionServerOptions {
@@ -22,16 +28,12 @@ export interface SessionServerOptions {
   readonly onPinMismatch: () => void;
 }
 
-const STREAM_WINDOW = 1_048_576;
-const CONNECTION_WINDOW = 4 * 1_048_576;
-const HEADER_LIST = 32_768;
 const MAX_STREAMS = 256;
 /** Node's unit is a million bytes. */
 const MAX_MEMORY = 8;
 /** Resets at once, and how many more a second: above it Node closes the connection. */
 const RESETS = { streamResetBurst: 100, streamResetRate: 10 };
 const GRACE_MS = 2_000;
-const HANDSHAKE_MS = 15_000;
 
 /** TLS 1.3 and HTTP/2 on the bytes of one epoch after the other, for one engineer whose key is known. */
 export class SessionServer {
@@ -94,9 +96,9 @@ export class SessionServer {
       },
       settings: {
         enableConnectProtocol: true,
-        initialWindowSize: STREAM_WINDOW,
+        initialWindowSize: STREAM_WINDOW_BYTES,
         maxConcurrentStreams: MAX_STREAMS,
-        maxHeaderListSize: HEADER_LIST,
+        maxHeaderListSize: HEADER_LIST_BYTES,
       },
     });
     server.on("session", (session) => this.#begin(session, stream));
@@ -123,7 +125,7 @@ export class SessionServer {
     this.#session = session;
     // Takes effect only once the local settings stand.
     session.once("localSettings", () => {
-      if (!session.destroyed) session.setLocalWindowSize(CONNECTION_WINDOW);
+      if (!session.destroyed) session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
     });
     session.once("close", () => {
       if (this.#session === session) this.cut();
@@ -144,8 +146,7 @@ export class SessionServer {
   }
 }
 
-function isPeer({ socket }: ServerHttp2Session, pin: string): boolean {
-  if (!(socket instanceof TLSSocket)) return false;
-  const { raw } = socket.getPeerCertificate();
-  return raw !== undefined && samePin(pinOf(raw), pin);
+/** A connection that is gone has no socket any more, and to ask for it throws. */
+function isPeer(session: ServerHttp2Session, pin: string): boolean {
+  return !session.destroyed && hasPin(session.socket, pin);
 }

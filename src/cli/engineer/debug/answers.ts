@@ -1,27 +1,24 @@
 import type { ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
+import { type RefusalCode, statusBody } from "../../../debug-link/status-body.ts";
 
-/** An answer of this program and not of the cluster, in the form that kubectl prints in words. */
+/** An answer of this program and not of the cluster. */
 export interface OwnAnswer {
-  readonly status: 400 | 401 | 403 | 502 | 503;
+  readonly status: RefusalCode;
   readonly words: string;
 }
 
-const REASONS = {
-  400: "BadRequest",
-  401: "Unauthorized",
-  403: "Forbidden",
-  502: "BadGateway",
-  503: "ServiceUnavailable",
-} as const;
-
 export function answer(response: ServerResponse, own: OwnAnswer): void {
-  response.writeHead(own.status, headersOf(own)).end(bodyOf(own));
+  // Whoever does not show the bearer keeps no connection.
+  const isStranger = own.status === 401 || own.status === 403;
+  response
+    .writeHead(own.status, { ...headersOf(own), ...(isStranger && { connection: "close" }) })
+    .end(statusBody(own.status, own.words));
 }
 
 /** To a request for an upgrade: kubectl reads a refusal only as a real answer, never as a closed connection. */
 export function answerUpgrade(socket: Duplex, own: OwnAnswer): void {
-  writeAnswer(socket, own.status, headersOf(own), Buffer.from(bodyOf(own)));
+  writeAnswer(socket, own.status, headersOf(own), Buffer.from(statusBody(own.status, own.words)));
 }
 
 /** Writes an answer of HTTP/1.1 and closes. */
@@ -50,18 +47,4 @@ function headersOf({ status }: OwnAnswer): Record<string, string> {
     // kubectl then asks again, for ten seconds.
     ...(status === 503 && { "retry-after": "1" }),
   };
-}
-
-function bodyOf({ status, words }: OwnAnswer): string {
-  const reason = REASONS[status];
-  const message = `sallyport: ${words}`;
-  return JSON.stringify({
-    kind: "Status",
-    apiVersion: "v1",
-    metadata: {},
-    status: "Failure",
-    message,
-    reason,
-    code: status,
-  });
 }

@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { type IncomingMessage, request as plainRequest } from "node:http";
 import type { ClientHttp2Session, ServerHttp2Stream } from "node:http2";
-import { type RequestOptions, request as secureRequest } from "node:https";
-import type { Socket } from "node:net";
+import { Agent, type RequestOptions, request as secureRequest } from "node:https";
+import { connect as connectTcp, type Socket } from "node:net";
 import { buffer, json, text } from "node:stream/consumers";
 import { connect as tlsConnect } from "node:tls";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -118,10 +118,50 @@ describe("the address that kubectl is given", () => {
     expect(response.statusCode).toBe(status);
     expect(await json(response)).toMatchObject({ kind: "Status", status: "Failure", code: status });
     expect(response.headers["access-control-allow-origin"]).toBeUndefined();
+    expect(response.headers.connection).toBe("close");
     const upgraded = await upgrade("websocket", more);
     expect(upgraded.response.statusCode).toBe(status);
     expect(await json(upgraded.response)).toMatchObject({ kind: "Status", code: status });
     expect(seen).toEqual([]);
+  });
+
+  it("keeps no connection of a client that shows no bearer, though that client would", async () => {
+    const agent = new Agent({ keepAlive: true });
+    const response = await ask("/api", { agent, headers: { authorization: "" } });
+    response.resume();
+    await once(response.socket, "close");
+    agent.destroy();
+  });
+
+  it("has a place for kubectl while others open connections and say nothing: the oldest of them go", async () => {
+    const { port } = new URL(listener.url);
+    const open = async (): Promise<Socket> => {
+      const socket = connectTcp(Number(port), "127.0.0.1");
+      socket.on("error", () => undefined);
+      await once(socket, "connect");
+      return socket;
+    };
+    const silent: Socket[] = [];
+    for (let count = 0; count < 32; count += 1) silent.push(await open());
+    const first = once(silent[0] as Socket, "close");
+    const response = await ask("/api");
+    expect(await text(response)).toBe("from the cluster");
+    await first;
+    expect(silent.filter(({ closed }) => closed)).toHaveLength(1);
+    for (const socket of silent) socket.destroy();
+  });
+
+  it("waits for a handshake and for the head of a request a short time only", async () => {
+    await listener.close();
+    listener = await startListener({ now: new Date(), way: () => inner ?? "away", headersMs: 100 });
+    const { port } = new URL(listener.url);
+    const plain = connectTcp(Number(port), "127.0.0.1");
+    const secure = tlsConnect({ port: Number(port), host: "127.0.0.1", ca: listener.certificate });
+    const closed = [plain, secure].map((socket) => once(socket.on("error", () => undefined).resume(), "close"));
+    secure.write("GET /api HTTP/1.1\r\n");
+    await Promise.all(closed);
+    const response = await ask("/api");
+    expect(await text(response)).toBe("from the cluster");
   });
 
   it("refuses plain HTTP, h2 alone, and who does not know its certificate", async () => {

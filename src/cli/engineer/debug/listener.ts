@@ -7,16 +7,22 @@ import type { AddressInfo, Socket } from "node:net";
 import { newSessionKey, samePin } from "../../../debug-link/session-key.ts";
 import { answer, answerUpgrade, type OwnAnswer } from "./answers.ts";
 import { forward, forwardUpgrade } from "./forward.ts";
+import { UnprovenConnections } from "./unproven-connections.ts";
 
 const HOST = "127.0.0.1";
 /** Connections at once; kubectl opens one, a browser of clusters a few. */
 const MAX_CONNECTIONS = 256;
-const HANDSHAKE_MS = 10_000;
+/** A client that knows the session sends its request at once: one that is slower keeps a place from kubectl. */
+const HEADERS_MS = 5_000;
+/** With its body, which is never more than a review of kubectl's. */
+const REQUEST_MS = 60_000;
 /** Longer than clients keep one idle: a request on a connection that we close at the same time fails. */
 const KEEP_ALIVE_MS = 120_000;
 
 export interface ListenerOptions {
   readonly now: Date;
+  /** For the handshake, and for the head of a request. Default 5 s. */
+  readonly headersMs?: number;
   /** The way into the cluster; words when it is away. */
   way(): ClientHttp2Session | string;
 }
@@ -35,7 +41,7 @@ export interface Listener {
  * the machine can reach the port, and so can web pages in the engineer's browser: only a request with the bearer, the
  * right `Host` and no `Origin` goes on.
  */
-export async function startListener({ now, way }: ListenerOptions): Promise<Listener> {
+export async function startListener({ now, way, headersMs = HEADERS_MS }: ListenerOptions): Promise<Listener> {
   const { key, certificate } = newSessionKey("sallyport debug", now, [HOST]);
   const token = randomBytes(32).toString("base64url");
   const server = createServer({
@@ -43,12 +49,16 @@ export async function startListener({ now, way }: ListenerOptions): Promise<List
     cert: certificate,
     // No h2: upgrades are of HTTP/1.1, and one connection then carries one request at a time.
     ALPNProtocols: ["http/1.1"],
-    handshakeTimeout: HANDSHAKE_MS,
+    handshakeTimeout: headersMs,
+    headersTimeout: headersMs,
+    requestTimeout: REQUEST_MS,
+    // How often Node looks at those two.
+    connectionsCheckingInterval: headersMs / 5,
     keepAliveTimeout: KEEP_ALIVE_MS,
-    // A body that takes long is none of ours to end.
-    requestTimeout: 0,
   });
   server.maxConnections = MAX_CONNECTIONS;
+  const unproven = new UnprovenConnections();
+  server.on("connection", (socket: Socket) => unproven.add(socket));
   let host = "";
   const refusal = ({ headers }: IncomingMessage): OwnAnswer | undefined => {
     if (headers.host !== host)
@@ -60,6 +70,7 @@ export async function startListener({ now, way }: ListenerOptions): Promise<List
   const wayFor = (request: IncomingMessage): ClientHttp2Session | OwnAnswer => {
     const refused = refusal(request);
     if (refused !== undefined) return refused;
+    unproven.proven(request.socket);
     const found = way();
     return typeof found === "string" ? { status: 503, words: found } : found;
   };

@@ -8,6 +8,7 @@ import {
 } from "../../group.ts";
 import type { Manifest } from "../../manifest.ts";
 import { DEBUG_MODES, DEBUG_OPERATIONS, type DebugMode } from "../../operations/debug.ts";
+import { DEBUG_RULES } from "../../operations/debug-rules.ts";
 import { DEBUG_MUTATING_POLICIES, DEBUG_VALIDATING_POLICIES } from "../admission/debug-admission.ts";
 import { targetBinding } from "./rbac.ts";
 import type { RequiredRight } from "./required-rights.ts";
@@ -147,50 +148,6 @@ function target({ roleKind = "ClusterRole" }: InstallationNames): DebugRole {
   };
 }
 
-const PODS = rule("", ["pods"], LOOKS, "Finds the pods.");
-const POD_LOGS = rule("", ["pods/log"], ["get"], "Reads and follows logs.");
-/** kubectl resolves `deploy/web` to a pod with a get of each kind on the way. */
-const WORKLOADS: readonly ExplainedRule[] = [
-  rule(
-    "apps",
-    ["deployments", "replicasets", "statefulsets", "daemonsets"],
-    ["get"],
-    "`kubectl logs deploy/web` looks at the workload to find its pods.",
-  ),
-  rule("batch", ["jobs", "cronjobs"], ["get"], "The same for jobs."),
-];
-const CONNECTS = ["get", "create"];
-const WHY_BOTH = "A connection over WebSocket is a get that also asks for create; one over SPDY is a create.";
-
-const MODE_RULES: Readonly<Record<DebugMode, readonly ExplainedRule[]>> = {
-  logs: [PODS, POD_LOGS, ...WORKLOADS],
-  read: [
-    PODS,
-    POD_LOGS,
-    rule(
-      "",
-      ["services", "endpoints", "events", "persistentvolumeclaims", "replicationcontrollers"],
-      LOOKS,
-      "Reads what is around the pods. No Secrets, ConfigMaps or accounts.",
-    ),
-    rule("apps", ["deployments", "replicasets", "statefulsets", "daemonsets"], LOOKS, "Reads workloads."),
-    rule("batch", ["jobs", "cronjobs"], LOOKS, "Reads jobs."),
-    rule("autoscaling", ["horizontalpodautoscalers"], LOOKS, "Reads what scales them."),
-    rule("policy", ["poddisruptionbudgets"], LOOKS, "Reads what holds evictions back."),
-    rule("networking.k8s.io", ["ingresses", "networkpolicies"], LOOKS, "Reads how traffic comes in."),
-    rule("discovery.k8s.io", ["endpointslices"], LOOKS, "Reads where services lead."),
-    rule("events.k8s.io", ["events"], LOOKS, "Reads what happened."),
-    rule("metrics.k8s.io", ["pods"], ["get", "list"], "`kubectl top pods`."),
-  ],
-  exec: [PODS, POD_LOGS, ...WORKLOADS, rule("", ["pods/exec"], CONNECTS, WHY_BOTH)],
-  "port-forward": [
-    PODS,
-    rule("", ["services"], ["get", "list"], "`kubectl port-forward service/web` looks at the service."),
-    ...WORKLOADS,
-    rule("", ["pods/portforward"], CONNECTS, WHY_BOTH),
-  ],
-};
-
 const ABOUT: Readonly<Record<DebugMode, string>> = {
   logs: "Reads and follows logs of one namespace.",
   read: "Reads objects and logs of one namespace, without Secrets and ConfigMaps.",
@@ -205,7 +162,7 @@ function modeRole(mode: DebugMode): DebugRole {
     ...{ name, holder: "session account", reach: "opened" },
     about: ABOUT[mode],
     labels: { [TIER_LABEL]: tier },
-    rules: MODE_RULES[mode],
+    rules: DEBUG_RULES[mode],
   };
 }
 

@@ -87,6 +87,18 @@ onEachDatabase("access requests", (world) => {
         400,
         "INVALID_OPERATION_PARAMS",
       ],
+      [
+        "debug with a selector that is none",
+        { commands: [{ ...EXEC, params: { ...EXEC.params, selector: "app in front" } }], debug: true },
+        400,
+        "VALIDATION_ERROR",
+      ],
+      [
+        "debug with a blank selector",
+        { commands: [{ ...EXEC, params: { ...EXEC.params, selector: " " } }], debug: true },
+        400,
+        "VALIDATION_ERROR",
+      ],
       ["params too large", { commands: [{ ...RESTART, params: { pod: "x".repeat(5000) } }] }, 413, "PARAMS_TOO_LARGE"],
       [
         "too many params in all",

@@ -1,3 +1,4 @@
+import { isLabelSelector } from "../../../base/label-selector.ts";
 import type {
   AccessRequest,
   accessRequestRoutes,
@@ -36,6 +37,7 @@ export async function create(call: Call<typeof accessRequestRoutes.create>): Pro
   checkSizes(lines);
   const debug = body.debug ?? false;
   refuseMixed(body.commands, debug);
+  if (debug) refuseSelectors(body.commands);
   const target = await requireTarget(db, principal, body.deploymentId);
   if (!isLive(target)) throw notFound("deployment");
   await requireManagerOf(db, target.id);
@@ -93,6 +95,16 @@ function refuseMixed(lines: readonly PlanLine[], debug: boolean): void {
           : undefined;
     return problem === undefined ? [] : [{ path: `body.commands.${index}.command`, message: problem }];
   });
+  if (issues.length > 0) throw invalid(...issues);
+}
+
+/** What the debug session of such a line would be refused for: a customer should not have to approve it. */
+function refuseSelectors(lines: readonly PlanLine[]): void {
+  const issues = lines.flatMap(({ params = {} }, index) =>
+    typeof params.selector !== "string" || isLabelSelector(params.selector)
+      ? []
+      : [{ path: `body.commands.${index}.params.selector`, message: "must be a label selector, as of kubectl -l" }],
+  );
   if (issues.length > 0) throw invalid(...issues);
 }
 

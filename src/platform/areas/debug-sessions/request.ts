@@ -1,3 +1,4 @@
+import { isLabelSelector } from "../../../base/label-selector.ts";
 import type { debugRelayRoutes } from "../../../contract/debug-sessions/debug-relay.ts";
 import { DEBUG_SESSION_MAX_MS } from "../../../contract/debug-sessions/debug-sessions.ts";
 import type { BodyOf } from "../../../contract/wire/route.ts";
@@ -71,6 +72,9 @@ function refuseUnfit({ mode, ports, selector }: Asked): void {
   }
   if (selector !== null && mode === "read") {
     throw invalid({ path: "body.selector", message: "must be left out when mode is read" });
+  }
+  if (selector !== null && !isLabelSelector(selector)) {
+    throw invalid({ path: "body.selector", message: "must be a label selector, as of kubectl -l" });
   }
 }
 

@@ -17,6 +17,9 @@ test.each([
 
 test.each([
   "",
+  " ",
+  "   ",
+  ",",
   "=web",
   "app=web,",
   "app in front",

@@ -1,15 +1,19 @@
-const REASONS: Readonly<Record<number, string>> = {
+/** Reasons of the API server's own refusals. */
+const REASONS = {
   400: "BadRequest",
+  401: "Unauthorized",
   403: "Forbidden",
   405: "MethodNotAllowed",
   413: "RequestEntityTooLarge",
   429: "TooManyRequests",
   502: "ServiceUnavailable",
   503: "ServiceUnavailable",
-};
+} as const;
 
-/** What kubectl prints in words: the API server's own form of an error. */
-export function statusBody(code: number, words: string): string {
+export type RefusalCode = keyof typeof REASONS;
+
+/** A refusal of ours, and not of the cluster, in the form that kubectl prints in words: the API server's own. */
+export function statusBody(code: RefusalCode, words: string): string {
   return JSON.stringify({
     kind: "Status",
     apiVersion: "v1",
@@ -17,7 +21,7 @@ export function statusBody(code: number, words: string): string {
     status: "Failure",
     // Of a refused exec kubectl prints the message alone, so the word is in it.
     message: `sallyport: ${code === 403 ? "forbidden: " : ""}${words}`,
-    reason: REASONS[code] ?? "InternalError",
+    reason: REASONS[code],
     code,
   });
 }
