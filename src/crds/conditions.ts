@@ -94,7 +94,7 @@ const DEBUG_SESSION_CONDITIONS = {
   ],
   AccessReady: ["Ready", "RuleMissing", "TornDown"],
   Attached: ["Attached", "ClientAway", "TunnelAway", "NeverAttached"],
-  Audited: ["Durable", "SinkFailed"],
+  Audited: ["Durable", "SinkFailed", "HeadMismatch"],
   Permitted: PERMITTED_REASONS,
 } as const;
 

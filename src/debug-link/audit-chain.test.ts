@@ -58,6 +58,109 @@ test("property: every line that is taken out, doubled or moved is found, the las
   );
 });
 
+interface Change {
+  readonly name: string;
+  readonly to: (lines: readonly string[], text: Buffer) => Buffer;
+}
+const change = (name: string, to: Change["to"]): Change => ({ name, to });
+/** What a person with the file, and with the tunnel's code, could do to it. */
+const changes: fc.Arbitrary<Change> = fc
+  .record({ a: fc.nat(), b: fc.nat(), bytes: fc.uint8Array({ minLength: 1, maxLength: 40 }), word: fc.string() })
+  .chain(({ a, b, bytes, word }) => {
+    const range = (length: number): [number, number] => {
+      const [one, other] = [a % (length + 1), b % (length + 1)];
+      return [Math.min(one, other), Math.max(one, other)];
+    };
+    return fc.constantFrom(
+      change("cut out bytes", (_, text) => {
+        const [from, to] = range(text.length);
+        return Buffer.concat([text.subarray(0, from), text.subarray(to)]);
+      }),
+      change("put in bytes", (_, text) => {
+        const at = a % (text.length + 1);
+        return Buffer.concat([text.subarray(0, at), bytes, text.subarray(at)]);
+      }),
+      change("swap lines", (lines) => {
+        const [one, other] = [a % lines.length, b % lines.length];
+        return textOf(lines.map((line, at) => (at === one ? lines[other] : at === other ? lines[one] : line) ?? ""));
+      }),
+      change("cut lines out", (lines) => {
+        const [from, to] = range(lines.length);
+        return textOf([...lines.slice(0, from), ...lines.slice(to)]);
+      }),
+      change("repeat lines", (lines) => {
+        const [from, to] = range(lines.length);
+        return textOf([...lines.slice(0, to), ...lines.slice(from)]);
+      }),
+      change("turn lines round", (lines) => textOf([...lines].reverse())),
+      change("write a field anew and all that follows", (lines) => {
+        const first = a % lines.length;
+        return textOf(chainedAnew(lines, (record, at) => (at === first ? { ...record, word } : record)));
+      }),
+      change("leave a record out and write all that follows anew", (lines) => {
+        const gone = a % lines.length;
+        return textOf(chainedAnew(lines, (record, at) => (at === gone ? undefined : record)));
+      }),
+      change("end it earlier", (lines) => {
+        const end = { type: "close", reason: word };
+        return textOf(
+          chainedAnew(lines.slice(0, 1 + (a % lines.length)), (record, at, all) => (at === all - 1 ? end : record)),
+        );
+      }),
+      change("begin with another file", (lines) => {
+        const other = chainLine(chainStart("u-2", SPEC), AT, "open", { uid: "u-2", spec: SPEC });
+        return textOf([other.line, ...lines.slice(1)]);
+      }),
+    );
+  });
+type Fields = Readonly<Record<string, unknown>>;
+
+/** The file as it would be if these had been its records. */
+function chainedAnew(
+  lines: readonly string[],
+  to: (record: Fields, at: number, all: number) => Fields | undefined,
+): readonly string[] {
+  let end = chainStart("u-1", SPEC);
+  return lines.flatMap((line, at) => {
+    const record = to(JSON.parse(line) as Fields, at, lines.length);
+    if (record === undefined) return [];
+    const next = chainLine(end, AT, record.type as (typeof AUDIT_TYPES)[number], record);
+    end = next.end;
+    return [next.line];
+  });
+}
+
+test("property: with the head, no other file than the one that was written is whole", () => {
+  const seen = new Set<string>();
+  fc.assert(
+    fc.property(file, changes, (lines, { name, to }) => {
+      const text = textOf(lines);
+      const { head } = verifyAudit(text);
+      const changed = to(lines, text);
+      const { problems: found, beyond } = verifyAudit(changed, head);
+      expect(found.length === 0 && beyond === 0, name).toBe(changed.equals(text));
+      if (!changed.equals(text)) seen.add(name);
+    }),
+    { numRuns: 1_000 },
+  );
+  expect(seen.size).toBe(10);
+});
+
+test("property: a file that goes on after the record that was told is whole, and longer", () => {
+  fc.assert(
+    fc.property(file, fc.nat(), (lines, at) => {
+      const told = lines.slice(0, 1 + (at % lines.length));
+      const { head } = verifyAudit(textOf(told));
+      const report = verifyAudit(textOf(lines), head);
+      expect(report).toMatchObject({ problems: [], beyond: lines.length - told.length });
+      const end = { records: told.length, head };
+      expect(intactPart(textOf(lines), end).holds).toBe(true);
+      expect(intactPart(textOf(lines), { ...end, records: told.length + 1 }).holds).toBe(false);
+      expect(intactPart(textOf(told.slice(0, -1)), end).holds).toBe(false);
+    }),
+  );
+});
+
 test("property: a file that was torn anywhere goes on from its last whole line", () => {
   fc.assert(
     fc.property(file, fc.nat(), (lines, at) => {

@@ -19,6 +19,8 @@ export interface AuditReport {
   readonly head: string;
   /** Whether the last record is the session's end. */
   readonly isClosed: boolean;
+  /** Records after the one that was told: a tunnel that died could not tell of them. 0 without a head. */
+  readonly beyond: number;
   /** Empty: the file is whole. At most {@link MOST_PROBLEMS}. */
   readonly problems: readonly { readonly line: number; readonly words: string }[];
 }
@@ -44,34 +46,48 @@ export function chainLine(
   return { line, end: { records: records + 1, head: sha256(line) } };
 }
 
-/** The intact beginning of a file that may be torn: where its chain stands, and how many bytes are whole. */
-export function intactPart(text: Buffer): {
+/** The beginning of a file whose records follow from each other. */
+export interface IntactPart {
+  /** Where the chain stands there; undefined: the file has no record. */
   readonly end: ChainEnd | undefined;
   readonly bytes: number;
   /** Whether its last record is an end of the session. */
   readonly isClosed: boolean;
-} {
+  /** What its first record names as the one before: it says of which session the file is. */
+  readonly begins: string | undefined;
+  /** The tunnel that began or went on with the file last. */
+  readonly writer: string | undefined;
+  /** Whether the line that was told stands where it was told. */
+  readonly holds: boolean;
+}
+
+/** @param told where the cluster has the chain; it must stand in the file. */
+export function intactPart(text: Buffer, told?: ChainEnd): IntactPart {
   let end: ChainEnd | undefined;
-  let isClosed = false;
+  let [isClosed, holds] = [false, told === undefined || told.records === 0];
+  let [begins, writer]: (string | undefined)[] = [];
   let from = 0;
   for (let cut = text.indexOf(10); cut !== -1; cut = text.indexOf(10, from)) {
     const bytes = text.subarray(from, cut);
     const line = bytes.toString("utf8");
     const record = isUtf8(bytes) ? recordOf(line) : undefined;
     if (record === undefined || record.seq !== (end?.records ?? 0)) break;
-    if (end !== undefined && record.prev !== end.head) break;
+    if (record.prev !== (end === undefined ? startOf(record) : end.head)) break;
     end = { records: record.seq + 1, head: sha256(line) };
+    begins ??= record.prev;
+    if (record.type === "open" && typeof record.instance === "string") writer = record.instance;
+    if (end.records === told?.records) holds = end.head === told.head;
     isClosed = record.type === "close";
     from = cut + 1;
   }
-  return { end, bytes: from, isClosed };
+  return { end, bytes: from, isClosed, begins, writer, holds };
 }
 
 /**
  * Finds every edit, gap, swap and cut of an audit file.
  *
  * @param head what the cluster or the platform says that the last line's SHA-256 is; without it a cut at the end is found
- *   only by the missing record of the session's end.
+ *   only by the missing record of the session's end. A file that has this line and goes on is not damaged: see `beyond`.
  */
 export function verifyAudit(text: Buffer, head?: string): AuditReport {
   const problems: { line: number; words: string }[] = [];
@@ -103,9 +119,11 @@ export function verifyAudit(text: Buffer, head?: string): AuditReport {
   if (prev === undefined) found(1, "the file has no record");
   const isClosed = last?.type === "close";
   if (head === undefined && !isClosed) found(lines.length, "the record of the session's end is missing");
-  if (head !== undefined && prev !== head)
+  const at = head === undefined ? lines.length - 1 : heads.lastIndexOf(head);
+  if (head !== undefined && at === -1)
     found(lines.length, "is not the last record that was told: the end is missing or was changed");
-  return { records: lines.length, head: prev ?? "", isClosed, problems };
+  const beyond = at === -1 ? 0 : lines.length - 1 - at;
+  return { records: lines.length, head: prev ?? "", isClosed, beyond, problems };
 }
 
 interface AuditRecord {
@@ -114,6 +132,7 @@ interface AuditRecord {
   readonly type: AuditType;
   readonly uid?: unknown;
   readonly spec?: unknown;
+  readonly instance?: unknown;
   readonly before?: unknown;
 }
 

@@ -66,6 +66,7 @@ export async function runTunnel(config: TunnelConfig, tools: TunnelTools, signal
     const uploads = new Uploads({
       ...common,
       ...{ sessions: platform.debugSessions, dispatcher: storage, isOn: config.upload },
+      hosts: new Set([new URL(config.platformUrl).host, ...config.uploadHosts]),
     });
     const identity = config.identity || `${hostname()}-${randomBytes(4).toString("hex")}`;
     const sessions = new Sessions(

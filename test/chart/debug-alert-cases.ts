@@ -46,6 +46,23 @@ export const DEBUG_ALERT_CASES: Readonly<Record<string, AlertCase>> = {
       [records("durable"), "0+5x60"],
     ],
   },
+  SallyportAuditSetAside: {
+    at: "10m",
+    fires: [[of("sallyport_debug_audit_files_aside"), "0x5 1x60"]],
+    quiet: [
+      [of("sallyport_debug_audit_files_aside"), "0x60"],
+      [spool, "0+1000x60"],
+    ],
+    labels: ["pod"],
+  },
+  SallyportAuditSpoolFull: {
+    at: "20m",
+    fires: [[of("sallyport_debug_audit_spool_full"), "0x5 1x60"]],
+    quiet: [
+      [of("sallyport_debug_audit_spool_full"), "1x60"],
+      ['sallyport_debug_audit_spool_full{cluster="east",namespace="sallyport-system",pod="pod-1"}', "0x60"],
+    ],
+  },
   SallyportAuditSpoolGrowing: {
     at: "50m",
     fires: [

@@ -51,6 +51,16 @@ describe("the tunnel", () => {
     expect(envOf(pod).SALLYPORT_TUNNEL_SPOOL_SIZE).toBe("256Mi");
   });
 
+  test("sends files to hosts that the customer names, and gives a session the room that they say", async () => {
+    const values = on({ uploadHosts: ["b.s3.example", "b.example:9000"], audit: { sessionSize: "32Mi" } });
+    expect(envOf(podOf(await helm.render(values), "sallyport-tunnel"))).toMatchObject({
+      SALLYPORT_TUNNEL_UPLOAD_HOSTS: "b.s3.example,b.example:9000",
+      SALLYPORT_TUNNEL_SESSION_SPOOL_SIZE: "32Mi",
+    });
+    expect(await refusal(on({ uploadHosts: ["https://b.s3.example"] }))).toContain("uploadHosts");
+    expect(await refusal(on({ audit: { sessionSize: "much" } }))).toContain("sessionSize");
+  });
+
   test("is given only settings that it reads", async () => {
     const known = new Set([...Object.values(TUNNEL_SETTINGS), ...Object.values(LOG_SETTINGS)].map(({ env }) => env));
     const given = Object.keys(envOf(podOf(await helm.render(example), "sallyport-tunnel")));

@@ -6,7 +6,9 @@ import {
   DURATION,
   flag,
   leaf,
+  list,
   MEMORY,
+  MEMORY_OR_DEFAULT,
   NAME_OR_DEFAULT,
   text,
   words,
@@ -55,8 +57,18 @@ export const DEBUG_VALUES: Branch = branch(
       true,
       "Send audit file and recording to the platform when a session has ended. Off: both stay in the cluster, in the tunnel's spool and its log.",
     ),
+    uploadHosts: list(
+      "Hosts that they may be sent to beside the platform's own, such as the platform's bucket: `my-bucket.s3.eu-central-1.amazonaws.com`, with a port unless it is 443. The platform names the address of each file; one with another host is not used.",
+      [],
+      { type: "string", pattern: "^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?$" },
+    ),
     audit: branch("Where the record of each request is written, before the request goes on.", {
-      size: leaf("256Mi", MEMORY, "Room for it. Full: every session ends, and no new one opens."),
+      size: leaf("256Mi", MEMORY, "Room for all sessions, and for what waits to be sent. Full: no session is taken."),
+      sessionSize: text(
+        "",
+        "Room for one session's audit and recording; one that needs more ends. Empty: `size` divided by `maxConcurrent` and one.",
+        MEMORY_OR_DEFAULT,
+      ),
       existingClaim: text(
         "",
         "PersistentVolumeClaim of the release's namespace for the spool. Empty: an emptyDir, which a deleted pod takes with it. With a claim there is one replica, and an upgrade stops it before the next one starts. The volume must be writable for the image's user: set `podSecurityContext.fsGroup` where it is not.",

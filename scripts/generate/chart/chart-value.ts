@@ -61,3 +61,5 @@ export const DURATION = { pattern: "^[0-9]+(ms|s|m|h)$" };
 export const CIDRS = { type: "string", pattern: "^[0-9a-fA-F.:]+/[0-9]+$" };
 export const PORT = { type: "integer", minimum: 1, maximum: 65_535 };
 export const MEMORY = { type: "string", pattern: "^[0-9]+(Mi|Gi)$" };
+/** The same, or empty: a default is taken then. */
+export const MEMORY_OR_DEFAULT = { pattern: "^(|[0-9]+(Mi|Gi))$" };

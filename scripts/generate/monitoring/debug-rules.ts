@@ -32,6 +32,22 @@ export const DEBUG_RULES: RuleGroup = {
       description: "{{ $value | humanize }} records were not written: the sessions ended, and no new one opens.",
     },
     {
+      name: "SallyportAuditSetAside",
+      severity: "critical",
+      expr: `max by (cluster, namespace, pod) (sallyport_debug_audit_files_aside) > 0`,
+      for: "0m",
+      summary: "An audit file of a debug session was changed in the spool of {{ $labels.pod }}.",
+      description: "{{ $value }} files are not as the tunnel left them. They are kept there, and were not sent.",
+    },
+    {
+      name: "SallyportAuditSpoolFull",
+      severity: "warning",
+      expr: `min ${BY} (sallyport_debug_audit_spool_full) == 1`,
+      for: "5m",
+      summary: "No tunnel in {{ $labels.namespace }} takes a debug session.",
+      description: "Their spools have no room for the records of one more session.",
+    },
+    {
       name: "SallyportAuditSpoolGrowing",
       severity: "warning",
       expr: `max by (cluster, namespace, pod) (sallyport_debug_audit_spool_bytes) > 0
@@ -39,7 +55,7 @@ export const DEBUG_RULES: RuleGroup = {
         sum by (cluster, namespace, pod) (increase(sallyport_debug_uploads_total{result=~"failed|given-up"}[1h])) > 0`,
       for: "30m",
       summary: "Audit files of debug sessions stay in the spool of {{ $labels.pod }}.",
-      description: "{{ $value | humanize1024 }}B wait, and uploads fail. A full spool ends every debug session.",
+      description: "{{ $value | humanize1024 }}B wait, and uploads fail. With a full spool no session is taken.",
     },
     {
       name: "SallyportDebugPinMismatch",

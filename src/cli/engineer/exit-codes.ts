@@ -16,6 +16,7 @@ export const EXIT_CODES = {
   timeout: { code: 9, about: "access: --timeout ended before it was decided and run" },
   refused: { code: 10, about: "the platform refused the request as it is (400 and other 4xx)" },
   damaged: { code: 11, about: "debug verify: the audit file is damaged" },
+  longer: { code: 12, about: "debug verify: the audit file has the record of --head, and others after it" },
 } as const;
 
 export function describeExitCodes(): string {

@@ -32,7 +32,7 @@ export type DebugSessionState = (typeof DEBUG_SESSION_STATES)[number];
 export const DEBUG_MODES = ["logs", "read", "exec", "port-forward"] as const;
 export type DebugMode = (typeof DEBUG_MODES)[number];
 
-/** Who or what ended it. The last four are the cluster's word: what its tunnel could not vouch for any more. */
+/** Who or what ended it. The last five are the cluster's word: what its tunnel could not vouch for any more. */
 export const CLOSE_REASONS = [
   "client",
   "agent",
@@ -43,6 +43,7 @@ export const CLOSE_REASONS = [
   "tunnel-lost",
   "policy-stale",
   "audit-failed",
+  "audit-mismatch",
   "pin-mismatch",
   "refused",
 ] as const;

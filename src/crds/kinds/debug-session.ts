@@ -29,6 +29,7 @@ export const DEBUG_CLOSE_REASONS = [
   "tunnel-lost",
   "policy-stale",
   "audit-failed",
+  "audit-mismatch",
   "pin-mismatch",
   "refused",
 ] as const;

@@ -112,6 +112,10 @@ function derived({ status }: DebugSession): readonly Said[] {
           ? ["Attached", "False", "ClientAway", "the client is away"]
           : NOT_ATTACHED;
   if (reason === "audit-failed") return [attached, ["Audited", "False", "SinkFailed", "the record could not be kept"]];
+  if (reason === "audit-mismatch") {
+    const words = "the audit file is not the one that the tunnel told of: it was set aside in the tunnel's spool";
+    return [attached, ["Audited", "False", "HeadMismatch", words]];
+  }
   if (tunnel.audit === undefined) return [attached];
   return [attached, ["Audited", "True", "Durable", "each request is recorded before it is sent"]];
 }

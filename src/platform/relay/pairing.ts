@@ -228,5 +228,5 @@ function reasonOf(name: RelaySide, said: CloseReason): CloseReason {
 }
 
 const TUNNEL_REASONS: ReadonlySet<CloseReason> = new Set([
-  ...(["idle", "expired", "revoked", "policy-stale", "audit-failed", "refused"] as const),
+  ...(["idle", "expired", "revoked", "policy-stale", "audit-failed", "audit-mismatch", "refused"] as const),
 ]);

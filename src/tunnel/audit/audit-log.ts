@@ -1,11 +1,12 @@
-import { type FileHandle, open, readFile } from "node:fs/promises";
+import { type FileHandle, open } from "node:fs/promises";
 import type { Clock } from "../../base/clock.ts";
-import { type AuditType, type ChainEnd, chainLine, intactPart } from "../../debug-link/audit-chain.ts";
+import { type AuditType, type ChainEnd, chainLine } from "../../debug-link/audit-chain.ts";
 import type { TunnelMetrics } from "../kernel/metrics.ts";
-import type { Spool } from "../spool/spool.ts";
+import type { SpoolFiles } from "../spool/spool-share.ts";
+import { type Known, type LeftFile, leftFile } from "./left-file.ts";
 
 export interface AuditTools {
-  readonly spool: Pick<Spool, "path" | "take" | "giveBack">;
+  readonly spool: SpoolFiles;
   readonly clock: Clock;
   readonly metrics: Pick<TunnelMetrics, "audited" | "fsynced">;
   /** Gets each durable line, for the customer's own log pipeline. */
@@ -50,20 +51,32 @@ export class AuditLog {
    * Opens a file that is new or was left by a process that died: then its end is mended, and the chain goes on from the
    * last whole line.
    *
-   * @param start of a chain without a line.
-   * @throws Error for a file that is there and cannot be read: taken for an empty one, it would get a second beginning.
+   * @throws AuditMismatch for a file that is not as the tunnel left it; Error for one that cannot be read.
    */
-  static async open(name: string, start: ChainEnd, tools: AuditTools): Promise<AuditLog> {
-    const path = tools.spool.path(name);
-    const text = await readFile(path).catch((error: unknown) => {
-      if (error instanceof Error && "code" in error && error.code === "ENOENT") return Buffer.alloc(0);
-      throw error;
-    });
-    const { end, bytes, isClosed } = intactPart(text);
-    const file = await open(path, "a", 0o600);
+  static async open(name: string, known: Known & { readonly start: ChainEnd }, tools: AuditTools): Promise<AuditLog> {
+    return AuditLog.#goOn(name, await leftFile(name, known, tools.spool), known.start, tools);
+  }
+
+  /**
+   * Ends the file of a session that nothing serves any more.
+   *
+   * @returns whether there is one to be sent. @throws as {@link open}
+   */
+  static async finish(name: string, known: Known, tools: AuditTools): Promise<boolean> {
+    const left = await leftFile(name, known, tools.spool);
+    if (left?.end === undefined) {
+      tools.spool.done(name);
+      return false;
+    }
+    await (await AuditLog.#goOn(name, left, left.end, tools)).close();
+    return true;
+  }
+
+  static async #goOn(name: string, left: LeftFile | undefined, start: ChainEnd, tools: AuditTools): Promise<AuditLog> {
+    const { end, isClosed, bytes, tornBytes } = left ?? { end: undefined, isClosed: false, bytes: 0, tornBytes: 0 };
+    const file = await open(tools.spool.path(name), "a", 0o600);
     const log = new AuditLog(tools, file, end ?? start);
     try {
-      const tornBytes = text.length - bytes;
       if (tornBytes > 0) {
         await file.truncate(bytes);
         tools.spool.giveBack(tornBytes);

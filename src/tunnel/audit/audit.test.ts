@@ -41,7 +41,7 @@ afterEach(async () => {
 });
 
 function parts(limitBytes = 1_000_000) {
-  const spool = new Spool({ folder, limitBytes, metrics: { spooled: () => undefined } });
+  const spool = new Spool({ folder, limitBytes, metrics: { spooled: () => undefined, setAside: () => undefined } });
   const metrics = { audited: () => undefined, fsynced: () => undefined };
   return { spool, clock, metrics, emit: (line: string) => void emitted.push(line) };
 }
@@ -53,7 +53,7 @@ function lastOpened(): FileHandle {
 const file = () => readFileSync(join(folder, NAME));
 
 test("a record is in the file when it was appended, and told on standard output as it is there", async () => {
-  const log = await AuditLog.open(NAME, START, parts());
+  const log = await AuditLog.open(NAME, { start: START }, parts());
   await log.append("open", { uid: "u-1", spec: SPEC });
   expect(verifyAudit(file(), log.durable.head).problems).toEqual([]);
   await Promise.all(Array.from({ length: 50 }, (_, id) => log.append("request", { id })));
@@ -64,12 +64,12 @@ test("a record is in the file when it was appended, and told on standard output 
 });
 
 test("a torn file is finished, and the chain goes on", async () => {
-  const before = await AuditLog.open(NAME, START, parts());
+  const before = await AuditLog.open(NAME, { start: START }, parts());
   await before.append("open", { uid: "u-1", spec: SPEC });
   await before.close();
   appendFileSync(join(folder, NAME), '{"at":"2026');
   const tools = parts();
-  const log = await AuditLog.open(NAME, START, tools);
+  const log = await AuditLog.open(NAME, { start: START }, tools);
   await log.close();
   expect(verifyAudit(file(), log.durable.head)).toMatchObject({ records: 2, isClosed: true, problems: [] });
   expect(file().toString()).toContain('"reason":"agent_lost"');
@@ -78,7 +78,7 @@ test("a torn file is finished, and the chain goes on", async () => {
 });
 
 test("where there is no room every record fails from then on", async () => {
-  const log = await AuditLog.open(NAME, START, parts(600));
+  const log = await AuditLog.open(NAME, { start: START }, parts(600));
   await log.append("open", { uid: "u-1", spec: SPEC });
   await expect(log.append("request", { command: ["x".repeat(1_000)] })).rejects.toThrow(AuditFailed);
   await expect(log.append("request", {})).rejects.toThrow(AuditFailed);
@@ -87,7 +87,7 @@ test("where there is no room every record fails from then on", async () => {
 });
 
 test("a disk that does not answer fails", async () => {
-  const log = await AuditLog.open(NAME, START, parts());
+  const log = await AuditLog.open(NAME, { start: START }, parts());
   const appended = log.append("open", {});
   clock.advance(2_000);
   await expect(appended).rejects.toThrow(AuditFailed);
@@ -95,7 +95,7 @@ test("a disk that does not answer fails", async () => {
 });
 
 test("a disk that hangs holds up no end of a session", async () => {
-  const log = await AuditLog.open(NAME, START, parts());
+  const log = await AuditLog.open(NAME, { start: START }, parts());
   const close = vi.spyOn(lastOpened(), "close").mockImplementation(never);
   const appended = log.append("open", {});
   clock.advance(2_000);
@@ -105,7 +105,7 @@ test("a disk that hangs holds up no end of a session", async () => {
 });
 
 test("a file that hangs only when it is closed holds up the end for two seconds", async () => {
-  const log = await AuditLog.open(NAME, START, parts());
+  const log = await AuditLog.open(NAME, { start: START }, parts());
   await log.append("open", {});
   vi.spyOn(lastOpened(), "close").mockImplementation(never);
   const closed = log.close();
@@ -117,16 +117,17 @@ test("a file that hangs only when it is closed holds up the end for two seconds"
 
 test.runIf(process.platform === "linux")("a file that cannot be read is not taken for an empty one", async () => {
   // Opens for reading and writing, and fails to read at its beginning.
-  const unreadable = { path: () => "/proc/self/mem", take: () => undefined, giveBack: () => undefined };
-  await expect(AuditLog.open(NAME, START, { ...parts(), spool: unreadable })).rejects.toThrow("EIO");
+  const never = () => expect.unreachable();
+  const unreadable = { path: () => "/proc/self/mem", take: never, giveBack: never, done: never, setAside: never };
+  await expect(AuditLog.open(NAME, { start: START }, { ...parts(), spool: unreadable })).rejects.toThrow("EIO");
 });
 
 test("a file whose end cannot be mended is closed again", async () => {
-  const before = await AuditLog.open(NAME, START, parts());
+  const before = await AuditLog.open(NAME, { start: START }, parts());
   await before.append("open", { uid: "u-1", spec: SPEC });
   await before.close();
   // There is no room for the record of the end that is missing.
-  await expect(AuditLog.open(NAME, START, parts(10))).rejects.toThrow(AuditFailed);
+  await expect(AuditLog.open(NAME, { start: START }, parts(10))).rejects.toThrow(AuditFailed);
   await expect.poll(() => lastOpened().fd).toBe(-1);
 });
 

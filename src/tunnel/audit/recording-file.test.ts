@@ -19,7 +19,8 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-const spoolOf = (limitBytes = 100_000_000) => new Spool({ folder, limitBytes, metrics: { spooled: () => undefined } });
+const spoolOf = (limitBytes = 100_000_000) =>
+  new Spool({ folder, limitBytes, metrics: { spooled: () => undefined, setAside: () => undefined } });
 const open = (spool = spoolOf()) => RecordingFile.open(NAME, { spool, clock }, (error) => failures.push(error));
 const file = () => readFileSync(join(folder, NAME));
 /** Of the file as it is. */

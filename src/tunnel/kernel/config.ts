@@ -2,6 +2,7 @@ import { PLATFORM_SETTINGS, type PlatformSettings } from "../../api-client/platf
 import { METRICS_SETTINGS, type MetricsServing, metricsServingProblems } from "../../base/metrics-settings.ts";
 import {
   anyText,
+  type Contradiction,
   duration,
   type Environment,
   integer,
@@ -21,11 +22,13 @@ export interface TunnelConfig extends PlatformSettings, MetricsServing {
   readonly debugNamespace: string;
   readonly spoolFolder: string;
   readonly spoolBytes: number;
+  readonly sessionSpoolBytes: number | undefined;
   readonly idleMs: number;
   readonly maxTtlMs: number;
   readonly maxConcurrent: number;
   readonly recording: (typeof RECORDING)[number];
   readonly upload: boolean;
+  readonly uploadHosts: readonly string[];
   readonly strict: boolean;
   readonly healthHost: string;
   readonly healthPort: number;
@@ -57,8 +60,14 @@ export const TUNNEL_SETTINGS: SettingsOf<TunnelConfig> = {
   spoolBytes: {
     env: "SALLYPORT_TUNNEL_SPOOL_SIZE",
     default: "256Mi",
-    doc: "Most bytes in that folder. When it is full and nothing uploaded can go, sessions close and new ones are refused: nothing runs without a record.",
+    doc: "Most bytes in that folder. Without room for one more session's share, and nothing uploaded that can go, no session is taken: nothing runs without a record.",
     parse: bytes,
+  },
+  sessionSpoolBytes: {
+    env: "SALLYPORT_TUNNEL_SESSION_SPOOL_SIZE",
+    default: "",
+    doc: "Most bytes of one session's audit and recording in that folder: a session that needs more ends, and takes no room of another. Empty: the folder's size divided by the sessions at once and one, 64Mi by default.",
+    parse: (text) => (text === "" ? undefined : bytes(text)),
   },
   idleMs: {
     env: "SALLYPORT_TUNNEL_IDLE",
@@ -89,6 +98,12 @@ export const TUNNEL_SETTINGS: SettingsOf<TunnelConfig> = {
     default: "true",
     doc: "Whether audit files and recordings go to the platform's storage at the end. If false they stay in the spool, oldest removed first; the audit's lines are on standard output in both cases.",
     parse: truth,
+  },
+  uploadHosts: {
+    env: "SALLYPORT_TUNNEL_UPLOAD_HOSTS",
+    default: "",
+    doc: "Hosts, comma-separated and with a port unless it is 443, to which the platform may let these files be sent beside its own, such as my-bucket.s3.eu-central-1.amazonaws.com. A file whose address has another host is not sent.",
+    parse: hosts,
   },
   strict: {
     env: "SALLYPORT_TUNNEL_STRICT",
@@ -125,7 +140,12 @@ export const TUNNEL_SETTINGS: SettingsOf<TunnelConfig> = {
 
 /** Call it with the environment. @throws ConfigError */
 export function loadTunnelConfig(env: Environment): TunnelConfig {
-  return loadSettings(TUNNEL_SETTINGS, env, metricsServingProblems);
+  return loadSettings(TUNNEL_SETTINGS, env, (config) => [...metricsServingProblems(config), ...spoolProblems(config)]);
+}
+
+function spoolProblems({ spoolBytes, sessionSpoolBytes = 0 }: TunnelConfig): readonly Contradiction<TunnelConfig>[] {
+  if (sessionSpoolBytes <= spoolBytes) return [];
+  return [{ setting: "sessionSpoolBytes", must: `not be more than ${TUNNEL_SETTINGS.spoolBytes.env}` }];
 }
 
 function namespace(text: string): string {
@@ -135,6 +155,18 @@ function namespace(text: string): string {
 
 function truth(text: string): boolean {
   return oneOf(["true", "false"])(text) === "true";
+}
+
+/** As `URL.host` has them, which leaves the default port out. */
+function hosts(text: string): readonly string[] {
+  const names = text.split(",").flatMap((each) => each.trim() || []);
+  return names.map((name) => {
+    const url = URL.parse(`https://${name}`);
+    if (url === null || url.href !== `https://${url.host}/` || /[/*]/.test(name)) {
+      throw new Error("hosts such as storage.example.com or storage.example.com:9000, comma-separated");
+    }
+    return url.host;
+  });
 }
 
 const LEAST_BYTES = 1_048_576;

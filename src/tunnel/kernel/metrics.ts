@@ -21,6 +21,7 @@ const DENIALS = [
   "body",
   "recording",
   "too-many",
+  "rate",
 ] as const;
 export type Denial = (typeof DENIALS)[number];
 
@@ -44,6 +45,10 @@ export interface TunnelMetrics {
   audited(result: (typeof AUDIT_RESULTS)[number], records: number): void;
   fsynced(seconds: number): void;
   spooled(bytes: number): void;
+  /** Files in the spool that are not as the tunnel left them. */
+  setAside(files: number): void;
+  /** Whether the spool has no room for one more session. */
+  full(isFull: boolean): void;
   uploaded(result: (typeof UPLOAD_RESULTS)[number]): void;
   /** An epoch after the first one of a session. */
   reattached(): void;
@@ -56,7 +61,7 @@ export function tunnelMetrics(registry: Registry): TunnelMetrics {
   return { ...sessionMetrics(registry), ...auditMetrics(registry) };
 }
 
-type AuditMetrics = Pick<TunnelMetrics, "audited" | "fsynced" | "spooled" | "uploaded">;
+type AuditMetrics = Pick<TunnelMetrics, "audited" | "fsynced" | "spooled" | "setAside" | "full" | "uploaded">;
 
 function sessionMetrics(registry: Registry): Omit<TunnelMetrics, keyof AuditMetrics> {
   const counter = <L extends string>(name: string, help: string, labels: Readonly<Record<L, readonly string[]>>) =>
@@ -119,6 +124,18 @@ function auditMetrics(registry: Registry): AuditMetrics {
     "Bytes of audit files and recordings in the spool.",
     {},
   );
+  const aside = closedGauge(
+    registry,
+    "sallyport_debug_audit_files_aside",
+    "Audit files in the spool that were changed there: they are neither sent nor removed.",
+    {},
+  );
+  const full = closedGauge(
+    registry,
+    "sallyport_debug_audit_spool_full",
+    "Whether the spool has no room for one more session: none is taken then.",
+    {},
+  );
   const uploaded = closedCounter(
     registry,
     "sallyport_debug_uploads_total",
@@ -129,6 +146,8 @@ function auditMetrics(registry: Registry): AuditMetrics {
     audited: (result, records) => audited.inc({ result }, records),
     fsynced: (value) => fsynced.observe(value),
     spooled: (value) => spooled.set(value),
+    setAside: (files) => aside.set(files),
+    full: (isFull) => full.set(isFull ? 1 : 0),
     uploaded: (result) => uploaded.inc({ result }),
   };
 }

@@ -1,17 +1,33 @@
-import { redactText } from "../../crds/redact.ts";
-
-const NAME = String.raw`--?[\w.-]{0,64}(?:passw(?:or)?d|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credential)[\w.-]{0,64}`;
+const NAME = String.raw`[\w.-]{0,64}(?:passw(?:or)?d|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credential)[\w.-]{0,64}`;
 /** A flag that is one word of the command; its value is the next word. */
-const FLAG = new RegExp(`^${NAME}$`, "i");
-/** A flag and its value within a word, as in `sh -c "psql --password hunter2"`. */
-const FLAG_AND_VALUE = new RegExp(`(?<![\\w.-])(${NAME}[ \\t]{1,8})[^\\s;|&]{1,8192}`, "gi");
+const FLAG = new RegExp(`^--?${NAME}$`, "i");
+/** Longer text is no secret that a person types, and could be a program. */
+const MOST = 256;
+const WORD = new RegExp(String.raw`^[^\s-]\S{0,${MOST - 1}}$`);
+/** Nothing by which a shell would end a word: what comes after a value stays as it is. */
+const VALUE = String.raw`[^\s;|&<>(){}$\x60"'\\@]{1,${MOST}}`;
 const MARK = "[redacted]";
 
-/** The words of a command for the audit, without what looks like a secret: also where a flag and its value are two words. */
+/** Within one word, as in `sh -c "psql --password hunter2"`. Each keeps what names the secret. */
+const PATTERNS: readonly RegExp[] = [
+  // A flag and its value.
+  new RegExp(`((?<![\\w.-])--?${NAME}[ \\t]{1,8})${VALUE}`, "gi"),
+  // password=…, "apiKey": …, DB_SECRET: …
+  new RegExp(`((?<![\\w.-])["']?${NAME}["']?[ \\t]{0,8}[=:][ \\t]{0,8}["']?)(?!\\[redacted])${VALUE}`, "gi"),
+  new RegExp(String.raw`(\b(?:bearer|basic|negotiate)[ \t]{1,8})(?!\[redacted])[\w.~+/=-]{8,${MOST}}`, "gi"),
+  // The password of a URL's user.
+  new RegExp(String.raw`(\b[a-z][a-z0-9+.-]{1,20}:\/\/[^\s/:@]{0,256}:)(?!\[redacted])${VALUE}(?=@)`, "gi"),
+];
+
+/**
+ * The words of a command for the audit, without values of what is named as a secret. It takes out a value only, never a
+ * space or a sign of the shell: else an engineer could hide a part of what runs by writing it as if it were one.
+ */
 export function redactCommand(words: readonly string[]): readonly string[] {
   return words.map((word, at) => {
-    const before = words[at - 1] ?? "";
-    if (FLAG.test(before) && !word.startsWith("-")) return MARK;
-    return redactText(word, () => undefined).replace(FLAG_AND_VALUE, `$1${MARK}`);
+    // The program that runs is always told.
+    if (at === 0) return word;
+    if (FLAG.test(words[at - 1] ?? "") && WORD.test(word)) return MARK;
+    return PATTERNS.reduce((text, pattern) => text.replace(pattern, `$1${MARK}`), word);
   });
 }

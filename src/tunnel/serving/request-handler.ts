@@ -1,17 +1,15 @@
 import type { ServerHttp2Stream } from "node:http2";
-import { text } from "node:stream/consumers";
-import { redactText } from "../../crds/redact.ts";
 import type { AuditType } from "../../debug-link/audit-chain.ts";
 import { cutStream } from "../../debug-link/cut-stream.ts";
 import { type RefusalCode, statusBody } from "../../debug-link/status-body.ts";
 import type { Denial } from "../kernel/metrics.ts";
-import { type Allowed, type ClientRequest, type Denied, judge, printed } from "../requests/judge.ts";
-import type { Subject } from "../requests/subject.ts";
+import { type Allowed, type Denied, judge } from "../requests/judge.ts";
 import { SessionRecorder } from "../streams/recorder.ts";
 import type { HandlerOptions } from "./handler-options.ts";
 import { bodyOf, headersDown, isReview, TooLarge } from "./messages.ts";
 import { drainInto, write } from "./pump.ts";
-import { redactCommand } from "./redact-command.ts";
+import { RequestBudget } from "./request-budget.ts";
+import { type Asked, askedFields, subjectFields } from "./subject-fields.ts";
 import { carryUpgraded } from "./upgraded-stream.ts";
 
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -23,6 +21,7 @@ export class RequestHandler {
   readonly #options: HandlerOptions;
   readonly #recorder: SessionRecorder | undefined;
   readonly #stop = new AbortController();
+  readonly #budget: RequestBudget;
   #next = 1;
   #watches = 0;
   readonly #underWay = new Set<Promise<void>>();
@@ -30,6 +29,7 @@ export class RequestHandler {
   constructor(options: HandlerOptions) {
     this.#options = options;
     this.#recorder = options.recording && new SessionRecorder(options.recording);
+    this.#budget = new RequestBudget(options.clock);
   }
 
   /** Cuts every connection to the API server. A stream outlives the rights that it was begun with. */
@@ -82,6 +82,10 @@ export class RequestHandler {
 
   async #answer(stream: ServerHttp2Stream, headers: Headers, signal: AbortSignal): Promise<void> {
     const { scope } = this.#options;
+    const waitSeconds = this.#budget.take();
+    if (waitSeconds !== undefined) return this.#slowDown(stream, waitSeconds);
+    const times = this.#budget.takeRefused();
+    if (times > 0) await this.#record("denied", { reason: "rate", times });
     const isConnect = headers[":method"] === "CONNECT";
     const upgrade = isConnect ? text_(headers[":protocol"]).toLowerCase() : undefined;
     const method = upgrade === undefined ? text_(headers[":method"]) : upgrade === "websocket" ? "GET" : "POST";
@@ -89,10 +93,8 @@ export class RequestHandler {
     const request = { method, target: text_(headers[":path"]), headers: Object.fromEntries(own), upgrade };
     const verdict = judge(scope(), request);
     if (!verdict.allowed) return this.#deny(stream, verdict, request);
-    const hasLabels = await this.#isSelected(verdict, signal);
-    if (!hasLabels) return this.#deny(stream, notSelected(verdict));
     if (verdict.kind !== "watch") return this.#carry(stream, verdict, upgrade, signal);
-    if (this.#watches >= MAX_WATCHES) return this.#deny(stream, tooMany(verdict));
+    if (this.#watches >= MAX_WATCHES) return this.#deny(stream, tooMany(verdict), request);
     // Counted before its record is on the disk: those that come meanwhile must see it.
     this.#watches += 1;
     try {
@@ -117,6 +119,7 @@ export class RequestHandler {
       ...subjectFields(verdict.subject),
     });
     signal.throwIfAborted();
+    if (!(await this.#isSelected(verdict, signal))) return this.#deny(stream, notSelected(verdict), { id });
     const { metrics } = this.#options;
     metrics.streamOpened(verdict.kind);
     try {
@@ -141,7 +144,7 @@ export class RequestHandler {
     const { upstream, clock, counts, metrics } = this.#options;
     const body = verdict.hasBody ? await bodyOf(stream) : undefined;
     if (body === undefined) stream.resume();
-    else if (!isReview(body)) return this.#deny(stream, badBody(verdict));
+    else if (!isReview(body)) return this.#deny(stream, badBody(verdict), { id });
     if (body !== undefined) this.carried(body.length);
     const { method, target: path, headers } = verdict;
     const startMs = clock.monotonicMs();
@@ -169,36 +172,51 @@ export class RequestHandler {
     }
   }
 
+  /** Asks for a table of names: its length does not depend on what the pod's authors wrote into it. */
   async #isSelected({ pod }: Allowed, signal: AbortSignal): Promise<boolean> {
     const { namespace, selector } = this.#options.scope();
     if (pod === undefined || selector === undefined) return true;
     const query = new URLSearchParams({ labelSelector: selector, fieldSelector: `metadata.name=${pod}`, limit: "1" });
-    const path = `/api/v1/namespaces/${namespace}/pods?${query}`;
-    const headers = { accept: "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io" };
+    const path = `/api/v1/namespaces/${namespace}/pods?${query}&includeObject=None`;
+    const headers = { accept: "application/json;as=Table;v=v1;g=meta.k8s.io" };
     const answer = await this.#options.upstream().request({ method: "GET", path, headers }, signal);
-    const list = JSON.parse(await text(answer.body)) as { readonly items?: readonly unknown[] | null };
-    return answer.status === 200 && (list.items?.length ?? 0) === 1;
+    try {
+      const body = await bodyOf(answer.body).catch((cause: unknown) => {
+        throw new Error("the pod's labels could not be asked for", { cause });
+      });
+      const table = JSON.parse(body.toString("utf8")) as { readonly rows?: readonly unknown[] };
+      return answer.status === 200 && table.rows?.length === 1;
+    } finally {
+      answer.body.destroy();
+    }
   }
 
-  /** @param asked what was asked for, where it names no object. */
-  async #deny(
-    stream: ServerHttp2Stream,
-    { status, denial, words, subject }: Refusal,
-    asked?: Pick<ClientRequest, "method" | "target">,
-  ): Promise<void> {
-    this.#options.counts.denied += 1;
-    this.#options.metrics.denied(denial);
-    const what =
-      subject === undefined && asked !== undefined
-        ? { method: printed(asked.method), target: printed(redactText(asked.target, () => undefined)) }
-        : subjectFields(subject);
-    await this.#record("denied", { reason: denial, ...what });
+  /** @param asked which record has the request, or what it was. */
+  async #deny(stream: ServerHttp2Stream, { status, denial, words, subject }: Refusal, asked: Asked): Promise<void> {
+    this.#denied(denial);
+    await this.#record("denied", { reason: denial, ...askedFields(subject, asked) });
     this.#refuse(stream, status, words);
   }
 
-  #refuse(stream: ServerHttp2Stream, status: RefusalCode, words: string): void {
+  #denied(denial: Denial): void {
+    this.#options.counts.denied += 1;
+    this.#options.metrics.denied(denial);
+  }
+
+  /** Without a record of its own, or a flood of requests would fill the disk all the same. */
+  #slowDown(stream: ServerHttp2Stream, seconds: number): void {
+    this.#denied("rate");
+    this.#refuse(stream, 429, "too many requests of this debug session", { "retry-after": String(seconds) });
+  }
+
+  #refuse(
+    stream: ServerHttp2Stream,
+    status: RefusalCode,
+    words: string,
+    more: Readonly<Record<string, string>> = {},
+  ): void {
     if (stream.destroyed || stream.headersSent) return;
-    stream.respond({ ":status": status, "content-type": "application/json" });
+    stream.respond({ ":status": status, "content-type": "application/json", ...more });
     stream.end(statusBody(status, words));
     stream.resume();
   }
@@ -230,17 +248,6 @@ function tooMany({ subject }: Allowed): Refusal {
 
 function badBody({ subject }: Allowed): Refusal {
   return { status: 400, denial: "body", words: "a debug session passes on only kubectl's own reviews", subject };
-}
-
-const MAX_COMMAND = 4_096;
-
-function subjectFields(subject: Subject | undefined): Readonly<Record<string, unknown>> {
-  if (subject === undefined) return { discovery: true };
-  const { command, ...plain } = subject;
-  if (command === undefined) return plain;
-  const clean = redactCommand(command);
-  const length = clean.reduce((sum, word) => sum + word.length, 0);
-  return { ...plain, command: length <= MAX_COMMAND ? clean : [clean.join(" ").slice(0, MAX_COMMAND), "[cut]"] };
 }
 
 function text_(value: string | readonly string[] | undefined): string {

@@ -44,8 +44,8 @@ beforeEach(async () => {
       response.write("first\n");
       return;
     }
-    if (request.url?.includes("metadata.name%3Dother")) response.end('{"items":[]}');
-    else response.end('{"kind":"PodList","items":[{}]}');
+    if (request.url?.includes("metadata.name%3Dother")) response.end('{"rows":[]}');
+    else response.end('{"kind":"PodList","rows":[{}]}');
   });
   api.on("upgrade", (request, socket: Socket, head) => {
     seen.push(

@@ -1,9 +1,11 @@
 import type { Agent } from "node:http";
 import type { Clock, Random } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
+import type { DebugSession } from "../../crds/kinds/debug-session.ts";
 import type { SessionKey } from "../../debug-link/session-key.ts";
 import type { Client } from "../../kube/client/client.ts";
 import type { Connection } from "../../kube/client/connection.ts";
+import type { Told } from "../audit/left-file.ts";
 import type { TunnelConfig } from "../kernel/config.ts";
 import type { TunnelMetrics } from "../kernel/metrics.ts";
 import type { Platform } from "../kernel/routes.ts";
@@ -41,4 +43,21 @@ export function auditFile(sessionId: string): string {
 
 export function recordingFile(sessionId: string): string {
   return `${sessionId}.recording.cast`;
+}
+
+/** What the session may have in the spool. */
+export function filesOf(sessionId: string): readonly string[] {
+  return [auditFile(sessionId), recordingFile(sessionId)];
+}
+
+/** What one session may take of the spool. Unless it is set, a share is left over for what waits to be uploaded. */
+export function shareBytes({ spoolBytes, sessionSpoolBytes, maxConcurrent }: TunnelConfig): number {
+  return sessionSpoolBytes ?? Math.floor(spoolBytes / (maxConcurrent + 1));
+}
+
+/** Where the object has the session's chain. */
+export function toldOf({ status }: DebugSession): Told | undefined {
+  const { audit, instance } = status?.tunnel ?? {};
+  if (audit === undefined || instance === undefined) return undefined;
+  return { records: audit.records, head: audit.head, instance };
 }

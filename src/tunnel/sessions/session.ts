@@ -1,20 +1,22 @@
-import { ApiError } from "../../api-client/api-error.ts";
 import { withDeadline } from "../../base/deadline.ts";
 import { orAborted } from "../../base/or-aborted.ts";
 import type { CloseReason } from "../../contract/debug-sessions/debug-sessions.ts";
 import type { DebugSession } from "../../crds/kinds/debug-session.ts";
 import { chainStart } from "../../debug-link/audit-chain.ts";
-import { EndOfSession, RelayReplaced, serveRelay } from "../../debug-link/relay-loop.ts";
+import { EndOfSession, RelayReplaced } from "../../debug-link/relay-loop.ts";
 import type { Epoch } from "../../debug-link/relay-socket.ts";
 import { ApiError as KubeError } from "../../kube/client/api-error.ts";
 import { AuditLog } from "../audit/audit-log.ts";
+import { AuditMismatch } from "../audit/left-file.ts";
 import { RecordingFile } from "../audit/recording-file.ts";
 import { RequestHandler } from "../serving/request-handler.ts";
 import { SessionServer } from "../serving/session-server.ts";
+import type { SpoolShare } from "../spool/spool-share.ts";
 import { LastWord } from "./last-word.ts";
+import { serveUntilEnd } from "./session-relay.ts";
 import { SessionReport } from "./session-report.ts";
 import { SessionToken } from "./session-token.ts";
-import { auditFile, recordingFile, type SessionTools } from "./session-tools.ts";
+import { auditFile, filesOf, recordingFile, type SessionTools, shareBytes, toldOf } from "./session-tools.ts";
 import { SessionWatchdog } from "./session-watchdog.ts";
 import { StatusWriter, seconds } from "./status-writer.ts";
 
@@ -41,6 +43,8 @@ export class Session {
   readonly #status: StatusWriter;
   readonly #end = new AbortController();
   readonly #report: SessionReport;
+  /** Kept from the moment that the session is taken. */
+  readonly #share: SpoolShare;
   #reason: CloseReason | undefined;
   #attachedEpoch: number | undefined;
   /** Another tunnel has the session: no last word from this one. */
@@ -58,6 +62,7 @@ export class Session {
     this.#tools = tools;
     this.#object = object;
     this.#status = new StatusWriter(client, config.grantsNamespace, object);
+    this.#share = tools.spool.share(shareBytes(config), filesOf(object.spec.sessionId));
     this.#report = new SessionReport(object, {
       ...{ status: this.#status, identity, key: key.pin, clock, log, durable: () => this.#audit?.durable },
       onTakenOver: () => this.#yield(),
@@ -86,6 +91,14 @@ export class Session {
 
   /** @throws ApiError when it could not be claimed. */
   async run(signal: AbortSignal): Promise<SessionEnd> {
+    try {
+      return await this.#run(signal);
+    } finally {
+      this.#share.end();
+    }
+  }
+
+  async #run(signal: AbortSignal): Promise<SessionEnd> {
     const { log, clock, metrics } = this.#tools;
     const { spec } = this.#object;
     try {
@@ -104,6 +117,7 @@ export class Session {
       await this.#serve();
     } catch (err) {
       if (!this.#end.signal.aborted) log.warn({ err, sessionId: spec.sessionId }, "a debug session failed");
+      if (err instanceof AuditMismatch) this.end("audit-mismatch");
       this.end(this.#audit === undefined || this.#audit.failure ? "audit-failed" : "tunnel-lost");
     }
     signal.removeEventListener("abort", stop);
@@ -128,14 +142,15 @@ export class Session {
     });
     this.#watchdog = watchdog;
     const onFailure = (): void => this.end("audit-failed");
-    const recording = RecordingFile.open(recordingFile(spec.sessionId), this.#tools, onFailure);
+    const recording = RecordingFile.open(recordingFile(spec.sessionId), { clock, spool: this.#share }, onFailure);
     this.#recording = await orAborted(recording, signal);
     const start = chainStart(metadata.uid, spec);
     const emit = (line: string): void => {
       this.#tools.emit(line);
       this.#report.recorded();
     };
-    const audit = await AuditLog.open(auditFile(spec.sessionId), start, { ...this.#tools, emit });
+    const tools = { ...this.#tools, spool: this.#share, emit };
+    const audit = await AuditLog.open(auditFile(spec.sessionId), { start, told: toldOf(this.#object) }, tools);
     this.#audit = audit;
     const pins = { clientKey: spec.clientKey, tunnelKey: key.pin };
     const before = status?.tunnel?.audit;
@@ -176,38 +191,14 @@ export class Session {
     }
   }
 
-  async #relay(signal: AbortSignal): Promise<CloseReason> {
-    const { platform, config, proxyAgent, clock, random, log, key } = this.#tools;
-    const { sessionId } = this.#object.spec;
-    try {
-      return await serveRelay(
-        {
-          ...{
-            side: "tunnel",
-            platformUrl: config.platformUrl,
-            clock,
-            random,
-            ...(proxyAgent && { agent: proxyAgent }),
-          },
-          ticket: (each) =>
-            platform.debugRelay.ticket({ params: { id: sessionId }, body: { tunnelKey: key.pin } }, each),
-          isFinal: (error) => error instanceof ApiError && (error.status === 404 || error.status === 409),
-          onEpoch: (epoch) => this.#begin(epoch),
-          onUntil: (at) => this.#watchdog?.shorten(at.getTime() - clock.wallNow().getTime()),
-          onTrouble: (why, pauseMs) => log.info({ sessionId, why, pauseMs }, "the relay is away"),
-        },
-        signal,
-      );
-    } catch (error) {
-      if (signal.aborted) return this.#reason ?? "agent";
-      if (error instanceof RelayReplaced) {
-        this.#yield();
-        return "tunnel-lost";
-      }
-      // The platform has no such session, or has ended it.
-      if (error instanceof ApiError) return "killed";
-      throw error;
-    }
+  #relay(signal: AbortSignal): Promise<CloseReason> {
+    const { clock } = this.#tools;
+    const hooks = {
+      onEpoch: (epoch: Epoch) => this.#begin(epoch),
+      onUntil: (at: Date) => this.#watchdog?.shorten(at.getTime() - clock.wallNow().getTime()),
+      onReplaced: () => this.#yield(),
+    };
+    return serveUntilEnd(this.#tools, this.#object.spec.sessionId, hooks, signal);
   }
 
   #begin({ epoch, stream }: Epoch): void {
@@ -284,7 +275,7 @@ export class Session {
     // The platform takes one file a session: the one of the tunnel that has it to the end. A recording stays, because this
     // tunnel goes on with it when the session comes back, and another one may have the same spool.
     if (this.#isTakenOver) spool.done(auditFile(sessionId));
-    else uploads.add([auditFile(sessionId), recordingFile(sessionId)].filter((name) => spool.size(name) > 0));
+    else uploads.add(filesOf(sessionId).filter((name) => spool.size(name) > 0));
   }
 
   async #tellPlatform(signal: AbortSignal): Promise<void> {

@@ -5,6 +5,7 @@ import { afterEach, expect, test } from "vitest";
 import type { WebSocket } from "ws";
 import { ApiError } from "../../api-client/api-error.ts";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
+import { chainLine, chainStart } from "../../debug-link/audit-chain.ts";
 import { say } from "../../debug-link/testing/fake-relay.ts";
 import { ServerClock } from "../../kube/client/server-clock.ts";
 import { ME, refusal, SESSION_ID, SessionWorld } from "../testing/session-world.ts";
@@ -98,6 +99,70 @@ test("the API server's time says how long is left, whatever the pod's clock says
   expect(world.tunnel?.closed?.reason).toBe("expired");
 });
 
+const audit = { records: 2, head: "a".repeat(64), at: "2026-01-01T11:00:00Z" };
+/** A file of the session, as a tunnel that died has left it. */
+function fileOf(instance: string): (world: SessionWorld) => void {
+  return ({ folder, stored }) => {
+    const { line } = chainLine(chainStart("u-1", stored.spec), new Date(0), "open", {
+      uid: "u-1",
+      spec: stored.spec,
+      instance,
+    });
+    writeFileSync(join(folder, auditFile(SESSION_ID)), `${line}\n`);
+  };
+}
+const names = (): readonly string[] => readdirSync(world.folder).sort();
+
+test("a session whose file is not what the cluster was told of ends before anything is served", async () => {
+  world = await SessionWorld.start({ tunnel: { ...OTHER, audit } }, {}, fileOf(OTHER.instance));
+  await world.until(() => world.tunnel?.closed !== undefined, 5_000);
+  expect(world.tunnel).toMatchObject({ closed: { reason: "audit-mismatch" }, audit });
+  expect([names(), world.uploaded]).toEqual([[`${auditFile(SESSION_ID)}.aside`], []]);
+  const seen = await world.registry.metrics();
+  expect(seen).toContain("sallyport_debug_audit_files_aside 1");
+  expect(seen).toContain('sallyport_debug_closed_total{reason="audit-mismatch"} 1');
+});
+
+test("where another tunnel had the session meanwhile, the earlier file is put away and the session goes on", async () => {
+  world = await SessionWorld.start({ tunnel: { ...OTHER, audit } }, {}, fileOf("tunnel-0"));
+  await world.until(() => world.tunnel?.instance === ME, 5_000);
+  await serving();
+  expect(names()).toEqual([auditFile(SESSION_ID), `${auditFile(SESSION_ID)}.done`]);
+  const { before } = JSON.parse(readFileSync(join(world.folder, auditFile(SESSION_ID)), "utf8").split("\n")[0] ?? "");
+  expect(before).toEqual(audit);
+});
+
+test("files of a session that another tunnel has are finished when it is over, and only sent where they are the last", async () => {
+  world = await SessionWorld.start({ tunnel: { ...OTHER, audit } }, {}, (each) => {
+    fileOf(ME)(each);
+    writeFileSync(join(each.folder, recordingFile(SESSION_ID)), "x");
+  });
+  let epoch = 4;
+  // The other one lives: it writes.
+  for (let turn = 0; turn < 10; turn += 1, epoch += 1) {
+    world.write({ tunnel: { ...OTHER, audit, epoch } });
+    world.clock.advance(10_000);
+    await world.until(() => true);
+  }
+  expect(names()).toHaveLength(2);
+  world.write({ state: "Closed", closedAt: "2026-01-01T12:10:00Z", closeReason: "client" });
+  await world.until(() => names().every((name) => name.endsWith(".done")), 5_000);
+  expect(world.uploaded).toEqual([]);
+});
+
+test("a session for which the spool has no room is left to another tunnel, until there is some", async () => {
+  const [full, waiting] = ["\nsallyport_debug_audit_spool_full 1", `dbg_${"b".repeat(28)}.recording.cast`];
+  world = await SessionWorld.start({}, {}, ({ folder, config }) =>
+    writeFileSync(join(folder, waiting), Buffer.alloc(config.spoolBytes - 200_000)),
+  );
+  for (let turn = 0; turn < 20; turn += 1) await world.until(() => true, 5_000);
+  expect([world.tunnel, await world.registry.metrics()]).toEqual([undefined, expect.stringContaining(full)]);
+  world.spool.done(waiting);
+  await world.until(() => world.tunnel?.instance === ME, 5_000);
+  await serving();
+  expect(await world.registry.metrics()).not.toContain(full);
+});
+
 test.each([undefined, "soon", "2026-01-01T11:59:59Z"])("a session with the end %s ends at once", async (until) => {
   world = await SessionWorld.start({ until } as never);
   await world.until(() => world.tunnel?.closed !== undefined);
@@ -128,7 +193,7 @@ test("a client that has gone is not said to be attached, and an epoch has one nu
 });
 
 test("a recording that a tunnel left is gone on with, and the last record says what it is then", async () => {
-  world = await SessionWorld.start({}, {}, (folder) => {
+  world = await SessionWorld.start({}, {}, ({ folder }) => {
     const lines = [{ version: 2, width: 80, height: 24, timestamp: 1_767_268_790, title: "s" }, [9.5, "o", "before"]];
     writeFileSync(
       join(folder, recordingFile(SESSION_ID)),
@@ -156,7 +221,7 @@ test("a recording that a tunnel left is gone on with, and the last record says w
 });
 
 test("a recording that cannot be gone on with ends the session: it is not begun a second time", async () => {
-  world = await SessionWorld.start({}, {}, (folder) => {
+  world = await SessionWorld.start({}, {}, ({ folder }) => {
     writeFileSync(join(folder, recordingFile(SESSION_ID)), "no recording\n");
   });
   await world.until(() => world.tunnel?.closed !== undefined);

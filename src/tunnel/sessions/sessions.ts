@@ -4,9 +4,10 @@ import type { DebugSession } from "../../crds/kinds/debug-session.ts";
 import type { Change } from "../../kube/cache/cache.ts";
 import type { Informer } from "../../kube/cache/informer.ts";
 import { AuditLog } from "../audit/audit-log.ts";
+import { AuditMismatch } from "../audit/left-file.ts";
 import type { LastWord } from "./last-word.ts";
 import { Session } from "./session.ts";
-import { auditFile, type SessionTools } from "./session-tools.ts";
+import { auditFile, filesOf, type SessionTools, shareBytes, toldOf } from "./session-tools.ts";
 
 /** A tunnel that has not written for so long is gone, and another one takes its sessions. */
 const SILENT_MS = 30_000;
@@ -26,6 +27,9 @@ export class Sessions {
   readonly #saying = new Map<string, Promise<void>>();
   /** What another tunnel last wrote, and when that was seen. */
   readonly #others = new Map<string, { readonly word: string; readonly atMs: number }>();
+  /** Sessions of which a process before this one left files. */
+  readonly #left = new Set<string>();
+  #isFull = false;
 
   constructor(tools: SessionTools, informer: Pick<Informer<DebugSession>, "store" | "onChange">) {
     this.#tools = tools;
@@ -33,12 +37,15 @@ export class Sessions {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { clock } = this.#tools;
+    const { clock, spool } = this.#tools;
+    for (const name of spool.waiting()) this.#left.add(sessionOf(name));
     await this.#recover();
     const forget = this.#informer.onChange((change) => this.#changed(change, signal));
     try {
       while (!signal.aborted) {
         for (const object of this.#informer.store.values()) this.#look(object, signal);
+        this.#hasRoom();
+        await this.#recover();
         await sleep(clock, LOOK_EVERY_MS, signal).catch(() => undefined);
       }
     } finally {
@@ -49,19 +56,33 @@ export class Sessions {
     }
   }
 
-  /** Finishes the files of a process that died, of sessions that are not open any more. */
+  /** Finishes the files of a process that died, once their session is not open any more. */
   async #recover(): Promise<void> {
-    const { spool, uploads, log } = this.#tools;
-    const open = new Set([...this.#informer.store.values()].filter(isOpen).map(({ spec }) => spec.sessionId));
-    const left = spool.waiting().filter((name) => !open.has(name.split(".")[0] ?? ""));
-    for (const name of left.filter((each) => each === auditFile(each.split(".")[0] ?? ""))) {
-      try {
-        await (await AuditLog.open(name, { records: 0, head: "" }, this.#tools)).close();
-      } catch (err) {
-        log.error({ err, file: name }, "an audit file that was left could not be finished");
-      }
+    if (this.#left.size === 0) return;
+    const objects = new Map([...this.#informer.store.values()].map((each) => [each.spec.sessionId, each]));
+    for (const sessionId of this.#left) {
+      const object = objects.get(sessionId);
+      if (object !== undefined && isOpen(object)) continue;
+      this.#left.delete(sessionId);
+      await this.#finish(sessionId, object);
     }
-    uploads.add(left);
+  }
+
+  async #finish(sessionId: string, object: DebugSession | undefined): Promise<void> {
+    const { spool, uploads, log } = this.#tools;
+    const names = spool.waiting().filter((name) => sessionOf(name) === sessionId);
+    const name = auditFile(sessionId);
+    const others = names.filter((each) => each !== name);
+    try {
+      const known = { told: object && toldOf(object) };
+      // Of a session that another tunnel had afterwards the platform takes the other's files.
+      const isToBeSent = names.length === others.length || (await AuditLog.finish(name, known, this.#tools));
+      if (isToBeSent) uploads.add(names);
+      else for (const each of others) spool.done(each);
+    } catch (err) {
+      log.error({ err, file: name }, "an audit file that was left could not be finished");
+      uploads.add(err instanceof AuditMismatch ? others : names);
+    }
   }
 
   #changed(change: Change<DebugSession>, signal: AbortSignal): void {
@@ -87,6 +108,8 @@ export class Sessions {
   #start(object: DebugSession, signal: AbortSignal): void {
     const { uid } = object.metadata;
     const { log, metrics } = this.#tools;
+    // It goes on with what is there.
+    this.#left.delete(object.spec.sessionId);
     const session = new Session(this.#tools, object);
     const ended = session
       .run(signal)
@@ -125,7 +148,20 @@ export class Sessions {
     const { uid } = object.metadata;
     if (!isOpen(object) || this.#ended.has(uid) || this.#running.size >= config.maxConcurrent) return false;
     const { tunnel } = object.status ?? {};
-    return tunnel === undefined || tunnel.instance === identity || this.#isSilent(uid, JSON.stringify(tunnel));
+    const isFree = tunnel === undefined || tunnel.instance === identity || this.#isSilent(uid, JSON.stringify(tunnel));
+    return isFree && this.#hasRoom(filesOf(object.spec.sessionId));
+  }
+
+  /** Without room for a session's records it is left to another tunnel, which may have some. */
+  #hasRoom(names: readonly string[] = []): boolean {
+    const { config, spool, metrics, log } = this.#tools;
+    if (this.#running.size >= config.maxConcurrent) return true;
+    const isFull = !spool.hasRoom(shareBytes(config), names);
+    if (isFull && !this.#isFull)
+      log.error({}, "the spool has no room for a session: none is taken until files are sent");
+    this.#isFull = isFull;
+    metrics.full(isFull);
+    return !isFull;
   }
 
   #isSilent(uid: string, word: string): boolean {
@@ -140,4 +176,8 @@ export class Sessions {
 function isOpen({ metadata, spec, status }: DebugSession): boolean {
   if (metadata.deletionTimestamp !== undefined || spec.endedReason !== undefined) return false;
   return status?.state === "Open" && status.tunnel?.closed === undefined;
+}
+
+function sessionOf(name: string): string {
+  return name.split(".")[0] ?? "";
 }

@@ -4,6 +4,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { Agent } from "undici";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -39,14 +40,24 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-async function upload(isOn: boolean, names: readonly string[], writeUrl?: string) {
+async function upload(isOn: boolean, names: readonly string[], writeUrl?: string, more: readonly string[] = []) {
   const results: string[] = [];
-  const spool = new Spool({ folder, limitBytes: 1_000_000, metrics: { spooled: () => undefined } });
-  const url = writeUrl ?? `http://127.0.0.1:${(storage.address() as AddressInfo).port}/put?signed=1`;
+  const metrics = { spooled: () => undefined, setAside: () => undefined };
+  const spool = new Spool({ folder, limitBytes: 1_000_000, metrics });
+  const own = `127.0.0.1:${(storage.address() as AddressInfo).port}`;
+  const url = writeUrl ?? `http://${own}/put?signed=1`;
   // biome-ignore lint/suspicious/noExplicitAny: of the record only this is read.
   const sessions = { get: () => Promise.resolve({ presignedUrls: { audit: { writeUrl: url } } } as any) };
   const uploads = new Uploads({
-    ...{ spool, sessions, dispatcher, isOn, clock: scaledClock(1_000), log: silentLogger },
+    ...{
+      spool,
+      sessions,
+      dispatcher,
+      isOn,
+      hosts: new Set([own, ...more]),
+      clock: scaledClock(1_000),
+      log: silentLogger,
+    },
     metrics: { uploaded: (result) => results.push(result) },
   });
   const stop = new AbortController();
@@ -152,17 +163,42 @@ test("what comes while the process stops is sent once more before it ends", asyn
   expect([spool.waiting(), stored]).toEqual([[], ["PUT application/octet-stream line\n"]]);
 });
 
-test.each(["http://storage.example/put", "ftp://127.example/put", "file:///etc/passwd"])(
-  "a file is not sent to %s",
-  async (url) => {
-    const sent: unknown[] = [];
-    dispatcher.request = ((options: unknown) => {
-      sent.push(options);
-      return Promise.reject(new Error("must not be asked"));
-    }) as never;
-    const { results, end } = await upload(true, [NAME], url);
-    await expect.poll(() => results).toContain("given-up");
-    expect(sent).toEqual([]);
-    await end();
-  },
-);
+const BUCKET = "bucket.s3.eu-central-1.amazonaws.com";
+test.each([
+  ["http://storage.example/put", ["storage.example"]],
+  ["ftp://127.example/put", ["127.example"]],
+  ["file:///etc/passwd", [""]],
+  ["https://storage.example/put", []],
+  [`https://${BUCKET}/put`, ["s3.eu-central-1.amazonaws.com"]],
+  [`https://${BUCKET}:8443/put`, [BUCKET]],
+  [`https://${BUCKET}.storage.example/put`, [BUCKET]],
+  [`https://${BUCKET}@storage.example/put`, [BUCKET]],
+  ["http://127.0.0.1:1/put", []],
+])("a file is not sent to %s where %j are allowed", async (url, allowed) => {
+  const sent: unknown[] = [];
+  const { request } = dispatcher;
+  dispatcher.request = ((options: unknown) => {
+    sent.push(options);
+    return Promise.reject(new Error("must not be asked"));
+  }) as never;
+  const { results, end } = await upload(true, [NAME], url, allowed);
+  await expect.poll(() => results).toContain("given-up");
+  expect(sent).toEqual([]);
+  await end();
+  dispatcher.request = request;
+});
+
+test("a file is sent to a host that the customer has named", async () => {
+  const sent: string[] = [];
+  const { request } = dispatcher;
+  dispatcher.request = (({ origin, body }: { readonly origin: string; readonly body: Readable }) => {
+    sent.push(origin);
+    const dump = () => text(body).then(() => undefined);
+    return Promise.resolve({ statusCode: 200, body: { dump } });
+  }) as never;
+  const { results, end } = await upload(true, [NAME], `https://${BUCKET}/put`, [BUCKET]);
+  await expect.poll(() => results).toEqual(["ok"]);
+  expect(sent).toEqual([`https://${BUCKET}`]);
+  await end();
+  dispatcher.request = request;
+});

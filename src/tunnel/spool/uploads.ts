@@ -16,6 +16,8 @@ export interface UploadOptions {
   readonly dispatcher: Pick<Dispatcher, "request">;
   /** False: files stay here, and go when room is needed. */
   readonly isOn: boolean;
+  /** Where files may be sent, as `URL.host` has it: the platform names the address, and the customer says to whom. */
+  readonly hosts: ReadonlySet<string>;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Pick<TunnelMetrics, "uploaded">;
@@ -138,7 +140,7 @@ export class Uploads {
   }
 
   async #send(name: string, signal: AbortSignal): Promise<Result> {
-    const { spool, sessions, dispatcher, log } = this.#options;
+    const { spool, sessions, dispatcher, log, hosts } = this.#options;
     const { sessionId = "", kind = "" } = NAME.exec(name)?.groups ?? {};
     // Read anew for each try: an address is good for minutes only.
     const session = await sessions.get({ params: { id: sessionId } }, signal);
@@ -147,6 +149,11 @@ export class Uploads {
     if (url === null) return "refused";
     if (url.protocol !== "https:" && !isLoopbackHost(url.hostname)) {
       log.warn({ file: name }, "the platform gave an address that is not encrypted for a file of a debug session");
+      return "refused";
+    }
+    if (!hosts.has(url.host)) {
+      const words = "the platform gave an address for a file of a debug session that is on another host";
+      log.warn({ file: name, host: url.host }, `${words}; SALLYPORT_TUNNEL_UPLOAD_HOSTS allows it`);
       return "refused";
     }
     const body: Readable = createReadStream(spool.path(name));

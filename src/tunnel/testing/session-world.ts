@@ -12,8 +12,8 @@ import { ApiError } from "../../kube/client/api-error.ts";
 import type { JsonPatchOperation, Patch } from "../../kube/client/client-options.ts";
 import type { Connection } from "../../kube/client/connection.ts";
 import { FakeInformer } from "../../kube/testing/fake-informer.ts";
-import { loadTunnelConfig } from "../kernel/config.ts";
-import { tunnelMetrics } from "../kernel/metrics.ts";
+import { loadTunnelConfig, type TunnelConfig } from "../kernel/config.ts";
+import { type TunnelMetrics, tunnelMetrics } from "../kernel/metrics.ts";
 import type { SessionTools } from "../sessions/session-tools.ts";
 import { Sessions } from "../sessions/sessions.ts";
 import { Spool } from "../spool/spool.ts";
@@ -36,12 +36,24 @@ export class SessionWorld {
   /** False: the cache does not hear of what is written. */
   isCurrent = true;
   ticketError: Error | undefined;
+  readonly registry = new Registry();
+  readonly config: TunnelConfig;
+  readonly metrics: TunnelMetrics;
+  readonly spool: Spool;
   stored: DebugSession;
   readonly #relay: FakeRelay;
   readonly #stop = new AbortController();
 
   private constructor(relay: FakeRelay, status: Partial<DebugSessionStatus>) {
     this.#relay = relay;
+    this.config = loadTunnelConfig({
+      SALLYPORT_PLATFORM_URL: relay.platformUrl,
+      SALLYPORT_RUNTIME_KEY_FILE: "/nowhere",
+      SALLYPORT_TUNNEL_STRICT: "false",
+      SALLYPORT_TUNNEL_SPOOL_SIZE: "1Mi",
+    });
+    this.metrics = tunnelMetrics(this.registry);
+    this.spool = new Spool({ folder: this.folder, limitBytes: this.config.spoolBytes, metrics: this.metrics });
     this.stored = {
       apiVersion: "sallyport.dev/v1alpha1",
       kind: "DebugSession",
@@ -57,13 +69,14 @@ export class SessionWorld {
     };
   }
 
+  /** @param prepare runs before the tunnel does. */
   static async start(
     status: Partial<DebugSessionStatus> = {},
     more: Partial<SessionTools> = {},
-    prepare: (folder: string) => void = () => undefined,
+    prepare: (world: SessionWorld) => void = () => undefined,
   ): Promise<SessionWorld> {
     const world = new SessionWorld(await FakeRelay.start(), status);
-    prepare(world.folder);
+    prepare(world);
     const sessions = new Sessions({ ...world.#tools(), ...more }, world.informer as never);
     world.informer.set(world.stored);
     world.ends.push(sessions.run(world.#stop.signal));
@@ -130,18 +143,13 @@ export class SessionWorld {
   }
 
   #tools(): SessionTools {
-    const { clock, folder } = this;
-    const metrics = tunnelMetrics(new Registry());
-    const config = loadTunnelConfig({
-      SALLYPORT_PLATFORM_URL: this.#relay.platformUrl,
-      SALLYPORT_RUNTIME_KEY_FILE: "/nowhere",
-      SALLYPORT_TUNNEL_STRICT: "false",
-    });
+    const { clock } = this;
+    const { config, metrics, spool } = this;
     const connection = { withToken: () => connection } as unknown as Connection;
     const tools = {
       ...{ config, clock, metrics, connection, log: silentLogger, random: () => 0.5, identity: ME, version: "1" },
       ...{ key: newSessionKey("tunnel", clock.wallNow()), proxyAgent: undefined, heardMs: () => clock.monotonicMs() },
-      spool: new Spool({ folder, limitBytes: 1_000_000, metrics }),
+      spool,
       uploads: { add: (names: readonly string[]) => void this.uploaded.push(...names) },
       emit: () => undefined,
       client: {

@@ -72,6 +72,8 @@
   value: /var/lib/sallyport/spool
 - name: SALLYPORT_TUNNEL_SPOOL_SIZE
   value: {{ $debug.audit.size | quote }}
+- name: SALLYPORT_TUNNEL_SESSION_SPOOL_SIZE
+  value: {{ $debug.audit.sessionSize | quote }}
 - name: SALLYPORT_TUNNEL_IDLE
   value: {{ $debug.idle | quote }}
 - name: SALLYPORT_TUNNEL_MAX_TTL
@@ -82,6 +84,8 @@
   value: {{ $debug.recording | quote }}
 - name: SALLYPORT_TUNNEL_UPLOAD
   value: {{ $debug.upload | quote }}
+- name: SALLYPORT_TUNNEL_UPLOAD_HOSTS
+  value: {{ join "," $debug.uploadHosts | quote }}
 - name: SALLYPORT_TUNNEL_STRICT
   value: {{ $debug.strict | quote }}
 {{- end -}}

@@ -317,10 +317,12 @@ describe("sallyport debug verify", () => {
   async function file(change: (lines: string[]) => void = () => undefined) {
     let end: ChainEnd = chainStart("uid", { mode: "read" });
     const lines: string[] = [];
+    const heads: string[] = [];
     const add = (kind: "open" | "request" | "close", fields: object): void => {
       const next = chainLine(end, new Date(0), kind, { ...fields });
       lines.push(next.line);
       end = next.end;
+      heads.push(end.head);
     };
     add("open", { uid: "uid", spec: { mode: "read" } });
     add("request", { name: "api" });
@@ -329,8 +331,21 @@ describe("sallyport debug verify", () => {
     change(lines);
     const path = join(folder, "audit.jsonl");
     await writeFile(path, lines.map((line) => `${line}\n`).join(""));
-    return { path, head };
+    return { path, head, heads };
   }
+
+  it("a file that goes on after the head is longer than what was told, which is neither whole nor damaged", async () => {
+    const { path, heads } = await file();
+    const said = await type(["verify", path, "--head", heads[1] ?? ""]);
+    expect(said).toMatchObject({ code: 12, out: expect.stringContaining("1 of its 3 records come after\n") });
+    const { path: open } = await file((lines) => lines.splice(2));
+    expect(await type(["verify", open, "--head", heads[0] ?? ""])).toMatchObject({
+      code: 12,
+      out: expect.stringContaining("1 of its 2 records come after, and the record of the session's end is missing\n"),
+    });
+    const { path: edited } = await file((lines) => lines.splice(2, 1, "{}"));
+    expect((await type(["verify", edited, "--head", heads[0] ?? ""])).code).toBe(11);
+  });
 
   it("a whole file is whole, by its head as well", async () => {
     const { path, head } = await file();

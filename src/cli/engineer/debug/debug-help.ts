@@ -77,7 +77,8 @@ const VERIFY = `usage: sallyport debug verify FILE [--head HEX]
 
 Checks an audit file: each record names the one before, so that an edit, a gap, a swap or a cut is found and told with its
 line. HEX is the SHA-256 of the last record, from debug status or from the customer's kubectl get dbg -o yaml.
-Exit code 11: it is damaged.
+Exit code 11: it is damaged. 12: it is whole up to HEX and goes on after it, as when the tunnel died before it could tell of
+its last records; nothing outside of the file vouches for those.
 `;
 
 const TEXTS: Readonly<Record<string, string>> = {

@@ -75,13 +75,21 @@ export async function verifyFile(
   const content = await readFile(file).catch((cause: unknown) => {
     throw new FriendlyError(`${file} cannot be read`, { cause });
   });
-  const { records, head: found, problems } = verifyAudit(content, head);
+  const { records, head: found, beyond, isClosed, problems } = verifyAudit(content, head);
   if (problems.length > 0) {
     const lines = problems.map(({ line, words }) => `line ${line} ${words}`);
     out(escaped(`${file} is damaged\n${lines.map((line) => `  ${line}\n`).join("")}`, "\n"));
     return EXIT_CODES.damaged.code;
   }
+  const name = escaped(file, "");
+  if (beyond > 0) {
+    const end = isClosed ? "" : ", and the record of the session's end is missing";
+    out(`${name} is whole up to --head, and longer than what was told: ${beyond} of its ${records} records come after${end}
+A tunnel that died wrote them before it could tell of them. They follow from each other, and nothing but the file vouches for them.
+`);
+    return EXIT_CODES.longer.code;
+  }
   const against = head === undefined ? "; compare its head with auditHead of sallyport debug status" : "";
-  out(`${escaped(file, "")} is whole: ${records} records, head ${found}${against}\n`);
+  out(`${name} is whole: ${records} records, head ${found}${against}\n`);
   return EXIT_CODES.done.code;
 }

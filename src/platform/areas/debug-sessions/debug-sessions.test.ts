@@ -94,6 +94,10 @@ onEachDatabase("debug sessions", (world) => {
     const auditHead = "0".repeat(64);
     expect((await patch(site, id, { auditHead })).body).toMatchObject({ closeReason: "audit-failed", auditHead });
     expect((await patch(site, id, { auditHead: "short" })).body.code).toBe("VALIDATION_ERROR");
+    // Told twice, it stays; another one would stand for another file.
+    expect((await patch(site, id, { auditHead })).body).toMatchObject({ auditHead });
+    expect((await patch(site, id, { auditHead: "1".repeat(64) })).body.code).toBe("INVALID_STATE_TRANSITION");
+    expect((await site.call("GET", `/v1/debug-sessions/${id}`)).body).toMatchObject({ auditHead });
     expect((await patch(site, id, { state: "stopping", auditHead }, site.member)).body.code).toBe("VALIDATION_ERROR");
   });
 

@@ -90,8 +90,23 @@ export async function patchSession(call: Context, id: string, body: BodyOf<Route
   }
   const before = asOf(stateOf(row), call.now);
   const next = withEnd(patched(before, body, manager), body.expiresAt, row);
-  const headed = body.auditHead === undefined ? row : await setAuditHead(call.db, row, body.auditHead);
+  const headed = body.auditHead === undefined ? row : await headOf(call, row, before, body.auditHead);
   return next === before ? headed : storeChange(call, headed, next);
+}
+
+/**
+ * The file is closed last, so its head may be told after the session's end, once: what an engineer or a customer has read
+ * since must stay what the file is compared with.
+ */
+async function headOf(
+  { db }: Context,
+  row: DebugSessionRow,
+  { state }: SessionState,
+  auditHead: string,
+): Promise<DebugSessionRow> {
+  if (row.audit_head === auditHead) return row;
+  if (isOver(state) && row.audit_head !== null) throw invalidTransition(state, state, []);
+  return setAuditHead(db, row, auditHead);
 }
 
 function patched(before: SessionState, body: BodyOf<Routes["patch"]>, manager: boolean): SessionState {

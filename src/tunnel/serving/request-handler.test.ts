@@ -1,0 +1,106 @@
+import type { ServerHttp2Stream } from "node:http2";
+import { PassThrough, Readable } from "node:stream";
+import { Registry } from "prom-client";
+import { beforeEach, expect, test } from "vitest";
+import { silentLogger } from "../../base/log.ts";
+import { FakeClock } from "../../base/testing/fake-clock.ts";
+import type { Connection, WireRequest } from "../../kube/client/connection.ts";
+import { tunnelMetrics } from "../kernel/metrics.ts";
+import { RequestHandler } from "./request-handler.ts";
+
+const PODS = "/api/v1/namespaces/shop/pods";
+let records: Readonly<Record<string, unknown>>[];
+/** What went up, each with the number of records then. */
+let asked: { readonly request: WireRequest; readonly records: number }[];
+let clock: FakeClock;
+let table: () => Readable;
+
+beforeEach(() => {
+  [records, asked, clock] = [[], [], new FakeClock()];
+  table = () => Readable.from([Buffer.from('{"rows":[{}]}')]);
+});
+
+function handler(registry = new Registry()): RequestHandler {
+  const answer = (body: () => Readable) => async (request: WireRequest) => {
+    asked.push({ request, records: records.length });
+    return { status: 200, headers: {}, body: body() };
+  };
+  const open = answer(() => Readable.from([Buffer.from("{}")]));
+  return new RequestHandler({
+    scope: () => ({ mode: "logs", namespace: "shop", selector: "app=web", recordingRequired: false, leftSeconds: 60 }),
+    ports: undefined,
+    recording: undefined,
+    upstream: () => ({ open, request: answer(() => table()) }) as unknown as Connection,
+    audit: {
+      async append(type, fields) {
+        records.push({ type, ...fields });
+      },
+    },
+    clock,
+    log: silentLogger,
+    metrics: tunnelMetrics(registry),
+    counts: { requests: 0, denied: 0, bytesIn: 0, bytesOut: 0, lastClientByteMs: 0 },
+    onAuditFailed: () => expect.unreachable(),
+  });
+}
+
+async function ask(to: RequestHandler, path = PODS): Promise<Readonly<Record<string, unknown>>> {
+  let answered: Readonly<Record<string, unknown>> = {};
+  const respond = (headers: Readonly<Record<string, unknown>>): void => {
+    answered = headers;
+  };
+  const stream = Object.assign(new PassThrough(), { respond });
+  stream.resume();
+  await to.handle(stream as unknown as ServerHttp2Stream, { ":method": "GET", ":path": path });
+  return answered;
+}
+
+test("a flood of requests is slowed down, and one record stands for all that were refused", async () => {
+  const registry = new Registry();
+  const own = handler(registry);
+  for (let each = 0; each < 500; each += 1) expect((await ask(own))[":status"]).toBe(200);
+  for (let each = 0; each < 40; each += 1) {
+    expect(await ask(own)).toMatchObject({ ":status": 429, "retry-after": "1" });
+  }
+  expect([records.length, asked.length]).toEqual([500, 500]);
+  expect(await registry.metrics()).toContain('sallyport_debug_denied_total{reason="rate"} 40');
+  clock.advance(1_000);
+  expect((await ask(own))[":status"]).toBe(200);
+  expect(records.slice(500)).toMatchObject([{ type: "denied", reason: "rate", times: 40 }, { type: "request" }]);
+  // Another session has a budget of its own.
+  expect((await ask(handler()))[":status"]).toBe(200);
+});
+
+test("the API server is asked for a pod's labels only after the request's record", async () => {
+  expect((await ask(handler(), `${PODS}/web-1`))[":status"]).toBe(200);
+  expect(asked.map((each) => [each.request.path.split("?")[0], each.records])).toEqual([
+    [PODS, 1],
+    [`${PODS}/web-1`, 1],
+  ]);
+});
+
+test("a pod with other labels is refused, and the refusal names its request", async () => {
+  table = () => Readable.from([Buffer.from('{"rows":[]}')]);
+  expect((await ask(handler(), `${PODS}/web-1`))[":status"]).toBe(403);
+  expect(records).toMatchObject([
+    { type: "request", id: 1, name: "web-1" },
+    { type: "denied", id: 1, reason: "name", name: "web-1" },
+  ]);
+});
+
+test("an answer about labels that never ends is not read to its end", async () => {
+  let bytes = 0;
+  let body: Readable | undefined;
+  table = () => {
+    body = new Readable({
+      read() {
+        bytes += 16_384;
+        this.push(Buffer.alloc(16_384));
+      },
+    });
+    return body;
+  };
+  expect((await ask(handler(), `${PODS}/web-1`))[":status"]).toBe(502);
+  expect(bytes).toBeLessThan(300_000);
+  expect(body?.destroyed).toBe(true);
+});

@@ -1,0 +1,57 @@
+import { createHash } from "node:crypto";
+import { redactText } from "../../crds/redact.ts";
+import { type ClientRequest, printed } from "../requests/judge.ts";
+import type { Subject } from "../requests/subject.ts";
+import { redactCommand } from "./redact-command.ts";
+
+/** Names of Kubernetes have 253 characters at most; the API server refuses what is longer. */
+const MOST_TEXT = 256;
+/** Of a command's words in a record, as JSON. */
+const MOST_COMMAND = 4_096;
+const CUT = "[cut]";
+
+/**
+ * What a request asks for, in a record of bounded length. Of a command that is cut or has a secret taken out, the number
+ * of its words and their hash tell whether another one is the same: SHA-256 of the words as a JSON array.
+ */
+export function subjectFields(subject: Subject | undefined): Readonly<Record<string, unknown>> {
+  if (subject === undefined) return { discovery: true };
+  const { command, ...plain } = subject;
+  const bounded = Object.entries(plain).map(([name, value]) => [
+    name,
+    typeof value === "string" ? short(value) : value,
+  ]);
+  const fields = Object.fromEntries(bounded);
+  if (command === undefined) return fields;
+  const commandSha256 = createHash("sha256").update(JSON.stringify(command)).digest("hex");
+  return { ...fields, command: fitting(redactCommand(command)), commandWords: command.length, commandSha256 };
+}
+
+/** Which record has the request that is refused; or what was asked for, where there is none. */
+export type Asked = { readonly id: number } | Pick<ClientRequest, "method" | "target">;
+
+export function askedFields(subject: Subject | undefined, asked: Asked): Readonly<Record<string, unknown>> {
+  if ("id" in asked) return { id: asked.id, ...subjectFields(subject) };
+  if (subject !== undefined) return subjectFields(subject);
+  return { method: printed(asked.method), target: printed(redactText(asked.target, () => undefined)) };
+}
+
+function short(text: string): string {
+  return text.length <= MOST_TEXT ? text : text.slice(0, MOST_TEXT) + CUT;
+}
+
+/** The first words that fit, and the beginning of the next one. */
+function fitting(words: readonly string[]): readonly string[] {
+  const kept: string[] = [];
+  let left = MOST_COMMAND;
+  for (const word of words) {
+    const bytes = Buffer.byteLength(JSON.stringify(word));
+    if (bytes > left) {
+      // A character takes six bytes at most.
+      return [...kept, word.slice(0, Math.floor(left / 6)) + CUT];
+    }
+    kept.push(word);
+    left -= bytes;
+  }
+  return kept;
+}
