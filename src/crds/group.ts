@@ -21,10 +21,16 @@ export interface InstallationNames {
   readonly debugNamespace?: string;
   /** Of the process that carries debug sessions, in the system namespace. Default {@link TUNNEL_ACCOUNT}. */
   readonly tunnelAccount?: string;
+  /** Of the process that lets machines ask, in the system namespace. Default {@link JOIN_ACCOUNT}. */
+  readonly joinAccount?: string;
+  /** Of the process that signs and drains machines, in the system namespace. Default {@link MACHINES_ACCOUNT}. */
+  readonly machinesAccount?: string;
 }
 
 export const DEBUG_NAMESPACE = "sallyport-debug";
 export const TUNNEL_ACCOUNT = "sallyport-tunnel";
+export const JOIN_ACCOUNT = "sallyport-join";
+export const MACHINES_ACCOUNT = "sallyport-machines";
 
 /** `operator`: for each run, as it begins. `approver`: a person, with their own credentials; the operator may not. */
 export const LENDING_MODES = ["operator", "approver"] as const;
@@ -51,6 +57,12 @@ export const REPORTING_CONTROLLERS = { agent: `${GROUP}/agent`, operator: `${GRO
 export const GRANT_UID_LABEL = "sallyport.dev/grant-uid";
 /** Label on the account and the bindings of one debug session, with its uid. */
 export const DEBUG_SESSION_LABEL = "sallyport.dev/debug-session";
+/** Label on the MachineJoin of a machine that was removed: its node is refused from then on. */
+export const REMOVED_LABEL = "sallyport.dev/removed";
+/** On a node: the uid of the drain that cordoned it. Only that drain's end undoes the cordon. */
+export const CORDONED_BY_ANNOTATION = "sallyport.dev/cordoned-by";
+/** The taint with which a drain may mark its node. */
+export const DRAIN_TAINT = "sallyport.dev/drain";
 /**
  * On a RoleBinding of the operator: when it must be deleted. RFC 3339 UTC in whole seconds; an admission policy
  * requires it.

@@ -18,6 +18,8 @@ export const MARKS: Required<InstallationNames> = {
   lendingMode: "mark-lending-mode",
   debugNamespace: DEBUG_NAMESPACE,
   tunnelAccount: "mark-tunnel-account",
+  joinAccount: "mark-join-account",
+  machinesAccount: "mark-machines-account",
 };
 
 const EXPRESSIONS: Readonly<Record<keyof InstallationNames, string>> = {
@@ -29,6 +31,8 @@ const EXPRESSIONS: Readonly<Record<keyof InstallationNames, string>> = {
   roleKind: '{{ include "sallyport.roleKind" $ }}',
   debugNamespace: DEBUG_NAMESPACE,
   tunnelAccount: '{{ include "sallyport.account" (dict "root" $ "component" "tunnel") }}',
+  joinAccount: '{{ include "sallyport.account" (dict "root" $ "component" "join") }}',
+  machinesAccount: '{{ include "sallyport.account" (dict "root" $ "component" "machines") }}',
 };
 
 export const HEAD = "{{/* Made by `npm run generate` from src/crds. Do not edit. */}}\n";

@@ -2,13 +2,18 @@ import { DEFAULT_NAMES, type InstallationNames } from "../group.ts";
 import { ACCESS_GRANT } from "../kinds/access-grant.ts";
 import { DEBUG_SESSION } from "../kinds/debug-session.ts";
 import { customResourceDefinition, type Kind } from "../kinds/kind.ts";
+import { MACHINE_DRAIN } from "../kinds/machine-drain.ts";
+import { MACHINE_JOIN } from "../kinds/machine-join.ts";
+import { MACHINE_POOL } from "../kinds/machine-pool.ts";
 import { MANAGED_DEPLOYMENT } from "../kinds/managed-deployment.ts";
 import { OPERATION_INVOCATION } from "../kinds/operation-invocation.ts";
 import { OPERATION_POLICY } from "../kinds/operation-policy.ts";
 import type { Manifest } from "../manifest.ts";
 import { admissionPolicies, STAMPING_POLICIES } from "./admission/admission.ts";
 import { debugPolicies } from "./admission/debug-admission.ts";
+import { machinePolicies } from "./admission/machine-admission.ts";
 import { debugRbac, debugTargetBinding } from "./roles/debug-roles.ts";
+import { type MachineOptions, machineRbac } from "./roles/machine-roles.ts";
 import {
   clusterObservation,
   clusterOperations,
@@ -25,6 +30,9 @@ export const KINDS: readonly Kind[] = [
   OPERATION_POLICY,
   MANAGED_DEPLOYMENT,
   DEBUG_SESSION,
+  MACHINE_POOL,
+  MACHINE_JOIN,
+  MACHINE_DRAIN,
 ];
 
 export interface Installation {
@@ -66,6 +74,15 @@ export function openDebugSessions(
 /** What the customer adds to allow debug sessions in an opened namespace. */
 export function openNamespaceToDebug(namespace: string, names: InstallationNames = DEFAULT_NAMES): readonly Manifest[] {
   return [debugTargetBinding(namespace, names)];
+}
+
+/** What the customer adds to let machines join and be drained; beside it, the two processes. */
+export function openMachines(
+  names: InstallationNames = DEFAULT_NAMES,
+  { stamps = true, ...options }: MachineOptions & { readonly stamps?: boolean } = {},
+): readonly Manifest[] {
+  const policies = machinePolicies(names).filter(({ kind }) => stamps || !kind.startsWith("Mutating"));
+  return [...machineRbac(names, options), ...policies];
 }
 
 /** What the customer adds for the agent to read all namespaces through one stream a kind; beside it, a setting of the agent. */

@@ -18,6 +18,11 @@ export interface Named {
   readonly expression: string;
 }
 
+export interface Params {
+  readonly paramKind: { readonly apiVersion: string; readonly kind: string };
+  readonly paramRef: object;
+}
+
 /** A rule whose refusal is a 403. */
 export function forbid(expression: string, message: string): Validation {
   return { expression, message, reason: "Forbidden" };
@@ -51,20 +56,24 @@ export function validatingPolicy(
     readonly variables?: readonly Named[];
     readonly validations: readonly Validation[];
     readonly auditAnnotations?: readonly { readonly key: string; readonly valueExpression: string }[];
+    /** The policy is judged once for each of these objects; without any, it refuses nothing. */
+    readonly params?: Params;
   },
 ): readonly Manifest[] {
+  const { params, ...rest } = policy;
+  const { paramKind, paramRef } = params ?? {};
   return [
     {
       apiVersion: API,
       kind: "ValidatingAdmissionPolicy",
       metadata: { name },
-      spec: { ...constraints(match), ...policy },
+      spec: { ...constraints(match), ...(paramKind && { paramKind }), ...rest },
     },
     {
       apiVersion: API,
       kind: "ValidatingAdmissionPolicyBinding",
       metadata: { name },
-      spec: { policyName: name, validationActions: ["Deny"] },
+      spec: { policyName: name, ...(paramRef && { paramRef }), validationActions: ["Deny"] },
     },
   ];
 }

@@ -1,0 +1,215 @@
+import {
+  CORDONED_BY_ANNOTATION,
+  DEBUG_NAMESPACE,
+  DRAIN_TAINT,
+  GROUP,
+  type InstallationNames,
+  JOIN_ACCOUNT,
+  MACHINES_ACCOUNT,
+  REMOVED_LABEL,
+  VERSION,
+} from "../../group.ts";
+import type { Manifest } from "../../manifest.ts";
+import { forbid, validatingPolicy } from "./admission-policy.ts";
+import { accountName, madeByMachines, NOW_AND_WAS, sameMetadata } from "./machine-policies.ts";
+import { machineWords } from "./machine-words-admission.ts";
+import { sameBut } from "./same-but.ts";
+
+/** Names of the policies that an installation has only with machines; the machine controller looks for them then. */
+export const MACHINE_VALIDATING_POLICIES = [
+  "sallyport-join-words",
+  "sallyport-join-server",
+  "sallyport-drain-words",
+  "sallyport-machines-words",
+  "sallyport-machines-nodes",
+  "sallyport-machines-csr",
+  "sallyport-machines-evict",
+  "sallyport-removed-machines",
+] as const;
+export const MACHINE_MUTATING_POLICIES = ["sallyport-stamp-join-approver", "sallyport-stamp-join-denier"] as const;
+
+export const CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client-kubelet";
+export const SERVING_SIGNER = "kubernetes.io/kubelet-serving";
+
+/** What joins and drains may say, and what the two processes of machines may do beside what RBAC says. */
+export function machinePolicies(names: InstallationNames): readonly Manifest[] {
+  return [
+    ...machineWords(names),
+    ...joinServer(names),
+    ...nodes(names),
+    ...signing(names),
+    ...evictions(names),
+    ...removed(names),
+  ];
+}
+
+/** The join server says in a pool how it is reached, and writes no other word of it. */
+function joinServer(names: InstallationNames): readonly Manifest[] {
+  const username = accountName(names.joinAccount ?? JOIN_ACCOUNT, names);
+  return validatingPolicy(
+    "sallyport-join-server",
+    {
+      apiGroups: [GROUP],
+      operations: ["CREATE", "UPDATE", "DELETE"],
+      resources: [
+        "machinepools",
+        "machinepools/status",
+        "machinejoins",
+        "machinejoins/status",
+        "machinedrains",
+        "machinedrains/status",
+      ],
+    },
+    {
+      matchConditions: [{ name: "made-by-the-join-server", expression: `request.userInfo.username == '${username}'` }],
+      variables: NOW_AND_WAS,
+      validations: [
+        forbid(
+          "(request.operation == 'CREATE' && request.resource.resource == 'machinejoins') || (request.operation == 'UPDATE' && " +
+            "request.resource.resource == 'machinepools' && has(request.subResource) && request.subResource == 'status')",
+          "the join server may only create joins and report on pools (status.joinServer)",
+        ),
+        forbid(
+          `request.operation == 'CREATE' || (${sameBut("variables.now", "variables.was", [["status", "metadata"], ["joinServer"]])} && ${sameMetadata()})`,
+          "the join server may only write status.joinServer",
+        ),
+      ],
+    },
+  );
+}
+
+/** The machine controller cordons: it writes three things of a node, and deletes only a node that it has cordoned. */
+function nodes(names: InstallationNames): readonly Manifest[] {
+  const foreign = (of: string): string =>
+    `variables.${of}[?'spec'][?'taints'].orValue([]).filter(t, !(t.key in ['node.kubernetes.io/unschedulable', '${DRAIN_TAINT}']))`;
+  return validatingPolicy(
+    "sallyport-machines-nodes",
+    { apiGroups: [""], operations: ["CREATE", "UPDATE", "DELETE"], resources: ["nodes", "nodes/status"] },
+    {
+      matchConditions: madeByMachines(names),
+      variables: NOW_AND_WAS,
+      validations: [
+        forbid(
+          "request.operation != 'CREATE' && (!has(request.subResource) || request.subResource == '')",
+          "the machine controller creates no node and writes no status of one",
+        ),
+        forbid(
+          `request.operation != 'UPDATE' || (${sameBut("variables.now", "variables.was", [
+            ["spec", "metadata"],
+            ["unschedulable", "taints"],
+          ])} && ` + `${foreign("now")} == ${foreign("was")})`,
+          `the machine controller may only change spec.unschedulable and the taint ${DRAIN_TAINT} of a node`,
+        ),
+        forbid(
+          `request.operation != 'UPDATE' || (${sameMetadata([["managedFields", "generation", "resourceVersion", "annotations"]])} && ` +
+            `${sameBut("variables.now[?'metadata'][?'annotations'].orValue({})", "variables.was[?'metadata'][?'annotations'].orValue({})", [[CORDONED_BY_ANNOTATION]])})`,
+          `the machine controller may only change the annotation ${CORDONED_BY_ANNOTATION} of a node`,
+        ),
+        forbid(
+          "request.operation != 'DELETE' || (variables.was[?'spec'][?'unschedulable'].orValue(false) && " +
+            `'${CORDONED_BY_ANNOTATION}' in variables.was[?'metadata'][?'annotations'].orValue({}))`,
+          "the machine controller may only delete a node that it has cordoned",
+        ),
+      ],
+    },
+  );
+}
+
+/** It asks for first certificates of nodes only, and approves its own requests and those with which a node renews itself. */
+function signing(names: InstallationNames): readonly Manifest[] {
+  const own = accountName(names.machinesAccount ?? MACHINES_ACCOUNT, names);
+  const subresource = "(has(request.subResource) ? request.subResource : '')";
+  return validatingPolicy(
+    "sallyport-machines-csr",
+    {
+      apiGroups: ["certificates.k8s.io"],
+      operations: ["CREATE", "UPDATE", "DELETE"],
+      resources: ["certificatesigningrequests", "certificatesigningrequests/*"],
+    },
+    {
+      matchConditions: madeByMachines(names),
+      validations: [
+        forbid(
+          `(request.operation == 'CREATE' && ${subresource} == '') || (request.operation == 'UPDATE' && ${subresource} == 'approval')`,
+          "the machine controller may only create and approve certificate requests",
+        ),
+        forbid(
+          "request.operation != 'CREATE' || (object.metadata.name.matches('^sp-[0-9a-f]{12}$') && " +
+            `object.spec.signerName == '${CLIENT_SIGNER}' && ` +
+            "object.spec.usages.all(u, u in ['digital signature', 'key encipherment', 'client auth']))",
+          `the machine controller may only ask for certificates of ${CLIENT_SIGNER}, under a name sp-<12 hex digits>`,
+        ),
+        forbid(
+          "request.operation != 'CREATE' || (has(object.spec.expirationSeconds) && object.spec.expirationSeconds <= 604800)",
+          "a node's first certificate may not live longer than 7 days (expirationSeconds)",
+        ),
+        forbid(
+          `request.operation != 'UPDATE' || oldObject.spec.username == '${own}' || ` +
+            "(oldObject.spec.username.startsWith('system:node:') && has(oldObject.spec.groups) && 'system:nodes' in oldObject.spec.groups && " +
+            `oldObject.spec.signerName in ['${CLIENT_SIGNER}', '${SERVING_SIGNER}'])`,
+          "the machine controller may only approve its own requests, and those with which a node renews its own certificate",
+        ),
+      ],
+    },
+  );
+}
+
+/** An eviction or deletion is for the one pod that was judged, and force stops at what keeps the cluster and Sallyport up. */
+function evictions(names: InstallationNames): readonly Manifest[] {
+  const { systemNamespace, grantsNamespace, debugNamespace = DEBUG_NAMESPACE } = names;
+  const kept = ["kube-system", systemNamespace, grantsNamespace, debugNamespace].map((each) => `'${each}'`).join(", ");
+  const uid = (of: string): string => `dyn(${of})[?'preconditions'][?'uid'].orValue('') != ''`;
+  return validatingPolicy(
+    "sallyport-machines-evict",
+    { apiGroups: [""], operations: ["CREATE", "UPDATE", "DELETE"], resources: ["pods", "pods/*"] },
+    {
+      matchConditions: madeByMachines(names),
+      validations: [
+        forbid(
+          "request.operation == 'DELETE' || (request.operation == 'CREATE' && has(request.subResource) && request.subResource == 'eviction')",
+          "the machine controller may only evict and delete pods",
+        ),
+        forbid(
+          `request.operation != 'CREATE' || dyn(object)[?'deleteOptions'][?'preconditions'][?'uid'].orValue('') != ''`,
+          "an eviction names the pod's uid (deleteOptions.preconditions.uid)",
+        ),
+        forbid(
+          `request.operation != 'DELETE' || (!(request.namespace in [${kept}]) && request.name != '' && ${uid("request.options")})`,
+          "the machine controller deletes one pod by its uid, and never in kube-system or in a namespace of Sallyport",
+        ),
+      ],
+    },
+  );
+}
+
+/**
+ * Kubernetes cannot revoke a certificate: a machine that was removed could register again until its own runs out. Each
+ * removed MachineJoin is a parameter, and its node may write nothing with which a kubelet comes back.
+ */
+function removed({ grantsNamespace }: InstallationNames): readonly Manifest[] {
+  return validatingPolicy(
+    "sallyport-removed-machines",
+    {
+      apiGroups: ["", "coordination.k8s.io", "certificates.k8s.io"],
+      operations: ["CREATE", "UPDATE"],
+      resources: ["nodes", "nodes/status", "leases", "certificatesigningrequests"],
+    },
+    {
+      params: {
+        paramKind: { apiVersion: `${GROUP}/${VERSION}`, kind: "MachineJoin" },
+        paramRef: {
+          namespace: grantsNamespace,
+          selector: { matchLabels: { [REMOVED_LABEL]: "true" } },
+          parameterNotFoundAction: "Allow",
+        },
+      },
+      matchConditions: [{ name: "made-by-a-node", expression: "request.userInfo.username.startsWith('system:node:')" }],
+      validations: [
+        forbid(
+          "request.userInfo.username != 'system:node:' + params.spec.nodeName",
+          "this machine was removed from the cluster; delete its MachineJoin to let a machine of this name in again",
+        ),
+      ],
+    },
+  );
+}
