@@ -105,13 +105,6 @@ export class Caches {
     return (open ?? []).map(keyOf);
   }
 
-  /** Sessions beside this one that have or may have an account now. */
-  otherSessions({ metadata }: DebugSession): number {
-    const inside = ({ metadata: { uid }, status }: DebugSession): boolean =>
-      uid !== metadata.uid && ["Opening", "Open", "Closing"].includes(status?.state ?? "Pending");
-    return this.sessions?.store.list().filter(inside).length ?? 0;
-  }
-
   /** Namespaces in which a debug session may have had rights. */
   sessionPlaces(): readonly string[] {
     const asked = this.sessions?.store.list().map(({ spec }) => spec.namespace) ?? [];

@@ -3,8 +3,10 @@ import { debugSessions } from "../crds/kinds/debug-session.ts";
 import type { Controller } from "../kube/controller/controller.ts";
 import { notifiedBy, reads, watches } from "../kube/controller/sources.ts";
 import { SessionAccess } from "./access/session-access.ts";
+import { SessionPlaces } from "./debug-sessions/session-places.ts";
 import { reconcileSession, type SessionPorts } from "./debug-sessions/session-reconciler.ts";
 import { sweepSessions } from "./debug-sessions/session-sweep.ts";
+import { TunnelSilence } from "./debug-sessions/tunnel-silence.ts";
 import { writeStatus } from "./kernel/status-writer.ts";
 import { controller, type OperatorParts } from "./operator-parts.ts";
 
@@ -21,7 +23,11 @@ export function debugSessionParts(parts: OperatorParts): DebugSessionParts | und
   const { debugNamespace, roleKind } = config;
   const access = new SessionAccess(client, { debugNamespace, roleKind });
   const sweeping = { client, access, fence, clock, log, metrics };
-  const ports = sessionPorts(parts, access);
+  const silence = new TunnelSilence(clock);
+  const ports = sessionPorts(parts, access, silence);
+  sessions.onChange(({ type, object }) => {
+    if (type === "deleted" || object.status?.state !== "Open") silence.forget(object.metadata.uid);
+  });
   return {
     sweep: (signal) =>
       sweepSessions(
@@ -41,7 +47,7 @@ export function debugSessionParts(parts: OperatorParts): DebugSessionParts | und
   };
 }
 
-function sessionPorts(parts: OperatorParts, access: SessionAccess): SessionPorts {
+function sessionPorts(parts: OperatorParts, access: SessionAccess, silence: TunnelSilence): SessionPorts {
   const { client, caches, admission, rights, config, serverClock: clock, fence, publisher, debugMetrics } = parts;
   const { debugModes: modes, debugMaxTtlMs: maxTtlMs, debugMaxConcurrent: maxConcurrent, lendingMode } = config;
   return {
@@ -50,7 +56,8 @@ function sessionPorts(parts: OperatorParts, access: SessionAccess): SessionPorts
     session: (key) => caches.sessions?.store.get(key),
     cachedFacts: (session) => caches.facts(session),
     liveFacts: (session, signal) => caches.liveFacts(session, signal),
-    others: (session) => caches.otherSessions(session),
+    places: new SessionPlaces(() => caches.sessions?.store.values() ?? []),
+    silence,
     named: config.deployments,
     limits: { modes, maxTtlMs, maxConcurrent, lendingMode },
     missing: (session) => rights.missingForSession(session),

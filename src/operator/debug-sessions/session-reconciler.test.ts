@@ -7,7 +7,9 @@ import type { DebugSession } from "../../crds/kinds/debug-session.ts";
 import { DEBUG_MODES } from "../../crds/operations/debug.ts";
 import { refusal } from "../testing/fake-cluster.ts";
 import { approvedGrant, DEPLOYMENT_ID, NAMESPACE } from "../testing/fixtures.ts";
+import { SessionPlaces } from "./session-places.ts";
 import { KEPT_MS, reconcileSession, type SessionPorts } from "./session-reconciler.ts";
+import { SILENT_MS, TunnelSilence } from "./tunnel-silence.ts";
 
 const KEY = "k".repeat(43);
 const LINE = { command: "debug/logs", summary: "logs", params: { namespace: "shop", mode: "logs", clientKey: KEY } };
@@ -26,6 +28,8 @@ class World {
   /** The cache does not have the grant yet. */
   lagging = false;
   requests = 0;
+  places = new SessionPlaces(() => [this.session]);
+  readonly silence = new TunnelSilence(this.clock);
   grant: AccessGrant = approvedGrant({ commands: [LINE], risk: "read-only" });
   session: DebugSession = {
     apiVersion: "sallyport.dev/v1alpha1",
@@ -62,7 +66,8 @@ class World {
       session: () => (this.deleted ? undefined : this.session),
       cachedFacts: () => (this.lagging ? { ...facts(), grant: undefined } : facts()),
       liveFacts: async () => facts(),
-      others: () => 0,
+      places: this.places,
+      silence: this.silence,
       named: new Map(),
       limits: { modes: DEBUG_MODES, maxTtlMs: 3_600_000, maxConcurrent: 3, lendingMode: "operator" },
       obstacle: () => undefined,
@@ -166,6 +171,68 @@ test("the tunnel has ten seconds for its last word, and none is waited for where
   await world.until(() => world.state === "Closed");
   expect(world.clock.monotonicMs() - before).toBeGreaterThanOrEqual(10_000);
   expect(world.clock.monotonicMs() - before).toBeLessThan(11_100);
+});
+
+test("a tunnel that does not write for 30 s is away until it writes again, and that costs one look and one write", async () => {
+  const world = new World();
+  await world.until(() => world.state === "Open");
+  const context = { signal: new AbortController().signal, log: silentLogger, reconcileId: "1" };
+  const look = () => reconcileSession("a/b", world.ports, context);
+  const attached = () => world.session.status?.conditions?.find(({ type }) => type === "Attached");
+  const says = (audit: number) => {
+    const at = "2026-01-01T10:30:01Z";
+    const tunnel = { instance: "t-1", epoch: 1, attachedAt: at, audit: { records: audit, head: "0".repeat(64), at } };
+    world.session = { ...world.session, status: { ...world.session.status, tunnel } };
+  };
+  says(1);
+  expect(await look()).toEqual({ requeueAfterMs: SILENT_MS });
+  expect(attached()).toMatchObject({ status: "True", reason: "Attached" });
+  world.clock.advance(10_000);
+  says(2);
+  expect(await look()).toEqual({ requeueAfterMs: SILENT_MS });
+  world.clock.advance(SILENT_MS - 1);
+  expect(await look()).toEqual({ requeueAfterMs: 1 });
+  expect(attached()).toMatchObject({ status: "True" });
+  world.clock.advance(1);
+  const after = await look();
+  expect(attached()).toMatchObject({ status: "False", reason: "TunnelAway" });
+  // Until its end, which is known.
+  expect(after?.requeueAfterMs).toBeGreaterThan(20 * 60_000);
+  says(3);
+  await look();
+  expect(attached()).toMatchObject({ status: "True", reason: "Attached" });
+});
+
+test("a session that ends without its tunnel's last word does not say that a client is attached", async () => {
+  const world = new World();
+  await world.until(() => world.state === "Open");
+  const tunnel = { instance: "t-1", epoch: 1, attachedAt: "2026-01-01T10:30:01Z" };
+  world.session = { ...world.session, status: { ...world.session.status, tunnel } };
+  world.say({ endedReason: "enough" });
+  await world.until(() => world.state === "Closed");
+  const attached = world.session.status?.conditions?.find(({ type }) => type === "Attached");
+  expect(attached).toMatchObject({ status: "False", reason: "TunnelAway" });
+});
+
+test("workers that judge five sessions side by side open as many as there may be, whatever the cache shows", async () => {
+  const worlds = Array.from({ length: 5 }, (_, index) => {
+    const world = new World();
+    const uid = `dddddddd-0000-4000-8000-00000000000${index}`;
+    world.session = { ...world.session, metadata: { ...world.session.metadata, uid } };
+    return world;
+  });
+  // The cache does not show any step of them yet.
+  const cached = worlds.map(({ session }) => session);
+  const places = new SessionPlaces(() => cached);
+  for (const world of worlds) world.places = places;
+  const context = { signal: new AbortController().signal, log: silentLogger, reconcileId: "1" };
+  await Promise.all(worlds.map(({ ports }) => reconcileSession("a/b", ports, context)));
+  expect(worlds.map(({ state }) => state).sort()).toEqual(["Opening", "Opening", "Opening", "Refused", "Refused"]);
+  // Those that are over leave their places.
+  worlds.forEach(({ session }, index) => {
+    cached[index] = { ...session, status: { state: "Closed" } };
+  });
+  expect(places.others({ ...worlds[0]?.session } as DebugSession)).toBe(0);
 });
 
 test("a role that cannot be lent is tried again for a minute, then the session is refused and nothing stays", async () => {

@@ -22,6 +22,7 @@ import {
   sessionVerdict,
   untilOf,
 } from "./session-gate.ts";
+import type { SessionPlaces } from "./session-places.ts";
 import {
   closed,
   closing,
@@ -34,6 +35,7 @@ import {
   tornDown,
   waiting,
 } from "./session-status.ts";
+import type { TunnelSilence } from "./tunnel-silence.ts";
 
 /** What the gate reads besides the session. */
 export interface GateFacts {
@@ -52,8 +54,8 @@ export interface SessionPorts {
   readonly cachedFacts: (session: DebugSession) => GateFacts;
   /** From the API server itself: before a refusal, which is final, and after a lost race. */
   readonly liveFacts: (session: DebugSession, signal: AbortSignal) => Promise<GateFacts>;
-  /** Other sessions that are opening, open or closing. */
-  readonly others: (session: DebugSession) => number;
+  readonly places: Pick<SessionPlaces, "others" | "take">;
+  readonly silence: Pick<TunnelSilence, "leftMs">;
   readonly named: NamedDeployments;
   readonly limits: DebugLimits;
   /** Rights of the operator's own that this session needs and that are missing, in words. */
@@ -109,7 +111,15 @@ function factsOf(session: DebugSession, facts: GateFacts, ports: SessionPorts): 
   const { policies, ...rest } = facts;
   const { named, limits } = ports;
   const now = ports.clock.wallNow();
-  return { ...rest, session, policy: mergePolicies(policies), named, limits, others: ports.others(session), now };
+  return {
+    ...rest,
+    session,
+    policy: mergePolicies(policies),
+    named,
+    limits,
+    others: ports.places.others(session),
+    now,
+  };
 }
 
 async function decide(session: DebugSession, ports: SessionPorts, context: ReconcileContext): Promise<Result> {
@@ -132,6 +142,7 @@ async function decide(session: DebugSession, ports: SessionPorts, context: Recon
     return await waits(session, verdict, obstacle, ports, context);
   }
   if (verdict.do !== "open") return undefined;
+  ports.places.take(session);
   await claim(session, facts.grant, verdict, ports, context);
   await write(session, opening(session, verdict.reason, ports.clock.wallNow()), ports, context);
   return undefined;
@@ -206,9 +217,13 @@ async function watch(session: DebugSession, ports: SessionPorts, context: Reconc
   const facts = factsOf(session, ports.cachedFacts(session), ports);
   const end = endOf(facts);
   if (end !== undefined) return await ending(session, end, ports, context);
-  await write(session, observed(session, ports.missing(session), facts.now), ports, context);
+  const silentInMs = ports.silence.leftMs(session);
+  const isAway = silentInMs === 0;
+  await write(session, observed(session, isAway, ports.missing(session), facts.now), ports, context);
   const until = Date.parse(session.status?.until ?? session.spec.expiresAt);
-  return { requeueAfterMs: Math.min(Math.max(until - facts.now.getTime(), 1), LOOK_AT_MOST_MS) };
+  const leftMs = Math.min(Math.max(until - facts.now.getTime(), 1), LOOK_AT_MOST_MS);
+  // Once it counts as away, its next word brings the next look.
+  return { requeueAfterMs: isAway ? leftMs : Math.min(leftMs, silentInMs ?? leftMs) };
 }
 
 /** Closing is written first: the tunnel cuts its sockets when it sees it, and an open stream outlives its rights. */

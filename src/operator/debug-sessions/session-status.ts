@@ -90,15 +90,22 @@ export function tornDown(session: DebugSession, now: Date): DebugSessionStatus {
 }
 
 export function closed(session: DebugSession, now: Date): DebugSessionStatus {
-  return next(session, { state: "Closed", closedAt: timestamp(now) }, derived(session), now);
+  // A tunnel that has not said its last word by now is not there any more.
+  const isTunnelAway = session.status?.tunnel !== undefined && session.status.tunnel.closed === undefined;
+  return next(session, { state: "Closed", closedAt: timestamp(now) }, derived(session, isTunnelAway), now);
 }
 
 /** While it is open: who is there, and whether the record is kept, as the tunnel says. */
-export function observed(session: DebugSession, missing: string | undefined, now: Date): DebugSessionStatus {
-  return next(session, {}, [...derived(session), permitted(missing)], now);
+export function observed(
+  session: DebugSession,
+  isTunnelAway: boolean,
+  missing: string | undefined,
+  now: Date,
+): DebugSessionStatus {
+  return next(session, {}, [...derived(session, isTunnelAway), permitted(missing)], now);
 }
 
-function derived({ status }: DebugSession): readonly Said[] {
+function derived({ status }: DebugSession, isTunnelAway = false): readonly Said[] {
   const tunnel = status?.tunnel;
   if (tunnel === undefined) return [NOT_ATTACHED];
   const reason = tunnel.closed?.reason;
@@ -106,11 +113,13 @@ function derived({ status }: DebugSession): readonly Said[] {
   const attached: Said =
     reason !== undefined
       ? ["Attached", "False", isAway ? "TunnelAway" : "ClientAway", `the tunnel closed it: ${reason}`]
-      : tunnel.attachedAt !== undefined
-        ? ["Attached", "True", "Attached", "a client is attached"]
-        : (tunnel.epoch ?? 0) > 0
-          ? ["Attached", "False", "ClientAway", "the client is away"]
-          : NOT_ATTACHED;
+      : isTunnelAway
+        ? ["Attached", "False", "TunnelAway", "the tunnel is silent"]
+        : tunnel.attachedAt !== undefined
+          ? ["Attached", "True", "Attached", "a client is attached"]
+          : (tunnel.epoch ?? 0) > 0
+            ? ["Attached", "False", "ClientAway", "the client is away"]
+            : NOT_ATTACHED;
   if (reason === "audit-failed") return [attached, ["Audited", "False", "SinkFailed", "the record could not be kept"]];
   if (reason === "audit-mismatch") {
     const words = "the audit file is not the one that the tunnel told of: it was set aside in the tunnel's spool";
