@@ -174,5 +174,5 @@ async function openSession(world: World, site: Site): Promise<DebugSession> {
   const body = { deploymentId: await site.deploy("shop"), expiresAt };
   const made = await world.call("POST", "/v1/debug-sessions", { key: site.manager.key, body });
   expect(made.status, JSON.stringify(made.body)).toBe(201);
-  return made.body;
+  return (await world.call("GET", `/v1/debug-sessions/${made.body.id}`, { key: site.manager.key })).body;
 }

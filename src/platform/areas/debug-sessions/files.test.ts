@@ -6,7 +6,7 @@ import { pino } from "pino";
 import { afterAll, expect, it } from "vitest";
 import type { DebugSession } from "../../../contract/debug-sessions/debug-sessions.ts";
 import { type Answer, onEachDatabase, type World } from "../../testing/harness.ts";
-import { newSite, type Site } from "../deployments/testing/site.ts";
+import { keysOfRoles, newSite, type Site } from "../deployments/testing/site.ts";
 
 const ASKED = { mode: "read", namespace: "web", clientKey: "k".repeat(43), reason: "to look at the logs" };
 
@@ -27,7 +27,7 @@ async function open(world: World, site: Site): Promise<DebugSession> {
   const body = { deploymentId: await site.deploy("shop"), expiresAt };
   const made = await world.call("POST", "/v1/debug-sessions", { key: site.manager.key, body });
   expect(made.status, JSON.stringify(made.body)).toBe(201);
-  return made.body;
+  return (await world.call("GET", `/v1/debug-sessions/${made.body.id}`, { key: site.manager.key })).body;
 }
 
 function urlsOf(session: DebugSession, name: string): Urls {
@@ -84,7 +84,7 @@ onEachDatabase(
         expect(await put(writeUrl, "text", "text/html")).toBe(415);
         expect(await put(writeUrl, `${name} of ${session.id}`)).toBe(200);
       }
-      const shown = await read(session.id, site.member);
+      const shown = await read(session.id, site.admin);
       for (const name of NAMES) {
         const { readUrl, writeUrl } = urlsOf(shown, name);
         expect(writeUrl).toBe("");
@@ -93,26 +93,39 @@ onEachDatabase(
       }
     });
 
-    it("every way to read a session shows them by the same rule", async () => {
+    it("only the answer that is about one session has addresses, and a recording's only for who may attach", async () => {
       const site = await newSite(world);
       const { id, deploymentId } = await open(world, site);
-      const writers = async (key: string): Promise<boolean[]> => {
-        const listed = await world.call("GET", "/v1/debug-sessions", { key, query: { deploymentId } });
-        const stopped = await world.call("PATCH", `/v1/debug-sessions/${id}`, { key, body: { state: "stopping" } });
-        const seen: DebugSession[] = [...listed.body.items, stopped.body, await read(id, key)];
-        return seen.flatMap((each) => NAMES.map((name) => urlsOf(each, name).writeUrl !== ""));
-      };
-      expect(new Set(await writers(site.manager.key))).toEqual(new Set([true]));
-      const scope = { type: "deployment", deploymentId, projectId: site.project.id } as const;
-      for (const key of [site.admin, site.member, await site.workspace.key("deployment.manager", scope)]) {
-        const { presignedUrls } = await read(id, key);
-        expect(Object.values(presignedUrls).map(({ writeUrl }) => writeUrl)).toEqual(["", ""]);
-      }
-      expect(new Set(await writers(site.member))).toEqual(new Set([false]));
       const body = { ...ASKED, minutes: 5 };
       const asked: Answer = await site.call("POST", `/v1/deployments/${deploymentId}/debug-requests`, { body });
       expect(asked.status, JSON.stringify(asked.body)).toBe(201);
-      expect(urlsOf(asked.body.session, "audit")).toEqual({ readUrl: expect.stringMatching(/^http/), writeUrl: "" });
+      const owned: string = asked.body.session.id;
+      /** Of audit and recording, for a session that the member asked for, and for one that nobody did. */
+      const seenBy = async (key: string) => {
+        const kinds = (files: DebugSession["presignedUrls"]) =>
+          NAMES.flatMap((name) => Object.entries(files[name] ?? {}).flatMap(([kind, url]) => (url === "" ? [] : [`${name} ${kind}`])));
+        return [kinds((await read(owned, key)).presignedUrls), kinds((await read(id, key)).presignedUrls)];
+      };
+      const [audit, recording] = ["audit readUrl", "recording readUrl"];
+      const all = [audit, "audit writeUrl", recording, "recording writeUrl"];
+      expect(await seenBy(site.manager.key)).toEqual([all, all]);
+      expect(await seenBy(site.admin)).toEqual([
+        [audit, recording],
+        [audit, recording],
+      ]);
+      expect(await seenBy(site.member)).toEqual([[audit, recording], [audit]]);
+      const involved = ["manager.runtime", "workspace.admin"];
+      for (const [role, key] of await keysOfRoles(site, deploymentId)) {
+        const { status } = await world.call("GET", `/v1/debug-sessions/${id}`, { key });
+        if (status !== 200 || involved.includes(role)) continue;
+        expect(await seenBy(key), role).toEqual([[audit], [audit]]);
+      }
+      for (const key of [site.manager.key, site.admin, site.member]) {
+        const listed = await world.call("GET", "/v1/debug-sessions", { key, query: { deploymentId } });
+        const stopped = await world.call("PATCH", `/v1/debug-sessions/${id}`, { key, body: { state: "stopping" } });
+        const seen: DebugSession[] = [...listed.body.items, stopped.body, asked.body.session];
+        expect(seen.map(({ presignedUrls }) => presignedUrls)).toEqual([{}, {}, {}, {}]);
+      }
     });
 
     it("an address ends after 15 minutes and is made anew, one to write until a day after the session", async () => {
@@ -131,7 +144,7 @@ onEachDatabase(
       const { writeUrl: last } = urlsOf(await read(session.id, site.manager.key), "recording");
       world.clock.advance(9 * MINUTE_MS);
       expect(await put(last, "last")).toBe(200);
-      const { readUrl: again } = urlsOf(await read(session.id, site.member), "recording");
+      const { readUrl: again } = urlsOf(await read(session.id, site.admin), "recording");
       expect(await (await fetch(again)).text()).toBe("last");
     });
 
@@ -205,7 +218,8 @@ onEachDatabase(
       const expiresAt = new Date(world.clock.wallNow().getTime() + MINUTE_MS).toISOString();
       const next = await world.call("POST", "/v1/debug-sessions", { key, body: { deploymentId, expiresAt } });
       expect(next.status).toBe(201);
-      for (const name of NAMES) expect(urlsOf(next.body, name).writeUrl).toBe("");
+      const { presignedUrls } = await read(next.body.id, key);
+      expect(NAMES.map((name) => presignedUrls[name]?.writeUrl)).toEqual(["", ""]);
       const other = await newSite(world);
       expect(await put(urlsOf(await open(world, other), "audit").writeUrl, "mine")).toBe(200);
       // What is forgotten counts no more.
@@ -243,8 +257,9 @@ onEachDatabase(
       const trickling = NAMES.map((name) => trickle(urlsOf(session, name).writeUrl));
       const expiresAt = new Date(world.clock.wallNow().getTime() + MINUTE_MS).toISOString();
       const body = { deploymentId: session.deploymentId, expiresAt };
-      const next = (await world.call("POST", "/v1/debug-sessions", { key: noisy.manager.key, body })).body;
-      const { writeUrl } = urlsOf(next, "audit");
+      const key = noisy.manager.key;
+      const next = (await world.call("POST", "/v1/debug-sessions", { key, body })).body;
+      const { writeUrl } = urlsOf(await read(next.id, key), "audit");
       while ((await rowsOf(session.id)).length < NAMES.length) await turn();
       expect(await told(writeUrl, "more")).toEqual([429, "RATE_LIMITED"]);
       // Another customer of the same project.
@@ -252,9 +267,8 @@ onEachDatabase(
       const group = { name, project: noisy.project.name, maxDeployments: 10 };
       const { id } = (await noisy.call("POST", "/v1/deployment-groups", { body: group })).body;
       const deploymentId = await noisy.deploy("shop", { deploymentGroupId: id });
-      const beside = { body: { deploymentId, expiresAt }, key: noisy.manager.key };
-      const { body: theirs } = await world.call("POST", "/v1/debug-sessions", beside);
-      expect(await put(urlsOf(theirs, "audit").writeUrl, "mine")).toBe(200);
+      const { body: theirs } = await world.call("POST", "/v1/debug-sessions", { body: { deploymentId, expiresAt }, key });
+      expect(await put(urlsOf(await read(theirs.id, key), "audit").writeUrl, "mine")).toBe(200);
       expect(await put(urlsOf(await open(world, other), "audit").writeUrl, "mine")).toBe(200);
       for (const each of trickling) each.destroy();
       while ((await rowsOf(session.id)).length > 0) await turn();
@@ -294,7 +308,7 @@ onEachDatabase(
 onEachDatabase(
   "files of debug sessions whose bucket cannot be signed for",
   (world) => {
-    it("do not keep anybody from stopping one", async () => {
+    it("keep nobody from reading or stopping one", async () => {
       const site = await newSite(world);
       const { id, presignedUrls } = await open(world, site);
       expect(presignedUrls).toEqual({});

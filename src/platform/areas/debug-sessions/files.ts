@@ -4,6 +4,7 @@ import type { DebugSessionRow } from "../../database/tables/debug-sessions.ts";
 import type { Budgets } from "../../kernel/budgets/budgets.ts";
 import type { CallConfig } from "../../kernel/call/call-config.ts";
 import type { Principal } from "../../kernel/tenancy/principal.ts";
+import { isInvolved } from "./store.ts";
 
 /** The caller that reads a session, and where its files are stored. */
 export interface Reader {
@@ -41,67 +42,58 @@ export function sessionFileOf(key: string): { readonly sessionId: string; readon
 }
 
 /**
- * Signed addresses of a session's files. An address works without a credential, so only the manager gets the addresses
- * for uploads.
+ * Signed addresses of a session's files, for the answer that is about this session alone. An address works without a
+ * credential, so only the manager gets those for uploads, and only who may attach the recording's: a terminal shows more
+ * than the audit tells.
  */
-export async function filesOf(
-  row: DebugSessionRow,
-  { config: { objects }, principal, now }: Reader,
-  writable: ReadonlySet<string>,
-): Promise<SessionFiles> {
+export async function filesOf(row: DebugSessionRow, reader: Reader): Promise<SessionFiles> {
+  const { principal, now } = reader;
+  const { objects } = reader.config;
   if (objects === undefined) return {};
   const soon = new Date(now.getTime() + ADDRESS_MS);
   const last = writesEndAt(row);
+  const expiresAt = last < soon ? last : soon;
+  const writable = await writableFiles(row, reader);
+  const readable = FILES.filter((name) => name === "audit" || isInvolved(row, principal));
   const signed = FILES.map(async (name) => {
     const key = keyOf(row, name);
-    const terms = { contentType: FILE_CONTENT_TYPE, now, maxBytes: MAX_FILE_BYTES, holder: principal.id };
-    const readUrl = await objects.downloadUrl(key, { contentType: FILE_CONTENT_TYPE, now, expiresAt: soon });
-    const writes = writable.has(key);
-    const writeUrl = writes ? await objects.uploadUrl(key, { ...terms, expiresAt: last < soon ? last : soon }) : "";
+    const terms = { contentType: FILE_CONTENT_TYPE, now };
+    const upload = { ...terms, expiresAt, maxBytes: MAX_FILE_BYTES, holder: principal.id };
+    const readUrl = readable.includes(name) ? await objects.downloadUrl(key, { ...terms, expiresAt: soon }) : "";
+    const writeUrl = writable.includes(name) ? await objects.uploadUrl(key, upload) : "";
     return [name, { readUrl, writeUrl }] as const;
   });
   try {
     return Object.fromEntries(await Promise.all(signed));
   } catch {
-    // The store's credentials are missing, so nothing can be signed. Stopping a session must work without them.
+    // The store's credentials are missing, so nothing can be signed. Reading a session must work without them.
     return {};
   }
 }
 
 /**
- * The keys of files that the caller may still upload. Only a manager may, until a day after the session's end, each
- * file once, and none when the customer's budget of bytes is used up.
+ * The files that the caller may still upload. Only a manager may, until a day after the session's end, each file once,
+ * and none when the customer's budget of bytes is used up.
  */
-export async function writableFiles(
-  rows: readonly DebugSessionRow[],
-  { db, config, principal, now, budgets }: Reader,
-): Promise<ReadonlySet<string>> {
-  const open = rows.filter((row) => now < writesEndAt(row));
-  if (config.objects === undefined || principal.role !== "manager.runtime" || open.length === 0) return new Set();
-  const ids = open.map(({ id }) => id);
-  const owners = await db
-    .selectFrom("debug_sessions as s")
-    .innerJoin("deployments as d", "d.id", "s.deployment_id")
-    .select(["s.id", "d.deployment_group_id"])
-    .where("s.id", "in", ids)
-    .execute();
-  const groupOf = new Map(owners.map(({ id, deployment_group_id }) => [id, deployment_group_id]));
-  const held = await heldBytes(db, [...new Set(groupOf.values())]);
+async function writableFiles(
+  row: DebugSessionRow,
+  { db, principal, now, budgets }: Reader,
+): Promise<readonly string[]> {
+  if (principal.role !== "manager.runtime" || now >= writesEndAt(row)) return [];
+  const { deployment_group_id: group } = await db
+    .selectFrom("deployments")
+    .select("deployment_group_id")
+    .where("id", "=", row.deployment_id)
+    .executeTakeFirstOrThrow();
+  const held = await heldBytes(db, [group]);
+  if (!budgets.hasRoom("group-session-file-bytes", held.get(group) ?? 0)) return [];
   const stored = await db
     .selectFrom("session_files")
-    .select(["session_id", "name"])
-    .where("session_id", "in", ids)
+    .select("name")
+    .where("session_id", "=", row.id)
     .where("stored", "=", true)
     .execute();
-  const written = new Set(stored.map(({ session_id, name }) => `${session_id}/${name}`));
-  const withRoom = open.filter(({ id }) =>
-    budgets.hasRoom("group-session-file-bytes", held.get(groupOf.get(id) ?? "") ?? 0),
-  );
-  return new Set(
-    withRoom.flatMap((row) =>
-      FILES.filter((name) => !written.has(`${row.id}/${name}`)).map((name) => keyOf(row, name)),
-    ),
-  );
+  return FILES.filter((name) => !stored.some((each) => each.name === name));
 }
 
 /** Bytes of the files of these groups' sessions, including uploads in progress. A group without files has no entry. */

@@ -12,7 +12,7 @@ export const relayHandlers: Handlers<typeof debugRelayRoutes> = {
   async request(call) {
     const { row, ticket: made } = await requestDebug(call, call.params.id, call.body);
     const { url, ticket, ticketExpiresAt } = made;
-    return { session: await toSession(row, call), attachUrl: url, ticket, ticketExpiresAt };
+    return { session: toSession(row, call), attachUrl: url, ticket, ticketExpiresAt };
   },
   ticket: (call) => freshTicket(call, call.params.id, call.body?.tunnelKey),
   attach: () => Promise.reject(upgradeRequired()),

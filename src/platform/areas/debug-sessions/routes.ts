@@ -4,8 +4,9 @@ import { type Call, type Handlers, reply } from "../../kernel/call/call.ts";
 import { paged, toPage } from "../../kernel/call/page.ts";
 import { optionalProject } from "../../kernel/tenancy/project-ref.ts";
 import { getDeployment } from "../deployments/read/get.ts";
+import { filesOf } from "./files.ts";
 import { getSession, patchSession, recordSession } from "./service.ts";
-import { sessionsOf, stateIn, toSession, toSessions } from "./store.ts";
+import { sessionsOf, stateIn, toSession } from "./store.ts";
 
 type Routes = typeof debugSessionRoutes;
 
@@ -13,9 +14,12 @@ export const handlers: Handlers<Routes> = {
   list,
   async create(call) {
     const { row, isNew } = await recordSession(call, call.body);
-    return reply(isNew ? 201 : 200, await toSession(row, call));
+    return reply(isNew ? 201 : 200, toSession(row, call));
   },
-  get: async (call) => toSession(await getSession(call, call.params.id), call),
+  async get(call) {
+    const row = await getSession(call, call.params.id);
+    return toSession(row, call, await filesOf(row, call));
+  },
   patch: async (call) => toSession(await patchSession(call, call.params.id, call.body), call),
 };
 
@@ -30,11 +34,10 @@ async function list(call: Call<Routes["list"]>): Promise<Static<Routes["list"]["
   if (query.mode !== undefined) found = found.where("s.mode", "=", query.mode);
   if (query.provider !== undefined) found = found.where("s.provider", "=", query.provider);
   const rows = await found.$call(paged(page, "s.created_at", "s.id")).execute();
-  const sessions = await toSessions(rows, call);
   return toPage(
     page,
-    sessions.map((session, at) => ({ session, row: rows[at] as (typeof rows)[number] })),
-    ({ row }) => ({ at: row.created_at, id: row.id }),
-    ({ session }) => session,
+    rows,
+    (row) => ({ at: row.created_at, id: row.id }),
+    (row) => toSession(row, call),
   );
 }

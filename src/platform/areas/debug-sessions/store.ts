@@ -8,7 +8,6 @@ import type { Call } from "../../kernel/call/call.ts";
 import type { Principal } from "../../kernel/tenancy/principal.ts";
 import { visible } from "../../kernel/tenancy/scope.ts";
 import { shown } from "../../kernel/tenancy/stored-error.ts";
-import { filesOf, type Reader, writableFiles } from "./files.ts";
 import { asOf, type SessionState } from "./state.ts";
 
 /** Sessions that the caller may see. */
@@ -118,17 +117,17 @@ export async function addTraffic(db: Db, id: string, bytesIn: number, bytesOut: 
     .execute();
 }
 
-export async function toSessions(rows: readonly DebugSessionRow[], reader: Reader): Promise<DebugSession[]> {
-  const writable = await writableFiles(rows, reader);
-  return Promise.all(rows.map((row) => toShown(row, reader, writable)));
+/** Whether the caller may attach to the session: its owner, an admin, the manager for the tunnel. */
+export function isInvolved({ owner_id }: DebugSessionRow, { role, id }: Principal): boolean {
+  return role === "manager.runtime" || role === "workspace.admin" || owner_id === id;
 }
 
-export async function toSession(row: DebugSessionRow, reader: Reader): Promise<DebugSession> {
-  return toShown(row, reader, await writableFiles([row], reader));
-}
-
-async function toShown(row: DebugSessionRow, reader: Reader, writable: ReadonlySet<string>): Promise<DebugSession> {
-  const { principal, now } = reader;
+/** @param presignedUrls only where one session is read. */
+export function toSession(
+  row: DebugSessionRow,
+  { principal, now }: Pick<Call, "principal" | "now">,
+  presignedUrls: DebugSession["presignedUrls"] = {},
+): DebugSession {
   const { state, error, closeReason, expiresAt } = asOf(stateOf(row), now);
   return {
     id: row.id,
@@ -139,7 +138,7 @@ async function toShown(row: DebugSessionRow, reader: Reader, writable: ReadonlyS
     state,
     mode: row.mode,
     provider: row.provider,
-    presignedUrls: await filesOf(row, reader, writable),
+    presignedUrls,
     error: shown(error, principal),
     createdAt: row.created_at.toISOString(),
     expiresAt: expiresAt.toISOString(),

@@ -8,7 +8,7 @@ import { hashOf } from "../../kernel/secret-hash.ts";
 import { type Holder, holderOf } from "./holders.ts";
 import { getSession } from "./service.ts";
 import { allowedMoves, asOf } from "./state.ts";
-import { stateOf } from "./store.ts";
+import { isInvolved, stateOf } from "./store.ts";
 
 type Context = Pick<Call, "db" | "principal" | "now" | "config" | "proof">;
 
@@ -46,9 +46,8 @@ export async function mintTicket(call: Context, sessionId: string, side: RelaySi
  */
 export async function freshTicket(call: Context, id: string, tunnelKey: string | undefined): Promise<Ticket> {
   const row = await getSession(call, id);
-  const { role, id: principalId } = call.principal;
-  const manager = role === "manager.runtime";
-  if (!manager && role !== "workspace.admin" && row.owner_id !== principalId) throw notFound("debug session");
+  if (!isInvolved(row, call.principal)) throw notFound("debug session");
+  const manager = call.principal.role === "manager.runtime";
   if (manager !== (tunnelKey !== undefined)) {
     throw invalid({
       path: "body.tunnelKey",
