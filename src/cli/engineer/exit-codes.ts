@@ -15,7 +15,7 @@ export const EXIT_CODES = {
   notRun: { code: 8, about: "access, debug: rejected, expired, failed, or ended by another than you" },
   timeout: { code: 9, about: "access: --timeout ended before it was decided and run" },
   refused: { code: 10, about: "the platform refused the request as it is (400 and other 4xx)" },
-  damaged: { code: 11, about: "debug verify: the audit file is damaged" },
+  damaged: { code: 11, about: "debug verify, recording: the file is damaged, or another" },
   longer: { code: 12, about: "debug verify: the audit file has the record of --head, and others after it" },
 } as const;
 

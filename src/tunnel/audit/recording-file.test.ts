@@ -80,6 +80,12 @@ test("property: wherever it was torn, whole lines stay, the cut is said, and has
   const before = await open();
   for (const text of ["é", "line\n", "x".repeat(70_000), "\u001b[2J"]) before.event("o", text);
   await before.close();
+  // As a real clock, it goes on between any two looks at it.
+  const { monotonicMs } = clock;
+  clock.monotonicMs = () => {
+    clock.advance(1);
+    return monotonicMs.call(clock);
+  };
   const whole = file();
   await fc.assert(
     fc.asyncProperty(fc.nat({ max: whole.length }), async (to) => {
@@ -93,6 +99,8 @@ test("property: wherever it was torn, whole lines stay, the cut is said, and has
       if (kept.length > 0) expect(file().subarray(0, kept.length).equals(kept)).toBe(true);
       expect(lines()[0]).toMatchObject({ version: 2 });
       expect(lines().filter((line) => !Array.isArray(line))).toHaveLength(1);
+      const times = lines().flatMap((line) => (Array.isArray(line) ? [Number(line[0])] : []));
+      expect(times).toEqual([...times].sort((a, b) => a - b));
       const torn = to - kept.length;
       expect(file().toString().includes(`${torn} bytes of an unfinished line were cut off`)).toBe(torn > 0);
     }),

@@ -94,23 +94,27 @@ export class RecordingFile {
     return { bytes: this.#bytes, hash: this.#hash };
   }
 
-  /** The recording's time. The first call of this process writes the first line of the file, or that it goes on. */
+  /** The recording's time. */
   #seconds(): number {
+    const originMs = this.#originMs ?? this.#begin();
+    return Math.round((this.#tools.clock.monotonicMs() - originMs) * 1_000) / 1_000_000;
+  }
+
+  /** Writes the first line of the file, or that it goes on. */
+  #begin(): number {
     const { clock } = this.#tools;
-    const nowMs = clock.monotonicMs();
-    if (this.#originMs === undefined) {
-      const { bytes, tornBytes, times } = this.#found;
-      const wallSeconds = clock.wallNow().getTime() / 1_000;
-      // The clock may have been set back since: time in a recording never does.
-      const passed = times === undefined ? 0 : Math.max(times.last, wallSeconds - times.began);
-      this.#originMs = nowMs - passed * 1_000;
-      const title = this.#name.split(".")[0];
-      const timestamp = Math.floor(wallSeconds);
-      if (times === undefined) this.#write({ version: 2, width: 80, height: 24, timestamp, title });
-      const cut = tornBytes > 0 ? `, and ${tornBytes} bytes of an unfinished line were cut off` : "";
-      if (bytes + tornBytes > 0) this.event("m", `the tunnel was started again${cut}`);
-    }
-    return Math.round((nowMs - this.#originMs) * 1_000) / 1_000_000;
+    const { bytes, tornBytes, times } = this.#found;
+    const wallSeconds = clock.wallNow().getTime() / 1_000;
+    // The clock may have been set back since: time in a recording never is.
+    const passed = times === undefined ? 0 : Math.max(times.last, wallSeconds - times.began);
+    const originMs = clock.monotonicMs() - passed * 1_000;
+    this.#originMs = originMs;
+    const title = this.#name.split(".")[0];
+    const timestamp = Math.floor(wallSeconds);
+    if (times === undefined) this.#write({ version: 2, width: 80, height: 24, timestamp, title });
+    const cut = tornBytes > 0 ? `, and ${tornBytes} bytes of an unfinished line were cut off` : "";
+    if (bytes + tornBytes > 0) this.event("m", `the tunnel was started again${cut}`);
+    return originMs;
   }
 
   #write(line: unknown): void {

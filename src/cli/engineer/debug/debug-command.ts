@@ -12,6 +12,7 @@ import { approvedBy, askCustomer, askPlatform, followed } from "./asking.ts";
 import { debugHelp } from "./debug-help.ts";
 import { forget, type Kept, keep, kept, requireId, type Wanted } from "./kept-session.ts";
 import { serveSession } from "./live-session.ts";
+import { fetchRecording } from "./recording.ts";
 import { download, verifyFile } from "./session-files.ts";
 
 /** The verbs of `debug-sessions` that are more than one call. */
@@ -101,7 +102,8 @@ async function run(verb: string, typed: Typed, surroundings: Surroundings, signa
       await forget(surroundings.env, sessionId);
     }
     const session = (await call("debugSessions", "get", values, signal)) as DebugSession;
-    if (verb === "audit" || verb === "recording") await download(session, verb, typed.text("to"), surroundings, signal);
+    if (verb === "recording") return fetchRecording(session, typed.text("to"), surroundings, signal);
+    if (verb === "audit") await download(session, verb, typed.text("to"), surroundings, signal);
     else surroundings.out(render(await statusOf(session, call, signal), formatOf(typed.text("output"))));
     return 0;
   });

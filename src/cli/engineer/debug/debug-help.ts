@@ -64,11 +64,22 @@ Ends a session, also while an engineer is in it. It answers with the status.
 ${COMMON}
 `;
 
-const FILES = `usage: sallyport debug audit ID [--to FILE]
-       sallyport debug recording ID [--to FILE]
+const AUDIT = `usage: sallyport debug audit ID [--to FILE]
 
-What the customer's cluster wrote down of a session, after its end: each request, or what terminals showed (asciicast v2).
-On a terminal, control characters are shown as their codes; to play a recording: --to FILE, then asciinema play FILE.
+What the customer's cluster wrote down of a session, after its end: a line for each request. On a terminal, control
+characters are shown as their codes. Check the file with sallyport debug verify FILE.
+
+${COMMON}
+`;
+
+const RECORDING = `usage: sallyport debug recording ID [--to FILE]
+
+What the terminals of a session showed, after its end: one asciicast v2 of all its execs, for the engineer who asked for
+the session and for admins. It is compared with the size and the SHA-256 in the session's audit. Exit code 11: it is
+another file.
+
+Play it with asciinema: --to session.cast, then asciinema play session.cast. Markers say which exec begins, ends, and whose
+the output is when several run at once; asciinema play --pause-on-markers stops at each.
 
 ${COMMON}
 `;
@@ -87,8 +98,8 @@ const TEXTS: Readonly<Record<string, string>> = {
   attach: ATTACH,
   status: STATUS,
   stop: STOP,
-  audit: FILES,
-  recording: FILES,
+  audit: AUDIT,
+  recording: RECORDING,
   verify: VERIFY,
 };
 

@@ -77,7 +77,8 @@ export async function serveSession(
         inner = await connectInner({ stream: epoch.stream, key: kept.key, peerPin, clock }, epoch.signal);
         await trust.keep(peerPin);
         const lost = (): void => {
-          if (!either.aborted) error(`${id}: ${epoch.stream.errored?.message ?? "the connection was lost"}\n`);
+          if (either.aborted) return;
+          error(`${id}: ${escaped(epoch.stream.errored?.message ?? "the connection was lost", "")}\n`);
         };
         epoch.signal.addEventListener("abort", lost, { once: true });
         if (wasAttached) error(`${id}: connected again; what was open was reset\n`);

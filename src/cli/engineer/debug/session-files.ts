@@ -13,16 +13,21 @@ import { EXIT_CODES } from "../exit-codes.ts";
 /** Larger than the platform takes. */
 const MAX_BYTES = 128 * 1024 * 1024;
 
-/** Fetches a session's audit or recording, to a file for its owner alone, or to standard output. */
-export async function download(
+type SessionFile = "audit" | "recording";
+
+/** A session's audit or recording, as the platform's store has it. @throws FriendlyError also while it is read */
+export async function contentOf(
   { id, presignedUrls }: DebugSession,
-  name: "audit" | "recording",
-  to: string | undefined,
-  { out, error, isTTY }: Surroundings,
+  name: SessionFile,
   signal: AbortSignal,
-): Promise<void> {
-  const url = presignedUrls[name]?.readUrl;
-  if (url === undefined || url === "") throw new FriendlyError("the platform keeps no files of sessions");
+): Promise<AsyncIterable<Buffer>> {
+  const file = presignedUrls[name];
+  if (file === undefined) throw new FriendlyError("the platform keeps no files of sessions");
+  const url = file.readUrl;
+  if (url === "") {
+    const words = `the ${name} of ${id} is for the engineer who asked for the session, and for admins`;
+    throw new FriendlyError(words, { exitCode: EXIT_CODES.credential.code });
+  }
   if (!url.startsWith("https:") && !isPlainLoopback(url)) throw new FriendlyError("the file's address is not https");
   const response = await fetch(url, { signal, redirect: "error" }).catch((cause: unknown) => {
     throw new FriendlyError("the file could not be fetched", { cause, exitCode: EXIT_CODES.unavailable.code });
@@ -36,12 +41,24 @@ export async function download(
   if (!response.ok || response.body === null) {
     throw new FriendlyError(`the file's store answered ${response.status}`, { exitCode: EXIT_CODES.unavailable.code });
   }
-  const body = bounded(Readable.fromWeb(response.body));
+  return bounded(Readable.fromWeb(response.body));
+}
+
+/** Fetches one, to a file for its owner alone, or to standard output. @param look gets the bytes as they are stored */
+export async function download(
+  session: DebugSession,
+  name: SessionFile,
+  to: string | undefined,
+  { out, error, isTTY }: Surroundings,
+  signal: AbortSignal,
+  look: (bytes: Buffer) => void = () => undefined,
+): Promise<void> {
+  const body = looked(await contentOf(session, name, signal), look);
   if (to !== undefined) {
     await pipeline(body, createWriteStream(to, { mode: 0o600, flags: "wx" }), { signal }).catch((cause: unknown) => {
       throw isExisting(cause) ? new FriendlyError(`${to} exists`, { cause }) : cause;
     });
-    error(`${name} of ${id}: ${to}\n`);
+    error(`${name} of ${session.id}: ${escaped(to, "")}\n`);
     return;
   }
   const decoder = new TextDecoder();
@@ -49,6 +66,13 @@ export async function download(
   const shown = (text: string): string => (isTTY ? escaped(text, "\n") : text);
   for await (const chunk of body) out(shown(decoder.decode(chunk, { stream: true })));
   out(shown(decoder.decode()));
+}
+
+async function* looked(body: AsyncIterable<Buffer>, look: (bytes: Buffer) => void): AsyncGenerator<Buffer> {
+  for await (const chunk of body) {
+    look(chunk);
+    yield chunk;
+  }
 }
 
 async function* bounded(body: Readable): AsyncGenerator<Buffer> {

@@ -103,7 +103,9 @@ onEachDatabase(
       /** Of audit and recording, for a session that the member asked for, and for one that nobody did. */
       const seenBy = async (key: string) => {
         const kinds = (files: DebugSession["presignedUrls"]) =>
-          NAMES.flatMap((name) => Object.entries(files[name] ?? {}).flatMap(([kind, url]) => (url === "" ? [] : [`${name} ${kind}`])));
+          NAMES.flatMap((name) =>
+            Object.entries(files[name] ?? {}).flatMap(([kind, url]) => (url === "" ? [] : [`${name} ${kind}`])),
+          );
         return [kinds((await read(owned, key)).presignedUrls), kinds((await read(id, key)).presignedUrls)];
       };
       const [audit, recording] = ["audit readUrl", "recording readUrl"];
@@ -267,7 +269,10 @@ onEachDatabase(
       const group = { name, project: noisy.project.name, maxDeployments: 10 };
       const { id } = (await noisy.call("POST", "/v1/deployment-groups", { body: group })).body;
       const deploymentId = await noisy.deploy("shop", { deploymentGroupId: id });
-      const { body: theirs } = await world.call("POST", "/v1/debug-sessions", { body: { deploymentId, expiresAt }, key });
+      const { body: theirs } = await world.call("POST", "/v1/debug-sessions", {
+        body: { deploymentId, expiresAt },
+        key,
+      });
       expect(await put(urlsOf(await read(theirs.id, key), "audit").writeUrl, "mine")).toBe(200);
       expect(await put(urlsOf(await open(world, other), "audit").writeUrl, "mine")).toBe(200);
       for (const each of trickling) each.destroy();
