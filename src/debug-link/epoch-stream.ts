@@ -1,10 +1,16 @@
 import { Duplex } from "node:stream";
 import type { WebSocket } from "ws";
+import { CONNECTION_WINDOW_BYTES } from "./inner-limits.ts";
 
 /** Frames that are sent: a relay reads each one whole before it goes on. */
 const FRAME_BYTES = 16 * 1024;
 /** What waits in the stream itself, a direction; what its user gives beyond it is told to wait. */
 const WINDOW_BYTES = 256 * 1024;
+/**
+ * What is taken before the socket has it: all that HTTP/2 may send at once. Node's HTTP/2 reads nothing while a write of
+ * its own is under way; two ends whose writes both wait for the other to read would wait for ever.
+ */
+const AHEAD_BYTES = CONNECTION_WINDOW_BYTES + 1_048_576;
 
 /**
  * The bytes of one epoch of a debug session, over a WebSocket that may carry several epochs one after the other. Slow
@@ -13,6 +19,9 @@ const WINDOW_BYTES = 256 * 1024;
  */
 export class EpochStream extends Duplex {
   readonly #socket: WebSocket;
+  /** Given to the socket, and not in the kernel yet. */
+  #unsentBytes = 0;
+  #goOn: (() => void) | undefined;
 
   constructor(socket: WebSocket) {
     super({ readableHighWaterMark: WINDOW_BYTES, writableHighWaterMark: WINDOW_BYTES });
@@ -44,15 +53,27 @@ export class EpochStream extends Duplex {
     done(error);
   }
 
-  /** `done` comes when the last frame is in the kernel: until then the stream takes no more from its buffer. */
+  /** `done` comes at once while little waits for the kernel; beyond that the stream takes no more from its buffer. */
   #send(chunks: readonly Buffer[], done: (error?: Error | null) => void): void {
     const frames = chunks.flatMap(framesOf);
-    if (frames.length === 0) done();
-    const last = frames.length - 1;
+    const bytes = frames.reduce((sum, frame) => sum + frame.length, 0);
+    this.#unsentBytes += bytes;
     frames.forEach((frame, at) => {
       // An error of an earlier frame is the socket's, so the last one has it too.
-      this.#socket.send(frame, { binary: true }, at === last ? (error) => done(error ?? null) : undefined);
+      const isLast = at === frames.length - 1;
+      this.#socket.send(frame, { binary: true }, isLast ? (error) => this.#sent(bytes, error) : undefined);
     });
+    if (this.#unsentBytes <= AHEAD_BYTES) done();
+    else this.#goOn = done;
+  }
+
+  #sent(bytes: number, error: Error | null | undefined): void {
+    this.#unsentBytes -= bytes;
+    if (error) this.destroy(error);
+    if (this.#unsentBytes > AHEAD_BYTES) return;
+    const goOn = this.#goOn;
+    this.#goOn = undefined;
+    goOn?.();
   }
 }
 

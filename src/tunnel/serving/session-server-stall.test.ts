@@ -1,0 +1,94 @@
+import { once } from "node:events";
+import { Duplex, Readable } from "node:stream";
+import { Registry } from "prom-client";
+import { expect, test } from "vitest";
+import { systemClock } from "../../base/clock.ts";
+import { silentLogger } from "../../base/log.ts";
+import { connectInner } from "../../debug-link/inner-client.ts";
+import { newSessionKey } from "../../debug-link/session-key.ts";
+import { narrowPair } from "../../debug-link/testing/narrow-pair.ts";
+import type { Connection } from "../../kube/client/connection.ts";
+import { tunnelMetrics } from "../kernel/metrics.ts";
+import { RequestHandler } from "./request-handler.ts";
+import { SessionServer } from "./session-server.ts";
+
+const [engineer, tunnel] = [newSessionKey("engineer", new Date()), newSessionKey("tunnel", new Date())];
+const PODS = "/api/v1/namespaces/shop/pods";
+const MIB = 1_048_576;
+
+/** A session whose exec takes nothing of what is typed and shows without end, or neither. */
+async function session(shows: boolean) {
+  const open = async () => ({ status: 200, headers: {}, body: Readable.from([Buffer.from("{}")]) });
+  const upgrade = async () => {
+    const socket = new Duplex({
+      read() {
+        if (shows) setImmediate(() => this.push(Buffer.alloc(65_536)));
+      },
+      write: () => undefined,
+    });
+    return { status: 101, headers: { upgrade: "websocket" }, socket };
+  };
+  const handler = new RequestHandler({
+    scope: () => ({ mode: "exec", namespace: "shop", recordingRequired: false, leftSeconds: 60 }),
+    ports: undefined,
+    recording: undefined,
+    clock: systemClock,
+    log: silentLogger,
+    upstream: () => ({ open, upgrade }) as unknown as Connection,
+    audit: { append: async () => undefined },
+    metrics: tunnelMetrics(new Registry()),
+    counts: { requests: 0, denied: 0, bytesIn: 0, bytesOut: 0, lastClientByteMs: 0 },
+    onAuditFailed: () => expect.unreachable(),
+  });
+  const server = new SessionServer({
+    key: tunnel,
+    clientPin: engineer.pin,
+    handler,
+    clock: systemClock,
+    onAttached: () => undefined,
+    onPinMismatch: () => expect.unreachable(),
+  });
+  const { near, far } = narrowPair();
+  server.attach(far);
+  const { signal } = new AbortController();
+  const client = await connectInner({ stream: near, key: engineer, peerPin: tunnel.pin, clock: systemClock }, signal);
+  const exec = async () => {
+    const stream = client.request(
+      {
+        ...{ ":method": "CONNECT", ":protocol": "websocket", ":scheme": "https", ":authority": "k" },
+        ":path": `${PODS}/a/exec?command=cat`,
+        "sec-websocket-protocol": "v5.channel.k8s.io",
+      },
+      { endStream: false },
+    );
+    stream.on("error", () => undefined);
+    const [headers] = (await once(stream, "response")) as [Readonly<Record<string, unknown>>];
+    return { stream, status: headers[":status"] };
+  };
+  const end = (): void => {
+    handler.cut();
+    server.cut();
+    near.destroy();
+  };
+  return { client, exec, end };
+}
+
+test.each([
+  ["take nothing", false],
+  ["take nothing and show without end", true],
+])("6 execs that %s hold up nothing else in the session", async (_, shows) => {
+  const { client, exec, end } = await session(shows);
+  const execs = await Promise.all(Array.from({ length: 6 }, exec));
+  for (const { stream } of execs) {
+    stream.write(Buffer.alloc(2 * MIB));
+    if (shows) stream.pause();
+  }
+  for (let round = 0; round < 3; round += 1) {
+    const stream = client.request({ ":path": PODS });
+    stream.resume();
+    const [headers] = (await once(stream, "response")) as [Readonly<Record<string, unknown>>];
+    expect(headers[":status"]).toBe(200);
+    for (let turn = 0; turn < 200; turn += 1) await new Promise((done) => setImmediate(done));
+  }
+  end();
+});
