@@ -6,13 +6,24 @@ const docs = join(import.meta.dirname, "../docs");
 const page = readFileSync(join(docs, "security.md"), "utf8");
 const section = page.slice(page.indexOf("## What a stolen X can do"), page.indexOf("## Open and close"));
 const lines = section.split("\n").filter((line) => line.startsWith("| ") && !line.startsWith("| It |"));
-const proofs = [...section.matchAll(/\[([^\]]+)\]\(([^)]+)\)/g)].map(
+const debug = page.slice(page.indexOf("## Debug sessions"), page.indexOf("## What leaves the cluster"));
+const attacks = debug
+  .slice(debug.indexOf("| Attack |"))
+  .split("\n")
+  .filter((line) => line.startsWith("| "))
+  .slice(1);
+const proofs = [...`${section}${attacks.join("\n")}`.matchAll(/\[([^\]]+)\]\((\.\.\/[^)]+)\)/g)].map(
   ([, title = "", path = ""]) => [title, path] as const,
 );
 
 test("every line of what a stolen identity can do names a test", () => {
   expect(lines.length).toBeGreaterThan(30);
   expect(lines.filter((line) => !/\]\(\.\.\/(src|test)\/[^)]+\) \|$/.test(line))).toEqual([]);
+});
+
+test("every attack on debug sessions names a test, but the two that no program stops", () => {
+  expect(attacks.length).toBeGreaterThan(12);
+  expect(attacks.filter((line) => !/\]\(\.\.\/(src|test)\/[^)]+\) \|$/.test(line))).toHaveLength(2);
 });
 
 test.each([

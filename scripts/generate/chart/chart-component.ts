@@ -20,10 +20,12 @@ interface ComponentDefaults {
   readonly replicas: number;
   readonly replicasDoc: string;
   readonly memory: readonly [request: string, limit: string];
+  /** What an orderly stop needs time for, and how long at least. */
+  readonly stop?: { readonly leastSeconds: number; readonly doc: string };
 }
 
 /** The values of one Deployment. */
-export function component({ title, replicas, replicasDoc, memory: [request, limit] }: ComponentDefaults): Branch {
+export function component({ title, replicas, replicasDoc, memory: [request, limit], stop }: ComponentDefaults): Branch {
   return branch(`The ${title}'s Deployment.`, {
     replicas: count(replicas, 1, replicasDoc),
     serviceAccount: branch(`The ${title}'s identity; never shared with another one.`, {
@@ -54,8 +56,8 @@ export function component({ title, replicas, replicasDoc, memory: [request, limi
     readinessProbe: map("Fields over the defaults; `null`: no such probe.", { periodSeconds: 5, timeoutSeconds: 3 }),
     terminationGracePeriodSeconds: count(
       30,
-      15,
-      "Time for an orderly stop: results are stored, the lease is given back.",
+      stop?.leastSeconds ?? 15,
+      stop?.doc ?? "Time for an orderly stop: results are stored, the lease is given back.",
     ),
     podDisruptionBudget: branch(
       "Rendered only with more than one replica: on a single one it would block every drain.",

@@ -240,6 +240,10 @@ export function chartValues(): Branch {
       replicasDoc:
         "With `debugSessions.enabled`. Each serves the sessions that it took; another takes over those of one that is lost. `kubectl scale --replicas=0` ends all sessions.",
       memory: ["128Mi", "512Mi"],
+      stop: {
+        leastSeconds: 25,
+        doc: "Time for an orderly stop, which takes up to 22 s: open streams, the last record and word of each session, its files.",
+      },
     }),
     test: branch(
       "`helm test`: is everything ready, is the platform there and does it accept the key, is the API server there.",

@@ -1,15 +1,15 @@
 import { isLabelSelector } from "../../base/label-selector.ts";
 import type { DebugSessionReason } from "../../crds/conditions.ts";
 import type { LendingMode } from "../../crds/group.ts";
-import { acceptedOf, type NamedDeployments } from "../../crds/kinds/accepted-namespaces.ts";
-import { type AccessGrant, FINAL_GRANT_STATES } from "../../crds/kinds/access-grant.ts";
+import type { NamedDeployments } from "../../crds/kinds/accepted-namespaces.ts";
+import type { AccessGrant } from "../../crds/kinds/access-grant.ts";
 import type { DebugCloseReason, DebugSession } from "../../crds/kinds/debug-session.ts";
 import type { ManagedDeployment } from "../../crds/kinds/managed-deployment.ts";
 import { tierOf } from "../../crds/operations/catalog.ts";
 import { DEBUG_OPERATIONS, type DebugMode } from "../../crds/operations/debug.ts";
 import { parseParams } from "../../crds/operations/params.ts";
 import { sameParams } from "../../crds/plan.ts";
-import { type ClaimableLine, claimDigest } from "../gate/gate.ts";
+import { type ClaimableLine, claimDigest, closedBecause, placeRefusal } from "../gate/gate.ts";
 import { openedWindow } from "../gate/grant-window.ts";
 import { planFault } from "../gate/plan-check.ts";
 import { type CustomerPolicy, decisionOn } from "../gate/policy.ts";
@@ -81,7 +81,7 @@ export function sessionVerdict(facts: SessionFacts): SessionVerdict {
   if (spec.selector !== undefined && !isLabelSelector(spec.selector)) {
     return refuse("ModeMismatch", "the session's selector is no label selector");
   }
-  const unserved = placeRefusal(facts);
+  const unserved = unservedPlace(facts);
   if (unserved !== undefined) return unserved;
   const command = `debug/${spec.mode}`;
   const params = paramsOf(session);
@@ -107,14 +107,11 @@ function endedBy({ metadata, spec }: DebugSession, now: Date): string | undefine
   return now.getTime() < Date.parse(spec.expiresAt) ? undefined : "its time was over before it was opened";
 }
 
-function placeRefusal({ session, deployments, named }: SessionFacts): SessionVerdict | undefined {
-  const { deploymentId, namespace } = session.spec;
-  const accepted = acceptedOf(deploymentId, deployments, named);
-  if (accepted === undefined || accepted.length === 0) {
-    return refuse("DeploymentNotServed", `deployment ${deploymentId} is not served by this cluster`);
-  }
-  if (accepted.includes(namespace)) return undefined;
-  return refuse("NamespaceNotOpen", `deployment ${deploymentId} is not accepted for namespace ${namespace}`);
+function unservedPlace({ session: { spec }, ...facts }: SessionFacts): SessionVerdict | undefined {
+  const unserved = placeRefusal(facts, spec.deploymentId, spec.namespace);
+  if (unserved === undefined) return undefined;
+  const { reason, message } = unserved;
+  return refuse(reason === "DeploymentNotAccepted" ? "DeploymentNotServed" : reason, message);
 }
 
 function withGrant(
@@ -127,7 +124,7 @@ function withGrant(
   if (grant.spec.deploymentId !== deploymentId) {
     return refuse("ModeMismatch", `grant ${grantName} is for deployment ${grant.spec.deploymentId}`);
   }
-  const closed = grantClosed(grant);
+  const closed = closedBecause(grant);
   if (closed !== undefined) return refuse("GrantClosed", closed);
   const fault = planFault(grant.spec, tierOf);
   if (fault !== undefined) return refuse("GrantClosed", `nothing runs under this plan: ${fault.message}`);
@@ -175,15 +172,6 @@ function lineFor(
   return refuse("LineUsed", `every line of the plan that is ${command} with these params has been used`);
 }
 
-function grantClosed({ metadata, spec, status }: AccessGrant): string | undefined {
-  if (metadata.deletionTimestamp !== undefined) return "the grant is being deleted";
-  if (spec.revokedReason !== undefined) return "the grant was revoked";
-  if (spec.deniedReason !== undefined) return "the request was denied";
-  if (spec.approvedForMinutes === undefined) return "the request is not approved";
-  const isFinal = FINAL_GRANT_STATES.some((state) => state === status?.state);
-  return isFinal ? `the grant is ${status?.state}` : undefined;
-}
-
 /** Everything that ends an open session: the first that holds, with the word that the platform is told. */
 export function endOf(facts: SessionFacts): DebugCloseReason | undefined {
   const { session, policy, limits, grant, now } = facts;
@@ -199,10 +187,10 @@ export function endOf(facts: SessionFacts): DebugCloseReason | undefined {
   const decision = decisionOn(policy, wanted, spec.deploymentId);
   if (decision === "deny") return "revoked";
   if (!limits.modes.includes(spec.mode) || limits.lendingMode !== "operator") return "revoked";
-  if (placeRefusal(facts) !== undefined) return "revoked";
+  if (unservedPlace(facts) !== undefined) return "revoked";
   // The policy alone opened it: without that rule nothing allows it any more.
   if (spec.grantName === undefined) return decision === "auto" ? undefined : "revoked";
-  if (grant === undefined || grantClosed(grant) !== undefined) return "revoked";
+  if (grant === undefined || closedBecause(grant) !== undefined) return "revoked";
   const window = openedWindow(grant);
   return window !== undefined && now < window.until ? undefined : "expired";
 }

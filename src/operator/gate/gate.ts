@@ -98,7 +98,7 @@ export function gate(input: GateInput): Verdict {
   const bound = operation.bind(spec.params ?? {});
   if (!bound.ok) return refuse("InvalidParams", bound.problems.slice(0, 8).join("; "));
   const fixed = { operation, bound: bound.params };
-  const unserved = placeRefusal(input, bound.params.namespace);
+  const unserved = placeRefusal(input, spec.deploymentId, bound.params.namespace);
   if (unserved !== undefined) return unserved;
   const wanted = { command, tier: operation.tier, params: spec.params };
   const decision = decisionOn(policy, wanted, spec.deploymentId);
@@ -116,19 +116,30 @@ function deniedBecause(command: string, { object }: BoundOperation, deploymentId
   return `the customer's policies do not open ${command} on ${object} to deployment ${deploymentId} (clusterOperations)`;
 }
 
+/** Why a deployment may not do anything in a place. */
+interface Unserved {
+  readonly do: "refuse";
+  readonly reason: "DeploymentNotServed" | "DeploymentNotAccepted" | "NamespaceNotOpen";
+  readonly message: string;
+}
+
 /**
  * Only in a namespace that the customer named for this very deployment. For an operation of cluster scope, any such
  * namespace: the deployment is accepted; what it may do beyond its namespaces, the policies say.
  */
-function placeRefusal({ invocation, deployments, named }: GateInput, namespace: Place): Verdict | undefined {
-  const { deploymentId } = invocation.spec;
+export function placeRefusal(
+  { deployments, named }: Pick<GateInput, "deployments" | "named">,
+  deploymentId: string,
+  namespace: Place,
+): Unserved | undefined {
+  const unserved = (reason: Unserved["reason"], why: string): Unserved => {
+    return { do: "refuse", reason, message: `deployment ${deploymentId} ${why}` };
+  };
   const accepted = acceptedOf(deploymentId, deployments, named);
-  if (accepted === undefined)
-    return refuse("DeploymentNotServed", `deployment ${deploymentId} is not served by this cluster`);
+  if (accepted === undefined) return unserved("DeploymentNotServed", "is not served by this cluster");
   if (namespace === undefined ? accepted.length > 0 : accepted.includes(namespace)) return undefined;
-  if (accepted.length > 0)
-    return refuse("NamespaceNotOpen", `deployment ${deploymentId} is not accepted for namespace ${namespace}`);
-  return refuse("DeploymentNotAccepted", `deployment ${deploymentId} waits until the customer accepts it`);
+  if (accepted.length > 0) return unserved("NamespaceNotOpen", `is not accepted for namespace ${namespace}`);
+  return unserved("DeploymentNotAccepted", "waits until the customer accepts it");
 }
 
 function withoutGrant(decision: PolicyDecision, command: string, fixed: Fixed): Verdict {
@@ -163,7 +174,7 @@ function withGrant(input: GateInput, command: string, fixed: Fixed): Verdict {
 }
 
 /** From people's words first, then from a final state that we reported ourselves. */
-function closedBecause({ metadata, spec, status }: AccessGrant): string | undefined {
+export function closedBecause({ metadata, spec, status }: AccessGrant): string | undefined {
   if (metadata.deletionTimestamp !== undefined) return "the grant is being deleted";
   if (spec.revokedReason !== undefined) return "the grant was revoked";
   if (spec.deniedReason !== undefined) return "the request was denied";
