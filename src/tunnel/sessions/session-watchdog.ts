@@ -7,7 +7,7 @@ export interface WatchdogOptions {
   readonly idleMs: number;
   /** Monotonic. */
   readonly lastClientByteMs: () => number;
-  /** When the API server was last heard, monotonic; undefined: whatever it is, the session goes on. */
+  /** When the API server was last heard, monotonic; undefined: its silence ends no session. */
   readonly heardMs: (() => number | undefined) | undefined;
   readonly onEnd: (reason: CloseReason) => void;
 }

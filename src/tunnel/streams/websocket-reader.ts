@@ -9,7 +9,7 @@ const [CONTINUATION, TEXT, BINARY, CLOSE, PONG] = [0, 1, 2, 8, 10];
 
 /**
  * Reads the frames of a WebSocket that passes by, in one direction, without a part in it. It keeps a frame's header and
- * nothing of its content, so that its memory has a bound whatever comes. What is no WebSocket makes it broken, for good.
+ * nothing of its content, so that its memory has a bound for any input. What is no WebSocket makes it broken, for good.
  */
 export class WebSocketReader {
   readonly #listener: WebSocketListener;
