@@ -2,8 +2,11 @@ import { Duplex } from "node:stream";
 import type { WebSocket } from "ws";
 import { CONNECTION_WINDOW_BYTES } from "./inner-limits.ts";
 
-/** Frames that are sent: a relay reads each one whole before it goes on. */
-const FRAME_BYTES = 16 * 1024;
+/**
+ * Frames that are sent: a relay reads each one whole before it goes on. Several records of TLS fit, each a little more than
+ * 16 KiB; a frame for each costs every process on the way more than its bytes do.
+ */
+const FRAME_BYTES = 64 * 1024;
 /** What waits in the stream itself, a direction; what its user gives beyond it is told to wait. */
 const WINDOW_BYTES = 256 * 1024;
 /**
@@ -55,7 +58,7 @@ export class EpochStream extends Duplex {
 
   /** `done` comes at once while little waits for the kernel; beyond that the stream takes no more from its buffer. */
   #send(chunks: readonly Buffer[], done: (error?: Error | null) => void): void {
-    const frames = chunks.flatMap(framesOf);
+    const frames = framesOf(chunks);
     const bytes = frames.reduce((sum, frame) => sum + frame.length, 0);
     this.#unsentBytes += bytes;
     frames.forEach((frame, at) => {
@@ -77,8 +80,26 @@ export class EpochStream extends Duplex {
   }
 }
 
-function framesOf(chunk: Buffer): Buffer[] {
+/** The same bytes in as few frames as they take. */
+function framesOf(chunks: readonly Buffer[]): Buffer[] {
   const frames: Buffer[] = [];
-  for (let at = 0; at < chunk.length; at += FRAME_BYTES) frames.push(chunk.subarray(at, at + FRAME_BYTES));
+  let together: Buffer[] = [];
+  let bytes = 0;
+  const close = (): void => {
+    const [only] = together;
+    if (only !== undefined) frames.push(together.length === 1 ? only : Buffer.concat(together, bytes));
+    together = [];
+    bytes = 0;
+  };
+  for (const chunk of chunks) {
+    if (bytes + chunk.length > FRAME_BYTES) close();
+    for (let at = 0; at < chunk.length; at += FRAME_BYTES) {
+      const part = chunk.subarray(at, at + FRAME_BYTES);
+      together.push(part);
+      bytes += part.length;
+      if (bytes >= FRAME_BYTES) close();
+    }
+  }
+  close();
   return frames;
 }

@@ -7,7 +7,7 @@ import { DEBUG_MODES, DebugPorts, DebugSelector, DebugSession, KeyPin } from "./
 /** The subprotocol that both sides speak; the ticket travels beside it as `ticket.<ticket>`, never in the URL. */
 export const RELAY_PROTOCOL = "sp-debug.v2";
 export const RELAY_TICKET_PREFIX = "ticket.";
-/** Largest binary frame; 16 KiB serve best, because a frame is read whole before it goes on. */
+/** Largest binary frame. Smaller ones serve better: a frame is read whole before it goes on. */
 export const RELAY_FRAME_MAX_BYTES = 256 * 1024;
 /** Largest text frame (relay-frames.ts). */
 export const RELAY_CONTROL_MAX_BYTES = 1024;

@@ -54,8 +54,13 @@ export class SessionAccess {
       roleRef: { apiGroup: RBAC, kind: roleKind, name: operationRole("debug", spec.mode) },
       subjects: [{ kind: "ServiceAccount", name, namespace: debugNamespace }],
     };
-    await tolerateExisting(this.#client.create(resources.serviceAccounts, account, signal));
-    await tolerateExisting(this.#client.create(resources.roleBindings, binding, signal));
+    // Both at once: a binding may name an account that is a millisecond younger. Neither is left under way by an error
+    // of the other one: it would come into being after the session's rights were taken away.
+    const made = await Promise.allSettled([
+      tolerateExisting(this.#client.create(resources.serviceAccounts, account, signal)),
+      tolerateExisting(this.#client.create(resources.roleBindings, binding, signal)),
+    ]);
+    for (const each of made) if (each.status === "rejected") throw each.reason;
   }
 
   /** The binding first: its rights end at once, while a deleted account's token works on for some seconds. */

@@ -133,6 +133,14 @@ test("line, state, account, open; and back: closing, rights gone, closed", async
   expect(world.session.status).toMatchObject({ closeReason: "revoked" });
 });
 
+test("one look opens it: what it has written it does not wait to see in the cache", async () => {
+  const world = new World();
+  const before = world.session;
+  const context = { signal: new AbortController().signal, log: silentLogger, reconcileId: "1" };
+  await reconcileSession("a/b", { ...world.ports, session: () => before }, context);
+  expect(world.log).toEqual(["claim", "Opening", "open", "Open", "event Opened"]);
+});
+
 test("a grant that the cache does not have yet ends nothing", async () => {
   const world = new World();
   world.lagging = true;

@@ -144,8 +144,12 @@ async function decide(session: DebugSession, ports: SessionPorts, context: Recon
   if (verdict.do !== "open") return undefined;
   ports.places.take(session);
   await claim(session, facts.grant, verdict, ports, context);
-  await write(session, opening(session, verdict.reason, ports.clock.wallNow()), ports, context);
-  return undefined;
+  // Goes on with what was stored: the cache would have it only later, and an engineer waits.
+  return open(
+    await write(session, opening(session, verdict.reason, ports.clock.wallNow()), ports, context),
+    ports,
+    context,
+  );
 }
 
 async function waits(
@@ -269,7 +273,7 @@ async function write(
   status: DebugSessionStatus,
   ports: SessionPorts,
   { signal, log }: ReconcileContext,
-): Promise<void> {
+): Promise<DebugSession> {
   signal.throwIfAborted();
   ports.fence();
   const wasAttached = conditionOf(session, "Attached")?.status === "True";
@@ -278,7 +282,7 @@ async function write(
   const to = status.state ?? "Pending";
   if (!wasAttached && conditionOf(stored, "Attached")?.status === "True")
     ports.publisher.sessionBecame(stored, "Attached");
-  if (from === to) return;
+  if (from === to) return stored;
   log.info({ from, to, reason: status.closeReason, until: status.until }, "debug session changed state");
   if (to === "Open") {
     ports.metrics.opened(stored.spec.mode);
@@ -293,4 +297,5 @@ async function write(
     ports.metrics.closed(closeReason, seconds);
     ports.publisher.sessionBecame(stored, "Ended");
   }
+  return stored;
 }

@@ -58,10 +58,13 @@ export class RecordingFile {
     this.#write([this.#seconds(), code, data]);
   }
 
-  /** When the disk has taken what was written. All streams of the session wait for one promise, with one pair of listeners. */
-  async drained(): Promise<void> {
+  /**
+   * When the disk has taken what was written; undefined: it has. All streams of the session wait for one promise, with one
+   * pair of listeners.
+   */
+  drained(): Promise<void> | undefined {
     const file = this.#file;
-    if (file === undefined || !file.writableNeedDrain || file.destroyed) return;
+    if (file === undefined || !file.writableNeedDrain || file.destroyed) return undefined;
     this.#drained ??= new Promise<void>((done) => {
       const finish = (): void => {
         file.off("drain", finish);
@@ -72,7 +75,7 @@ export class RecordingFile {
       file.on("drain", finish);
       file.on("close", finish);
     });
-    await this.#drained;
+    return this.#drained;
   }
 
   /** What the audit's last record says of it; undefined: nothing was recorded. */

@@ -11,11 +11,13 @@ export class BrokenOff extends Error {
 }
 
 /**
- * Gives each chunk to `take`, one after the other, and resolves at the end that the other side meant.
+ * Gives each chunk to `take`, one after the other, and resolves at the end that the other side meant. The source is
+ * paused only while `take` is not done with a chunk: pausing and resuming it for each costs more than most chunks do.
  *
  * Not `pipeline` or an iterator: Node closes an HTTP/2 stream before it says that all was written or read, which both take
  * for a loss; and it says `end` of a stream that was reset.
  *
+ * @param take undefined: it is done with the chunk.
  * @throws BrokenOff; what `take` throws
  */
 export function drainInto(
@@ -23,20 +25,34 @@ export function drainInto(
   take: (chunk: Buffer) => Promise<void> | undefined,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    let taken = Promise.resolve();
+    let underWay: Promise<void> | undefined;
     let hasEnded = false;
     const finish = (): void => {
       const isDone = hasEnded && (!("rstCode" in source) || isWhole(source));
-      taken.then(() => (isDone ? resolve() : reject(new BrokenOff())), reject);
+      const done = (): void => (isDone ? resolve() : reject(new BrokenOff()));
+      if (underWay === undefined) done();
+      else underWay.then(done, reject);
+    };
+    const fail = (error: unknown): void => {
+      // What still comes is its user's: with this listener it would stay paused for ever.
+      source.off("data", onData);
+      reject(error);
     };
     const onData = (chunk: Buffer): void => {
-      source.pause();
-      taken = taken.then(() => take(chunk)).then(() => void source.resume());
-      taken.catch((error: unknown) => {
-        // What still comes is its user's: with this listener it would stay paused for ever.
-        source.off("data", onData);
-        reject(error);
-      });
+      try {
+        const taking = underWay === undefined ? take(chunk) : underWay.then(() => take(chunk));
+        if (taking === undefined) return;
+        source.pause();
+        const taken = taking.then(() => {
+          if (underWay !== taken) return;
+          underWay = undefined;
+          source.resume();
+        });
+        underWay = taken;
+        taken.catch(fail);
+      } catch (error) {
+        fail(error);
+      }
     };
     source.on("data", onData);
     source.once("end", () => {
@@ -49,11 +65,11 @@ export function drainInto(
   });
 }
 
-/** Resolves when more may be written. @throws BrokenOff */
-export async function write(target: Writable, chunk: Buffer): Promise<void> {
+/** Undefined: more may be written at once; else resolves when it may. @throws BrokenOff */
+export function write(target: Writable, chunk: Buffer): Promise<void> | undefined {
   if (target.destroyed || target.writableEnded) throw new BrokenOff();
-  if (target.write(chunk)) return;
-  await new Promise<void>((resolve, reject) => {
+  if (target.write(chunk)) return undefined;
+  return new Promise<void>((resolve, reject) => {
     const drained = (): void => {
       target.off("close", gone);
       resolve();

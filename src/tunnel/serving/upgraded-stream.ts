@@ -101,9 +101,9 @@ async function joined(
     if (error instanceof PortRefused || !stream.writableEnded) socket.destroy();
   });
   try {
-    await drainInto(socket, async (chunk) => {
-      await taps.down(chunk);
-      await write(stream, chunk);
+    await drainInto(socket, (chunk) => {
+      const isKept = taps.down(chunk);
+      return isKept === undefined ? write(stream, chunk) : isKept.then(() => write(stream, chunk));
     });
     if (signal.aborted || (stream.readableEnded && socket.errored !== null)) throw new BrokenOff();
     stream.end();

@@ -141,6 +141,11 @@ export class Session {
       ...{ heardMs: config.strict ? heardMs : undefined, onEnd: (reason) => this.end(reason) },
     });
     this.#watchdog = watchdog;
+    const account = { namespace: config.debugNamespace, name: status?.account ?? "" };
+    const leftSeconds = (): number => watchdog.leftMs / 1_000;
+    const token = new SessionToken({ client, connection, account, leftSeconds, clock, log });
+    // While the disk is busy. It never rejects.
+    const lent = token.first(signal);
     const onFailure = (): void => this.end("audit-failed");
     const recording = RecordingFile.open(recordingFile(spec.sessionId), { clock, spool: this.#share }, onFailure);
     this.#recording = await orAborted(recording, signal);
@@ -162,10 +167,7 @@ export class Session {
       version,
       ...(before && { before }),
     });
-    const account = { namespace: config.debugNamespace, name: status?.account ?? "" };
-    const leftSeconds = (): number => watchdog.leftMs / 1_000;
-    const token = new SessionToken({ client, connection, account, leftSeconds, clock, log });
-    if (!(await token.first(signal))) return this.end("revoked");
+    if (!(await lent)) return this.end("revoked");
     const scope = () => ({
       ...{ mode: spec.mode, namespace: spec.namespace, selector: spec.selector },
       ...{ recordingRequired: config.recording === "required", leftSeconds: leftSeconds() },

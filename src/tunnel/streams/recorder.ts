@@ -4,7 +4,7 @@ import { StringDecoder } from "node:string_decoder";
 export interface CastSink {
   event(code: "o" | "r" | "m", data: string): void;
   /** When it can take more. */
-  drained(): Promise<void>;
+  drained(): Promise<void> | undefined;
 }
 
 export interface RecordedExec {
@@ -38,7 +38,7 @@ export class SessionRecorder {
     return new ExecRecorder(this, exec);
   }
 
-  drained(): Promise<void> {
+  drained(): Promise<void> | undefined {
     return this.#sink.drained();
   }
 

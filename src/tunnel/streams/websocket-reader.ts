@@ -103,11 +103,11 @@ export class WebSocketReader {
   #unmasked(part: Buffer): Buffer {
     const mask = this.#mask;
     if (mask === undefined) return part;
-    const plain = Buffer.from(part);
-    for (let at = 0; at < plain.length; at += 1) {
-      plain[at] = (plain[at] ?? 0) ^ (mask[(this.#maskAt + at) % 4] ?? 0);
-    }
-    this.#maskAt = (this.#maskAt + part.length) % 4;
+    const plain = Buffer.allocUnsafe(part.length);
+    const shift = this.#maskAt;
+    // Written for its speed: everything that an engineer sends into a pod passes here.
+    for (let at = 0; at < part.length; at += 1) plain[at] = (part[at] as number) ^ (mask[(at + shift) & 3] as number);
+    this.#maskAt = (shift + part.length) & 3;
     return plain;
   }
 }
