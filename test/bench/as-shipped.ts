@@ -5,11 +5,15 @@ import { toJavaScript } from "../../deploy/image/assemble.ts";
 
 /** The flags that the chart sets. */
 const NODE_FLAGS = ["--max-semi-space-size=8"];
-const PROGRAMS = ["ours.ts", "kinds.ts", "own-process.ts", "seed.ts", "loop-delay.ts"];
+const PROGRAMS = ["ours.ts", "kinds.ts", "own-process.ts", "seed.ts", "loop-delay.ts", "debug/tunnel-process.ts"];
 
 export interface Shipped {
   /** Runs a program of this folder, as `ours`. */
   command(program: string): readonly string[];
+  /** Runs a process of the product, under the chart's flags. */
+  process(kind: "agent" | "operator"): readonly string[];
+  /** Runs the engineer's command line. */
+  readonly cli: readonly string[];
   /** Runs the agent, which appends each second's longest stall to the file that `LOOP_DELAY_FILE` names. */
   readonly agent: readonly string[];
   /** What a pod has of its service account. */
@@ -33,6 +37,8 @@ export async function shipped(stack: AsyncDisposableStack): Promise<Shipped> {
   await usesAccount(join(folder, "src/kube/client/connection.js"), account);
   return {
     command: (program) => [process.execPath, ...NODE_FLAGS, join(programs, `${program}.js`)],
+    process: (kind) => [process.execPath, ...NODE_FLAGS, join(folder, "src/cli/main.js"), kind],
+    cli: [process.execPath, join(folder, "src/cli/main.js")],
     agent: [
       ...[process.execPath, ...NODE_FLAGS, "--import", join(programs, "loop-delay.js")],
       ...[join(folder, "src/cli/main.js"), "agent"],

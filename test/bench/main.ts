@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { benchReconcile, benchSync } from "./against-peer.ts";
 import { benchAgent } from "./agent/bench.ts";
+import { benchDebug } from "./debug/bench.ts";
 import { findPeer } from "./peer.ts";
 import { benchPlatform } from "./platform/bench.ts";
 import { benchHealth } from "./platform/health.ts";
@@ -12,6 +13,7 @@ import { printed, type Row } from "./table.ts";
 const HELP = `npm run bench -- [options]
 npm run bench -- platform [options]
 npm run bench -- health [options]
+npm run bench -- debug [options]
 
 Measures what is promised about speed on a real API server, prints a table, and writes every figure to
 bench-results/<time>.json. Only ratios and medians count: machines differ, and slow down while measuring.
@@ -19,20 +21,25 @@ bench-results/<time>.json. Only ratios and medians count: machines differ, and s
 With \`platform\` the same for the Management API, on PostgreSQL and on the embedded database.
 With \`health\` what watching and telling the health of resources costs the agent, on a real API server, and
 what its reports cost the platform, on PostgreSQL.
+With \`debug\` what debug sessions add to kubectl, beside other ways to the same API server. Needs PostgreSQL.
 
   --only NAME     sync, reconcile, story; of the platform throughput, lists, agents; of health caches,
-                  rest, told, churn, reports, confirms (may be given more than once);
+                  rest, told, churn, reports, confirms; of debug open, pods, throughput, audit, idle
+                  (may be given more than once);
                   default: all
   --pods N        sizes of the synced cache, comma-separated; of health the last   (10000,50000)
   --widgets N     objects a run of the reconcile benchmark          (2000)
-  --rounds N      operations of each kind in the story              (200)
-  --runs N        counted runs of each side, one uncounted before   (5)
+  --rounds N      operations of each kind in the story (200); of debug, get pods each way (40)
+  --runs N        counted runs of each side, one uncounted before (5); of debug, transfers each way (3)
   --seconds N     of one run of the platform's throughput           (1)
   --rows N        of the long lists, against 1000                   (100000)
   --agents N      that heartbeat and hold the work feed; of health, that confirm (10000)
   --rest N        seconds at rest, of health                        (300)
   --worsened N    workloads that get worse, of health               (40)
   --churn N       seconds with 100 changes each, of health          (300)
+  --opens N       sessions opened one after the other, of debug     (20)
+  --mebibytes N   of a transfer, of debug                           (64)
+  --sessions N    held in one tunnel, of debug                      (100)
   --help
 `;
 
@@ -42,7 +49,10 @@ const { values, positionals } = parseArgs({
     only: { type: "string", multiple: true, default: [] },
     pods: { type: "string", default: "10000,50000" },
     widgets: { type: "string", default: "2000" },
-    rounds: { type: "string", default: "200" },
+    rounds: { type: "string" },
+    opens: { type: "string", default: "20" },
+    mebibytes: { type: "string", default: "64" },
+    sessions: { type: "string", default: "100" },
     runs: { type: "string" },
     seconds: { type: "string", default: "1" },
     rows: { type: "string", default: "100000" },
@@ -66,8 +76,9 @@ const rows: Row[] = [];
 const [only] = positionals;
 const ofPlatform = only === "platform";
 const ofHealth = only === "health";
+const ofDebug = only === "debug";
 const ofCluster = only === undefined;
-if (positionals.length > (ofPlatform || ofHealth ? 1 : 0))
+if (positionals.length > (ofPlatform || ofHealth || ofDebug ? 1 : 0))
   throw new Error(`no benchmark ${positionals.at(-1)}\n\n${HELP}`);
 
 if (ofPlatform) {
@@ -86,6 +97,13 @@ if (ofHealth) {
   rows.push(...(await benchHealth({ ...sizes, wanted, say }, stop.signal)));
 }
 
+if (ofDebug) {
+  const { rounds = "40", runs: transfers = "3", opens, mebibytes, sessions } = values;
+  const sizes = { rounds: Number(rounds), runs: Number(transfers), mebibytes: Number(mebibytes) };
+  const counts = { opens: Number(opens), sessions: Number(sessions) };
+  rows.push(...(await benchDebug({ ...sizes, ...counts, wanted, say }, stop.signal)));
+}
+
 const runs = Number(values.runs ?? "5");
 if (ofCluster && (wanted("sync") || wanted("reconcile"))) {
   const peer = await findPeer(say, stop.signal);
@@ -94,7 +112,7 @@ if (ofCluster && (wanted("sync") || wanted("reconcile"))) {
   if (wanted("reconcile")) rows.push(...(await benchReconcile(peer, Number(values.widgets), runs, say, stop.signal)));
 }
 
-if (ofCluster && wanted("story")) rows.push(...(await benchStory(Number(values.rounds), say, stop.signal)));
+if (ofCluster && wanted("story")) rows.push(...(await benchStory(Number(values.rounds ?? "200"), say, stop.signal)));
 
 console.log(`\n${printed(rows)}`);
 const folder = join(import.meta.dirname, "../../bench-results");

@@ -5,14 +5,14 @@ import { type Cluster, startCluster } from "../../../lab/cluster/cluster.ts";
 import { installRecipe, ProgramsError } from "../../../lab/cluster/go-build.ts";
 import { findOnPath } from "../../../lab/cluster/path-search.ts";
 import { freePort } from "../../../lab/cluster/ports.ts";
-import { Program } from "../../../lab/cluster/program.ts";
+import type { Program } from "../../../lab/cluster/program.ts";
 import { ensureRecipe } from "../../../lab/cluster/programs.ts";
-import { Watchdog } from "../../../lab/cluster/watchdog.ts";
 import { OBSERVED, OBSERVED_KINDS } from "../../../src/agent/kernel/observed-kinds.ts";
 import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
 import { installation, openNamespace } from "../../../src/crds/manifests/installation.ts";
 import type { Shipped } from "../as-shipped.ts";
 import { type Fleet, fleet } from "../platform/health.ts";
+import { running } from "../running.ts";
 import { CountingProxy } from "./counting-proxy.ts";
 import { NAMESPACE, storeWorkloads } from "./objects.ts";
 
@@ -144,18 +144,4 @@ async function findKubeStateMetrics(say: Say, signal: AbortSignal): Promise<stri
     say(`${name} is not on the PATH and cannot be built: ${error.message}`);
     return undefined;
   }
-}
-
-function running(
-  stack: AsyncDisposableStack,
-  options: Omit<ConstructorParameters<typeof Program>[0], "watchdog">,
-): Program {
-  const watchdog = new Watchdog();
-  const program = new Program({ ...options, watchdog });
-  stack.defer(async () => {
-    await program.kill();
-    watchdog.done();
-  });
-  program.spawn();
-  return program;
 }
