@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { LOG_SETTINGS } from "../../src/cli/services/process-logger.ts";
+import { LOG_SETTINGS } from "../../src/cli/services/log-settings.ts";
 import { OPERATOR_SETTINGS } from "../../src/operator/kernel/config.ts";
 import { TUNNEL_SETTINGS } from "../../src/tunnel/kernel/config.ts";
 import { CHART, envOf, ofKind, one, podOf, REQUIRED, type Rendered, useHelm } from "./use-helm.ts";

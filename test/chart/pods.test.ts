@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { AGENT_SETTINGS } from "../../src/agent/kernel/config.ts";
-import { LOG_SETTINGS } from "../../src/cli/services/process-logger.ts";
+import { LOG_SETTINGS } from "../../src/cli/services/log-settings.ts";
 import { parseNamedDeployments } from "../../src/crds/kinds/accepted-namespaces.ts";
 import { OPERATOR_SETTINGS } from "../../src/operator/kernel/config.ts";
 import { CHART, envOf, ofKind, one, podOf, pods, REQUIRED, type Rendered, useHelm } from "./use-helm.ts";

@@ -2,7 +2,7 @@ import { parseArgs } from "node:util";
 import { systemClock } from "../../base/clock.ts";
 import { type Command, UsageError } from "../kernel/command.ts";
 import { describeSettings } from "../kernel/settings.ts";
-import { LOG_SETTINGS } from "../services/process-logger.ts";
+import { LOG_SETTINGS } from "../services/log-settings.ts";
 
 const HELP = `usage: sallyport check [--ready NAME=URL]... [--wait SECONDS]
 

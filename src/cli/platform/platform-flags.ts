@@ -5,7 +5,7 @@ import type { DatabaseLocation } from "../../platform/database/open.ts";
 import { PLATFORM_SETTINGS, readDatabaseLocation } from "../../platform/platform-config.ts";
 import { FriendlyError } from "../kernel/command.ts";
 import { readSettings } from "../kernel/settings.ts";
-import { LOG_SETTINGS } from "../services/process-logger.ts";
+import { LOG_SETTINGS } from "../services/log-settings.ts";
 import { parsed, type SettingFlag } from "../services/service-command.ts";
 
 const { databaseUrl, data, host, port } = PLATFORM_SETTINGS;

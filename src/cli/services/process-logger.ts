@@ -1,30 +1,8 @@
 import pino from "pino";
 import pretty from "pino-pretty";
 import type { Logger } from "../../base/log.ts";
-import { type Environment, loadSettings, oneOf, type SettingsOf } from "../../base/settings.ts";
-
-const LEVELS = ["debug", "info", "warn", "error"] as const;
-const FORMATS = ["auto", "json", "pretty"] as const;
-
-interface LogConfig {
-  readonly level: (typeof LEVELS)[number];
-  readonly format: (typeof FORMATS)[number];
-}
-
-export const LOG_SETTINGS: SettingsOf<LogConfig> = {
-  level: {
-    env: "SALLYPORT_LOG_LEVEL",
-    default: "info",
-    doc: `Least severe line to print: ${LEVELS.join(", ")}.`,
-    parse: oneOf(LEVELS),
-  },
-  format: {
-    env: "SALLYPORT_LOG_FORMAT",
-    default: "auto",
-    doc: "json, a line an event, for collectors; pretty, for people; auto: pretty on a terminal, json elsewhere.",
-    parse: oneOf(FORMATS),
-  },
-};
+import { type Environment, loadSettings } from "../../base/settings.ts";
+import { LOG_SETTINGS } from "./log-settings.ts";
 
 /**
  * Names of fields that the logger removes, up to two levels deep; it does not search texts. Code must not log secrets

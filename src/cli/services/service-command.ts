@@ -6,8 +6,7 @@ import type { Environment, SettingTable } from "../../base/settings.ts";
 import { type Command, UsageError } from "../kernel/command.ts";
 import { describeSettings, readSettings } from "../kernel/settings.ts";
 import { listenProblem, type PortSetting } from "./listen-problem.ts";
-import { LOG_SETTINGS, processLogger } from "./process-logger.ts";
-import { buildOf, processRegistry } from "./process-metrics.ts";
+import { LOG_SETTINGS } from "./log-settings.ts";
 
 interface ServiceTools {
   readonly clock: Clock;
@@ -63,6 +62,9 @@ ${describeSettings([settings, LOG_SETTINGS])}
     async run(args, signal) {
       const service = await load();
       const env = await settingsOf(name, args, flags, [service.settings, LOG_SETTINGS]);
+      // Only now: the engineer's commands come here too, and would start with a fifth more modules than they use.
+      const { processLogger } = await import("./process-logger.ts");
+      const { buildOf, processRegistry } = await import("./process-metrics.ts");
       const log = processLogger(name, env);
       const build = await buildOf();
       log.info({ ...build, node: process.versions.node }, "starting");
