@@ -1,4 +1,8 @@
 import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { sourceRecipe } from "./go-build.ts";
+import { linkerFlags } from "./kubernetes-versions.ts";
+import { ensureRecipe } from "./programs.ts";
 
 export interface KubectlResult {
   readonly code: number;
@@ -40,4 +44,21 @@ export function kubectl(
     child.stdin?.on("error", () => undefined); // kubectl may end before it has read all of it; its exit code tells.
     child.stdin?.end(stdin);
   });
+}
+
+/** The oldest kubectl that speaks WebSocket for everything that it does. */
+const OLDEST = "v1.31.14";
+
+/** Path of {@link OLDEST}. Builds it once. */
+export async function oldestKubectl(say: (line: string) => void, signal: AbortSignal): Promise<string> {
+  const name = "kubectl-1.31";
+  const recipe = await sourceRecipe({
+    name,
+    source: join(import.meta.dirname, name),
+    files: ["go.mod", "go.sum", "main.go"],
+    linkerFlags: linkerFlags(OLDEST),
+    title: `kubectl ${OLDEST}`,
+    expectation: "about a minute on 2 cores, once",
+  });
+  return join(await ensureRecipe(recipe, { say }, signal), name);
 }

@@ -21,9 +21,16 @@ export interface Vendor {
 const WORKSPACE = "acme";
 const PROJECT = "storefront";
 
+export interface VendorOptions {
+  readonly port: number;
+  readonly rateLimits: boolean;
+  /** Where others reach the platform. @default where it listens */
+  readonly baseUrl?: string;
+}
+
 export async function startVendor(
   folder: string,
-  { port, rateLimits }: { readonly port: number; readonly rateLimits: boolean },
+  options: VendorOptions,
   clock: Clock,
   log: Logger,
   signal: AbortSignal,
@@ -31,8 +38,7 @@ export async function startVendor(
   const platform = await startPlatform({
     database: { pglite: join(folder, "platform") },
     host: "127.0.0.1",
-    port,
-    rateLimits,
+    ...options,
     clock,
     log,
   });

@@ -18,6 +18,9 @@ import { GRANTS, readScene, type Scene, SHOP, SYSTEM } from "./scene.ts";
 /** Pods must start and images be unpacked while other programs run. */
 const PATIENCE_MS = 120_000;
 
+/** One of our processes. */
+type Component = "agent" | "operator" | "tunnel";
+
 const READING = ["get-pods", "logs"] as const;
 type Reading = (typeof READING)[number];
 
@@ -27,7 +30,11 @@ export interface Pod extends KubeObject {
   readonly spec: { readonly nodeName?: string };
   readonly status?: {
     readonly podIP?: string;
-    readonly containerStatuses?: readonly { readonly restartCount: number; readonly ready: boolean }[];
+    readonly containerStatuses?: readonly {
+      readonly restartCount: number;
+      readonly ready: boolean;
+      readonly containerID?: string;
+    }[];
   };
 }
 
@@ -142,13 +149,13 @@ export class Cast {
   }
 
   /** The pods of one of our processes, without those that are being deleted. */
-  async pods(component: "agent" | "operator"): Promise<readonly Pod[]> {
+  async pods(component: Component): Promise<readonly Pod[]> {
     const pods = await this.list<Pod>(resources.pods, SYSTEM, `app.kubernetes.io/component=${component}`);
     return pods.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
   }
 
   /** The metrics of all pods of a process, one after the other. */
-  async scrape(component: "agent" | "operator"): Promise<string> {
+  async scrape(component: Component): Promise<string> {
     let text = "";
     for (const { metadata } of await this.pods(component)) {
       const path = `/api/v1/namespaces/${SYSTEM}/pods/${metadata.name}:8080/proxy/metrics`;
@@ -158,7 +165,7 @@ export class Cast {
   }
 
   /** The sum of a series over the pods of a process. */
-  async metric(component: "agent" | "operator", series: string): Promise<number> {
+  async metric(component: Component, series: string): Promise<number> {
     const lines = (await this.scrape(component)).split("\n").filter((line) => line.startsWith(`${series} `));
     return lines.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
   }

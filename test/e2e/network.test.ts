@@ -1,7 +1,7 @@
 import { createServer, type Server } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { soon, useCast } from "./cast.ts";
-import { kubectl } from "./kubectl.ts";
+import { useCast } from "./cast.ts";
+import { reaches } from "./reach.ts";
 import { SHOP, SYSTEM } from "./scene.ts";
 
 // NetworkPolicies are on, and the pod network enforces them; otherwise these tests would prove nothing.
@@ -21,41 +21,35 @@ beforeAll(async () => {
 });
 afterAll(() => neighbour?.close());
 
-/** Whether a connection from inside a pod succeeds. Policies drop packets, so a refusal is a timeout. */
-async function reaches(namespace: string, workload: string, host: string, port: number): Promise<boolean> {
-  const program = `const s = require("net").connect(${port}, ${JSON.stringify(host)});
-    const end = (word) => { console.log(word); process.exit(0); };
-    s.on("connect", () => end("connected")).on("error", () => end("refused")); setTimeout(() => end("silence"), 3000);`;
-  const args = ["exec", "-n", namespace, `deployment/${workload}`, "--", "/app/node", "-e", program];
-  return (await kubectl(cast().scene, args, soon())).trim() === "connected";
-}
+const fromPod = (namespace: string, workload: string, host: string, port: number): Promise<boolean> =>
+  reaches(cast().scene, [namespace, workload], host, port);
 
 describe("with NetworkPolicies on", () => {
   const platform = () => new URL(cast().scene.vendor.url);
 
   test("the agent reaches the platform, and nothing beside it", async () => {
     const { hostname, port } = platform();
-    expect(await reaches(SYSTEM, "sallyport-agent", hostname, Number(port))).toBe(true);
-    expect(await reaches(SYSTEM, "sallyport-agent", hostname, somewhereElse)).toBe(false);
+    expect(await fromPod(SYSTEM, "sallyport-agent", hostname, Number(port))).toBe(true);
+    expect(await fromPod(SYSTEM, "sallyport-agent", hostname, somewhereElse)).toBe(false);
   });
 
   test("the operator reaches the API server, and no platform", async () => {
     const { hostname, port } = platform();
-    expect(await reaches(SYSTEM, "sallyport-operator", cast().scene.cluster.controlPlaneAddress, 6443)).toBe(true);
-    expect(await reaches(SYSTEM, "sallyport-operator", "10.96.0.1", 443)).toBe(true); // The Service `kubernetes`.
-    expect(await reaches(SYSTEM, "sallyport-operator", hostname, Number(port))).toBe(false);
+    expect(await fromPod(SYSTEM, "sallyport-operator", cast().scene.cluster.controlPlaneAddress, 6443)).toBe(true);
+    expect(await fromPod(SYSTEM, "sallyport-operator", "10.96.0.1", 443)).toBe(true); // The Service `kubernetes`.
+    expect(await fromPod(SYSTEM, "sallyport-operator", hostname, Number(port))).toBe(false);
   });
 
   test("a pod that no policy selects reaches all of it: the policies did this", async () => {
     const { hostname, port } = platform();
-    expect(await reaches(SHOP, "web", hostname, Number(port))).toBe(true);
-    expect(await reaches(SHOP, "web", hostname, somewhereElse)).toBe(true);
+    expect(await fromPod(SHOP, "web", hostname, Number(port))).toBe(true);
+    expect(await fromPod(SHOP, "web", hostname, somewhereElse)).toBe(true);
   });
 
   test("the agent's health port answers, and no other port of it", async () => {
     const [pod] = await cast().pods("agent");
     const address = pod?.status?.podIP ?? "";
-    expect(await reaches(SHOP, "web", address, 8080)).toBe(true);
-    expect(await reaches(SHOP, "web", address, 9229)).toBe(false);
+    expect(await fromPod(SHOP, "web", address, 8080)).toBe(true);
+    expect(await fromPod(SHOP, "web", address, 9229)).toBe(false);
   });
 });

@@ -15,11 +15,14 @@ export interface OpenVendor {
 export async function openVendor(folder: string, host: string, signal: AbortSignal): Promise<OpenVendor> {
   await mkdir(folder, { recursive: true });
   const log = fileLogger("platform", join(folder, "platform.log"));
-  const vendor = await startVendor(folder, { port: 0, rateLimits: false }, systemClock, log, signal);
-  const front = await openFront(vendor.url, host).catch(async (error: unknown) => {
-    await vendor.stop();
+  const front = await openFront(host);
+  // What the platform signs, such as the addresses for a session's files, names the address that pods reach.
+  const options = { port: 0, rateLimits: false, baseUrl: front.url };
+  const vendor = await startVendor(folder, options, systemClock, log, signal).catch(async (error: unknown) => {
+    await front.close();
     throw error;
   });
+  front.lead(vendor.url);
   const { project, deploymentId, managerId, keyFiles } = vendor;
   const { url, authority, control } = front;
   return {

@@ -9,8 +9,9 @@ import { freePort } from "../../../lab/cluster/ports.ts";
 import type { Program } from "../../../lab/cluster/program.ts";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { signal } from "../wait.ts";
-import { type OpenSession, openSession, Typed } from "./engineer.ts";
+import { type OpenSession, openSession } from "./engineer.ts";
 import { createTunnelWorld, type TunnelWorld } from "./tunnel-world.ts";
+import { Typed } from "./typed.ts";
 
 const MEBI = 1024 * 1024;
 const cluster = useCluster();
