@@ -7,8 +7,9 @@ import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { type DebugSession, debugSessions } from "../../../src/crds/kinds/debug-session.ts";
 import { GRANTS } from "../agent/agent-world.ts";
 import { eventually, signal } from "../wait.ts";
-import { attachSession, type OpenSession, openSession, sallyport, Typed } from "./engineer.ts";
+import { attachSession, type OpenSession, openSession, sallyport } from "./engineer.ts";
 import { createTunnelWorld, type TunnelWorld } from "./tunnel-world.ts";
+import { Typed } from "./typed.ts";
 
 const cluster = useCluster();
 let at: TunnelWorld;
