@@ -6,6 +6,7 @@ import { silentLogger } from "../../base/log.ts";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
 import type { Connection, WireRequest } from "../../kube/client/connection.ts";
 import { tunnelMetrics } from "../kernel/metrics.ts";
+import type { Scope } from "../requests/judge.ts";
 import { RequestHandler } from "./request-handler.ts";
 
 const PODS = "/api/v1/namespaces/shop/pods";
@@ -20,17 +21,26 @@ beforeEach(() => {
   table = () => Readable.from([Buffer.from('{"rows":[{}]}')]);
 });
 
-function handler(registry = new Registry()): RequestHandler {
+function handler(registry = new Registry(), scope: Partial<Scope> = {}): RequestHandler {
   const answer = (body: () => Readable) => async (request: WireRequest) => {
     asked.push({ request, records: records.length });
     return { status: 200, headers: {}, body: body() };
   };
+  const words = 'pods "web-1" is forbidden: no shell here';
+  const refuse = async () => ({ status: 403, headers: {}, body: Buffer.from(JSON.stringify({ message: words })) });
   const open = answer(() => Readable.from([Buffer.from("{}")]));
   return new RequestHandler({
-    scope: () => ({ mode: "logs", namespace: "shop", selector: "app=web", recordingRequired: false, leftSeconds: 60 }),
+    scope: () => ({
+      mode: "logs",
+      namespace: "shop",
+      selector: "app=web",
+      recordingRequired: false,
+      leftSeconds: 60,
+      ...scope,
+    }),
     ports: undefined,
     recording: undefined,
-    upstream: () => ({ open, request: answer(() => table()) }) as unknown as Connection,
+    upstream: () => ({ open, request: answer(() => table()), upgrade: refuse }) as unknown as Connection,
     audit: {
       async append(type, fields) {
         records.push({ type, ...fields });
@@ -103,4 +113,24 @@ test("an answer about labels that never ends is not read to its end", async () =
   expect((await ask(handler(), `${PODS}/web-1`))[":status"]).toBe(502);
   expect(bytes).toBeLessThan(300_000);
   expect(body?.destroyed).toBe(true);
+});
+
+test("what the API server said to an exec is told to kubectl's second try, which could not be recorded", async () => {
+  const own = handler(undefined, { mode: "exec", selector: undefined, recordingRequired: true });
+  const exec = async (protocol: "websocket" | "SPDY/3.1", command: string): Promise<string> => {
+    const stream = Object.assign(new PassThrough(), { respond: () => undefined });
+    const said: Buffer[] = [];
+    stream.on("data", (part: Buffer) => said.push(part));
+    const headers = { ":method": "CONNECT", ":protocol": protocol, ":path": `${PODS}/web-1/exec?command=${command}` };
+    await own.handle(stream as unknown as ServerHttp2Stream, {
+      ...headers,
+      "sec-websocket-protocol": "v5.channel.k8s.io",
+    });
+    return Buffer.concat(said).toString();
+  };
+  expect(await exec("websocket", "sh")).toContain("no shell here");
+  expect(await exec("SPDY/3.1", "sh")).toContain("no shell here");
+  expect(await exec("SPDY/3.1", "ls")).toContain("KUBECTL_REMOTE_COMMAND_WEBSOCKETS");
+  clock.advance(10_000);
+  expect(await exec("SPDY/3.1", "sh")).toContain("KUBECTL_REMOTE_COMMAND_WEBSOCKETS");
 });

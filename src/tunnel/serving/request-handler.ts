@@ -15,6 +15,8 @@ import { carryUpgraded } from "./upgraded-stream.ts";
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 const MAX_WATCHES = 32;
+/** Within it, kubectl has tried again over SPDY what was refused over WebSocket. */
+const RETRY_MS = 10_000;
 
 /** Takes each request of the engineer, records it, and passes on what the session allows. */
 export class RequestHandler {
@@ -24,6 +26,8 @@ export class RequestHandler {
   readonly #budget: RequestBudget;
   #next = 1;
   #watches = 0;
+  /** The last upgrade that the API server did not grant. */
+  #refused: { readonly target: string; readonly words: string; readonly atMs: number } | undefined;
   readonly #underWay = new Set<Promise<void>>();
 
   constructor(options: HandlerOptions) {
@@ -92,7 +96,7 @@ export class RequestHandler {
     const own = Object.entries(headers).filter(([name]) => !name.startsWith(":"));
     const request = { method, target: text_(headers[":path"]), headers: Object.fromEntries(own), upgrade };
     const verdict = judge(scope(), request);
-    if (!verdict.allowed) return this.#deny(stream, verdict, request);
+    if (!verdict.allowed) return this.#deny(stream, this.#inWords(verdict, request.target), request);
     if (verdict.kind !== "watch") return this.#carry(stream, verdict, upgrade, signal);
     if (this.#watches >= MAX_WATCHES) return this.#deny(stream, tooMany(verdict), request);
     // Counted before its record is on the disk: those that come meanwhile must see it.
@@ -131,6 +135,9 @@ export class RequestHandler {
             recorder: this.#recorder,
             carried: (bytes) => this.carried(bytes),
             heard: () => this.heard(),
+            refused: (target, words) => {
+              this.#refused = { target, words, atMs: this.#options.clock.monotonicMs() };
+            },
           },
           { stream, verdict, upgrade, id },
           signal,
@@ -189,6 +196,16 @@ export class RequestHandler {
     } finally {
       answer.body.destroy();
     }
+  }
+
+  /**
+   * kubectl tries a refused upgrade again over SPDY and shows the answer to that alone. Where an exec over SPDY is refused
+   * in any case, the engineer would never see what the API server said.
+   */
+  #inWords(denied: Denied, target: string): Denied {
+    const last = this.#refused;
+    const isRetry = last?.target === target && this.#options.clock.monotonicMs() - last.atMs < RETRY_MS;
+    return isRetry && denied.denial === "recording" ? { ...denied, words: last.words } : denied;
   }
 
   /** @param asked which record has the request, or what it was. */

@@ -27,6 +27,8 @@ type Options = Pick<
   readonly recorder: SessionRecorder | undefined;
   carried(bytes: number): void;
   heard(): void;
+  /** The API server has refused it. @param target as it was asked for */
+  refused(target: string, words: string): void;
 };
 
 /** How long the engineer's side may take to end what the API server has ended. */
@@ -49,6 +51,7 @@ export async function carryUpgraded(
     signal,
   );
   if (answer.socket === undefined) {
+    options.refused(path, messageOf(answer.body ?? Buffer.alloc(0)));
     stream.respond({ ":status": answer.status, ...headersDown(answer.headers) });
     stream.end(answer.body);
     stream.resume();
@@ -70,6 +73,17 @@ export async function carryUpgraded(
     // The request itself is on the disk; a failure here ends the session all the same.
     await options.audit.append("stream", record).catch(options.onAuditFailed);
   }
+}
+
+/** Of a `Status`. */
+function messageOf(body: Buffer): string {
+  try {
+    const { message } = JSON.parse(body.toString("utf8")) as { readonly message?: unknown };
+    if (typeof message === "string") return message;
+  } catch {
+    // Not of the API server's making: a proxy in front of it answers in a form of its own.
+  }
+  return "the API server refused it";
 }
 
 interface Taps {
