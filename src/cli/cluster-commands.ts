@@ -26,6 +26,13 @@ export const CLUSTER_COMMANDS: readonly Command[] = [
       "Runs in the customer's cluster, where debug sessions are enabled. Opens connections to the platform, never accepts any; each session acts with an account of its own, and each request is recorded before it goes to the API server.",
     load: async () => (await import("./services/tunnel-service.ts")).tunnelService,
   }),
+  serviceCommand({
+    name: "machine-controller",
+    summary: "Empties the nodes of machines, in the customer's cluster.",
+    about:
+      "Runs in the customer's cluster, where machines are enabled, and talks only to its API server. Carries out MachineDrains: cordons a node, evicts its pods within their budgets, and removes the node where that was asked for.",
+    load: async () => (await import("./services/machine-controller-service.ts")).machineControllerService,
+  }),
   checkCommand,
   versionCommand,
 ];

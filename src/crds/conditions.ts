@@ -98,6 +98,32 @@ const DEBUG_SESSION_CONDITIONS = {
   Permitted: PERMITTED_REASONS,
 } as const;
 
+/** Approved, on a drain that the platform asked for, is the operator's; the others are the machine controller's. */
+const MACHINE_DRAIN_CONDITIONS = {
+  Cordoned: ["CordonedByDrain", "CordonedBefore", "NotYet"],
+  Drained: ["InProgress", "Empty", "NodeGone", "NodeUnreachable", "NodeNotFound"],
+  /** False once nothing has left the node for ten minutes, and while the drain waits for its turn. */
+  Progressing: [
+    "Cordoning",
+    "Evicting",
+    "WaitingForPods",
+    "Blocked",
+    "Stalled",
+    "AwaitingApproval",
+    "Superseded",
+    "Queued",
+    "PoolInvalid",
+    "Ended",
+  ],
+  /** GoesOn: without force it goes on trying. */
+  DeadlineExceeded: ["InTime", "GoesOn", "ForceNotAllowed", "Forced"],
+  /** Only of a drain that is to remove its node. */
+  Removed: ["InProgress", "NodeDeleted"],
+} as const;
+
+export type MachineDrainConditionType = keyof typeof MACHINE_DRAIN_CONDITIONS;
+export type MachineDrainReason<Type extends MachineDrainConditionType = MachineDrainConditionType> =
+  (typeof MACHINE_DRAIN_CONDITIONS)[Type][number];
 export type DebugSessionConditionType = keyof typeof DEBUG_SESSION_CONDITIONS;
 export type DebugSessionReason<Type extends DebugSessionConditionType = DebugSessionConditionType> =
   (typeof DEBUG_SESSION_CONDITIONS)[Type][number];

@@ -48,7 +48,11 @@ export const NAME_SALT_SECRET = "sallyport-name-salt";
 export const NAME_SALT_KEY = "salt";
 
 /** The reporting controller of an event. An admission policy refuses an event that names the other process. */
-export const REPORTING_CONTROLLERS = { agent: `${GROUP}/agent`, operator: `${GROUP}/operator` } as const;
+export const REPORTING_CONTROLLERS = {
+  agent: `${GROUP}/agent`,
+  operator: `${GROUP}/operator`,
+  machines: `${GROUP}/machines`,
+} as const;
 
 /**
  * Label on everything made for one grant (or one automatic invocation), with its uid; the sweep finds these objects by

@@ -1,6 +1,7 @@
 import { accessGrants } from "../crds/kinds/access-grant.ts";
 import { type OperationInvocation, operationInvocations } from "../crds/kinds/operation-invocation.ts";
 import { redactText } from "../crds/redact.ts";
+import { writeStatus } from "../kube/client/status-writer.ts";
 import type { Controller } from "../kube/controller/controller.ts";
 import { notifiedBy, reads, watches } from "../kube/controller/sources.ts";
 import type { Runnable } from "../kube/manager/manager.ts";
@@ -12,7 +13,6 @@ import { type GrantPorts, reconcileGrant } from "./grants/grant-reconciler.ts";
 import { limitReached } from "./grants/open-limit.ts";
 import { type InvocationPorts, reconcileInvocation } from "./invocations/invocation-reconciler.ts";
 import { OperationRunner, type RunnerPorts } from "./invocations/operation-runner.ts";
-import { writeStatus } from "./kernel/status-writer.ts";
 import { RunningOperations } from "./operations/running-operations.ts";
 import { controller, type OperatorParts } from "./operator-parts.ts";
 

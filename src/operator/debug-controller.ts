@@ -1,5 +1,6 @@
 import { accessGrants } from "../crds/kinds/access-grant.ts";
 import { debugSessions } from "../crds/kinds/debug-session.ts";
+import { writeStatus } from "../kube/client/status-writer.ts";
 import type { Controller } from "../kube/controller/controller.ts";
 import { notifiedBy, reads, watches } from "../kube/controller/sources.ts";
 import { SessionAccess } from "./access/session-access.ts";
@@ -7,7 +8,6 @@ import { SessionPlaces } from "./debug-sessions/session-places.ts";
 import { reconcileSession, type SessionPorts } from "./debug-sessions/session-reconciler.ts";
 import { sweepSessions } from "./debug-sessions/session-sweep.ts";
 import { TunnelSilence } from "./debug-sessions/tunnel-silence.ts";
-import { writeStatus } from "./kernel/status-writer.ts";
 import { controller, type OperatorParts } from "./operator-parts.ts";
 
 export interface DebugSessionParts {

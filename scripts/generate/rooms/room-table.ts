@@ -157,6 +157,11 @@ const TUNNEL_FOLDERS: Readonly<Record<string, Part>> = {
   kernel: { is: "settings, metrics, the platform's routes", imports: [] },
 };
 
+const MACHINE_CONTROLLER_FOLDERS: Readonly<Record<string, Part>> = {
+  drains: { is: "nodes that are emptied and removed", imports: ["kernel"] },
+  kernel: { is: "settings, metrics", imports: [] },
+};
+
 export const ROOMS: Readonly<Record<string, Room>> = {
   base: {
     is: "clock, log, settings, deadlines, back-off, closed metric series: no business words",
@@ -214,6 +219,13 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     packages: ["prom-client", "undici"],
     folders: TUNNEL_FOLDERS,
   },
+  // Not `machines`: folders of contract, platform and agent have that name, and the rules go by names in paths.
+  "machine-controller": {
+    is: "machines: custom resources on one side, nodes and their pods on the other",
+    imports: ["base", "kube", "crds"],
+    packages: ["prom-client"],
+    folders: MACHINE_CONTROLLER_FOLDERS,
+  },
   cli: {
     is: "the processes' wiring and the command line",
     imports: [
@@ -227,6 +239,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       "agent",
       "operator",
       "tunnel",
+      "machine-controller",
     ],
     packages: ["pino", "pino-pretty", "prom-client", "yaml"],
     folders: CLI_FOLDERS,

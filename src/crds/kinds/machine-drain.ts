@@ -1,13 +1,13 @@
 import Type from "typebox";
 import { Conditions, DateTime, Generation, Line, rules, Text, unchanged, Words } from "../schema.ts";
-import type { Kind, ObjectOf } from "./kind.ts";
+import { type Kind, type ObjectOf, resourceOf } from "./kind.ts";
 
 /** Drained and Failed are final. Waiting: a grant, an older drain of the node, or the pool's turn is waited for. */
-const MACHINE_DRAIN_STATES = ["Waiting", "Cordoning", "Draining", "Blocked", "Drained", "Failed"] as const;
+export const MACHINE_DRAIN_STATES = ["Waiting", "Cordoning", "Draining", "Blocked", "Drained", "Failed"] as const;
 export type MachineDrainState = (typeof MACHINE_DRAIN_STATES)[number];
 
 /** Why a pod is still there, in the platform's words. A test compares the list with the contract's. */
-const DRAIN_BLOCKERS = [
+export const DRAIN_BLOCKERS = [
   "pod-disruption-budget",
   "unmanaged-pod",
   "local-storage",
@@ -136,3 +136,4 @@ export const MACHINE_DRAIN = {
 export type MachineDrain = ObjectOf<typeof MACHINE_DRAIN>;
 export type MachineDrainSpec = MachineDrain["spec"];
 export type MachineDrainStatus = NonNullable<MachineDrain["status"]>;
+export const machineDrains = resourceOf(MACHINE_DRAIN);

@@ -1,6 +1,6 @@
 import Type from "typebox";
 import { Conditions, DateTime, Generation, Line, PlatformId, rules, Text, unchanged, Words } from "../schema.ts";
-import type { Kind, ObjectOf } from "./kind.ts";
+import { type Kind, type ObjectOf, resourceOf } from "./kind.ts";
 
 /** Denied, Expired and Removed are final. */
 const MACHINE_JOIN_STATES = [
@@ -152,3 +152,4 @@ export const MACHINE_JOIN = {
 export type MachineJoin = ObjectOf<typeof MACHINE_JOIN>;
 export type MachineJoinSpec = MachineJoin["spec"];
 export type MachineJoinStatus = NonNullable<MachineJoin["status"]>;
+export const machineJoins = resourceOf(MACHINE_JOIN);

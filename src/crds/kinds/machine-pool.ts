@@ -1,6 +1,6 @@
 import Type from "typebox";
 import { Conditions, DateTime, DeploymentRef, Generation, rules, Words } from "../schema.ts";
-import type { Kind, ObjectOf } from "./kind.ts";
+import { type Kind, type ObjectOf, resourceOf } from "./kind.ts";
 
 const TAINT_EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute"] as const;
 
@@ -33,6 +33,15 @@ const Draining = Type.Object({
   ),
   deleteEmptyDir: Type.Optional(
     Type.Boolean({ default: true, description: "false: a pod with an emptyDir holds the drain up." }),
+  ),
+  maxParallel: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 1000,
+      default: 1,
+      description:
+        "Nodes of this pool that are emptied at a time. Two at once can ask more of a budget than it allows.",
+    }),
   ),
   skip: Type.Optional(
     Type.Array(Type.String({ minLength: 1, maxLength: 256, pattern: "^[A-Za-z0-9_./=!,() -]+$" }), {
@@ -139,3 +148,4 @@ export const MACHINE_POOL = {
 export type MachinePool = ObjectOf<typeof MACHINE_POOL>;
 export type MachinePoolSpec = MachinePool["spec"];
 export type MachinePoolStatus = NonNullable<MachinePool["status"]>;
+export const machinePools = resourceOf(MACHINE_POOL);

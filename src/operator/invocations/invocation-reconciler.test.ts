@@ -7,13 +7,13 @@ import { grantAccount } from "../../crds/group.ts";
 import { acceptedOf } from "../../crds/kinds/accepted-namespaces.ts";
 import { type AccessGrant, accessGrants } from "../../crds/kinds/access-grant.ts";
 import { type OperationInvocation, operationInvocations } from "../../crds/kinds/operation-invocation.ts";
+import { writeStatus } from "../../kube/client/status-writer.ts";
 import { LeadershipLostError } from "../../kube/election/leader-election.ts";
 import { resources } from "../../kube/objects/resource.ts";
 import { Access } from "../access/access.ts";
 import { claimDigest } from "../gate/gate.ts";
 import { mergePolicies } from "../gate/policy.ts";
 import { reconcileGrant } from "../grants/grant-reconciler.ts";
-import { writeStatus } from "../kernel/status-writer.ts";
 import { RunningOperations } from "../operations/running-operations.ts";
 import { FakeCluster, refusal } from "../testing/fake-cluster.ts";
 import {

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Client } from "../../kube/client/client.ts";
-import type { KubeObject, Resource } from "../../kube/objects/resource.ts";
+import type { KubeObject, Resource } from "../objects/resource.ts";
+import type { Client } from "./client.ts";
 
 /**
  * Writes the status of `object` on top of exactly the version that was read: a write that lost a race is a 409 and

@@ -1,0 +1,73 @@
+import type { Clock } from "../../base/clock.ts";
+import type { MachineDrain, MachineDrainStatus } from "../../crds/kinds/machine-drain.ts";
+import type { MachineJoin } from "../../crds/kinds/machine-join.ts";
+import type { ReconcileContext, Result } from "../../kube/controller/controller.ts";
+import { type Cordon, cordonOf } from "./cordon.ts";
+import { removedStatus } from "./drain-status.ts";
+import type { DrainNode } from "./shapes.ts";
+import { isApproved } from "./turn.ts";
+
+/** The I/O of a removal. */
+export interface Removal {
+  readonly clock: Clock;
+  readonly fence: () => void;
+  readonly liveNode: (name: string, signal: AbortSignal) => Promise<DrainNode | undefined>;
+  readonly writeNode: (
+    node: DrainNode,
+    cordon: Cordon | undefined,
+    unschedulable: boolean,
+    signal: AbortSignal,
+  ) => Promise<void>;
+  /** Joins of this node that are not over. */
+  readonly liveJoins: (nodeName: string, signal: AbortSignal) => Promise<readonly MachineJoin[]>;
+  /** The label with which admission refuses the machine, then its last state. */
+  readonly markRemoved: (join: MachineJoin, signal: AbortSignal) => Promise<void>;
+  /** This very one. */
+  readonly deleteNode: (node: DrainNode, signal: AbortSignal) => Promise<void>;
+  readonly writeStatus: (drain: MachineDrain, status: MachineDrainStatus, signal: AbortSignal) => Promise<MachineDrain>;
+}
+
+const AFTER_UNCORDON_MS = 60_000;
+
+/**
+ * Ends a drain that is to remove its node. The machine is refused first: its kubelet would make a deleted node again within
+ * seconds. Each step may be the last of this process: the next one finds what is left to be done.
+ */
+export async function removeNode(
+  drain: MachineDrain,
+  ports: Removal,
+  { signal, log }: ReconcileContext,
+): Promise<Result> {
+  const { clock, fence } = ports;
+  const { requested, nodeName } = drain.spec;
+  if (requested?.remove !== true || drain.status?.state !== "Drained" || !isApproved(drain) || isRemoved(drain))
+    return undefined;
+  for (const join of await ports.liveJoins(nodeName, signal)) {
+    fence();
+    await ports.markRemoved(join, signal);
+  }
+  const node = await ports.liveNode(nodeName, signal);
+  if (node !== undefined) {
+    // It takes pods again, as a person wants it: it is not empty any more.
+    if (!node.spec.unschedulable) {
+      log.warn({ node: nodeName }, "a node that is to be removed was uncordoned: it stays");
+      return { requeueAfterMs: AFTER_UNCORDON_MS };
+    }
+    if (cordonOf(node) === undefined) {
+      // Admission lets this process delete only nodes with its mark.
+      fence();
+      await ports.writeNode(node, { uid: drain.metadata.uid, isOurs: false }, true, signal);
+      return { requeueAfterMs: 1 };
+    }
+    fence();
+    await ports.deleteNode(node, signal);
+    log.info({ node: nodeName }, "node deleted");
+  }
+  fence();
+  await ports.writeStatus(drain, removedStatus(drain, true, clock.wallNow()), signal);
+  return undefined;
+}
+
+function isRemoved({ status }: MachineDrain): boolean {
+  return status?.conditions?.some(({ type, status: is }) => type === "Removed" && is === "True") === true;
+}

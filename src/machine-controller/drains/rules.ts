@@ -1,0 +1,73 @@
+import type { MachinePool } from "../../crds/kinds/machine-pool.ts";
+import { parseSelector, type Requirement } from "../../kube/objects/label-match.ts";
+
+/** What the customer allows drains of one pool, and of the nodes that are of none. */
+export interface DrainRules {
+  /** Undefined: of no pool. */
+  readonly pool: string | undefined;
+  readonly defaultDeadlineMs: number;
+  readonly allowForce: boolean;
+  readonly deleteEmptyDir: boolean;
+  /** A pod that one of these selects stays. */
+  readonly skip: readonly (readonly Requirement[])[];
+  /** Drains of this pool that may run at a time. */
+  readonly maxParallel: number;
+  /** Why no drain may begin: the pool says something that cannot be understood. */
+  readonly problem?: string;
+}
+
+const MINUTE_MS = 60_000;
+
+/** Of a node that no pool names. */
+export const STRICT_RULES: DrainRules = {
+  pool: undefined,
+  defaultDeadlineMs: 60 * MINUTE_MS,
+  allowForce: false,
+  deleteEmptyDir: true,
+  skip: [],
+  maxParallel: 1,
+};
+
+export function rulesOf(pool: Pick<MachinePool, "metadata" | "spec"> | undefined): DrainRules {
+  if (pool === undefined) return STRICT_RULES;
+  const { name } = pool.metadata;
+  const { defaultDeadlineMinutes = 60, allowForce, deleteEmptyDir, skip = [], maxParallel } = pool.spec.drain ?? {};
+  const parsed = skip.map(parseSelector);
+  const wrong = skip.find((_, index) => parsed[index] === undefined);
+  return {
+    pool: name,
+    defaultDeadlineMs: defaultDeadlineMinutes * MINUTE_MS,
+    allowForce: allowForce ?? STRICT_RULES.allowForce,
+    deleteEmptyDir: deleteEmptyDir ?? STRICT_RULES.deleteEmptyDir,
+    skip: parsed.filter((each) => each !== undefined),
+    maxParallel: maxParallel ?? STRICT_RULES.maxParallel,
+    ...(wrong !== undefined && {
+      problem: `spec.drain.skip of MachinePool ${name} has what is no label selector: ${wrong}`,
+    }),
+  };
+}
+
+interface Member {
+  readonly spec: { readonly pool: string; readonly nodeName: string };
+  readonly status?: { readonly state?: string };
+}
+
+/** The pool that a node is of: that of its join, or else the one whose prefix its name begins with. */
+export function poolOf<P extends Pick<MachinePool, "metadata" | "spec">>(
+  nodeName: string,
+  joins: Iterable<Member>,
+  pools: Iterable<P>,
+): P | undefined {
+  const all = [...pools];
+  for (const { spec, status } of joins) {
+    if (spec.nodeName !== nodeName || !["Issued", "Joined", "Removed"].includes(status?.state ?? "")) continue;
+    const pool = all.find(({ metadata }) => metadata.name === spec.pool);
+    if (pool !== undefined) return pool;
+  }
+  const prefix = (pool: P): string => pool.spec.namePrefix ?? "m-";
+  const older = (one: P, other: P): number =>
+    prefix(other).length - prefix(one).length ||
+    one.metadata.creationTimestamp.localeCompare(other.metadata.creationTimestamp) ||
+    one.metadata.name.localeCompare(other.metadata.name);
+  return all.filter((pool) => nodeName.startsWith(prefix(pool))).sort(older)[0];
+}

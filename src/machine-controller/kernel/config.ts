@@ -1,0 +1,117 @@
+import { ELECTION_SETTINGS } from "../../base/election-settings.ts";
+import { METRICS_SETTINGS, type MetricsServing, metricsServingProblems } from "../../base/metrics-settings.ts";
+import {
+  anyText,
+  duration,
+  type Environment,
+  integer,
+  loadSettings,
+  nonEmpty,
+  oneOf,
+  type SettingsOf,
+} from "../../base/settings.ts";
+import { DEFAULT_NAMES, MACHINES_ACCOUNT, NAMESPACE_NAME } from "../../crds/group.ts";
+import { electionTimesProblems } from "../../kube/election/election-times.ts";
+
+/** Read once by the command line, validated, frozen, passed down. Nothing else of this room reads the environment. */
+export interface MachinesConfig extends MetricsServing {
+  /** Empty: in a pod, with the pod's own credentials. */
+  readonly kubeconfig: string;
+  readonly systemNamespace: string;
+  readonly grantsNamespace: string;
+  /** Unique to this process: the holder of the lease, and the pod that a drain evicts last. */
+  readonly identity: string;
+  readonly healthHost: string;
+  readonly healthPort: number;
+  readonly drainEnabled: boolean;
+  readonly workers: number;
+  readonly sweepIntervalMs: number;
+  readonly leaseName: string;
+  readonly leaseDurationMs: number;
+  readonly renewDeadlineMs: number;
+  readonly retryPeriodMs: number;
+}
+
+/** The one table: `--help`, the chart's values and the documentation are printed from it. */
+export const MACHINES_SETTINGS: SettingsOf<MachinesConfig> = {
+  kubeconfig: {
+    env: "SALLYPORT_KUBECONFIG",
+    default: "",
+    doc: "File to reach the API server with. Empty: the pod's own service account.",
+    parse: anyText,
+  },
+  systemNamespace: {
+    env: "SALLYPORT_SYSTEM_NAMESPACE",
+    default: DEFAULT_NAMES.systemNamespace,
+    doc: "Namespace of this process; the lease lives here. A drain evicts its pods last, and force deletes none of them.",
+    parse: namespace,
+  },
+  grantsNamespace: {
+    env: "SALLYPORT_GRANTS_NAMESPACE",
+    default: DEFAULT_NAMES.grantsNamespace,
+    doc: "Namespace of machine pools, joins and drains.",
+    parse: namespace,
+  },
+  identity: {
+    env: "SALLYPORT_IDENTITY",
+    default: "",
+    doc: "This replica's name in the lease, and its pod's: of a node that it drains, it evicts itself last. Empty: the host's name, which in a pod is the pod's.",
+    parse: anyText,
+  },
+  healthHost: {
+    env: "SALLYPORT_HEALTH_HOST",
+    default: "0.0.0.0",
+    doc: "Address that /livez, /readyz and /metrics listen on.",
+    parse: nonEmpty,
+  },
+  healthPort: {
+    env: "SALLYPORT_HEALTH_PORT",
+    default: "8080",
+    doc: "Port of /livez, /readyz and, without TLS, /metrics; 0 takes a free one.",
+    parse: integer(0, 65_535),
+  },
+  drainEnabled: {
+    env: "SALLYPORT_MACHINES_DRAIN_ENABLED",
+    default: "true",
+    doc: "Whether drains are carried out. If false, none is begun and none goes on; cordons of deleted drains are still undone.",
+    parse: (text) => oneOf(["true", "false"])(text) === "true",
+  },
+  workers: {
+    env: "SALLYPORT_MACHINES_WORKERS",
+    default: "16",
+    doc: "Drains looked at at once. One asks for ten pods at a time, and for five more a second.",
+    parse: integer(1, 256),
+  },
+  sweepIntervalMs: {
+    env: "SALLYPORT_MACHINES_SWEEP_INTERVAL",
+    default: "5m",
+    doc: "Between two searches for nodes whose drain is gone; how long a cordon may outlive it when nothing told of it.",
+    parse: duration(1_000, 3_600_000),
+  },
+  ...METRICS_SETTINGS,
+  ...ELECTION_SETTINGS,
+  leaseName: {
+    env: "SALLYPORT_LEASE_NAME",
+    default: MACHINES_ACCOUNT,
+    doc: "Lease that the replicas elect a leader with. The Role of the process lets it write the one of its account's name.",
+    parse: objectName,
+  },
+};
+
+/** Call it with the environment. @throws ConfigError */
+export function loadMachinesConfig(env: Environment): MachinesConfig {
+  return loadSettings(MACHINES_SETTINGS, env, (config) => [
+    ...electionTimesProblems(config),
+    ...metricsServingProblems(config),
+  ]);
+}
+
+function namespace(text: string): string {
+  if (NAMESPACE_NAME.test(text)) return text;
+  throw new Error("the name of a namespace");
+}
+
+function objectName(text: string): string {
+  if (/^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/.test(text)) return text;
+  throw new Error("the name of an object");
+}

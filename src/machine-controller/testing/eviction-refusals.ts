@@ -1,0 +1,15 @@
+import { ApiError } from "../../kube/client/api-error.ts";
+import type { Budget } from "../drains/shapes.ts";
+
+// As the API server says them.
+
+export function refusal(status: number, message: string, reason = ""): ApiError {
+  return new ApiError(message, { status, reason });
+}
+
+export function budgetRefusal({ metadata, status }: Budget): ApiError {
+  const message = `The disruption budget ${metadata.name} needs ${status.desiredHealthy} healthy pods and has ${status.currentHealthy} currently`;
+  const causes = [{ reason: "DisruptionBudget", message }];
+  const body = { code: 429, reason: "TooManyRequests", details: { causes, retryAfterSeconds: 10 } };
+  return new ApiError("Cannot evict pod", { status: 429, reason: "TooManyRequests", body, retryAfterMs: 10_000 });
+}
