@@ -72,17 +72,21 @@ export interface WorldOptions {
   readonly names?: InstallationNames;
   /** Installs Sallyport in the cluster and opens the shop, whose namespace exists. @default from src/crds */
   readonly install?: (deploymentId: string) => Promise<void>;
+  /** Runs already; closed with the world. @default one in this process, with its data in memory */
+  readonly platform?: RunningPlatform;
 }
 
 export async function createAgentWorld(cluster: Cluster, options: WorldOptions = {}): Promise<AgentWorld> {
   const { names = DEFAULT_NAMES } = options;
   const folder = await mkdtemp(join(tmpdir(), "sallyport-agent-test-"));
-  const platform = await startPlatform({
-    database: { pglite: "memory" },
-    // In memory there is no folder beside the database: without this one nothing could be uploaded.
-    objects: { folder: join(folder, "objects") },
-    rateLimits: false,
-  });
+  const platform =
+    options.platform ??
+    (await startPlatform({
+      database: { pglite: "memory" },
+      // In memory there is no folder beside the database: without this one nothing could be uploaded.
+      objects: { folder: join(folder, "objects") },
+      rateLimits: false,
+    }));
   const gate = await PlatformGate.open(platform.url);
   const vendor = await seed(platform);
   const installing = options.install ?? (() => installFromSource(cluster, names));

@@ -14,7 +14,10 @@ export interface Wish {
   readonly mode: "logs" | "read" | "exec" | "port-forward";
   readonly ports?: readonly number[];
   readonly minutes?: number;
+  readonly reason?: string;
   readonly more?: readonly string[];
+  /** Besides what every command line of the engineer has. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** An engineer's `sallyport debug open`, and what is typed while it runs. */
@@ -34,13 +37,19 @@ export interface OpenSession {
 }
 
 /** `sallyport …` as the vendor's engineer. */
-export function sallyport({ world }: TunnelWorld, folder: string, args: readonly string[]): Typed {
+export function sallyport(
+  { world }: TunnelWorld,
+  folder: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Typed {
   return new Typed(process.execPath, [MAIN, ...args], {
     PATH: process.env.PATH,
     HOME: folder,
     NO_COLOR: "1",
     SALLYPORT_URL: world.platform.url,
     SALLYPORT_KEY: world.engineerKey,
+    ...env,
   });
 }
 
@@ -50,15 +59,16 @@ export function sallyport({ world }: TunnelWorld, folder: string, args: readonly
  */
 export async function openSession(
   at: TunnelWorld,
-  { mode, ports = [], minutes = 30, more = [] }: Wish,
+  { mode, ports = [], minutes = 30, reason = "500s since 14:02", more = [], env = {} }: Wish,
 ): Promise<OpenSession> {
   const folder = await mkdtemp(join(at.cluster.dir, "engineer-"));
-  const cli = sallyport(at, folder, [
+  const args = [
     ...["debug", "open", at.world.deploymentId, "-n", SHOP, "--mode", mode, "--minutes", String(minutes)],
-    ...["--reason", "500s since 14:02", "--wait", "--print-kubeconfig"],
+    ...["--reason", reason, "--wait", "--print-kubeconfig"],
     ...ports.flatMap((port) => ["--port", String(port)]),
     ...more,
-  ]);
+  ];
+  const cli = sallyport(at, folder, args, env);
   const [, line = ""] = await cli.says(/(kubectl patch \S+ ar-\S+ .*'\{.*\}')/);
   const approved = await approve(at, line);
   if (approved.code !== 0) throw new Error(`${line}\n${approved.stderr}`);

@@ -13,6 +13,7 @@ import {
   openNamespace,
   openNamespaceToDebug,
 } from "../../../src/crds/manifests/installation.ts";
+import type { RunningPlatform } from "../../../src/platform/server.ts";
 import { type AgentWorld, createAgentWorld, type Running, SHOP } from "../agent/agent-world.ts";
 import { signal } from "../wait.ts";
 
@@ -28,16 +29,21 @@ export interface TunnelWorld {
   readonly pod: Pod;
   /** A tunnel in its own process, ready. */
   startTunnel(name: string, env?: Readonly<Record<string, string>>): Promise<Program>;
+  stopOperator(): Promise<void>;
+  startOperator(): void;
   close(): Promise<void>;
 }
 
 export interface TunnelWorldOptions {
   readonly operator?: Readonly<Record<string, string>>;
+  /** In it the vendor's objects are made; what takes its place must serve its address. @default one in this process */
+  readonly platform?: RunningPlatform & { takeOver(): Promise<void> };
 }
 
 export async function createTunnelWorld(cluster: Cluster, options: TunnelWorldOptions = {}): Promise<TunnelWorld> {
   const kubelet = await startKubelet(cluster, signal());
   const world = await createAgentWorld(cluster, {
+    ...(options.platform && { platform: options.platform }),
     install: async () => {
       const { crds, rbac, policies } = installation();
       await cluster.apply([...crds, ...rbac, ...policies, ...openNamespace(SHOP)]);
@@ -58,14 +64,20 @@ export async function createTunnelWorld(cluster: Cluster, options: TunnelWorldOp
     },
   ]);
   const pod = await kubelet.pod(SHOP, "api-0", labels);
-  const running: Running[] = [
-    world.startAgent("agent", { SALLYPORT_AGENT_DEBUG_MODES: MODES }),
+  await options.platform?.takeOver();
+  const agent = world.startAgent("agent", { SALLYPORT_AGENT_DEBUG_MODES: MODES });
+  const startOperator = (): Running =>
     world.startOperator({
       SALLYPORT_OPERATOR_DEBUG_ENABLED: "true",
       SALLYPORT_OPERATOR_DEBUG_MODES: MODES,
       ...options.operator,
-    }),
-  ];
+    });
+  let operator: Running | undefined = startOperator();
+  const stopOperator = async (): Promise<void> => {
+    const running = operator;
+    operator = undefined;
+    await running?.stop();
+  };
   const kubeconfig = await cluster.kubeconfigForServiceAccount(DEFAULT_NAMES.systemNamespace, "sallyport-tunnel");
   const watchdog = new Watchdog();
   const tunnels: Program[] = [];
@@ -96,12 +108,16 @@ export async function createTunnelWorld(cluster: Cluster, options: TunnelWorldOp
       await tunnel.start(signal());
       return tunnel;
     },
+    stopOperator,
+    startOperator() {
+      operator = startOperator();
+    },
     async close() {
       if (process.env.SALLYPORT_TEST_LOGS)
         for (const tunnel of tunnels) process.stderr.write(`${tunnel.logTail(200)}\n`);
       await Promise.all(tunnels.map((tunnel) => tunnel.stop(5_000)));
       watchdog.done();
-      await Promise.all(running.map((each) => each.stop()));
+      await Promise.all([agent.stop(), stopOperator()]);
       await kubelet.stop();
       await world.close();
     },

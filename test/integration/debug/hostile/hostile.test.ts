@@ -1,0 +1,265 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Program } from "../../../../lab/cluster/program.ts";
+import { useCluster } from "../../../../lab/cluster/use-cluster.ts";
+import { type DebugSession, debugSessions } from "../../../../src/crds/kinds/debug-session.ts";
+import { installation, openDebugSessions, openNamespaceToDebug } from "../../../../src/crds/manifests/installation.ts";
+import { GRANTS, SHOP } from "../../agent/agent-world.ts";
+import { eventually, signal } from "../../wait.ts";
+import { attachSession, type Beats, beating, type OpenSession, openSession, sallyport } from "../engineer.ts";
+import { createTunnelWorld, type TunnelWorld } from "../tunnel-world.ts";
+import { echoPort, expectNoneInMemory, expectNoneStored, plant, REASON } from "./canaries.ts";
+import { PlatformProcesses } from "./platform-processes.ts";
+import { throughProxies } from "./proxies.ts";
+import { skewed } from "./skew.ts";
+
+// Real processes on both sides, and what happens to them in years: killed, asleep, full, misconfigured, removed.
+
+const cluster = useCluster();
+const folder = mkdtempSync(join(tmpdir(), "sallyport-hostile-"));
+let platforms: PlatformProcesses;
+let at: TunnelWorld;
+let tunnel: Program;
+
+const MANY = { SALLYPORT_TUNNEL_MAX_CONCURRENT: "16", SALLYPORT_TUNNEL_UPLOAD: "false" };
+/** A tunnel in place of the one before. */
+async function nextTunnel(name: string, env: Readonly<Record<string, string>> = {}): Promise<void> {
+  await tunnel?.stop(5_000);
+  tunnel = await at.startTunnel(name, { ...MANY, SALLYPORT_PLATFORM_URL: platforms.urls[1], ...env });
+}
+
+beforeAll(async () => {
+  platforms = await PlatformProcesses.begin(folder);
+  const operator = { SALLYPORT_OPERATOR_DEBUG_MAX_CONCURRENT: "16" };
+  at = await createTunnelWorld(cluster(), { operator, platform: platforms.seeding });
+});
+afterAll(async () => {
+  await at?.close();
+  await platforms?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const status = async ({ name }: OpenSession): Promise<DebugSession["status"]> =>
+  (await at.world.admin.get<DebugSession>(debugSessions, { namespace: GRANTS, name }, signal()))?.status;
+const closed = (session: OpenSession): Promise<DebugSession["status"]> =>
+  eventually(
+    () => status(session),
+    (seen) => seen?.state === "Closed",
+  );
+const kubectl = async (...args: string[]): Promise<string> => {
+  const { code, stdout, stderr } = await at.cluster.kubectl(args);
+  if (code !== 0) throw new Error(stderr);
+  return stdout;
+};
+const accounts = () => kubectl("get", "sa,rolebindings", "-A", "-l", "sallyport.dev/debug-session", "-o", "name");
+const echoes = (session: OpenSession, word: string) =>
+  eventually(
+    () => session.kubectl(["exec", "api-0", "--", "echo", word]),
+    ({ stdout }) => stdout === `${word}\n`,
+  );
+
+describe("while no operator runs, with a tunnel whose clock is ten minutes behind", () => {
+  let exec: OpenSession;
+  let forward: OpenSession;
+  let short: OpenSession;
+  let beats: Beats;
+  let echo: Awaited<ReturnType<typeof echoPort>>;
+  beforeAll(async () => {
+    echo = await echoPort();
+    await nextTunnel("tunnel-behind", skewed(-10));
+    [exec, forward] = await Promise.all([
+      openSession(at, { mode: "exec", reason: REASON }),
+      openSession(at, { mode: "port-forward", ports: [echo.port], reason: REASON }),
+    ]);
+    // Last: its minute has begun.
+    short = await openSession(at, { mode: "exec", minutes: 1 });
+    beats = await beating(at, short);
+    await at.stopOperator();
+  });
+  afterAll(() => echo?.close());
+
+  it("no process of the platform has a byte of what was said in its memory", async () => {
+    await plant(at, { exec, forward, port: echo.port });
+    await expectNoneInMemory(platforms, exec.id);
+  });
+
+  it("a rule that is taken from a mode's role is kubectl's 403, and the same session goes on when it is given back", async () => {
+    const role = "sallyport-op-debug-exec";
+    const before = JSON.parse(await kubectl("get", "clusterrole", role, "-o", "json"));
+    const isExec = ({ resources }: { resources: readonly string[] }): boolean => resources.includes("pods/exec");
+    const rules = (each: unknown) =>
+      kubectl("patch", "clusterrole", role, "--type=merge", "-p", JSON.stringify({ rules: each }));
+    await rules(before.rules.filter((each: { resources: readonly string[] }) => !isExec(each)));
+    const refused = await eventually(
+      () => exec.kubectl(["exec", "api-0", "--", "true"]),
+      ({ code }) => code !== 0,
+    );
+    expect(refused.stderr).toContain("orbidden");
+    expect((await exec.kubectl(["get", "pods"])).stdout).toContain("api-0");
+    await rules(before.rules);
+    await echoes(exec, "again");
+    expect((await status(exec))?.state).toBe("Open");
+  });
+
+  it("a session ends at its time, and the next operator removes what it stood on", async () => {
+    const untilMs = Date.parse((await status(short))?.until ?? "");
+    expect(await beats.typed.ended).not.toBe(0);
+    expect(await short.cli.ended).not.toBe(0);
+    const last = beats.lastAtPodMs();
+    expect(last).toBeGreaterThan(untilMs - 2_000);
+    expect(last).toBeLessThan(untilMs + 5_000);
+    expect((await status(short))?.state).toBe("Open");
+    const account = (await status(short))?.account ?? "none";
+    expect(await accounts()).toContain(account);
+    at.startOperator();
+    expect((await closed(short))?.closeReason).toBe("expired");
+    await eventually(accounts, (names) => !names.includes(account));
+  });
+
+  it("a platform that is killed is an error at kubectl and never a gap; the same session goes on when it is back", async () => {
+    const counting = exec.start([
+      "exec",
+      "api-0",
+      "--",
+      "sh",
+      "-c",
+      "i=0; while :; do echo $((i+=1)); sleep 0.01; done",
+    ]);
+    await counting.says(/^20$/m);
+    await platforms.kill();
+    expect(await counting.ended).not.toBe(0);
+    // The last line may be torn.
+    const lines = counting.out.split("\n").slice(0, -1);
+    expect(lines).toEqual(lines.map((_, index) => String(index + 1)));
+    await platforms.start();
+    await exec.cli.says(/connected again/);
+    await echoes(exec, "again");
+    expect((await status(exec))?.state).toBe("Open");
+    await Promise.all([exec.close(), forward.close()]);
+    expect((await closed(exec))?.closeReason).toBe("client");
+  });
+
+  it("nor is a byte of it in a log or a table of the platform", () => expectNoneStored(platforms, exec.id));
+});
+
+describe("a laptop that sleeps", () => {
+  it("gives way to another program that attached meanwhile", async () => {
+    const session = await openSession(at, { mode: "exec" });
+    session.cli.child.kill("SIGSTOP");
+    const again = await attachSession(at, session);
+    await echoes(again, "awake");
+    session.cli.child.kill("SIGCONT");
+    expect(await session.cli.ended).toBe(6);
+    await echoes(again, "still");
+    await again.close();
+  });
+
+  it("is idle, with a tunnel whose clock is ten minutes ahead, and says so when it wakes", async () => {
+    await nextTunnel("tunnel-ahead", { ...skewed(10), SALLYPORT_TUNNEL_IDLE: "8s" });
+    const session = await openSession(at, { mode: "exec" });
+    const { lastAtPodMs } = await beating(at, session);
+    session.cli.child.kill("SIGSTOP");
+    const asleepMs = Date.now();
+    expect((await closed(session))?.closeReason).toBe("idle");
+    expect(lastAtPodMs()).toBeLessThan(asleepMs + 1_000);
+    session.cli.child.kill("SIGCONT");
+    expect(await session.cli.ended).toBe(8);
+    expect(session.cli.error).toContain("ended (idle)");
+  });
+});
+
+const mountProblem = process.getuid?.() === 0 ? undefined : "only root can mount a small disk";
+if (mountProblem !== undefined) console.warn(`a full disk is not tested: ${mountProblem}`);
+
+describe.skipIf(mountProblem !== undefined)("a disk of 2 MB under the audit", () => {
+  let disk: string;
+  beforeAll(async () => {
+    disk = join(folder, "disk");
+    mkdirSync(disk);
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=2m", "tmpfs", disk]);
+    await nextTunnel("tunnel-disk", { SALLYPORT_TUNNEL_SPOOL_FOLDER: disk });
+  });
+  afterAll(async () => {
+    await tunnel.stop(5_000);
+    execFileSync("umount", [disk]);
+  });
+
+  it("that is full ends every session, refuses new ones, and serves again when there is room", async () => {
+    const [session, other] = await Promise.all([1, 2].map(() => openSession(at, { mode: "exec" })));
+    if (session === undefined || other === undefined) throw new Error("no sessions");
+    const { typed } = await beating(at, session);
+    fill(join(disk, "filler"));
+    // A record that has no room, and none of the requests under way goes on. What its file has of its last page is left.
+    await fails(session);
+    expect(await typed.ended).not.toBe(0);
+    const seen = await closed(session);
+    expect(seen?.closeReason).toBe("audit-failed");
+    expect(seen?.conditions).toContainEqual(
+      expect.objectContaining({ type: "Audited", status: "False", reason: "SinkFailed" }),
+    );
+    expect(await session.cli.ended).toBe(8);
+    expect(session.cli.error).toContain("ended (audit-failed)");
+    // Each session has a record of its own to write.
+    await fails(other);
+    expect((await closed(other))?.closeReason).toBe("audit-failed");
+    await expect(openSession(at, { mode: "logs" })).rejects.toThrow("audit-failed");
+    rmSync(join(disk, "filler"));
+    const after = await openSession(at, { mode: "logs" });
+    expect((await after.kubectl(["get", "pods"])).stdout).toContain("api-0");
+    await after.close();
+  });
+
+  const fails = (session: OpenSession) =>
+    eventually(
+      () => session.kubectl(["get", "pods"]),
+      ({ code }) => code !== 0,
+    );
+
+  function fill(file: string): void {
+    for (let block = 65_536; block >= 1; block = Math.floor(block / 2)) {
+      try {
+        for (;;) writeFileSync(file, Buffer.alloc(block), { flag: "a" });
+      } catch (error) {
+        if (!(error instanceof Error && "code" in error && error.code === "ENOSPC")) throw error;
+      }
+    }
+  }
+});
+
+throughProxies(
+  () => ({ at, platforms }),
+  (env) => nextTunnel("tunnel-proxied", env),
+);
+
+describe("an installation that is removed while a session is open", () => {
+  it("ends it at once, nothing waits for a controller that is gone, and the next installation sweeps", async () => {
+    await nextTunnel("tunnel-last");
+    const session = await openSession(at, { mode: "exec" });
+    const { typed, lastAtPodMs } = await beating(at, session);
+    const account = (await status(session))?.account ?? "none";
+    const removedMs = Date.now();
+    // As helm does: what it made, in one go, and the pods end meanwhile.
+    const { policies } = installation();
+    const made = [...openDebugSessions(), ...openNamespaceToDebug(SHOP)];
+    const names = [...made, ...policies].filter(({ kind }) => kind !== "Namespace");
+    const removed = at.cluster.kubectl(["delete", "--ignore-not-found", "--wait=false", "-f", "-"], {
+      stdin: names.map((each) => JSON.stringify(each)).join("\n---\n"),
+    });
+    await Promise.all([removed, tunnel.stop(10_000), at.stopOperator()]);
+    expect(await typed.ended).not.toBe(0);
+    expect(lastAtPodMs() - removedMs).toBeLessThan(5_000);
+    const crd = "debugsessions.sallyport.dev";
+    await kubectl("delete", "crd", crd, "--timeout=30s");
+    expect((await at.cluster.kubectl(["get", "crd", crd])).stderr).toContain("NotFound");
+    expect(await accounts()).toContain(account);
+
+    const { crds } = installation();
+    await at.cluster.apply([...crds, ...policies, ...made]);
+    at.startOperator();
+    await eventually(accounts, (left) => !left.includes(account));
+    await sallyport(at, session.folder, ["debug", "stop", session.id]).ended;
+  });
+});
