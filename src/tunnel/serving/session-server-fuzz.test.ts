@@ -195,3 +195,55 @@ function bomb(times: number, stream = 1): Buffer {
   const entry = Buffer.concat([long, value.subarray(0, 3_968)]);
   return h2(FRAMES.HEADERS, 5, stream, Buffer.concat([hpack(GET), entry, Buffer.alloc(times, 0x80 | 62)]));
 }
+
+/** The way through a relay that keeps what the engineer sends, and may send something else instead. */
+function throughRelay(server: SessionServer) {
+  const way = wayTo(server);
+  const heard: Buffer[] = [];
+  const relay = { heard, instead: (bytes: Buffer): Buffer => bytes };
+  const write = way.near._write.bind(way.near);
+  way.near._write = (chunk: Buffer, encoding, done) => {
+    heard.push(Buffer.from(chunk));
+    write(relay.instead(chunk), encoding, done);
+  };
+  return { way, relay };
+}
+
+test("bytes of one epoch begin no other: replayed by a relay, they are no engineer's and ask for nothing", async () => {
+  const { server, told, counts } = serve();
+  const { way, relay } = throughRelay(server);
+  expect(await statusOf(await engineerOf(server, way))).toBe(200);
+  const before = { told: [...told], requests: counts.requests };
+  expect(before).toEqual({ told: ["attached"], requests: 1 });
+  const { near, far } = wayTo(server);
+  for (const bytes of relay.heard) near.write(bytes);
+  await expect.poll(() => far.destroyed).toBe(true);
+  expect({ told, requests: counts.requests }).toEqual(before);
+  expect(await statusOf(await engineerOf(server))).toBe(200);
+});
+
+test.each<[string, (bytes: Buffer) => Buffer]>([
+  ["changes", (bytes) => Buffer.concat([bytes.subarray(0, -1), Buffer.from([(bytes.at(-1) ?? 0) ^ 1])])],
+  ["adds", (bytes) => Buffer.concat([Buffer.from([0x17]), bytes])],
+  ["leaves out", (bytes) => bytes.subarray(1)],
+  ["says twice", (bytes) => Buffer.concat([bytes, bytes])],
+])("what a relay %s ends the epoch, and is asked of no API server", async (name, bend) => {
+  // The engineer's own one may have come through before its copy.
+  const most = name === "says twice" ? 2 : 1;
+  const { server, counts } = serve();
+  const { way, relay } = throughRelay(server);
+  const session = await engineerOf(server, way);
+  expect(await statusOf(session)).toBe(200);
+  let isBent = false;
+  relay.instead = (bytes) => {
+    if (isBent) return bytes;
+    isBent = true;
+    return bend(bytes);
+  };
+  const asked = session.request({ ":path": PODS });
+  asked.on("error", () => undefined);
+  asked.resume();
+  await expect.poll(() => way.far.destroyed).toBe(true);
+  expect(counts.requests).toBeLessThanOrEqual(most);
+  expect(await statusOf(await engineerOf(server))).toBe(200);
+});

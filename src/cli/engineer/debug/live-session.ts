@@ -225,8 +225,9 @@ async function ended(
   call: CallRoute,
   signal: AbortSignal,
 ): Promise<number> {
-  const { error: stored } = await sessionOf(id, call, signal);
+  // The relay says `killed` of all that ended elsewhere; the record has the cluster's own word.
+  const { error: stored, closeReason } = await sessionOf(id, call, signal);
   const why = stored === null ? "" : `: ${stored.message}`;
-  error(`${escaped(`${id}: ended (${reason})${why}`, "")}\n`);
+  error(`${escaped(`${id}: ended (${closeReason ?? reason})${why}`, "")}\n`);
   return reason === "client" ? EXIT_CODES.done.code : EXIT_CODES.notRun.code;
 }

@@ -5,6 +5,7 @@ import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { freePort } from "../../../../lab/cluster/ports.ts";
+import type { Program } from "../../../../lab/cluster/program.ts";
 import type { OpenSession } from "../engineer.ts";
 import type { TunnelWorld } from "../tunnel-world.ts";
 import { formsOf, foundInMemory } from "./memory.ts";
@@ -54,8 +55,13 @@ export async function plant(
   forwarding.child.kill();
 }
 
-/** What was said is in no memory of the platform's; what it must know is. */
-export async function expectNoneInMemory({ programs }: PlatformProcesses, sessionId: string): Promise<void> {
+/** What was said is in no memory of the platform's; what it must know is. The tunnel has read the very same words. */
+export async function expectNoneInMemory(
+  { programs }: PlatformProcesses,
+  sessionId: string,
+  tunnel: Program,
+): Promise<void> {
+  expect(await foundInMemory(tunnel.pid ?? 0, [SAID])).toEqual([SAID]);
   const found = await Promise.all(programs.map(({ pid }) => foundInMemory(pid ?? 0, [SAID, KNOWN, sessionId])));
   // The first answers the engineer; both know the session.
   expect(found[0]).toEqual([KNOWN, sessionId]);

@@ -15,6 +15,7 @@ import { echoPort, expectNoneInMemory, expectNoneStored, plant, REASON } from ".
 import { PlatformProcesses } from "./platform-processes.ts";
 import { throughProxies } from "./proxies.ts";
 import { skewed } from "./skew.ts";
+import { rightsOf } from "./stolen.ts";
 
 // Real processes on both sides, and what happens to them in years: killed, asleep, full, misconfigured, removed.
 
@@ -83,7 +84,24 @@ describe("while no operator runs, with a tunnel whose clock is ten minutes behin
 
   it("no process of the platform has a byte of what was said in its memory", async () => {
     await plant(at, { exec, forward, port: echo.port });
-    await expectNoneInMemory(platforms, exec.id);
+    await expectNoneInMemory(platforms, exec.id, tunnel);
+  });
+
+  it("a stolen tunnel may mint tokens among the accounts of sessions and say what it carries, and nothing else", async () => {
+    const rights = (namespace: string) => rightsOf(at, "sallyport-tunnel", namespace);
+    expect(await rights(GRANTS)).toEqual([
+      "debugsessions.sallyport.dev [] [] [get list watch]",
+      "debugsessions.sallyport.dev/status [] [] [get patch]",
+    ]);
+    expect(await rights("sallyport-debug")).toEqual(["serviceaccounts/token [] [] [create]"]);
+    for (const other of [SHOP, "sallyport-system", "kube-system", "default"]) expect(await rights(other)).toEqual([]);
+  });
+
+  it("a stolen agent may ask for sessions, and neither change one nor reach what they stand on", async () => {
+    const sessions = (await rightsOf(at, "sallyport-agent", GRANTS)).filter((line) => line.startsWith("debugsessions"));
+    expect(sessions).toEqual(["debugsessions.sallyport.dev [] [] [create get list watch]"]);
+    expect(await rightsOf(at, "sallyport-agent", "sallyport-debug")).toEqual([]);
+    for (const line of await rightsOf(at, "sallyport-agent", SHOP)) expect(line).toMatch(/ \[(get|list|watch| )+\]$/);
   });
 
   it("a rule that is taken from a mode's role is kubectl's 403, and the same session goes on when it is given back", async () => {
