@@ -18,7 +18,7 @@ const letters = (): string =>
 /** Begins each word that an engineer or a pod says. */
 const SAID = letters();
 /** In what the platform must know: the reason of a session. What finds it would find the others. */
-export const KNOWN = letters();
+const KNOWN = letters();
 
 export const REASON = `500s since 14:02 ${KNOWN}`;
 

@@ -1,4 +1,3 @@
-import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,6 +14,7 @@ import { echoPort, expectNoneInMemory, expectNoneStored, plant, REASON } from ".
 import { PlatformProcesses } from "./platform-processes.ts";
 import { throughProxies } from "./proxies.ts";
 import { skewed } from "./skew.ts";
+import { mountSmallDisk, smallDiskProblem } from "./small-disk.ts";
 import { rightsOf } from "./stolen.ts";
 
 // Real processes on both sides, and what happens to them in years: killed, asleep, full, misconfigured, removed.
@@ -189,20 +189,21 @@ describe("a laptop that sleeps", () => {
   });
 });
 
-const mountProblem = process.getuid?.() === 0 ? undefined : "only root can mount a small disk";
+const mountProblem = smallDiskProblem();
 if (mountProblem !== undefined) console.warn(`a full disk is not tested: ${mountProblem}`);
 
 describe.skipIf(mountProblem !== undefined)("a disk of 2 MB under the audit", () => {
   let disk: string;
+  let unmount = (): void => undefined;
   beforeAll(async () => {
     disk = join(folder, "disk");
     mkdirSync(disk);
-    execFileSync("mount", ["-t", "tmpfs", "-o", "size=2m", "tmpfs", disk]);
+    unmount = mountSmallDisk(disk);
     await nextTunnel("tunnel-disk", { SALLYPORT_TUNNEL_SPOOL_FOLDER: disk });
   });
   afterAll(async () => {
     await tunnel.stop(5_000);
-    execFileSync("umount", [disk]);
+    unmount();
   });
 
   it("that is full ends every session, refuses new ones, and serves again when there is room", async () => {
