@@ -1,5 +1,5 @@
 import Type, { type Static } from "typebox";
-import { Maybe, Nullable, Strict, Timestamp, Words } from "../wire/schema.ts";
+import { HumanLine, Maybe, Nullable, Strict, Timestamp, Words } from "../wire/schema.ts";
 
 /** §10.3. `unreachable` is also computed on read: a machine that has said nothing for 180 s. */
 export const MACHINE_STATUSES = [
@@ -24,6 +24,9 @@ const BLOCKER_REASONS = [
   "daemon",
 ] as const;
 
+/** How far a machine's join through a join server is: the states of the custom resource, in small letters. */
+const JOIN_STATES = ["waiting", "approved", "signing", "issued", "joined", "denied", "expired", "removed"] as const;
+
 const line = Type.String({ maxLength: 512 });
 const amount = Type.Number({ minimum: 0 });
 const Capacity = Strict({ allocated: amount, systemReserve: amount, total: amount });
@@ -43,7 +46,17 @@ const Blocker = {
   replicaId: Maybe(line),
   schedulingMode: Maybe(Words(["replicated", "stateful", "daemon"])),
   state: Maybe(Words(["blocked", "waiting", "terminating"])),
+  since: Maybe(Timestamp),
+  message: Maybe(HumanLine(0, 512)),
 };
+
+/** A state in the cluster's words, such as why a drain does not go on. */
+const conditionWord = Type.String({ minLength: 1, maxLength: 64, pattern: "^[A-Za-z][A-Za-z0-9-]*$" });
+const MachineCondition = Strict({
+  type: conditionWord,
+  status: Words(["True", "False", "Unknown"]),
+  reason: Maybe(conditionWord),
+});
 
 const Mesh = Strict({
   expectedPeerCount: count,
@@ -96,6 +109,8 @@ export const MachineReport = Strict({
   localOverrides: Type.Array(LocalOverride, { maxItems: 200 }),
   localOverridesObservedAt: Maybe(Timestamp),
   replicaCount: count,
+  conditions: Type.Optional(Type.Array(MachineCondition, { maxItems: 10 })),
+  joinState: Maybe(Words(JOIN_STATES)),
 });
 export type MachineReport = Static<typeof MachineReport>;
 
@@ -122,6 +137,8 @@ export const Machine = Strict({
   localOverrides: Type.Array(LocalOverride),
   localOverridesObservedAt: Nullable(Timestamp),
   replicaCount: count,
+  conditions: Type.Array(MachineCondition),
+  joinState: Nullable(Words(JOIN_STATES)),
   stale: Type.Boolean({ description: "Nothing was heard of it for more than 180 s." }),
   statusSince: Timestamp,
 });

@@ -11,9 +11,10 @@ import {
   Timestamp,
   Words,
 } from "../wire/schema.ts";
+import { CLUSTER_ID, JOIN_URL, KEY_PIN } from "./join-string.ts";
 import { Machine, MachineId, MachineReport } from "./machine.ts";
 
-const ClusterId = Type.String({ pattern: "^cluster_[0-9a-z]{28}$" });
+const ClusterId = Type.String({ pattern: CLUSTER_ID });
 
 export const JoinToken = Strict({
   id: Type.String({ pattern: "^[0-9a-z]{16}$" }),
@@ -29,13 +30,28 @@ export type JoinToken = Static<typeof JoinToken>;
 
 const NewJoinToken = Strict({
   joinToken: Type.String(),
-  controlPlaneUrl: Type.String(),
+  controlPlaneUrl: Type.String({ description: "Where machines knock." }),
+  controlPlanePin: Nullable(
+    Type.String({ description: "The join server's key, as curl's --pinnedpubkey takes it. Null: none was reported." }),
+  ),
+  joinString: Nullable(
+    Type.String({ description: "All that a machine needs, secret included, in one word. Null without a pin." }),
+  ),
   clusterId: ClusterId,
   token: JoinToken,
   cliInstallScriptUrl: Nullable(Type.String({ description: "Null: no package says where an installer of it lies." })),
   cliCommandName: Nullable(Type.String({ description: "Null: no command-line package is ready." })),
 });
 export type NewJoinToken = Static<typeof NewJoinToken>;
+
+const ReportedJoinServer = Strict({
+  url: Type.String(),
+  pins: Type.Array(Type.String()),
+  apiServerVersion: Nullable(Type.String()),
+  reportedAt: Timestamp,
+  stale: Type.Boolean({ description: "Nothing was heard of it for more than 180 s: no token can be made." }),
+});
+export type ReportedJoinServer = Static<typeof ReportedJoinServer>;
 
 const tokenOptions = {
   expiresInSeconds: Type.Optional(Type.Integer({ minimum: 60, maximum: 604_800, default: 3600 })),
@@ -69,7 +85,7 @@ export const machineRoutes = routes({
     bodyOptional: true,
     success: 200,
     response: NewJoinToken,
-    errors: [...errors, "DEPLOYMENT_HAS_NO_MANAGER"],
+    errors: [...errors, "DEPLOYMENT_HAS_NO_MANAGER", "MANAGER_NOT_READY"],
     repeat: "none",
     secret: true,
   },
@@ -88,7 +104,7 @@ export const machineRoutes = routes({
     bodyOptional: true,
     success: 200,
     response: NewJoinToken,
-    errors: [...errors, "DEPLOYMENT_HAS_NO_MANAGER"],
+    errors: [...errors, "DEPLOYMENT_HAS_NO_MANAGER", "MANAGER_NOT_READY"],
     repeat: "none",
     secret: true,
   },
@@ -106,11 +122,14 @@ export const machineRoutes = routes({
   inventory: {
     method: "GET",
     path: "/v1/machines/deployments/{id}/inventory",
-    summary: "Lists a deployment's machines by id; removed ones are left out.",
+    summary: "Lists a deployment's machines by id, without removed ones, and says where new ones join.",
     roles: [...READERS, "deployment.viewer", "deployment.manager", "manager.runtime"],
     params,
     success: 200,
-    response: Strict({ machines: Type.Array(Machine) }),
+    response: Strict({
+      machines: Type.Array(Machine),
+      joinServer: Nullable(ReportedJoinServer),
+    }),
     errors,
     repeat: "safe",
   },
@@ -169,6 +188,14 @@ export const MachineAction = Strict({
 export type MachineAction = Static<typeof MachineAction>;
 
 const word = Type.String({ minLength: 1, maxLength: 512 });
+/** Of one list of machines: 10 000 machines, twice what a Kubernetes cluster may have. */
+const MAX_PARTS = 20;
+/** One of several reports that are complete together; `id` names the whole list. */
+const Part = Strict({
+  index: Type.Integer({ minimum: 0, maximum: MAX_PARTS - 1 }),
+  of: Type.Integer({ minimum: 1, maximum: MAX_PARTS }),
+  id: Type.String({ pattern: "^[A-Za-z0-9][A-Za-z0-9._-]*$", maxLength: 64 }),
+});
 
 /** What a manager does for its machines (§18). */
 export const machineRuntimeRoutes = routes({
@@ -180,7 +207,20 @@ export const machineRuntimeRoutes = routes({
     body: Strict({
       joinToken: Type.String({ minLength: 1, maxLength: 128 }),
       machineId: MachineId,
-      publicKey: Type.Optional(Type.String({ minLength: 1, maxLength: 1024 })),
+      publicKey: Type.Optional(
+        Type.String({
+          minLength: 1,
+          maxLength: 1024,
+          description: "Of a Kubernetes deployment's machine required: SHA-256 of its key (SPKI), 64 hex digits.",
+        }),
+      ),
+      nodeName: Type.Optional(
+        Type.String({
+          pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
+          maxLength: 63,
+          description: "Of a Kubernetes deployment's machine required: the node that it becomes.",
+        }),
+      ),
       capacityGroup: Type.Optional(word),
       zone: Type.Optional(word),
       runtimeDaemonVersion: Type.Optional(word),
@@ -223,11 +263,33 @@ export const machineRuntimeRoutes = routes({
     body: Strict({
       observedAt: Timestamp,
       complete: Type.Boolean({ description: "Machines that are not in it are out of reach." }),
+      part: Type.Optional(Part),
       machines: Type.Array(Bounded(SMALL_DOCUMENT_BYTES, MachineReport), { maxItems: 500 }),
     }),
     success: 200,
     response: Strict({ accepted: Type.Integer({ minimum: 0 }), ignored: Type.Integer({ minimum: 0 }) }),
     errors: [...errors, "BUDGET_EXCEEDED"],
+    repeat: "natural",
+  },
+  joinServer: {
+    method: "PUT",
+    path: "/v1/machines/deployments/{id}/join-server",
+    summary: "Says where machines of a deployment join, and by which keys they know the server.",
+    roles: MANAGER,
+    params,
+    body: Strict({
+      url: Type.String({ pattern: JOIN_URL, maxLength: 256 }),
+      pins: Type.Array(Type.String({ pattern: KEY_PIN }), {
+        minItems: 1,
+        maxItems: 4,
+        uniqueItems: true,
+        description: "The first is the key that it shows now.",
+      }),
+      apiServerVersion: Type.Optional(Type.String({ pattern: "^v?[0-9]+[.][0-9]+[0-9A-Za-z.+-]*$", maxLength: 64 })),
+    }),
+    success: 200,
+    response: Strict({ reportedAt: Timestamp }),
+    errors,
     repeat: "natural",
   },
 });

@@ -9,6 +9,8 @@ const TEXTS: readonly string[] = [
   "sample text",
   "2030-01-01T00:00:00.000Z",
   "https://example.com/",
+  "https://join.example.com",
+  `sha256//${"0".repeat(43)}=`,
   "somebody@example.com",
   "7",
   "SAMPLE",

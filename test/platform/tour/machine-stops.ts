@@ -83,4 +83,13 @@ export const machineRuntimeStops: Stops<Routes["machineRuntime"]> = {
       stage.signal,
     );
   },
+  async joinServer(stage) {
+    const { id } = await fleet(stage);
+    const body = {
+      url: "https://join.example.com:8443",
+      pins: [`sha256//${"A".repeat(43)}=`],
+      apiServerVersion: "v1.36.3",
+    };
+    return stage.runtime.machineRuntime.joinServer({ params: { id }, body }, stage.signal);
+  },
 };

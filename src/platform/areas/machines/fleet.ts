@@ -16,17 +16,24 @@ const PROVISIONED: readonly DeploymentStatus[] = [
   "update-failed",
 ];
 
-function hasMachines({ platform, capabilities }: Pick<DeploymentRow, "platform" | "capabilities">): boolean {
-  if (platform === "machines") return true;
-  const granted = capabilities?.some(({ key, state }) => key === "machines" && state === "granted") ?? false;
-  return platform === "kubernetes" && granted;
+type Fleet = Pick<DeploymentRow, "platform" | "capabilities" | "status">;
+
+/** Undefined: it has machines. Else why not, as far as it is known. */
+function lack({ platform, capabilities, status }: Fleet): { readonly message?: string } | undefined {
+  if (!PROVISIONED.includes(status)) return {};
+  if (platform === "machines") return undefined;
+  if (platform !== "kubernetes") return {};
+  const machines = capabilities?.find(({ key }) => key === "machines");
+  if (machines?.state === "granted") return undefined;
+  // What is installed in the cluster decides; its agent tells the platform, with its reason.
+  const reason = machines?.detail == null ? "" : `: ${machines.detail.slice(0, 128)}`;
+  return { message: `the deployment's cluster offers no machines${reason}` };
 }
 
 /** @throws NOT_FOUND outside the caller's scope, MACHINES_DEPLOYMENT_UNAVAILABLE when it has no machines to show. */
 export async function requireFleet(call: Pick<Call, "db" | "principal">, id: string): Promise<VisibleDeployment> {
   const deployment = await getDeployment(call, id);
-  if (!hasMachines(deployment) || !PROVISIONED.includes(deployment.status)) {
-    throw new PlatformError("MACHINES_DEPLOYMENT_UNAVAILABLE");
-  }
+  const lacking = lack(deployment);
+  if (lacking !== undefined) throw new PlatformError("MACHINES_DEPLOYMENT_UNAVAILABLE", lacking);
   return deployment;
 }

@@ -1,12 +1,17 @@
-import type { Machine, MachineReport } from "../../../contract/machines/machine.ts";
-import type { machineRuntimeRoutes } from "../../../contract/machines/machines.ts";
-import type { BodyOf } from "../../../contract/wire/route.ts";
+import type { MachineReport } from "../../../contract/machines/machine.ts";
+import type { machineRoutes, machineRuntimeRoutes } from "../../../contract/machines/machines.ts";
+import type { BodyOf, ResponseOf } from "../../../contract/wire/route.ts";
+import { json } from "../../database/json.ts";
 import type { MachineDetails, MachineRow } from "../../database/tables/machines.ts";
 import type { Call } from "../../kernel/call/call.ts";
+import { invalid } from "../../kernel/errors.ts";
 import { requireFleet } from "./fleet.ts";
+import { toJoinServer } from "./join-server.ts";
+import { isWhole, partsAfter } from "./parts.ts";
 import { afterAbsence, afterReport, NO_WISHES } from "./state.ts";
 import {
   clusterOf,
+  findCluster,
   insertMachine,
   liveMachines,
   requireMachineRoom,
@@ -18,10 +23,17 @@ import {
 type Context = Pick<Call, "db" | "principal" | "now" | "budgets">;
 type Inventory = BodyOf<(typeof machineRuntimeRoutes)["report"]>;
 
-export async function readInventory(call: Pick<Call, "db" | "principal" | "now">, id: string): Promise<Machine[]> {
-  const { id: deploymentId } = await requireFleet(call, id);
-  const rows = await liveMachines(call.db, deploymentId);
-  return rows.map((row) => toMachine(row, call.now));
+export async function readInventory(
+  { db, principal, now }: Pick<Call, "db" | "principal" | "now">,
+  id: string,
+): Promise<ResponseOf<(typeof machineRoutes)["inventory"]>> {
+  const deployment = await requireFleet({ db, principal }, id);
+  const rows = await liveMachines(db, deployment.id);
+  const cluster = await findCluster(db, deployment.id);
+  return {
+    machines: rows.map((row) => toMachine(row, now)),
+    joinServer: cluster === undefined ? null : toJoinServer(deployment, cluster, now),
+  };
 }
 
 /**
@@ -34,13 +46,20 @@ export async function takeInventory(
   inventory: Inventory,
 ): Promise<{ accepted: number; ignored: number }> {
   const { db, now } = call;
+  const { part } = inventory;
+  if (part !== undefined && part.index >= part.of) {
+    throw invalid({ path: "body.part.index", message: "must be less than body.part.of" });
+  }
   const deployment = await requireFleet(call, id);
-  const { inventory_observed_at: known } = await clusterOf(db, id);
+  const { inventory_observed_at: known, inventory_parts } = await clusterOf(db, id);
   const observedAt = noLater(inventory.observedAt, now);
   if (known !== null && observedAt < known) return { accepted: 0, ignored: inventory.machines.length };
+  const parts = partsAfter(inventory_parts, inventory);
+  // A list that is complete by itself ends one that was told in parts.
+  const told = parts !== undefined ? json(parts) : inventory.complete ? null : undefined;
   await db
     .updateTable("machine_clusters")
-    .set({ inventory_observed_at: observedAt })
+    .set({ inventory_observed_at: observedAt, ...(told !== undefined && { inventory_parts: told }) })
     .where("deployment_id", "=", id)
     .execute();
   const live = new Map((await liveMachines(db, id)).map((row) => [row.machine_id, row]));
@@ -48,10 +67,14 @@ export async function takeInventory(
   const reported = new Map(inventory.machines.map((report) => [report.machineId, report]));
   let accepted = 0;
   for (const report of reported.values()) {
-    if (await store(call, id, live.get(report.machineId), report, deployment.platform === "kubernetes")) accepted += 1;
+    const row = live.get(report.machineId);
+    if (await store(call, id, row, report, deployment.platform === "kubernetes", parts?.id)) accepted += 1;
   }
   await requireMachineRoom(call, id);
-  if (inventory.complete) await markAbsent(call, [...live.values()], reported, observedAt);
+  if (isWhole(inventory, parts)) {
+    const others = [...live.values()].filter(({ seen_in }) => parts === undefined || seen_in !== parts.id);
+    await markAbsent(call, others, reported, observedAt);
+  }
   return { accepted, ignored: inventory.machines.length - accepted };
 }
 
@@ -68,16 +91,19 @@ async function store(
   row: MachineRow | undefined,
   report: MachineReport,
   mayAppear: boolean,
+  seenIn: string | undefined,
 ): Promise<boolean> {
   const heard = noLater(report.lastHeartbeat, now);
   if (row !== undefined) {
     const next = afterReport(stateOf(row), report.status, heard, now);
     const blockers = next.drainCancelledAt === null ? report.drainBlockers : [];
-    await updateMachine(db, row.id, next, { ...detailsOf(report), drainBlockers: blockers });
+    await updateMachine(db, row.id, next, { ...detailsOf(report), drainBlockers: blockers }, seenIn);
     return true;
   }
   if (!mayAppear || report.status === "removed") return false;
-  const machine = { deploymentId, machineId: report.machineId, tokenId: null, publicKey: null, createdAt: now };
+  const { machineId } = report;
+  const neverJoined = { tokenId: null, publicKey: null, nodeName: null };
+  const machine = { deploymentId, machineId, ...neverJoined, createdAt: now, ...(seenIn !== undefined && { seenIn }) };
   const unseen = { status: "joining", statusSince: now, lastHeartbeat: heard, reported: null, revision: 0 } as const;
   const state = afterReport({ ...unseen, ...NO_WISHES }, report.status, heard, now);
   await insertMachine(db, machine, state, detailsOf(report));

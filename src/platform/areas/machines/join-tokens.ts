@@ -1,13 +1,14 @@
+import { joinStringOf } from "../../../contract/machines/join-string.ts";
 import type { JoinToken, NewJoinToken } from "../../../contract/machines/machines.ts";
-import { isTypedWord, TYPED_URL } from "../../../contract/wire/pasted-line.ts";
+import { isTypedWord } from "../../../contract/wire/pasted-line.ts";
 import type { DeploymentRow } from "../../database/tables/deployments.ts";
 import type { JoinTokenRow } from "../../database/tables/machines.ts";
 import type { Call } from "../../kernel/call/call.ts";
-import { notFound, PlatformError } from "../../kernel/errors.ts";
+import { notFound } from "../../kernel/errors.ts";
 import { ALPHANUMERIC, LOWER_ALPHANUMERIC, randomText } from "../../kernel/ids.ts";
 import { hashOf, matchesHash } from "../../kernel/secret-hash.ts";
-import { requireManagerOf } from "../managers/record/store.ts";
 import { requireFleet } from "./fleet.ts";
+import { doorOf } from "./join-server.ts";
 import { revokeJoinTokens } from "./revoke.ts";
 import { clusterOf, toToken } from "./store.ts";
 
@@ -80,17 +81,18 @@ export async function revokeToken(call: Context, id: string, tokenId: string): P
 
 async function mint(call: Context, deployment: DeploymentRow, options: TokenOptions): Promise<NewJoinToken> {
   const { db, now, principal } = call;
-  const controlPlaneUrl = await managerUrl(call, deployment.id);
-  const { cluster_id: clusterId } = await clusterOf(db, deployment.id);
+  const cluster = await clusterOf(db, deployment.id);
+  const door = await doorOf(call, deployment, cluster);
   const id = randomText(16, LOWER_ALPHANUMERIC);
   const joinToken = `spj_${id}.${randomText(32, ALPHANUMERIC)}`;
+  const expiresAt = new Date(now.getTime() + (options.expiresInSeconds ?? DEFAULT_SECONDS) * 1000);
   const row: JoinTokenRow = {
     id,
     deployment_id: deployment.id,
     secret_hash: hashOf(joinToken),
     created_by: principal.id,
     created_at: now,
-    expires_at: new Date(now.getTime() + (options.expiresInSeconds ?? DEFAULT_SECONDS) * 1000),
+    expires_at: expiresAt,
     max_joins: options.maxJoins ?? DEFAULT_JOINS,
     join_count: 0,
     last_used_at: null,
@@ -98,19 +100,21 @@ async function mint(call: Context, deployment: DeploymentRow, options: TokenOpti
   };
   await db.insertInto("join_tokens").values(row).execute();
   const cliCommandName = await commandName(call, deployment.project_id);
-  return { joinToken, controlPlaneUrl, clusterId, token: toToken(row), cliInstallScriptUrl: null, cliCommandName };
+  const clusterId = cluster.cluster_id;
+  const joinString = stringOf(joinToken, door, clusterId, expiresAt);
+  return { joinToken, ...door, clusterId, joinString, token: toToken(row), cliInstallScriptUrl: null, cliCommandName };
 }
 
-const typedUrl = new RegExp(TYPED_URL, "u");
-
-/**
- * The address is typed on machines. One that was stored before the platform checked reports is not shown until the next
- * heartbeat.
- */
-async function managerUrl({ db }: Context, deploymentId: string): Promise<string> {
-  const { url } = await requireManagerOf(db, deploymentId);
-  if (url === null || !typedUrl.test(url)) throw new PlatformError("MANAGER_NOT_READY");
-  return url;
+/** Null without a pin: a machine sends its token to no server that it cannot know. */
+function stringOf(
+  token: string,
+  { controlPlaneUrl: url, controlPlanePin: pin }: Pick<NewJoinToken, "controlPlaneUrl" | "controlPlanePin">,
+  clusterId: string,
+  expiresAt: Date,
+): string | null {
+  return pin === null
+    ? null
+    : joinStringOf({ token, url, clusterId, pin, exp: Math.floor(expiresAt.getTime() / 1000) });
 }
 
 /** The command name of the project's newest ready CLI package, if it is easy to type. */

@@ -5,6 +5,7 @@ import { getDeployment } from "../deployments/read/get.ts";
 import { cancelDrain, listActions, removeMachine, requestDrain } from "./actions.ts";
 import { readInventory, takeInventory } from "./inventory.ts";
 import { joinMachine } from "./join.ts";
+import { takeJoinServer } from "./join-server.ts";
 import { createToken, listTokens, revokeToken, rotateTokens } from "./join-tokens.ts";
 
 export const handlers: Handlers<typeof machineRoutes> = {
@@ -16,7 +17,7 @@ export const handlers: Handlers<typeof machineRoutes> = {
     await revokeToken(call, id, tokenId);
     return { tokenId, revoked: true };
   },
-  inventory: async (call) => ({ machines: await readInventory(call, call.params.id) }),
+  inventory: (call) => readInventory(call, call.params.id),
   async drain(call) {
     const { id, machineId } = call.params;
     await requestDrain(call, id, machineId, call.body ?? {});
@@ -44,4 +45,5 @@ export const runtimeHandlers: Handlers<typeof machineRuntimeRoutes> = {
     return { actions: await listActions(call, deploymentId) };
   },
   report: (call) => takeInventory(call, call.params.id, call.body),
+  joinServer: (call) => takeJoinServer(call, call.params.id, call.body),
 };

@@ -12,14 +12,25 @@ import { asOf, isStale, type MachineState } from "./state.ts";
 export async function clusterOf(db: Db, deploymentId: string): Promise<ClusterRow> {
   await db
     .insertInto("machine_clusters")
-    .values({ deployment_id: deploymentId, cluster_id: newId("cluster"), inventory_observed_at: null })
+    .values({ deployment_id: deploymentId, cluster_id: newId("cluster"), ...UNTOLD })
     .onConflict((conflict) => conflict.column("deployment_id").doNothing())
     .execute();
-  return db
-    .selectFrom("machine_clusters")
-    .selectAll()
-    .where("deployment_id", "=", deploymentId)
-    .executeTakeFirstOrThrow();
+  const row = await findCluster(db, deploymentId);
+  if (row === undefined) throw new Error("the row that was just stored is not there");
+  return row;
+}
+
+const UNTOLD = {
+  inventory_observed_at: null,
+  inventory_parts: null,
+  join_server: null,
+  join_server_at: null,
+  join_server_manager: null,
+} as const;
+
+/** For reads: undefined while nothing has needed it. */
+export function findCluster(db: Db, deploymentId: string): Promise<ClusterRow | undefined> {
+  return db.selectFrom("machine_clusters").selectAll().where("deployment_id", "=", deploymentId).executeTakeFirst();
 }
 
 export function liveMachines(db: Db, deploymentId: string): Promise<MachineRow[]> {
@@ -78,8 +89,18 @@ function columnsOf(state: MachineState) {
 }
 
 /** By the id of the record, which the caller has found under its own tenancy. */
-export async function updateMachine(db: Db, id: string, state: MachineState, details?: MachineDetails): Promise<void> {
-  const set = { ...columnsOf(state), ...(details !== undefined && { details: json(details) }) };
+export async function updateMachine(
+  db: Db,
+  id: string,
+  state: MachineState,
+  details?: MachineDetails,
+  seenIn?: string,
+): Promise<void> {
+  const set = {
+    ...columnsOf(state),
+    ...(details !== undefined && { details: json(details) }),
+    ...(seenIn !== undefined && { seen_in: seenIn }),
+  };
   await db.updateTable("machines").set(set).where("id", "=", id).execute();
 }
 
@@ -88,6 +109,8 @@ export interface NewMachine {
   readonly machineId: string;
   readonly tokenId: string | null;
   readonly publicKey: string | null;
+  readonly nodeName: string | null;
+  readonly seenIn?: string;
   readonly createdAt: Date;
 }
 
@@ -107,6 +130,8 @@ export async function insertMachine(
       details: json(details),
       token_id: machine.tokenId,
       public_key: machine.publicKey,
+      node_name: machine.nodeName,
+      seen_in: machine.seenIn ?? null,
       created_at: machine.createdAt,
     })
     .execute();
@@ -176,5 +201,7 @@ export function toMachine(row: MachineRow, now: Date): Machine {
     localOverrides: details.localOverrides,
     localOverridesObservedAt: details.localOverridesObservedAt ?? null,
     replicaCount: details.replicaCount,
+    conditions: details.conditions ?? [],
+    joinState: details.joinState ?? null,
   };
 }

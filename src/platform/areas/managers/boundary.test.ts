@@ -211,6 +211,9 @@ onEachDatabase("the boundary between customers", (world) => {
         "GET /v1/machines/actions": { managerId: thief.id },
         "POST /v1/machines/deployments/{id}/inventory": { observedAt: at, complete: true, machines: [] },
         "GET /v1/machines/deployments/{id}/inventory": {},
+        "PUT /v1/machines/deployments/{id}/join-server": {
+          ...{ url: "https://thief.example.com", pins: [`sha256//${"A".repeat(43)}=`] },
+        },
         "POST /v1/managers/{id}/token": { project: projectId },
         "GET /v1/managers/{id}/work": {},
         "GET /v1/operations/plugins": { project: projectId },

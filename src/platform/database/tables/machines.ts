@@ -13,6 +13,27 @@ export interface ClusterRow {
   cluster_id: string;
   /** Time of the newest accepted inventory; never later than its receipt. */
   inventory_observed_at: Date | null;
+  /** The newest list of machines that is told in several reports. */
+  inventory_parts: InventoryParts | null;
+  /** As the deployment's manager of that time has reported it. */
+  join_server: JoinServer | null;
+  join_server_at: Date | null;
+  join_server_manager: string | null;
+}
+
+export interface InventoryParts {
+  readonly id: string;
+  readonly of: number;
+  /** As the reports have it: the parts of one list have one time. */
+  readonly observedAt: string;
+  /** Parts that have arrived. */
+  readonly seen: readonly number[];
+}
+
+export interface JoinServer {
+  readonly url: string;
+  readonly pins: string[];
+  readonly apiServerVersion?: string;
 }
 
 export interface JoinTokenRow {
@@ -56,5 +77,9 @@ export interface MachineRow {
   /** The token that it joined with; null for a node that never joined. */
   token_id: string | null;
   public_key: string | null;
+  /** The node that it asked to become; null for one that did not join a Kubernetes cluster. */
+  node_name: string | null;
+  /** The list in parts that named it last. */
+  seen_in: string | null;
   created_at: Date;
 }

@@ -199,13 +199,14 @@ export const BUDGETS = {
   "deployment-machines": rows({
     what: "machines that are not removed",
     tenant: "deployment",
-    size: 1000,
+    // As many as a Kubernetes cluster has nodes.
+    size: 5000,
     hint: "remove machines that are gone, or ask who runs the platform for a larger budget",
   }),
   "deployment-machine-bytes": rows({
     what: "bytes of what was reported of machines that are not removed",
     tenant: "deployment",
-    size: 4 * 1024 * 1024,
+    size: 8 * 1024 * 1024,
     hint: "report less of each machine, or remove machines that are gone",
   }),
   "manager-acquires": rows({
