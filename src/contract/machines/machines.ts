@@ -285,7 +285,9 @@ export const machineRuntimeRoutes = routes({
         uniqueItems: true,
         description: "The first is the key that it shows now.",
       }),
-      apiServerVersion: Type.Optional(Type.String({ pattern: "^v?[0-9]+[.][0-9]+[0-9A-Za-z.+-]*$", maxLength: 64 })),
+      apiServerVersion: Type.Optional(
+        Type.String({ pattern: "^v?[0-9]{1,3}[.][0-9]{1,3}([.+-][0-9A-Za-z.+-]*)?$", maxLength: 64 }),
+      ),
     }),
     success: 200,
     response: Strict({ reportedAt: Timestamp }),
