@@ -31,7 +31,7 @@ export function processRegistry(component: string, build: Build): Registry {
 export function buildInfo(registry: Registry, component: string, { version, revision }: Build): void {
   const labels = { version, revision, node_version: process.versions.node };
   new Gauge({
-    name: `sallyport_${component}_build_info`,
+    name: `sallyport_${component.replaceAll("-", "_")}_build_info`,
     help: "Which build is this? Always 1.",
     labelNames: Object.keys(labels),
     registers: [registry],

@@ -211,11 +211,6 @@ export function canWait(before: MachineDrainStatus | undefined, next: MachineDra
 
 function landmarks({ state, startedAt, deadlineAt, cordonedByUs, conditions = [] }: MachineDrainStatus): string {
   const stage = state === "Blocked" ? "Draining" : state;
-  return JSON.stringify([
-    stage,
-    startedAt,
-    deadlineAt,
-    cordonedByUs,
-    conditions.map(({ type, status }) => [type, status]),
-  ]);
+  const said = conditions.map(({ type, status, reason }) => [type, status, type === "DeadlineExceeded" ? reason : ""]);
+  return JSON.stringify([stage, startedAt, deadlineAt, cordonedByUs, said]);
 }

@@ -1,0 +1,95 @@
+import { expect, it, test } from "vitest";
+import type { MachineDrain } from "../../crds/kinds/machine-drain.ts";
+import type { MachinePool } from "../../crds/kinds/machine-pool.ts";
+import { drain, requested } from "../testing/drain-fixtures.ts";
+import { poolOf, rulesOf, STRICT_RULES } from "./rules.ts";
+import { isApproved, type TurnFacts, turnOf } from "./turn.ts";
+
+const at = (second: number): { createdAt: string } => ({ createdAt: `2026-01-01T00:00:0${second}Z` });
+const on = (nodeName: string, second: number, more: Partial<MachineDrain["spec"]> = {}): MachineDrain =>
+  drain(`${nodeName}-${second}`, { nodeName, ...more }, at(second));
+const facts = (drains: readonly MachineDrain[], more: Partial<TurnFacts> = {}): TurnFacts => ({
+  drains,
+  isBegun: ({ status }) => status?.startedAt !== undefined,
+  poolOf: () => undefined,
+  maxParallel: 1,
+  ...more,
+});
+const word = (status: "True" | "False"): MachineDrain["status"] => ({
+  conditions: [
+    { type: "Approved", status, reason: "GrantMatched", message: "", lastTransitionTime: "2026-01-01T00:00:00Z" },
+  ],
+});
+
+it.each([
+  ["a person's", drain("one"), true],
+  ["the platform's", drain("one", requested()), false],
+  ["the platform's, with the operator's word", drain("one", requested(), { status: word("True") }), true],
+  ["the platform's, with the word taken back", drain("one", requested(), { status: word("False") }), false],
+  [
+    "the platform's, with another condition",
+    drain("one", requested(), { status: { state: "Waiting", conditions: [] } }),
+    false,
+  ],
+])("whether a drain is approved: %s", (_, object, expected) => {
+  expect(isApproved(object)).toBe(expected);
+});
+
+test("of one node the older drain acts, or the one that has begun", () => {
+  const [old, young] = [on("m-1", 1), on("m-1", 2)];
+  expect(turnOf(old, facts([old, young])).is).toBe("go");
+  expect(turnOf(young, facts([old, young]))).toEqual({ is: "Superseded", message: "drain m-1-1 empties this node" });
+  const begun = { ...young, status: { startedAt: "2026-01-01T00:00:03Z" } };
+  expect(turnOf(old, facts([old, begun])).is).toBe("Superseded");
+  expect(turnOf(begun, facts([old, begun])).is).toBe("go");
+});
+
+test("what is over, and what nobody approved, is in no one's way", () => {
+  const mine = on("m-1", 5);
+  const over = { ...on("m-1", 1), status: { state: "Drained" as const, startedAt: "2026-01-01T00:00:01Z" } };
+  const unapproved = on("m-1", 2, requested());
+  const elsewhere = on("m-2", 3, requested());
+  expect(turnOf(mine, facts([over, unapproved, elsewhere, mine])).is).toBe("go");
+});
+
+test("as many nodes of a pool as it says, other pools apart", () => {
+  const all = [on("a-1", 1), on("b-1", 2), on("a-2", 3), on("a-3", 4)];
+  const pool: TurnFacts["poolOf"] = ({ spec }) => spec.nodeName.slice(0, 1);
+  const turns = (maxParallel: number): readonly string[] =>
+    all.map((each) => turnOf(each, facts(all, { poolOf: pool, maxParallel })).is);
+  expect(turns(1)).toEqual(["go", "go", "Queued", "Queued"]);
+  expect(turns(2)).toEqual(["go", "go", "go", "Queued"]);
+});
+
+test("a pool that cannot be understood lets none begin, and stops none", () => {
+  const problem = "no label selector";
+  const begun = { ...on("m-1", 1), status: { startedAt: "2026-01-01T00:00:03Z" } };
+  expect(turnOf(on("m-1", 1), facts([], { problem }))).toEqual({ is: "PoolInvalid", message: problem });
+  expect(turnOf(begun, facts([], { problem })).is).toBe("go");
+});
+
+function pool(name: string, spec: Partial<MachinePool["spec"]> = {}, createdAt = "2026-01-01T00:00:00Z"): MachinePool {
+  return { metadata: { name, creationTimestamp: createdAt }, spec: { deploymentId: "dep_1", ...spec } } as MachinePool;
+}
+
+test("what a pool leaves out is strict", () => {
+  expect(rulesOf(pool("box"))).toEqual({ ...STRICT_RULES, pool: "box" });
+  expect(rulesOf(pool("box", { drain: { defaultDeadlineMinutes: 0 } })).defaultDeadlineMs).toBe(0);
+  expect(rulesOf(pool("box", { drain: { skip: ["a b"] } })).problem).toBe(
+    "spec.drain.skip of MachinePool box has what is no label selector: a b",
+  );
+});
+
+test("a node is of its join's pool, else of the one with the longest prefix of its name", () => {
+  const pools = [
+    pool("short", { namePrefix: "m-" }),
+    pool("long", { namePrefix: "m-gpu-" }),
+    pool("older", { namePrefix: "m-" }, "2025-01-01T00:00:00Z"),
+  ];
+  const join = (state: string) => [{ spec: { pool: "short", nodeName: "m-gpu-1" }, status: { state } }];
+  expect(poolOf("m-gpu-1", [], pools)?.metadata.name).toBe("long");
+  expect(poolOf("m-gpu-1", join("Joined"), pools)?.metadata.name).toBe("short");
+  expect(poolOf("m-gpu-1", join("Waiting"), pools)?.metadata.name).toBe("long");
+  expect(poolOf("m-1", [], pools)?.metadata.name).toBe("older");
+  expect(poolOf("control-plane", [], pools)).toBeUndefined();
+});

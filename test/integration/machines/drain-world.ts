@@ -1,0 +1,217 @@
+import { Registry } from "prom-client";
+import type { Cluster } from "../../../lab/cluster/cluster.ts";
+import { systemClock } from "../../../src/base/clock.ts";
+import { silentLogger } from "../../../src/base/log.ts";
+import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
+import { type MachineDrain, machineDrains } from "../../../src/crds/kinds/machine-drain.ts";
+import { installation, openMachines } from "../../../src/crds/manifests/installation.ts";
+import { Client } from "../../../src/kube/client/client.ts";
+import { type Connection, connect } from "../../../src/kube/client/connection.ts";
+import { type DynamicObject, type KubeObject, resources } from "../../../src/kube/objects/resource.ts";
+import { loadMachinesConfig } from "../../../src/machine-controller/kernel/config.ts";
+import { runMachineController } from "../../../src/machine-controller/machine-controller.ts";
+import { eventually, signal } from "../wait.ts";
+
+export const { grantsNamespace: GRANTS } = DEFAULT_NAMES;
+const { systemNamespace: SYSTEM } = DEFAULT_NAMES;
+export const SHOP = "shop";
+
+interface NodeObject extends KubeObject {
+  readonly spec: { readonly unschedulable?: boolean };
+}
+export interface PodObject extends KubeObject {
+  readonly spec: { readonly nodeName?: string };
+  readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
+}
+
+/** A real API server with controllers and simulated nodes, where machines are switched on. */
+export class DrainWorld {
+  readonly cluster: Cluster;
+  readonly admin: Client;
+  readonly agent: Client;
+  readonly operator: Client;
+  readonly machines: Client;
+  readonly kubeconfig: string;
+  readonly #connections: readonly Connection[];
+  #names = 0;
+
+  private constructor(cluster: Cluster, kubeconfig: string, connections: readonly Connection[]) {
+    const [admin, agent, operator, machines] = connections.map((connection) => new Client(connection));
+    if (!admin || !agent || !operator || !machines) throw new Error("four connections");
+    this.cluster = cluster;
+    this.kubeconfig = kubeconfig;
+    this.#connections = connections;
+    this.admin = admin;
+    this.agent = agent;
+    this.operator = operator;
+    this.machines = machines;
+  }
+
+  static async create(cluster: Cluster): Promise<DrainWorld> {
+    const { crds, rbac, policies } = installation(DEFAULT_NAMES);
+    await cluster.apply([...crds, ...rbac, ...policies, ...openMachines(DEFAULT_NAMES, { allowForce: true })]);
+    await cluster.apply([{ apiVersion: "v1", kind: "Namespace", metadata: { name: SHOP } }]);
+    const account = (name: string) => cluster.kubeconfigForServiceAccount(SYSTEM, name);
+    const machines = await account("sallyport-machines");
+    const files = [
+      cluster.adminKubeconfig,
+      await account("sallyport-agent"),
+      await account("sallyport-operator"),
+      machines,
+    ];
+    return new DrainWorld(cluster, machines, await Promise.all(files.map((kubeconfig) => connect({ kubeconfig }))));
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#connections.map((connection) => connection.close()));
+  }
+
+  get env(): Record<string, string> {
+    return {
+      SALLYPORT_KUBECONFIG: this.kubeconfig,
+      SALLYPORT_HEALTH_HOST: "127.0.0.1",
+      SALLYPORT_LEASE_DURATION: "4s",
+      SALLYPORT_RENEW_DEADLINE: "2s",
+      SALLYPORT_RETRY_PERIOD: "200ms",
+      SALLYPORT_MACHINES_SWEEP_INTERVAL: "2s",
+    };
+  }
+
+  /** The controller in this process. Returns its end. */
+  start(): { readonly registry: Registry; stop(): Promise<void> } {
+    const registry = new Registry();
+    const stop = new AbortController();
+    const config = loadMachinesConfig({
+      ...this.env,
+      SALLYPORT_HEALTH_PORT: "0",
+      SALLYPORT_IDENTITY: "machines-under-test",
+    });
+    const done = runMachineController(config, { clock: systemClock, log: silentLogger, registry }, stop.signal);
+    done.catch(() => undefined);
+    return {
+      registry,
+      async stop() {
+        stop.abort(new Error("test over"));
+        await done;
+      },
+    };
+  }
+
+  /** A Deployment whose pods are all on `node`, and ready; they may be made again elsewhere. */
+  async workload(name: string, node: string, replicas: number, more: object = {}): Promise<void> {
+    const labels = { app: name };
+    const others = { matchExpressions: [{ key: "kubernetes.io/hostname", operator: "In", values: [node] }] };
+    const nodeAffinity = { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 100, preference: others }] };
+    const spec = {
+      containers: [{ name: "main", image: "none" }],
+      affinity: { nodeAffinity },
+      terminationGracePeriodSeconds: 1,
+      ...more,
+    };
+    await this.cluster.apply([
+      {
+        apiVersion: "apps/v1",
+        kind: "Deployment",
+        metadata: { name, namespace: SHOP },
+        spec: { replicas, selector: { matchLabels: labels }, template: { metadata: { labels }, spec } },
+      },
+    ]);
+    await eventually(
+      () => this.pods(name),
+      (pods) => pods.filter(isReady).length === replicas && pods.every(({ spec: { nodeName } }) => nodeName === node),
+    );
+  }
+
+  async budget(name: string, app: string, spec: object): Promise<void> {
+    await this.cluster.apply([
+      {
+        apiVersion: "policy/v1",
+        kind: "PodDisruptionBudget",
+        metadata: { name, namespace: SHOP },
+        spec: { selector: { matchLabels: { app } }, ...spec },
+      },
+    ]);
+    interface Seen extends KubeObject {
+      readonly status?: { readonly observedGeneration?: number };
+    }
+    const key = { namespace: SHOP, name };
+    await eventually(
+      () => this.admin.get<Seen>(resources.podDisruptionBudgets, key, signal()),
+      ({ metadata, status }) => status?.observedGeneration === metadata.generation,
+    );
+  }
+
+  async pods(app: string): Promise<readonly PodObject[]> {
+    const found: PodObject[] = [];
+    const options = { namespace: SHOP, labelSelector: `app=${app}` };
+    for await (const pod of this.admin.list<PodObject>(resources.pods, options, signal())) found.push(pod);
+    return found;
+  }
+
+  async node(name: string): Promise<NodeObject | undefined> {
+    return this.admin.get<NodeObject>(resources.nodes, { name }, signal());
+  }
+
+  async cordon(name: string, unschedulable: boolean | null): Promise<void> {
+    await this.admin.patch(
+      resources.nodes,
+      { name },
+      { type: "merge", body: { spec: { unschedulable } } },
+      {},
+      signal(),
+    );
+  }
+
+  /** As a person, or as the agent where it is a wish of the platform. */
+  async drain(spec: Partial<MachineDrain["spec"]> & { readonly nodeName: string }): Promise<MachineDrain> {
+    this.#names += 1;
+    const metadata = { name: `drain-${this.#names}`, namespace: GRANTS };
+    const client = spec.requested === undefined ? this.admin : this.agent;
+    const object = { apiVersion: "sallyport.dev/v1alpha1", kind: "MachineDrain", metadata, spec };
+    return client.create<MachineDrain>(machineDrains, object, signal());
+  }
+
+  until({ metadata }: MachineDrain, is: (drain: MachineDrain) => boolean, limitMs?: number): Promise<MachineDrain> {
+    const key = { namespace: GRANTS, name: metadata.name };
+    return eventually(() => this.admin.get<MachineDrain>(machineDrains, key, signal()), is, limitMs);
+  }
+
+  drained(drain: MachineDrain): Promise<MachineDrain> {
+    return this.until(drain, ({ status }) => status?.state === "Drained");
+  }
+
+  async cancel({ metadata }: MachineDrain): Promise<void> {
+    await this.admin.delete(machineDrains, { namespace: GRANTS, name: metadata.name }, {}, signal());
+  }
+
+  /** Nothing of an earlier test is left on the nodes. */
+  async clean(nodes: readonly string[]): Promise<void> {
+    await this.cluster.kubectl(["delete", "drain", "--all", "-n", GRANTS]);
+    await this.cluster.kubectl(["delete", "mpool", "--all", "-n", GRANTS]);
+    await this.cluster.kubectl(["delete", "deploy,pdb,ds,pod", "--all", "-n", SHOP, "--grace-period=0", "--force"]);
+    for (const name of nodes) {
+      await eventually(
+        () => this.node(name),
+        ({ metadata }) => metadata.annotations?.["sallyport.dev/cordoned-by"] === undefined,
+      );
+      await this.cordon(name, null);
+    }
+  }
+
+  async eventReasons({ metadata }: MachineDrain): Promise<readonly string[]> {
+    const reasons: string[] = [];
+    const options = { namespace: GRANTS, fieldSelector: `regarding.name=${metadata.name}` };
+    for await (const event of this.admin.list<DynamicObject>(resources.events, options, signal())) {
+      reasons.push(String(event.reason));
+    }
+    return reasons;
+  }
+}
+
+function isReady({ status }: PodObject): boolean {
+  return status?.conditions?.some(({ type, status: is }) => type === "Ready" && is === "True") === true;
+}
+
+export function reasonOf({ status }: MachineDrain, type: string): string | undefined {
+  return status?.conditions?.find((each) => each.type === type)?.reason;
+}
