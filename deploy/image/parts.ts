@@ -32,7 +32,7 @@ type Lock = Readonly<Record<string, LockedPackage>>;
 
 /** `import … from "…"`, `export … from "…"` and `import "…"`, at the beginning of a line. */
 const STATEMENT = /^(?:import|export)\b(?:[^"';=()]*?\bfrom)?\s*"([^"\n]+)"/gm;
-/** `import("…")`, and `import.meta.resolve("…")` for a file of a package that is served as it is. */
+/** `import("…")`, and `import.meta.resolve("…")` for a file that is served as it is. */
 const CALL = /\bimport(?:\.meta\.resolve)?\("([^"\n]+)"\)/g;
 
 /** @throws Error when something else is installed than the lock file says */
@@ -74,6 +74,7 @@ function reached(root: string, entry: string) {
   for (let file = waiting.pop(); file !== undefined; file = waiting.pop()) {
     if (sources.has(file)) continue;
     sources.add(file);
+    if (!file.endsWith(".ts")) continue;
     const script = stripTypeScriptTypes(readFileSync(join(root, file), "utf8"));
     for (const [, specifier = ""] of [...script.matchAll(STATEMENT), ...script.matchAll(CALL)]) {
       if (specifier.startsWith(".")) waiting.push(relative(root, join(root, dirname(file), specifier)));

@@ -33,6 +33,13 @@ export const CLUSTER_COMMANDS: readonly Command[] = [
       "Runs in the customer's cluster, where machines are enabled, and talks only to its API server. Carries out MachineDrains: cordons a node, evicts its pods within their budgets, and removes the node where that was asked for.",
     load: async () => (await import("./services/machine-controller-service.ts")).machineControllerService,
   }),
+  serviceCommand({
+    name: "join",
+    summary: "Lets machines ask to join the cluster as nodes, where the customer enabled it.",
+    about:
+      "Runs in the customer's cluster, where machines are enabled. Machines with a join token ask it over HTTPS; it asks the platform whether the token is good, and writes a MachineJoin for which the customer decides. It has no right on nodes.",
+    load: async () => (await import("./services/join-service.ts")).joinService,
+  }),
   checkCommand,
   versionCommand,
 ];

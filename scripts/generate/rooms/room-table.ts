@@ -162,6 +162,12 @@ const MACHINE_CONTROLLER_FOLDERS: Readonly<Record<string, Part>> = {
   kernel: { is: "settings, metrics", imports: [] },
 };
 
+const JOIN_FOLDERS: Readonly<Record<string, Part>> = {
+  serving: { is: "what machines ask over HTTPS, and its bounds", imports: ["joins", "kernel"] },
+  joins: { is: "who may ask, the objects made for it, what is handed out; the server's own key", imports: ["kernel"] },
+  kernel: { is: "settings, metrics, the platform's routes", imports: [] },
+};
+
 export const ROOMS: Readonly<Record<string, Room>> = {
   base: {
     is: "clock, log, settings, deadlines, back-off, closed metric series: no business words",
@@ -226,6 +232,12 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     packages: ["prom-client"],
     folders: MACHINE_CONTROLLER_FOLDERS,
   },
+  join: {
+    is: "machines that ask to join on one side, platform and custom resources on the other",
+    imports: ["base", "api-client", "contract", "debug-link", "kube", "crds"],
+    packages: ["prom-client"],
+    folders: JOIN_FOLDERS,
+  },
   cli: {
     is: "the processes' wiring and the command line",
     imports: [
@@ -239,6 +251,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       "agent",
       "operator",
       "tunnel",
+      "join",
       "machine-controller",
     ],
     packages: ["pino", "pino-pretty", "prom-client", "yaml"],

@@ -13,24 +13,30 @@ export interface KeyPair {
   readonly key: string;
 }
 
+interface ServedCertificateTools {
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
 /**
  * The certificate and the key of a folder, as a mounted Secret of type `kubernetes.io/tls` has them, taken again when
  * they change. A pair that does not fit together, or is missing for a moment, changes nothing: the one before is served.
  */
 export class ServedCertificate {
   readonly #folder: string;
-  readonly #tools: { readonly clock: Clock; readonly log: Logger };
+  readonly #tools: ServedCertificateTools;
   #served: KeyPair | undefined;
 
-  constructor(folder: string, tools: { readonly clock: Clock; readonly log: Logger }) {
+  constructor(folder: string, tools: ServedCertificateTools) {
     this.#folder = folder;
     this.#tools = tools;
   }
 
   /** Looks until `signal` aborts, and hands each new pair to `serve`, which throws when it cannot be served. */
   run(serve: (pair: KeyPair) => void, signal: AbortSignal): Promise<void> {
-    const failed = "certificate of the metrics not read; the one before is served";
-    return lookRepeatedly(() => this.look(serve), { ...this.#tools, everyMs: LOOK_EVERY_MS, failed }, signal);
+    const failed = "certificate not read; the one before is served";
+    const { clock, log } = this.#tools;
+    return lookRepeatedly(() => this.look(serve), { clock, log, everyMs: LOOK_EVERY_MS, failed }, signal);
   }
 
   /** @throws Error when a file cannot be read, or `serve` refuses the pair. */
@@ -40,7 +46,7 @@ export class ServedCertificate {
     if (before?.cert === cert && before.key === key) return;
     serve({ cert, key });
     this.#served = { cert, key };
-    if (before !== undefined) this.#tools.log.info({}, "certificate of the metrics read again");
+    if (before !== undefined) this.#tools.log.info({ folder: this.#folder }, "certificate read again");
   }
 
   #read(name: string): Promise<string> {

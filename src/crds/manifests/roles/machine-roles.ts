@@ -11,7 +11,7 @@ import { type ExplainedRule, leaderElection, rule } from "./shipped-role.ts";
 const APIS = "rbac.authorization.k8s.io";
 const LOOKS = ["get", "list", "watch"];
 /** The Secret with the join server's key: rendered empty, filled by the join server, so that its pin outlives restarts. */
-const JOIN_TLS_SECRET = "sallyport-join-tls";
+export const JOIN_TLS_SECRET = "sallyport-join-tls";
 /** ConfigMaps in the namespace of grants: what the pods of each node ask for, written by the machine controller. */
 const MACHINE_LOADS = "sallyport-machine-loads";
 const MACHINES_LEASE = "sallyport-machines";

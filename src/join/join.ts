@@ -1,0 +1,161 @@
+import { readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import type { Registry } from "prom-client";
+import type { Clock } from "../base/clock.ts";
+import type { Logger } from "../base/log.ts";
+import { type MachineJoin, machineJoins } from "../crds/kinds/machine-join.ts";
+import { type MachinePool, machinePools } from "../crds/kinds/machine-pool.ts";
+import { Informer } from "../kube/cache/informer.ts";
+import { Client } from "../kube/client/client.ts";
+import { connect } from "../kube/client/connection.ts";
+import type { Environment } from "../kube/client/proxy.ts";
+import { ServerClock } from "../kube/client/server-clock.ts";
+import { Manager, type Runnable } from "../kube/manager/manager.ts";
+import { processServers } from "../kube/manager/servers.ts";
+import { kubeMetrics } from "../kube/metrics/kube-metrics.ts";
+import { jsonProjection } from "../kube/projection/projection.ts";
+import { type KeyPair, ServedCertificate } from "../kube/serving/served-certificate.ts";
+import { TrustedAuthorities } from "../kube/serving/trusted-authorities.ts";
+import { Announcements } from "./joins/announcements.ts";
+import { answerOf } from "./joins/answer.ts";
+import { Joins } from "./joins/joins.ts";
+import { checkPair, curlPin, ownKey } from "./joins/own-key.ts";
+import type { JoinConfig } from "./kernel/config.ts";
+import { joinMetrics } from "./kernel/metrics.ts";
+import { connectPlatform } from "./platform-connection.ts";
+import { JoinServer } from "./serving/join-server.ts";
+import { joinRoutes } from "./serving/routes.ts";
+import { Waiting } from "./serving/waiting.ts";
+
+export interface JoinTools {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly registry: Registry;
+  readonly version?: string;
+  /** Where HTTP_PROXY, HTTPS_PROXY, NO_PROXY and NODE_EXTRA_CA_CERTS are read from. Default: none of them. */
+  readonly environment?: Environment;
+}
+
+const NAME = "sallyport-join";
+/** For answers under way, within a pod's usual 30 s. */
+const CLOSE_MS = 5_000;
+const BY_UID = "uid";
+
+/**
+ * Runs the join server until `signal` aborts, then stops it in order. It opens all connections itself: to the platform
+ * and to the API server.
+ */
+export async function runJoin(config: JoinConfig, tools: JoinTools, signal: AbortSignal): Promise<void> {
+  const { clock, log, registry, version = "unknown", environment = {} } = tools;
+  const where = config.kubeconfig === "" ? ({ inCluster: true } as const) : { kubeconfig: config.kubeconfig };
+  const metrics = joinMetrics(registry);
+  const connection = await connect({ ...where, userAgent: NAME }, clock);
+  const kube = kubeMetrics(registry);
+  const serverClock = new ServerClock(clock);
+  const client = new Client(connection, { clock, metrics: kube.client, serverClock });
+  const userAgent = `${NAME}/${version}`;
+  const platform = connectPlatform(config, { clock, log, metrics, userAgent, environment });
+  const { grantsNamespace: namespace } = config;
+  try {
+    const watched = { client, namespace, clock, log, metrics: kube.watch };
+    const pools = new Informer<MachinePool>({
+      ...watched,
+      ...{ resource: machinePools, projection: jsonProjection<MachinePool>() },
+    });
+    const joins = new Informer<MachineJoin>({
+      ...watched,
+      ...{ resource: machineJoins, projection: jsonProjection<MachineJoin>() },
+      indexes: { [BY_UID]: ({ metadata }) => [metadata.uid] },
+    });
+    const certificate = new ServedCertificate(config.tlsFolder, { clock, log });
+    const key = await firstKey(config, { client, certificate, now: clock.wallNow(), log }, signal);
+    let pins = [curlPin(key)];
+    const announcements = new Announcements({
+      ...{ platform, client, clock: serverClock, log, metrics, url: config.url, caFile: config.caFile },
+      ...{ pools: () => pools.store.values(), pins: () => pins },
+    });
+    await announcements.readCluster(signal);
+    const waiting = new Waiting(clock, (polls) => metrics.waiting(polls));
+    joins.onChange(({ object }) => waiting.wake(object.metadata.uid));
+    const answer = joinRoutes({
+      ...{ waiting, version, metrics, clock: serverClock, script: await readFile(SCRIPT, "utf8") },
+      joins: new Joins({
+        ...{ platform, client, namespace, clock: serverClock, log, metrics, apiServer: config.apiServer },
+        pools: () => pools.store.values(),
+      }),
+      joinOf: (uid) => joins.store.byIndex(BY_UID, uid)[0],
+      answer(join) {
+        const { ca, serverVersion } = announcements;
+        return answerOf(join, pools.store.get(`${namespace}/${join.spec.pool}`), { ...config, ca, serverVersion });
+      },
+      serverVersion: () => announcements.serverVersion,
+    });
+    const server = new JoinServer({ host: config.host, port: config.port, pair: key, clock, log, metrics, answer });
+    const manager = new Manager({ clock, log, ...processServers(config, { client, clock, log, registry }) });
+    manager.addInformer(pools).addInformer(joins);
+    manager.addRunnable({ name: "announcements", needsLeader: false, run: (each) => announcements.run(each) });
+    manager.addRunnable(
+      listening(server, waiting, () => log.info({ url: config.url, pin: pins[0] }, "machines may ask")),
+    );
+    if (config.tlsFolder !== "") {
+      const serve = (pair: KeyPair): void => {
+        checkPair(pair);
+        server.serve(pair);
+        // Join strings with the pin before are in people's hands still.
+        pins = [...new Set([curlPin(pair), ...pins])].slice(0, 4);
+      };
+      manager.addRunnable({ name: "certificate", needsLeader: false, run: (each) => certificate.run(serve, each) });
+    }
+    const { NODE_EXTRA_CA_CERTS: file } = environment;
+    if (file) manager.addRunnable(new TrustedAuthorities(file, { clock, log }));
+    await manager.run(signal);
+  } finally {
+    await Promise.all([platform.close(), connection.close()]);
+  }
+}
+
+/** The client of the join server: what machines run. */
+const SCRIPT = fileURLToPath(import.meta.resolve("../../deploy/join/script.sh"));
+
+async function firstKey(
+  { tlsFolder, systemNamespace }: JoinConfig,
+  tools: {
+    readonly client: Client;
+    readonly certificate: ServedCertificate;
+    readonly now: Date;
+    readonly log: Logger;
+  },
+  signal: AbortSignal,
+): Promise<KeyPair> {
+  const { client, certificate, now, log } = tools;
+  if (tlsFolder === "") return ownKey(client, systemNamespace, { now, log }, signal);
+  const found: KeyPair[] = [];
+  await certificate.look((pair) => {
+    checkPair(pair);
+    found.push(pair);
+  });
+  const [pair] = found;
+  if (pair === undefined) throw new Error(`no certificate in ${tlsFolder}`);
+  return pair;
+}
+
+function listening(server: JoinServer, waiting: Waiting, isReady: () => void): Runnable {
+  return {
+    name: "join-server",
+    needsLeader: false,
+    async run(signal) {
+      await server.listen();
+      isReady();
+      await aborted(signal);
+      waiting.close();
+      await server.close(CLOSE_MS);
+    },
+  };
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}
