@@ -5,6 +5,11 @@ import { type ParamsSpec, type RequiredField, required, text } from "./params.ts
 const MACHINE_ACTS = ["drain", "remove"] as const;
 export type MachineAct = (typeof MACHINE_ACTS)[number];
 
+/** Whether a line is about a machine: the operator runs nothing for it, and says whether it covers a MachineDrain. */
+export function isOfMachines(command: string): boolean {
+  return command.startsWith("machines/");
+}
+
 const machineId = required(text(128, /^[A-Za-z0-9][A-Za-z0-9._-]*$/, "the id of a machine"));
 
 interface MachineDeclaration {

@@ -2,6 +2,7 @@ import type { OperationPolicy, OperationPolicySpec, PolicyDecision } from "../..
 import { POLICY_DECISIONS } from "../../crds/kinds/operation-policy.ts";
 import { isClusterWide } from "../../crds/operations/catalog.ts";
 import { isDebug, UNATTENDED_DEBUG } from "../../crds/operations/debug.ts";
+import { isOfMachines } from "../../crds/operations/machines.ts";
 import type { Tier } from "../../crds/plan.ts";
 
 /** All OperationPolicies of the cluster, as one policy. */
@@ -73,14 +74,14 @@ function isOpened({ specs }: CustomerPolicy, { command, params }: Wanted, deploy
 
 /**
  * Inside one policy the most exact pattern decides; the order of rules has no meaning. A pattern with `*` and a default
- * of a tier were not written with a person inside the cluster in mind: for debug sessions they may deny, and never say
- * auto.
+ * of a tier were not written with a person inside the cluster in mind, nor with a whole node: for debug sessions and
+ * machines they may deny, and never say auto.
  */
 function decisionIn(spec: OperationPolicySpec, command: string, tier: Tier): PolicyDecision {
   const decision = writtenIn(spec, command, tier);
-  if (decision !== "auto" || !isDebug(command)) return decision;
+  if (decision !== "auto" || !(isDebug(command) || isOfMachines(command))) return decision;
   const isNamed = spec.rules?.some(({ pattern }) => pattern === command) === true;
-  return isNamed && UNATTENDED_DEBUG.includes(command) ? "auto" : "manual";
+  return isNamed && (isOfMachines(command) || UNATTENDED_DEBUG.includes(command)) ? "auto" : "manual";
 }
 
 function writtenIn(spec: OperationPolicySpec, command: string, tier: Tier): PolicyDecision {
