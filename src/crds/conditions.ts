@@ -113,6 +113,8 @@ const MACHINE_DRAIN_CONDITIONS = {
     "Superseded",
     "Queued",
     "PoolInvalid",
+    /** An admission policy that narrows the machine controller is not in force. */
+    "PolicyMissing",
     "Ended",
   ],
   /** GoesOn: without force it goes on trying. */

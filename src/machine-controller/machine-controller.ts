@@ -17,6 +17,7 @@ import { drainControllers } from "./drains/drain-controllers.ts";
 import { DrainPublisher } from "./drains/drain-news.ts";
 import type { MachinesConfig } from "./kernel/config.ts";
 import { drainMetrics } from "./kernel/drain-metrics.ts";
+import { PolicyWatch } from "./kernel/policy-watch.ts";
 
 export interface MachineControllerTools {
   readonly clock: Clock;
@@ -58,7 +59,9 @@ export async function runMachineController(
     const manager = new Manager({ clock, log, ...servers, leaderElection: elector, events });
     for (const informer of caches.informers) manager.addInformer(informer);
     const fence = (): void => elector.fence();
-    const parts = { client, caches, publisher, kube, fence, identity, clock, serverClock, log, config };
+    const policies = new PolicyWatch({ client, clock, log, everyMs: config.policyCheckIntervalMs });
+    manager.addRunnable({ name: policies.name, needsLeader: false, run: (each) => policies.run(each) });
+    const parts = { client, caches, policies, publisher, kube, fence, identity, clock, serverClock, log, config };
     for (const controller of drainControllers(parts)) manager.addController(controller);
     await manager.run(signal);
   } finally {

@@ -98,6 +98,11 @@ export class DrainCaches {
     return [...this.drains.store.values()].filter(isWanted).map(keyOf);
   }
 
+  /** Also what is over, and has its node still to be removed. */
+  allDrains(): readonly string[] {
+    return [...this.drains.store.values()].map(keyOf);
+  }
+
   markedNodes(): readonly string[] {
     return [...this.nodes.store.values()].filter((node) => cordonOf(node) !== undefined).map(keyOf);
   }

@@ -8,10 +8,11 @@ import type { Client } from "../../kube/client/client.ts";
 import { writeStatus } from "../../kube/client/status-writer.ts";
 import { Controller } from "../../kube/controller/controller.ts";
 import { generationChanged, type Predicate } from "../../kube/controller/predicates.ts";
-import { periodic, reads, watches } from "../../kube/controller/sources.ts";
+import { notifiedBy, periodic, reads, watches } from "../../kube/controller/sources.ts";
 import type { KubeMetrics } from "../../kube/metrics/metrics.ts";
 import { keyOf, resources } from "../../kube/objects/resource.ts";
 import type { MachinesConfig } from "../kernel/config.ts";
+import { DRAIN_POLICIES, type PolicyWatch } from "../kernel/policy-watch.ts";
 import { budgetKey } from "./attempts.ts";
 import { cordonOf, cordonText } from "./cordon.ts";
 import { type CordonPorts, reconcileCordon } from "./cordon-reconciler.ts";
@@ -26,6 +27,7 @@ export interface DrainParts {
   readonly caches: DrainCaches;
   readonly publisher: DrainPublisher;
   readonly kube: Pick<KubeMetrics, "controller" | "queue">;
+  readonly policies: PolicyWatch;
   readonly fence: () => void;
   /** This pod. */
   readonly identity: string;
@@ -77,6 +79,7 @@ export function drainControllers(parts: DrainParts): readonly Controller[] {
       watches(caches.pools, () => caches.openDrains(), generationChanged),
       watches(caches.joins, ({ spec }) => caches.openDrainsOf(spec.nodeName)),
       reads(caches.joins),
+      notifiedBy(parts.policies, () => caches.allDrains()),
     ],
   });
   return [drains, cordons];
@@ -129,6 +132,10 @@ function drainPortsOf(parts: DrainParts, memory: DrainMemory): DrainPorts {
     podsOn: (name) => caches.podsOn(name),
     budgetsOf: (pod) => caches.budgetsOf(pod),
     rulesFor: (name) => caches.rulesFor(name),
+    obstacle: () => {
+      const missing = parts.policies.missingOf(DRAIN_POLICIES);
+      return missing.length === 0 ? undefined : `admission policies are missing: ${missing.join(", ")}`;
+    },
     liveNode: (name, signal) => caches.liveNode(name, signal),
     livePodsOn: (name, signal) => caches.livePodsOn(name, signal),
     liveJoins: (name, signal) => caches.liveJoinsOf(name, signal),

@@ -39,6 +39,8 @@ export interface DrainPorts extends Removal {
   readonly podsOn: (nodeName: string) => readonly DrainPod[];
   readonly budgetsOf: (pod: DrainPod) => readonly Budget[];
   readonly rulesFor: (nodeName: string) => DrainRules;
+  /** Why this process may change nothing now, in words. */
+  readonly obstacle: () => string | undefined;
   // From the API server itself, before a word that is final.
   readonly liveNode: (name: string, signal: AbortSignal) => Promise<DrainNode | undefined>;
   readonly livePodsOn: (nodeName: string, signal: AbortSignal) => Promise<readonly DrainPod[]>;
@@ -74,6 +76,8 @@ export async function reconcileDrain(key: string, ports: DrainPorts, context: Re
   try {
     if (!isOver(drain)) return await step(key, drain, ports, context);
     ports.memory.forget(key);
+    // It is looked at again when that changes.
+    if (ports.obstacle() !== undefined) return undefined;
     return await removeNode(drain, ports, context);
   } catch (error) {
     if (!(error instanceof ApiError && error.isConflict)) throw error;
@@ -126,6 +130,7 @@ function decide(
     poolOf: ({ spec }) => rulesFor(spec.nodeName).pool,
     maxParallel: rules.maxParallel,
     problem: rules.problem,
+    obstacle: ports.obstacle(),
   });
   return decideDrain({
     ...{ drain, node, pods, budgetsOf, rules, turn, attempts, own, keptNamespaces },

@@ -168,7 +168,15 @@ function drainedSaid({ end, message }: DrainDecision): Said {
   return ["Drained", end === "NodeNotFound" ? "False" : "True", end, message];
 }
 
-const PAUSED: readonly string[] = ["Stalled", "AwaitingApproval", "Superseded", "Queued", "PoolInvalid", "Ended"];
+const PAUSED: readonly string[] = [
+  "Stalled",
+  "AwaitingApproval",
+  "Superseded",
+  "Queued",
+  "PoolInvalid",
+  "PolicyMissing",
+  "Ended",
+];
 
 function progressingSaid({ progress, message }: DrainDecision): Said {
   const status = PAUSED.includes(progress) ? "False" : "True";

@@ -68,6 +68,11 @@ test("a pool that cannot be understood lets none begin, and stops none", () => {
   expect(turnOf(begun, facts([], { problem })).is).toBe("go");
 });
 
+test("without a policy that narrows this process nothing begins, and nothing goes on", () => {
+  const begun = { ...on("m-1", 1), status: { startedAt: "2026-01-01T00:00:03Z" } };
+  expect(turnOf(begun, facts([], { obstacle: "gone" }))).toEqual({ is: "PolicyMissing", message: "gone" });
+});
+
 function pool(name: string, spec: Partial<MachinePool["spec"]> = {}, createdAt = "2026-01-01T00:00:00Z"): MachinePool {
   return { metadata: { name, creationTimestamp: createdAt }, spec: { deploymentId: "dep_1", ...spec } } as MachinePool;
 }

@@ -3,7 +3,10 @@ import type { MachineDrain } from "../../crds/kinds/machine-drain.ts";
 /** Whether a drain may act now, and else what it waits for. */
 export type Turn =
   | { readonly is: "go" }
-  | { readonly is: "AwaitingApproval" | "Superseded" | "Queued" | "PoolInvalid"; readonly message: string };
+  | {
+      readonly is: "AwaitingApproval" | "Superseded" | "Queued" | "PoolInvalid" | "PolicyMissing";
+      readonly message: string;
+    };
 
 /** What the order of drains is decided by. */
 export type Ordered = Pick<MachineDrain, "metadata" | "spec" | "status">;
@@ -28,7 +31,10 @@ export interface TurnFacts {
   readonly isBegun: (drain: Ordered) => boolean;
   readonly poolOf: (drain: Ordered) => string | undefined;
   readonly maxParallel: number;
+  /** Of the pool: no drain begins. */
   readonly problem?: string | undefined;
+  /** Of this process: no drain begins, and none goes on. */
+  readonly obstacle?: string | undefined;
 }
 
 /** What was begun goes on; among the others the older one is first. Every process gives the same order. */
@@ -37,6 +43,7 @@ export function turnOf(drain: Ordered, facts: TurnFacts): Turn {
   if (!isApproved(drain)) {
     return { is: "AwaitingApproval", message: "the customer's policy or a grant must cover it" };
   }
+  if (facts.obstacle !== undefined) return { is: "PolicyMissing", message: facts.obstacle };
   if (problem !== undefined && !isBegun(drain)) return { is: "PoolInvalid", message: problem };
   const order = (one: Ordered, other: Ordered): number =>
     Number(isBegun(other)) - Number(isBegun(one)) ||

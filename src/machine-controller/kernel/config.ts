@@ -26,6 +26,7 @@ export interface MachinesConfig extends MetricsServing {
   readonly drainEnabled: boolean;
   readonly workers: number;
   readonly sweepIntervalMs: number;
+  readonly policyCheckIntervalMs: number;
   readonly leaseName: string;
   readonly leaseDurationMs: number;
   readonly renewDeadlineMs: number;
@@ -87,6 +88,12 @@ export const MACHINES_SETTINGS: SettingsOf<MachinesConfig> = {
     default: "5m",
     doc: "Between two searches for nodes whose drain is gone; how long a cordon may outlive it when nothing told of it.",
     parse: duration(1_000, 3_600_000),
+  },
+  policyCheckIntervalMs: {
+    env: "SALLYPORT_MACHINES_POLICY_CHECK_INTERVAL",
+    default: "30s",
+    doc: "Between two looks at the admission policies that narrow this process; how late a missing one stops it. 16 small requests each.",
+    parse: duration(1_000, 600_000),
   },
   ...METRICS_SETTINGS,
   ...ELECTION_SETTINGS,

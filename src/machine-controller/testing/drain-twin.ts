@@ -13,8 +13,8 @@ import { type DrainPorts, reconcileDrain } from "../drains/drain-reconciler.ts";
 import { graceSecondsOf } from "../drains/pods.ts";
 import { type DrainRules, STRICT_RULES } from "../drains/rules.ts";
 import type { Budget, DrainNode, DrainPod } from "../drains/shapes.ts";
+import { budgetRefusal, checkRules, refusal } from "./api-server-words.ts";
 import { SYSTEM } from "./drain-fixtures.ts";
-import { budgetRefusal, refusal } from "./eviction-refusals.ts";
 
 /** The process ends here: what it remembered is gone. */
 class Crash extends Error {
@@ -37,6 +37,7 @@ export class DrainTwin {
   readonly joins = new Map<string, MachineJoin>();
   /** Of every node. */
   rules: DrainRules;
+  obstacle: string | undefined;
   /** In order, as `verb name`. */
   readonly effects: string[] = [];
   readonly news: string[] = [];
@@ -163,6 +164,7 @@ export class DrainTwin {
       podsOn: (name) => [...this.pods.values()].filter(({ spec }) => spec.nodeName === name),
       budgetsOf: (pod) => this.#budgetsOf(pod),
       rulesFor: () => this.rules,
+      obstacle: () => this.obstacle,
       liveNode: async (name) => this.nodes.get(name),
       livePodsOn: async (name) => [...this.pods.values()].filter(({ spec }) => spec.nodeName === name),
       writeNode: this.#writeNode,
@@ -287,16 +289,4 @@ export class DrainTwin {
 
 function context(): Parameters<typeof reconcileDrain>[2] {
   return { signal: NEVER, log: silentLogger, reconcileId: "test" };
-}
-
-/** The kind's own. */
-function checkRules(before: MachineDrainStatus, next: MachineDrainStatus): void {
-  const isOver = before.state === "Drained" || before.state === "Failed";
-  if (isOver && next.state !== before.state) throw new Error("a drain ends once");
-  for (const field of ["cordonedByUs", "startedAt", "drainedAt"] as const) {
-    if (before[field] !== undefined && next[field] !== before[field]) throw new Error(`${field} is write-once`);
-  }
-  if (before.deadlineAt !== undefined && (next.deadlineAt ?? "9") > before.deadlineAt) {
-    throw new Error("a deadline only comes nearer");
-  }
 }

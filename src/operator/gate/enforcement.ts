@@ -7,7 +7,8 @@ import {
 import { DEBUG_VALIDATING_POLICIES } from "../../crds/manifests/admission/debug-admission.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
 import type { Client } from "../../kube/client/client.ts";
-import type { KubeObject, Resource } from "../../kube/objects/resource.ts";
+import { inForceSince } from "../../kube/client/policy-in-force.ts";
+import type { Resource } from "../../kube/objects/resource.ts";
 import { resources } from "../../kube/objects/resource.ts";
 
 /**
@@ -31,10 +32,6 @@ export type AdmissionMode = (typeof ADMISSION_MODES)[number];
 
 /** By policy. Policies that are not looked at are left out. */
 export type PolicyPresence = Readonly<Record<string, boolean>>;
-
-interface PolicyBinding extends KubeObject {
-  readonly spec: { readonly policyName?: string; readonly validationActions?: readonly string[] };
-}
 
 const GROUP_VERSION = { group: "admissionregistration.k8s.io", version: "v1", namespaced: false } as const;
 const mutatingPolicies: Resource = {
@@ -146,26 +143,6 @@ async function readPolicies(
   const deciding = needed.filter(({ name }) => DECISION_POLICIES.includes(name));
   const since = new Date(Math.max(...deciding.map((policy) => policy.since?.getTime() ?? 0)));
   return { enforcement: { kind: canStamp ? "stamped" : "checked", since }, presence, required };
-}
-
-/** A policy does nothing without its binding; together they are as old as the younger of the two. */
-async function inForceSince(
-  client: Pick<Client, "get">,
-  policies: Resource,
-  bindings: Resource,
-  name: string,
-  signal: AbortSignal,
-): Promise<{ readonly name: string; readonly since: Date | undefined }> {
-  const [policy, binding] = await Promise.all([
-    client.get(policies, { name }, signal),
-    client.get<PolicyBinding>(bindings, { name }, signal),
-  ]);
-  const denies = binding?.spec.validationActions?.includes("Deny") ?? true; // Mutating bindings have no actions.
-  if (policy === undefined || binding === undefined || binding.spec.policyName !== name || !denies) {
-    return { name, since: undefined };
-  }
-  const ages = [policy, binding].map(({ metadata }) => Date.parse(metadata.creationTimestamp));
-  return { name, since: new Date(Math.max(...ages)) };
 }
 
 /** Asked only when a stamper is missing: "deleted" and "this server is too old" look the same until here. */

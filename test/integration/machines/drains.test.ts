@@ -176,6 +176,22 @@ test("what the pool keeps stays: emptyDirs hold the drain up, skipped pods do no
   expect([await onNode1("web"), await onNode1("kept")]).toEqual([0, 1]);
 }, 120_000);
 
+test("while a policy that narrows the controller is missing it evicts nothing; put back, the drain goes on", async () => {
+  await world.workload("web", "node-1", 1);
+  await world.budget("web", "web", { maxUnavailable: 0 });
+  const drain = await world.drain({ nodeName: "node-1" });
+  await world.until(drain, ({ status }) => status?.state === "Blocked");
+  const key = { name: "sallyport-machines-evict" };
+  const { validatingAdmissionPolicyBindings: bindings } = resources;
+  const binding = await world.admin.get(bindings, key, signal());
+  await world.admin.delete(bindings, key, {}, signal());
+  const waiting = await world.until(drain, (each) => reasonOf(each, "Progressing") === "PolicyMissing");
+  expect(waiting.status?.state).toBe("Waiting");
+  await cluster().kubectl(["delete", "pdb", "--all", "-n", SHOP]);
+  await world.admin.create(bindings, { ...binding, metadata: key } as never, signal());
+  await world.drained(drain);
+}, 120_000);
+
 test("the node is deleted under the drain", async () => {
   await cluster().apply([{ apiVersion: "v1", kind: "Node", metadata: { name: "gone-1" } }]);
   await cluster().apply([
