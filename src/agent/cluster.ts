@@ -22,13 +22,14 @@ import type { NewGrant } from "./access-requests/access-request.ts";
 import type { NewInvocation } from "./commands/command.ts";
 import type { NewSession } from "./debug-sessions/debug-session.ts";
 import type { AgentConfig } from "./kernel/config.ts";
+import { MachineCluster } from "./machines/machine-cluster.ts";
 
 export interface ClusterOptions {
   readonly client: Client;
   /** Of grants, invocations and managed deployments. */
   readonly namespace: string;
   /** Without a mode of debug sessions the agent has no right to them. */
-  readonly config: Pick<AgentConfig, "debugModes">;
+  readonly config: Pick<AgentConfig, "debugModes" | "machines">;
   /** Throws when another agent may lead by now; called right before each write. */
   readonly fence: () => void;
   readonly clock: Clock;
@@ -43,6 +44,8 @@ export class Cluster {
   readonly managed: Informer<ManagedDeployment>;
   /** Undefined: debug sessions are off. */
   readonly sessions: Informer<DebugSession> | undefined;
+  /** Undefined: machines are off. */
+  readonly machines: MachineCluster | undefined;
   readonly openGrants = new OpenObjects<AccessGrant>();
   readonly openInvocations = new OpenObjects<OperationInvocation>();
   readonly openSessions = new OpenObjects<DebugSession>(({ status }) => !isFinal(status?.state));
@@ -65,13 +68,15 @@ export class Cluster {
     this.invocations = informer(operationInvocations);
     this.managed = informer(managedDeployments);
     this.sessions = config.debugModes.length > 0 ? informer(debugSessions) : undefined;
+    this.machines = config.machines ? new MachineCluster(options) : undefined;
     this.grants.onChange(this.openGrants.changed);
     this.invocations.onChange(this.openInvocations.changed);
     this.sessions?.onChange(this.openSessions.changed);
   }
 
   get informers() {
-    return [this.grants, this.invocations, this.managed, ...(this.sessions === undefined ? [] : [this.sessions])];
+    const always = [this.grants, this.invocations, this.managed];
+    return [...always, ...(this.sessions === undefined ? [] : [this.sessions]), ...(this.machines?.informers ?? [])];
   }
 
   grantOf(requestId: string): AccessGrant | undefined {

@@ -9,6 +9,8 @@ import type { Runnable } from "../kube/manager/manager.ts";
 import { BUFFER_CAPACITY, type Buffer } from "./kernel/metrics.ts";
 import { Snapshot } from "./kernel/snapshot.ts";
 import { ALL, Lister, type Snapshots, type Triggers } from "./lister.ts";
+import type { MachineCluster } from "./machines/machine-cluster.ts";
+import { MachineControllers } from "./machines/machine-controllers.ts";
 import type { WorkloadRef } from "./observe/observation.ts";
 import { type AgentReconcilers, agentReconcilers, type ControllerParts, type ReconcilerParts } from "./reconcilers.ts";
 
@@ -32,6 +34,8 @@ export class AgentControllers {
   /** The customer accepts this deployment, somewhere. */
   readonly #accepts: (deploymentId: string) => boolean;
   readonly #reconcilers: AgentReconcilers;
+  /** Undefined: machines are off. */
+  readonly #machines: MachineControllers | undefined;
 
   constructor(parts: ControllerParts, observed: Pick<ReconcilerParts, "workloads" | "lookups" | "nodes" | "names">) {
     const { cluster, config, metrics } = parts;
@@ -59,6 +63,7 @@ export class AgentControllers {
       relist: this.relistAll,
       trigger: (commandId) => this.#triggers.commands.trigger(commandId),
     });
+    this.#machines = cluster.machines && this.#machineControllers(cluster.machines);
   }
 
   /** Reads all of the platform's lists again; that of deployments triggers the others. */
@@ -72,6 +77,7 @@ export class AgentControllers {
     for (const id of this.#requestIds()) this.#triggers.requests.trigger(id);
     for (const { id } of this.snapshots.commands.values()) this.#triggers.commands.trigger(id);
     for (const id of this.#sessionIds()) this.#triggers.sessions.trigger(id);
+    for (const id of this.#machines?.deploymentIds() ?? []) this.#machines?.wanted(id);
     for (const { id } of this.snapshots.deployments.values()) this.#triggers.deployments.trigger(id);
   };
 
@@ -81,6 +87,7 @@ export class AgentControllers {
     else if (topic === "commands") this.#triggers.lister.trigger(`commands/${deploymentId}`);
     else if (topic === "access-requests") this.#triggers.lister.trigger(`requests/${deploymentId}`);
     else if (topic === "debug-sessions") this.#triggers.lister.trigger(`sessions/${deploymentId}`);
+    else if (topic === "machines") this.#machines?.wanted(deploymentId);
   };
 
   /** The agent's rights or its connection changed: each deployment's conditions are written anew. */
@@ -116,11 +123,10 @@ export class AgentControllers {
   }
 
   runnables(): readonly Runnable[] {
-    const { platform, cluster, metrics, clock, random, config } = this.#parts;
+    const { platform, cluster, metrics } = this.#parts;
     const { snapshots } = this;
     const triggers = this.#triggers;
-    const resync = (keys: () => readonly string[]): Source =>
-      periodic(config.resyncIntervalMs, keys, { clock, random });
+    const resync = this.#resync;
     const idsOn = (snapshot: keyof Snapshots) => (): readonly string[] =>
       snapshots[snapshot].values().map(({ id }) => id);
     const grants = watches<AccessGrant>(cluster.grants, (grant, { type }) => {
@@ -158,8 +164,23 @@ export class AgentControllers {
         ...(sessions === undefined ? [] : [sessions]),
         resync(() => this.#sessionIds()),
       ]),
+      ...(this.#machines?.controllers() ?? []),
       { name: "leases", run: (signal) => this.#releaseAtEnd(signal) },
     ];
+  }
+
+  readonly #resync = (keys: () => readonly string[]): Source => {
+    const { config, clock, random } = this.#parts;
+    return periodic(config.resyncIntervalMs, keys, { clock, random });
+  };
+
+  #machineControllers(machines: MachineCluster): MachineControllers {
+    const { platform, cluster, config, clock } = this.#parts;
+    return new MachineControllers({
+      ...{ platform, machines, config, clock, accepts: this.#accepts, resync: this.#resync },
+      grants: () => cluster.grants.store.list(),
+      controller: (...args) => this.#controller(...args),
+    });
   }
 
   #controller(name: string, reconcile: Reconcile, concurrency: number, sources: readonly Source[]): Controller {

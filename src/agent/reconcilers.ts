@@ -15,6 +15,7 @@ import { Capacity } from "./kernel/capacity.ts";
 import type { AgentConfig } from "./kernel/config.ts";
 import type { AgentMetrics } from "./kernel/metrics.ts";
 import type { Snapshots } from "./lister.ts";
+import { poolOf } from "./machines/members.ts";
 import type { Names } from "./names/names.ts";
 import type { ClusterNodes } from "./nodes/cluster-nodes.ts";
 import type { Lookups } from "./observe/observation.ts";
@@ -105,7 +106,10 @@ function deploymentsOf(parts: ReconcilerParts, leases: Leases): Deployments {
       workloads: (id) => reports.summary(id),
       relist,
       missing: () => rights.missing,
-      debugModes: config.debugModes,
+      offered: (id) => ({
+        debugModes: config.debugModes,
+        machinePool: cluster.machines && poolOf(id, cluster.machines.pools.store.list()) !== undefined,
+      }),
       trouble: () => link.trouble ?? (link.isConnected ? undefined : "unknown"),
     },
   });

@@ -3,6 +3,9 @@ import type { Clock } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
 import { DEFAULT_NAMES, type InstallationNames } from "../crds/group.ts";
 import { debugSessions } from "../crds/kinds/debug-session.ts";
+import { machineDrains } from "../crds/kinds/machine-drain.ts";
+import { machineJoins } from "../crds/kinds/machine-join.ts";
+import { machinePools } from "../crds/kinds/machine-pool.ts";
 import { OBSERVE_ROLE, READ_ON_DEMAND } from "../crds/manifests/roles/observe-role.ts";
 import {
   nameSaltRights,
@@ -14,7 +17,7 @@ import {
 import { AccessWatch } from "../kube/access/access-watch.ts";
 import type { Client } from "../kube/client/client.ts";
 import type { EventRecorder } from "../kube/events/event-recorder.ts";
-import type { Resource } from "../kube/objects/resource.ts";
+import { type Resource, resources } from "../kube/objects/resource.ts";
 import type { AgentConfig } from "./kernel/config.ts";
 import { OBSERVED } from "./kernel/observed-kinds.ts";
 
@@ -48,6 +51,7 @@ export function watchRights(options: RightsOptions): AccessWatch<RequiredRight> 
     ...(config.observedNodes === "on" ? nodesRights(names) : []),
     ...(config.redactNames === "on" ? nameSaltRights(names) : []),
     ...(config.debugModes.length > 0 ? debugRights(names) : []),
+    ...(config.machines ? machineRights(names) : []),
   ];
   const required = (): readonly RequiredRight[] => all;
   const watch = new AccessWatch({ client, clock, log, required, everyMs: config.accessCheckIntervalMs });
@@ -69,6 +73,25 @@ function debugRights({ agentAccount, grantsNamespace }: InstallationNames): read
     reach: "grants",
   } as const;
   return ["create", "get", "list", "watch"].map((verb) => ({ verb, ...where }));
+}
+
+/** Of the roles `<account>-machines…`, which an installation has only with machines. */
+function machineRights({ agentAccount, grantsNamespace }: InstallationNames): readonly RequiredRight[] {
+  const looks = ["get", "list", "watch"];
+  const of = (
+    { group, plural: resource }: Pick<Resource, "group" | "plural">,
+    [namespace, reach, role]: readonly [string, RequiredRight["reach"], string],
+    verbs = looks,
+  ) => verbs.map((verb) => ({ verb, group, resource, namespace, role, reach }));
+  const grants = [grantsNamespace, "grants", `${agentAccount}-machines`] as const;
+  return [
+    ...of(machinePools, grants),
+    ...of(machineJoins, grants),
+    ...of(machineDrains, grants, [...looks, "create", "patch", "delete"]),
+    ...of(resources.configMaps, grants),
+    ...of(resources.nodes, [grantsNamespace, "nodes", `${agentAccount}-machines-nodes`]),
+    ...of(resources.leases, ["kube-node-lease", "nodes", `${agentAccount}-machines-leases`]),
+  ];
 }
 
 export function rightsGauge(registry: Registry, missing: () => readonly RequiredRight[]): void {

@@ -1,3 +1,4 @@
+import { MACHINE_WORDS } from "./egress-machine-words.ts";
 import type { Said, Words } from "./egress-report-words.ts";
 import { REPORT_WORDS } from "./egress-report-words.ts";
 
@@ -126,6 +127,8 @@ export const FIELD_WORDS: Readonly<Record<string, Words>> = {
     "body.result": ["`OperationInvocation.status.result`: see the next chapter", { namespace: "shop", pods: [] }],
     "body.claimAt": AGENT_CLOCK,
   },
+  "machines.actions": { "query.managerId": MANAGER, "query.deploymentId": DEPLOYMENT },
+  "machines.report": { "path.id": DEPLOYMENT, ...MACHINE_WORDS },
   "debugSessions.list": {
     "query.deploymentId": DEPLOYMENT,
     "query.state[]": ["constant", "pending"],

@@ -88,6 +88,11 @@ const CHAPTERS = [
     "Off by default (`debugSessions.enabled`). The agent asks which sessions wait and tells how each ended. The tunnel, which runs with debug sessions alone, gets a ticket and opens a WebSocket to the same address, `GET /v1/debug-sessions/{id}/tunnel`, with the session's id in the path and the ticket in the header `sec-websocket-protocol`. In it is TLS between the engineer's machine and the tunnel: what `kubectl` may read in the session's mode and namespace leaves the cluster to that engineer, and the platform cannot read it. When a session has ended, its audit file and its recording are sent with `PUT` to the platform's storage, unless `debugSessions.upload` is false: to the platform's own host, or to one that `debugSessions.uploadHosts` names. The audit file has verbs, names of objects and containers, and commands of `exec`, with values that are named as a secret cut out and a hash of the whole; the recording has what terminals showed.",
     ["debugSessions.list", "debugSessions.get", "debugRelay.ticket", "debugSessions.patch"],
   ],
+  [
+    "Machines",
+    "Off by default (`machines.enabled`). The agent asks what is wanted of machines of a deployment that you accepted and that has a MachinePool, and reports them: when they change, at most every 5 s, and at least every 60 s. Reported are the nodes that joined through the pool, those whose name begins with its prefix, and machines that wait to join; no other node. What holds a drain up may be a pod of any namespace: with `machines.reportForeign: false`, of namespaces that are not opened only the namespace is told, and with `observe.redactNames: true` of all.",
+    ["machines.actions", "machines.report"],
+  ],
 ] as const;
 
 /** docs/data-that-leaves.md: every field that leaves the cluster. */
@@ -125,8 +130,8 @@ const NEVER: readonly string[] = [
   "Secrets and ConfigMaps: no identity of the installation has the right to read one (docs/permissions.md).",
   "Values of environment variables, arguments and commands of containers, volumes, annotations: they are not decoded from what the API server sends. `describe` tells the names of environment variables.",
   "Objects of namespaces that you did not accept for the deployment, and the list of namespaces.",
-  "Nodes, but for the name that a pod bears, and whether the node that you approved an operation on is there and cordoned; cluster name, server version, cloud account.",
-  "Custom resources other than the grants, invocations, debug sessions and deployments that came from the platform.",
+  "Without machines and `observe.nodes`: nodes, but for the name that a pod bears, and whether the node that you approved an operation on is there and cordoned; cluster name, server version, cloud account.",
+  "Custom resources other than the grants, invocations, debug sessions, drains and deployments that came from the platform, but for what the chapter on machines names.",
   "The agent's, the operator's and the tunnel's service account tokens, the tokens of grants' and debug sessions' accounts, kubeconfigs.",
   "Logs and metrics of Sallyport itself: `/metrics` is read by your Prometheus, inside.",
   "The names of approvers who have not decided anything, group memberships, your identity provider.",

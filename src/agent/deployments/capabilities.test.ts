@@ -11,7 +11,7 @@ const right = (
   ...{ verb: "list", group, resource, role: "sallyport-agent-observe" },
   ...{ namespace, reach },
 });
-const facts = { accepted: ["shop"], missing: [], debugModes: ["logs", "read"] };
+const facts = { accepted: ["shop"], missing: [], debugModes: ["logs", "read"], machinePool: true };
 const denied = (accepted: readonly string[], ...missing: RequiredRight[]): string[] =>
   capabilitiesOf({ ...facts, accepted, missing })
     .filter(({ state }) => state === "denied")
@@ -27,6 +27,12 @@ test.each([
   ["none to read another namespace", [right("opened", "bank")], []],
   ["none to write requests", [right("grants", "sallyport-grants")], ["operations", "logs"]],
   ["none to write debug sessions", [right("grants", "sallyport-grants", "debugsessions")], ["debug"]],
+  ["none to make drains", [{ ...right("grants", "sallyport-grants"), role: "sallyport-agent-machines" }], ["machines"]],
+  [
+    "none to read leases of nodes",
+    [{ ...right("nodes", "kube-node-lease"), role: "sallyport-agent-machines-leases" }],
+    ["machines"],
+  ],
 ])("with %s", (_, missing, keys) => {
   expect(denied(["shop"], ...missing)).toEqual(keys);
 });
@@ -44,4 +50,13 @@ test.each<readonly [readonly string[], object]>([
 ])("debug sessions in the modes %j", (debugModes, told) => {
   const debug = capabilitiesOf({ ...facts, debugModes }).find(({ key }) => key === "debug");
   expect(debug).toEqual({ key: "debug", ...told });
+});
+
+test.each<readonly [boolean | undefined, object]>([
+  [undefined, { state: "denied", detail: "machines are off in this cluster" }],
+  [false, { state: "denied", detail: "the customer has no MachinePool for this deployment" }],
+  [true, { state: "granted" }],
+])("machines with a pool: %j", (machinePool, told) => {
+  const machines = capabilitiesOf({ ...facts, machinePool }).find(({ key }) => key === "machines");
+  expect(machines).toEqual({ key: "machines", ...told });
 });

@@ -3,7 +3,6 @@ import { debugSessions } from "../../crds/kinds/debug-session.ts";
 import type { RequiredRight } from "../../crds/manifests/roles/required-rights.ts";
 import { resources } from "../../kube/objects/resource.ts";
 
-const LATER: readonly Capability[] = [{ key: "machines", state: "unavailable", detail: "not in this version" }];
 /** Kinds without which workloads are told all the same; what is missing is said with each of them. */
 const BESIDE_WORKLOADS: readonly string[] = ["replicasets", "poddisruptionbudgets", "persistentvolumeclaims", "events"];
 const KEYS = ["k8s-workloads", "operations", "logs"] as const;
@@ -15,16 +14,18 @@ export interface CapabilityFacts {
   readonly missing: readonly RequiredRight[];
   /** Modes of debug sessions that are on in this cluster; none: debug sessions are off. */
   readonly debugModes: readonly string[];
+  /** Whether a MachinePool is there for it; undefined: machines are off in this cluster. */
+  readonly machinePool: boolean | undefined;
 }
 
 /**
  * What the vendor can expect of this deployment, from the agent's real rights. Which right is missing, and where, stays in
  * the cluster: the condition `Permitted` names it.
  */
-export function capabilitiesOf({ accepted, missing, debugModes }: CapabilityFacts): Capability[] {
+export function capabilitiesOf({ accepted, missing, debugModes, machinePool }: CapabilityFacts): Capability[] {
   if (accepted.length === 0) {
     const detail = "waits until the customer accepts this deployment in the cluster";
-    return [...KEYS, "debug", ...LATER.map(({ key }) => key)].map((key) => ({ key, state: "denied", detail }));
+    return [...KEYS, "debug" as const, "machines" as const].map((key) => ({ key, state: "denied", detail }));
   }
   const reads = missing.some(
     ({ reach, namespace, group, resource }) =>
@@ -34,14 +35,29 @@ export function capabilitiesOf({ accepted, missing, debugModes }: CapabilityFact
       !BESIDE_WORKLOADS.includes(resource),
   );
   const debugs = missing.some(isOfDebug);
-  const writes = missing.some((right) => right.reach === "grants" && !isOfDebug(right));
-  const answer = (key: (typeof KEYS)[number] | "debug", lacks: boolean): Capability =>
+  const writes = missing.some((right) => right.reach === "grants" && !isOfDebug(right) && !isOfMachines(right));
+  const answer = (key: (typeof KEYS)[number] | "debug" | "machines", lacks: boolean): Capability =>
     lacks ? { key, state: "denied", detail: "the agent lacks rights in the cluster" } : { key, state: "granted" };
   const debug: Capability =
     debugModes.length === 0
       ? { key: "debug", state: "denied", detail: "debug sessions are off in this cluster" }
       : { ...answer("debug", debugs), ...(!debugs && { detail: `modes: ${debugModes.join(", ")}` }) };
-  return [answer("k8s-workloads", reads), answer("operations", writes), answer("logs", writes), debug, ...LATER];
+  const machines: Capability =
+    machinePool === true
+      ? answer("machines", missing.some(isOfMachines))
+      : {
+          ...{ key: "machines", state: "denied" },
+          detail:
+            machinePool === undefined
+              ? "machines are off in this cluster"
+              : "the customer has no MachinePool for this deployment",
+        };
+  return [answer("k8s-workloads", reads), answer("operations", writes), answer("logs", writes), debug, machines];
+}
+
+/** Of the agent's roles that an installation has only with machines. */
+function isOfMachines({ role }: RequiredRight): boolean {
+  return /-machines(-nodes|-leases)?$/.test(role);
 }
 
 function isOfDebug({ resource }: RequiredRight): boolean {

@@ -13,6 +13,7 @@ import { referenceTo } from "../../kube/events/event.ts";
 import type { EventRecorder } from "../../kube/events/event-recorder.ts";
 import type { WorkloadsSummary } from "../observe/summary.ts";
 import { acceptance, type Places } from "./acceptance.ts";
+import type { CapabilityFacts } from "./capabilities.ts";
 import {
   agentConditions,
   type ConnectionTrouble,
@@ -41,8 +42,8 @@ export interface DeploymentObjectPorts {
   readonly events: Pick<EventRecorder, "record">;
   /** The agent's own rights that are missing. */
   readonly missing: () => readonly RequiredRight[];
-  /** Modes of debug sessions that are on in this cluster. */
-  readonly debugModes: readonly string[];
+  /** Parts of the product that are off by default: what of them this cluster has, for this deployment. */
+  readonly offered: (deploymentId: string) => Pick<CapabilityFacts, "debugModes" | "machinePool">;
   readonly trouble: () => ConnectionTrouble;
   /** As last seen; undefined before the first look. */
   readonly workloads: (deploymentId: string) => WorkloadsSummary | undefined;

@@ -110,7 +110,7 @@ class World {
   #ports(): DeploymentPorts {
     return {
       missing: () => this.missing,
-      debugModes: [],
+      offered: () => ({ debugModes: [], machinePool: undefined }),
       trouble: () => this.trouble,
       workloads: () => this.summary,
       managed: () => this.managed,

@@ -252,7 +252,7 @@ export class Deployments {
       ...(part.removedHeartbeats.length > 0 && { removedHeartbeats: [...part.removedHeartbeats] }),
       ...(part.observedInventoryBatches.length > 0 && { observedInventoryBatches: [...part.observedInventoryBatches] }),
       ...(part.resourceLevel && { resourceLevel: part.resourceLevel }),
-      capabilities: capabilitiesOf({ accepted, missing: ports.missing(), debugModes: ports.debugModes }),
+      capabilities: capabilitiesOf({ accepted, missing: ports.missing(), ...ports.offered(id) }),
       operatorVersion: version,
     };
     const { current, resendResources = false } = await ports.platform.reconcile({ body }, signal);

@@ -37,6 +37,8 @@ export interface AgentConfig extends MetricsServing, PlatformSettings {
   readonly observedNodes: (typeof SWITCH)[number];
   readonly redactNames: (typeof SWITCH)[number];
   readonly debugModes: readonly DebugMode[];
+  readonly machines: boolean;
+  readonly machinesReportForeign: boolean;
   readonly deployments: NamedDeployments;
   readonly maxWaitingDeployments: number;
   readonly systemNamespace: string;
@@ -116,6 +118,18 @@ export const AGENT_SETTINGS: SettingsOf<AgentConfig> = {
     default: "none",
     doc: "Modes in which this cluster lets debug sessions be opened, comma-separated, or `none`: debug sessions are off, and each that the platform lists is refused. The operator has a setting of its own, and its word counts.",
     parse: modeList,
+  },
+  machines: {
+    env: "SALLYPORT_AGENT_MACHINES",
+    default: "false",
+    doc: "Whether the agent passes on what the platform wants of machines, and reports them. It needs a right to nodes in the whole cluster. The operator has a setting of its own.",
+    parse: isTrue,
+  },
+  machinesReportForeign: {
+    env: "SALLYPORT_AGENT_MACHINES_REPORT_FOREIGN",
+    default: "true",
+    doc: "Whether the platform is told the names of pods and workloads that hold a drain up in namespaces that are not opened. If false, it is told only their namespace and how many there are.",
+    parse: isTrue,
   },
   deployments: {
     env: "SALLYPORT_DEPLOYMENTS",
@@ -257,6 +271,10 @@ function onDemandList(text: string): readonly OnDemand[] {
 function modeList(text: string): readonly DebugMode[] {
   const names = namesOf(text, DEBUG_MODES);
   return Object.freeze(DEBUG_MODES.filter((mode) => names.includes(mode)));
+}
+
+function isTrue(text: string): boolean {
+  return oneOf(["true", "false"])(text) === "true";
 }
 
 /** A wrong one would be refused with each list, and nothing would be observed. */

@@ -2,6 +2,7 @@ import type { TableClient } from "../../api-client/table-client.ts";
 import { accessRelayRoutes } from "../../contract/access-requests/access-relay.ts";
 import { debugSessionRoutes } from "../../contract/debug-sessions/debug-sessions.ts";
 import { syncRoutes } from "../../contract/deployments/sync.ts";
+import { machineRuntimeRoutes } from "../../contract/machines/machines.ts";
 import { managerRuntimeRoutes } from "../../contract/managers/manager-runtime.ts";
 import { commandRoutes } from "../../contract/operations/commands.ts";
 import { whoamiRoutes } from "../../contract/workspaces/whoami.ts";
@@ -33,6 +34,7 @@ export const AGENT_ROUTES = {
     complete: commandRoutes.complete,
   },
   debugSessions: { list: debugSessionRoutes.list, patch: debugSessionRoutes.patch },
+  machines: { actions: machineRuntimeRoutes.actions, report: machineRuntimeRoutes.report },
 } as const;
 
 /** The platform as the agent sees it. */

@@ -42,7 +42,9 @@ const UNSEEN: Readonly<Record<string, string>> = {
 
 /** Routes that the tunnel calls and the agent does not. No tunnel runs in this story. */
 const OF_TUNNEL: readonly string[] = ["debugSessions.get", "debugRelay.ticket"];
-const agentsFields = () => [...sentFields()].filter(([route]) => !OF_TUNNEL.includes(route));
+/** Machines are off in this story: these routes are not called. */
+const OF_MACHINES: readonly string[] = ["machines.actions", "machines.report"];
+const agentsFields = () => [...sentFields()].filter(([route]) => ![...OF_TUNNEL, ...OF_MACHINES].includes(route));
 
 const cluster = useCluster();
 const captured = new CapturedFields();

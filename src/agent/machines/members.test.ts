@@ -1,0 +1,81 @@
+import { expect, test } from "vitest";
+import type { MachineJoin } from "../../crds/kinds/machine-join.ts";
+import type { MachinePool } from "../../crds/kinds/machine-pool.ts";
+import { membersOf, poolOf } from "./members.ts";
+
+type Pool = Pick<MachinePool, "metadata" | "spec">;
+
+const pool = (name: string, deploymentId: string, namePrefix?: string, minute = 0): Pool => ({
+  metadata: {
+    ...{ name, uid: name, resourceVersion: "1" },
+    creationTimestamp: `2026-01-01T00:0${minute}:00Z`,
+  },
+  spec: { deploymentId, ...(namePrefix !== undefined && { namePrefix }) },
+});
+const join = (poolName: string, machineId: string, nodeName: string, state?: string): MachineJoin =>
+  ({
+    metadata: { name: `${poolName}-${machineId}`, uid: machineId, creationTimestamp: "2026-01-01T00:00:00Z" },
+    spec: { pool: poolName, machineId, nodeName },
+    ...(state !== undefined && { status: { state } }),
+  }) as unknown as MachineJoin;
+const told = (deploymentId: string, pools: readonly Pool[], joins: readonly MachineJoin[], ...nodes: string[]) =>
+  membersOf(deploymentId, { pools, joins }, nodes).map(({ machineId, nodeName }) => `${machineId}=${nodeName}`);
+
+test.each<readonly [string, readonly Pool[], readonly MachineJoin[], readonly string[], readonly string[]]>([
+  ["no pool", [], [], ["m-1"], []],
+  ["the prefix", [pool("a", "dep_a")], [], ["m-1", "control-plane", "xm-1"], ["m-1=m-1"]],
+  ["another deployment's pool", [pool("b", "dep_b")], [], ["m-1"], []],
+  [
+    "a joined machine with an id of its own",
+    [pool("a", "dep_a")],
+    [join("a", "box", "m-1", "Joined")],
+    ["m-1"],
+    ["box=m-1"],
+  ],
+  ["a machine that waits", [pool("a", "dep_a")], [join("a", "box", "m-1")], [], ["box=m-1"]],
+  [
+    "one that waits for a name that a node has",
+    [pool("a", "dep_a")],
+    [join("a", "box", "m-1")],
+    ["m-1"],
+    ["m-1=m-1", "box=m-1"],
+  ],
+  ["a denied one", [pool("a", "dep_a")], [join("a", "box", "m-1", "Denied")], [], []],
+  ["a removed one", [pool("a", "dep_a")], [join("a", "box", "m-1", "Removed")], [], []],
+  [
+    "a join of another pool, and our prefix",
+    [pool("a", "dep_a"), pool("b", "dep_b", "x-")],
+    [join("b", "box", "m-1", "Joined")],
+    ["m-1"],
+    [],
+  ],
+  [
+    "a longer prefix of another pool",
+    [pool("a", "dep_a"), pool("b", "dep_b", "m-gpu-")],
+    [],
+    ["m-gpu-1", "m-2"],
+    ["m-2=m-2"],
+  ],
+  ["the same prefix, the other older", [pool("a", "dep_a", "m-", 1), pool("b", "dep_b", "m-", 0)], [], ["m-1"], []],
+  [
+    "a second pool, which does not act",
+    [pool("a", "dep_a"), pool("c", "dep_a", "c-", 1)],
+    [],
+    ["m-1", "c-1"],
+    ["m-1=m-1"],
+  ],
+])("machines of a deployment: %s", (_, pools, joins, nodes, expected) => {
+  expect(told("dep_a", pools, joins, ...nodes)).toEqual(expected);
+});
+
+test("a node is a machine of at most one deployment", () => {
+  const pools = [pool("a", "dep_a", "m-"), pool("b", "dep_b", "m-"), pool("c", "dep_c", "m-1")];
+  const nodes = ["m-1", "m-2", "m-10"];
+  const all = ["dep_a", "dep_b", "dep_c"].flatMap((id) => told(id, pools, [], ...nodes));
+  expect(all.toSorted()).toEqual(["m-10=m-10", "m-1=m-1", "m-2=m-2"]);
+});
+
+test("the oldest pool of a deployment acts, then the first by name", () => {
+  const pools = [pool("c", "dep_a", "c-", 1), pool("b", "dep_a", "b-"), pool("a", "dep_a", "a-")];
+  expect(poolOf("dep_a", pools)?.metadata.name).toBe("a");
+});

@@ -1,0 +1,152 @@
+import type { MachineAction } from "../../contract/machines/machines.ts";
+import { GROUP, VERSION } from "../../crds/group.ts";
+import type { AccessGrant } from "../../crds/kinds/access-grant.ts";
+import { MACHINE_DRAIN, type MachineDrain } from "../../crds/kinds/machine-drain.ts";
+import { sameParams } from "../../crds/plan.ts";
+import type { Member } from "./members.ts";
+
+export type NewDrain = Omit<MachineDrain, "metadata" | "status"> & {
+  readonly metadata: { readonly name: string; readonly namespace: string };
+};
+/** What may change of a drain that is there: it can only be hastened. */
+export interface Hastening {
+  readonly deadlineAt?: string;
+  readonly force?: true;
+}
+
+export type WishAction =
+  | { readonly do: "create"; readonly drain: NewDrain }
+  | { readonly do: "hasten"; readonly drain: MachineDrain; readonly by: Hastening }
+  | { readonly do: "delete"; readonly drain: MachineDrain }
+  | { readonly do: "refuse"; readonly because: "not accepted" | "not in the pool" | "name taken" | "deleted" };
+
+/** All that is known of one wish. */
+export interface WishFacts {
+  readonly accepted: boolean;
+  /** The machine, if it is one of the deployment's pool. */
+  readonly member: Member | undefined;
+  /** Every drain of the cluster. */
+  readonly drains: readonly MachineDrain[];
+  readonly grants: readonly Pick<AccessGrant, "metadata" | "spec" | "status">[];
+  /** Whether a drain of this name was deleted while the agent watched. */
+  readonly isDeleted: (name: string) => boolean;
+}
+
+/**
+ * What has to be done for a wish of the platform. Pure, and the same again when its answer was lost.
+ *
+ * The promises: nothing for a deployment that the customer does not accept or a machine that is not in its pool, but for
+ * ending what was begun; a drain that a person made is never touched; a wish that is older than the drain for it changes nothing.
+ */
+export function decideWish(wish: MachineAction, facts: WishFacts, namespace: string): readonly WishAction[] {
+  const own = facts.drains
+    .filter(({ spec: { requested }, metadata }) => {
+      if (metadata.deletionTimestamp !== undefined) return false;
+      return requested?.deploymentId === wish.deploymentId && requested.machineId === wish.machineId;
+    })
+    .toSorted((a, b) => revisionOf(b) - revisionOf(a));
+  const [newest] = own;
+  if (newest !== undefined && revisionOf(newest) > wish.revision) return [];
+  // Ending a drain needs nobody's leave.
+  if (wish.action === "cancel-drain") return own.map((drain) => ({ do: "delete", drain }));
+  if (!facts.accepted) return [{ do: "refuse", because: "not accepted" }];
+  if (facts.member === undefined) return [{ do: "refuse", because: "not in the pool" }];
+  const made = create(wish, facts.member, facts, namespace);
+  if (wish.action === "remove") {
+    // The drain that emptied the node stays: its end would let pods come back.
+    return own.some(({ spec }) => spec.requested?.remove === true) ? [] : [made];
+  }
+  if (newest === undefined) return [made];
+  const deletions = own.map((drain): WishAction => ({ do: "delete", drain }));
+  // Made before the cache showed the other.
+  const doubles = deletions.slice(1);
+  if (revisionOf(newest) === wish.revision) return doubles;
+  const by = hastening(newest, wish);
+  if (by === undefined || newest.status?.state === "Failed" || newest.spec.requested?.remove === true) {
+    return [...deletions, made];
+  }
+  if (newest.status?.state === "Drained" || Object.keys(by).length === 0) return doubles;
+  return [...doubles, { do: "hasten", drain: newest, by }];
+}
+
+function revisionOf({ spec }: MachineDrain): number {
+  return spec.requested?.revision ?? -1;
+}
+
+/** Undefined: the wish is milder than the drain that is there, which was therefore cancelled while the agent was away. */
+function hastening({ spec }: MachineDrain, { deadlineAt, force }: MachineAction): Hastening | undefined {
+  if (spec.force === true && !force) return undefined;
+  const was = spec.deadlineAt === undefined ? undefined : Date.parse(spec.deadlineAt);
+  const is = deadlineAt === null ? undefined : Date.parse(seconds(deadlineAt));
+  if (was !== undefined && (is === undefined || is > was)) return undefined;
+  return {
+    ...(is !== undefined && is !== was && deadlineAt !== null && { deadlineAt: seconds(deadlineAt) }),
+    ...(force && spec.force !== true && { force: true as const }),
+  };
+}
+
+function create(
+  wish: MachineAction,
+  { nodeName }: Member,
+  { drains, grants, isDeleted }: WishFacts,
+  namespace: string,
+): WishAction {
+  const { deploymentId, machineId, revision, action, deadlineAt, force } = wish;
+  const remove = action === "remove";
+  const name = drainName(nodeName, revision);
+  // The customer's word on this very wish; a new one has a new name.
+  if (isDeleted(name)) return { do: "refuse", because: "deleted" };
+  if (drains.some(({ metadata }) => metadata.name === name)) return { do: "refuse", because: "name taken" };
+  const command = remove ? "machines/remove" : "machines/drain";
+  const grantName = grantFor(deploymentId, command, machineId, grants);
+  return {
+    do: "create",
+    drain: {
+      apiVersion: `${GROUP}/${VERSION}`,
+      kind: MACHINE_DRAIN.kind,
+      metadata: { name, namespace },
+      spec: {
+        nodeName,
+        ...(deadlineAt !== null && { deadlineAt: seconds(deadlineAt) }),
+        ...(force && { force }),
+        requested: {
+          ...{ deploymentId, machineId, revision },
+          ...(remove && { remove }),
+          ...(grantName !== undefined && { grantName }),
+        },
+      },
+    },
+  };
+}
+
+/** One name a wish, so that a second creation after a lost answer meets the first. */
+function drainName(nodeName: string, revision: number): string {
+  return `${nodeName.replaceAll(".", "-")}-${revision}`;
+}
+
+/** As Kubernetes writes times. Cut, never rounded up: a deadline only comes nearer. */
+function seconds(instant: string): string {
+  return new Date(Math.floor(Date.parse(instant) / 1_000) * 1_000).toISOString().replace(".000Z", "Z");
+}
+
+/** The approved grant, newest first, whose plan has this very line. The operator judges whether it covers the drain. */
+function grantFor(
+  deploymentId: string,
+  command: string,
+  machineId: string,
+  grants: WishFacts["grants"],
+): string | undefined {
+  const fitting = grants.filter(({ metadata, spec, status }) => {
+    if (spec.deploymentId !== deploymentId || metadata.deletionTimestamp !== undefined) return false;
+    if (spec.approvedForMinutes === undefined || spec.revokedReason !== undefined) return false;
+    const lines = status?.commands ?? [];
+    return spec.commands.some(
+      (line, index) =>
+        line.command === command &&
+        sameParams(line.params, { machineId }) &&
+        lines.find((each) => each.index === index)?.commandId === undefined,
+    );
+  });
+  const [newest] = fitting.toSorted((a, b) => b.metadata.creationTimestamp.localeCompare(a.metadata.creationTimestamp));
+  return newest?.metadata.name;
+}
