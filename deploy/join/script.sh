@@ -33,30 +33,21 @@ reached, or another key; 16 clock; 17 refused; 18 no approval in time; 19 files 
 END
 }
 
-fail() {
-  code=$1
-  shift
-  printf 'sallyport: %s\n' "$*" >&2
-  exit "$code"
-}
+fail() { printf 'sallyport: %s\n' "$2" >&2; exit "$1"; }
 say() { printf 'sallyport: %s\n' "$*"; }
 
 token_file='' node='' machine='' wait_for=86400 replace='' dry=''
+needs_value() { [ "$1" -ge 2 ] || fail 10 "an option has no value; see --help"; }
 while [ $# -gt 0 ]; do
   case $1 in
-    --token-file | --node-name | --machine-id | --wait)
-      [ $# -ge 2 ] || fail 10 "$1 needs a value; see --help"
-      case $1 in
-        --token-file) token_file=$2 ;;
-        --node-name) node=$2 ;;
-        --machine-id) machine=$2 ;;
-        --wait) wait_for=$2 ;;
-      esac
-      shift ;;
+    --token-file) needs_value $#; token_file=$2; shift ;;
+    --node-name) needs_value $#; node=$2; shift ;;
+    --machine-id) needs_value $#; machine=$2; shift ;;
+    --wait) needs_value $#; wait_for=$2; shift ;;
     --replace) replace=1 ;;
     --dry-run) dry=1 ;;
     --help | -h) usage; exit 0 ;;
-    # Not echoed: it may be a token.
+    # Not repeated: it may be a token.
     *) fail 10 "an argument is not known; see --help" ;;
   esac
   shift
@@ -66,12 +57,15 @@ case $wait_for in '' | *[!0-9]*) fail 10 "--wait needs a number of seconds" ;; e
 matches() { printf '%s\n' "$1" | LC_ALL=C grep -Eqx "$2"; }
 has() { command -v "$1" >/dev/null 2>&1; }
 now() { date +%s; }
-# Whole seconds up to $1, evenly: machines that were turned away together do not come back together.
-pause() {
-  most=$1
+# Begins a row of tries of $1 seconds.
+begin() { until=$(($(now) + $1)) most=2; }
+# A pause before the next try, of whole seconds up to $most, evenly: machines that were turned away together do not come back
+# together. False when the time is over.
+again() {
+  [ "$(now)" -lt "$until" ] || return 1
   [ "$most" -le "$longest_pause" ] || most=$longest_pause
-  random=$(od -An -N2 -tu2 /dev/urandom | tr -d ' ')
-  sleep $((random % (most + 1)))
+  sleep $(($(od -An -N2 -tu2 /dev/urandom | tr -d ' ') % (most + 1)))
+  most=$((most * 2 + 1))
 }
 
 check_system() {
@@ -79,10 +73,8 @@ check_system() {
   [ "$(id -u)" = 0 ] || fail 12 "this is not root: run it with sudo"
   for tool in curl openssl systemctl base64 od; do has $tool || fail 12 "there is no $tool: install it"; done
   [ -d "$root/run/systemd/system" ] || fail 12 "systemd does not run this machine: boot it with systemd"
-  if [ ! -f "$root/sys/fs/cgroup/cgroup.controllers" ]; then
-    [ -d "$root/sys/fs/cgroup/memory" ] || fail 12 "there are no cgroups: boot with systemd.unified_cgroup_hierarchy=1"
-    say "warning: cgroups v1; newer kubelets want v2 (boot with systemd.unified_cgroup_hierarchy=1)"
-  fi
+  [ -f "$root/sys/fs/cgroup/cgroup.controllers" ] || [ -d "$root/sys/fs/cgroup/memory" ] || fail 12 "there are no cgroups: boot with systemd.unified_cgroup_hierarchy=1"
+  [ -f "$root/sys/fs/cgroup/cgroup.controllers" ] || say "warning: cgroups v1; newer kubelets want v2 (boot with systemd.unified_cgroup_hierarchy=1)"
   [ "$(sed 1d "$root/proc/swaps" 2>/dev/null | wc -l)" -eq 0 ] || fail 12 "swap is on: swapoff -a, and take it out of /etc/fstab"
   [ "$(cat "$root/proc/sys/net/ipv4/ip_forward" 2>/dev/null)" = 1 ] || fail 12 "packets are not forwarded: sysctl -w net.ipv4.ip_forward=1"
   [ -e "$root/proc/sys/net/bridge/bridge-nf-call-iptables" ] || say "warning: br_netfilter is not loaded; some network plugins want it (modprobe br_netfilter)"
@@ -105,10 +97,7 @@ read_join_string() {
     joining=$(cat)
   elif [ -n "$token_file" ]; then
     [ -f "$token_file" ] || fail 11 "the token file is not there: write the join string into it"
-    case $(ls -lnd "$token_file") in
-      -r[w-]-------*) ;;
-      *) fail 11 "others may read the token file: chmod 600 it, and rotate the token" ;;
-    esac
+    case $(ls -lnd "$token_file") in -r[w-]-------*) ;; *) fail 11 "others may read the token file: chmod 600 it, and rotate the token" ;; esac
     joining=$(cat "$token_file")
   else
     joining=${SALLYPORT_JOIN_STRING:-}
@@ -125,12 +114,12 @@ read_join_string() {
 }
 
 # call METHOD PATH OUT [curl's options]: the HTTP status, 000 without an answer. The server's key is checked before a byte is
-# sent to it, although nobody vouches for its certificate; a ~/.curlrc has no say. A curl config may be on standard input.
+# sent to it, although no authority has signed its certificate; a ~/.curlrc has no say.
 call() {
   method=$1 path=$2 out=$3
   shift 3
   rm -f "$out"
-  curl -q -sS --proto =https --pinnedpubkey "$pin" --insecure --connect-timeout 10 --max-time 45 --max-filesize 262144 \
+  curl -q -gsS --proto =https --pinnedpubkey "$pin" --insecure --connect-timeout 10 --max-time 45 --max-filesize 262144 \
     -X "$method" -H 'Accept: text/plain' -o "$out" -w '%{http_code}' "$@" "$url$path" </dev/null 2>"$tmp/error" || {
     case $? in
       90) fail 15 "the server has another key than the join string says; nothing was sent: ask for a new join string" ;;
@@ -139,24 +128,14 @@ call() {
     return 0
   }
 }
-# call with the token, which goes in on a pipe from the shell itself.
-call_with_token() {
-  printf 'header = "Authorization: Join %s"\n' "$token" >"$tmp/header"
-  call "$@" -K "$tmp/header"
-  rm -f "$tmp/header"
-}
 field() { sed -n "s/^$1 //p" "$2" | base64 -d 2>/dev/null; }
 # What the server says, without signs that a terminal reads.
 words() { field message "$1" | LC_ALL=C tr -cd ' -~' | cut -c1-600; }
 
 greet() {
-  until=$(($(now) + retry_for)) most=2
-  while :; do
-    status=$(call GET /v1/hello "$tmp/hello") || exit $?
-    [ "$status" = 200 ] && break
-    [ "$(now)" -lt "$until" ] || fail 15 "the join server at $url does not answer ($(cut -c1-200 "$tmp/error")): open the way to it"
-    pause $most
-    most=$((most * 2))
+  begin "$retry_for"
+  until status=$(call GET /v1/hello "$tmp/hello") || exit $?; [ "$status" = 200 ]; do
+    again || fail 15 "the join server at $url does not answer ($(cut -c1-200 "$tmp/error")): open the way to it"
   done
   skew=$(($(field now "$tmp/hello") - $(now)))
   [ "${skew#-}" -le 60 ] || fail 16 "this machine's clock is ${skew#-} s off: set it (timedatectl set-ntp true)"
@@ -192,17 +171,13 @@ ask() {
     [ -z "$address" ] || { printf ,; fact address "$address"; }
     printf '}}'
   } >"$tmp/body"
-  until=$(($(now) + retry_for)) most=2
-  while :; do
-    status=$(call_with_token POST /v1/join "$tmp/asked" -H 'Content-Type: application/json' --data-binary "@$tmp/body") || exit $?
-    case $status in
-      202) break ;;
-      400 | 401 | 403 | 409 | 413) fail 17 "refused: $(words "$tmp/asked")" ;;
-    esac
-    [ "$(now)" -lt "$until" ] || fail 15 "the join server does not take the machine ($status $(words "$tmp/asked")): run this again later"
-    pause $most
-    most=$((most * 2))
+  printf 'header = "Authorization: Join %s"\n' "$token" >"$tmp/header"
+  begin "$retry_for"
+  until status=$(call POST /v1/join "$tmp/asked" -K "$tmp/header" -H 'Content-Type: application/json' --data-binary "@$tmp/body") || exit $?; [ "$status" = 202 ]; do
+    case $status in 400 | 401 | 403 | 409 | 413) fail 17 "refused: $(words "$tmp/asked")" ;; esac
+    again || fail 15 "the join server does not take the machine ($status $(words "$tmp/asked")): run this again later"
   done
+  rm -f "$tmp/header"
   uid=$(field uid "$tmp/asked")
   matches "$uid" '[0-9a-f-]{36}' || fail 15 "the join server's answer cannot be read: run the script of this server's version"
   printf '%s %s\n' "$url" "$uid" >"$state/asked.new" && mv -f "$state/asked.new" "$state/asked"
@@ -210,22 +185,20 @@ ask() {
 
 # Polls until the customer and the cluster have answered. Returns 1 when the server knows no such join.
 await() {
-  until=$(($(now) + wait_for)) most=2 seen='' unknown=0
+  begin "$wait_for"
+  seen='' unknown=0
   while :; do
     [ "$(now)" -lt "$until" ] || fail 18 "not let in within $wait_for s: ask the customer, then run this again"
     status=$(call GET "/v1/join/$uid${seen:+?seen=$seen}" "$tmp/answer") || exit $?
-    if [ "$status" != 200 ]; then
-      [ "$status" != 404 ] || unknown=$((unknown + 1))
-      [ $unknown -lt 5 ] || return 1
-      pause $most
-      most=$((most * 2))
-      continue
-    fi
+    [ "$status" != 404 ] || unknown=$((unknown + 1))
+    [ $unknown -lt 5 ] || return 1
+    [ "$status" = 200 ] || { again; continue; }
     most=2 unknown=0
     was=$seen seen=$(field state "$tmp/answer")
     case $seen in
       Issued | Joined) return 0 ;;
-      Denied | Expired | Removed) fail 17 "refused: $(words "$tmp/answer")" ;;
+      # The answer is final for this key: another try is another ask.
+      Denied | Expired | Removed) rm -f "$state/key.pem" "$state/asked"; fail 17 "refused: $(words "$tmp/answer")" ;;
       Waiting) [ "$was" = "$seen" ] || { say "waits for the customer, who lets it in with:"; field approve "$tmp/answer" | LC_ALL=C tr -cd ' -~'; echo; } ;;
       Approved | Signing) [ "$was" = "$seen" ] || say "$(words "$tmp/answer")" ;;
       *) fail 15 "the join server's answer cannot be read: run the script of this server's version" ;;
@@ -252,19 +225,14 @@ write_files() {
   flags="--kubeconfig=/etc/kubernetes/kubelet.conf --config=/var/lib/kubelet/config.yaml --hostname-override=$node"
   [ -z "$labels" ] || flags="$flags --node-labels=$labels"
   [ ! -f "$root/run/systemd/resolve/resolv.conf" ] || flags="$flags --resolv-conf=/run/systemd/resolve/resolv.conf"
-  put 644 "$root/etc/systemd/system/kubelet.service.d/10-sallyport.conf" <<END || exit $?
-[Service]
-ExecStart=
-ExecStart=$(command -v kubelet) $flags
-END
-  put 644 "$state/cluster" <<END || exit $?
-$cluster
-END
+  printf '[Service]\nExecStart=\nExecStart=%s %s\n' "$(command -v kubelet)" "$flags" | put 644 "$root/etc/systemd/system/kubelet.service.d/10-sallyport.conf" || exit $?
+  printf '%s\n' "$cluster" | put 644 "$state/cluster" || exit $?
+  pem=/var/lib/kubelet/pki/kubelet-client-current.pem
   put 600 "$kubeconfig" <<END || exit $?
 apiVersion: v1
 kind: Config
 clusters: [{name: cluster, cluster: {server: "$server", certificate-authority: /etc/kubernetes/pki/ca.crt}}]
-users: [{name: node, user: {client-certificate: /var/lib/kubelet/pki/kubelet-client-current.pem, client-key: /var/lib/kubelet/pki/kubelet-client-current.pem}}]
+users: [{name: node, user: {client-certificate: $pem, client-key: $pem}}]
 contexts: [{name: node, context: {cluster: cluster, user: node}}]
 current-context: node
 END
@@ -273,11 +241,11 @@ END
 start_kubelet() {
   systemctl daemon-reload && systemctl enable kubelet.service && systemctl restart kubelet.service || fail 19 "systemd did not start the kubelet: systemctl status kubelet"
   server=$(sed -n 's/.*server: "\([^"]*\)".*/\1/p' "$kubeconfig")
-  until=$(($(now) + ready_for))
-  until curl -q -sS --proto =https --cacert "$authority" --cert "$client" --key "$client" --max-time 10 "$server/api/v1/nodes/$node?pretty=false" </dev/null 2>"$tmp/error" |
+  begin "$ready_for"
+  until curl -q -gsS --proto =https --cacert "$authority" --cert "$client" --key "$client" --max-time 10 "$server/api/v1/nodes/$node?pretty=false" </dev/null 2>"$tmp/error" |
     grep -q '"type":"Ready","status":"True"'; do
-    [ "$(now)" -lt "$until" ] || fail 19 "the node $node is not Ready after $ready_for s: journalctl -u kubelet; is there a network plugin?"
-    pause 4
+    again || fail 19 "the node $node is not Ready after $ready_for s: journalctl -u kubelet; is there a network plugin?"
+    [ "$most" -le 4 ] || most=4
   done
 }
 
@@ -300,7 +268,7 @@ main() {
     [ -z "$dry" ] || { say "this machine can join $cluster as $node; nothing was sent or written"; exit 0; }
     make_key
     # An ask of before needs no token: that one may have expired meanwhile.
-    uid=$(sed -n "s#^$url \\([0-9a-f-]\\{36\\}\\)\$#\\1#p" "$state/asked" 2>/dev/null)
+    uid=$(grep -F "$url " "$state/asked" 2>/dev/null | cut -d' ' -f2)
     if [ -z "$uid" ] || ! await; then
       [ "$expires" -gt "$(now)" ] || fail 11 "the join string has expired: ask for a new one"
       ask

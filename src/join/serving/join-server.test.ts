@@ -40,8 +40,9 @@ describe("a machine that asks", () => {
     expect(world.redeemed).toEqual([
       { joinToken: TOKEN, machineId: "box-1", nodeName: "m-1", publicKey: spec?.publicKey },
     ]);
-    const polled = world.ask("GET", `/v1/join/${uid}`);
-    await expect.poll(() => world.heads.at(-1)).toContain(uid);
+    expect((await world.ask("GET", `/v1/join/${uid}`)).json).toMatchObject({ state: "Waiting" });
+    const polled = world.ask("GET", `/v1/join/${uid}?seen=Waiting`);
+    await expect.poll(() => world.heads.at(-1)).toContain(`${uid}?seen`);
     world.report(name, { state: "Issued", certificate: machine.certificate });
     const answer = (await polled).json;
     expect(answer).toMatchObject({ state: "Issued", certificate: machine.certificate, ca: world.ca });
@@ -208,7 +209,7 @@ describe("an attacker", () => {
 
 test("a stop answers what waits", async () => {
   const { uid } = (await ask()).json;
-  const polled = world.ask("GET", `/v1/join/${uid}`);
+  const polled = world.ask("GET", `/v1/join/${uid}?seen=Waiting`);
   await expect.poll(() => world.heads.at(-1)).toContain(uid ?? "-");
   const begun = performance.now();
   await world.close();

@@ -82,7 +82,7 @@ async function poll(
   { signal, leave }: Visit,
 ): Promise<void> {
   const before = find(options, uid);
-  const isNews = isSettled(before) || (seen !== null && seen !== stateOf(before));
+  const isNews = isSettled(before) || seen !== stateOf(before);
   if (!isNews) {
     leave();
     await options.waiting.wait(uid, POLL_MS, signal);
@@ -90,12 +90,14 @@ async function poll(
   }
   const after = find(options, uid);
   const state = stateOf(after);
-  if (!isNews && state === "Issued") {
+  // A machine that has waited, and not one that asks once more.
+  const hasWaited = seen !== null && seen !== state;
+  if (hasWaited && state === "Issued") {
     options.metrics.joined("issued");
     const tookMs = options.clock.wallNow().getTime() - new Date(after.metadata.creationTimestamp).getTime();
     options.metrics.took(Math.max(tookMs, 0) / 1000);
   }
-  if (!isNews && state === "Denied") options.metrics.joined("denied");
+  if (hasWaited && state === "Denied") options.metrics.joined("denied");
   send(request, response, 200, options.answer(after));
 }
 

@@ -108,6 +108,19 @@ export class JoinWorld {
     return `spj1_${Buffer.from(JSON.stringify(fields)).toString("base64url")}`;
   }
 
+  /** Where the kubelets of the pool reach the API server. */
+  servesApiAt(apiServer: string): void {
+    this.#change({ apiServer });
+  }
+
+  setLabels(labels: Readonly<Record<string, string>>): void {
+    this.#change({ labels });
+  }
+
+  #change(spec: Partial<MachinePoolSpec>): void {
+    this.pools = this.pools.map((each) => ({ ...each, spec: { ...each.spec, ...spec } }));
+  }
+
   /** As the machine controller and the customer do. */
   report(name: string, status: MachineJoinStatus, spec: Partial<MachineJoin["spec"]> = {}): void {
     const join = this.joins.get(name);
