@@ -41,6 +41,8 @@ export interface RelaySocketOptions {
   onEpoch(epoch: Epoch): void;
   /** When the session ends at the latest, as the relay says. */
   onUntil?(at: Date): void;
+  /** True once this side ends the session: a stream that is given up then asks for no new epoch, and the word still follows. */
+  isEnding?(): boolean;
 }
 
 export type SocketEnd =
@@ -84,7 +86,12 @@ export class RelaySocket {
       socket.terminate();
       return;
     }
+    this.#said ??= reason;
+    // Given up from here on: a stream that its user destroys now must not take the socket down before the word is out.
+    const stream = this.#current?.stream;
+    this.#current = undefined;
     this.#tell({ type: "close", reason });
+    stream?.destroy();
     // A paused socket would not read the relay's close.
     socket.resume();
     this.#leaveSoon();
@@ -164,7 +171,8 @@ export class RelaySocket {
     stream.on("error", () => undefined);
     stream.once("close", () => {
       over.abort();
-      if (this.#current?.stream === stream) this.#lose("its user gave the stream up");
+      const isWanted = this.#current?.stream === stream && this.#options.isEnding?.() !== true;
+      if (isWanted) this.#lose("its user gave the stream up");
     });
     this.#current = { stream, epoch };
     this.#tell({ type: "ready", epoch });

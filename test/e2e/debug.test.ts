@@ -255,8 +255,7 @@ test("an uninstall with a session open leaves no account, and no binding of any 
   expect(await isKnown()).toBe(true);
   await helm(scene, ["uninstall", RELEASE, "--wait", "--timeout", "60s"], undefined, soon());
   expect(await beats.ended).not.toBe(0);
-  // The platform may not have heard of it: then the engineer's program waits for the cluster until the session's end.
-  await exec.close();
+  expect(await exec.cli.ended).toBe(8);
   await eventually(isKnown, (known) => !known, 30_000);
   const names = (await hands.admin("get", "namespaces,clusterroles", "-o", "name")).split("\n");
   expect(names).not.toContain("namespace/sallyport-debug");

@@ -10,6 +10,8 @@ export interface RelayHooks {
   readonly onUntil: (at: Date) => void;
   /** Another tunnel has the session's place at the relay. */
   readonly onReplaced: () => void;
+  /** The session ends here: streams close before the relay is told why. */
+  readonly isEnding: () => boolean;
 }
 
 type Tools = Pick<SessionTools, "platform" | "config" | "proxyAgent" | "clock" | "random" | "log" | "key">;
@@ -18,7 +20,7 @@ type Tools = Pick<SessionTools, "platform" | "config" | "proxyAgent" | "clock" |
 export async function serveUntilEnd(
   { platform, config, proxyAgent, clock, random, log, key }: Tools,
   sessionId: string,
-  { onEpoch, onUntil, onReplaced }: RelayHooks,
+  { onEpoch, onUntil, onReplaced, isEnding }: RelayHooks,
   signal: AbortSignal,
 ): Promise<CloseReason> {
   const ticketFor = { params: { id: sessionId }, body: { tunnelKey: key.pin } };
@@ -34,6 +36,7 @@ export async function serveUntilEnd(
         isFinal: (error) => error instanceof ApiError && (error.status === 404 || error.status === 409),
         onEpoch,
         onUntil,
+        isEnding,
         onTrouble: (why, pauseMs) => log.info({ sessionId, why, pauseMs }, "the relay is away"),
       },
       signal,

@@ -199,6 +199,7 @@ export class Session {
       onEpoch: (epoch: Epoch) => this.#begin(epoch),
       onUntil: (at: Date) => this.#watchdog?.shorten(at.getTime() - clock.wallNow().getTime()),
       onReplaced: () => this.#yield(),
+      isEnding: () => this.#reason !== undefined,
     };
     return serveUntilEnd(this.#tools, this.#object.spec.sessionId, hooks, signal);
   }
@@ -252,8 +253,11 @@ export class Session {
       );
       if (this.#isTakenOver) return;
       lastWord ??= word();
+      // Side by side: after an uninstall the API server takes no word any more, and may be long in saying so.
+      const told = this.#tellPlatform(signal);
+      told.catch(() => undefined);
       await lastWord.say(signal);
-      await this.#tellPlatform(signal);
+      await told;
     };
     await withDeadline(clock, LAST_WORDS_MS, never, all).catch((err: unknown) =>
       log.warn({ err }, "a session's end was not told"),

@@ -37,7 +37,7 @@ test("an open session is claimed, served, and its end is told everywhere", async
   const { socket } = await serving();
   expect(world.tunnel).toMatchObject({ instance: ME, epoch: 0, audit: { records: 1 } });
   say(socket, { type: "close", reason: "client" });
-  await world.until(() => world.heads.length > 0);
+  await world.until(() => world.heads.length > 0 && world.tunnel?.closed !== undefined);
   expect(world.tunnel?.closed).toMatchObject({ reason: "client" });
   expect([world.uploaded, world.heads]).toEqual([[auditFile(SESSION_ID)], [world.tunnel?.audit?.head]]);
 });
