@@ -2,7 +2,7 @@ import { type FileHandle, open } from "node:fs/promises";
 import type { Clock } from "../../base/clock.ts";
 import { type AuditType, type ChainEnd, chainLine } from "../../debug-link/audit-chain.ts";
 import type { TunnelMetrics } from "../kernel/metrics.ts";
-import type { SpoolFiles } from "../spool/spool-share.ts";
+import { ShareFull, type SpoolFiles } from "../spool/spool-share.ts";
 import { type Known, type LeftFile, leftFile } from "./left-file.ts";
 
 export interface AuditTools {
@@ -143,7 +143,7 @@ export class AuditLog {
         for (const { done } of waiting) done();
       } catch (error) {
         this.#failure ??= new AuditFailed("a record did not reach the disk", { cause: error });
-        this.#tools.metrics.audited("failed", lines.length);
+        this.#tools.metrics.audited(error instanceof ShareFull ? "share-full" : "failed", lines.length);
         for (const { failed } of [...waiting, ...this.#waiting]) failed(this.#failure);
         this.#lines = [];
         this.#waiting = [];

@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
 import { chainStart, verifyAudit } from "../../debug-link/audit-chain.ts";
-import { Spool } from "../spool/spool.ts";
 
 /** Each file that was opened: a disk that hangs is one whose methods never answer. */
 const opened = vi.hoisted((): FileHandle[] => []);
@@ -21,10 +20,12 @@ vi.mock("node:fs/promises", async (original) => {
 // Another file of tests may have loaded the module before, with the real one.
 vi.resetModules();
 const { AuditFailed, AuditLog } = await import("./audit-log.ts");
+const { Spool } = await import("../spool/spool.ts");
 const never = (): Promise<void> => new Promise(() => undefined);
 
 let folder: string;
 let emitted: string[];
+let results: string[];
 const clock = new FakeClock();
 const SPEC = { mode: "exec" };
 const START = chainStart("u-1", SPEC);
@@ -33,6 +34,7 @@ const NAME = "dbg_1.audit.jsonl";
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "audit-"));
   emitted = [];
+  results = [];
 });
 afterEach(async () => {
   vi.restoreAllMocks();
@@ -42,7 +44,7 @@ afterEach(async () => {
 
 function parts(limitBytes = 1_000_000) {
   const spool = new Spool({ folder, limitBytes, metrics: { spooled: () => undefined, setAside: () => undefined } });
-  const metrics = { audited: () => undefined, fsynced: () => undefined };
+  const metrics = { audited: (result: string) => void results.push(result), fsynced: () => undefined };
   return { spool, clock, metrics, emit: (line: string) => void emitted.push(line) };
 }
 function lastOpened(): FileHandle {
@@ -140,4 +142,17 @@ test("what was uploaded goes when room is needed, and nothing else", () => {
   spool.take(300);
   expect([spool.waiting(), spool.names(), spool.bytes]).toEqual([["b"], ["b"], 700]);
   spool.done("gone");
+});
+
+test.each([
+  ["its own share", "share-full"],
+  ["the spool", "failed"],
+])("a session that has used up %s counts as %s", async (what, result) => {
+  const all = parts(600);
+  const spool = what === "the spool" ? all.spool : all.spool.share(400, [NAME]);
+  const log = await AuditLog.open(NAME, { start: START }, { ...all, spool });
+  await log.append("open", {});
+  await expect(log.append("request", { words: "x".repeat(500) })).rejects.toThrow(AuditFailed);
+  expect(results).toEqual(["durable", result]);
+  await log.close();
 });

@@ -29,7 +29,8 @@ const STREAM_KINDS = ["request", "watch", "log", "exec", "port-forward"] as cons
 export type StreamKind = (typeof STREAM_KINDS)[number];
 
 const DIRECTIONS = ["in", "out"] as const;
-const AUDIT_RESULTS = ["durable", "failed"] as const;
+/** `share-full`: the session had used up its own part of the spool, which stops no other. */
+const AUDIT_RESULTS = ["durable", "failed", "share-full"] as const;
 const UPLOAD_RESULTS = ["ok", "failed", "given-up"] as const;
 
 /** What the rest of the tunnel may do to metrics: verbs with typed arguments, no label objects. */
@@ -109,7 +110,7 @@ function auditMetrics(registry: Registry): AuditMetrics {
   const audited = closedCounter(
     registry,
     "sallyport_debug_audit_events_total",
-    "Records of debug sessions: on disk, or failed, which closes the session.",
+    "Records of debug sessions: on disk, or failed, or without room in the session's own share, which closes it.",
     { result: AUDIT_RESULTS },
   );
   const fsynced = new Histogram({

@@ -15,6 +15,11 @@ import { carryUpgraded } from "./upgraded-stream.ts";
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 const MAX_WATCHES = 32;
+/**
+ * Execs and port-forwards at once. Each may have a window of HTTP/2 unread on its way to a process that reads nothing; one
+ * engineer with all streams of a session in that state would take the memory of all sessions.
+ */
+const MAX_UPGRADES = 32;
 /** Within it, kubectl has tried again over SPDY what was refused over WebSocket. */
 const RETRY_MS = 10_000;
 
@@ -26,6 +31,7 @@ export class RequestHandler {
   readonly #budget: RequestBudget;
   #next = 1;
   #watches = 0;
+  #upgrades = 0;
   /** The last upgrade that the API server did not grant. */
   #refused: { readonly target: string; readonly words: string; readonly atMs: number } | undefined;
   readonly #underWay = new Set<Promise<void>>();
@@ -97,14 +103,20 @@ export class RequestHandler {
     const request = { method, target: text_(headers[":path"]), headers: Object.fromEntries(own), upgrade };
     const verdict = judge(scope(), request);
     if (!verdict.allowed) return this.#deny(stream, this.#inWords(verdict, request.target), request);
-    if (verdict.kind !== "watch") return this.#carry(stream, verdict, upgrade, signal);
-    if (this.#watches >= MAX_WATCHES) return this.#deny(stream, tooMany(verdict), request);
+    const isWatch = verdict.kind === "watch";
+    if (!(isWatch || isConnect)) return this.#carry(stream, verdict, upgrade, signal);
+    if (isWatch && this.#watches >= MAX_WATCHES)
+      return this.#deny(stream, tooMany(verdict, `${MAX_WATCHES} watches`), request);
+    if (isConnect && this.#upgrades >= MAX_UPGRADES)
+      return this.#deny(stream, tooMany(verdict, `${MAX_UPGRADES} execs and port-forwards at once`), request);
     // Counted before its record is on the disk: those that come meanwhile must see it.
-    this.#watches += 1;
+    this.#watches += isWatch ? 1 : 0;
+    this.#upgrades += isConnect ? 1 : 0;
     try {
       await this.#carry(stream, verdict, upgrade, signal);
     } finally {
-      this.#watches -= 1;
+      this.#watches -= isWatch ? 1 : 0;
+      this.#upgrades -= isConnect ? 1 : 0;
     }
   }
 
@@ -259,8 +271,8 @@ function notSelected({ subject }: Allowed): Refusal {
   };
 }
 
-function tooMany({ subject }: Allowed): Refusal {
-  return { status: 429, denial: "too-many", words: `a debug session has ${MAX_WATCHES} watches at most`, subject };
+function tooMany({ subject }: Allowed, what: string): Refusal {
+  return { status: 429, denial: "too-many", words: `a debug session has ${what} at most`, subject };
 }
 
 function badBody({ subject }: Allowed): Refusal {

@@ -92,3 +92,28 @@ test.each([
   }
   end();
 });
+
+test("a session has 32 execs at once; one more is refused in words, and sessions beside it are served", async () => {
+  const [full, beside] = await Promise.all([session(false), session(false)]);
+  const execs = await Promise.all(Array.from({ length: 32 }, full.exec));
+  expect(execs.map(({ status }) => status)).toEqual(Array.from({ length: 32 }, () => 200));
+  const refused = await full.exec();
+  expect(refused.status).toBe(429);
+  expect(String((await once(refused.stream, "data"))[0])).toContain("32 execs and port-forwards at once");
+  // A place is free once its exec has ended.
+  execs.shift()?.stream.close();
+  let again = await full.exec();
+  for (let turn = 0; again.status === 429 && turn < 50; turn += 1) again = await full.exec();
+  expect(again.status).toBe(200);
+  for (const { stream } of execs) stream.write(Buffer.alloc(2 * MIB));
+  for (let round = 0; round < 3; round += 1) {
+    for (let turn = 0; turn < 200; turn += 1) await new Promise((done) => setImmediate(done));
+    const stream = beside.client.request({ ":path": PODS });
+    stream.resume();
+    const [headers] = (await once(stream, "response")) as [Readonly<Record<string, unknown>>];
+    expect(headers[":status"]).toBe(200);
+  }
+  expect((await beside.exec()).status).toBe(200);
+  full.end();
+  beside.end();
+});

@@ -12,7 +12,7 @@ export interface SpoolFiles {
 }
 
 /** The session has used up its own part of the spool, however much room there is. */
-class ShareFull extends Error {
+export class ShareFull extends Error {
   override readonly name = "ShareFull";
 }
 
