@@ -5,7 +5,7 @@ import type { Watchdog } from "./watchdog.ts";
 const MAIN = join(import.meta.dirname, "../../src/cli/main.ts");
 
 export interface ProductProcessOptions {
-  readonly kind: "agent" | "operator" | "platform" | "tunnel" | "machine-controller";
+  readonly kind: "agent" | "operator" | "platform" | "tunnel" | "machine-controller" | "join";
   /** @default the kind */
   readonly name?: string;
   /** The folder for its log file, which has the process's name. */

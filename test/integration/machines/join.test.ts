@@ -1,0 +1,338 @@
+import { execFileSync, spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { request } from "node:https";
+import { join as path } from "node:path";
+import { connect as connectTls } from "node:tls";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { freePort } from "../../../lab/cluster/ports.ts";
+import { productProcess } from "../../../lab/cluster/product-process.ts";
+import type { Program } from "../../../lab/cluster/program.ts";
+import { useCluster } from "../../../lab/cluster/use-cluster.ts";
+import { Watchdog } from "../../../lab/cluster/watchdog.ts";
+import { createClient } from "../../../src/api-client/client.ts";
+import { readJoinString } from "../../../src/contract/machines/join-string.ts";
+import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
+import { type MachineJoin, machineJoins } from "../../../src/crds/kinds/machine-join.ts";
+import { type MachinePool, machinePools } from "../../../src/crds/kinds/machine-pool.ts";
+import { installation, openMachines, openNamespace } from "../../../src/crds/manifests/installation.ts";
+import { MACHINE_APPROVER } from "../../../src/crds/manifests/roles/machine-roles.ts";
+import { Box } from "../../../src/join/testing/box.ts";
+import { machineRequest } from "../../../src/join/testing/join-world.ts";
+import { type AgentWorld, createAgentWorld, SHOP } from "../agent/agent-world.ts";
+import { eventually, signal } from "../wait.ts";
+
+// Real: platform, API server with its signer, join servers in processes of their own, the script, curl. By hand: what the
+// machine controller does with a join, and the kubelet.
+
+const cluster = useCluster({ controllers: true });
+const { grantsNamespace: GRANTS, systemNamespace: SYSTEM } = DEFAULT_NAMES;
+const APPROVER = "ann@customer.example";
+const RBAC = "rbac.authorization.k8s.io";
+const SCRIPT = path(import.meta.dirname, "../../../deploy/join/script.sh");
+
+let world: AgentWorld;
+let servers: Program[] = [];
+let ports: readonly number[] = [];
+let joinString = "";
+const watchdog = new Watchdog();
+const boxes: Box[] = [];
+
+beforeAll(async () => {
+  world = await createAgentWorld(cluster(), {
+    install: async () => {
+      const { crds, rbac, policies } = installation();
+      await cluster().apply([...crds, ...rbac, ...policies, ...openNamespace(SHOP), ...openMachines()]);
+    },
+  });
+  const bound = (kind: string, name: string, role: object, subject: object, namespace?: string) => ({
+    ...{ apiVersion: `${RBAC}/v1`, kind, metadata: { name, ...(namespace && { namespace }) } },
+    ...{ roleRef: { apiGroup: RBAC, ...role }, subjects: [{ apiGroup: RBAC, ...subject }] },
+  });
+  await cluster().apply([
+    bound("RoleBinding", "join", { kind: "Role", name: MACHINE_APPROVER }, { kind: "User", name: APPROVER }, GRANTS),
+    // The lab's API server has no Node authorizer.
+    bound(
+      "ClusterRoleBinding",
+      "nodes",
+      { kind: "ClusterRole", name: "system:node" },
+      { kind: "Group", name: "system:nodes" },
+    ),
+    {
+      ...{
+        apiVersion: "sallyport.dev/v1alpha1",
+        kind: "MachinePool",
+        metadata: { name: "workers", namespace: GRANTS },
+      },
+      spec: { deploymentId: world.deploymentId, apiServer: cluster().server, labels: { "example.com/rack": "r1" } },
+    },
+  ]);
+  await offerMachines(world.deploymentId);
+  ports = [await freePort(), await freePort()];
+  const kubeconfig = await cluster().kubeconfigForServiceAccount(SYSTEM, "sallyport-join");
+  servers = await Promise.all(ports.map((port, index) => start(`join-${index}`, port, kubeconfig)));
+  const params = { id: world.deploymentId };
+  const token = await eventually(
+    () => world.engineer.machines.createToken({ params, body: { maxJoins: 20 } }, signal()).catch(() => undefined),
+    () => true,
+  );
+  joinString = token.joinString ?? "";
+}, 300_000);
+
+afterAll(async () => {
+  await Promise.all(servers.map((server) => server.stop(5_000)));
+  watchdog.done();
+  for (const box of boxes) box.close();
+  await world?.close();
+});
+
+async function start(name: string, port: number, kubeconfig: string): Promise<Program> {
+  const server = productProcess({
+    ...{ kind: "join", name, logs: cluster().dir, port: await freePort(), watchdog },
+    env: {
+      SALLYPORT_KUBECONFIG: kubeconfig,
+      SALLYPORT_PLATFORM_URL: world.gate.url,
+      SALLYPORT_RUNTIME_KEY_FILE: world.keyFile,
+      SALLYPORT_JOIN_HOST: "127.0.0.1",
+      SALLYPORT_JOIN_PORT: String(port),
+      SALLYPORT_JOIN_URL: `https://127.0.0.1:${ports[0]}`,
+      SALLYPORT_JOIN_CA_FILE: cluster().caFile,
+    },
+  });
+  await server.start(signal());
+  return server;
+}
+
+interface Reply {
+  readonly status: number;
+  readonly body: Readonly<Record<string, string>>;
+}
+
+function ask(method: string, url: string, options: { body?: string; token?: string; port?: number } = {}) {
+  const { body, token = readJoinString(joinString)?.token, port = ports[0] } = options;
+  const headers = { authorization: `Join ${token}` };
+  return new Promise<Reply>((resolve, reject) => {
+    const wire = {
+      host: "127.0.0.1",
+      port,
+      method,
+      path: url,
+      headers,
+      agent: false as const,
+      rejectUnauthorized: false,
+    };
+    const asked = request(wire, (response) => {
+      const chunks: Buffer[] = [];
+      response.on("data", (chunk: Buffer) => chunks.push(chunk)).on("error", reject);
+      response.on("end", () => {
+        resolve({ status: response.statusCode ?? 0, body: JSON.parse(Buffer.concat(chunks).toString()) });
+      });
+    });
+    asked.on("error", reject).end(body);
+  });
+}
+const machine = (name: string, request = machineRequest(name).request): string =>
+  JSON.stringify({ machineId: name, nodeName: name, request, facts: { os: "Linux" } });
+async function joins(): Promise<MachineJoin[]> {
+  const found: MachineJoin[] = [];
+  for await (const each of world.admin.list<MachineJoin>(machineJoins, { namespace: GRANTS }, signal()))
+    found.push(each);
+  return found;
+}
+const joinOf = async (node: string) => (await joins()).find(({ spec }) => spec.nodeName === node);
+const tokens = async () =>
+  (await world.engineer.machines.listTokens({ params: { id: world.deploymentId } }, signal())).tokens;
+const admin = async (...args: string[]): Promise<string> => {
+  const { code, stdout, stderr } = await cluster().kubectl(args);
+  if (code !== 0) throw new Error(stderr);
+  return stdout;
+};
+const status = (name: string, body: object) =>
+  world.admin.patch(
+    machineJoins,
+    { namespace: GRANTS, name },
+    { type: "merge", body: { status: body } },
+    { subresource: "status" },
+    signal(),
+  );
+
+/** What the agent reports of a cluster where machines are on. */
+async function offerMachines(deploymentId: string, url?: string): Promise<void> {
+  const manager = createClient({ baseUrl: world.platform.url, credential: world.runtimeKey });
+  const state = { status: "running", platform: "kubernetes", protocolVersion: 1 } as const;
+  const capabilities = [{ key: "machines", state: "granted" } as const];
+  await manager.sync.reconcile({ body: { deploymentId, state, capabilities } }, signal());
+  if (url !== undefined) {
+    const body = { url, pins: [`sha256//${"A".repeat(43)}=`] };
+    await manager.machineRuntime.joinServer({ params: { id: deploymentId }, body }, signal());
+  }
+  await manager.close();
+}
+
+/** Of a second deployment of the same customer, whose machines join elsewhere. */
+async function tokenOfAnother(): Promise<string> {
+  const { vendorAdmin, managerId, projectId: project, deploymentId } = world;
+  const { deploymentGroupId } = await vendorAdmin.deployments.get({ params: { id: deploymentId } }, signal());
+  const body = { name: "other", platform: "kubernetes" as const, project, deploymentGroupId, managerId };
+  const { deployment } = await vendorAdmin.deployments.create({ body }, signal());
+  await offerMachines(deployment.id, "https://elsewhere.example");
+  const made = await world.engineer.machines.createToken({ params: { id: deployment.id }, body: {} }, signal());
+  return made.joinToken;
+}
+
+/** As the machine controller does: a request with the machine's own bytes, approved, signed by the cluster. */
+async function sign({ metadata: { name }, spec }: MachineJoin): Promise<void> {
+  const pem = `-----BEGIN CERTIFICATE REQUEST-----\n${spec.request.replace(/(.{64})/g, "$1\n")}\n-----END CERTIFICATE REQUEST-----\n`;
+  await cluster().apply([
+    {
+      ...{ apiVersion: "certificates.k8s.io/v1", kind: "CertificateSigningRequest", metadata: { name: `sp-${name}` } },
+      spec: {
+        request: Buffer.from(pem).toString("base64"),
+        signerName: "kubernetes.io/kube-apiserver-client-kubelet",
+        usages: ["digital signature", "client auth"],
+      },
+    },
+  ]);
+  await admin("certificate", "approve", `sp-${name}`);
+  const issued = await eventually(
+    () => admin("get", "csr", `sp-${name}`, "-o", "jsonpath={.status.certificate}"),
+    (text) => text !== "",
+  );
+  const certificate = Buffer.from(issued, "base64").toString();
+  for (const state of ["Approved", "Signing"]) await status(name, { state });
+  await status(name, { state: "Issued", certificate });
+}
+
+test("both replicas have one key, which the pool says and the platform's join string names", async () => {
+  const pool = await eventually(
+    () => world.admin.get<MachinePool>(machinePools, { namespace: GRANTS, name: "workers" }, signal()),
+    ({ status: said }) => said?.joinServer !== undefined,
+  );
+  const fields = readJoinString(joinString);
+  expect(pool.status?.joinServer).toMatchObject({ url: `https://127.0.0.1:${ports[0]}`, pins: [fields?.pin] });
+  for (const port of ports) {
+    const args = ["-sS", "-k", "--pinnedpubkey", fields?.pin ?? "", `https://127.0.0.1:${port}/v1/script`];
+    expect(execFileSync("curl", args).toString()).toBe(readFileSync(SCRIPT, "utf8"));
+  }
+});
+
+test("a machine joins with the script when a person lets it in, and its node is Ready", async () => {
+  const box = new Box();
+  boxes.push(box);
+  box.write("join", joinString, 0o600);
+  const env = {
+    PATH: `${box.bin}:${process.env.PATH}`,
+    SALLYPORT_JOIN_ROOT: box.root,
+    SALLYPORT_JOIN_LONGEST_PAUSE: "1",
+  };
+  const child = spawn("sh", [SCRIPT, "--token-file", box.tokenFile], { env });
+  const out: Buffer[] = [];
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => out.push(chunk));
+  const ended = new Promise<number | null>((resolve) => child.on("close", resolve));
+  const join = await eventually(
+    () => joinOf("m-1"),
+    () => true,
+  );
+  const patch = [
+    "patch",
+    "machinejoin",
+    join.metadata.name,
+    "-n",
+    GRANTS,
+    "--type=merge",
+    "-p",
+    '{"spec":{"approved":true}}',
+  ];
+  const approver = { kubeconfig: cluster().kubeconfigFor({ user: APPROVER }) };
+  expect(await cluster().kubectl(patch, approver)).toMatchObject({ code: 0 });
+  expect((await joinOf("m-1"))?.spec).toMatchObject({ approvedBy: APPROVER, facts: { kubelet: "1.36.3" } });
+  await sign(join);
+  // The kubelet.
+  await cluster().apply([{ apiVersion: "v1", kind: "Node", metadata: { name: "m-1" } }]);
+  const conditions = [{ type: "Ready", status: "True", reason: "KubeletReady", message: "" }];
+  await admin("patch", "node", "m-1", "--subresource=status", "-p", JSON.stringify({ status: { conditions } }));
+  expect([await ended, Buffer.concat(out).toString()]).toEqual([0, expect.stringContaining("the node m-1 is Ready")]);
+  expect(Buffer.concat(out).toString()).toContain(`kubectl patch machinejoin ${join.metadata.name} `);
+  expect(box.read("etc/kubernetes/kubelet.conf")).toContain(cluster().server);
+  expect(box.has("join")).toBe(false);
+}, 120_000);
+
+describe("an attacker", () => {
+  test("with the token of a deployment without a pool gets no join", async () => {
+    const token = await tokenOfAnother();
+    const before = (await joins()).length;
+    const { status, body } = await ask("POST", "/v1/join", { body: machine("m-2"), token });
+    expect({ status, code: body.code }).toEqual({ status: 503, code: "NO_POOL" });
+    expect(await joins()).toHaveLength(before);
+  });
+
+  test("who replays a join gets the same one, which is for the machine's key; and with another key no name of it", async () => {
+    const body = machine("m-3");
+    const [first, again] = [
+      await ask("POST", "/v1/join", { body }),
+      await ask("POST", "/v1/join", { body, port: ports[1] ?? 0 }),
+    ];
+    expect([first.status, again.status, again.body.uid]).toEqual([202, 202, first.body.uid]);
+    expect(await ask("POST", "/v1/join", { body: machine("m-3") })).toMatchObject({
+      status: 409,
+      body: { code: "MACHINE_ID_TAKEN" },
+    });
+    expect((await joins()).filter(({ spec }) => spec.nodeName === "m-3")).toHaveLength(1);
+  });
+
+  test("who asks for a control plane's name, or brings another's request, costs the token nothing", async () => {
+    const used = (await tokens())[0]?.joinCount;
+    const requests = [
+      machine("control-plane-1"),
+      machine("m-4", machineRequest("m-5").request),
+      "{}",
+      "x".repeat(20_000),
+    ];
+    const answers = await Promise.all(requests.map((body) => ask("POST", "/v1/join", { body })));
+    expect(answers.map(({ status }) => status)).toEqual([409, 400, 400, 413]);
+    expect((await tokens())[0]?.joinCount).toBe(used);
+  });
+
+  test("who floods, and holds connections open, does not keep a machine from joining at the other replica", async () => {
+    const held = Array.from({ length: 50 }, () =>
+      connectTls({ port: ports[0] ?? 0, host: "127.0.0.1", rejectUnauthorized: false }),
+    );
+    for (const socket of held) socket.on("error", () => undefined).write("POST /v1/join HTTP/1.1\r\n");
+    const answers = await Promise.all(Array.from({ length: 60 }, () => ask("GET", "/v1/hello")));
+    expect(answers.filter(({ status }) => status === 429).length).toBeGreaterThan(10);
+    expect((await ask("POST", "/v1/join", { body: machine("m-6"), port: ports[1] ?? 0 })).status).toBe(202);
+    await Promise.all(
+      held.map(
+        (socket) => new Promise((resolve) => (socket.destroyed ? resolve(0) : socket.on("close", resolve).resume())),
+      ),
+    );
+    expect((await ask("GET", "/v1/hello")).status).toBe(200);
+  }, 30_000);
+
+  test("who tries tokens is shut out, and no token is in a log", async () => {
+    const tried = `spj_${"z".repeat(16)}.${"Z".repeat(32)}`;
+    const body = machine("m-7");
+    for (let turn = 0; turn < 10; turn += 1)
+      expect((await ask("POST", "/v1/join", { body, token: tried })).status).toBe(401);
+    expect((await ask("POST", "/v1/join", { body })).status).toBe(429);
+    const logs = servers.map((server) => server.logTail(10_000)).join("\n");
+    for (const secret of [tried, readJoinString(joinString)?.token ?? "?", joinString])
+      expect(logs).not.toContain(secret);
+  });
+});
+
+test("when a replica is killed the other one goes on with a machine's wait", async () => {
+  const { body } = await ask("POST", "/v1/join", { body: machine("m-8"), port: ports[1] ?? 0 });
+  await servers[0]?.stop(5_000);
+  const waited = ask("GET", `/v1/join/${body.uid}?seen=Waiting`, { port: ports[1] ?? 0 });
+  await status(body.name ?? "", { state: "Approved" });
+  expect((await waited).body.state).toBe("Approved");
+});
+
+test("while the platform is away machines are told to come again, and the token is not used up", async () => {
+  const used = (await tokens())[0]?.joinCount;
+  world.gate.set("down");
+  const { status, body } = await ask("POST", "/v1/join", { body: machine("m-9"), port: ports[1] ?? 0 });
+  expect({ status, code: body.code }).toEqual({ status: 503, code: "PLATFORM_UNAVAILABLE" });
+  world.gate.set("open");
+  expect((await tokens())[0]?.joinCount).toBe(used);
+});
