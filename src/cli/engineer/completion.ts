@@ -2,6 +2,7 @@ import { type Command, UsageError } from "../kernel/command.ts";
 import { ACCESS_VERBS } from "./access.ts";
 import { findVerb } from "./area-command.ts";
 import { DEBUG_VERBS } from "./debug/debug-command.ts";
+import { MACHINE_VERBS } from "./machines/machines-command.ts";
 import type { Area, Flag } from "./verbs.ts";
 
 const COMMON_FLAGS = ["output", "profile", "workspace", "help"];
@@ -39,6 +40,7 @@ function candidates(
 const OTHER_VERBS: Readonly<Record<string, readonly string[]>> = {
   "access-requests": ACCESS_VERBS,
   "debug-sessions": DEBUG_VERBS,
+  machines: MACHINE_VERBS,
 };
 
 /** Words of verbs that begin with what was typed: `operations policy` goes on with `get` or `set`. */

@@ -6,6 +6,7 @@ import type { Surroundings } from "./calling.ts";
 import { completionCommand, completions } from "./completion.ts";
 import { DEBUG_VERBS, debugCommand } from "./debug/debug-command.ts";
 import { loginCommand, logoutCommand, profilesCommand } from "./login-command.ts";
+import { MACHINE_VERBS, machinesCommand } from "./machines/machines-command.ts";
 import { RESOURCE_VERBS, resourcesCommand } from "./resources.ts";
 import { areasOf } from "./verbs.ts";
 
@@ -21,6 +22,7 @@ const SPECIAL: Readonly<Record<string, { readonly verbs: readonly string[]; read
   {
     "access-requests": { verbs: ACCESS_VERBS, command: accessCommand },
     "debug-sessions": { verbs: DEBUG_VERBS, command: debugCommand },
+    machines: { verbs: MACHINE_VERBS, command: machinesCommand },
     resources: { verbs: RESOURCE_VERBS, command: resourcesCommand },
   };
 

@@ -53,6 +53,7 @@ const SHORT: Readonly<Record<string, readonly string[]>> = {
   "api-keys": ["keys"],
   "debug-sessions": ["debug"],
   "deployment-groups": ["groups"],
+  machines: ["machine"],
   "release-channels": ["channels"],
 };
 

@@ -1,0 +1,97 @@
+import type { Machine } from "../../../contract/machines/machine.ts";
+
+type Blocker = Machine["drainBlockers"][number];
+
+/** What a person can do about a pod that stays, where the cluster gives no words of its own. */
+const HELP: Readonly<Record<Blocker["reason"], string>> = {
+  "pod-disruption-budget": "raise the budget's maxUnavailable, or run one replica more",
+  "unmanaged-pod": "nothing would replace this pod: delete it, or drain with --force where the pool allows that",
+  "local-storage": "its emptyDir would be lost: delete the pod, or set drain.deleteEmptyDir in the pool",
+  terminating: "it ends already: its grace period or its finalizers hold it",
+  "eviction-error": "the API server or a webhook refuses: kubectl get events shows why",
+  "misconfigured-budget": "two budgets match this pod, so that none can be kept: narrow one of them",
+  daemon: "it stays on the machine, and holds nothing up",
+};
+
+/** The next step, by the reason of one of the cluster's conditions. Others are only told. */
+const NEXT: Readonly<Record<string, string>> = {
+  AwaitingApproval: "the customer must approve; --reason asks for it",
+  NoGrant: "the customer must approve; --reason asks for it",
+  DeploymentNotAccepted: "the customer has not accepted this deployment",
+  PolicyDenied: "the customer's policy denies it",
+  Queued: "other drains of its pool go first",
+  Superseded: "an older drain of this machine goes on",
+  Stalled: "nothing has left it for ten minutes: act on what is in the way",
+  PoolInvalid: "the customer's pool has a selector that cannot be read",
+  GoesOn: "the deadline has passed: it goes on trying, and needs --force to end",
+  ForceNotAllowed: "the deadline has passed, and the customer's pool does not allow --force",
+};
+
+function helpOf({ reason }: Machine["conditions"][number]): string | undefined {
+  return reason != null && Object.hasOwn(NEXT, reason) ? NEXT[reason] : undefined;
+}
+
+const WAITING = ": the customer lets it in, see kubectl get mjoin -n sallyport-grants";
+
+/** One line for everything about a machine that is worth telling when it changes, by what it is about. */
+export function linesOf(machine: Machine): ReadonlyMap<string, string> {
+  const { machineId, status, stale, joinState, conditions, drainDeadlineAt } = machine;
+  const lines = new Map<string, string>();
+  const deadline = drainDeadlineAt === null || status !== "draining" ? "" : `, until ${plain(drainDeadlineAt)}`;
+  const join =
+    joinState === null || joinState === "joined"
+      ? ""
+      : `, its join is ${joinState}${joinState === "waiting" ? WAITING : ""}`;
+  lines.set("status", `${machineId} is ${status}${join}${deadline}${stale ? ", and says nothing any more" : ""}`);
+  for (const condition of conditions) {
+    const { type, status: is, reason } = condition;
+    const help = helpOf(condition);
+    const why = `${reason == null ? "" : ` (${reason})`}${help === undefined ? "" : `: ${help}`}`;
+    lines.set(`condition ${type}`, `  ${type}=${is}${why}`);
+  }
+  for (const [about, blockers] of grouped(machine.drainBlockers)) lines.set(`blocker ${about}`, blockerLine(blockers));
+  return lines;
+}
+
+function grouped(blockers: readonly Blocker[]): ReadonlyMap<string, readonly Blocker[]> {
+  const groups = new Map<string, Blocker[]>();
+  for (const blocker of blockers) {
+    const about = `${blocker.reason} ${nameOf(blocker)}`;
+    groups.set(about, [...(groups.get(about) ?? []), blocker]);
+  }
+  return groups;
+}
+
+function nameOf({ workloadName, replicaId }: Blocker): string {
+  return workloadName ?? replicaId ?? "a pod";
+}
+
+function blockerLine(blockers: readonly Blocker[]): string {
+  const [first] = blockers as [Blocker];
+  const count = blockers.length === 1 ? "" : ` (${blockers.length} pods)`;
+  const since = blockers.flatMap((each) => each.since ?? []).toSorted()[0];
+  const message = blockers.find((each) => each.message != null)?.message;
+  const when = since === undefined ? "" : ` since ${plain(since)}`;
+  return `  ${nameOf(first)}${count}: ${first.reason}${when}: ${message ?? HELP[first.reason]}`;
+}
+
+/** Who holds a machine up, in the cell of a list. */
+export function whyOf({ drainBlockers, conditions, joinState }: Machine): string | null {
+  const counts = new Map<string, number>();
+  for (const { reason } of drainBlockers) counts.set(reason, (counts.get(reason) ?? 0) + 1);
+  const words = [...counts].map(([reason, count]) => `${reason}:${count}`);
+  if (joinState !== null && joinState !== "joined") words.unshift(`join ${joinState}`);
+  words.push(...conditions.flatMap((each) => (helpOf(each) === undefined ? [] : (each.reason ?? []))));
+  return words.length === 0 ? null : words.join(" ");
+}
+
+/** What to print when a machine has changed: what is new, and what is over. */
+export function changes(before: ReadonlyMap<string, string>, now: ReadonlyMap<string, string>): readonly string[] {
+  const told = [...now].flatMap(([about, line]) => (before.get(about) === line ? [] : [line]));
+  const over = [...before.keys()].filter((about) => !now.has(about) && about.startsWith("blocker "));
+  return [...told, ...over.map((about) => `  over: ${about.slice("blocker ".length)}`)];
+}
+
+function plain(instant: string): string {
+  return instant.replace(/\.\d{3}Z$/, "Z");
+}
