@@ -100,6 +100,7 @@ const DEBUG_SESSION_CONDITIONS = {
 
 /** Approved, on a drain that the platform asked for, is the operator's; the others are the machine controller's. */
 const MACHINE_DRAIN_CONDITIONS = {
+  Approved: ["GrantMatched", "PolicyAuto", "PolicyDenied", "NoGrant", "DeploymentNotAccepted"],
   Cordoned: ["CordonedByDrain", "CordonedBefore", "NotYet"],
   Drained: ["InProgress", "Empty", "NodeGone", "NodeUnreachable", "NodeNotFound"],
   /** False once nothing has left the node for ten minutes, and while the drain waits for its turn. */

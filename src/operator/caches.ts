@@ -6,6 +6,7 @@ import { type AccessGrant, accessGrants } from "../crds/kinds/access-grant.ts";
 import { type DebugSession, debugSessions } from "../crds/kinds/debug-session.ts";
 import type { KindResource } from "../crds/kinds/kind.ts";
 import type { Place } from "../crds/kinds/lending.ts";
+import { type MachineDrain, machineDrains } from "../crds/kinds/machine-drain.ts";
 import { type ManagedDeployment, managedDeployments } from "../crds/kinds/managed-deployment.ts";
 import { OpenObjects } from "../crds/kinds/open-objects.ts";
 import { type OperationInvocation, operationInvocations } from "../crds/kinds/operation-invocation.ts";
@@ -32,6 +33,8 @@ export interface CacheOptions {
   readonly metrics: Pick<KubeMetrics, "watch">;
   /** Whether there are debug sessions; without the right to read them there is no cache of them. */
   readonly debug?: boolean;
+  /** Whether there are machines; the same holds for drains. */
+  readonly machines?: boolean;
 }
 
 /** An invocation or a debug session. */
@@ -51,6 +54,8 @@ export class Caches {
   readonly deployments: Informer<ManagedDeployment>;
   /** Undefined where debug sessions are switched off. */
   readonly sessions: Informer<DebugSession> | undefined;
+  /** Undefined where machines are switched off. */
+  readonly drains: Informer<MachineDrain> | undefined;
   readonly openInvocations = new OpenObjects<OperationInvocation>();
   readonly approvedGrants = new OpenObjects<AccessGrant>(isApproved);
   readonly #client: Client;
@@ -69,6 +74,7 @@ export class Caches {
     this.policies = informer(operationPolicies);
     this.deployments = informer(managedDeployments);
     this.sessions = options.debug === true ? informer<DebugSession>(debugSessions) : undefined;
+    this.drains = options.machines === true ? informer<MachineDrain>(machineDrains) : undefined;
     this.invocations = new Informer<OperationInvocation>({
       ...common,
       resource: operationInvocations,
@@ -125,7 +131,7 @@ export class Caches {
   /** Each of the kinds. */
   get informers(): readonly CachedKind[] {
     const always = [this.grants, this.invocations, this.policies, this.deployments];
-    return this.sessions === undefined ? always : [...always, this.sessions];
+    return [...always, ...[this.sessions, this.drains].filter((each) => each !== undefined)];
   }
 
   /** Where the customer accepts this deployment; undefined when this cluster serves none of that id. */

@@ -9,6 +9,7 @@ import { Access } from "./access/access.ts";
 import { RoleLending } from "./access/role-lending.ts";
 import { Sweeper } from "./access/sweep.ts";
 import { debugSessionParts } from "./debug-controller.ts";
+import { drainController } from "./drain-controller.ts";
 import { type GrantPorts, reconcileGrant } from "./grants/grant-reconciler.ts";
 import { limitReached } from "./grants/open-limit.ts";
 import { type InvocationPorts, reconcileInvocation } from "./invocations/invocation-reconciler.ts";
@@ -52,8 +53,10 @@ export function operatorControllers(parts: OperatorParts): readonly Runnable[] {
   caches.sessions?.onChange(({ type }) => {
     if (type === "deleted") sweeper.soon();
   });
+  const drains = drainController(parts);
   return [
     ...(debug ? [debug.controller] : []),
+    ...(drains ? [drains] : []),
     grantController(parts, access, roleLending, running),
     invocationController(parts, access, roleLending, running),
     sweeper,

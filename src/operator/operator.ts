@@ -51,8 +51,9 @@ export async function runOperator(config: OperatorConfig, tools: OperatorTools, 
     const elector = new LeaderElector({ ...lease, client, clock, log, metrics: kube });
     const recorder = { client, clock, log, metrics: kube, words: withoutCommands };
     const events = new EventRecorder({ ...recorder, controller: REPORTING_CONTROLLERS.operator, instance: identity });
-    const debug = config.debugEnabled;
-    const caches = new Caches({ client, namespace: grantsNamespace, named, clock, log, metrics: kube, debug });
+    const { debugEnabled: debug, machinesEnabled: machines } = config;
+    const caching = { client, namespace: grantsNamespace, named, clock, log, metrics: kube };
+    const caches = new Caches({ ...caching, debug, machines });
     const now = (): Date => clock.wallNow();
     const metrics = operatorMetrics(registry, {
       grants: () => caches.grants.store.values(),

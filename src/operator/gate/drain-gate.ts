@@ -1,3 +1,4 @@
+import type { MachineDrainReason } from "../../crds/conditions.ts";
 import type { AccessGrant } from "../../crds/kinds/access-grant.ts";
 import type { MachineDrain } from "../../crds/kinds/machine-drain.ts";
 import { tierOf } from "../../crds/operations/catalog.ts";
@@ -15,14 +16,14 @@ export interface DrainFacts extends Pick<GateInput, "policy" | "deployments" | "
   readonly grants: readonly AccessGrant[];
 }
 
+type Reason = MachineDrainReason<"Approved">;
+
 /** Whether the customer's word covers a drain that the platform asked for: the condition Approved. */
-export type DrainVerdict =
-  | { readonly approved: true; readonly reason: "PolicyAuto" | "GrantMatched"; readonly message: string }
-  | {
-      readonly approved: false;
-      readonly reason: "DeploymentNotAccepted" | "PolicyDenied" | "NoGrant";
-      readonly message: string;
-    };
+interface DrainVerdict {
+  readonly approved: boolean;
+  readonly reason: Reason;
+  readonly message: string;
+}
 
 /**
  * What people wrote decides: the customer's policies, a grant's spec, an acceptance. Nothing is remembered, so that a

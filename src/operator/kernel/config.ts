@@ -48,6 +48,8 @@ export interface OperatorConfig extends MetricsServing {
   readonly debugModes: readonly DebugMode[];
   readonly debugMaxTtlMs: number;
   readonly debugMaxConcurrent: number;
+  /** Drains that the platform asks for are judged. */
+  readonly machinesEnabled: boolean;
 }
 
 /** The one table: `--help`, the chart's values and the documentation are printed from it. */
@@ -179,6 +181,12 @@ export const OPERATOR_SETTINGS: SettingsOf<OperatorConfig> = {
     default: "3",
     doc: "Debug sessions that may be open at a time; one more is refused.",
     parse: integer(1, 16),
+  },
+  machinesEnabled: {
+    env: "SALLYPORT_OPERATOR_MACHINES_ENABLED",
+    default: "false",
+    doc: "Whether drains that the platform asks for are judged by policy and grant. Without it they wait. It needs the roles of machines.",
+    parse: (text) => oneOf(["true", "false"])(text) === "true",
   },
 };
 
