@@ -60,19 +60,26 @@ export class AuditLog {
   /**
    * Ends the file of a session that nothing serves any more.
    *
+   * @param more of the record of the end, where there is none yet.
    * @returns whether there is one to be sent. @throws as {@link open}
    */
-  static async finish(name: string, known: Known, tools: AuditTools): Promise<boolean> {
+  static async finish(name: string, known: Known, tools: AuditTools, more: object = {}): Promise<boolean> {
     const left = await leftFile(name, known, tools.spool);
     if (left?.end === undefined) {
       tools.spool.done(name);
       return false;
     }
-    await (await AuditLog.#goOn(name, left, left.end, tools)).close();
+    await (await AuditLog.#goOn(name, left, left.end, tools, more)).close();
     return true;
   }
 
-  static async #goOn(name: string, left: LeftFile | undefined, start: ChainEnd, tools: AuditTools): Promise<AuditLog> {
+  static async #goOn(
+    name: string,
+    left: LeftFile | undefined,
+    start: ChainEnd,
+    tools: AuditTools,
+    more: object = {},
+  ): Promise<AuditLog> {
     const { end, isClosed, bytes, tornBytes } = left ?? { end: undefined, isClosed: false, bytes: 0, tornBytes: 0 };
     const file = await open(tools.spool.path(name), "a", 0o600);
     const log = new AuditLog(tools, file, end ?? start);
@@ -81,7 +88,7 @@ export class AuditLog {
         await file.truncate(bytes);
         tools.spool.giveBack(tornBytes);
       }
-      if (end !== undefined && !isClosed) await log.append("close", { reason: "agent_lost", tornBytes });
+      if (end !== undefined && !isClosed) await log.append("close", { reason: "agent_lost", tornBytes, ...more });
       return log;
     } catch (error) {
       await log.close();

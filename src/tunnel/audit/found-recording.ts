@@ -12,9 +12,11 @@ export interface FoundRecording {
   readonly times: { readonly began: number; readonly last: number } | undefined;
 }
 
-const BLOCK = 65_536;
+const BLOCK = 1_048_576;
 /** Longer than a first line, and than the time at the beginning of an event. */
 const LINE_START = 512;
+/** Much longer than an event: what is no line for so long is not what a tunnel wrote, and nothing is cut off. */
+const MAX_LINE = 4 * 1_048_576;
 const LINE_FEED = 10;
 
 /**
@@ -42,7 +44,7 @@ export async function mendedRecording(path: string): Promise<FoundRecording> {
   }
 }
 
-/** Where the last line before `to` ends, 0 when none does. */
+/** Where the last line before `to` ends, 0 when none does. @throws Error where nothing so long can be a line. */
 async function endOfLine(file: FileHandle, to: number): Promise<number> {
   const block = Buffer.alloc(BLOCK);
   for (let end = to; end > 0; ) {
@@ -51,6 +53,7 @@ async function endOfLine(file: FileHandle, to: number): Promise<number> {
     const at = block.subarray(0, bytesRead).lastIndexOf(LINE_FEED);
     if (at !== -1) return from + at + 1;
     end = from;
+    if (to - end > MAX_LINE) throw new Error("the file that was found is no recording");
   }
   return 0;
 }

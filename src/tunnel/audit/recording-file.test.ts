@@ -122,6 +122,12 @@ test.each(["no recording\n", '{"version":1}\n', "\n"])("%j is not gone on with",
   expect(file().toString()).toBe(content);
 });
 
+test("what is longer than any line is not taken for one that was torn", async () => {
+  writeFileSync(join(folder, NAME), Buffer.alloc(5_000_000, "x"));
+  await expect(open()).rejects.toThrow("no recording");
+  expect(file()).toHaveLength(5_000_000);
+});
+
 test("one without room ends the session, and what was said of it stays true", async () => {
   const recording = await open(spoolOf(200));
   recording.event("o", "abc");

@@ -153,9 +153,9 @@ test("files of a session that another tunnel has are finished when it is over, a
 test("a session for which the spool has no room is left to another tunnel, until there is some", async () => {
   const [full, waiting] = ["\nsallyport_debug_audit_spool_full 1", `dbg_${"b".repeat(28)}.recording.cast`];
   world = await SessionWorld.start({}, {}, ({ folder, config }) =>
-    writeFileSync(join(folder, waiting), Buffer.alloc(config.spoolBytes - 200_000)),
+    writeFileSync(join(folder, waiting), Buffer.alloc(config.spoolBytes - 200_000, "\n")),
   );
-  for (let turn = 0; turn < 20; turn += 1) await world.until(() => true, 5_000);
+  await expect.poll(() => world.registry.metrics()).toContain(full);
   expect([world.tunnel, await world.registry.metrics()]).toEqual([undefined, expect.stringContaining(full)]);
   world.spool.done(waiting);
   await world.until(() => world.tunnel?.instance === ME, 5_000);
@@ -218,6 +218,41 @@ test("a recording that a tunnel left is gone on with, and the last record says w
     bytes: recording.length,
     sha256: createHash("sha256").update(recording).digest("hex"),
   });
+});
+
+test("a recording that a tunnel left of a session that is over is mended, and the audit's end says what it is", async () => {
+  const isOver = { state: "Closed", closedAt: "2026-01-01T12:10:00Z", closeReason: "revoked" } as const;
+  world = await SessionWorld.start({ ...isOver, tunnel: { ...OTHER, instance: ME } }, {}, (each) => {
+    fileOf(ME)(each);
+    const header = JSON.stringify({ version: 2, width: 80, height: 24, timestamp: 1_767_268_790, title: "s" });
+    writeFileSync(join(each.folder, recordingFile(SESSION_ID)), `${header}\n[9.5,"o","seen"]\n[10,"o","to`);
+  });
+  await world.until(() => world.uploaded.length === 2);
+  const recording = readFileSync(join(world.folder, recordingFile(SESSION_ID)));
+  expect(recording.toString()).toMatch(
+    /\[9\.5,"o","seen"\]\n\[10,"m","the tunnel was started again, and 11 bytes .*\]\n$/,
+  );
+  const [, end] = readFileSync(join(world.folder, auditFile(SESSION_ID)), "utf8").split("\n");
+  expect(JSON.parse(end ?? "")).toMatchObject({
+    reason: "agent_lost",
+    recording: { bytes: recording.length, sha256: createHash("sha256").update(recording).digest("hex") },
+  });
+});
+
+test("the recording of a session that another tunnel took stays until it is over, and is not sent", async () => {
+  const content = `${JSON.stringify({ version: 2, width: 80, height: 24, timestamp: 1_767_268_790, title: "s" })}\n`;
+  const kept = (): readonly string[] => names().filter((name) => name.includes("recording"));
+  world = await SessionWorld.start({}, {}, ({ folder }) =>
+    writeFileSync(join(folder, recordingFile(SESSION_ID)), content),
+  );
+  const { closed } = await serving();
+  world.write({ tunnel: OTHER });
+  await world.until(closed);
+  await world.until(() => names().includes(`${auditFile(SESSION_ID)}.done`));
+  expect(kept()).toEqual([recordingFile(SESSION_ID)]);
+  world.write({ state: "Closed", closedAt: "2026-01-01T12:10:00Z", closeReason: "client" });
+  await world.until(() => kept()[0] === `${recordingFile(SESSION_ID)}.done`, 5_000);
+  expect(world.uploaded).toEqual([]);
 });
 
 test("a recording that cannot be gone on with ends the session: it is not begun a second time", async () => {

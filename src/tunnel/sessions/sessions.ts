@@ -5,9 +5,10 @@ import type { Change } from "../../kube/cache/cache.ts";
 import type { Informer } from "../../kube/cache/informer.ts";
 import { AuditLog } from "../audit/audit-log.ts";
 import { AuditMismatch } from "../audit/left-file.ts";
+import { RecordingFile } from "../audit/recording-file.ts";
 import type { LastWord } from "./last-word.ts";
 import { Session } from "./session.ts";
-import { auditFile, filesOf, type SessionTools, shareBytes, toldOf } from "./session-tools.ts";
+import { auditFile, filesOf, recordingFile, type SessionTools, shareBytes, toldOf } from "./session-tools.ts";
 
 /** A tunnel that has not written for so long is gone, and another one takes its sessions. */
 const SILENT_MS = 30_000;
@@ -29,6 +30,8 @@ export class Sessions {
   readonly #others = new Map<string, { readonly word: string; readonly atMs: number }>();
   /** Sessions of which a process before this one left files. */
   readonly #left = new Set<string>();
+  /** Sessions that another tunnel took: their recordings are gone on with when they come back. */
+  readonly #yielded = new Set<string>();
   #isFull = false;
 
   constructor(tools: SessionTools, informer: Pick<Informer<DebugSession>, "store" | "onChange">) {
@@ -58,13 +61,19 @@ export class Sessions {
 
   /** Finishes the files of a process that died, once their session is not open any more. */
   async #recover(): Promise<void> {
-    if (this.#left.size === 0) return;
+    if (this.#left.size + this.#yielded.size === 0) return;
     const objects = new Map([...this.#informer.store.values()].map((each) => [each.spec.sessionId, each]));
     for (const sessionId of this.#left) {
       const object = objects.get(sessionId);
       if (object !== undefined && isOpen(object)) continue;
       this.#left.delete(sessionId);
       await this.#finish(sessionId, object);
+    }
+    for (const sessionId of this.#yielded) {
+      const object = objects.get(sessionId);
+      if (object !== undefined && isOpen(object)) continue;
+      this.#yielded.delete(sessionId);
+      this.#tools.spool.done(recordingFile(sessionId));
     }
   }
 
@@ -76,12 +85,26 @@ export class Sessions {
     try {
       const known = { told: object && toldOf(object) };
       // Of a session that another tunnel had afterwards the platform takes the other's files.
-      const isToBeSent = names.length === others.length || (await AuditLog.finish(name, known, this.#tools));
+      const recording = await this.#mended(sessionId);
+      const more = recording && { recording };
+      const isToBeSent = names.length === others.length || (await AuditLog.finish(name, known, this.#tools, more));
       if (isToBeSent) uploads.add(names);
       else for (const each of others) spool.done(each);
     } catch (err) {
       log.error({ err, file: name }, "an audit file that was left could not be finished");
       uploads.add(err instanceof AuditMismatch ? others : names);
+    }
+  }
+
+  /** What the last record says of the recording of a session that nothing serves any more. */
+  async #mended(sessionId: string): Promise<object | undefined> {
+    const failed = (err: unknown): void =>
+      this.#tools.log.error({ err, sessionId }, "a recording that was left could not be finished");
+    try {
+      return await (await RecordingFile.open(recordingFile(sessionId), this.#tools, failed)).close();
+    } catch (err) {
+      failed(err);
+      return undefined;
     }
   }
 
@@ -110,11 +133,13 @@ export class Sessions {
     const { log, metrics } = this.#tools;
     // It goes on with what is there.
     this.#left.delete(object.spec.sessionId);
+    this.#yielded.delete(object.spec.sessionId);
     const session = new Session(this.#tools, object);
     const ended = session
       .run(signal)
       .then(({ isOver, lastWord }) => {
         if (isOver) this.#ended.set(uid, lastWord);
+        else this.#yielded.add(object.spec.sessionId);
       })
       .catch((err: unknown) => log.warn({ err }, "a debug session was not taken"))
       .finally(() => {
