@@ -34,8 +34,9 @@ export function drainInto(
       else underWay.then(done, reject);
     };
     const fail = (error: unknown): void => {
-      // What still comes is its user's: with this listener it would stay paused for ever.
+      // What still comes is its user's. Unpaused, a source that has always more would never let anything else run.
       source.off("data", onData);
+      source.pause();
       reject(error);
     };
     const onData = (chunk: Buffer): void => {
