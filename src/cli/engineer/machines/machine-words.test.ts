@@ -36,6 +36,11 @@ test("who blocks is one line a workload, with its count, the earliest time and t
   ]);
 });
 
+test("a workload is named with its namespace, where the cluster tells that", () => {
+  const blocker = budget({ workloadId: "shop/deployment/api", workloadName: "api", replicaId: "shop/api-1" });
+  expect(told({ ...MACHINE, drainBlockers: [blocker] })[1]).toMatch(/^ {2}shop\/deployment\/api: /);
+});
+
 test("without the cluster's words the reason has a next step", () => {
   expect(told({ ...MACHINE, drainBlockers: [budget()] })[1]).toBe(
     "  shop/api: pod-disruption-budget: raise the budget's maxUnavailable, or run one replica more",

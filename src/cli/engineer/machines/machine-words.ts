@@ -62,8 +62,9 @@ function grouped(blockers: readonly Blocker[]): ReadonlyMap<string, readonly Blo
   return groups;
 }
 
-function nameOf({ workloadName, replicaId }: Blocker): string {
-  return workloadName ?? replicaId ?? "a pod";
+/** With its namespace, where the cluster tells that. */
+function nameOf({ workloadId, workloadName, replicaId }: Blocker): string {
+  return workloadId ?? workloadName ?? replicaId ?? "a pod";
 }
 
 function blockerLine(blockers: readonly Blocker[]): string {
