@@ -86,7 +86,7 @@ check_system() {
 }
 
 check_names() {
-  [ -n "$node" ] || node=$(hostname 2>/dev/null | cut -d. -f1 | tr 'A-Z' 'a-z')
+  [ -n "$node" ] || node=$(hostname 2>/dev/null | cut -d. -f1 | tr '[:upper:]' '[:lower:]')
   matches "$node" '[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?' || fail 10 "the node's name must be one DNS label: --node-name NAME"
   [ -n "$machine" ] || machine=$node
   matches "$machine" '[A-Za-z0-9][A-Za-z0-9._-]{0,127}' || fail 10 "the machine's id has signs that it may not have: --machine-id ID"

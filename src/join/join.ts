@@ -75,6 +75,7 @@ export async function runJoin(config: JoinConfig, tools: JoinTools, signal: Abor
       ...{ pools: () => pools.store.values(), pins: () => pins },
     });
     await announcements.readCluster(signal);
+    pools.onChange((change) => change.type === "added" && !change.initial && announcements.wake());
     const waiting = new Waiting(clock, (polls) => metrics.waiting(polls));
     joins.onChange(({ object }) => waiting.wake(object.metadata.uid));
     const answer = joinRoutes({

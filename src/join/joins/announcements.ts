@@ -1,8 +1,7 @@
 import { readFile } from "node:fs/promises";
-import type { Clock } from "../../base/clock.ts";
+import { type Clock, sleep } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import { type MachinePool, machinePools } from "../../crds/kinds/machine-pool.ts";
-import { lookRepeatedly } from "../../kube/access/repeated-look.ts";
 import type { Client } from "../../kube/client/client.ts";
 import type { JoinMetrics } from "../kernel/metrics.ts";
 import type { Platform } from "../kernel/routes.ts";
@@ -30,6 +29,8 @@ export class Announcements {
   readonly #options: AnnouncementsOptions;
   #ca = "";
   #serverVersion = "";
+  /** There is a pool that has not heard of the server: the pause before the next look ends. */
+  wake: () => void = () => undefined;
 
   constructor(options: AnnouncementsOptions) {
     this.#options = options;
@@ -45,11 +46,27 @@ export class Announcements {
     return this.#serverVersion;
   }
 
-  run(signal: AbortSignal): Promise<void> {
+  /** Says it until `signal` aborts: each minute, and when {@link wake} says that there is something new to say. */
+  async run(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#options;
-    const failed = "where machines join could not be said everywhere; tried again";
-    const times = { everyMs: EVERY_MS, retryMs: RETRY_MS };
-    return lookRepeatedly((each) => this.look(each), { clock, log, ...times, failed }, signal);
+    let failing = false;
+    while (!signal.aborted) {
+      const woken = new AbortController();
+      this.wake = () => woken.abort();
+      try {
+        await this.look(signal);
+        failing = false;
+      } catch (error) {
+        if (signal.aborted) return;
+        log[failing ? "debug" : "warn"](
+          { err: error },
+          "where machines join could not be said everywhere; tried again",
+        );
+        failing = true;
+      }
+      const pause = AbortSignal.any([signal, woken.signal]);
+      await sleep(clock, failing ? RETRY_MS : EVERY_MS, pause).catch(() => undefined);
+    }
   }
 
   /** @throws the first failure, after everything was tried. */
