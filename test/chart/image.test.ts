@@ -66,10 +66,14 @@ describe.each(["cluster", "platform"])("what goes into the image of the %s", (pa
 
   test.each(
     part === "cluster"
-      ? ["agent", "operator", "tunnel", "check"]
-      : ["agent", "operator", "tunnel", "platform", "check"],
+      ? ["agent", "operator", "tunnel", "join", "check"]
+      : ["agent", "operator", "tunnel", "join", "platform", "check"],
   )("has all that %s loads", async (command) => {
     expect((await sallyport(part, command, "--help")).stdout).toContain("SALLYPORT_");
+  });
+
+  test("has the script that the join server hands out", () => {
+    expect(filesOf(part)).toContain("deploy/join/script.sh");
   });
 
   test("is JavaScript that names JavaScript", () => {

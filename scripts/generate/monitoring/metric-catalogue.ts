@@ -6,6 +6,7 @@ import { buildInfo } from "../../../src/cli/services/process-metrics.ts";
 import { ROUTES } from "../../../src/contract/table.ts";
 import { MUTATING_POLICIES, VALIDATING_POLICIES } from "../../../src/crds/manifests/admission/admission.ts";
 import { DEBUG_VALIDATING_POLICIES } from "../../../src/crds/manifests/admission/debug-admission.ts";
+import { joinMetrics } from "../../../src/join/kernel/metrics.ts";
 import { kubeMetrics } from "../../../src/kube/metrics/kube-metrics.ts";
 import { rightsGauge as operatorRights } from "../../../src/operator/access/rights.ts";
 import { debugMetrics } from "../../../src/operator/kernel/debug-metrics.ts";
@@ -15,7 +16,7 @@ import { NON_API_ROUTES } from "../../../src/platform/http/non-api-routes.ts";
 import { platformMetrics } from "../../../src/platform/kernel/metrics/metrics.ts";
 import { tunnelMetrics } from "../../../src/tunnel/kernel/metrics.ts";
 
-export const COMPONENTS = ["agent", "operator", "tunnel", "platform"] as const;
+export const COMPONENTS = ["agent", "operator", "tunnel", "join", "platform"] as const;
 export type Component = (typeof COMPONENTS)[number];
 
 /** One metric as the code declares it. */
@@ -73,6 +74,8 @@ function registryOf(component: Component): Registry {
     debugGauges(registry, [], () => [], { wallNow: now });
   } else if (component === "tunnel") {
     tunnelMetrics(registry);
+  } else if (component === "join") {
+    joinMetrics(registry);
   } else {
     const { policies } = operatorMetrics(registry, { grants: () => [], isLeader: () => false, now });
     const known = [...VALIDATING_POLICIES, ...MUTATING_POLICIES, ...DEBUG_VALIDATING_POLICIES];

@@ -11,6 +11,7 @@ const ABOUT: Readonly<Record<Component, string>> = {
     "Port `operator.healthPort` (8080), with TLS `operator.metricsPort` (8443); path `/metrics`. Every replica counts the grants: put replicas together with `max`.",
   tunnel:
     "There where debug sessions are enabled. Port 8080, path `/metrics`. Every replica counts what it serves: add replicas up.",
+  join: "There where machines may join. Port 8080, path `/metrics`. Every replica counts what it answers: add replicas up.",
   platform:
     "Port `SALLYPORT_PLATFORM_METRICS_PORT`, path `/metrics`; off unless it is set, and apart from the API's port.",
 };
