@@ -235,7 +235,7 @@ test("workers that judge five sessions side by side open as many as there may be
   for (const world of worlds) world.places = places;
   const context = { signal: new AbortController().signal, log: silentLogger, reconcileId: "1" };
   await Promise.all(worlds.map(({ ports }) => reconcileSession("a/b", ports, context)));
-  expect(worlds.map(({ state }) => state).sort()).toEqual(["Opening", "Opening", "Opening", "Refused", "Refused"]);
+  expect(worlds.map(({ state }) => state).sort()).toEqual(["Open", "Open", "Open", "Refused", "Refused"]);
   // Those that are over leave their places.
   worlds.forEach(({ session }, index) => {
     cached[index] = { ...session, status: { state: "Closed" } };

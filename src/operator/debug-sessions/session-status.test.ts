@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { DebugCloseReason, DebugSession } from "../../crds/kinds/debug-session.ts";
-import { closed, conditionOf } from "./session-status.ts";
+import { closed, conditionOf, observed, opened } from "./session-status.ts";
 
 const NOW = new Date("2026-01-01T12:00:00Z");
 const audit = { records: 2, head: "a".repeat(64), at: "2026-01-01T11:59:00Z" };
@@ -16,4 +16,17 @@ test.each<[DebugCloseReason, string, string]>([
   } as unknown as DebugSession;
   const after = { ...session, status: closed(session, NOW) };
   expect(conditionOf(after, "Audited")).toMatchObject({ status, reason: word });
+});
+
+test("an open session says whether a tunnel has taken it, from its first status on", () => {
+  const pending = { metadata: { name: "dbg-a", uid: "u-1" }, status: {} } as unknown as DebugSession;
+  const open = { ...pending, status: opened(pending, "debug-a", NOW, NOW) };
+  expect(conditionOf(open, "Attached")?.message).toContain("no tunnel has taken it yet");
+  // A second write right after the first would race with the tunnel's claim.
+  expect(conditionOf({ ...open, status: observed(open, false, undefined, NOW) }, "Attached")).toEqual(
+    conditionOf(open, "Attached"),
+  );
+  const taken = { ...open, status: { ...open.status, tunnel: { instance: "t", epoch: 0 } } } as DebugSession;
+  const after = { ...taken, status: observed(taken, false, undefined, NOW) };
+  expect(conditionOf(after, "Attached")).toMatchObject({ reason: "NeverAttached", message: "no client has come yet" });
 });

@@ -31,6 +31,11 @@ export function conditionOf({ status }: DebugSession, type: DebugSessionConditio
 }
 
 const NOT_ATTACHED: Said = ["Attached", "False", "NeverAttached", "no client has come yet"];
+/** A tunnel may write only into a session that it has taken, so what keeps it from taking one is said here. */
+const NOT_TAKEN: Said = [
+  ...(["Attached", "False", "NeverAttached"] as const),
+  "no tunnel has taken it yet: one that runs, and whose spool has room for its records, does so within 5 s",
+];
 
 export function refused(session: DebugSession, reason: SessionRefusal, message: string, now: Date): DebugSessionStatus {
   const closeReason: DebugCloseReason = session.spec.endedReason === undefined ? "refused" : "revoked";
@@ -74,7 +79,7 @@ export function opened(session: DebugSession, account: string, until: Date, now:
   return next(
     session,
     fields,
-    [["AccessReady", "True", "Ready", `account ${account} has the rights of its mode`]],
+    [["AccessReady", "True", "Ready", `account ${account} has the rights of its mode`], NOT_TAKEN],
     now,
   );
 }
@@ -107,7 +112,7 @@ export function observed(
 
 function derived({ status }: DebugSession, isTunnelAway = false): readonly Said[] {
   const tunnel = status?.tunnel;
-  if (tunnel === undefined) return [NOT_ATTACHED];
+  if (tunnel === undefined) return [NOT_TAKEN];
   const reason = tunnel.closed?.reason;
   const isAway = reason === "tunnel-lost" || reason === "agent";
   const attached: Said =

@@ -39,3 +39,14 @@ test.each([0, 1])("a tunnel that stops tells the relay first (%i requests under 
   const [code] = (await closed) as [number];
   expect([heard.at(-1), code]).toEqual(['{"type":"close","reason":"agent"}', RELAY_CLOSE_CODES.done]);
 });
+
+test("a last word that the API server did not take at once is said again before the tunnel is gone", async () => {
+  world = await SessionWorld.start();
+  await world.accept();
+  await world.until(() => (world.tunnel?.audit?.records ?? 0) > 0);
+  world.faults.push(refusal(500, "InternalError"));
+  world.terminate();
+  await world.until(() => world.heads.length > 0);
+  await world.stop();
+  expect(world.tunnel?.closed).toMatchObject({ reason: "agent" });
+});

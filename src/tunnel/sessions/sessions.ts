@@ -14,6 +14,8 @@ import { auditFile, filesOf, recordingFile, type SessionTools, shareBytes, toldO
 const SILENT_MS = 30_000;
 const LOOK_EVERY_MS = 5_000;
 const SAY_MS = 10_000;
+/** For a last word that was not taken before; a pod has 30 s for all of its stop. */
+const AT_STOP_MS = 2_000;
 
 /** Serves the sessions that are open and that no other tunnel serves. */
 export class Sessions {
@@ -54,8 +56,8 @@ export class Sessions {
     } finally {
       forget();
       // Each ends by the same signal.
-      const unsaid = [...this.#ended].map(([uid, word]) => this.#say(uid, word));
-      await Promise.all([...[...this.#running.values()].map(({ ended }) => ended), ...unsaid]);
+      await Promise.all([...this.#running.values()].map(({ ended }) => ended));
+      await Promise.all([...this.#ended].map(([uid, word]) => this.#say(uid, word, AT_STOP_MS)));
     }
   }
 
@@ -157,11 +159,11 @@ export class Sessions {
     else this.#ended.set(uid, undefined);
   }
 
-  #say(uid: string, word: LastWord | undefined): Promise<void> {
+  #say(uid: string, word: LastWord | undefined, limitMs = SAY_MS): Promise<void> {
     const underWay = this.#saying.get(uid);
     if (underWay !== undefined || word === undefined || word.isSaid) return underWay ?? Promise.resolve();
     const never = new AbortController().signal;
-    const said = withDeadline(this.#tools.clock, SAY_MS, never, (each) => word.say(each)).finally(() =>
+    const said = withDeadline(this.#tools.clock, limitMs, never, (each) => word.say(each)).finally(() =>
       this.#saying.delete(uid),
     );
     this.#saying.set(uid, said);
