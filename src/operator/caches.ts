@@ -22,6 +22,7 @@ import { plannedNamespaces } from "./access/planned-places.ts";
 import { type CustomerPolicy, mergePolicies } from "./gate/policy.ts";
 import { isApproved } from "./grants/open-limit.ts";
 import type { GateFacts } from "./invocations/invocation-reconciler.ts";
+import { drainCommandId } from "./machine-drains/drain-gate.ts";
 
 export interface CacheOptions {
   readonly client: Client;
@@ -99,6 +100,11 @@ export class Caches {
 
   sessionOf(sessionId: string): DebugSession | undefined {
     return this.sessions?.store.get(this.#key(objectName(sessionId)));
+  }
+
+  /** By the word that stands in the line of the grant. */
+  drainOf(commandId: string): MachineDrain | undefined {
+    return this.drains?.store.list().find((drain) => drainCommandId(drain) === commandId);
   }
 
   /** Sessions that are not over, of all deployments or one, under all grants or one. */

@@ -76,6 +76,7 @@ function grantController(
     grant: (key) => caches.grants.store.get(key),
     invocation: (commandId) => caches.invocationOf(commandId),
     session: (sessionId) => caches.sessionOf(sessionId),
+    drain: (commandId) => caches.drainOf(commandId),
     policy: () => caches.policy,
     acceptedOf: (deploymentId) => caches.acceptedOf(deploymentId),
     enforcement: () => admission.current,
@@ -91,6 +92,14 @@ function grantController(
     watches(caches.grants),
     watches(caches.invocations, (invocation) => caches.grantKeysOver(invocation)),
     ...(caches.sessions ? [watches(caches.sessions, (session) => caches.grantKeysOver(session))] : []),
+    // One of them may have the line that this drain has used.
+    ...(caches.drains
+      ? [
+          watches(caches.drains, ({ spec: { requested } }) =>
+            requested === undefined ? [] : caches.openGrantKeys(requested.deploymentId),
+          ),
+        ]
+      : []),
     watches(caches.policies, () => caches.openGrantKeys()),
     watches(caches.deployments, ({ spec }) => caches.openGrantKeys(spec.deploymentId)),
     notifiedBy(admission, () => caches.openGrantKeys()),

@@ -1,27 +1,28 @@
+import { accessGrants } from "../crds/kinds/access-grant.ts";
 import { machineDrains } from "../crds/kinds/machine-drain.ts";
 import { writeStatus } from "../kube/client/status-writer.ts";
 import type { Controller } from "../kube/controller/controller.ts";
-import { reads, watches } from "../kube/controller/sources.ts";
+import { notifiedBy, reads, watches } from "../kube/controller/sources.ts";
 import { keyOf } from "../kube/objects/resource.ts";
 import { type DrainPorts, reconcileDrain } from "./machine-drains/drain-reconciler.ts";
 import { controller, type OperatorParts } from "./operator-parts.ts";
 
 /** Undefined where machines are switched off. */
 export function drainController(parts: OperatorParts): Controller | undefined {
-  const { client, caches, config, serverClock: clock, fence } = parts;
+  const { client, caches, rights, config, serverClock: clock, fence } = parts;
   const { drains } = caches;
   if (drains === undefined) return undefined;
   const ports: DrainPorts = {
-    clock,
-    fence,
+    ...{ clock, fence, named: config.deployments },
     drain: (key) => drains.store.get(key),
-    grants: () => caches.grants.store.list(),
     facts: () => ({
-      policy: caches.policy,
+      grants: caches.grants.store.list(),
+      policies: caches.policies.store.list(),
       deployments: caches.deployments.store.list(),
-      named: config.deployments,
     }),
-    writeStatus: (drain, status, signal) => writeStatus(client, machineDrains, drain, status, signal),
+    obstacle: () => rights.obstacle,
+    writeDrain: (drain, status, signal) => writeStatus(client, machineDrains, drain, status, signal),
+    writeGrant: (grant, status, signal) => writeStatus(client, accessGrants, grant, status, signal),
   };
   const wished = (deploymentId?: string): readonly string[] =>
     drains.store
@@ -36,6 +37,7 @@ export function drainController(parts: OperatorParts): Controller | undefined {
     watches(caches.grants, ({ spec }) => wished(spec.deploymentId)),
     watches(caches.policies, () => wished()),
     watches(caches.deployments, ({ spec }) => wished(spec.deploymentId)),
+    notifiedBy(rights.watch, () => wished()),
     reads(caches.grants),
     reads(caches.policies),
     reads(caches.deployments),

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { AccessGrant, AccessGrantStatus, GrantState } from "../../crds/kinds/access-grant.ts";
 import type { DebugSession } from "../../crds/kinds/debug-session.ts";
 import { MAX_BINDING_LINES } from "../../crds/kinds/lending.ts";
+import type { MachineDrain } from "../../crds/kinds/machine-drain.ts";
 import type { OperationInvocation } from "../../crds/kinds/operation-invocation.ts";
 import type { RequiredRight } from "../../crds/manifests/roles/required-rights.ts";
 import type { Tier } from "../../crds/plan.ts";
@@ -22,6 +23,7 @@ export interface GrantFacts {
   readonly tierOf: (command: string) => Tier;
   readonly invocationOf: (commandId: string) => OperationInvocation | undefined;
   readonly sessionOf?: (sessionId: string) => DebugSession | undefined;
+  readonly drainOf?: (commandId: string) => MachineDrain | undefined;
   /** Rights that the operator lacks and this plan needs. */
   readonly missing: readonly RequiredRight[];
   /** Where the plan acts and the customer does not accept its deployment: namespaces, or ANY_NAMESPACE. */

@@ -1,7 +1,9 @@
 import type { AccessGrant, GrantLine, GrantState } from "../../crds/kinds/access-grant.ts";
 import type { DebugSession } from "../../crds/kinds/debug-session.ts";
+import type { MachineDrain } from "../../crds/kinds/machine-drain.ts";
 import type { OperationInvocation } from "../../crds/kinds/operation-invocation.ts";
 import { isDebug } from "../../crds/operations/debug.ts";
+import { isOfMachines } from "../../crds/operations/machines.ts";
 import type { Tier } from "../../crds/plan.ts";
 import { lineWithoutCommands } from "../../crds/printable.ts";
 import { claimDigest } from "../gate/gate.ts";
@@ -16,6 +18,8 @@ export interface LineFacts {
   readonly invocationOf: (commandId: string) => OperationInvocation | undefined;
   /** The debug session that claimed a line, from the cache; none where debug sessions are switched off. */
   readonly sessionOf?: (sessionId: string) => DebugSession | undefined;
+  /** The drain that claimed a line, from the cache; none where machines are switched off. */
+  readonly drainOf?: (commandId: string) => MachineDrain | undefined;
 }
 
 /** One line per command of the plan, once there was an approval; before that there is nothing to say about them. */
@@ -25,6 +29,7 @@ export function grantLines(facts: LineFacts): readonly GrantLine[] | undefined {
   return spec.commands.map((wanted, index) => {
     const line = status?.commands?.find((known) => known.index === index);
     if (line?.commandId === undefined) return unused(facts, wanted, index);
+    if (isOfMachines(wanted.command)) return usedByDrain(facts, line);
     return isDebug(wanted.command) ? usedBySession(facts, line) : used(facts, line);
   });
 }
@@ -77,6 +82,29 @@ function usedBySession({ sessionOf }: LineFacts, line: GrantLine): GrantLine {
   const message = `the session ended: ${closeReason}`;
   if (openedAt === undefined) return { ...line, state: "NotStarted", message };
   return { ...line, ...opened, ...(closedAt && { finishedAt: closedAt }), state: "Succeeded", message };
+}
+
+/** What became of the drain that claimed a line. Deleting a drain cancels it. */
+function usedByDrain({ drainOf }: LineFacts, line: GrantLine): GrantLine {
+  if (isOver(line)) return line;
+  const drain = drainOf?.(line.commandId ?? "");
+  if (drain === undefined || line.digest !== claimDigest(drain.metadata.uid)) {
+    const state = line.startedAt === undefined ? "NotStarted" : "Failed";
+    return { ...line, state, message: "the drain was deleted" };
+  }
+  const { state, startedAt, drainedAt, conditions = [] } = drain.status ?? {};
+  const begun = startedAt === undefined ? {} : { startedAt };
+  const ended = drainedAt === undefined ? {} : { finishedAt: drainedAt };
+  const isRemoved = conditions.some(({ type, status }) => type === "Removed" && status === "True");
+  if (state === "Failed") {
+    return startedAt === undefined
+      ? { ...line, state: "NotStarted", message: "the node was not found" }
+      : { ...line, ...begun, state: "Failed", message: "the drain failed" };
+  }
+  if (state === "Drained" && (drain.spec.requested?.remove !== true || isRemoved)) {
+    return { ...line, ...begun, ...ended, state: "Succeeded" };
+  }
+  return startedAt === undefined ? line : { ...line, ...begun, state: "Running" };
 }
 
 /** Nothing more will come of it. */

@@ -2,6 +2,7 @@ import type { Clock } from "../../base/clock.ts";
 import { withDeadline } from "../../base/deadline.ts";
 import { type AccessGrant, type AccessGrantStatus, FINAL_GRANT_STATES } from "../../crds/kinds/access-grant.ts";
 import type { DebugSession } from "../../crds/kinds/debug-session.ts";
+import type { MachineDrain } from "../../crds/kinds/machine-drain.ts";
 import type { OperationInvocation } from "../../crds/kinds/operation-invocation.ts";
 import { tierOf } from "../../crds/operations/catalog.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
@@ -28,6 +29,7 @@ export interface GrantPorts {
   readonly grant: (key: string) => AccessGrant | undefined;
   readonly invocation: (commandId: string) => OperationInvocation | undefined;
   readonly session?: (sessionId: string) => DebugSession | undefined;
+  readonly drain?: (commandId: string) => MachineDrain | undefined;
   readonly policy: () => CustomerPolicy;
   /** Where the customer accepts a deployment; undefined when this cluster serves none of that id. */
   readonly acceptedOf: (deploymentId: string) => readonly string[] | undefined;
@@ -56,6 +58,7 @@ export async function reconcileGrant(key: string, ports: GrantPorts, context: Re
     tierOf,
     invocationOf: ports.invocation,
     ...(ports.session && { sessionOf: ports.session }),
+    ...(ports.drain && { drainOf: ports.drain }),
     missing: ports.rights.missingFor(grant),
     unaccepted: unacceptedOf(grant, ports),
     isBlind: ports.rights.obstacle !== undefined,
