@@ -303,6 +303,29 @@ test(
   MINUTE,
 );
 
+test(
+  "the script runs from a pipe, as the line that people paste has it",
+  async () => {
+    const env = {
+      ...{ PATH: `${box.bin}:${process.env.PATH}`, SALLYPORT_JOIN_ROOT: box.root },
+      ...{ SALLYPORT_JOIN_LONGEST_PAUSE: "0", SALLYPORT_JOIN_READY_SECONDS: "5" },
+    };
+    // Programs that read what they inherit would read the script.
+    box.program("systemctl", "cat >/dev/null");
+    const child = spawn("sh", ["-s", "--", "--token-file", box.tokenFile], {
+      env,
+      stdio: ["pipe", "ignore", "ignore"],
+    });
+    running.add(child);
+    const ended = new Promise((resolve) => child.on("close", resolve));
+    child.stdin?.end(script);
+    await letIn();
+    expect(await ended).toBe(0);
+    expect(box.has("join")).toBe(false);
+  },
+  MINUTE,
+);
+
 test("half of the script does nothing", () => {
   const lines = script.split("\n");
   const half = lines.slice(0, Math.floor(lines.length * 0.9)).join("\n");
