@@ -16,6 +16,7 @@ import {
   openAllToObservation,
   openCluster,
   openDebugSessions,
+  openMachines,
   openNodes,
   redactNames,
 } from "../src/crds/manifests/installation.ts";
@@ -79,6 +80,7 @@ const files = new Map<string, string>([
   ["deploy/manifests/rbac.yaml", text(rbac)],
   ["deploy/manifests/cluster-operations.yaml", text(openCluster())],
   ["deploy/manifests/debug-sessions.yaml", text(openDebugSessions())],
+  ["deploy/manifests/machines.yaml", text(openMachines())],
   ["deploy/manifests/observe-cluster.yaml", text(openAllToObservation())],
   ["deploy/manifests/observe-nodes.yaml", text(openNodes())],
   ["deploy/manifests/redact-names.yaml", text(redactNames())],

@@ -66,6 +66,11 @@ export const CHART_CHANGES: readonly { readonly version: string; readonly change
         description:
           "debugSessions and tunnel, off by default: engineers of the vendor use kubectl in an opened namespace, each time after your approval",
       },
+      {
+        kind: "added",
+        description:
+          "machines and join, off by default: a machine with the vendor's token becomes a node after you let it in, and nodes are drained after your approval",
+      },
       { kind: "changed", description: "Nothing runs by itself until a policy of yours says so: also what only reads" },
       {
         kind: "changed",

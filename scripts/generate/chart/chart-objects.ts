@@ -96,7 +96,7 @@ export function operationOf(role: string): string | undefined {
   return found && `(index $.Values.operations "${found.plugin}" "${found.name}" "enabled")`;
 }
 
-const MARK = "mark-(?:system|grants|agent|operator|tunnel)-\\w+|mark-role-kind|mark-lending-mode";
+const MARK = "mark-(?:system|grants|agent|operator|tunnel|join|machines)-\\w+|mark-role-kind|mark-lending-mode";
 const BARE_MARK = new RegExp(`^( *(?:- )?(?:\\w+: )?)(${MARK})$`, "gm");
 
 /** A name that stands alone is quoted: a namespace may be called 12345, a release true. */

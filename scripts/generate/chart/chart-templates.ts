@@ -6,6 +6,7 @@ import { clusterObservation, manifestsOf, nameSalt, targetBinding } from "../../
 import type { ShippedRole } from "../../../src/crds/manifests/roles/shipped-role.ts";
 import { shippedRoles } from "../../../src/crds/manifests/roles/shipped-roles.ts";
 import { debugTemplates } from "./chart-debug-templates.ts";
+import { machineTemplates } from "./chart-machines-templates.ts";
 import { anyOf, HEAD, MARKS, object, operationOf, when } from "./chart-objects.ts";
 
 /** The chart's templates that are made from `src/crds`: the same objects, with the release's names. */
@@ -24,6 +25,7 @@ export function chartTemplates(): ReadonlyMap<string, string> {
     ],
     ["admission-policies.yaml", HEAD + policyTemplates(policies)],
     ["debug-sessions.yaml", HEAD + debugTemplates()],
+    ["machines.yaml", HEAD + machineTemplates()],
     ["account-roles.yaml", HEAD + when(".Values.rbac.create", accountRoles(at("system", "grants", "cluster")))],
     [
       "metrics-auth.yaml",

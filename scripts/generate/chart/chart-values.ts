@@ -2,6 +2,7 @@ import { OPERATION_POLICY_VALUES, QUOTA_VALUES } from "./chart-bounds.ts";
 import { component } from "./chart-component.ts";
 import { DEBUG_VALUES } from "./chart-debug.ts";
 import { PEOPLE_BINDINGS, POLICIES } from "./chart-decisions.ts";
+import { JOIN_VALUES, MACHINES_VALUES } from "./chart-machines.ts";
 import { metricsValues } from "./chart-metrics.ts";
 import { OBSERVE_VALUES } from "./chart-observe.ts";
 import { OPERATION_VALUES } from "./chart-operations.ts";
@@ -245,6 +246,8 @@ export function chartValues(): Branch {
         doc: "Time for an orderly stop, which takes up to 22 s: open streams, the last record and word of each session, its files.",
       },
     }),
+    machines: MACHINES_VALUES,
+    join: JOIN_VALUES,
     test: branch(
       "`helm test`: is everything ready, is the platform there and does it accept the key, is the API server there.",
       {

@@ -36,15 +36,21 @@ The chart's list without the entries that the customer's list has too, then the 
   value: {{ include "sallyport.nodeOptions" $own }}
 - name: SALLYPORT_GRANTS_NAMESPACE
   value: {{ $values.grantsNamespace | quote }}
+{{- if ne .component "join" }}
 - name: SALLYPORT_IDENTITY
   valueFrom:
     fieldRef:
       fieldPath: metadata.name
+{{- end }}
 {{- if ne .component "tunnel" }}
 - name: SALLYPORT_SYSTEM_NAMESPACE
   value: {{ include "sallyport.namespace" .root | quote }}
+{{- end }}
+{{- if not (has .component (list "tunnel" "join" "machines")) }}
 - name: SALLYPORT_DEPLOYMENTS
   value: {{ include "sallyport.deployments" .root | quote }}
+{{- end }}
+{{- if not (has .component (list "tunnel" "join")) }}
 - name: SALLYPORT_LEASE_NAME
   value: {{ include "sallyport.account" . | quote }}
 {{- end }}
@@ -69,6 +75,12 @@ The chart's list without the entries that the customer's list has too, then the 
 {{- if $values.debugSessions.enabled }}
 {{- include "sallyport.operatorDebugEnv" .root }}
 {{- end }}
+{{- if $values.machines.enabled }}
+- name: SALLYPORT_OPERATOR_MACHINES_ENABLED
+  value: "true"
+{{- end }}
+{{- else if eq .component "machines" }}
+{{- include "sallyport.machinesEnv" .root }}
 {{- else }}
 - name: SALLYPORT_PLATFORM_URL
   value: {{ $values.platform.url | quote }}
@@ -78,6 +90,8 @@ The chart's list without the entries that the customer's list has too, then the 
   value: {{ $values.runtimeKey.overlap | quote }}
 {{- if eq .component "tunnel" }}
 {{- include "sallyport.tunnelEnv" .root }}
+{{- else if eq .component "join" }}
+{{- include "sallyport.joinEnv" .root }}
 {{- else }}
 - name: SALLYPORT_MANAGER_URL
   value: {{ printf "https://%s.%s.svc" (include "sallyport.componentName" .) (include "sallyport.namespace" .root) | quote }}
@@ -109,6 +123,12 @@ The chart's list without the entries that the customer's list has too, then the 
   value: {{ ternary "on" "off" $values.observe.nodes | quote }}
 - name: SALLYPORT_AGENT_DEBUG_MODES
   value: {{ $values.debugSessions.enabled | ternary (include "sallyport.debugModes" .root) "none" | quote }}
+{{- if $values.machines.enabled }}
+- name: SALLYPORT_AGENT_MACHINES
+  value: "true"
+- name: SALLYPORT_AGENT_MACHINES_REPORT_FOREIGN
+  value: {{ $values.machines.reportForeign | quote }}
+{{- end }}
 {{- end }}
 {{- include "sallyport.proxyEnv" .root }}
 {{- if include "sallyport.hasTrustedCA" .root }}

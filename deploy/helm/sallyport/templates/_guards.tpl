@@ -67,6 +67,7 @@
 {{- end -}}
 {{- end -}}
 {{- include "sallyport.debugGuards" . -}}
+{{- include "sallyport.machinesGuards" . -}}
 {{- if and $values.proxy.existingSecret (or $values.proxy.http $values.proxy.https) -}}
 {{- fail "proxy.existingSecret and proxy.http or proxy.https are both set: keep one of the two." -}}
 {{- end -}}

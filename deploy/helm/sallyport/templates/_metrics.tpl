@@ -44,6 +44,11 @@ must find is said. A Secret is read in the monitor's namespace only.
 - name: spool
   mountPath: /var/lib/sallyport/spool
 {{- end }}
+{{- if and (eq .component "join") .root.Values.join.tls.existingSecret }}
+- name: join-tls
+  mountPath: /var/run/sallyport/join-tls
+  readOnly: true
+{{- end }}
 {{- if .root.Values.metrics.tls.existingSecret }}
 - name: metrics-tls
   mountPath: /var/run/sallyport/metrics-tls
@@ -55,6 +60,12 @@ must find is said. A Secret is read in the monitor's namespace only.
 {{- include "sallyport.volumes" . }}
 {{- if eq .component "tunnel" }}
 {{ include "sallyport.spoolVolume" .root }}
+{{- end }}
+{{- if and (eq .component "join") .root.Values.join.tls.existingSecret }}
+- name: join-tls
+  secret:
+    secretName: {{ .root.Values.join.tls.existingSecret | quote }}
+    defaultMode: 292
 {{- end }}
 {{- with .root.Values.metrics.tls }}
 {{- if .existingSecret }}

@@ -17,9 +17,9 @@
 {{- printf "%s-%s" (include "sallyport.fullname" .root) .component -}}
 {{- end -}}
 
-{{/* The Deployments of this release, as JSON: the tunnel is there with debug sessions only. */}}
+{{/* The Deployments of this release, as JSON: the tunnel with debug sessions only, the last two with machines. */}}
 {{- define "sallyport.components" -}}
-{{- concat (list "agent" "operator") (ternary (list "tunnel") list .Values.debugSessions.enabled) | toJson -}}
+{{- concat (list "agent" "operator") (ternary (list "tunnel") list .Values.debugSessions.enabled) (ternary (list "machines" "join") list .Values.machines.enabled) | toJson -}}
 {{- end -}}
 
 {{/* Where agent, operator and tunnel are installed. */}}

@@ -4,7 +4,7 @@
 - name: api-access
   mountPath: /var/run/secrets/kubernetes.io/serviceaccount
   readOnly: true
-{{- if ne .component "operator" }}
+{{- if not (has .component (list "operator" "machines")) }}
 - name: runtime-key
   mountPath: /var/run/sallyport/runtime-key
   readOnly: true
@@ -42,7 +42,7 @@ follow a change. Modes are decimal, 292 for r--r--r--: of a number that begins w
             - path: namespace
               fieldRef:
                 fieldPath: metadata.namespace
-{{- if ne .component "operator" }}
+{{- if not (has .component (list "operator" "machines")) }}
 - name: runtime-key
   secret:
     secretName: {{ include "sallyport.runtimeKeySecret" .root | quote }}
@@ -117,7 +117,7 @@ spec:
         - name: {{ .component }}
           image: {{ include "sallyport.image" $root | quote }}
           imagePullPolicy: {{ $values.image.pullPolicy }}
-          args: [{{ .component }}]
+          args: [{{ eq .component "machines" | ternary "machine-controller" .component }}]
           env:
             {{- include "sallyport.givingWay" (dict "ours" (include "sallyport.servingEnv" .) "theirs" $own.extraEnv "key" "name" "root" $root) | nindent 12 }}
           {{- with $own.extraEnvFrom }}
@@ -128,6 +128,11 @@ spec:
             - name: health
               containerPort: {{ int $own.healthPort }}
               protocol: TCP
+            {{- if eq .component "join" }}
+            - name: join
+              containerPort: {{ int $own.port }}
+              protocol: TCP
+            {{- end }}
             {{- if $values.metrics.tls.existingSecret }}
             - name: metrics
               containerPort: {{ int $own.metricsPort }}

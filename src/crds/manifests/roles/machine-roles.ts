@@ -14,7 +14,6 @@ const LOOKS = ["get", "list", "watch"];
 export const JOIN_TLS_SECRET = "sallyport-join-tls";
 /** ConfigMaps in the namespace of grants: what the pods of each node ask for, written by the machine controller. */
 const MACHINE_LOADS = "sallyport-machine-loads";
-const MACHINES_LEASE = "sallyport-machines";
 /** For people; bound by the customer. */
 export const MACHINE_APPROVER = "sallyport-machine-approver";
 
@@ -176,7 +175,7 @@ function controllerRoles(machinesAccount: string): readonly MachineRole[] {
       holder: "machines",
       reach: "system",
       about: "One of its replicas acts.",
-      rules: leaderElection(MACHINES_LEASE),
+      rules: leaderElection(machinesAccount),
     },
     {
       name: `${machinesAccount}-leases`,
