@@ -69,6 +69,8 @@ async function handshake(stream: Duplex, key: SessionKey, peerPin: string, signa
     rejectUnauthorized: false,
   });
   socket.on("error", () => undefined);
+  // TLS ends the stream below with its own error, such as the other end's alert.
+  stream.on("error", () => undefined);
   // TLS over a Duplex does not notice that the Duplex has ended.
   stream.once("close", () => socket.destroy(new Error("the connection was lost")));
   await once(socket, "secureConnect", { signal });

@@ -15,8 +15,12 @@ import { kubeMetrics } from "../kube/metrics/kube-metrics.ts";
 import { DrainCaches } from "./drains/drain-caches.ts";
 import { drainControllers } from "./drains/drain-controllers.ts";
 import { DrainPublisher } from "./drains/drain-news.ts";
+import { JoinCaches } from "./joins/join-caches.ts";
+import { joinControllers } from "./joins/join-controllers.ts";
+import { JoinPublisher } from "./joins/join-news.ts";
 import type { MachinesConfig } from "./kernel/config.ts";
 import { drainMetrics } from "./kernel/drain-metrics.ts";
+import { joinMetrics } from "./kernel/join-metrics.ts";
 import { PolicyWatch } from "./kernel/policy-watch.ts";
 
 export interface MachineControllerTools {
@@ -63,6 +67,14 @@ export async function runMachineController(
     manager.addRunnable({ name: policies.name, needsLeader: false, run: (each) => policies.run(each) });
     const parts = { client, caches, policies, publisher, kube, fence, identity, clock, serverClock, log, config };
     for (const controller of drainControllers(parts)) manager.addController(controller);
+    if (config.joinEnabled) {
+      const joinCaches = new JoinCaches({ client, clock, log, metrics: kube }, caches);
+      manager.addInformer(joinCaches.requests);
+      const joins = joinMetrics(registry, () => caches.joins.store.values());
+      const news = new JoinPublisher({ recorder: events, metrics: joins });
+      const joinParts = { client, caches: joinCaches, news, kube, policies, fence, clock, serverClock, log };
+      for (const controller of joinControllers(joinParts)) manager.addController(controller);
+    }
     await manager.run(signal);
   } finally {
     await connection.close();

@@ -3,7 +3,7 @@ import { Conditions, DateTime, Generation, Line, PlatformId, rules, Text, unchan
 import { type Kind, type ObjectOf, resourceOf } from "./kind.ts";
 
 /** Denied, Expired and Removed are final. */
-const MACHINE_JOIN_STATES = [
+export const MACHINE_JOIN_STATES = [
   "Waiting",
   "Approved",
   "Signing",
@@ -92,6 +92,13 @@ const Status = Type.Object(
     ),
     notAfter: Type.Optional(DateTime),
     nodeUid: Type.Optional(Type.String({ maxLength: 64 })),
+    approvalLine: Type.Optional(
+      Type.String({
+        maxLength: 256,
+        pattern: `^kubectl patch mjoin [-a-z0-9]+ -n [-a-z0-9]+ --type=merge -p '[{]"spec":[{]"approved":true[}][}]'$`,
+        description: "While it waits for a person: the kubectl line that lets it in.",
+      }),
+    ),
     observedGeneration: Type.Optional(Generation),
     conditions: Type.Optional(Conditions),
   },
@@ -132,6 +139,7 @@ export const MACHINE_JOIN = {
     { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
     { name: "Key", type: "string", jsonPath: ".spec.publicKey", priority: 1 },
     { name: "Pool", type: "string", jsonPath: ".spec.pool", priority: 1 },
+    { name: "Approve", type: "string", jsonPath: ".status.approvalLine", priority: 1 },
     { name: "Approved-By", type: "string", jsonPath: ".spec.approvedBy", priority: 1 },
   ],
   rules: [

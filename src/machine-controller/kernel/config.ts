@@ -24,6 +24,7 @@ export interface MachinesConfig extends MetricsServing {
   readonly healthHost: string;
   readonly healthPort: number;
   readonly drainEnabled: boolean;
+  readonly joinEnabled: boolean;
   readonly workers: number;
   readonly sweepIntervalMs: number;
   readonly policyCheckIntervalMs: number;
@@ -75,6 +76,12 @@ export const MACHINES_SETTINGS: SettingsOf<MachinesConfig> = {
     env: "SALLYPORT_MACHINES_DRAIN_ENABLED",
     default: "true",
     doc: "Whether drains are carried out. If false, none is begun and none goes on; cordons of deleted drains are still undone.",
+    parse: (text) => oneOf(["true", "false"])(text) === "true",
+  },
+  joinEnabled: {
+    env: "SALLYPORT_MACHINES_JOIN_ENABLED",
+    default: "true",
+    doc: "Whether machines that were let in are signed. If false, joins wait, and nodes renew their certificates without this process.",
     parse: (text) => oneOf(["true", "false"])(text) === "true",
   },
   workers: {

@@ -19,6 +19,15 @@ export const DRAIN_POLICIES: readonly PolicyName[] = [
   "sallyport-removed-machines",
 ];
 
+/** The same, while it has machines signed. */
+export const JOIN_POLICIES: readonly PolicyName[] = [
+  "sallyport-join-words",
+  "sallyport-join-server",
+  "sallyport-machines-words",
+  "sallyport-machines-csr",
+  "sallyport-removed-machines",
+];
+
 interface PolicyWatchOptions {
   readonly client: Pick<Client, "get">;
   readonly clock: Clock;

@@ -229,7 +229,7 @@ function nodeRole(machinesAccount: string, { allowForce = false, signServing = f
         ["create", ...LOOKS],
         "Asks for the certificate of a machine that was let in.",
       ),
-      rule("certificates.k8s.io", ["certificatesigningrequests/approval"], ["update"], "Approves these, and renewals."),
+      rule("certificates.k8s.io", ["certificatesigningrequests/approval"], ["patch"], "Approves these, and renewals."),
       {
         ...rule("certificates.k8s.io", ["signers"], ["approve"], "For these signers only."),
         resourceNames: [CLIENT_SIGNER, ...(signServing ? [SERVING_SIGNER] : [])],

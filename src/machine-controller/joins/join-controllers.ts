@@ -1,0 +1,129 @@
+import type { Clock } from "../../base/clock.ts";
+import type { Logger } from "../../base/log.ts";
+import { machineJoins } from "../../crds/kinds/machine-join.ts";
+import { machinePools } from "../../crds/kinds/machine-pool.ts";
+import { ApiError } from "../../kube/client/api-error.ts";
+import type { Client } from "../../kube/client/client.ts";
+import { writeStatus } from "../../kube/client/status-writer.ts";
+import { Controller } from "../../kube/controller/controller.ts";
+import { notifiedBy, watches } from "../../kube/controller/sources.ts";
+import type { KubeMetrics } from "../../kube/metrics/metrics.ts";
+import { JOIN_POLICIES, type PolicyWatch } from "../kernel/policy-watch.ts";
+import type { JoinCaches } from "./join-caches.ts";
+import { type JoinNews, type JoinPorts, reconcileJoin } from "./join-reconciler.ts";
+import { Places } from "./places.ts";
+import { type PoolPorts, poolsOf, reconcilePool } from "./pool-status.ts";
+import { type RenewalPorts, reconcileRenewal } from "./renewals.ts";
+import { approve, certificateSigningRequests, createRequest, readRequest } from "./signing-requests.ts";
+
+export interface JoinParts {
+  readonly client: Client;
+  readonly caches: JoinCaches;
+  readonly news: JoinNews & { renewed(): void };
+  readonly kube: Pick<KubeMetrics, "controller" | "queue">;
+  readonly policies: PolicyWatch;
+  readonly fence: () => void;
+  readonly clock: Clock;
+  /** Its calendar is the API server's. */
+  readonly serverClock: Clock;
+  readonly log: Logger;
+}
+
+const BACKOFF = { baseMs: 10, maxMs: 30_000 };
+
+/** What only the leader does about joins: judges them one by one, has them signed, and counts them. */
+export function joinControllers(parts: JoinParts): readonly Controller[] {
+  const { caches, clock, log, kube, policies } = parts;
+  const common = { clock, log, metrics: kube, backoff: BACKOFF, cacheSyncTimeoutMs: "never" } as const;
+  const obstacle = (): string | undefined => {
+    const missing = policies.missingOf(JOIN_POLICIES);
+    return missing.length === 0 ? undefined : `admission policies are missing: ${missing.join(", ")}`;
+  };
+  const joinPorts = joinPortsOf(parts, obstacle);
+  const renewalPorts = renewalPortsOf(parts, obstacle);
+  const poolPorts = poolPortsOf(parts, obstacle);
+  return [
+    new Controller({
+      ...{ ...common, name: "machinejoin", concurrency: 4 },
+      reconcile: (key, context) => reconcileJoin(key, joinPorts, context),
+      sources: [
+        watches(caches.joins),
+        watches(caches.pools, () => caches.openJoins()),
+        watches(caches.nodes, ({ metadata }) => caches.openJoinsOf(metadata.name)),
+        notifiedBy(policies, () => caches.openJoins()),
+      ],
+    }),
+    new Controller({
+      ...{ ...common, name: "noderenewal", concurrency: 2 },
+      reconcile: (name, context) => reconcileRenewal(name, renewalPorts, context),
+      sources: [watches(caches.requests), notifiedBy(policies, () => caches.allRequests())],
+    }),
+    new Controller({
+      ...{ ...common, name: "machinepool", concurrency: 1 },
+      reconcile: (key, context) => reconcilePool(key, poolPorts, context),
+      sources: [
+        watches(caches.pools, () => caches.allPools()),
+        watches(caches.joins, () => caches.allPools()),
+        notifiedBy(policies, () => caches.allPools()),
+      ],
+    }),
+  ];
+}
+
+function joinPortsOf(parts: JoinParts, obstacle: () => string | undefined): JoinPorts {
+  const { client, caches, fence, serverClock: clock, news } = parts;
+  let username: string | undefined;
+  const self = async (signal: AbortSignal): Promise<string> => {
+    username ??= (await client.whoAmI(signal)).username;
+    return username;
+  };
+  return {
+    ...{ clock, fence, self, news, obstacle, places: new Places() },
+    join: (key) => caches.joins.store.get(key),
+    joins: () => caches.joins.store.values(),
+    pool(name) {
+      const pool = [...caches.pools.store.values()].find(({ metadata }) => metadata.name === name);
+      if (pool === undefined) return undefined;
+      const [acting] = poolsOf(pool.spec.deploymentId, caches.pools.store.values());
+      return { pool, isSuperseded: acting?.metadata.name !== name };
+    },
+    node: (name) => caches.nodeOf(name),
+    liveNode: (name, signal) => caches.liveNodeOf(name, signal),
+    signingRequest: (name, signal) => readRequest(client, name, signal),
+    async createRequest(join, signal) {
+      try {
+        await createRequest(client, join, signal);
+      } catch (error) {
+        // An earlier try had come through; the next look compares it.
+        if (!(error instanceof ApiError && error.isAlreadyExists)) throw error;
+      }
+    },
+    async approveRequest(name, signal) {
+      const found = await client.get(certificateSigningRequests, { name }, signal);
+      if (found !== undefined) await approve(client, found, "a person or the pool let this machine in", signal);
+    },
+    writeStatus: (join, status, signal) => writeStatus(client, machineJoins, join, status, signal),
+  };
+}
+
+function renewalPortsOf({ client, caches, fence, news }: JoinParts, obstacle: () => string | undefined): RenewalPorts {
+  return {
+    fence,
+    joins: () => caches.joins.store.values(),
+    request: (name) => (obstacle() === undefined ? caches.requests.store.get(name) : undefined),
+    approve: (request, signal) => approve(client, request, "a joined machine renews its own certificate", signal),
+    renewed: () => news.renewed(),
+  };
+}
+
+function poolPortsOf({ client, caches, fence, serverClock }: JoinParts, obstacle: () => string | undefined): PoolPorts {
+  return {
+    now: () => serverClock.wallNow(),
+    fence,
+    obstacle,
+    pool: (key) => caches.pools.store.get(key),
+    pools: () => caches.pools.store.values(),
+    joins: () => caches.joins.store.values(),
+    writeStatus: (pool, status, signal) => writeStatus(client, machinePools, pool, status, signal),
+  };
+}

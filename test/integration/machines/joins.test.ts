@@ -1,0 +1,235 @@
+import { execFileSync } from "node:child_process";
+import { createHash, X509Certificate } from "node:crypto";
+import { mkdtempSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join as path } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { useCluster } from "../../../lab/cluster/use-cluster.ts";
+import { REMOVED_LABEL } from "../../../src/crds/group.ts";
+import { type MachineJoin, machineJoins } from "../../../src/crds/kinds/machine-join.ts";
+import { type MachinePool, machinePools } from "../../../src/crds/kinds/machine-pool.ts";
+import { MACHINE_APPROVER } from "../../../src/crds/manifests/roles/machine-roles.ts";
+import { resources } from "../../../src/kube/objects/resource.ts";
+import { certificateSigningRequests } from "../../../src/machine-controller/joins/signing-requests.ts";
+import { eventually, signal } from "../wait.ts";
+import { DrainWorld, GRANTS } from "./drain-world.ts";
+
+// Real: the API server, its signer, the machine controller, kubectl. By hand: the join server's object, and the kubelet.
+
+const cluster = useCluster({ controllers: true });
+const APPROVER = "ann@customer.example";
+const RBAC = "rbac.authorization.k8s.io";
+let world: DrainWorld;
+let controller: ReturnType<DrainWorld["start"]>;
+
+beforeAll(async () => {
+  world = await DrainWorld.create(cluster());
+  await cluster().apply([
+    {
+      apiVersion: `${RBAC}/v1`,
+      kind: "RoleBinding",
+      metadata: { name: "approvers", namespace: GRANTS },
+      roleRef: { apiGroup: RBAC, kind: "Role", name: MACHINE_APPROVER },
+      subjects: [{ apiGroup: RBAC, kind: "User", name: APPROVER }],
+    },
+    // The lab's API server has no Node authorizer.
+    {
+      apiVersion: `${RBAC}/v1`,
+      kind: "ClusterRoleBinding",
+      metadata: { name: "nodes" },
+      roleRef: { apiGroup: RBAC, kind: "ClusterRole", name: "system:node" },
+      subjects: [{ apiGroup: RBAC, kind: "Group", name: "system:nodes" }],
+    },
+  ]);
+  await pool("workers", {});
+  controller = world.start();
+}, 600_000);
+afterAll(async () => {
+  await controller?.stop();
+  await world?.close();
+});
+
+async function pool(name: string, spec: object): Promise<void> {
+  const metadata = { name, namespace: GRANTS };
+  const whole = { deploymentId: `dep_${name}`, namePrefix: `${name}-`, ...spec };
+  await cluster().apply([{ apiVersion: "sallyport.dev/v1alpha1", kind: "MachinePool", metadata, spec: whole }]);
+}
+
+interface Machine {
+  readonly folder: string;
+  readonly name: string;
+}
+
+function openssl(folder: string, ...args: readonly string[]): Buffer {
+  return execFileSync("openssl", args, { cwd: folder, stdio: ["ignore", "pipe", "ignore"] });
+}
+
+/** A certificate request as a machine makes it, with a new key. */
+function requested(nodeName: string, ...more: readonly string[]): { readonly folder: string; readonly der: Buffer } {
+  const folder = mkdtempSync(path(tmpdir(), "machine-"));
+  openssl(folder, ...["genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", "key.pem"]);
+  const subject = ["-subj", `/O=system:nodes/CN=system:node:${nodeName}`, "-outform", "DER"];
+  return { folder, der: openssl(folder, "req", "-new", "-key", "key.pem", ...subject, ...more) };
+}
+
+/** What the join server writes when the platform has taken the machine's token. */
+async function ask(nodeName: string, poolName = "workers", ...more: readonly string[]): Promise<Machine> {
+  const { folder, der } = requested(nodeName, ...more);
+  const spki = openssl(folder, "pkey", "-in", "key.pem", "-pubout", "-outform", "DER");
+  const publicKey = createHash("sha256").update(spki).digest("hex");
+  const name = `${poolName}-${publicKey.slice(0, 12)}`;
+  const spec = { pool: poolName, machineId: nodeName, nodeName, publicKey, request: der.toString("base64") };
+  await cluster().apply([
+    {
+      apiVersion: "sallyport.dev/v1alpha1",
+      kind: "MachineJoin",
+      metadata: { name, namespace: GRANTS },
+      spec: { ...spec, facts: { address: "10.0.0.7" }, tokenId: "0123456789abcdef" },
+    },
+  ]);
+  return { folder, name };
+}
+
+function came(machine: Machine, state: string): Promise<MachineJoin> {
+  const key = { namespace: GRANTS, name: machine.name };
+  return eventually(
+    () => world.admin.get<MachineJoin>(machineJoins, key, signal()),
+    (join) => join?.status?.state === state,
+  ) as Promise<MachineJoin>;
+}
+
+const reason = ({ status }: MachineJoin): string | undefined =>
+  status?.conditions?.find((each) => each.status === "False")?.reason;
+
+async function kubectl(line: string, user = APPROVER): Promise<void> {
+  const args = [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? "");
+  const { code, stderr } = await cluster().kubectl(args.slice(1), { kubeconfig: cluster().kubeconfigFor({ user }) });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+}
+
+async function registers(nodeName: string): Promise<string> {
+  const ready = { type: "Ready", status: "True", reason: "KubeletReady", message: "" };
+  const node = { apiVersion: "v1", kind: "Node", metadata: { name: nodeName } };
+  await cluster().apply([node]);
+  const patch = { type: "merge", body: { status: { conditions: [ready] } } } as const;
+  const stored = await world.admin.patch(
+    resources.nodes,
+    { name: nodeName },
+    patch,
+    { subresource: "status" },
+    signal(),
+  );
+  return stored.metadata.uid;
+}
+
+test("a person lets a machine in with the line of its own status; the cluster signs; its living node makes it joined", async () => {
+  const machine = await ask("workers-1");
+  const waiting = await came(machine, "Waiting");
+  await kubectl(waiting.status?.approvalLine ?? "");
+  const issued = await came(machine, "Issued");
+  expect(issued.spec.approvedBy).toBe(APPROVER);
+  const certificate = new X509Certificate(issued.status?.certificate ?? "");
+  expect(certificate.subject).toBe("O=system:nodes\nCN=system:node:workers-1");
+  const hours = (new Date(certificate.validTo).getTime() - Date.now()) / 3_600_000;
+  expect(hours).toBeGreaterThan(23);
+  expect(hours).toBeLessThan(24.2);
+  const nodeUid = await registers("workers-1");
+  expect((await came(machine, "Joined")).status).toMatchObject({ nodeUid });
+  const key = { namespace: GRANTS, name: "workers" };
+  const counted = await eventually(
+    () => world.admin.get<MachinePool>(machinePools, key, signal()),
+    (found) => found?.status?.joined === 1,
+  );
+  expect(counted?.status?.conditions?.find(({ type }) => type === "SignerWorks")).toMatchObject({ status: "True" });
+});
+
+test("a joined machine's own renewal is approved, and that of another name is not", async () => {
+  const renewal = (name: string, nodeName: string): object => {
+    const { folder, der } = requested(nodeName);
+    const body = der
+      .toString("base64")
+      .match(/.{1,64}/g)
+      ?.join("\n");
+    const pem = `-----BEGIN CERTIFICATE REQUEST-----\n${body}\n-----END CERTIFICATE REQUEST-----\n`;
+    expect(readFileSync(path(folder, "key.pem")).length).toBeGreaterThan(0);
+    return {
+      apiVersion: "certificates.k8s.io/v1",
+      kind: "CertificateSigningRequest",
+      metadata: { name },
+      spec: {
+        request: Buffer.from(pem).toString("base64"),
+        signerName: "kubernetes.io/kube-apiserver-client-kubelet",
+        usages: ["digital signature", "client auth"],
+      },
+    };
+  };
+  const create = async (object: object): Promise<void> => {
+    const kubeconfig = cluster().kubeconfigFor({ user: "system:node:workers-1", groups: ["system:nodes"] });
+    const { code, stderr } = await cluster().kubectl(["create", "-f", "-"], {
+      kubeconfig,
+      stdin: JSON.stringify(object),
+    });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  };
+  await create(renewal("foreign", "workers-2"));
+  await create(renewal("own", "workers-1"));
+  const read = (name: string) => world.admin.get(certificateSigningRequests, { name }, signal());
+  const own = await eventually(
+    () => read("own"),
+    (found) => (found?.status as { certificate?: string } | undefined)?.certificate !== undefined,
+  );
+  expect(JSON.stringify(own?.status)).toContain("SallyportMachineApproved");
+  expect(((await read("foreign"))?.status as { conditions?: unknown } | undefined)?.conditions).toBeUndefined();
+});
+
+test.each([
+  ["another name (SAN)", "workers-3", ["-addext", "subjectAltName=DNS:kubernetes.default"], "BadRequest"],
+  ["a name that is not the pool's", "control-plane-1", [], "NameNotAllowed"],
+  ["the name of a living node", "workers-1", [], "NameTaken"],
+])("a machine is denied that asks for %s", async (_, nodeName, more, why) => {
+  const denied = await came(await ask(nodeName, "workers", ...more), "Denied");
+  expect(reason(denied)).toBe(why);
+});
+
+test("eight machines race for three places of a pool that lets in by itself", async () => {
+  await pool("fast", { approval: "automatic", maxMachines: 3 });
+  const machines = await Promise.all(Array.from({ length: 8 }, (_, index) => ask(`fast-${index}`, "fast")));
+  const states = await eventually(
+    () =>
+      Promise.all(
+        machines.map(({ name }) => world.admin.get<MachineJoin>(machineJoins, { namespace: GRANTS, name }, signal())),
+      ),
+    (found) => found.every((join) => ["Issued", "Denied"].includes(join?.status?.state ?? "")),
+  );
+  expect(states.filter((join) => join?.status?.state === "Issued")).toHaveLength(3);
+  expect(states.filter((join) => join !== undefined && reason(join) === "PoolFull")).toHaveLength(5);
+});
+
+test("a person refuses a machine, and it stays refused", async () => {
+  const machine = await ask("workers-9");
+  await came(machine, "Waiting");
+  await kubectl(
+    `kubectl patch mjoin ${machine.name} -n ${GRANTS} --type=merge -p '{"spec":{"deniedReason":"not ours"}}'`,
+  );
+  const denied = await came(machine, "Denied");
+  expect(reason(denied)).toBe("DeniedByPerson");
+});
+
+test("a removed machine's node is refused with the certificate that it still has", async () => {
+  const machine = await ask("workers-8");
+  await kubectl((await came(machine, "Waiting")).status?.approvalLine ?? "");
+  await came(machine, "Issued");
+  await registers("workers-8");
+  await came(machine, "Joined");
+  await world.drain({ nodeName: "workers-8" });
+  const label = { metadata: { labels: { [REMOVED_LABEL]: "true" } } };
+  const key = { namespace: GRANTS, name: machine.name };
+  await world.machines.patch(machineJoins, key, { type: "merge", body: label }, {}, signal());
+  const kubeconfig = cluster().kubeconfigFor({ user: "system:node:workers-8", groups: ["system:nodes"] });
+  const node = { apiVersion: "v1", kind: "Node", metadata: { name: "workers-8-again" } };
+  const refused = await eventually(
+    () => cluster().kubectl(["create", "--dry-run=server", "-f", "-"], { kubeconfig, stdin: JSON.stringify(node) }),
+    ({ stderr }) => stderr.includes("removed"),
+  );
+  expect(refused.stderr).toContain("this machine was removed from the cluster");
+});
