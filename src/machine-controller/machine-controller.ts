@@ -22,6 +22,7 @@ import type { MachinesConfig } from "./kernel/config.ts";
 import { drainMetrics } from "./kernel/drain-metrics.ts";
 import { joinMetrics } from "./kernel/join-metrics.ts";
 import { PolicyWatch } from "./kernel/policy-watch.ts";
+import { LoadPublisher } from "./loads/load-publisher.ts";
 
 export interface MachineControllerTools {
   readonly clock: Clock;
@@ -75,6 +76,8 @@ export async function runMachineController(
       const joinParts = { client, caches: joinCaches, news, kube, policies, fence, clock, serverClock, log };
       for (const controller of joinControllers(joinParts)) manager.addController(controller);
     }
+    const loads = new LoadPublisher({ client, pods: caches.pods, namespace: grantsNamespace, fence, clock, log });
+    manager.addRunnable({ name: loads.name, needsLeader: true, run: (each) => loads.run(each) });
     await manager.run(signal);
   } finally {
     await connection.close();

@@ -161,6 +161,7 @@ const TUNNEL_FOLDERS: Readonly<Record<string, Part>> = {
 
 const MACHINE_CONTROLLER_FOLDERS: Readonly<Record<string, Part>> = {
   joins: { is: "machines that are let in and signed", imports: ["drains", "kernel"] },
+  loads: { is: "what the pods of each node ask for, for the agent", imports: ["drains", "kernel"] },
   drains: { is: "nodes that are emptied and removed", imports: ["kernel"] },
   kernel: { is: "settings, metrics", imports: [] },
 };

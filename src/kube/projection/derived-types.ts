@@ -16,6 +16,20 @@ export function some<T>(element: Message<T>, test: (value: T) => boolean): Type<
   };
 }
 
+/** A repeated message of which one value is kept: `step` over all of them, in their order, from `start` on. */
+export function folded<T, R>(element: Message<T>, start: R, step: (before: R, each: T) => R): Type<R> {
+  return {
+    wire: BYTES,
+    repeated: true,
+    absent: start,
+    read: (input, end, into) => step(into ?? start, element.read(input, end, undefined)),
+    fromJson(value, strings) {
+      if (!Array.isArray(value)) throw new DecodeError("not a list");
+      return value.reduce<R>((before, each) => step(before, element.fromJson(each, strings)), start);
+    },
+  };
+}
+
 /** A message of which only its presence is kept, whatever it holds. */
 export const present: Type<boolean> = {
   wire: BYTES,

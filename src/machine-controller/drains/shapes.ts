@@ -1,6 +1,18 @@
 import { CORDONED_BY_ANNOTATION } from "../../crds/group.ts";
-import { intOrString, present, some } from "../../kube/projection/derived-types.ts";
-import { bool, entries, int, interned, list, map, optional, string, time } from "../../kube/projection/field-types.ts";
+import { quantityOf } from "../../kube/objects/quantity.ts";
+import { folded, intOrString, present, some } from "../../kube/projection/derived-types.ts";
+import {
+  bool,
+  entries,
+  int,
+  interned,
+  list,
+  map,
+  optional,
+  quantity,
+  string,
+  time,
+} from "../../kube/projection/field-types.ts";
 import { field, message, type Projected } from "../../kube/projection/projection.ts";
 
 // What a drain reads of the cluster. Field numbers: generated.proto of k8s.io/api/{core,policy}/v1.
@@ -17,6 +29,27 @@ const volumeShape = message({
   // JSON has the source's fields beside the volume's name; protobuf has no field of this number.
   emptyDir: field(3, present),
 });
+
+/** Amounts that containers ask for: cores in thousandths, bytes of memory, bytes of storage. */
+export interface Requests {
+  readonly milliCpu: number;
+  readonly memory: number;
+  readonly storage: number;
+}
+
+const NOTHING: Requests = { milliCpu: 0, memory: 0, storage: 0 };
+const containerShape = message({
+  resources: field(8, message({ requests: field(2, entries(["cpu", "memory", "ephemeral-storage"], quantity)) })),
+});
+
+function addRequests(sum: Requests, { resources: { requests } }: Projected<typeof containerShape>): Requests {
+  const amount = (name: string): number => quantityOf(requests[name] ?? "0") ?? 0;
+  return {
+    milliCpu: sum.milliCpu + amount("cpu") * 1_000,
+    memory: sum.memory + amount("memory"),
+    storage: sum.storage + amount("ephemeral-storage"),
+  };
+}
 
 export const drainPodShape = message({
   metadata: field(
@@ -52,6 +85,8 @@ export const drainPodShape = message({
         1,
         some(volumeShape, ({ volumeSource, emptyDir }) => volumeSource.emptyDir || emptyDir),
       ),
+      /** What its containers ask for together. */
+      containers: field(2, folded(containerShape, NOTHING, addRequests)),
       terminationGracePeriodSeconds: field(4, optional(int)),
       nodeName: field(10, interned),
       priorityClassName: field(24, optional(interned)),

@@ -41,6 +41,7 @@ export function pod(name: string, wish: PodWish = {}): DrainPod {
     },
     spec: {
       volumes: wish.emptyDir ?? false,
+      containers: { milliCpu: 0, memory: 0, storage: 0 },
       nodeName: wish.node ?? NODE,
       ...(wish.graceSeconds !== undefined && { terminationGracePeriodSeconds: wish.graceSeconds }),
       ...(wish.priority !== undefined && { priority: wish.priority }),

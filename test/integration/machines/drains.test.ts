@@ -265,3 +265,17 @@ test("the controller is killed in mid-drain, and another one goes on where it st
     (node) => node.spec.unschedulable !== true,
   );
 }, 300_000);
+
+test("what the pods of each node ask for is written for the agent", async () => {
+  const containers = [{ name: "main", image: "none", resources: { requests: { cpu: "250m", memory: "1Gi" } } }];
+  await world.workload("asking", "node-1", 2, { containers });
+  const key = { namespace: GRANTS, name: "sallyport-machine-loads-0" };
+  const loads = await eventually(
+    async () => {
+      const found = await world.admin.get(resources.configMaps, key, signal());
+      return JSON.parse((found?.data as { loads?: string } | undefined)?.loads ?? "{}") as Record<string, number[]>;
+    },
+    (found) => (found["node-1"]?.[0] ?? 0) >= 500,
+  );
+  expect(loads["node-1"]?.[1]).toBeGreaterThanOrEqual(2 * 2 ** 30);
+}, 60_000);

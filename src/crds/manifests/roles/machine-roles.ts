@@ -13,7 +13,7 @@ const LOOKS = ["get", "list", "watch"];
 /** The Secret with the join server's key: rendered empty, filled by the join server, so that its pin outlives restarts. */
 export const JOIN_TLS_SECRET = "sallyport-join-tls";
 /** ConfigMaps in the namespace of grants: what the pods of each node ask for, written by the machine controller. */
-const MACHINE_LOADS = "sallyport-machine-loads";
+export const MACHINE_LOADS = "sallyport-machine-loads";
 /** For people; bound by the customer. */
 export const MACHINE_APPROVER = "sallyport-machine-approver";
 
