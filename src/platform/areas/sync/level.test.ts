@@ -202,7 +202,8 @@ onEachDatabase("what a reporter has told, and confirms", (world) => {
     const id = await site.deploy("shop");
     const of = (each: string): ObservedResource => ({ ...row(each), managedResourceId: each });
     const open = { inventoryScope: "kubernetes:apps/v1:StatefulSet:shop" };
-    const told = ["closed-a", "closed-b", "open-a", "open-b"].map((each) => heartbeat(each));
+    const readAt = now();
+    const told = ["closed-a", "closed-b", "open-a", "open-b"].map((each) => heartbeat(each, 1, readAt));
     await send(site, id, {
       resourceHeartbeats: told,
       observedInventoryBatches: [batch([of("closed-a"), of("closed-b")]), batch([of("open-a"), of("open-b")], open)],
@@ -213,7 +214,6 @@ onEachDatabase("what a reporter has told, and confirms", (world) => {
           ...[each.resourceId, each.source, each.staleSince],
         ])
         .toSorted();
-    const readAt = told[0]?.observedAt ?? null;
     world.clock.advance(200_000);
     // Restarted: it knows nothing of the closed list, and `open-b` was deleted meanwhile.
     const full = async (more: object = {}): Promise<ResourceHeartbeat> => {
