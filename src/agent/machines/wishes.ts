@@ -47,7 +47,7 @@ export function decideWish(wish: MachineAction, facts: WishFacts, namespace: str
     .toSorted((a, b) => revisionOf(b) - revisionOf(a));
   const [newest] = own;
   if (newest !== undefined && revisionOf(newest) > wish.revision) return [];
-  // Ending a drain needs nobody's leave.
+  // Ending a drain needs no approval.
   if (wish.action === "cancel-drain") return own.map((drain) => ({ do: "delete", drain }));
   if (!facts.accepted) return [{ do: "refuse", because: "not accepted" }];
   if (facts.member === undefined) return [{ do: "refuse", because: "not in the pool" }];

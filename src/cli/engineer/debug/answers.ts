@@ -9,7 +9,7 @@ export interface OwnAnswer {
 }
 
 export function answer(response: ServerResponse, own: OwnAnswer): void {
-  // Whoever does not show the bearer keeps no connection.
+  // A client without the bearer keeps no connection.
   const isStranger = own.status === 401 || own.status === 403;
   response
     .writeHead(own.status, { ...headersOf(own), ...(isStranger && { connection: "close" }) })

@@ -58,8 +58,8 @@ function namesOf({ machineId, publicKey, nodeName }: Join): Names {
 }
 
 /**
- * The live machine that has all of these names; undefined when none has any. A machine that the cluster has denied, or
- * that nobody let in, gives its names back.
+ * The live machine that has all of these names; undefined when none has any. A machine that was denied, or was
+ * not let in within a day, gives its names back.
  * @throws MACHINE_ID_TAKEN when another one has one of them
  */
 async function ofThoseNames({ db, now }: Context, token: JoinTokenRow, names: Names): Promise<MachineRow | undefined> {
