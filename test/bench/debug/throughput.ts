@@ -94,10 +94,16 @@ async function forwarded({ kubectl }: Way, port: number, length: number, signal:
     const startedMs = performance.now();
     const socket = connect(Number(found[1]), "127.0.0.1");
     let got = 0;
-    socket.on("data", (chunk: Buffer) => {
-      got += chunk.length;
+    // Not until the end: the kubelet that stands in here keeps a forwarded connection open.
+    const over = once(socket, "close", { signal });
+    const whole = new Promise<void>((resolve) => {
+      socket.on("data", (chunk: Buffer) => {
+        got += chunk.length;
+        if (got >= length) resolve();
+      });
     });
-    await once(socket, "close");
+    await Promise.race([whole, over]);
+    socket.destroy();
     if (got !== length) throw new Error(`the port-forward brought ${got} of ${length} bytes:\n${typed.error}`);
     return performance.now() - startedMs;
   } finally {
