@@ -4,6 +4,7 @@ import { parseArgs } from "node:util";
 import { benchReconcile, benchSync } from "./against-peer.ts";
 import { benchAgent } from "./agent/bench.ts";
 import { benchDebug } from "./debug/bench.ts";
+import { benchMachines } from "./machines/bench.ts";
 import { findPeer } from "./peer.ts";
 import { benchPlatform } from "./platform/bench.ts";
 import { benchHealth } from "./platform/health.ts";
@@ -14,6 +15,7 @@ const HELP = `npm run bench -- [options]
 npm run bench -- platform [options]
 npm run bench -- health [options]
 npm run bench -- debug [options]
+npm run bench -- machines [options]
 
 Measures what is promised about speed on a real API server, prints a table, and writes every figure to
 bench-results/<time>.json. Only ratios and medians count: machines differ, and slow down while measuring.
@@ -22,9 +24,11 @@ With \`platform\` the same for the Management API, on PostgreSQL and on the embe
 With \`health\` what watching and telling the health of resources costs the agent, on a real API server, and
 what its reports cost the platform, on PostgreSQL.
 With \`debug\` what debug sessions add to kubectl, beside other ways to the same API server. Needs PostgreSQL.
+With \`machines\` a drain beside kubectl drain: time, calls, and how soon a pod goes whose budget has room.
 
   --only NAME     sync, reconcile, story; of the platform throughput, lists, agents; of health caches,
-                  rest, told, churn, reports, confirms; of debug open, pods, throughput, audit, idle
+                  rest, told, churn, reports, confirms; of debug open, pods, throughput, audit, idle;
+                  of machines free, budgets, freed
                   (may be given more than once);
                   default: all
   --pods N        sizes of the synced cache, comma-separated; of health the last   (10000,50000)
@@ -40,6 +44,7 @@ With \`debug\` what debug sessions add to kubectl, beside other ways to the same
   --opens N       sessions opened one after the other, of debug     (20)
   --mebibytes N   of a transfer, of debug                           (64)
   --sessions N    held in one tunnel, of debug                      (100)
+  --drained N     pods on the node that is drained, of machines     (1000)
   --help
 `;
 
@@ -60,6 +65,7 @@ const { values, positionals } = parseArgs({
     rest: { type: "string", default: "300" },
     worsened: { type: "string", default: "40" },
     churn: { type: "string", default: "300" },
+    drained: { type: "string", default: "1000" },
     help: { type: "boolean", default: false },
   },
 });
@@ -77,8 +83,9 @@ const [only] = positionals;
 const ofPlatform = only === "platform";
 const ofHealth = only === "health";
 const ofDebug = only === "debug";
+const ofMachines = only === "machines";
 const ofCluster = only === undefined;
-if (positionals.length > (ofPlatform || ofHealth || ofDebug ? 1 : 0))
+if (positionals.length > (ofPlatform || ofHealth || ofDebug || ofMachines ? 1 : 0))
   throw new Error(`no benchmark ${positionals.at(-1)}\n\n${HELP}`);
 
 if (ofPlatform) {
@@ -103,6 +110,8 @@ if (ofDebug) {
   const counts = { opens: Number(opens), sessions: Number(sessions) };
   rows.push(...(await benchDebug({ ...sizes, ...counts, wanted, say }, stop.signal)));
 }
+
+if (ofMachines) rows.push(...(await benchMachines({ drained: Number(values.drained), wanted, say }, stop.signal)));
 
 const runs = Number(values.runs ?? "5");
 if (ofCluster && (wanted("sync") || wanted("reconcile"))) {
