@@ -29,9 +29,8 @@ export function forwardedPorts(
       onContent,
       onStream(headers) {
         onContent();
-        const text = headers.get("port") ?? "";
-        const port = /^[0-9]{1,5}$/.test(text) ? Number(text) : 0;
-        const isAllowed = allowed === undefined || allowed.includes(port);
+        const port = portOf(headers.get("port") ?? "");
+        const isAllowed = port !== 0 && (allowed === undefined || allowed.includes(port));
         if (!isAllowed) isCut = true;
         if (seen.has(port)) return;
         seen.add(port);
@@ -53,4 +52,13 @@ export function forwardedPorts(
       return false;
     },
   };
+}
+
+/**
+ * 0 for all but a port as kubectl writes it. The kubelet takes more, such as zeros in front and the first of two values:
+ * a reader that guessed at those would name another port in the audit than the one that is connected to.
+ */
+function portOf(text: string): number {
+  const port = /^[1-9][0-9]{0,4}$/.test(text) ? Number(text) : 0;
+  return port <= 65_535 ? port : 0;
 }

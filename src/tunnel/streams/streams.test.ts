@@ -186,9 +186,18 @@ test("a fragment that holds a whole stream is read before the message ends", asy
   expect(check.check(frame(0, Buffer.from("x"), { mask: 9 }))).toBe(false);
 });
 
-test.each(["", "0x50", "80,22", "-1", "99999999"])("the port %j is none", async (port) => {
-  expect(forwardedPorts(false, [80], () => undefined, clock).check(await streamsTo([port]))).toBe(false);
-});
+// The kubelet connects to some of these: a session that may use any port must not reach one that its audit does not name.
+test.each(["", "0", "0x50", "80,22", "-1", "99999999", "65536", "0000000022", "022", "22\0x", " 22"])(
+  "the port %j is none, whichever are allowed",
+  async (port) => {
+    for (const allowed of [[80], undefined]) {
+      const told: unknown[] = [];
+      const ports = forwardedPorts(false, allowed, (...each) => told.push(each), clock);
+      expect(ports.check(await streamsTo([port]))).toBe(false);
+      expect(told).toEqual([[0, false]]);
+    }
+  },
+);
 
 test("headers that would inflate without end break the reader", async () => {
   const deflate = createDeflate({ dictionary: SPDY_DICTIONARY });
