@@ -7,6 +7,8 @@ import {
   RELAY_CONTROL_FRAMES,
   RELAY_CONTROL_MAX_BYTES,
   RELAY_FRAME_MAX_BYTES,
+  RELAY_MESSAGE_MAX_FRAGMENTS,
+  RELAY_MESSAGE_MAX_READS,
   RELAY_MISSED_PONGS,
   RELAY_PING_MS,
   RELAY_PONG_MS,
@@ -73,6 +75,8 @@ export class RelaySocket {
       ...more,
       perMessageDeflate: false,
       maxPayload: RELAY_FRAME_MAX_BYTES,
+      maxFragments: RELAY_MESSAGE_MAX_FRAGMENTS,
+      maxBufferedChunks: RELAY_MESSAGE_MAX_READS,
       followRedirects: false,
     });
     this.ended = this.#listen();

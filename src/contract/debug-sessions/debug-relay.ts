@@ -9,6 +9,12 @@ export const RELAY_PROTOCOL = "sp-debug.v2";
 export const RELAY_TICKET_PREFIX = "ticket.";
 /** Largest binary frame. Smaller ones serve better: a frame is read whole before it goes on. */
 export const RELAY_FRAME_MAX_BYTES = 256 * 1024;
+/**
+ * In how many fragments a message may come, and how many reads of the socket it may take. Each piece that waits for the rest
+ * takes memory of its own, and may hold all that was read with it: far more than its bytes.
+ */
+export const RELAY_MESSAGE_MAX_FRAGMENTS = 64;
+export const RELAY_MESSAGE_MAX_READS = 4_096;
 /** Largest text frame (relay-frames.ts). */
 export const RELAY_CONTROL_MAX_BYTES = 1024;
 /** Bytes on their way to one side. At this many the relay stops reading from the other side. */

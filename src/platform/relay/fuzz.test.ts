@@ -89,6 +89,28 @@ onEachDatabase("the relay's frames", (world) => {
     expect(await other.tunnel.received(3)).toBe("on;");
   });
 
+  it.each([
+    ["fragments of one byte", Buffer.from([0x02, 0x81, 0, 0, 0, 0, 1]), Buffer.from([0x00, 0x81, 0, 0, 0, 0, 1]), 70],
+    ["a byte a read", Buffer.from([0x82, 0xff, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0]), Buffer.from([1]), 6_000],
+  ])("a message in %s, each of which takes memory, is refused, and its socket alone", async (_, first, next, most) => {
+    const session = await start();
+    const { id, engineer } = session;
+    const hostile = await attach(id, engineer);
+    const raw = (hostile.socket as unknown as { readonly _socket: Socket })._socket.setNoDelay(true);
+    raw.write(first);
+    let isClosed = false;
+    void hostile.closed.then(() => {
+      isClosed = true;
+    });
+    for (let sent = 0; sent < most && !isClosed; sent += 1) {
+      await new Promise((done) => setImmediate(done));
+      raw.write(next);
+    }
+    // The message is not whole yet.
+    expect(await Promise.race([hostile.closed, carries(session).then(() => "still there")])).toBe(1008);
+    await carries(session);
+  });
+
   it("property: a handshake of rubbish is refused over HTTP, and a ticket is not used up by it", async () => {
     const session = await start();
     const { hostname, port } = new URL(world.platform.url);

@@ -5,6 +5,8 @@ import type { Logger } from "../../base/log.ts";
 import {
   debugRelayRoutes,
   RELAY_FRAME_MAX_BYTES,
+  RELAY_MESSAGE_MAX_FRAGMENTS,
+  RELAY_MESSAGE_MAX_READS,
   RELAY_PROTOCOL,
   RELAY_TICKET_PREFIX,
 } from "../../contract/debug-sessions/debug-relay.ts";
@@ -44,6 +46,8 @@ export function relayUpgrades(deps: UpgradeDeps): (request: IncomingMessage, soc
     noServer: true,
     clientTracking: false,
     maxPayload: RELAY_FRAME_MAX_BYTES,
+    maxFragments: RELAY_MESSAGE_MAX_FRAGMENTS,
+    maxBufferedChunks: RELAY_MESSAGE_MAX_READS,
     handleProtocols: (protocols) => (protocols.has(RELAY_PROTOCOL) ? RELAY_PROTOCOL : false),
   });
   return (request, socket, head) => {
