@@ -97,6 +97,9 @@ const Spec = Type.Object(
   ),
 );
 
+const TOLD = ["epoch", "attachedAt", "lastClientByteAt", "bytesIn", "bytesOut", "requests", "denied", "key"];
+const AUDIT = ["records", "head", "at"];
+
 const Tunnel = Type.Object(
   {
     instance: Type.String({ minLength: 1, maxLength: 128, pattern: "^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$" }),
@@ -121,8 +124,14 @@ const Tunnel = Type.Object(
     description: "Written by the tunnel's account alone, which may write nothing else here.",
     ...rules(
       {
-        rule: "!has(oldSelf.closed) || (has(self.closed) && self.closed.reason == oldSelf.closed.reason && self.closed.at == oldSelf.closed.at)",
-        message: "the tunnel closes a session once",
+        // Also against an account of the tunnel's that was stolen later: what a session's files are compared with stands here.
+        rule: `!has(oldSelf.closed) || (self.instance == oldSelf.instance && ${[
+          ...TOLD.map(unchanged),
+          ...["closed", "audit"].map((field) => `has(self.${field}) == has(oldSelf.${field})`),
+          ...["closed.reason", "closed.at"].map((field) => `self.${field} == oldSelf.${field}`),
+          `(!has(self.audit) || (${AUDIT.map((field) => `self.audit.${field} == oldSelf.audit.${field}`).join(" && ")}))`,
+        ].join(" && ")})`,
+        message: "the tunnel closes a session once, and its last word stands",
       },
       {
         rule: "!has(oldSelf.epoch) || (has(self.epoch) && self.epoch >= oldSelf.epoch)",

@@ -11,6 +11,10 @@ const KEY = "k".repeat(43);
 const AT = "2026-01-01T12:00:00Z";
 const OPENED = { state: "Open", account: "debug-0a1b2c3d4e5f", openedAt: AT, until: "2026-01-01T13:00:00Z" };
 const ENDED = { closedAt: "2026-01-01T12:30:00Z", closeReason: "client" };
+const LAST_WORD = {
+  ...{ instance: "t-1", epoch: 2, bytesOut: 9, key: KEY, closed: { reason: "idle", at: AT } },
+  audit: { records: 7, head: "a".repeat(64), at: AT },
+};
 
 let made = 0;
 
@@ -153,6 +157,26 @@ describe("status", () => {
         { tunnel: { closed: { reason: "client" } } },
       ),
       "closes a session once",
+    ],
+    ...[
+      { audit: { records: 1 } },
+      { audit: { head: "b".repeat(64) } },
+      { audit: null },
+      { instance: "t-2" },
+      { key: "l".repeat(43) },
+      { key: null },
+      { bytesOut: 1 },
+      { denied: 0 },
+      { epoch: 3 },
+    ].map((tunnel): [string, ReturnType<typeof steps>, string] => [
+      `the tunnel's last word stands: ${JSON.stringify(tunnel)}`,
+      steps({ tunnel: LAST_WORD }, { tunnel }),
+      "its last word stands",
+    ]),
+    [
+      "the tunnel's last word may be said again",
+      steps({ tunnel: { ...LAST_WORD, closed: undefined } }, { tunnel: LAST_WORD }, { tunnel: LAST_WORD }),
+      undefined,
     ],
     [
       "a head is a digest",
