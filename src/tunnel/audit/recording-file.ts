@@ -2,6 +2,7 @@ import type { Hash } from "node:crypto";
 import { createWriteStream, type WriteStream } from "node:fs";
 import type { Clock } from "../../base/clock.ts";
 import type { Spool } from "../spool/spool.ts";
+import { escapedUnprintable } from "./escaped-unprintable.ts";
 import { type FoundRecording, mendedRecording } from "./found-recording.ts";
 
 export interface RecordingTools {
@@ -11,8 +12,6 @@ export interface RecordingTools {
 
 /** Of one session; what would be more closes it. */
 const MAX_BYTES = 100 * 1_048_576;
-/** JSON may have these as they are; a terminal obeys some of them when the file is printed, and hides others. */
-const UNPRINTABLE = /[\x7f-\x9f\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 /**
  * One session's recording: one asciicast v2 with one clock, from its first event on. A tunnel that was started again goes
@@ -122,8 +121,7 @@ export class RecordingFile {
 
   #write(line: unknown): void {
     if (this.#hasFailed || this.#isClosed) return;
-    const text = JSON.stringify(line).replace(UNPRINTABLE, (each) => each.split("").map(escapedUnit).join(""));
-    const bytes = Buffer.from(`${text}\n`);
+    const bytes = Buffer.from(`${escapedUnprintable(JSON.stringify(line))}\n`);
     try {
       if (this.#bytes + bytes.length > MAX_BYTES) throw new Error("the recording is too long");
       this.#tools.spool.take(bytes.length);
@@ -149,8 +147,4 @@ export class RecordingFile {
     this.#hasFailed = true;
     this.#onFailure(error);
   }
-}
-
-function escapedUnit(unit: string): string {
-  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { redactCommand } from "./redact-command.ts";
+import { isTold, redactCommand } from "./redact-command.ts";
 
 test.each([
   [
@@ -103,4 +103,12 @@ test("property: no space and no sign of a shell is ever taken out, nor more of a
     }),
     { numRuns: 500 },
   );
+});
+
+test.each([
+  [["tar", "cf", "-", "/var/log"], true],
+  [["sh", "-c", "TOKEN=/tmp/x; $TOKEN"], false],
+  [["psql", "--password", "hunter2"], false],
+])("%j is told whole: %s", (command, told) => {
+  expect(isTold(command)).toBe(told);
 });

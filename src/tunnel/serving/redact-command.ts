@@ -31,3 +31,8 @@ export function redactCommand(words: readonly string[]): readonly string[] {
     return PATTERNS.reduce((text, pattern) => text.replace(pattern, `$1${MARK}`), word);
   });
 }
+
+/** Whether the audit has each word of the command as it runs. */
+export function isTold(words: readonly string[]): boolean {
+  return redactCommand(words).every((word, at) => word === words[at]);
+}

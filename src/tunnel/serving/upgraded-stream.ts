@@ -11,6 +11,7 @@ import { SpdyReader } from "../streams/spdy-reader.ts";
 import type { HandlerOptions } from "./handler-options.ts";
 import { headersDown } from "./messages.ts";
 import { BrokenOff, drainInto, write } from "./pump.ts";
+import { isTold } from "./redact-command.ts";
 
 export interface Upgraded {
   readonly stream: ServerHttp2Stream;
@@ -140,13 +141,15 @@ class PortRefused extends Error {
 function tapsOf(options: Options, verdict: Allowed, upgrade: string, id: number): Taps {
   const { ports, recorder, clock, metrics, counts, audit, onAuditFailed } = options;
   const isWebSocket = upgrade === "websocket";
-  const { name = "", container = "", tty = false, stdin = false } = verdict.subject ?? {};
+  const { name = "", container = "", tty = false, stdin = false, command = [] } = verdict.subject ?? {};
   let [bytesIn, bytesOut, exitCode]: [number, number, number | undefined] = [0, 0, undefined];
   const opened: number[] = [];
   const isExec = verdict.kind === "exec" && isWebSocket;
   const where = container === "" ? name : `${name}/${container}`;
-  // What is typed is in no file, so only the whole output tells what was done; without input the command tells.
-  const recorded = isExec ? recorder?.begin({ id, where, isBounded: !tty && !stdin }) : undefined;
+  // What is typed is in no file, so only the whole output tells what was done; without input the command tells, unless a part
+  // of it was taken out as a secret, which may be the name of a program.
+  const isBounded = !tty && !stdin && isTold(command);
+  const recorded = isExec ? recorder?.begin({ id, where, isBounded }) : undefined;
   const shown = channelReader({
     onOutput: (channel, bytes) => recorded?.output(channel, bytes),
     onStatus: (text) => {
