@@ -97,3 +97,17 @@ it("a stream that is given up no longer holds its socket back", async () => {
   expect(sockets[1].isPaused).toBe(false);
   for (const socket of sockets) socket.terminate();
 });
+
+it("what one turn of the event loop writes goes out in one frame, and what is written before an end goes out too", async () => {
+  const { near, sockets } = await streamPair(relay);
+  near.removeAllListeners("close");
+  const frames: number[] = [];
+  sockets[1].on("message", (data: Buffer) => frames.push(data.length));
+  for (let at = 0; at < 3; at += 1) near.write(Buffer.alloc(16_401));
+  while (frames.length === 0) await turn();
+  near.write("last");
+  near.destroy();
+  sockets[0].close();
+  await once(sockets[1], "close");
+  expect(frames).toEqual([3 * 16_401, 4]);
+});

@@ -25,6 +25,10 @@ export class EpochStream extends Duplex {
   /** Given to the socket, and not in the kernel yet. */
   #unsentBytes = 0;
   #goOn: (() => void) | undefined;
+  /** Written in this turn of the event loop, and not given to the socket yet. */
+  #gathered: Buffer[] = [];
+  #gatheredBytes = 0;
+  #turnsEnd: NodeJS.Immediate | undefined;
 
   constructor(socket: WebSocket) {
     super({ readableHighWaterMark: WINDOW_BYTES, writableHighWaterMark: WINDOW_BYTES });
@@ -50,22 +54,38 @@ export class EpochStream extends Duplex {
     );
   }
 
+  /** Gives the socket what was written, before something else is said on it. */
+  flush(): void {
+    clearImmediate(this.#turnsEnd);
+    this.#turnsEnd = undefined;
+    const frames = framesOf(this.#gathered);
+    this.#gathered = [];
+    this.#gatheredBytes = 0;
+    for (const frame of frames) {
+      this.#socket.send(frame, { binary: true }, (error) => this.#sent(frame.length, error));
+    }
+  }
+
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    if (error === null) this.flush();
+    else clearImmediate(this.#turnsEnd);
     // A socket that stayed paused would read no frame of the next epoch, and no close.
     this.#socket.resume();
     done(error);
   }
 
-  /** `done` comes at once while little waits for the kernel; beyond that the stream takes no more from its buffer. */
+  /**
+   * `done` comes at once while little waits for the kernel; beyond that the stream takes no more from its buffer. TLS
+   * writes record by record: what one turn of the event loop brings goes out together.
+   */
   #send(chunks: readonly Buffer[], done: (error?: Error | null) => void): void {
-    const frames = framesOf(chunks);
-    const bytes = frames.reduce((sum, frame) => sum + frame.length, 0);
-    this.#unsentBytes += bytes;
-    frames.forEach((frame, at) => {
-      // An error of an earlier frame is the socket's, so the last one has it too.
-      const isLast = at === frames.length - 1;
-      this.#socket.send(frame, { binary: true }, isLast ? (error) => this.#sent(bytes, error) : undefined);
-    });
+    for (const chunk of chunks) {
+      this.#gathered.push(chunk);
+      this.#gatheredBytes += chunk.length;
+      this.#unsentBytes += chunk.length;
+    }
+    if (this.#gatheredBytes >= FRAME_BYTES) this.flush();
+    else this.#turnsEnd ??= setImmediate(() => this.flush());
     if (this.#unsentBytes <= AHEAD_BYTES) done();
     else this.#goOn = done;
   }

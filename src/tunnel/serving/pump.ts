@@ -66,9 +66,18 @@ export function drainInto(
   });
 }
 
-/** Undefined: more may be written at once; else resolves when it may. @throws BrokenOff */
+/**
+ * What one turn of the event loop brings is written together: TLS and HTTP/2 give it in records of 16 KiB, and a write for
+ * each costs more than its bytes do.
+ *
+ * @returns undefined: more may be written at once; else resolves when it may. @throws BrokenOff
+ */
 export function write(target: Writable, chunk: Buffer): Promise<void> | undefined {
   if (target.destroyed || target.writableEnded) throw new BrokenOff();
+  if (target.writableCorked === 0) {
+    target.cork();
+    setImmediate(() => target.uncork());
+  }
   if (target.write(chunk)) return undefined;
   return new Promise<void>((resolve, reject) => {
     const drained = (): void => {

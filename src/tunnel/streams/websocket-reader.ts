@@ -105,8 +105,14 @@ export class WebSocketReader {
     if (mask === undefined) return part;
     const plain = Buffer.allocUnsafe(part.length);
     const shift = this.#maskAt;
-    // Written for its speed: everything that an engineer sends into a pod passes here.
-    for (let at = 0; at < part.length; at += 1) plain[at] = (part[at] as number) ^ (mask[(at + shift) & 3] as number);
+    // Written for its speed, a word at a time: everything that an engineer sends into a pod passes here.
+    const turned = Uint8Array.from({ length: 4 }, (_, at) => mask[(at + shift) & 3] ?? 0);
+    const [word = 0] = new Uint32Array(turned.buffer);
+    plain.set(part);
+    const words = new Uint32Array(plain.buffer, plain.byteOffset, part.length >>> 2);
+    for (let at = 0; at < words.length; at += 1) words[at] = (words[at] as number) ^ word;
+    for (let at = words.length * 4; at < part.length; at += 1)
+      plain[at] = (part[at] as number) ^ (turned[at & 3] as number);
     this.#maskAt = (shift + part.length) & 3;
     return plain;
   }
