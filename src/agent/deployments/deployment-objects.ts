@@ -1,5 +1,5 @@
 import type { Clock } from "../../base/clock.ts";
-import { acceptanceLine, acceptedNamespaces } from "../../crds/kinds/accepted-namespaces.ts";
+import { acceptedNamespaces } from "../../crds/kinds/accepted-namespaces.ts";
 import type {
   ManagedDeployment,
   ManagedDeploymentSpec,
@@ -14,13 +14,8 @@ import type { EventRecorder } from "../../kube/events/event-recorder.ts";
 import type { WorkloadsSummary } from "../observe/summary.ts";
 import { acceptance, type Places } from "./acceptance.ts";
 import type { CapabilityFacts } from "./capabilities.ts";
-import {
-  agentConditions,
-  type ConnectionTrouble,
-  changedConditions,
-  type DeploymentCondition,
-  mergedConditions,
-} from "./conditions.ts";
+import { agentConditions, type ConnectionTrouble, changedConditions, type DeploymentCondition } from "./conditions.ts";
+import { healthNews, statusOf } from "./deployment-status.ts";
 import { StatusPace } from "./status-pace.ts";
 import { workloadConditions } from "./workload-conditions.ts";
 
@@ -59,9 +54,6 @@ export interface DeploymentObjectsOptions {
   readonly isListed: (deploymentId: string) => boolean;
   readonly clock: Clock;
 }
-
-/** Questions about its namespaces, and what lives there: none while it has no namespace. */
-const WHILE_SERVED: readonly string[] = ["Opened", "Observed", "WorkloadsHealthy"];
 
 /** What the platform answered to the last report. */
 export interface ReportAnswer {
@@ -223,19 +215,8 @@ export class DeploymentObjects {
     if (!this.#pace.isDue(id, managed.status, status)) return;
     await this.#write(managed, status, signal);
     this.#pace.written(id);
-    this.#tellHealth(managed, status);
-  }
-
-  /** Once a change. */
-  #tellHealth(managed: ManagedDeployment, status: ManagedDeploymentStatus): void {
-    const of = ({ conditions = [] }: ManagedDeploymentStatus) =>
-      conditions.find(({ type }) => type === "WorkloadsHealthy");
-    const [before, now] = [of(managed.status ?? {}), of(status)];
-    if (now === undefined || now.status === before?.status) return;
-    if (now.status === "False") this.#record(managed, "WorkloadUnhealthy", now.message, "Warning", "Observe");
-    else if (before?.status === "False" && now.status === "True") {
-      this.#record(managed, "WorkloadRecovered", now.message, "Normal", "Observe");
-    }
+    const news = healthNews(managed.status, status);
+    if (news !== undefined) this.#record(managed, news.reason, news.note, news.type, "Observe");
   }
 
   /**
@@ -253,21 +234,12 @@ export class DeploymentObjects {
     changed: readonly DeploymentCondition[],
     lastReportedAt: string | undefined,
   ): ManagedDeploymentStatus {
+    const { ports, places, clock } = this.#options;
     const { deploymentId } = managed.spec;
     const accepted = this.accepted(deploymentId);
-    const { grantsNamespace } = this.#options.places;
-    const conditions = mergedConditions(managed, changed, this.#options.clock.wallNow());
-    const { workloads, observedAt, collection } = this.#options.ports.workloads(deploymentId) ?? managed.status ?? {};
-    return {
-      state,
-      ...(accepted.length === 0
-        ? { acceptanceLine: acceptanceLine(deploymentId, grantsNamespace) }
-        : { namespaces: accepted, ...(workloads && { workloads }), ...(observedAt && { observedAt }) }),
-      ...(accepted.length > 0 && collection !== undefined && collection.length > 0 && { collection }),
-      observedGeneration: managed.metadata.generation ?? 0,
-      ...(lastReportedAt === undefined ? {} : { lastReportedAt }),
-      conditions: accepted.length === 0 ? conditions.filter(({ type }) => !WHILE_SERVED.includes(type)) : conditions,
-    };
+    const observed = ports.workloads(deploymentId);
+    const { grantsNamespace } = places;
+    return statusOf(managed, { state, accepted, changed, observed, lastReportedAt, grantsNamespace }, clock.wallNow());
   }
 
   #now(): string {

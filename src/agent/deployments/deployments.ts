@@ -1,27 +1,24 @@
 import { ApiError } from "../../api-client/api-error.ts";
 import type { Clock, Random } from "../../base/clock.ts";
-import type { DeploymentState, DeploymentStatus } from "../../contract/deployments/deployment-state.ts";
-import { DEPLOYMENT_PROTOCOL_VERSION } from "../../contract/deployments/deployment-state.ts";
+import type { DeploymentStatus } from "../../contract/deployments/deployment-state.ts";
 import type { ReconcileContext, Result } from "../../kube/controller/controller.ts";
 import type { AgentMetrics } from "../kernel/metrics.ts";
 import type { Snapshot } from "../kernel/snapshot.ts";
 import type { WorkloadRef } from "../observe/observation.ts";
-import { EMPTY_PART, type ReportPart } from "../observe/report-parts.ts";
+import { EMPTY_PART } from "../observe/report-parts.ts";
 import type { ResourceReports } from "../observe/resource-reports.ts";
 import { isGone } from "../platform-link/platform-answer.ts";
-import type { Platform } from "../platform-link/routes.ts";
 import type { Places } from "./acceptance.ts";
-import { capabilitiesOf } from "./capabilities.ts";
 import { type DeploymentFacts, type DeploymentStep, nextDeploymentStep } from "./deployment.ts";
 import { type DeploymentObjectPorts, DeploymentObjects } from "./deployment-objects.ts";
 import { isLeaseLost, type Leases } from "./leases.ts";
 import type { ListedDeployment } from "./listed-deployment.ts";
 import { hold, isHeld, LOOK_AFTER_CHANGE_MS, type ReportPace, resumed, waitOf } from "./report-pace.ts";
+import { ReportSender, type ReportSenderPorts } from "./report-sender.ts";
 
 /** All the I/O of this reconciler, as functions. */
-export interface DeploymentPorts extends DeploymentObjectPorts {
-  readonly platform: Pick<Platform["sync"], "reconcile">;
-  readonly resources: Pick<ResourceReports, "next" | "acknowledged" | "withoutRefused" | "changed" | "forget">;
+export interface DeploymentPorts extends DeploymentObjectPorts, ReportSenderPorts {
+  readonly resources: Pick<ResourceReports, "next" | "changed" | "forget"> & ReportSenderPorts["resources"];
   /** Asks for the platform's list again. */
   readonly relist: () => void;
 }
@@ -64,11 +61,13 @@ interface Memory extends ReportPace {
 export class Deployments {
   readonly #options: DeploymentsOptions;
   readonly #objects: DeploymentObjects;
+  readonly #sender: ReportSender;
   readonly #memories = new Map<string, Memory>();
 
   constructor(options: DeploymentsOptions) {
     this.#options = options;
     this.#objects = new DeploymentObjects({ ...options, isListed: (id) => options.snapshot.get(id) !== undefined });
+    this.#sender = new ReportSender(options);
   }
 
   /** A workload changed: look at it soon. Returns the ids to reconcile; no other deployment may learn of it. */
@@ -186,7 +185,8 @@ export class Deployments {
     memory.reportAtMs = atMs + REPORT_EVERY_MS * (0.9 + 0.2 * random());
     let left = report.parts.length === 0 ? [EMPTY_PART] : report.parts;
     try {
-      while (left.length > 0) left = await this.#sendFirst(id, status, left, accepted, context);
+      while (left.length > 0)
+        left = await this.#sender.sendFirst({ id, status, parts: left, accepted }, memory, context);
       metrics.resourceReport("ok", report.mode, clock.wallNow());
     } catch (error) {
       if (context.signal.aborted) throw error;
@@ -200,71 +200,6 @@ export class Deployments {
     }
     const message = accepted.length === 0 ? "the platform knows that it waits" : "the platform has the last report";
     await this.#objects.reported(id, { message }, context.signal);
-  }
-
-  /** @returns what is left to send. Rows that the platform refuses must not hold up the others. */
-  async #sendFirst(
-    id: string,
-    status: DeploymentStatus,
-    parts: readonly ReportPart[],
-    accepted: readonly string[],
-    context: ReconcileContext,
-  ): Promise<readonly ReportPart[]> {
-    const [first = EMPTY_PART, ...rest] = parts;
-    try {
-      await this.#send(id, status, first, accepted, context);
-      return rest;
-    } catch (error) {
-      if (!(error instanceof ApiError) || error.status !== 400) throw error;
-      const left = this.#options.ports.resources.withoutRefused(id, parts, error.context.issues);
-      if (left === undefined) throw error;
-      context.log.warn(
-        { deploymentId: id, err: error },
-        "the platform refused rows of a report; it goes on without them",
-      );
-      return left;
-    }
-  }
-
-  async #send(
-    id: string,
-    status: DeploymentStatus,
-    part: ReportPart,
-    accepted: readonly string[],
-    { log, signal }: ReconcileContext,
-  ): Promise<void> {
-    const { snapshot, ports, leases, version, places, clock } = this.#options;
-    const listed = snapshot.get(id);
-    if (listed === undefined) return;
-    const served = accepted.filter((each) => places.opened.includes(each));
-    const environmentInfo = { platform: "kubernetes" as const, namespace: served.join(",").slice(0, 512) };
-    const state: DeploymentState = {
-      status,
-      platform: listed.platform,
-      protocolVersion: DEPLOYMENT_PROTOCOL_VERSION,
-      ...(listed.platform === "kubernetes" && served.length > 0 ? { environmentInfo } : {}),
-    };
-    const body = {
-      deploymentId: id,
-      ...(leases.of(id) === undefined ? {} : { session: leases.session }),
-      state,
-      ...(part.resourceHeartbeats.length > 0 && { resourceHeartbeats: [...part.resourceHeartbeats] }),
-      ...(part.removedHeartbeats.length > 0 && { removedHeartbeats: [...part.removedHeartbeats] }),
-      ...(part.observedInventoryBatches.length > 0 && { observedInventoryBatches: [...part.observedInventoryBatches] }),
-      ...(part.resourceLevel && { resourceLevel: part.resourceLevel }),
-      capabilities: capabilitiesOf({ accepted, missing: ports.missing(), ...ports.offered(id) }),
-      operatorVersion: version,
-    };
-    const { current, resendResources = false } = await ports.platform.reconcile({ body }, signal);
-    ports.resources.acknowledged(id, part, resendResources);
-    if (resendResources) {
-      log.info({ deploymentId: id }, "the platform asks for all resources again");
-      this.#memoryOf(id).lookAtMs = clock.monotonicMs();
-    }
-    snapshot.update({ ...listed, status: current.status });
-    // More steps that may not be skipped follow at once.
-    const moves = current.status !== listed.status && current.status !== "running";
-    if (moves && listed.model === "push") this.#memoryOf(id).reportAtMs = 0;
   }
 
   /** Some refusals are news, not failures: they say what is true instead. */
@@ -293,8 +228,14 @@ export class Deployments {
     let memory = this.#memories.get(id);
     if (memory === undefined) {
       memory = {
-        ...{ reportAtMs: 0, lookAtMs: Number.POSITIVE_INFINITY, reportedAtMs: Number.NEGATIVE_INFINITY },
-        ...{ earlyAtMs: [], heldUntilMs: undefined, rest: undefined, unlistedAtMs: undefined, accepted: [] },
+        reportAtMs: 0,
+        lookAtMs: Number.POSITIVE_INFINITY,
+        reportedAtMs: Number.NEGATIVE_INFINITY,
+        earlyAtMs: [],
+        heldUntilMs: undefined,
+        rest: undefined,
+        unlistedAtMs: undefined,
+        accepted: [],
       };
       this.#memories.set(id, memory);
     }
