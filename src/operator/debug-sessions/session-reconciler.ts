@@ -1,8 +1,7 @@
-import type { Clock } from "../../base/clock.ts";
 import { debugAccount } from "../../crds/group.ts";
 import type { NamedDeployments } from "../../crds/kinds/accepted-namespaces.ts";
 import type { AccessGrant, AccessGrantStatus } from "../../crds/kinds/access-grant.ts";
-import type { DebugCloseReason, DebugSession, DebugSessionStatus } from "../../crds/kinds/debug-session.ts";
+import type { DebugCloseReason, DebugSession } from "../../crds/kinds/debug-session.ts";
 import type { ManagedDeployment } from "../../crds/kinds/managed-deployment.ts";
 import type { OperationPolicy } from "../../crds/kinds/operation-policy.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
@@ -10,8 +9,6 @@ import type { ReconcileContext, Result } from "../../kube/controller/controller.
 import type { SessionAccess } from "../access/session-access.ts";
 import { claimDigest } from "../gate/gate.ts";
 import { mergePolicies } from "../gate/policy.ts";
-import type { DebugMetrics } from "../kernel/debug-metrics.ts";
-import type { EventPublisher } from "../kernel/event-publisher.ts";
 import {
   type DebugLimits,
   endOf,
@@ -35,6 +32,7 @@ import {
   tornDown,
   waiting,
 } from "./session-status.ts";
+import { type SessionWriterPorts, write } from "./session-writer.ts";
 import type { TunnelSilence } from "./tunnel-silence.ts";
 
 /** What the gate reads besides the session. */
@@ -45,10 +43,7 @@ export interface GateFacts {
 }
 
 /** All the I/O of this reconciler, as functions: a test passes ones that record or fail. */
-export interface SessionPorts {
-  readonly clock: Clock;
-  /** Throws when another process may be leading; right before each write. */
-  readonly fence: () => void;
+export interface SessionPorts extends SessionWriterPorts {
   /** From the cache. */
   readonly session: (key: string) => DebugSession | undefined;
   readonly cachedFacts: (session: DebugSession) => GateFacts;
@@ -62,13 +57,10 @@ export interface SessionPorts {
   readonly missing: (session: DebugSession) => string | undefined;
   /** Why nothing may be opened now: a right of the operator's own or a policy is missing. */
   readonly obstacle: () => string | undefined;
-  /** Both with the resourceVersion that was read. */
-  readonly writeSession: (s: DebugSession, status: DebugSessionStatus, signal: AbortSignal) => Promise<DebugSession>;
+  /** With the resourceVersion that was read. */
   readonly writeGrant: (grant: AccessGrant, status: AccessGrantStatus, signal: AbortSignal) => Promise<AccessGrant>;
   readonly deleteSession: (session: DebugSession, signal: AbortSignal) => Promise<void>;
   readonly access: Pick<SessionAccess, "open" | "close">;
-  readonly metrics: Pick<DebugMetrics, "opened" | "closed">;
-  readonly publisher: Pick<EventPublisher, "sessionBecame">;
 }
 
 const AFTER_CONFLICT_MS = 20;
@@ -266,36 +258,4 @@ async function forget(session: DebugSession, ports: SessionPorts, { signal, log 
   await ports.deleteSession(session, signal);
   log.info({}, "closed debug session deleted");
   return undefined;
-}
-
-async function write(
-  session: DebugSession,
-  status: DebugSessionStatus,
-  ports: SessionPorts,
-  { signal, log }: ReconcileContext,
-): Promise<DebugSession> {
-  signal.throwIfAborted();
-  ports.fence();
-  const wasAttached = conditionOf(session, "Attached")?.status === "True";
-  const stored = await ports.writeSession(session, status, signal);
-  const from = session.status?.state ?? "Pending";
-  const to = status.state ?? "Pending";
-  if (!wasAttached && conditionOf(stored, "Attached")?.status === "True")
-    ports.publisher.sessionBecame(stored, "Attached");
-  if (from === to) return stored;
-  log.info({ from, to, reason: status.closeReason, until: status.until }, "debug session changed state");
-  if (to === "Open") {
-    ports.metrics.opened(stored.spec.mode);
-    ports.publisher.sessionBecame(stored, "Opened");
-  } else if (to === "Refused") {
-    ports.metrics.closed("refused");
-    ports.publisher.sessionBecame(stored, "Denied");
-  } else if (to === "Closed") {
-    const { openedAt, closeReason = "refused" } = status;
-    const seconds =
-      openedAt === undefined ? undefined : (ports.clock.wallNow().getTime() - Date.parse(openedAt)) / 1_000;
-    ports.metrics.closed(closeReason, seconds);
-    ports.publisher.sessionBecame(stored, "Ended");
-  }
-  return stored;
 }
