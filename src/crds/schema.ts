@@ -54,6 +54,7 @@ export const PlatformId: Type.TString = Type.String({
   pattern: "^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$",
 });
 export const DeploymentRef: Type.TString = Type.String({ maxLength: 128, pattern: "^[A-Za-z0-9][A-Za-z0-9._-]*$" });
+export const GrantName: Type.TString = Type.String({ maxLength: 63, pattern: "^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$" });
 /** A plugin's or an operation's name. */
 export const PluginWord: Type.TString = Type.String({ maxLength: 63, pattern: "^[a-z0-9]+(-[a-z0-9]+)*$" });
 

@@ -17,6 +17,7 @@ import {
 } from "../schema.ts";
 import { CommandLine } from "./grant-line.ts";
 import { type Kind, type ObjectOf, resourceOf } from "./kind.ts";
+import { asAsked, namedAfter, STATUS_STAYS, saidOnce } from "./kind-rules.ts";
 import { BINDING_LINE, MAX_BINDING_LINES } from "./lending.ts";
 
 /** Pending and Approved can change; the others are final. */
@@ -77,10 +78,7 @@ const Spec = Type.Object(
     revokedBy: Type.Optional(Line(1, 512)),
   },
   rules(
-    {
-      rule: [...PLAN.map((field) => `self.${field} == oldSelf.${field}`), ...OPTIONAL_PLAN.map(unchanged)].join(" && "),
-      message: "the requested plan is immutable; a changed plan is a new request",
-    },
+    asAsked(PLAN, OPTIONAL_PLAN, "the requested plan is immutable; a changed plan is a new request"),
     {
       rule:
         "oldSelf.hasValue() || !(has(self.approvedForMinutes) || has(self.approvedPlanHash) || " +
@@ -121,10 +119,7 @@ const Spec = Type.Object(
       rule: "!has(self.revokedReason) || has(self.approvedForMinutes)",
       message: "only an approved grant can be revoked",
     },
-    {
-      rule: `!has(oldSelf.revokedReason) || (${["revokedReason", "revokedBy"].map(unchanged).join(" && ")})`,
-      message: "revocation is terminal",
-    },
+    saidOnce(["revokedReason", "revokedBy"], "revocation is terminal"),
   ),
 );
 
@@ -202,11 +197,8 @@ export const ACCESS_GRANT = {
     { name: "Bindings", type: "string", jsonPath: ".status.bindings[*]", priority: 1 },
   ],
   rules: [
-    {
-      rule: "self.metadata.name == self.spec.requestId.lowerAscii().replace('_', '-').replace('.', '-')",
-      message: "the name must be requestId in lower case with _ and . turned into -",
-    },
-    { rule: "!has(oldSelf.status) || has(self.status)", message: "status cannot be wiped" },
+    namedAfter("requestId"),
+    STATUS_STAYS,
     {
       rule:
         "!has(self.status) || !has(self.status.approvedUntil) || " +

@@ -5,6 +5,7 @@ import {
   DateTime,
   DeploymentRef,
   Generation,
+  GrantName,
   Line,
   PlatformId,
   rules,
@@ -13,6 +14,7 @@ import {
   Words,
 } from "../schema.ts";
 import { type Kind, type ObjectOf, resourceOf } from "./kind.ts";
+import { asAsked, namedAfter, STATUS_STAYS, saidOnce, stateGoesOn, writeOnce } from "./kind-rules.ts";
 
 /** Refused and Closed are final. */
 export const DEBUG_SESSION_STATES = ["Pending", "Opening", "Open", "Closing", "Closed", "Refused"] as const;
@@ -37,7 +39,6 @@ export type DebugCloseReason = (typeof DEBUG_CLOSE_REASONS)[number];
 
 const KeyPin = Type.String({ maxLength: 43, pattern: "^[A-Za-z0-9_-]{43}$" });
 const Count = Type.Integer({ format: "int64", minimum: 0 });
-const ENDED = ["endedReason", "endedBy"];
 /** `namespace` is a reserved word of CEL, written so. */
 const ASKED = ["sessionId", "deploymentId", "mode", "__namespace__", "owner", "reason", "clientKey", "expiresAt"];
 const OPTIONALLY_ASKED = ["grantName", "selector", "ports"];
@@ -47,7 +48,7 @@ const Spec = Type.Object(
     // What was asked for: the agent writes it at create, and it never changes.
     sessionId: PlatformId,
     deploymentId: DeploymentRef,
-    grantName: Type.Optional(Type.String({ maxLength: 63, pattern: "^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$" })),
+    grantName: Type.Optional(GrantName),
     mode: Words(DEBUG_MODES),
     namespace: Type.String({ maxLength: 63, pattern: "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$" }),
     selector: Type.Optional(
@@ -76,21 +77,13 @@ const Spec = Type.Object(
     endedBy: Type.Optional(Line(1, 512)),
   },
   rules(
-    {
-      rule: [...ASKED.map((field) => `self.${field} == oldSelf.${field}`), ...OPTIONALLY_ASKED.map(unchanged)].join(
-        " && ",
-      ),
-      message: "what was asked for is immutable; a changed wish is a new session",
-    },
+    asAsked(ASKED, OPTIONALLY_ASKED, "what was asked for is immutable; a changed wish is a new session"),
     {
       rule: "oldSelf.hasValue() || !(has(self.endedReason) || has(self.endedBy))",
       optionalOldSelf: true,
       message: "a debug session cannot be created already ended",
     },
-    {
-      rule: `!has(oldSelf.endedReason) || (${ENDED.map(unchanged).join(" && ")})`,
-      message: "the end of a debug session is final",
-    },
+    saidOnce(["endedReason", "endedBy"], "the end of a debug session is final"),
     { rule: "!has(self.endedBy) || has(self.endedReason)", message: "endedBy may only accompany endedReason" },
     { rule: "!has(self.ports) || self.mode == 'port-forward'", message: "ports belong to the mode port-forward" },
     { rule: "!has(self.selector) || self.mode != 'read'", message: "the mode read takes no selector" },
@@ -150,7 +143,6 @@ const NEXT: Readonly<Record<DebugSessionState, readonly DebugSessionState[]>> = 
   Closed: ["Closed"],
   Refused: ["Refused"],
 };
-const WRITE_ONCE = ["until", "openedAt", "account", "closedAt", "closeReason"];
 
 const Status = Type.Object(
   {
@@ -165,18 +157,8 @@ const Status = Type.Object(
     conditions: Type.Optional(Conditions),
   },
   rules(
-    {
-      rule: `!has(oldSelf.state) || (has(self.state) && (${Object.entries(NEXT)
-        .map(
-          ([from, to]) => `(oldSelf.state == '${from}' && self.state in [${to.map((word) => `'${word}'`).join(", ")}])`,
-        )
-        .join(" || ")}))`,
-      message: "status.state only goes on: Pending, Opening, Open, Closing, Closed; or Pending, Refused",
-    },
-    ...WRITE_ONCE.map((field) => ({
-      rule: `!has(oldSelf.${field}) || ${unchanged(field)}`,
-      message: `${field} is write-once`,
-    })),
+    stateGoesOn(NEXT, "status.state only goes on: Pending, Opening, Open, Closing, Closed; or Pending, Refused"),
+    ...writeOnce("until", "openedAt", "account", "closedAt", "closeReason"),
     { rule: "!has(oldSelf.tunnel) || has(self.tunnel)", message: "status.tunnel cannot be dropped" },
     {
       rule: "!has(self.state) || self.state != 'Open' || (has(self.until) && has(self.openedAt) && has(self.account))",
@@ -218,11 +200,8 @@ export const DEBUG_SESSION = {
     { name: "Reason", type: "string", jsonPath: ".spec.reason", priority: 1 },
   ],
   rules: [
-    {
-      rule: "self.metadata.name == self.spec.sessionId.lowerAscii().replace('_', '-').replace('.', '-')",
-      message: "the name must be sessionId in lower case with _ and . turned into -",
-    },
-    { rule: "!has(oldSelf.status) || has(self.status)", message: "status cannot be wiped" },
+    namedAfter("sessionId"),
+    STATUS_STAYS,
     {
       rule: "!has(self.status) || !has(self.status.until) || self.status.until <= self.spec.expiresAt",
       message: "until is after expiresAt",

@@ -1,6 +1,18 @@
 import Type from "typebox";
-import { Conditions, DateTime, Generation, Line, rules, Text, unchanged, Words } from "../schema.ts";
+import {
+  Conditions,
+  DateTime,
+  DeploymentRef,
+  Generation,
+  GrantName,
+  Line,
+  rules,
+  Text,
+  unchanged,
+  Words,
+} from "../schema.ts";
 import { type Kind, type ObjectOf, resourceOf } from "./kind.ts";
+import { STATUS_STAYS, writeOnce } from "./kind-rules.ts";
 
 /** Drained and Failed are final. Waiting: a grant, an older drain of the node, or the pool's turn is waited for. */
 export const MACHINE_DRAIN_STATES = ["Waiting", "Cordoning", "Draining", "Blocked", "Drained", "Failed"] as const;
@@ -45,11 +57,11 @@ const Spec = Type.Object(
     // Written by the agent: which wish of the platform it is, and the grant that covers it.
     requested: Type.Optional(
       Type.Object({
-        deploymentId: Type.String({ maxLength: 128, pattern: "^[A-Za-z0-9][A-Za-z0-9._-]*$" }),
+        deploymentId: DeploymentRef,
         machineId: Type.String({ maxLength: 128, pattern: "^[A-Za-z0-9][A-Za-z0-9._-]*$" }),
         revision: Type.Integer({ format: "int64", minimum: 0 }),
         remove: Type.Optional(Type.Boolean({ description: "Delete the node once it is empty." })),
-        grantName: Type.Optional(Type.String({ maxLength: 63, pattern: "^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$" })),
+        grantName: Type.Optional(GrantName),
       }),
     ),
   },
@@ -99,10 +111,7 @@ const Status = Type.Object(
       rule: "!has(oldSelf.state) || !(oldSelf.state in ['Drained', 'Failed']) || (has(self.state) && self.state == oldSelf.state)",
       message: "a drain ends once",
     },
-    ...["cordonedByUs", "startedAt", "drainedAt"].map((field) => ({
-      rule: `!has(oldSelf.${field}) || (has(self.${field}) && self.${field} == oldSelf.${field})`,
-      message: `${field} is write-once`,
-    })),
+    ...writeOnce("cordonedByUs", "startedAt", "drainedAt"),
     {
       rule: "!has(oldSelf.deadlineAt) || (has(self.deadlineAt) && self.deadlineAt <= oldSelf.deadlineAt)",
       message: "a deadline only comes nearer",
@@ -130,7 +139,7 @@ export const MACHINE_DRAIN = {
     { name: "Progress", type: "string", jsonPath: '.status.conditions[?(@.type=="Progressing")].reason', priority: 1 },
     { name: "Reason", type: "string", jsonPath: ".spec.reason", priority: 1 },
   ],
-  rules: [{ rule: "!has(oldSelf.status) || has(self.status)", message: "status cannot be wiped" }],
+  rules: [STATUS_STAYS],
 } as const satisfies Kind;
 
 export type MachineDrain = ObjectOf<typeof MACHINE_DRAIN>;

@@ -1,6 +1,7 @@
 import Type from "typebox";
-import { Conditions, DateTime, Generation, Line, PlatformId, rules, Text, unchanged, Words } from "../schema.ts";
+import { Conditions, DateTime, Generation, Line, PlatformId, rules, Text, Words } from "../schema.ts";
 import { type Kind, type ObjectOf, resourceOf } from "./kind.ts";
+import { asAsked, STATUS_STAYS, saidOnce, stateGoesOn, writeOnce } from "./kind-rules.ts";
 
 /** Denied, Expired and Removed are final. */
 export const MACHINE_JOIN_STATES = [
@@ -34,7 +35,13 @@ const Spec = Type.Object(
     }),
     request: Type.String({ maxLength: 5464, pattern: "^[A-Za-z0-9+/]+={0,2}$", description: "PKCS#10, base64." }),
     facts: Type.Object({
-      ...{ os: fact, arch: fact, kernel: fact, kubelet: fact, runtime: fact, address: fact, zone: fact },
+      os: fact,
+      arch: fact,
+      kernel: fact,
+      kubelet: fact,
+      runtime: fact,
+      address: fact,
+      zone: fact,
     }),
     tokenId: PlatformId,
     // The customer's word.
@@ -44,23 +51,14 @@ const Spec = Type.Object(
     deniedBy: Type.Optional(Line(1, 512)),
   },
   rules(
-    {
-      rule: ASKED.map((field) => `self.${field} == oldSelf.${field}`).join(" && "),
-      message: "what the machine asked for is immutable; a changed wish needs a new key",
-    },
+    asAsked(ASKED, [], "what the machine asked for is immutable; a changed wish needs a new key"),
     {
       rule: "oldSelf.hasValue() || !(has(self.approved) || has(self.approvedBy) || has(self.deniedReason) || has(self.deniedBy))",
       optionalOldSelf: true,
       message: "a machine cannot be created already approved or denied",
     },
-    {
-      rule: `!has(oldSelf.approved) || (${["approved", "approvedBy"].map(unchanged).join(" && ")})`,
-      message: "an approval is final; deniedReason ends it while no certificate was issued",
-    },
-    {
-      rule: `!has(oldSelf.deniedReason) || (${["deniedReason", "deniedBy"].map(unchanged).join(" && ")})`,
-      message: "a denial is final",
-    },
+    saidOnce(["approved", "approvedBy"], "an approval is final; deniedReason ends it while no certificate was issued"),
+    saidOnce(["deniedReason", "deniedBy"], "a denial is final"),
     {
       rule: "!has(self.approved) || self.approved",
       message: "approved is true or left out; to deny, write deniedReason",
@@ -81,7 +79,6 @@ const NEXT: Readonly<Record<MachineJoinState, readonly MachineJoinState[]>> = {
   Expired: ["Expired"],
   Removed: ["Removed"],
 };
-const WRITE_ONCE = ["csr", "certificate", "notAfter", "nodeUid"];
 
 const Status = Type.Object(
   {
@@ -103,18 +100,11 @@ const Status = Type.Object(
     conditions: Type.Optional(Conditions),
   },
   rules(
-    {
-      rule: `!has(oldSelf.state) || (has(self.state) && (${Object.entries(NEXT)
-        .map(
-          ([from, to]) => `(oldSelf.state == '${from}' && self.state in [${to.map((word) => `'${word}'`).join(", ")}])`,
-        )
-        .join(" || ")}))`,
-      message: "status.state only goes on: Waiting, Approved, Signing, Issued, Joined, Removed; or Denied, Expired",
-    },
-    ...WRITE_ONCE.map((field) => ({
-      rule: `!has(oldSelf.${field}) || ${unchanged(field)}`,
-      message: `${field} is write-once`,
-    })),
+    stateGoesOn(
+      NEXT,
+      "status.state only goes on: Waiting, Approved, Signing, Issued, Joined, Removed; or Denied, Expired",
+    ),
+    ...writeOnce("csr", "certificate", "notAfter", "nodeUid"),
     {
       rule: "!has(self.state) || !(self.state in ['Issued', 'Joined']) || has(self.certificate)",
       message: "an issued join needs its certificate",
@@ -147,7 +137,7 @@ export const MACHINE_JOIN = {
       rule: "self.metadata.name == self.spec.pool + '-' + self.spec.publicKey.substring(0, 12)",
       message: "the name must be the pool, a dash and the first 12 digits of publicKey",
     },
-    { rule: "!has(oldSelf.status) || has(self.status)", message: "status cannot be wiped" },
+    STATUS_STAYS,
     {
       rule:
         "!has(self.status) || !has(self.status.state) || !(self.status.state in ['Approved', 'Signing', 'Issued']) || " +

@@ -1,6 +1,7 @@
 import Type from "typebox";
-import { Conditions, DateTime, DeploymentRef, Generation, Line, rules, unchanged, Words } from "../schema.ts";
+import { Conditions, DateTime, DeploymentRef, Generation, Line, rules, Words } from "../schema.ts";
 import { type Kind, type ObjectOf, resourceOf } from "./kind.ts";
+import { asAsked, namedAfter } from "./kind-rules.ts";
 
 /**
  * Waiting: the platform lists it and the customer has not accepted it; nothing is done for it. Serving: reported and
@@ -29,10 +30,11 @@ const Spec = Type.Object(
     ),
   },
   rules(
-    {
-      rule: `self.deploymentId == oldSelf.deploymentId && self.name == oldSelf.name && ${unchanged("project")}`,
-      message: "what the platform listed (deploymentId, name, project) is immutable",
-    },
+    asAsked(
+      ["deploymentId", "name"],
+      ["project"],
+      "what the platform listed (deploymentId, name, project) is immutable",
+    ),
     {
       rule: "oldSelf.hasValue() || !has(self.acceptedNamespaces)",
       optionalOldSelf: true,
@@ -123,12 +125,7 @@ export const MANAGED_DEPLOYMENT = {
     { name: "Id", type: "string", jsonPath: ".spec.deploymentId", priority: 1 },
     { name: "Accept", type: "string", jsonPath: ".status.acceptanceLine", priority: 1 },
   ],
-  rules: [
-    {
-      rule: "self.metadata.name == self.spec.deploymentId.lowerAscii().replace('_', '-').replace('.', '-')",
-      message: "the name must be deploymentId in lower case with _ and . turned into -",
-    },
-  ],
+  rules: [namedAfter("deploymentId")],
 } as const satisfies Kind;
 
 export type ManagedDeployment = ObjectOf<typeof MANAGED_DEPLOYMENT>;

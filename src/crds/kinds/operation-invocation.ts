@@ -6,6 +6,7 @@ import {
   DeploymentRef,
   FreeObject,
   Generation,
+  GrantName,
   PlatformId,
   PluginWord,
   rules,
@@ -13,6 +14,7 @@ import {
   Words,
 } from "../schema.ts";
 import { type Kind, type ObjectOf, resourceOf } from "./kind.ts";
+import { namedAfter, STATUS_STAYS, writeOnce } from "./kind-rules.ts";
 
 /** Succeeded, Failed and Expired are final; Unknown may only become Succeeded or Failed. */
 const INVOCATION_STATES = ["Pending", "Held", "Running", "Succeeded", "Failed", "Expired", "Unknown"] as const;
@@ -27,7 +29,7 @@ const Spec = Type.Object(
     tier: Words(TIERS),
     params: Type.Optional(FreeObject(32)),
     deadline: Type.Optional(DateTime),
-    grantName: Type.Optional(Type.String({ maxLength: 63, pattern: "^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$" })),
+    grantName: Type.Optional(GrantName),
     attempt: Type.Integer({ minimum: 1, maximum: 1_000_000 }),
   },
   rules({ rule: "self == oldSelf", message: "an invocation is immutable" }),
@@ -76,10 +78,7 @@ const Status = Type.Object(
         "(has(self.state) && self.state in ['Unknown', 'Succeeded', 'Failed'])",
       message: "an invocation of unknown outcome cannot be run again",
     },
-    {
-      rule: "!has(oldSelf.startedAt) || (has(self.startedAt) && self.startedAt == oldSelf.startedAt)",
-      message: "startedAt is write-once",
-    },
+    ...writeOnce("startedAt"),
   ),
 );
 
@@ -103,13 +102,7 @@ export const OPERATION_INVOCATION = {
     { name: "Deadline", type: "string", jsonPath: ".spec.deadline", priority: 1 },
     { name: "Error", type: "string", jsonPath: ".status.error.code", priority: 1 },
   ],
-  rules: [
-    {
-      rule: "self.metadata.name == self.spec.commandId.lowerAscii().replace('_', '-').replace('.', '-')",
-      message: "the name must be commandId in lower case with _ and . turned into -",
-    },
-    { rule: "!has(oldSelf.status) || has(self.status)", message: "status cannot be wiped" },
-  ],
+  rules: [namedAfter("commandId"), STATUS_STAYS],
 } as const satisfies Kind;
 
 export type OperationInvocation = ObjectOf<typeof OPERATION_INVOCATION>;
