@@ -101,6 +101,18 @@ export function oneOf<const Word extends string>(words: readonly Word[]): (text:
   };
 }
 
+export function truth(text: string): boolean {
+  return oneOf(["true", "false"])(text) === "true";
+}
+
+/** @param words what the text must be, such as "the name of a namespace" */
+export function matching(form: RegExp, words: string): (text: string) => string {
+  return (text) => {
+    if (!form.test(text)) throw new Error(words);
+    return text;
+  };
+}
+
 export function anyText(text: string): string {
   return text;
 }

@@ -84,6 +84,9 @@ export function operationRole(plugin: string, operation: string): string {
 /** The name of a namespace, as Kubernetes allows it. */
 export const NAMESPACE_NAME = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 
+/** The name of an object, as most kinds of Kubernetes allow it. */
+export const OBJECT_NAME = /^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/;
+
 /** The names that {@link grantAccount} makes. Policies use the pattern in CEL, which reads it the same way. */
 export const GRANT_ACCOUNT = /^grant-[0-9a-f]{12}$/;
 

@@ -1,16 +1,19 @@
 import { httpsUrl, PLATFORM_SETTINGS, type PlatformSettings } from "../../api-client/platform-settings.ts";
 import { ELECTION_SETTINGS } from "../../base/election-settings.ts";
 import { isLabelSelector } from "../../base/label-selector.ts";
-import { METRICS_SETTINGS, type MetricsServing, metricsServingProblems } from "../../base/metrics-settings.ts";
+import { metricsServingProblems } from "../../base/metrics-settings.ts";
+import { PROCESS_SETTINGS, type ProcessSettings } from "../../base/process-settings.ts";
 import {
   anyText,
   duration,
   type Environment,
   integer,
   loadSettings,
+  matching,
   nonEmpty,
   oneOf,
   type SettingsOf,
+  truth,
 } from "../../base/settings.ts";
 import { DEBUG_MODES, type DebugMode } from "../../contract/debug-sessions/debug-sessions.ts";
 import { NAMESPACE_NAME } from "../../crds/group.ts";
@@ -27,7 +30,7 @@ import {
 } from "./observed-kinds.ts";
 
 /** Read once by the command line, validated, frozen, passed down. Nothing else reads the environment. */
-export interface AgentConfig extends MetricsServing, PlatformSettings {
+export interface AgentConfig extends ProcessSettings, PlatformSettings {
   readonly managerUrl: string;
   readonly namespaces: readonly string[];
   readonly observedKinds: readonly ObservedKind[];
@@ -50,14 +53,11 @@ export interface AgentConfig extends MetricsServing, PlatformSettings {
   readonly reportIntervalMs: number;
   readonly statusIntervalMs: number;
   readonly accessCheckIntervalMs: number;
-  readonly healthHost: string;
-  readonly healthPort: number;
   readonly leaseName: string;
   readonly leaseDurationMs: number;
   readonly renewDeadlineMs: number;
   readonly retryPeriodMs: number;
   readonly identity: string;
-  readonly kubeconfig: string;
 }
 
 const SWITCH = ["off", "on"] as const;
@@ -123,13 +123,13 @@ export const AGENT_SETTINGS: SettingsOf<AgentConfig> = {
     env: "SALLYPORT_AGENT_MACHINES",
     default: "false",
     doc: "Whether the agent passes on what the platform wants of machines, and reports them. It needs a right to nodes in the whole cluster. The operator has a setting of its own.",
-    parse: isTrue,
+    parse: truth,
   },
   machinesReportForeign: {
     env: "SALLYPORT_AGENT_MACHINES_REPORT_FOREIGN",
     default: "true",
     doc: "Whether the platform is told the names of pods and workloads that hold a drain up in namespaces that are not opened. If false, it is told only their namespace and how many there are.",
-    parse: isTrue,
+    parse: truth,
   },
   deployments: {
     env: "SALLYPORT_DEPLOYMENTS",
@@ -147,13 +147,13 @@ export const AGENT_SETTINGS: SettingsOf<AgentConfig> = {
     env: "SALLYPORT_SYSTEM_NAMESPACE",
     default: "sallyport-system",
     doc: "Where the agent runs and its leader lease lies.",
-    parse: namespace,
+    parse: matching(NAMESPACE_NAME, "the name of a namespace"),
   },
   grantsNamespace: {
     env: "SALLYPORT_GRANTS_NAMESPACE",
     default: "sallyport-grants",
     doc: "Where grants, invocations and managed deployments lie.",
-    parse: namespace,
+    parse: matching(NAMESPACE_NAME, "the name of a namespace"),
   },
   heartbeatIntervalMs: {
     env: "SALLYPORT_HEARTBEAT_INTERVAL",
@@ -197,36 +197,18 @@ export const AGENT_SETTINGS: SettingsOf<AgentConfig> = {
     doc: "Between two looks at the agent's own rights; how late a rule that is missing is noticed. A loss counts once it has lasted 10 s, and where a rule is missing the next look is within 10 s. One small request a namespace each.",
     parse: duration(1_000, 600_000),
   },
-  healthHost: {
-    env: "SALLYPORT_HEALTH_HOST",
-    default: "0.0.0.0",
-    doc: "Address that /livez, /readyz and /metrics listen on.",
-    parse: nonEmpty,
-  },
-  healthPort: {
-    env: "SALLYPORT_HEALTH_PORT",
-    default: "8080",
-    doc: "Port of /livez, /readyz and, without TLS, /metrics; 0 takes a free one.",
-    parse: integer(0, 65_535),
-  },
   leaseName: {
     env: "SALLYPORT_LEASE_NAME",
     default: "sallyport-agent",
     doc: "Lease that the replicas elect a leader with; of all that share it, one acts. The shipped role names this one.",
     parse: nonEmpty,
   },
-  ...METRICS_SETTINGS,
+  ...PROCESS_SETTINGS,
   ...ELECTION_SETTINGS,
   identity: {
     env: "SALLYPORT_IDENTITY",
     default: "",
     doc: "This replica's name in the lease, normally the pod's. Empty: host name and a random part.",
-    parse: anyText,
-  },
-  kubeconfig: {
-    env: "SALLYPORT_KUBECONFIG",
-    default: "",
-    doc: "File to reach the API server with. Empty: the pod's own service account.",
     parse: anyText,
   },
 };
@@ -237,11 +219,6 @@ export function loadAgentConfig(env: Environment): AgentConfig {
     ...electionTimesProblems(config),
     ...metricsServingProblems(config),
   ]);
-}
-
-function namespace(text: string): string {
-  if (!NAMESPACE_NAME.test(text)) throw new Error("the name of a namespace");
-  return text;
 }
 
 /** At most 64: as many as a ManagedDeployment can name. */
@@ -271,10 +248,6 @@ function onDemandList(text: string): readonly OnDemand[] {
 function modeList(text: string): readonly DebugMode[] {
   const names = namesOf(text, DEBUG_MODES);
   return Object.freeze(DEBUG_MODES.filter((mode) => names.includes(mode)));
-}
-
-function isTrue(text: string): boolean {
-  return oneOf(["true", "false"])(text) === "true";
 }
 
 /** A wrong one would be refused with each list, and nothing would be observed. */

@@ -1,10 +1,19 @@
 import { httpsUrl, PLATFORM_SETTINGS, type PlatformSettings } from "../../api-client/platform-settings.ts";
-import { METRICS_SETTINGS, type MetricsServing, metricsServingProblems } from "../../base/metrics-settings.ts";
-import { anyText, type Environment, integer, loadSettings, nonEmpty, type SettingsOf } from "../../base/settings.ts";
+import { metricsServingProblems } from "../../base/metrics-settings.ts";
+import { PROCESS_SETTINGS, type ProcessSettings } from "../../base/process-settings.ts";
+import {
+  anyText,
+  type Environment,
+  integer,
+  loadSettings,
+  matching,
+  nonEmpty,
+  type SettingsOf,
+} from "../../base/settings.ts";
 import { DEFAULT_NAMES, NAMESPACE_NAME } from "../../crds/group.ts";
 
 /** Read once by the command line, validated, frozen, passed down. Nothing else of this room reads the environment. */
-export interface JoinConfig extends PlatformSettings, MetricsServing {
+export interface JoinConfig extends ProcessSettings, PlatformSettings {
   readonly url: string;
   readonly host: string;
   readonly port: number;
@@ -15,9 +24,6 @@ export interface JoinConfig extends PlatformSettings, MetricsServing {
   readonly clusterDomain: string;
   readonly systemNamespace: string;
   readonly grantsNamespace: string;
-  readonly healthHost: string;
-  readonly healthPort: number;
-  readonly kubeconfig: string;
 }
 
 /** The one table: `--help`, the chart's values and docs/configuration.md are printed from it. */
@@ -83,25 +89,7 @@ export const JOIN_SETTINGS: SettingsOf<JoinConfig> = {
     doc: "Where machine pools and joins lie.",
     parse: matching(NAMESPACE_NAME, "the name of a namespace"),
   },
-  healthHost: {
-    env: "SALLYPORT_HEALTH_HOST",
-    default: "0.0.0.0",
-    doc: "Address that /livez, /readyz and /metrics listen on.",
-    parse: nonEmpty,
-  },
-  healthPort: {
-    env: "SALLYPORT_HEALTH_PORT",
-    default: "8080",
-    doc: "Port of /livez, /readyz and, without TLS, /metrics; 0 takes a free one.",
-    parse: integer(0, 65_535),
-  },
-  ...METRICS_SETTINGS,
-  kubeconfig: {
-    env: "SALLYPORT_KUBECONFIG",
-    default: "",
-    doc: "File to reach the API server with. Empty: the pod's own service account.",
-    parse: anyText,
-  },
+  ...PROCESS_SETTINGS,
 };
 
 /** Call it with the environment. @throws ConfigError */
@@ -117,11 +105,4 @@ function origin(text: string): string {
   if (!ORIGIN.test(plain) || plain.length > 256) throw new Error("an address such as https://10.0.0.10:6443");
   httpsUrl(plain);
   return plain;
-}
-
-function matching(form: RegExp, words: string): (text: string) => string {
-  return (text) => {
-    if (!form.test(text)) throw new Error(words);
-    return text;
-  };
 }

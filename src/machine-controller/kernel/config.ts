@@ -1,28 +1,25 @@
 import { ELECTION_SETTINGS } from "../../base/election-settings.ts";
-import { METRICS_SETTINGS, type MetricsServing, metricsServingProblems } from "../../base/metrics-settings.ts";
+import { metricsServingProblems } from "../../base/metrics-settings.ts";
+import { PROCESS_SETTINGS, type ProcessSettings } from "../../base/process-settings.ts";
 import {
   anyText,
   duration,
   type Environment,
   integer,
   loadSettings,
-  nonEmpty,
-  oneOf,
+  matching,
   type SettingsOf,
+  truth,
 } from "../../base/settings.ts";
-import { DEFAULT_NAMES, MACHINES_ACCOUNT, NAMESPACE_NAME } from "../../crds/group.ts";
+import { DEFAULT_NAMES, MACHINES_ACCOUNT, NAMESPACE_NAME, OBJECT_NAME } from "../../crds/group.ts";
 import { electionTimesProblems } from "../../kube/election/election-times.ts";
 
 /** Read once by the command line, validated, frozen, passed down. Nothing else of this room reads the environment. */
-export interface MachinesConfig extends MetricsServing {
-  /** Empty: in a pod, with the pod's own credentials. */
-  readonly kubeconfig: string;
+export interface MachinesConfig extends ProcessSettings {
   readonly systemNamespace: string;
   readonly grantsNamespace: string;
   /** Unique to this process: the holder of the lease, and the pod that a drain evicts last. */
   readonly identity: string;
-  readonly healthHost: string;
-  readonly healthPort: number;
   readonly drainEnabled: boolean;
   readonly joinEnabled: boolean;
   readonly workers: number;
@@ -36,23 +33,17 @@ export interface MachinesConfig extends MetricsServing {
 
 /** The one table: `--help`, the chart's values and the documentation are printed from it. */
 export const MACHINES_SETTINGS: SettingsOf<MachinesConfig> = {
-  kubeconfig: {
-    env: "SALLYPORT_KUBECONFIG",
-    default: "",
-    doc: "File to reach the API server with. Empty: the pod's own service account.",
-    parse: anyText,
-  },
   systemNamespace: {
     env: "SALLYPORT_SYSTEM_NAMESPACE",
     default: DEFAULT_NAMES.systemNamespace,
     doc: "Namespace of this process; the lease lives here. A drain evicts its pods last, and force deletes none of them.",
-    parse: namespace,
+    parse: matching(NAMESPACE_NAME, "the name of a namespace"),
   },
   grantsNamespace: {
     env: "SALLYPORT_GRANTS_NAMESPACE",
     default: DEFAULT_NAMES.grantsNamespace,
     doc: "Namespace of machine pools, joins and drains.",
-    parse: namespace,
+    parse: matching(NAMESPACE_NAME, "the name of a namespace"),
   },
   identity: {
     env: "SALLYPORT_IDENTITY",
@@ -60,29 +51,17 @@ export const MACHINES_SETTINGS: SettingsOf<MachinesConfig> = {
     doc: "This replica's name in the lease, and its pod's: of a node that it drains, it evicts itself last. Empty: the host's name, which in a pod is the pod's.",
     parse: anyText,
   },
-  healthHost: {
-    env: "SALLYPORT_HEALTH_HOST",
-    default: "0.0.0.0",
-    doc: "Address that /livez, /readyz and /metrics listen on.",
-    parse: nonEmpty,
-  },
-  healthPort: {
-    env: "SALLYPORT_HEALTH_PORT",
-    default: "8080",
-    doc: "Port of /livez, /readyz and, without TLS, /metrics; 0 takes a free one.",
-    parse: integer(0, 65_535),
-  },
   drainEnabled: {
     env: "SALLYPORT_MACHINES_DRAIN_ENABLED",
     default: "true",
     doc: "Whether drains are carried out. If false, none is begun and none goes on; cordons of deleted drains are still undone.",
-    parse: (text) => oneOf(["true", "false"])(text) === "true",
+    parse: truth,
   },
   joinEnabled: {
     env: "SALLYPORT_MACHINES_JOIN_ENABLED",
     default: "true",
     doc: "Whether machines that were let in are signed. If false, joins wait, and nodes renew their certificates without this process.",
-    parse: (text) => oneOf(["true", "false"])(text) === "true",
+    parse: truth,
   },
   workers: {
     env: "SALLYPORT_MACHINES_WORKERS",
@@ -102,13 +81,13 @@ export const MACHINES_SETTINGS: SettingsOf<MachinesConfig> = {
     doc: "Between two looks at the admission policies that narrow this process; how late a missing one stops it. 16 small requests each.",
     parse: duration(1_000, 600_000),
   },
-  ...METRICS_SETTINGS,
+  ...PROCESS_SETTINGS,
   ...ELECTION_SETTINGS,
   leaseName: {
     env: "SALLYPORT_LEASE_NAME",
     default: MACHINES_ACCOUNT,
     doc: "Lease that the replicas elect a leader with. The Role of the process lets it write the one of its account's name.",
-    parse: objectName,
+    parse: matching(OBJECT_NAME, "the name of an object"),
   },
 };
 
@@ -118,14 +97,4 @@ export function loadMachinesConfig(env: Environment): MachinesConfig {
     ...electionTimesProblems(config),
     ...metricsServingProblems(config),
   ]);
-}
-
-function namespace(text: string): string {
-  if (NAMESPACE_NAME.test(text)) return text;
-  throw new Error("the name of a namespace");
-}
-
-function objectName(text: string): string {
-  if (/^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/.test(text)) return text;
-  throw new Error("the name of an object");
 }

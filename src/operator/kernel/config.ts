@@ -1,5 +1,6 @@
 import { ELECTION_SETTINGS } from "../../base/election-settings.ts";
-import { METRICS_SETTINGS, type MetricsServing, metricsServingProblems } from "../../base/metrics-settings.ts";
+import { metricsServingProblems } from "../../base/metrics-settings.ts";
+import { PROCESS_SETTINGS, type ProcessSettings } from "../../base/process-settings.ts";
 import {
   anyText,
   type Contradiction,
@@ -7,10 +8,19 @@ import {
   type Environment,
   integer,
   loadSettings,
+  matching,
   oneOf,
   type SettingsOf,
+  truth,
 } from "../../base/settings.ts";
-import { DEBUG_NAMESPACE, DEFAULT_NAMES, LENDING_MODES, type LendingMode, NAMESPACE_NAME } from "../../crds/group.ts";
+import {
+  DEBUG_NAMESPACE,
+  DEFAULT_NAMES,
+  LENDING_MODES,
+  type LendingMode,
+  NAMESPACE_NAME,
+  OBJECT_NAME,
+} from "../../crds/group.ts";
 import { type NamedDeployments, parseNamedDeployments } from "../../crds/kinds/accepted-namespaces.ts";
 import { MUTATING_POLICIES, VALIDATING_POLICIES } from "../../crds/manifests/admission/admission.ts";
 import { DEBUG_MODES, type DebugMode } from "../../crds/operations/debug.ts";
@@ -18,16 +28,12 @@ import { electionTimesProblems } from "../../kube/election/election-times.ts";
 import { ADMISSION_MODES, type AdmissionMode } from "../gate/enforcement.ts";
 
 /** Read once, validated, frozen, passed down. Nothing else of this room reads the environment. */
-export interface OperatorConfig extends MetricsServing {
-  /** Empty: in a pod, with the pod's own credentials. */
-  readonly kubeconfig: string;
+export interface OperatorConfig extends ProcessSettings {
   readonly systemNamespace: string;
   readonly grantsNamespace: string;
   readonly deployments: NamedDeployments;
   /** Unique to this process; the holder of the lease. */
   readonly identity: string;
-  readonly healthHost: string;
-  readonly healthPort: number;
   readonly workers: number;
   readonly sweepIntervalMs: number;
   readonly admissionMode: AdmissionMode;
@@ -54,23 +60,17 @@ export interface OperatorConfig extends MetricsServing {
 
 /** The one table: `--help`, the chart's values and the documentation are printed from it. */
 export const OPERATOR_SETTINGS: SettingsOf<OperatorConfig> = {
-  kubeconfig: {
-    env: "SALLYPORT_KUBECONFIG",
-    default: "",
-    doc: "File to reach the API server with. Empty: the pod's own service account.",
-    parse: anyText,
-  },
   systemNamespace: {
     env: "SALLYPORT_SYSTEM_NAMESPACE",
     default: DEFAULT_NAMES.systemNamespace,
     doc: "Namespace of agent and operator; the lease lives here.",
-    parse: namespace,
+    parse: matching(NAMESPACE_NAME, "the name of a namespace"),
   },
   grantsNamespace: {
     env: "SALLYPORT_GRANTS_NAMESPACE",
     default: DEFAULT_NAMES.grantsNamespace,
     doc: "Namespace of grants, invocations, policies and per-grant accounts. Never the system namespace.",
-    parse: namespace,
+    parse: matching(NAMESPACE_NAME, "the name of a namespace"),
   },
   deployments: {
     env: "SALLYPORT_DEPLOYMENTS",
@@ -83,18 +83,6 @@ export const OPERATOR_SETTINGS: SettingsOf<OperatorConfig> = {
     default: "",
     doc: "This replica's name in the lease, normally the pod's. Empty: host name and a random part.",
     parse: anyText,
-  },
-  healthHost: {
-    env: "SALLYPORT_HEALTH_HOST",
-    default: "0.0.0.0",
-    doc: "Address that /livez, /readyz and /metrics listen on.",
-    parse: anyText,
-  },
-  healthPort: {
-    env: "SALLYPORT_HEALTH_PORT",
-    default: "8080",
-    doc: "Port of /livez, /readyz and, without TLS, /metrics; 0 takes a free one.",
-    parse: integer(0, 65_535),
   },
   workers: {
     env: "SALLYPORT_WORKERS",
@@ -132,13 +120,13 @@ export const OPERATOR_SETTINGS: SettingsOf<OperatorConfig> = {
     doc: "How long a running operation may go on after a stop, and then its result may take to be stored. Twice this must fit the pod's termination grace.",
     parse: duration(0, 120_000),
   },
-  ...METRICS_SETTINGS,
+  ...PROCESS_SETTINGS,
   ...ELECTION_SETTINGS,
   leaseName: {
     env: "SALLYPORT_LEASE_NAME",
     default: DEFAULT_NAMES.operatorAccount,
     doc: "Lease that the replicas elect a leader with. The operator's Role lets it write the one of its account's name.",
-    parse: objectName,
+    parse: matching(OBJECT_NAME, "the name of an object"),
   },
   roleKind: {
     env: "SALLYPORT_ROLE_KIND",
@@ -156,13 +144,13 @@ export const OPERATOR_SETTINGS: SettingsOf<OperatorConfig> = {
     env: "SALLYPORT_OPERATOR_DEBUG_ENABLED",
     default: "false",
     doc: "Whether debug sessions are opened. It needs the objects of debug-sessions.yaml, and SALLYPORT_LENDING_MODE=operator.",
-    parse: (text) => oneOf(["true", "false"])(text) === "true",
+    parse: truth,
   },
   debugNamespace: {
     env: "SALLYPORT_OPERATOR_DEBUG_NAMESPACE",
     default: DEBUG_NAMESPACE,
     doc: "Namespace of the accounts of debug sessions. Nothing else may live there.",
-    parse: namespace,
+    parse: matching(NAMESPACE_NAME, "the name of a namespace"),
   },
   debugModes: {
     env: "SALLYPORT_OPERATOR_DEBUG_MODES",
@@ -186,7 +174,7 @@ export const OPERATOR_SETTINGS: SettingsOf<OperatorConfig> = {
     env: "SALLYPORT_OPERATOR_MACHINES_ENABLED",
     default: "false",
     doc: "Whether drains that the platform asks for are judged by policy and grant. Without it they wait. It needs the roles of machines.",
-    parse: (text) => oneOf(["true", "false"])(text) === "true",
+    parse: truth,
   },
 };
 
@@ -211,14 +199,4 @@ function contradictions(config: OperatorConfig): Contradiction<OperatorConfig>[]
 function modes(text: string): readonly DebugMode[] {
   const words = text.split(",").map((word) => word.trim());
   return DEBUG_MODES.filter((mode) => words.map(oneOf(DEBUG_MODES)).includes(mode));
-}
-
-function namespace(text: string): string {
-  if (NAMESPACE_NAME.test(text)) return text;
-  throw new Error("the name of a namespace");
-}
-
-function objectName(text: string): string {
-  if (/^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/.test(text)) return text;
-  throw new Error("the name of an object");
 }

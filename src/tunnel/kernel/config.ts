@@ -1,5 +1,6 @@
 import { PLATFORM_SETTINGS, type PlatformSettings } from "../../api-client/platform-settings.ts";
-import { METRICS_SETTINGS, type MetricsServing, metricsServingProblems } from "../../base/metrics-settings.ts";
+import { metricsServingProblems } from "../../base/metrics-settings.ts";
+import { PROCESS_SETTINGS, type ProcessSettings } from "../../base/process-settings.ts";
 import {
   anyText,
   type Contradiction,
@@ -7,9 +8,11 @@ import {
   type Environment,
   integer,
   loadSettings,
+  matching,
   nonEmpty,
   oneOf,
   type SettingsOf,
+  truth,
 } from "../../base/settings.ts";
 import { NAMESPACE_NAME } from "../../crds/group.ts";
 import { quantityOf } from "../../kube/objects/quantity.ts";
@@ -17,7 +20,7 @@ import { quantityOf } from "../../kube/objects/quantity.ts";
 const RECORDING = ["required", "off"] as const;
 
 /** Read once by the command line, validated, frozen, passed down. Nothing else of this room reads the environment. */
-export interface TunnelConfig extends PlatformSettings, MetricsServing {
+export interface TunnelConfig extends ProcessSettings, PlatformSettings {
   readonly grantsNamespace: string;
   readonly debugNamespace: string;
   readonly spoolFolder: string;
@@ -30,10 +33,7 @@ export interface TunnelConfig extends PlatformSettings, MetricsServing {
   readonly upload: boolean;
   readonly uploadHosts: readonly string[];
   readonly strict: boolean;
-  readonly healthHost: string;
-  readonly healthPort: number;
   readonly identity: string;
-  readonly kubeconfig: string;
 }
 
 /** The one table: `--help`, the chart's values and docs/configuration.md are printed from it. */
@@ -43,13 +43,13 @@ export const TUNNEL_SETTINGS: SettingsOf<TunnelConfig> = {
     env: "SALLYPORT_GRANTS_NAMESPACE",
     default: "sallyport-grants",
     doc: "Where debug sessions lie.",
-    parse: namespace,
+    parse: matching(NAMESPACE_NAME, "the name of a namespace"),
   },
   debugNamespace: {
     env: "SALLYPORT_TUNNEL_DEBUG_NAMESPACE",
     default: "sallyport-debug",
     doc: "Where the accounts of debug sessions lie. The tunnel mints tokens of accounts there and nowhere else.",
-    parse: namespace,
+    parse: matching(NAMESPACE_NAME, "the name of a namespace"),
   },
   spoolFolder: {
     env: "SALLYPORT_TUNNEL_SPOOL_FOLDER",
@@ -111,31 +111,13 @@ export const TUNNEL_SETTINGS: SettingsOf<TunnelConfig> = {
     doc: "Whether every session closes when the API server has been silent for 30 s: the customer's end of a session could not be heard.",
     parse: truth,
   },
-  healthHost: {
-    env: "SALLYPORT_HEALTH_HOST",
-    default: "0.0.0.0",
-    doc: "Address that /livez, /readyz and /metrics listen on.",
-    parse: nonEmpty,
-  },
-  healthPort: {
-    env: "SALLYPORT_HEALTH_PORT",
-    default: "8080",
-    doc: "Port of /livez, /readyz and, without TLS, /metrics; 0 takes a free one.",
-    parse: integer(0, 65_535),
-  },
-  ...METRICS_SETTINGS,
   identity: {
     env: "SALLYPORT_IDENTITY",
     default: "",
     doc: "This replica's name in the status of the sessions that it serves, normally the pod's. Empty: host name and a random part.",
     parse: anyText,
   },
-  kubeconfig: {
-    env: "SALLYPORT_KUBECONFIG",
-    default: "",
-    doc: "File to reach the API server with. Empty: the pod's own service account.",
-    parse: anyText,
-  },
+  ...PROCESS_SETTINGS,
 };
 
 /** Call it with the environment. @throws ConfigError */
@@ -146,15 +128,6 @@ export function loadTunnelConfig(env: Environment): TunnelConfig {
 function spoolProblems({ spoolBytes, sessionSpoolBytes = 0 }: TunnelConfig): readonly Contradiction<TunnelConfig>[] {
   if (sessionSpoolBytes <= spoolBytes) return [];
   return [{ setting: "sessionSpoolBytes", must: `not be more than ${TUNNEL_SETTINGS.spoolBytes.env}` }];
-}
-
-function namespace(text: string): string {
-  if (!NAMESPACE_NAME.test(text)) throw new Error("the name of a namespace");
-  return text;
-}
-
-function truth(text: string): boolean {
-  return oneOf(["true", "false"])(text) === "true";
 }
 
 /** As `URL.host` has them, which leaves the default port out. */
