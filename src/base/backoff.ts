@@ -7,6 +7,9 @@ export interface BackoffOptions {
 /** client-go's `DefaultTypedItemBasedRateLimiter`: 5 ms, doubling, at most 1,000 s; reached after 18 failures. */
 export const DEFAULT_BACKOFF: BackoffOptions = { baseMs: 5, maxMs: 1_000_000 };
 
+/** For keys whose work is at the API server: a conflict or a blip is retried soon, a broken server not hotter than every half minute. */
+export const API_SERVER_BACKOFF: BackoffOptions = { baseMs: 10, maxMs: 30_000 };
+
 /**
  * How long a key waits after its n-th failure in a row: `baseMs · 2^(n-1)`, at most `maxMs`. No jitter: keys fail at
  * times of their own. Remembers failing keys only; `forget` them on success, or the map grows with every key seen.

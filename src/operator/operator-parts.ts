@@ -1,3 +1,4 @@
+import { API_SERVER_BACKOFF } from "../base/backoff.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
 import type { Client } from "../kube/client/client.ts";
@@ -30,9 +31,6 @@ export interface OperatorParts {
   readonly config: OperatorConfig;
 }
 
-/** A conflict or a blip is retried soon, a broken API server not hotter than every half minute. */
-const BACKOFF = { baseMs: 10, maxMs: 30_000 };
-
 export function controller(
   name: string,
   { clock, log, kube, config }: OperatorParts,
@@ -40,7 +38,7 @@ export function controller(
   sources: readonly Source[],
 ): Controller {
   const concurrency = config.workers;
-  const common = { clock, log, metrics: kube, concurrency, backoff: BACKOFF };
+  const common = { clock, log, metrics: kube, concurrency, backoff: API_SERVER_BACKOFF };
   // A kind that may not be read is shown by readiness, log and event; starting again would not make it readable.
   return new Controller({ ...common, name, reconcile, sources, cacheSyncTimeoutMs: "never" });
 }

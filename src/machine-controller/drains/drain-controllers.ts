@@ -1,3 +1,4 @@
+import { API_SERVER_BACKOFF } from "../../base/backoff.ts";
 import { type Clock, systemRandom } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import { CORDONED_BY_ANNOTATION, REMOVED_LABEL } from "../../crds/group.ts";
@@ -41,9 +42,6 @@ export interface DrainParts {
   >;
 }
 
-/** A conflict or a blip is retried soon, a broken API server not hotter than every half minute. */
-const BACKOFF = { baseMs: 10, maxMs: 30_000 };
-
 /** What only the leader does about drains. */
 export function drainControllers(parts: DrainParts): readonly Controller[] {
   const { caches, clock, log, kube, config, publisher } = parts;
@@ -54,7 +52,7 @@ export function drainControllers(parts: DrainParts): readonly Controller[] {
   caches.drains.onChange(({ type, object }) => {
     if (type === "deleted") publisher.deleted(object);
   });
-  const common = { clock, log, metrics: kube, backoff: BACKOFF, cacheSyncTimeoutMs: "never" } as const;
+  const common = { clock, log, metrics: kube, backoff: API_SERVER_BACKOFF, cacheSyncTimeoutMs: "never" } as const;
   const cordonPorts = cordonPortsOf(parts);
   const cordons = new Controller({
     ...{ ...common, name: "cordon", concurrency: 4 },
@@ -132,10 +130,7 @@ function drainPortsOf(parts: DrainParts, memory: DrainMemory): DrainPorts {
     podsOn: (name) => caches.podsOn(name),
     budgetsOf: (pod) => caches.budgetsOf(pod),
     rulesFor: (name) => caches.rulesFor(name),
-    obstacle: () => {
-      const missing = parts.policies.missingOf(DRAIN_POLICIES);
-      return missing.length === 0 ? undefined : `admission policies are missing: ${missing.join(", ")}`;
-    },
+    obstacle: () => parts.policies.obstacle(DRAIN_POLICIES),
     liveNode: (name, signal) => caches.liveNode(name, signal),
     livePodsOn: (name, signal) => caches.livePodsOn(name, signal),
     liveJoins: (name, signal) => caches.liveJoinsOf(name, signal),

@@ -1,3 +1,4 @@
+import { API_SERVER_BACKOFF } from "../../base/backoff.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import { machineJoins } from "../../crds/kinds/machine-join.ts";
@@ -29,16 +30,11 @@ export interface JoinParts {
   readonly log: Logger;
 }
 
-const BACKOFF = { baseMs: 10, maxMs: 30_000 };
-
 /** What only the leader does about joins: judges them one by one, has them signed, and counts them. */
 export function joinControllers(parts: JoinParts): readonly Controller[] {
   const { caches, clock, log, kube, policies } = parts;
-  const common = { clock, log, metrics: kube, backoff: BACKOFF, cacheSyncTimeoutMs: "never" } as const;
-  const obstacle = (): string | undefined => {
-    const missing = policies.missingOf(JOIN_POLICIES);
-    return missing.length === 0 ? undefined : `admission policies are missing: ${missing.join(", ")}`;
-  };
+  const common = { clock, log, metrics: kube, backoff: API_SERVER_BACKOFF, cacheSyncTimeoutMs: "never" } as const;
+  const obstacle = () => policies.obstacle(JOIN_POLICIES);
   const joinPorts = joinPortsOf(parts, obstacle);
   const renewalPorts = renewalPortsOf(parts, obstacle);
   const poolPorts = poolPortsOf(parts, obstacle);

@@ -50,9 +50,10 @@ export class PolicyWatch {
     this.#options = options;
   }
 
-  /** Of these; all of them before the first look. */
-  missingOf(names: readonly PolicyName[]): readonly PolicyName[] {
-    return names.filter((name) => this.#missing.includes(name));
+  /** Which of these are missing, in words; all of them before the first look. Undefined: none. */
+  obstacle(names: readonly PolicyName[]): string | undefined {
+    const missing = names.filter((name) => this.#missing.includes(name));
+    return missing.length === 0 ? undefined : `admission policies are missing: ${missing.join(", ")}`;
   }
 
   onChange(listener: () => void): void {
