@@ -1,7 +1,7 @@
 import { once } from "node:events";
-import type { ClientHttp2Session } from "node:http2";
 import { connect as connectTls } from "node:tls";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { attackedProcess } from "../testing/attacked-process.ts";
 import {
   ended,
   engineerOf,
@@ -13,39 +13,12 @@ import {
   OPENING,
   PODS,
   rawClient,
-  servedSession,
   statusOf,
   turns,
   wayTo,
 } from "../testing/raw-engineer.ts";
-import type { SessionServer } from "./session-server.ts";
 
-let servers: SessionServer[];
-let thrown: unknown[];
-const onThrown = (error: unknown): void => void thrown.push(error);
-let quiet: ClientHttp2Session;
-
-beforeEach(async () => {
-  [servers, thrown] = [[], []];
-  process.on("uncaughtException", onThrown);
-  process.on("unhandledRejection", onThrown);
-  quiet = await engineerOf(serve().server);
-});
-/** After each attack: nothing was thrown, and the other session of the process answers. */
-afterEach(async () => {
-  expect(await statusOf(quiet)).toBe(200);
-  for (const server of servers) server.cut();
-  await new Promise((done) => setImmediate(done));
-  process.off("uncaughtException", onThrown);
-  process.off("unhandledRejection", onThrown);
-  expect(thrown).toEqual([]);
-});
-
-function serve() {
-  const served = servedSession();
-  servers.push(served.server);
-  return served;
-}
+const serve = attackedProcess();
 
 test("a new epoch is served though the handshake of the one before was never finished", async () => {
   const { server, told } = serve();

@@ -1,7 +1,7 @@
 import { once } from "node:events";
-import type { ClientHttp2Session } from "node:http2";
 import fc from "fast-check";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { attackedProcess } from "../testing/attacked-process.ts";
 import {
   ended,
   engineerOf,
@@ -14,7 +14,6 @@ import {
   PODS,
   PREFACE,
   rawClient,
-  servedSession,
   statusOf,
   turns,
   wayTo,
@@ -23,32 +22,7 @@ import type { SessionServer } from "./session-server.ts";
 
 // Rubbish where TLS should be, and rubbish inside of TLS from an engineer who has the key.
 
-let servers: SessionServer[];
-let thrown: unknown[];
-const onThrown = (error: unknown): void => void thrown.push(error);
-let quiet: ClientHttp2Session;
-
-beforeEach(async () => {
-  [servers, thrown] = [[], []];
-  process.on("uncaughtException", onThrown);
-  process.on("unhandledRejection", onThrown);
-  quiet = await engineerOf(serve().server);
-});
-/** After each attack: nothing was thrown, and the other session of the process answers. */
-afterEach(async () => {
-  expect(await statusOf(quiet)).toBe(200);
-  for (const server of servers) server.cut();
-  await turns(1);
-  process.off("uncaughtException", onThrown);
-  process.off("unhandledRejection", onThrown);
-  expect(thrown).toEqual([]);
-});
-
-function serve() {
-  const served = servedSession();
-  servers.push(served.server);
-  return served;
-}
+const serve = attackedProcess();
 
 const rubbish = fc.uint8Array({ minLength: 1, maxLength: 400 }).map((bytes) => Buffer.from(bytes));
 /** A record's header that is right, before what is not. */

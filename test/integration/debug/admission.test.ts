@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { KubectlResult } from "../../../lab/cluster/kubectl.ts";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { DEBUG_SESSION_LABEL, debugAccount, GRANT_UID_LABEL, grantAccount } from "../../../src/crds/group.ts";
 import { type DebugSession, debugSessions } from "../../../src/crds/kinds/debug-session.ts";
 import { installation, openDebugSessions } from "../../../src/crds/manifests/installation.ts";
+import { type Attack, inForce, runAs, testRefusals } from "../attacks.ts";
 import { GRANTS, type OperatorWorld, SHOP } from "../operator/operator-world.ts";
-import { eventually, signal } from "../wait.ts";
+import { signal } from "../wait.ts";
 import {
   askSession,
   DEBUG_NAMESPACE,
@@ -25,24 +25,15 @@ const OTHER_UID = "1badcafe-0000-4000-8000-000000000002";
 let world: OperatorWorld;
 let open: DebugSession;
 let pending: DebugSession;
-const kubeconfigs: Record<string, string> = {};
-
-interface Attack {
-  readonly title: string;
-  readonly policy: string;
-  readonly as: "tunnel" | "agent" | "operator" | "session" | "oncall";
-  readonly args: () => readonly string[];
-  readonly stdin?: () => object;
-  /** The policy's own words, which nothing else says. */
-  readonly words: string;
-}
+type Who = "tunnel" | "agent" | "operator" | "session" | "oncall";
+const kubeconfigs: Partial<Record<Who, string>> = {};
 
 const patched = (name: string, body: object, ...more: string[]): readonly string[] => [
   ...["patch", "dbg", name, "-n", GRANTS, "--type=merge", "--dry-run=server", "-p", JSON.stringify(body), ...more],
 ];
 const status = (name: string, body: object): readonly string[] =>
   patched(name, { status: body }, "--subresource=status");
-const CREATE = (): readonly string[] => ["create", "--dry-run=server", "-f", "-"];
+const CREATE = ["create", "--dry-run=server", "-f", "-"];
 const hours = (count: number): string => new Date(Date.now() + count * 3_600_000).toISOString();
 
 function asking(spec: object, metadata: object = {}): object {
@@ -83,7 +74,7 @@ const ACCOUNTS = "sallyport-debug-accounts";
 const BINDINGS = "sallyport-operator-bindings";
 const OBJECTS = "sallyport-operator-objects";
 
-const ATTACKS: readonly Attack[] = [
+const ATTACKS: readonly Attack<Who>[] = [
   {
     title: "a stolen tunnel does not move a session to another state",
     ...{ policy: STATUS, as: "tunnel", words: "may only write status.tunnel" },
@@ -225,11 +216,10 @@ const ATTACKS: readonly Attack[] = [
   },
 ];
 
-const run = ({ as, args, stdin }: Pick<Attack, "as" | "args" | "stdin">): Promise<KubectlResult> =>
-  cluster().kubectl(args(), {
-    kubeconfig: kubeconfigs[as] ?? "",
-    ...(stdin && { stdin: JSON.stringify(stdin()) }),
-  });
+const manifests = () => [...installation().policies, ...openDebugSessions()];
+const policies = () => manifests().filter(({ kind }) => kind.startsWith("Validating"));
+const attacked = { cluster, kubeconfigs, policies };
+const run = runAs<Who>(attacked);
 
 beforeAll(async () => {
   world = await debugWorld(cluster());
@@ -266,57 +256,11 @@ beforeAll(async () => {
   [open, pending] = [await askSession(world), await askSession(world)];
   const openedAt = new Date().toISOString();
   await setStatus(world, open, { state: "Open", openedAt, until: hours(0.5), account: ACCOUNT });
-  // Each policy is in force a moment after it was written.
-  for (const policy of new Set(ATTACKS.map((attack) => attack.policy))) {
-    const probe = ATTACKS.find((attack) => attack.policy === policy);
-    if (probe !== undefined)
-      await eventually(
-        () => run(probe),
-        ({ stderr }) => stderr.includes(probe.words),
-      );
-  }
+  await inForce(ATTACKS, run);
 }, 180_000);
 afterAll(() => world?.close());
 
-describe("refused", () => {
-  test.each(ATTACKS.map((attack) => [attack.title, attack] as const))("%s", async (_, attack) => {
-    const { code, stderr } = await run(attack);
-    expect(code).not.toBe(0);
-    expect(stderr).toContain(attack.words);
-  });
-});
-
-describe("by the policy alone: without it, nothing says these words", () => {
-  const policies = [...new Set(ATTACKS.map(({ policy }) => policy))];
-  const manifests = () => [...installation().policies, ...openDebugSessions()];
-  test.each(policies)(
-    "%s",
-    async (policy) => {
-      await cluster().kubectl(["delete", "validatingadmissionpolicybinding", policy]);
-      const attacks = ATTACKS.filter((attack) => attack.policy === policy);
-      try {
-        for (const attack of attacks) {
-          const { stderr } = await eventually(
-            () => run(attack),
-            (result) => !result.stderr.includes(attack.words),
-          );
-          expect(stderr).not.toContain(attack.words);
-        }
-      } finally {
-        await cluster().apply(
-          manifests().filter(({ kind, metadata }) => kind.startsWith("Validating") && metadata.name === policy),
-        );
-        const [first] = attacks;
-        if (first !== undefined)
-          await eventually(
-            () => run(first),
-            ({ stderr }) => stderr.includes(first.words),
-          );
-      }
-    },
-    60_000,
-  );
-});
+testRefusals(ATTACKS, attacked);
 
 describe("let through", () => {
   test.each([
@@ -347,7 +291,7 @@ describe("let through", () => {
       undefined,
     ],
   ] as const)("%s", async (_, as, args, stdin) => {
-    const { code, stderr } = await run({ as, args, ...(stdin && { stdin }) });
+    const { code, stderr } = await run({ as, args, stdin });
     expect({ code, stderr }).toMatchObject({ code: 0 });
   });
 
@@ -370,7 +314,7 @@ describe("let through", () => {
   });
 
   test("the operator mints no token of a session, and neither the tunnel nor the agent ends or deletes one", async () => {
-    const tries: readonly (readonly [Attack["as"], readonly string[]])[] = [
+    const tries: readonly (readonly [Who, readonly string[]])[] = [
       ["operator", ["create", "token", ACCOUNT, "-n", DEBUG_NAMESPACE]],
       ["operator", patched(open.metadata.name, { spec: { endedReason: "x" } })],
       ["tunnel", patched(open.metadata.name, { spec: { endedReason: "x" } })],
@@ -381,6 +325,6 @@ describe("let through", () => {
       ["tunnel", ["get", "pods", "-n", SHOP]],
       ["tunnel", ["get", "serviceaccounts", "-n", DEBUG_NAMESPACE]],
     ];
-    for (const [as, args] of tries) expect((await run({ as, args: () => args })).stderr).toContain("orbidden");
+    for (const [as, args] of tries) expect((await run({ as, args })).stderr).toContain("orbidden");
   });
 });

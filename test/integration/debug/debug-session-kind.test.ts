@@ -1,12 +1,11 @@
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
-import { customResourceDefinition } from "../../../src/crds/kinds/kind.ts";
+import { DEBUG_SESSION } from "../../../src/crds/kinds/debug-session.ts";
+import { OPERATION_POLICY } from "../../../src/crds/kinds/operation-policy.ts";
 import { KINDS } from "../../../src/crds/manifests/installation.ts";
+import { type Answer, GRANTS, kindObjects } from "../kind-objects.ts";
 
 const cluster = useCluster();
-const GRANTS = "sallyport-grants";
-const COLLECTION = `/apis/sallyport.dev/v1alpha1/namespaces/${GRANTS}/debugsessions`;
-const POLICIES = `/apis/sallyport.dev/v1alpha1/namespaces/${GRANTS}/operationpolicies`;
 const KEY = "k".repeat(43);
 const AT = "2026-01-01T12:00:00Z";
 const OPENED = { state: "Open", account: "debug-0a1b2c3d4e5f", openedAt: AT, until: "2026-01-01T13:00:00Z" };
@@ -18,48 +17,28 @@ const LAST_WORD = {
 
 let made = 0;
 
-interface Answer {
-  readonly status: number;
-  readonly message: string;
-}
-
-beforeAll(async () => {
-  const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: GRANTS } };
-  await cluster().apply([namespace, ...KINDS.map((kind) => customResourceDefinition(kind))]);
-}, 120_000);
-
-async function sent(method: string, path: string, body: object, contentType?: string): Promise<Answer> {
-  const call = { method, path, body, ...(contentType !== undefined && { contentType }) };
-  const { status, body: answer } = await cluster().request(call);
-  return { status, message: String((answer as { message?: unknown } | null)?.message ?? "") };
-}
+const objects = kindObjects(cluster, KINDS);
 
 function create(spec: object = {}, name?: string): Promise<Answer & { readonly name: string }> {
   made += 1;
   const sessionId = `dbg_Case${made}`;
-  const object = {
-    apiVersion: "sallyport.dev/v1alpha1",
-    kind: "DebugSession",
-    metadata: { name: name ?? `dbg-case${made}` },
-    spec: {
-      sessionId,
-      deploymentId: "dep_1",
-      grantName: "ar-1",
-      mode: "exec",
-      namespace: "shop",
-      owner: "jo@vendor.example",
-      reason: "500s since 14:02",
-      clientKey: KEY,
-      expiresAt: "2026-01-01T13:00:00Z",
-      ...spec,
-    },
+  const asked = {
+    sessionId,
+    deploymentId: "dep_1",
+    grantName: "ar-1",
+    mode: "exec",
+    namespace: "shop",
+    owner: "jo@vendor.example",
+    reason: "500s since 14:02",
+    clientKey: KEY,
+    expiresAt: "2026-01-01T13:00:00Z",
   };
-  return sent("POST", COLLECTION, object).then((answer) => ({ ...answer, name: object.metadata.name }));
+  const named = name ?? `dbg-case${made}`;
+  return objects.create(DEBUG_SESSION, named, { ...asked, ...spec }).then((answer) => ({ ...answer, name: named }));
 }
 
-const patch = (name: string, body: object, at = ""): Promise<Answer> =>
-  sent("PATCH", `${COLLECTION}/${name}${at}`, body, "application/merge-patch+json");
-const report = (name: string, status: object): Promise<Answer> => patch(name, { status }, "/status");
+const patch = (name: string, body: object): Promise<Answer> => objects.patch(DEBUG_SESSION, name, body);
+const report = (name: string, status: object | null): Promise<Answer> => objects.report(DEBUG_SESSION, name, status);
 
 describe("create", () => {
   test.each([
@@ -196,7 +175,7 @@ describe("status", () => {
   test("status is not wiped", async () => {
     const { name } = await create();
     await report(name, OPENED);
-    expect((await patch(name, { status: null }, "/status")).status).toBe(422);
+    expect((await report(name, null)).status).toBe(422);
   });
 
   test("a session that a person ended is not opened any more, and an open one may be closed", async () => {
@@ -232,12 +211,8 @@ test.each([
   ["*", "auto", true],
 ])("a policy whose rule for %s says %s is taken: %s", async (pattern, decision, taken) => {
   made += 1;
-  const { status, message } = await sent("POST", POLICIES, {
-    apiVersion: "sallyport.dev/v1alpha1",
-    kind: "OperationPolicy",
-    metadata: { name: `policy-${made}` },
-    spec: { rules: [{ pattern, decision }] },
-  });
+  const rules = [{ pattern, decision }];
+  const { status, message } = await objects.create(OPERATION_POLICY, `policy-${made}`, { rules });
   expect(status).toBe(taken ? 201 : 422);
   if (!taken) expect(message).toContain("each by its own name");
 });

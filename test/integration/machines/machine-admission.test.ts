@@ -1,11 +1,10 @@
 import { execFileSync } from "node:child_process";
 import { beforeAll, describe, expect, test } from "vitest";
-import type { KubectlResult } from "../../../lab/cluster/kubectl.ts";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { CORDONED_BY_ANNOTATION, DEFAULT_NAMES, REMOVED_LABEL } from "../../../src/crds/group.ts";
 import { installation, openMachines } from "../../../src/crds/manifests/installation.ts";
 import { MACHINE_APPROVER } from "../../../src/crds/manifests/roles/machine-roles.ts";
-import { eventually } from "../wait.ts";
+import { type Attack, inForce, runAs, testRefusals } from "../attacks.ts";
 
 // None of our processes runs. An attacker has the credentials of one account and types any command.
 
@@ -17,19 +16,9 @@ const API = "sallyport.dev/v1alpha1";
 const KEY = "a".repeat(64);
 const JOIN = `workers-${KEY.slice(0, 12)}`;
 const UID = "0badcafe-0000-4000-8000-000000000001";
-const kubeconfigs: Record<string, string> = {};
+const kubeconfigs: Partial<Record<Who, string>> = {};
 
-type Who = "join" | "machines" | "agent" | "operator" | "approver" | "onlooker" | "node" | "admin";
-
-interface Attack {
-  readonly title: string;
-  readonly policy: string;
-  readonly as: Who;
-  readonly args: readonly string[];
-  readonly stdin?: () => object;
-  /** The policy's own words, which nothing else says. */
-  readonly words: string;
-}
+type Who = "join" | "machines" | "agent" | "operator" | "approver" | "onlooker" | "node";
 
 const CREATE = ["create", "--dry-run=server", "-f", "-"];
 const patch = (kind: string, name: string, body: object, ...more: string[]): readonly string[] => [
@@ -98,7 +87,7 @@ const DRAIN_WORDS = "sallyport-drain-words";
 const CONTROLLER = "sallyport-machines-words";
 const REMOVED = "sallyport-removed-machines";
 
-const ATTACKS: readonly Attack[] = [
+const ATTACKS: readonly Attack<Who>[] = [
   {
     title: "a stolen machine controller labels no node",
     ...{ policy: NODES, as: "machines", words: "only change the annotation" },
@@ -147,7 +136,7 @@ const ATTACKS: readonly Attack[] = [
   {
     title: "it approves no request of a person",
     ...{ policy: CSR, as: "machines", words: "only approve its own requests" },
-    args: ["certificate", "approve", "of-a-person"],
+    ...{ args: ["certificate", "approve", "of-a-person"], isReal: true },
   },
   {
     title: "it evicts no pod without its uid",
@@ -234,13 +223,8 @@ const ATTACKS: readonly Attack[] = [
   },
 ];
 
-async function run({ as, args, stdin }: Pick<Attack, "as" | "args" | "stdin">): Promise<KubectlResult> {
-  const kubeconfig = kubeconfigs[as] ?? "";
-  return cluster().kubectl([...args], {
-    ...(kubeconfig !== "" && { kubeconfig }),
-    ...(stdin && { stdin: JSON.stringify(stdin()) }),
-  });
-}
+const attacked = { cluster, kubeconfigs, policies: () => openMachines() };
+const run = runAs<Who>(attacked);
 
 function bindAdmin(name: string, subject: object): Record<string, unknown> {
   const rights = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "cluster-admin" };
@@ -325,52 +309,10 @@ beforeAll(async () => {
     stdin: () => drain("wished", { requested: WISH }),
   });
   expect(made.stderr).toBe("");
-  // Each policy is in force a moment after it was written.
-  for (const policy of new Set(ATTACKS.map((attack) => attack.policy))) {
-    const probe = ATTACKS.find((attack) => attack.policy === policy);
-    if (probe !== undefined)
-      await eventually(
-        () => run(probe),
-        ({ stderr }) => stderr.includes(probe.words),
-      );
-  }
+  await inForce(ATTACKS, run);
 }, 180_000);
 
-describe("refused", () => {
-  test.each(ATTACKS.map((attack) => [attack.title, attack] as const))("%s", async (_, attack) => {
-    const { code, stderr } = await run(attack);
-    expect(stderr).toContain(attack.words);
-    expect(code).not.toBe(0);
-  });
-});
-
-describe("by the policy alone: without it, nothing says these words", () => {
-  test.each([...new Set(ATTACKS.map(({ policy }) => policy))])(
-    "%s",
-    async (policy) => {
-      await cluster().kubectl(["delete", "validatingadmissionpolicybinding", policy]);
-      const attacks = ATTACKS.filter((attack) => attack.policy === policy && !attack.args.includes("approve"));
-      try {
-        for (const attack of attacks)
-          await eventually(
-            () => run(attack),
-            (result) => !result.stderr.includes(attack.words),
-          );
-      } finally {
-        await cluster().apply(
-          openMachines().filter(({ metadata }) => metadata.name === policy) as Record<string, unknown>[],
-        );
-        const [first] = attacks;
-        if (first !== undefined)
-          await eventually(
-            () => run(first),
-            ({ stderr }) => stderr.includes(first.words),
-          );
-      }
-    },
-    60_000,
-  );
-});
+testRefusals(ATTACKS, attacked);
 
 describe("let through", () => {
   type Case = readonly [title: string, as: Who, args: readonly string[], stdin?: () => object];
@@ -409,7 +351,7 @@ describe("let through", () => {
     ["the operator approves it", "operator", status("drain", "wished", { conditions: [condition("Approved")] })],
   ];
   test.each(cases.map((each) => [each[0], each] as const))("%s", async (_title, [, as, args, stdin]) => {
-    const { code, stderr } = await run({ as, args, ...(stdin && { stdin }) });
+    const { code, stderr } = await run({ as, args, stdin });
     expect({ code, stderr }).toMatchObject({ code: 0 });
   });
 

@@ -1,12 +1,12 @@
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
-import { customResourceDefinition } from "../../../src/crds/kinds/kind.ts";
+import type { Kind } from "../../../src/crds/kinds/kind.ts";
 import { MACHINE_DRAIN } from "../../../src/crds/kinds/machine-drain.ts";
 import { MACHINE_JOIN } from "../../../src/crds/kinds/machine-join.ts";
 import { MACHINE_POOL } from "../../../src/crds/kinds/machine-pool.ts";
+import { type Answer, kindObjects } from "../kind-objects.ts";
 
 const cluster = useCluster();
-const GRANTS = "sallyport-grants";
 const KINDS = [MACHINE_POOL, MACHINE_JOIN, MACHINE_DRAIN] as const;
 const AT = "2026-01-01T12:00:00Z";
 const LATER = "2026-01-01T13:00:00Z";
@@ -14,24 +14,7 @@ const PEM = "-----BEGIN CERTIFICATE-----";
 
 let made = 0;
 
-interface Answer {
-  readonly status: number;
-  readonly message: string;
-}
-
-beforeAll(async () => {
-  const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: GRANTS } };
-  await cluster().apply([namespace, ...KINDS.map((kind) => customResourceDefinition(kind))]);
-}, 120_000);
-
-async function sent(method: string, path: string, body: object, contentType?: string): Promise<Answer> {
-  const call = { method, path, body, ...(contentType !== undefined && { contentType }) };
-  const { status, body: answer } = await cluster().request(call);
-  return { status, message: String((answer as { message?: unknown } | null)?.message ?? "") };
-}
-
-type AnyKind = (typeof KINDS)[number];
-const collection = ({ plural }: AnyKind): string => `/apis/sallyport.dev/v1alpha1/namespaces/${GRANTS}/${plural}`;
+const objects = kindObjects(cluster, KINDS);
 
 interface Made {
   readonly name: string;
@@ -40,16 +23,12 @@ interface Made {
   report(status: object): Promise<Answer>;
 }
 
-async function create(kind: AnyKind, name: string, spec: object): Promise<Made> {
-  const object = { apiVersion: "sallyport.dev/v1alpha1", kind: kind.kind, metadata: { name }, spec };
-  const created = await sent("POST", collection(kind), object);
-  const patched = (body: object, at = ""): Promise<Answer> =>
-    sent("PATCH", `${collection(kind)}/${name}${at}`, body, "application/merge-patch+json");
+async function create(kind: Kind, name: string, spec: object): Promise<Made> {
   return {
     name,
-    created,
-    patch: (changed) => patched({ spec: changed }),
-    report: (status) => patched({ status }, "/status"),
+    created: await objects.create(kind, name, spec),
+    patch: (changed) => objects.patch(kind, name, { spec: changed }),
+    report: (status) => objects.report(kind, name, status),
   };
 }
 
