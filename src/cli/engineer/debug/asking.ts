@@ -9,7 +9,9 @@ import type { CallRoute, Surroundings } from "../calling.ts";
 import { EXIT_CODES } from "../exit-codes.ts";
 import type { Kept } from "./kept-session.ts";
 
-const POLL_MS = 2_000;
+/** Between two looks at a request: soon after a change, then twice as long each time, for a customer who may take an hour. */
+const FIRST_PAUSE_MS = 250;
+const LONGEST_PAUSE_MS = 2_000;
 /** The agent brings a request into the cluster within seconds; then there is a line to approve it with. */
 const LINE_WITHIN_MS = 20_000;
 
@@ -61,19 +63,24 @@ export async function followed(
 ): Promise<boolean> {
   const startedMs = clock.monotonicMs();
   let told = "";
+  let pauseMs = FIRST_PAUSE_MS;
   for (;;) {
     const values = { params: { id }, query: {}, body: undefined };
     const now = (await call("accessRequests", "get", values, signal)) as AccessRequestWithApproval;
     const words = await toldOf(now, call, signal);
-    if (words !== told) error(`${words}\n`);
-    told = words;
+    if (words !== told) {
+      error(`${words}\n`);
+      told = words;
+      pauseMs = FIRST_PAUSE_MS;
+    }
     if (now.status === "customer-approved") return true;
     if (now.status === "rejected" || now.status === "expired") {
       throw new FriendlyError(`${id} is ${now.status}: no debug session`, { exitCode: EXIT_CODES.notRun.code });
     }
     const isTold = now.kubectlApprove !== null || clock.monotonicMs() - startedMs > LINE_WITHIN_MS;
     if (!wait && isTold) return false;
-    await sleep(clock, POLL_MS, signal);
+    await sleep(clock, pauseMs, signal);
+    pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
   }
 }
 

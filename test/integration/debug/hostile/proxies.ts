@@ -21,7 +21,7 @@ if (problem !== undefined) console.warn(`debug sessions through proxies are not 
 /** Both ends of a session behind a proxy of their own, which asks for a password; the platform has a private CA. */
 export function throughProxies(
   world: () => World,
-  startTunnel: (env: Readonly<Record<string, string>>) => Promise<void>,
+  tunnel: { start(env: Readonly<Record<string, string>>): Promise<void>; stop(): Promise<void> },
 ): void {
   describe.skipIf(problem !== undefined)("both ends behind proxies", () => {
     let tls: PrivateTls;
@@ -42,7 +42,7 @@ export function throughProxies(
       env = { engineer: await through("engineer"), tunnel: await through("tunnel") };
       Object.assign(env.engineer, { SALLYPORT_URL: `https://${tls.host}` });
       Object.assign(env.tunnel, { SALLYPORT_PLATFORM_URL: `https://${tls.host}` });
-      await startTunnel(env.tunnel);
+      await tunnel.start(env.tunnel);
     });
     afterAll(async () => {
       await Promise.all(Object.values(squids).map((squid) => squid.close()));
@@ -53,23 +53,25 @@ export function throughProxies(
     const connections = async (user: string): Promise<readonly string[]> =>
       ((await squids[user]?.log()) ?? []).filter((line) => !line.startsWith("NONE_NONE"));
 
-    it("reach each other, and go to the platform and nowhere else", async () => {
+    const expectOnlyPlatform = async (user: string): Promise<void> => {
+      // Calls, and the WebSocket.
+      const lines = await eventually(
+        () => connections(user),
+        ({ length }) => length >= 2,
+      );
+      expect(new Set(lines)).toEqual(new Set([`TCP_TUNNEL/200 CONNECT ${tls.host} ${user}`]));
+    };
+
+    it("reach each other; the engineer's connections go to the platform and nowhere else", async () => {
       const { at } = world();
       const session = await openSession(at, { mode: "exec", env: env.engineer });
       expect((await session.kubectl(["exec", "api-0", "--", "echo", "through"])).stdout).toBe("through\n");
       await session.close();
-      // Of each: calls, and the WebSocket.
-      for (const user of ["engineer", "tunnel"]) {
-        const lines = await eventually(
-          () => connections(user),
-          ({ length }) => length >= 2,
-        );
-        expect(new Set(lines)).toEqual(new Set([`TCP_TUNNEL/200 CONNECT ${tls.host} ${user}`]));
-      }
+      await expectOnlyPlatform("engineer");
       for (const said of [session.cli.out, session.cli.error]) expect(said).not.toContain("p%40ss");
     });
 
-    it("go around it to what NO_PROXY names", async () => {
+    it("the engineer's go around it to what NO_PROXY names", async () => {
       const { at } = world();
       const before = await connections("engineer");
       const around = { ...env.engineer, NO_PROXY: `localhost,127.0.0.1,${address}` };
@@ -77,6 +79,12 @@ export function throughProxies(
       expect((await session.kubectl(["exec", "api-0", "--", "echo", "around"])).stdout).toBe("around\n");
       await session.close();
       expect(await connections("engineer")).toEqual(before);
+    });
+
+    it("the tunnel's have gone to the platform and nowhere else", async () => {
+      // The connection of its calls is kept open for more of them, and squid tells of it at its end.
+      await tunnel.stop();
+      await expectOnlyPlatform("tunnel");
     });
   });
 }
