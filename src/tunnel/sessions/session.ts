@@ -49,6 +49,8 @@ export class Session {
   #attachedEpoch: number | undefined;
   /** Another tunnel has the session: no last word from this one. */
   #isTakenOver = false;
+  /** The cluster says so, and not the platform alone. */
+  #isTakenInCluster = false;
   /** The claim has been seen in the object: what does not name this process is newer, not older. */
   #isSeen = false;
   #server: SessionServer | undefined;
@@ -65,7 +67,7 @@ export class Session {
     this.#share = tools.spool.share(shareBytes(config), filesOf(object.spec.sessionId));
     this.#report = new SessionReport(object, {
       ...{ status: this.#status, identity, key: key.pin, clock, log, durable: () => this.#audit?.durable },
-      onTakenOver: () => this.#yield(),
+      onTakenOver: () => this.#yield(true),
       onGone: () => this.end("revoked"),
     });
   }
@@ -86,7 +88,7 @@ export class Session {
     if (instance === this.#tools.identity) this.#isSeen = true;
     if (object === undefined || isEnded) this.end("revoked");
     else if (status?.state !== "Open") this.end(status?.closeReason ?? "revoked");
-    else if (this.#isSeen && instance !== undefined && instance !== this.#tools.identity) this.#yield();
+    else if (this.#isSeen && instance !== undefined && instance !== this.#tools.identity) this.#yield(true);
   }
 
   /** @throws ApiError when it could not be claimed. */
@@ -198,7 +200,7 @@ export class Session {
     const hooks = {
       onEpoch: (epoch: Epoch) => this.#begin(epoch),
       onUntil: (at: Date) => this.#watchdog?.shorten(at.getTime() - clock.wallNow().getTime()),
-      onReplaced: () => this.#yield(),
+      onReplaced: () => this.#yield(false),
       isEnding: () => this.#reason !== undefined,
     };
     return serveUntilEnd(this.#tools, this.#object.spec.sessionId, hooks, signal);
@@ -224,8 +226,9 @@ export class Session {
   }
 
   /** Another tunnel has it: what this one still says or stores would be about the other's session. */
-  #yield(): void {
+  #yield(isTakenInCluster: boolean): void {
     this.#isTakenOver = true;
+    this.#isTakenInCluster ||= isTakenInCluster;
     this.end("tunnel-lost");
   }
 
@@ -279,9 +282,10 @@ export class Session {
     await this.#audit?.append("close", { reason, ...totals, ...(recording && { recording }) }).catch(() => undefined);
     await this.#audit?.close();
     // The platform takes one file a session: the one of the tunnel that has it to the end. A recording stays, because this
-    // tunnel goes on with it when the session comes back, and another one may have the same spool.
-    if (this.#isTakenOver) spool.done(auditFile(sessionId));
-    else uploads.add(filesOf(sessionId).filter((name) => spool.size(name) > 0));
+    // tunnel goes on with it when the session comes back, and another one may have the same spool. So does the audit where
+    // the platform alone says that another has the session: it could else have what it likes go when room is needed.
+    if (this.#isTakenInCluster) spool.done(auditFile(sessionId));
+    else if (!this.#isTakenOver) uploads.add(filesOf(sessionId).filter((name) => spool.size(name) > 0));
   }
 
   async #tellPlatform(signal: AbortSignal): Promise<void> {

@@ -5,7 +5,8 @@ import { afterEach, expect, test } from "vitest";
 import type { WebSocket } from "ws";
 import { ApiError } from "../../api-client/api-error.ts";
 import { FakeClock } from "../../base/testing/fake-clock.ts";
-import { chainLine, chainStart } from "../../debug-link/audit-chain.ts";
+import { RELAY_CLOSE_CODES } from "../../contract/debug-sessions/debug-relay.ts";
+import { chainLine, chainStart, verifyAudit } from "../../debug-link/audit-chain.ts";
 import { say } from "../../debug-link/testing/fake-relay.ts";
 import { ServerClock } from "../../kube/client/server-clock.ts";
 import { ME, refusal, SESSION_ID, SessionWorld } from "../testing/session-world.ts";
@@ -253,6 +254,47 @@ test("the recording of a session that another tunnel took stays until it is over
   world.write({ state: "Closed", closedAt: "2026-01-01T12:10:00Z", closeReason: "client" });
   await world.until(() => kept()[0] === `${recordingFile(SESSION_ID)}.done`, 5_000);
   expect(world.uploaded).toEqual([]);
+});
+
+test("a relay that says that another tunnel came, where none has taken the session, gets no record out of the audit", async () => {
+  world = await SessionWorld.start();
+  let { socket } = await serving();
+  const begun = (): number =>
+    readFileSync(join(world.folder, auditFile(SESSION_ID)), "utf8").split('"type":"open"').length;
+  for (let time = 1; time <= 2; time += 1) {
+    socket.close(RELAY_CLOSE_CODES.replaced);
+    const next = world.accept();
+    // Time stands still while the disk works, nearly.
+    let turns = 0;
+    await world.until(() => {
+      turns += 1;
+      if (turns % 100 === 0) world.clock.advance(1_000);
+      return begun() === time + 2;
+    });
+    socket = await next;
+  }
+  say(socket, { type: "close", reason: "client" });
+  await world.until(() => world.heads.length > 0 && world.tunnel?.closed !== undefined);
+  expect([names(), world.uploaded]).toEqual([[auditFile(SESSION_ID)], [auditFile(SESSION_ID)]]);
+  const file = readFileSync(join(world.folder, auditFile(SESSION_ID)));
+  expect(verifyAudit(file, world.tunnel?.audit?.head)).toMatchObject({ problems: [], isClosed: true, beyond: 0 });
+  expect(file.toString().match(/"type":"open"/g)).toHaveLength(3);
+});
+
+test("one that ends before the tunnel comes back to it is sent, unless another tunnel had it last", async () => {
+  for (const other of [undefined, { ...OTHER, audit }]) {
+    world = await SessionWorld.start();
+    const { socket } = await serving();
+    world.isCurrent = false;
+    socket.close(RELAY_CLOSE_CODES.replaced);
+    await world.until(() => readFileSync(join(world.folder, auditFile(SESSION_ID)), "utf8").includes('"type":"close"'));
+    world.isCurrent = true;
+    const ended = { state: "Closed", closedAt: "2026-01-01T12:10:00Z", closeReason: "client" } as const;
+    world.write({ ...ended, ...(other && { tunnel: other }) });
+    await world.until(() => world.uploaded.length > 0 || names()[0]?.endsWith(".done") === true, 1_000);
+    expect(world.uploaded).toEqual(other === undefined ? [auditFile(SESSION_ID)] : []);
+    if (other === undefined) await world.close();
+  }
 });
 
 test("a recording that cannot be gone on with ends the session: it is not begun a second time", async () => {

@@ -75,7 +75,9 @@ export class Sessions {
       const object = objects.get(sessionId);
       if (object !== undefined && isOpen(object)) continue;
       this.#yielded.delete(sessionId);
-      this.#tools.spool.done(recordingFile(sessionId));
+      // Its audit is still there when no other tunnel has ever taken it.
+      if (this.#tools.spool.size(auditFile(sessionId)) > 0) await this.#finish(sessionId, object);
+      else this.#tools.spool.done(recordingFile(sessionId));
     }
   }
 
