@@ -20,6 +20,7 @@ import { Heartbeat } from "./heartbeat/heartbeat.ts";
 import { heartbeatBody } from "./heartbeat/heartbeat-body.ts";
 import type { AgentConfig } from "./kernel/config.ts";
 import { debugGauges } from "./kernel/debug-metrics.ts";
+import { machineGauges } from "./kernel/machine-metrics.ts";
 import { agentMetrics, deploymentsGauge } from "./kernel/metrics.ts";
 import type { WorkloadRef } from "./observe/observation.ts";
 import { observing } from "./observing.ts";
@@ -114,10 +115,11 @@ export async function runAgent(config: AgentConfig, tools: AgentTools, signal: A
 function clusterGauges(
   { registry, clock }: AgentTools,
   { config, cluster }: ControllerParts,
-  { deploymentStates }: AgentControllers,
+  { deploymentStates, machinesTold }: AgentControllers,
 ): void {
   deploymentsGauge(registry, deploymentStates);
   debugGauges(registry, config.debugModes, () => cluster.sessions?.store.list() ?? [], clock);
+  machineGauges(registry, () => machinesTold(clock.wallNow()), clock);
 }
 
 /** The work feed listens to the platform; the heartbeat tells it that this agent lives. */

@@ -1,4 +1,5 @@
 import { withDeadline } from "../base/deadline.ts";
+import type { MachineReport } from "../contract/machines/machine.ts";
 import { acceptedNamespaces } from "../crds/kinds/accepted-namespaces.ts";
 import type { AccessGrant } from "../crds/kinds/access-grant.ts";
 import type { DebugSession } from "../crds/kinds/debug-session.ts";
@@ -173,6 +174,8 @@ export class AgentControllers {
     const { config, clock, random } = this.#parts;
     return periodic(config.resyncIntervalMs, keys, { clock, random });
   };
+
+  readonly machinesTold = (now: Date): readonly MachineReport[] => this.#machines?.told(now) ?? [];
 
   #machineControllers(machines: MachineCluster): MachineControllers {
     const { platform, cluster, config, clock } = this.#parts;

@@ -71,7 +71,11 @@ export async function runMachineController(
     if (config.joinEnabled) {
       const joinCaches = new JoinCaches({ client, clock, log, metrics: kube }, caches);
       manager.addInformer(joinCaches.requests);
-      const joins = joinMetrics(registry, () => caches.joins.store.values());
+      const joins = joinMetrics(
+        registry,
+        () => caches.joins.store.values(),
+        () => caches.pools.store.values(),
+      );
       const news = new JoinPublisher({ recorder: events, metrics: joins });
       const joinParts = { client, caches: joinCaches, news, kube, policies, fence, clock, serverClock, log };
       for (const controller of joinControllers(joinParts)) manager.addController(controller);

@@ -1,5 +1,6 @@
 import type { AlertCase, Series } from "./alert-case.ts";
 import { DEBUG_ALERT_CASES } from "./debug-alert-cases.ts";
+import { MACHINE_ALERT_CASES } from "./machine-alert-cases.ts";
 
 const DAY_S = 86_400;
 /** One pod of an installation, with one more label or none. */
@@ -368,4 +369,5 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
     labels: ["sweep"],
   },
   ...DEBUG_ALERT_CASES,
+  ...MACHINE_ALERT_CASES,
 };

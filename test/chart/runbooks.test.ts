@@ -56,7 +56,11 @@ describe("kubectl lines name what the chart installs:", () => {
   const helm = useHelm();
   let objects: readonly Rendered[] = [];
   beforeAll(async () => {
-    objects = await helm.render({ ...REQUIRED, namespaces: ["shop"] });
+    const machines = {
+      machines: { enabled: true },
+      join: { url: "https://join.customer.example:8443", apiServer: "https://10.0.0.10:6443" },
+    };
+    objects = await helm.render({ ...REQUIRED, namespaces: ["shop"], ...machines });
   });
   const named = (kind: string, name: string) =>
     objects.some((each) => each.kind === kind && each.metadata.name === name);

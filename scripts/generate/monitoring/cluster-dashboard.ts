@@ -1,5 +1,6 @@
 import { NOW_ROW } from "./cluster-now-row.ts";
 import { DEBUG_ROW } from "./debug-row.ts";
+import { MACHINE_ROW } from "./machine-row.ts";
 import { type Dashboard, INSTALLATION, lines, PROCESS, PROCESS_LABELS, RATE } from "./panel.ts";
 import { PROCESS_ROWS } from "./process-rows.ts";
 
@@ -228,6 +229,7 @@ export const CLUSTER_DASHBOARD: Dashboard = {
       ],
     },
     DEBUG_ROW,
+    MACHINE_ROW,
     ...PROCESS_ROWS,
   ],
 };

@@ -1,4 +1,5 @@
 import { DEBUG_RULES } from "./debug-rules.ts";
+import { MACHINE_RULES } from "./machine-rules.ts";
 import { gone, type RuleGroup, WHERE_KNOWN } from "./rule.ts";
 
 /** Labels of one installation: those that stay when the replicas are summed. */
@@ -21,7 +22,7 @@ export const CLUSTER_RULES: readonly RuleGroup[] = [
     recordings: [
       {
         record: "cluster_namespace_pod:sallyport_process:info",
-        expr: 'max by (cluster, namespace, pod) ({__name__=~"sallyport_(agent|operator|tunnel)_build_info"})',
+        expr: 'max by (cluster, namespace, pod) ({__name__=~"sallyport_(agent|operator|tunnel|join|machine_controller)_build_info"})',
       },
       { record: "cluster_namespace:sallyport_controlplane_request_errors:ratio_rate5m", expr: errorRatio("5m") },
       { record: "cluster_namespace:sallyport_controlplane_request_errors:ratio_rate1h", expr: errorRatio("1h") },
@@ -323,4 +324,5 @@ export const CLUSTER_RULES: readonly RuleGroup[] = [
     ],
   },
   DEBUG_RULES,
+  MACHINE_RULES,
 ];

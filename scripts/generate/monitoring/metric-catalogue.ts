@@ -1,13 +1,16 @@
 import { collectDefaultMetrics, Registry } from "prom-client";
 import { debugGauges } from "../../../src/agent/kernel/debug-metrics.ts";
+import { machineGauges } from "../../../src/agent/kernel/machine-metrics.ts";
 import { agentMetrics, deploymentsGauge } from "../../../src/agent/kernel/metrics.ts";
 import { rightsGauge as agentRights } from "../../../src/agent/rights.ts";
 import { buildInfo } from "../../../src/cli/services/process-metrics.ts";
 import { ROUTES } from "../../../src/contract/table.ts";
 import { MUTATING_POLICIES, VALIDATING_POLICIES } from "../../../src/crds/manifests/admission/admission.ts";
 import { DEBUG_VALIDATING_POLICIES } from "../../../src/crds/manifests/admission/debug-admission.ts";
-import { joinMetrics } from "../../../src/join/kernel/metrics.ts";
+import { joinMetrics as joinServerMetrics } from "../../../src/join/kernel/metrics.ts";
 import { kubeMetrics } from "../../../src/kube/metrics/kube-metrics.ts";
+import { drainMetrics } from "../../../src/machine-controller/kernel/drain-metrics.ts";
+import { joinMetrics } from "../../../src/machine-controller/kernel/join-metrics.ts";
 import { rightsGauge as operatorRights } from "../../../src/operator/access/rights.ts";
 import { debugMetrics } from "../../../src/operator/kernel/debug-metrics.ts";
 import { operatorMetrics } from "../../../src/operator/kernel/metrics.ts";
@@ -16,7 +19,7 @@ import { NON_API_ROUTES } from "../../../src/platform/http/non-api-routes.ts";
 import { platformMetrics } from "../../../src/platform/kernel/metrics/metrics.ts";
 import { tunnelMetrics } from "../../../src/tunnel/kernel/metrics.ts";
 
-export const COMPONENTS = ["agent", "operator", "tunnel", "join", "platform"] as const;
+export const COMPONENTS = ["agent", "operator", "tunnel", "join", "machine-controller", "platform"] as const;
 export type Component = (typeof COMPONENTS)[number];
 
 /** One metric as the code declares it. */
@@ -72,10 +75,18 @@ function registryOf(component: Component): Registry {
     agentRights(registry, () => []);
     deploymentsGauge(registry, () => []);
     debugGauges(registry, [], () => [], { wallNow: now });
+    machineGauges(registry, () => [], { wallNow: now });
   } else if (component === "tunnel") {
     tunnelMetrics(registry);
   } else if (component === "join") {
-    joinMetrics(registry);
+    joinServerMetrics(registry);
+  } else if (component === "machine-controller") {
+    drainMetrics(registry, () => []);
+    joinMetrics(
+      registry,
+      () => [],
+      () => [],
+    );
   } else {
     const { policies } = operatorMetrics(registry, { grants: () => [], isLeader: () => false, now });
     const known = [...VALIDATING_POLICIES, ...MUTATING_POLICIES, ...DEBUG_VALIDATING_POLICIES];

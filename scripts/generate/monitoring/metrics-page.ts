@@ -12,6 +12,8 @@ const ABOUT: Readonly<Record<Component, string>> = {
   tunnel:
     "There where debug sessions are enabled. Port 8080, path `/metrics`. Every replica counts what it serves: add replicas up.",
   join: "There where machines may join. Port 8080, path `/metrics`. Every replica counts what it answers: add replicas up.",
+  "machine-controller":
+    "There where machines are enabled. Port 8080, path `/metrics`. Every replica counts joins and drains, the leader alone what it does: put replicas together with `max`.",
   platform:
     "Port `SALLYPORT_PLATFORM_METRICS_PORT`, path `/metrics`; off unless it is set, and apart from the API's port.",
 };
@@ -29,11 +31,11 @@ export function metricsPage(
     INTRODUCTION,
     ACCESS,
     ...COMPONENTS.flatMap((component) => [
-      `## ${component[0]?.toUpperCase()}${component.slice(1)}`,
+      `## ${(component[0]?.toUpperCase() + component.slice(1)).replace("-", " ")}`,
       ABOUT[component],
       table(metrics.filter(({ components }) => components.length === 1 && components[0] === component)),
     ]),
-    "## Agent, operator and tunnel",
+    "## More than one process in the cluster",
     "Under the names of client-go and controller-runtime, so that dashboards made for those light up; a few in their\nmanner where they have none. `sallyport_grants` is counted by both, each from its own cache; debug sessions are by\nall three, each by what it sees: put them together with `max`.",
     table(shared),
     "## Every process",

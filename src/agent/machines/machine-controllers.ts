@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../../base/clock.ts";
+import type { MachineReport } from "../../contract/machines/machine.ts";
 import type { AccessGrant } from "../../crds/kinds/access-grant.ts";
 import type { Change } from "../../kube/cache/cache.ts";
 import type { Controller, Reconcile } from "../../kube/controller/controller.ts";
@@ -74,6 +75,10 @@ export class MachineControllers {
   readonly deploymentIds = (): readonly string[] => [
     ...new Set(this.#parts.machines.pools.store.list().map(({ spec }) => spec.deploymentId)),
   ];
+
+  /** Of all deployments, as they are told at `now`; those that are not read at the moment are none. */
+  readonly told = (now: Date): readonly MachineReport[] =>
+    this.deploymentIds().flatMap((id) => (this.#parts.accepts(id) ? (this.#machines(id, now) ?? []) : []));
 
   controllers(): readonly Controller[] {
     const { machines, controller, resync } = this.#parts;

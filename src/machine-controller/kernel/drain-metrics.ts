@@ -7,6 +7,7 @@ import {
   type MachineDrain,
   type MachineDrainState,
 } from "../../crds/kinds/machine-drain.ts";
+import type { Condition } from "../../kube/objects/conditions.ts";
 
 /** How a drain ended. `deadline`: empty, but after its deadline; `forced`: what was left then was deleted. */
 const DRAIN_RESULTS = ["drained", "deadline", "forced", "failed", "cancelled"] as const;
@@ -61,6 +62,11 @@ export function drainMetrics(registry: Registry, drains: () => Iterable<MachineD
 }
 
 function drainGauges(registry: Registry, drains: () => Iterable<MachineDrain>): void {
+  /** Conditions of those that have not ended. */
+  const going = (): readonly (readonly Condition[])[] =>
+    [...drains()].flatMap(({ status }) =>
+      status?.state === "Drained" || status?.state === "Failed" ? [] : [(status?.conditions ?? []) as Condition[]],
+    );
   new Gauge({
     name: "sallyport_machine_drains",
     help: "Drains by state.",
@@ -92,9 +98,16 @@ function drainGauges(registry: Registry, drains: () => Iterable<MachineDrain>): 
     help: "Drains whose node no pod has left for ten minutes.",
     registers: [registry],
     collect() {
-      const isStalled = ({ status }: MachineDrain): boolean =>
-        status?.conditions?.some(({ type, reason }) => type === "Progressing" && reason === "Stalled") === true;
-      this.set([...drains()].filter(isStalled).length);
+      this.set(going().filter((each) => each.some(({ reason }) => reason === "Stalled")).length);
+    },
+  });
+  new Gauge({
+    name: "sallyport_machine_drains_overdue",
+    help: "Drains that go on after their deadline.",
+    registers: [registry],
+    collect() {
+      const isOverdue = ({ type, status }: Condition): boolean => type === "DeadlineExceeded" && status === "True";
+      this.set(going().filter((each) => each.some(isOverdue)).length);
     },
   });
 }

@@ -1,6 +1,7 @@
 import { Gauge, type Registry } from "prom-client";
 import { closedCounter } from "../../base/closed-series.ts";
 import { MACHINE_JOIN_STATES, type MachineJoin, type MachineJoinState } from "../../crds/kinds/machine-join.ts";
+import type { MachinePool } from "../../crds/kinds/machine-pool.ts";
 
 const JOIN_RESULTS = ["joined", "denied", "expired"] as const;
 const CERTIFICATE_KINDS = ["first", "renewal"] as const;
@@ -11,8 +12,22 @@ export interface JoinMetrics {
   issued(kind: (typeof CERTIFICATE_KINDS)[number]): void;
 }
 
-/** @param joins asked at each scrape */
-export function joinMetrics(registry: Registry, joins: () => Iterable<MachineJoin>): JoinMetrics {
+/** @param joins asked at each scrape, as `pools` is */
+export function joinMetrics(
+  registry: Registry,
+  joins: () => Iterable<MachineJoin>,
+  pools: () => Iterable<MachinePool>,
+): JoinMetrics {
+  new Gauge({
+    name: "sallyport_machine_signer_broken",
+    help: "Machine pools whose last request for a certificate the cluster's signer did not sign.",
+    registers: [registry],
+    collect() {
+      const isBroken = ({ status }: MachinePool): boolean =>
+        status?.conditions?.some((each) => each.type === "SignerWorks" && each.status === "False") === true;
+      this.set([...pools()].filter(isBroken).length);
+    },
+  });
   new Gauge({
     name: "sallyport_machine_joins",
     help: "Machines that asked to join, by state.",
