@@ -72,7 +72,7 @@ it("a reader that stops holds the writer back, and nothing is lost", async () =>
     }
     stopped = true;
   })();
-  // Until the kernel's buffers and ours are full: then no more is taken, whatever the time.
+  // Until the kernel's buffers and ours are full: then no more is taken, however long this waits.
   for (let same = 0, before = -1; same < 200; same = written === before ? same + 1 : 0) {
     before = written;
     await turn();

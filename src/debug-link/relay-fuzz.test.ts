@@ -123,7 +123,7 @@ test("a frame that says it is longer than any may be is refused by its header", 
   expect(met.streams[0]?.destroyed).toBe(true);
 });
 
-test("what nobody reads stops at the relay's socket", async () => {
+test("what this side does not read stops at the relay's socket", async () => {
   const met = await connected(true);
   say(met.socket, { type: "peer", epoch: 1 });
   await once(met.socket, "message");

@@ -20,7 +20,7 @@ export class MemoryEnd extends Duplex {
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
     setImmediate(() => {
       const other = this.#other;
-      // What nobody reads is never said to be written, as in a socket.
+      // What the other end does not read is never said to be written, as in a socket.
       if (other === undefined || other.destroyed || this.destroyed) return;
       other.received += chunk.length;
       let isTaken = true;

@@ -30,7 +30,7 @@ export function folded<T, R>(element: Message<T>, start: R, step: (before: R, ea
   };
 }
 
-/** A message of which only its presence is kept, whatever it holds. */
+/** A message of which only its presence is kept: its bytes are skipped unread. */
 export const present: Type<boolean> = {
   wire: BYTES,
   absent: false,

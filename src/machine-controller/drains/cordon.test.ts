@@ -20,7 +20,7 @@ const TABLE: readonly (readonly [string, DrainNode, readonly MachineDrain[], unk
   ["another inherits a cordon that was found", found, [drain("other")], { do: "hand over", isOurs: false }],
   ["another that is over keeps it", ours, [over("Drained")], { do: "hand over", isOurs: true }],
   ["one that failed inherits nothing", ours, [over("Failed")], { do: "undo", uncordon: true }],
-  ["one that nobody approved inherits nothing", ours, [drain("other", requested())], { do: "undo", uncordon: true }],
+  ["one that is not approved inherits nothing", ours, [drain("other", requested())], { do: "undo", uncordon: true }],
 ];
 
 it.each(TABLE)("a mark on a node: %s", (_, marked, drains, expected) => {

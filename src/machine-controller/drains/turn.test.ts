@@ -44,7 +44,7 @@ test("of one node the older drain acts, or the one that has begun", () => {
   expect(turnOf(begun, facts([old, begun])).is).toBe("go");
 });
 
-test("what is over, and what nobody approved, is in no one's way", () => {
+test("a drain that is over, or not approved, takes no other one's turn", () => {
   const mine = on("m-1", 5);
   const over = { ...on("m-1", 1), status: { state: "Drained" as const, startedAt: "2026-01-01T00:00:01Z" } };
   const unapproved = on("m-1", 2, requested());

@@ -77,7 +77,7 @@ export function sessionVerdict(facts: SessionFacts): SessionVerdict {
     );
   }
   if (!limits.modes.includes(spec.mode)) return refuse("ModeDisabled", `mode ${spec.mode} is switched off here`);
-  // A blank one would reach every pod, whatever the customer took it for.
+  // The API server takes a blank one for every pod, and the customer may have approved it as a restriction.
   if (spec.selector !== undefined && !isLabelSelector(spec.selector)) {
     return refuse("ModeMismatch", "the session's selector is no label selector");
   }

@@ -345,7 +345,7 @@ onEachDatabase("the debug relay", (world) => {
     ]);
   });
 
-  it("asks only where somebody can answer, and shows the ticket once", async () => {
+  it("asks only where a manager can answer, and shows the ticket once", async () => {
     const site = await newSite(world);
     const deployment = await site.deploy("shop");
     const headers = { "idempotency-key": "one" };

@@ -24,7 +24,7 @@ import type { Relay } from "./relay.ts";
 const PATH = /^\/v1\/debug-sessions\/(dbg_[0-9a-zA-Z]{28})\/(attach|tunnel)(?:\?|$)/;
 
 /**
- * True for WebSocket upgrades of the relay's paths. All other requests stay plain HTTP, whatever upgrade they offer.
+ * True for WebSocket upgrades of the relay's paths. All other requests stay plain HTTP: an upgrade that they offer is not taken.
  */
 export function isRelayUpgrade({ url, headers }: IncomingMessage): boolean {
   return PATH.test(url ?? "") && headers.upgrade?.toLowerCase() === "websocket";

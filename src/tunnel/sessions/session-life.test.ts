@@ -11,7 +11,7 @@ import { auditFile } from "./session-tools.ts";
 
 const OTHER = { instance: "tunnel-2", epoch: 9, key: "o".repeat(43) };
 
-/** What a session must have come to, whatever it met before. */
+/** What a session must have come to after the words that it was given, in any order. */
 interface Model {
   isAttached: boolean;
   /** The first word counts. */

@@ -11,8 +11,8 @@ import { SPDY_DICTIONARY } from "./spdy-dictionary.ts";
 import { SpdyReader } from "./spdy-reader.ts";
 import { WebSocketReader } from "./websocket-reader.ts";
 
-// Bytes as nobody honest sends them: nearly right, cut anywhere, lying about their length. A reader that sees something
-// else when the same bytes come in other pieces can be led past a check by whoever cuts them.
+// Bytes as an attacking engineer sends them: nearly right, cut anywhere, lying about their length. A reader that sees
+// something else when the same bytes come in other pieces can be led past a check by the sender, who chooses the pieces.
 
 const clock = new FakeClock();
 const cuts = fc.array(fc.nat(), { maxLength: 20 });

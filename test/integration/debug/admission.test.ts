@@ -97,7 +97,7 @@ const ATTACKS: readonly Attack<Who>[] = [
       }),
   },
   {
-    title: "nor reports on a session that nobody opened",
+    title: "nor reports on a session that the operator has not opened",
     ...{ policy: STATUS, as: "tunnel", words: "sessions that were opened only" },
     args: () => status(pending.metadata.name, { tunnel: { instance: "mine" } }),
   },
@@ -295,7 +295,7 @@ describe("let through", () => {
     expect({ code, stderr }).toMatchObject({ code: 0 });
   });
 
-  test("whoever is on call ends a session, and the API server writes their name", async () => {
+  test("a person on call ends a session, and the API server writes their name", async () => {
     const kubeconfig = kubeconfigs.oncall ?? "";
     const args = [
       "patch",

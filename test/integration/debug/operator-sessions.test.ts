@@ -203,7 +203,7 @@ describe("refused", () => {
     ["another deployment", "DeploymentNotServed", async () => ({ mode: "logs", deploymentId: "dpl_other" })],
     ["another namespace", "NamespaceNotOpen", async () => ({ mode: "logs", namespace: "kube-system" })],
     [
-      "a grant that nobody has approved",
+      "a grant that is not approved",
       "GrantClosed",
       async () => ({ mode: "logs", grantName: (await world.ask([line("logs")], "read-only")).metadata.name }),
     ],

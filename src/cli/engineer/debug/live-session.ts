@@ -33,7 +33,7 @@ const AWAY = "the connection to the customer's cluster is away; it is tried agai
 
 /**
  * Serves one debug session: the relay, TLS to the tunnel, the loopback address, and the shell. What was made for it is
- * removed at its end, whoever ends it.
+ * removed when the engineer, the customer or the platform ends it.
  *
  * @returns the exit code
  */

@@ -100,7 +100,7 @@ onEachDatabase(
       const asked: Answer = await site.call("POST", `/v1/deployments/${deploymentId}/debug-requests`, { body });
       expect(asked.status, JSON.stringify(asked.body)).toBe(201);
       const owned: string = asked.body.session.id;
-      /** Of audit and recording, for a session that the member asked for, and for one that nobody did. */
+      /** Of audit and recording, for a session that the member asked for, and for one that has no owner. */
       const seenBy = async (key: string) => {
         const kinds = (files: DebugSession["presignedUrls"]) =>
           NAMES.flatMap((name) =>
@@ -313,7 +313,7 @@ onEachDatabase(
 onEachDatabase(
   "files of debug sessions whose bucket cannot be signed for",
   (world) => {
-    it("keep nobody from reading or stopping one", async () => {
+    it("leave the session to be read and stopped", async () => {
       const site = await newSite(world);
       const { id, presignedUrls } = await open(world, site);
       expect(presignedUrls).toEqual({});
