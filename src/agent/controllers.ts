@@ -180,7 +180,12 @@ export class AgentControllers {
   #machineControllers(machines: MachineCluster): MachineControllers {
     const { platform, cluster, config, clock } = this.#parts;
     return new MachineControllers({
-      ...{ platform, machines, config, clock, accepts: this.#accepts, resync: this.#resync },
+      platform,
+      machines,
+      config,
+      clock,
+      accepts: this.#accepts,
+      resync: this.#resync,
       grants: () => cluster.grants.store.list(),
       controller: (...args) => this.#controller(...args),
     });

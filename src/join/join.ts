@@ -60,28 +60,47 @@ export async function runJoin(config: JoinConfig, tools: JoinTools, signal: Abor
     const watched = { client, namespace, clock, log, metrics: kube.watch };
     const pools = new Informer<MachinePool>({
       ...watched,
-      ...{ resource: machinePools, projection: jsonProjection<MachinePool>() },
+      resource: machinePools,
+      projection: jsonProjection<MachinePool>(),
     });
     const joins = new Informer<MachineJoin>({
       ...watched,
-      ...{ resource: machineJoins, projection: jsonProjection<MachineJoin>() },
+      resource: machineJoins,
+      projection: jsonProjection<MachineJoin>(),
       indexes: { [BY_UID]: ({ metadata }) => [metadata.uid] },
     });
     const certificate = new ServedCertificate(config.tlsFolder, { clock, log });
     const key = await firstKey(config, { client, certificate, now: clock.wallNow(), log }, signal);
     let pins = [curlPin(key)];
     const announcements = new Announcements({
-      ...{ platform, client, clock: serverClock, log, metrics, url: config.url, caFile: config.caFile },
-      ...{ pools: () => pools.store.values(), pins: () => pins },
+      platform,
+      client,
+      clock: serverClock,
+      log,
+      metrics,
+      url: config.url,
+      caFile: config.caFile,
+      pools: () => pools.store.values(),
+      pins: () => pins,
     });
     await announcements.readCluster(signal);
     pools.onChange((change) => change.type === "added" && !change.initial && announcements.wake());
     const waiting = new Waiting(clock, (polls) => metrics.waiting(polls));
     joins.onChange(({ object }) => waiting.wake(object.metadata.uid));
     const answer = joinRoutes({
-      ...{ waiting, version, metrics, clock: serverClock, script: await readFile(SCRIPT, "utf8") },
+      waiting,
+      version,
+      metrics,
+      clock: serverClock,
+      script: await readFile(SCRIPT, "utf8"),
       joins: new Joins({
-        ...{ platform, client, namespace, clock: serverClock, log, metrics, apiServer: config.apiServer },
+        platform,
+        client,
+        namespace,
+        clock: serverClock,
+        log,
+        metrics,
+        apiServer: config.apiServer,
         pools: () => pools.store.values(),
       }),
       joinOf: (uid) => joins.store.byIndex(BY_UID, uid)[0],

@@ -13,7 +13,9 @@ export function drainController(parts: OperatorParts): Controller | undefined {
   const { drains } = caches;
   if (drains === undefined) return undefined;
   const ports: DrainPorts = {
-    ...{ clock, fence, named: config.deployments },
+    clock,
+    fence,
+    named: config.deployments,
     drain: (key) => drains.store.get(key),
     facts: () => ({
       grants: caches.grants.store.list(),

@@ -46,7 +46,8 @@ export function capabilitiesOf({ accepted, missing, debugModes, machinePool }: C
     machinePool === true
       ? answer("machines", missing.some(isOfMachines))
       : {
-          ...{ key: "machines", state: "denied" },
+          key: "machines",
+          state: "denied",
           detail:
             machinePool === undefined
               ? "machines are off in this cluster"

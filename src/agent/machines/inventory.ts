@@ -70,8 +70,15 @@ function joining({ machineId, join }: Member, state: MachineJoinState, now: Date
   const none = { allocated: 0, systemReserve: 0, total: 0 };
   const version = word(facts?.kubelet);
   return {
-    ...{ machineId, status: "joining", capacityGroup: "default", zone: word(facts?.zone) ?? "unknown" },
-    ...{ cpu: none, memory: none, drainBlockers: [], localOverrides: [], replicaCount: 0 },
+    machineId,
+    status: "joining",
+    capacityGroup: "default",
+    zone: word(facts?.zone) ?? "unknown",
+    cpu: none,
+    memory: none,
+    drainBlockers: [],
+    localOverrides: [],
+    replicaCount: 0,
     lastHeartbeat: now.toISOString(),
     ...(version !== undefined && { runtimeDaemonVersion: version }),
     joinState: lower(state),

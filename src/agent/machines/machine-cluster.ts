@@ -63,10 +63,16 @@ export class MachineCluster {
     this.drains = ours(machineDrains);
     this.nodes = new Informer<Node>({ ...common, resource: resources.nodes, projection: nodeShape });
     this.leases = new Informer<NodeLease>({
-      ...{ ...common, namespace: LEASES_NAMESPACE, resource: resources.leases, projection: nodeLeaseShape },
+      ...common,
+      namespace: LEASES_NAMESPACE,
+      resource: resources.leases,
+      projection: nodeLeaseShape,
     });
     this.loads = new Informer<Loads>({
-      ...{ ...common, namespace, resource: resources.configMaps, projection: loadsShape },
+      ...common,
+      namespace,
+      resource: resources.configMaps,
+      projection: loadsShape,
       keep: ({ metadata }) => LOADS.test(metadata.name),
     });
     this.loads.onChange(() => {

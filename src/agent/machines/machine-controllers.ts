@@ -49,7 +49,10 @@ export class MachineControllers {
     this.#wishes = new MachineWishes({
       grantsNamespace: config.grantsNamespace,
       ports: {
-        ...{ platform: platform.machines, accepts, members, grants },
+        platform: platform.machines,
+        accepts,
+        members,
+        grants,
         managerId: (signal) => identity.resolve(signal),
         drains: () => machines.drains.store.list(),
         create: (drain, signal) => machines.create(drain, signal),
@@ -143,8 +146,12 @@ export class MachineControllers {
     return this.#members(deploymentId).flatMap((member) => {
       const { nodeName } = member;
       const facts = {
-        ...{ member, isTold, node: nodes.store.get(nodeName), renewedAt: machines.renewedAt(nodeName) },
-        ...{ drains: byNode.get(nodeName) ?? [], load: machines.loadOf(nodeName) },
+        member,
+        isTold,
+        node: nodes.store.get(nodeName),
+        renewedAt: machines.renewedAt(nodeName),
+        drains: byNode.get(nodeName) ?? [],
+        load: machines.loadOf(nodeName),
       };
       return machineReport(facts, now) ?? [];
     });

@@ -110,7 +110,9 @@ function create(
         ...(deadlineAt !== null && { deadlineAt: seconds(deadlineAt) }),
         ...(force && { force }),
         requested: {
-          ...{ deploymentId, machineId, revision },
+          deploymentId,
+          machineId,
+          revision,
           ...(remove && { remove }),
           ...(grantName !== undefined && { grantName }),
         },

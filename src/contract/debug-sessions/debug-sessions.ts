@@ -62,7 +62,8 @@ export const DebugPorts = Type.Array(Type.Integer({ minimum: 1, maximum: 65_535 
 });
 /** A label selector of pods. A blank one would choose all of them. */
 export const DebugSelector = Type.String({
-  ...{ minLength: 1, maxLength: 256 },
+  minLength: 1,
+  maxLength: 256,
   pattern: "^[A-Za-z0-9!][A-Za-z0-9_./=!,() -]*$",
 });
 

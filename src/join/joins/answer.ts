@@ -41,7 +41,11 @@ export function answerOf(join: MachineJoin, pool: MachinePool | undefined, facts
   }
   const { apiServer = facts.apiServer, labels = {} } = pool.spec;
   return {
-    ...{ ...base, certificate, apiServer, ca: facts.ca, serverVersion: facts.serverVersion },
+    ...base,
+    certificate,
+    apiServer,
+    ca: facts.ca,
+    serverVersion: facts.serverVersion,
     nodeLabels: Object.entries(labels)
       .map(([key, value]) => `${key}=${value}`)
       .join(","),

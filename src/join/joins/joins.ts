@@ -69,7 +69,10 @@ export class Joins {
   async #redeem(ask: Ask, joinToken: string, signal: AbortSignal) {
     const { machineId, publicKey, nodeName, facts } = ask;
     const body = {
-      ...{ joinToken, machineId, publicKey, nodeName },
+      joinToken,
+      machineId,
+      publicKey,
+      nodeName,
       ...(facts.zone !== undefined && { zone: facts.zone }),
       ...(facts.kubelet !== undefined && { runtimeDaemonVersion: facts.kubelet }),
       ...(facts.address !== undefined && { publicIp: facts.address }),
@@ -102,7 +105,9 @@ export class Joins {
     const name = `${pool.metadata.name}-${ask.publicKey.slice(0, 12)}`;
     const { group, version, kind } = machineJoins;
     const made = {
-      ...{ apiVersion: `${group}/${version}`, kind, metadata: { name, namespace } },
+      apiVersion: `${group}/${version}`,
+      kind,
+      metadata: { name, namespace },
       spec: { pool: pool.metadata.name, ...ask, tokenId },
     };
     try {

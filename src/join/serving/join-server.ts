@@ -55,9 +55,15 @@ export class JoinServer {
     this.#limits = new Limits(options.clock);
     this.#server = createServer(
       {
-        ...{ ...options.pair, minVersion: "TLSv1.3", handshakeTimeout: HANDSHAKE_MS, maxHeaderSize: 8_192 },
-        ...{ headersTimeout: HEADERS_MS, requestTimeout: REQUEST_MS, connectionsCheckingInterval: 1_000 },
-        ...{ keepAliveTimeout: IDLE_MS, noDelay: true },
+        ...options.pair,
+        minVersion: "TLSv1.3",
+        handshakeTimeout: HANDSHAKE_MS,
+        maxHeaderSize: 8_192,
+        headersTimeout: HEADERS_MS,
+        requestTimeout: REQUEST_MS,
+        connectionsCheckingInterval: 1_000,
+        keepAliveTimeout: IDLE_MS,
+        noDelay: true,
       },
       (request, response) => void this.#answer(request, response),
     );

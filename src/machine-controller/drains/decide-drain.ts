@@ -49,9 +49,9 @@ const DEAD_MS = 300_000;
 const STALLED_MS = 600_000;
 
 /**
- * The next step of a drain. Pure: what was asked before, and when, is in the facts. Whatever is lost between two steps,
- * the next look at the cluster goes on from there: the status says that it began, the node's annotation whose cordon it
- * is, and the API server which pods are left.
+ * The next step of a drain. Pure: what was asked before, and when, is in the facts. A process that dies between two steps
+ * loses nothing that they need: the status says that the drain began, the node's annotation whose cordon it is, and the
+ * API server which pods are left.
  */
 export function decideDrain(facts: DrainFacts): DrainDecision {
   const { drain, node, turn, rules, now } = facts;
@@ -112,7 +112,11 @@ function draining(
     state: isBlocked ? "Blocked" : "Draining",
     progress: stallsMs <= 0 ? "Stalled" : isBlocked ? "Blocked" : pods.isAsking ? "Evicting" : "WaitingForPods",
     message: stallsMs <= 0 ? "no pod has left the node for 10 minutes" : "",
-    ...{ acts, left, blocked, skipped, deadline },
+    acts,
+    left,
+    blocked,
+    skipped,
+    deadline,
     againMs: Math.min(pods.againMs, untilDeadlineMs, stallsMs > 0 ? stallsMs : NEVER),
   };
 }

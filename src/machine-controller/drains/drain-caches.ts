@@ -44,7 +44,10 @@ export class DrainCaches {
     const common = { client, clock, log, metrics: metrics.watch };
     const ours = <T extends Cached>(resource: KindResource, nodeOf?: (object: T) => string): Informer<T> =>
       new Informer<T>({
-        ...{ ...common, namespace, resource, projection: jsonProjection<T>() },
+        ...common,
+        namespace,
+        resource,
+        projection: jsonProjection<T>(),
         ...(nodeOf && { indexes: { [BY_NODE]: (object: T) => [nodeOf(object)] } }),
       });
     this.#client = client;
@@ -54,11 +57,15 @@ export class DrainCaches {
     this.pools = ours<MachinePool>(machinePools);
     this.nodes = new Informer({ ...common, resource: resources.nodes, projection: drainNodeShape });
     this.pods = new Informer({
-      ...{ ...common, resource: resources.pods, projection: drainPodShape },
+      ...common,
+      resource: resources.pods,
+      projection: drainPodShape,
       indexes: { [BY_NODE]: ({ spec }) => (spec.nodeName === "" ? [] : [spec.nodeName]) },
     });
     this.budgets = new Informer({
-      ...{ ...common, resource: resources.podDisruptionBudgets, projection: budgetShape },
+      ...common,
+      resource: resources.podDisruptionBudgets,
+      projection: budgetShape,
       indexes: { [BY_NAMESPACE]: ({ metadata }) => [metadata.namespace] },
     });
   }

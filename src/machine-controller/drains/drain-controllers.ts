@@ -55,7 +55,9 @@ export function drainControllers(parts: DrainParts): readonly Controller[] {
   const common = { clock, log, metrics: kube, backoff: API_SERVER_BACKOFF, cacheSyncTimeoutMs: "never" } as const;
   const cordonPorts = cordonPortsOf(parts);
   const cordons = new Controller({
-    ...{ ...common, name: "cordon", concurrency: 4 },
+    ...common,
+    name: "cordon",
+    concurrency: 4,
     reconcile: (name, context) => reconcileCordon(name, cordonPorts, context),
     sources: [
       watches(caches.nodes, (node) => (cordonOf(node) === undefined ? [] : [keyOf(node)])),
@@ -66,7 +68,9 @@ export function drainControllers(parts: DrainParts): readonly Controller[] {
   if (!config.drainEnabled) return [cordons];
   const ports = drainPortsOf(parts, memory);
   const drains = new Controller({
-    ...{ ...common, name: "machinedrain", concurrency: config.workers },
+    ...common,
+    name: "machinedrain",
+    concurrency: config.workers,
     reconcile: (key, context) => reconcileDrain(key, ports, context),
     sources: [
       watches(caches.drains),
@@ -121,7 +125,10 @@ function drainPortsOf(parts: DrainParts, memory: DrainMemory): DrainPorts {
   const { client, caches, fence, publisher, serverClock: clock, identity, config } = parts;
   const { systemNamespace, grantsNamespace } = config;
   return {
-    ...{ clock, fence, memory, news: publisher },
+    clock,
+    fence,
+    memory,
+    news: publisher,
     own: { namespace: systemNamespace, name: identity },
     keptNamespaces: ["kube-system", systemNamespace, grantsNamespace],
     drain: (key) => caches.drains.store.get(key),

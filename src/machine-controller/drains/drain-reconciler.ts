@@ -133,7 +133,15 @@ function decide(
     obstacle: ports.obstacle(),
   });
   return decideDrain({
-    ...{ drain, node, pods, budgetsOf, rules, turn, attempts, own, keptNamespaces },
+    drain,
+    node,
+    pods,
+    budgetsOf,
+    rules,
+    turn,
+    attempts,
+    own,
+    keptNamespaces,
     gates: memory.gates,
     movedMs: attempts.movedMs,
     now: clock.wallNow(),

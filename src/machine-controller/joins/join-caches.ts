@@ -22,7 +22,10 @@ export class JoinCaches {
     this.nodes = shared.nodes;
     this.#shared = shared;
     this.requests = new Informer<CertificateSigningRequest>({
-      ...{ client, clock, log, metrics: metrics.watch },
+      client,
+      clock,
+      log,
+      metrics: metrics.watch,
       resource: certificateSigningRequests,
       projection: jsonProjection<CertificateSigningRequest>(),
     });

@@ -40,7 +40,9 @@ export function joinControllers(parts: JoinParts): readonly Controller[] {
   const poolPorts = poolPortsOf(parts, obstacle);
   return [
     new Controller({
-      ...{ ...common, name: "machinejoin", concurrency: 4 },
+      ...common,
+      name: "machinejoin",
+      concurrency: 4,
       reconcile: (key, context) => reconcileJoin(key, joinPorts, context),
       sources: [
         watches(caches.joins),
@@ -50,12 +52,16 @@ export function joinControllers(parts: JoinParts): readonly Controller[] {
       ],
     }),
     new Controller({
-      ...{ ...common, name: "noderenewal", concurrency: 2 },
+      ...common,
+      name: "noderenewal",
+      concurrency: 2,
       reconcile: (name, context) => reconcileRenewal(name, renewalPorts, context),
       sources: [watches(caches.requests), notifiedBy(policies, () => caches.allRequests())],
     }),
     new Controller({
-      ...{ ...common, name: "machinepool", concurrency: 1 },
+      ...common,
+      name: "machinepool",
+      concurrency: 1,
       reconcile: (key, context) => reconcilePool(key, poolPorts, context),
       sources: [
         watches(caches.pools, () => caches.allPools()),
@@ -74,7 +80,12 @@ function joinPortsOf(parts: JoinParts, obstacle: () => string | undefined): Join
     return username;
   };
   return {
-    ...{ clock, fence, self, news, obstacle, places: new Places() },
+    clock,
+    fence,
+    self,
+    news,
+    obstacle,
+    places: new Places(),
     join: (key) => caches.joins.store.get(key),
     joins: () => caches.joins.store.values(),
     pool(name) {

@@ -74,8 +74,13 @@ async function factsOf(join: MachineJoin, ports: JoinPorts, signal: AbortSignal)
   // Before the machine gets a certificate for a name, the API server itself says that no node has it.
   const node = state === "Approved" ? await ports.liveNode(nodeName, signal) : ports.node(nodeName);
   return {
-    ...{ join, signing, node, self: await ports.self(signal), now: ports.clock.wallNow() },
-    ...{ pool: found?.pool, isSuperseded: found?.isSuperseded ?? false },
+    join,
+    signing,
+    node,
+    self: await ports.self(signal),
+    now: ports.clock.wallNow(),
+    pool: found?.pool,
+    isSuperseded: found?.isSuperseded ?? false,
     taken: ports.places.takenWithout(join, ports.joins()),
     rival: ports.places.rivalOf(join, ports.joins()),
   };

@@ -106,7 +106,9 @@ function underGrant(grant: AccessGrant, command: string, { drain, now }: DrainFa
   const fault = planFault(grant.spec, tierOf);
   if (fault !== undefined) return waits(`nothing runs under the plan of grant ${name}: ${fault.message}`);
   const granted = (index: number): DrainVerdict => ({
-    ...{ approved: true, reason: "GrantMatched", message: `line ${index + 1} of grant ${name}` },
+    approved: true,
+    reason: "GrantMatched",
+    message: `line ${index + 1} of grant ${name}`,
     granted: { index, claimed: claimed !== undefined, grant },
   });
   if (claimed !== undefined) {

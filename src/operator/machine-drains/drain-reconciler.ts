@@ -100,7 +100,9 @@ async function claim(
   if (granted === undefined || granted.claimed) return;
   const { index, grant } = granted;
   const line = {
-    ...{ index, state: "Starting" as const, commandId: drainCommandId(drain) },
+    index,
+    state: "Starting" as const,
+    commandId: drainCommandId(drain),
     digest: claimDigest(drain.metadata.uid),
   };
   const others = (grant.status?.commands ?? []).filter((each) => each.index !== index);
@@ -118,7 +120,9 @@ async function say(
 ): Promise<void> {
   const before = conditionOf(drain, "Approved");
   const said = {
-    ...{ type: "Approved", status: approved ? ("True" as const) : ("False" as const), reason },
+    type: "Approved",
+    status: approved ? ("True" as const) : ("False" as const),
+    reason,
     message: lineWithoutCommands(message, MAX_MESSAGE),
     observedGeneration: drain.metadata.generation ?? 0,
   };

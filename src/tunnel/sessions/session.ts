@@ -175,7 +175,13 @@ export class Session {
       ...{ recordingRequired: config.recording === "required", leftSeconds: leftSeconds() },
     });
     const handler = new RequestHandler({
-      ...{ scope, ports: spec.ports, upstream: () => token.upstream, audit, clock, log, metrics },
+      scope,
+      ports: spec.ports,
+      upstream: () => token.upstream,
+      audit,
+      clock,
+      log,
+      metrics,
       counts: this.#report.counts,
       recording: config.recording === "required" ? this.#recording : undefined,
       onAuditFailed: onFailure,

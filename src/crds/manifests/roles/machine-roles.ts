@@ -265,8 +265,10 @@ export function machineRbac(names: InstallationNames, options: MachineOptions = 
 function machineRoleManifests(role: MachineRole, names: InstallationNames): readonly Manifest[] {
   const rules = role.rules.map(({ why: _why, ...each }) => each);
   const namespaces = {
-    ...{ grants: names.grantsNamespace, system: names.systemNamespace },
-    ...{ "node-leases": "kube-node-lease", cluster: undefined },
+    grants: names.grantsNamespace,
+    system: names.systemNamespace,
+    "node-leases": "kube-node-lease",
+    cluster: undefined,
   };
   const namespace = namespaces[role.reach];
   const kind = namespace === undefined ? "ClusterRole" : "Role";
