@@ -5,7 +5,7 @@ import type { Logger } from "../base/log.ts";
 import { REPORTING_CONTROLLERS } from "../crds/group.ts";
 import { withoutCommands } from "../crds/without-commands.ts";
 import { Client } from "../kube/client/client.ts";
-import { connect } from "../kube/client/connection.ts";
+import { clusterOf, connect } from "../kube/client/connection.ts";
 import { ServerClock } from "../kube/client/server-clock.ts";
 import { LeaderElector } from "../kube/election/leader-election.ts";
 import { EventRecorder } from "../kube/events/event-recorder.ts";
@@ -14,10 +14,10 @@ import { processServers } from "../kube/manager/servers.ts";
 import { kubeMetrics } from "../kube/metrics/kube-metrics.ts";
 import { DrainCaches } from "./drains/drain-caches.ts";
 import { drainControllers } from "./drains/drain-controllers.ts";
-import { DrainPublisher } from "./drains/drain-news.ts";
+import { DrainPublisher } from "./drains/drain-publisher.ts";
 import { JoinCaches } from "./joins/join-caches.ts";
 import { joinControllers } from "./joins/join-controllers.ts";
-import { JoinPublisher } from "./joins/join-news.ts";
+import { JoinPublisher } from "./joins/join-publisher.ts";
 import type { MachinesConfig } from "./kernel/config.ts";
 import { drainMetrics } from "./kernel/drain-metrics.ts";
 import { joinMetrics } from "./kernel/join-metrics.ts";
@@ -45,8 +45,7 @@ export async function runMachineController(
   const { clock, log, registry } = tools;
   const { kubeconfig, grantsNamespace, systemNamespace } = config;
   const identity = config.identity || hostname();
-  const where = kubeconfig === "" ? ({ inCluster: true } as const) : { kubeconfig };
-  const connection = await connect({ ...where, userAgent: NAME }, clock);
+  const connection = await connect({ ...clusterOf(kubeconfig), userAgent: NAME }, clock);
   try {
     const kube = kubeMetrics(registry);
     // The API server stamps when a pod should have ended, and since when a node is silent.
@@ -76,8 +75,9 @@ export async function runMachineController(
         () => caches.joins.store.values(),
         () => caches.pools.store.values(),
       );
-      const news = new JoinPublisher({ recorder: events, metrics: joins });
-      const joinParts = { client, caches: joinCaches, news, kube, policies, fence, clock, serverClock, log };
+      const joinPublisher = new JoinPublisher({ recorder: events, metrics: joins });
+      const shared = { client, kube, policies, fence, clock, serverClock, log };
+      const joinParts = { ...shared, caches: joinCaches, publisher: joinPublisher };
       for (const controller of joinControllers(joinParts)) manager.addController(controller);
     }
     const loads = new LoadPublisher({ client, pods: caches.pods, namespace: grantsNamespace, fence, clock, log });

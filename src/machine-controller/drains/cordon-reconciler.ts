@@ -1,23 +1,14 @@
 import { ApiError } from "../../kube/client/api-error.ts";
 import type { ReconcileContext, Result } from "../../kube/controller/controller.ts";
-import { type Cordon, cordonOf, decideCordon } from "./cordon.ts";
+import { cordonOf, decideCordon, type NodePorts } from "./cordon.ts";
 import type { DrainNode } from "./shapes.ts";
 import type { Ordered } from "./turn.ts";
 
 /** All the I/O of this reconciler, as functions. */
-export interface CordonPorts {
-  readonly fence: () => void;
+export interface CordonPorts extends NodePorts {
   readonly node: (name: string) => DrainNode | undefined;
   readonly drains: () => Iterable<Ordered>;
-  readonly liveNode: (name: string, signal: AbortSignal) => Promise<DrainNode | undefined>;
   readonly liveDrainsOf: (nodeName: string, signal: AbortSignal) => Promise<readonly Ordered[]>;
-  /** On exactly the version that was read. */
-  readonly writeNode: (
-    node: DrainNode,
-    cordon: Cordon | undefined,
-    unschedulable: boolean,
-    signal: AbortSignal,
-  ) => Promise<void>;
   /** @param uid of the drain whose cordon it was */
   readonly uncordoned: (nodeName: string, uid: string) => void;
 }

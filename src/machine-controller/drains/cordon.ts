@@ -10,6 +10,21 @@ export interface Cordon {
   readonly isOurs: boolean;
 }
 
+/** Reads and writes of nodes, which each reconciler of drains has. */
+export interface NodePorts {
+  /** Throws when another process may be leading; right before each write. */
+  readonly fence: () => void;
+  /** From the API server itself, before a word that is final. */
+  readonly liveNode: (name: string, signal: AbortSignal) => Promise<DrainNode | undefined>;
+  /** On exactly the version that was read. */
+  readonly writeNode: (
+    node: DrainNode,
+    cordon: Cordon | undefined,
+    unschedulable: boolean,
+    signal: AbortSignal,
+  ) => Promise<void>;
+}
+
 /** Behind the uid, where the cordon was there before the drain. */
 const FOREIGN = "/found";
 

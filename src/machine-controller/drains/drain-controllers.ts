@@ -19,7 +19,7 @@ import { cordonOf, cordonText } from "./cordon.ts";
 import { type CordonPorts, reconcileCordon } from "./cordon-reconciler.ts";
 import type { DrainCaches } from "./drain-caches.ts";
 import { DrainMemory } from "./drain-memory.ts";
-import type { DrainPublisher } from "./drain-news.ts";
+import type { DrainPublisher } from "./drain-publisher.ts";
 import { type DrainPorts, reconcileDrain } from "./drain-reconciler.ts";
 import type { Budget, DrainNode } from "./shapes.ts";
 
@@ -128,7 +128,7 @@ function drainPortsOf(parts: DrainParts, memory: DrainMemory): DrainPorts {
     clock,
     fence,
     memory,
-    news: publisher,
+    publisher,
     own: { namespace: systemNamespace, name: identity },
     keptNamespaces: ["kube-system", systemNamespace, grantsNamespace],
     drain: (key) => caches.drains.store.get(key),

@@ -1,34 +1,28 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Clock } from "../../base/clock.ts";
-import type { MachineDrain, MachineDrainStatus } from "../../crds/kinds/machine-drain.ts";
+import type { MachineDrain } from "../../crds/kinds/machine-drain.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
 import type { ReconcileContext, Result } from "../../kube/controller/controller.ts";
 import type { Attempts } from "./attempts.ts";
-import type { Cordon } from "./cordon.ts";
 import { type DrainAct, type DrainDecision, decideDrain } from "./decide-drain.ts";
 import type { PodAct } from "./decide-pods.ts";
 import type { DrainMemory } from "./drain-memory.ts";
 import { canWait, statusOf } from "./drain-status.ts";
 import { type Answer, answerOf } from "./judge.ts";
 import type { OwnPods } from "./pods.ts";
-import { type Removal, removeNode } from "./removal.ts";
+import { type RemovalPorts, removeNode } from "./removal.ts";
 import type { DrainRules } from "./rules.ts";
 import type { Budget, DrainNode, DrainPod } from "./shapes.ts";
 import { isOver, type Ordered, turnOf } from "./turn.ts";
 
-/** What people see of a drain beside its status. */
-export interface DrainNews {
+/** What people see of a drain beside its status: events and metrics. */
+export interface DrainEvents {
   cordoned(drain: MachineDrain): void;
   asked(drain: MachineDrain, act: PodAct, answer: Answer): void;
   became(drain: MachineDrain, from: string | undefined): void;
 }
 
 /** All the I/O of this reconciler, as functions: a test passes ones that record or fail. */
-export interface DrainPorts extends Removal {
-  /** Its calendar is the API server's. */
-  readonly clock: Clock;
-  /** Throws when another process may be leading; right before each write. */
-  readonly fence: () => void;
+export interface DrainPorts extends RemovalPorts {
   readonly memory: DrainMemory;
   readonly own: OwnPods;
   readonly keptNamespaces: readonly string[];
@@ -42,21 +36,11 @@ export interface DrainPorts extends Removal {
   /** Why this process may change nothing now, in words. */
   readonly obstacle: () => string | undefined;
   // From the API server itself, before a word that is final.
-  readonly liveNode: (name: string, signal: AbortSignal) => Promise<DrainNode | undefined>;
   readonly livePodsOn: (nodeName: string, signal: AbortSignal) => Promise<readonly DrainPod[]>;
-  /** On exactly the version that was read. */
-  readonly writeNode: (
-    node: DrainNode,
-    cordon: Cordon | undefined,
-    unschedulable: boolean,
-    signal: AbortSignal,
-  ) => Promise<void>;
   /** False: it is gone. @throws ApiError */
   readonly evict: (pod: DrainPod, signal: AbortSignal) => Promise<boolean>;
   readonly deletePod: (pod: DrainPod, graceSeconds: number, signal: AbortSignal) => Promise<boolean>;
-  /** With the resourceVersion that was read. */
-  readonly writeStatus: (drain: MachineDrain, status: MachineDrainStatus, signal: AbortSignal) => Promise<MachineDrain>;
-  readonly news: DrainNews;
+  readonly publisher: DrainEvents;
 }
 
 const AFTER_CONFLICT_MS = 20;
@@ -168,7 +152,7 @@ async function run(
     if (budget !== undefined) memory.gates.answered(budget, answer, clock.monotonicMs());
   }
   attempts.answered(act.pod, act.do, answer, clock.monotonicMs());
-  ports.news.asked(drain, act, answer);
+  ports.publisher.asked(drain, act, answer);
 }
 
 async function ask(act: PodAct, ports: DrainPorts, signal: AbortSignal): Promise<Answer> {
@@ -189,7 +173,7 @@ async function cordon(drain: MachineDrain, ports: DrainPorts, signal: AbortSigna
   if (node === undefined || node.spec.unschedulable) return;
   ports.fence();
   await ports.writeNode(node, { uid: drain.metadata.uid, isOurs: true }, true, signal);
-  ports.news.cordoned(drain);
+  ports.publisher.cordoned(drain);
 }
 
 /** @returns how long a write that can wait may still wait */
@@ -200,7 +184,7 @@ async function write(
   ports: DrainPorts,
   { signal, log }: ReconcileContext,
 ): Promise<number | undefined> {
-  const { clock, memory, fence, news } = ports;
+  const { clock, memory, fence, publisher } = ports;
   const status = statusOf(drain, decision, clock.wallNow());
   if (isDeepStrictEqual(drain.status, status)) return undefined;
   const waitMs = attempts.writtenMs + NEWS_MS - clock.monotonicMs();
@@ -214,7 +198,7 @@ async function write(
   const from = drain.status?.state;
   if (from !== status.state) {
     log.info({ node: drain.spec.nodeName, from, to: status.state, progress: decision.progress }, "drain changed state");
-    news.became(stored, from);
+    publisher.became(stored, from);
   }
   return undefined;
 }

@@ -2,28 +2,22 @@ import type { Clock } from "../../base/clock.ts";
 import type { MachineDrain, MachineDrainStatus } from "../../crds/kinds/machine-drain.ts";
 import type { MachineJoin } from "../../crds/kinds/machine-join.ts";
 import type { ReconcileContext, Result } from "../../kube/controller/controller.ts";
-import { type Cordon, cordonOf } from "./cordon.ts";
+import { cordonOf, type NodePorts } from "./cordon.ts";
 import { removedStatus } from "./drain-status.ts";
 import type { DrainNode } from "./shapes.ts";
 import { isApproved } from "./turn.ts";
 
 /** The I/O of a removal. */
-export interface Removal {
+export interface RemovalPorts extends NodePorts {
+  /** Its calendar is the API server's. */
   readonly clock: Clock;
-  readonly fence: () => void;
-  readonly liveNode: (name: string, signal: AbortSignal) => Promise<DrainNode | undefined>;
-  readonly writeNode: (
-    node: DrainNode,
-    cordon: Cordon | undefined,
-    unschedulable: boolean,
-    signal: AbortSignal,
-  ) => Promise<void>;
   /** Joins of this node that are not over. */
   readonly liveJoins: (nodeName: string, signal: AbortSignal) => Promise<readonly MachineJoin[]>;
   /** The label with which admission refuses the machine, then its last state. */
   readonly markRemoved: (join: MachineJoin, signal: AbortSignal) => Promise<void>;
   /** This very one. */
   readonly deleteNode: (node: DrainNode, signal: AbortSignal) => Promise<void>;
+  /** With the resourceVersion that was read. */
   readonly writeStatus: (drain: MachineDrain, status: MachineDrainStatus, signal: AbortSignal) => Promise<MachineDrain>;
 }
 
@@ -35,7 +29,7 @@ const AFTER_UNCORDON_MS = 60_000;
  */
 export async function removeNode(
   drain: MachineDrain,
-  ports: Removal,
+  ports: RemovalPorts,
   { signal, log }: ReconcileContext,
 ): Promise<Result> {
   const { clock, fence } = ports;

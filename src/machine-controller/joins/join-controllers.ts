@@ -11,7 +11,7 @@ import { notifiedBy, watches } from "../../kube/controller/sources.ts";
 import type { KubeMetrics } from "../../kube/metrics/metrics.ts";
 import { JOIN_POLICIES, type PolicyWatch } from "../kernel/policy-watch.ts";
 import type { JoinCaches } from "./join-caches.ts";
-import { type JoinNews, type JoinPorts, reconcileJoin } from "./join-reconciler.ts";
+import { type JoinEvents, type JoinPorts, reconcileJoin } from "./join-reconciler.ts";
 import { Places } from "./places.ts";
 import { type PoolPorts, poolsOf, reconcilePool } from "./pool-status.ts";
 import { type RenewalPorts, reconcileRenewal } from "./renewals.ts";
@@ -20,7 +20,7 @@ import { approve, certificateSigningRequests, createRequest, readRequest } from 
 export interface JoinParts {
   readonly client: Client;
   readonly caches: JoinCaches;
-  readonly news: JoinNews & { renewed(): void };
+  readonly publisher: JoinEvents & { renewed(): void };
   readonly kube: Pick<KubeMetrics, "controller" | "queue">;
   readonly policies: PolicyWatch;
   readonly fence: () => void;
@@ -73,7 +73,7 @@ export function joinControllers(parts: JoinParts): readonly Controller[] {
 }
 
 function joinPortsOf(parts: JoinParts, obstacle: () => string | undefined): JoinPorts {
-  const { client, caches, fence, serverClock: clock, news } = parts;
+  const { client, caches, fence, serverClock: clock, publisher } = parts;
   let username: string | undefined;
   const self = async (signal: AbortSignal): Promise<string> => {
     username ??= (await client.whoAmI(signal)).username;
@@ -83,7 +83,7 @@ function joinPortsOf(parts: JoinParts, obstacle: () => string | undefined): Join
     clock,
     fence,
     self,
-    news,
+    publisher,
     obstacle,
     places: new Places(),
     join: (key) => caches.joins.store.get(key),
@@ -113,13 +113,16 @@ function joinPortsOf(parts: JoinParts, obstacle: () => string | undefined): Join
   };
 }
 
-function renewalPortsOf({ client, caches, fence, news }: JoinParts, obstacle: () => string | undefined): RenewalPorts {
+function renewalPortsOf(
+  { client, caches, fence, publisher }: JoinParts,
+  obstacle: () => string | undefined,
+): RenewalPorts {
   return {
     fence,
     joins: () => caches.joins.store.values(),
     request: (name) => (obstacle() === undefined ? caches.requests.store.get(name) : undefined),
     approve: (request, signal) => approve(client, request, "a joined machine renews its own certificate", signal),
-    renewed: () => news.renewed(),
+    renewed: () => publisher.renewed(),
   };
 }
 

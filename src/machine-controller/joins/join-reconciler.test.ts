@@ -180,7 +180,7 @@ class World {
           if (known?.metadata.resourceVersion !== join.metadata.resourceVersion) throw conflict();
           return this.#store(key, { ...join, status });
         }),
-      news: { became: (join, from) => this.log.push(`${from ?? "none"} to ${join.status?.state}`) },
+      publisher: { became: (join, from) => this.log.push(`${from ?? "none"} to ${join.status?.state}`) },
     };
   }
 

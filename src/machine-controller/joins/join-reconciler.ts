@@ -8,8 +8,8 @@ import { decideJoin, type JoinFacts, type JoinStep, requestName, type SigningReq
 import { joinStatus } from "./join-status.ts";
 import type { Places } from "./places.ts";
 
-/** What people see of a join beside its status. */
-export interface JoinNews {
+/** What people see of a join beside its status: events and metrics. */
+export interface JoinEvents {
   became(join: MachineJoin, from: string | undefined): void;
 }
 
@@ -39,7 +39,7 @@ export interface JoinPorts {
   readonly approveRequest: (name: string, signal: AbortSignal) => Promise<void>;
   /** With the resourceVersion that was read. */
   readonly writeStatus: (join: MachineJoin, status: MachineJoinStatus, signal: AbortSignal) => Promise<MachineJoin>;
-  readonly news: JoinNews;
+  readonly publisher: JoinEvents;
 }
 
 const AFTER_CONFLICT_MS = 20;
@@ -124,5 +124,5 @@ async function write(
   const stored = await ports.writeStatus(join, status, signal);
   if (from === status.state) return;
   log.info({ machine: join.spec.machineId, node: join.spec.nodeName, from, to: status.state }, "join changed state");
-  ports.news.became(stored, from);
+  ports.publisher.became(stored, from);
 }

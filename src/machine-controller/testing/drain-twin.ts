@@ -182,7 +182,7 @@ export class DrainTwin {
       },
       deleteNode: async ({ metadata }) =>
         void this.#effect(`delete node ${metadata.name}`, () => this.nodes.delete(metadata.name)),
-      news: {
+      publisher: {
         cordoned: () => void this.news.push("Cordoned"),
         asked: (_, act, answer) => void this.news.push(`${act.do} ${keyOf(act.pod)}: ${answer.is}`),
         became: ({ status }, from) => void this.news.push(`${from} → ${status?.state}`),

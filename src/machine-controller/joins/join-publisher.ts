@@ -3,7 +3,7 @@ import { lineWithoutCommands } from "../../crds/printable.ts";
 import { referenceTo } from "../../kube/events/event.ts";
 import type { EventRecorder } from "../../kube/events/event-recorder.ts";
 import type { JoinMetrics } from "../kernel/join-metrics.ts";
-import type { JoinNews } from "./join-reconciler.ts";
+import type { JoinEvents } from "./join-reconciler.ts";
 
 /** Reasons of the events of joins: closed, because people alert on them. */
 const EVENTS = {
@@ -13,16 +13,16 @@ const EVENTS = {
   Denied: { type: "Warning", action: "Join" },
 } as const;
 
-interface NewsOptions {
+interface JoinPublisherOptions {
   readonly recorder: Pick<EventRecorder, "record">;
   readonly metrics: JoinMetrics;
 }
 
 /** Events and metrics of joins. */
-export class JoinPublisher implements JoinNews {
-  readonly #options: NewsOptions;
+export class JoinPublisher implements JoinEvents {
+  readonly #options: JoinPublisherOptions;
 
-  constructor(options: NewsOptions) {
+  constructor(options: JoinPublisherOptions) {
     this.#options = options;
   }
 

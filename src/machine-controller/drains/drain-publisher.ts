@@ -4,7 +4,9 @@ import { lineWithoutCommands } from "../../crds/printable.ts";
 import { type EventReference, referenceTo } from "../../kube/events/event.ts";
 import type { EventRecorder } from "../../kube/events/event-recorder.ts";
 import type { DrainMetrics, DrainResult } from "../kernel/drain-metrics.ts";
-import type { DrainNews } from "./drain-reconciler.ts";
+import type { PodAct } from "./decide-pods.ts";
+import type { DrainEvents } from "./drain-reconciler.ts";
+import type { Answer } from "./judge.ts";
 import { nameOf } from "./pods.ts";
 import { isOver } from "./turn.ts";
 
@@ -22,18 +24,18 @@ const EVENTS = {
 /** Drains whose cordon is still to be undone; the oldest is forgotten beyond it, which costs an event. */
 const MAX_GONE = 256;
 
-interface NewsOptions {
+interface DrainPublisherOptions {
   readonly recorder: Pick<EventRecorder, "record">;
   readonly metrics: DrainMetrics;
   readonly clock: Clock;
 }
 
 /** Events and metrics of drains. */
-export class DrainPublisher implements DrainNews {
-  readonly #options: NewsOptions;
+export class DrainPublisher implements DrainEvents {
+  readonly #options: DrainPublisherOptions;
   readonly #gone = new Map<string, EventReference>();
 
-  constructor(options: NewsOptions) {
+  constructor(options: DrainPublisherOptions) {
     this.#options = options;
   }
 
@@ -45,7 +47,7 @@ export class DrainPublisher implements DrainNews {
     );
   }
 
-  asked(drain: MachineDrain, act: Parameters<DrainNews["asked"]>[1], { is }: Parameters<DrainNews["asked"]>[2]): void {
+  asked(drain: MachineDrain, act: PodAct, { is }: Answer): void {
     this.#options.metrics.asked(is);
     if (is !== "accepted") return;
     // The same event is counted: its note is the first pod's.
