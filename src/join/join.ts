@@ -5,9 +5,9 @@ import type { Clock } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
 import { type MachineJoin, machineJoins } from "../crds/kinds/machine-join.ts";
 import { type MachinePool, machinePools } from "../crds/kinds/machine-pool.ts";
-import { Informer } from "../kube/cache/informer.ts";
+import { Informer, type InformerOptions } from "../kube/cache/informer.ts";
 import { Client } from "../kube/client/client.ts";
-import { connect } from "../kube/client/connection.ts";
+import { clusterOf, connect } from "../kube/client/connection.ts";
 import type { Environment } from "../kube/client/proxy.ts";
 import { ServerClock } from "../kube/client/server-clock.ts";
 import { Manager, type Runnable } from "../kube/manager/manager.ts";
@@ -47,42 +47,21 @@ const BY_UID = "uid";
  */
 export async function runJoin(config: JoinConfig, tools: JoinTools, signal: AbortSignal): Promise<void> {
   const { clock, log, registry, version = "unknown", environment = {} } = tools;
-  const where = config.kubeconfig === "" ? ({ inCluster: true } as const) : { kubeconfig: config.kubeconfig };
   const metrics = joinMetrics(registry);
-  const connection = await connect({ ...where, userAgent: NAME }, clock);
+  const connection = await connect({ ...clusterOf(config.kubeconfig), userAgent: NAME }, clock);
   const kube = kubeMetrics(registry);
   const serverClock = new ServerClock(clock);
   const client = new Client(connection, { clock, metrics: kube.client, serverClock });
   const userAgent = `${NAME}/${version}`;
   const platform = connectPlatform(config, { clock, log, metrics, userAgent, environment });
-  const { grantsNamespace: namespace } = config;
   try {
-    const watched = { client, namespace, clock, log, metrics: kube.watch };
-    const pools = new Informer<MachinePool>({
-      ...watched,
-      resource: machinePools,
-      projection: jsonProjection<MachinePool>(),
-    });
-    const joins = new Informer<MachineJoin>({
-      ...watched,
-      resource: machineJoins,
-      projection: jsonProjection<MachineJoin>(),
-      indexes: { [BY_UID]: ({ metadata }) => [metadata.uid] },
-    });
+    const { pools, joins } = cachesOf({ client, namespace: config.grantsNamespace, clock, log, metrics: kube.watch });
     const certificate = new ServedCertificate(config.tlsFolder, { clock, log });
     const key = await firstKey(config, { client, certificate, now: clock.wallNow(), log }, signal);
     let pins = [curlPin(key)];
-    const announcements = new Announcements({
-      platform,
-      client,
-      clock: serverClock,
-      log,
-      metrics,
-      url: config.url,
-      caFile: config.caFile,
-      pools: () => pools.store.values(),
-      pins: () => pins,
-    });
+    const shared = { platform, client, clock: serverClock, log, metrics, pools: () => pools.store.values() };
+    const { url, caFile } = config;
+    const announcements = new Announcements({ ...shared, url, caFile, pins: () => pins });
     await announcements.readCluster(signal);
     pools.onChange((change) => change.type === "added" && !change.initial && announcements.wake());
     const waiting = new Waiting(clock, (polls) => metrics.waiting(polls));
@@ -93,20 +72,12 @@ export async function runJoin(config: JoinConfig, tools: JoinTools, signal: Abor
       metrics,
       clock: serverClock,
       script: await readFile(SCRIPT, "utf8"),
-      joins: new Joins({
-        platform,
-        client,
-        namespace,
-        clock: serverClock,
-        log,
-        metrics,
-        apiServer: config.apiServer,
-        pools: () => pools.store.values(),
-      }),
+      joins: new Joins({ ...shared, namespace: config.grantsNamespace, apiServer: config.apiServer }),
       joinOf: (uid) => joins.store.byIndex(BY_UID, uid)[0],
       answer(join) {
         const { ca, serverVersion } = announcements;
-        return answerOf(join, pools.store.get(`${namespace}/${join.spec.pool}`), { ...config, ca, serverVersion });
+        const pool = pools.store.get(`${config.grantsNamespace}/${join.spec.pool}`);
+        return answerOf(join, pool, { ...config, ca, serverVersion });
       },
       serverVersion: () => announcements.serverVersion,
     });
@@ -132,6 +103,21 @@ export async function runJoin(config: JoinConfig, tools: JoinTools, signal: Abor
   } finally {
     await Promise.all([platform.close(), connection.close()]);
   }
+}
+
+function cachesOf(watched: Pick<InformerOptions<MachinePool>, "client" | "namespace" | "clock" | "log" | "metrics">) {
+  const pools = new Informer<MachinePool>({
+    ...watched,
+    resource: machinePools,
+    projection: jsonProjection<MachinePool>(),
+  });
+  const joins = new Informer<MachineJoin>({
+    ...watched,
+    resource: machineJoins,
+    projection: jsonProjection<MachineJoin>(),
+    indexes: { [BY_UID]: ({ metadata }) => [metadata.uid] },
+  });
+  return { pools, joins };
 }
 
 /** The client of the join server: what machines run. */
