@@ -6,7 +6,7 @@ import type { Logger } from "../base/log.ts";
 import { REPORTING_CONTROLLERS } from "../crds/group.ts";
 import { withoutCommands } from "../crds/without-commands.ts";
 import { Client } from "../kube/client/client.ts";
-import { connect } from "../kube/client/connection.ts";
+import { clusterOf, connect } from "../kube/client/connection.ts";
 import type { Environment } from "../kube/client/proxy.ts";
 import { LeaderElector } from "../kube/election/leader-election.ts";
 import { EventRecorder } from "../kube/events/event-recorder.ts";
@@ -50,8 +50,7 @@ const NAME = "sallyport-agent";
 export async function runAgent(config: AgentConfig, tools: AgentTools, signal: AbortSignal): Promise<void> {
   const { clock, log, registry, version = "unknown", environment = {} } = tools;
   const identity = config.identity || `${hostname()}-${randomBytes(4).toString("hex")}`;
-  const where = config.kubeconfig === "" ? ({ inCluster: true } as const) : { kubeconfig: config.kubeconfig };
-  const connection = await connect({ ...where, userAgent: NAME }, clock);
+  const connection = await connect({ ...clusterOf(config.kubeconfig), userAgent: NAME }, clock);
   const kube = kubeMetrics(registry);
   const client = new Client(connection, { clock, metrics: kube.client });
   const common = { client, clock, log, metrics: kube };

@@ -6,7 +6,7 @@ import type { Logger } from "../base/log.ts";
 import { REPORTING_CONTROLLERS } from "../crds/group.ts";
 import { withoutCommands } from "../crds/without-commands.ts";
 import { Client } from "../kube/client/client.ts";
-import { connect } from "../kube/client/connection.ts";
+import { clusterOf, connect } from "../kube/client/connection.ts";
 import { ServerClock } from "../kube/client/server-clock.ts";
 import { LeaderElector } from "../kube/election/leader-election.ts";
 import { EventRecorder } from "../kube/events/event-recorder.ts";
@@ -39,8 +39,7 @@ export async function runOperator(config: OperatorConfig, tools: OperatorTools, 
   const { clock, log, registry } = tools;
   const { kubeconfig, grantsNamespace, systemNamespace, deployments: named } = config;
   const identity = config.identity || `${hostname()}-${randomBytes(4).toString("hex")}`;
-  const where = kubeconfig === "" ? ({ inCluster: true } as const) : { kubeconfig };
-  const connection = await connect({ ...where, userAgent: NAME }, clock);
+  const connection = await connect({ ...clusterOf(kubeconfig), userAgent: NAME }, clock);
   try {
     const kube = kubeMetrics(registry);
     // The API server stamps when a session was asked for.

@@ -8,7 +8,7 @@ import { type DebugSession, debugSessions } from "../crds/kinds/debug-session.ts
 import { newSessionKey } from "../debug-link/session-key.ts";
 import { Informer } from "../kube/cache/informer.ts";
 import { Client } from "../kube/client/client.ts";
-import { connect } from "../kube/client/connection.ts";
+import { clusterOf, connect } from "../kube/client/connection.ts";
 import type { Environment } from "../kube/client/proxy.ts";
 import { ServerClock } from "../kube/client/server-clock.ts";
 import { Manager } from "../kube/manager/manager.ts";
@@ -45,11 +45,10 @@ const FLUSH_MS = 10_000;
  */
 export async function runTunnel(config: TunnelConfig, tools: TunnelTools, signal: AbortSignal): Promise<void> {
   const { clock, log, registry, version = "unknown", environment = {}, emit = () => undefined } = tools;
-  const where = config.kubeconfig === "" ? ({ inCluster: true } as const) : { kubeconfig: config.kubeconfig };
   const metrics = tunnelMetrics(registry);
   const { spoolFolder: folder, spoolBytes: limitBytes, grantsNamespace: namespace } = config;
   const spool = new Spool({ folder, limitBytes, metrics });
-  const connection = await connect({ ...where, userAgent: NAME }, clock);
+  const connection = await connect({ ...clusterOf(config.kubeconfig), userAgent: NAME }, clock);
   const kube = kubeMetrics(registry);
   // When a session ends was written by the API server's time.
   const serverClock = new ServerClock(clock);

@@ -7,7 +7,7 @@ import type { Environment } from "../../base/settings.ts";
 import { GROUP } from "../../crds/group.ts";
 import { ApiError as KubeError } from "../../kube/client/api-error.ts";
 import { Client } from "../../kube/client/client.ts";
-import { connect } from "../../kube/client/connection.ts";
+import { clusterOf, connect } from "../../kube/client/connection.ts";
 
 /** The result of one check: all is well, or what to do. */
 export interface Finding {
@@ -68,9 +68,8 @@ export async function installationChecks(
 }
 
 async function lookAtApiServer({ kubeconfig, grantsNamespace }: AgentConfig, signal: AbortSignal): Promise<Finding> {
-  const where = kubeconfig === "" ? ({ inCluster: true } as const) : { kubeconfig };
   try {
-    const connection = await connect({ ...where, userAgent: "sallyport-check" });
+    const connection = await connect({ ...clusterOf(kubeconfig), userAgent: "sallyport-check" });
     try {
       const attributes = { verb: "create", group: GROUP, resource: "accessgrants", namespace: grantsNamespace };
       const allowed = await new Client(connection).selfSubjectAccessReview(attributes, signal);

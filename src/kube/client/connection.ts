@@ -48,6 +48,11 @@ export type ConnectionOptions = (
   readonly environment?: Environment;
 };
 
+/** As the setting of each process says it: a file, or empty for the pod's own service account. */
+export function clusterOf(kubeconfig: string): { readonly inCluster: true } | { readonly kubeconfig: string } {
+  return kubeconfig === "" ? { inCluster: true } : { kubeconfig };
+}
+
 export interface WireRequest {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** Path and query. */
