@@ -181,7 +181,9 @@ export async function toldOf(now: AccessRequestWithApproval, call: CallRoute, si
 }
 
 function progress({ id, status, kubectlApprove, decision, execution }: AccessRequestWithApproval): string {
-  const by = decision === null ? "" : `, ${decision.outcome} by ${decision.by ?? "unknown"} (${decision.identity})`;
+  const why = decision?.reason == null ? "" : `: ${escaped(decision.reason, "")}`;
+  const by =
+    decision === null ? "" : `, ${decision.outcome} by ${decision.by ?? "unknown"} (${decision.identity})${why}`;
   const lines = execution.commands.map(({ index, command, state }) => `  ${index + 1}. ${command} ${state}`);
   const approve = isApproveLine(kubectlApprove) ? [`  the customer approves with: ${kubectlApprove}`] : [];
   return [`${id}: ${status}${by}`, ...(status === "customer-approved" ? lines : approve)].join("\n");

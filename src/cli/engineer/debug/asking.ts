@@ -2,12 +2,14 @@ import { randomUUID } from "node:crypto";
 import { sleep } from "../../../base/clock.ts";
 import type { AccessRequestWithApproval } from "../../../contract/access-requests/access-requests.ts";
 import type { DebugSession } from "../../../contract/debug-sessions/debug-sessions.ts";
+import type { Deployment } from "../../../contract/deployments/deployment.ts";
 import type { RelayTicket } from "../../../debug-link/relay-loop.ts";
 import { FriendlyError } from "../../kernel/command.ts";
+import { escaped } from "../../kernel/output.ts";
 import { toldOf } from "../access.ts";
 import type { CallRoute, Surroundings } from "../calling.ts";
 import { EXIT_CODES } from "../exit-codes.ts";
-import type { Kept } from "./kept-session.ts";
+import { forget, type Kept } from "./kept-session.ts";
 
 /** Between two looks at a request: soon after a change, then twice as long each time, for a customer who may take an hour. */
 const FIRST_PAUSE_MS = 250;
@@ -57,7 +59,7 @@ export async function askCustomer(
 export async function followed(
   id: string,
   wait: boolean,
-  { clock, error }: Pick<Surroundings, "clock" | "error">,
+  { env, clock, error }: Pick<Surroundings, "env" | "clock" | "error">,
   call: CallRoute,
   signal: AbortSignal,
 ): Promise<boolean> {
@@ -75,6 +77,7 @@ export async function followed(
     }
     if (now.status === "customer-approved") return true;
     if (now.status === "rejected" || now.status === "expired") {
+      await forget(env, id);
       throw new FriendlyError(`${id} is ${now.status}: no debug session`, { exitCode: EXIT_CODES.notRun.code });
     }
     const isTold = now.kubectlApprove !== null || clock.monotonicMs() - startedMs > LINE_WITHIN_MS;
@@ -82,6 +85,21 @@ export async function followed(
     await sleep(clock, pauseMs, signal);
     pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
   }
+}
+
+/** What the customer's cluster says of debug sessions, when this mode is not on in it; an approval would be for nothing. */
+export async function modeIsOff(
+  { deploymentId, mode }: Pick<Kept, "deploymentId" | "mode">,
+  call: CallRoute,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const values = { params: { id: deploymentId }, query: {}, body: undefined };
+  const { capabilities } = (await call("deployments", "get", values, signal)) as Deployment;
+  const debug = capabilities?.find(({ key }) => key === "debug");
+  const detail = debug?.detail ?? "";
+  if (debug === undefined || (debug.state === "granted" && new RegExp(`[:,] ${mode}(,|$)`).test(detail)))
+    return undefined;
+  return `the customer's cluster does not open ${mode} now (debug ${debug.state}${detail && `, ${escaped(detail, "")}`}): ask them to switch it on before they approve`;
 }
 
 /** Asks the platform for the session itself. `requestId` undefined: the workspace needs no approval. */

@@ -11,6 +11,7 @@ import { scaledClock } from "../../../base/testing/scaled-clock.ts";
 import { type ChainEnd, chainLine, chainStart } from "../../../debug-link/audit-chain.ts";
 import { newSessionKey } from "../../../debug-link/session-key.ts";
 import { newSite, type Site } from "../../../platform/areas/deployments/testing/site.ts";
+import { json } from "../../../platform/database/json.ts";
 import { until } from "../../../platform/relay/testing/peer.ts";
 import { onEachDatabase } from "../../../platform/testing/harness.ts";
 import { runCli } from "../../run-cli.ts";
@@ -192,6 +193,28 @@ onEachDatabase("sallyport debug", (world) => {
     await far.served;
   });
 
+  it("a session that ended while the laptop slept is told by its end, and its key is removed", async () => {
+    const { site, deployment, env } = await newPlace();
+    const far = await cluster(site);
+    let [path, kept, id] = ["", "", ""];
+    await type(["open", deployment, "-n", "web", "--mode", "read", "--auto", ...REASON], {
+      env,
+      runShell: async ({ SALLYPORT_DEBUG_SESSION = "" }) => {
+        id = SALLYPORT_DEBUG_SESSION;
+        path = join(folder, "sallyport", "debug", `${id}.json`);
+        kept = await readFile(path, "utf8");
+        expect((await type(["stop", id], { env })).code).toBe(0);
+      },
+    });
+    await far.served;
+    await until(world, site, id, "stopped");
+    await writeFile(path, kept);
+    const attached = await type(["attach", id, "--print-kubeconfig"], { env });
+    expect(attached).toMatchObject({ code: 8, out: "", error: expect.stringContaining("ended (killed)") });
+    expect(attached.error).not.toContain("INVALID_STATE_TRANSITION");
+    expect(await left()).toEqual([]);
+  });
+
   it("one that another replaces gives way, says so and leaves the session", async () => {
     const { site, deployment, env } = await newPlace();
     const far = await cluster(site);
@@ -270,6 +293,57 @@ onEachDatabase("sallyport debug", (world) => {
     await site.call("POST", `/v1/access-requests/${id}/reject`, { body: { reason: "not now" } });
     const went = await type(["open", "--request", id, "--print-kubeconfig"], { env });
     expect(went).toMatchObject({ code: 8, error: expect.stringContaining("is rejected") });
+    expect(went.error).toContain(": not now\n");
+    expect(await left()).toEqual([]);
+  });
+
+  it("says which modes are on, and keeps the key of an approval that the cluster refused a session under", async () => {
+    const { site, deployment, env } = await newPlace();
+    const tell = async (state: "granted" | "denied", detail: string) =>
+      world.platform.db
+        .updateTable("deployments")
+        .set({ capabilities: json([{ key: "debug", state, detail }]) })
+        .where("id", "=", deployment)
+        .execute();
+    const words = ["open", deployment, "-n", "web", "--mode", "exec", ...REASON];
+    const ask = async () => type(words, { env, clock: scaledClock(100) });
+    await tell("granted", "modes: logs, exec");
+    expect((await ask()).error).not.toContain("does not open");
+    await tell("denied", "debug sessions are off");
+    expect((await ask()).error).toContain("does not open exec now (debug denied, debug sessions are off)");
+    await tell("granted", "modes: logs, read");
+    const asked = await ask();
+    expect(asked.error).toContain("does not open exec now (debug granted, modes: logs, read)");
+    const id = /--request (ar_\w+)\n/.exec(asked.out)?.[1] ?? "";
+    const post = async (path: string, body: object) => {
+      const { status } = await site.call("POST", path, { key: site.manager.key, body });
+      expect(status).toBeLessThan(300);
+    };
+    const own = { deploymentId: deployment, namespace: "sallyport-grants", resourcePlural: "accessgrants" };
+    await post("/v1/access-requests/materialized", { ...own, requestIds: [id] });
+    const { planHash } = (await site.call("GET", `/v1/access-requests/${id}`)).body;
+    const now = world.clock.wallNow().getTime();
+    const [approvedAt, approvedUntil] = [new Date(now).toISOString(), new Date(now + 600_000).toISOString()];
+    const approval = { requestId: id, planHash, approvedAt, approvedUntil, decidedBy: "alice", identity: "verified" };
+    await post("/v1/access-requests/approvals", { deploymentId: deployment, approvals: [approval] });
+    const error = { code: "SESSION_REFUSED", message: "mode exec is switched off here", internal: false };
+    const opened = await type(["open", "--request", id, "--print-kubeconfig"], {
+      env,
+      onError: (said) => {
+        const waits = /(dbg_\w+): waits for/.exec(said)?.[1];
+        if (waits === undefined || said.includes("ended")) return;
+        const body = { state: "failed", error };
+        void site.call("PATCH", `/v1/debug-sessions/${waits}`, { key: site.manager.key, body });
+      },
+    });
+    expect(opened.code, opened.error).toBe(8);
+    expect(opened.error).toMatch(
+      new RegExp(
+        `switched off here\nthe approval is not used up; while it holds: sallyport debug open --request ${id}\n$`,
+      ),
+    );
+    expect(await left()).toContain(`${id}.json`);
+    expect((await left()).filter((file) => file.startsWith("dbg_"))).toEqual([]);
   });
 });
 
@@ -283,6 +357,8 @@ describe("sallyport debug, typed wrongly", () => {
     [["open", dep, "-n", "web", "--mode", "exec", "--minutes", "1e2", ...REASON], "--minutes"],
     [["open", dep, "-n", "web", "--mode", "port-forward", "--port", "70000", ...REASON], "--port"],
     [["open", dep, "-n", "web", "--mode", "read", "--auto", ...REASON], "no terminal"],
+    [["open", dep, "-n", "web", "--mode", "logs", "--port", "80", ...REASON], "--port is for --mode port-forward"],
+    [["open", "shop-eu", "-n", "web", "--mode", "logs", ...REASON], "sallyport deployments list"],
     [["open", "--request", "ar_x", "--auto"], "exclude"],
     [["open", "--request", "../../etc/passwd", "--print-kubeconfig"], "ar_…"],
     [["attach", "../x", "--print-kubeconfig"], "dbg_…"],

@@ -8,7 +8,7 @@ import { parsed } from "../../services/service-command.ts";
 import { type CallRoute, calling, type Surroundings } from "../calling.ts";
 import { session as signIn } from "../session.ts";
 import type { Area } from "../verbs.ts";
-import { approvedBy, askCustomer, askPlatform, followed } from "./asking.ts";
+import { approvedBy, askCustomer, askPlatform, followed, modeIsOff } from "./asking.ts";
 import { debugHelp } from "./debug-help.ts";
 import { forget, type Kept, keep, kept, requireId, type Wanted } from "./kept-session.ts";
 import { serveSession } from "./live-session.ts";
@@ -152,6 +152,8 @@ async function open(
       ? { ...wantedOf(deployment, typed), key: newSessionKey("sallyport engineer", clock.wallNow()) }
       : await kept(env, requireId("ar", request));
   return within(typed, surroundings, signal, async (call, platformUrl) => {
+    const off = request === undefined ? await modeIsOff(asked, call, signal) : undefined;
+    if (off !== undefined) error(`${off}\n`);
     const requestId =
       request ?? (isAuto ? undefined : await askCustomer(asked, typed.has("accept-stale"), call, signal));
     if (requestId !== undefined) {
@@ -168,9 +170,9 @@ async function open(
     const { session, ticket } = await askPlatform(asked, requestId, call, signal);
     const id = requireId("dbg", session.id);
     await keep(env, id, asked);
-    if (requestId !== undefined) await forget(env, requestId);
     const printKubeconfig = typed.has("print-kubeconfig");
-    return serveSession({ id, kept: asked, ticket, platformUrl, printKubeconfig }, surroundings, call, signal);
+    const options = { id, requestId, kept: asked, ticket, platformUrl, printKubeconfig };
+    return serveSession(options, surroundings, call, signal);
   });
 }
 
@@ -181,9 +183,13 @@ function wantedOf(deploymentId: string | undefined, typed: Typed): Wanted {
   if (deploymentId === undefined || namespace === undefined || reason === undefined) {
     throw new UsageError("DEPLOYMENT, --namespace and --reason must be given");
   }
+  if (!deploymentId.startsWith("dep_")) {
+    throw new UsageError("DEPLOYMENT is an id such as dep_…: sallyport deployments list has it");
+  }
   if (reason.length < 10) throw new UsageError("--reason is for the customer: at least ten characters");
   if (mode === undefined) throw new UsageError(`--mode is one of ${DEBUG_MODES.join(", ")}`);
   const ports = typed.texts("port").map((text) => numberOf("--port", text, 65_535));
+  if (ports.length > 0 && mode !== "port-forward") throw new UsageError("--port is for --mode port-forward");
   return {
     ...{ deploymentId, namespace, mode, reason },
     minutes: numberOf("--minutes", typed.text("minutes") ?? "60", 480),

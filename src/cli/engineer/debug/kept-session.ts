@@ -59,9 +59,12 @@ export async function kept(env: Environment, id: string): Promise<Kept> {
   try {
     text = await readFile(file, "utf8");
   } catch (error) {
-    throw new FriendlyError(`the key of ${id} is not on this machine: only where it was asked for can it be used`, {
-      cause: error,
-    });
+    throw new FriendlyError(
+      `the key of ${id} is not on this machine: it was asked for elsewhere, or is over or in use (sallyport debug list)`,
+      {
+        cause: error,
+      },
+    );
   }
   const found = readKept(text);
   // The text is not quoted: it holds the key.

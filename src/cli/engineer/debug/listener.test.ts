@@ -125,6 +125,19 @@ describe("the address that kubectl is given", () => {
     expect(seen).toEqual([]);
   });
 
+  it("lets a library name the listener's own address as the origin, and does not tell the cluster of it", async () => {
+    answers = (stream) => stream.respond({ ":status": 403 }, { endStream: true });
+    const own = { headers: { origin: listener.url } };
+    await upgrade("websocket", own);
+    await ask("/api", own);
+    expect(seen).toHaveLength(2);
+    expect(JSON.stringify(seen)).not.toContain(listener.url);
+    for (const origin of [`${listener.url}/`, listener.url.replace("https", "http"), "https://127.0.0.1"]) {
+      expect((await upgrade("websocket", { headers: { origin } })).response.statusCode).toBe(403);
+    }
+    expect(seen).toHaveLength(2);
+  });
+
   it("keeps no connection of a client that shows no bearer, though that client would", async () => {
     const agent = new Agent({ keepAlive: true });
     const response = await ask("/api", { agent, headers: { authorization: "" } });

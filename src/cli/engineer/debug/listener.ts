@@ -39,7 +39,8 @@ export interface Listener {
 /**
  * Where kubectl connects: HTTPS on this machine's loopback, with a key and a bearer made for the session. Other users of
  * the machine can reach the port, and so can web pages in the engineer's browser: only a request with the bearer, the
- * right `Host` and no `Origin` goes on.
+ * right `Host` and no `Origin` goes on. Some libraries (Python's websocket-client, under the `kubernetes` package) send the
+ * address that they call as the `Origin` of an upgrade: no page has that one, because the listener serves none.
  */
 export async function startListener({ now, way, headersMs = HEADERS_MS }: ListenerOptions): Promise<Listener> {
   const { key, certificate } = newSessionKey("sallyport debug", now, [HOST]);
@@ -63,7 +64,8 @@ export async function startListener({ now, way, headersMs = HEADERS_MS }: Listen
   const refusal = ({ headers }: IncomingMessage): OwnAnswer | undefined => {
     if (headers.host !== host)
       return { status: 403, words: "the Host of a request must be the address of this listener" };
-    if (headers.origin !== undefined) return { status: 403, words: "web pages may not use a debug session" };
+    if (headers.origin !== undefined && headers.origin !== `https://${host}`)
+      return { status: 403, words: "web pages may not use a debug session" };
     const given = /^Bearer (\S+)$/i.exec(headers.authorization ?? "")?.[1] ?? "";
     return samePin(given, token) ? undefined : { status: 401, words: "use the kubeconfig of this debug session" };
   };
@@ -71,6 +73,8 @@ export async function startListener({ now, way, headersMs = HEADERS_MS }: Listen
     const refused = refusal(request);
     if (refused !== undefined) return refused;
     unproven.proven(request.socket);
+    // The listener's own address, which is no business of the cluster.
+    delete request.headers.origin;
     const found = way();
     return typeof found === "string" ? { status: 503, words: found } : found;
   };

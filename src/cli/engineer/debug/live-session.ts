@@ -3,6 +3,7 @@ import { Agent } from "node:https";
 import { systemRandom } from "../../../base/clock.ts";
 import { isLoopbackHost } from "../../../base/loopback.ts";
 import type { CloseReason, DebugSession } from "../../../contract/debug-sessions/debug-sessions.ts";
+import { pastedLine } from "../../../contract/wire/pasted-line.ts";
 import { DEFAULT_NAMES, objectName } from "../../../crds/group.ts";
 import { connectInner, PinMismatch } from "../../../debug-link/inner-client.ts";
 import { EndOfSession, RelayReplaced, type RelayTicket, serveRelay } from "../../../debug-link/relay-loop.ts";
@@ -19,6 +20,11 @@ import { startListener } from "./listener.ts";
 
 export interface LiveOptions {
   readonly id: string;
+  /**
+   * The request behind a session that was just asked for. Its key is kept until the session is open: one that the
+   * customer's cluster refuses has used up no approval, and can be asked for again.
+   */
+  readonly requestId?: string | undefined;
   readonly kept: Kept;
   /** Of a session that was just asked for. */
   readonly ticket?: RelayTicket;
@@ -43,7 +49,7 @@ export async function serveSession(
   call: CallRoute,
   signal: AbortSignal,
 ): Promise<number> {
-  const { id, kept, printKubeconfig } = options;
+  const { id, requestId, kept, printKubeconfig } = options;
   const { env, clock, out, error, runShell } = surroundings;
   const stop = new AbortController();
   const either = AbortSignal.any([signal, stop.signal]);
@@ -83,6 +89,7 @@ export async function serveSession(
         epoch.signal.addEventListener("abort", lost, { once: true });
         if (wasAttached) error(`${id}: connected again; what was open was reset\n`);
         wasAttached = true;
+        if (requestId !== undefined) await forget(env, requestId);
         attached.resolve(session);
       },
       (mismatch) => stop.abort(mismatch),
@@ -100,7 +107,7 @@ export async function serveSession(
     const reason = await relay;
     await forget(env, id);
     signal.throwIfAborted();
-    return ended(id, reason, surroundings, call, signal);
+    return ended({ id, requestId: wasAttached ? undefined : requestId }, reason, surroundings, call, signal);
   } finally {
     stop.abort(new EndOfSession("client"));
     over.abort();
@@ -156,13 +163,22 @@ function relayOf(
     },
     signal,
   );
-  return relay.catch((thrown: unknown) => {
-    if (!(thrown instanceof RelayReplaced)) throw thrown;
+  return relay.catch(async (thrown: unknown) => {
+    if (!(thrown instanceof RelayReplaced)) return endWhileAway(id, thrown, call, signal);
     throw new FriendlyError(`${id}: another attached meanwhile, and this one gave way`, {
       cause: thrown,
       exitCode: EXIT_CODES.conflict.code,
     });
   });
+}
+
+/** There is no ticket for a session that ended while this side was away: its record says why it ended. */
+async function endWhileAway(id: string, thrown: unknown, call: CallRoute, signal: AbortSignal): Promise<CloseReason> {
+  const isRefused = thrown instanceof FriendlyError && thrown.exitCode === EXIT_CODES.conflict.code;
+  if (!isRefused || thrown instanceof TunnelChanged) throw thrown;
+  const { state, closeReason } = await sessionOf(id, call, signal);
+  if (state === "pending" || state === "running") throw thrown;
+  return closeReason ?? (state === "expired" ? "expired" : "agent");
 }
 
 /** The tunnel has another key than the one that this session began with. */
@@ -212,14 +228,14 @@ async function banner(session: DebugSession, call: CallRoute, signal: AbortSigna
     `${session.id}: attached, until ${session.expiresAt}`,
     `  may:         ${mode} in namespace ${namespace}`,
     `  approved by: ${await approvedBy(session, call, signal).catch(() => "unknown: the platform did not say")}`,
-    `  tunnel key:  ${session.tunnelKey ?? "-"}, as kubectl get dbg ${objectName(session.id)} shows the customer`,
+    `  tunnel key:  ${session.tunnelKey ?? "-"}, which the customer reads in status.tunnel.key of ${objectName(session.id)}`,
     `  recorded:    each request${mode === "exec" ? ", and what a terminal shows, where the customer wants it" : ""}; the customer reads it`,
   ];
   return `${escaped(lines.join("\n"), "\n")}\n`;
 }
 
 async function ended(
-  id: string,
+  { id, requestId }: Pick<LiveOptions, "id" | "requestId">,
   reason: CloseReason,
   { error }: Surroundings,
   call: CallRoute,
@@ -229,5 +245,8 @@ async function ended(
   const { error: stored, closeReason } = await sessionOf(id, call, signal);
   const why = stored === null ? "" : `: ${stored.message}`;
   error(`${escaped(`${id}: ended (${closeReason ?? reason})${why}`, "")}\n`);
+  if (requestId !== undefined) {
+    error(`the approval is not used up; while it holds: ${pastedLine`sallyport debug open --request ${requestId}`}\n`);
+  }
   return reason === "client" ? EXIT_CODES.done.code : EXIT_CODES.notRun.code;
 }
