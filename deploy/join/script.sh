@@ -6,8 +6,7 @@ umask 077
 
 # For tests: where the root of the file system is, and how long things are waited for.
 root=${SALLYPORT_JOIN_ROOT:-}
-retry_for=${SALLYPORT_JOIN_RETRY_SECONDS:-900}
-ready_for=${SALLYPORT_JOIN_READY_SECONDS:-120}
+retry_for=${SALLYPORT_JOIN_RETRY_SECONDS:-900} ready_for=${SALLYPORT_JOIN_READY_SECONDS:-120}
 longest_pause=${SALLYPORT_JOIN_LONGEST_PAUSE:-30}
 state=$root/var/lib/sallyport/machine
 kubeconfig=$root/etc/kubernetes/kubelet.conf
@@ -74,7 +73,7 @@ check_system() {
   for tool in curl openssl systemctl base64 od; do has $tool || fail 12 "there is no $tool: install it"; done
   [ -d "$root/run/systemd/system" ] || fail 12 "systemd does not run this machine: boot it with systemd"
   [ -f "$root/sys/fs/cgroup/cgroup.controllers" ] || [ -d "$root/sys/fs/cgroup/memory" ] || fail 12 "there are no cgroups: boot with systemd.unified_cgroup_hierarchy=1"
-  [ -f "$root/sys/fs/cgroup/cgroup.controllers" ] || say "warning: cgroups v1; newer kubelets want v2 (boot with systemd.unified_cgroup_hierarchy=1)"
+  [ -f "$root/sys/fs/cgroup/cgroup.controllers" ] || say "warning: cgroups v1: kubelet 1.35 and newer do not start there, unless a file in /etc/kubernetes/kubelet.conf.d says failCgroupV1: false (or boot with systemd.unified_cgroup_hierarchy=1)"
   [ "$(sed 1d "$root/proc/swaps" 2>/dev/null | wc -l)" -eq 0 ] || fail 12 "swap is on: swapoff -a, and take it out of /etc/fstab"
   [ "$(cat "$root/proc/sys/net/ipv4/ip_forward" 2>/dev/null)" = 1 ] || fail 12 "packets are not forwarded: sysctl -w net.ipv4.ip_forward=1"
   [ -e "$root/proc/sys/net/bridge/bridge-nf-call-iptables" ] || say "warning: br_netfilter is not loaded; some network plugins want it (modprobe br_netfilter)"
@@ -185,8 +184,7 @@ ask() {
 
 # Polls until the customer and the cluster have answered. Returns 1 when the server knows no such join.
 await() {
-  begin "$wait_for"
-  seen='' unknown=0
+  begin "$wait_for"; seen='' unknown=0
   while :; do
     [ "$(now)" -lt "$until" ] || fail 18 "not let in within $wait_for s: ask the customer, then run this again"
     status=$(call GET "/v1/join/$uid${seen:+?seen=$seen}" "$tmp/answer") || exit $?
@@ -220,14 +218,18 @@ write_files() {
   [ "$(openssl x509 -in "$tmp/certificate" -pubkey -noout 2>/dev/null)" = "$(openssl pkey -in "$state/key.pem" -pubout 2>/dev/null)" ] ||
     fail 19 "the certificate is not for this machine's key: run this again"
   field ca "$answer" | put 644 "$authority" || exit $?
-  cat "$tmp/certificate" "$state/key.pem" | put 600 "$client" || exit $?
+  # A link beside the file, as the kubelet makes them: it renews no certificate whose name is a file itself.
+  pem=kubelet-client-$(date -u +%Y-%m-%d-%H-%M-%S).pem
+  cat "$tmp/certificate" "$state/key.pem" | put 600 "${client%/*}/$pem" || exit $?
+  ln -sf "$pem" "$client.new" && mv -f "$client.new" "$client" || fail 19 "$client cannot be written: delete it"
   field kubeletConfig "$answer" | put 644 "$root/var/lib/kubelet/config.yaml" || exit $?
   flags="--kubeconfig=/etc/kubernetes/kubelet.conf --config=/var/lib/kubelet/config.yaml --hostname-override=$node"
   [ -z "$labels" ] || flags="$flags --node-labels=$labels"
+  [ ! -d "$root/etc/kubernetes/kubelet.conf.d" ] || flags="$flags --config-dir=/etc/kubernetes/kubelet.conf.d"
   [ ! -f "$root/run/systemd/resolve/resolv.conf" ] || flags="$flags --resolv-conf=/run/systemd/resolve/resolv.conf"
   printf '[Service]\nExecStart=\nExecStart=%s %s\n' "$(command -v kubelet)" "$flags" | put 644 "$root/etc/systemd/system/kubelet.service.d/10-sallyport.conf" || exit $?
   printf '%s\n' "$cluster" | put 644 "$state/cluster" || exit $?
-  pem=/var/lib/kubelet/pki/kubelet-client-current.pem
+  pem=${client#"$root"}
   put 600 "$kubeconfig" <<END || exit $?
 apiVersion: v1
 kind: Config

@@ -1,5 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { chmodSync, readFileSync } from "node:fs";
+import { chmodSync, readFileSync, readlinkSync } from "node:fs";
 import { createServer as createHttps, type Server } from "node:https";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -108,6 +108,7 @@ describe.each(SHELLS.map((shell) => [shell.join(" "), shell] as const))("under %
     "a machine joins, and its token is gone",
     async () => {
       world.setLabels({ "example.com/rack": "r1" });
+      box.write("etc/kubernetes/kubelet.conf.d/10-own.conf", "");
       const ended = run(["--token-file", box.tokenFile], { shell });
       await letIn();
       expect(await ended).toMatchObject({ code: 0 });
@@ -121,8 +122,12 @@ describe.each(SHELLS.map((shell) => [shell.join(" "), shell] as const))("under %
       expect(box.read("etc/kubernetes/kubelet.conf")).toContain(`server: "${api.url}"`);
       expect(JSON.parse(box.read("var/lib/kubelet/config.yaml"))).toMatchObject({ kind: "KubeletConfiguration" });
       const dropIn = box.read("etc/systemd/system/kubelet.service.d/10-sallyport.conf");
-      expect(dropIn).toContain("--hostname-override=m-1 --node-labels=example.com/rack=r1");
-      expect(box.mode("var/lib/kubelet/pki/kubelet-client-current.pem")).toBe(0o600);
+      const own = "--config-dir=/etc/kubernetes/kubelet.conf.d";
+      expect(dropIn).toContain(`--hostname-override=m-1 --node-labels=example.com/rack=r1 ${own}`);
+      const pem = "var/lib/kubelet/pki/kubelet-client-current.pem";
+      // The kubelet renews a certificate only where this is a link.
+      expect(readlinkSync(join(box.root, pem))).toMatch(/^kubelet-client-\d{4}(-\d\d){5}\.pem$/);
+      expect(box.mode(pem)).toBe(0o600);
       expect(box.mode("var/lib/sallyport/machine/key.pem")).toBe(0o600);
       expect(box.read("systemctl.log").trimEnd().split("\n").slice(1)).toEqual([
         ...["daemon-reload", "enable kubelet.service", "restart kubelet.service"],
@@ -264,6 +269,7 @@ describe("a machine that asks", () => {
       const first = joinNow();
       await letIn();
       expect(await first).toMatchObject({ code: 0 });
+      expect(box.read("etc/systemd/system/kubelet.service.d/10-sallyport.conf")).not.toContain("--config-dir");
       const before = box.read("var/lib/kubelet/pki/kubelet-client-current.pem");
       box.write("join", world.joinString({ exp: 1 }), 0o600);
       const heads = world.heads.length;
