@@ -113,6 +113,14 @@ describe("the processes", () => {
     expect(one(objects, "NetworkPolicy", "sallyport-machines").spec.egress).toHaveLength(1);
   });
 
+  test.each([
+    [{ type: "NodePort", nodePort: 30_843 }, 30_843],
+    [{ type: "NodePort" }, undefined],
+  ])("a port of each node, %j, is the one that join.url can name", async (service, nodePort) => {
+    const objects = await helm.render(on({}, { join: { url, service } }));
+    expect(one(objects, "Service", "sallyport-join-machines").spec.ports[0].nodePort).toBe(nodePort);
+  });
+
   test("a certificate of the customer takes the place of the key that the join server makes", async () => {
     const objects = await helm.render(on({}, { join: { url, tls: { existingSecret: "join-cert" } } }));
     expect(ofKind(objects, "Secret").map(({ metadata }) => metadata.name)).not.toContain("sallyport-join-tls");

@@ -72,6 +72,11 @@ export const JOIN_VALUES: Branch = branch(
     }),
     service: branch("The Service that machines reach, `<release>-join-machines`.", {
       type: words("ClusterIP", ["ClusterIP", "NodePort", "LoadBalancer"], "How it is reached from outside."),
+      nodePort: leaf(
+        0,
+        { type: "integer", minimum: 0, maximum: 65_535 },
+        "With `NodePort`: its port on each node, which `join.url` has to name. 0: Kubernetes chooses one.",
+      ),
       annotations: strings("Of the Service, for instance for a load balancer."),
       loadBalancerSourceRanges: list("Addresses that may reach it; empty: any.", [], { type: "string" }),
       extra: map("More fields of its spec, such as `externalTrafficPolicy`."),
