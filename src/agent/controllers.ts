@@ -142,12 +142,14 @@ export class AgentControllers {
         return [session.spec.sessionId];
       });
     const managed = watches(cluster.managed, ({ spec }) => [spec.deploymentId]);
+    const pools = cluster.machines && watches(cluster.machines.pools, ({ spec }) => [spec.deploymentId]);
     const lister = new Lister({ platform, snapshots, triggers, accepts: this.#accepts, metrics });
     return [
       this.#controller("lister", lister.reconcile, 4, [triggers.lister, resync(() => [ALL])]),
       this.#controller("deployments", this.#reconcilers.deployments.reconcile, 2, [
         triggers.deployments,
         managed,
+        ...(pools === undefined ? [] : [pools]),
         resync(idsOn("deployments")),
       ]),
       this.#controller("access-requests", this.#reconcilers.requests.reconcile, 4, [

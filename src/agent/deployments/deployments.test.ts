@@ -98,6 +98,7 @@ class World {
   }
 
   missing: readonly RequiredRight[] = [];
+  machinePool: boolean | undefined;
   statusRefused = false;
   statusWrites = 0;
   trouble: Trouble | "unknown" | undefined = "unknown";
@@ -110,7 +111,7 @@ class World {
   #ports(): DeploymentPorts {
     return {
       missing: () => this.missing,
-      offered: () => ({ debugModes: [], machinePool: undefined }),
+      offered: () => ({ debugModes: [], machinePool: this.machinePool }),
       trouble: () => this.trouble,
       workloads: () => this.summary,
       managed: () => this.managed,
@@ -563,6 +564,25 @@ describe("a deployment that the customer has not accepted", () => {
     expect(world.news.at(-1)).toBe("Accepted: may be served in shop");
     expect(world.deployments.workloadChanged({ ...changed, namespace: "jobs" })).toEqual([]);
     expect(world.deployments.workloadChanged(changed)).toEqual([DEPLOYMENT]);
+  });
+
+  test("tells at once that the customer has made a pool for machines, or deleted it", async () => {
+    await world.run();
+    await world.run();
+    world.answer(["shop"]);
+    await world.run();
+    const machines = () => world.bodies.at(-1)?.capabilities?.find(({ key }) => key === "machines")?.state;
+    for (const [machinePool, state] of [
+      [true, "granted"],
+      [false, "denied"],
+    ] as const) {
+      const before = world.bodies.length;
+      await world.run();
+      expect(world.bodies).toHaveLength(before);
+      world.machinePool = machinePool;
+      await world.run();
+      expect([world.bodies.length, machines()]).toEqual([before + 1, state]);
+    }
   });
 
   test("stops when the customer takes the acceptance back", async () => {

@@ -13,7 +13,7 @@ import { type DeploymentFacts, type DeploymentStep, nextDeploymentStep } from ".
 import { type DeploymentObjectPorts, DeploymentObjects } from "./deployment-objects.ts";
 import { isLeaseLost, type Leases } from "./leases.ts";
 import type { ListedDeployment } from "./listed-deployment.ts";
-import { hold, isHeld, LOOK_AFTER_CHANGE_MS, type ReportPace, resumed, waitOf } from "./report-pace.ts";
+import { hold, isHeld, LOOK_AFTER_CHANGE_MS, noticed, type ReportPace, resumed, waitOf } from "./report-pace.ts";
 import { ReportSender, type ReportSenderPorts } from "./report-sender.ts";
 
 /** All the I/O of this reconciler, as functions. */
@@ -126,8 +126,7 @@ export class Deployments {
     const { snapshot, leases, clock } = this.#options;
     const [listed, memory, accepted] = [snapshot.get(id), this.#memoryOf(id), this.#objects.accepted(id)];
     memory.unlistedAtMs = listed === undefined ? (memory.unlistedAtMs ?? clock.monotonicMs()) : undefined;
-    // Accepted, or not any more: that is reported at once.
-    if (accepted.join() !== memory.accepted.join()) memory.reportAtMs = 0;
+    noticed(memory, JSON.stringify([accepted, this.#options.ports.offered(id)]));
     memory.accepted = accepted;
     return {
       listed,
@@ -236,6 +235,7 @@ export class Deployments {
         rest: undefined,
         unlistedAtMs: undefined,
         accepted: [],
+        customer: undefined,
       };
       this.#memories.set(id, memory);
     }

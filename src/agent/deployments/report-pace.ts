@@ -16,10 +16,21 @@ export interface ReportPace {
   /** Reports of what got worse, within the last minute. */
   earlyAtMs: readonly number[];
   reportedAtMs: number;
+  /** What the customer accepts and offers, as one text, at the last look; undefined before the first. */
+  customer: string | undefined;
   /** The platform takes nothing of this deployment's resources before. */
   heldUntilMs: number | undefined;
   /** What was left of a full report then. */
   rest: { readonly parts: readonly ReportPart[]; readonly accepted: readonly string[] } | undefined;
+}
+
+/**
+ * A deployment that is accepted or not any more, and a capability that comes or goes, such as that of machines with their
+ * pool, are reported at once: until then the platform refuses what works, or takes what does not.
+ */
+export function noticed(pace: ReportPace, customer: string): void {
+  if (customer !== pace.customer) pace.reportAtMs = 0;
+  pace.customer = customer;
 }
 
 /**
