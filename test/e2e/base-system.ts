@@ -7,10 +7,10 @@ import { cacheRoot } from "../../lab/cluster/programs.ts";
 import { command } from "./command.ts";
 import { type Docker, Unavailable } from "./daemon.ts";
 
-/** What a node needs to run, and libstdc++ for Node.js. */
+/** What a node needs to run, curl for a machine that joins, and libstdc++ for Node.js. */
 const PACKAGES = [
   ...["systemd", "dbus", "containerd", "runc", "iptables", "nftables", "iproute2", "conntrack", "ethtool", "kmod"],
-  ...["mount", "procps", "containernetworking-plugins", "ca-certificates", "libstdc++6"],
+  ...["mount", "procps", "containernetworking-plugins", "ca-certificates", "curl", "libstdc++6"],
 ];
 const SUITE = "bookworm";
 const LEFT_OUT = ["/usr/share/man/*", "/usr/share/doc/*", "/usr/share/locale/*"];

@@ -1,0 +1,51 @@
+import { apply, kubectl } from "../kubectl.ts";
+import { APPROVER, GRANTS, type Scene, SYSTEM } from "../scene.ts";
+import { MILL_LABELS } from "./mill.ts";
+
+const NODE_PORT = 30_843;
+
+/** The chart's values: machines reach join server and API server at the control plane's address. */
+export function machineValues({ cluster }: Scene): object {
+  const host = cluster.controlPlaneAddress;
+  return {
+    machines: { enabled: true },
+    join: {
+      url: `https://${host}:${NODE_PORT}`,
+      apiServer: `https://${host}:6443`,
+      service: { type: "NodePort", nodePort: NODE_PORT },
+    },
+    agent: { extraEnv: [{ name: "SALLYPORT_HEARTBEAT_INTERVAL", value: "1s" }] },
+  };
+}
+
+/** The customer's own: a pool, and who may let machines in. */
+export async function openFleet(scene: Scene, signal: AbortSignal): Promise<void> {
+  await apply(
+    scene,
+    [
+      {
+        apiVersion: "sallyport.dev/v1alpha1",
+        kind: "MachinePool",
+        metadata: { name: "workers", namespace: GRANTS },
+        spec: { deploymentId: scene.vendor.deploymentId, namePrefix: "m-", labels: MILL_LABELS },
+      },
+      {
+        apiVersion: "rbac.authorization.k8s.io/v1",
+        kind: "RoleBinding",
+        metadata: { name: "machine-approvers", namespace: GRANTS },
+        roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: "sallyport-machine-approver" },
+        subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: APPROVER }],
+      },
+    ],
+    signal,
+  );
+}
+
+/** What the chart does not take with it when machines are switched off. */
+export async function closeFleet(scene: Scene, signal: AbortSignal): Promise<void> {
+  const remove = async (...args: readonly string[]): Promise<unknown> =>
+    kubectl(scene, ["delete", "--ignore-not-found", ...args], signal);
+  await remove("-n", GRANTS, "--all", "machinedrains,machinejoins,machinepools");
+  await remove("-n", GRANTS, "rolebinding/machine-approvers");
+  await remove("-n", SYSTEM, "secret/sallyport-join-tls", "lease/sallyport-machines");
+}
