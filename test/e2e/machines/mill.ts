@@ -21,7 +21,9 @@ const PROGRAM =
 export async function startMill(scene: Scene, signal: AbortSignal): Promise<void> {
   const labels = { app: "mill" };
   const container = {
-    ...{ name: "mill", image: scene.image.name, command: ["/app/node", "-e", PROGRAM] },
+    name: "mill",
+    image: scene.image.name,
+    command: ["/app/node", "-e", PROGRAM],
     securityContext: RESTRICTED,
   };
   const pod = { nodeSelector: MILL_LABELS, terminationGracePeriodSeconds: 5, containers: [container] };
