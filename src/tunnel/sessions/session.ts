@@ -159,16 +159,10 @@ export class Session {
     const tools = { ...this.#tools, spool: this.#share, emit };
     const audit = await AuditLog.open(auditFile(spec.sessionId), { start, told: toldOf(this.#object) }, tools);
     this.#audit = audit;
-    const pins = { clientKey: spec.clientKey, tunnelKey: key.pin };
     const before = status?.tunnel?.audit;
-    await audit.append("open", {
-      uid: metadata.uid,
-      spec,
-      ...pins,
-      instance: identity,
-      version,
-      ...(before && { before }),
-    });
+    const pins = { clientKey: spec.clientKey, tunnelKey: key.pin };
+    const opening = { uid: metadata.uid, spec, ...pins, instance: identity, version };
+    await audit.append("open", { ...opening, ...(before && { before }) });
     if (!(await lent)) return this.end("revoked");
     const scope = () => ({
       ...{ mode: spec.mode, namespace: spec.namespace, selector: spec.selector },
