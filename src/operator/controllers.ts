@@ -1,5 +1,6 @@
 import { accessGrants } from "../crds/kinds/access-grant.ts";
 import { type OperationInvocation, operationInvocations } from "../crds/kinds/operation-invocation.ts";
+import { DEBUG_MODES } from "../crds/operations/debug.ts";
 import { redactText } from "../crds/redact.ts";
 import { writeStatus } from "../kube/client/status-writer.ts";
 import type { Controller } from "../kube/controller/controller.ts";
@@ -69,7 +70,9 @@ function grantController(
   roleLending: RoleLending,
   running: RunningOperations,
 ): Controller {
-  const { client, caches, admission, rights, metrics, publisher, fence, clock } = parts;
+  const { client, caches, admission, rights, metrics, publisher, fence, clock, config } = parts;
+  const isOn = config.debugEnabled && config.lendingMode === "operator";
+  const off = DEBUG_MODES.filter((mode) => !isOn || !config.debugModes.includes(mode));
   const ports: GrantPorts = {
     clock,
     fence,
@@ -78,6 +81,7 @@ function grantController(
     session: (sessionId) => caches.sessionOf(sessionId),
     drain: (commandId) => caches.drainOf(commandId),
     policy: () => caches.policy,
+    switchedOff: off.map((mode) => `debug/${mode}`),
     acceptedOf: (deploymentId) => caches.acceptedOf(deploymentId),
     enforcement: () => admission.current,
     rights,

@@ -38,6 +38,8 @@ export interface Outlook {
   readonly missing: readonly RequiredRight[];
   /** Lines of the plan that the customer's policies hold, approved or not, each with the reason. */
   readonly denied: readonly string[];
+  /** Commands of debug sessions that are switched off here. */
+  readonly switchedOff: readonly string[];
   /** Where the plan acts and the customer does not accept its deployment: namespaces, or {@link ANY_NAMESPACE}. */
   readonly unaccepted: readonly string[];
   /** Undefined where the operator lends, and once the grant is over. */
@@ -176,9 +178,13 @@ function identityVerified({ grant, enforcement }: Outlook): Said<"IdentityVerifi
 }
 
 /** Written before an approval of what could not run, and while it waits. */
-function permitted({ missing, denied }: Outlook): Said<"Permitted"> {
+function permitted({ grant, missing, denied, switchedOff }: Outlook): Said<"Permitted"> {
   const lacks = missing.length === 0 ? [] : [`the operator may not ${rightsText(missing)}`];
   if (denied.length > 0) return no("PolicyDenied", `held also when approved: ${[...denied, ...lacks].join("; ")}`);
+  const off = grant.spec.commands.flatMap(({ command }) => (switchedOff.includes(command) ? [command] : []));
+  if (off.length > 0) {
+    return no("ModeDisabled", `${off.join(", ")} is switched off in this cluster: no session opens, approved or not`);
+  }
   if (lacks.length === 0) return yes("RightsComplete", "the operator has every right that this plan needs");
   return no("RuleMissing", lacks.join());
 }

@@ -170,6 +170,18 @@ test("a line that a rule denies is said to be held before anyone decides", () =>
   expect(reasonOf(settled(fresh, at("09:10:00"), { policy }), "Permitted")).toBe("False/PolicyDenied");
 });
 
+test("a debug session in a mode that is off is said to be refused before anyone decides", () => {
+  const plan = (mode: string) =>
+    grant({
+      risk: "destructive",
+      commands: [{ command: `debug/${mode}`, params: { namespace: "shop", mode }, summary }],
+    });
+  const seen = (mode: string) => settled(plan(mode), at("09:10:00"), { switchedOff: ["debug/exec"] });
+  expect(reasonOf(seen("exec"), "Permitted")).toBe("False/ModeDisabled");
+  expect(reasonOf(seen("logs"), "Permitted")).toBe("True/RightsComplete");
+  expect(reasonOf(settled(seen("exec"), at("09:20:00"), {}), "Permitted")).toBe("True/RightsComplete");
+});
+
 describe("the window", () => {
   test("has whole seconds, begins when the decision was seen, and lasts what was approved", () => {
     expect(open.status).toMatchObject({ approvedAt: "2026-01-01T10:00:00Z", approvedUntil: "2026-01-01T11:00:00Z" });

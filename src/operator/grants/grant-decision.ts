@@ -26,6 +26,8 @@ export interface GrantFacts {
   readonly drainOf?: (commandId: string) => MachineDrain | undefined;
   /** Rights that the operator lacks and this plan needs. */
   readonly missing: readonly RequiredRight[];
+  /** Commands of debug sessions that are switched off here. Default none. */
+  readonly switchedOff?: readonly string[];
   /** Where the plan acts and the customer does not accept its deployment: namespaces, or ANY_NAMESPACE. */
   readonly unaccepted: readonly string[];
   /** What approvers have to lend for it. Undefined where the operator lends, and once the grant is over. */
@@ -110,6 +112,7 @@ function nextStatus(facts: GrantFacts, now: Date): AccessGrantStatus {
         notify: policy.notify,
         missing,
         denied: deniedLines(facts),
+        switchedOff: facts.switchedOff ?? [],
         unaccepted,
         lending: facts.lending,
       },

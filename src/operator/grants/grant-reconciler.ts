@@ -31,6 +31,8 @@ export interface GrantPorts {
   readonly session?: (sessionId: string) => DebugSession | undefined;
   readonly drain?: (commandId: string) => MachineDrain | undefined;
   readonly policy: () => CustomerPolicy;
+  /** Commands of debug sessions that are switched off here. */
+  readonly switchedOff?: readonly string[];
   /** Where the customer accepts a deployment; undefined when this cluster serves none of that id. */
   readonly acceptedOf: (deploymentId: string) => readonly string[] | undefined;
   readonly enforcement: () => Enforcement;
@@ -60,6 +62,7 @@ export async function reconcileGrant(key: string, ports: GrantPorts, context: Re
     ...(ports.session && { sessionOf: ports.session }),
     ...(ports.drain && { drainOf: ports.drain }),
     missing: ports.rights.missingFor(grant),
+    ...(ports.switchedOff && { switchedOff: ports.switchedOff }),
     unaccepted: unacceptedOf(grant, ports),
     isBlind: ports.rights.obstacle !== undefined,
     lending: await lendingOf(grant, ports, context.signal),
