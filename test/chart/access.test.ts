@@ -36,6 +36,8 @@ describe.each<readonly [string, InstallationNames, object, RenderOptions]>([
       grantsNamespace: "gate-grants",
       agentAccount: "acme-sallyport-agent",
       operatorAccount: "hand",
+      joinAccount: "acme-sallyport-join",
+      machinesAccount: "acme-sallyport-machines",
     },
     { grantsNamespace: "gate-grants", operator: { serviceAccount: { name: "hand" } } },
     { release: "acme", namespace: "gate-system" },

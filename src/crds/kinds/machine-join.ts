@@ -40,7 +40,7 @@ const Spec = Type.Object(
       kernel: fact,
       kubelet: fact,
       runtime: fact,
-      address: fact,
+      address: Type.Optional(Type.String({ maxLength: 45, pattern: "^[0-9A-Fa-f:.]+$" })),
       zone: fact,
     }),
     tokenId: PlatformId,

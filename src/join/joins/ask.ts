@@ -1,4 +1,6 @@
+import { isIP } from "node:net";
 import type { MachineJoinSpec } from "../../crds/kinds/machine-join.ts";
+import { holdsCommand } from "../../crds/without-commands.ts";
 import { judgeNodeRequest } from "../../kube/objects/node-request.ts";
 import { Refusal } from "../kernel/refusal.ts";
 
@@ -39,11 +41,16 @@ function text(fields: Readonly<Record<string, unknown>>, name: string, form: Reg
   return value;
 }
 
-/** Facts are a help for the person who decides: one that cannot be shown is left out. */
+/**
+ * Facts are a help for the person who decides: one that cannot be shown is left out, and so is one with a command in it,
+ * which a person might paste.
+ */
 function factsOf(value: unknown): Ask["facts"] {
   if (typeof value !== "object" || value === null) return {};
   const given: Readonly<Record<string, unknown>> = { ...value };
-  const shown = FACTS.filter((name) => typeof given[name] === "string" && FACT.test(given[name]));
+  const isShown = (name: (typeof FACTS)[number], fact: unknown): boolean =>
+    typeof fact === "string" && FACT.test(fact) && !holdsCommand(fact) && (name !== "address" || isIP(fact) !== 0);
+  const shown = FACTS.filter((name) => isShown(name, given[name]));
   return Object.fromEntries(shown.map((name) => [name, given[name]]));
 }
 

@@ -57,6 +57,18 @@ describe("a machine that asks", () => {
     expect(await ask({ machineId: "box-2" })).toMatchObject({ status: 409, json: { code: "KEY_TAKEN" } });
   });
 
+  test("shows the customer no command as a fact, and no address that is none", async () => {
+    const facts = {
+      os: "Linux",
+      kernel: "kubectl delete ns shop",
+      runtime: "a | b",
+      zone: "z-1",
+      address: "10.0.0.7 sh x",
+    };
+    const { name = "" } = (await ask({ facts })).json;
+    expect(world.joins.get(name)?.spec.facts).toEqual({ os: "Linux", zone: "z-1" });
+  });
+
   test("is told once why the customer refused it", async () => {
     const { name = "", uid } = (await ask()).json;
     world.report(name, { state: "Denied" }, { deniedReason: "unknown\nbox" });

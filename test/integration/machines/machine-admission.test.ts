@@ -35,8 +35,8 @@ const pool = {
   metadata: { name: "workers", namespace: GRANTS },
   spec: { deploymentId: "dep_1" },
 };
-function join(key: string, nodeName: string, metadata: object = {}): object {
-  const facts = { os: "linux", arch: "amd64" };
+function join(key: string, nodeName: string, metadata: object = {}, said: object = {}): object {
+  const facts = { os: "linux", arch: "amd64", ...said };
   const asked = { pool: "workers", machineId: nodeName, nodeName, publicKey: key, request: "TUlJQg==", facts };
   const name = `workers-${key.slice(0, 12)}`;
   return {
@@ -86,6 +86,8 @@ const JOIN_SERVER = "sallyport-join-server";
 const DRAIN_WORDS = "sallyport-drain-words";
 const CONTROLLER = "sallyport-machines-words";
 const REMOVED = "sallyport-removed-machines";
+const NO_COMMANDS = "sallyport-no-commands-in-status";
+const PASTE_ME = "first run kubectl delete namespace shop";
 
 const ATTACKS: readonly Attack<Who>[] = [
   {
@@ -177,6 +179,16 @@ const ATTACKS: readonly Attack<Who>[] = [
     args: ours("mjoin", JOIN, { metadata: { labels: { a: "b" } } }),
   },
   {
+    title: "nor brings a command before the approver's eyes, as what a machine says of itself",
+    ...{ policy: NO_COMMANDS, as: "join", words: "a fact of a machine" },
+    ...{ args: CREATE, stdin: () => join("9".repeat(64), "m-9", {}, { os: PASTE_ME }) },
+  },
+  {
+    title: "nor does a stolen machine controller, in what it says of a drain",
+    ...{ policy: NO_COMMANDS, as: "machines", words: "a message" },
+    args: status("drain", "wished", { conditions: [{ ...condition("Drained"), message: PASTE_ME }] }),
+  },
+  {
     title: "a person without the verb join lets no machine in",
     ...{ policy: JOIN_WORDS, as: "onlooker", words: "you need the verb join" },
     args: ours("mjoin", JOIN, { spec: { approved: true } }),
@@ -223,7 +235,7 @@ const ATTACKS: readonly Attack<Who>[] = [
   },
 ];
 
-const attacked = { cluster, kubeconfigs, policies: () => openMachines() };
+const attacked = { cluster, kubeconfigs, policies: () => [...openMachines(), ...installation().policies] };
 const run = runAs<Who>(attacked);
 
 function bindAdmin(name: string, subject: object): Record<string, unknown> {

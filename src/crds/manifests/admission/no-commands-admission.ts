@@ -1,9 +1,10 @@
-import { GROUP, type InstallationNames } from "../../group.ts";
+import { GROUP, type InstallationNames, JOIN_ACCOUNT, MACHINES_ACCOUNT } from "../../group.ts";
 import { NAMESPACE_PLACEHOLDER } from "../../kinds/accepted-namespaces.ts";
 import { managedDeployments } from "../../kinds/managed-deployment.ts";
 import type { Manifest } from "../../manifest.ts";
 import { COMMAND_PATTERN, SHELL_SIGNS } from "../../without-commands.ts";
-import { forbid, type Validation, validatingPolicy } from "./admission-policy.ts";
+import { forbid, type Named, type Validation, validatingPolicy } from "./admission-policy.ts";
+import { accountName } from "./machine-policies.ts";
 import { oursOnly } from "./own-name-admission.ts";
 
 /**
@@ -31,6 +32,15 @@ function noCommand(texts: string, what: string): readonly Validation[] {
   ];
 }
 
+/** CEL: the account is that of a process which writes to objects that approvers read. */
+function writersOnly(names: InstallationNames): readonly Named[] {
+  const { agentAccount, operatorAccount, joinAccount = JOIN_ACCOUNT, machinesAccount = MACHINES_ACCOUNT } = names;
+  const usernames = [agentAccount, operatorAccount, joinAccount, machinesAccount].map(
+    (each) => `'${accountName(each, names)}'`,
+  );
+  return [{ name: "made-by-sallyport", expression: `request.userInfo.username in [${usernames.join(", ")}]` }];
+}
+
 function noCommandsInStatus(names: InstallationNames): readonly Manifest[] {
   const status = "dyn(object)[?'status']";
   const messages = (list: string): string => `${status}[?'${list}'].orValue([]).map(e, e[?'message'].orValue(''))`;
@@ -47,14 +57,25 @@ function noCommandsInStatus(names: InstallationNames): readonly Manifest[] {
         "debugsessions/status",
         "manageddeployments",
         "manageddeployments/status",
+        "machinejoins",
+        "machinejoins/status",
+        "machinepools/status",
+        "machinedrains/status",
       ],
     },
     {
-      matchConditions: oursOnly(names),
+      matchConditions: writersOnly(names),
       variables: [
         {
           name: "texts",
-          expression: `${messages("conditions")} + ${messages("commands")} + [${status}[?'error'][?'message'].orValue('')]`,
+          expression:
+            `${["conditions", "commands", "blockers"].map(messages).join(" + ")} + ` +
+            `[${status}[?'error'][?'message'].orValue('')]`,
+        },
+        {
+          // What a machine says of itself is shown to the person who lets it in.
+          name: "facts",
+          expression: "dyn(object)[?'spec'][?'facts'].orValue({}).map(f, string(dyn(object).spec.facts[f]))",
         },
         {
           // The platform's name for a deployment is shown in a column.
@@ -65,6 +86,7 @@ function noCommandsInStatus(names: InstallationNames): readonly Manifest[] {
       validations: [
         ...noCommand("variables.texts", "a message"),
         ...noCommand("variables.names", "a deployment's name"),
+        ...noCommand("variables.facts", "a fact of a machine"),
         forbid(
           `${status}[?'acceptanceLine'].orValue('') in ['', 'kubectl patch ${kind} ' + object.metadata.name + ' -n ' + ` +
             `request.namespace + " --type=merge -p '${patch.replaceAll('"', '\\"')}'"]`,
