@@ -217,6 +217,7 @@ write_files() {
   field certificate "$answer" >"$tmp/certificate"
   [ "$(openssl x509 -in "$tmp/certificate" -pubkey -noout 2>/dev/null)" = "$(openssl pkey -in "$state/key.pem" -pubout 2>/dev/null)" ] ||
     fail 19 "the certificate is not for this machine's key: run this again"
+  openssl x509 -in "$tmp/certificate" -noout -checkend 0 >/dev/null 2>&1 || fail 17 "the certificate of this join has run out: have the machine removed, then run this again with a new token"
   field ca "$answer" | put 644 "$authority" || exit $?
   # A link beside the file, as the kubelet makes them: it renews no certificate whose name is a file itself.
   pem=kubelet-client-$(date -u +%Y-%m-%d-%H-%M-%S).pem
@@ -254,8 +255,7 @@ start_kubelet() {
 # Nothing runs before the whole script is here: a connection that breaks leaves half a script, which does nothing.
 main() {
   tmp=$(mktemp -d) || fail 12 "there is no room for temporary files: give the machine a writable /tmp"
-  trap 'rm -rf "$tmp"' EXIT
-  trap 'exit 130' INT TERM HUP
+  trap 'rm -rf "$tmp"' EXIT; trap 'exit 130' INT TERM HUP
   check_system
   check_names
   read_join_string

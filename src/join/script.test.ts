@@ -1,4 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { createPrivateKey, createPublicKey } from "node:crypto";
 import { chmodSync, readFileSync, readlinkSync } from "node:fs";
 import { createServer as createHttps, type Server } from "node:https";
 import { join } from "node:path";
@@ -6,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ApiError as PlatformError } from "../api-client/api-error.ts";
 import { newSessionKey, type SessionKey } from "../debug-link/session-key.ts";
+import { distinguishedName, issueCertificate } from "../debug-link/x509.ts";
 import { curlPin } from "./joins/own-key.ts";
 import { Box } from "./testing/box.ts";
 import { JoinWorld, TOKEN } from "./testing/join-world.ts";
@@ -276,6 +278,24 @@ describe("a machine that asks", () => {
       expect(await joinNow()).toMatchObject({ code: 0 });
       expect(world.heads).toHaveLength(heads);
       expect(box.read("var/lib/kubelet/pki/kubelet-client-current.pem")).toBe(before);
+    },
+    MINUTE,
+  );
+
+  test(
+    "and whose certificate has run out meanwhile is told so, and keeps the files that it has",
+    async () => {
+      const ended = joinNow();
+      await expect.poll(() => world.joins.size, { timeout: 20_000 }).toBe(1);
+      const [made] = world.joins.values();
+      const key = createPrivateKey(box.read("var/lib/sallyport/machine/key.pem"));
+      const subject = distinguishedName("system:node:m-1", ["system:nodes"]);
+      const now = new Date(Date.now() - 365 * 86_400_000);
+      const body = { subject, publicKey: createPublicKey(key), extensions: [], now };
+      const certificate = issueCertificate({ subject, privateKey: key }, body);
+      world.report(made?.metadata.name ?? "", { state: "Joined", certificate });
+      expect(await ended).toEqual({ code: 17, out: expect.stringContaining("have the machine removed") });
+      expect(box.has("etc/kubernetes/kubelet.conf")).toBe(false);
     },
     MINUTE,
   );

@@ -35,7 +35,7 @@ export interface CertificateSigningRequest extends KubeObject {
   };
 }
 
-/** A first certificate is asked for a day: the kubelet renews it as soon as it runs. */
+/** A first certificate is asked for a day: the kubelet renews it before that is over, for as long as the signer gives. */
 const FIRST_SECONDS = 86_400;
 const APPROVED = "SallyportMachineApproved";
 
