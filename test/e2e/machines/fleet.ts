@@ -41,11 +41,11 @@ export async function openFleet(scene: Scene, signal: AbortSignal): Promise<void
   );
 }
 
-/** What the chart does not take with it when machines are switched off. */
+/** What the chart does not take with it when machines are switched off; docs/upgrade.md says so. */
 export async function closeFleet(scene: Scene, signal: AbortSignal): Promise<void> {
   const remove = async (...args: readonly string[]): Promise<unknown> =>
     kubectl(scene, ["delete", "--ignore-not-found", ...args], signal);
   await remove("-n", GRANTS, "--all", "machinedrains,machinejoins,machinepools");
-  await remove("-n", GRANTS, "rolebinding/machine-approvers");
+  await remove("-n", GRANTS, "rolebinding/machine-approvers", "configmap/sallyport-machine-loads-0");
   await remove("-n", SYSTEM, "secret/sallyport-join-tls", "lease/sallyport-machines");
 }

@@ -67,9 +67,10 @@ beforeAll(async () => {
 afterAll(async () => {
   const { scene } = cast();
   await removeMill(scene, worker, soon());
-  await closeFleet(scene, soon());
-  await upgradeSallyport(scene, {}, soon());
-  for (const each of [box, peer]) await each?.remove();
+  await Promise.all([
+    upgradeSallyport(scene, {}, soon()).then(() => closeFleet(scene, soon())),
+    ...[box, peer].map((each) => each?.remove()),
+  ]);
   await customer.admin("delete", "node", NAME, "--ignore-not-found");
 }, 300_000);
 
