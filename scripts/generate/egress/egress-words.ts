@@ -12,6 +12,7 @@ const DEBUG_SESSION: Said = [
   "`DebugSession.spec.sessionId`: the platform's own id",
   "dbg_0123456789abcdefghijklmnopqr",
 ];
+const MACHINE: Said = ["the id that the machine asked for", "box-1"];
 const MANAGER: Said = ["the platform's own id, from its answer to whoami", "mgr_0123456789abcdefghijklmnopqr"];
 const SESSION: Said = ["random, new with each start of the agent", "agent-1c9f3a52-8a4e-4f7e-9d0b-2f6f0c0c9f11"];
 const PLAN_HASH: Said = [
@@ -129,6 +130,21 @@ export const FIELD_WORDS: Readonly<Record<string, Words>> = {
   },
   "machines.actions": { "query.managerId": MANAGER, "query.deploymentId": DEPLOYMENT },
   "machines.report": { "path.id": DEPLOYMENT, ...MACHINE_WORDS },
+  "machines.join": {
+    "body.joinToken": ["the token that the machine showed, which the platform made", "sp_j_…"],
+    "body.machineId": MACHINE,
+    "body.publicKey": ["hash of the machine's public key", "0".repeat(64)],
+    "body.nodeName": ["the name that the machine asked for", "m-1"],
+    "body.zone": ["`zone`, as the machine says it", "a"],
+    "body.runtimeDaemonVersion": ["version of its kubelet, as the machine says it", "1.36.3"],
+    "body.publicIp": ["its first address, as the machine says it", "10.0.0.7"],
+  },
+  "machines.joinServer": {
+    "path.id": DEPLOYMENT,
+    "body.url": ["value `join.url`", "https://join.customer.example:8443"],
+    "body.pins[]": ["hash of the public key with which the join server serves TLS", `sha256//${"0".repeat(43)}=`],
+    "body.apiServerVersion": ["of your API server", "v1.36.3"],
+  },
   "debugSessions.list": {
     "query.deploymentId": DEPLOYMENT,
     "query.state[]": ["constant", "pending"],

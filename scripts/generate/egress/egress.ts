@@ -3,6 +3,7 @@ import type { Route } from "../../../src/contract/wire/route.ts";
 import { OPERATIONS } from "../../../src/crds/operations/catalog.ts";
 import { RESULT_MARKS, type ResultWords } from "../../../src/crds/operations/result-words.ts";
 import { REDACTION_RULES } from "../../../src/crds/redact.ts";
+import { JOIN_ROUTES } from "../../../src/join/kernel/routes.ts";
 import { TUNNEL_ROUTES } from "../../../src/tunnel/kernel/routes.ts";
 import { type Field, fieldsOf } from "./egress-fields.ts";
 import { FIELD_WORDS, HEADER_WORDS } from "./egress-words.ts";
@@ -13,25 +14,27 @@ interface NamedRoute {
   readonly route: Route;
 }
 
-/** A field that agent or tunnel sends. */
+/** A field that one of the processes sends. */
 export interface SentField extends Field {
   readonly from: string;
   readonly example: string;
 }
 
-/** Of both processes; one that both call is there once. */
+/** Of all processes; one that two of them call is there once. */
 const ROUTES: readonly NamedRoute[] = [
   ...new Map(
-    [...Object.entries(AGENT_ROUTES), ...Object.entries(TUNNEL_ROUTES)].flatMap(([area, routes]) =>
-      Object.entries<Route>(routes).map(([name, route]) => [`${area}.${name}`, { name: `${area}.${name}`, route }]),
-    ),
+    [AGENT_ROUTES, TUNNEL_ROUTES, JOIN_ROUTES]
+      .flatMap(Object.entries)
+      .flatMap(([area, routes]) =>
+        Object.entries<Route>(routes).map(([name, route]) => [`${area}.${name}`, { name: `${area}.${name}`, route }]),
+      ),
   ).values(),
 ];
 
-/** What each route of agent and tunnel sends, by `area.route`. @throws Error when words and contract disagree. */
+/** What each route of agent, tunnel and join server sends, by `area.route`. @throws Error when words and contract disagree. */
 export function sentFields(): ReadonlyMap<string, readonly SentField[]> {
   const strays = Object.keys(FIELD_WORDS).filter((name) => !ROUTES.some((each) => each.name === name));
-  if (strays.length > 0) throw new Error(`agent and tunnel do not call ${strays.join(", ")}`);
+  if (strays.length > 0) throw new Error(`no process calls ${strays.join(", ")}`);
   return new Map(ROUTES.map((each) => [each.name, sentOf(each)]));
 }
 
@@ -90,8 +93,8 @@ const CHAPTERS = [
   ],
   [
     "Machines",
-    "Off by default (`machines.enabled`). The agent asks what is wanted of machines of a deployment that you accepted and that has a MachinePool, and reports them: when they change, at most every 5 s, and at least every 60 s. Reported are the nodes that joined through the pool, those whose name begins with its prefix, and machines that wait to join; no other node. What holds a drain up may be a pod of any namespace: with `machines.reportForeign: false`, of namespaces that are not opened only the namespace is told, and with `observe.redactNames: true` of all.",
-    ["machines.actions", "machines.report"],
+    "Off by default (`machines.enabled`). The agent asks what is wanted of machines of a deployment that you accepted and that has a MachinePool, and reports them: when they change, at most every 5 s, and at least every 60 s. Reported are the nodes that joined through the pool, those whose name begins with its prefix, and machines that wait to join; no other node. What holds a drain up may be a pod of any namespace: with `machines.reportForeign: false`, of namespaces that are not opened only the namespace is told, and with `observe.redactNames: true` of all. The join server asks the platform whether a machine's token is good, with what the machine says of itself, and tells every minute where machines reach it. It keeps no token.",
+    ["machines.actions", "machines.report", "machines.join", "machines.joinServer"],
   ],
 ] as const;
 
@@ -101,7 +104,7 @@ export function egressPage(): string {
   return `${[
     "<!-- Made by `npm run generate` from src/agent/platform-link/routes.ts, src/tunnel/kernel/routes.ts, src/contract and scripts/generate/egress-*.ts. Do not edit. -->",
     "# Data that leaves the cluster",
-    "For a security review. One process sends: the agent, to the one address in `platform.url`, over connections that it opens\nitself; with debug sessions, which are off by default, the tunnel too ([below](#debug-sessions)). The operator calls nothing but your API server. The table of a process's routes is the table its client is made\nof, so another call cannot be made; a test runs both processes with everything they do, records each request, and fails\non a field or header that is not on this page.",
+    "For a security review. One process sends: the agent, to the one address in `platform.url`, over connections that it opens\nitself; with debug sessions, which are off by default, the tunnel too\n([below](#debug-sessions)), and where machines may join, which is off by default, the join server ([below](#machines)). The operator calls\nnothing but your API server. The table of a process's routes is the table its client is made\nof, so another call cannot be made; tests run these processes with everything they do, record each request, and fail\non a field or header that is not on this page.",
     "The pod of `helm test` calls `GET /v1/whoami` once, with the same key and headers. Your proxy, if you set one, sees the\nplatform's host name and the sizes; the bodies are inside TLS to the platform.",
     "## With every request",
     table([
@@ -120,7 +123,7 @@ export function egressPage(): string {
     resultTable(RESULT_MARKS),
     "## What never leaves",
     NEVER.map((each) => `- ${each}`).join("\n"),
-    "## What the platform would take, and agent and tunnel never send",
+    "## What the platform would take, and is never sent",
     "Fields of the same requests that other reporters use. They are listed so that their absence is a statement, not a gap.",
     unusedTable(),
   ].join("\n\n")}\n`;
@@ -139,7 +142,7 @@ const NEVER: readonly string[] = [
 
 function routeSection(name: string, fields: readonly SentField[]): readonly string[] {
   const found = ROUTES.find((each) => each.name === name);
-  if (found === undefined) throw new Error(`agent and tunnel do not call ${name}`);
+  if (found === undefined) throw new Error(`no process calls ${name}`);
   const { method, path, summary } = found.route;
   const rows = fields.map((each) => [code(each.path), each.type, each.from, code(each.example)]);
   const head = [`### ${method} ${path}`, summary];

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, connect, type Socket } from "node:net";
 import { textOf } from "./request-body.ts";
 
 /** How the gate treats requests of the agent. */
@@ -44,6 +44,7 @@ export class PlatformGate {
   private constructor(target: string) {
     this.#target = new URL(target);
     this.#server = createServer((incoming, outgoing) => this.#pass(incoming, outgoing));
+    this.#server.on("upgrade", (incoming: IncomingMessage, socket: Socket) => this.#upgrade(incoming, socket));
     // So that a test's end does not wait for a long-poll.
     this.#server.keepAliveTimeout = 1_000;
   }
@@ -94,6 +95,21 @@ export class PlatformGate {
     onward.on("error", () => outgoing.destroy());
     outgoing.on("close", () => onward.destroy());
     incoming.pipe(onward);
+  }
+
+  /** Passes on as it is; it has no body. */
+  #upgrade({ method = "", url: target = "", headers, rawHeaders }: IncomingMessage, socket: Socket): void {
+    this.onHeard?.({ method, target, headers, body: "" });
+    const onward = connect(Number(this.#target.port), this.#target.hostname);
+    const fields = rawHeaders.map((each, at) => (at % 2 === 0 ? `${each}: ` : `${each}\r\n`)).join("");
+    onward.write(`${method} ${target} HTTP/1.1\r\n${fields}\r\n`);
+    for (const [from, to] of [
+      [socket, onward],
+      [onward, socket],
+    ] as const) {
+      from.on("error", () => to.destroy());
+      from.pipe(to);
+    }
   }
 
   #hear(incoming: IncomingMessage): void {

@@ -1,4 +1,4 @@
-import { AGENT_ROUTES } from "../../../src/agent/platform-link/routes.ts";
+import type { SentField } from "../../../scripts/generate/egress/egress.ts";
 import type { Route } from "../../../src/contract/wire/route.ts";
 import type { HeardRequest } from "../agent/platform-gate.ts";
 
@@ -8,13 +8,18 @@ interface KnownRoute {
   readonly pattern: RegExp;
 }
 
-const ROUTES: readonly KnownRoute[] = Object.entries(AGENT_ROUTES).flatMap(([area, routes]) =>
-  Object.entries<Route>(routes).map(([name, { method, path }]) => ({
-    name: `${area}.${name}`,
-    method,
-    pattern: new RegExp(`^${path.replace(/\{(\w+)\}/g, "(?<$1>[^/]+)")}$`),
-  })),
-);
+/** Routes by area and name, as a process's client is made of. */
+export type RouteTable = Readonly<Record<string, Readonly<Record<string, Route>>>>;
+
+function knownRoutes(tables: readonly RouteTable[]): readonly KnownRoute[] {
+  return tables.flatMap(Object.entries<RouteTable[string]>).flatMap(([area, routes]) =>
+    Object.entries(routes).map(([name, { method, path }]) => ({
+      name: `${area}.${name}`,
+      method,
+      pattern: new RegExp(`^${path.replace(/\{(\w+)\}/g, "(?<$1>[^/]+)")}$`),
+    })),
+  );
+}
 
 /** Which fields and headers a number of requests carried, by route. */
 export class CapturedFields {
@@ -23,13 +28,28 @@ export class CapturedFields {
   readonly headers = new Set<string>();
   /** Leaves of results, by id of the command. */
   readonly results = new Map<string, Set<string>>();
-  /** Requests that match no route of the agent. */
+  /** Requests that match no route of the process. */
   readonly strangers: string[] = [];
+  readonly #routes: readonly KnownRoute[];
+
+  /** @param tables of the processes that are heard */
+  constructor(...tables: readonly RouteTable[]) {
+    this.#routes = knownRoutes(tables);
+  }
+
+  /** What was sent and stands nowhere on the page, as `area.route path`. */
+  undocumented(page: ReadonlyMap<string, readonly SentField[]>): readonly string[] {
+    return [...this.fields].flatMap(([route, seen]) =>
+      [...seen]
+        .filter((each) => !page.get(route)?.some(({ path, free }) => covers(path, each, free)))
+        .map((each) => `${route} ${each}`),
+    );
+  }
 
   readonly add = ({ method, target, headers, body }: HeardRequest): void => {
     for (const name of Object.keys(headers)) this.headers.add(name);
     const [path = "", query = ""] = target.split("?", 2);
-    const route = ROUTES.find((each) => each.method === method && each.pattern.test(path));
+    const route = this.#routes.find((each) => each.method === method && each.pattern.test(path));
     if (route === undefined) {
       this.strangers.push(`${method} ${path}`);
       return;

@@ -9,6 +9,8 @@ import { productProcess } from "../../../lab/cluster/product-process.ts";
 import type { Program } from "../../../lab/cluster/program.ts";
 import { useCluster } from "../../../lab/cluster/use-cluster.ts";
 import { Watchdog } from "../../../lab/cluster/watchdog.ts";
+import { sentFields } from "../../../scripts/generate/egress/egress.ts";
+import { HEADER_WORDS } from "../../../scripts/generate/egress/egress-words.ts";
 import { createClient } from "../../../src/api-client/client.ts";
 import { readJoinString } from "../../../src/contract/machines/join-string.ts";
 import { DEFAULT_NAMES } from "../../../src/crds/group.ts";
@@ -16,9 +18,11 @@ import { type MachineJoin, machineJoins } from "../../../src/crds/kinds/machine-
 import { type MachinePool, machinePools } from "../../../src/crds/kinds/machine-pool.ts";
 import { installation, openMachines, openNamespace } from "../../../src/crds/manifests/installation.ts";
 import { MACHINE_APPROVER } from "../../../src/crds/manifests/roles/machine-roles.ts";
+import { JOIN_ROUTES } from "../../../src/join/kernel/routes.ts";
 import { Box } from "../../../src/join/testing/box.ts";
 import { machineRequest } from "../../../src/join/testing/join-world.ts";
 import { type AgentWorld, createAgentWorld, SHOP } from "../agent/agent-world.ts";
+import { CapturedFields } from "../egress/captured.ts";
 import { eventually, signal } from "../wait.ts";
 
 // Real: platform, API server with its signer, join servers in processes of their own, the script, curl. By hand: what the
@@ -36,6 +40,7 @@ let ports: readonly number[] = [];
 let joinString = "";
 const watchdog = new Watchdog();
 const boxes: Box[] = [];
+const captured = new CapturedFields(JOIN_ROUTES);
 
 beforeAll(async () => {
   world = await createAgentWorld(cluster(), {
@@ -67,6 +72,7 @@ beforeAll(async () => {
     },
   ]);
   await offerMachines(world.deploymentId);
+  world.gate.onHeard = captured.add;
   ports = [await freePort(), await freePort()];
   const kubeconfig = await cluster().kubeconfigForServiceAccount(SYSTEM, "sallyport-join");
   servers = await Promise.all(ports.map((port, index) => start(`join-${index}`, port, kubeconfig)));
@@ -335,4 +341,11 @@ test("while the platform is away machines are told to come again, and the token 
   expect({ status, code: body.code }).toEqual({ status: 503, code: "PLATFORM_UNAVAILABLE" });
   world.gate.set("open");
   expect((await tokens())[0]?.joinCount).toBe(used);
+});
+
+test("docs/data-that-leaves.md names all that the join server sent", () => {
+  expect(captured.strangers).toEqual([]);
+  expect(captured.undocumented(sentFields())).toEqual([]);
+  expect([...captured.fields.keys()].toSorted()).toEqual(["machines.join", "machines.joinServer"]);
+  expect([...captured.headers].filter((name) => HEADER_WORDS[name] === undefined)).toEqual([]);
 });
