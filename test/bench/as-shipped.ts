@@ -11,7 +11,7 @@ export interface Shipped {
   /** Runs a program of this folder, as `ours`. */
   command(program: string): readonly string[];
   /** Runs a process of the product, under the chart's flags. */
-  process(kind: "agent" | "operator"): readonly string[];
+  process(kind: "agent" | "operator" | "join" | "machine-controller"): readonly string[];
   /** Runs the engineer's command line. */
   readonly cli: readonly string[];
   /** Runs the agent, which appends each second's longest stall to the file that `LOOP_DELAY_FILE` names. */
@@ -28,6 +28,7 @@ export async function shipped(stack: AsyncDisposableStack): Promise<Shipped> {
   const isShipped = (file: string): boolean => !file.endsWith(".test.ts");
   await cp(join(root, "src"), join(folder, "src"), { recursive: true, filter: isShipped });
   await cp(join(root, "package.json"), join(folder, "package.json"));
+  await cp(join(root, "deploy/join"), join(folder, "deploy/join"), { recursive: true });
   await symlink(join(root, "node_modules"), join(folder, "node_modules"));
   toJavaScript(join(folder, "src"));
   const programs = join(folder, "test/bench");

@@ -12,6 +12,8 @@ import { resources } from "../../../src/kube/objects/resource.ts";
 import { podDisruptionBudgetShape } from "../../../src/kube/projection/batch-shapes.ts";
 import { DrainWorld, SHOP } from "../../integration/machines/drain-world.ts";
 import { type Row, spread } from "../table.ts";
+import { crowd } from "./crowd.ts";
+import { waitingPolls } from "./polls.ts";
 
 export interface MachinesOptions {
   readonly drained: number;
@@ -32,8 +34,21 @@ omitStages: [RequestReceived, ResponseStarted]
 rules: [{ level: Metadata }]
 `;
 
+const POLLS = 500;
+const DRAINS = 50;
+const PODS_OF_ONE = 100;
+
+export async function benchMachines(options: MachinesOptions, signal: AbortSignal): Promise<Row[]> {
+  const { wanted, say } = options;
+  const rows: Row[] = [];
+  if (wanted("polls")) rows.push(await waitingPolls(POLLS, say, signal));
+  if (wanted("crowd")) rows.push(await crowd(DRAINS, PODS_OF_ONE, say, signal));
+  if (["free", "budgets", "freed"].some(wanted)) rows.push(...(await besideKubectl(options, signal)));
+  return rows;
+}
+
 /** Our drain beside `kubectl drain` of the same version, on a real API server with its controllers and simulated nodes. */
-export async function benchMachines({ drained, wanted, say }: MachinesOptions, signal: AbortSignal): Promise<Row[]> {
+async function besideKubectl({ drained, wanted, say }: MachinesOptions, signal: AbortSignal): Promise<Row[]> {
   await using stack = new AsyncDisposableStack();
   const folder = await mkdtemp(join(tmpdir(), "sallyport-bench-machines-"));
   stack.defer(() => rm(folder, { recursive: true, force: true }));
