@@ -6,7 +6,8 @@ import { MARKS, object, when } from "./chart-objects.ts";
 export function machineTemplates(): string {
   const all = openMachines(MARKS, { allowForce: true, signServing: true });
   const roles = all.filter(({ apiVersion }) => apiVersion.startsWith("rbac.authorization.k8s.io/"));
-  const policies = all.filter(({ apiVersion }) => apiVersion.startsWith("admissionregistration.k8s.io/"));
+  const policies = all.filter(isPolicy);
+  const plain = openMachines(MARKS).filter(isPolicy);
   const secrets = all.filter(({ kind }) => kind === "Secret");
   const isStamper = ({ kind }: Manifest): boolean => kind.startsWith("Mutating");
   return when(".Values.machines.enabled", [
@@ -16,13 +17,24 @@ export function machineTemplates(): string {
     ),
     when(".Values.rbac.create", roles.map(roleTemplate)),
     when('ne .Values.admission.mode "external"', [
-      ...policies.filter((each) => !isStamper(each)).map((each) => object(each)),
+      ...policies.filter((each) => !isStamper(each)).map((each) => policyTemplate(each, plain)),
       when(
         'eq .Values.admission.mode "validating-and-mutating"',
         policies.filter(isStamper).map((each) => object(each)),
       ),
     ]),
   ]);
+}
+
+const isPolicy = ({ apiVersion }: Manifest): boolean => apiVersion.startsWith("admissionregistration.k8s.io/");
+
+/** One of them says less where the customer has not given the right to sign serving certificates. */
+function policyTemplate(policy: Manifest, plain: readonly Manifest[]): string {
+  const text = object(policy);
+  const other = plain.find(({ kind, metadata }) => kind === policy.kind && metadata.name === policy.metadata.name);
+  if (other === undefined || object(other) === text) return text;
+  const signs = ".Values.machines.signServing";
+  return [when(signs, [text]), when(`not ${signs}`, [object(other)])].join("");
 }
 
 const FORCE = `  - apiGroups:

@@ -81,7 +81,7 @@ export function openMachines(
   names: InstallationNames = DEFAULT_NAMES,
   { stamps = true, ...options }: MachineOptions & { readonly stamps?: boolean } = {},
 ): readonly Manifest[] {
-  const policies = machinePolicies(names).filter(({ kind }) => stamps || !kind.startsWith("Mutating"));
+  const policies = machinePolicies(names, options).filter(({ kind }) => stamps || !kind.startsWith("Mutating"));
   return [...machineRbac(names, options), ...policies];
 }
 

@@ -1,4 +1,5 @@
 import { createHash, createPublicKey, type KeyObject, verify } from "node:crypto";
+import { element, wrap } from "./der.ts";
 
 /**
  * Reads the only certificate request that a node may send: PKCS#10 version 0, subject `O=system:nodes,
@@ -17,6 +18,7 @@ export type Judged = { readonly request: NodeRequest } | { readonly refused: str
 const ORGANIZATION = "system:nodes";
 const NAME_PREFIX = "system:node:";
 const MAX_BYTES = 1024;
+const SEQUENCE = 0x30;
 /** SubjectPublicKeyInfo of a P-256 key, up to its point: 0x04, X and Y follow. */
 const P256_HEAD = Buffer.from("3059301306072a8648ce3d020106082a8648ce3d030107034200", "hex");
 const P256_BYTES = P256_HEAD.length + 65;
@@ -34,10 +36,24 @@ const TEXT_TAGS = [0x0c, 0x13] as const;
  * @returns why it is refused, in words for the customer
  */
 export function judgeNodeRequest(der: Buffer, nodeName: string): Judged {
-  if (der.length > MAX_BYTES) return { refused: `the certificate request has more than ${MAX_BYTES} bytes` };
-  const outer = sequence(der);
+  const read = readNodeRequest(der, nodeName, MAX_BYTES);
+  if ("refused" in read) return read;
+  if (!read.attributes.equals(NO_ATTRIBUTES)) {
+    return { refused: "the certificate request has attributes, such as other names (SAN); a node's has none" };
+  }
+  return { request: read.request };
+}
+
+/** The same but for the attributes, which are handed out as they stand, with their tag. */
+export function readNodeRequest(
+  der: Buffer,
+  nodeName: string,
+  maxBytes: number,
+): { readonly request: NodeRequest; readonly attributes: Buffer } | { readonly refused: string } {
+  if (der.length > maxBytes) return { refused: `the certificate request has more than ${maxBytes} bytes` };
+  const outer = element(SEQUENCE, der);
   if (outer === undefined || outer.rest.length > 0) return { refused: "the certificate request is no PKCS#10 in DER" };
-  const info = sequence(outer.content);
+  const info = element(SEQUENCE, outer.content);
   if (info === undefined) return { refused: "the certificate request is no PKCS#10 in DER" };
   const heads = TEXT_TAGS.map((tag) => Buffer.concat([VERSION_0, subject(tag, nodeName)]));
   const head = heads.find((each) => info.content.subarray(0, each.length).equals(each));
@@ -50,9 +66,6 @@ export function judgeNodeRequest(der: Buffer, nodeName: string): Judged {
   if (spki.length < P256_BYTES || !spki.subarray(0, P256_HEAD.length).equals(P256_HEAD)) {
     return { refused: "the key of the certificate request is not a P-256 key" };
   }
-  if (!info.content.subarray(head.length + P256_BYTES).equals(NO_ATTRIBUTES)) {
-    return { refused: "the certificate request has attributes, such as other names (SAN); a node's has none" };
-  }
   const signature = signatureOf(info.rest);
   const key = keyOf(spki);
   if (signature === undefined || key === undefined)
@@ -61,34 +74,14 @@ export function judgeNodeRequest(der: Buffer, nodeName: string): Judged {
   if (!isSigned(signed, key, signature)) {
     return { refused: "the certificate request is not signed by its own key" };
   }
-  return { request: { nodeName, publicKey: createHash("sha256").update(spki).digest("hex") } };
+  const publicKey = createHash("sha256").update(spki).digest("hex");
+  return { request: { nodeName, publicKey }, attributes: info.content.subarray(head.length + P256_BYTES) };
 }
 
 function subject(tag: number, nodeName: string): Buffer {
   const part = (oid: Buffer, text: string): Buffer =>
-    wrap(0x31, wrap(0x30, Buffer.concat([oid, wrap(tag, Buffer.from(text, "ascii"))])));
-  return wrap(
-    0x30,
-    Buffer.concat([part(OID_ORGANIZATION, ORGANIZATION), part(OID_COMMON_NAME, `${NAME_PREFIX}${nodeName}`)]),
-  );
-}
-
-function wrap(tag: number, content: Buffer): Buffer {
-  const { length } = content;
-  return Buffer.concat([Buffer.from(length < 0x80 ? [tag, length] : [tag, 0x81, length]), content]);
-}
-
-/** A SEQUENCE with a definite length in its shortest form, and what follows it. */
-function sequence(der: Buffer): { readonly content: Buffer; readonly rest: Buffer } | undefined {
-  const [tag, first = 0xff] = der;
-  if (tag !== 0x30) return undefined;
-  const extra = first < 0x80 ? 0 : first - 0x80;
-  if (extra > 2 || der.length < 2 + extra) return undefined;
-  const length = extra === 0 ? first : der.readUIntBE(2, extra);
-  const shortest = extra === 0 || (extra === 1 ? length >= 0x80 : length >= 0x100);
-  if (!shortest || der.length < 2 + extra + length) return undefined;
-  const content = der.subarray(2 + extra, 2 + extra + length);
-  return { content, rest: der.subarray(2 + extra + length) };
+    wrap(0x31, wrap(SEQUENCE, oid, wrap(tag, Buffer.from(text, "ascii"))));
+  return wrap(SEQUENCE, part(OID_ORGANIZATION, ORGANIZATION), part(OID_COMMON_NAME, `${NAME_PREFIX}${nodeName}`));
 }
 
 /** After the algorithm a BIT STRING without unused bits. */

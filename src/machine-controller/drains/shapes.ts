@@ -131,6 +131,7 @@ export const drainNodeShape = message({
           }),
         ),
       ),
+      addresses: field(5, list(message({ type: field(1, interned), address: field(2, string) }))),
     }),
   ),
 });

@@ -6,6 +6,7 @@ import { jsonProjection } from "../../kube/projection/projection.ts";
 import type { CacheOptions, DrainCaches } from "../drains/drain-caches.ts";
 import type { DrainNode } from "../drains/shapes.ts";
 import { isOver, type JoinFacts } from "./decide-join.ts";
+import { waitingRequestsOf } from "./renewals.ts";
 import { type CertificateSigningRequest, certificateSigningRequests } from "./signing-requests.ts";
 
 /** What joins know of the cluster: the caches of drains, and certificate requests. */
@@ -42,6 +43,10 @@ export class JoinCaches {
 
   allPools(): readonly string[] {
     return [...this.pools.store.values()].map(keyOf);
+  }
+
+  waitingRequestsOf(nodeName: string): readonly string[] {
+    return waitingRequestsOf(nodeName, this.requests.store.values());
   }
 
   allRequests(): readonly string[] {

@@ -20,7 +20,7 @@ import { approve, certificateSigningRequests, createRequest, readRequest } from 
 export interface JoinParts {
   readonly client: Client;
   readonly caches: JoinCaches;
-  readonly publisher: JoinEvents & { renewed(): void };
+  readonly publisher: JoinEvents & { issued(kind: "renewal" | "serving"): void };
   readonly kube: Pick<KubeMetrics, "controller" | "queue">;
   readonly policies: PolicyWatch;
   readonly fence: () => void;
@@ -29,6 +29,11 @@ export interface JoinParts {
   readonly serverClock: Clock;
   readonly log: Logger;
 }
+
+const WORDS = {
+  renewal: "a joined machine renews its own certificate",
+  serving: "a joined machine serves under its own names, and its pool allows it",
+} as const;
 
 /** What only the leader does about joins: judges them one by one, has them signed, and counts them. */
 export function joinControllers(parts: JoinParts): readonly Controller[] {
@@ -56,7 +61,14 @@ export function joinControllers(parts: JoinParts): readonly Controller[] {
       name: "noderenewal",
       concurrency: 2,
       reconcile: (name, context) => reconcileRenewal(name, renewalPorts, context),
-      sources: [watches(caches.requests), notifiedBy(policies, () => caches.allRequests())],
+      sources: [
+        watches(caches.requests),
+        // A kubelet asks to serve before its machine is Joined, and may ask before the cache has its node's addresses.
+        watches(caches.joins, ({ spec }) => caches.waitingRequestsOf(spec.nodeName)),
+        watches(caches.nodes, ({ metadata }) => caches.waitingRequestsOf(metadata.name)),
+        watches(caches.pools, () => caches.allRequests()),
+        notifiedBy(policies, () => caches.allRequests()),
+      ],
     }),
     new Controller({
       ...common,
@@ -120,9 +132,12 @@ function renewalPortsOf(
   return {
     fence,
     joins: () => caches.joins.store.values(),
+    pool: (name) => [...caches.pools.store.values()].find(({ metadata }) => metadata.name === name),
+    node: (name) => caches.nodes.store.get(name),
+    nodes: () => caches.nodes.store.values(),
     request: (name) => (obstacle() === undefined ? caches.requests.store.get(name) : undefined),
-    approve: (request, signal) => approve(client, request, "a joined machine renews its own certificate", signal),
-    renewed: () => publisher.renewed(),
+    approve: (request, kind, signal) => approve(client, request, WORDS[kind], signal),
+    issued: (kind) => publisher.issued(kind),
   };
 }
 

@@ -2,7 +2,7 @@ import type { MachineJoin, MachineJoinState } from "../../crds/kinds/machine-joi
 import { lineWithoutCommands } from "../../crds/printable.ts";
 import { referenceTo } from "../../kube/events/event.ts";
 import type { EventRecorder } from "../../kube/events/event-recorder.ts";
-import type { JoinMetrics } from "../kernel/join-metrics.ts";
+import type { CertificateKind, JoinMetrics } from "../kernel/join-metrics.ts";
 import type { JoinEvents } from "./join-reconciler.ts";
 
 /** Reasons of the events of joins: closed, because people alert on them. */
@@ -26,8 +26,8 @@ export class JoinPublisher implements JoinEvents {
     this.#options = options;
   }
 
-  renewed(): void {
-    this.#options.metrics.issued("renewal");
+  issued(kind: CertificateKind): void {
+    this.#options.metrics.issued(kind);
   }
 
   became(join: MachineJoin): void {

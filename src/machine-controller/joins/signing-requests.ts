@@ -27,6 +27,7 @@ export interface CertificateSigningRequest extends KubeObject {
     readonly username: string;
     readonly groups?: readonly string[];
     readonly usages?: readonly string[];
+    readonly expirationSeconds?: number;
   };
   readonly status?: {
     /** Base64 of PEM. */

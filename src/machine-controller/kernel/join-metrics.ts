@@ -4,12 +4,13 @@ import { MACHINE_JOIN_STATES, type MachineJoin, type MachineJoinState } from "..
 import type { MachinePool } from "../../crds/kinds/machine-pool.ts";
 
 const JOIN_RESULTS = ["joined", "denied", "expired"] as const;
-const CERTIFICATE_KINDS = ["first", "renewal"] as const;
+const CERTIFICATE_KINDS = ["first", "renewal", "serving"] as const;
+export type CertificateKind = (typeof CERTIFICATE_KINDS)[number];
 
 /** What the rest of the process may do to the metrics of joins. */
 export interface JoinMetrics {
   ended(result: (typeof JOIN_RESULTS)[number]): void;
-  issued(kind: (typeof CERTIFICATE_KINDS)[number]): void;
+  issued(kind: CertificateKind): void;
 }
 
 /** @param joins asked at each scrape, as `pools` is */

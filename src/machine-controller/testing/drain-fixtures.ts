@@ -78,9 +78,11 @@ export function budget(
   };
 }
 
+type NodeAddresses = DrainNode["status"]["addresses"];
+
 export function node(
   name = NODE,
-  wish: { cordoned?: boolean; mark?: string; ready?: string; since?: string } = {},
+  wish: { cordoned?: boolean; mark?: string; ready?: string; since?: string; addresses?: NodeAddresses } = {},
 ): DrainNode {
   return {
     metadata: {
@@ -94,6 +96,7 @@ export function node(
       conditions: [
         { type: "Ready", status: wish.ready ?? "True", lastTransitionTime: wish.since ?? "2026-01-01T00:00:00Z" },
       ],
+      addresses: wish.addresses ?? [],
     },
   };
 }

@@ -15,6 +15,8 @@ import { eventually, signal } from "../wait.ts";
 export const { grantsNamespace: GRANTS } = DEFAULT_NAMES;
 const { systemNamespace: SYSTEM } = DEFAULT_NAMES;
 export const SHOP = "shop";
+/** All that a customer can add. */
+const RIGHTS = { allowForce: true, signServing: true };
 
 interface NodeObject extends KubeObject {
   readonly spec: { readonly unschedulable?: boolean };
@@ -49,7 +51,7 @@ export class DrainWorld {
 
   static async create(cluster: Cluster): Promise<DrainWorld> {
     const { crds, rbac, policies } = installation(DEFAULT_NAMES);
-    await cluster.apply([...crds, ...rbac, ...policies, ...openMachines(DEFAULT_NAMES, { allowForce: true })]);
+    await cluster.apply([...crds, ...rbac, ...policies, ...openMachines(DEFAULT_NAMES, RIGHTS)]);
     await cluster.apply([{ apiVersion: "v1", kind: "Namespace", metadata: { name: SHOP } }]);
     const account = (name: string) => cluster.kubeconfigForServiceAccount(SYSTEM, name);
     const machines = await account("sallyport-machines");

@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { createHash, X509Certificate } from "node:crypto";
-import { mkdtempSync, readFileSync } from "node:fs";
+import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join as path } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -107,11 +107,16 @@ async function kubectl(line: string, user = APPROVER): Promise<void> {
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
 }
 
-async function registers(nodeName: string): Promise<string> {
+async function registers(nodeName: string, address?: string): Promise<string> {
+  const names = [
+    { type: "Hostname", address: nodeName },
+    { type: "InternalIP", address },
+  ];
   const ready = { type: "Ready", status: "True", reason: "KubeletReady", message: "" };
   const node = { apiVersion: "v1", kind: "Node", metadata: { name: nodeName } };
   await cluster().apply([node]);
-  const patch = { type: "merge", body: { status: { conditions: [ready] } } } as const;
+  const status = { conditions: [ready], ...(address !== undefined && { addresses: names }) };
+  const patch = { type: "merge", body: { status } } as const;
   const stored = await world.admin.patch(
     resources.nodes,
     { name: nodeName },
@@ -143,43 +148,87 @@ test("a person lets a machine in with the line of its own status; the cluster si
   expect(counted?.status?.conditions?.find(({ type }) => type === "SignerWorks")).toMatchObject({ status: "True" });
 });
 
-test("a joined machine's own renewal is approved, and that of another name is not", async () => {
-  const renewal = (name: string, nodeName: string): object => {
-    const { folder, der } = requested(nodeName);
-    const body = der
-      .toString("base64")
-      .match(/.{1,64}/g)
-      ?.join("\n");
-    const pem = `-----BEGIN CERTIFICATE REQUEST-----\n${body}\n-----END CERTIFICATE REQUEST-----\n`;
-    expect(readFileSync(path(folder, "key.pem")).length).toBeGreaterThan(0);
-    return {
-      apiVersion: "certificates.k8s.io/v1",
-      kind: "CertificateSigningRequest",
-      metadata: { name },
-      spec: {
-        request: Buffer.from(pem).toString("base64"),
-        signerName: "kubernetes.io/kube-apiserver-client-kubelet",
-        usages: ["digital signature", "client auth"],
-      },
-    };
+const CLIENT = {
+  signerName: "kubernetes.io/kube-apiserver-client-kubelet",
+  usages: ["digital signature", "client auth"],
+};
+const SERVING = { signerName: "kubernetes.io/kubelet-serving", usages: ["digital signature", "server auth"] };
+const named = (names: string): readonly string[] => ["-addext", `subjectAltName=${names}`];
+
+/** What the kubelet of `by` asks for, under the name of the node `of`. */
+async function kubeletAsks(
+  name: string,
+  by: string,
+  of: string,
+  spec: object,
+  ...more: readonly string[]
+): Promise<void> {
+  const body = requested(of, ...more)
+    .der.toString("base64")
+    .match(/.{1,64}/g)
+    ?.join("\n");
+  const pem = `-----BEGIN CERTIFICATE REQUEST-----\n${body}\n-----END CERTIFICATE REQUEST-----\n`;
+  const object = {
+    apiVersion: "certificates.k8s.io/v1",
+    kind: "CertificateSigningRequest",
+    metadata: { name },
+    spec: { request: Buffer.from(pem).toString("base64"), ...spec },
   };
-  const create = async (object: object): Promise<void> => {
-    const kubeconfig = cluster().kubeconfigFor({ user: "system:node:workers-1", groups: ["system:nodes"] });
-    const { code, stderr } = await cluster().kubectl(["create", "-f", "-"], {
-      kubeconfig,
-      stdin: JSON.stringify(object),
-    });
-    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-  };
-  await create(renewal("foreign", "workers-2"));
-  await create(renewal("own", "workers-1"));
-  const read = (name: string) => world.admin.get(certificateSigningRequests, { name }, signal());
-  const own = await eventually(
-    () => read("own"),
-    (found) => (found?.status as { certificate?: string } | undefined)?.certificate !== undefined,
+  const kubeconfig = cluster().kubeconfigFor({ user: `system:node:${by}`, groups: ["system:nodes"] });
+  const { code, stderr } = await cluster().kubectl(["create", "-f", "-"], {
+    kubeconfig,
+    stdin: JSON.stringify(object),
+  });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+}
+
+interface RequestStatus {
+  readonly certificate?: string;
+  readonly conditions?: unknown;
+}
+const requestStatus = async (name: string): Promise<RequestStatus | undefined> =>
+  (await world.admin.get(certificateSigningRequests, { name }, signal()))?.status as RequestStatus | undefined;
+const signed = (name: string): Promise<RequestStatus | undefined> =>
+  eventually(
+    () => requestStatus(name),
+    (found) => found?.certificate !== undefined,
   );
-  expect(JSON.stringify(own?.status)).toContain("SallyportMachineApproved");
-  expect(((await read("foreign"))?.status as { conditions?: unknown } | undefined)?.conditions).toBeUndefined();
+
+test("a joined machine's own renewal is approved, and that of another name is not", async () => {
+  await kubeletAsks("foreign", "workers-1", "workers-2", CLIENT);
+  await kubeletAsks("own", "workers-1", "workers-1", CLIENT);
+  expect(JSON.stringify(await signed("own"))).toContain("SallyportMachineApproved");
+  expect((await requestStatus("foreign"))?.conditions).toBeUndefined();
+});
+
+test("where the pool says so, a kubelet gets a certificate to serve with, under its node's names alone", async () => {
+  await pool("served", { approval: "automatic", serving: "approve" });
+  await registers("other", "10.0.9.8");
+  const machine = await ask("served-1", "served");
+  await came(machine, "Issued");
+  // As the kubelet does: it asks as soon as its node is there, which is before its machine is Joined.
+  const asks = (name: string, names: string, spec: object = SERVING, node = "served-1"): Promise<void> =>
+    kubeletAsks(name, node, node, spec, ...named(names));
+  await asks("early", "DNS:served-1,IP:10.0.9.7");
+  await registers("served-1", "10.0.9.7");
+  const { certificate = "" } = (await signed("early")) ?? {};
+  const { subjectAltName, keyUsage } = new X509Certificate(Buffer.from(certificate, "base64"));
+  expect({ subjectAltName, keyUsage }).toEqual({
+    subjectAltName: "DNS:served-1, IP Address:10.0.9.7",
+    keyUsage: ["1.3.6.1.5.5.7.3.1"],
+  });
+  await came(machine, "Joined");
+  await asks("of-another", "IP:10.0.9.8");
+  await asks("of-the-api-server", "DNS:served-1,DNS:kubernetes.default.svc");
+  await asks("for-a-year", "DNS:served-1", { ...SERVING, expirationSeconds: 31_536_000 });
+  await kubeletAsks("without-names", "served-1", "served-1", SERVING);
+  await asks("of-a-pool-that-does-not", "DNS:workers-1", SERVING, "workers-1");
+  await asks("again", "DNS:served-1", { ...SERVING, expirationSeconds: 86_400 });
+  await signed("again");
+  const refused = ["of-another", "of-the-api-server", "for-a-year", "without-names", "of-a-pool-that-does-not"];
+  expect(await Promise.all(refused.map(async (name) => (await requestStatus(name))?.conditions))).toEqual(
+    refused.map(() => undefined),
+  );
 });
 
 test.each([

@@ -141,6 +141,11 @@ const ATTACKS: readonly Attack<Who>[] = [
     ...{ args: ["certificate", "approve", "of-a-person"], isReal: true },
   },
   {
+    title: "nor one of a node to serve, where the customer has not allowed it",
+    ...{ policy: CSR, as: "machines", words: "only approve its own requests" },
+    ...{ args: ["certificate", "approve", "to-serve"], isReal: true },
+  },
+  {
     title: "it evicts no pod without its uid",
     ...{ policy: EVICT, as: "machines", words: "an eviction names the pod's uid" },
     args: ["create", "--raw", "/api/v1/namespaces/shop/pods/pod/eviction?dryRun=All", "-f", "-"],
@@ -287,6 +292,7 @@ beforeAll(async () => {
     bindAdmin("careless-agent", account("sallyport-agent")),
     bindAdmin("careless-machines", account("sallyport-machines")),
     bindAdmin("careless-join", account("sallyport-join")),
+    bindAdmin("living-node", { apiGroup: "rbac.authorization.k8s.io", kind: "User", name: "system:node:m-1" }),
     bindAdmin("careless-node", { apiGroup: "rbac.authorization.k8s.io", kind: "User", name: "system:node:m-gone" }),
     {
       apiVersion: "rbac.authorization.k8s.io/v1",
@@ -321,6 +327,15 @@ beforeAll(async () => {
     stdin: () => drain("wished", { requested: WISH }),
   });
   expect(made.stderr).toBe("");
+  const serving = csr("to-serve", {
+    signerName: "kubernetes.io/kubelet-serving",
+    usages: ["digital signature", "server auth"],
+  });
+  const asked = await cluster().kubectl(["create", "-f", "-"], {
+    kubeconfig: cluster().kubeconfigFor({ user: "system:node:m-1", groups: ["system:nodes"] }),
+    stdin: JSON.stringify(serving),
+  });
+  expect(asked.stderr).toBe("");
   await inForce(ATTACKS, run);
 }, 180_000);
 

@@ -31,13 +31,17 @@ export const MACHINE_MUTATING_POLICIES = ["sallyport-stamp-join-approver", "sall
 export const CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client-kubelet";
 export const SERVING_SIGNER = "kubernetes.io/kubelet-serving";
 
-/** What joins and drains may say, and what the two processes of machines may do beside what RBAC says. */
-export function machinePolicies(names: InstallationNames): readonly Manifest[] {
+/**
+ * What joins and drains may say, and what the two processes of machines may do beside what RBAC says.
+ *
+ * @param signServing the machine controller may also approve certificates with which kubelets serve
+ */
+export function machinePolicies(names: InstallationNames, { signServing = false } = {}): readonly Manifest[] {
   return [
     ...machineWords(names),
     ...joinServer(names),
     ...nodes(names),
-    ...signing(names),
+    ...signing(names, signServing),
     ...evictions(names),
     ...removed(names),
   ];
@@ -116,7 +120,13 @@ function nodes(names: InstallationNames): readonly Manifest[] {
 }
 
 /** It asks for first certificates of nodes only, and approves its own requests and those with which a node renews itself. */
-function signing(names: InstallationNames): readonly Manifest[] {
+function signing(names: InstallationNames, signServing: boolean): readonly Manifest[] {
+  // Whose names and addresses stand in a request, CEL cannot read.
+  const serving =
+    `oldObject.spec.signerName == '${SERVING_SIGNER}' && ` +
+    "oldObject.spec.usages.all(u, u in ['digital signature', 'key encipherment', 'server auth']) && " +
+    "(!has(oldObject.spec.expirationSeconds) || oldObject.spec.expirationSeconds <= 604800)";
+  const ofNode = `oldObject.spec.signerName == '${CLIENT_SIGNER}'${signServing ? ` || (${serving})` : ""}`;
   const own = accountName(names.machinesAccount ?? MACHINES_ACCOUNT, names);
   const subresource = "(has(request.subResource) ? request.subResource : '')";
   return validatingPolicy(
@@ -146,8 +156,8 @@ function signing(names: InstallationNames): readonly Manifest[] {
         forbid(
           `request.operation != 'UPDATE' || oldObject.spec.username == '${own}' || ` +
             "(oldObject.spec.username.startsWith('system:node:') && has(oldObject.spec.groups) && 'system:nodes' in oldObject.spec.groups && " +
-            `oldObject.spec.signerName in ['${CLIENT_SIGNER}', '${SERVING_SIGNER}'])`,
-          "the machine controller may only approve its own requests, and those with which a node renews its own certificate",
+            `(${ofNode}))`,
+          `the machine controller may only approve its own requests, and those with which a node renews its own certificate${signServing ? " or asks to serve for at most 7 days" : ""}`,
         ),
       ],
     },
