@@ -113,6 +113,16 @@ describe("the processes", () => {
     expect(one(objects, "NetworkPolicy", "sallyport-machines").spec.egress).toHaveLength(1);
   });
 
+  test("with Cilium as well machines reach the join server alone, from anywhere", async () => {
+    const objects = await helm.render(on({}, { networkPolicy: { enabled: true, cilium: { enabled: true } } }));
+    const ingress = (name: string): readonly Rendered[] => one(objects, "CiliumNetworkPolicy", name).spec.ingress;
+    const ports = [{ ports: [{ port: "8443", protocol: "TCP" }] }];
+    expect(ingress("sallyport-join").slice(1)).toEqual([{ fromEntities: ["all"], toPorts: ports }]);
+    for (const name of ["sallyport-machines", "sallyport-agent"]) expect(ingress(name)).toHaveLength(1);
+    const { egress } = one(objects, "CiliumNetworkPolicy", "sallyport-machines").spec;
+    expect(egress).toEqual([{ toEntities: ["kube-apiserver"], toPorts: expect.anything() }]);
+  });
+
   test.each([
     [{ type: "NodePort", nodePort: 30_843 }, 30_843],
     [{ type: "NodePort" }, undefined],

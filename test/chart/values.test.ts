@@ -334,6 +334,18 @@ describe("NOTES", () => {
     expect(text).not.toContain("Helm's release");
   });
 
+  test("say what is left to do before a machine can join", async () => {
+    const key = { "runtimeKey.existingSecret": "k" };
+    const machines = { "machines.enabled": true, "join.url": "https://join.customer.example:8443" };
+    const text = await notes({ ...key, ...machines });
+    expect(text).toContain("--role=sallyport-machine-approver");
+    expect(text).toContain("Bring https://join.customer.example:8443 to the Service sallyport-join-machines");
+    expect(text).toContain("each MachinePool has to say spec.apiServer");
+    const more = { ...machines, "join.apiServer": "https://10.0.0.10:6443" };
+    expect(await notes({ ...key, ...more })).not.toContain("spec.apiServer");
+    expect(await notes(key)).not.toContain("MachinePool");
+  });
+
   test.each([
     [{ "runtimeKey.value": "k" }, "The runtime key is in Helm's release"],
     [{ "runtimeKey.existingSecret": "k", "admission.mode": "external" }, "any holder of patch may approve"],
