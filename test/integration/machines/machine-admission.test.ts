@@ -15,6 +15,7 @@ const ONLOOKER = "bob@customer.example";
 const API = "sallyport.dev/v1alpha1";
 const KEY = "a".repeat(64);
 const JOIN = `workers-${KEY.slice(0, 12)}`;
+const GONE = `workers-${"b".repeat(12)}`;
 const UID = "0badcafe-0000-4000-8000-000000000001";
 const kubeconfigs: Partial<Record<Who, string>> = {};
 
@@ -184,6 +185,11 @@ const ATTACKS: readonly Attack<Who>[] = [
     args: ours("mjoin", JOIN, { metadata: { labels: { a: "b" } } }),
   },
   {
+    title: "nor stops a node that it never let in, as that of a machine that was removed",
+    ...{ policy: JOIN_SERVER, as: "join", words: "without labels" },
+    ...{ args: CREATE, stdin: () => join("8".repeat(64), "control-plane-1", { labels: { [REMOVED_LABEL]: "true" } }) },
+  },
+  {
     title: "nor brings a command before the approver's eyes, as what a machine says of itself",
     ...{ policy: NO_COMMANDS, as: "join", words: "a fact of a machine" },
     ...{ args: CREATE, stdin: () => join("9".repeat(64), "m-9", {}, { os: PASTE_ME }) },
@@ -192,6 +198,11 @@ const ATTACKS: readonly Attack<Who>[] = [
     title: "nor does a stolen machine controller, in what it says of a drain",
     ...{ policy: NO_COMMANDS, as: "machines", words: "a message" },
     args: status("drain", "wished", { conditions: [{ ...condition("Drained"), message: PASTE_ME }] }),
+  },
+  {
+    title: "nor lets one come back that was removed",
+    ...{ policy: JOIN_WORDS, as: "machines", words: "the label sallyport.dev/removed stays" },
+    args: ours("mjoin", GONE, { metadata: { labels: { [REMOVED_LABEL]: null } } }),
   },
   {
     title: "a person without the verb join lets no machine in",

@@ -77,6 +77,12 @@ function joinServer(names: InstallationNames): readonly Manifest[] {
           `request.operation == 'CREATE' || (${sameBut("variables.now", "variables.was", [["status", "metadata"], ["joinServer"]])} && ${sameMetadata()})`,
           "the join server may only write status.joinServer",
         ),
+        // With the label of a removed machine a join would stop the node that it names.
+        forbid(
+          "request.operation != 'CREATE' || (variables.now[?'metadata'][?'labels'].orValue({}).size() == 0 && " +
+            "variables.now[?'metadata'][?'annotations'].orValue({}).size() == 0)",
+          "the join server makes joins without labels and annotations",
+        ),
       ],
     },
   );

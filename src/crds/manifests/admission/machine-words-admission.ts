@@ -21,7 +21,11 @@ function joinWords(): readonly Manifest[] {
     "sallyport-join-words",
     { apiGroups: [GROUP], operations: ["CREATE", "UPDATE"], resources: ["machinejoins"] },
     {
-      variables: [{ name: "decides", expression: `(${APPROVES}) || (${DENIES})` }],
+      variables: [
+        { name: "decides", expression: `(${APPROVES}) || (${DENIES})` },
+        { name: "refused", expression: isRefused("object") },
+        { name: "wasRefused", expression: isRefused("oldObject") },
+      ],
       validations: [
         forbid(
           `!variables.decides || !(${MACHINE})`,
@@ -38,6 +42,10 @@ function joinWords(): readonly Manifest[] {
             "(!has(object.metadata.ownerReferences) || object.metadata.ownerReferences.size() == 0)",
           "a join takes no finalizer and no owner",
         ),
+        forbid(
+          "!variables.wasRefused || variables.refused",
+          `the label ${REMOVED_LABEL} stays; delete the MachineJoin to let a machine of this name in again`,
+        ),
       ],
       auditAnnotations: [
         {
@@ -47,6 +55,10 @@ function joinWords(): readonly Manifest[] {
       ],
     },
   );
+}
+
+function isRefused(of: "object" | "oldObject"): string {
+  return `${of} == null ? false : dyn(${of})[?'metadata'][?'labels'].orValue({})[?'${REMOVED_LABEL}'].orValue('') == 'true'`;
 }
 
 /** The API server writes the name of the person who decides. A false name that was typed is refused. */
