@@ -114,6 +114,8 @@ const MACHINE_DRAIN_CONDITIONS = {
     "Superseded",
     "Queued",
     "PoolInvalid",
+    /** The node is not that of the machine that the wish is about, and the customer's word is for. */
+    "OtherMachine",
     /** An admission policy that narrows the machine controller is not in force. */
     "PolicyMissing",
     "Ended",

@@ -13,7 +13,7 @@ import { keyOf, resources } from "../../kube/objects/resource.ts";
 import { Interner } from "../../kube/projection/interner.ts";
 import { jsonProjection } from "../../kube/projection/projection.ts";
 import { cordonOf } from "./cordon.ts";
-import { type DrainRules, poolOf, rulesOf } from "./rules.ts";
+import { type DrainRules, isOfItsMachine, poolOf, rulesOf } from "./rules.ts";
 import { type Budget, budgetShape, type DrainNode, type DrainPod, drainNodeShape, drainPodShape } from "./shapes.ts";
 import { isOver } from "./turn.ts";
 
@@ -88,6 +88,10 @@ export class DrainCaches {
 
   rulesFor(nodeName: string): DrainRules {
     return rulesOf(poolOf(nodeName, this.joins.store.byIndex(BY_NODE, nodeName), this.pools.store.values()));
+  }
+
+  isOfItsMachine(spec: MachineDrain["spec"]): boolean {
+    return isOfItsMachine(spec, this.joins.store.byIndex(BY_NODE, spec.nodeName), this.pools.store.values());
   }
 
   /** Keys of drains of the node that are not over. */

@@ -1,7 +1,7 @@
 import { API_SERVER_BACKOFF } from "../../base/backoff.ts";
 import { type Clock, systemRandom } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
-import { CORDONED_BY_ANNOTATION, REMOVED_LABEL } from "../../crds/group.ts";
+import { CORDONED_BY_ANNOTATION } from "../../crds/group.ts";
 import { type MachineDrain, machineDrains } from "../../crds/kinds/machine-drain.ts";
 import { machineJoins } from "../../crds/kinds/machine-join.ts";
 import type { Change } from "../../kube/cache/cache.ts";
@@ -14,6 +14,7 @@ import type { KubeMetrics } from "../../kube/metrics/metrics.ts";
 import { keyOf, resources } from "../../kube/objects/resource.ts";
 import type { MachinesConfig } from "../kernel/config.ts";
 import { DRAIN_POLICIES, type PolicyWatch } from "../kernel/policy-watch.ts";
+import { refuseMachine } from "../kernel/refuse-machine.ts";
 import { budgetKey } from "./attempts.ts";
 import { cordonOf, cordonText } from "./cordon.ts";
 import { type CordonPorts, reconcileCordon } from "./cordon-reconciler.ts";
@@ -137,6 +138,7 @@ function drainPortsOf(parts: DrainParts, memory: DrainMemory): DrainPorts {
     podsOn: (name) => caches.podsOn(name),
     budgetsOf: (pod) => caches.budgetsOf(pod),
     rulesFor: (name) => caches.rulesFor(name),
+    isOfItsMachine: (spec) => caches.isOfItsMachine(spec),
     obstacle: () => parts.policies.obstacle(DRAIN_POLICIES),
     liveNode: (name, signal) => caches.liveNode(name, signal),
     livePodsOn: (name, signal) => caches.livePodsOn(name, signal),
@@ -150,8 +152,7 @@ function drainPortsOf(parts: DrainParts, memory: DrainMemory): DrainPorts {
     async markRemoved(join, signal) {
       const { name, namespace } = join.metadata;
       const key = { name, namespace };
-      const label = { metadata: { labels: { [REMOVED_LABEL]: "true" } } };
-      await client.patch(machineJoins, key, { type: "merge", body: label }, {}, signal);
+      await refuseMachine(client, join, signal);
       const removed = { status: { state: "Removed" } };
       await client.patch(machineJoins, key, { type: "merge", body: removed }, { subresource: "status" }, signal);
     },

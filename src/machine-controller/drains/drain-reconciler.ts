@@ -33,6 +33,7 @@ export interface DrainPorts extends RemovalPorts {
   readonly podsOn: (nodeName: string) => readonly DrainPod[];
   readonly budgetsOf: (pod: DrainPod) => readonly Budget[];
   readonly rulesFor: (nodeName: string) => DrainRules;
+  readonly isOfItsMachine: (spec: MachineDrain["spec"]) => boolean;
   /** Why this process may change nothing now, in words. */
   readonly obstacle: () => string | undefined;
   // From the API server itself, before a word that is final.
@@ -112,6 +113,7 @@ function decide(
     drains: ports.drains(),
     isBegun,
     poolOf: ({ spec }) => rulesFor(spec.nodeName).pool,
+    isOfItsMachine: ({ spec }) => ports.isOfItsMachine(spec),
     maxParallel: rules.maxParallel,
     problem: rules.problem,
     obstacle: ports.obstacle(),

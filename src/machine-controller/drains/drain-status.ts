@@ -174,6 +174,7 @@ const PAUSED: readonly string[] = [
   "Superseded",
   "Queued",
   "PoolInvalid",
+  "OtherMachine",
   "PolicyMissing",
   "Ended",
 ];

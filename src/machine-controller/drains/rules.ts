@@ -1,3 +1,4 @@
+import type { MachineDrain } from "../../crds/kinds/machine-drain.ts";
 import type { MachinePool } from "../../crds/kinds/machine-pool.ts";
 import { parseSelector, type Requirement } from "../../kube/objects/label-match.ts";
 
@@ -48,7 +49,7 @@ export function rulesOf(pool: Pick<MachinePool, "metadata" | "spec"> | undefined
 }
 
 interface Member {
-  readonly spec: { readonly pool: string; readonly nodeName: string };
+  readonly spec: { readonly pool: string; readonly nodeName: string; readonly machineId: string };
   readonly status?: { readonly state?: string };
 }
 
@@ -70,4 +71,24 @@ export function poolOf<P extends Pick<MachinePool, "metadata" | "spec">>(
     one.metadata.creationTimestamp.localeCompare(other.metadata.creationTimestamp) ||
     one.metadata.name.localeCompare(other.metadata.name);
   return all.filter((pool) => nodeName.startsWith(prefix(pool))).sort(older)[0];
+}
+
+/**
+ * Whether a drain is for the node of the machine that it is about. The agent writes both names; the policy and the grant
+ * that cover the drain know the machine alone, and must let no other node be emptied, such as a control plane's.
+ */
+export function isOfItsMachine(
+  { nodeName, requested }: MachineDrain["spec"],
+  joins: Iterable<Member>,
+  pools: Iterable<Pick<MachinePool, "metadata" | "spec">>,
+): boolean {
+  if (requested === undefined) return true;
+  const { deploymentId, machineId } = requested;
+  const named = [...joins].filter(({ spec }) => spec.nodeName === nodeName);
+  const pool = poolOf(nodeName, named, pools);
+  if (pool?.spec.deploymentId !== deploymentId) return false;
+  const came = named.filter(({ status }) => status?.state === "Issued" || status?.state === "Joined");
+  // A node of the pool's prefix that came by no join is a machine of its own name.
+  if (came.length === 0) return machineId === nodeName;
+  return came.some(({ spec }) => spec.pool === pool.metadata.name && spec.machineId === machineId);
 }

@@ -2,7 +2,7 @@ import { expect, it, test } from "vitest";
 import type { MachineDrain } from "../../crds/kinds/machine-drain.ts";
 import type { MachinePool } from "../../crds/kinds/machine-pool.ts";
 import { drain, requested } from "../testing/drain-fixtures.ts";
-import { poolOf, rulesOf, STRICT_RULES } from "./rules.ts";
+import { isOfItsMachine, poolOf, rulesOf, STRICT_RULES } from "./rules.ts";
 import { isApproved, type TurnFacts, turnOf } from "./turn.ts";
 
 const at = (second: number): { createdAt: string } => ({ createdAt: `2026-01-01T00:00:0${second}Z` });
@@ -12,6 +12,7 @@ const facts = (drains: readonly MachineDrain[], more: Partial<TurnFacts> = {}): 
   drains,
   isBegun: ({ status }) => status?.startedAt !== undefined,
   poolOf: () => undefined,
+  isOfItsMachine: () => true,
   maxParallel: 1,
   ...more,
 });
@@ -91,10 +92,52 @@ test("a node is of its join's pool, else of the one with the longest prefix of i
     pool("long", { namePrefix: "m-gpu-" }),
     pool("older", { namePrefix: "m-" }, "2025-01-01T00:00:00Z"),
   ];
-  const join = (state: string) => [{ spec: { pool: "short", nodeName: "m-gpu-1" }, status: { state } }];
+  const join = (state: string) => [
+    { spec: { pool: "short", nodeName: "m-gpu-1", machineId: "box" }, status: { state } },
+  ];
   expect(poolOf("m-gpu-1", [], pools)?.metadata.name).toBe("long");
   expect(poolOf("m-gpu-1", join("Joined"), pools)?.metadata.name).toBe("short");
   expect(poolOf("m-gpu-1", join("Waiting"), pools)?.metadata.name).toBe("long");
   expect(poolOf("m-1", [], pools)?.metadata.name).toBe("older");
   expect(poolOf("control-plane", [], pools)).toBeUndefined();
+});
+
+const approved = word("True") ?? {};
+
+test("a wish for one machine empties no other node, and stands in no one's way", () => {
+  const wish = { ...on("control-plane", 1, requested({ remove: true })), status: approved };
+  const persons = on("control-plane", 2);
+  const stray: Partial<TurnFacts> = { isOfItsMachine: ({ spec }) => spec.requested === undefined };
+  expect(turnOf(wish, facts([wish, persons], stray))).toEqual({
+    is: "OtherMachine",
+    message: "node control-plane is not machine m-3 of deployment dpl_1",
+  });
+  expect(turnOf(persons, facts([wish, persons], stray)).is).toBe("go");
+  // What has begun was judged then: its join may have changed since.
+  const begun = { ...wish, status: { ...approved, startedAt: "2026-01-01T00:00:03Z" } };
+  expect(turnOf(begun, facts([begun], stray)).is).toBe("go");
+});
+
+test.each<readonly [string, nodeName: string, machineId: string, deploymentId: string, expected: boolean]>([
+  ["by its join", "m-1", "box-7", "dep_1", true],
+  ["by its join, named as the node", "m-1", "m-1", "dep_1", false],
+  ["another machine's", "m-2", "box-7", "dep_1", false],
+  ["another deployment's", "m-1", "box-7", "dep_2", false],
+  ["by its prefix", "m-9", "m-9", "dep_1", true],
+  ["by its prefix, of another deployment's pool", "gpu-9", "gpu-9", "dep_1", false],
+  ["one that still waits", "m-3", "box-9", "dep_1", false],
+  ["one that was removed", "m-4", "m-4", "dep_1", true],
+  ["a control plane", "control-plane", "box-7", "dep_1", false],
+  ["a control plane under its own name", "control-plane", "control-plane", "dep_1", false],
+])("whether a node is that of the machine which is asked for: %s", (_, nodeName, machineId, deploymentId, expected) => {
+  const pools = [pool("box", { namePrefix: "m-" }), pool("gpu", { namePrefix: "gpu-", deploymentId: "dep_2" })];
+  const joins = [
+    { spec: { pool: "box", nodeName: "m-1", machineId: "box-7" }, status: { state: "Joined" } },
+    { spec: { pool: "box", nodeName: "m-2", machineId: "box-8" }, status: { state: "Issued" } },
+    { spec: { pool: "box", nodeName: "m-3", machineId: "box-9" }, status: { state: "Waiting" } },
+    { spec: { pool: "box", nodeName: "m-4", machineId: "m-4" }, status: { state: "Removed" } },
+  ];
+  const spec = { nodeName, requested: { deploymentId, machineId, revision: 1 } };
+  expect(isOfItsMachine(spec, joins, pools)).toBe(expected);
+  expect(isOfItsMachine({ nodeName }, joins, pools)).toBe(true);
 });

@@ -4,7 +4,7 @@ import type { MachineDrain } from "../../crds/kinds/machine-drain.ts";
 export type Turn =
   | { readonly is: "go" }
   | {
-      readonly is: "AwaitingApproval" | "Superseded" | "Queued" | "PoolInvalid" | "PolicyMissing";
+      readonly is: "AwaitingApproval" | "Superseded" | "Queued" | "PoolInvalid" | "OtherMachine" | "PolicyMissing";
       readonly message: string;
     };
 
@@ -30,6 +30,8 @@ export interface TurnFacts {
   /** Whether a drain was begun: by its status, or by this process just now. */
   readonly isBegun: (drain: Ordered) => boolean;
   readonly poolOf: (drain: Ordered) => string | undefined;
+  /** Whether its node is that of the machine which the platform's wish, and the customer's word, is about. */
+  readonly isOfItsMachine: (drain: Ordered) => boolean;
   readonly maxParallel: number;
   /** Of the pool: no drain begins. */
   readonly problem?: string | undefined;
@@ -39,18 +41,24 @@ export interface TurnFacts {
 
 /** What was begun goes on; among the others the older one is first. Every process gives the same order. */
 export function turnOf(drain: Ordered, facts: TurnFacts): Turn {
-  const { isBegun, poolOf, maxParallel, problem } = facts;
+  const { isBegun, isOfItsMachine, poolOf, maxParallel, problem } = facts;
   if (!isApproved(drain)) {
     return { is: "AwaitingApproval", message: "the customer's policy or a grant must cover it" };
   }
   if (facts.obstacle !== undefined) return { is: "PolicyMissing", message: facts.obstacle };
+  const isStray = (each: Ordered): boolean => !isBegun(each) && !isOfItsMachine(each);
+  if (isStray(drain)) {
+    const { machineId, deploymentId } = drain.spec.requested ?? {};
+    const message = `node ${drain.spec.nodeName} is not machine ${machineId} of deployment ${deploymentId}`;
+    return { is: "OtherMachine", message };
+  }
   if (problem !== undefined && !isBegun(drain)) return { is: "PoolInvalid", message: problem };
   const order = (one: Ordered, other: Ordered): number =>
     Number(isBegun(other)) - Number(isBegun(one)) ||
     one.metadata.creationTimestamp.localeCompare(other.metadata.creationTimestamp) ||
     one.metadata.uid.localeCompare(other.metadata.uid);
   const others = [...facts.drains].filter(
-    (other) => other.metadata.uid !== drain.metadata.uid && !isOver(other) && isApproved(other),
+    (other) => other.metadata.uid !== drain.metadata.uid && !isOver(other) && isApproved(other) && !isStray(other),
   );
   const isAhead = (other: Ordered): boolean => order(other, drain) < 0;
   const first = others.filter(({ spec }) => spec.nodeName === drain.spec.nodeName).sort(order)[0];

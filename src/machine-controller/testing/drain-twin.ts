@@ -38,6 +38,7 @@ export class DrainTwin {
   /** Of every node. */
   rules: DrainRules;
   obstacle: string | undefined;
+  isOfItsMachine = true;
   /** In order, as `verb name`. */
   readonly effects: string[] = [];
   readonly news: string[] = [];
@@ -164,6 +165,7 @@ export class DrainTwin {
       podsOn: (name) => [...this.pods.values()].filter(({ spec }) => spec.nodeName === name),
       budgetsOf: (pod) => this.#budgetsOf(pod),
       rulesFor: () => this.rules,
+      isOfItsMachine: () => this.isOfItsMachine,
       obstacle: () => this.obstacle,
       liveNode: async (name) => this.nodes.get(name),
       livePodsOn: async (name) => [...this.pods.values()].filter(({ spec }) => spec.nodeName === name),

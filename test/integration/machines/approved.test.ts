@@ -18,6 +18,11 @@ let operator: Promise<void>;
 
 beforeAll(async () => {
   world = await DrainWorld.create(cluster());
+  const pool = {
+    ...{ apiVersion: "sallyport.dev/v1alpha1", kind: "MachinePool", metadata: { name: "fleet", namespace: GRANTS } },
+    spec: { deploymentId: "dep_1", namePrefix: "node-" },
+  };
+  await cluster().apply([pool]);
   controller = world.start();
   const config = loadOperatorConfig({
     SALLYPORT_KUBECONFIG: await cluster().kubeconfigForServiceAccount(

@@ -210,7 +210,17 @@ test("the node is deleted under the drain", async () => {
 }, 120_000);
 
 test("a wish of the platform waits for the operator's word; then the node is emptied and removed", async () => {
-  await cluster().apply([{ apiVersion: "v1", kind: "Node", metadata: { name: "old-1" } }]);
+  const pool = { deploymentId: "dep_1", namePrefix: "old-" };
+  await cluster().apply([
+    { apiVersion: "v1", kind: "Node", metadata: { name: "old-1" } },
+    { apiVersion: "v1", kind: "Node", metadata: { name: "control-plane-1" } },
+    {
+      apiVersion: "sallyport.dev/v1alpha1",
+      kind: "MachinePool",
+      metadata: { name: "old", namespace: GRANTS },
+      spec: pool,
+    },
+  ]);
   const requested = { deploymentId: "dep_1", machineId: "old-1", revision: 1, remove: true };
   const drain = await world.drain({ nodeName: "old-1", requested });
   const waiting = await world.until(drain, (each) => reasonOf(each, "Progressing") === "AwaitingApproval");
@@ -224,6 +234,14 @@ test("a wish of the platform waits for the operator's word; then the node is emp
   await world.operator.patch(machineDrains, key, { type: "merge", body }, { subresource: "status" }, signal());
   await world.until(drain, (each) => reasonOf(each, "Removed") === "NodeDeleted");
   expect(await world.node("old-1")).toBeUndefined();
+  // A stolen agent: the customer's word is for one machine, and the drain names the node of another.
+  const stray = await world.drain({ nodeName: "control-plane-1", requested: { ...requested, revision: 2 } });
+  const approved = { type: "merge", body: { status: { conditions: [word] } } } as const;
+  const { name } = stray.metadata;
+  await world.operator.patch(machineDrains, { namespace: GRANTS, name }, approved, { subresource: "status" }, signal());
+  await world.until(stray, (each) => reasonOf(each, "Progressing") === "OtherMachine");
+  expect((await world.node("control-plane-1"))?.spec.unschedulable).toBeUndefined();
+  await world.admin.delete(resources.nodes, { name: "control-plane-1" }, {}, signal());
 }, 120_000);
 
 test("the controller is killed in mid-drain, and another one goes on where it stopped", async () => {

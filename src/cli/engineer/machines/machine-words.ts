@@ -22,6 +22,7 @@ const NEXT: Readonly<Record<string, string>> = {
   Queued: "other drains of its pool go first",
   Superseded: "an older drain of this machine goes on",
   Stalled: "nothing has left it for ten minutes: act on what is in the way",
+  OtherMachine: "the customer's cluster has another machine under this node's name",
   PoolInvalid: "the customer's pool has a selector that cannot be read",
   GoesOn: "the deadline has passed: it goes on trying, and needs --force to end",
   ForceNotAllowed: "the deadline has passed, and the customer's pool does not allow --force",
