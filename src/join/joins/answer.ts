@@ -97,6 +97,9 @@ function messageOf(join: MachineJoin): string {
   const state = stateOf(join);
   const { deniedReason } = join.spec;
   if (state === "Denied" && deniedReason !== undefined) return line(deniedReason);
+  if (state === "Expired" && join.status?.certificate !== undefined) {
+    return "its certificate ran out before its node appeared; join again with a new key and another name";
+  }
   const said = join.status?.conditions?.find(({ status, message }) => status === "False" && message !== "")?.message;
   return state === "Denied" && said !== undefined ? line(said) : WORDS[state];
 }

@@ -70,6 +70,14 @@ export function holdsPlace({ status }: MachineJoin): boolean {
   return ["Approved", "Signing", "Issued", "Joined"].includes(status?.state ?? "Waiting");
 }
 
+/**
+ * Whether its machine is over, and was given a certificate of its name. It may have renewed it since: kubeadm's clusters
+ * sign that by themselves, also before there is a node. Another machine of this name would share its identity.
+ */
+export function isRefused({ status }: MachineJoin): boolean {
+  return status?.state === "Removed" || (status?.state === "Expired" && status.certificate !== undefined);
+}
+
 /** Whether nothing more happens to it. */
 export function isOver({ status }: MachineJoin): boolean {
   return status?.state === "Joined" || FINAL.includes(status?.state ?? "Waiting");
@@ -119,8 +127,8 @@ function denialOf({ join, pool, isSuperseded, rival, node, now }: JoinFacts): De
   if (judged.request.publicKey !== publicKey) {
     return { reason: "BadRequest", message: "publicKey is not the hash of the key in the certificate request" };
   }
-  if (rival?.status?.state === "Removed") {
-    const message = `a machine of this name was removed; delete mjoin/${rival.metadata.name} to let one of this name in again`;
+  if (rival !== undefined && isRefused(rival)) {
+    const message = `a machine of this name had a certificate and is out; delete mjoin/${rival.metadata.name} to let one of this name in again`;
     return { reason: "NameTaken", message };
   }
   if (rival !== undefined) return { reason: "NameTaken", message: `mjoin/${rival.metadata.name} has this name` };
@@ -186,8 +194,12 @@ function decideIssued({ join, node, now }: JoinFacts): JoinStep {
   if (node?.isAlive === true) return { do: "joined", nodeUid: node.uid };
   const notAfter = join.status?.notAfter;
   const left = notAfter === undefined ? WAITING_MS : new Date(notAfter).getTime() - now.getTime();
-  if (left <= 0) return { do: "expire", message: "the machine's certificate ran out before its node appeared" };
-  return { do: "wait", state: "Issued", message: "the machine starts its kubelet", lookAgainMs: left };
+  // A node that is not Ready yet keeps its name and its place.
+  if (left <= 0 && node === undefined) {
+    return { do: "expire", message: "the machine's certificate ran out before its node appeared" };
+  }
+  const message = node === undefined ? "the machine starts its kubelet" : "the node is not Ready yet";
+  return { do: "wait", state: "Issued", message, ...(left > 0 && { lookAgainMs: left }) };
 }
 
 function ageMs(since: string, now: Date): number {

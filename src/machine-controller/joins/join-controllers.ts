@@ -10,6 +10,7 @@ import { Controller } from "../../kube/controller/controller.ts";
 import { notifiedBy, watches } from "../../kube/controller/sources.ts";
 import type { KubeMetrics } from "../../kube/metrics/metrics.ts";
 import { JOIN_POLICIES, type PolicyWatch } from "../kernel/policy-watch.ts";
+import { refuseMachine } from "../kernel/refuse-machine.ts";
 import type { JoinCaches } from "./join-caches.ts";
 import { type JoinEvents, type JoinPorts, reconcileJoin } from "./join-reconciler.ts";
 import { Places } from "./places.ts";
@@ -122,6 +123,7 @@ function joinPortsOf(parts: JoinParts, obstacle: () => string | undefined): Join
       if (found !== undefined) await approve(client, found, "a person or the pool let this machine in", signal);
     },
     writeStatus: (join, status, signal) => writeStatus(client, machineJoins, join, status, signal),
+    refuse: (join, signal) => refuseMachine(client, join, signal),
   };
 }
 

@@ -129,6 +129,12 @@ class World {
     for (const [key, join] of this.joins) this.cache.set(key, join);
   }
 
+  /** Until after the end of the join's certificate. */
+  outlive(key: string): void {
+    const { notAfter = "" } = this.joins.get(key)?.status ?? {};
+    this.clock.advance(Date.parse(notAfter) - this.clock.wallNow().getTime() + 1_000);
+  }
+
   state(key: string): string {
     return this.joins.get(key)?.status?.state ?? "none";
   }
@@ -179,6 +185,11 @@ class World {
           const known = this.joins.get(key);
           if (known?.metadata.resourceVersion !== join.metadata.resourceVersion) throw conflict();
           return this.#store(key, { ...join, status });
+        }),
+      refuse: (join) =>
+        this.#effect("refuse", () => {
+          const labels = { "sallyport.dev/removed": "true" };
+          this.#store(`${NAMESPACE}/${join.metadata.name}`, { ...join, metadata: { ...join.metadata, labels } });
         }),
       publisher: { became: (join, from) => this.log.push(`${from ?? "none"} to ${join.status?.state}`) },
     };
@@ -271,6 +282,34 @@ describe("a join", () => {
       state: "Denied",
       reason: "NameTaken",
     });
+  });
+
+  test("whose certificate was never used ends: the machine is refused, and nothing else gets its name", async () => {
+    const world = new World();
+    world.say({ approval: "automatic" });
+    const key = world.ask("m-1");
+    await world.run();
+    expect(world.state(key)).toBe("Issued");
+    world.log.length = 0;
+    world.outlive(key);
+    await world.run();
+    expect(world.state(key)).toBe("Expired");
+    expect(world.log[0]).toBe("refuse");
+    expect(world.joins.get(key)?.metadata.labels).toEqual({ "sallyport.dev/removed": "true" });
+    const again = world.ask("m-1");
+    await world.run();
+    expect([world.state(again), world.reason(again)]).toEqual(["Denied", "NameTaken"]);
+  });
+
+  test("whose node is not Ready keeps its name and its place", async () => {
+    const world = new World();
+    world.say({ approval: "automatic" });
+    const key = world.ask("m-1");
+    await world.run();
+    world.nodes.set("m-1", { uid: "n-1", isAlive: false });
+    world.outlive(key);
+    await world.run();
+    expect(world.state(key)).toBe("Issued");
   });
 
   test("ends after a day without an answer", async () => {

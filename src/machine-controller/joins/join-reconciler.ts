@@ -39,6 +39,8 @@ export interface JoinPorts {
   readonly approveRequest: (name: string, signal: AbortSignal) => Promise<void>;
   /** With the resourceVersion that was read. */
   readonly writeStatus: (join: MachineJoin, status: MachineJoinStatus, signal: AbortSignal) => Promise<MachineJoin>;
+  /** The label with which admission refuses the machine, whatever certificate it has by now. */
+  readonly refuse: (join: MachineJoin, signal: AbortSignal) => Promise<void>;
   readonly publisher: JoinEvents;
 }
 
@@ -103,6 +105,10 @@ async function carryOut(
   if (step.do === "approve-request") {
     ports.fence();
     if (facts.signing?.isApproved !== true) await ports.approveRequest(requestName(join), signal);
+  }
+  if (step.do === "expire" && join.status?.certificate !== undefined) {
+    ports.fence();
+    await ports.refuse(join, signal);
   }
   const status = joinStatus(join, step, facts.now);
   if (!isDeepStrictEqual(join.status, status)) await write(join, status, ports, context);

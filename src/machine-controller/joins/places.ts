@@ -1,5 +1,5 @@
 import type { MachineJoin } from "../../crds/kinds/machine-join.ts";
-import { holdsPlace } from "./decide-join.ts";
+import { holdsPlace, isRefused } from "./decide-join.ts";
 
 /** Joins that were let in before the cache shows it; the oldest is forgotten beyond it. */
 const MAX_TAKEN = 4_096;
@@ -27,13 +27,13 @@ export class Places {
     return taken;
   }
 
-  /** Who has the name: a join that holds a place, one whose machine was removed, else the oldest that asks. */
+  /** Who has the name: a join that holds a place, one whose machine may still have a certificate of it, else the oldest that asks. */
   rivalOf(join: MachineJoin, joins: Iterable<MachineJoin>): MachineJoin | undefined {
     let rival: MachineJoin | undefined;
     for (const other of joins) {
       if (other.metadata.uid === join.metadata.uid || other.spec.nodeName !== join.spec.nodeName) continue;
       const state = other.status?.state ?? "Waiting";
-      if (state === "Removed" || this.#holds(other)) return other;
+      if (isRefused(other) || this.#holds(other)) return other;
       const isFirst = state === "Waiting" && (rival === undefined || isBefore(other, rival));
       if (isFirst && isBefore(other, join)) rival = other;
     }
