@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../../base/clock.ts";
+import { REMOVED_LABEL } from "../../crds/group.ts";
 import type { MachineJoin, MachineJoinStatus } from "../../crds/kinds/machine-join.ts";
 import type { MachinePool } from "../../crds/kinds/machine-pool.ts";
 import { ApiError } from "../../kube/client/api-error.ts";
@@ -106,9 +107,14 @@ async function carryOut(
     ports.fence();
     if (facts.signing?.isApproved !== true) await ports.approveRequest(requestName(join), signal);
   }
-  if (step.do === "expire" && join.status?.certificate !== undefined) {
+  if (
+    step.do === "expire" &&
+    join.status?.certificate !== undefined &&
+    join.metadata.labels?.[REMOVED_LABEL] !== "true"
+  ) {
     ports.fence();
     await ports.refuse(join, signal);
+    return { requeueAfterMs: SOON_MS };
   }
   const status = joinStatus(join, step, facts.now);
   if (!isDeepStrictEqual(join.status, status)) await write(join, status, ports, context);
