@@ -72,7 +72,12 @@ export async function runJoin(config: JoinConfig, tools: JoinTools, signal: Abor
       metrics,
       clock: serverClock,
       script: await readFile(SCRIPT, "utf8"),
-      joins: new Joins({ ...shared, namespace: config.grantsNamespace, apiServer: config.apiServer }),
+      joins: new Joins({
+        ...shared,
+        joins: () => joins.store.values(),
+        namespace: config.grantsNamespace,
+        apiServer: config.apiServer,
+      }),
       joinOf: (uid) => joins.store.byIndex(BY_UID, uid)[0],
       answer(join) {
         const { ca, serverVersion } = announcements;

@@ -15,8 +15,9 @@ export interface JoinsOptions {
   readonly platform: Platform;
   readonly client: Pick<Client, "create" | "get">;
   readonly namespace: string;
-  /** From the cache. */
+  // From the cache.
   readonly pools: () => Iterable<MachinePool>;
+  readonly joins: () => Iterable<MachineJoin>;
   /** For pools without one; empty: there is none. */
   readonly apiServer: string;
   /** Its calendar is the API server's. */
@@ -26,6 +27,10 @@ export interface JoinsOptions {
 }
 
 const RETRY_SECONDS = 15;
+/** Joins of a pool that wait, or of which no machine came within the last day, beside as many as it has places: 4 KB each. */
+const MAX_HOPEFUL = 1_000;
+const DAY_MS = 24 * 3_600_000;
+const HOPEFUL: readonly string[] = ["Waiting", "Denied", "Expired"];
 
 /** Lets machines ask: the platform says whether the token is good, a pool of the customer's whether machines may join at all. */
 export class Joins {
@@ -66,6 +71,23 @@ export class Joins {
     throw new Refusal(409, "NAME_NOT_ALLOWED", "name-not-allowed", words);
   }
 
+  /** A token that many know, or a platform that lets everything in, does not fill the API server. */
+  #requireRoom({ metadata, spec: { maxMachines = 10 } }: MachinePool, name: string): void {
+    const { joins, clock } = this.#options;
+    const sinceMs = clock.wallNow().getTime() - DAY_MS;
+    let hopeful = 0;
+    for (const { metadata: known, spec, status } of joins()) {
+      if (known.name === name) return;
+      if (spec.pool !== metadata.name) continue;
+      const state = status?.state ?? "Waiting";
+      if (!HOPEFUL.includes(state)) continue;
+      if (state === "Waiting" || Date.parse(known.creationTimestamp) > sinceMs) hopeful += 1;
+    }
+    if (hopeful < MAX_HOPEFUL + maxMachines) return;
+    const words = `${hopeful} machines asked to join ${metadata.name} and were not let in; delete their MachineJoins`;
+    throw new Refusal(503, "TOO_MANY_JOINS", "waiting-full", words, 900);
+  }
+
   async #redeem(ask: Ask, joinToken: string, signal: AbortSignal) {
     const { machineId, publicKey, nodeName, facts } = ask;
     const body = {
@@ -104,6 +126,7 @@ export class Joins {
     const { client, namespace, metrics, log } = this.#options;
     const name = `${pool.metadata.name}-${ask.publicKey.slice(0, 12)}`;
     const { group, version, kind } = machineJoins;
+    this.#requireRoom(pool, name);
     const made = {
       apiVersion: `${group}/${version}`,
       kind,

@@ -109,6 +109,33 @@ describe("a machine is refused", () => {
     expect(world.redeemed).toEqual([]);
   });
 
+  test("when a thousand machines of the pool wait or were refused today; one of them that asks again is not", async () => {
+    const first = await ask();
+    const [join] = world.joins.values();
+    if (join === undefined) throw new Error("no join");
+    const asked = (index: number, more: object) =>
+      world.joins.set(`workers-${index}`, {
+        ...join,
+        metadata: { ...join.metadata, name: `workers-${index}`, ...more },
+      });
+    for (let index = 0; index < 1_009; index += 1) asked(index, {});
+    const other = machineRequest("m-2");
+    const late = { machineId: "box-2", nodeName: "m-2", request: other.request };
+    expect(await ask(late)).toMatchObject({ status: 503, json: { code: "TOO_MANY_JOINS" } });
+    expect((await ask()).json.uid).toBe(first.json.uid);
+    // Denied, and yesterday's.
+    world.report("workers-7", { state: "Denied" });
+    expect(await ask(late)).toMatchObject({ status: 503 });
+    asked(7, { creationTimestamp: "2026-01-01T00:00:00Z" });
+    world.report("workers-7", { state: "Denied" });
+    expect((await ask(late)).status).toBe(202);
+  });
+
+  test.each(["//", "http://[", "/v1/join//"])("with an address that is none: %s", async (url) => {
+    expect(await world.ask("GET", url)).toMatchObject({ status: 404, json: { code: "NOT_FOUND" } });
+    expect(world.rejected).toEqual(["not-found"]);
+  });
+
   test("without a pool, before its token is used", async () => {
     world.pools = [];
     const { status, json, headers } = await ask();

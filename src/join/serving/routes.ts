@@ -30,10 +30,13 @@ export interface RoutesOptions {
   readonly metrics: Pick<JoinMetrics, "joined" | "took">;
 }
 
+/** Of an address that is none, such as `//`. */
+const NOWHERE = { pathname: "", searchParams: new URLSearchParams() };
+
 /** What the join server answers. Only `POST /v1/join` takes a token; a poll needs the unguessable uid that it gave. */
 export function joinRoutes(options: RoutesOptions) {
   return async (request: IncomingMessage, response: ServerResponse, visit: Visit): Promise<void> => {
-    const { pathname, searchParams } = new URL(request.url ?? "/", "https://join.invalid");
+    const { pathname, searchParams } = URL.parse(request.url ?? "", "https://join.invalid") ?? NOWHERE;
     if (pathname === "/v1/join") return join(options, request, response, visit);
     const uid = /^\/v1\/join\/([^/]+)$/.exec(pathname)?.[1];
     const isKnown = uid !== undefined || pathname === "/v1/hello" || pathname === "/v1/script";

@@ -60,6 +60,7 @@ export class JoinWorld {
     const joins = new Joins({
       ...{ namespace: NAMESPACE, apiServer: "", clock: systemClock, log: silentLogger, metrics },
       pools: () => this.pools,
+      joins: () => this.joins.values(),
       platform: this.#platform(),
       client: this.#client(),
     });
