@@ -90,7 +90,17 @@ const Spec = Type.Object(
   ),
 );
 
-const TOLD = ["epoch", "attachedAt", "lastClientByteAt", "bytesIn", "bytesOut", "requests", "denied", "key"];
+const TOLD = [
+  "epoch",
+  "attachedAt",
+  "lastClientByteAt",
+  "bytesIn",
+  "bytesOut",
+  "requests",
+  "denied",
+  "forbidden",
+  "key",
+];
 const AUDIT = ["records", "head", "at"];
 
 const Tunnel = Type.Object(
@@ -103,6 +113,14 @@ const Tunnel = Type.Object(
     bytesOut: Type.Optional(Count),
     requests: Type.Optional(Count),
     denied: Type.Optional(Count),
+    forbidden: Type.Optional(
+      Type.String({
+        maxLength: 256,
+        pattern: "^(get|list|watch|create) [a-z0-9./-]+$",
+        description:
+          "What the mode allows and the API server last refused to the session's account. Left out: nothing.",
+      }),
+    ),
     key: Type.Optional(KeyPin),
     closed: Type.Optional(Type.Object({ reason: Words(DEBUG_CLOSE_REASONS), at: DateTime })),
     audit: Type.Optional(

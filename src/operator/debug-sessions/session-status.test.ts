@@ -30,3 +30,19 @@ test("an open session says whether a tunnel has taken it, from its first status 
   const after = { ...taken, status: observed(taken, false, undefined, NOW) };
   expect(conditionOf(after, "Attached")).toMatchObject({ reason: "NeverAttached", message: "no client has come yet" });
 });
+
+test("what the API server refuses to the session's account is a missing rule, until it does not", () => {
+  const tunnel = { instance: "t", forbidden: "create pods/exec" };
+  const session = {
+    ...{ metadata: { name: "dbg-a", uid: "u-1" }, spec: { mode: "exec" } },
+    status: { state: "Open", account: "debug-a", tunnel },
+  } as unknown as DebugSession;
+  const lacking = { ...session, status: observed(session, false, undefined, NOW) } as DebugSession;
+  expect(conditionOf(lacking, "AccessReady")).toMatchObject({
+    ...{ status: "False", reason: "RuleMissing" },
+    message: "the API server refuses create pods/exec to account debug-a: a rule of the role of mode exec is gone",
+  });
+  const given = { ...lacking, status: { ...lacking.status, tunnel: { instance: "t" } } } as DebugSession;
+  const after = { ...given, status: observed(given, false, undefined, NOW) };
+  expect(conditionOf(after, "AccessReady")).toMatchObject({ status: "True", reason: "Ready" });
+});

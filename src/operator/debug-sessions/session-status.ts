@@ -76,12 +76,7 @@ export function notReady(session: DebugSession, message: string, now: Date): Deb
 
 export function opened(session: DebugSession, account: string, until: Date, now: Date): DebugSessionStatus {
   const fields = { state: "Open", account, openedAt: timestamp(now), until: timestamp(until) } as const;
-  return next(
-    session,
-    fields,
-    [["AccessReady", "True", "Ready", `account ${account} has the rights of its mode`], NOT_TAKEN],
-    now,
-  );
+  return next(session, fields, [ready(account), NOT_TAKEN], now);
 }
 
 export function closing(session: DebugSession, closeReason: DebugCloseReason, now: Date): DebugSessionStatus {
@@ -107,7 +102,19 @@ export function observed(
   missing: string | undefined,
   now: Date,
 ): DebugSessionStatus {
-  return next(session, {}, [...derived(session, isTunnelAway), permitted(missing)], now);
+  return next(session, {}, [...derived(session, isTunnelAway), permitted(missing), access(session)], now);
+}
+
+/** What the tunnel saw of the account's rights since they were lent: a rule may be taken from the mode's role. */
+function access({ status, spec }: DebugSession): Said {
+  const { account = "", tunnel } = status ?? {};
+  if (tunnel?.forbidden === undefined) return ready(account);
+  const words = `the API server refuses ${tunnel.forbidden} to account ${account}: a rule of the role of mode ${spec.mode} is gone`;
+  return ["AccessReady", "False", "RuleMissing", words];
+}
+
+function ready(account: string): Said {
+  return ["AccessReady", "True", "Ready", `account ${account} has the rights of its mode`];
 }
 
 function derived({ status }: DebugSession, isTunnelAway = false): readonly Said[] {

@@ -27,6 +27,8 @@ export interface HandlerOptions {
 export interface SessionCounts {
   requests: number;
   denied: number;
+  /** Undefined: the API server refuses nothing that the mode allows. */
+  forbidden: string | undefined;
   bytesIn: number;
   bytesOut: number;
   /** Monotonic. */

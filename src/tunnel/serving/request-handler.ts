@@ -4,6 +4,7 @@ import { cutStream } from "../../debug-link/cut-stream.ts";
 import { type RefusalCode, statusBody } from "../../debug-link/status-body.ts";
 import type { Denial } from "../kernel/metrics.ts";
 import { type Allowed, type Denied, judge } from "../requests/judge.ts";
+import { noteAnswer } from "../requests/lacking-rule.ts";
 import { SessionRecorder } from "../streams/recorder.ts";
 import type { HandlerOptions } from "./handler-options.ts";
 import { bodyOf, headersDown, isReview, TooLarge } from "./messages.ts";
@@ -147,8 +148,10 @@ export class RequestHandler {
             recorder: this.#recorder,
             carried: (bytes) => this.carried(bytes),
             heard: () => this.heard(),
-            refused: (target, words) => {
-              this.#refused = { target, words, atMs: this.#options.clock.monotonicMs() };
+            answered: (status, words) => {
+              noteAnswer(this.#options.counts, verdict.subject, status, words);
+              if (words === undefined) return;
+              this.#refused = { target: verdict.target, words, atMs: this.#options.clock.monotonicMs() };
             },
           },
           { stream, verdict, upgrade, id },
@@ -169,6 +172,7 @@ export class RequestHandler {
     const startMs = clock.monotonicMs();
     const request = { method, path, headers, ...(body !== undefined && { body: body.toString("utf8") }) };
     const answer = await upstream().open(request, signal);
+    noteAnswer(counts, verdict.subject, answer.status);
     let bytesOut = 0;
     const cut = (): void => void answer.body.destroy();
     signal.addEventListener("abort", cut, { once: true });

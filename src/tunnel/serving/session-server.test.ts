@@ -82,7 +82,14 @@ afterEach(async () => {
 });
 
 function serve(more: Partial<Scope> = {}) {
-  const counts: SessionCounts = { requests: 0, denied: 0, bytesIn: 0, bytesOut: 0, lastClientByteMs: 0 };
+  const counts: SessionCounts = {
+    requests: 0,
+    denied: 0,
+    forbidden: undefined,
+    bytesIn: 0,
+    bytesOut: 0,
+    lastClientByteMs: 0,
+  };
   const handler = new RequestHandler({
     scope: () => ({ mode: "exec", namespace: "shop", recordingRequired: true, leftSeconds: 60, ...more }),
     ports: undefined,

@@ -28,8 +28,8 @@ type Options = Pick<
   readonly recorder: SessionRecorder | undefined;
   carried(bytes: number): void;
   heard(): void;
-  /** The API server has refused it. @param target as it was asked for */
-  refused(target: string, words: string): void;
+  /** @param words of a refusal */
+  answered(status: number, words?: string): void;
 };
 
 /** How long the engineer's side may take to end what the API server has ended. */
@@ -52,13 +52,14 @@ export async function carryUpgraded(
     signal,
   );
   if (answer.socket === undefined) {
-    options.refused(path, messageOf(answer.body ?? Buffer.alloc(0)));
+    options.answered(answer.status, messageOf(answer.body ?? Buffer.alloc(0)));
     stream.respond({ ":status": answer.status, ...headersDown(answer.headers) });
     stream.end(answer.body);
     stream.resume();
     return;
   }
   const { socket } = answer;
+  options.answered(answer.status);
   socket.on("error", () => undefined);
   const startMs = clock.monotonicMs();
   const taps = tapsOf(options, verdict, upgrade, id);

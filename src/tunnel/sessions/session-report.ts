@@ -43,7 +43,7 @@ export class SessionReport {
     this.#epoch = status?.tunnel?.epoch ?? 0;
     this.#before = status?.tunnel?.audit;
     const lastClientByteMs = options.clock.monotonicMs();
-    this.counts = { requests: 0, denied: 0, bytesIn: 0, bytesOut: 0, lastClientByteMs };
+    this.counts = { requests: 0, denied: 0, forbidden: undefined, bytesIn: 0, bytesOut: 0, lastClientByteMs };
   }
 
   get wasAttached(): boolean {
@@ -78,13 +78,14 @@ export class SessionReport {
 
   get now(): TunnelStatus {
     const { identity, key, clock, durable } = this.#options;
-    const { lastClientByteMs, ...counts } = this.counts;
+    const { lastClientByteMs, forbidden, ...counts } = this.counts;
     const end = durable();
     const audit = end && end.records > 0 ? { ...end, at: seconds(clock.wallNow()) } : this.#before;
     return {
       ...{ instance: identity, key, epoch: this.#epoch, ...counts },
       ...(this.#attachedAt !== undefined && { attachedAt: this.#attachedAt }),
       ...(this.#wasAttached && { lastClientByteAt: wallOf(clock, lastClientByteMs) }),
+      ...(forbidden !== undefined && { forbidden }),
       ...(audit && { audit }),
     };
   }

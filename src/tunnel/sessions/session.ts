@@ -272,7 +272,7 @@ export class Session {
   async #closeFiles(reason: CloseReason): Promise<void> {
     const { uploads, spool, clock } = this.#tools;
     const { sessionId } = this.#object.spec;
-    const { lastClientByteMs: _, ...totals } = this.#report.counts;
+    const { lastClientByteMs: _, forbidden: __, ...totals } = this.#report.counts;
     const never = new AbortController().signal;
     // A stream that is cut still has its record to write, and nothing may stand behind the last one.
     const inTime = <T>(done = Promise.resolve<T | undefined>(undefined)): Promise<T | undefined> =>

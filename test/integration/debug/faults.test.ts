@@ -83,14 +83,40 @@ it("a tunnel that is killed is an error at kubectl; another one takes the sessio
   await second.stop(5_000);
 });
 
-it("an API server that restarts cuts streams, and not the session", async () => {
+it("a rule that is taken from a mode's role is kubectl's 403 and a condition, and the same session goes on when it is given back", async () => {
   const session = await openSession(at, { mode: "exec" });
-  const { typed } = await beating(at, session);
-  const { apiserver } = at.cluster.programs;
-  await apiserver.kill();
-  expect(await typed.ended).not.toBe(0);
-  await apiserver.start(signal());
+  const role = "sallyport-op-debug-exec";
+  const kubectl = async (...args: readonly string[]): Promise<string> => {
+    const { code, stdout, stderr } = await at.cluster.kubectl(args);
+    expect(code, stderr).toBe(0);
+    return stdout;
+  };
+  const before: readonly { readonly resources: readonly string[] }[] = JSON.parse(
+    await kubectl("get", "clusterrole", role, "-o", "json"),
+  ).rules;
+  const rules = (each: unknown) =>
+    kubectl("patch", "clusterrole", role, "--type=merge", "-p", JSON.stringify({ rules: each }));
+  const access = async (reason: string): Promise<string> => {
+    const found = await eventually(
+      async () => (await status(session))?.conditions?.find(({ type }) => type === "AccessReady"),
+      (condition) => condition.reason === reason,
+    );
+    return `${found.status} ${found.message}`;
+  };
+  await rules(before.filter(({ resources }) => !resources.includes("pods/exec")));
+  const refused = await eventually(
+    () => session.kubectl(["exec", "api-0", "--", "true"]),
+    ({ code }) => code !== 0,
+  );
+  expect(refused.stderr).toContain("orbidden");
+  expect((await session.kubectl(["get", "pods"])).stdout).toContain("api-0");
+  expect(await access("RuleMissing")).toMatch(
+    /^False the API server refuses (get|create) pods\/exec to account debug-/,
+  );
+  await rules(before);
   expect((await worksAgain(session)).code).toBe(0);
+  expect(await access("Ready")).toMatch(/^True /);
+  expect((await status(session))?.state).toBe("Open");
   await session.close();
 });
 
@@ -105,4 +131,16 @@ it("two tunnels serve a session once", async () => {
     await session.close();
   }
   await second.stop(5_000);
+});
+
+// The last one: a process that loses its lease meanwhile ends, and nothing starts it again here.
+it("an API server that restarts cuts streams, and not the session", async () => {
+  const session = await openSession(at, { mode: "exec" });
+  const { typed } = await beating(at, session);
+  const { apiserver } = at.cluster.programs;
+  await apiserver.kill();
+  expect(await typed.ended).not.toBe(0);
+  await apiserver.start(signal());
+  expect((await worksAgain(session)).code).toBe(0);
+  await session.close();
 });

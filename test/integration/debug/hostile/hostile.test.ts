@@ -104,24 +104,6 @@ describe("while no operator runs, with a tunnel whose clock is ten minutes behin
     for (const line of await rightsOf(at, "sallyport-agent", SHOP)) expect(line).toMatch(/ \[(get|list|watch| )+\]$/);
   });
 
-  it("a rule that is taken from a mode's role is kubectl's 403, and the same session goes on when it is given back", async () => {
-    const role = "sallyport-op-debug-exec";
-    const before = JSON.parse(await kubectl("get", "clusterrole", role, "-o", "json"));
-    const isExec = ({ resources }: { resources: readonly string[] }): boolean => resources.includes("pods/exec");
-    const rules = (each: unknown) =>
-      kubectl("patch", "clusterrole", role, "--type=merge", "-p", JSON.stringify({ rules: each }));
-    await rules(before.rules.filter((each: { resources: readonly string[] }) => !isExec(each)));
-    const refused = await eventually(
-      () => exec.kubectl(["exec", "api-0", "--", "true"]),
-      ({ code }) => code !== 0,
-    );
-    expect(refused.stderr).toContain("orbidden");
-    expect((await exec.kubectl(["get", "pods"])).stdout).toContain("api-0");
-    await rules(before.rules);
-    await echoes(exec, "again");
-    expect((await status(exec))?.state).toBe("Open");
-  });
-
   it("a laptop that sleeps gives way to another program that attached meanwhile", async () => {
     const asleep = exec;
     asleep.cli.child.kill("SIGSTOP");
