@@ -76,7 +76,7 @@ export async function runMachineController(
         () => caches.pools.store.values(),
       );
       const joinPublisher = new JoinPublisher({ recorder: events, metrics: joins });
-      const shared = { client, kube, policies, fence, clock, serverClock, log };
+      const shared = { client, apiServer: connection.server, kube, policies, fence, clock, serverClock, log };
       const joinParts = { ...shared, caches: joinCaches, publisher: joinPublisher };
       for (const controller of joinControllers(joinParts)) manager.addController(controller);
     }

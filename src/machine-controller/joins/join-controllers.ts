@@ -25,6 +25,8 @@ export interface JoinParts {
   readonly kube: Pick<KubeMetrics, "controller" | "queue">;
   readonly policies: PolicyWatch;
   readonly fence: () => void;
+  /** Where this process reaches the API server. */
+  readonly apiServer: string;
   readonly clock: Clock;
   /** Its calendar is the API server's. */
   readonly serverClock: Clock;
@@ -128,11 +130,12 @@ function joinPortsOf(parts: JoinParts, obstacle: () => string | undefined): Join
 }
 
 function renewalPortsOf(
-  { client, caches, fence, publisher }: JoinParts,
+  { client, caches, fence, publisher, apiServer }: JoinParts,
   obstacle: () => string | undefined,
 ): RenewalPorts {
   return {
     fence,
+    apiServer,
     joins: () => caches.joins.store.values(),
     pool: (name) => [...caches.pools.store.values()].find(({ metadata }) => metadata.name === name),
     node: (name) => caches.nodes.store.get(name),

@@ -42,6 +42,7 @@ interface World {
   readonly state: NonNullable<MachineJoin["status"]>["state"];
   readonly serving: "approve" | "selfSigned";
   readonly addresses: readonly string[];
+  readonly apiServer: string | undefined;
   readonly refusedBy: ApiError | undefined;
 }
 const WORLD: World = {
@@ -50,6 +51,7 @@ const WORLD: World = {
   state: "Joined",
   serving: "approve",
   addresses: ["m-7", "10.0.0.7"],
+  apiServer: "https://10.0.0.10:6443",
   refusedBy: undefined,
 };
 
@@ -77,7 +79,10 @@ async function outcome(changed: Partial<World>): Promise<unknown> {
   };
   const pool: MachinePool = {
     ...{ ...kindOf, kind: "MachinePool", metadata: metadata("workers") },
-    spec: { deploymentId: "dep_1", serving: world.serving },
+    spec: {
+      ...{ deploymentId: "dep_1", serving: world.serving },
+      ...(world.apiServer !== undefined && { apiServer: world.apiServer }),
+    },
   };
   const own = node("m-7", { addresses: world.addresses.map((address) => ({ type: "InternalIP", address })) });
   const done: string[] = [];
@@ -87,6 +92,7 @@ async function outcome(changed: Partial<World>): Promise<unknown> {
     pool: (name) => (name === "workers" ? pool : undefined),
     node: (name) => (name === "m-7" ? own : undefined),
     nodes: () => [own],
+    apiServer: "https://10.96.0.1:443",
     request: () => request,
     approve: async (_, kind) => {
       if (world.refusedBy !== undefined) throw world.refusedBy;
@@ -126,6 +132,8 @@ describe("a node's request for itself", () => {
     ["it is for longer than 7 days", { spec: { ...serving, expirationSeconds: 604_801 } }],
     ["it is for another signer", { spec: { ...serving, signerName: "example.com/signer" } }],
     ["it has no names", { spec: { ...serving, request: plain } }],
+    ["the address is the API server's", { addresses: ["m-7", "10.0.0.7"], apiServer: "https://10.0.0.7:6443" }],
+    ["the pool says no API server", { apiServer: undefined }],
     ["a name is not its node's", { addresses: ["m-7"] }],
     ["it renews under other names", { spec: { ...client, request: named } }],
   ])("is left alone where %s", async (_, changed) => expect(await outcome(changed)).toBe(""));

@@ -25,6 +25,8 @@ export interface RenewalPorts {
   readonly pool: (name: string) => MachinePool | undefined;
   readonly node: (name: string) => DrainNode | undefined;
   readonly nodes: () => Iterable<DrainNode>;
+  /** As this process reaches it: in a pod the address of its Service. */
+  readonly apiServer: string;
   readonly request: (name: string) => CertificateSigningRequest | undefined;
   readonly approve: (
     request: CertificateSigningRequest,
@@ -118,7 +120,7 @@ function servingRefusal(
   { spec: { usages = [], request, expirationSeconds = 0 } }: CertificateSigningRequest,
   nodeName: string,
   pool: MachinePool,
-  ports: Pick<RenewalPorts, "node" | "nodes">,
+  ports: Pick<RenewalPorts, "node" | "nodes" | "apiServer">,
 ): string | undefined {
   if (!usages.includes("server auth") || !usages.every((usage) => SERVING_USAGES.includes(usage))) {
     return "its usages are not those of a server";
@@ -126,5 +128,10 @@ function servingRefusal(
   if (expirationSeconds > MAX_SERVING_SECONDS) return "it asks for more than 7 days";
   const judged = judgeServingRequest(derOf(request), nodeName);
   if ("refused" in judged) return judged.refused;
-  return foreignName(judged.request, ports.node(nodeName), ports.nodes(), pool.spec.apiServer);
+  // With a certificate for one of these a machine could answer pods and kubelets in the API server's place.
+  const { apiServer } = pool.spec;
+  if (apiServer === undefined) {
+    return `machinepool ${pool.metadata.name} has no spec.apiServer, which no machine may have as its own address`;
+  }
+  return foreignName(judged.request, ports.node(nodeName), ports.nodes(), [apiServer, ports.apiServer]);
 }

@@ -15,10 +15,14 @@ const asked = (...names: readonly string[]): Parameters<typeof foreignName>[0] =
   dnsNames: names.filter((name) => !/^[0-9.]+$|:/.test(name)),
   addresses: names.filter((name) => /^[0-9.]+$|:/.test(name)),
 });
-const judged = (names: readonly string[], more: readonly string[] = [], apiServer?: string): string | undefined => {
+const judged = (
+  names: readonly string[],
+  more: readonly string[] = [],
+  apiServer = "https://api.customer.example",
+): string | undefined => {
   const own = node("m-7", { addresses: [...OWN, ...more.map((address) => ({ type: "InternalIP", address }))] });
   const other = node("m-8", { addresses: [{ type: "InternalIP", address: "10.0.0.8" }] });
-  return foreignName(asked(...names), own, [own, other], apiServer);
+  return foreignName(asked(...names), own, [own, other], [apiServer, "https://10.96.0.1:443"]);
 };
 
 describe("the names of a serving certificate", () => {
@@ -39,6 +43,7 @@ describe("the names of a serving certificate", () => {
     ["a Service of its name", ["m-7.shop.svc"], ["m-7.shop.svc"], undefined, "neither the name"],
     ["the same, in full", ["m-7.shop.svc.cluster.local"], ["m-7.shop.svc.cluster.local"], undefined, "neither"],
     ["the API server's address", ["10.0.0.10"], ["10.0.0.10"], "https://10.0.0.10:6443", "the API server's"],
+    ["that of its Service", ["10.96.0.1"], ["10.96.0.1"], undefined, "the API server's"],
     ["the same, of IPv6", ["2001:db8::10"], ["2001:db8::10"], "https://[2001:DB8::10]:6443", "the API server's"],
     ["the address of each machine itself", ["127.0.0.1"], ["127.0.0.1"], undefined, "of one machine"],
     ["no address", ["0.0.0.0"], ["0.0.0.0"], undefined, "of one machine"],
@@ -49,6 +54,6 @@ describe("the names of a serving certificate", () => {
   });
 
   test("are nobody's before the node is there", () => {
-    expect(foreignName(asked("m-7"), undefined, [], undefined)).toContain("no node m-7");
+    expect(foreignName(asked("m-7"), undefined, [], [])).toContain("no node m-7");
   });
 });

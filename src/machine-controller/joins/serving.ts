@@ -10,14 +10,14 @@ const SERVICE = /[.]svc([.]|$)/;
 
 /**
  * @param others nodes of the cluster, this one or not
- * @param apiServer as machines reach it, where the pool says so
+ * @param apiServers its addresses, as machines and as pods reach it
  * @returns why one of the names is not this node's, in words for the customer; undefined when all are
  */
 export function foreignName(
   { nodeName, dnsNames, addresses }: ServingRequest,
   node: DrainNode | undefined,
   others: Iterable<DrainNode>,
-  apiServer: string | undefined,
+  apiServers: readonly string[],
 ): string | undefined {
   if (node === undefined) return `there is no node ${nodeName} yet`;
   const said = new Set(namesOf(node));
@@ -28,10 +28,10 @@ export function foreignName(
     const isItsOwn = name === nodeName || (name.startsWith(`${nodeName}.`) && !SERVICE.test(name));
     if (!isItsOwn) return `${name} is neither the name of node ${nodeName} nor a longer form of it`;
   }
-  const host = apiServer === undefined ? undefined : hostOf(apiServer);
+  const hosts = apiServers.map(hostOf);
   for (const address of addresses) {
     if (LOCAL.test(address)) return `${address} is no address of one machine`;
-    if (address === host) return `${address} is the API server's address`;
+    if (hosts.includes(address)) return `${address} is the API server's address`;
   }
   for (const other of others) {
     if (other.metadata.name === nodeName) continue;
@@ -46,7 +46,7 @@ function namesOf({ status }: DrainNode): readonly string[] {
   return status.addresses.map(({ address }) => sameAddress(address) ?? address.toLowerCase());
 }
 
-function hostOf(url: string): string | undefined {
+function hostOf(url: string): string {
   const { hostname } = new URL(url);
   return sameAddress(hostname.replace(/^\[|\]$/g, "")) ?? hostname;
 }

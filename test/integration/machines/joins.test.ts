@@ -202,7 +202,7 @@ test("a joined machine's own renewal is approved, and that of another name is no
 });
 
 test("where the pool says so, a kubelet gets a certificate to serve with, under its node's names alone", async () => {
-  await pool("served", { approval: "automatic", serving: "approve" });
+  await pool("served", { approval: "automatic", serving: "approve", apiServer: "https://10.0.9.1:6443" });
   await registers("other", "10.0.9.8");
   const machine = await ask("served-1", "served");
   await came(machine, "Issued");
