@@ -231,6 +231,7 @@ it.each([
   await twin.rounds(20);
   const drained = twin.effects.indexOf("status Drained");
   expect(twin.effects.slice(drained + 1)).toEqual([
+    "status Drained",
     "label box-0123456789ab",
     "removed box-0123456789ab",
     ...(cordoned ? [`cordon ${NODE}`] : []),
@@ -238,6 +239,21 @@ it.each([
     "status Drained",
   ]);
   expect(twin.status("one").conditions?.find(({ type }) => type === "Removed")?.status).toBe("True");
+});
+
+test("a node is deleted only when every API server had the time to hear that its machine is refused", async () => {
+  const twin = new DrainTwin({
+    nodes: [node(NODE)],
+    drains: [drain("one", requested({ remove: true }), { status: approved })],
+  });
+  twin.joins.set(join.metadata.name, join);
+  const isRefused = (): boolean => twin.joins.get(join.metadata.name)?.status?.state === "Removed";
+  while (!isRefused()) await twin.round(100);
+  // However often it is looked at.
+  await twin.rounds(35, 100);
+  expect([...twin.nodes.keys()]).toEqual([NODE]);
+  await twin.rounds(20, 100);
+  expect([...twin.nodes.keys()]).toEqual([]);
 });
 
 test("a drained node that a person uncordoned is not removed", async () => {

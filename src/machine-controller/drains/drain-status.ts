@@ -206,7 +206,7 @@ export function removedStatus(drain: MachineDrain, isDone: boolean, now: Date): 
         "NodeDeleted",
         "the node is deleted, and its machine may not come back under its old certificate",
       ]
-    : ["Removed", "False", "InProgress", ""];
+    : ["Removed", "False", "InProgress", "the machine is refused; its node is deleted in some seconds"];
   return { ...drain.status, conditions: withConditions(drain, [said], now) };
 }
 

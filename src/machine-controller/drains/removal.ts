@@ -22,6 +22,11 @@ export interface RemovalPorts extends NodePorts {
 }
 
 const AFTER_UNCORDON_MS = 60_000;
+/**
+ * From the machine's label to the end of its node. Each API server knows the joins of removed machines a moment late: a
+ * machine that asks without end would make its node again in that moment, Ready and open to pods.
+ */
+const REFUSED_MS = 5_000;
 
 /**
  * Ends a drain that is to remove its node. The machine is refused first: its kubelet would make a deleted node again within
@@ -36,10 +41,19 @@ export async function removeNode(
   const { requested, nodeName } = drain.spec;
   if (requested?.remove !== true || drain.status?.state !== "Drained" || !isApproved(drain) || isRemoved(drain))
     return undefined;
-  for (const join of await ports.liveJoins(nodeName, signal)) {
+  const joins = await ports.liveJoins(nodeName, signal);
+  const beganMs = removalBeganMs(drain);
+  if (joins.length > 0) {
     fence();
-    await ports.markRemoved(join, signal);
+    if (beganMs === undefined) {
+      await ports.writeStatus(drain, removedStatus(drain, false, clock.wallNow()), signal);
+      return { requeueAfterMs: 1 };
+    }
+    for (const join of joins) await ports.markRemoved(join, signal);
+    return { requeueAfterMs: REFUSED_MS };
   }
+  const leftMs = (beganMs ?? 0) + REFUSED_MS - clock.wallNow().getTime();
+  if (leftMs > 0) return { requeueAfterMs: leftMs };
   const node = await ports.liveNode(nodeName, signal);
   if (node !== undefined) {
     // It takes pods again, as a person wants it: it is not empty any more.
@@ -60,6 +74,12 @@ export async function removeNode(
   fence();
   await ports.writeStatus(drain, removedStatus(drain, true, clock.wallNow()), signal);
   return undefined;
+}
+
+/** Undefined: no machine was refused for this drain. */
+function removalBeganMs({ status }: MachineDrain): number | undefined {
+  const began = status?.conditions?.find(({ type, status: is }) => type === "Removed" && is === "False");
+  return began && Date.parse(began.lastTransitionTime);
 }
 
 function isRemoved({ status }: MachineDrain): boolean {
