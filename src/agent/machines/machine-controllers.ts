@@ -5,11 +5,13 @@ import type { AccessGrant } from "../../crds/kinds/access-grant.ts";
 import type { Change } from "../../kube/cache/cache.ts";
 import type { Controller, Reconcile } from "../../kube/controller/controller.ts";
 import { type Notifier, notifiedBy, reads, type Source, triggered, watches } from "../../kube/controller/sources.ts";
+import { keyOf } from "../../kube/objects/resource.ts";
 import type { Node } from "../../kube/projection/shapes.ts";
 import type { AgentConfig } from "../kernel/config.ts";
 import { STALE_AFTER_MS } from "../kernel/list-state.ts";
 import { ManagerIdentity } from "../platform-link/manager-identity.ts";
 import type { Platform } from "../platform-link/routes.ts";
+import { type EndedDrainPorts, reconcileEndedDrain } from "./ended-drains.ts";
 import { machineReport } from "./inventory.ts";
 import type { MachineCluster } from "./machine-cluster.ts";
 import { MachineInventory } from "./machine-inventory.ts";
@@ -112,11 +114,37 @@ export class MachineControllers {
         ...caches,
         resync(ids),
       ]),
+      controller("ended-drains", (key, context) => reconcileEndedDrain(key, this.#ended, context), 1, [
+        watches(drains),
+        watches(
+          nodes,
+          ({ metadata }) => this.#drainsOf(metadata.name),
+          ({ type }) => type === "deleted",
+        ),
+        ...caches,
+      ]),
       controller("machine-inventory", this.#inventory.reconcile, 2, [
         ...changes.map((each) => notifiedBy(each, ids)),
         resync(ids),
       ]),
     ];
+  }
+
+  get #ended(): EndedDrainPorts {
+    const { machines, clock } = this.#parts;
+    return {
+      now: () => clock.wallNow(),
+      drain: (key) => machines.drains.store.get(key),
+      hasNode: (name) => machines.nodes.store.get(name) !== undefined,
+      delete: (drain, signal) => machines.delete(drain, signal),
+    };
+  }
+
+  #drainsOf(nodeName: string): readonly string[] {
+    return this.#parts.machines.drains.store
+      .list()
+      .filter(({ spec }) => spec.nodeName === nodeName)
+      .map(keyOf);
   }
 
   #members(deploymentId: string): readonly Member[] {

@@ -7,6 +7,7 @@ import type { CacheOptions, DrainCaches } from "../drains/drain-caches.ts";
 import type { DrainNode } from "../drains/shapes.ts";
 import { isOver, type JoinFacts } from "./decide-join.ts";
 import { waitingRequestsOf } from "./renewals.ts";
+import { isKeptForGood } from "./retention.ts";
 import { type CertificateSigningRequest, certificateSigningRequests } from "./signing-requests.ts";
 
 /** What joins know of the cluster: the caches of drains, and certificate requests. */
@@ -39,6 +40,10 @@ export class JoinCaches {
   openJoinsOf(nodeName: string): readonly string[] {
     const named = [...this.joins.store.values()].filter(({ spec }) => spec.nodeName === nodeName);
     return named.filter((join) => !isOver(join)).map(keyOf);
+  }
+
+  endedJoins(): readonly string[] {
+    return [...this.joins.store.values()].filter((join) => !isKeptForGood(join)).map(keyOf);
   }
 
   allPools(): readonly string[] {

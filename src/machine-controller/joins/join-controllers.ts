@@ -16,6 +16,7 @@ import { type JoinEvents, type JoinPorts, reconcileJoin } from "./join-reconcile
 import { Places } from "./places.ts";
 import { type PoolPorts, poolsOf, reconcilePool } from "./pool-status.ts";
 import { type RenewalPorts, reconcileRenewal } from "./renewals.ts";
+import { type RetentionPorts, reconcileEnded } from "./retention.ts";
 import { approve, certificateSigningRequests, createRequest, readRequest } from "./signing-requests.ts";
 
 export interface JoinParts {
@@ -46,6 +47,7 @@ export function joinControllers(parts: JoinParts): readonly Controller[] {
   const joinPorts = joinPortsOf(parts, obstacle);
   const renewalPorts = renewalPortsOf(parts, obstacle);
   const poolPorts = poolPortsOf(parts, obstacle);
+  const retentionPorts = retentionPortsOf(parts, obstacle);
   return [
     new Controller({
       ...common,
@@ -72,6 +74,13 @@ export function joinControllers(parts: JoinParts): readonly Controller[] {
         watches(caches.pools, () => caches.allRequests()),
         notifiedBy(policies, () => caches.allRequests()),
       ],
+    }),
+    new Controller({
+      ...common,
+      name: "endedjoin",
+      concurrency: 1,
+      reconcile: (key, context) => reconcileEnded(key, retentionPorts, context),
+      sources: [watches(caches.joins), notifiedBy(policies, () => caches.endedJoins())],
     }),
     new Controller({
       ...common,
@@ -155,5 +164,20 @@ function poolPortsOf({ client, caches, fence, serverClock }: JoinParts, obstacle
     pools: () => caches.pools.store.values(),
     joins: () => caches.joins.store.values(),
     writeStatus: (pool, status, signal) => writeStatus(client, machinePools, pool, status, signal),
+  };
+}
+
+function retentionPortsOf(
+  { client, caches, fence, serverClock }: JoinParts,
+  obstacle: () => string | undefined,
+): RetentionPorts {
+  return {
+    now: () => serverClock.wallNow(),
+    fence,
+    obstacle,
+    join: (key) => caches.joins.store.get(key),
+    async delete({ metadata: { name, namespace, uid, resourceVersion } }, signal) {
+      await client.delete(machineJoins, { namespace, name }, { preconditions: { uid, resourceVersion } }, signal);
+    },
   };
 }

@@ -238,6 +238,8 @@ test.each([
 ])("a machine is denied that asks for %s", async (_, nodeName, more, why) => {
   const denied = await came(await ask(nodeName, "workers", ...more), "Denied");
   expect(reason(denied)).toBe(why);
+  // As it does itself a week later.
+  await world.machines.delete(machineJoins, { namespace: GRANTS, name: denied.metadata.name }, {}, signal());
 });
 
 test("eight machines race for three places of a pool that lets in by itself", async () => {
@@ -262,6 +264,8 @@ test("a person refuses a machine, and it stays refused", async () => {
   );
   const denied = await came(machine, "Denied");
   expect(reason(denied)).toBe("DeniedByPerson");
+  const key = { namespace: GRANTS, name: machine.name };
+  await expect(world.machines.delete(machineJoins, key, {}, signal())).rejects.toThrow("denied by a rule");
 });
 
 test("a removed machine's node is refused with the certificate that it still has", async () => {

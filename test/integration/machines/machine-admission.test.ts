@@ -30,6 +30,10 @@ const ours = (kind: string, name: string, body: object, ...more: string[]): read
 const status = (kind: string, name: string, body: object): readonly string[] =>
   ours(kind, name, { status: body }, "--subresource=status");
 
+const deleted = (digit: string): readonly string[] => [
+  ...["delete", "mjoin", `workers-${digit.repeat(12)}`, "-n", GRANTS, "--dry-run=server"],
+];
+
 const pool = {
   apiVersion: API,
   kind: "MachinePool",
@@ -168,6 +172,21 @@ const ATTACKS: readonly Attack<Who>[] = [
     args: ours("mjoin", JOIN, { metadata: { annotations: { evil: "1" } } }),
   },
   {
+    title: "nor lets a removed machine back in by deleting what stands for it",
+    ...{ policy: CONTROLLER, as: "machines", words: "deletes joins only that were denied by a rule" },
+    args: deleted("b"),
+  },
+  {
+    title: "nor one that a person refused",
+    ...{ policy: CONTROLLER, as: "machines", words: "deletes joins only that were denied by a rule" },
+    args: deleted("d"),
+  },
+  {
+    title: "nor one that waits for a person",
+    ...{ policy: CONTROLLER, as: "machines", words: "deletes joins only that were denied by a rule" },
+    args: deleted("a"),
+  },
+  {
     title: "and speaks for no join server",
     ...{ policy: CONTROLLER, as: "machines", words: "status.joinServer is the join server's" },
     args: status("mpool", "workers", {
@@ -297,6 +316,7 @@ beforeAll(async () => {
   await cluster().apply([
     ...[pool, join(KEY, "m-1"), join("b".repeat(64), "m-gone", { labels: { [REMOVED_LABEL]: "true" } })],
     ...[node("m-1"), node("m-cordoned", { unschedulable: true }, { annotations: { [CORDONED_BY_ANNOTATION]: UID } })],
+    ...[join("d".repeat(64), "m-4"), join("e".repeat(64), "m-5")],
     ...[pod("shop"), pod("kube-system"), csr("of-a-person"), drain("persons")],
     // What policies must hold is tried by accounts that have every right.
     bindAdmin("careless-operator", account("sallyport-operator")),
@@ -338,6 +358,15 @@ beforeAll(async () => {
     stdin: () => drain("wished", { requested: WISH }),
   });
   expect(made.stderr).toBe("");
+  const refused = [
+    ["workers-dddddddddddd", { spec: { deniedReason: "not ours" } }],
+    ["workers-dddddddddddd", { status: { state: "Denied" } }, "--subresource=status"],
+    ["workers-eeeeeeeeeeee", { status: { state: "Denied" } }, "--subresource=status"],
+  ] as const;
+  for (const [name, body, ...more] of refused) {
+    const line = ["patch", "mjoin", name, "-n", GRANTS, "--type=merge", "-p", JSON.stringify(body), ...more];
+    expect((await cluster().kubectl(line)).stderr).toBe("");
+  }
   const serving = csr("to-serve", {
     signerName: "kubernetes.io/kubelet-serving",
     usages: ["digital signature", "server auth"],
@@ -378,6 +407,7 @@ describe("let through", () => {
       "machines",
       ours("mjoin", JOIN, { metadata: { labels: { [REMOVED_LABEL]: "true" } } }),
     ],
+    ["it deletes a join that a rule denied", "machines", deleted("e")],
     ["it reports a join", "machines", status("mjoin", JOIN, { state: "Waiting" })],
     ["it reports a drain", "machines", status("drain", "wished", { state: "Waiting" })],
     ["the join server passes a machine on", "join", CREATE, () => join("c".repeat(64), "m-2")],

@@ -134,6 +134,12 @@ function drainWords(names: InstallationNames): readonly Manifest[] {
   );
 }
 
+/** No tombstone of a removed machine, and no word of a person: both keep a machine out for as long as they stand. */
+const ENDED_WITHOUT_MACHINE =
+  "variables.was[?'status'][?'state'].orValue('') in ['Denied', 'Expired'] && " +
+  "!variables.was[?'spec'][?'deniedReason'].hasValue() && " +
+  `!('${REMOVED_LABEL}' in variables.was[?'metadata'][?'labels'].orValue({}))`;
+
 /** The machine controller reports; it decides for no person, asks for no drain, and does not speak for the join server. */
 function controllerWords(names: InstallationNames): readonly Manifest[] {
   const status = "has(request.subResource) && request.subResource == 'status'";
@@ -149,11 +155,12 @@ function controllerWords(names: InstallationNames): readonly Manifest[] {
       variables: NOW_AND_WAS,
       validations: [
         forbid(
-          "request.operation == 'UPDATE' && request.resource.resource in ['machinepools', 'machinejoins', 'machinedrains']",
-          "the machine controller creates and deletes no object of Sallyport, and reports on machines only",
+          "(request.operation == 'UPDATE' && request.resource.resource in ['machinepools', 'machinejoins', 'machinedrains']) || " +
+            `(request.operation == 'DELETE' && request.resource.resource == 'machinejoins' && ${ENDED_WITHOUT_MACHINE})`,
+          "the machine controller creates no object of Sallyport, deletes joins only that were denied by a rule or have expired, and reports on machines only",
         ),
         forbid(
-          `(${status}) || (request.resource.resource == 'machinejoins' && ${sameBut("variables.now", "variables.was", [["metadata"]])} && ` +
+          `request.operation == 'DELETE' || (${status}) || (request.resource.resource == 'machinejoins' && ${sameBut("variables.now", "variables.was", [["metadata"]])} && ` +
             `${sameMetadata([["managedFields", "generation", "resourceVersion", "labels"]])} && ` +
             `${sameBut("variables.now[?'metadata'][?'labels'].orValue({})", "variables.was[?'metadata'][?'labels'].orValue({})", [[REMOVED_LABEL]])})`,
           `the machine controller may only write status, and the label ${REMOVED_LABEL} of a join`,

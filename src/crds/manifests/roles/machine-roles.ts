@@ -156,8 +156,8 @@ function controllerRoles(machinesAccount: string): readonly MachineRole[] {
         rule(
           GROUP,
           ["machinejoins"],
-          [...LOOKS, "patch"],
-          "Labels the join of a removed machine. An admission policy narrows it to that label.",
+          [...LOOKS, "patch", "delete"],
+          "Labels the join of a removed machine, and deletes those that ended without a machine. An admission policy narrows both.",
         ),
         rule(
           GROUP,

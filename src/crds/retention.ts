@@ -1,0 +1,11 @@
+import type { MachineDrain } from "./kinds/machine-drain.ts";
+import type { MachineJoin } from "./kinds/machine-join.ts";
+
+/** How long machine joins and drains that came to nothing more are kept, for people to look up. */
+export const ENDED_KEPT_MS = 7 * 86_400_000;
+
+/** When an object that has ended last said something. */
+export function endedAt({ metadata, status }: Pick<MachineDrain | MachineJoin, "metadata" | "status">): Date {
+  const told = (status?.conditions ?? []).map(({ lastTransitionTime }) => lastTransitionTime);
+  return new Date([metadata.creationTimestamp, ...told].toSorted((a, b) => Date.parse(b) - Date.parse(a))[0] ?? "");
+}
