@@ -72,6 +72,7 @@ describe("a kubelet's request to serve", () => {
     ["an empty list of names", withNames(), "no DNS name and no IP address"],
     ["an address of mail", made(SUBJECT, P256, "-addext", "subjectAltName=DNS:m-7,email:a@b.example"), other],
     ["a URI", made(SUBJECT, P256, "-addext", "subjectAltName=DNS:m-7,URI:spiffe://a/b"), other],
+    ["an IPv4 address as one of IPv6", made(SUBJECT, P256, "-addext", "subjectAltName=IP:::ffff:10.96.0.1"), other],
     ["a wildcard", made(SUBJECT, P256, "-addext", "subjectAltName=DNS:*.example"), other],
     ["critical names", made(SUBJECT, P256, "-addext", "subjectAltName=critical,DNS:m-7"), other],
     ["to be an authority", made(SUBJECT, P256, ...SAN, "-addext", "basicConstraints=CA:TRUE"), other],

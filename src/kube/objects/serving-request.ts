@@ -31,6 +31,7 @@ const LAYERS: readonly (readonly [tag: number, head: Buffer])[] = [
 ];
 const DNS_TAG = 0x82;
 const ADDRESS_TAG = 0x87;
+const IPV4_IN_IPV6 = Buffer.from("00000000000000000000ffff", "hex");
 const DNS_NAME = /^(?=.{1,253}$)[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?([.][a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$/;
 
 /**
@@ -94,7 +95,8 @@ function dnsName(bytes: Buffer): string | undefined {
 
 function address(bytes: Buffer): string | undefined {
   if (bytes.length === 4) return bytes.join(".");
-  if (bytes.length !== 16) return undefined;
+  // An IPv4 address in 16 bytes is the same one to Go, and none that a kubelet writes: here it would be another.
+  if (bytes.length !== 16 || bytes.subarray(0, IPV4_IN_IPV6.length).equals(IPV4_IN_IPV6)) return undefined;
   const groups = Array.from({ length: 8 }, (_, index) => bytes.readUInt16BE(index * 2).toString(16));
   return sameAddress(groups.join(":"));
 }
