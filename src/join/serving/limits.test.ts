@@ -61,6 +61,20 @@ test("the tenth bad token within ten minutes shuts an address out for ten minute
   expect(isOut()).toBe("passes");
 });
 
+test("the platform is asked about 500 tokens at once, then about 50 a second, from however many addresses", () => {
+  const clock = new FakeClock();
+  const limits = new Limits(clock);
+  let asked = 0;
+  const passed = (count: number): number =>
+    Array.from({ length: count }, () => {
+      asked += 1;
+      return reasonOf(() => limits.beforeToken(`10.1.${asked >> 8}.${asked & 255}`));
+    }).filter((each) => each === "passes").length;
+  expect(passed(600)).toBe(500);
+  clock.advance(1_000);
+  expect(passed(60)).toBe(50);
+});
+
 test("what is remembered of addresses is bounded", () => {
   const clock = new FakeClock();
   const limits = new Limits(clock);

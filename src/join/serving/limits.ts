@@ -8,6 +8,12 @@ const RATE = 20;
 const IN_FLIGHT = 5;
 /** Of all addresses together: reading them costs little, and a fleet that comes back at once is served. */
 const RATE_OF_ALL = 200;
+/**
+ * Tokens of all addresses together, as the platform is asked about each: a fleet at once, then 50 a second. The platform
+ * gives a manager 100 requests a second for all that it does, and tokens tried from many addresses get half of them.
+ */
+const TOKENS_AT_ONCE = 500;
+const TOKEN_RATE = 50;
 const BAD_TOKENS = 10;
 const REFUSED_MS = 600_000;
 /** About 150 bytes each. */
@@ -27,10 +33,12 @@ export class Limits {
   readonly #clock: Clock;
   readonly #clients = new Map<string, Client>();
   readonly #all: Pick<Client, "allowance" | "atMs">;
+  readonly #tokens: Pick<Client, "allowance" | "atMs">;
 
   constructor(clock: Clock) {
     this.#clock = clock;
     this.#all = { allowance: RATE_OF_ALL, atMs: clock.monotonicMs() };
+    this.#tokens = { allowance: TOKENS_AT_ONCE, atMs: clock.monotonicMs() };
   }
 
   /** @returns what ends the request. @throws Refusal */
@@ -48,12 +56,16 @@ export class Limits {
     };
   }
 
-  /** @throws Refusal when the address has shown too many bad tokens. */
+  /** @throws Refusal when the address has shown too many bad tokens, or the platform is asked too often. */
   beforeToken(address: string): void {
-    const leftMs = this.#client(address).refusedUntilMs - this.#clock.monotonicMs();
-    if (leftMs <= 0) return;
-    const words = "too many bad tokens came from this address";
-    throw new Refusal(429, "TOO_MANY_BAD_TOKENS", "many-bad-tokens", words, Math.ceil(leftMs / 1000));
+    const nowMs = this.#clock.monotonicMs();
+    const leftMs = this.#client(address).refusedUntilMs - nowMs;
+    if (leftMs > 0) {
+      const words = "too many bad tokens came from this address";
+      throw new Refusal(429, "TOO_MANY_BAD_TOKENS", "many-bad-tokens", words, Math.ceil(leftMs / 1000));
+    }
+    if (!spend(this.#tokens, TOKEN_RATE, nowMs, TOKENS_AT_ONCE))
+      throw tooMany("rate", "too many machines join at once");
   }
 
   badToken(address: string): void {
@@ -87,8 +99,8 @@ export class Limits {
   }
 }
 
-function spend(bucket: Pick<Client, "allowance" | "atMs">, rate: number, nowMs: number): boolean {
-  bucket.allowance = Math.min(rate, bucket.allowance + ((nowMs - bucket.atMs) * rate) / 1000);
+function spend(bucket: Pick<Client, "allowance" | "atMs">, rate: number, nowMs: number, atOnce = rate): boolean {
+  bucket.allowance = Math.min(atOnce, bucket.allowance + ((nowMs - bucket.atMs) * rate) / 1000);
   bucket.atMs = nowMs;
   if (bucket.allowance < 1) return false;
   bucket.allowance -= 1;
