@@ -7,7 +7,7 @@ import { ApiError } from "../../kube/client/api-error.ts";
 import type { Client } from "../../kube/client/client.ts";
 import { writeStatus } from "../../kube/client/status-writer.ts";
 import { Controller } from "../../kube/controller/controller.ts";
-import { notifiedBy, watches } from "../../kube/controller/sources.ts";
+import { notifiedBy, triggered, watches } from "../../kube/controller/sources.ts";
 import type { KubeMetrics } from "../../kube/metrics/metrics.ts";
 import { JOIN_POLICIES, type PolicyWatch } from "../kernel/policy-watch.ts";
 import { refuseMachine } from "../kernel/refuse-machine.ts";
@@ -34,6 +34,23 @@ export interface JoinParts {
   readonly log: Logger;
 }
 
+/** What the API server last said of the right to approve certificates to serve with; each pool tells it. */
+class ServingObstacle {
+  readonly source = triggered("right to approve serving certificates");
+  readonly #pools: () => readonly string[];
+  words: string | undefined;
+
+  constructor(pools: () => readonly string[]) {
+    this.#pools = pools;
+  }
+
+  say(words: string | undefined): void {
+    if (words === this.words) return;
+    this.words = words;
+    for (const key of this.#pools()) this.source.trigger(key);
+  }
+}
+
 const WORDS = {
   renewal: "a joined machine renews its own certificate",
   serving: "a joined machine serves under its own names, and its pool allows it",
@@ -45,8 +62,9 @@ export function joinControllers(parts: JoinParts): readonly Controller[] {
   const common = { clock, log, metrics: kube, backoff: API_SERVER_BACKOFF, cacheSyncTimeoutMs: "never" } as const;
   const obstacle = () => policies.obstacle(JOIN_POLICIES);
   const joinPorts = joinPortsOf(parts, obstacle);
-  const renewalPorts = renewalPortsOf(parts, obstacle);
-  const poolPorts = poolPortsOf(parts, obstacle);
+  const serving = new ServingObstacle(() => caches.allPools());
+  const renewalPorts = renewalPortsOf(parts, obstacle, serving);
+  const poolPorts = poolPortsOf(parts, obstacle, serving);
   const retentionPorts = retentionPortsOf(parts, obstacle);
   return [
     new Controller({
@@ -91,6 +109,7 @@ export function joinControllers(parts: JoinParts): readonly Controller[] {
         watches(caches.pools, () => caches.allPools()),
         watches(caches.joins, () => caches.allPools()),
         notifiedBy(policies, () => caches.allPools()),
+        serving.source,
       ],
     }),
   ];
@@ -141,8 +160,10 @@ function joinPortsOf(parts: JoinParts, obstacle: () => string | undefined): Join
 function renewalPortsOf(
   { client, caches, fence, publisher, apiServer }: JoinParts,
   obstacle: () => string | undefined,
+  serving: ServingObstacle,
 ): RenewalPorts {
   return {
+    servingObstacle: (words) => serving.say(words),
     fence,
     apiServer,
     joins: () => caches.joins.store.values(),
@@ -155,8 +176,13 @@ function renewalPortsOf(
   };
 }
 
-function poolPortsOf({ client, caches, fence, serverClock }: JoinParts, obstacle: () => string | undefined): PoolPorts {
+function poolPortsOf(
+  { client, caches, fence, serverClock }: JoinParts,
+  obstacle: () => string | undefined,
+  serving: ServingObstacle,
+): PoolPorts {
   return {
+    servingObstacle: () => serving.words,
     now: () => serverClock.wallNow(),
     fence,
     obstacle,

@@ -19,6 +19,8 @@ export interface PoolPorts {
   readonly joins: () => Iterable<MachineJoin>;
   /** What keeps this process from signing; undefined: nothing. */
   readonly obstacle: () => string | undefined;
+  /** Why no certificate to serve with can be approved, as the API server last said; undefined: it has not refused any. */
+  readonly servingObstacle: () => string | undefined;
   readonly writeStatus: (pool: MachinePool, status: MachinePoolStatus, signal: AbortSignal) => Promise<unknown>;
 }
 
@@ -31,7 +33,7 @@ export async function reconcilePool(key: string, ports: PoolPorts, { signal }: R
     pool,
     poolsOf(pool.spec.deploymentId, ports.pools())[0],
     joins,
-    ports.obstacle(),
+    { signing: ports.obstacle(), serving: ports.servingObstacle() },
     ports.now(),
   );
   if (isDeepStrictEqual(status, pool.status)) return undefined;
@@ -44,14 +46,16 @@ function poolStatus(
   pool: MachinePool,
   acting: MachinePool | undefined,
   joins: readonly MachineJoin[],
-  obstacle: string | undefined,
+  obstacles: { readonly signing: string | undefined; readonly serving: string | undefined },
   now: Date,
 ): MachinePoolStatus {
   const count = (...states: readonly string[]): number =>
     joins.filter(({ status }) => states.includes(status?.state ?? "Waiting")).length;
   const observedGeneration = pool.metadata.generation ?? 0;
-  let conditions = (pool.status?.conditions ?? []) as readonly Condition[];
-  for (const [type, status, reason, message] of [ready(pool, acting, obstacle), ...signer(joins)]) {
+  const isKept = ({ type }: { readonly type: string }): boolean => type !== SERVING || pool.spec.serving === "approve";
+  let conditions = (pool.status?.conditions ?? []).filter(isKept) as readonly Condition[];
+  const said = [ready(pool, acting, obstacles.signing), ...signer(joins), ...serving(pool, obstacles.serving)];
+  for (const [type, status, reason, message] of said) {
     conditions = withCondition(conditions, { type, status, reason, message, observedGeneration }, now);
   }
   return {
@@ -63,6 +67,7 @@ function poolStatus(
   };
 }
 
+const SERVING = "ServingApproved";
 type Said = readonly [type: string, status: Condition["status"], reason: string, message: string];
 
 function ready(pool: MachinePool, acting: MachinePool | undefined, obstacle: string | undefined): Said {
@@ -86,4 +91,16 @@ function signer(joins: readonly MachineJoin[]): readonly Said[] {
   if (last.status === "True")
     return [["SignerWorks", "True", "Signed", "the cluster's signer signs certificates of nodes"]];
   return [["SignerWorks", "False", last.reason, last.message]];
+}
+
+/** Whether its kubelets get certificates to serve with; nothing where the pool does not ask for it. */
+function serving({ spec }: MachinePool, obstacle: string | undefined): readonly Said[] {
+  if (spec.serving !== "approve") return [];
+  if (spec.apiServer === undefined) {
+    return [
+      [SERVING, "False", "NoApiServer", "set spec.apiServer, so that no machine gets a certificate for its address"],
+    ];
+  }
+  if (obstacle !== undefined) return [[SERVING, "False", "RightMissing", obstacle]];
+  return [[SERVING, "True", "Approves", "kubelets of its machines get certificates for their nodes' own names"]];
 }

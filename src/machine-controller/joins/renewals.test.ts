@@ -56,6 +56,7 @@ const WORLD: World = {
 };
 
 const kindOf = { apiVersion: "sallyport.dev/v1alpha1" };
+const obstacles: (string | undefined)[] = [];
 async function outcome(changed: Partial<World>): Promise<unknown> {
   const world = { ...WORLD, ...changed };
   const request: CertificateSigningRequest = {
@@ -86,6 +87,7 @@ async function outcome(changed: Partial<World>): Promise<unknown> {
   };
   const own = node("m-7", { addresses: world.addresses.map((address) => ({ type: "InternalIP", address })) });
   const done: string[] = [];
+  obstacles.length = 0;
   const ports: RenewalPorts = {
     fence: () => done.push("fence"),
     joins: () => [join],
@@ -99,6 +101,7 @@ async function outcome(changed: Partial<World>): Promise<unknown> {
       done.push(kind);
     },
     issued: (kind) => done.push(`${kind} counted`),
+    servingObstacle: (words) => obstacles.push(words),
   };
   const result = await reconcileRenewal("csr-1", ports, context);
   return result === undefined ? done.join() : result;
@@ -141,6 +144,9 @@ describe("a node's request for itself", () => {
   test("waits where the customer has not given the right, and other errors are tried again at once", async () => {
     const forbidden = new ApiError("no", { status: 403, reason: "Forbidden" });
     expect(await outcome({ refusedBy: forbidden })).toEqual({ requeueAfterMs: 600_000 });
+    expect(obstacles).toEqual([expect.stringContaining("machines.signServing")]);
+    await outcome({});
+    expect(obstacles).toEqual([undefined]);
     const conflict = new ApiError("it has moved on", { status: 409, reason: "Conflict" });
     await expect(outcome({ refusedBy: conflict })).rejects.toThrow("moved on");
   });

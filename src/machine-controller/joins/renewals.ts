@@ -34,6 +34,8 @@ export interface RenewalPorts {
     signal: AbortSignal,
   ) => Promise<void>;
   readonly issued: (kind: "renewal" | "serving") => void;
+  /** Why this process may approve none to serve, and undefined when it has approved one. */
+  readonly servingObstacle: (words: string | undefined) => void;
 }
 
 /**
@@ -67,10 +69,12 @@ async function reconcileServing(
   }
   try {
     await approve(request, "serving", ports, context);
+    ports.servingObstacle(undefined);
     return undefined;
   } catch (error) {
     if (!(error instanceof ApiError && error.isForbidden)) throw error;
-    const refusal = "the right to is missing: the chart's value machines.signServing gives it";
+    const refusal = "the machine controller may not: the chart's value machines.signServing gives it the right";
+    ports.servingObstacle(refusal);
     context.log.warn({ node: nodeName, refusal }, "a kubelet's request to serve is not approved");
     return { requeueAfterMs: WITHOUT_RIGHT_MS };
   }

@@ -46,6 +46,8 @@ describe("the names of a serving certificate", () => {
     ["that of its Service", ["10.96.0.1"], ["10.96.0.1"], undefined, "the API server's"],
     ["the same, of IPv6", ["2001:db8::10"], ["2001:db8::10"], "https://[2001:DB8::10]:6443", "the API server's"],
     ["the address of each machine itself", ["127.0.0.1"], ["127.0.0.1"], undefined, "of one machine"],
+    ["the address of a cloud's metadata", ["169.254.169.254"], ["169.254.169.254"], undefined, "of one machine"],
+    ["an address of one link", ["fe80::1"], ["fe80::1"], undefined, "of one machine"],
     ["no address", ["0.0.0.0"], ["0.0.0.0"], undefined, "of one machine"],
     ["the same, of IPv6", ["::1"], ["::1"], undefined, "of one machine"],
     ["a group's address", ["ff02::1"], ["ff02::1"], undefined, "of one machine"],

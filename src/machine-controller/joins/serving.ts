@@ -4,7 +4,7 @@ import type { DrainNode } from "../drains/shapes.ts";
 // Whose the names of a kubelet's serving certificate are. A node writes its own addresses, so that they alone prove
 // nothing: a name must also be one that no node but this can have.
 
-const LOCAL = /^(0[.]|127[.]|22[4-9][.]|23\d[.]|255[.]255[.]255[.]255$|::1?$|ff)/;
+const LOCAL = /^(0[.]|127[.]|169[.]254[.]|22[4-9][.]|23\d[.]|255[.]255[.]255[.]255$|::1?$|fe[89ab]|ff)/;
 /** Names of Services, which a node must never answer to. */
 const SERVICE = /[.]svc([.]|$)/;
 

@@ -225,6 +225,8 @@ test("where the pool says so, a kubelet gets a certificate to serve with, under 
   await asks("of-a-pool-that-does-not", "DNS:workers-1", SERVING, "workers-1");
   await asks("again", "DNS:served-1", { ...SERVING, expirationSeconds: 86_400 });
   await signed("again");
+  const served = await world.admin.get<MachinePool>(machinePools, { namespace: GRANTS, name: "served" }, signal());
+  expect(served?.status?.conditions?.find(({ type }) => type === "ServingApproved")).toMatchObject({ status: "True" });
   const refused = ["of-another", "of-the-api-server", "for-a-year", "without-names", "of-a-pool-that-does-not"];
   expect(await Promise.all(refused.map(async (name) => (await requestStatus(name))?.conditions))).toEqual(
     refused.map(() => undefined),
