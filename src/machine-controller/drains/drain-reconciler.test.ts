@@ -256,6 +256,20 @@ test("a node is deleted only when every API server had the time to hear that its
   expect([...twin.nodes.keys()]).toEqual([]);
 });
 
+test("a machine that uncordons its own node, or makes it anew, is removed all the same", async () => {
+  const twin = new DrainTwin({
+    nodes: [node(NODE)],
+    drains: [drain("one", requested({ remove: true }), { status: approved })],
+  });
+  twin.joins.set(join.metadata.name, join);
+  while (twin.joins.get(join.metadata.name)?.status?.state !== "Removed") {
+    await twin.round(100);
+    if (twin.status("one").state === "Drained") twin.nodes.set(NODE, node(NODE));
+  }
+  await twin.rounds(60, 100);
+  expect([...twin.nodes.keys()]).toEqual([]);
+});
+
 test("a drained node that a person uncordoned is not removed", async () => {
   const twin = new DrainTwin({
     nodes: [node()],

@@ -56,12 +56,13 @@ export async function removeNode(
   if (leftMs > 0) return { requeueAfterMs: leftMs };
   const node = await ports.liveNode(nodeName, signal);
   if (node !== undefined) {
-    // It takes pods again, as a person wants it: it is not empty any more.
-    if (!node.spec.unschedulable) {
+    // It takes pods again, as a person wants it: it is not empty any more. Of a machine that is refused no pod can run there,
+    // and the machine itself may have uncordoned its node before, or made it anew.
+    if (!node.spec.unschedulable && beganMs === undefined) {
       log.warn({ node: nodeName }, "a node that is to be removed was uncordoned: it stays");
       return { requeueAfterMs: AFTER_UNCORDON_MS };
     }
-    if (cordonOf(node) === undefined) {
+    if (cordonOf(node) === undefined || !node.spec.unschedulable) {
       // Admission lets this process delete only nodes with its mark.
       fence();
       await ports.writeNode(node, { uid: drain.metadata.uid, isOurs: false }, true, signal);
