@@ -62,7 +62,9 @@ export function decideDrain(facts: DrainFacts): DrainDecision {
   const startedAt = drain.status?.startedAt;
   if (turn.is !== "go") return { ...nothing, state: "Waiting", progress: turn.is, message: turn.message };
   if (node === undefined) {
-    const end = startedAt === undefined ? "NodeNotFound" : "NodeGone";
+    // A machine whose node is gone already is removed as well: it could come back with the certificate that it has.
+    const isMissed = startedAt === undefined && drain.spec.requested?.remove !== true;
+    const end = isMissed ? "NodeNotFound" : "NodeGone";
     const message = `there is no node ${drain.spec.nodeName}`;
     return { ...nothing, state: end === "NodeGone" ? "Drained" : "Failed", progress: "Ended", message, end };
   }

@@ -127,3 +127,16 @@ export function requested(
 ): Partial<MachineDrain["spec"]> {
   return { requested: { deploymentId: "dpl_1", machineId: NODE, revision: 1, ...more } };
 }
+
+/** The operator's word for a wish of the platform. */
+export const approved = {
+  conditions: [
+    {
+      type: "Approved",
+      status: "True" as const,
+      reason: "PolicyAuto",
+      message: "",
+      lastTransitionTime: "2026-01-01T00:00:00Z",
+    },
+  ],
+};

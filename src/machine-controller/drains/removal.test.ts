@@ -1,0 +1,96 @@
+import { expect, it, test } from "vitest";
+import type { MachineJoin } from "../../crds/kinds/machine-join.ts";
+import { approved, drain, NODE, node, pod, requested } from "../testing/drain-fixtures.ts";
+import { DrainTwin } from "../testing/drain-twin.ts";
+
+const join = {
+  metadata: { name: "box-0123456789ab" },
+  spec: { nodeName: NODE, pool: "box" },
+  status: { state: "Joined" },
+} as MachineJoin;
+
+it.each([
+  ["that the drain cordoned", false],
+  ["that was cordoned before", true],
+])("a node %s is removed once it is empty: first its machine is refused, then the node goes", async (_, cordoned) => {
+  const twin = new DrainTwin({
+    nodes: [node(NODE, { cordoned })],
+    pods: [pod("a", { graceSeconds: 1 })],
+    drains: [drain("one", requested({ remove: true }), { status: approved })],
+  });
+  twin.joins.set("box", join);
+  twin.joins.delete("box");
+  twin.joins.set(join.metadata.name, join);
+  await twin.rounds(20);
+  const drained = twin.effects.indexOf("status Drained");
+  expect(twin.effects.slice(drained + 1)).toEqual([
+    "status Drained",
+    "label box-0123456789ab",
+    "removed box-0123456789ab",
+    ...(cordoned ? [`cordon ${NODE}`] : []),
+    `delete node ${NODE}`,
+    "status Drained",
+  ]);
+  expect(twin.status("one").conditions?.find(({ type }) => type === "Removed")?.status).toBe("True");
+});
+
+test("a node is deleted only when every API server had the time to hear that its machine is refused", async () => {
+  const twin = new DrainTwin({
+    nodes: [node(NODE)],
+    drains: [drain("one", requested({ remove: true }), { status: approved })],
+  });
+  twin.joins.set(join.metadata.name, join);
+  const isRefused = (): boolean => twin.joins.get(join.metadata.name)?.status?.state === "Removed";
+  while (!isRefused()) await twin.round(100);
+  // However often it is looked at.
+  await twin.rounds(35, 100);
+  expect([...twin.nodes.keys()]).toEqual([NODE]);
+  await twin.rounds(20, 100);
+  expect([...twin.nodes.keys()]).toEqual([]);
+});
+
+test("a machine that uncordons its own node, or makes it anew, is removed all the same", async () => {
+  const twin = new DrainTwin({
+    nodes: [node(NODE)],
+    drains: [drain("one", requested({ remove: true }), { status: approved })],
+  });
+  twin.joins.set(join.metadata.name, join);
+  while (twin.joins.get(join.metadata.name)?.status?.state !== "Removed") {
+    await twin.round(100);
+    if (twin.status("one").state === "Drained") twin.nodes.set(NODE, node(NODE));
+  }
+  await twin.rounds(60, 100);
+  expect([...twin.nodes.keys()]).toEqual([]);
+});
+
+test("a drained node that a person uncordoned is not removed", async () => {
+  const twin = new DrainTwin({
+    nodes: [node()],
+    drains: [
+      drain("one", requested({ remove: true }), {
+        status: { ...approved, state: "Drained", startedAt: "2026-01-01T00:00:00Z" },
+      }),
+    ],
+  });
+  await twin.rounds(3);
+  expect([...twin.nodes.keys()]).toEqual([NODE]);
+});
+
+test("a machine whose node is gone is refused and its removal ends; it cannot come back", async () => {
+  const twin = new DrainTwin({ drains: [drain("one", requested({ remove: true }), { status: approved })] });
+  twin.joins.set(join.metadata.name, join);
+  await twin.rounds(20);
+  expect(twin.joins.get(join.metadata.name)).toMatchObject({
+    metadata: { labels: { "sallyport.dev/removed": "true" } },
+    status: { state: "Removed" },
+  });
+  expect(twin.status("one").conditions?.find(({ type }) => type === "Removed")?.status).toBe("True");
+});
+
+test("a drain of a node that is not there fails", async () => {
+  const twin = new DrainTwin({ drains: [drain("one", requested(), { status: approved })] });
+  twin.joins.set(join.metadata.name, join);
+  await twin.rounds(3);
+  expect(twin.status("one").state).toBe("Failed");
+  expect(twin.joins.get(join.metadata.name)?.status?.state).toBe("Joined");
+});
