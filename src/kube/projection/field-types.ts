@@ -46,7 +46,8 @@ export const time: Type<string> = {
   absent: "",
   read(input, end) {
     // An unset time is an empty message, not an absent field.
-    return input.pos === end ? "" : input.strings.time(readTimestamp(input, end).seconds);
+    const at = input.pos === end ? undefined : readTimestamp(input, end);
+    return at === undefined ? "" : input.strings.time(at.seconds);
   },
   fromJson: expectString,
 };
@@ -56,10 +57,10 @@ export const microTime: Type<string> = {
   wire: BYTES,
   absent: "",
   read(input, end) {
-    if (input.pos === end) return "";
-    const { seconds, nanos } = readTimestamp(input, end);
-    const micros = String(Math.floor(nanos / 1000)).padStart(6, "0");
-    return `${input.strings.time(seconds).slice(0, -1)}.${micros}Z`;
+    const at = input.pos === end ? undefined : readTimestamp(input, end);
+    if (at === undefined) return "";
+    const micros = String(Math.floor(at.nanos / 1000)).padStart(6, "0");
+    return `${input.strings.time(at.seconds).slice(0, -1)}.${micros}Z`;
   },
   fromJson: expectString,
 };
@@ -211,7 +212,14 @@ const NANOS = (2 << 3) | VARINT;
 const MIN_SECONDS = -62_167_219_200;
 const MAX_SECONDS = 253_402_300_799;
 
-function readTimestamp(input: ProtobufInput, end: number): { readonly seconds: number; readonly nanos: number } {
+/**
+ * Undefined for what is no time: the API server stores any number that a client sends in protobuf, such as a kubelet. It
+ * counts as unset, because an error would end the watch of all objects of the kind, again and again.
+ */
+function readTimestamp(
+  input: ProtobufInput,
+  end: number,
+): { readonly seconds: number; readonly nanos: number } | undefined {
   let seconds = 0;
   let nanos = 0;
   while (input.pos < end) {
@@ -221,7 +229,7 @@ function readTimestamp(input: ProtobufInput, end: number): { readonly seconds: n
     else input.skip(tag & 7, end);
   }
   if (seconds < MIN_SECONDS || seconds > MAX_SECONDS || nanos < 0 || nanos > 999_999_999) {
-    throw new DecodeError("not a time");
+    return undefined;
   }
   return { seconds, nanos };
 }
