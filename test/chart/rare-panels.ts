@@ -7,15 +7,6 @@ export const RARE_PANELS: Readonly<Record<string, { readonly because: string; re
     because: "the story's key has no end",
     filledBy: "SallyportRuntimeKeyExpiring",
   },
-  "cluster.json: Joins": { because: "the story has no machines", filledBy: "SallyportMachineJoinWaiting" },
-  "cluster.json: Joins refused": { because: "the story has no machines", filledBy: "SallyportMachineJoinsRejected" },
-  "cluster.json: Certificates": { because: "the story has no machines", filledBy: "SallyportNodeCertificateIssued" },
-  "cluster.json: Drains": { because: "the story has no machines", filledBy: "SallyportMachineDrainStalled" },
-  "cluster.json: What holds drains up": {
-    because: "the story has no machines",
-    filledBy: "SallyportMachineDrainStalled",
-  },
-  "cluster.json: Evictions": { because: "the story has no machines", filledBy: "SallyportEvictionsMisconfigured" },
   "cluster.json: Alerts": { because: "nothing is wrong", filledBy: "SallyportNoLeader" },
   "fleet.json: Alerts": { because: "nothing is wrong", filledBy: "SallyportNoLeader" },
   "fleet.json: Commands refused": {

@@ -1,27 +1,27 @@
 import { mkdir } from "node:fs/promises";
-import { join } from "node:path";
+import { join as path } from "node:path";
 import { freePort } from "../../lab/cluster/ports.ts";
 import { productProcess } from "../../lab/cluster/product-process.ts";
 import { Watchdog } from "../../lab/cluster/watchdog.ts";
 import { objectName } from "../../src/crds/group.ts";
 import { type AccessGrant, accessGrants } from "../../src/crds/kinds/access-grant.ts";
-import { openDebugSessions, openNamespaceToDebug } from "../../src/crds/manifests/installation.ts";
+import { openDebugSessions, openMachines, openNamespaceToDebug } from "../../src/crds/manifests/installation.ts";
 import { resources } from "../../src/kube/objects/resource.ts";
 import { TestProcess } from "../faults/test-process.ts";
 import { GRANTS, SHOP, SYSTEM, startWorld, type World } from "../faults/world.ts";
 import { PrometheusServer, type Target } from "./prometheus-server.ts";
 import { eventually, signal } from "./wait.ts";
 
-const ROOT = join(import.meta.dirname, "../..");
+const ROOT = path(import.meta.dirname, "../..");
 export const RULE_FILES = [
-  join(ROOT, "deploy/helm/sallyport/files/alerts.yaml"),
-  join(ROOT, "deploy/monitoring/platform-alerts.yaml"),
+  path(ROOT, "deploy/helm/sallyport/files/alerts.yaml"),
+  path(ROOT, "deploy/monitoring/platform-alerts.yaml"),
 ];
 const WORKLOAD = "web";
 /** The customer's Prometheus has the label; the vendor's, which sees one cluster, has none. */
 const CLUSTER = "east";
 
-/** Two operators, one agent, one tunnel, one platform, each a process; and a Prometheus that scrapes all of them. */
+/** Two operators and one of each other process of the product; and a Prometheus that scrapes all of them. */
 export interface MetricsWorld {
   readonly world: World;
   readonly processes: readonly TestProcess[];
@@ -57,8 +57,9 @@ export async function startMetricsWorld(
   const second = await world.another("operator", "operator-b");
   const { agent, operator, platform } = world.processes;
   await world.cluster.apply([...openDebugSessions(), ...openNamespaceToDebug(SHOP)]);
-  const tunnel = await makeTunnel(world, stack);
-  const processes = [platform, agent, operator, second, tunnel];
+  await world.cluster.apply(openMachines());
+  const [tunnel, join, machines] = await makeOthers(world, stack);
+  const processes = [platform, agent, operator, second, tunnel, join, machines];
   await world.admin.create(resources.deployments, deployment(), signal());
   for (const each of processes) each.start(stop);
   await Promise.all(processes.map((each) => each.kept(signal())));
@@ -74,6 +75,8 @@ export async function startMetricsWorld(
     target("sallyport-operator", operator),
     target("sallyport-operator", second),
     target("sallyport-tunnel", tunnel),
+    target("sallyport-join", join),
+    target("sallyport-machines", machines),
     {
       job: "sallyport-platform",
       namespace: "vendor",
@@ -81,7 +84,7 @@ export async function startMetricsWorld(
       url: `http://127.0.0.1:${metricsPort}`,
     },
   ];
-  const at = { folder: join(folder, "prometheus"), targets, ruleFiles, more };
+  const at = { folder: path(folder, "prometheus"), targets, ruleFiles, more };
   const prometheus = await PrometheusServer.start(at, stack, stop);
   // For Prometheus, growth before the first scrape does not count.
   await eventually(
@@ -120,28 +123,42 @@ export async function startMetricsWorld(
   };
 }
 
-async function makeTunnel(world: World, stack: AsyncDisposableStack): Promise<TestProcess> {
+/** Of those that are off by default. */
+async function makeOthers(
+  world: World,
+  stack: AsyncDisposableStack,
+): Promise<readonly [tunnel: TestProcess, join: TestProcess, machines: TestProcess]> {
   const { folder, cluster, environments } = world;
   const { SALLYPORT_PLATFORM_URL = "", SALLYPORT_RUNTIME_KEY_FILE = "" } = environments.agent;
-  const spool = join(folder, "spool");
+  const outward = { SALLYPORT_PLATFORM_URL, SALLYPORT_RUNTIME_KEY_FILE };
+  const spool = path(folder, "spool");
   await mkdir(spool);
-  const watchdog = new Watchdog();
-  stack.defer(() => watchdog.done());
-  const port = await freePort();
-  const program = productProcess({
-    kind: "tunnel",
-    logs: join(folder, "logs"),
-    port,
-    watchdog,
-    env: {
-      SALLYPORT_KUBECONFIG: await cluster.kubeconfigForServiceAccount(SYSTEM, "sallyport-tunnel"),
-      SALLYPORT_PLATFORM_URL,
-      SALLYPORT_RUNTIME_KEY_FILE,
-      SALLYPORT_TUNNEL_SPOOL_FOLDER: spool,
-    },
-  });
-  stack.defer(() => program.kill());
-  return new TestProcess("tunnel", program, `http://127.0.0.1:${port}`);
+  const make = async (
+    kind: "tunnel" | "join" | "machine-controller",
+    name: string,
+    env: Readonly<Record<string, string>>,
+  ): Promise<TestProcess> => {
+    const watchdog = new Watchdog();
+    stack.defer(() => watchdog.done());
+    const port = await freePort();
+    const SALLYPORT_KUBECONFIG = await cluster.kubeconfigForServiceAccount(SYSTEM, `sallyport-${name}`);
+    const own = { SALLYPORT_KUBECONFIG, ...env };
+    const program = productProcess({ kind, logs: path(folder, "logs"), port, watchdog, env: own });
+    stack.defer(() => program.kill());
+    return new TestProcess(name, program, `http://127.0.0.1:${port}`);
+  };
+  const joinPort = String(await freePort());
+  return [
+    await make("tunnel", "tunnel", { ...outward, SALLYPORT_TUNNEL_SPOOL_FOLDER: spool }),
+    await make("join", "join", {
+      ...outward,
+      SALLYPORT_JOIN_HOST: "127.0.0.1",
+      SALLYPORT_JOIN_PORT: joinPort,
+      SALLYPORT_JOIN_URL: `https://127.0.0.1:${joinPort}`,
+      SALLYPORT_JOIN_CA_FILE: cluster.caFile,
+    }),
+    await make("machine-controller", "machines", {}),
+  ];
 }
 
 function deployment() {

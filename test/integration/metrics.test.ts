@@ -51,7 +51,7 @@ test("every metric that a rule or a dashboard names is in a live scrape, with a 
 test("every process sets every metric that the catalogue gives it, and no other", async () => {
   const catalogue = await metricCatalogue();
   for (const { job, url } of metrics.targets) {
-    const component = job.replace("sallyport-", "");
+    const component = job === "sallyport-machines" ? "machine-controller" : job.replace("sallyport-", "");
     const text = await (await fetch(`${url}/metrics`)).text();
     const told = [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name);
     const wanted = catalogue.filter(({ components }) => components.some((each) => each === component));
@@ -148,8 +148,8 @@ const OFFERED: Readonly<Record<string, Readonly<Record<string, readonly string[]
   "cluster.json": {
     cluster: ["east"],
     namespace: ["sallyport-system"],
-    job: ["sallyport-agent", "sallyport-operator", "sallyport-tunnel"],
-    pod: ["agent-0", "operator-0", "operator-b-0", "tunnel-0"],
+    job: ["sallyport-agent", "sallyport-join", "sallyport-machines", "sallyport-operator", "sallyport-tunnel"],
+    pod: ["agent-0", "join-0", "machines-0", "operator-0", "operator-b-0", "tunnel-0"],
   },
   "fleet.json": { cluster: ["east"], namespace: ["sallyport-system"] },
   "platform-dashboard.json": {

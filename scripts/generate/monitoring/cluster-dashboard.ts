@@ -3,6 +3,7 @@ import { DEBUG_ROW } from "./debug-row.ts";
 import { MACHINE_ROW } from "./machine-row.ts";
 import { type Dashboard, INSTALLATION, lines, PROCESS, PROCESS_LABELS, RATE } from "./panel.ts";
 import { PROCESS_ROWS } from "./process-rows.ts";
+import { PROCESS_INFO } from "./rule.ts";
 
 /** What the customer's platform team looks at: one installation. */
 export const CLUSTER_DASHBOARD: Dashboard = {
@@ -11,7 +12,7 @@ export const CLUSTER_DASHBOARD: Dashboard = {
   about:
     "One installation: is the vendor reached, who waits for a decision, what ran, and are agent and operator well?",
   variables: PROCESS_LABELS,
-  seenBy: "sallyport_(agent|operator|tunnel)_build_info",
+  seenBy: PROCESS_INFO,
   rows: [
     NOW_ROW,
     {

@@ -1,4 +1,5 @@
 import { INSTALLATION, PROCESS, type Row } from "./panel.ts";
+import { PROCESS_INFO } from "./rule.ts";
 
 /** The first row of an installation's dashboard: one figure for each question that cannot wait. */
 export const NOW_ROW: Row = {
@@ -83,7 +84,7 @@ export const NOW_ROW: Row = {
       unit: "short",
       queries: [
         {
-          expr: `count by (namespace, job, version, revision) ({__name__=~"sallyport_(agent|operator|tunnel)_build_info",${PROCESS}})`,
+          expr: `count by (namespace, job, version, revision) ({__name__=~"${PROCESS_INFO}",${PROCESS}})`,
           legend: "",
         },
       ],

@@ -1,6 +1,6 @@
 import { DEBUG_RULES } from "./debug-rules.ts";
 import { MACHINE_RULES } from "./machine-rules.ts";
-import { gone, type RuleGroup, WHERE_KNOWN } from "./rule.ts";
+import { gone, PROCESS_INFO, type RuleGroup, WHERE_KNOWN } from "./rule.ts";
 
 /** Labels of one installation: those that stay when the replicas are summed. */
 const BY = "by (cluster, namespace)";
@@ -22,7 +22,7 @@ export const CLUSTER_RULES: readonly RuleGroup[] = [
     recordings: [
       {
         record: "cluster_namespace_pod:sallyport_process:info",
-        expr: 'max by (cluster, namespace, pod) ({__name__=~"sallyport_(agent|operator|tunnel|join|machine_controller)_build_info"})',
+        expr: `max by (cluster, namespace, pod) ({__name__=~"${PROCESS_INFO}"})`,
       },
       { record: "cluster_namespace:sallyport_controlplane_request_errors:ratio_rate5m", expr: errorRatio("5m") },
       { record: "cluster_namespace:sallyport_controlplane_request_errors:ratio_rate1h", expr: errorRatio("1h") },

@@ -1,5 +1,8 @@
 import { stringify } from "yaml";
 
+/** A regular expression: the series that each process of an installation in a cluster has. */
+export const PROCESS_INFO = "sallyport_(agent|operator|tunnel|join|machine_controller)_build_info";
+
 export type Severity = "critical" | "warning" | "info";
 
 /** `level:metric:operation`: the labels that stay, the metric, and how it is combined. */
