@@ -203,6 +203,13 @@ class World {
     return join === undefined ? {} : { certificate: machine(join.spec.nodeName).certificate };
   }
 
+  /** As several workers do that were woken by the same answer. */
+  async lookAtOnce(): Promise<void> {
+    const context = { signal: new AbortController().signal, log: silentLogger, reconcileId: "1" };
+    const { ports } = this;
+    await Promise.all([...this.joins.keys()].map((key) => reconcileJoin(key, ports, context)));
+  }
+
   /** As the queue does: all joins, again and again; a crash is a new process that remembers nothing. */
   async run(turns = 20): Promise<void> {
     const context = { signal: new AbortController().signal, log: silentLogger, reconcileId: "1" };
@@ -379,6 +386,16 @@ describe("many joins", () => {
     world.thaw();
     await world.run();
     expect(keys.map((key) => world.state(key)).filter((state) => state === "Issued")).toHaveLength(2);
+    expect(keys.map((key) => world.reason(key)).filter((reason) => reason === "PoolFull")).toHaveLength(4);
+  });
+
+  test("six machines are looked at at once for two places: two get in", async () => {
+    const world = new World();
+    world.say({ approval: "automatic" });
+    const keys = ["m-1", "m-2", "m-3", "m-4", "m-5", "m-6"].map((name) => world.ask(name));
+    await world.lookAtOnce();
+    expect(keys.map((key) => world.state(key)).filter((state) => state === "Approved")).toHaveLength(2);
+    await world.run();
     expect(keys.map((key) => world.reason(key)).filter((reason) => reason === "PoolFull")).toHaveLength(4);
   });
 

@@ -59,7 +59,11 @@ export async function reconcileJoin(key: string, ports: JoinPorts, context: Reco
   // Told by the pool; the policies' own return brings each join here again.
   if (ports.obstacle() !== undefined) return undefined;
   try {
-    const facts = await factsOf(join, ports, context.signal);
+    const read = await readFacts(join, ports, context.signal);
+    // Places are looked at and taken without a pause between: two joins would both see the last one.
+    const { places } = ports;
+    const taken = places.takenWithout(join, ports.joins());
+    const facts = { ...read, taken, rival: places.rivalOf(join, ports.joins()) };
     return await carryOut(facts, decideJoin(facts), ports, context);
   } catch (error) {
     if (!(error instanceof ApiError && error.isConflict)) throw error;
@@ -68,7 +72,11 @@ export async function reconcileJoin(key: string, ports: JoinPorts, context: Reco
   }
 }
 
-async function factsOf(join: MachineJoin, ports: JoinPorts, signal: AbortSignal): Promise<JoinFacts> {
+async function readFacts(
+  join: MachineJoin,
+  ports: JoinPorts,
+  signal: AbortSignal,
+): Promise<Omit<JoinFacts, "taken" | "rival">> {
   const { pool, nodeName } = join.spec;
   const state = join.status?.state ?? "Waiting";
   const found = ports.pool(pool);
@@ -84,8 +92,6 @@ async function factsOf(join: MachineJoin, ports: JoinPorts, signal: AbortSignal)
     now: ports.clock.wallNow(),
     pool: found?.pool,
     isSuperseded: found?.isSuperseded ?? false,
-    taken: ports.places.takenWithout(join, ports.joins()),
-    rival: ports.places.rivalOf(join, ports.joins()),
   };
 }
 
