@@ -51,6 +51,12 @@ it("two terminals at once, a shell without one and a tunnel that is killed are o
   const shell = session.start(["exec", "-i", "api-0", "--", "sh"]);
   shell.child.stdin.end("echo without-a-terminal; exit 3\n");
   expect(await shell.ended).toBe(3);
+  // kubectl ends when it has the exit code, which may be before the tunnel has written it down.
+  const spool = join(at.cluster.dir, "tunnel-1-spool", `${session.id}.recording.cast`);
+  await eventually(
+    () => readFile(spool, "utf8"),
+    (text) => text.includes("ends with exit code 3"),
+  );
   await tunnel.kill("SIGKILL");
   tunnel = await at.startTunnel("tunnel-1");
   expect(await session.cli.ended).toBe(6);
