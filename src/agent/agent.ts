@@ -114,11 +114,11 @@ export async function runAgent(config: AgentConfig, tools: AgentTools, signal: A
 function clusterGauges(
   { registry, clock }: AgentTools,
   { config, cluster }: ControllerParts,
-  { deploymentStates, machinesTold }: AgentControllers,
+  { deploymentStates, machinesReported }: AgentControllers,
 ): void {
   deploymentsGauge(registry, deploymentStates);
   debugGauges(registry, config.debugModes, () => cluster.sessions?.store.list() ?? [], clock);
-  machineGauges(registry, () => machinesTold(clock.wallNow()), clock);
+  machineGauges(registry, machinesReported, clock);
 }
 
 /** The work feed listens to the platform; the heartbeat tells it that this agent lives. */

@@ -177,7 +177,7 @@ export class AgentControllers {
     return periodic(config.resyncIntervalMs, keys, { clock, random });
   };
 
-  readonly machinesTold = (now: Date): readonly MachineReport[] => this.#machines?.told(now) ?? [];
+  readonly machinesReported = (): readonly MachineReport[] => this.#machines?.reported ?? [];
 
   #machineControllers(machines: MachineCluster): MachineControllers {
     const { platform, cluster, config, clock } = this.#parts;

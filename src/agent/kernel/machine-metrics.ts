@@ -7,7 +7,7 @@ type Machine = Pick<MachineReport, "status" | "lastHeartbeat">;
 /**
  * Declares what the agent tells the platform of machines.
  *
- * @param machines asked at each scrape: those that are told at the moment
+ * @param machines asked at each scrape: as they were last reported
  */
 export function machineGauges(
   registry: Registry,
@@ -26,7 +26,7 @@ export function machineGauges(
   });
   new Gauge({
     name: "sallyport_machine_heartbeat_age_seconds",
-    help: "How long ago the machine that is silent for longest renewed its lease. 0: there is no machine.",
+    help: "How long ago the machine that is silent for longest renewed its lease, by the last report. 0: there is no machine.",
     registers: [registry],
     collect() {
       const nowMs = clock.wallNow().getTime();

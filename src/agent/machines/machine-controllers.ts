@@ -81,9 +81,9 @@ export class MachineControllers {
     ...new Set(this.#parts.machines.pools.store.list().map(({ spec }) => spec.deploymentId)),
   ];
 
-  /** Of all deployments, as they are told at `now`; those that are not read at the moment are none. */
-  readonly told = (now: Date): readonly MachineReport[] =>
-    this.deploymentIds().flatMap((id) => (this.#parts.accepts(id) ? (this.#machines(id, now) ?? []) : []));
+  get reported(): readonly MachineReport[] {
+    return this.#inventory.reported;
+  }
 
   controllers(): readonly Controller[] {
     const { machines, controller, resync } = this.#parts;

@@ -21,6 +21,7 @@ interface Memory {
   /** What was told, but for heartbeats, which are news every ten seconds. */
   readonly told: string;
   readonly toldAtMs: number;
+  readonly machines: readonly MachineReport[];
 }
 
 const BETWEEN_MS = 5_000;
@@ -37,6 +38,11 @@ export class MachineInventory {
 
   constructor(options: MachineInventoryOptions) {
     this.#options = options;
+  }
+
+  /** Of all deployments, as they were last reported: at most a minute ago. */
+  get reported(): readonly MachineReport[] {
+    return [...this.#memories.values()].flatMap(({ machines }) => machines);
   }
 
   readonly reconcile = async (deploymentId: string, { signal, log }: ReconcileContext): Promise<Result> => {
@@ -61,7 +67,7 @@ export class MachineInventory {
       // It is not provisioned yet, or has no machines for the platform: the next minute may know better.
       log.debug({ deploymentId, err: error }, "the platform takes no machines of this deployment");
     }
-    this.#memories.set(deploymentId, { told, toldAtMs: nowMs });
+    this.#memories.set(deploymentId, { told, toldAtMs: nowMs, machines });
     return { requeueAfterMs: AT_LEAST_EVERY_MS };
   };
 

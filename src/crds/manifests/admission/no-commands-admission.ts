@@ -18,17 +18,11 @@ export function noCommands(names: InstallationNames): readonly Manifest[] {
 
 /** @param texts CEL: a list of strings. */
 function noCommand(texts: string, what: string): readonly Validation[] {
-  const where = "the line to paste stands in status.bindings or status.acceptanceLine";
+  const where = "a line to paste stands in status.bindings, status.acceptanceLine or status.approvalLine";
   const unquoted = `t.replace('"', '').replace("'", '')`;
   return [
-    forbid(
-      `${texts}.all(t, !t.matches(r'${SHELL_SIGNS}'))`,
-      `${what} of agent or operator holds no sign of a shell, and is one line`,
-    ),
-    forbid(
-      `${texts}.all(t, !${unquoted}.matches(r'(?i)${COMMAND_PATTERN}'))`,
-      `${what} of agent or operator holds no command; ${where}`,
-    ),
+    forbid(`${texts}.all(t, !t.matches(r'${SHELL_SIGNS}'))`, `${what} holds no sign of a shell, and is one line`),
+    forbid(`${texts}.all(t, !${unquoted}.matches(r'(?i)${COMMAND_PATTERN}'))`, `${what} holds no command; ${where}`),
   ];
 }
 
