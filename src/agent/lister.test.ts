@@ -75,6 +75,8 @@ const deployment: Partial<SyncDeployment> = {
   platform: "kubernetes",
   deploymentModel: "pull",
   stackState: null,
+  desiredReleaseId: null,
+  currentReleaseId: null,
 };
 const nothing: Levels = { deployments: [], requests: [], commands: [] };
 

@@ -21,6 +21,17 @@ export const REPORT_WORDS: Words = {
   "body.state.status": ["the platform's own word, or the step after it", "running"],
   "body.state.platform": ["the platform's own word", "kubernetes"],
   "body.state.protocolVersion": constant(1),
+  "body.state.error.code": ["closed word: why the wanted release is not installed", "RUNNER_DISABLED"],
+  "body.state.error.message": [
+    "one of the agent's own sentences, with the platform's id of the release",
+    "rel_7c1f is not installed: nothing in this cluster installs releases",
+  ],
+  "body.state.error.hint": [
+    "one of the agent's own sentences",
+    "It stays wanted. Workloads that are installed by hand are observed all the same.",
+  ],
+  "body.state.error.internal": constant(false),
+  "body.state.error.retryable": constant(false),
   "body.state.environmentInfo.platform": constant("kubernetes"),
   "body.state.environmentInfo.namespace": [
     "names of the opened namespaces that this deployment is accepted for",

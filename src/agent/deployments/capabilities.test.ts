@@ -60,3 +60,10 @@ test.each<readonly [boolean | undefined, object]>([
   const machines = capabilitiesOf({ ...facts, machinePool }).find(({ key }) => key === "machines");
   expect(machines).toEqual({ key: "machines", ...told });
 });
+
+test("releases cannot be had from this agent, whatever the customer opens", () => {
+  for (const accepted of [[], ["shop"]]) {
+    const found = capabilitiesOf({ ...facts, accepted }).find(({ key }) => key === "releases");
+    expect(found).toMatchObject({ key: "releases", state: "unavailable" });
+  }
+});

@@ -7,6 +7,9 @@ import { resources } from "../../kube/objects/resource.ts";
 const BESIDE_WORKLOADS: readonly string[] = ["replicasets", "poddisruptionbudgets", "persistentvolumeclaims", "events"];
 const KEYS = ["k8s-workloads", "operations", "logs"] as const;
 
+/** No customer can switch it on, unlike the others. */
+const RELEASES: Capability = { key: "releases", state: "unavailable", detail: "this agent installs no releases" };
+
 export interface CapabilityFacts {
   /** Namespaces that the customer accepts the deployment for; none: it waits. */
   readonly accepted: readonly string[];
@@ -25,7 +28,10 @@ export interface CapabilityFacts {
 export function capabilitiesOf({ accepted, missing, debugModes, machinePool }: CapabilityFacts): Capability[] {
   if (accepted.length === 0) {
     const detail = "waits until the customer accepts this deployment in the cluster";
-    return [...KEYS, "debug" as const, "machines" as const].map((key) => ({ key, state: "denied", detail }));
+    return [
+      ...[...KEYS, "debug" as const, "machines" as const].map((key): Capability => ({ key, state: "denied", detail })),
+      RELEASES,
+    ];
   }
   const reads = missing.some(
     ({ reach, namespace, group, resource }) =>
@@ -53,7 +59,14 @@ export function capabilitiesOf({ accepted, missing, debugModes, machinePool }: C
               ? "machines are off in this cluster"
               : "the customer has no MachinePool for this deployment",
         };
-  return [answer("k8s-workloads", reads), answer("operations", writes), answer("logs", writes), debug, machines];
+  return [
+    answer("k8s-workloads", reads),
+    answer("operations", writes),
+    answer("logs", writes),
+    debug,
+    machines,
+    RELEASES,
+  ];
 }
 
 /** Of the agent's roles that an installation has only with machines. */

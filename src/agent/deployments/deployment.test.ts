@@ -21,6 +21,8 @@ const listed: ListedDeployment = {
   platform: "kubernetes",
   model: "pull",
   stackResources: 0,
+  desiredReleaseId: null,
+  currentReleaseId: null,
 };
 function managed(
   changes: Partial<ManagedDeployment["spec"]> = {},
@@ -110,7 +112,7 @@ describe("what the customer has not answered", () => {
   ])("in %s says %s: it moves nowhere, but does not hold up its own deletion", (status, expected) => {
     expect(step({ ...waits, listed: { ...listed, status }, reportAtMs: 0 })).toEqual({
       do: "report",
-      status: expected,
+      state: { status: expected },
     });
   });
   test("is not reported where a report needs a lease", () => {
@@ -159,7 +161,6 @@ describe("the report", () => {
     ["pending", "push", 0, "initial-setup"],
     ["initial-setup", "push", 0, "provisioning"],
     ["running", "pull", 0, "running"],
-    ["update-pending", "pull", 0, "update-pending"],
     ["update-failed", "pull", 0, "update-failed"],
     ["delete-pending", "pull", 0, "deleted"],
     ["delete-pending", "pull", 3, "teardown-required"],
@@ -171,7 +172,38 @@ describe("the report", () => {
       reportAtMs: 0,
       lease: leaseAfter("renew", 0),
     };
-    expect(step(world)).toEqual({ do: "report", status: expected });
+    expect(step(world)).toEqual({ do: "report", state: { status: expected } });
+  });
+});
+
+describe("the report of a deployment that a release is wanted for, while nothing installs it,", () => {
+  const report = (changes: Partial<ListedDeployment>): unknown => {
+    const found = step({ listed: { ...listed, ...changes }, reportAtMs: 0, lease: leaseAfter("renew", 0) });
+    return found.do === "report" ? found.state : found;
+  };
+  const wanted = { desiredReleaseId: "rel_2" };
+
+  test.each<DeploymentStatus>(["pending", "initial-setup", "provisioning", "waiting-for-machines", "updating"])(
+    "stays %s and says why",
+    (status) => {
+      for (const model of ["pull", "push"] as const) {
+        const error = { code: "RUNNER_DISABLED", message: expect.stringContaining("rel_2") };
+        expect(report({ status, model, ...wanted })).toMatchObject({ status, error });
+      }
+    },
+  );
+  test("says so of a changed configuration, too", () => {
+    expect(report({ status: "update-pending" })).toMatchObject({
+      status: "update-pending",
+      error: { code: "RUNNER_DISABLED", message: expect.stringContaining("the change is not installed") },
+    });
+  });
+  test("has no error while it runs what it ran before", () => {
+    expect(report({ status: "running", ...wanted, currentReleaseId: "rel_1" })).toEqual({ status: "running" });
+  });
+  test("leaves what was installed to the person who set it up", () => {
+    expect(report({ status: "delete-pending", currentReleaseId: "rel_1" })).toEqual({ status: "teardown-required" });
+    expect(report({ status: "delete-pending", ...wanted })).toEqual({ status: "deleted" });
   });
 });
 

@@ -1,4 +1,4 @@
-import type { DeploymentStatus } from "../../contract/deployments/deployment-state.ts";
+import type { DeploymentState, DeploymentStatus } from "../../contract/deployments/deployment-state.ts";
 import { LEASE_GIVE_UP_MS, LEASE_RENEW_MS, PROVISIONAL_LEASE_MS } from "../../contract/deployments/sync.ts";
 import type { ManagedDeployment, ManagedDeploymentSpec } from "../../crds/kinds/managed-deployment.ts";
 import { holdsCommand } from "../../crds/without-commands.ts";
@@ -32,6 +32,9 @@ export interface DeploymentFacts {
   readonly reportAtMs: number;
 }
 
+/** What a report says of a deployment itself. Without `error` the platform keeps none (§15.3). */
+export type ReportedState = Pick<DeploymentState, "status" | "error">;
+
 /** The next thing to do; carried out, the facts are read again and the next one decided. */
 export type DeploymentStep =
   | { readonly do: "create"; readonly spec: ManagedDeploymentSpec }
@@ -43,7 +46,7 @@ export type DeploymentStep =
   /** The lease is over by our own clock: nothing may be done under it any more. */
   | { readonly do: "giveUp" }
   | { readonly do: "release" }
-  | { readonly do: "report"; readonly status: DeploymentStatus }
+  | { readonly do: "report"; readonly state: ReportedState }
   | { readonly do: "wait"; readonly forMs: number | undefined };
 
 /** What can be leased at runtime (§15.2). Others are reported all the same: their workloads still live. */
@@ -83,7 +86,7 @@ export function nextDeploymentStep(facts: DeploymentFacts, nowMs: number): Deplo
   if (mayAcquire && nowMs >= acquireAtMs) return { do: "acquire" };
   const mayReport = lease !== undefined || listed.model === "pull";
   if (mayReport && nowMs >= reportAtMs) {
-    return { do: "report", status: isAccepted ? reportedStatus(listed) : waitingStatus(listed) };
+    return { do: "report", state: isAccepted ? reportedState(listed) : waitingState(listed) };
   }
   return waitUntil([lease?.renewAtMs, mayAcquire ? acquireAtMs : undefined, mayReport ? reportAtMs : undefined], nowMs);
 }
@@ -132,7 +135,7 @@ function specOf({ id, name, projectId }: ListedDeployment): ManagedDeploymentSpe
   };
 }
 
-/** One step at a time, as deployments that push must (§24.4). */
+/** Of a deployment without a release, which runs when it is observed. One step at a time, as push must (§24.4). */
 const SETUP_STEP: Readonly<Partial<Record<DeploymentStatus, DeploymentStatus>>> = {
   pending: "initial-setup",
   "initial-setup": "provisioning",
@@ -141,19 +144,47 @@ const SETUP_STEP: Readonly<Partial<Record<DeploymentStatus, DeploymentStatus>>> 
   "refresh-failed": "running",
 };
 
+/** Statuses that end only when something installs the wanted release. */
+const NEEDS_RUNNER: ReadonlySet<DeploymentStatus> = new Set([
+  "pending",
+  "initial-setup",
+  "provisioning",
+  "waiting-for-machines",
+  "updating",
+]);
+
 /**
- * The status to report. The agent installs nothing: a setup is done as soon as the agent runs, an update waits for the
- * person who installs it, and the resources of a deleted deployment are left to the person who set them up.
+ * What to report. The agent installs nothing: a deployment that no release is wanted for runs as soon as it is observed;
+ * any other stays where it is and says why, because a status that nothing brought about would be taken for an installation.
+ * What a deleted deployment has installed is left to the person who set it up.
  */
-function reportedStatus({ status, model, stackResources }: ListedDeployment): DeploymentStatus {
-  if (status === "delete-pending" && model === "push") return "deleting";
-  if (status === "delete-pending" || status === "deleting") return stackResources > 0 ? "teardown-required" : "deleted";
+function reportedState({ status, model, stackResources, ...releases }: ListedDeployment): ReportedState {
+  if (status === "delete-pending" && model === "push") return { status: "deleting" };
+  if (status === "delete-pending" || status === "deleting") {
+    const isInstalled = stackResources > 0 || releases.currentReleaseId !== null;
+    return { status: isInstalled ? "teardown-required" : "deleted" };
+  }
+  const { desiredReleaseId } = releases;
+  if (status === "update-pending" || (desiredReleaseId !== null && NEEDS_RUNNER.has(status))) {
+    return { status, error: runnerDisabled(desiredReleaseId) };
+  }
   const step = SETUP_STEP[status];
-  if (step === undefined) return status;
-  return model === "pull" ? "running" : step;
+  if (step === undefined) return { status };
+  return { status: model === "pull" ? "running" : step };
+}
+
+function runnerDisabled(releaseId: string | null): NonNullable<ReportedState["error"]> {
+  return {
+    code: "RUNNER_DISABLED",
+    message: `${releaseId ?? "the change"} is not installed: nothing in this cluster installs releases`,
+    internal: false,
+    retryable: false,
+    hint: "It stays wanted. Workloads that are installed by hand are observed all the same.",
+  };
 }
 
 /** A deployment that waits reports only that, and that nothing of it hinders its deletion. */
-function waitingStatus(listed: ListedDeployment): DeploymentStatus {
-  return listed.status === "delete-pending" || listed.status === "deleting" ? reportedStatus(listed) : listed.status;
+function waitingState(listed: ListedDeployment): ReportedState {
+  const { status } = listed;
+  return status === "delete-pending" || status === "deleting" ? reportedState(listed) : { status };
 }

@@ -1,6 +1,5 @@
 import { ApiError } from "../../api-client/api-error.ts";
 import type { Clock, Random } from "../../base/clock.ts";
-import type { DeploymentStatus } from "../../contract/deployments/deployment-state.ts";
 import type { ReconcileContext, Result } from "../../kube/controller/controller.ts";
 import type { AgentMetrics } from "../kernel/metrics.ts";
 import type { Snapshot } from "../kernel/snapshot.ts";
@@ -9,7 +8,7 @@ import { EMPTY_PART } from "../observe/report-parts.ts";
 import type { ResourceReports } from "../observe/resource-reports.ts";
 import { isGone } from "../platform-link/platform-answer.ts";
 import type { Places } from "./acceptance.ts";
-import { type DeploymentFacts, type DeploymentStep, nextDeploymentStep } from "./deployment.ts";
+import { type DeploymentFacts, type DeploymentStep, nextDeploymentStep, type ReportedState } from "./deployment.ts";
 import { type DeploymentObjectPorts, DeploymentObjects } from "./deployment-objects.ts";
 import { isLeaseLost, type Leases } from "./leases.ts";
 import type { ListedDeployment } from "./listed-deployment.ts";
@@ -160,11 +159,11 @@ export class Deployments {
       case "release":
         return leases.release(id, context.signal);
       case "report":
-        return this.#report(id, step.status, context);
+        return this.#report(id, step.state, context);
     }
   }
 
-  async #report(id: string, status: DeploymentStatus, context: ReconcileContext): Promise<void> {
+  async #report(id: string, state: ReportedState, context: ReconcileContext): Promise<void> {
     const { ports, clock, random, metrics } = this.#options;
     const accepted = this.#objects.accepted(id);
     const memory = this.#memoryOf(id);
@@ -185,7 +184,7 @@ export class Deployments {
     let left = report.parts.length === 0 ? [EMPTY_PART] : report.parts;
     try {
       while (left.length > 0)
-        left = await this.#sender.sendFirst({ id, status, parts: left, accepted }, memory, context);
+        left = await this.#sender.sendFirst({ id, state, parts: left, accepted }, memory, context);
       metrics.resourceReport("ok", report.mode, clock.wallNow());
     } catch (error) {
       if (context.signal.aborted) throw error;

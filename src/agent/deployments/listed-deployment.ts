@@ -12,16 +12,30 @@ export interface ListedDeployment {
   readonly model: SyncDeployment["deploymentModel"];
   /** Resources that the platform believes to exist: what a deletion leaves to the person who installed them. */
   readonly stackResources: number;
+  /** What it should run, and what it was last reported to run; null: none, as with one that is only observed. */
+  readonly desiredReleaseId: string | null;
+  readonly currentReleaseId: string | null;
 }
 
-const FIELDS = ["id", "name", "projectId", "status", "platform", "deploymentModel"] as const;
+const FIELDS = [
+  "id",
+  "name",
+  "projectId",
+  "status",
+  "platform",
+  "deploymentModel",
+  "desiredReleaseId",
+  "currentReleaseId",
+] as const;
 
 /** One item of the platform's list; undefined when it cannot be served, with the reason for the log. */
 export function readListedDeployment(item: unknown): ListedDeployment | { readonly problem: string } {
   const problem = misfit(SyncDeployment, item, FIELDS);
   if (problem !== undefined) return { problem };
-  const { id, name, projectId, status, platform, deploymentModel: model, stackState } = item as SyncDeployment;
+  const { deploymentModel: model, stackState, ...rest } = item as SyncDeployment;
+  const { id, name, projectId, status, platform, desiredReleaseId, currentReleaseId } = rest;
   const stackResources =
     misfit(SyncDeployment, item, ["stackState"]) === undefined ? Object.keys(stackState?.resources ?? {}) : [];
-  return { id, name, projectId, status, platform, model, stackResources: stackResources.length };
+  const releases = { desiredReleaseId, currentReleaseId };
+  return { id, name, projectId, status, platform, model, stackResources: stackResources.length, ...releases };
 }

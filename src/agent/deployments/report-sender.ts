@@ -1,10 +1,6 @@
 import { ApiError } from "../../api-client/api-error.ts";
 import type { Clock } from "../../base/clock.ts";
-import {
-  DEPLOYMENT_PROTOCOL_VERSION,
-  type DeploymentState,
-  type DeploymentStatus,
-} from "../../contract/deployments/deployment-state.ts";
+import { DEPLOYMENT_PROTOCOL_VERSION, type DeploymentState } from "../../contract/deployments/deployment-state.ts";
 import type { ReconcileContext } from "../../kube/controller/controller.ts";
 import type { Snapshot } from "../kernel/snapshot.ts";
 import { EMPTY_PART, type ReportPart } from "../observe/report-parts.ts";
@@ -12,6 +8,7 @@ import type { ResourceReports } from "../observe/resource-reports.ts";
 import type { Platform } from "../platform-link/routes.ts";
 import type { Places } from "./acceptance.ts";
 import { capabilitiesOf } from "./capabilities.ts";
+import type { ReportedState } from "./deployment.ts";
 import type { DeploymentObjectPorts } from "./deployment-objects.ts";
 import type { Leases } from "./leases.ts";
 import type { ListedDeployment } from "./listed-deployment.ts";
@@ -34,7 +31,7 @@ export interface ReportSenderOptions {
 /** A report of one deployment, as far as it is still to be sent. */
 export interface OutgoingReport {
   readonly id: string;
-  readonly status: DeploymentStatus;
+  readonly state: ReportedState;
   readonly parts: readonly ReportPart[];
   readonly accepted: readonly string[];
 }
@@ -71,7 +68,7 @@ export class ReportSender {
   }
 
   async #send(
-    { id, status, accepted }: OutgoingReport,
+    { id, state: reported, accepted }: OutgoingReport,
     part: ReportPart,
     pace: ReportPace,
     { log, signal }: ReconcileContext,
@@ -82,7 +79,7 @@ export class ReportSender {
     const served = accepted.filter((each) => places.opened.includes(each));
     const environmentInfo = { platform: "kubernetes" as const, namespace: served.join(",").slice(0, 512) };
     const state: DeploymentState = {
-      status,
+      ...reported,
       platform: listed.platform,
       protocolVersion: DEPLOYMENT_PROTOCOL_VERSION,
       ...(listed.platform === "kubernetes" && served.length > 0 ? { environmentInfo } : {}),

@@ -130,7 +130,7 @@ export const Capability = Strict({
   key: Type.String({
     minLength: 1,
     maxLength: 128,
-    description: "In use: k8s-workloads, logs, operations, debug, machines, cloud-observe.",
+    description: "In use: k8s-workloads, logs, operations, debug, machines, releases, cloud-observe.",
   }),
   state: Words(["granted", "denied", "unavailable"]),
   detail: Maybe(Type.String({ maxLength: 512 })),

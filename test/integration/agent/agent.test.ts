@@ -158,6 +158,22 @@ describe("the agent", () => {
     expect(await replicas()).toBe(3);
   });
 
+  test("does not tell of a promoted release that it runs, but that nothing installs it", async () => {
+    const stack = { id: "shop", resources: {} };
+    const body = { project: world.projectId, version: "1.4.0", stack: { kubernetes: stack } };
+    const release = await world.vendorAdmin.releases.create({ body }, signal());
+    const deployment = await eventually(
+      () => world.vendorAdmin.deployments.get({ params: { id: world.deploymentId } }, signal()),
+      ({ error }) => error !== null,
+    );
+    expect(deployment).toMatchObject({
+      status: "update-pending",
+      ...{ currentReleaseId: null, desiredReleaseId: release.id },
+      error: { code: "RUNNER_DISABLED", message: expect.stringContaining(release.id) },
+    });
+    expect(deployment.capabilities).toContainEqual(expect.objectContaining({ key: "releases", state: "unavailable" }));
+  });
+
   test("polls a platform that has no work feed", async () => {
     await agent.stop();
     world.gate.set("no-feed");

@@ -137,6 +137,16 @@ describe("docs/data-that-leaves.md", () => {
 });
 
 /** All that the agent does: heartbeats, reports, every operation, requests for decisions, and their results. */
+/** Nothing installs it, which the next report says. */
+async function promotedRelease(): Promise<void> {
+  const body = { project: world.projectId, stack: { kubernetes: { id: "shop", resources: {} } } };
+  await world.vendorAdmin.releases.create({ body }, signal());
+  await eventually(
+    () => world.vendorAdmin.deployments.get({ params: { id: world.deploymentId } }, signal()),
+    ({ error }) => error !== null,
+  );
+}
+
 async function theStory(): Promise<void> {
   const pod = { namespace: SHOP, pod: "front-1-a" };
   const front = { namespace: SHOP, kind: "deployment", name: "front" };
@@ -155,6 +165,7 @@ async function theStory(): Promise<void> {
   await claimedByNobody();
   await onNodes();
   await refusedDebugSession();
+  await promotedRelease();
 
   const [approved, denied, revoked] = [await world.ask(4), await world.ask(5), await world.ask(6)];
   await decide(denied.id, { deniedReason: "not today" });

@@ -1,0 +1,252 @@
+import Type from "typebox";
+import {
+  Conditions,
+  DateTime,
+  DeploymentRef,
+  Digest,
+  Generation,
+  GrantName,
+  Line,
+  PlatformId,
+  rules,
+  Text,
+  Words,
+} from "../schema.ts";
+import { type Kind, type ObjectOf, resourceOf } from "./kind.ts";
+import { asAsked, namedAfter, STATUS_STAYS, saidOnce, stateGoesOn, writeOnce } from "./kind-rules.ts";
+import { MAX_RELEASE_OBJECTS, MAX_WAVES } from "./release-content.ts";
+
+export const ROLLOUT_ACTIONS = ["install", "update", "delete", "detach"] as const;
+export type RolloutAction = (typeof ROLLOUT_ACTIONS)[number];
+
+/** The last six are final. */
+export const ROLLOUT_STATES = [
+  "Planning",
+  "AwaitingApproval",
+  "Queued",
+  "Applying",
+  "Gating",
+  "Pruning",
+  "RollingBack",
+  "Unknown",
+  "Succeeded",
+  "RolledBack",
+  "Failed",
+  "Denied",
+  "Superseded",
+  "Aborted",
+] as const;
+export type RolloutState = (typeof ROLLOUT_STATES)[number];
+
+/** Where each state may lead. Unknown is a wave that a crash may have cut in two: it is planned and applied again. */
+export const ROLLOUT_NEXT: Readonly<Record<RolloutState, readonly RolloutState[]>> = {
+  Planning: ["Planning", "AwaitingApproval", "Queued", "Failed", "Denied", "Superseded", "Aborted"],
+  AwaitingApproval: ["AwaitingApproval", "Queued", "Planning", "Failed", "Denied", "Superseded", "Aborted"],
+  Queued: ["Queued", "Applying", "Planning", "Failed", "Superseded", "Aborted"],
+  Applying: ["Applying", "Gating", "Pruning", "RollingBack", "Unknown", "Failed", "Aborted"],
+  Gating: ["Gating", "Applying", "Pruning", "RollingBack", "Unknown", "Failed", "Aborted"],
+  Pruning: ["Pruning", "Succeeded"],
+  RollingBack: ["RollingBack", "RolledBack", "Failed"],
+  Unknown: ["Unknown", "Planning", "Failed"],
+  Succeeded: ["Succeeded"],
+  RolledBack: ["RolledBack"],
+  Failed: ["Failed"],
+  Denied: ["Denied"],
+  Superseded: ["Superseded"],
+  Aborted: ["Aborted"],
+};
+
+export function isFinal(state: RolloutState | undefined): boolean {
+  return state !== undefined && ROLLOUT_NEXT[state].length === 1;
+}
+
+const Count = Type.Integer({ minimum: 0, maximum: 10_000 });
+const ObjectRef = Type.String({
+  maxLength: 320,
+  description: "Kind.group/namespace/name.",
+});
+const ASKED = ["deploymentId", "action", "requestedAt", "deadline"];
+const OPTIONALLY_ASKED = ["contentName", "contentDigest", "previousContentName"];
+
+const Spec = Type.Object(
+  {
+    // What was asked for: the agent writes it at create, and it never changes.
+    rolloutId: PlatformId,
+    deploymentId: DeploymentRef,
+    action: Words(ROLLOUT_ACTIONS),
+    contentName: Type.Optional(GrantName),
+    contentDigest: Type.Optional(Digest),
+    previousContentName: Type.Optional(GrantName),
+    requestedAt: DateTime,
+    deadline: DateTime,
+    // The customer's words.
+    approvedDigest: Type.Optional(Digest),
+    approvedBy: Type.Optional(Line(1, 512)),
+    deniedReason: Type.Optional(Text(1, 1024)),
+    deniedBy: Type.Optional(Line(1, 512)),
+    pausedReason: Type.Optional(Text(1, 1024)),
+    abortReason: Type.Optional(Text(1, 1024)),
+    abortedBy: Type.Optional(Line(1, 512)),
+    takeOver: Type.Optional(
+      Type.Array(
+        Type.Object({
+          kind: Type.String({ maxLength: 63, pattern: "^[A-Za-z0-9]+$" }),
+          name: Type.String({ maxLength: 253, pattern: "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$" }),
+        }),
+        {
+          maxItems: 50,
+          "x-kubernetes-list-type": "atomic",
+          description:
+            "Objects whose fields the release takes back from their present managers. Left out: the customer's fields stay.",
+        },
+      ),
+    ),
+  },
+  rules(
+    asAsked(
+      ["rolloutId", ...ASKED],
+      OPTIONALLY_ASKED,
+      "what was asked for is immutable; a changed wish is a new rollout",
+    ),
+    {
+      rule:
+        "oldSelf.hasValue() || !(has(self.approvedDigest) || has(self.approvedBy) || has(self.deniedReason) || " +
+        "has(self.deniedBy) || has(self.abortReason) || has(self.abortedBy) || has(self.takeOver))",
+      optionalOldSelf: true,
+      message: "a rollout cannot be created already decided",
+    },
+    {
+      rule: "has(self.contentName) == has(self.contentDigest) && (self.action in ['delete', 'detach'] || has(self.contentName))",
+      message: "contentName and contentDigest belong together; an install or update needs both",
+    },
+    saidOnce(["approvedDigest", "approvedBy"], "an approval is final; abortReason ends the rollout"),
+    saidOnce(["deniedReason", "deniedBy"], "a denial is final"),
+    saidOnce(["abortReason", "abortedBy"], "an abort is final"),
+    {
+      rule: "!has(self.approvedBy) || has(self.approvedDigest)",
+      message: "approvedBy may only accompany approvedDigest",
+    },
+    { rule: "!has(self.deniedBy) || has(self.deniedReason)", message: "deniedBy may only accompany deniedReason" },
+    { rule: "!has(self.abortedBy) || has(self.abortReason)", message: "abortedBy may only accompany abortReason" },
+    {
+      rule: "!has(oldSelf.takeOver) || (has(self.takeOver) && oldSelf.takeOver.all(t, self.takeOver.exists(n, n == t)))",
+      message: "takeOver only grows",
+    },
+  ),
+);
+
+const Override = Type.Object({
+  ref: ObjectRef,
+  field: Type.String({ maxLength: 256 }),
+  manager: Line(0, 128),
+});
+const Refusal = Type.Object({ ref: ObjectRef, message: Text(0, 512) });
+
+const Plan = Type.Object({
+  create: Count,
+  change: Count,
+  prune: Count,
+  unchanged: Count,
+  // The customer reads these; the objects themselves stand in the content.
+  changes: Type.Optional(Type.Array(Line(0, 400), { maxItems: 100, "x-kubernetes-list-type": "atomic" })),
+  overrides: Type.Optional(Type.Array(Override, { maxItems: 50, "x-kubernetes-list-type": "atomic" })),
+  refused: Type.Optional(Type.Array(Refusal, { maxItems: 50, "x-kubernetes-list-type": "atomic" })),
+});
+
+const ResourceState = Type.Object({
+  resourceId: Line(1, 128),
+  state: Words(["pending", "provisioning", "updating", "running", "deleting", "deleted", "failed"]),
+  health: Words(["healthy", "degraded", "unhealthy", "unknown"]),
+  message: Text(0, 512),
+});
+
+const Status = Type.Object(
+  {
+    state: Type.Optional(Words(ROLLOUT_STATES)),
+    plan: Type.Optional(Plan),
+    /** The digest that an approval has to name: of what was planned. */
+    plannedDigest: Type.Optional(Digest),
+    approvalLine: Type.Optional(
+      Type.String({
+        maxLength: 256,
+        pattern: `^kubectl patch rout [-a-z0-9]+ -n [-a-z0-9]+ --type=merge -p '[{]"spec":[{]"approvedDigest":"sha256:[0-9a-f]{64}"[}][}]'$`,
+        description: "While it waits for a person: the kubectl line that lets it go on.",
+      }),
+    ),
+    wave: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_WAVES })),
+    waves: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_WAVES })),
+    waveOf: Type.Optional(Type.String({ maxLength: 7, pattern: "^[0-9]+/[0-9]+$" })),
+    waveStartedAt: Type.Optional(DateTime),
+    resources: Type.Optional(
+      Type.Array(ResourceState, {
+        maxItems: MAX_RELEASE_OBJECTS,
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["resourceId"],
+      }),
+    ),
+    startedAt: Type.Optional(DateTime),
+    finishedAt: Type.Optional(DateTime),
+    until: Type.Optional(DateTime),
+    appliedDigest: Type.Optional(Digest),
+    rolledBackTo: Type.Optional(GrantName),
+    observedGeneration: Type.Optional(Generation),
+    conditions: Type.Optional(Conditions),
+  },
+  rules(
+    stateGoesOn(ROLLOUT_NEXT, "status.state goes only where a rollout may go; its end is final"),
+    ...writeOnce("startedAt", "finishedAt", "until"),
+    {
+      rule: "!has(self.state) || !(self.state in ['Applying', 'Gating', 'Pruning', 'RollingBack']) || (has(self.startedAt) && has(self.until))",
+      message: "a rollout that runs needs startedAt and until",
+    },
+    {
+      rule: "!has(self.until) || (has(self.startedAt) && (self.until - self.startedAt).getSeconds() <= 7200)",
+      message: "a rollout runs for two hours at most",
+    },
+    {
+      rule: "!has(oldSelf.plannedDigest) || !has(oldSelf.startedAt) || (has(self.plannedDigest) && self.plannedDigest == oldSelf.plannedDigest)",
+      message: "what was planned stays once the rollout has started",
+    },
+  ),
+);
+
+/** One wish to have a release's content in the cluster: asked for by the agent, allowed by the customer, done by the operator. */
+export const ROLLOUT = {
+  kind: "Rollout",
+  plural: "rollouts",
+  // `ro` is that of Argo Rollouts.
+  shortName: "rout",
+  description: "A release that is to be installed, updated or deleted here. Delete it to stop it.",
+  spec: Spec,
+  status: Status,
+  selectableFields: [".spec.deploymentId", ".status.state"],
+  columns: [
+    { name: "Deployment", type: "string", jsonPath: ".spec.deploymentId" },
+    { name: "Action", type: "string", jsonPath: ".spec.action" },
+    { name: "State", type: "string", jsonPath: ".status.state" },
+    { name: "Wave", type: "string", jsonPath: ".status.waveOf" },
+    { name: "Creates", type: "integer", jsonPath: ".status.plan.create" },
+    { name: "Changes", type: "integer", jsonPath: ".status.plan.change" },
+    { name: "Deletes", type: "integer", jsonPath: ".status.plan.prune" },
+    { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
+    { name: "Content", type: "string", jsonPath: ".spec.contentName", priority: 1 },
+    { name: "Approve", type: "string", jsonPath: ".status.approvalLine", priority: 1 },
+    { name: "Approved-By", type: "string", jsonPath: ".spec.approvedBy", priority: 1 },
+  ],
+  rules: [
+    namedAfter("rolloutId"),
+    STATUS_STAYS,
+    {
+      rule:
+        "!has(self.status) || !has(self.status.state) || !(self.status.state in ['Applying', 'Pruning', 'Succeeded']) || " +
+        "!has(self.spec.deniedReason) || (has(oldSelf.status) && has(oldSelf.status.state) && oldSelf.status.state == self.status.state)",
+      message: "a rollout that was denied goes no further",
+    },
+  ],
+} as const satisfies Kind;
+
+export type Rollout = ObjectOf<typeof ROLLOUT>;
+export type RolloutSpec = Rollout["spec"];
+export type RolloutStatus = NonNullable<Rollout["status"]>;
+export type RolloutPlan = NonNullable<RolloutStatus["plan"]>;
+export const rollouts = resourceOf(ROLLOUT);
