@@ -107,6 +107,7 @@ class World {
   /** In how many parts a report comes; each names in its scope which report it is of. */
   parts = 1;
   looks = 0;
+  exceeded = 0;
 
   #ports(): DeploymentPorts {
     return {
@@ -150,6 +151,9 @@ class World {
           return { ...this.found, parts };
         },
         acknowledged: () => undefined,
+        exceeded: () => {
+          this.exceeded += 1;
+        },
         withoutRefused: (_, parts, issues) => (Array.isArray(issues) ? parts.slice(1) : undefined),
         changed: () => undefined,
         forget: () => undefined,
@@ -449,6 +453,37 @@ describe("a deployment", () => {
       await world.run();
       expect([told(), world.looks]).toEqual([["shop 1", "shop 1", "shop 2", "shop 3"], 2]);
     });
+  });
+
+  test("of which the platform keeps less than is told is told less, and not again and again at once", async () => {
+    await world.run();
+    world.found = { mode: "full", isWorse: false };
+    world.refuseWith = new ApiError("BUDGET_EXCEEDED", "too many", {
+      ...{ status: 400, retryable: false },
+      context: { budget: "deployment-inventory" },
+    });
+    const pauses: number[] = [];
+    for (let turn = 0; turn < 300; turn += 1) {
+      const before = world.looks;
+      // Changes do not shorten the pause.
+      world.deployments.workloadChanged(changed);
+      await world.run();
+      if (world.looks > before) pauses.push(turn);
+      world.clock.advance(15_000);
+    }
+    expect(pauses.map((turn, at) => (turn - (pauses[at - 1] ?? turn)) / 4)).toEqual([0, 1, 2, 4, 8, 15, 15, 15]);
+    expect([world.exceeded, world.condition()]).toEqual([8, "Serving Reported=False/Refused"]);
+    world.refuseWith = undefined;
+    world.clock.advance(15 * 60_000);
+    await world.run();
+    expect(world.condition()).toBe("Serving Reported=True/Acknowledged");
+    world.refuseWith = new ApiError("BUDGET_EXCEEDED", "too many", { status: 400, retryable: false });
+    world.clock.advance(60_000);
+    await world.run();
+    world.refuseWith = undefined;
+    world.clock.advance(60_000);
+    await world.run();
+    expect(world.condition()).toBe("Serving Reported=True/Acknowledged");
   });
 
   test("that was served before a restart is left as it is until the platform has been asked", async () => {

@@ -9,7 +9,7 @@ export function workloadConditions(summary: WorkloadsSummary): readonly Deployme
   return [observed(summary), healthy(summary)];
 }
 
-function observed({ collection, isStarting }: WorkloadsSummary): DeploymentCondition {
+function observed({ collection, isStarting, leftOut }: WorkloadsSummary): DeploymentCondition {
   // Sorted by reason: what a person has to give back comes before what heals by itself.
   const reason = collection[0]?.reason;
   if (reason !== undefined) {
@@ -22,7 +22,9 @@ function observed({ collection, isStarting }: WorkloadsSummary): DeploymentCondi
   }
   if (isStarting)
     return { type: "Observed", status: "Unknown", reason: "Starting", message: "workloads are being read" };
-  return { type: "Observed", status: "True", reason: "CachesSynced", message: "all workloads are watched" };
+  const cut =
+    leftOut === 0 ? "" : `; ${leftOut} objects, the healthiest, are not told to the platform, which keeps no more`;
+  return { type: "Observed", status: "True", reason: "CachesSynced", message: `all workloads are watched${cut}` };
 }
 
 function healthy({ workloads, worst }: WorkloadsSummary): DeploymentCondition {

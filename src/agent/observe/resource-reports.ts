@@ -9,8 +9,7 @@ import { Ledger } from "./ledger.ts";
 import { type Memory, newMemory } from "./memory.ts";
 import { identityOf, idOf, isSettled, type Lookups, observationOf, scopeOf, type WorkloadRef } from "./observation.ts";
 import { outOfDate } from "./out-of-date.ts";
-import { refusedIn, withoutRefused } from "./refused.ts";
-import { type ReportPart, reportParts } from "./report-parts.ts";
+import { type ReportPart, refusedIn, reportParts, withoutRefused } from "./report-parts.ts";
 import { SeenObjects } from "./seen-objects.ts";
 import { type ListOfKind, summaryOf, type WorkloadsSummary } from "./summary.ts";
 import { Turns } from "./turns.ts";
@@ -39,6 +38,10 @@ const FULL_EVERY_MS = 30 * 60_000;
 const FIRST_RESEND_MS = 30_000;
 const MAX_RESEND_MS = 15 * 60_000;
 const RESENDS_END_MS = 2 * MAX_RESEND_MS;
+/** A platform that keeps less than it should is told so much less each time, and all again after hours. */
+const SHARE_STEP = 3 / 4;
+const MIN_SHARE = 1 / 100;
+const SHARE_FOR_MS = 6 * 3_600_000;
 /** A list that does not come in this time is told as incomplete. */
 const START_WITHIN_MS = 60_000;
 /** A message with seconds in it is told this often. */
@@ -77,7 +80,8 @@ export class ResourceReports {
     const memory = this.#memories.get(deploymentId);
     if (memory?.lookedAt === undefined) return undefined;
     const { namespaces, lookedAt } = memory;
-    return summaryOf(this.#seen.in(namespaces), this.#listsIn(namespaces), lookedAt);
+    const { leftOut } = memory.ledger;
+    return summaryOf(this.#seen.in(namespaces), this.#listsIn(namespaces), lookedAt, { leftOut });
   }
 
   /** Looks at what changed. What it finds stays in the ledger until `acknowledged`. */
@@ -142,6 +146,14 @@ export class ResourceReports {
     memory.resends += 1;
   }
 
+  /** The platform keeps less of the deployment than this. The next report is full, and smaller. */
+  exceeded(deploymentId: string): void {
+    const memory = this.#memoryOf(deploymentId);
+    memory.share = Math.max(MIN_SHARE, memory.share * SHARE_STEP);
+    memory.shareUntilMs = this.#options.clock.monotonicMs() + SHARE_FOR_MS;
+    memory.fullAtMs = undefined;
+  }
+
   /**
    * What is left to send when the platform has refused the first of these parts: the same without the rows that its answer
    * names. Undefined: it names none.
@@ -166,7 +178,8 @@ export class ResourceReports {
 
   /** A new ledger: all that there is will be told. */
   #begin(memory: Memory, namespaces: readonly string[]): void {
-    memory.ledger = new Ledger();
+    if (this.#options.clock.monotonicMs() >= memory.shareUntilMs) memory.share = 1;
+    memory.ledger = new Ledger(memory.share);
     memory.namespaces = namespaces;
     memory.hidden = this.#options.names.hidden;
     memory.fullAtMs = undefined;
@@ -190,6 +203,7 @@ export class ResourceReports {
     // A right that was taken or given back changes what is known of every object of the list, and of what these belong to.
     for (const namespace of changed) this.#markAll(memory, namespace);
     const refs = new Map([...memory.unsettled, ...memory.dirty]);
+    const returning: WorkloadRef[] = [];
     let isWorse = false;
     for (const [key, ref] of refs) {
       if (namespaces.includes(ref.namespace)) {
@@ -198,6 +212,14 @@ export class ResourceReports {
       }
       // After the look: what it throws must not lose the change.
       memory.dirty.delete(key);
+      if (ledger.isCrowded) returning.push(...ledger.choose());
+      await turns.next();
+    }
+    returning.push(...ledger.choose());
+    for (const ref of returning) {
+      memory.dirty.set(keyOf(ref), ref);
+      this.#lookAt(memory, keyOf(ref), ref, now);
+      memory.dirty.delete(keyOf(ref));
       await turns.next();
     }
     return isWorse;
@@ -231,7 +253,7 @@ export class ResourceReports {
     if (message === undefined) memory.told.delete(key);
     else memory.told.set(key, { health, lifecycle, message, atMs: now.getTime() });
     this.#seen.set(key, { ...ref, health, message });
-    return memory.ledger.observe(scopeOf(ref.namespace, ref.kind), { row, heartbeat });
+    return memory.ledger.observe(scopeOf(ref.namespace, ref.kind), ref, { row, heartbeat });
   }
 
   #served(): ReadonlySet<string> {

@@ -1,7 +1,8 @@
 import type { ManagedDeploymentStatus } from "../../crds/kinds/managed-deployment.ts";
+import type { Health } from "../../kube/workload-state/words.ts";
 import { OBSERVED, type ObservedKind } from "../kernel/observed-kinds.ts";
 import type { ListState } from "../kernel/resource-metrics.ts";
-import { type Health, severityOf } from "./ledger.ts";
+import { severityOf } from "./changes.ts";
 import type { WorkloadRef } from "./observation.ts";
 
 /** One workload as it was last seen. */
@@ -25,6 +26,8 @@ export interface WorkloadsSummary {
   /** The worst, each in a line. */
   readonly worst: readonly string[];
   readonly isStarting: boolean;
+  /** Objects that the platform is not told of, because it would not keep them. */
+  readonly leftOut: number;
 }
 
 const MAX_ATTENTION = 10;
@@ -37,7 +40,12 @@ const REASONS: { readonly [S in ListState]?: WorkloadsSummary["collection"][numb
 };
 
 /** @param all that is told; what is no workload, as a claim, is not counted. */
-export function summaryOf(all: readonly Seen[], lists: readonly ListOfKind[], observedAt: string): WorkloadsSummary {
+export function summaryOf(
+  all: readonly Seen[],
+  lists: readonly ListOfKind[],
+  observedAt: string,
+  { leftOut = 0 }: Partial<Pick<WorkloadsSummary, "leftOut">> = {},
+): WorkloadsSummary {
   const counts: Record<Health, number> = { healthy: 0, degraded: 0, unhealthy: 0, unknown: 0 };
   const seen = all.filter(({ kind }) => OBSERVED[kind].beats);
   for (const { health } of seen) counts[health] += 1;
@@ -60,6 +68,7 @@ export function summaryOf(all: readonly Seen[], lists: readonly ListOfKind[], ob
     observedAt,
     worst: sick.slice(0, MAX_WORST).map((each) => `${nameOf(each)}${each.message ? `: ${each.message}` : ""}`),
     isStarting: lists.some(({ state }) => state === "starting"),
+    leftOut,
   };
 }
 
