@@ -499,6 +499,29 @@ describe("a deployment", () => {
     expect(restarted.condition()).toBe("Detached Reported=True/Acknowledged");
   });
 
+  test("says of which pods there are too many and what to do, and what the cluster does not have", async () => {
+    const at = world.clock.wallNow().toISOString();
+    const list = (state: "too-large" | "read") => [{ namespace: "shop", kind: "Pod", state } as const];
+    const look = async (summary: WorkloadsSummary): Promise<void> => {
+      world.summary = summary;
+      world.clock.advance(66_000);
+      await world.run();
+    };
+    await world.run();
+    await look(summaryOf([], list("too-large"), at, { unmeasured: ["shop"] }));
+    expect(world.managed?.status?.collection).toEqual([
+      { namespace: "shop", kind: "Pod", reason: "TooLarge" },
+      { namespace: "shop", kind: "PodMetrics", reason: "NotInstalled" },
+    ]);
+    expect(world.said("Observed")).toMatchObject({ status: "False", reason: "TooLarge" });
+    expect(world.said("Observed")?.message).toContain("Pod in shop");
+    expect(world.said("Observed")?.message).toContain("Raise agent.resources.limits.memory");
+    await look(summaryOf([], list("read"), at, { unmeasured: ["shop"], leftOut: 12 }));
+    expect(world.said("Observed")).toMatchObject({ status: "True", reason: "CachesSynced" });
+    expect(world.said("Observed")?.message).toContain("12 objects, the healthiest, are not told");
+    expect(world.said("Observed")?.message).toContain("no metrics.k8s.io");
+  });
+
   test("names the rights that the agent lacks, until they are there again", async () => {
     const permitted = () => world.managed?.status?.conditions?.find(({ type }) => type === "Permitted");
     await world.run();

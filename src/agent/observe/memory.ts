@@ -37,6 +37,17 @@ export interface Memory {
   resentAtMs: number;
 }
 
+/** A platform that keeps less than it should is told so much less each time, and all again after hours. */
+const SHARE_STEP = 3 / 4;
+const MIN_SHARE = 1 / 100;
+const SHARE_FOR_MS = 6 * 3_600_000;
+
+export function tellLess(memory: Memory, nowMs: number): void {
+  memory.share = Math.max(MIN_SHARE, memory.share * SHARE_STEP);
+  memory.shareUntilMs = nowMs + SHARE_FOR_MS;
+  memory.fullAtMs = undefined;
+}
+
 export function newMemory(nowMs: number): Memory {
   return {
     ...{

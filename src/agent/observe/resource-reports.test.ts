@@ -122,6 +122,28 @@ describe("what is told of a deployment", () => {
     expect(world.platform.resends).toBe(0);
   });
 
+  test("of a list that is too large is kept by the platform, and not confirmed, until it can be held again", async () => {
+    const world = new World();
+    for (const name of ["a", "b"]) world.set(name, 3);
+    await world.report();
+    const held = new Map(world.objects);
+    world.objects.clear();
+    world.list = "too-large";
+    const { mode, parts } = await world.report();
+    expect([mode, parts.at(-1)?.resourceLevel?.complete, parts.at(-1)?.resourceLevel?.rows]).toEqual([
+      "full",
+      false,
+      0,
+    ]);
+    expect(parts.flatMap(({ removedHeartbeats }) => removedHeartbeats)).toEqual([]);
+    expect(world.rows()).toEqual(["a", "b"]);
+    expect((await world.report()).mode).toBe("confirm");
+    for (const [name, object] of held) world.objects.set(name, object);
+    world.list = "read";
+    await world.report();
+    expect([world.rows(), (await world.report()).mode, world.platform.resends]).toEqual([["a", "b"], "confirm", 0]);
+  });
+
   test("of a namespace that is closed goes at once", async () => {
     const world = new World();
     world.set("a", 3);

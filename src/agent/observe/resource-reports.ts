@@ -6,7 +6,7 @@ import type { ClusterNodes } from "../nodes/cluster-nodes.ts";
 import { fitting } from "./fitting.ts";
 import { toldRef, withHiddenNames } from "./hidden.ts";
 import { Ledger } from "./ledger.ts";
-import { type Memory, newMemory } from "./memory.ts";
+import { type Memory, newMemory, tellLess } from "./memory.ts";
 import { identityOf, idOf, isSettled, type Lookups, observationOf, scopeOf, type WorkloadRef } from "./observation.ts";
 import { outOfDate } from "./out-of-date.ts";
 import { type ReportPart, refusedIn, reportParts, withoutRefused } from "./report-parts.ts";
@@ -38,10 +38,6 @@ const FULL_EVERY_MS = 30 * 60_000;
 const FIRST_RESEND_MS = 30_000;
 const MAX_RESEND_MS = 15 * 60_000;
 const RESENDS_END_MS = 2 * MAX_RESEND_MS;
-/** A platform that keeps less than it should is told so much less each time, and all again after hours. */
-const SHARE_STEP = 3 / 4;
-const MIN_SHARE = 1 / 100;
-const SHARE_FOR_MS = 6 * 3_600_000;
 /** A list that does not come in this time is told as incomplete. */
 const START_WITHIN_MS = 60_000;
 /** A message with seconds in it is told this often. */
@@ -81,7 +77,10 @@ export class ResourceReports {
     if (memory?.lookedAt === undefined) return undefined;
     const { namespaces, lookedAt } = memory;
     const { leftOut } = memory.ledger;
-    return summaryOf(this.#seen.in(namespaces), this.#listsIn(namespaces), lookedAt, { leftOut });
+    const unmeasured = namespaces.filter(
+      (each) => this.#options.lookups.usage.of(each).issue?.reason === "not-installed",
+    );
+    return summaryOf(this.#seen.in(namespaces), this.#listsIn(namespaces), lookedAt, { leftOut, unmeasured });
   }
 
   /** Looks at what changed. What it finds stays in the ledger until `acknowledged`. */
@@ -97,7 +96,12 @@ export class ResourceReports {
       return { mode: "starting", parts: [], isWorse: false };
     }
     const isSame = namespaces.join() === memory.namespaces.join() && names.hidden === memory.hidden;
-    const isFull = memory.fullAtMs === undefined || nowMs >= memory.fullAtMs || !isSame;
+    // What was told of a list that is not held any more is not known: a full report has the platform keep it as old.
+    const scopes = lists.map(({ namespace, kind }) => scopeOf(namespace, kind));
+    const isDropped = lists.some(
+      ({ state }, at) => state === "too-large" && memory.states.get(scopes[at] ?? "") !== state,
+    );
+    const isFull = memory.fullAtMs === undefined || nowMs >= memory.fullAtMs || !isSame || isDropped;
     if (isFull) this.#begin(memory, namespaces);
     memory.untoldSinceMs ??= memory.changedAtMs;
     memory.changedAtMs = undefined;
@@ -108,7 +112,6 @@ export class ResourceReports {
     this.#measure();
     const observedAt = now.toISOString();
     memory.lookedAt = observedAt;
-    const scopes = lists.map(({ namespace, kind }) => scopeOf(namespace, kind));
     const drafts = await reportParts(memory.ledger, scopes, { full: isFull, observedAt }, turns);
     const mode = isFull
       ? "full"
@@ -148,10 +151,7 @@ export class ResourceReports {
 
   /** The platform keeps less of the deployment than this. The next report is full, and smaller. */
   exceeded(deploymentId: string): void {
-    const memory = this.#memoryOf(deploymentId);
-    memory.share = Math.max(MIN_SHARE, memory.share * SHARE_STEP);
-    memory.shareUntilMs = this.#options.clock.monotonicMs() + SHARE_FOR_MS;
-    memory.fullAtMs = undefined;
+    tellLess(this.#memoryOf(deploymentId), this.#options.clock.monotonicMs());
   }
 
   /**

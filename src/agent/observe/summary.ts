@@ -33,18 +33,30 @@ export interface WorkloadsSummary {
 const MAX_ATTENTION = 10;
 const MAX_COLLECTION = 32;
 const MAX_WORST = 3;
+type Uncollected = WorkloadsSummary["collection"][number];
+
 /** Why a list is not read, as the customer is shown it. */
-const REASONS: { readonly [S in ListState]?: WorkloadsSummary["collection"][number]["reason"] } = {
+const REASONS: { readonly [S in ListState]?: Uncollected["reason"] } = {
   unreadable: "Forbidden",
+  "too-large": "TooLarge",
   stale: "WatchStale",
 };
+/** What a person has to mend comes before what heals by itself, and that before what nothing is wrong with. */
+const BY_WEIGHT: readonly Uncollected["reason"][] = ["Forbidden", "TooLarge", "WatchStale", "NotInstalled"];
+
+/** What of a summary is known beside objects and lists. */
+interface More {
+  readonly leftOut?: number;
+  /** Namespaces whose pods' cpu and memory the cluster does not measure. */
+  readonly unmeasured?: readonly string[];
+}
 
 /** @param all that is told; what is no workload, as a claim, is not counted. */
 export function summaryOf(
   all: readonly Seen[],
   lists: readonly ListOfKind[],
   observedAt: string,
-  { leftOut = 0 }: Partial<Pick<WorkloadsSummary, "leftOut">> = {},
+  { leftOut = 0, unmeasured = [] }: More = {},
 ): WorkloadsSummary {
   const counts: Record<Health, number> = { healthy: 0, degraded: 0, unhealthy: 0, unknown: 0 };
   const seen = all.filter(({ kind }) => OBSERVED[kind].beats);
@@ -58,18 +70,23 @@ export function summaryOf(
       ...{ total, ...counts, summary: `${counts.healthy}/${total}` },
       attention: sick.slice(0, MAX_ATTENTION).map(nameOf),
     },
-    collection: lists
-      .flatMap(({ namespace, kind, state }) => {
-        const reason = REASONS[state];
-        return reason === undefined ? [] : [{ namespace, kind, reason }];
-      })
-      .toSorted((a, b) => (a.reason < b.reason ? -1 : a.reason > b.reason ? 1 : 0))
+    collection: [...lists.flatMap(uncollected), ...unmeasured.map(notInstalled)]
+      .toSorted((a, b) => BY_WEIGHT.indexOf(a.reason) - BY_WEIGHT.indexOf(b.reason))
       .slice(0, MAX_COLLECTION),
     observedAt,
     worst: sick.slice(0, MAX_WORST).map((each) => `${nameOf(each)}${each.message ? `: ${each.message}` : ""}`),
     isStarting: lists.some(({ state }) => state === "starting"),
     leftOut,
   };
+}
+
+function uncollected({ namespace, kind, state }: ListOfKind): readonly Uncollected[] {
+  const reason = REASONS[state];
+  return reason === undefined ? [] : [{ namespace, kind, reason }];
+}
+
+function notInstalled(namespace: string): Uncollected {
+  return { namespace, kind: "PodMetrics", reason: "NotInstalled" };
 }
 
 function nameOf({ namespace, kind, name }: WorkloadRef): string {
