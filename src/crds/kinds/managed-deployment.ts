@@ -92,7 +92,8 @@ const Status = Type.Object({
     Type.Array(Collection, {
       maxItems: 32,
       "x-kubernetes-list-type": "atomic",
-      description: "Kinds that the agent may not or cannot read, so that what is shown of them is old; and what the cluster does not have.",
+      description:
+        "Kinds that the agent may not or cannot read, so that what is shown of them is old; and what the cluster does not have.",
     }),
   ),
   observedGeneration: Type.Optional(Generation),
