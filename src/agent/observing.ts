@@ -1,3 +1,4 @@
+import { getHeapStatistics } from "node:v8";
 import type { Clock } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
 import type { RequiredRight } from "../crds/manifests/roles/required-rights.ts";
@@ -10,6 +11,7 @@ import { resources } from "../kube/objects/resource.ts";
 import { type Node, nodeShape } from "../kube/projection/shapes.ts";
 import type { AgentConfig } from "./kernel/config.ts";
 import { OBSERVED, type ObservedKind } from "./kernel/observed-kinds.ts";
+import { podsFor } from "./kernel/pod-limit.ts";
 import { EventLookup } from "./lookups/event-lookup.ts";
 import { eventLister, podMetricsLister } from "./lookups/lists.ts";
 import { UsageLookup } from "./lookups/usage-lookup.ts";
@@ -52,6 +54,7 @@ export function observing(options: ObservingOptions): Observing {
     labelSelector,
     namespaces: config.namespaces,
     scope: config.observedScope,
+    maxPods: config.observedMaxPods || podsFor(getHeapStatistics().heap_size_limit),
     kinds: config.observedKinds,
     mayRead: (namespace, kind) => mayRead(rights.missing, namespace, OBSERVED[kind].resource),
   });

@@ -68,7 +68,7 @@ const MANAGED_DEPLOYMENT_CONDITIONS = {
   Reported: ["Acknowledged", "Refused"],
   Permitted: PERMITTED_REASONS,
   /** Whether the agent sees the workloads in its namespaces. */
-  Observed: ["CachesSynced", "Forbidden", "Starting", "WatchStale"],
+  Observed: ["CachesSynced", "Forbidden", "Starting", "TooLarge", "WatchStale"],
   WorkloadsHealthy: ["AllHealthy", "SomeUnhealthy", "SomeUnknown"],
 } as const;
 

@@ -43,7 +43,7 @@ export const DEFAULT_NAMES: InstallationNames = {
   operatorAccount: "sallyport-operator",
 };
 
-/** In the agent's own namespace, with `observe.redactNames`: what names of pods, nodes and images are hashed with. */
+/** In the agent's own namespace, with `observe.redactNames`: what names of pods, claims, nodes and images are hashed with. */
 export const NAME_SALT_SECRET = "sallyport-name-salt";
 export const NAME_SALT_KEY = "salt";
 

@@ -59,7 +59,12 @@ export const CHART_CHANGES: readonly { readonly version: string; readonly change
       },
       {
         kind: "added",
-        description: "observe.redactNames, off by default: reports have no name of a pod, node or image",
+        description:
+          "observe.maxPods: how many pods the agent holds, by its memory limit; beyond it the largest namespace's are not watched",
+      },
+      {
+        kind: "added",
+        description: "observe.redactNames, off by default: reports have no name of a pod, claim, node or image",
       },
       {
         kind: "added",

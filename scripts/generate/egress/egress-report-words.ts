@@ -202,7 +202,10 @@ export const REPORT_WORDS: Words = {
   "body.resourceLevel.digest": ["a hash over all that was sent before, which has not changed", "9c1f00a2b7d34e58"],
   "body.resourceLevel.heartbeats": ["how many workloads were told with their pods", 3],
   "body.resourceLevel.rows": ["how many workloads, claims and disruption budgets were told in lists", 3],
-  "body.resourceLevel.complete": ["whether the agent could read all lists", true],
+  "body.resourceLevel.complete": [
+    "whether the agent could read all lists, and left no object out because the platform would not keep it",
+    true,
+  ],
   "body.resourceLevel.full": ["whether all of it was sent anew", true],
   "body.capabilities[].key": ["constant: what this version can do", "operations"],
   "body.capabilities[].state": ["whether the agent has the rights that this needs", "granted"],

@@ -107,7 +107,7 @@ const AGENT_FOLDERS: Readonly<Record<string, Part>> = {
   commands: { is: "invocations for commands, and their results", imports: ["kernel", "platform-link"] },
   observe: { is: "health of workloads", imports: ["lookups", "nodes", "names", "kernel"] },
   nodes: { is: "health of the cluster's nodes", imports: ["names", "kernel"] },
-  names: { is: "hides names of pods, nodes and images", imports: ["kernel"] },
+  names: { is: "hides names of pods, claims, nodes and images", imports: ["kernel"] },
   lookups: { is: "what is asked for when needed and not watched", imports: ["kernel"] },
   kernel: { is: "settings, metrics, what the platform lists: `snapshot.ts`", imports: ["platform-link"] },
   "platform-link": { is: "connection, runtime key, work feed", imports: [] },

@@ -109,6 +109,7 @@ class World {
   /** In how many parts a report comes; each names in its scope which report it is of. */
   parts = 1;
   looks = 0;
+  exceeded = 0;
 
   #ports(): DeploymentPorts {
     return {
@@ -152,6 +153,9 @@ class World {
           return { ...this.found, parts };
         },
         acknowledged: () => undefined,
+        exceeded: () => {
+          this.exceeded += 1;
+        },
         withoutRefused: (_, parts, issues) => (Array.isArray(issues) ? parts.slice(1) : undefined),
         changed: () => undefined,
         forget: () => undefined,
@@ -453,6 +457,37 @@ describe("a deployment", () => {
     });
   });
 
+  test("of which the platform keeps less than is told is told less, and not again and again at once", async () => {
+    await world.run();
+    world.found = { mode: "full", isWorse: false };
+    world.refuseWith = new ApiError("BUDGET_EXCEEDED", "too many", {
+      ...{ status: 400, retryable: false },
+      context: { budget: "deployment-inventory" },
+    });
+    const pauses: number[] = [];
+    for (let turn = 0; turn < 300; turn += 1) {
+      const before = world.looks;
+      // Changes do not shorten the pause.
+      world.deployments.workloadChanged(changed);
+      await world.run();
+      if (world.looks > before) pauses.push(turn);
+      world.clock.advance(15_000);
+    }
+    expect(pauses.map((turn, at) => (turn - (pauses[at - 1] ?? turn)) / 4)).toEqual([0, 1, 2, 4, 8, 15, 15, 15]);
+    expect([world.exceeded, world.condition()]).toEqual([8, "Serving Reported=False/Refused"]);
+    world.refuseWith = undefined;
+    world.clock.advance(15 * 60_000);
+    await world.run();
+    expect(world.condition()).toBe("Serving Reported=True/Acknowledged");
+    world.refuseWith = new ApiError("BUDGET_EXCEEDED", "too many", { status: 400, retryable: false });
+    world.clock.advance(60_000);
+    await world.run();
+    world.refuseWith = undefined;
+    world.clock.advance(60_000);
+    await world.run();
+    expect(world.condition()).toBe("Serving Reported=True/Acknowledged");
+  });
+
   test("that was served before a restart is left as it is until the platform has been asked", async () => {
     await world.run();
     await world.run();
@@ -464,6 +499,29 @@ describe("a deployment", () => {
     restarted.snapshot.replace("all", []);
     await restarted.run();
     expect(restarted.condition()).toBe("Detached Reported=True/Acknowledged");
+  });
+
+  test("says of which pods there are too many and what to do, and what the cluster does not have", async () => {
+    const at = world.clock.wallNow().toISOString();
+    const list = (state: "too-large" | "read") => [{ namespace: "shop", kind: "Pod", state } as const];
+    const look = async (summary: WorkloadsSummary): Promise<void> => {
+      world.summary = summary;
+      world.clock.advance(66_000);
+      await world.run();
+    };
+    await world.run();
+    await look(summaryOf([], list("too-large"), at, { unmeasured: ["shop"] }));
+    expect(world.managed?.status?.collection).toEqual([
+      { namespace: "shop", kind: "Pod", reason: "TooLarge" },
+      { namespace: "shop", kind: "PodMetrics", reason: "NotInstalled" },
+    ]);
+    expect(world.said("Observed")).toMatchObject({ status: "False", reason: "TooLarge" });
+    expect(world.said("Observed")?.message).toContain("Pod in shop");
+    expect(world.said("Observed")?.message).toContain("Raise agent.resources.limits.memory");
+    await look(summaryOf([], list("read"), at, { unmeasured: ["shop"], leftOut: 12 }));
+    expect(world.said("Observed")).toMatchObject({ status: "True", reason: "CachesSynced" });
+    expect(world.said("Observed")?.message).toContain("12 objects, the healthiest, are not told");
+    expect(world.said("Observed")?.message).toContain("no metrics.k8s.io");
   });
 
   test("names the rights that the agent lacks, until they are there again", async () => {

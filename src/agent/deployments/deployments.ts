@@ -12,12 +12,22 @@ import { type DeploymentFacts, type DeploymentStep, nextDeploymentStep, type Rep
 import { type DeploymentObjectPorts, DeploymentObjects } from "./deployment-objects.ts";
 import { isLeaseLost, type Leases } from "./leases.ts";
 import type { ListedDeployment } from "./listed-deployment.ts";
-import { hold, isHeld, LOOK_AFTER_CHANGE_MS, noticed, type ReportPace, resumed, waitOf } from "./report-pace.ts";
+import {
+  backOff,
+  hold,
+  isHeld,
+  LOOK_AFTER_CHANGE_MS,
+  noticed,
+  type ReportPace,
+  resumed,
+  waitOf,
+} from "./report-pace.ts";
 import { ReportSender, type ReportSenderPorts } from "./report-sender.ts";
 
 /** All the I/O of this reconciler, as functions. */
 export interface DeploymentPorts extends DeploymentObjectPorts, ReportSenderPorts {
-  readonly resources: Pick<ResourceReports, "next" | "changed" | "forget"> & ReportSenderPorts["resources"];
+  readonly resources: Pick<ResourceReports, "next" | "changed" | "forget" | "exceeded"> &
+    ReportSenderPorts["resources"];
   /** Asks for the platform's list again. */
   readonly relist: () => void;
 }
@@ -186,6 +196,7 @@ export class Deployments {
       while (left.length > 0)
         left = await this.#sender.sendFirst({ id, state, parts: left, accepted }, memory, context);
       metrics.resourceReport("ok", report.mode, clock.wallNow());
+      memory.exceeded = 0;
     } catch (error) {
       if (context.signal.aborted) throw error;
       metrics.resourceReport("failed", report.mode, clock.wallNow());
@@ -202,10 +213,11 @@ export class Deployments {
 
   /** Some refusals are news, not failures: they say what is true instead. */
   async #refused(id: string, error: unknown, { log, signal }: ReconcileContext): Promise<void> {
-    const { leases, ports } = this.#options;
+    const { leases, ports, clock } = this.#options;
     const code = error instanceof ApiError ? error.code : undefined;
     if (isLeaseLost(error) || code === "DEPLOYMENT_LOCKED") leases.lost(id);
     else if (code === "INVALID_STATE_TRANSITION" || isGone(error)) ports.relist();
+    else if (backOff(this.#memoryOf(id), error, clock.monotonicMs())) ports.resources.exceeded(id);
     else {
       this.#memoryOf(id).reportAtMs = 0;
       throw error;
@@ -232,6 +244,7 @@ export class Deployments {
         earlyAtMs: [],
         heldUntilMs: undefined,
         rest: undefined,
+        exceeded: 0,
         unlistedAtMs: undefined,
         accepted: [],
         customer: undefined,

@@ -8,6 +8,9 @@ export const LOOK_AFTER_CHANGE_MS = 1_000;
 /** What gets worse is reported at once, this often within a minute. */
 const MAX_EARLY_REPORTS = 10;
 
+/** The platform will keep no more of a deployment: the pause before the first try with less, and then twice as long. */
+const FIRST_EXCEEDED_MS = 60_000;
+
 /** When one deployment is reported next. */
 export interface ReportPace {
   reportAtMs: number;
@@ -20,6 +23,8 @@ export interface ReportPace {
   customer: string | undefined;
   /** The platform takes nothing of this deployment's resources before. */
   heldUntilMs: number | undefined;
+  /** Reports in a row that were more than the platform keeps. */
+  exceeded: number;
   /** What was left of a full report then. */
   rest: { readonly parts: readonly ReportPart[]; readonly accepted: readonly string[] } | undefined;
 }
@@ -70,6 +75,20 @@ export function hold(
   pace.heldUntilMs = nowMs + Math.min(error.retryAfterMs, RETRY_AFTER_CAP_MS);
   pace.reportAtMs = pace.heldUntilMs;
   pace.rest = left.mode === "full" ? { parts: left.parts, accepted } : undefined;
+  return true;
+}
+
+/**
+ * The platform has refused a part because it would have to keep more of the deployment than it does. No time heals that:
+ * less is told the next time, which is everything again, so it must not follow at once.
+ *
+ * @returns false: the error is another one.
+ */
+export function backOff(pace: ReportPace, error: unknown, nowMs: number): boolean {
+  if (!(error instanceof ApiError) || error.code !== "BUDGET_EXCEEDED") return false;
+  pace.heldUntilMs = nowMs + Math.min(FIRST_EXCEEDED_MS * 2 ** pace.exceeded, RETRY_AFTER_CAP_MS);
+  pace.reportAtMs = pace.heldUntilMs;
+  pace.exceeded += 1;
   return true;
 }
 

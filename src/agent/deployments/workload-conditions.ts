@@ -4,25 +4,45 @@ import type { DeploymentCondition } from "./conditions.ts";
 /** Kinds named in one message. */
 const MAX_NAMED = 5;
 
+const WHY = {
+  Forbidden: "the agent may not read",
+  TooLarge: "there are more pods than the agent has memory for, so it does not hold",
+  WatchStale: "the API server has not confirmed for 3 minutes",
+} as const;
+const NEXT_STEP = {
+  Forbidden: "",
+  TooLarge:
+    ". Raise agent.resources.limits.memory or observe.maxPods, or open fewer namespaces; it tries every 10 minutes",
+  WatchStale: "",
+} as const;
+
 /** Whether the agent sees the deployment's workloads, and whether they are well. */
 export function workloadConditions(summary: WorkloadsSummary): readonly DeploymentCondition[] {
   return [observed(summary), healthy(summary)];
 }
 
-function observed({ collection, isStarting }: WorkloadsSummary): DeploymentCondition {
-  // Sorted by reason: what a person has to give back comes before what heals by itself.
+function observed({ collection, isStarting, leftOut }: WorkloadsSummary): DeploymentCondition {
+  // Sorted: what a person has to mend comes before what heals by itself.
   const reason = collection[0]?.reason;
-  if (reason !== undefined) {
+  if (reason !== undefined && reason !== "NotInstalled") {
     const same = collection.filter((each) => each.reason === reason);
     const named = same.slice(0, MAX_NAMED).map(({ namespace, kind }) => `${kind} in ${namespace}`);
     const more = same.length > MAX_NAMED ? ` and ${same.length - MAX_NAMED} more` : "";
-    const why = reason === "Forbidden" ? "the agent may not read" : "the API server has not confirmed for 3 minutes";
-    const message = `${why} ${named.join(", ")}${more}; what is shown of them is old`;
+    const message = `${WHY[reason]} ${named.join(", ")}${more}; what is shown of them is old${NEXT_STEP[reason]}`;
     return { type: "Observed", status: "False", reason, message };
   }
   if (isStarting)
     return { type: "Observed", status: "Unknown", reason: "Starting", message: "workloads are being read" };
-  return { type: "Observed", status: "True", reason: "CachesSynced", message: "all workloads are watched" };
+  const unmeasured =
+    reason === "NotInstalled" ? "; cpu and memory are not known, because the cluster has no metrics.k8s.io" : "";
+  const cut =
+    leftOut === 0 ? "" : `; ${leftOut} objects, the healthiest, are not told to the platform, which keeps no more`;
+  return {
+    type: "Observed",
+    status: "True",
+    reason: "CachesSynced",
+    message: `all workloads are watched${cut}${unmeasured}`,
+  };
 }
 
 function healthy({ workloads, worst }: WorkloadsSummary): DeploymentCondition {

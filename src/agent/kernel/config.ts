@@ -28,6 +28,7 @@ import {
   ON_DEMAND,
   type OnDemand,
 } from "./observed-kinds.ts";
+import { MOST_PODS } from "./pod-limit.ts";
 
 /** Read once by the command line, validated, frozen, passed down. Nothing else reads the environment. */
 export interface AgentConfig extends ProcessSettings, PlatformSettings {
@@ -37,6 +38,7 @@ export interface AgentConfig extends ProcessSettings, PlatformSettings {
   readonly observedOnDemand: readonly OnDemand[];
   readonly observedLabelSelector: string;
   readonly observedScope: ObservedScope;
+  readonly observedMaxPods: number;
   readonly observedNodes: (typeof SWITCH)[number];
   readonly redactNames: (typeof SWITCH)[number];
   readonly debugModes: readonly DebugMode[];
@@ -101,6 +103,12 @@ export const AGENT_SETTINGS: SettingsOf<AgentConfig> = {
     doc: "namespaces: a stream a kind and opened namespace. cluster: a stream a kind, of which the agent drops at once what is of no opened namespace; for dozens of namespaces. It needs the right to read all namespaces.",
     parse: oneOf(OBSERVED_SCOPES),
   },
+  observedMaxPods: {
+    env: "SALLYPORT_OBSERVED_MAX_PODS",
+    default: "0",
+    doc: "Pods that are held in memory, of all opened namespaces together. Beyond it the pods of the namespace with the most are not watched, which the deployment's object says; the rest goes on. 0: 170 for each MiB of Node's heap, 200000 at most.",
+    parse: integer(0, MOST_PODS),
+  },
   observedNodes: {
     env: "SALLYPORT_OBSERVED_NODES",
     default: "off",
@@ -110,7 +118,7 @@ export const AGENT_SETTINGS: SettingsOf<AgentConfig> = {
   redactNames: {
     env: "SALLYPORT_REDACT_NAMES",
     default: "off",
-    doc: "on: reports have another name for each pod, node and image, made with a salt that stays in the cluster, and no words of controllers. Results of operations have the true names.",
+    doc: "on: reports have another name for each pod, claim, node and image, made with a salt that stays in the cluster, and no words of controllers. Results of operations have the true names.",
     parse: oneOf(SWITCH),
   },
   debugModes: {

@@ -6,6 +6,8 @@ export interface ListFacts {
   readonly isOpened: boolean;
   /** By the agent's own look at its rights: a watch that is open goes on for minutes after a right was taken. */
   readonly mayRead: boolean;
+  /** There are more objects than the agent holds. */
+  readonly isTooLarge?: boolean;
   /** The server has answered that the agent may not, and nothing else since. */
   readonly isRefused: boolean;
   readonly isSynced: boolean;
@@ -21,8 +23,9 @@ export const STALE_AFTER_MS = 180_000;
  * reasons than rights, would be confirmed to the platform as observed now.
  */
 export function listStateOf(facts: ListFacts, nowMs: number): ListState {
-  const { isOpened, mayRead, isRefused, isSynced, currentAtMs } = facts;
+  const { isOpened, mayRead, isRefused, isTooLarge = false, isSynced, currentAtMs } = facts;
   if (!isOpened || !mayRead || isRefused) return "unreadable";
+  if (isTooLarge) return "too-large";
   if (!isSynced || currentAtMs === undefined) return "starting";
   return nowMs - currentAtMs > STALE_AFTER_MS ? "stale" : "read";
 }

@@ -6,8 +6,8 @@ import { OBSERVED_KINDS, type ObservedKind } from "./observed-kinds.ts";
 const RESULTS = ["ok", "failed"] as const;
 /** Everything, what changed, that nothing did; or nothing yet, because lists are still being read. */
 const REPORT_MODES = ["full", "delta", "confirm", "starting"] as const;
-/** What the agent can see of a list: nothing yet, all of it, only what it was, or that it may not. */
-const LIST_STATES = ["starting", "read", "stale", "unreadable"] as const;
+/** What the agent can see of a list: nothing yet, all of it, only what it was, that it may not, or that it is too much. */
+const LIST_STATES = ["starting", "read", "stale", "unreadable", "too-large"] as const;
 export type ListState = (typeof LIST_STATES)[number];
 type Health = (typeof HEALTHS)[number];
 

@@ -15,7 +15,7 @@ export const PLAIN_NAMES: Names = { hidden: undefined, isStarting: false };
 const MAX_KEPT = 20_000;
 
 /**
- * Another name for each pod, node and image, the same one each time: `pod-` and 8 hex digits of HMAC-SHA256 with the
+ * Another name for each pod, claim, node and image, the same one each time: `pod-` and 8 hex digits of HMAC-SHA256 with the
  * installation's salt. Without the salt, guessing names and hashing them would find the true one.
  */
 export class HiddenNames {
@@ -27,6 +27,8 @@ export class HiddenNames {
   }
 
   readonly pod = (name: string): string => this.#alias("pod", name);
+  /** A StatefulSet's claim has the name of its pod in its own. */
+  readonly claim = (name: string): string => this.#alias("claim", name);
   readonly node = (name: string): string => this.#alias("node", name);
   readonly image = (name: string): string => this.#alias("image", name);
 

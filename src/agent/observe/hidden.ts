@@ -14,13 +14,15 @@ export interface Told {
 
 const WITHHELD = "withheld: observe.redactNames is on";
 
-/** The name under which an object is told: a pod of its own has another one. */
+/** The name under which an object is told: a pod of its own has another one, and so has a claim. */
 export function toldRef(ref: WorkloadRef, { hidden }: Names): WorkloadRef {
-  return hidden === undefined || ref.kind !== "Pod" ? ref : { ...ref, name: hidden.pod(ref.name) };
+  if (hidden === undefined) return ref;
+  if (ref.kind === "Pod") return { ...ref, name: hidden.pod(ref.name) };
+  return ref.kind === "PersistentVolumeClaim" ? { ...ref, name: hidden.claim(ref.name) } : ref;
 }
 
 /**
- * The same with other names for pods, nodes and images, before anything is made of it: so no message, row or heartbeat can
+ * The same with other names for pods, claims, nodes and images, before anything is made of it: so no message, row or heartbeat can
  * have the true ones. Words of controllers name pods in any form, so they are withheld.
  */
 export function withHiddenNames(ref: WorkloadRef, told: Told, { hidden: names }: Names): Told {
@@ -29,28 +31,38 @@ export function withHiddenNames(ref: WorkloadRef, told: Told, { hidden: names }:
   const pods = related.pods?.map((pod) => hiddenPod(pod, names));
   const itself =
     ref.kind === "Pod" ? pods?.find(({ metadata }) => metadata.uid === told.workload.metadata.uid) : undefined;
-  const workload = itself === undefined ? told.workload : ofPod(itself);
+  const workload = itself === undefined ? hiddenClaim(ref, told.workload, names) : ofPod(itself);
+  const claims = related.claims && new Map([...related.claims].map(([uid, claim]) => [uid, named(claim, names.claim)]));
   return {
     workload: {
       ...workload,
       conditions: workload.conditions.map(({ message: _, ...rest }) => rest),
       images: (itself === undefined ? workload.images : told.workload.images).map(names.image),
     },
-    related: { ...related, ...(pods && { pods }) },
+    related: { ...related, ...(pods && { pods }), ...(claims && { claims }) },
     lookups: hiddenLookups(ref, told.lookups, names),
   };
 }
 
+function hiddenClaim(ref: WorkloadRef, workload: Workload, names: HiddenNames): Workload {
+  return ref.kind === "PersistentVolumeClaim" ? named(workload, names.claim) : workload;
+}
+
+/** The same under another name, also where a label has it. */
+function named<T extends { readonly metadata: Workload["metadata"] }>(object: T, alias: (name: string) => string): T {
+  const { metadata } = object;
+  const own = alias(metadata.name);
+  const labels = Object.entries(metadata.labels).map(([key, value]) => [key, value === metadata.name ? own : value]);
+  return { ...object, metadata: { ...metadata, name: own, labels: Object.fromEntries(labels) } };
+}
+
 function hiddenPod(pod: Pod, names: HiddenNames): Pod {
-  const { metadata, spec } = pod;
-  const { name, labels, ownerReferences } = metadata;
-  const own = names.pod(name);
+  const { metadata, spec } = named(pod, names.pod);
+  const { ownerReferences } = metadata;
   return {
     ...pod,
     metadata: {
       ...metadata,
-      name: own,
-      labels: Object.fromEntries(Object.entries(labels).map(([key, value]) => [key, value === name ? own : value])),
       // A static pod belongs to its node.
       ownerReferences: ownerReferences.map((owner) =>
         owner.kind === "Node" ? { ...owner, name: names.node(owner.name) } : owner,

@@ -1,13 +1,9 @@
-import type {
-  ObservedResource,
-  ResourceHeartbeat,
-  ResourceStatus,
-} from "../../contract/resources/resource-heartbeat.ts";
-import { digestOf, heartbeatHash, type ResourceLevel, rowHash } from "../../contract/resources/resource-level.ts";
-import { HEALTHS } from "../../kube/workload-state/words.ts";
-import { hashWithoutUsage } from "../lookups/pod-usage.ts";
-
-export type Health = ResourceStatus["health"];
+import type { ObservedResource, ResourceHeartbeat } from "../../contract/resources/resource-heartbeat.ts";
+import { digestOf, type ResourceLevel, rowHash } from "../../contract/resources/resource-level.ts";
+import type { Health } from "../../kube/workload-state/words.ts";
+import { Changes, importanceOf, type Pending, severityOf } from "./changes.ts";
+import { type Candidate, choiceOf, placeOf, type Room } from "./row-choice.ts";
+import { ToldHeartbeats } from "./told-heartbeats.ts";
 
 /** One workload as it is told: a row, and a heartbeat while there is room for one. */
 export interface Observation {
@@ -16,67 +12,78 @@ export interface Observation {
   readonly heartbeat: ResourceHeartbeat | undefined;
 }
 
-/** What waits to be told of one object; undefined parts are gone. */
-export type Pending =
-  | { readonly is: "row"; readonly scope: string; readonly id: string; readonly row: ObservedResource | undefined }
-  | {
-      readonly is: "heartbeat";
-      readonly id: string;
-      readonly resourceType: string;
-      readonly heartbeat: ResourceHeartbeat | undefined;
-    };
-
 /** A list as a part of a report told it. */
 export interface ToldScope {
   readonly name: string;
   readonly complete: boolean;
 }
 
-interface Scope {
+/** What the platform keeps of one deployment, with a margin: what is new is stored before all that it replaces has gone. */
+const ROOM: Room = { rows: 9_500, bytes: 15 * 1024 * 1024 };
+/** Of the bytes, for heartbeats; what they leave is for rows. */
+const HEARTBEAT_SHARE = 2 / 3;
+/** Rows have a little less room when heartbeats have a little more: in steps, or each report would move the limit. */
+const STEPS = 60;
+/** Rows without room are dropped this often while all are looked at, or all would be in memory at once. */
+const CHOOSE_EVERY = 2_500;
+
+interface KnownRow<K> extends Candidate {
+  /** Undefined: it is left out, and what it says is not kept. */
+  readonly hash: bigint | undefined;
+  readonly health: Health;
+  readonly object: K;
+  sent: bigint | undefined;
+  /** The platform may have it. */
+  mayBeStored: boolean;
+  isLeftOut: boolean;
+}
+
+interface Scope<K> {
   complete: boolean;
   /** Whether the platform was told so. */
   toldComplete: boolean | undefined;
   /** To be told whole, not as changes. */
   isWhole: boolean;
   /** Of each row: what it is, and what the platform was sent. */
-  readonly rows: Map<string, { hash: bigint; health: Health; sent: bigint | undefined }>;
+  readonly rows: Map<string, KnownRow<K>>;
   joined: bigint;
   sent: number;
 }
 
-interface KnownHeartbeat {
-  readonly hash: bigint;
-  /** Without cpu and memory. */
-  readonly stable: bigint;
-  readonly rank: number;
-  readonly type: string;
-  sent: bigint | undefined;
-}
-
-/** Resources with a heartbeat of their own; beyond, the worst have one and the inventory has them all. */
-const MAX_HEARTBEATS = 500;
-
-/** 0 is the worst. */
-export const severityOf = (health: Health): number => HEALTHS.indexOf(health);
-
 /**
  * What the platform has been told of one deployment, as hashes, and what waits to be told. In memory: after a restart it is
- * empty, and the first report is full.
+ * empty, and the first report is full. Of more rows than the platform keeps the healthiest are left out.
+ *
+ * K: what the caller finds an object by.
  */
-export class Ledger {
-  readonly #scopes = new Map<string, Scope>();
-  readonly #heartbeats = new Map<string, KnownHeartbeat>();
-  readonly #pending = new Map<string, Pending>();
-  #joined = 0n;
-  #sentHeartbeats = 0;
+export class Ledger<K> {
+  readonly #scopes = new Map<string, Scope<K>>();
+  readonly #changes = new Changes();
+  readonly #heartbeats: ToldHeartbeats;
+  readonly #room: Room;
+  /** Rows that are new, gone, better, worse, longer or shorter since the last choice. */
+  #moved = 0;
+  #leftOut = 0;
+  #heartbeatBytes = 0;
 
-  /** Changes that wait, worst first. */
+  /** @param share of the room that is used: a platform may keep less. */
+  constructor(share = 1) {
+    this.#room = { rows: Math.floor(ROOM.rows * share), bytes: ROOM.bytes * share };
+    this.#heartbeats = new ToldHeartbeats(this.#changes, this.#room.bytes * HEARTBEAT_SHARE);
+  }
+
+  /** Changes that wait: what is gone, then the worst. */
   pending(): readonly Pending[] {
-    return [...this.#pending.values()].toSorted((a, b) => rankOf(a) - rankOf(b));
+    return this.#changes.inOrder();
   }
 
   get waiting(): number {
-    return this.#pending.size;
+    return this.#changes.size;
+  }
+
+  /** Rows that are not told for want of room. */
+  get leftOut(): number {
+    return this.#leftOut;
   }
 
   /** Lists whose completeness the platform does not know yet. */
@@ -106,9 +113,11 @@ export class Ledger {
     if (complete && !known.complete) {
       // What went from it before is not known, also what went before this ledger was made: it is told whole.
       known.rows.clear();
+      this.#changes.dropRows(name);
       known.joined = 0n;
       known.sent = 0;
       known.isWhole = true;
+      this.#moved += 1;
     }
     known.complete = complete;
   }
@@ -120,16 +129,25 @@ export class Ledger {
   }
 
   /** @returns whether the object is worse than it was known to be; a new one that is well is not. */
-  observe(scopeName: string, { row, heartbeat }: Observation): boolean {
+  observe(scopeName: string, object: K, { row, heartbeat }: Observation): boolean {
     const scope = this.#scopeOf(scopeName);
-    const hash = rowHash({ sourceKind: "operator", inventoryScope: scopeName }, row);
-    const known = scope.rows.get(row.rawIdentity);
+    const id = row.rawIdentity;
+    const known = scope.rows.get(id);
     const isWorse = severityOf(row.health) < severityOf(known?.health ?? "healthy");
-    if (known?.hash !== hash) {
-      scope.rows.set(row.rawIdentity, { hash, health: row.health, sent: known?.sent });
-      this.#wait({ is: "row", scope: scopeName, id: row.rawIdentity, row });
+    const rank = importanceOf(row);
+    const isLeftOut = known?.isLeftOut ?? false;
+    const hash = isLeftOut ? undefined : rowHash({ sourceKind: "operator", inventoryScope: scopeName }, row);
+    if (isLeftOut || known?.hash !== hash) {
+      const change: Pending = { is: "row", scope: scopeName, id, row };
+      const bytes = Buffer.byteLength(JSON.stringify(row));
+      const mayBeStored = known?.mayBeStored ?? this.#changes.has(change);
+      const place = known?.place ?? placeOf(`${scopeName} ${id}`);
+      const { health } = row;
+      scope.rows.set(id, { hash, health, rank, bytes, place, object, sent: known?.sent, mayBeStored, isLeftOut });
+      if (known?.rank !== rank || known.bytes !== bytes) this.#moved += 1;
+      if (!isLeftOut) this.#changes.set(change);
     }
-    if (heartbeat !== undefined) this.beat(heartbeat, importanceOf(row));
+    if (heartbeat !== undefined) this.beat(heartbeat, rank);
     return isWorse;
   }
 
@@ -137,15 +155,47 @@ export class Ledger {
   forget(scopeName: string, rawIdentity: string, resourceId: string): void {
     const scope = this.#scopeOf(scopeName);
     const known = scope.rows.get(rawIdentity);
-    scope.rows.delete(rawIdentity);
-    const change: Pending = { is: "row", scope: scopeName, id: rawIdentity, row: undefined };
-    if (known?.sent === undefined) this.#pending.delete(keyOf(change));
-    else {
-      scope.joined ^= known.sent;
-      scope.sent -= 1;
-      this.#wait(change);
+    if (known !== undefined) {
+      this.#withdraw(scopeName, rawIdentity, known);
+      scope.rows.delete(rawIdentity);
+      this.#moved += 1;
     }
-    this.#endHeartbeat(resourceId);
+    this.#heartbeats.end(resourceId);
+  }
+
+  /** @param rank 0 is the worst; below 0 no other takes its room. */
+  beat(heartbeat: ResourceHeartbeat, rank: number): void {
+    this.#heartbeats.beat(heartbeat, rank);
+  }
+
+  /** Whether so many objects were looked at since the last choice that what has no room should go. */
+  get isCrowded(): boolean {
+    return this.#moved >= CHOOSE_EVERY;
+  }
+
+  /**
+   * Decides which rows are told.
+   *
+   * @returns objects that were left out and have room now: what they say is not kept, so they have to be observed again.
+   */
+  choose(): readonly K[] {
+    const stepBytes = this.#room.bytes / STEPS;
+    const heartbeatBytes = Math.ceil(this.#heartbeats.bytes / stepBytes) * stepBytes;
+    if (this.#moved === 0 && heartbeatBytes === this.#heartbeatBytes) return [];
+    [this.#moved, this.#heartbeatBytes] = [0, heartbeatBytes];
+    const all = [...this.#scopes.values()].flatMap(({ rows }) => [...rows.values()]);
+    const chosen = choiceOf(all, { rows: this.#room.rows, bytes: this.#room.bytes - heartbeatBytes });
+    this.#leftOut = all.length - chosen.size;
+    const returning: K[] = [];
+    for (const [name, { rows }] of this.#scopes) {
+      for (const [id, row] of rows) {
+        if (chosen.has(row) !== row.isLeftOut) continue;
+        if (row.isLeftOut) returning.push(row.object);
+        else this.#withdraw(name, id, row);
+        rows.set(id, { ...row, isLeftOut: !row.isLeftOut, hash: undefined, sent: undefined });
+      }
+    }
+    return returning;
   }
 
   /**
@@ -154,7 +204,7 @@ export class Ledger {
    */
   sending(changes: readonly Pending[]): void {
     for (const change of changes) {
-      if (change.is === "heartbeat") this.#sendingHeartbeat(change.id);
+      if (change.is === "heartbeat") this.#heartbeats.sending(change.id);
       else if (change.row !== undefined) this.#sendingRow(change.scope, change.id);
     }
   }
@@ -162,17 +212,14 @@ export class Ledger {
   /** The platform has stored them. */
   acknowledge(changes: readonly Pending[], scopes: readonly ToldScope[]): void {
     for (const { name, complete } of scopes) this.#told(name, complete);
-    for (const change of changes) {
-      const key = keyOf(change);
-      if (this.#pending.get(key) === change) this.#pending.delete(key);
-    }
+    for (const change of changes) this.#changes.told(change);
   }
 
   /** The platform does not take them as they are: they are not told until they are others. */
   refused(changes: readonly Pending[]): void {
     for (const change of changes) {
-      this.#pending.delete(keyOf(change));
-      if (change.is === "heartbeat") this.#unsendHeartbeat(change.id);
+      this.#changes.drop(change);
+      if (change.is === "heartbeat") this.#heartbeats.unsend(change.id);
       else this.#unsendRow(change.scope, change.id);
     }
   }
@@ -180,58 +227,20 @@ export class Ledger {
   /** All that has been sent, as one digest. */
   level(observedAt: string): Omit<ResourceLevel, "full"> {
     const scopes = [...this.#scopes.values()].filter(({ complete }) => complete);
-    const joined = scopes.reduce((sum, scope) => sum ^ scope.joined, this.#joined);
+    const joined = scopes.reduce((sum, scope) => sum ^ scope.joined, this.#heartbeats.joined);
     return {
       observedAt,
       digest: digestOf(joined),
-      heartbeats: this.#sentHeartbeats,
+      heartbeats: this.#heartbeats.sent,
       rows: scopes.reduce((sum, { sent }) => sum + sent, 0),
-      complete: scopes.length === this.#scopes.size,
+      complete: scopes.length === this.#scopes.size && this.#leftOut === 0,
     };
   }
 
-  #scopeOf(name: string): Scope {
+  #scopeOf(name: string): Scope<K> {
     const scope = this.#scopes.get(name);
     if (scope === undefined) throw new Error(`no list ${name}`);
     return scope;
-  }
-
-  /** @param rank 0 is the worst; below 0 no other takes its room. */
-  beat(heartbeat: ResourceHeartbeat, rank: number): void {
-    const { resourceId: id, resourceType: type } = heartbeat;
-    if (!this.#heartbeats.has(id) && !this.#makeRoom(rank)) return;
-    const before = this.#heartbeats.get(id);
-    const stable = hashWithoutUsage(heartbeat) ?? heartbeatHash(heartbeat);
-    if (before?.stable === stable) return;
-    this.#heartbeats.set(id, { hash: heartbeatHash(heartbeat), stable, rank, sent: before?.sent, type });
-    this.#wait({ is: "heartbeat", id, resourceType: type, heartbeat });
-  }
-
-  /** One that was told stays told, but for a worse one without room the least of them gives way. */
-  #makeRoom(rank: number): boolean {
-    if (this.#heartbeats.size < MAX_HEARTBEATS) return true;
-    let least: readonly [id: string, rank: number] | undefined;
-    for (const [id, told] of this.#heartbeats) {
-      if (told.rank <= (least?.[1] ?? rank)) continue;
-      least = [id, told.rank];
-      if (told.rank === ENDED) break;
-    }
-    if (least !== undefined) this.#endHeartbeat(least[0]);
-    return least !== undefined;
-  }
-
-  #endHeartbeat(id: string): void {
-    const known = this.#heartbeats.get(id);
-    if (known === undefined) return;
-    this.#heartbeats.delete(id);
-    const change: Pending = { is: "heartbeat", id, resourceType: known.type, heartbeat: undefined };
-    if (known.sent === undefined) {
-      this.#pending.delete(keyOf(change));
-      return;
-    }
-    this.#joined ^= known.sent;
-    this.#sentHeartbeats -= 1;
-    this.#wait(change);
   }
 
   #told(name: string, complete: boolean): void {
@@ -240,57 +249,34 @@ export class Ledger {
     if (complete) scope.isWhole = false;
   }
 
-  #wait(change: Pending): void {
-    this.#pending.set(keyOf(change), change);
-  }
-
-  #sendingHeartbeat(id: string): void {
-    const told = this.#heartbeats.get(id);
-    if (told === undefined || told.sent === told.hash) return;
-    if (told.sent === undefined) this.#sentHeartbeats += 1;
-    this.#joined ^= (told.sent ?? 0n) ^ told.hash;
-    told.sent = told.hash;
-  }
-
-  #unsendHeartbeat(id: string): void {
-    const told = this.#heartbeats.get(id);
-    if (told?.sent === undefined) return;
-    this.#joined ^= told.sent;
-    this.#sentHeartbeats -= 1;
-    told.sent = undefined;
+  /** The row is not told any more. */
+  #withdraw(scopeName: string, id: string, row: KnownRow<K>): void {
+    this.#takeBack(scopeName, row);
+    const change: Pending = { is: "row", scope: scopeName, id, row: undefined };
+    if (row.mayBeStored) this.#changes.set(change);
+    else this.#changes.drop(change);
   }
 
   #unsendRow(scopeName: string, id: string): void {
+    const row = this.#scopeOf(scopeName).rows.get(id);
+    if (row !== undefined) this.#takeBack(scopeName, row);
+  }
+
+  #takeBack(scopeName: string, row: KnownRow<K>): void {
+    if (row.sent === undefined) return;
     const scope = this.#scopeOf(scopeName);
-    const told = scope.rows.get(id);
-    if (told?.sent === undefined) return;
-    scope.joined ^= told.sent;
+    scope.joined ^= row.sent;
     scope.sent -= 1;
-    told.sent = undefined;
+    row.sent = undefined;
   }
 
   #sendingRow(scopeName: string, id: string): void {
     const scope = this.#scopeOf(scopeName);
-    const told = scope.rows.get(id);
-    if (told === undefined || told.sent === told.hash) return;
-    if (told.sent === undefined) scope.sent += 1;
-    scope.joined ^= (told.sent ?? 0n) ^ told.hash;
-    told.sent = told.hash;
+    const row = scope.rows.get(id);
+    if (row?.hash === undefined || row.sent === row.hash) return;
+    if (row.sent === undefined) scope.sent += 1;
+    scope.joined ^= (row.sent ?? 0n) ^ row.hash;
+    row.sent = row.hash;
+    row.mayBeStored = true;
   }
-}
-
-/** What is well and has ended, as a Job of last week, gives way to all that runs. */
-const ENDED = HEALTHS.length;
-
-function importanceOf({ health, lifecycle }: ObservedResource): number {
-  return health === "healthy" && lifecycle === "stopped" ? ENDED : severityOf(health);
-}
-
-function keyOf(change: Pending): string {
-  return change.is === "row" ? `row ${change.scope} ${change.id}` : `heartbeat ${change.resourceType} ${change.id}`;
-}
-
-function rankOf(change: Pending): number {
-  const health = change.is === "row" ? change.row?.health : change.heartbeat?.data.data.status.health;
-  return health === undefined ? 0 : severityOf(health);
 }

@@ -51,6 +51,7 @@ class Real {
       },
     };
     this.workloads = new Workloads({
+      maxPods: 1_000,
       ...{ client: {} as Client, namespaces: ["shop"], kinds: ["Deployment"], clock: this.clock, log: silentLogger },
       ...{ scope: "namespaces", watchMetrics: undefined as never, mayRead: () => this.mayRead },
       changed: (ref) => this.reports.changed(ID, ref),

@@ -1,4 +1,5 @@
 import { Informer, type InformerOptions } from "../../kube/cache/informer.ts";
+import type { ObjectLimit } from "../../kube/cache/object-limit.ts";
 import type { Cached } from "../../kube/cache/store.ts";
 import {
   type CronJob,
@@ -60,10 +61,7 @@ export const PARTS: { readonly [K in ObservedKind]: Parts<K> } = {
   },
   Job: { projection: jobShape, indexes: { owner: ownerIndex.Job } },
   CronJob: { projection: cronJobShape },
-  PersistentVolumeClaim: {
-    projection: persistentVolumeClaimShape,
-    indexes: { phase: ({ status }) => [status.phase] },
-  },
+  PersistentVolumeClaim: { projection: persistentVolumeClaimShape },
   PodDisruptionBudget: { projection: podDisruptionBudgetShape },
 };
 
@@ -80,12 +78,15 @@ export const OF: { readonly [K in ObservedKind]: (object: Objects[K]) => Workloa
   PodDisruptionBudget: ofPodDisruptionBudget,
 };
 
-type Common = Omit<InformerOptions<never>, "resource" | "projection" | "indexes" | "keep"> & {
+type Common = Omit<InformerOptions<never>, "resource" | "projection" | "indexes" | "keep" | "limit"> & {
   readonly keep?: ((object: Cached) => boolean) | undefined;
 };
 
-export function listsOf(kinds: readonly ObservedKind[], common: Common): Lists {
+/** Of the objects of a kind in all namespaces. */
+type Limits = { readonly [K in ObservedKind]?: ObjectLimit };
+
+export function listsOf(kinds: readonly ObservedKind[], common: Common, limits: Limits = {}): Lists {
   const listOf = <K extends ObservedKind>(kind: K): Informer<Objects[K]> =>
-    new Informer<Objects[K]>({ ...common, resource: OBSERVED[kind].resource, ...PARTS[kind] });
+    new Informer<Objects[K]>({ ...common, resource: OBSERVED[kind].resource, limit: limits[kind], ...PARTS[kind] });
   return Object.fromEntries(kinds.map((kind) => [kind, listOf(kind)]));
 }

@@ -11,7 +11,10 @@ interface Told extends Pick<ObservedResource, "health" | "lifecycle"> {
 
 /** What is remembered of the reports of one deployment. */
 export interface Memory {
-  ledger: Ledger;
+  ledger: Ledger<WorkloadRef>;
+  /** Of the ledger's room, what the platform has taken so far; until when no more is tried. */
+  share: number;
+  shareUntilMs: number;
   /** The namespaces that the ledger is of. */
   namespaces: readonly string[];
   /** The names that it is told under. */
@@ -34,9 +37,27 @@ export interface Memory {
   resentAtMs: number;
 }
 
+/** A platform that keeps less than it should is told so much less each time, and all again after hours. */
+const SHARE_STEP = 3 / 4;
+const MIN_SHARE = 1 / 100;
+const SHARE_FOR_MS = 6 * 3_600_000;
+
+export function tellLess(memory: Memory, nowMs: number): void {
+  memory.share = Math.max(MIN_SHARE, memory.share * SHARE_STEP);
+  memory.shareUntilMs = nowMs + SHARE_FOR_MS;
+  memory.fullAtMs = undefined;
+}
+
 export function newMemory(nowMs: number): Memory {
   return {
-    ...{ ledger: new Ledger(), namespaces: [], hidden: undefined, fullAtMs: undefined },
+    ...{
+      ledger: new Ledger<WorkloadRef>(),
+      share: 1,
+      shareUntilMs: 0,
+      namespaces: [],
+      hidden: undefined,
+      fullAtMs: undefined,
+    },
     ...{ dirty: new Map(), unsettled: new Map(), told: new Map(), states: new Map() },
     ...{ sinceMs: nowMs, lookedAt: undefined, changedAtMs: undefined, untoldSinceMs: undefined, resends: 0 },
     resentAtMs: Number.NEGATIVE_INFINITY,

@@ -262,7 +262,7 @@ describe("with names hidden", () => {
   test.each([
     ["a workload and its pods", deployment("web", 0)],
     ["a pod of its own", ofPod(sick)],
-  ])("of %s no name of a pod, node or image is told, in no words of others either", (_case, workload) => {
+  ])("of %s no name of a pod, claim, node or image is told, in no words of others either", (_case, workload) => {
     const { row, heartbeat } = toldOf(workload);
     expect([...Errors(ResourceHeartbeat, heartbeat), ...Errors(ObservedResource, row)]).toEqual([]);
     const text = JSON.stringify([row, heartbeat]);

@@ -84,12 +84,12 @@ test("use alone is no news: a heartbeat waits to be told when something else cha
   });
   fc.assert(
     fc.property(fc.array(step, { minLength: 1, maxLength: 20 }), (steps) => {
-      const ledger = new Ledger();
+      const ledger = new Ledger<string>();
       ledger.scope("all", true);
       let before: string | undefined;
       for (const { ready, cores } of steps) {
         const told = heartbeat(ready, cores);
-        ledger.observe("all", {
+        ledger.observe("all", "a", {
           row: {
             ...{ rawIdentity: "a", providerKind: "Deployment", displayName: "a", health: "healthy" },
             ...{ lifecycle: "running", partial: false, providerStale: false },

@@ -55,6 +55,7 @@ test("caches that must list again and again tell of nothing twice, and of nothin
       ...{ event: none, lastEvent: none, objects: none, synced: none },
       restart: (_, reason) => void restarts.push(reason),
     },
+    maxPods: 1_000,
     mayRead: () => true,
     open: (kinds, common) => listsOf(kinds, { ...common, clock }),
     changed: (ref) => reports.changed(ID, ref),

@@ -5,7 +5,8 @@ import type {
   ResourceHeartbeat,
 } from "../../contract/resources/resource-heartbeat.ts";
 import type { ResourceLevel } from "../../contract/resources/resource-level.ts";
-import type { Ledger, Pending, ToldScope } from "./ledger.ts";
+import type { Pending } from "./changes.ts";
+import type { Ledger, ToldScope } from "./ledger.ts";
 import type { Turns } from "./turns.ts";
 
 /** One call of `sync/reconcile` carries one of these. */
@@ -54,7 +55,7 @@ const emptyDraft = (): Draft => ({
  * @param full all lists whole, so that what they do not name is removed.
  */
 export async function reportParts(
-  ledger: Ledger,
+  ledger: Ledger<unknown>,
   scopes: readonly string[],
   { full, observedAt }: { readonly full: boolean; readonly observedAt: string },
   turns: Pick<Turns, "next">,
@@ -81,15 +82,19 @@ export async function reportParts(
     await turns.next();
   }
   const untold = new Set(full ? scopes : ledger.untoldScopes());
-  for (const [scope, changes] of byScope(pending, untold)) {
+  // Of a list that is told whole, what is not in it goes; else what is gone has calls before all others, to make room.
+  const isWhole = (scope: string): boolean => full || ledger.isToldWhole(scope);
+  const isFirst = (change: Pending): boolean => isGone(change) && !isWhole(change.scope);
+  const gone = pending.filter(isFirst);
+  const rest = pending.filter((change) => !isFirst(change));
+  for (const [scope, changes] of [...byScope(gone, new Set()), ...byScope(rest, untold)]) {
     const cuts = await cut(changes, turns);
-    const isWhole = full || ledger.isToldWhole(scope);
     for (const [index, rows] of cuts.entries()) {
       const resources = rows.flatMap(({ row }) => row ?? []);
       const batch: ObservedInventoryBatch = {
         ...{ sourceKind: "operator", inventoryScope: scope, controllerPlatform: "kubernetes", backend: "kubernetes" },
         ...{ observedAt, complete: ledger.isComplete(scope), resources },
-        ...(isWhole
+        ...(isWhole(scope)
           ? { part: { index, count: cuts.length } }
           : { mode: "delta", removed: rows.filter(({ row }) => row === undefined).map(({ id }) => id) }),
       };
@@ -106,6 +111,10 @@ export async function reportParts(
 }
 
 type RowChange = Extract<Pending, { is: "row" }>;
+
+function isGone(change: Pending): change is RowChange {
+  return change.is === "row" && change.row === undefined;
+}
 
 /** Scopes without a change have an entry too when they have to be told. */
 function byScope(pending: readonly Pending[], untold: ReadonlySet<string>): ReadonlyMap<string, readonly RowChange[]> {
@@ -143,4 +152,35 @@ async function cut(
 
 function sizeOf<T extends object | string>(value: T): number {
   return Buffer.byteLength(JSON.stringify(value));
+}
+
+/** Where the platform says that a part of a report is wrong. */
+const HEARTBEAT = /^body\.resourceHeartbeats\.(\d+)(\.|$)/;
+const ROW = /^body\.observedInventoryBatches\.(\d+)\.resources\.(\d+)(\.|$)/;
+
+/** The changes of a part that an answer names as wrong. @param issues of the platform's error object. */
+export function refusedIn(part: ReportPart, issues: unknown): readonly Pending[] {
+  const wrong = new Set<unknown>();
+  for (const each of Array.isArray(issues) ? issues : []) {
+    const path = String((each as { readonly path?: unknown } | null)?.path ?? "");
+    const [, heartbeat] = HEARTBEAT.exec(path) ?? [];
+    if (heartbeat !== undefined) wrong.add(part.resourceHeartbeats[Number(heartbeat)]);
+    const [, batch, row] = ROW.exec(path) ?? [];
+    if (row !== undefined) wrong.add(part.observedInventoryBatches[Number(batch)]?.resources[Number(row)]);
+  }
+  wrong.delete(undefined);
+  return part.changes.filter((change) => wrong.has(change.is === "row" ? change.row : change.heartbeat));
+}
+
+export function withoutRefused(part: ReportPart, refused: readonly Pending[]): ReportPart {
+  const wrong = new Set<unknown>(refused.map((change) => (change.is === "row" ? change.row : change.heartbeat)));
+  return {
+    ...part,
+    resourceHeartbeats: part.resourceHeartbeats.filter((each) => !wrong.has(each)),
+    observedInventoryBatches: part.observedInventoryBatches.map((batch) => ({
+      ...batch,
+      resources: batch.resources.filter((each) => !wrong.has(each)),
+    })),
+    changes: part.changes.filter((change) => !refused.includes(change)),
+  };
 }

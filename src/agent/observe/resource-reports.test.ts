@@ -1,100 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { FakeClock } from "../../base/testing/fake-clock.ts";
 import type { ResourceHeartbeat } from "../../contract/resources/resource-heartbeat.ts";
-import { Interner } from "../../kube/projection/interner.ts";
-import { deploymentShape } from "../../kube/projection/shapes.ts";
-import { OBSERVED_KINDS } from "../kernel/observed-kinds.ts";
-import type { ListState } from "../kernel/resource-metrics.ts";
-import { HiddenNames, PLAIN_NAMES } from "../names/names.ts";
-import { NO_LOOKUPS } from "../testing/no-lookups.ts";
-import { ToldPlatform } from "../testing/told-platform.ts";
-import { ResourceReports } from "./resource-reports.ts";
-import { ofDeployment, type Workload } from "./workload.ts";
+import { HiddenNames } from "../names/names.ts";
+import { ID, SCOPE, World } from "../testing/reported-world.ts";
 
-const strings = new Interner();
 const signal = new AbortController().signal;
-const ID = "dep_1";
-const SCOPE = "kubernetes:apps/v1:Deployment:shop";
-
-function deployment(name: string, ready: number, replicas: number): Workload {
-  const metadata = {
-    name,
-    namespace: "shop",
-    uid: name,
-    resourceVersion: "1",
-    generation: 1,
-    creationTimestamp: "2026-01-01T00:00:00Z",
-  };
-  const spec = { replicas, selector: { matchLabels: { app: name } }, template: { spec: { containers: [] } } };
-  const status = {
-    observedGeneration: 1,
-    replicas,
-    updatedReplicas: replicas,
-    readyReplicas: ready,
-    availableReplicas: ready,
-  };
-  return ofDeployment(deploymentShape.fromJson({ metadata, spec, status }, strings));
-}
-
-class World {
-  readonly clock = new FakeClock("2026-01-01T12:00:00Z");
-  readonly objects = new Map<string, Workload>();
-  readonly platform = new ToldPlatform();
-  list: ListState = "read";
-  readonly names: { hidden: HiddenNames | undefined; isStarting: boolean } = { ...PLAIN_NAMES };
-  cluster: ((now: Date) => ResourceHeartbeat) | undefined;
-  readonly nodes = { isStarting: false, isCurrent: true, heartbeat: (now: Date) => this.cluster?.(now) };
-  readonly delays: number[] = [];
-  readonly reports = new ResourceReports({
-    workloads: {
-      kinds: OBSERVED_KINDS,
-      state: () => this.list,
-      names: (namespace, kind) => (kind === "Deployment" && namespace === "shop" ? [...this.objects.keys()] : []),
-      workload: ({ kind, name }) => (kind === "Deployment" ? this.objects.get(name) : undefined),
-      relatedTo: () => {
-        // A look takes time.
-        this.clock.advance(1);
-        return { pods: [] };
-      },
-    },
-    lookups: NO_LOOKUPS,
-    names: this.names,
-    nodes: this.nodes,
-    clock: this.clock,
-    random: () => 0.5,
-    metrics: {
-      resources: () => undefined,
-      collection: () => undefined,
-      resourceResent: () => undefined,
-      changeReported: (seconds) => void this.delays.push(seconds),
-    },
-  });
-
-  set(name: string, ready: number | undefined, replicas = 3): void {
-    if (ready === undefined) this.objects.delete(name);
-    else this.objects.set(name, deployment(name, ready, replicas));
-    this.reports.changed(ID, { namespace: "shop", kind: "Deployment", name });
-  }
-
-  /** @param lose which parts do not arrive, or arrive without an answer. */
-  async report(lose: (index: number) => "sent" | "lost" | "unanswered" = () => "sent", namespaces = ["shop"]) {
-    this.clock.advance(1_000);
-    const report = await this.reports.next(ID, namespaces, signal);
-    for (const [index, part] of report.parts.entries()) {
-      const fate = lose(index);
-      if (fate === "lost") break;
-      const resend = this.platform.store(structuredClone(part));
-      if (fate === "unanswered") break;
-      this.reports.acknowledged(ID, part, resend);
-    }
-    return report;
-  }
-
-  rows(): readonly string[] {
-    return [...(this.platform.scopes.get(SCOPE)?.rows.keys() ?? [])].map((id) => id.split(":").at(-1) ?? "").toSorted();
-  }
-}
 
 const clusterOf = (health: string) => (now: Date) =>
   ({
@@ -170,7 +80,8 @@ describe("what is told of a deployment", () => {
       resourceHeartbeats: [{ resourceId: "deployment.shop.b" }],
       removedHeartbeats: [{ resourceType: "container", resourceId: "deployment.shop.c" }],
       observedInventoryBatches: [
-        { mode: "delta", removed: ["apps/v1:Deployment:shop:c"], resources: [{ displayName: "b" }] },
+        { mode: "delta", removed: ["apps/v1:Deployment:shop:c"], resources: [] },
+        { mode: "delta", removed: [], resources: [{ displayName: "b" }] },
       ],
     });
     expect([world.rows(), world.platform.resends]).toEqual([["a", "b"], 0]);
@@ -209,6 +120,28 @@ describe("what is told of a deployment", () => {
     expect(await world.report()).toMatchObject({ parts: [{ resourceLevel: { complete: true, rows: 1 } }] });
     expect(world.platform.heartbeats.get("deployment.shop.a")?.data.data.status.health).toBe("healthy");
     expect(world.platform.resends).toBe(0);
+  });
+
+  test("of a list that is too large is kept by the platform, and not confirmed, until it can be held again", async () => {
+    const world = new World();
+    for (const name of ["a", "b"]) world.set(name, 3);
+    await world.report();
+    const held = new Map(world.objects);
+    world.objects.clear();
+    world.list = "too-large";
+    const { mode, parts } = await world.report();
+    expect([mode, parts.at(-1)?.resourceLevel?.complete, parts.at(-1)?.resourceLevel?.rows]).toEqual([
+      "full",
+      false,
+      0,
+    ]);
+    expect(parts.flatMap(({ removedHeartbeats }) => removedHeartbeats)).toEqual([]);
+    expect(world.rows()).toEqual(["a", "b"]);
+    expect((await world.report()).mode).toBe("confirm");
+    for (const [name, object] of held) world.objects.set(name, object);
+    world.list = "read";
+    await world.report();
+    expect([world.rows(), (await world.report()).mode, world.platform.resends]).toEqual([["a", "b"], "confirm", 0]);
   });
 
   test("of a namespace that is closed goes at once", async () => {
@@ -288,7 +221,7 @@ describe("what is told of a deployment", () => {
     expect(world.platform.heartbeats.has("deployment.shop.stopped")).toBe(false);
   });
 
-  test("whatever is lost on the way, in the end the platform has what the cluster has", async () => {
+  test("whatever is lost on the way, in the end the platform has what the cluster has, and was sent no row twice", async () => {
     const event = fc.oneof(
       {
         weight: 4,
@@ -302,6 +235,7 @@ describe("what is told of a deployment", () => {
         weight: 2,
         arbitrary: fc.tuple(fc.constant("report" as const), fc.constantFrom("sent", "lost", "unanswered"), fc.nat(2)),
       },
+      { weight: 2, arbitrary: fc.tuple(fc.constant("again" as const), fc.constantFrom(..."abcdef"), fc.constant(0)) },
       { weight: 1, arbitrary: fc.tuple(fc.constant("restart" as const), fc.constant(0), fc.constant(0)) },
       { weight: 1, arbitrary: fc.tuple(fc.constant("refused" as const), fc.boolean(), fc.constant(0)) },
     );
@@ -310,7 +244,8 @@ describe("what is told of a deployment", () => {
         const world = new World();
         for (const each of events) {
           if (each[0] === "set") world.set(each[1], each[2]);
-          else if (each[0] === "restart") world.reports.forget(ID);
+          else if (each[0] === "again") world.again(each[1]);
+          else if (each[0] === "restart") world.restart();
           else if (each[0] === "refused") world.list = each[1] ? "unreadable" : "read";
           else await world.report((index) => (index >= each[2] ? (each[1] as "sent") : "sent"));
         }
@@ -319,7 +254,7 @@ describe("what is told of a deployment", () => {
         // Nothing was asked for again, and what has been told is not told again.
         const before = world.platform.rowsSent;
         expect((await world.report()).mode).toBe("confirm");
-        expect([world.platform.rowsSent - before, world.platform.resends]).toEqual([0, 0]);
+        expect([world.platform.rowsSent - before, world.platform.resends, world.repeats]).toEqual([0, 0, 0]);
         expect(world.rows()).toEqual([...world.objects.keys()].toSorted());
         for (const [name, { counts }] of world.objects) {
           const told = world.platform.heartbeats.get(`deployment.shop.${name}`)?.data.data as {

@@ -6,11 +6,10 @@ import type { ClusterNodes } from "../nodes/cluster-nodes.ts";
 import { fitting } from "./fitting.ts";
 import { toldRef, withHiddenNames } from "./hidden.ts";
 import { Ledger } from "./ledger.ts";
-import { type Memory, newMemory } from "./memory.ts";
+import { type Memory, newMemory, tellLess } from "./memory.ts";
 import { identityOf, idOf, isSettled, type Lookups, observationOf, scopeOf, type WorkloadRef } from "./observation.ts";
 import { outOfDate } from "./out-of-date.ts";
-import { refusedIn, withoutRefused } from "./refused.ts";
-import { type ReportPart, reportParts } from "./report-parts.ts";
+import { type ReportPart, refusedIn, reportParts, withoutRefused } from "./report-parts.ts";
 import { SeenObjects } from "./seen-objects.ts";
 import { type ListOfKind, summaryOf, type WorkloadsSummary } from "./summary.ts";
 import { Turns } from "./turns.ts";
@@ -77,7 +76,11 @@ export class ResourceReports {
     const memory = this.#memories.get(deploymentId);
     if (memory?.lookedAt === undefined) return undefined;
     const { namespaces, lookedAt } = memory;
-    return summaryOf(this.#seen.in(namespaces), this.#listsIn(namespaces), lookedAt);
+    const { leftOut } = memory.ledger;
+    const unmeasured = namespaces.filter(
+      (each) => this.#options.lookups.usage.of(each).issue?.reason === "not-installed",
+    );
+    return summaryOf(this.#seen.in(namespaces), this.#listsIn(namespaces), lookedAt, { leftOut, unmeasured });
   }
 
   /** Looks at what changed. What it finds stays in the ledger until `acknowledged`. */
@@ -93,7 +96,12 @@ export class ResourceReports {
       return { mode: "starting", parts: [], isWorse: false };
     }
     const isSame = namespaces.join() === memory.namespaces.join() && names.hidden === memory.hidden;
-    const isFull = memory.fullAtMs === undefined || nowMs >= memory.fullAtMs || !isSame;
+    // What was told of a list that is not held any more is not known: a full report has the platform keep it as old.
+    const scopes = lists.map(({ namespace, kind }) => scopeOf(namespace, kind));
+    const isDropped = lists.some(
+      ({ state }, at) => state === "too-large" && memory.states.get(scopes[at] ?? "") !== state,
+    );
+    const isFull = memory.fullAtMs === undefined || nowMs >= memory.fullAtMs || !isSame || isDropped;
     if (isFull) this.#begin(memory, namespaces);
     memory.untoldSinceMs ??= memory.changedAtMs;
     memory.changedAtMs = undefined;
@@ -104,7 +112,6 @@ export class ResourceReports {
     this.#measure();
     const observedAt = now.toISOString();
     memory.lookedAt = observedAt;
-    const scopes = lists.map(({ namespace, kind }) => scopeOf(namespace, kind));
     const drafts = await reportParts(memory.ledger, scopes, { full: isFull, observedAt }, turns);
     const mode = isFull
       ? "full"
@@ -142,6 +149,11 @@ export class ResourceReports {
     memory.resends += 1;
   }
 
+  /** The platform keeps less of the deployment than this. The next report is full, and smaller. */
+  exceeded(deploymentId: string): void {
+    tellLess(this.#memoryOf(deploymentId), this.#options.clock.monotonicMs());
+  }
+
   /**
    * What is left to send when the platform has refused the first of these parts: the same without the rows that its answer
    * names. Undefined: it names none.
@@ -166,7 +178,8 @@ export class ResourceReports {
 
   /** A new ledger: all that there is will be told. */
   #begin(memory: Memory, namespaces: readonly string[]): void {
-    memory.ledger = new Ledger();
+    if (this.#options.clock.monotonicMs() >= memory.shareUntilMs) memory.share = 1;
+    memory.ledger = new Ledger(memory.share);
     memory.namespaces = namespaces;
     memory.hidden = this.#options.names.hidden;
     memory.fullAtMs = undefined;
@@ -190,6 +203,7 @@ export class ResourceReports {
     // A right that was taken or given back changes what is known of every object of the list, and of what these belong to.
     for (const namespace of changed) this.#markAll(memory, namespace);
     const refs = new Map([...memory.unsettled, ...memory.dirty]);
+    const returning: WorkloadRef[] = [];
     let isWorse = false;
     for (const [key, ref] of refs) {
       if (namespaces.includes(ref.namespace)) {
@@ -198,6 +212,14 @@ export class ResourceReports {
       }
       // After the look: what it throws must not lose the change.
       memory.dirty.delete(key);
+      if (ledger.isCrowded) returning.push(...ledger.choose());
+      await turns.next();
+    }
+    returning.push(...ledger.choose());
+    for (const ref of returning) {
+      memory.dirty.set(keyOf(ref), ref);
+      this.#lookAt(memory, keyOf(ref), ref, now);
+      memory.dirty.delete(keyOf(ref));
       await turns.next();
     }
     return isWorse;
@@ -231,7 +253,7 @@ export class ResourceReports {
     if (message === undefined) memory.told.delete(key);
     else memory.told.set(key, { health, lifecycle, message, atMs: now.getTime() });
     this.#seen.set(key, { ...ref, health, message });
-    return memory.ledger.observe(scopeOf(ref.namespace, ref.kind), { row, heartbeat });
+    return memory.ledger.observe(scopeOf(ref.namespace, ref.kind), ref, { row, heartbeat });
   }
 
   #served(): ReadonlySet<string> {

@@ -1,6 +1,6 @@
+import type { Health } from "../../kube/workload-state/words.ts";
 import { OBSERVED_KINDS } from "../kernel/observed-kinds.ts";
 import type { ListState, ResourceMetrics } from "../kernel/resource-metrics.ts";
-import type { Health } from "./ledger.ts";
 import type { ListOfKind, Seen } from "./summary.ts";
 
 /** Every object that is told, of the served namespaces, as it was last seen. */

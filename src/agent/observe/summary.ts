@@ -1,7 +1,8 @@
 import type { ManagedDeploymentStatus } from "../../crds/kinds/managed-deployment.ts";
+import type { Health } from "../../kube/workload-state/words.ts";
 import { OBSERVED, type ObservedKind } from "../kernel/observed-kinds.ts";
 import type { ListState } from "../kernel/resource-metrics.ts";
-import { type Health, severityOf } from "./ledger.ts";
+import { severityOf } from "./changes.ts";
 import type { WorkloadRef } from "./observation.ts";
 
 /** One workload as it was last seen. */
@@ -25,19 +26,38 @@ export interface WorkloadsSummary {
   /** The worst, each in a line. */
   readonly worst: readonly string[];
   readonly isStarting: boolean;
+  /** Objects that the platform is not told of, because it would not keep them. */
+  readonly leftOut: number;
 }
 
 const MAX_ATTENTION = 10;
 const MAX_COLLECTION = 32;
 const MAX_WORST = 3;
+type Uncollected = WorkloadsSummary["collection"][number];
+
 /** Why a list is not read, as the customer is shown it. */
-const REASONS: { readonly [S in ListState]?: WorkloadsSummary["collection"][number]["reason"] } = {
+const REASONS: { readonly [S in ListState]?: Uncollected["reason"] } = {
   unreadable: "Forbidden",
+  "too-large": "TooLarge",
   stale: "WatchStale",
 };
+/** What a person has to mend comes before what heals by itself, and that before what nothing is wrong with. */
+const BY_WEIGHT: readonly Uncollected["reason"][] = ["Forbidden", "TooLarge", "WatchStale", "NotInstalled"];
+
+/** What of a summary is known beside objects and lists. */
+interface More {
+  readonly leftOut?: number;
+  /** Namespaces whose pods' cpu and memory the cluster does not measure. */
+  readonly unmeasured?: readonly string[];
+}
 
 /** @param all that is told; what is no workload, as a claim, is not counted. */
-export function summaryOf(all: readonly Seen[], lists: readonly ListOfKind[], observedAt: string): WorkloadsSummary {
+export function summaryOf(
+  all: readonly Seen[],
+  lists: readonly ListOfKind[],
+  observedAt: string,
+  { leftOut = 0, unmeasured = [] }: More = {},
+): WorkloadsSummary {
   const counts: Record<Health, number> = { healthy: 0, degraded: 0, unhealthy: 0, unknown: 0 };
   const seen = all.filter(({ kind }) => OBSERVED[kind].beats);
   for (const { health } of seen) counts[health] += 1;
@@ -50,17 +70,23 @@ export function summaryOf(all: readonly Seen[], lists: readonly ListOfKind[], ob
       ...{ total, ...counts, summary: `${counts.healthy}/${total}` },
       attention: sick.slice(0, MAX_ATTENTION).map(nameOf),
     },
-    collection: lists
-      .flatMap(({ namespace, kind, state }) => {
-        const reason = REASONS[state];
-        return reason === undefined ? [] : [{ namespace, kind, reason }];
-      })
-      .toSorted((a, b) => (a.reason < b.reason ? -1 : a.reason > b.reason ? 1 : 0))
+    collection: [...lists.flatMap(uncollected), ...unmeasured.map(notInstalled)]
+      .toSorted((a, b) => BY_WEIGHT.indexOf(a.reason) - BY_WEIGHT.indexOf(b.reason))
       .slice(0, MAX_COLLECTION),
     observedAt,
     worst: sick.slice(0, MAX_WORST).map((each) => `${nameOf(each)}${each.message ? `: ${each.message}` : ""}`),
     isStarting: lists.some(({ state }) => state === "starting"),
+    leftOut,
   };
+}
+
+function uncollected({ namespace, kind, state }: ListOfKind): readonly Uncollected[] {
+  const reason = REASONS[state];
+  return reason === undefined ? [] : [{ namespace, kind, reason }];
+}
+
+function notInstalled(namespace: string): Uncollected {
+  return { namespace, kind: "PodMetrics", reason: "NotInstalled" };
 }
 
 function nameOf({ namespace, kind, name }: WorkloadRef): string {

@@ -39,10 +39,10 @@ test("work that is cut off ends at the next pause", async () => {
 
 test("a report of 2,000 rows is put together in slices", async () => {
   const clock = new BusyClock("2026-01-01T00:00:00Z");
-  const ledger = new Ledger();
+  const ledger = new Ledger<string>();
   ledger.scope("all", true);
   for (let count = 0; count < 2_000; count += 1)
-    ledger.observe("all", { row: row(`w-${count}`), heartbeat: undefined });
+    ledger.observe("all", `w-${count}`, { row: row(`w-${count}`), heartbeat: undefined });
   let longest = 0;
   let before = clock.readings;
   let isDone = false;

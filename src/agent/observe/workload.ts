@@ -32,8 +32,8 @@ export interface Counts {
 export interface Related extends Omit<PodsView, "now"> {
   readonly replicaSets?: readonly ReplicaSet[];
   readonly jobs?: readonly Job[];
-  /** Claims of its namespace that are not bound. */
-  readonly claims?: readonly PersistentVolumeClaim[];
+  /** Of a StatefulSet, by the uid of a pod: its claim that is not bound. */
+  readonly claims?: ReadonlyMap<string, PersistentVolumeClaim>;
 }
 
 /** One object that is told, as far as its health goes: one shape for all kinds. */

@@ -7,9 +7,11 @@ import { apiVersionOf } from "../../kube/objects/resource.ts";
 import { REVISION_ANNOTATION } from "../../kube/projection/common-shapes.ts";
 import { Interner } from "../../kube/projection/interner.ts";
 import { OBSERVED, OBSERVED_KINDS, type ObservedKind } from "../kernel/observed-kinds.ts";
+import { HiddenNames } from "../names/names.ts";
 import { NO_LOOKUPS } from "../testing/no-lookups.ts";
+import { toldRef, withHiddenNames } from "./hidden.ts";
 import { type Lists, PARTS } from "./lists.ts";
-import { observationOf, type WorkloadRef } from "./observation.ts";
+import { identityOf, observationOf, type WorkloadRef } from "./observation.ts";
 import { Workloads } from "./workloads.ts";
 
 const strings = new Interner();
@@ -23,6 +25,7 @@ class World {
   readonly unreadable = new Set<ObservedKind>();
   readonly dirty = new Set<string>();
   readonly workloads = new Workloads({
+    maxPods: 1_000,
     client: {} as Client,
     namespaces: [NAMESPACE],
     scope: "namespaces",
@@ -299,16 +302,18 @@ test("two failed runs of a CronJob count, also when it has deleted the first, an
 
 describe("a claim that is not bound", () => {
   function statefulSet(name: string): void {
-    const selector = { matchLabels: { app: name } };
+    const selector = { matchLabels: { app: "db" } };
+    const volumeClaimTemplates = [{ metadata: { name: "data" } }, { metadata: { name: "x" } }];
     const status = { observedGeneration: 1, replicas: 1, readyReplicas: 0, currentRevision: "1", updateRevision: "1" };
-    world.set("StatefulSet", { metadata: meta("StatefulSet", name), spec: { replicas: 1, selector }, status });
+    world.set("StatefulSet", {
+      metadata: meta("StatefulSet", name),
+      spec: { replicas: 1, selector, volumeClaimTemplates },
+      status,
+    });
     pod(`${name}-0`, { owner: ownedBy("StatefulSet", name), unschedulable: true });
   }
-  const claim = (name: string, app: string, phase: string): void =>
-    world.set("PersistentVolumeClaim", {
-      metadata: meta("PersistentVolumeClaim", name, { labels: { app } }),
-      status: { phase },
-    });
+  const claim = (name: string, phase: string): void =>
+    world.set("PersistentVolumeClaim", { metadata: meta("PersistentVolumeClaim", name), status: { phase } });
 
   test.each([
     ["Pending", "0 of 1 ready; db-0: Unschedulable (claim data-db-0 not bound)"],
@@ -316,10 +321,37 @@ describe("a claim that is not bound", () => {
     ["Bound", "0 of 1 ready; db-0: Unschedulable"],
   ])("and is %s explains its pod", (phase, message) => {
     statefulSet("db");
-    claim("data-db-0", "db", phase);
-    // Another set's, whose name ends the same.
-    claim("x-my-db-0", "my-db", "Pending");
+    claim("data-db-0", phase);
+    // Another set's, whose name ends the same, also where both sets select the same labels.
+    statefulSet("my-db");
+    claim("x-my-db-0", "Pending");
     expect(world.told("StatefulSet", "db")).toBe(`unhealthy running: ${message}`);
+    expect(world.told("StatefulSet", "my-db")).toContain("(claim x-my-db-0 not bound)");
+  });
+
+  test("explains its pod under the names that both are told by", () => {
+    const hidden = new HiddenNames(Buffer.alloc(32, 1));
+    statefulSet("heron");
+    claim("data-heron-0", "Pending");
+    const toldOf = (kind: ObservedKind, name: string) => {
+      const ref = { namespace: NAMESPACE, kind, name };
+      const workload = world.workloads.workload(ref);
+      if (workload === undefined) throw new Error("it is there");
+      const seen = { workload, related: world.workloads.relatedTo(workload), lookups: NO_LOOKUPS };
+      const told = withHiddenNames(ref, seen, { hidden, isStarting: false });
+      return observationOf(told.workload, told.related, world.clock.wallNow(), told.lookups);
+    };
+    const [set, own] = [toldOf("StatefulSet", "heron"), toldOf("PersistentVolumeClaim", "data-heron-0")];
+    const [pod, alias] = [hidden.pod("heron-0"), hidden.claim("data-heron-0")];
+    expect(set.row.message).toBe(`0 of 1 ready; ${pod}: Unschedulable (claim ${alias} not bound)`);
+    const ref = toldRef(
+      { namespace: NAMESPACE, kind: "PersistentVolumeClaim", name: "data-heron-0" },
+      { hidden, isStarting: false },
+    );
+    expect([own.row.displayName, own.row.rawIdentity]).toEqual([alias, identityOf(ref)]);
+    expect(
+      JSON.stringify([set, own]).replaceAll("Pod-heron-0", "uid").replaceAll("Claim-data-heron-0", "uid"),
+    ).not.toContain("heron-0");
   });
 });
 
@@ -397,7 +429,15 @@ test("all that is watched is selected by the API server", () => {
   const common = { client: {} as Client, namespaces: [NAMESPACE], kinds: OBSERVED_KINDS, clock: world.clock };
   const scope = "namespaces";
   const never = { watchMetrics: undefined as never, mayRead: () => true, changed: () => undefined };
-  new Workloads({ ...common, ...never, scope, log: silentLogger, labelSelector: "team=shop", open });
+  new Workloads({
+    maxPods: 1_000,
+    ...common,
+    ...never,
+    scope,
+    log: silentLogger,
+    labelSelector: "team=shop",
+    open,
+  });
   expect(asked).toMatchObject([OBSERVED_KINDS, { namespace: NAMESPACE, labelSelector: "team=shop" }]);
 });
 
@@ -409,6 +449,7 @@ describe("in the scope of the cluster", () => {
     opened.length = 0;
     marked.length = 0;
     shared = new Workloads({
+      maxPods: 1_000,
       ...{ client: {} as Client, namespaces: [NAMESPACE, "jobs"], scope: "cluster", kinds: OBSERVED_KINDS },
       ...{ clock: world.clock, log: silentLogger, watchMetrics: undefined as never, mayRead: () => true },
       changed: ({ namespace, kind, name }) => void marked.push(`${namespace}/${kind}/${name}`),

@@ -2,12 +2,14 @@ import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Change } from "../../kube/cache/cache.ts";
 import type { Informer } from "../../kube/cache/informer.ts";
+import { ObjectLimit } from "../../kube/cache/object-limit.ts";
 import type { Cached } from "../../kube/cache/store.ts";
 import type { Client } from "../../kube/client/client.ts";
 import type { Runnable } from "../../kube/manager/manager.ts";
 import type { WatchMetrics } from "../../kube/metrics/metrics.ts";
 import type { Pod, ReplicaSet } from "../../kube/projection/shapes.ts";
 import { isDone } from "../../kube/workload-state/job.ts";
+import { unboundClaims } from "../../kube/workload-state/stateful-set.ts";
 import { listStateOf } from "../kernel/list-state.ts";
 import type { ObservedKind, ObservedScope } from "../kernel/observed-kinds.ts";
 import type { ListState } from "../kernel/resource-metrics.ts";
@@ -24,6 +26,8 @@ export interface WorkloadsOptions {
   readonly kinds: readonly ObservedKind[];
   /** Undefined: all objects. */
   readonly labelSelector?: string | undefined;
+  /** Pods that are held of all namespaces together; beyond, the namespace with the most has none. */
+  readonly maxPods: number;
   readonly clock: Clock;
   readonly log: Logger;
   readonly watchMetrics: WatchMetrics;
@@ -47,9 +51,11 @@ export class Workloads {
   /** By opened namespace. */
   readonly #lists: ReadonlyMap<string, Lists>;
   readonly #history: History;
+  readonly #podLimit: ObjectLimit;
 
   constructor(options: WorkloadsOptions) {
     this.kinds = options.kinds;
+    this.#podLimit = new ObjectLimit(options.maxPods);
     this.#options = options;
     this.#history = new History(options.clock);
     const { namespaces, scope } = options;
@@ -87,6 +93,7 @@ export class Workloads {
       isOpened: list !== undefined,
       mayRead: mayRead(namespace, kind),
       isRefused: list?.refusal !== undefined,
+      isTooLarge: list?.isTooLarge === true,
       isSynced: list?.synced === true,
       currentAtMs: list?.currentAtMs,
     };
@@ -124,8 +131,9 @@ export class Workloads {
     if (kind === "CronJob") return { before, ...this.#runsOf(namespace, uid) };
     const scaledUpAt = this.#history.scaledUpAt(uid);
     if (kind === "Deployment") return { before, scaledUpAt, ...this.#ofDeployment(namespace, metadata) };
-    const claims = kind === "StatefulSet" ? this.#unboundClaims(namespace) : undefined;
-    return { before, scaledUpAt, ...this.#podsOf(namespace, [uid]), ...(claims && { claims }) };
+    const { pods } = this.#podsOf(namespace, [uid]);
+    const claims = kind === "StatefulSet" ? this.#unboundClaims(namespace, metadata.name, pods) : undefined;
+    return { before, scaledUpAt, ...(pods && { pods }), ...(claims && { claims }) };
   }
 
   #ofDeployment(namespace: string, { uid, name }: Workload["metadata"]): Pick<Related, "pods" | "replicaSets"> {
@@ -159,9 +167,14 @@ export class Workloads {
       : { pods: owners.flatMap((uid) => this.#of(namespace, store.byIndex("owner", uid))) };
   }
 
-  #unboundClaims(namespace: string): Related["claims"] {
-    const store = this.#read(namespace, "PersistentVolumeClaim")?.store;
-    return store && ["Lost", "Pending"].flatMap((phase) => this.#of(namespace, store.byIndex("phase", phase)));
+  #unboundClaims(namespace: string, name: string, pods: readonly Pod[] = []): Related["claims"] {
+    const claims = this.#read(namespace, "PersistentVolumeClaim")?.store;
+    const set = this.#listOf(namespace, "StatefulSet")?.store.get(`${namespace}/${name}`);
+    if (claims === undefined || set === undefined) return undefined;
+    return unboundClaims(set, pods, (claim) => {
+      const found = claims.get(`${namespace}/${claim}`);
+      return found?.status.phase === "Lost" || found?.status.phase === "Pending" ? found : undefined;
+    });
   }
 
   /** Those of the namespace: lists of the whole cluster hold what others wrote, also the uids of foreign owners. */
@@ -172,7 +185,8 @@ export class Workloads {
 
   #watched(which: { readonly namespace?: string; readonly keep?: (object: Cached) => boolean }): Lists {
     const { client, clock, log, watchMetrics, kinds, labelSelector, open = listsOf } = this.#options;
-    const lists = open(kinds, { ...which, client, labelSelector, clock, log, metrics: watchMetrics });
+    const limits = { Pod: this.#podLimit };
+    const lists = open(kinds, { ...which, client, labelSelector, clock, log, metrics: watchMetrics }, limits);
     for (const kind of kinds) {
       const list = lists[kind] as Informer<Objects[typeof kind]> | undefined;
       list?.onChange((change) => this.#changed(kind, change));

@@ -15,7 +15,9 @@ export const ResourceLevel = Strict({
   digest: Type.String({ pattern: "^[0-9a-f]{16}$", description: "See `digestOf`." }),
   heartbeats: count,
   rows: Type.Integer({ minimum: 0, maximum: 1_000_000, description: "In lists that are complete." }),
-  complete: Type.Boolean({ description: "False when a list was refused or has not been read yet." }),
+  complete: Type.Boolean({
+    description: "False when a list was refused or has not been read yet, or rows were left out for want of room.",
+  }),
   full: Type.Optional(
     Type.Boolean({
       description:

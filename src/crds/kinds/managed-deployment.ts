@@ -66,9 +66,9 @@ const Collection = Type.Object({
   namespace: Namespace,
   kind: Words([
     ...(["Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Pod"] as const),
-    ...(["Job", "CronJob", "PersistentVolumeClaim", "PodDisruptionBudget"] as const),
+    ...(["Job", "CronJob", "PersistentVolumeClaim", "PodDisruptionBudget", "PodMetrics"] as const),
   ]),
-  reason: Words(["Forbidden", "WatchStale"]),
+  reason: Words(["Forbidden", "TooLarge", "WatchStale", "NotInstalled"]),
 });
 
 const Status = Type.Object({
@@ -92,7 +92,8 @@ const Status = Type.Object({
     Type.Array(Collection, {
       maxItems: 32,
       "x-kubernetes-list-type": "atomic",
-      description: "Kinds that the agent may not or cannot read, so that what is shown of them is old.",
+      description:
+        "Kinds that the agent may not or cannot read, so that what is shown of them is old; and what the cluster does not have.",
     }),
   ),
   observedGeneration: Type.Optional(Generation),

@@ -90,7 +90,7 @@ export function openAllToObservation(names: InstallationNames = DEFAULT_NAMES): 
   return [clusterObservation(names)];
 }
 
-/** What the customer adds for the agent to hide names of pods, nodes and images; beside it, a setting of the agent. */
+/** What the customer adds for the agent to hide names of pods, claims, nodes and images; beside it, a setting of the agent. */
 export function redactNames(names: InstallationNames = DEFAULT_NAMES): readonly Manifest[] {
   return nameSalt(names);
 }

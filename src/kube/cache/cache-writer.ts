@@ -43,6 +43,11 @@ export class CacheWriter<T extends Cached> implements WatchSink<T> {
     return this.#draft === undefined && this.#seen !== "" ? this.#seen : undefined;
   }
 
+  /** Objects of the first set while it is still coming. */
+  get received(): number {
+    return this.#draft?.store.size ?? 0;
+  }
+
   /** Objects that changed; bookmarks are not counted. */
   get events(): number {
     return this.#events;
@@ -77,6 +82,8 @@ export class CacheWriter<T extends Cached> implements WatchSink<T> {
   settle(): Promise<void> | undefined {
     this.#count();
     this.#options.onHeard();
+    // It may have been stopped there.
+    this.#options.signal.throwIfAborted();
     return this.#isMarked && this.#draft !== undefined ? this.#fill(this.#draft) : undefined;
   }
 

@@ -62,6 +62,12 @@ export class Cache<T extends Cached> {
     else if (isNewer(object, previous)) this.#notify({ type: "updated", object, previous });
   }
 
+  /** Frees all that it holds. No listener hears of it: the objects are not gone, they are not known any more. */
+  clear(): void {
+    this.#store.adopt(new Store<T>(this.#options.indexes));
+    this.#filled = false;
+  }
+
   /** A set to collect a list in, out of sight. */
   draft(): Draft<T> {
     return new Draft(new Store<T>(this.#options.indexes), this.#options);

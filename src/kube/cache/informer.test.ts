@@ -12,6 +12,7 @@ import { podShape } from "../projection/shapes.ts";
 import { FakeApiServer } from "../testing/fake-api-server.ts";
 import type { Change } from "./cache.ts";
 import { Informer } from "./informer.ts";
+import { ObjectLimit } from "./object-limit.ts";
 
 interface SmallPod {
   readonly metadata: { readonly name: string; readonly namespace?: string; readonly resourceVersion: string };
@@ -38,7 +39,7 @@ class World {
   readonly #stop = new AbortController();
   readonly #running: Promise<void>;
 
-  constructor(server: FakeApiServer, connection: Connection, projection: Projection<SmallPod>) {
+  constructor(server: FakeApiServer, connection: Connection, projection: Projection<SmallPod>, limit?: ObjectLimit) {
     this.server = server;
     this.#connection = connection;
     this.informer = new Informer({
@@ -58,6 +59,7 @@ class World {
         synced: () => undefined,
       },
       freeze: true,
+      limit,
     });
     this.informer.onChange((change) => {
       this.changes.push(change);
@@ -67,10 +69,14 @@ class World {
     this.#running = this.informer.run(this.#stop.signal);
   }
 
-  static async start(projection: Projection<SmallPod>, prepare: (server: FakeApiServer) => void): Promise<World> {
+  static async start(
+    projection: Projection<SmallPod>,
+    prepare: (server: FakeApiServer) => void,
+    limit?: ObjectLimit,
+  ): Promise<World> {
     const server = await FakeApiServer.start();
     prepare(server);
-    return new World(server, await connect({ explicit: { server: server.url } }, clock), projection);
+    return new World(server, await connect({ explicit: { server: server.url } }, clock), projection, limit);
   }
 
   synced(): Promise<void> {
@@ -316,6 +322,63 @@ describe("an informer", () => {
     await world.agrees();
     expect(world.objects).toBe(3);
   });
+
+  test.each([true, false])(
+    "holds nothing of a list that is too large, and all of it once it fits (watch-list %s)",
+    async (isWatchList) => {
+      const limit = new ObjectLimit(5);
+      const begun = await World.start(
+        podShape,
+        (server) => {
+          server.watchListSupported = isWatchList;
+          for (const name of "abcdefgh") server.put(name, "Running");
+        },
+        limit,
+      );
+      world = begun;
+      await vi.waitFor(() => expect(world.restarts).toContain("too-large"), { timeout: 60_000 });
+      expect([world.informer.isTooLarge, world.informer.store.size, world.informer.currentAtMs]).toEqual([
+        true,
+        0,
+        undefined,
+      ]);
+      for (const name of "defgh") world.server.remove(name);
+      world.informer.retryNow();
+      await vi.waitFor(() => expect(world.informer.store.size).toBe(3), { timeout: 60_000 });
+      await vi.waitFor(() => expect(world.informer.isTooLarge).toBe(false));
+      // What grows beyond it later is dropped as well, and no listener hears that objects are gone.
+      const { length } = world.changes;
+      for (const name of "defgh") world.server.put(name, "Running");
+      await vi.waitFor(() => expect(world.informer.isTooLarge).toBe(true), { timeout: 60_000 });
+      await vi.waitFor(() => expect(world.server.openWatches).toBe(0), { timeout: 60_000 });
+      expect(world.informer.store.size).toBe(0);
+      expect(world.changes.slice(length).filter(({ type }) => type === "deleted")).toEqual([]);
+    },
+  );
+
+  test.each([
+    ["protobuf", podShape, true],
+    ["protobuf", podShape, false],
+    ["JSON", { fromJson: podShape.fromJson }, true],
+    ["JSON", { fromJson: podShape.fromJson }, false],
+  ] as const)(
+    "keeps nothing of 10 MB of annotations in %s, and all the other pods",
+    async (_name, projection, isWatchList) => {
+      const note = "leaked ".repeat(1_500_000);
+      world = await World.start(projection, (server) => {
+        server.watchListSupported = isWatchList;
+        server.put("before", "Running");
+        server.put("hostile", "Running", note);
+        server.put("behind", "Running");
+      });
+      await world.synced();
+      world.server.put("hostile", "Failed", note);
+      world.server.put("last", "Running");
+      await world.agrees();
+      const kept = JSON.stringify([...world.informer.store.values(), ...world.changes]);
+      expect([kept.includes("leaked"), kept.length < 20_000]).toEqual([false, true]);
+    },
+  );
 
   test("goes on when a listener throws", async () => {
     await begin((server) => server.put("a", "Running"));

@@ -11,7 +11,9 @@ import { DecodeError } from "../projection/protobuf.ts";
 import { Cache, type Listener } from "./cache.ts";
 import { CacheWriter } from "./cache-writer.ts";
 import { listPages } from "./list-pages.ts";
+import type { Limited, ObjectLimit } from "./object-limit.ts";
 import {
+  failureOf,
   INITIAL_MEMORY,
   INITIAL_STATE,
   type Memory,
@@ -35,6 +37,8 @@ export interface InformerOptions<T extends Cached> {
   /** Of what the server sends, what is stored: for a bound that no selector can say. @default all */
   readonly keep?: ((object: T) => boolean) | undefined;
   readonly indexes?: Readonly<Record<string, IndexFunction<T>>>;
+  /** Shared with other caches. Beyond it the largest of them holds nothing for ten minutes: `isTooLarge`. @default none */
+  readonly limit?: ObjectLimit | undefined;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics?: WatchMetrics | undefined;
@@ -53,7 +57,7 @@ const REFUSED_AFTER_MS = 10_000;
  *
  * While a list is being received, readers see the old content until the new one is whole.
  */
-export class Informer<T extends Cached> {
+export class Informer<T extends Cached> implements Limited {
   readonly resource: Resource;
   readonly #options: InformerOptions<T>;
   readonly #target: WatchTarget<T>;
@@ -65,6 +69,9 @@ export class Informer<T extends Cached> {
   #failing = false;
   #refusal: { readonly message: string; readonly firstAtMs: number; readonly lastAtMs: number } | undefined;
   #currentAtMs: number | undefined;
+  #isTooLarge = false;
+  #received = (): number => 0;
+  #drop: AbortController | undefined;
   /** Ends the pause before the next try; undefined while there is none. */
   #wake: (() => void) | undefined;
 
@@ -77,6 +84,11 @@ export class Informer<T extends Cached> {
     const { indexes = {}, freeze = false, keep } = options;
     this.#cache = new Cache({ indexes, clock, log, freeze, keep });
     this.#random = options.random ?? systemRandom;
+    options.limit?.join(this);
+  }
+
+  get size(): number {
+    return Math.max(this.store.size, this.#received());
   }
 
   get store(): ReadonlyStore<T> {
@@ -96,6 +108,11 @@ export class Informer<T extends Cached> {
     if (this.#refusal === undefined) return undefined;
     const { message, firstAtMs, lastAtMs } = this.#refusal;
     return this.#synced && lastAtMs - firstAtMs < REFUSED_AFTER_MS ? undefined : message;
+  }
+
+  /** Whether it holds nothing because there is too much. */
+  get isTooLarge(): boolean {
+    return this.#isTooLarge;
   }
 
   /**
@@ -140,7 +157,7 @@ export class Informer<T extends Cached> {
     metrics?.synced(kind, this.#synced);
     try {
       while (!signal.aborted) {
-        const outcome = await this.#enter(state, signal);
+        const outcome = await this.#enterWithin(state, signal);
         const next = step(state, outcome, memory, clock.monotonicMs(), this.#random);
         if (next.reason !== undefined) metrics?.restart(kind, next.reason);
         this.#report(outcome, next);
@@ -151,6 +168,30 @@ export class Informer<T extends Cached> {
       // Everything that can go wrong on the wire is an outcome; what is thrown is the abort, or a mistake in this room.
       if (!signal.aborted) throw error;
     }
+  }
+
+  async #enterWithin(state: ReflectorState, signal: AbortSignal): Promise<Outcome> {
+    if (this.#options.limit === undefined) return this.#enter(state, signal);
+    const dropped = new AbortController();
+    this.#drop = dropped;
+    try {
+      return await this.#enter(state, AbortSignal.any([signal, dropped.signal]));
+    } catch (error) {
+      if (signal.aborted || !dropped.signal.aborted) throw error;
+      return { of: "too-large" };
+    } finally {
+      [this.#received, this.#drop] = [() => 0, undefined];
+    }
+  }
+
+  giveWay(): void {
+    const fields = { kind: this.resource.plural, objects: this.size };
+    if (!this.#isTooLarge) this.#options.log.warn(fields, "too many objects; this kind is not held");
+    this.#isTooLarge = true;
+    this.#currentAtMs = undefined;
+    this.#cache.clear();
+    this.#options.metrics?.objects(fields.kind, 0);
+    this.#drop?.abort();
   }
 
   #enter(state: ReflectorState, signal: AbortSignal): Promise<Outcome> {
@@ -165,7 +206,7 @@ export class Informer<T extends Cached> {
   }
 
   async #watch(resourceVersion: string | undefined, signal: AbortSignal): Promise<Outcome> {
-    const { clock, metrics } = this.#options;
+    const { clock, metrics, limit } = this.#options;
     const writer = new CacheWriter({
       cache: this.#cache,
       kind: this.resource.plural,
@@ -177,9 +218,11 @@ export class Informer<T extends Cached> {
         this.#onHealed();
         // While a first set is still coming, what readers see is older than it.
         if (writer.resourceVersion !== undefined) this.#currentAtMs = clock.monotonicMs();
+        limit?.check();
       },
       onFilled: () => this.#onFilled(),
     });
+    this.#received = () => writer.received;
     const startedMs = clock.monotonicMs();
     const timeoutSeconds = Math.floor(MIN_WATCH_SECONDS * (1 + this.#random()));
     const end = await watch(this.#target, { resourceVersion, timeoutSeconds }, writer, signal);
@@ -190,8 +233,14 @@ export class Informer<T extends Cached> {
 
   async #list(signal: AbortSignal): Promise<Outcome> {
     const draft = this.#cache.draft();
+    this.#received = () => draft.store.size;
+    const onItem = (object: T): void => {
+      draft.apply("ADDED", object);
+      this.#options.limit?.check();
+      signal.throwIfAborted();
+    };
     try {
-      const resourceVersion = await listPages(this.#target, (object) => draft.apply("ADDED", object), signal);
+      const resourceVersion = await listPages(this.#target, onItem, signal);
       await this.#cache.adopt(draft, signal);
       this.#options.metrics?.objects(this.resource.plural, this.store.size);
       this.#onFilled();
@@ -206,16 +255,13 @@ export class Informer<T extends Cached> {
 
   async #pause(clock: Clock, delayMs: number, signal: AbortSignal): Promise<void> {
     const woken = new AbortController();
-    const stop = (): void => woken.abort(signal.reason);
-    signal.addEventListener("abort", stop, { once: true });
     this.#wake = () => woken.abort();
     try {
-      await sleep(clock, delayMs, woken.signal);
+      await sleep(clock, delayMs, AbortSignal.any([signal, woken.signal]));
     } catch (error) {
       if (signal.aborted) throw error;
     } finally {
       this.#wake = undefined;
-      signal.removeEventListener("abort", stop);
     }
   }
 
@@ -227,6 +273,7 @@ export class Informer<T extends Cached> {
 
   #onFilled(): void {
     this.#currentAtMs = this.#options.clock.monotonicMs();
+    this.#isTooLarge = false;
     if (this.#synced) return;
     this.#synced = true;
     this.#options.metrics?.synced(this.resource.plural, true);
@@ -239,7 +286,7 @@ export class Informer<T extends Cached> {
     const { log } = this.#options;
     const kind = this.resource.plural;
     const failure = failureOf(outcome);
-    if (failure === undefined && next.delayMs === 0) return;
+    if (outcome.of === "too-large" || (failure === undefined && next.delayMs === 0)) return;
     if (failure instanceof ApiError && failure.isForbidden) {
       const lastAtMs = this.#options.clock.monotonicMs();
       this.#refusal = { message: failure.message, firstAtMs: this.#refusal?.firstAtMs ?? lastAtMs, lastAtMs };
@@ -250,9 +297,4 @@ export class Informer<T extends Cached> {
     else log.warn(fields, "watch failed, will be tried again");
     this.#failing = true;
   }
-}
-
-function failureOf(outcome: Outcome): Error | undefined {
-  if (outcome.of === "list-failed") return outcome.error;
-  return outcome.of === "watch" && "error" in outcome.end ? outcome.end.error : undefined;
 }

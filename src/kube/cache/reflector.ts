@@ -25,7 +25,14 @@ export type Outcome =
   /** The server sent a bookmark before the mark that ends the initial list: it does not know watch-list. */
   | { readonly of: "unsupported" }
   | { readonly of: "list"; readonly resourceVersion: string }
-  | { readonly of: "list-failed"; readonly error: ApiError | DecodeError };
+  | { readonly of: "list-failed"; readonly error: ApiError | DecodeError }
+  /** There are more objects than may be held: none is. */
+  | { readonly of: "too-large" };
+
+export function failureOf(outcome: Outcome): Error | undefined {
+  if (outcome.of === "list-failed") return outcome.error;
+  return outcome.of === "watch" && "error" in outcome.end ? outcome.end.error : undefined;
+}
 
 /** What a reflector remembers between states. */
 export interface Memory {
@@ -50,6 +57,9 @@ const MAX_DELAY_MS = 30_000;
 /** So long without a failure, and the next one counts as the first. */
 const HEALTHY_MS = 120_000;
 
+/** Objects do not get fewer within seconds, and each try reads as many of them as may be held. */
+const TOO_LARGE_DELAY_MS = 600_000;
+
 /** A watch that ends sooner and brought nothing is a failure in disguise ("very short watch" in client-go). */
 const SHORT_MS = 1_000;
 
@@ -66,6 +76,10 @@ export function step(state: ReflectorState, outcome: Outcome, memory: Memory, no
     return { state: { at: "watch", resourceVersion: outcome.resourceVersion }, memory, delayMs: 0, reason: undefined };
   }
   if (outcome.of === "unsupported") return refusedWatchList(memory);
+  if (outcome.of === "too-large") {
+    const delayMs = TOO_LARGE_DELAY_MS * (1 + random() / 10);
+    return { state: relistOf(memory), memory, delayMs, reason: "too-large" };
+  }
   if (outcome.of === "list-failed") {
     const { error } = outcome;
     if (error instanceof DecodeError) return afterFailure(state, "decode", memory, nowMs, random);
@@ -102,13 +116,16 @@ function refusedWatchList(memory: Memory): Step {
 
 function afterError(resume: ReflectorState, error: ApiError, memory: Memory, nowMs: number, random: Random): Step {
   if (error.isGone || isVersionTooLarge(error)) {
-    const relist: ReflectorState = memory.watchListRefused ? { at: "list" } : { at: "watch-list" };
-    const failed = afterFailure(relist, "gone", memory, nowMs, random);
+    const failed = afterFailure(relistOf(memory), "gone", memory, nowMs, random);
     // The first time it is only age: list again at once. Again and again, it is a server in trouble.
     return failed.memory.failures === 1 ? { ...failed, delayMs: 0 } : failed;
   }
   const failed = afterFailure(resume, error.isTooManyRequests ? "throttled" : "error", memory, nowMs, random);
   return { ...failed, delayMs: Math.max(failed.delayMs, error.retryAfterMs ?? 0) };
+}
+
+function relistOf({ watchListRefused }: Memory): ReflectorState {
+  return watchListRefused ? { at: "list" } : { at: "watch-list" };
 }
 
 /** After a restore of etcd the server's versions are behind ours, and it would let us wait for ever. */

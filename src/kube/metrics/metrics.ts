@@ -12,7 +12,10 @@ export interface ClientMetrics {
 }
 
 /** Why a watch was opened again. */
-export type WatchRestartReason = "closed" | "expired" | "gone" | "idle" | "decode" | "throttled" | "error" | "short";
+export type WatchRestartReason =
+  | ("closed" | "expired" | "gone" | "idle" | "decode" | "throttled" | "error" | "short")
+  /** There were more objects than may be held. */
+  | "too-large";
 
 /** What an informer measures. `kind` is the resource's plural: as many values as informers. */
 export interface WatchMetrics {

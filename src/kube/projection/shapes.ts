@@ -81,6 +81,8 @@ export const statefulSetShape = message({
       replicas: field(1, optional(int)),
       selector: field(2, labelSelectorShape),
       template: field(3, podTemplateShape),
+      /** By name alone: with a Pod's name it is the name of its claim. */
+      volumeClaimTemplates: field(4, list(message({ metadata: field(1, message({ name: field(1, interned) })) }))),
       serviceName: field(5, optional(string)),
       updateStrategy: field(
         7,

@@ -79,9 +79,9 @@ export class FakeApiServer {
   }
 
   /** Creates or changes a pod, and tells all watches. */
-  put(name: string, phase: string): void {
+  put(name: string, phase: string, note?: string): void {
     const type = this.pods.has(name) ? "MODIFIED" : "ADDED";
-    const pod = { name, phase, resourceVersion: String(this.#next()) };
+    const pod = { name, phase, resourceVersion: String(this.#next()), ...(note !== undefined && { note }) };
     this.pods.set(name, pod);
     this.#record(type, pod);
   }

@@ -5,6 +5,8 @@ export interface PodFixture {
   readonly name: string;
   readonly phase: string;
   readonly resourceVersion: string;
+  /** The text of an annotation. */
+  readonly note?: string;
 }
 
 export interface StatusFixture {
@@ -27,11 +29,18 @@ export interface WireEncoding {
 const NAMESPACE = "grüße";
 const END = "k8s.io/initial-events-end";
 
-function podJson({ name, phase, resourceVersion }: PodFixture): object {
+function podJson({ name, phase, resourceVersion, note }: PodFixture): object {
+  const metadata = {
+    name,
+    namespace: NAMESPACE,
+    uid: `uid-${name}`,
+    resourceVersion,
+    managedFields: [{ manager: "x" }],
+  };
   return {
     apiVersion: "v1",
     kind: "Pod",
-    metadata: { name, namespace: NAMESPACE, uid: `uid-${name}`, resourceVersion, managedFields: [{ manager: "x" }] },
+    metadata: { ...metadata, ...(note !== undefined && { annotations: { note } }) },
     status: { phase },
   };
 }
@@ -56,13 +65,14 @@ export const jsonEncoding: WireEncoding = {
     ),
 };
 
-function podBytes({ name, phase, resourceVersion }: PodFixture): Buffer {
+function podBytes({ name, phase, resourceVersion, note }: PodFixture): Buffer {
   const metadata = bytesField(
     1,
     textField(1, name),
     textField(3, NAMESPACE),
     textField(5, `uid-${name}`),
     textField(6, resourceVersion),
+    ...(note === undefined ? [] : [bytesField(12, textField(1, "note"), textField(2, note))]),
     // managedFields, to be skipped
     bytesField(17, textField(1, "x")),
   );

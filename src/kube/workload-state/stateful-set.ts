@@ -8,8 +8,28 @@ import { stoppedUpdate } from "./update-stopped.ts";
 import type { Lifecycle } from "./words.ts";
 
 export interface StatefulSetView extends PodsView {
-  /** Claims of its namespace that are not bound. */
-  readonly claims?: readonly PersistentVolumeClaim[];
+  /** By the uid of a Pod, a claim of it that is not bound: see `unboundClaims`. */
+  readonly claims?: ReadonlyMap<string, PersistentVolumeClaim>;
+}
+
+/**
+ * The claims for which Pods of the set are not scheduled. Its controller names each after a template of the set and the
+ * Pod; a Pod's volumes are not read.
+ *
+ * @param claimOf the claim of this name in the set's namespace, if it is not bound.
+ */
+export function unboundClaims(
+  { spec }: Pick<StatefulSet, "spec">,
+  pods: readonly Pod[],
+  claimOf: (name: string) => PersistentVolumeClaim | undefined,
+): ReadonlyMap<string, PersistentVolumeClaim> {
+  const found = new Map<string, PersistentVolumeClaim>();
+  for (const { metadata } of pods) {
+    const names = spec.volumeClaimTemplates.map((template) => `${template.metadata.name}-${metadata.name}`);
+    const claim = names.map(claimOf).find((each) => each !== undefined);
+    if (claim !== undefined) found.set(metadata.uid, claim);
+  }
+  return found;
 }
 
 export function statefulSetState(set: StatefulSet, view: StatefulSetView): WorkloadState {
@@ -25,7 +45,7 @@ export function statefulSetState(set: StatefulSet, view: StatefulSetView): Workl
   const findings = [
     ...failure,
     ...readinessFindings(counts, lifecycle, isStarting(metadata, view)),
-    ...podFindings(view, (pod) => unboundClaim(set, pod, view.claims ?? [])),
+    ...podFindings(view, ({ metadata }) => claimDetail(view.claims?.get(metadata.uid))),
     ...updateFindings(set, desired),
   ];
   return stateOf(lifecycle, findings);
@@ -67,16 +87,7 @@ function updateFindings(set: StatefulSet, desired: number): readonly Finding[] {
   return [{ health: "healthy", text: `rollout ${status.updatedReplicas}/${target} updated${how}` }];
 }
 
-/**
- * The claim for which the Pod is not scheduled. Its controller names it after a template of the set and the Pod, and gives
- * it the labels that the set selects; a Pod's volumes are not read.
- */
-function unboundClaim({ spec }: StatefulSet, pod: Pod, claims: readonly PersistentVolumeClaim[]): string | undefined {
-  const own = Object.entries(spec.selector.matchLabels);
-  const claim = claims.find(
-    ({ metadata }) =>
-      metadata.name.endsWith(`-${pod.metadata.name}`) && own.every(([key, value]) => metadata.labels[key] === value),
-  );
+function claimDetail(claim: PersistentVolumeClaim | undefined): string | undefined {
   if (claim === undefined) return undefined;
   return `claim ${plainName(claim.metadata.name)} ${claim.status.phase === "Lost" ? "has lost its volume" : "not bound"}`;
 }

@@ -42,7 +42,10 @@ test("a rule that is taken costs that kind alone, and given back it is known aga
   const giveBack = await scene.withoutRule("jobs");
   await scene.isSeen("import", "worker unknown failed");
   const status = await eventually(scene.shown, (each) => condition(each, "Observed")?.status === "False");
-  expect(status?.collection).toEqual([{ namespace: SHOP, kind: "Job", reason: "Forbidden" }]);
+  expect(status?.collection).toEqual([
+    { namespace: SHOP, kind: "Job", reason: "Forbidden" },
+    { namespace: SHOP, kind: "PodMetrics", reason: "NotInstalled" },
+  ]);
   expect(await seen()).toMatchObject({ api: "healthy 2", web: "healthy 2" });
   await giveBack();
   await scene.isSeen("import", "worker unhealthy failed");
@@ -186,7 +189,7 @@ test("in the scope of the cluster there is one stream a kind, and of a namespace
   await eventually(seen, (rows) => rows["of-jobs"] === undefined && rows.api === "healthy 2");
 });
 
-test("with names hidden no report has the name of a pod, node or image, and a restart changes none of the others", async () => {
+test("with names hidden no report has the name of a pod, claim, node or image, and a restart changes none of the others", async () => {
   await health.stopAgent();
   const hidden = ["heron-0", "basement-node", "registry.example/heron"];
   const heron = { nodeName: "basement-node", containers: [{ name: "app", image: "registry.example/heron:1" }] };

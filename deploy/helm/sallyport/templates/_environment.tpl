@@ -117,6 +117,8 @@ The chart's list without the entries that the customer's list has too, then the 
   value: {{ $values.observe.labelSelector | default "" | quote }}
 - name: SALLYPORT_OBSERVED_SCOPE
   value: {{ $values.observe.scope | quote }}
+- name: SALLYPORT_OBSERVED_MAX_PODS
+  value: {{ $values.observe.maxPods | int | quote }}
 - name: SALLYPORT_REDACT_NAMES
   value: {{ ternary "on" "off" $values.observe.redactNames | quote }}
 - name: SALLYPORT_OBSERVED_NODES

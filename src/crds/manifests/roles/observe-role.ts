@@ -82,7 +82,7 @@ export function nodesRole(): ShippedRole {
 /** By the chart's value `observe.redactNames`. The Secret is the chart's, so the agent cannot make one. */
 export function nameSaltRole({ agentAccount }: InstallationNames): ShippedRole {
   const why =
-    "Reads the salt with which names of pods, nodes and images are hashed, and fills it once. It reaches no other Secret.";
+    "Reads the salt with which names of pods, claims, nodes and images are hashed, and fills it once. It reaches no other Secret.";
   return {
     name: `${agentAccount}-name-salt`,
     holder: "agent",
