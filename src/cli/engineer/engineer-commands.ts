@@ -7,7 +7,7 @@ import { completionCommand, completions } from "./completion.ts";
 import { DEBUG_VERBS, debugCommand } from "./debug/debug-command.ts";
 import { loginCommand, logoutCommand, profilesCommand } from "./login-command.ts";
 import { MACHINE_VERBS, machinesCommand } from "./machines/machines-command.ts";
-import { RESOURCE_VERBS, resourcesCommand } from "./resources.ts";
+import { RESOURCE_VERBS, resourcesCommand } from "./resources/resources-command.ts";
 import { areasOf } from "./verbs.ts";
 
 export interface EngineerCommands {

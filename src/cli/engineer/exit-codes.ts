@@ -25,6 +25,11 @@ export function describeExitCodes(): string {
     .join("\n");
 }
 
+/** The API's 404, as {@link friendly} has it. */
+export function isNotFound(error: unknown): boolean {
+  return error instanceof FriendlyError && error.exitCode === EXIT_CODES.notFound.code;
+}
+
 /** The API's refusal as text: code, message, hint, the issues, and what to quote to support. */
 export function friendly(error: unknown): unknown {
   if (!(error instanceof ApiError)) return error;

@@ -137,6 +137,10 @@ const query = Type.Object({
 const resourceType = Words(LISTED_RESOURCE_TYPES);
 /** An observed resource's id is its raw identity, which may be longer than a managed one's. */
 const resourceId = Type.String({ minLength: 1, maxLength: 512 });
+const named = Type.String({
+  ...{ minLength: 1, maxLength: 512 },
+  description: "Only what has this `resourceId` or `name`, or, with a namespace before it, `shop/api`.",
+});
 const truncated = Type.Optional(
   Type.Literal(true, {
     description: `There are more rows than ${MAX_RESOURCE_ROWS}, or than 2 MiB hold; these come first.`,
@@ -165,7 +169,7 @@ export const resourceRoutes = routes({
     path: "/v1/resources",
     summary: "Lists every resource of a project's deployments, those that need attention first.",
     roles,
-    query: Type.Object({ ...query.properties, resourceType: Type.Optional(ResourceType) }),
+    query: Type.Object({ ...query.properties, resourceType: Type.Optional(ResourceType), name: Type.Optional(named) }),
     success: 200,
     response: Strict({ resources: Type.Array(DeployedResource), truncated, truncatedDeployments }),
     errors: ["NOT_FOUND"],

@@ -197,14 +197,31 @@ async function confirms(postgres: string, { agents: count, say }: HealthOptions,
     deploymentId: managerId.replace("mgr_", "dep_"),
   }));
   const level = { digest: "0123456789abcdef", heartbeats: 20, rows: 400, complete: true };
-  // A confirmation reads and writes this one row; the rows that it confirms are not touched, so that there are none here.
-  await connected(postgres, (client) =>
-    client.query(
+  const ids = agents.map((agent) => agent.deploymentId);
+  // A confirmation reads and writes this one row. Of what it confirms it looks for one row of each table.
+  await connected(postgres, async (client) => {
+    await client.query(
       `insert into resource_levels (deployment_id, digest, heartbeats, rows, complete, confirmed_at)
        select id, $1, $2, $3, $4, now() from unnest($5::text[]) id`,
-      [level.digest, level.heartbeats, level.rows, level.complete, agents.map((agent) => agent.deploymentId)],
-    ),
-  );
+      [level.digest, level.heartbeats, level.rows, level.complete, ids],
+    );
+    await client.query(
+      `insert into resource_heartbeats (deployment_id, resource_type, resource_id, observed_at, body)
+       select id, 'container', 'api', now(), '{}' from unnest($1::text[]) id`,
+      [ids],
+    );
+    await client.query(
+      `insert into inventory_scopes (deployment_id, source_kind, inventory_scope, controller_platform, backend,
+         observed_at, complete, parts)
+       select id, 'operator', 'shop', 'kubernetes', 'kubernetes', now(), true, '{0}' from unnest($1::text[]) id`,
+      [ids],
+    );
+    await client.query(
+      `insert into inventory_rows (deployment_id, source_kind, inventory_scope, raw_identity, observed_at, body)
+       select id, 'operator', 'shop', 'api', now(), '{}' from unnest($1::text[]) id`,
+      [ids],
+    );
+  });
   await connected(postgres, (client) => client.query("analyze"));
   // Not counted: V8 compiles what is busy.
   await swarm.call("confirm", { port, agents: agents.slice(0, count / 5), level, withinMs: 12_000 });

@@ -1,9 +1,11 @@
+import { isDeepStrictEqual } from "node:util";
 import { expect, test } from "vitest";
 import { objectName } from "../../../src/crds/group.ts";
 import { GRANTS, SHOP } from "../agent/agent-world.ts";
 import { eventually, signal } from "../wait.ts";
 import { useHealth } from "./health-world.ts";
 import { condition, containers, eventOf, failure, job, owned, rowsOf, Scene } from "./scene.ts";
+import { backUp } from "./table-backup.ts";
 
 const { cluster, health } = useHealth({ workloads: ["api", "web"], settings: {} });
 const { reports, seen } = health;
@@ -190,18 +192,48 @@ test("a disruption budget that allows none is told, and counts as no workload", 
   await scene.isSeen("guard", "gone");
 });
 
-test("a platform that was restored from before asks once, and has everything again", async () => {
-  const { db } = health.world.platform;
-  await db.deleteFrom("inventory_scopes").execute();
-  await db.deleteFrom("resource_heartbeats").execute();
-  const before = reports.length;
+test("a platform that was restored from before asks once, has everything again, and shows nothing as gone that is there", async () => {
+  const { gate, platform } = health.world;
+  await health.apply("old");
+  await health.ready("old", 2);
+  const all = { api: "healthy 2", web: "healthy 2" };
+  await eventually(seen, (rows) => isDeepStrictEqual(rows, { ...all, old: "healthy 2" }));
+  const restore = await backUp(platform.db);
+  await scene.removed("Deployment", "old");
+  await health.apply("late");
+  await health.ready("late", 2);
   await health.ready("api", 1);
-  await eventually(seen, (rows) => rows.api === "degraded 1" && rows.web === "healthy 2");
-  const full = () => reports.slice(before).filter(({ resourceLevel }) => resourceLevel?.full === true);
+  await eventually(seen, (rows) => isDeepStrictEqual(rows, { api: "degraded 1", web: "healthy 2", late: "healthy 2" }));
+  gate.passage = "down";
+  await restore();
+  expect(await seen()).toEqual({ ...all, old: "healthy 2" });
+  const before = reports.length;
+  gate.passage = "open";
+  await health.ready("web", 1);
+  const looks: string[][] = [];
+  await eventually(
+    async () => {
+      const rows = await seen();
+      looks.push(Object.keys(rows).toSorted());
+      return rows;
+    },
+    (rows) => isDeepStrictEqual(rows, { api: "degraded 1", web: "degraded 1", late: "healthy 2" }),
+  );
+  // As it was, and then as it is: in between at most with what both have.
+  const changes = looks.map((names) => names.join()).filter((names, index, those) => names !== those[index - 1]);
+  expect(changes.filter((names) => names !== "api,late,old,web")).toEqual(["api,old,web", "api,late,web"]);
+  const since = () => reports.slice(before);
+  const full = () => since().filter(({ resourceLevel }) => resourceLevel?.full === true);
   expect(full()).toHaveLength(1);
   await health.ready("api", 2);
-  await eventually(seen, (rows) => rows.api === "healthy 2");
+  await health.ready("web", 2);
+  await eventually(seen, (rows) => isDeepStrictEqual(rows, { ...all, late: "healthy 2" }));
   expect(full()).toHaveLength(1);
+  const ended = since().flatMap(({ removedHeartbeats = [], observedInventoryBatches = [] }) => [
+    ...removedHeartbeats.map(({ resourceId }) => resourceId),
+    ...observedInventoryBatches.flatMap(({ removed = [] }) => removed),
+  ]);
+  expect(ended).toEqual([]);
 });
 
 test("a destructive plan on old knowledge is refused; when the engineer accepts that, the approver reads it", async () => {

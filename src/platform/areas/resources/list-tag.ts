@@ -33,7 +33,8 @@ export class ListTag {
     // Callers with other rights have other tags, also where they see the same today.
     const { workspaceId, role } = principal;
     const scope = principal.kind === "serviceAccount" ? principal.scope : null;
-    const parts = [FORM, workspaceId, role, scope, reach.resourceType ?? null, rows[0]?.state ?? null];
+    const { resourceType = null, name = null } = reach;
+    const parts = [FORM, workspaceId, role, scope, resourceType, name, rows[0]?.state ?? null];
     const state = createHash("sha256").update(JSON.stringify(parts)).digest("base64url");
     return new ListTag(state, tagsIn(ifNoneMatch).find((tag) => holds(tag, state, now))?.text);
   }

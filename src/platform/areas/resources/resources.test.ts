@@ -269,6 +269,38 @@ onEachDatabase("resources", (world) => {
     expect(summed).toEqual(expect.arrayContaining(["one", "two", "three", "well"]));
   });
 
+  it("?name= finds by id, name and namespace, behind the cut too, and each name has its own tag", async () => {
+    const site = await newSite(world);
+    const id = await site.deploy("shop");
+    await report(site, id, {
+      resourceHeartbeats: [heartbeat("api"), heartbeat("name of api", { type: "queue" })],
+      observedInventoryBatches: [inventory({ namespace: "shop" }, { namespace: "100%", resourceTypeHint: "worker" })],
+    });
+    const body = JSON.stringify(heartbeat("x"));
+    await sql`
+      insert into resource_heartbeats (deployment_id, resource_type, resource_id, observed_at, body)
+      select ${id}, 'container', 'a' || n, ${now()}, ${body}::jsonb from generate_series(1, 1001) n`.execute(
+      world.platform.db,
+    );
+    const named = async (name: string, more: object = {}): Promise<string[]> => {
+      const { resources, truncated } = (await read(site, "", { name, ...more })).body;
+      expect(truncated).toBeUndefined();
+      return resources.map(({ resourceId }: { resourceId: string }) => resourceId);
+    };
+    expect(await named("api")).toEqual(["api"]);
+    expect(await named("name of api")).toEqual(["api", "name of api"]);
+    expect(await named("name of api", { resourceType: "queue" })).toEqual(["name of api"]);
+    expect(await named("shop/o0")).toEqual(["apps/v1:Deployment:shop:o0"]);
+    expect(await named("100%/o1")).toEqual(["apps/v1:Deployment:shop:o1"]);
+    for (const name of ["a", "o", "shop/o1", "/o0", "%", "API", "\u0001", "x".repeat(512)])
+      expect(await named(name), name).toEqual([]);
+    expect((await read(site, "", { name: "x".repeat(513) })).body.code).toBe("VALIDATION_ERROR");
+    const tags = new Set<string | null>();
+    for (const query of [{}, { name: "api" }, { name: "o0" }])
+      tags.add((await read(site, "", query)).headers.get("etag"));
+    expect(tags.size).toBe(3);
+  });
+
   it("a list that is too long is cut, and says so", async () => {
     const site = await newSite(world);
     const id = await site.deploy("shop");

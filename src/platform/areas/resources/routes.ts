@@ -25,7 +25,8 @@ type Routes = typeof resourceRoutes;
 
 export const handlers: Handlers<Routes> = {
   async list(call) {
-    const reach = await reachOf(call, call.query, call.query.resourceType);
+    const { name } = call.query;
+    const reach = { ...(await reachOf(call, call.query, call.query.resourceType)), name };
     const tag = await ListTag.of(call, reach);
     if (tag.known !== undefined) return notModified(tag.known);
     const rows = await listReports(call.db, reach, MAX_RESOURCE_ROWS + 1);

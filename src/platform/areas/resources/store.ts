@@ -57,6 +57,8 @@ export interface Reach {
   readonly within: Expression<SqlBool>;
   readonly resourceType?: string | undefined;
   readonly resourceId?: string | undefined;
+  /** The id or the name as a list shows it, also as `namespace/name`. */
+  readonly name?: string | undefined;
   readonly now: Date;
 }
 
@@ -76,10 +78,11 @@ const UNTYPED = "unknown";
  * All reports in scope as one relation. An inventory row is hidden when a heartbeat describes the same resource,
  * because the runtime knows it best. Raw documents are not read: they may have 160 kB each.
  */
-function reports({ within, resourceType, resourceId, now }: Reach): RawBuilder<Report> {
+function reports({ within, resourceType, resourceId, name, now }: Reach): RawBuilder<Report> {
   const freshSince = new Date(now.getTime() - STALE_AFTER_MS);
   const ofType = resourceType === undefined ? sql`true` : sql`r.resource_type = ${resourceType}`;
   const ofId = resourceId === undefined ? sql`true` : sql`r.resource_id = ${resourceId}`;
+  const named = name === undefined ? sql`true` : sql`${name} in (r.resource_id, r.name, r.namespace || '/' || r.name)`;
   return sql`
     select r.*, r.observed_at < ${freshSince} as platform_stale,
       (r.health in ('degraded', 'unhealthy') or r.lifecycle = 'failed' or r.provider_stale
@@ -119,7 +122,7 @@ function reports({ within, resourceType, resourceId, now }: Reach): RawBuilder<R
           where h.deployment_id = i.deployment_id and h.resource_id = i.body ->> 'managedResourceId'
         )
     ) r
-    where ${ofType} and ${ofId}`;
+    where ${ofType} and ${ofId} and ${named}`;
 }
 
 /** Counts from `replicas`, else `nodeCounts`, else `podCounts`. */

@@ -91,6 +91,37 @@ onEachDatabase("what a reporter has told, and confirms", (world) => {
     expect(resends(await send(site, id, { resourceLevel: level([], [row("api")]) }))).toBe(false);
   });
 
+  it.each(["inventory_rows", "resource_heartbeats"] as const)(
+    "a confirmation after %s was lost alone asks for everything, once",
+    async (table) => {
+      const site = await newSite(world);
+      const id = await site.deploy("shop");
+      const [told, rows] = [[heartbeat("q")], [row("api")]];
+      const tell = () =>
+        send(site, id, {
+          ...{ resourceHeartbeats: [heartbeat("q")], observedInventoryBatches: [batch(rows)] },
+          resourceLevel: level(told, rows),
+        });
+      await tell();
+      const confirm = async () => resends(await send(site, id, { resourceLevel: level(told, rows) }));
+      expect(await confirm()).toBe(false);
+      const { db } = world.platform;
+      // What was removed before is no sign of what is there.
+      await db.updateTable(table).set({ removed_at: world.clock.wallNow() }).where("deployment_id", "=", id).execute();
+      expect(await confirm()).toBe(true);
+      await db.deleteFrom(table).where("deployment_id", "=", id).execute();
+      expect(await confirm()).toBe(true);
+      await tell();
+      expect(await confirm()).toBe(false);
+      expect(await idsOf(site)).toEqual(["api", "q"]);
+      // Nothing was told, and nothing is there.
+      world.clock.advance(1_000);
+      const removedHeartbeats = [{ resourceType: "queue", resourceId: "q" }];
+      await send(site, id, { removedHeartbeats, observedInventoryBatches: [batch([])], resourceLevel: level([], []) });
+      expect(resends(await send(site, id, { resourceLevel: level([], []) }))).toBe(false);
+    },
+  );
+
   it("lists that are not complete do not count, and are not confirmed", async () => {
     const site = await newSite(world);
     const id = await site.deploy("shop");

@@ -60,6 +60,11 @@ export async function storeLevel(
 /**
  * A report that changed nothing, which is what most reports are: compares and writes in one statement.
  *
+ * What is compared is the digest of the last change. Of the rows themselves only one of each table is looked for, which
+ * shows that a table was lost; rows that are lost one by one, without a report, are not seen. To count them would read
+ * all of them for each confirmation. They come back with the next report that changes something, and with the reporter's
+ * next full one, after about half an hour.
+ *
  * @returns whether the level is what is stored; undefined when nothing is known of the deployment yet.
  */
 async function confirm(
@@ -69,11 +74,19 @@ async function confirm(
 ): Promise<boolean | undefined> {
   const isCut = level.heartbeats > budgets.size("deployment-resources");
   const fits = sql<boolean>`(rows = ${level.rows}
-    and (${isCut}::boolean or (digest = ${level.digest} and heartbeats = ${level.heartbeats})))`;
+    and (${isCut}::boolean or (digest = ${level.digest} and heartbeats = ${level.heartbeats}))
+    and (rows = 0 or has_rows) and (heartbeats = 0 or has_heartbeats))`;
+  const held = sql<{ has_rows: boolean; has_heartbeats: boolean }>`(
+    select exists (
+      select from inventory_rows where deployment_id = ${deploymentId} and removed_at is null
+    ) as has_rows, exists (
+      select from resource_heartbeats where deployment_id = ${deploymentId} and removed_at is null and not kept
+    ) as has_heartbeats)`;
   const confirmedAt = sql<Date | null>`
     case when ${fits} then greatest(confirmed_at, ${capped(level.observedAt, now)}::timestamptz) else confirmed_at end`;
   const known = await db
     .updateTable("resource_levels")
+    .from(held.as("held"))
     .set({ complete: level.complete, confirmed_at: confirmedAt })
     .where("deployment_id", "=", deploymentId)
     .returning(fits.as("fits"))

@@ -1,15 +1,15 @@
-import type { Clock } from "../../base/clock.ts";
-import { isRecord } from "../../base/is-record.ts";
-import type { DeploymentListItem } from "../../contract/deployments/deployment.ts";
-import type { DeployedResource, HeartbeatView, ResourceDetail } from "../../contract/resources/resources.ts";
-import { FriendlyError, UsageError } from "../kernel/command.ts";
-import { escaped, render, Table } from "../kernel/output.ts";
-import { type VerbArguments, verbArguments } from "./area-command.ts";
-import { COMMON, describeFlag, WATCH } from "./area-help.ts";
-import { type CallRoute, type Surroundings, signedIn } from "./calling.ts";
-import { EXIT_CODES } from "./exit-codes.ts";
-import type { ValueSchema, Verb } from "./verbs.ts";
-import { watch } from "./watch.ts";
+import type { Clock } from "../../../base/clock.ts";
+import { isRecord } from "../../../base/is-record.ts";
+import type { DeploymentListItem } from "../../../contract/deployments/deployment.ts";
+import type { DeployedResource, HeartbeatView, ResourceDetail } from "../../../contract/resources/resources.ts";
+import { FriendlyError, UsageError } from "../../kernel/command.ts";
+import { escaped, render, Table } from "../../kernel/output.ts";
+import { type VerbArguments, verbArguments } from "../area-command.ts";
+import { COMMON, describeFlag, WATCH } from "../area-help.ts";
+import { type CallRoute, type Surroundings, signedIn } from "../calling.ts";
+import { EXIT_CODES, isNotFound } from "../exit-codes.ts";
+import type { ValueSchema, Verb } from "../verbs.ts";
+import { watch } from "../watch.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -94,7 +94,7 @@ async function lookUp(
   if (type !== undefined && isId(deployment)) {
     // What only the stack describes is in no list.
     const byId = await detail(type, deployment, resource).catch((error: unknown) => {
-      if (error instanceof FriendlyError && error.exitCode === EXIT_CODES.notFound.code) return undefined;
+      if (isNotFound(error)) return undefined;
       throw error;
     });
     if (byId !== undefined) return byId;
@@ -121,7 +121,7 @@ async function rowNamed(
   call: CallRoute,
   signal: AbortSignal,
 ): Promise<DeployedResource> {
-  const query = { ...filters, ...(type !== undefined && { resourceType: type }) };
+  const query = { ...filters, ...(type !== undefined && { resourceType: type }), name: resource };
   const answer = await call("resources", "list", { params: {}, query, body: undefined }, signal);
   const { resources } = answer as { resources: readonly DeployedResource[] };
   const byId = resources.filter(({ resourceId }) => resourceId === resource);

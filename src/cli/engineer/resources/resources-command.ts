@@ -1,15 +1,16 @@
-import type { Clock } from "../../base/clock.ts";
-import { type DeployedResource, RESOURCE_TYPES } from "../../contract/resources/resources.ts";
-import { type Command, UsageError } from "../kernel/command.ts";
-import { render, Table } from "../kernel/output.ts";
-import { findVerb, type VerbArguments, verbArguments } from "./area-command.ts";
-import { COMMON, describeFlag, WATCH } from "./area-help.ts";
-import { type CallRoute, type Surroundings, signedIn } from "./calling.ts";
-import { EXIT_CODES } from "./exit-codes.ts";
+import type { Clock } from "../../../base/clock.ts";
+import { type DeployedResource, RESOURCE_TYPES } from "../../../contract/resources/resources.ts";
+import { type Command, UsageError } from "../../kernel/command.ts";
+import { render, Table } from "../../kernel/output.ts";
+import { findVerb, type VerbArguments, verbArguments } from "../area-command.ts";
+import { COMMON, describeFlag, WATCH } from "../area-help.ts";
+import { type CallRoute, type Surroundings, signedIn } from "../calling.ts";
+import { EXIT_CODES, isNotFound } from "../exit-codes.ts";
+import { type CallValues, callValues } from "../values.ts";
+import type { Area, Flag, Verb } from "../verbs.ts";
+import { watch } from "../watch.ts";
+import { FollowedRows, keyOf } from "./followed-rows.ts";
 import { getHelp, getResource, healthOf, seenOf, whyOf } from "./resource-detail.ts";
-import { type CallValues, callValues } from "./values.ts";
-import type { Area, Flag, Verb } from "./verbs.ts";
-import { watch } from "./watch.ts";
 
 /** The verbs of `resources` that are more than one call. */
 export const RESOURCE_VERBS: readonly string[] = ["watch"];
@@ -91,13 +92,7 @@ interface Answer {
 }
 
 /** @throws UsageError for a type that is none: an empty list would look as if all were well. */
-async function read(
-  given: VerbArguments,
-  values: CallValues,
-  call: CallRoute,
-  { error }: Surroundings,
-  signal: AbortSignal,
-): Promise<readonly DeployedResource[]> {
+async function read(given: VerbArguments, values: CallValues, call: CallRoute, signal: AbortSignal): Promise<Answer> {
   const type = given.texts.type?.[0];
   const isKnown = type === undefined || (RESOURCE_TYPES as readonly string[]).includes(type);
   const wrong = new UsageError(`--type is one of ${RESOURCE_TYPES.join(", ")}, not ${type}`);
@@ -105,17 +100,19 @@ async function read(
   if (!isKnown && !/^[a-z][a-z0-9_-]{0,63}$/.test(type)) throw wrong;
   const answer = (await call("resources", "list", values, signal)) as Answer;
   if (!isKnown && answer.resources.length === 0) throw wrong;
-  if (answer.truncated) error(`${cutWords(answer)}: narrow it with --deployment or --type\n`);
-  return answer.resources;
+  return answer;
 }
 
 /** Deployments named when a list was cut; more do not help to choose one. */
 const NAMED = 5;
 
-function cutWords({ resources, truncatedDeployments: cut = [] }: Answer): string {
+/** What a list lacks, and how to get it; nothing of one that has all. */
+function cutWords({ resources, truncated, truncatedDeployments: cut = [] }: Answer): string {
+  if (truncated === undefined) return "";
   const named = cut.slice(0, NAMED).map((each) => `${each.shownCount} of ${each.totalCount} of ${each.deploymentName}`);
   const others = cut.length > NAMED ? [`and of ${cut.length - NAMED} more deployments`] : [];
-  return [`only ${resources.length} are shown`, ...named, ...others].join(", ");
+  const words = [`only ${resources.length} are shown`, ...named, ...others].join(", ");
+  return `${words}: narrow it with --deployment, --type or --name\n`;
 }
 
 async function show(
@@ -125,14 +122,16 @@ async function show(
   surroundings: Surroundings,
   signal: AbortSignal,
 ): Promise<number> {
-  const rows = (await read(given, values, call, surroundings, signal)).filter((row) => isWanted(row, given));
+  const answer = await read(given, values, call, signal);
+  surroundings.error(cutWords(answer));
+  const rows = answer.resources.filter((row) => isWanted(row, given));
   const lines = rows.map((row) => lineOf(row, surroundings.clock));
   const isTable = given.format === "table";
   surroundings.out(isTable ? new Table(COLUMNS).lines(lines) || "(none)\n" : render(rows, given.format));
   return isAsked(given) && rows.length > 0 ? EXIT_CODES.attention.code : EXIT_CODES.done.code;
 }
 
-/** All rows once, and then those that are another than before; the age of what is known is no change. */
+/** All rows once, and then those that are another than before. */
 async function follow(
   given: VerbArguments,
   values: CallValues,
@@ -141,40 +140,42 @@ async function follow(
   signal: AbortSignal,
 ): Promise<never> {
   const table = new Table(COLUMNS);
-  let before: ReadonlyMap<string, DeployedResource> | undefined;
+  const followed = new FollowedRows();
+  const ask = async (row: DeployedResource): Promise<DeployedResource | undefined> => {
+    const query = { ...values.query, deploymentId: row.deploymentId, name: row.resourceId };
+    const answer = call("resources", "list", { ...values, query }, signal) as Promise<Answer>;
+    const { resources } = await answer.catch((error: unknown) => {
+      // Its deployment is deleted.
+      if (isNotFound(error)) return { resources: [] };
+      throw error;
+    });
+    return resources.find((each) => keyOf(each) === keyOf(row));
+  };
+  let isFirst = true;
+  let cutBefore = "";
   const changes = async (): Promise<string> => {
-    const rows = await read(given, values, call, surroundings, signal);
-    const all = new Map(rows.map((row) => [keyOf(row), row]));
-    const now = new Map([...all].filter(([, row]) => isWanted(row, given)));
-    const isFirst = before === undefined;
-    const changed = [...now].filter(([key, row]) => contentOf(row) !== contentOf(before?.get(key)));
-    // What has recovered is shown once more, as it is now; what is gone, as it was.
-    const left = [...(before ?? [])].filter(([key]) => !now.has(key));
-    before = now;
-    const shown = [
-      ...changed.map(([, row]) => ({ row, gone: false })),
-      ...left.map(([key, row]) => ({ row: all.get(key) ?? row, gone: !all.has(key) })),
-    ];
+    const answer = await read(given, values, call, signal);
+    const cut = cutWords(answer);
+    // Once for each cut, and not every two seconds.
+    if (cut !== cutBefore) surroundings.error(cut);
+    cutBefore = cut;
+    const listed = { rows: answer.resources, isCut: answer.truncated === true };
+    const shown = await followed.changes(listed, (row) => isWanted(row, given), ask);
+    const isNews = isFirst || shown.length > 0;
+    isFirst = false;
+    if (!isNews) return "";
     if (given.format !== "table") {
-      const values = shown.map(({ row, gone }) => (gone ? { ...row, gone } : row));
-      return isFirst || values.length > 0 ? render(values, given.format) : "";
+      const rows = shown.map(({ row, end }) => (end === undefined ? row : { ...row, ...ENDS[end] }));
+      return render(rows, given.format);
     }
-    const lines = shown.map(({ row, gone }) => ({
-      ...lineOf(row, surroundings.clock),
-      ...(gone && { health: "gone" }),
-    }));
-    return table.lines(lines) || (isFirst ? "(none)\n" : "");
+    const lines = shown.map(({ row, end }) => ({ ...lineOf(row, surroundings.clock), ...(end && { health: end }) }));
+    return table.lines(lines) || "(none)\n";
   };
   return watch(changes, { ...surroundings, isTTY: false }, signal);
 }
 
-function keyOf({ deploymentId, resourceType, resourceId, source }: DeployedResource): string {
-  return JSON.stringify([deploymentId, resourceType, resourceId, source]);
-}
-
-function contentOf(row: DeployedResource | undefined): string {
-  return JSON.stringify({ ...row, lastObservedAt: null });
-}
+/** The field that says in JSON why a resource is as it was last shown. */
+const ENDS = { gone: { gone: true }, "not listed": { notListed: true } } as const;
 
 function isAsked({ texts }: VerbArguments): boolean {
   return texts.attention?.[0] === "true";

@@ -1,0 +1,62 @@
+import { expect, test } from "vitest";
+import { objectName } from "../../../src/crds/group.ts";
+import { managedDeployments } from "../../../src/crds/kinds/managed-deployment.ts";
+import { openNamespace } from "../../../src/crds/manifests/installation.ts";
+import { GRANTS, SHOP } from "../agent/agent-world.ts";
+import { eventually, signal } from "../wait.ts";
+import { useHealth } from "./health-world.ts";
+import { containers, Scene } from "./scene.ts";
+
+// The customer closes a namespace for a deployment by its ManagedDeployment. The agent keeps the pauses that are shipped.
+const JOBS = "jobs";
+const GOAL_MS = 5_000;
+const shipped = { SALLYPORT_REPORT_INTERVAL: "5s", SALLYPORT_STATUS_INTERVAL: "15s" };
+const accepted = { SALLYPORT_NAMESPACES: `${SHOP},${JOBS}`, SALLYPORT_DEPLOYMENTS: "" };
+const { cluster, health } = useHealth({ workloads: ["api"], settings: {} });
+const { seen, reports } = health;
+const scene = new Scene(cluster, health);
+
+async function accepts(acceptedNamespaces: readonly string[]): Promise<void> {
+  const key = { namespace: GRANTS, name: objectName(health.world.deploymentId) };
+  const words = { type: "merge", body: { spec: { acceptedNamespaces } } } as const;
+  await health.world.admin.patch(managedDeployments, key, words, {}, signal());
+}
+
+/** @returns how long it took until none of these names was there. */
+async function goneAfter(names: readonly string[], close: () => Promise<void>): Promise<number> {
+  const startedMs = performance.now();
+  await close();
+  await eventually(seen, (rows) => names.every((name) => rows[name] === undefined));
+  const tookMs = performance.now() - startedMs;
+  console.info(`closed for a deployment: its rows were gone after ${Math.round(tookMs)} ms; the goal is ${GOAL_MS} ms`);
+  return tookMs;
+}
+
+test("a namespace that is closed for a deployment takes its rows with it in seconds, and no others", async () => {
+  await eventually(seen, (rows) => rows.api === "healthy 2");
+  await health.stopAgent();
+  await cluster().apply([{ apiVersion: "v1", kind: "Namespace", metadata: { name: JOBS } }, ...openNamespace(JOBS)]);
+  for (const name of ["import", "export"]) {
+    const metadata = { name, namespace: JOBS };
+    await cluster().apply([{ apiVersion: "v1", kind: "Pod", metadata, spec: { containers } }]);
+  }
+  health.startAgent({ ...accepted, ...shipped });
+  await eventually(scene.shown, (status) => status?.state !== "Serving");
+  await accepts([SHOP, JOBS]);
+  await eventually(seen, (rows) => rows.api === "healthy 2" && rows.import !== undefined && rows.export !== undefined);
+
+  const before = reports.length;
+  const tookMs = [await goneAfter(["import", "export"], () => accepts([SHOP]))];
+  expect((await seen()).api).toBe("healthy 2");
+  // By the first report after it, which has all of what is left.
+  expect(reports[before]?.resourceLevel?.full).toBe(true);
+
+  tookMs.push(await goneAfter(["api", "web"], () => accepts([])));
+  expect(await seen()).toEqual({});
+  // Six times the goal: a machine that is busy with other tests is no defect.
+  expect(Math.max(...tookMs)).toBeLessThan(6 * GOAL_MS);
+
+  await accepts([SHOP]);
+  await eventually(seen, (rows) => rows.api === "healthy 2");
+  expect(Object.keys(await seen())).not.toContain("import");
+});
